@@ -1,0 +1,234 @@
+//! The library measured in memory, beside the rate at which this machine
+//! reads.
+//!
+//! Cases over the same data take turns, round after round, so that a busy
+//! moment hits all of them; the rate of pure reading is measured in the same
+//! rounds. Figures are medians.
+
+mod cases;
+mod data;
+
+use cases::{Case, Layout};
+use data::{Buffers, Data};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+use warpfold::{Accuracy, Error, Isa, Op, Reduction, Threads, View};
+
+/// What is measured, and how long.
+pub(crate) struct Plan {
+    pub(crate) elements: usize,
+    pub(crate) threads: Vec<usize>,
+    pub(crate) rounds: usize,
+    pub(crate) only: Option<String>,
+}
+
+/// What one case took.
+pub(crate) struct Measurement {
+    pub(crate) case: String,
+    pub(crate) threads: usize,
+    /// Elements of each array.
+    pub(crate) elements: usize,
+    /// Bytes of all arrays.
+    pub(crate) bytes: usize,
+    /// Nanoseconds of one call: the median, and the least.
+    pub(crate) ns: f64,
+    pub(crate) best_ns: f64,
+    /// The speed as a part of that of reading, where it goes through memory.
+    pub(crate) of_read: Option<f64>,
+    /// The speed as a part of that of plain adds, where there are such.
+    pub(crate) of_fast: Option<f64>,
+}
+
+impl Measurement {
+    /// Bytes of input for each nanosecond.
+    pub(crate) fn gbps(&self) -> f64 {
+        self.bytes as f64 / self.ns
+    }
+}
+
+/// The rate of pure reading.
+pub(crate) struct ReadRate {
+    pub(crate) data: &'static str,
+    pub(crate) threads: usize,
+    pub(crate) gbps: f64,
+}
+
+/// Everything that was measured.
+#[derive(Default)]
+pub(crate) struct Results {
+    pub(crate) cases: Vec<Measurement>,
+    pub(crate) read: Vec<ReadRate>,
+}
+
+/// Measures; `progress` is told what comes next.
+///
+/// # Errors
+/// What the reductions say.
+pub(crate) fn run(plan: &Plan, mut progress: impl FnMut(&str)) -> Result<Results, Error> {
+    let wanted = |case: &Case| plan.only.as_ref().is_none_or(|only| case.name.contains(&**only));
+    let all: Vec<Case> = cases::all(plan.elements).into_iter().filter(wanted).collect();
+    let mut results = Results::default();
+    let mut buffers = Buffers::default();
+    for data in Data::ALL {
+        let group: Vec<&Case> = all.iter().filter(|c| c.data == data).collect();
+        if group.is_empty() {
+            continue;
+        }
+        progress(data.name());
+        let paired = group.iter().any(|c| c.op.arity() == 2);
+        buffers.fill(data, plan.elements, paired).map_err(|e| Error::Device {
+            what: format!("no memory for {} elements: {e}", plan.elements),
+            hint: "ask for fewer with --elements".into(),
+        })?;
+        for &threads in &plan.threads {
+            measure_group(plan, data, &group, threads, &buffers, &mut results)?;
+        }
+    }
+    Ok(results)
+}
+
+/// Times the cases of one kind of data in turns.
+fn measure_group(
+    plan: &Plan,
+    data: Data,
+    group: &[&Case],
+    threads: usize,
+    buffers: &Buffers,
+    results: &mut Results,
+) -> Result<(), Error> {
+    let isa = Isa::active()?;
+    let bytes = plan.elements * data.dtype().size();
+    let mut reads = Vec::new();
+    let mut samples = vec![Vec::new(); group.len()];
+    // The first round warms caches, pools and pages, and does not count.
+    for round in 0..=plan.rounds {
+        let read = timed(|| {
+            black_box(warpfold_cpu::read(buffers.words(bytes), isa, Threads::Exactly(threads)));
+            Ok(())
+        })?;
+        if round > 0 {
+            reads.push(read.as_nanos() as f64);
+        }
+        for (case, samples) in group.iter().zip(&mut samples) {
+            let ns = call(case, data, threads, plan.elements, buffers)?;
+            if round > 0 {
+                samples.push(ns);
+            }
+        }
+    }
+    let read_rate = bytes as f64 / median(&mut reads);
+    results.read.push(ReadRate { data: data.name(), threads, gbps: read_rate });
+    let medians: Vec<f64> = samples.iter_mut().map(|s| median(s)).collect();
+    for ((case, samples), &ns) in group.iter().zip(&samples).zip(&medians) {
+        let elements = case.elements(plan.elements);
+        let bytes = elements * data.dtype().size() * case.op.arity();
+        let fast = group.iter().position(|other| case.is_exact_form_of(other));
+        results.cases.push(Measurement {
+            case: case.name.clone(),
+            threads,
+            elements,
+            bytes,
+            ns,
+            best_ns: samples.iter().copied().fold(f64::INFINITY, f64::min),
+            of_read: (!case.is_small()).then(|| bytes as f64 / ns / read_rate),
+            of_fast: fast.map(|i| medians[i] / ns),
+        });
+    }
+    Ok(())
+}
+
+/// Nanoseconds of one call.
+fn call(
+    case: &Case,
+    data: Data,
+    threads: usize,
+    elements: usize,
+    buffers: &Buffers,
+) -> Result<f64, Error> {
+    if let Layout::Small(len) = case.layout {
+        return Ok(small_call(&buffers.f64s()[..len.min(elements)]));
+    }
+    let shape = case.shape(elements);
+    let bytes = shape.iter().product::<usize>() * data.dtype().size();
+    let left = View::from_bytes(data.dtype(), &buffers.first()[..bytes], &shape)?;
+    let reduction = Reduction::of(case.op)
+        .accuracy(case.accuracy)
+        .wrap(true)
+        .threads(Threads::Exactly(threads));
+    let reduction = match case.layout {
+        Layout::Rows { axis, .. } => reduction.axis(axis),
+        _ => reduction,
+    };
+    let time = if case.op.arity() == 2 {
+        let right = View::from_bytes(data.dtype(), &buffers.second()[..bytes], &shape)?;
+        timed(|| reduction.run_pair(&left, &right).map(|answer| drop(black_box(answer))))?
+    } else {
+        timed(|| reduction.run(&left).map(|answer| drop(black_box(answer))))?
+    };
+    Ok(time.as_nanos() as f64)
+}
+
+/// A call too short for the clock: many, until a millisecond has passed.
+fn small_call(items: &[f64]) -> f64 {
+    let (mut calls, started) = (0u32, Instant::now());
+    loop {
+        for _ in 0..1000 {
+            black_box(warpfold::sum(black_box(items)));
+        }
+        calls += 1000;
+        let elapsed = started.elapsed();
+        if elapsed > Duration::from_millis(2) {
+            return elapsed.as_nanos() as f64 / f64::from(calls);
+        }
+    }
+}
+
+fn timed(work: impl FnOnce() -> Result<(), Error>) -> Result<Duration, Error> {
+    let started = Instant::now();
+    work()?;
+    Ok(started.elapsed())
+}
+
+/// The middle one, or the mean of the two in the middle.
+fn median(samples: &mut [f64]) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    let n = samples.len();
+    match n {
+        0 => f64::NAN,
+        _ if n % 2 == 1 => samples[n / 2],
+        _ => (samples[n / 2 - 1] + samples[n / 2]) / 2.0,
+    }
+}
+
+impl Case {
+    /// Whether `fast` is this case with plain adds.
+    fn is_exact_form_of(&self, fast: &Case) -> bool {
+        self.accuracy == Accuracy::Exact
+            && fast.accuracy == Accuracy::Fast
+            && self.op == fast.op
+            && self.layout == fast.layout
+            && matches!(self.op, Op::Sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_of_even_counts_lie_between() {
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
+    }
+
+    /// Every case runs, over few elements.
+    #[test]
+    fn every_case_is_measured() {
+        let plan = Plan { elements: 1 << 16, threads: vec![1, 2], rounds: 1, only: None };
+        let results = run(&plan, |_| ()).unwrap();
+        assert_eq!(results.cases.len(), 2 * cases::all(plan.elements).len());
+        assert!(results.cases.iter().all(|m| m.ns > 0.0 && m.gbps() > 0.0));
+        assert!(results.cases.iter().any(|m| m.of_fast.is_some()));
+        assert_eq!(results.read.len(), 2 * Data::ALL.len());
+    }
+}

@@ -1,0 +1,124 @@
+//! `inspect`: what files hold.
+
+use crate::args::InspectArgs;
+use crate::inputs;
+use crate::output::{self, Format, quoted};
+use crate::sink::Sink;
+use anyhow::Result;
+use std::io::{IsTerminal, Write};
+use warpfold_files::{Description, Extent, Order};
+
+const HEADER: [&str; 7] = ["name", "format", "type", "stored as", "shape", "bytes", "compression"];
+
+pub(crate) fn run(args: &InspectArgs) -> Result<()> {
+    let options = args.input.options();
+    let mut all = Vec::new();
+    for file in inputs::files(&args.input.files)? {
+        all.extend(warpfold_files::inspect(&file, &options)?);
+    }
+    let mut sink = Sink::open(args.output.as_deref())?;
+    match format(args) {
+        Format::Json => {
+            let objects: Vec<_> = all.iter().map(object).collect();
+            writeln!(sink, "[{}]", objects.join(",\n "))?;
+        }
+        Format::Jsonl => all.iter().try_for_each(|d| writeln!(sink, "{}", object(d)))?,
+        Format::Table => {
+            writeln!(sink, "{}", output::grid(&HEADER, all.iter().map(row).collect(), 4))?
+        }
+        Format::Csv => rows(&all, ",", &mut sink)?,
+        Format::Plain | Format::Tsv => rows(&all, "\t", &mut sink)?,
+    }
+    sink.commit()
+}
+
+fn format(args: &InspectArgs) -> Format {
+    let by_itself = if args.output.is_none() && std::io::stdout().is_terminal() {
+        Format::Table
+    } else {
+        Format::Plain
+    };
+    let promised = args.output.as_deref().and_then(Format::of_name);
+    args.output_format.or(promised).unwrap_or(by_itself)
+}
+
+fn rows(all: &[Description], separator: &str, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "{}", HEADER.join(separator))?;
+    for description in all {
+        let cells = row(description).into_iter().map(|cell| {
+            if cell.contains([',', '"', '\t', '\n']) && cell.contains(separator)
+                || cell.contains('"')
+            {
+                format!("\"{}\"", cell.replace('"', "\"\""))
+            } else {
+                cell
+            }
+        });
+        writeln!(out, "{}", cells.collect::<Vec<_>>().join(separator))?;
+    }
+    Ok(())
+}
+
+/// The cells of a description, as [`HEADER`] names them.
+fn row(d: &Description) -> Vec<String> {
+    let dash = || "-".to_string();
+    let dtype = match (&d.dtype, &d.why_not) {
+        (Some(dtype), _) => dtype.to_string(),
+        (None, Some(why)) => format!("not read: {why}"),
+        (None, None) => "not read".into(),
+    };
+    vec![
+        d.name.clone(),
+        d.format.to_string(),
+        dtype,
+        d.stored_as.clone(),
+        d.extent.as_ref().map_or_else(dash, shape),
+        d.bytes.map_or_else(dash, |n| n.to_string()),
+        d.compression.clone().unwrap_or_else(dash),
+    ]
+}
+
+/// The shape, as people write it.
+fn shape(extent: &Extent) -> String {
+    match extent {
+        Extent::Array { shape, .. } if shape.is_empty() => "scalar".into(),
+        Extent::Array { shape, order } => {
+            let lengths: Vec<_> = shape.iter().map(usize::to_string).collect();
+            let note =
+                if *order == Order::Fortran && shape.len() > 1 { " (Fortran order)" } else { "" };
+            format!("{}{note}", lengths.join(" x "))
+        }
+        Extent::Column { rows: Some(rows) } => rows.to_string(),
+        Extent::Column { rows: None } => "?".into(),
+    }
+}
+
+/// A description as a JSON object; members that do not apply are left out.
+fn object(d: &Description) -> String {
+    let mut members = vec![
+        ("name", quoted(&d.name)),
+        ("format", quoted(d.format.name())),
+        ("stored_as", quoted(&d.stored_as)),
+        ("dtype", d.dtype.map_or_else(|| "null".into(), |t| quoted(t.name()))),
+    ];
+    if let Some(why) = &d.why_not {
+        members.push(("why_not", quoted(why)));
+    }
+    match &d.extent {
+        Some(Extent::Array { shape, order }) => {
+            members.push(("shape", format!("{shape:?}")));
+            let order = if *order == Order::Fortran { "fortran" } else { "c" };
+            members.push(("order", quoted(order)));
+        }
+        Some(Extent::Column { rows: Some(rows) }) => members.push(("rows", rows.to_string())),
+        _ => {}
+    }
+    if let Some(endian) = d.endian {
+        members.push(("endian", quoted(&format!("{endian:?}").to_lowercase())));
+    }
+    members.extend(d.offset.map(|n| ("offset", n.to_string())));
+    members.extend(d.bytes.map(|n| ("bytes", n.to_string())));
+    members.extend(d.compression.as_ref().map(|c| ("compression", quoted(c))));
+    let members: Vec<_> = members.iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+    format!("{{{}}}", members.join(","))
+}

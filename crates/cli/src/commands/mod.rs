@@ -1,0 +1,33 @@
+//! What each subcommand does.
+
+mod bench;
+mod completions;
+mod doctor;
+mod inspect;
+mod man;
+mod merge;
+mod partial;
+mod reduce;
+mod stats;
+
+use crate::args::{Cli, Verb};
+use anyhow::Result;
+
+/// Runs the command.
+///
+/// # Errors
+/// Whatever stands in the way of an answer.
+pub(crate) fn run(cli: Cli) -> Result<()> {
+    let global = &cli.global;
+    match cli.verb {
+        Verb::Reduce(args) => reduce::run(&args, global),
+        Verb::Stats(args) => stats::run(&args, global),
+        Verb::Partial(args) => partial::run(&args, global),
+        Verb::Merge(args) => merge::run(&args),
+        Verb::Inspect(args) => inspect::run(&args),
+        Verb::Doctor(args) => doctor::run(&args),
+        Verb::Bench(args) => bench::run(&args, global),
+        Verb::Completions(args) => completions::run(&args),
+        Verb::Man(args) => man::run(&args),
+    }
+}

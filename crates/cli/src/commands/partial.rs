@@ -1,0 +1,43 @@
+//! `partial`: a piece of the data, unfinished.
+
+use super::reduce;
+use crate::args::{Global, PartialArgs};
+use crate::failure::Usage;
+use crate::inputs;
+use crate::progress::Bar;
+use crate::sink::{self, Sink};
+use anyhow::Result;
+use std::io::Write;
+use warpfold::{Partial, Reduction};
+use warpfold_files::stream;
+
+pub(crate) fn run(args: &PartialArgs, global: &Global) -> Result<()> {
+    sink::check(&args.output)?;
+    if let Some(op) = (1..args.ops.len()).find(|&i| args.ops[..i].contains(&args.ops[i])) {
+        return Err(Usage::new(format!("{} is named twice", args.ops[op])).into());
+    }
+    let reduction = Reduction::new(args.ops.iter().copied());
+    let reduction = args.execution.apply(args.accuracy.apply(reduction));
+    let files = inputs::files(&args.input.files)?;
+    let mut arrays = reduce::open(&args.ops, &files, &args.input.options())?;
+    let (Some(named), true) = (arrays.pop(), arrays.is_empty()) else {
+        return Err(Usage::new("a state holds one array, but several columns are chosen")
+            .hint("write a state for each column")
+            .into());
+    };
+    let bar = Bar::new(global.quiet);
+    let limit = args.execution.memory_limit;
+    let partial = stream::partial(named.inputs, &reduction, args.start, limit, &bar)?;
+    drop(bar);
+    write(&partial, &args.output)
+}
+
+/// Writes a state.
+///
+/// # Errors
+/// What the system says.
+pub(super) fn write(partial: &Partial, path: &std::path::Path) -> Result<()> {
+    let mut sink = Sink::open(Some(path))?;
+    sink.write_all(&partial.to_bytes())?;
+    sink.commit()
+}

@@ -1,0 +1,53 @@
+//! `reduce`, and with it `sum`, `mean` and their kin.
+
+use crate::args::{Global, ReduceArgs};
+use crate::failure::{Usage, note};
+use crate::progress::Bar;
+use crate::report::{Array, Report};
+use crate::{inputs, output};
+use anyhow::Result;
+use warpfold::{Op, Reduction};
+use warpfold_files::OpenOptions;
+use warpfold_files::stream;
+
+pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
+    let rest = &args.rest;
+    output::check(&rest.output)?;
+    let reduction = rest.axes.apply(Reduction::new(args.ops.iter().copied()));
+    let reduction = rest.execution.apply(rest.accuracy.apply(rest.rules.apply(reduction)));
+    let files = inputs::files(&rest.input.files)?;
+    let bar = Bar::new(global.quiet);
+    let mut arrays = Vec::new();
+    for named in open(&args.ops, &files, &rest.input.options())? {
+        let outcome = stream::reduce(named.inputs, &reduction, rest.execution.memory_limit, &bar)?;
+        arrays.push(Array::new(named.name, outcome.answer, outcome.missing));
+    }
+    drop(bar);
+    note_missing(&arrays, global);
+    output::write(&Report { arrays, as_record: false }, &rest.output)
+}
+
+/// The inputs of operations that take as many arrays.
+pub(super) fn open(
+    ops: &[Op],
+    files: &[String],
+    options: &OpenOptions,
+) -> Result<Vec<inputs::Named>> {
+    match ops.iter().filter(|op| op.arity() == 2).count() {
+        0 => inputs::arrays(files, options),
+        n if n == ops.len() => inputs::pairs(files, options),
+        _ => Err(Usage::new("dot takes two arrays and cannot share a pass with the others").into()),
+    }
+}
+
+/// Says aloud that there were rows without a value.
+fn note_missing(arrays: &[Array], global: &Global) {
+    if global.quiet {
+        return;
+    }
+    for array in arrays.iter().filter(|a| a.missing > 0) {
+        let (n, name) = (array.missing, &array.name);
+        let what = if n == 1 { "row has no value and was" } else { "rows have no value and were" };
+        note(&format!("{name}: {n} {what} left out"));
+    }
+}

@@ -1,0 +1,135 @@
+//! What goes to stderr when something goes wrong, and the exit status.
+
+use anstyle::{AnsiColor, Style};
+use std::process::ExitCode;
+
+/// A question that makes no sense, found after the flags were read.
+#[derive(Debug)]
+pub(crate) struct Usage {
+    what: String,
+    hint: Option<String>,
+}
+
+impl Usage {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Usage { what: what.into(), hint: None }
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Usage { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+const DATA: u8 = 1;
+const USAGE: u8 = 2;
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default().bold();
+const NOTE: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Prints the error and chooses the exit status.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    // Whoever read our output has seen enough.
+    if is_closed_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    anstream::eprintln!("{ERROR}error:{ERROR:#} {}", message(error));
+    if let Some(hint) = error.chain().find_map(hint) {
+        anstream::eprintln!("{HINT}hint:{HINT:#} {hint}");
+    }
+    ExitCode::from(if error.is::<Usage>() { USAGE } else { DATA })
+}
+
+/// Prints a remark that changes nothing.
+pub(crate) fn note(text: &str) {
+    anstream::eprintln!("{NOTE}note:{NOTE:#} {text}");
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// The causes from the outermost to the innermost; one that already says what
+/// comes next is not repeated.
+fn message(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let cause = words(cause);
+        if text.ends_with(&cause) {
+            continue;
+        }
+        if !text.is_empty() {
+            text += ": ";
+        }
+        text += &cause;
+    }
+    text
+}
+
+/// What a cause says; without a file's name where no file is to blame.
+fn words(cause: &(dyn std::error::Error + 'static)) -> String {
+    match cause.downcast_ref() {
+        Some(warpfold_files::Error::Reduce { name, source })
+            if name.is_empty() || matches!(source, warpfold::Error::Device { .. }) =>
+        {
+            source.to_string()
+        }
+        _ => cause.to_string(),
+    }
+}
+
+fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+    if let Some(usage) = cause.downcast_ref::<Usage>() {
+        return usage.hint.clone();
+    }
+    if let Some(error) = cause.downcast_ref::<warpfold_files::Error>() {
+        return error.hint();
+    }
+    if let Some(error) = cause.downcast_ref::<std::io::Error>() {
+        return too_many_files(error).then(|| "let more files be open: ulimit -n 65536".into());
+    }
+    cause.downcast_ref::<warpfold::Error>().and_then(warpfold::Error::hint)
+}
+
+/// Whether the system refused because so many files are open: all files of an
+/// array are, before the first is read.
+fn too_many_files(error: &std::io::Error) -> bool {
+    // EMFILE, which has no `ErrorKind`, is the same everywhere.
+    cfg!(unix) && error.raw_os_error() == Some(24)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn causes_are_told_once() {
+        let io = || std::io::Error::from(std::io::ErrorKind::NotFound);
+        let file = warpfold_files::Error::Io { path: "x.npy".into(), source: io() };
+        let text = message(&anyhow::Error::new(file));
+        assert_eq!(text, format!("x.npy: {}", io()));
+        let context = Err::<(), _>(io()).context("y.state").unwrap_err();
+        assert_eq!(message(&context), format!("y.state: {}", io()));
+    }
+
+    #[test]
+    fn a_file_is_named_only_where_it_is_to_blame() {
+        let source = warpfold::Error::AxisRepeated { axis: 0 };
+        let error = warpfold_files::Error::Reduce { name: String::new(), source };
+        assert_eq!(message(&anyhow::Error::new(error)), "axis 0 is named twice");
+        let source = warpfold::Error::Device { what: "no GPU".into(), hint: String::new() };
+        let error = warpfold_files::Error::Reduce { name: "x.npy".into(), source };
+        assert_eq!(message(&anyhow::Error::new(error)), "no GPU");
+    }
+}

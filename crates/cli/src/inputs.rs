@@ -1,0 +1,199 @@
+//! From the words on the command line to arrays.
+
+use crate::failure::Usage;
+use anyhow::{Context, Result, anyhow, bail};
+use std::collections::HashSet;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use warpfold_files::stream::Inputs;
+use warpfold_files::{OpenOptions, Source, inspect, open};
+
+/// One array, or two for `dot`, and what to call it.
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) inputs: Inputs,
+}
+
+/// The files meant by `words`: globs are expanded, nothing is stdin.
+///
+/// # Errors
+/// Nothing to read but a terminal, stdin named twice, a glob that no file
+/// matches.
+pub(crate) fn files(words: &[String]) -> Result<Vec<String>> {
+    if words.is_empty() {
+        if std::io::stdin().is_terminal() {
+            return Err(Usage::new("there is nothing to read")
+                .hint("name a file, or pipe numbers in: seq 10 | warpfold sum")
+                .into());
+        }
+        return Ok(vec!["-".into()]);
+    }
+    if words.iter().filter(|w| *w == "-" || w.starts_with("-:")).count() > 1 {
+        return Err(Usage::new("stdin can be read only once, but is named twice").into());
+    }
+    let mut files = Vec::new();
+    for word in words {
+        match expand(word)? {
+            Some(matches) => files.extend(matches),
+            None => files.push(word.clone()),
+        }
+    }
+    Ok(files)
+}
+
+/// The files that match `word`, sorted, if it is a glob and no file has that
+/// very name; what follows a colon is kept with each.
+fn expand(word: &str) -> Result<Option<Vec<String>>> {
+    if !word.contains(['*', '?', '[']) || word == "-" || Path::new(word).exists() {
+        return Ok(None);
+    }
+    let Some(matches) = matching(word)? else { return Ok(None) };
+    if !matches.is_empty() {
+        return Ok(Some(matches));
+    }
+    // The glob in front of a member's name; where the front is a file rather
+    // than a glob, the member may hold what it likes.
+    for (at, _) in word.rmatch_indices(':') {
+        let (front, member) = word.split_at(at);
+        if Path::new(front).is_file() {
+            return Ok(None);
+        }
+        let matches = matching(front)?.unwrap_or_default();
+        if !matches.is_empty() {
+            return Ok(Some(matches.into_iter().map(|m| m + member).collect()));
+        }
+    }
+    bail!("{word}: no file matches");
+}
+
+/// The files that match, sorted; `None` if this is no pattern.
+fn matching(pattern: &str) -> Result<Option<Vec<String>>> {
+    let Ok(paths) = glob::glob(pattern) else { return Ok(None) };
+    let mut files = Vec::new();
+    for path in paths {
+        let path: PathBuf = path.with_context(|| pattern.to_string())?;
+        if !path.is_dir() {
+            let path = path.into_os_string().into_string();
+            files.push(path.map_err(|p| anyhow!("{p:?} is not a name in Unicode"))?);
+        }
+    }
+    Ok(Some(files))
+}
+
+/// The arrays of the files, for operations on one array: column by column,
+/// each joined over all files.
+///
+/// # Errors
+/// What opening finds; files with different numbers of columns.
+pub(crate) fn arrays(files: &[String], options: &OpenOptions) -> Result<Vec<Named>> {
+    let mut columns: Vec<Vec<Source>> = Vec::new();
+    for file in files {
+        let sources = open(file, options)?;
+        if columns.is_empty() {
+            columns.resize_with(sources.len(), Vec::new);
+        }
+        if columns.len() != sources.len() {
+            bail!(
+                "{file}: {} columns are chosen here, but {} in {}",
+                sources.len(),
+                columns.len(),
+                files[0]
+            );
+        }
+        columns.iter_mut().zip(sources).for_each(|(column, source)| column.push(source));
+    }
+    let names = labels(columns.iter().filter_map(|c| c.first()).map(|s| s.name.as_str()), files);
+    let inputs = columns.into_iter().map(|items| Inputs { items, others: Vec::new() });
+    Ok(names.into_iter().zip(inputs).map(|(name, inputs)| Named { name, inputs }).collect())
+}
+
+/// The pairs of arrays, for `dot`: two files, or two columns of one.
+///
+/// # Errors
+/// What opening finds; one array, or three.
+pub(crate) fn pairs(files: &[String], options: &OpenOptions) -> Result<Vec<Named>> {
+    let usage = |what: String| {
+        Usage::new(what).hint("dot takes two files, or two columns of one: -c x,y table.csv")
+    };
+    let (left, right) = match files {
+        [file] => {
+            let mut sources = open(file, options)?;
+            if sources.len() != 2 {
+                return Err(
+                    usage(format!("{file}: dot takes two arrays, not {}", sources.len())).into()
+                );
+            }
+            let right = sources.split_off(1);
+            (sources, right)
+        }
+        [left, right] => {
+            let (left, right) = (open(left, options)?, open(right, options)?);
+            if left.len() != right.len() {
+                let what = format!("{} columns cannot be paired with {}", left.len(), right.len());
+                return Err(usage(what).into());
+            }
+            (left, right)
+        }
+        _ => return Err(usage(format!("dot takes two arrays, not {}", files.len())).into()),
+    };
+    let names = labels(left.iter().map(|s| s.name.as_str()), &files[..1]);
+    let pairs =
+        left.into_iter().zip(right).map(|(l, r)| Inputs { items: vec![l], others: vec![r] });
+    Ok(names.into_iter().zip(pairs).map(|(name, inputs)| Named { name, inputs }).collect())
+}
+
+/// What to call columns: their names without the file's, which is the same for
+/// all.
+fn labels<'a>(names: impl Iterator<Item = &'a str>, files: &[String]) -> Vec<String> {
+    let file = files.first().map_or("", String::as_str);
+    let short = |name: &'a str| {
+        let column = name.strip_prefix(file).and_then(|rest| rest.strip_prefix(':'));
+        column.or_else(|| name.strip_prefix("stdin:")).unwrap_or(name).to_string()
+    };
+    names.map(short).collect()
+}
+
+/// The arrays of the files, for commands that take every column with numbers
+/// where none is chosen.
+///
+/// # Errors
+/// As for [`arrays`].
+pub(crate) fn all_arrays(files: &[String], options: &OpenOptions) -> Result<Vec<Named>> {
+    let first = &files[0];
+    // Looking at a pipe would take from it what is to be reduced.
+    if !options.columns.is_empty() || first == "-" || !Path::new(first).is_file() {
+        return arrays(files, options);
+    }
+    let readable: Vec<_> =
+        inspect(first, options)?.into_iter().filter(|d| d.dtype.is_some()).collect();
+    if readable.len() < 2 {
+        return arrays(files, options);
+    }
+    let columns = labels(readable.iter().map(|d| d.name.as_str()), &files[..1]);
+    let distinct: HashSet<&String> = columns.iter().collect();
+    if distinct.len() < columns.len() {
+        // Not to be chosen by name: let the opening say what there is.
+        return arrays(files, options);
+    }
+    let columns = columns.into_iter().map(warpfold_files::ColumnSelector::Name).collect();
+    arrays(files, &OpenOptions { columns, ..options.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_called_by_their_own_names() {
+        let files = ["d/t.csv".to_string()];
+        let names = labels(["d/t.csv:a", "d/t.csv:b:c"].into_iter(), &files);
+        assert_eq!(names, ["a", "b:c"]);
+        assert_eq!(labels(["d/t.csv"].into_iter(), &files), ["d/t.csv"]);
+    }
+
+    #[test]
+    fn stdin_is_read_once() {
+        let words = ["-".to_string(), "-:x".to_string()];
+        assert!(files(&words).unwrap_err().is::<Usage>());
+    }
+}

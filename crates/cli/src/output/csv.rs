@@ -1,0 +1,110 @@
+//! Comma- and tab-separated values.
+//!
+//! Scalars come as rows `op,value`, arrays as a row for each output: its
+//! index, then a column for each operation. With several arrays their name
+//! comes first. A `stats` record is a row with a column for each operation.
+
+use crate::number::{self, Style};
+use crate::report::{Array, Indices, Report};
+use std::io::{Result, Write};
+
+pub(super) fn write(report: &Report, delimiter: u8, hex: bool, out: &mut dyn Write) -> Result<()> {
+    let style = Style::text(hex);
+    let mut row = Row { out, delimiter, begun: false };
+    if report.as_record || !report.is_scalar() {
+        write_wide(report, style, &mut row)
+    } else {
+        write_long(report, style, &mut row)
+    }
+}
+
+/// A row for each scalar.
+fn write_long(report: &Report, style: Style, row: &mut Row<'_>) -> Result<()> {
+    if report.is_named() {
+        row.cell("name")?;
+    }
+    row.cell("op")?;
+    row.cell("value")?;
+    row.end()?;
+    for array in &report.arrays {
+        for field in array.fields() {
+            if report.is_named() {
+                row.cell(&array.name)?;
+            }
+            row.cell(field.name)?;
+            row.cell(&field.get(0).map_or_else(String::new, |n| number::text(n, style)))?;
+            row.end()?;
+        }
+    }
+    Ok(())
+}
+
+/// A row for each output.
+fn write_wide(report: &Report, style: Style, row: &mut Row<'_>) -> Result<()> {
+    let dims = report.arrays.iter().map(|a| a.shape.len()).max().unwrap_or(0);
+    if report.is_named() {
+        row.cell("name")?;
+    }
+    for axis in 0..dims {
+        row.cell(&format!("i{axis}"))?;
+    }
+    for field in report.arrays.first().map(Array::fields).unwrap_or_default() {
+        row.cell(field.name)?;
+    }
+    let with_missing = report.as_record && report.has_missing();
+    if with_missing {
+        row.cell("missing")?;
+    }
+    row.end()?;
+    let mut text = String::new();
+    for array in &report.arrays {
+        let fields = array.fields();
+        for (place, index) in Indices::of(&array.shape).enumerate() {
+            if report.is_named() {
+                row.cell(&array.name)?;
+            }
+            for axis in 0..dims {
+                row.cell(&index.get(axis).map_or_else(String::new, usize::to_string))?;
+            }
+            for field in &fields {
+                text.clear();
+                if let Some(number) = field.get(place) {
+                    number::push(&mut text, number, style);
+                }
+                row.cell(&text)?;
+            }
+            if with_missing {
+                row.cell(&array.missing.to_string())?;
+            }
+            row.end()?;
+        }
+    }
+    Ok(())
+}
+
+/// The row that is being written.
+struct Row<'a> {
+    out: &'a mut dyn Write,
+    delimiter: u8,
+    begun: bool,
+}
+
+impl Row<'_> {
+    fn cell(&mut self, text: &str) -> Result<()> {
+        if self.begun {
+            self.out.write_all(&[self.delimiter])?;
+        }
+        self.begun = true;
+        let special = |b| b == self.delimiter || matches!(b, b'"' | b'\n' | b'\r');
+        if text.bytes().any(special) {
+            write!(self.out, "\"{}\"", text.replace('"', "\"\""))
+        } else {
+            self.out.write_all(text.as_bytes())
+        }
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.begun = false;
+        self.out.write_all(b"\n")
+    }
+}

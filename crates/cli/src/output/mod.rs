@@ -1,0 +1,115 @@
+//! What answers look like.
+
+mod csv;
+mod json;
+mod npy;
+mod plain;
+mod table;
+
+pub(crate) use json::quoted;
+pub(crate) use table::grid;
+
+use crate::args::OutputArgs;
+use crate::failure::Usage;
+use crate::report::Report;
+use crate::sink::{self, Sink};
+use anyhow::Result;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+
+/// The ways to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// Bare values; with names where there are several
+    Plain,
+    /// An aligned table
+    Table,
+    /// Comma-separated values with a header
+    Csv,
+    /// Tab-separated values with a header
+    Tsv,
+    /// JSON: `{"op","dtype","shape","value"}`, with `name` where there are
+    /// several arrays; NaN and infinities are strings
+    Json,
+    /// One JSON object on each line
+    Jsonl,
+}
+
+impl Format {
+    /// The format that a file's name promises.
+    pub(crate) fn of_name(path: &Path) -> Option<Format> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "json" => Some(Format::Json),
+            "jsonl" | "ndjson" => Some(Format::Jsonl),
+            "csv" => Some(Format::Csv),
+            "tsv" => Some(Format::Tsv),
+            _ => None,
+        }
+    }
+}
+
+/// How a report is written.
+enum Form {
+    /// As text.
+    Text(Format),
+    /// As a `.npy` array.
+    Npy,
+}
+
+/// An answer with more rows is no table for a terminal.
+const LONG: usize = 1000;
+
+impl Form {
+    /// What the flags, the file's name and the terminal make of it. `rows` is
+    /// how many there will be, where that is known.
+    fn choose(args: &OutputArgs, rows: Option<usize>) -> Result<Form> {
+        let path = args.output.as_deref();
+        let is_npy = path.and_then(Path::extension).is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+        if is_npy {
+            return match args.output_format {
+                None if args.hex => Err(Usage::new("--hex has no place in a .npy file").into()),
+                None => Ok(Form::Npy),
+                Some(_) => Err(Usage::new("-f prints text, but -o names a .npy file")
+                    .hint("leave out -f, or name another file")
+                    .into()),
+            };
+        }
+        let for_people = path.is_none() && std::io::stdout().is_terminal();
+        let by_itself = if for_people && rows.is_some_and(|n| (2..=LONG).contains(&n)) {
+            Format::Table
+        } else {
+            Format::Plain
+        };
+        let promised = path.and_then(Format::of_name);
+        Ok(Form::Text(args.output_format.or(promised).unwrap_or(by_itself)))
+    }
+}
+
+/// Finds out what is wrong with the flags before hours of work are.
+///
+/// # Errors
+/// Flags that contradict each other; a place that is none for a file.
+pub(crate) fn check(args: &OutputArgs) -> Result<()> {
+    Form::choose(args, None)?;
+    args.output.as_deref().map_or(Ok(()), sink::check)
+}
+
+/// Writes the report where it was asked to go.
+///
+/// # Errors
+/// What the system says; answers that the form cannot hold.
+pub(crate) fn write(report: &Report, args: &OutputArgs) -> Result<()> {
+    let form = Form::choose(args, Some(report.rows()))?;
+    let mut sink = Sink::open(args.output.as_deref())?;
+    let out: &mut dyn Write = &mut sink;
+    match form {
+        Form::Npy => npy::write(report, out)?,
+        Form::Text(Format::Plain) => plain::write(report, args.hex, out)?,
+        Form::Text(Format::Table) => table::write(report, args.hex, out)?,
+        Form::Text(Format::Csv) => csv::write(report, b',', args.hex, out)?,
+        Form::Text(Format::Tsv) => csv::write(report, b'\t', args.hex, out)?,
+        Form::Text(Format::Json) => json::write(report, args.hex, out)?,
+        Form::Text(Format::Jsonl) => json::write_lines(report, args.hex, out)?,
+    }
+    sink.commit()
+}

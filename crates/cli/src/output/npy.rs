@@ -1,0 +1,62 @@
+//! The answer as a NumPy array.
+
+use crate::failure::Usage;
+use crate::report::Report;
+use anyhow::Result;
+use std::io::Write;
+use warpfold::DType;
+
+/// # Errors
+/// Several answers, types that NumPy lacks, and what the system says.
+pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<()> {
+    let one = match &report.arrays[..] {
+        [array] => match &array.answers[..] {
+            [answer] => answer.column.as_ref().filter(|c| c.second.is_none()).map(|c| (array, c)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some((array, column)) = one else {
+        return Err(Usage::new("a .npy file holds the answer to one operation over one array")
+            .hint("write .csv or .json")
+            .into());
+    };
+    let descr = match column.numbers.dtype() {
+        DType::Bool => "|b1",
+        DType::I8 => "|i1",
+        DType::I16 => "<i2",
+        DType::I32 => "<i4",
+        DType::I64 => "<i8",
+        DType::U8 => "|u1",
+        DType::U16 => "<u2",
+        DType::U32 => "<u4",
+        DType::U64 => "<u8",
+        DType::F16 => "<f2",
+        DType::F32 => "<f4",
+        DType::F64 => "<f8",
+        DType::BF16 => {
+            return Err(Usage::new("NumPy has no bf16")
+                .hint("ask for the answer in f32: --out f32")
+                .into());
+        }
+    };
+    let shape: String = array.shape.iter().map(|n| format!("{n}, ")).collect();
+    // One length takes its comma along, more do without the last.
+    let shape =
+        if array.shape.len() == 1 { shape.trim_end() } else { shape.trim_end_matches(", ") };
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
+    // Magic, version and length take 10 bytes; the data begin at a multiple
+    // of 64, after a line end.
+    let padding = (64 - (10 + header.len() + 1) % 64) % 64;
+    let length = header.len() + padding + 1;
+    // 64 dimensions of 20 digits still fit version 1.
+    let length = u16::try_from(length).map_err(|_| Usage::new("too many dimensions for .npy"))?;
+    out.write_all(b"\x93NUMPY\x01\x00")?;
+    out.write_all(&length.to_le_bytes())?;
+    writeln!(out, "{header}{:padding$}", "")?;
+    let size = column.numbers.dtype().size();
+    for number in column.numbers.iter() {
+        out.write_all(&number.to_bits().to_le_bytes()[..size])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! Every way to be wrong: what is said, and the exit status.
+
+use crate::common::{Dir, npy};
+
+#[track_caller]
+fn assert_says(complaint: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(complaint.contains(part), "{part:?} is not in:\n{complaint}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let dir = Dir::new();
+    dir.file("empty.npy", "").file("noise.xyz", [0u8, 1, 2, 255]);
+    std::fs::create_dir(dir.path("folder")).unwrap();
+    assert_says(&dir.fails(1, "sum none.npy"), &["none.npy", "No such file"]);
+    assert_says(&dir.fails(1, "sum folder"), &["folder", "directory", "hint: "]);
+    assert_says(&dir.fails(1, "sum empty.npy"), &["empty.npy", "empty"]);
+    assert_says(&dir.fails(1, "sum noise.xyz"), &["noise.xyz", "--dtype"]);
+    assert_says(&dir.fails(1, "sum *.parquet"), &["*.parquet", "no file matches"]);
+    assert_says(&dir.fails(1, "sum [.npy"), &["[.npy", "No such file"]);
+    assert_says(&dir.fails(1, "inspect none.npy"), &["none.npy"]);
+    assert_says(&dir.fails(1, "merge none.state"), &["none.state", "No such file"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn files_without_permission() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = Dir::new();
+    dir.f64s("secret.npy", &[1], &[1.0]);
+    let path = dir.path("secret.npy");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
+    if std::fs::read(&path).is_ok() {
+        eprintln!("skipped: permissions do not bind this user");
+        return;
+    }
+    assert_says(&dir.fails(1, "sum secret.npy"), &["secret.npy", "ermission denied"]);
+}
+
+#[test]
+fn files_that_are_damaged() {
+    let dir = Dir::new();
+    let whole = npy("<f8", &[4], &[0; 32]);
+    dir.file("short.npy", &whole[..whole.len() - 5]).file("head.npy", &whole[..20]);
+    assert_says(&dir.fails(1, "sum short.npy"), &["short.npy"]);
+    assert_says(&dir.fails(1, "sum head.npy"), &["head.npy"]);
+}
+
+#[test]
+fn cells_that_are_not_numbers() {
+    let dir = Dir::new();
+    dir.file("t.csv", "x,y\n1,2\n3,oops\n").file("ragged.csv", "x,y\n1,2\n3\n");
+    assert_says(&dir.fails(1, "sum -c y t.csv"), &["t.csv", "line 3", "(y)", "\"oops\""]);
+    assert_says(&dir.fails(1, "sum -c x ragged.csv"), &["ragged.csv", "line 3"]);
+    assert_says(&dir.fails(1, "sum -c z t.csv"), &["t.csv", "\"z\"", "x, y"]);
+    assert_says(&dir.fails(1, "sum t.csv"), &["t.csv", "x", "hint: ", "-c"]);
+    let run = dir.pipe("sum", "1\n2\nx\n");
+    assert_says(&run.failure(1), &["stdin", "line 3", "\"x\""]);
+}
+
+#[test]
+fn arrays_that_do_not_fit_together() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2, 3], &[0.0; 6]).f64s("b.npy", &[2, 2], &[0.0; 4]);
+    dir.npy("c.npy", "<f4", &[2, 3], &[0; 24]);
+    dir.file("t.csv", "x,y\n1,2\n").file("u.csv", "x\n1\n");
+    assert_says(&dir.fails(1, "sum a.npy b.npy"), &["b.npy", "(2, 2)", "(2, 3)"]);
+    assert_says(&dir.fails(1, "sum a.npy c.npy"), &["c.npy", "f32", "f64"]);
+    assert_says(&dir.fails(1, "dot a.npy b.npy"), &["b.npy", "(2, 2)"]);
+    assert_says(&dir.fails(1, "dot a.npy c.npy"), &["f32", "f64"]);
+    assert_says(&dir.fails(1, "sum -c 1-2 t.csv u.csv"), &["u.csv"]);
+}
+
+#[test]
+fn axes_that_are_not_there() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2, 3], &[0.0; 6]);
+    assert_says(&dir.fails(1, "sum -a 2 a.npy"), &["axis 2", "hint: ", "0 to 1"]);
+    assert_says(&dir.fails(1, "sum -a -3 a.npy"), &["axis -3"]);
+    assert_says(&dir.fails(1, "sum -a 1,-1 a.npy"), &["axis -1", "twice"]);
+}
+
+#[test]
+fn questions_without_an_answer() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2], &[0.0; 2]).f64s("none.npy", &[0], &[]);
+    assert_says(&dir.fails(1, "min none.npy"), &["none.npy", "min of no elements"]);
+    assert_says(&dir.fails(1, "xor a.npy"), &["xor", "f64"]);
+    assert_says(&dir.fails(1, "sum --out i8 a.npy"), &["i8"]);
+    assert_says(&dir.fails(1, "reduce --op sum,argmin none.npy"), &["argmin"]);
+}
+
+#[test]
+fn devices_that_are_not_there() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2], &[0.0; 2]);
+    for device in ["cuda", "cuda:1", "sim"] {
+        let complaint = dir.fails(1, &format!("sum --device {device} a.npy"));
+        assert_says(&complaint, &["error: there is no ", "hint: ", "--device cpu"]);
+    }
+    let output = dir.command("sum a.npy").env("WARPFOLD_CPU", "mmx").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_says(&String::from_utf8(output.stderr).unwrap(), &["WARPFOLD_CPU=mmx", "hint: "]);
+}
+
+#[test]
+fn wrong_usage() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2], &[0.0; 2]).file("t.csv", "x,y\n1,2\n");
+    for (line, part) in [
+        ("add a.npy", "unrecognized subcommand 'add'"),
+        ("sum -a x a.npy", "'x'"),
+        ("sum --nan maybe a.npy", "omit"),
+        ("sum --dtype f31 a.npy", "bf16"),
+        ("sum --device gpu a.npy", "cuda:N"),
+        ("sum -j 0 a.npy", "'0'"),
+        ("sum --memory-limit 1X a.npy", "'1X'"),
+        ("sum --shape 3,x a.npy", "'x'"),
+        ("sum -c 0 a.npy", "counted from 1"),
+        ("sum --delimiter ;; a.npy", "';;'"),
+        ("sum -f yaml a.npy", "jsonl"),
+        ("sum - -", "stdin"),
+        ("sum -- - -:x", "stdin"),
+        ("dot - -", "stdin"),
+        ("merge - -", "stdin"),
+        ("dot a.npy", "dot takes two arrays"),
+        ("dot a.npy a.npy a.npy", "dot takes two arrays"),
+        ("dot -c x,y t.csv t.csv:x", "paired"),
+        ("reduce --op sum,dot a.npy a.npy", "dot"),
+        ("reduce --op total a.npy", "total"),
+        ("reduce a.npy", "--op"),
+        ("partial sum a.npy", "--output"),
+        ("partial sum,max,sum a.npy -o s.state", "sum is named twice"),
+        ("partial sum -c x,y t.csv -o s.state", "several columns"),
+        ("sum -f csv -o x.npy a.npy", ".npy"),
+        ("sum --hex -o x.npy a.npy", ".npy"),
+        ("reduce --op sum,max -o x.npy a.npy", ".npy"),
+        ("bench --only nothing", "nothing"),
+        ("bench --elements 10", "10"),
+        ("completions tcsh", "bash"),
+    ] {
+        let complaint = dir.fails(2, line);
+        assert!(complaint.contains(part), "{line}: {part:?} is not in:\n{complaint}");
+    }
+    assert_eq!(dir.list(), ["a.npy", "t.csv"], "nothing is half-written");
+}
+
+#[test]
+fn output_that_cannot_be_written() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2], &[1.0, 2.0]);
+    std::fs::create_dir(dir.path("folder")).unwrap();
+    assert_says(&dir.fails(1, "sum a.npy -o none/x.json"), &["none/x.json"]);
+    assert_says(&dir.fails(1, "sum a.npy -o folder"), &["folder", "directory"]);
+    assert_says(&dir.fails(1, "partial sum a.npy -o folder"), &["folder", "directory"]);
+    // Before anything is read.
+    assert_says(&dir.fails(1, "sum none.npy -o none/x.json"), &["no directory none"]);
+}

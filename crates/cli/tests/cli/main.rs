@@ -1,0 +1,11 @@
+//! The `warpfold` command, run as a user runs it.
+
+mod common;
+
+mod answers;
+mod errors;
+mod examples;
+mod output;
+mod pipes;
+mod snapshots;
+mod states;

@@ -1,0 +1,223 @@
+//! What answers look like in each format, and where they go.
+
+use crate::common::Dir;
+
+fn sample() -> Dir {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2, 2], &[1.0, f64::NAN, f64::INFINITY, -0.5]);
+    dir.npy("h.npy", "<f2", &[2], &[0x66, 0x2e, 0x00, 0x3c]);
+    dir.npy("u.npy", "<u8", &[1], &u64::MAX.to_le_bytes());
+    dir
+}
+
+#[test]
+fn json_is_what_the_documentation_says() {
+    let dir = sample();
+    for (line, expected) in [
+        ("sum -f json h.npy", r#"{"op":"sum","dtype":"f16","shape":[],"value":1.1}"#),
+        (
+            "max -f json u.npy",
+            r#"{"op":"max","dtype":"u64","shape":[],"value":18446744073709551615}"#,
+        ),
+        (
+            "max -a 1 -f json a.npy",
+            r#"{"op":"max","dtype":"f64","shape":[2],"value":["NaN","Infinity"]}"#,
+        ),
+        (
+            "sum -a 0 --keepdims --nan omit -f jsonl a.npy",
+            r#"{"op":"sum","dtype":"f64","shape":[1,2],"value":[["Infinity",-0.5]]}"#,
+        ),
+        (
+            "minmax --nan omit -f json a.npy",
+            r#"{"op":"minmax","dtype":"f64","shape":[],"value":{"min":-0.5,"max":"Infinity"}}"#,
+        ),
+        ("sum --hex -f json h.npy", r#"{"op":"sum","dtype":"f16","shape":[],"value":"0x3c66"}"#),
+    ] {
+        assert_eq!(dir.prints(line), format!("{expected}\n"), "{line}");
+    }
+}
+
+#[test]
+fn several_json_answers_are_a_list_or_lines() {
+    let dir = sample();
+    let list = dir.prints("reduce --op count,all -f json h.npy");
+    let parsed: serde_json::Value = serde_json::from_str(&list).unwrap();
+    assert_eq!(parsed[0]["value"], 2);
+    assert_eq!(parsed[1]["value"], true);
+    let lines = dir.prints("reduce --op count,all -f jsonl h.npy");
+    assert_eq!(lines.lines().count(), 2);
+    for line in lines.lines() {
+        serde_json::from_str::<serde_json::Value>(line).unwrap();
+    }
+}
+
+#[test]
+fn names_are_quoted_where_needed() {
+    let dir = Dir::new();
+    dir.file("t.csv", "\"a,b\",\"say \"\"x\"\"\"\n1,2\n");
+    assert_eq!(
+        dir.prints("sum -c 1,2 -f csv t.csv"),
+        "name,op,value\n\"a,b\",sum,1\n\"say \"\"x\"\"\",sum,2\n"
+    );
+    let json = dir.prints("sum -c 1,2 -f json t.csv");
+    let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(parsed[1]["name"], "say \"x\"");
+    assert_eq!(dir.prints("sum -c 1,2 -f tsv t.csv").lines().nth(1), Some("a,b\tsum\t1"));
+}
+
+#[test]
+fn tables_of_scalars_and_of_arrays() {
+    let dir = sample();
+    assert_eq!(
+        dir.prints("reduce --op sum,minmax -f csv h.npy"),
+        "op,value\nsum,1.1\nmin,0.1\nmax,1\n"
+    );
+    assert_eq!(
+        dir.prints("reduce --op count,argminmax -a 0 -f csv a.npy"),
+        "i0,count,argmin,argmax\n0,2,0,1\n1,2,0,0\n"
+    );
+    let table = dir.prints("sum -f table h.npy");
+    assert!(table.contains("sum") && table.contains("1.1"), "{table}");
+}
+
+#[test]
+fn plain_arrays_are_rows_with_blank_lines_between_slices() {
+    let dir = Dir::new();
+    let values: Vec<f64> = (0..8).map(f64::from).collect();
+    dir.f64s("c.npy", &[1, 2, 2, 2], &values);
+    assert_eq!(dir.prints("sum -a 0 c.npy"), "0 1\n2 3\n\n4 5\n6 7\n");
+    assert_eq!(dir.prints("minmax -a 0,1 c.npy"), "0 4\n1 5\n\n2 6\n3 7\n");
+    assert_eq!(dir.prints("reduce --op sum,max -a 0,1,2 c.npy"), "# sum\n12 16\n\n# max\n6 7\n");
+    dir.f64s("none.npy", &[2, 0], &[]);
+    assert_eq!(dir.prints("sum -a 0 none.npy"), "");
+    assert_eq!(
+        dir.prints("sum -a 0 -f json none.npy"),
+        "{\"op\":\"sum\",\"dtype\":\"f64\",\"shape\":[0],\"value\":[]}\n"
+    );
+}
+
+#[test]
+fn hex_shows_the_bits_at_the_width_of_the_type() {
+    let dir = sample();
+    assert_eq!(dir.prints("sum --hex h.npy"), "0x3c66\n");
+    assert_eq!(dir.prints("max --hex u.npy"), "0xffffffffffffffff\n");
+    assert_eq!(dir.prints("any --hex u.npy"), "0x01\n");
+    assert_eq!(dir.prints("sum --hex a.npy"), "0x7ff8000000000000\n");
+}
+
+#[test]
+fn files_are_written_in_the_format_of_their_name() {
+    let dir = sample();
+    assert_eq!(dir.prints("sum h.npy -o s.json"), "");
+    let json = std::fs::read_to_string(dir.path("s.json")).unwrap();
+    assert!(json.starts_with("{\"op\":\"sum\""), "{json}");
+    dir.prints("reduce --op sum,max h.npy -o s.csv");
+    assert_eq!(std::fs::read_to_string(dir.path("s.csv")).unwrap(), "op,value\nsum,1.1\nmax,1\n");
+    dir.prints("sum h.npy -f csv -o s.txt");
+    assert_eq!(std::fs::read_to_string(dir.path("s.txt")).unwrap(), "op,value\nsum,1.1\n");
+    assert_eq!(dir.list(), ["a.npy", "h.npy", "s.csv", "s.json", "s.txt", "u.npy"]);
+}
+
+#[test]
+fn npy_answers_are_read_back() {
+    let dir = sample();
+    for (line, sum) in [
+        ("sum --nan omit -a 1 a.npy", "inf"),
+        ("sum h.npy", "1.1"),
+        ("argmax -a 0 a.npy", "1"),
+        ("any u.npy", "1"),
+    ] {
+        dir.prints(&format!("{line} -o out.npy"));
+        assert_eq!(dir.prints("sum out.npy"), format!("{sum}\n"), "{line}");
+    }
+    dir.prints("sum -a 1 --keepdims a.npy -o out.npy");
+    let row = dir.prints("inspect out.npy");
+    assert!(row.contains("\t2 x 1\t16\t"), "{row}");
+}
+
+/// The input is read before the output takes its place.
+#[test]
+fn an_input_may_be_overwritten() {
+    let dir = sample();
+    dir.prints("sum h.npy -o h.npy");
+    assert_eq!(dir.prints("sum h.npy"), "1.1\n");
+}
+
+#[test]
+fn a_failure_leaves_the_old_file() {
+    let dir = sample();
+    dir.f64s("none.npy", &[0], &[]).file("out.json", "old");
+    dir.fails(1, "min none.npy -o out.json");
+    assert_eq!(std::fs::read_to_string(dir.path("out.json")).unwrap(), "old");
+    // Here the writing has begun.
+    let old = std::fs::read(dir.path("u.npy")).unwrap();
+    dir.fails(2, "reduce --op sum,max h.npy -o u.npy");
+    assert_eq!(std::fs::read(dir.path("u.npy")).unwrap(), old);
+    assert_eq!(dir.list(), ["a.npy", "h.npy", "none.npy", "out.json", "u.npy"]);
+}
+
+#[test]
+fn inspection_reads_only_metadata() {
+    let dir = sample();
+    let json = dir.prints("inspect -f json a.npy u.npy");
+    let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(parsed[0]["shape"], serde_json::json!([2, 2]));
+    assert_eq!(parsed[1]["dtype"], "u64");
+    assert_eq!(dir.prints("inspect -f csv u.npy").lines().count(), 2);
+    assert_eq!(dir.prints("inspect u.npy -o u.json"), "");
+    assert!(std::fs::read_to_string(dir.path("u.json")).unwrap().starts_with("[{"));
+}
+
+#[test]
+fn benchmarks_are_named_and_measured() {
+    let dir = Dir::new();
+    let json = dir.prints("bench -q --quick --elements 4K -j 1,2 --only sum -f json");
+    let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let first = &parsed["results"][0];
+    assert_eq!((&first["case"], &first["threads"]), (&"sum f64 exact".into(), &1.into()));
+    assert_eq!(first["bytes"], 8 * 4096);
+    for field in ["ns", "best_ns", "gbps", "of_read", "of_fast"] {
+        assert!(first[field].as_f64().unwrap() > 0.0, "{field}: {first}");
+    }
+    assert!(parsed["machine"]["isa"].is_string());
+    let table = dir.prints("bench -q --quick --elements 4K -j 1 --only argmin");
+    assert!(table.contains("argmin f32") && !table.contains("dot"), "{table}");
+}
+
+#[test]
+fn the_doctor_names_the_instruction_sets() {
+    let dir = Dir::new();
+    let parsed: serde_json::Value = serde_json::from_str(&dir.prints("doctor -f json")).unwrap();
+    let active = &parsed["isa"]["active"];
+    assert!(parsed["isa"]["available"].as_array().unwrap().contains(active));
+    assert!(parsed["cores"].as_u64().unwrap() > 0);
+    let output = dir.command("doctor").env("WARPFOLD_CPU", "mmx").output().unwrap();
+    assert!(output.status.success(), "the doctor looks at what is wrong");
+    assert!(String::from_utf8(output.stdout).unwrap().contains("mmx"));
+}
+
+#[test]
+fn colour_is_asked_for_or_not_there() {
+    let dir = Dir::new();
+    assert!(!dir.run("sum none.npy").err.contains('\x1b'));
+    assert!(!dir.run("sum --nan x").err.contains('\x1b'));
+    assert!(dir.run("sum none.npy --color always").err.contains('\x1b'));
+    assert!(dir.run("sum --nan x --color=always").err.contains('\x1b'));
+    assert!(!dir.run("sum none.npy --color never").err.contains('\x1b'));
+}
+
+#[test]
+fn manual_and_completions_know_every_command() {
+    let dir = Dir::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = dir.prints(&format!("completions {shell}"));
+        for word in ["logsumexp", "norm-inf", "keepdims", "doctor"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    assert!(dir.prints("man").contains(".TH warpfold 1"));
+    dir.prints("man --out-dir pages");
+    for page in ["warpfold.1", "warpfold-argminmax.1", "warpfold-merge.1"] {
+        assert!(dir.path("pages").join(page).exists(), "{page}");
+    }
+}

@@ -1,0 +1,137 @@
+//! `partial` and `merge`.
+
+use crate::common::{Dir, noise};
+
+/// Every operation whose answer the pieces must not change, by bits.
+const EXACT: &str = "sum,mean,norm1,norm2,norm-inf,sumsq,var,std,minmax,range,argmin,argmax,argminmax,\
+                     any,all,count,count-nonzero,count-nan,prod,logsumexp";
+
+/// Seven uneven pieces, merged in an order that is not theirs.
+#[test]
+fn merged_pieces_print_what_a_single_run_prints() {
+    let dir = Dir::new();
+    let values = noise(70_001);
+    dir.f64s("all.npy", &[values.len()], &values);
+    let cuts = [0, 1, 4_096, 4_099, 20_000, 20_000, 65_537, values.len()];
+    let mut states = Vec::new();
+    for (i, pair) in cuts.windows(2).enumerate() {
+        let piece = &values[pair[0]..pair[1]];
+        dir.f64s("piece.npy", &[piece.len()], piece);
+        for accuracy in ["exact", "fast"] {
+            let start = pair[0];
+            dir.prints(&format!(
+                "partial {EXACT} --accuracy {accuracy} --start {start} piece.npy -o {accuracy}{i}.state"
+            ));
+        }
+        states.push(i);
+    }
+    for order in [[6, 0, 3, 5, 1, 4, 2], [0, 1, 2, 3, 4, 5, 6], [3, 2, 1, 0, 6, 5, 4]] {
+        for accuracy in ["exact", "fast"] {
+            let list: String = order.iter().map(|i| format!(" {accuracy}{i}.state")).collect();
+            let single =
+                dir.prints(&format!("reduce --op {EXACT} --accuracy {accuracy} --hex all.npy"));
+            assert_eq!(dir.prints(&format!("merge --hex{list}")), single, "{accuracy} {order:?}");
+        }
+    }
+    // Merging some, then the rest, is merging all.
+    dir.prints("merge exact4.state exact1.state exact6.state -o some.state");
+    let rest = "merge --hex exact0.state some.state exact5.state exact3.state exact2.state";
+    let single = dir.prints(&format!("reduce --op {EXACT} --hex all.npy"));
+    assert_eq!(dir.prints(rest), single);
+}
+
+#[test]
+fn states_are_finished_under_any_rules() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[4], &[1.0, f64::NAN, 3.0, 8.0]);
+    dir.prints("partial mean,var a.npy -o a.state");
+    assert_eq!(dir.prints("merge a.state"), "mean\tnan\nvar\tnan\n");
+    assert_eq!(dir.prints("merge --nan omit --ddof 1 a.state"), "mean\t4\nvar\t13\n");
+    assert_eq!(
+        dir.prints("merge --nan omit --out f32 --hex a.state"),
+        "mean\t0x40800000\nvar\t0x410aaaab\n"
+    );
+    assert!(dir.fails(1, "merge --nan error a.state").contains("NaN"));
+    dir.prints("merge --nan omit a.state -o a.csv");
+    assert!(dir.path("a.csv").exists());
+}
+
+#[test]
+fn states_travel_through_pipes() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2], &[1.0, 2.0]);
+    let mut partial = dir.command("partial sum a.npy -o -");
+    let state = partial.output().unwrap().stdout;
+    assert_eq!(dir.pipe("merge -", &state).success(), "3\n");
+}
+
+#[test]
+fn states_along_axes_of_pairs_and_of_gaps() {
+    let dir = Dir::new();
+    dir.file("p.csv", "x,y\n1,2\n3,4\n").file("g.csv", "x,y\n1,2\n,4\n");
+    dir.prints("partial dot -c x,y p.csv -o d.state");
+    assert_eq!(dir.prints("merge d.state"), "14\n");
+    dir.prints("partial count -c x g.csv -o g.state");
+    let json = dir.prints("merge -f json g.state g.state");
+    assert!(json.contains("\"missing\":2"), "{json}");
+}
+
+#[test]
+fn states_that_do_not_belong_together() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2], &[1.0, 2.0]).npy("f.npy", "<f4", &[2], &[0; 8]);
+    dir.prints("partial sum a.npy -o sum.state");
+    dir.prints("partial max a.npy -o max.state");
+    dir.prints("partial sum f.npy -o f32.state");
+    dir.prints("partial argmax a.npy -o arg.state");
+    dir.prints("partial sum --accuracy fast a.npy -o fast.state");
+    for (line, parts) in [
+        ("merge sum.state max.state", &["max.state", "operation"][..]),
+        ("merge sum.state f32.state", &["f32.state", "f64", "f32"]),
+        ("merge sum.state fast.state", &["fast.state"]),
+        ("merge arg.state arg.state", &["arg.state", "element 0", "--start"]),
+    ] {
+        let complaint = dir.fails(1, line);
+        for part in parts {
+            assert!(complaint.contains(part), "{line}: {part:?} is not in:\n{complaint}");
+        }
+    }
+    // Nothing in a plain sum tells a piece from its copy.
+    assert_eq!(dir.prints("merge sum.state sum.state"), "6\n");
+}
+
+#[test]
+fn a_piece_that_is_missing_is_noticed() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2], &[1.0, 2.0]);
+    dir.prints("partial prod a.npy -o first.state");
+    dir.prints("partial prod a.npy --start 5 -o last.state");
+    let complaint = dir.fails(1, "merge first.state last.state");
+    assert!(complaint.contains("2 to 5"), "{complaint}");
+}
+
+#[test]
+fn damaged_states_are_refused() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2], &[1.0, 2.0]);
+    dir.prints("partial sum,argmax a.npy -o whole.state");
+    let whole = std::fs::read(dir.path("whole.state")).unwrap();
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        if at % 7 == 0 || at < 48 {
+            dir.file("bad.state", &bytes);
+            let complaint = dir.fails(1, "merge bad.state");
+            assert!(complaint.contains("bad.state"), "byte {at}: {complaint}");
+        }
+    }
+    dir.file("bad.state", &whole[..whole.len() - 1]);
+    dir.fails(1, "merge bad.state");
+    dir.file("bad.state", [&whole[..], b"x"].concat());
+    dir.fails(1, "merge bad.state");
+    let mut newer = whole.clone();
+    newer[8] = 99;
+    dir.file("bad.state", &newer);
+    assert!(dir.fails(1, "merge bad.state").contains("version 99"));
+    dir.fails(1, "merge a.npy");
+}

@@ -1,0 +1,486 @@
+//! The element types and the formats each one accumulates in.
+
+use crate::exact::format::{self, Format};
+use core::fmt;
+pub use half::{bf16, f16};
+
+/// The type of an array's elements, known at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DType {
+    /// Truth values, one byte each; any byte but 0 is true.
+    Bool,
+    /// Signed 8-bit integers.
+    I8,
+    /// Signed 16-bit integers.
+    I16,
+    /// Signed 32-bit integers.
+    I32,
+    /// Signed 64-bit integers.
+    I64,
+    /// Unsigned 8-bit integers.
+    U8,
+    /// Unsigned 16-bit integers.
+    U16,
+    /// Unsigned 32-bit integers.
+    U32,
+    /// Unsigned 64-bit integers.
+    U64,
+    /// IEEE 754 binary16.
+    F16,
+    /// The upper half of an IEEE 754 binary32.
+    BF16,
+    /// IEEE 754 binary32.
+    F32,
+    /// IEEE 754 binary64.
+    F64,
+}
+
+impl DType {
+    /// Every element type, in the order of the documentation's tables.
+    pub const ALL: [DType; 13] = [
+        DType::Bool,
+        DType::I8,
+        DType::I16,
+        DType::I32,
+        DType::I64,
+        DType::U8,
+        DType::U16,
+        DType::U32,
+        DType::U64,
+        DType::F16,
+        DType::BF16,
+        DType::F32,
+        DType::F64,
+    ];
+
+    /// Bytes of one element.
+    #[must_use]
+    pub const fn size(self) -> usize {
+        match self {
+            DType::Bool | DType::I8 | DType::U8 => 1,
+            DType::I16 | DType::U16 | DType::F16 | DType::BF16 => 2,
+            DType::I32 | DType::U32 | DType::F32 => 4,
+            DType::I64 | DType::U64 | DType::F64 => 8,
+        }
+    }
+
+    /// The name used on the command line and in messages: `f32`, `i64`, `bool`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            DType::Bool => "bool",
+            DType::I8 => "i8",
+            DType::I16 => "i16",
+            DType::I32 => "i32",
+            DType::I64 => "i64",
+            DType::U8 => "u8",
+            DType::U16 => "u16",
+            DType::U32 => "u32",
+            DType::U64 => "u64",
+            DType::F16 => "f16",
+            DType::BF16 => "bf16",
+            DType::F32 => "f32",
+            DType::F64 => "f64",
+        }
+    }
+
+    /// The type called `name`; NumPy's long names (`float32`) are understood too.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<DType> {
+        Some(match name {
+            "bool" | "bool_" => DType::Bool,
+            "i8" | "int8" => DType::I8,
+            "i16" | "int16" => DType::I16,
+            "i32" | "int32" => DType::I32,
+            "i64" | "int64" => DType::I64,
+            "u8" | "uint8" => DType::U8,
+            "u16" | "uint16" => DType::U16,
+            "u32" | "uint32" => DType::U32,
+            "u64" | "uint64" => DType::U64,
+            "f16" | "float16" | "half" => DType::F16,
+            "bf16" | "bfloat16" => DType::BF16,
+            "f32" | "float32" | "float" => DType::F32,
+            "f64" | "float64" | "double" => DType::F64,
+            _ => return None,
+        })
+    }
+
+    /// Whether the type is one of the four floating-point types.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        matches!(self, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
+    }
+
+    /// Whether the type is a signed integer type.
+    #[must_use]
+    pub const fn is_signed_int(self) -> bool {
+        matches!(self, DType::I8 | DType::I16 | DType::I32 | DType::I64)
+    }
+
+    /// Whether the type is an unsigned integer type (`bool` is not).
+    #[must_use]
+    pub const fn is_unsigned_int(self) -> bool {
+        matches!(self, DType::U8 | DType::U16 | DType::U32 | DType::U64)
+    }
+
+    /// A small number that stands for the type in byte forms; never reused.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            DType::Bool => 1,
+            DType::I8 => 2,
+            DType::I16 => 3,
+            DType::I32 => 4,
+            DType::I64 => 5,
+            DType::U8 => 6,
+            DType::U16 => 7,
+            DType::U32 => 8,
+            DType::U64 => 9,
+            DType::F16 => 10,
+            DType::BF16 => 11,
+            DType::F32 => 12,
+            DType::F64 => 13,
+        }
+    }
+
+    /// The type whose [`code`](Self::code) is `code`.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<DType> {
+        DType::ALL.into_iter().find(|d| d.code() == code)
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A truth value as arrays store it: one byte, true unless 0.
+///
+/// Files may hold any byte where a Rust `bool` may not, so kernels never see
+/// a `bool`.
+#[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
+pub struct Bool8(pub u8);
+
+/// One element taken apart: `value = (-1)^negative * magnitude * 2^exponent`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// A finite value; zero has magnitude 0.
+    Finite {
+        /// The sign; of zeros too.
+        negative: bool,
+        /// The integer significand.
+        magnitude: u64,
+        /// The weight of the significand's lowest bit.
+        exponent: i32,
+    },
+    /// An infinity.
+    Infinite {
+        /// Its sign.
+        negative: bool,
+    },
+    /// Not a number.
+    Nan,
+}
+
+/// An integer that orders elements.
+pub trait Key: Copy + Ord + Send + Sync + fmt::Debug + 'static {
+    /// The least value of the type.
+    const LEAST: Self;
+    /// The greatest value of the type.
+    const GREATEST: Self;
+    /// The key as 64 bits, sign- or zero-extended.
+    fn to_bits64(self) -> u64;
+    /// The inverse of [`to_bits64`](Self::to_bits64); excess bits are dropped.
+    fn from_bits64(bits: u64) -> Self;
+}
+
+macro_rules! key {
+    ($($t:ty),*) => {$(
+        impl Key for $t {
+            const LEAST: Self = <$t>::MIN;
+            const GREATEST: Self = <$t>::MAX;
+            #[inline(always)]
+            fn to_bits64(self) -> u64 {
+                self as u64
+            }
+            #[inline(always)]
+            fn from_bits64(bits: u64) -> Self {
+                bits as $t
+            }
+        }
+    )*};
+}
+key!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A type that arrays can be made of.
+///
+/// Sealed: the set of types is closed, because every backend has kernels for
+/// exactly these.
+pub trait Element: sealed::Sealed + bytemuck::Pod + fmt::Debug + Send + Sync + 'static {
+    /// The run-time name of this type.
+    const DTYPE: DType;
+    /// The unsigned integer of the same size.
+    type Bits: bytemuck::Pod + Into<u64>;
+    /// The integer whose order is the elements' order.
+    type Key: Key;
+    /// The superaccumulator that holds any sum of elements.
+    type Sum: Format;
+    /// The superaccumulator that holds any sum of products of two elements.
+    type Dot: Format;
+
+    /// The value taken apart with integer instructions only, so that neither
+    /// flush-to-zero nor a changed rounding mode can touch it.
+    fn parts(self) -> Parts;
+
+    /// The bits, zero-extended.
+    fn bits(self) -> u64;
+
+    /// The element with the low bits of `bits`.
+    fn from_bits(bits: u64) -> Self;
+
+    /// Order-preserving integer key: `a < b` exactly if `a.key() < b.key()`,
+    /// with `-0 < +0`. NaNs of positive sign lie above `+inf`, those of
+    /// negative sign below `-inf`.
+    fn key(self) -> Self::Key;
+
+    /// The element whose [`key`](Self::key) is `key`.
+    fn from_key(key: Self::Key) -> Self;
+
+    /// The smallest and the largest key that is not a NaN's.
+    fn key_range() -> (Self::Key, Self::Key);
+
+    /// The key of the magnitude: of `|x|` for floats; for integers the value
+    /// itself.
+    fn without_sign(self) -> Self::Key;
+
+    /// Whether the value is a NaN.
+    fn is_nan(self) -> bool {
+        self.parts() == Parts::Nan
+    }
+}
+
+/// Splits IEEE-like bits with `mant` stored significand bits and a bias such
+/// that the subnormal unit is `2^lsb`.
+#[inline(always)]
+fn float_parts(bits: u64, width: u32, mant: u32, lsb: i32) -> Parts {
+    let negative = (bits >> (width - 1)) & 1 == 1;
+    let exponent_mask = (1u64 << (width - 1 - mant)) - 1;
+    let biased = (bits >> mant) & exponent_mask;
+    let fraction = bits & ((1u64 << mant) - 1);
+    if biased == exponent_mask {
+        if fraction == 0 { Parts::Infinite { negative } } else { Parts::Nan }
+    } else if biased == 0 {
+        Parts::Finite { negative, magnitude: fraction, exponent: lsb }
+    } else {
+        Parts::Finite {
+            negative,
+            magnitude: fraction | (1 << mant),
+            exponent: lsb + biased as i32 - 1,
+        }
+    }
+}
+
+macro_rules! float_element {
+    ($t:ty, $dtype:ident, $bits:ty, $ibits:ty, $width:literal, $mant:literal, $lsb:literal, $sum:ty, $dot:ty) => {
+        impl sealed::Sealed for $t {}
+        impl Element for $t {
+            const DTYPE: DType = DType::$dtype;
+            type Bits = $bits;
+            type Key = $ibits;
+            type Sum = $sum;
+            type Dot = $dot;
+            #[inline(always)]
+            fn parts(self) -> Parts {
+                float_parts(self.bits(), $width, $mant, $lsb)
+            }
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                u64::from(self.to_bits())
+            }
+            #[inline(always)]
+            fn from_bits(bits: u64) -> Self {
+                <$t>::from_bits(bits as $bits)
+            }
+            #[inline(always)]
+            fn key(self) -> $ibits {
+                let i = self.to_bits() as $ibits;
+                i ^ (((i >> ($width - 1)) as $bits >> 1) as $ibits)
+            }
+            #[inline(always)]
+            fn from_key(key: $ibits) -> Self {
+                // The map is its own inverse: it flips all bits but the sign
+                // of negative numbers and leaves the sign alone.
+                <$t>::from_bits((key ^ (((key >> ($width - 1)) as $bits >> 1) as $ibits)) as $bits)
+            }
+            #[inline(always)]
+            fn without_sign(self) -> $ibits {
+                (self.to_bits() & (<$bits>::MAX >> 1)) as $ibits
+            }
+            #[inline(always)]
+            fn key_range() -> ($ibits, $ibits) {
+                (<$t>::NEG_INFINITY.key(), <$t>::INFINITY.key())
+            }
+        }
+    };
+}
+float_element!(f16, F16, u16, i16, 16, 10, -24, format::F16Sum, format::F16Dot);
+float_element!(bf16, BF16, u16, i16, 16, 7, -133, format::F32Sum, format::F32Dot);
+float_element!(f32, F32, u32, i32, 32, 23, -149, format::F32Sum, format::F32Dot);
+float_element!(f64, F64, u64, i64, 64, 52, -1074, format::F64Sum, format::F64Dot);
+
+macro_rules! int_element {
+    ($t:ty, $dtype:ident, $bits:ty) => {
+        impl sealed::Sealed for $t {}
+        impl Element for $t {
+            const DTYPE: DType = DType::$dtype;
+            type Bits = $bits;
+            type Key = $t;
+            type Sum = format::IntSum;
+            type Dot = format::IntDot;
+            #[inline(always)]
+            fn parts(self) -> Parts {
+                let wide = self as i128;
+                let magnitude = wide.unsigned_abs() as u64;
+                Parts::Finite { negative: wide < 0, magnitude, exponent: 0 }
+            }
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                u64::from(self as $bits)
+            }
+            #[inline(always)]
+            fn from_bits(bits: u64) -> Self {
+                bits as $t
+            }
+            #[inline(always)]
+            fn key(self) -> $t {
+                self
+            }
+            #[inline(always)]
+            fn from_key(key: $t) -> Self {
+                key
+            }
+            #[inline(always)]
+            fn without_sign(self) -> $t {
+                self
+            }
+            #[inline(always)]
+            fn key_range() -> ($t, $t) {
+                (<$t>::MIN, <$t>::MAX)
+            }
+        }
+    };
+}
+int_element!(i8, I8, u8);
+int_element!(i16, I16, u16);
+int_element!(i32, I32, u32);
+int_element!(i64, I64, u64);
+int_element!(u8, U8, u8);
+int_element!(u16, U16, u16);
+int_element!(u32, U32, u32);
+int_element!(u64, U64, u64);
+
+impl sealed::Sealed for Bool8 {}
+impl Element for Bool8 {
+    const DTYPE: DType = DType::Bool;
+    type Bits = u8;
+    type Key = u8;
+    type Sum = format::IntSum;
+    type Dot = format::IntDot;
+    #[inline(always)]
+    fn parts(self) -> Parts {
+        Parts::Finite { negative: false, magnitude: u64::from(self.0 != 0), exponent: 0 }
+    }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        u64::from(self.0)
+    }
+    #[inline(always)]
+    fn from_bits(bits: u64) -> Self {
+        Bool8(bits as u8)
+    }
+    #[inline(always)]
+    fn key(self) -> u8 {
+        u8::from(self.0 != 0)
+    }
+    #[inline(always)]
+    fn from_key(key: u8) -> Self {
+        Bool8(key)
+    }
+    #[inline(always)]
+    fn without_sign(self) -> u8 {
+        self.key()
+    }
+    #[inline(always)]
+    fn key_range() -> (u8, u8) {
+        (0, 1)
+    }
+}
+
+/// Calls a generic function with the element type that a [`DType`] names:
+/// `with_element!(dtype, T => f::<T>(x))`.
+#[macro_export]
+macro_rules! with_element {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            $crate::DType::Bool => {
+                type $T = $crate::element::Bool8;
+                $body
+            }
+            $crate::DType::I8 => {
+                type $T = i8;
+                $body
+            }
+            $crate::DType::I16 => {
+                type $T = i16;
+                $body
+            }
+            $crate::DType::I32 => {
+                type $T = i32;
+                $body
+            }
+            $crate::DType::I64 => {
+                type $T = i64;
+                $body
+            }
+            $crate::DType::U8 => {
+                type $T = u8;
+                $body
+            }
+            $crate::DType::U16 => {
+                type $T = u16;
+                $body
+            }
+            $crate::DType::U32 => {
+                type $T = u32;
+                $body
+            }
+            $crate::DType::U64 => {
+                type $T = u64;
+                $body
+            }
+            $crate::DType::F16 => {
+                type $T = $crate::element::f16;
+                $body
+            }
+            $crate::DType::BF16 => {
+                type $T = $crate::element::bf16;
+                $body
+            }
+            $crate::DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::DType::F64 => {
+                type $T = f64;
+                $body
+            }
+        }
+    };
+}

@@ -1,0 +1,198 @@
+//! What can go wrong with a question, an array or a state.
+
+use crate::{DType, Op};
+
+/// The result of a fallible step.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// An error with its cause; [`hint`](Error::hint) says what would help.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An operation without an identity met no elements.
+    #[error("{op} of no elements has no value")]
+    Empty {
+        /// The operation.
+        op: Op,
+    },
+    /// An exact integer total lies outside the answer's type.
+    #[error("{op} is {total}, which does not fit {out}")]
+    Overflow {
+        /// The operation.
+        op: Op,
+        /// The total, or what is known of it.
+        total: String,
+        /// The type it does not fit.
+        out: DType,
+    },
+    /// NaNs were found under `nan = error`.
+    #[error("{count} NaN{} among the elements{}", if *count == 1 { "" } else { "s" },
+        first.map_or_else(String::new, |i| format!(", the first at index {i}")))]
+    NanFound {
+        /// How many.
+        count: u64,
+        /// The index of the first, where the state knows it.
+        first: Option<u64>,
+    },
+    /// The operation is not defined for the element type.
+    #[error("{op} is not defined for {dtype} elements")]
+    UnsupportedType {
+        /// The operation.
+        op: Op,
+        /// The element type.
+        dtype: DType,
+    },
+    /// The answer cannot be given in the type asked for.
+    #[error("{op} of {dtype} elements cannot answer in {out}")]
+    UnsupportedOut {
+        /// The operation.
+        op: Op,
+        /// The element type.
+        dtype: DType,
+        /// The type asked for.
+        out: DType,
+    },
+    /// An axis beyond the array's dimensions.
+    #[error("axis {axis} is out of range for an array of {ndim} dimension{}", if *ndim == 1 { "" } else { "s" })]
+    AxisOutOfRange {
+        /// The axis as given.
+        axis: isize,
+        /// The number of dimensions.
+        ndim: usize,
+    },
+    /// The same axis named twice.
+    #[error("axis {axis} is named twice")]
+    AxisRepeated {
+        /// The axis as given.
+        axis: isize,
+    },
+    /// Two arrays that should agree have different shapes.
+    #[error("the shapes {left:?} and {right:?} differ")]
+    ShapeMismatch {
+        /// The first shape.
+        left: Vec<usize>,
+        /// The second shape.
+        right: Vec<usize>,
+    },
+    /// Two arrays that should agree have different element types.
+    #[error("the element types {left} and {right} differ")]
+    DTypeMismatch {
+        /// The first type.
+        left: DType,
+        /// The second type.
+        right: DType,
+    },
+    /// `dot` was given one array, or another operation two.
+    #[error("{op} takes {takes} array{}, not {given}", if *takes == 1 { "" } else { "s" })]
+    Arity {
+        /// The operation.
+        op: Op,
+        /// How many it takes.
+        takes: usize,
+        /// How many there were.
+        given: usize,
+    },
+    /// Shape and strides that reach outside the buffer, or overflow.
+    #[error(
+        "a view of shape {shape:?} and byte strides {strides:?} at offset {offset} leaves its buffer of {len} bytes"
+    )]
+    ViewOutOfBounds {
+        /// The view's shape.
+        shape: Vec<usize>,
+        /// The view's strides in bytes.
+        strides: Vec<isize>,
+        /// The byte offset of the first element.
+        offset: usize,
+        /// The buffer's length in bytes.
+        len: usize,
+    },
+    /// Two partial states that cannot be merged.
+    #[error("states of different {what} cannot be merged: {left} and {right}")]
+    StateMismatch {
+        /// What differs: operation, element type, shape.
+        what: &'static str,
+        /// The first state's.
+        left: String,
+        /// The second state's.
+        right: String,
+    },
+    /// Two partial states claim the same elements.
+    #[error("two partial states both hold element {at}")]
+    Overlap {
+        /// The first element held twice.
+        at: u64,
+    },
+    /// A state whose answer depends on positions lacks some elements.
+    #[error("elements {from} to {to} are missing from the merged states")]
+    Gap {
+        /// The first missing element.
+        from: u64,
+        /// The one after the last missing element.
+        to: u64,
+    },
+    /// A piece whose last element has a position beyond 64 bits.
+    #[error("a piece of {len} elements cannot begin at position {start}")]
+    StartTooLarge {
+        /// Where it would begin.
+        start: u64,
+        /// How many elements it has.
+        len: usize,
+    },
+    /// More answers than memory holds.
+    #[error("{outputs} answers do not fit into memory")]
+    TooManyOutputs {
+        /// How many there would be.
+        outputs: usize,
+    },
+    /// Bytes that are not a state.
+    #[error("not a state: {why}")]
+    DamagedState {
+        /// What is wrong with them.
+        why: String,
+    },
+    /// A state of a version this build does not read.
+    #[error("the state has version {found}; this build reads version {reads}")]
+    StateVersion {
+        /// The version in the bytes.
+        found: u32,
+        /// The version this build reads.
+        reads: u32,
+    },
+    /// A device that this build or machine does not have.
+    #[error("{what}")]
+    Device {
+        /// What is missing.
+        what: String,
+        /// What would help.
+        hint: String,
+    },
+}
+
+impl Error {
+    /// What the caller can do about it, in one line without a full stop.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Error::Overflow { out, .. } if out.is_float() => return None,
+            Error::Overflow { .. } => {
+                "ask for a float answer (--out f64) or for wrapping arithmetic (--wrap)".into()
+            }
+            Error::NanFound { .. } => {
+                "skip NaNs with --nan omit, or let them through with --nan propagate".into()
+            }
+            Error::AxisOutOfRange { ndim, .. } => match ndim {
+                0 => "the array is a scalar and has no axes".into(),
+                n => format!("axes run from 0 to {}, or from -{n} to -1", n - 1),
+            },
+            Error::Overlap { .. } => {
+                "say where each piece begins with --start, and give each piece once".into()
+            }
+            Error::Gap { .. } => "merge the missing piece too".into(),
+            Error::StateVersion { .. } => {
+                "write the state again with this version of warpfold".into()
+            }
+            Error::Device { hint, .. } => hint.clone(),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,73 @@
+//! Variance from an exact sum and an exact sum of squares.
+
+use super::magnitude::Magnitude;
+use super::round::Truncated;
+use num_bigint::BigUint;
+
+/// `(n S2 - S1^2) / (n (n - ddof))`, truncated: the sum of squared deviations
+/// from the mean over `n - ddof`.
+///
+/// `sum` and `squares` are canonical, in units of `2^sum_lsb` and
+/// `2^squares_lsb`. `None` unless `n > ddof`, or if `n S2 < S1^2`, which
+/// no real numbers have. The window has 127 or 128 bits unless it is 0, so
+/// that [`Truncated::sqrt`] of it can be rounded.
+///
+/// One pass over the data is enough and nothing cancels, as the numerator is
+/// exact.
+#[must_use]
+pub fn variance(
+    (sum, sum_lsb): (&[i64], i32),
+    (squares, squares_lsb): (&[i64], i32),
+    n: u64,
+    ddof: u64,
+) -> Option<Truncated> {
+    let divisor = n.checked_sub(ddof).filter(|&d| d > 0)?;
+    let Some(s2) = Magnitude::new(squares) else {
+        return Magnitude::new(sum).is_none().then_some(Truncated::ZERO);
+    };
+    if s2.negative {
+        return None;
+    }
+    let mut minuend = s2.to_big() * n;
+    let mut exponent = squares_lsb + 32 * s2.low as i32;
+    if let Some(s1) = Magnitude::new(sum) {
+        let root = s1.to_big();
+        let mut subtrahend = &root * &root;
+        // Bring both to the lower of the two exponents.
+        let subtrahend_exponent = 2 * (sum_lsb + 32 * s1.low as i32);
+        if exponent > subtrahend_exponent {
+            minuend <<= exponent - subtrahend_exponent;
+            exponent = subtrahend_exponent;
+        } else {
+            subtrahend <<= subtrahend_exponent - exponent;
+        }
+        if minuend < subtrahend {
+            return None;
+        }
+        minuend -= subtrahend;
+    }
+    Some(quotient(minuend, exponent, u128::from(n) * u128::from(divisor)))
+}
+
+/// `numerator * 2^exponent / divisor` with 127 or 128 leading bits.
+///
+/// A numerator of exactly `127 + b` bits over a divisor of `b` bits lies in
+/// `(2^126, 2^128)`. Cutting the numerator's low bits off is a floor, which
+/// the floor of the quotient does not see.
+fn quotient(numerator: BigUint, exponent: i32, divisor: u128) -> Truncated {
+    let bits = numerator.bits() as i64;
+    if bits == 0 {
+        return Truncated::ZERO;
+    }
+    let shift = 127 + i64::from(128 - divisor.leading_zeros()) - bits;
+    let (dividend, cut) = if shift >= 0 {
+        (numerator << shift, false)
+    } else {
+        let cut = numerator.trailing_zeros().is_some_and(|z| (z as i64) < -shift);
+        (numerator >> -shift, cut)
+    };
+    let quotient = &dividend / divisor;
+    let inexact = cut || &quotient * divisor != dividend;
+    let window = quotient.iter_u64_digits().rev().fold(0, |w, d| w << 64 | u128::from(d));
+    Truncated { negative: false, window, exponent: exponent - shift as i32, inexact }
+}

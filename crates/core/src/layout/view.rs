@@ -1,0 +1,264 @@
+//! Arrays in memory, of any strides.
+
+use crate::DType;
+use crate::element::Element;
+use crate::error::{Error, Result};
+use core::marker::PhantomData;
+
+/// A borrowed array: a shape, and a stride in bytes for each axis, which may
+/// be negative or zero. Elements need not be aligned.
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    dtype: DType,
+    /// The element of index 0 on every axis.
+    origin: *const u8,
+    shape: Vec<usize>,
+    strides: Vec<isize>,
+    data: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: a view only reads, through a pointer that is borrowed from memory
+// that nobody writes for as long.
+unsafe impl Send for View<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for View<'_> {}
+
+impl<'a> View<'a> {
+    /// A one-dimensional array.
+    #[must_use]
+    pub fn of<T: Element>(items: &'a [T]) -> View<'a> {
+        View {
+            dtype: T::DTYPE,
+            origin: items.as_ptr().cast(),
+            shape: vec![items.len()],
+            strides: vec![size_of::<T>().cast_signed()],
+            data: PhantomData,
+        }
+    }
+
+    /// An array in C order (the last axis varies fastest) over all of `bytes`.
+    ///
+    /// # Errors
+    /// [`ViewOutOfBounds`](Error::ViewOutOfBounds) if the shape does not need
+    /// exactly as many bytes as there are.
+    pub fn from_bytes(dtype: DType, bytes: &'a [u8], shape: &[usize]) -> Result<View<'a>> {
+        let view = View::strided(dtype, bytes, 0, shape, &c_strides(dtype, shape))?;
+        if view.len().checked_mul(dtype.size()) == Some(bytes.len()) {
+            Ok(view)
+        } else {
+            Err(view.out_of_bounds(0, bytes.len()))
+        }
+    }
+
+    /// An array of any strides, in bytes, whose element of index 0 lies
+    /// `offset` bytes into `bytes`.
+    ///
+    /// # Errors
+    /// [`ViewOutOfBounds`](Error::ViewOutOfBounds) if some element would lie
+    /// outside `bytes`, or if there is not one stride for each axis.
+    pub fn strided(
+        dtype: DType,
+        bytes: &'a [u8],
+        offset: usize,
+        shape: &[usize],
+        strides: &[isize],
+    ) -> Result<View<'a>> {
+        let mut view = View {
+            dtype,
+            origin: bytes.as_ptr(),
+            shape: shape.to_vec(),
+            strides: strides.to_vec(),
+            data: PhantomData,
+        };
+        // The lowest and highest byte that an element begins at, in wide
+        // arithmetic: nothing here may overflow.
+        let mut low = offset as i128;
+        let mut high = offset as i128;
+        // Of the axes that are not empty: a shape with a 0 in it still has
+        // answers to count.
+        let mut count = 1u128;
+        for (&n, &stride) in shape.iter().zip(strides) {
+            count = count.saturating_mul(n.max(1) as u128);
+            let reach = (n as i128 - 1).max(0).saturating_mul(stride as i128);
+            low = low.saturating_add(reach.min(0));
+            high = high.saturating_add(reach.max(0));
+        }
+        let fits = low >= 0 && high.saturating_add(dtype.size() as i128) <= bytes.len() as i128;
+        // Broadcast axes may repeat elements, but not beyond what a count can
+        // say.
+        let countable = count <= isize::MAX as u128;
+        let empty = shape.contains(&0);
+        if shape.len() != strides.len() || !countable || !(fits || empty) {
+            return Err(view.out_of_bounds(offset, bytes.len()));
+        }
+        if empty {
+            view.strides.fill(0);
+        } else {
+            view.origin = bytes[offset..].as_ptr();
+        }
+        Ok(view)
+    }
+
+    /// An array over a slice, with strides counted in elements.
+    ///
+    /// # Errors
+    /// As for [`strided`](Self::strided); the error counts in bytes.
+    pub fn of_strided<T: Element>(
+        items: &'a [T],
+        offset: usize,
+        shape: &[usize],
+        strides: &[isize],
+    ) -> Result<View<'a>> {
+        let size = size_of::<T>();
+        let bytes: &[u8] = bytemuck::cast_slice(items);
+        let scaled: Option<Vec<isize>> =
+            strides.iter().map(|s| s.checked_mul(size.cast_signed())).collect();
+        match (scaled, offset.checked_mul(size)) {
+            (Some(strides), Some(offset)) => {
+                View::strided(T::DTYPE, bytes, offset, shape, &strides)
+            }
+            _ => Err(Error::ViewOutOfBounds {
+                shape: shape.to_vec(),
+                strides: strides.to_vec(),
+                offset,
+                len: bytes.len(),
+            }),
+        }
+    }
+
+    /// An array that is described by a pointer to its element of index 0.
+    ///
+    /// # Safety
+    /// Every element that shape and strides (in bytes) describe is valid for
+    /// reads for `'a` and not written to meanwhile; `shape` and `strides` have
+    /// the same length and the product of the lengths that are not 0 fits an
+    /// `isize`.
+    #[must_use]
+    pub unsafe fn from_raw(
+        dtype: DType,
+        origin: *const u8,
+        shape: &[usize],
+        strides: &[isize],
+    ) -> View<'a> {
+        let mut strides = strides.to_vec();
+        if shape.contains(&0) {
+            strides.fill(0);
+        }
+        View { dtype, origin, shape: shape.to_vec(), strides, data: PhantomData }
+    }
+
+    fn out_of_bounds(&self, offset: usize, len: usize) -> Error {
+        Error::ViewOutOfBounds {
+            shape: self.shape.clone(),
+            strides: self.strides.clone(),
+            offset,
+            len,
+        }
+    }
+
+    /// The element type.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The shape; empty for a scalar.
+    #[must_use]
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The strides in bytes; all 0 if there are no elements, where they mean
+    /// nothing.
+    #[must_use]
+    pub fn strides(&self) -> &[isize] {
+        &self.strides
+    }
+
+    /// How many elements there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
+    /// The address of the element of index 0 on every axis.
+    #[must_use]
+    pub fn origin(&self) -> *const u8 {
+        self.origin
+    }
+
+    /// The elements' bytes, if they follow each other in C order and are
+    /// aligned for their type.
+    #[must_use]
+    pub fn contiguous(&self) -> Option<&'a [u8]> {
+        let mut expected = self.dtype.size().cast_signed();
+        for (&n, &stride) in self.shape.iter().zip(&self.strides).rev() {
+            if n != 1 && stride != expected && !self.is_empty() {
+                return None;
+            }
+            expected = expected.saturating_mul(n.cast_signed());
+        }
+        if self.is_empty() {
+            return Some(&[]);
+        }
+        if !self.origin.addr().is_multiple_of(self.dtype.size()) {
+            return None;
+        }
+        // SAFETY: the constructors made sure that every element may be read,
+        // and the strides say that they are neighbours.
+        Some(unsafe { core::slice::from_raw_parts(self.origin, self.len() * self.dtype.size()) })
+    }
+}
+
+impl<'a, T: Element> From<&'a [T]> for View<'a> {
+    fn from(items: &'a [T]) -> View<'a> {
+        View::of(items)
+    }
+}
+
+impl<'a, T: Element, const N: usize> From<&'a [T; N]> for View<'a> {
+    fn from(items: &'a [T; N]) -> View<'a> {
+        View::of(items)
+    }
+}
+
+impl<'a, T: Element> From<&'a Vec<T>> for View<'a> {
+    fn from(items: &'a Vec<T>) -> View<'a> {
+        View::of(items)
+    }
+}
+
+impl<'a> From<&'a [bool]> for View<'a> {
+    fn from(items: &'a [bool]) -> View<'a> {
+        let bytes: &[u8] = bytemuck::cast_slice(items);
+        View { dtype: DType::Bool, ..View::of(bytes) }
+    }
+}
+
+impl<'a> From<&View<'a>> for View<'a> {
+    fn from(view: &View<'a>) -> View<'a> {
+        view.clone()
+    }
+}
+
+/// The strides in bytes of an array in C order.
+fn c_strides(dtype: DType, shape: &[usize]) -> Vec<isize> {
+    let mut stride = dtype.size().cast_signed();
+    let mut strides: Vec<isize> = shape
+        .iter()
+        .rev()
+        .map(|&n| {
+            let this = stride;
+            stride = stride.saturating_mul(isize::try_from(n).unwrap_or(isize::MAX));
+            this
+        })
+        .collect();
+    strides.reverse();
+    strides
+}

@@ -1,0 +1,357 @@
+//! States whose kind and element type are known at run time.
+
+use super::{Kind, Op, Rules, Run, State, Value};
+use crate::DType;
+use crate::element::Element;
+use crate::error::{Error, Result};
+use core::any::Any;
+use core::fmt;
+
+/// Names the state type for a kind and an element type known at run time:
+/// `with_state!(kind, dtype, S => expression, else => expression)`. The `else`
+/// expression is for pairs that no operation asks for.
+#[macro_export]
+macro_rules! with_state {
+    ($kind:expr, $dtype:expr, $S:ident => $body:expr, else => $otherwise:expr) => {{
+        use $crate::op::{self, Kind};
+        macro_rules! shared {
+            ($T:ty, $rest:expr) => {
+                match $kind {
+                    Kind::Sum | Kind::AbsSum => {
+                        type $S = op::Sums<$T>;
+                        $body
+                    }
+                    Kind::SquareSum | Kind::Dot => {
+                        type $S = op::Squares<$T>;
+                        $body
+                    }
+                    Kind::Moments => {
+                        type $S = op::Moments<$T>;
+                        $body
+                    }
+                    Kind::Extrema | Kind::ArgExtrema => {
+                        type $S = op::Extrema<$T>;
+                        $body
+                    }
+                    Kind::Counts => {
+                        type $S = op::Counts<$T>;
+                        $body
+                    }
+                    Kind::Prod => {
+                        type $S = <$T as op::Ordered>::Prod;
+                        $body
+                    }
+                    Kind::LogSumExp => {
+                        type $S = <$T as op::Ordered>::LogSumExp;
+                        $body
+                    }
+                    _ => $rest,
+                }
+            };
+        }
+        macro_rules! integer {
+            ($T:ty) => {
+                shared!(
+                    $T,
+                    match $kind {
+                        Kind::Bits => {
+                            type $S = op::Bits<$T>;
+                            $body
+                        }
+                        _ => $otherwise,
+                    }
+                )
+            };
+        }
+        macro_rules! float {
+            ($T:ty) => {
+                shared!(
+                    $T,
+                    match $kind {
+                        Kind::FastSum => {
+                            type $S = op::FastSum<$T>;
+                            $body
+                        }
+                        Kind::FastAbsSum => {
+                            type $S = op::FastAbsSum<$T>;
+                            $body
+                        }
+                        Kind::FastSquareSum => {
+                            type $S = op::FastSquareSum<$T>;
+                            $body
+                        }
+                        Kind::FastDot => {
+                            type $S = op::FastDot<$T>;
+                            $body
+                        }
+                        _ => $otherwise,
+                    }
+                )
+            };
+        }
+        match $dtype {
+            $crate::DType::Bool => integer!($crate::element::Bool8),
+            $crate::DType::I8 => integer!(i8),
+            $crate::DType::I16 => integer!(i16),
+            $crate::DType::I32 => integer!(i32),
+            $crate::DType::I64 => integer!(i64),
+            $crate::DType::U8 => integer!(u8),
+            $crate::DType::U16 => integer!(u16),
+            $crate::DType::U32 => integer!(u32),
+            $crate::DType::U64 => integer!(u64),
+            $crate::DType::F16 => float!($crate::element::f16),
+            $crate::DType::BF16 => float!($crate::element::bf16),
+            $crate::DType::F32 => float!(f32),
+            $crate::DType::F64 => float!(f64),
+        }
+    }};
+}
+
+/// A run of elements whose type is known at run time.
+#[derive(Clone, Copy, Debug)]
+pub struct RawRun<'a> {
+    /// The position of the first element.
+    pub start: u64,
+    /// The elements' bytes, aligned for their type.
+    pub items: &'a [u8],
+    /// The second array's, for `dot`; else empty.
+    pub others: &'a [u8],
+}
+
+impl<'a> RawRun<'a> {
+    /// The run as elements of type `T`; `None` if the bytes are not aligned or
+    /// not a whole number of them.
+    #[must_use]
+    pub fn typed<T: Element>(self) -> Option<Run<'a, T>> {
+        // An empty slice may have any address; a cast would ask for alignment.
+        let cast = |bytes: &'a [u8]| -> Option<&'a [T]> {
+            if bytes.is_empty() { Some(&[]) } else { bytemuck::try_cast_slice(bytes).ok() }
+        };
+        Some(Run { start: self.start, items: cast(self.items)?, others: cast(self.others)? })
+    }
+}
+
+/// What every state can do, whatever its type.
+trait Erased: Send + Sync {
+    fn dtype(&self) -> DType;
+    fn kind(&self) -> Kind;
+    fn merge(&mut self, other: &dyn Any) -> Option<Result<()>>;
+    fn finish(&self, op: Op, rules: &Rules) -> Result<Value>;
+    fn write(&self, out: &mut Vec<u8>);
+    fn duplicate(&self) -> Box<dyn Erased>;
+    fn as_any(&self) -> &dyn Any;
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+}
+
+impl<S: State> Erased for S {
+    fn dtype(&self) -> DType {
+        S::Item::DTYPE
+    }
+    fn kind(&self) -> Kind {
+        State::kind(self)
+    }
+    fn merge(&mut self, other: &dyn Any) -> Option<Result<()>> {
+        Some(State::merge(self, other.downcast_ref::<S>()?))
+    }
+    fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
+        State::finish(self, op, rules)
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        State::write(self, out);
+    }
+    fn duplicate(&self) -> Box<dyn Erased> {
+        Box::new(self.clone())
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// A state of any kind over elements of any type.
+pub struct AnyState(Box<dyn Erased>);
+
+const MAGIC: [u8; 4] = *b"WFst";
+const VERSION: u16 = 1;
+const HEADER: usize = 16;
+const TRAILER: usize = 8;
+
+impl AnyState {
+    /// The state of no elements.
+    ///
+    /// # Errors
+    /// [`DamagedState`](Error::DamagedState) if no operation needs this kind
+    /// over this type.
+    pub fn identity(kind: Kind, dtype: DType) -> Result<AnyState> {
+        with_state!(kind, dtype,
+            S => Ok(AnyState::from(<S as State>::identity(kind))),
+            else => Err(no_such_state(kind, dtype)))
+    }
+
+    /// The element type.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.0.dtype()
+    }
+
+    /// The kind.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.0.kind()
+    }
+
+    /// The typed state, if it is an `S`.
+    #[must_use]
+    pub fn downcast_ref<S: State>(&self) -> Option<&S> {
+        self.0.as_any().downcast_ref()
+    }
+
+    /// The typed state, if it is an `S`.
+    pub fn downcast_mut<S: State>(&mut self) -> Option<&mut S> {
+        self.0.as_any_mut().downcast_mut()
+    }
+
+    /// Takes in another state.
+    ///
+    /// # Errors
+    /// [`StateMismatch`](Error::StateMismatch) if it is of another kind or
+    /// type, and the errors of [`State::merge`].
+    pub fn merge(&mut self, other: &AnyState) -> Result<()> {
+        let (left, right) = (self.dtype(), other.dtype());
+        if left != right {
+            return Err(Error::StateMismatch {
+                what: "element type",
+                left: left.to_string(),
+                right: right.to_string(),
+            });
+        }
+        let (left, right) = (self.kind(), other.kind());
+        self.0.merge(other.0.as_any()).unwrap_or_else(|| {
+            Err(Error::StateMismatch {
+                what: "kind",
+                left: format!("{left:?}"),
+                right: format!("{right:?}"),
+            })
+        })
+    }
+
+    /// The value of `op`; see [`State::finish`].
+    ///
+    /// # Errors
+    /// Those of [`State::finish`].
+    pub fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
+        self.0.finish(op, rules)
+    }
+
+    /// The payload alone: for superaccumulators a plain vector of
+    /// little-endian 64-bit integers that adds.
+    #[must_use]
+    pub fn payload(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.0.write(&mut out);
+        out
+    }
+
+    /// The inverse of [`payload`](Self::payload).
+    ///
+    /// # Errors
+    /// [`DamagedState`](Error::DamagedState).
+    pub fn from_payload(kind: Kind, dtype: DType, payload: &[u8]) -> Result<AnyState> {
+        with_state!(kind, dtype,
+            S => Ok(AnyState::from(<S as State>::read(kind, payload)?)),
+            else => Err(no_such_state(kind, dtype)))
+    }
+
+    /// The versioned, checksummed byte form: magic, version, kind, type and
+    /// payload length in 16 bytes, the payload, and a CRC-32 of all before it
+    /// in 8. Little-endian throughout.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(64);
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.push(self.kind().code());
+        out.push(self.dtype().code());
+        out.extend_from_slice(&[0; 8]);
+        self.0.write(&mut out);
+        let len = (out.len() - HEADER) as u64;
+        out[8..HEADER].copy_from_slice(&len.to_le_bytes());
+        let checksum = u64::from(crc32fast::hash(&out));
+        out.extend_from_slice(&checksum.to_le_bytes());
+        out
+    }
+
+    /// Reads one byte form off the front of `bytes`, which it advances.
+    ///
+    /// # Errors
+    /// [`DamagedState`](Error::DamagedState) or
+    /// [`StateVersion`](Error::StateVersion).
+    pub fn read_from(bytes: &mut &[u8]) -> Result<AnyState> {
+        let damaged = |why: &str| Error::DamagedState { why: why.into() };
+        let header: &[u8; HEADER] =
+            bytes.first_chunk().ok_or_else(|| damaged("it ends within its header"))?;
+        if header[..4] != MAGIC {
+            return Err(damaged("it does not begin like one"));
+        }
+        let version = u16::from_le_bytes([header[4], header[5]]);
+        if version != VERSION {
+            return Err(Error::StateVersion { found: version.into(), reads: VERSION.into() });
+        }
+        let mut len = [0; 8];
+        len.copy_from_slice(&header[8..]);
+        let end = usize::try_from(u64::from_le_bytes(len))
+            .ok()
+            .and_then(|len| len.checked_add(HEADER))
+            .filter(|end| end.checked_add(TRAILER).is_some_and(|all| all <= bytes.len()))
+            .ok_or_else(|| damaged("it ends within its payload"))?;
+        let (body, rest) = bytes.split_at(end);
+        let mut checksum = [0; TRAILER];
+        checksum.copy_from_slice(&rest[..TRAILER]);
+        if u64::from_le_bytes(checksum) != u64::from(crc32fast::hash(body)) {
+            return Err(damaged("its checksum is wrong"));
+        }
+        let kind = Kind::from_code(header[6]).ok_or_else(|| damaged("its kind is unknown"))?;
+        let dtype =
+            DType::from_code(header[7]).ok_or_else(|| damaged("its element type is unknown"))?;
+        let state = AnyState::from_payload(kind, dtype, &body[HEADER..])?;
+        *bytes = &rest[TRAILER..];
+        Ok(state)
+    }
+
+    /// Reads the byte form of one state and nothing else.
+    ///
+    /// # Errors
+    /// Those of [`read_from`](Self::read_from); bytes left over are damage.
+    pub fn from_bytes(mut bytes: &[u8]) -> Result<AnyState> {
+        let state = AnyState::read_from(&mut bytes)?;
+        if bytes.is_empty() {
+            Ok(state)
+        } else {
+            Err(Error::DamagedState { why: format!("{} bytes follow it", bytes.len()) })
+        }
+    }
+}
+
+fn no_such_state(kind: Kind, dtype: DType) -> Error {
+    Error::DamagedState { why: format!("there is no {kind:?} of {dtype} elements") }
+}
+
+impl<S: State> From<S> for AnyState {
+    fn from(state: S) -> AnyState {
+        AnyState(Box::new(state))
+    }
+}
+
+impl Clone for AnyState {
+    fn clone(&self) -> Self {
+        AnyState(self.0.duplicate())
+    }
+}
+
+impl fmt::Debug for AnyState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AnyState({:?} of {})", self.kind(), self.dtype())
+    }
+}

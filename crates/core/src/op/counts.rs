@@ -1,0 +1,94 @@
+//! Counts, and the logic that follows from them.
+
+use super::payload::{self, Words};
+use super::{Kind, NanPolicy, Op, Rules, Run, State, Value, answer};
+use crate::element::Element;
+use crate::error::Result;
+use core::marker::PhantomData;
+
+/// Numbers of elements.
+///
+/// Answers [`Op::Any`], [`Op::All`], [`Op::Count`], [`Op::CountNonzero`] and
+/// [`Op::CountNan`]. NaN is not zero; under `nan = omit` NaNs are left out of
+/// all but [`Op::CountNan`], which no policy makes fail.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts<T: Element> {
+    /// All elements.
+    pub count: u64,
+    /// Those that are not zero, NaNs included.
+    pub nonzero: u64,
+    /// Those that are NaN.
+    pub nans: u64,
+    item: PhantomData<T>,
+}
+
+impl<T: Element> State for Counts<T> {
+    type Item = T;
+
+    fn kind(&self) -> Kind {
+        Kind::Counts
+    }
+
+    fn identity(kind: Kind) -> Self {
+        debug_assert_eq!(kind, Kind::Counts);
+        Counts { count: 0, nonzero: 0, nans: 0, item: PhantomData }
+    }
+
+    fn absorb(&mut self, run: Run<'_, T>) {
+        use crate::element::Parts;
+        self.count += run.items.len() as u64;
+        for x in run.items {
+            match x.parts() {
+                Parts::Finite { magnitude, .. } => self.nonzero += u64::from(magnitude != 0),
+                Parts::Infinite { .. } => self.nonzero += 1,
+                Parts::Nan => {
+                    self.nonzero += 1;
+                    self.nans += 1;
+                }
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Self) -> Result<()> {
+        // Saturating, so that no bytes read in can break `nans <= nonzero <= count`.
+        self.count = self.count.saturating_add(other.count);
+        self.nonzero = self.nonzero.saturating_add(other.nonzero);
+        self.nans = self.nans.saturating_add(other.nans);
+        Ok(())
+    }
+
+    fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
+        if op == Op::CountNan {
+            return answer::count(op, T::DTYPE, self.nans, rules).map(Value::One);
+        }
+        answer::nan_wins(rules, self.nans, None)?;
+        let omitted = if rules.nan == NanPolicy::Omit { self.nans } else { 0 };
+        let count = self.count.saturating_sub(omitted);
+        let nonzero = self.nonzero.saturating_sub(omitted);
+        match op {
+            Op::Any => answer::truth(op, T::DTYPE, nonzero > 0, rules),
+            Op::All => answer::truth(op, T::DTYPE, nonzero == count, rules),
+            Op::Count => answer::count(op, T::DTYPE, count, rules),
+            Op::CountNonzero => answer::count(op, T::DTYPE, nonzero, rules),
+            _ => Err(answer::not_answered(op, T::DTYPE)),
+        }
+        .map(Value::One)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        [self.count, self.nonzero, self.nans].iter().for_each(|&n| payload::write_u64(out, n));
+    }
+
+    fn read(kind: Kind, bytes: &[u8]) -> Result<Self> {
+        if kind != Kind::Counts {
+            return Err(payload::wrong_kind(kind));
+        }
+        let mut words = Words::new(bytes);
+        let [count, nonzero, nans] = [words.next()?, words.next()?, words.next()?];
+        words.end()?;
+        if nans > nonzero || nonzero > count || (nans > 0 && !T::DTYPE.is_float()) {
+            return Err(payload::damaged("its counts contradict each other"));
+        }
+        Ok(Counts { count, nonzero, nans, item: PhantomData })
+    }
+}

@@ -1,0 +1,76 @@
+//! Sum of squares, Euclidean norm and dot product.
+
+use super::payload::{self, Words};
+use super::{Kind, Op, Rules, Run, State, Value, answer, total};
+use crate::element::Element;
+use crate::error::Result;
+use crate::exact::Superacc;
+
+/// The exact sum of squares, or of products of two arrays.
+///
+/// [`Kind::SquareSum`] answers [`Op::SumSq`] and [`Op::Norm2`], [`Kind::Dot`]
+/// answers [`Op::Dot`]. The terms are the products: a NaN that
+/// [`NanPolicy`](super::NanPolicy) speaks of is a product that is NaN,
+/// zero times infinity included.
+#[derive(Clone, Copy, Debug)]
+pub struct Squares<T: Element> {
+    kind: Kind,
+    /// The sum; backends add to it what they have summed by other means.
+    pub acc: Superacc<T::Dot>,
+}
+
+impl<T: Element> State for Squares<T> {
+    type Item = T;
+
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn identity(kind: Kind) -> Self {
+        debug_assert!(matches!(kind, Kind::SquareSum | Kind::Dot));
+        Squares { kind, acc: Superacc::new() }
+    }
+
+    fn absorb(&mut self, run: Run<'_, T>) {
+        if self.kind == Kind::Dot {
+            debug_assert_eq!(run.items.len(), run.others.len());
+            run.items.iter().zip(run.others).for_each(|(&x, &y)| self.acc.absorb_product(x, y));
+        } else {
+            run.items.iter().for_each(|&x| self.acc.absorb_product(x, x));
+        }
+    }
+
+    fn merge(&mut self, other: &Self) -> Result<()> {
+        if self.kind != other.kind {
+            return Err(payload::kind_mismatch(self.kind, other.kind));
+        }
+        self.acc.merge(&other.acc);
+        Ok(())
+    }
+
+    #[inline]
+    fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
+        match (op, self.kind) {
+            (Op::SumSq, Kind::SquareSum) | (Op::Dot, Kind::Dot) => {
+                total::total::<T, _>(op, &self.acc, rules)
+            }
+            (Op::Norm2, Kind::SquareSum) => total::root::<T, _>(op, &self.acc, rules),
+            _ => Err(answer::not_answered(op, T::DTYPE)),
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        payload::write_acc(out, &self.acc);
+    }
+
+    fn read(kind: Kind, bytes: &[u8]) -> Result<Self> {
+        if !matches!(kind, Kind::SquareSum | Kind::Dot) {
+            return Err(payload::wrong_kind(kind));
+        }
+        let mut words = Words::new(bytes);
+        let unsigned = !T::DTYPE.is_float() && !T::DTYPE.is_signed_int();
+        let acc = payload::read_acc::<T, _>(&mut words, kind == Kind::SquareSum || unsigned)?;
+        words.end()?;
+        Ok(Squares { kind, acc })
+    }
+}

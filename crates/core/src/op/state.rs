@@ -1,0 +1,146 @@
+//! The idea that carries the house: identity, absorb, merge, finish.
+
+use super::{Op, Rules, Value};
+use crate::element::Element;
+use crate::error::Result;
+
+/// Which state an operation needs. Operations that share a state share the
+/// pass over the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Exact sum.
+    Sum,
+    /// Exact sum of absolute values.
+    AbsSum,
+    /// Exact sum of squares.
+    SquareSum,
+    /// Exact sum and sum of squares.
+    Moments,
+    /// Exact sum of products of two arrays.
+    Dot,
+    /// Smallest and largest value.
+    Extrema,
+    /// Smallest and largest value with their positions.
+    ArgExtrema,
+    /// Numbers of elements, of non-zero ones and of NaNs.
+    Counts,
+    /// Bitwise and, or, exclusive or.
+    Bits,
+    /// Product.
+    Prod,
+    /// Logarithm of a sum of exponentials.
+    LogSumExp,
+    /// Plain sum in a fixed tree.
+    FastSum,
+    /// Plain sum of absolute values in a fixed tree.
+    FastAbsSum,
+    /// Plain sum of squares in a fixed tree.
+    FastSquareSum,
+    /// Plain sum of products in a fixed tree.
+    FastDot,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 15] = [
+        Kind::Sum,
+        Kind::AbsSum,
+        Kind::SquareSum,
+        Kind::Moments,
+        Kind::Dot,
+        Kind::Extrema,
+        Kind::ArgExtrema,
+        Kind::Counts,
+        Kind::Bits,
+        Kind::Prod,
+        Kind::LogSumExp,
+        Kind::FastSum,
+        Kind::FastAbsSum,
+        Kind::FastSquareSum,
+        Kind::FastDot,
+    ];
+
+    /// A small number that stands for the kind in byte forms; never reused.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// The kind whose [`code`](Self::code) is `code`.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|k| k.code() == code)
+    }
+
+    /// Whether absorbing needs to know where a run begins.
+    ///
+    /// Exact sums, counts and extrema do not depend on the order of the
+    /// elements; positions and fixed trees do.
+    #[must_use]
+    pub const fn is_positional(self) -> bool {
+        matches!(
+            self,
+            Kind::ArgExtrema
+                | Kind::Prod
+                | Kind::LogSumExp
+                | Kind::FastSum
+                | Kind::FastAbsSum
+                | Kind::FastSquareSum
+                | Kind::FastDot
+        )
+    }
+}
+
+/// A run of consecutive elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a, T> {
+    /// The position of the first element in the whole array.
+    pub start: u64,
+    /// The elements.
+    pub items: &'a [T],
+    /// The second array's elements, as many, for `dot`; else empty.
+    pub others: &'a [T],
+}
+
+/// The state of a reduction over elements of one type.
+///
+/// `merge` is commutative and associative, and absorbing a run equals merging
+/// the states of any split of it: bit for bit, positions included.
+pub trait State: Clone + Send + Sync + Sized + 'static {
+    /// What it absorbs.
+    type Item: Element;
+    /// Which state this is.
+    fn kind(&self) -> Kind;
+    /// The state of no elements. `kind` chooses among the kinds that share the
+    /// representation.
+    fn identity(kind: Kind) -> Self;
+    /// Takes in a run of elements, one by one, with integer arithmetic or in
+    /// the fixed order: the reference that backends are measured against.
+    fn absorb(&mut self, run: Run<'_, Self::Item>);
+    /// Marks `len` positions from `start` as missing (a null in a column).
+    /// States that do not depend on positions ignore it.
+    fn skip(&mut self, start: u64, len: u64) {
+        let _ = (start, len);
+    }
+    /// Takes in another state of the same kind.
+    ///
+    /// # Errors
+    /// [`Overlap`](crate::Error::Overlap) if a positional state holds an
+    /// element that this one holds.
+    fn merge(&mut self, other: &Self) -> Result<()>;
+    /// The value of `op`, which must be one that this kind answers.
+    ///
+    /// # Errors
+    /// [`Empty`](crate::Error::Empty), [`Overflow`](crate::Error::Overflow),
+    /// [`NanFound`](crate::Error::NanFound), [`Gap`](crate::Error::Gap) or
+    /// [`UnsupportedOut`](crate::Error::UnsupportedOut).
+    fn finish(&self, op: Op, rules: &Rules) -> Result<Value>;
+    /// Appends the state's payload, little-endian.
+    fn write(&self, out: &mut Vec<u8>);
+    /// Reads a payload that [`write`](Self::write) made. `bytes` is the whole
+    /// payload.
+    ///
+    /// # Errors
+    /// [`DamagedState`](crate::Error::DamagedState) for anything else.
+    fn read(kind: Kind, bytes: &[u8]) -> Result<Self>;
+}

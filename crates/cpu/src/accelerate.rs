@@ -1,0 +1,328 @@
+//! States that absorb with the kernels.
+
+use crate::exact::{self, Absolute, Plain, Product, Tuner};
+use crate::integer;
+use crate::isa::Isa;
+use crate::simd::{Kernel, Simd, dispatch};
+use crate::{count, order};
+use warpfold_core::Element;
+use warpfold_core::element::{Bool8, bf16, f16};
+use warpfold_core::exact::Superacc;
+use warpfold_core::exact::format::Format;
+use warpfold_core::layout::Traversal;
+use warpfold_core::op::{
+    Bits, Counts, Extrema, FixedTree, IntLogSumExp, IntProd, Kind, Moments, Run, Squares, State,
+    Summary, Sums, TreeOp,
+};
+
+/// What a worker keeps beside its state: the instruction set, and what its
+/// kernels have learnt about the data.
+#[derive(Clone, Debug)]
+pub struct Context {
+    isa: Isa,
+    /// One for sums and one for sums of products.
+    tuners: [Tuner; 2],
+}
+
+impl Context {
+    /// Nothing learnt yet.
+    #[must_use]
+    pub fn new(isa: Isa) -> Self {
+        Context { isa, tuners: [Tuner::default(); 2] }
+    }
+}
+
+/// A state with a CPU kernel.
+pub trait Accelerate: State {
+    /// Absorbs a run; the same result as [`State::absorb`].
+    fn accelerate(&mut self, run: Run<'_, Self::Item>, context: &mut Context);
+
+    /// Absorbs a run whose positions are those of `walk`, beginning at index
+    /// `base`. States that do not ask for indices take it as it comes.
+    fn accelerate_along(
+        &mut self,
+        run: Run<'_, Self::Item>,
+        walk: &Traversal,
+        base: u64,
+        context: &mut Context,
+    ) {
+        let _ = walk;
+        self.accelerate(Run { start: run.start + base, ..run }, context);
+    }
+}
+
+/// An element type with exact kernels: every one has them.
+pub trait CpuElement: Element {
+    /// The exact sum of a short slice, rounded once, without a state; `None`
+    /// where that is not to be had.
+    #[inline]
+    fn short_sum(_items: &[Self], _isa: Isa) -> Option<Self> {
+        None
+    }
+    /// Adds elements to an exact sum.
+    fn add_plain(acc: &mut Superacc<Self::Sum>, items: &[Self], context: &mut Context);
+    /// Adds absolute values to an exact sum.
+    fn add_absolute(acc: &mut Superacc<Self::Sum>, items: &[Self], context: &mut Context);
+    /// Adds squares to an exact sum.
+    fn add_squares(acc: &mut Superacc<Self::Dot>, items: &[Self], context: &mut Context);
+    /// Adds elements to one exact sum and their squares to another.
+    fn add_moments(
+        sum: &mut Superacc<Self::Sum>,
+        squares: &mut Superacc<Self::Dot>,
+        items: &[Self],
+        context: &mut Context,
+    ) {
+        // One after the other over a block that stays in the cache.
+        for items in items.chunks(exact::BLOCK) {
+            Self::add_plain(sum, items, context);
+            Self::add_squares(squares, items, context);
+        }
+    }
+    /// Adds products of elements of two equally long slices to an exact sum.
+    fn add_products(
+        acc: &mut Superacc<Self::Dot>,
+        items: &[Self],
+        others: &[Self],
+        context: &mut Context,
+    );
+}
+
+macro_rules! float {
+    ($($t:ty, $short:expr;)*) => {$(
+        impl CpuElement for $t {
+            #[inline]
+            fn short_sum(items: &[Self], isa: Isa) -> Option<Self> {
+                let short: Option<fn(&[$t], Isa) -> Option<$t>> = $short;
+                short.and_then(|short| short(items, isa))
+            }
+            fn add_plain(acc: &mut Superacc<Self::Sum>, items: &[Self], c: &mut Context) {
+                exact::absorb::<Plain<$t>, _>(acc, items, &[], &mut c.tuners[0], c.isa);
+            }
+            fn add_absolute(acc: &mut Superacc<Self::Sum>, items: &[Self], c: &mut Context) {
+                exact::absorb::<Absolute<$t>, _>(acc, items, &[], &mut c.tuners[0], c.isa);
+            }
+            fn add_moments(
+                sum: &mut Superacc<Self::Sum>,
+                squares: &mut Superacc<Self::Dot>,
+                items: &[Self],
+                c: &mut Context,
+            ) {
+                exact::absorb_moments::<$t, _, _>(sum, squares, items, &mut c.tuners, c.isa);
+            }
+            fn add_squares(acc: &mut Superacc<Self::Dot>, items: &[Self], c: &mut Context) {
+                exact::absorb::<Product<$t, false>, _>(acc, items, &[], &mut c.tuners[1], c.isa);
+            }
+            fn add_products(
+                acc: &mut Superacc<Self::Dot>,
+                items: &[Self],
+                others: &[Self],
+                c: &mut Context,
+            ) {
+                exact::absorb::<Product<$t, true>, _>(acc, items, others, &mut c.tuners[1], c.isa);
+            }
+        }
+    )*};
+}
+float! {
+    f16, None;
+    bf16, None;
+    f32, Some(exact::short::sum_f32);
+    f64, Some(exact::short::sum_f64);
+}
+
+fn add_integers<T: integer::Integer, M: integer::Term, F: Format>(
+    acc: &mut Superacc<F>,
+    items: &[T],
+    others: &[T],
+    isa: Isa,
+) {
+    let mut others = others.chunks(integer::LARGEST_RUN);
+    for items in items.chunks(integer::LARGEST_RUN) {
+        let (low, high) = integer::sum::<T, M>(items, others.next().unwrap_or(&[]), isa);
+        acc.deposit_wide(low, 0);
+        if high != 0 {
+            acc.deposit_wide(high, 64);
+        }
+        acc.count += items.len() as i64;
+    }
+}
+
+macro_rules! integer {
+    ($($t:ty),*) => {$(
+        impl CpuElement for $t {
+            fn add_plain(acc: &mut Superacc<Self::Sum>, items: &[Self], c: &mut Context) {
+                add_integers::<_, integer::Plain, _>(acc, items, &[], c.isa);
+            }
+            fn add_absolute(acc: &mut Superacc<Self::Sum>, items: &[Self], c: &mut Context) {
+                add_integers::<_, integer::Absolute, _>(acc, items, &[], c.isa);
+            }
+            fn add_squares(acc: &mut Superacc<Self::Dot>, items: &[Self], c: &mut Context) {
+                add_integers::<_, integer::Product, _>(acc, items, items, c.isa);
+            }
+            fn add_products(
+                acc: &mut Superacc<Self::Dot>,
+                items: &[Self],
+                others: &[Self],
+                c: &mut Context,
+            ) {
+                add_integers::<_, integer::Product, _>(acc, items, others, c.isa);
+            }
+        }
+    )*};
+}
+integer!(i8, i16, i32, i64, u8, u16, u32, u64, Bool8);
+
+impl<T: CpuElement> Accelerate for Sums<T> {
+    fn accelerate(&mut self, run: Run<'_, T>, context: &mut Context) {
+        if self.kind() == Kind::AbsSum {
+            T::add_absolute(&mut self.acc, run.items, context);
+        } else {
+            T::add_plain(&mut self.acc, run.items, context);
+        }
+    }
+}
+
+impl<T: CpuElement> Accelerate for Squares<T> {
+    fn accelerate(&mut self, run: Run<'_, T>, context: &mut Context) {
+        if self.kind() == Kind::Dot {
+            T::add_products(&mut self.acc, run.items, run.others, context);
+        } else {
+            T::add_squares(&mut self.acc, run.items, context);
+        }
+    }
+}
+
+impl<T: CpuElement> Accelerate for Moments<T> {
+    fn accelerate(&mut self, run: Run<'_, T>, context: &mut Context) {
+        T::add_moments(&mut self.sum, &mut self.squares, run.items, context);
+    }
+}
+
+/// Elements of which extremes are sought at once, before their positions.
+const SEARCH_BLOCK: usize = 8192;
+
+impl<T: CpuElement> Accelerate for Extrema<T> {
+    fn accelerate(&mut self, run: Run<'_, T>, context: &mut Context) {
+        let positional = self.kind() == Kind::ArgExtrema;
+        let block = if positional { SEARCH_BLOCK } else { run.items.len().max(1) };
+        let mut start = run.start;
+        for items in run.items.chunks(block) {
+            let found = order::summarise(items, context.isa);
+            let some = items.len() as u64 > found.nans;
+            // Only a better extreme is worth a search; one that is equal, if
+            // runs do not come in order.
+            let place = |key, wanted: bool| {
+                let at = if positional && wanted {
+                    order::position(items, key, context.isa).map_or(u64::MAX, |i| start + i as u64)
+                } else {
+                    u64::MAX
+                };
+                (key, at)
+            };
+            let min = some.then(|| place(found.min, self.may_lower(found.min, start)));
+            let max = some.then(|| place(found.max, self.may_raise(found.max, start)));
+            self.absorb_summary(Summary {
+                start,
+                count: items.len() as u64,
+                nans: found.nans,
+                first_nan: found.first_nan.map(|i| start + i as u64),
+                min,
+                max,
+            });
+            start += items.len() as u64;
+        }
+    }
+
+    fn accelerate_along(
+        &mut self,
+        run: Run<'_, T>,
+        walk: &Traversal,
+        base: u64,
+        context: &mut Context,
+    ) {
+        if self.kind() != Kind::ArgExtrema || walk.in_order {
+            return self.accelerate(Run { start: run.start + base, ..run }, context);
+        }
+        let found = order::summarise(run.items, context.isa);
+        let index = |i: usize| base + walk.index(run.start + i as u64);
+        // Indices do not ascend along the walk: every equal element counts.
+        let first = |key| {
+            let equal = run.items.iter().enumerate().filter(|(_, x)| x.key() == key);
+            (key, equal.map(|(i, _)| index(i)).min().unwrap_or(u64::MAX))
+        };
+        let some = run.items.len() as u64 > found.nans;
+        let nans = run.items.iter().enumerate().filter(|(_, x)| x.is_nan());
+        let first_nan = if found.nans > 0 { nans.map(|(i, _)| index(i)).min() } else { None };
+        // `start` and `count` say which positions are held: the whole walk is
+        // absorbed in the end, so that positions serve as well as indices.
+        self.absorb_summary(Summary {
+            start: base + run.start,
+            count: run.items.len() as u64,
+            nans: found.nans,
+            first_nan,
+            min: some.then(|| {
+                let wanted = self.may_lower(found.min, 0);
+                if wanted { first(found.min) } else { (found.min, u64::MAX) }
+            }),
+            max: some.then(|| {
+                let wanted = self.may_raise(found.max, 0);
+                if wanted { first(found.max) } else { (found.max, u64::MAX) }
+            }),
+        });
+    }
+}
+
+impl<T: CpuElement> Accelerate for Counts<T> {
+    fn accelerate(&mut self, run: Run<'_, T>, context: &mut Context) {
+        let counted = count::count(run.items, context.isa);
+        self.count += run.items.len() as u64;
+        self.nonzero += counted.nonzero;
+        self.nans += counted.nans;
+    }
+}
+
+impl<T: CpuElement> Accelerate for Bits<T> {
+    fn accelerate(&mut self, run: Run<'_, T>, context: &mut Context) {
+        if T::DTYPE == warpfold_core::DType::Bool {
+            // Any byte but 0 is true: bits alone do not say.
+            return self.absorb(run);
+        }
+        let [and, or, xor] = count::fold_bits(run.items, context.isa);
+        self.and &= and;
+        self.or |= or;
+        self.xor ^= xor;
+    }
+}
+
+/// A leaf of a fixed tree, compiled for an instruction set.
+struct Leaf<'a, P: TreeOp> {
+    items: &'a [P::Item],
+    others: &'a [P::Item],
+}
+
+impl<P: TreeOp> Kernel for Leaf<'_, P> {
+    type Out = P::Node;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> P::Node {
+        P::leaf(self.items, self.others)
+    }
+}
+
+impl<P: TreeOp> Accelerate for FixedTree<P> {
+    fn accelerate(&mut self, run: Run<'_, P::Item>, context: &mut Context) {
+        let isa = context.isa;
+        self.absorb_with(run, |items, others| dispatch(isa, Leaf::<P> { items, others }));
+    }
+}
+
+macro_rules! as_it_is {
+    ($($state:ident),*) => {$(
+        impl<T: CpuElement> Accelerate for $state<T> {
+            fn accelerate(&mut self, run: Run<'_, T>, _: &mut Context) {
+                self.absorb(run);
+            }
+        }
+    )*};
+}
+as_it_is!(IntProd, IntLogSumExp);

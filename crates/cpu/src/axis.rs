@@ -1,0 +1,821 @@
+//! Sums, means and extremes over an axis, many outputs at a time: what the
+//! general way, a state for each output, is too slow for.
+
+use crate::exact::short;
+use crate::exact::side_by_side::{
+    DivideToF32, GROUP, LONGEST_ROW, MOST_COLUMNS, RANGE_ROWS, RangeColumns, RangeRows, RoundToF32,
+    Table, WINDOW_ROWS, WindowColumns,
+};
+use crate::exact::{self, Plain, Tuner};
+use crate::exact::{HEADROOM, RANGE_GROWTH, Window, largest_exponent};
+use crate::fpenv;
+use crate::isa::Isa;
+use crate::order::{ColumnRanges, RowRanges};
+use crate::plan::Plan;
+use crate::simd::dispatch;
+use crate::threads::{Pieces, Threads};
+use std::sync::{Mutex, PoisonError};
+use warpfold_core::element::Key;
+use warpfold_core::exact::{FloatFormat, Superacc};
+use warpfold_core::layout::Dim;
+use warpfold_core::op::Numbers;
+use warpfold_core::{Element, Op, Result};
+
+/// An element type with such kernels.
+pub(crate) trait Columnar: FloatFormat {
+    /// Rows that one call sums.
+    const ROWS: usize;
+
+    /// Sums columns; false if a certificate failed, or if the floating-point
+    /// environment is not the usual one.
+    ///
+    /// # Safety
+    /// Every element of the table is valid for reads; the table has at most
+    /// [`ROWS`](Self::ROWS) rows and [`MOST_COLUMNS`] columns, a multiple of
+    /// [`GROUP`]; `sums` are as long as there are columns.
+    unsafe fn columns(table: Table<Self>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool;
+
+    /// Rows that [`fallback`](Self::fallback) sums.
+    const FALLBACK_ROWS: usize = 0;
+
+    /// A slower way, for tables of at most
+    /// [`FALLBACK_ROWS`](Self::FALLBACK_ROWS) rows that failed.
+    ///
+    /// # Safety
+    /// As for [`columns`](Self::columns).
+    unsafe fn fallback(table: Table<Self>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
+        let _ = (table, top, sums, isa);
+        false
+    }
+
+    /// Sums consecutive rows of at most [`LONGEST_ROW`] elements; false if a
+    /// certificate failed or there is no such kernel.
+    fn rows(items: &[Self], len: usize, sums: &mut [f64], isa: Isa) -> bool;
+
+    /// The exact sum of a slice, rounded once, if it can be had quickly.
+    fn short(items: &[Self], isa: Isa) -> Option<Self>;
+
+    /// `high + low`, rounded once, for each.
+    fn round(sums: [&[f64]; 2], out: &mut [Self], isa: Isa);
+
+    /// `sum / n`, rounded once, for each; false if some could not be.
+    fn divide(sums: &[f64], n: f64, out: &mut [Self], isa: Isa) -> bool;
+
+    /// Adds elements to an exact sum.
+    fn absorb(acc: &mut Superacc<Self::Sum>, items: &[Self], tuner: &mut Tuner, isa: Isa);
+}
+
+impl Columnar for f32 {
+    const ROWS: usize = RANGE_ROWS;
+    unsafe fn columns(table: Table<f32>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
+        let [high, low] = sums;
+        let window = Window::below(top + RANGE_GROWTH, 2, false);
+        fpenv::is_default() && dispatch(isa, RangeColumns { table, window, high, low })
+    }
+    const FALLBACK_ROWS: usize = WINDOW_ROWS;
+    unsafe fn fallback(table: Table<f32>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
+        let [high, low] = sums;
+        Window::below(top, 2, false)
+            .filter(|_| fpenv::is_default())
+            .is_some_and(|window| dispatch(isa, WindowColumns { table, window, high, low }))
+    }
+    fn rows(items: &[f32], len: usize, sums: &mut [f64], isa: Isa) -> bool {
+        fpenv::is_default() && dispatch(isa, RangeRows { items, len, sums })
+    }
+    fn short(items: &[f32], isa: Isa) -> Option<f32> {
+        short::sum_f32(items, isa)
+    }
+    fn round([high, low]: [&[f64]; 2], out: &mut [f32], isa: Isa) {
+        dispatch(isa, RoundToF32 { high, low, out });
+    }
+    fn divide(sums: &[f64], n: f64, out: &mut [f32], isa: Isa) -> bool {
+        dispatch(isa, DivideToF32 { sums, n, out })
+    }
+    fn absorb(acc: &mut Superacc<Self::Sum>, items: &[f32], tuner: &mut Tuner, isa: Isa) {
+        exact::absorb::<Plain<f32>, _>(acc, items, &[], tuner, isa);
+    }
+}
+
+impl Columnar for f64 {
+    const ROWS: usize = WINDOW_ROWS;
+    unsafe fn columns(table: Table<f64>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
+        let [high, low] = sums;
+        Window::below(top, 2, false)
+            .filter(|_| fpenv::is_default())
+            .is_some_and(|window| dispatch(isa, WindowColumns { table, window, high, low }))
+    }
+    fn rows(_items: &[f64], _len: usize, _sums: &mut [f64], _isa: Isa) -> bool {
+        false
+    }
+    fn short(items: &[f64], isa: Isa) -> Option<f64> {
+        short::sum_f64(items, isa)
+    }
+    fn round([high, low]: [&[f64]; 2], out: &mut [f64], _: Isa) {
+        out.iter_mut().zip(high.iter().zip(low)).for_each(|(out, (h, l))| *out = h + l);
+    }
+    fn divide(sums: &[f64], n: f64, out: &mut [f64], _: Isa) -> bool {
+        out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum / n);
+        true
+    }
+    fn absorb(acc: &mut Superacc<Self::Sum>, items: &[f64], tuner: &mut Tuner, isa: Isa) {
+        exact::absorb::<Plain<f64>, _>(acc, items, &[], tuner, isa);
+    }
+}
+
+/// Which of the two answers is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Sum,
+    Mean,
+}
+
+impl Wanted {
+    pub(crate) fn of(op: Op) -> Option<Wanted> {
+        match op {
+            Op::Sum => Some(Wanted::Sum),
+            Op::Mean => Some(Wanted::Mean),
+            _ => None,
+        }
+    }
+
+    /// The answers from exact sums in two parts, over `n` elements each; false
+    /// if they cannot be had that way.
+    fn of_parts<T: Columnar>(
+        self,
+        [high, low]: [&[f64]; 2],
+        n: usize,
+        out: &mut [T],
+        isa: Isa,
+    ) -> bool {
+        match self {
+            Wanted::Sum => {
+                T::round([high, low], out, isa);
+                true
+            }
+            Wanted::Mean => low.iter().all(|&l| l == 0.0) && T::divide(high, n as f64, out, isa),
+        }
+    }
+
+    /// The answer from an exact sum of finite terms.
+    fn of_acc<T: Columnar>(self, acc: &Superacc<T::Sum>, n: usize) -> Option<T> {
+        use warpfold_core::exact::format::Format;
+        use warpfold_core::exact::round::{round_fixed, round_quotient};
+        if acc.nans + acc.pos_infs + acc.neg_infs > 0 {
+            return None;
+        }
+        let limbs = acc.canonical_limbs();
+        let lsb = <T::Sum as Format>::LSB;
+        Some(match self {
+            Wanted::Sum => round_fixed(limbs.as_ref(), lsb),
+            Wanted::Mean => round_quotient(limbs.as_ref(), lsb, n as u64),
+        })
+    }
+}
+
+/// The longest row that is summed by itself without a state.
+const LONG_ROW: usize = 8192;
+
+/// Outputs of a share of work.
+const SHARE: usize = 1 << 14;
+
+/// A table in memory whose columns, or rows, are summed.
+#[derive(Clone, Copy)]
+pub(crate) struct Reduce<'a> {
+    pub(crate) isa: Isa,
+    pub(crate) threads: Threads,
+    /// Answers an output whose sum is not certified, by its index: NaNs and
+    /// infinities among its elements, or exponents all over the range.
+    pub(crate) otherwise: &'a (dyn Fn(usize) -> Result<u64> + Sync),
+}
+
+/// A thread's share of the outputs, handed out once.
+type Shares<'a, T> = Vec<Mutex<Option<&'a mut [T]>>>;
+
+impl Reduce<'_> {
+    /// The answers of a whole plan, if its shape suits one of the kernels.
+    ///
+    /// # Errors
+    /// Those of `otherwise`.
+    pub(crate) fn sums<T: Columnar>(&self, plan: &Plan, wanted: Wanted) -> Result<Option<Numbers>> {
+        let Some(shape) = Shape::<T>::of(plan) else { return Ok(None) };
+        let mut numbers = Numbers::zeros(T::DTYPE, plan.outputs);
+        let Some(out) = numbers.as_mut_slice::<T>() else { return Ok(None) };
+        match shape {
+            Shape::Rows { items, len } => {
+                let quick = len <= LONGEST_ROW || wanted == Wanted::Sum && len <= LONG_ROW;
+                if !quick {
+                    return Ok(None);
+                }
+                self.row_sums(wanted, items, len, out)?;
+            }
+            Shape::Columns(tables) => {
+                let Table { origin, stride, rows, columns } = tables.get(0);
+                let narrow = columns < 4 * GROUP
+                    && columns / gcd(columns, GROUP) * GROUP <= MOST_COLUMNS
+                    && stride == (columns * size_of::<T>()).cast_signed();
+                if tables.count() == 1 && narrow && rows >= 2 * GROUP {
+                    // SAFETY: the elements of the view, whose rows have no
+                    // gaps between them.
+                    let items = unsafe { core::slice::from_raw_parts(origin, rows * columns) };
+                    self.narrow_sums(wanted, items, columns, out)?;
+                } else if columns >= GROUP {
+                    self.tables(&tables, out, |job, table, first, out| {
+                        // SAFETY: the elements of the view.
+                        unsafe { job.column_sums(wanted, table, first, out) }
+                    })?;
+                } else {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(numbers))
+    }
+
+    /// The smallest elements, or the largest, of a whole plan, if its shape
+    /// suits one of the kernels.
+    ///
+    /// # Errors
+    /// Those of `otherwise`.
+    pub(crate) fn extremes<T: Element>(
+        &self,
+        plan: &Plan,
+        largest: bool,
+    ) -> Result<Option<Numbers>> {
+        let Some(shape) = Shape::<T>::of(plan) else { return Ok(None) };
+        let mut numbers = Numbers::zeros(T::DTYPE, plan.outputs);
+        let Some(out) = numbers.as_mut_slice::<T>() else { return Ok(None) };
+        let (low, high) = T::key_range();
+        let answer = |min: T::Key, max: T::Key, index: usize| -> Result<T> {
+            if min >= low && max <= high {
+                Ok(T::from_key(if largest { max } else { min }))
+            } else {
+                Ok(T::from_bits((self.otherwise)(index)?))
+            }
+        };
+        match shape {
+            Shape::Rows { items, len } => {
+                if len > LONG_ROW {
+                    return Ok(None);
+                }
+                self.share(out, (SHARE / len + 1) * 16, |first, out| {
+                    const BATCH: usize = 64;
+                    let mut ranges = [(T::Key::LEAST, T::Key::LEAST); BATCH];
+                    for (b, out) in out.chunks_mut(BATCH).enumerate() {
+                        let first = first + b * BATCH;
+                        let items = &items[first * len..(first + out.len()) * len];
+                        let ranges = &mut ranges[..out.len()];
+                        dispatch(self.isa, RowRanges { items, len, ranges: &mut *ranges });
+                        for (i, (out, &mut (min, max))) in out.iter_mut().zip(ranges).enumerate() {
+                            *out = answer(min, max, first + i)?;
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+            Shape::Columns(tables) => {
+                let Table { origin, stride, rows, columns } = tables.get(0);
+                let gapless = stride == (columns * size_of::<T>()).cast_signed();
+                if columns < 4 * GROUP && gapless && tables.count() == 1 && rows >= 2 * GROUP {
+                    // SAFETY: the elements of the view, whose rows have no
+                    // gaps between them.
+                    let items = unsafe { core::slice::from_raw_parts(origin, rows * columns) };
+                    for (i, (out, (min, max))) in
+                        out.iter_mut().zip(self.narrow_ranges(items, columns)).enumerate()
+                    {
+                        *out = answer(min, max, i)?;
+                    }
+                    return Ok(Some(numbers));
+                }
+                if columns < 2 * GROUP {
+                    return Ok(None);
+                }
+                self.tables(&tables, out, |job, table, first, out| {
+                    let tables = Shared(1, |_: usize| table);
+                    let share =
+                        if out.len() < 2 * MOST_COLUMNS { out.len() / 4 } else { MOST_COLUMNS };
+                    job.share(out, share.next_multiple_of(GROUP), |start, out| {
+                        let table = tables.get(0);
+                        let mut min = vec![T::Key::GREATEST; out.len()];
+                        let mut max = vec![T::Key::LEAST; out.len()];
+                        dispatch(
+                            job.isa,
+                            ColumnRanges {
+                                origin: table.origin.wrapping_add(start),
+                                stride: table.stride,
+                                rows: table.rows,
+                                min: &mut min,
+                                max: &mut max,
+                            },
+                        );
+                        let keys = if largest { &max } else { &min };
+                        if min.iter().all(|&k| k >= low) && max.iter().all(|&k| k <= high) {
+                            out.iter_mut().zip(keys).for_each(|(out, &k)| *out = T::from_key(k));
+                            return Ok(());
+                        }
+                        for (i, (out, (&min, &max))) in
+                            out.iter_mut().zip(min.iter().zip(&max)).enumerate()
+                        {
+                            *out = answer(min, max, first + start + i)?;
+                        }
+                        Ok(())
+                    })
+                })?;
+            }
+        }
+        Ok(Some(numbers))
+    }
+
+    /// The extremes of the columns of a narrow table without gaps between its
+    /// rows, in which the rows are shared by the threads.
+    fn narrow_ranges<T: Element>(&self, items: &[T], columns: usize) -> Vec<(T::Key, T::Key)> {
+        // So many rows side by side are a row worth a vector loop.
+        let wide = columns * (4 * GROUP).div_ceil(columns);
+        let piece_rows = (1 << 18) / wide + 1;
+        let pieces = Pieces::new((items.len() / wide).div_ceil(piece_rows));
+        let partial = self.threads.run(pieces.count(), || {
+            let mut min = vec![T::Key::GREATEST; wide];
+            let mut max = vec![T::Key::LEAST; wide];
+            while let Some(piece) = pieces.take() {
+                let first = piece * piece_rows;
+                let rows = piece_rows.min(items.len() / wide - first);
+                let origin = items[first * wide..(first + rows) * wide].as_ptr();
+                let stride = (wide * size_of::<T>()).cast_signed();
+                let (min, max) = (&mut min[..], &mut max[..]);
+                dispatch(self.isa, ColumnRanges { origin, stride, rows, min, max });
+            }
+            (min, max)
+        });
+        let mut ranges = vec![(T::Key::GREATEST, T::Key::LEAST); columns];
+        let mut take = |i: usize, min: T::Key, max: T::Key| {
+            let range = &mut ranges[i % columns];
+            *range = (range.0.min(min), range.1.max(max));
+        };
+        for (min, max) in partial {
+            min.into_iter().zip(max).enumerate().for_each(|(i, (min, max))| take(i, min, max));
+        }
+        for (i, x) in items[items.len() / wide * wide..].iter().enumerate() {
+            take(i, x.key(), x.key());
+        }
+        ranges
+    }
+
+    /// Runs `work` on every table with its outputs: one table on all threads,
+    /// several with a thread each.
+    fn tables<T: Element>(
+        &self,
+        tables: &Tables<'_, T>,
+        out: &mut [T],
+        work: impl Fn(&Self, Table<T>, usize, &mut [T]) -> Result<()> + Sync,
+    ) -> Result<()> {
+        if tables.count() == 1 {
+            return work(self, tables.get(0), 0, out);
+        }
+        let columns = tables.get(0).columns;
+        let alone = Reduce { threads: Threads::Exactly(1), ..*self };
+        self.share(out, columns * (SHARE / columns + 1), |first, out| {
+            for (i, out) in out.chunks_mut(columns).enumerate() {
+                let index = first / columns + i;
+                work(&alone, tables.get(index), index * columns, out)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Runs `work` on shares of `out`, on all threads.
+    fn share<T: Element>(
+        &self,
+        out: &mut [T],
+        share: usize,
+        work: impl Fn(usize, &mut [T]) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let shares: Shares<'_, T> = out.chunks_mut(share).map(|s| Mutex::new(Some(s))).collect();
+        let pieces = Pieces::new(shares.len());
+        let done = self.threads.run(shares.len(), || {
+            while let Some(piece) = pieces.take() {
+                let taken = shares[piece].lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(out) = taken {
+                    work(piece * share, out)?;
+                }
+            }
+            Ok(())
+        });
+        done.into_iter().collect()
+    }
+
+    /// Consecutive rows of `len` elements, an output each.
+    ///
+    /// # Errors
+    /// Those of `otherwise`.
+    fn row_sums<T: Columnar>(
+        &self,
+        wanted: Wanted,
+        items: &[T],
+        len: usize,
+        out: &mut [T],
+    ) -> Result<()> {
+        /// Rows that are certified together.
+        const BATCH: usize = 64;
+        let share = (SHARE.div_ceil(len.max(1)) * 16).next_multiple_of(BATCH);
+        self.share(out, share, |first, out| {
+            for (b, out) in out.chunks_mut(BATCH).enumerate() {
+                let first = first + b * BATCH;
+                let batch = &items[first * len..(first + out.len()) * len];
+                let mut sums = [0f64; BATCH];
+                let sums = &mut sums[..out.len()];
+                if len <= LONGEST_ROW
+                    && T::rows(batch, len, sums, self.isa)
+                    && wanted.of_parts([sums, &[0.0; BATCH][..sums.len()]], len, out, self.isa)
+                {
+                    continue;
+                }
+                for (i, (out, row)) in out.iter_mut().zip(batch.chunks(len)).enumerate() {
+                    let quick = match wanted {
+                        Wanted::Sum => T::short(row, self.isa),
+                        Wanted::Mean => None,
+                    };
+                    *out = match quick {
+                        Some(x) => x,
+                        None => T::from_bits((self.otherwise)(first + i)?),
+                    };
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Columns of a table with at least [`GROUP`] of them.
+    ///
+    /// # Safety
+    /// Every element of the table is valid for reads.
+    ///
+    /// # Errors
+    /// Those of `otherwise`.
+    unsafe fn column_sums<T: Columnar>(
+        &self,
+        wanted: Wanted,
+        table: Table<T>,
+        first: usize,
+        out: &mut [T],
+    ) -> Result<()> {
+        let tables = Shared(1, |_: usize| table);
+        let share =
+            if out.len() < 2 * MOST_COLUMNS { GROUP.max(out.len() / 4) } else { MOST_COLUMNS };
+        self.share(out, share.next_multiple_of(GROUP), |start, out| {
+            let table = tables.get(0);
+            // The last group reaches back, so that it is whole, if need be
+            // before the share.
+            let mut sums = Side::new();
+            let mut done = 0;
+            while done < out.len() {
+                let columns = (out.len() - done).min(MOST_COLUMNS);
+                let whole = columns / GROUP * GROUP;
+                let (from, columns, skip) = if whole > 0 {
+                    (start + done, whole, 0)
+                } else {
+                    let from = (start + out.len()).max(GROUP) - GROUP;
+                    (from, GROUP, start + done - from)
+                };
+                let part = Table { origin: table.origin.wrapping_add(from), columns, ..table };
+                // SAFETY: a part of the table, of whole groups: `from` plus
+                // `columns` is at most the table's columns.
+                unsafe { sums.sum(part, self) };
+                let answers = (columns - skip).min(out.len() - done);
+                let places = skip..skip + answers;
+                let answered = &mut out[done..done + answers];
+                if !sums.answers(places.clone(), table.rows, wanted, answered, self.isa) {
+                    for (i, (out, place)) in answered.iter_mut().zip(places).enumerate() {
+                        *out = match sums.answer(place, table.rows, wanted) {
+                            Some(x) => x,
+                            None => T::from_bits((self.otherwise)(first + start + done + i)?),
+                        };
+                    }
+                }
+                done += answers;
+            }
+            Ok(())
+        })
+    }
+
+    /// The columns of a narrow table without gaps between its rows, in which
+    /// the rows are shared by the threads.
+    ///
+    /// # Errors
+    /// Those of `otherwise`.
+    fn narrow_sums<T: Columnar>(
+        &self,
+        wanted: Wanted,
+        items: &[T],
+        columns: usize,
+        out: &mut [T],
+    ) -> Result<()> {
+        // So many rows side by side are a row of whole groups.
+        let fold = GROUP / gcd(GROUP, columns);
+        let wide = columns * fold;
+        let rows = items.len() / wide;
+        let piece_rows = (1 << 18) / wide + 1;
+        let pieces = Pieces::new(rows.div_ceil(piece_rows));
+        let partial = self.threads.run(pieces.count(), || {
+            let mut accs = vec![Superacc::<T::Sum>::new(); columns];
+            let mut sums = Side::new();
+            while let Some(piece) = pieces.take() {
+                let first = piece * piece_rows;
+                let table = Table {
+                    origin: items[first * wide..].as_ptr(),
+                    stride: (wide * size_of::<T>()).cast_signed(),
+                    rows: piece_rows.min(rows - first),
+                    columns: wide,
+                };
+                // SAFETY: rows of the slice.
+                unsafe { sums.sum(table, self) };
+                for column in 0..wide {
+                    sums.add_to(column, &mut accs[column % columns]);
+                }
+            }
+            accs
+        });
+        let mut partial = partial.into_iter();
+        let mut accs = partial.next().unwrap_or_default();
+        for others in partial {
+            accs.iter_mut().zip(&others).for_each(|(acc, other)| acc.merge(other));
+        }
+        for (i, &x) in items[rows * wide..].iter().enumerate() {
+            accs[i % columns].absorb(x);
+        }
+        for (i, (out, acc)) in out.iter_mut().zip(&accs).enumerate() {
+            *out = match wanted.of_acc(acc, items.len() / columns) {
+                Some(x) => x,
+                None => T::from_bits((self.otherwise)(i)?),
+            };
+        }
+        Ok(())
+    }
+}
+
+/// What tells a thread where tables lie, and how many there are.
+struct Shared<F>(usize, F);
+
+// SAFETY: tables are only read, and whoever made them vouches for their
+// elements.
+unsafe impl<F> Sync for Shared<F> {}
+
+impl<F> Shared<F> {
+    fn count(&self) -> usize {
+        self.0
+    }
+    fn get<T>(&self, index: usize) -> Table<T>
+    where
+        F: Fn(usize) -> Table<T>,
+    {
+        (self.1)(index)
+    }
+}
+
+/// Tables of one shape.
+type Tables<'a, T> = Shared<Box<dyn Fn(usize) -> Table<T> + 'a>>;
+
+/// A plan as tables whose rows or columns make the outputs.
+enum Shape<'a, T> {
+    /// Rows without gaps between them, an output each.
+    Rows { items: &'a [T], len: usize },
+    /// Tables, with an output for each column.
+    Columns(Tables<'a, T>),
+}
+
+impl<'a, T: Element> Shape<'a, T> {
+    /// The shape of a plan with one reduced axis, at least one element to each
+    /// output, and aligned elements.
+    fn of(plan: &'a Plan) -> Option<Shape<'a, T>> {
+        let size = size_of::<T>().cast_signed();
+        let &[Dim { len: rows, strides: [stride, _], .. }] = &plan.plain.dims[..] else {
+            return None;
+        };
+        let mut kept = joined(&plan.kept);
+        let (columns, step) = kept.pop()?;
+        let outer = kept;
+        let origin = plan.source.shifted(plan.plain.offsets).origin();
+        let aligned = origin.addr().is_multiple_of(align_of::<T>())
+            && stride % size == 0
+            && step % size == 0
+            && outer.iter().all(|&(_, s)| s % size == 0);
+        if !aligned || rows == 0 || plan.outputs == 0 {
+            return None;
+        }
+        let origin: *const T = origin.cast();
+        if stride == size && outer.is_empty() && step == rows.cast_signed() * size {
+            // SAFETY: the elements of the view, which follow each other.
+            let items = unsafe { core::slice::from_raw_parts(origin, rows * columns) };
+            Some(Shape::Rows { items, len: rows })
+        } else if step == size && stride != size {
+            let count = outer.iter().map(|&(len, _)| len).product();
+            Some(Shape::Columns(Shared(
+                count,
+                Box::new(move |index| {
+                    let mut offset = 0isize;
+                    let mut rest = index;
+                    for &(len, stride) in outer.iter().rev() {
+                        offset += (rest % len).cast_signed() * stride;
+                        rest /= len;
+                    }
+                    Table { origin: origin.wrapping_byte_offset(offset), stride, rows, columns }
+                }),
+            )))
+        } else {
+            None
+        }
+    }
+}
+
+/// The sums of up to [`MOST_COLUMNS`] columns.
+struct Side<T: Columnar> {
+    high: Vec<f64>,
+    low: Vec<f64>,
+    /// The sums of tables that have more rows than one call takes, or that no
+    /// certificate was found for.
+    accs: Vec<Superacc<T::Sum>>,
+    /// Whether the sums are in `accs`.
+    long: bool,
+    /// Elements of recent tables lie below `2^top`.
+    top: Option<i32>,
+    buffer: Vec<T>,
+    tuner: Tuner,
+}
+
+impl<T: Columnar> Side<T> {
+    fn new() -> Self {
+        Side {
+            high: vec![0.0; MOST_COLUMNS],
+            low: vec![0.0; MOST_COLUMNS],
+            accs: Vec::new(),
+            long: false,
+            top: None,
+            buffer: Vec::new(),
+            tuner: Tuner::default(),
+        }
+    }
+
+    /// Sums the columns of a table.
+    ///
+    /// # Safety
+    /// Every element of the table is valid for reads; it has at most
+    /// [`MOST_COLUMNS`] columns, a multiple of [`GROUP`].
+    unsafe fn sum(&mut self, table: Table<T>, job: &Reduce<'_>) {
+        let columns = table.columns;
+        // SAFETY: here and below, parts of the caller's table.
+        self.long = !(table.rows <= T::ROWS && unsafe { self.certified(table, job.isa) });
+        if !self.long {
+            return;
+        }
+        self.accs.clear();
+        self.accs.resize(columns, Superacc::new());
+        for part in parts(table, T::ROWS) {
+            // SAFETY: as above.
+            if unsafe { self.certified(part, job.isa) } {
+                self.gather();
+                continue;
+            }
+            let step = if T::FALLBACK_ROWS > 0 { T::FALLBACK_ROWS } else { T::ROWS };
+            for part in parts(part, step) {
+                let top = self.top.unwrap_or(0);
+                let (high, low) = (&mut self.high[..columns], &mut self.low[..columns]);
+                // SAFETY: as above.
+                if T::FALLBACK_ROWS > 0 && unsafe { T::fallback(part, top, [high, low], job.isa) } {
+                    self.gather();
+                } else {
+                    // SAFETY: as above.
+                    unsafe { self.one_by_one(part, job.isa) };
+                }
+            }
+        }
+    }
+
+    /// Moves the sums of a part to the sums of the whole.
+    fn gather(&mut self) {
+        for (acc, (&high, &low)) in self.accs.iter_mut().zip(self.high.iter().zip(&self.low)) {
+            deposit(acc, high);
+            deposit(acc, low);
+        }
+    }
+
+    /// Tries the kernel, a second time with a look at all elements.
+    unsafe fn certified(&mut self, table: Table<T>, isa: Isa) -> bool {
+        let columns = table.columns;
+        let look = |rows: usize| -> Option<i32> {
+            let mut top = None;
+            for row in 0..rows {
+                // SAFETY: a row of the caller's table.
+                let items = unsafe {
+                    core::slice::from_raw_parts(
+                        table.origin.wrapping_byte_offset(row.cast_signed() * table.stride),
+                        columns,
+                    )
+                };
+                top = top.max(Some(largest_exponent(items, isa)?));
+            }
+            top
+        };
+        let old = self.top.or_else(|| look(table.rows.min(8)).map(|t| t + HEADROOM));
+        let Some(old) = old else { return false };
+        self.top = Some(old);
+        let (high, low) = (&mut self.high[..columns], &mut self.low[..columns]);
+        // SAFETY: passed on from the caller.
+        if unsafe { T::columns(table, old, [high, low], isa) } {
+            return true;
+        }
+        let Some(new) = look(table.rows).map(|t| t + HEADROOM) else { return false };
+        self.top = Some(new);
+        let (high, low) = (&mut self.high[..columns], &mut self.low[..columns]);
+        // SAFETY: passed on from the caller.
+        new != old && unsafe { T::columns(table, new, [high, low], isa) }
+    }
+
+    /// Adds every column by itself.
+    unsafe fn one_by_one(&mut self, table: Table<T>, isa: Isa) {
+        for column in 0..table.columns {
+            self.buffer.clear();
+            self.buffer.extend((0..table.rows).map(|row| {
+                let place = table
+                    .origin
+                    .wrapping_byte_offset(row.cast_signed() * table.stride)
+                    .wrapping_add(column);
+                // SAFETY: an element of the caller's table.
+                unsafe { place.read() }
+            }));
+            T::absorb(&mut self.accs[column], &self.buffer, &mut self.tuner, isa);
+        }
+    }
+
+    /// The answers of some columns, if all can be had at once.
+    fn answers(
+        &self,
+        columns: core::ops::Range<usize>,
+        rows: usize,
+        wanted: Wanted,
+        out: &mut [T],
+        isa: Isa,
+    ) -> bool {
+        let parts = [&self.high[columns.clone()], &self.low[columns]];
+        !self.long && wanted.of_parts(parts, rows, out, isa)
+    }
+
+    /// The answer of one column.
+    fn answer(&self, column: usize, rows: usize, wanted: Wanted) -> Option<T> {
+        if self.long {
+            return wanted.of_acc(&self.accs[column], rows);
+        }
+        let mut acc = Superacc::new();
+        deposit(&mut acc, self.high[column]);
+        deposit(&mut acc, self.low[column]);
+        wanted.of_acc(&acc, rows)
+    }
+
+    /// Adds a column's sum to another.
+    fn add_to(&self, column: usize, acc: &mut Superacc<T::Sum>) {
+        if self.long {
+            acc.merge(&self.accs[column]);
+        } else {
+            deposit(acc, self.high[column]);
+            deposit(acc, self.low[column]);
+        }
+    }
+}
+
+/// A table cut into parts of at most `step` rows.
+fn parts<T: Columnar>(table: Table<T>, step: usize) -> impl Iterator<Item = Table<T>> {
+    (0..table.rows).step_by(step).map(move |first| Table {
+        origin: table.origin.wrapping_byte_offset(first.cast_signed() * table.stride),
+        rows: step.min(table.rows - first),
+        ..table
+    })
+}
+
+/// Adds a finite f64 to a sum in whose format it lies.
+#[inline]
+fn deposit<F: warpfold_core::exact::format::Format>(acc: &mut Superacc<F>, x: f64) {
+    use warpfold_core::element::Parts;
+    if let Parts::Finite { negative, magnitude, exponent } = x.parts()
+        && magnitude != 0
+    {
+        // Without the zeros at its end, which may lie below the format.
+        let zeros = magnitude.trailing_zeros();
+        acc.deposit(negative, magnitude >> zeros, exponent + zeros.cast_signed());
+    }
+}
+
+/// The kept axes with neighbours joined where they are one in memory, without
+/// those of length 1.
+fn joined(kept: &[(usize, [isize; 2])]) -> Vec<(usize, isize)> {
+    let mut joined: Vec<(usize, isize)> = Vec::new();
+    for &(len, [stride, _]) in kept.iter().filter(|&&(len, _)| len != 1) {
+        match joined.last_mut() {
+            Some(outer) if stride.checked_mul(len.cast_signed()) == Some(outer.1) => {
+                *outer = (outer.0 * len, stride);
+            }
+            _ => joined.push((len, stride)),
+        }
+    }
+    joined
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

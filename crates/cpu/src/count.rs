@@ -1,0 +1,118 @@
+//! Counting elements that are not zero, and NaNs; folding bits.
+
+use crate::isa::Isa;
+use crate::simd::{Kernel, Simd, dispatch};
+use warpfold_core::Element;
+use warpfold_core::prefetch;
+
+/// Lanes of the counting loop.
+const ROW: usize = 64;
+/// Elements counted in 32 bits before the counts are widened.
+const PIECE: usize = 1 << 20;
+
+/// Numbers of elements of two sorts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    /// Elements that are not zero, NaNs included.
+    pub(crate) nonzero: u64,
+    /// NaNs.
+    pub(crate) nans: u64,
+}
+
+struct Count<'a, T> {
+    items: &'a [T],
+}
+
+impl<T: Element> Kernel for Count<'_, T> {
+    type Out = Counted;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> Counted {
+        let mut counted = Counted::default();
+        let zero = T::from_bits(0).without_sign();
+        let (_, infinity) = T::key_range();
+        for piece in self.items.chunks(PIECE) {
+            let mut lanes = [[0u32; ROW]; 2];
+            let mut rows = piece.chunks_exact(ROW);
+            let mut add = |i: usize, x: &T| {
+                let magnitude = x.without_sign();
+                lanes[0][i] += u32::from(magnitude != zero);
+                if T::DTYPE.is_float() {
+                    lanes[1][i] += u32::from(magnitude > infinity);
+                }
+            };
+            for row in &mut rows {
+                prefetch::ahead(row);
+                for (i, x) in row.iter().enumerate() {
+                    add(i, x);
+                }
+            }
+            for (i, x) in rows.remainder().iter().enumerate() {
+                add(i, x);
+            }
+            counted.nonzero += lanes[0].iter().map(|&n| u64::from(n)).sum::<u64>();
+            counted.nans += lanes[1].iter().map(|&n| u64::from(n)).sum::<u64>();
+        }
+        counted
+    }
+}
+
+/// Counts a run.
+pub(crate) fn count<T: Element>(items: &[T], isa: Isa) -> Counted {
+    dispatch(isa, Count { items })
+}
+
+struct FoldBits<'a, T> {
+    items: &'a [T],
+}
+
+impl<T: Element> Kernel for FoldBits<'_, T> {
+    type Out = [u64; 3];
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> [u64; 3] {
+        // A row of 64 bytes is eight words whatever the type: bits do not mix.
+        const WORDS: usize = 8;
+        let bytes: &[u8] = bytemuck::cast_slice(self.items);
+        let mut and = [u64::MAX; WORDS];
+        let mut or = [0u64; WORDS];
+        let mut xor = [0u64; WORDS];
+        let mut rows = bytes.chunks_exact(8 * WORDS);
+        for row in &mut rows {
+            prefetch::ahead(row);
+            for i in 0..WORDS {
+                let mut word = [0; 8];
+                word.copy_from_slice(&row[8 * i..8 * i + 8]);
+                let word = u64::from_le_bytes(word);
+                and[i] &= word;
+                or[i] |= word;
+                xor[i] ^= word;
+            }
+        }
+        let width = 8 * size_of::<T>() as u32;
+        let mask = u64::MAX >> (64 - width);
+        let mut folded = [mask, 0, 0];
+        let mut take = |a: u64, o: u64, x: u64| {
+            folded[0] &= a;
+            folded[1] |= o;
+            folded[2] ^= x;
+        };
+        for i in 0..WORDS {
+            let mut shift = 0;
+            while shift < 64 {
+                take((and[i] >> shift) & mask, (or[i] >> shift) & mask, (xor[i] >> shift) & mask);
+                shift += width;
+            }
+        }
+        let done = (bytes.len() - rows.remainder().len()) / size_of::<T>();
+        for x in &self.items[done..] {
+            take(x.bits(), x.bits(), x.bits());
+        }
+        folded
+    }
+}
+
+/// The bitwise and, or and exclusive or of a run of integers.
+pub(crate) fn fold_bits<T: Element>(items: &[T], isa: Isa) -> [u64; 3] {
+    dispatch(isa, FoldBits { items })
+}

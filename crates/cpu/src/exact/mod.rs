@@ -1,0 +1,420 @@
+//! Exact floating-point sums at the speed of memory.
+//!
+//! A block of elements is tried on the lowest rung that recent blocks passed
+//! and goes up until one certifies it:
+//!
+//! 1. the range certificate ([`range`], f32 and bf16) or a window of two levels
+//!    ([`window`]); f16 sums need nothing else ([`narrow`]);
+//! 2. a window of two, then of four levels;
+//! 3. integer bins ([`wide`]), which hold any finite terms;
+//! 4. element by element into the superaccumulator, which holds everything.
+//!
+//! The rungs differ in speed only: each hands over the block's exact sum.
+
+mod moments;
+mod narrow;
+mod range;
+pub(crate) mod short;
+pub(crate) mod side_by_side;
+mod terms;
+mod wide;
+mod window;
+
+pub(crate) use moments::Squared;
+pub(crate) use terms::{Absolute, Plain, Product, Terms};
+
+use crate::fpenv;
+use crate::isa::Isa;
+use crate::simd::{Kernel, Simd, dispatch};
+use moments::MomentsSum;
+use narrow::NarrowSum;
+use range::RangeSum;
+use warpfold_core::element::{Element, Key, Parts, bf16, f16};
+use warpfold_core::exact::{Superacc, format::Format};
+use wide::WideSum;
+pub(crate) use window::Window;
+use window::WindowSum;
+
+/// What a certified tile's sums may exceed its elements by, in binades.
+pub(crate) const RANGE_GROWTH: i32 = range::K_BITS;
+
+/// Elements in a block: enough to make a block's fixed cost small, few enough
+/// to stay in the L2 cache for a second pass.
+pub(crate) const BLOCK: usize = 8192;
+
+/// Binades between the block's largest term and the top of its window, so that
+/// a slowly growing series does not fail at every block.
+pub(crate) const HEADROOM: i32 = 2;
+
+/// What the previous blocks taught: speed only, never the result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tuner {
+    /// Terms of recent blocks lie below `2^top`.
+    top: i32,
+    /// The rung to try first.
+    rung: u8,
+    /// Blocks until a lower rung is tried again.
+    patience: u32,
+    /// What `patience` starts from; doubles with every failed try.
+    backoff: u32,
+}
+
+impl Default for Tuner {
+    fn default() -> Self {
+        Tuner { top: i32::MIN, rung: 0, patience: 0, backoff: 8 }
+    }
+}
+
+const QUICK: u8 = 0;
+const WINDOW_2: u8 = 1;
+const WINDOW_4: u8 = 2;
+const WIDE: u8 = 3;
+
+impl Tuner {
+    /// The rung to begin a block on.
+    fn begin(&mut self) -> u8 {
+        if self.rung > QUICK && self.patience == 0 {
+            return QUICK;
+        }
+        self.patience = self.patience.saturating_sub(1);
+        self.rung
+    }
+
+    /// How many elements to take next: on the wide path more, as it has more
+    /// to do at the end of a block.
+    fn block(&self) -> usize {
+        if self.rung == WIDE && self.patience > 0 { 8 * BLOCK } else { BLOCK }
+    }
+
+    fn passed(&mut self, rung: u8) {
+        if rung > self.rung {
+            self.rung = rung;
+            self.patience = self.backoff;
+        } else if rung < self.rung {
+            self.rung = rung;
+            self.backoff = 8;
+        } else if self.patience == 0 && rung > QUICK {
+            // The lower rungs were tried again, in vain: ask less often, so
+            // that failed tries cost less than one block in a hundred.
+            self.backoff = (self.backoff * 2).min(1 << 10);
+            self.patience = self.backoff;
+        }
+    }
+}
+
+/// Terms and the quick rung that suits them.
+pub(crate) trait Summable: Terms {
+    /// The block's sum by the quickest rung, as `(sum, exponent)` pairs.
+    fn quick(
+        _items: &[Self::Item],
+        _others: &[Self::Item],
+        _top: i32,
+        _isa: Isa,
+    ) -> Option<[(i64, i32); 2]> {
+        None
+    }
+    /// Absorbs one term by its bits.
+    fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: Self::Item, other: Option<Self::Item>);
+    /// An upper bound of `log2` of the sum of terms that a lane of the quick
+    /// rung adds, over the largest term.
+    const QUICK_GROWTH: i32 = 0;
+}
+
+macro_rules! plain_and_absolute {
+    ($t:ty, $growth:expr, |$items:ident, $top:ident, $isa:ident, $ABS:ident| $quick:expr) => {
+        impl Summable for Plain<$t> {
+            const QUICK_GROWTH: i32 = $growth;
+            #[inline]
+            fn quick($items: &[$t], _: &[$t], $top: i32, $isa: Isa) -> Option<[(i64, i32); 2]> {
+                const $ABS: bool = false;
+                $quick
+            }
+            #[inline(always)]
+            fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: Option<$t>) {
+                acc.absorb(item);
+            }
+        }
+        impl Summable for Absolute<$t> {
+            const QUICK_GROWTH: i32 = $growth;
+            #[inline]
+            fn quick($items: &[$t], _: &[$t], $top: i32, $isa: Isa) -> Option<[(i64, i32); 2]> {
+                const $ABS: bool = true;
+                $quick
+            }
+            #[inline(always)]
+            fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: Option<$t>) {
+                acc.absorb_abs(item);
+            }
+        }
+    };
+}
+plain_and_absolute!(f64, 0, |_items, _top, _isa, _ABS| None);
+plain_and_absolute!(f32, range::K_BITS, |items, top, isa, ABS| {
+    let window = Window::below(top, 2, false)?;
+    let sums = dispatch(isa, RangeSum::<f32, ABS> { items, window })?;
+    Some([(sums[0], window.unit(0)), (sums[1], window.unit(1))])
+});
+plain_and_absolute!(bf16, range::K_BITS, |items, top, isa, ABS| {
+    let window = Window::below(top, 2, false)?;
+    let sums = dispatch(isa, RangeSum::<bf16, ABS> { items, window })?;
+    Some([(sums[0], window.unit(0)), (sums[1], window.unit(1))])
+});
+plain_and_absolute!(f16, 0, |items, _top, isa, ABS| {
+    let sum = dispatch(isa, NarrowSum::<ABS> { items })?;
+    Some([(sum, -24), (0, 0)])
+});
+
+macro_rules! product {
+    ($($t:ty),*) => {$(
+        impl<const P: bool> Summable for Product<$t, P> {
+            #[inline(always)]
+            fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, other: Option<$t>) {
+                acc.absorb_product(item, other.unwrap_or(item));
+            }
+        }
+    )*};
+}
+product!(f16, bf16, f32, f64);
+
+/// Adds the terms of `items` (and `others`, if they are paired) to `acc`,
+/// exactly.
+pub(crate) fn absorb<T: Summable, F: Format>(
+    acc: &mut Superacc<F>,
+    items: &[T::Item],
+    others: &[T::Item],
+    tuner: &mut Tuner,
+    isa: Isa,
+) {
+    let usual = fpenv::is_default();
+    let (mut items, mut others) = (items, if T::PAIRED { others } else { &[] });
+    while !items.is_empty() {
+        let len = items.len().min(tuner.block());
+        let (block, rest) = items.split_at(len);
+        let (other, other_rest) = others.split_at(len.min(others.len()));
+        if usual {
+            absorb_block::<T, F>(acc, block, other, tuner, isa);
+        } else {
+            one_by_one::<T, F>(acc, block, other);
+        }
+        (items, others) = (rest, other_rest);
+    }
+}
+
+/// Adds elements to `sum` and their squares to `squares`, exactly.
+pub(crate) fn absorb_moments<T: Squared, F: Format, G: Format>(
+    sum: &mut Superacc<F>,
+    squares: &mut Superacc<G>,
+    items: &[T],
+    tuners: &mut [Tuner; 2],
+    isa: Isa,
+) where
+    Plain<T>: Summable<Item = T>,
+    T::Squares: Summable<Item = T>,
+{
+    for items in items.chunks(BLOCK) {
+        if fpenv::is_default() && both_at_once(sum, squares, items, tuners, isa).is_some() {
+            continue;
+        }
+        // One after the other over a block that stays in the cache.
+        absorb::<Plain<T>, F>(sum, items, &[], &mut tuners[0], isa);
+        absorb::<T::Squares, G>(squares, items, &[], &mut tuners[1], isa);
+    }
+}
+
+fn both_at_once<T: Squared, F: Format, G: Format>(
+    sum: &mut Superacc<F>,
+    squares: &mut Superacc<G>,
+    items: &[T],
+    tuners: &[Tuner; 2],
+    isa: Isa,
+) -> Option<()> {
+    if tuners.iter().any(|t| t.rung > WINDOW_2 || t.top == i32::MIN) {
+        return None;
+    }
+    let windows = [
+        Window::below(tuners[0].top, 2, false)?,
+        Window::below(tuners[1].top, 2, T::Squares::SPLIT)?,
+    ];
+    let [plain, square] = windows;
+    if T::Squares::SPLIT && plain.unit(1) < moments::LOWEST_UNIT {
+        return None;
+    }
+    let totals = dispatch(isa, MomentsSum { items, plain, squares: square })?;
+    for (level, (&a, &b)) in totals[0].iter().zip(&totals[1]).enumerate() {
+        sum.deposit_wide(i128::from(a), plain.unit(level));
+        squares.deposit_wide(i128::from(b), square.unit(level));
+    }
+    sum.count += items.len() as i64;
+    squares.count += items.len() as i64;
+    Some(())
+}
+
+fn one_by_one<T: Summable, F: Format>(
+    acc: &mut Superacc<F>,
+    items: &[T::Item],
+    others: &[T::Item],
+) {
+    for (i, &item) in items.iter().enumerate() {
+        T::absorb_one(acc, item, others.get(i).copied());
+    }
+}
+
+fn absorb_block<T: Summable, F: Format>(
+    acc: &mut Superacc<F>,
+    items: &[T::Item],
+    others: &[T::Item],
+    tuner: &mut Tuner,
+    isa: Isa,
+) {
+    let first = tuner.begin();
+    if tuner.top == i32::MIN {
+        tuner.top = top_of::<T>(items, others, isa).unwrap_or(0) + HEADROOM;
+    }
+    if let Some(rung) = try_windows::<T, F>(acc, items, others, tuner.top, first, isa) {
+        acc.count += items.len() as i64;
+        return tuner.passed(rung);
+    }
+    // Look at the block itself before going further up.
+    let Some(top) = top_of::<T>(items, others, isa) else {
+        return absorb_specials::<T, F>(acc, items, others, tuner, isa);
+    };
+    let top = top + HEADROOM;
+    if top != tuner.top {
+        tuner.top = top;
+        if let Some(rung) = try_windows::<T, F>(acc, items, others, top, first, isa) {
+            acc.count += items.len() as i64;
+            return tuner.passed(rung);
+        }
+    }
+    if dispatch(isa, WideSum::<T, F> { items, others, acc }) {
+        acc.count += items.len() as i64;
+    } else {
+        one_by_one::<T, F>(acc, items, others);
+    }
+    tuner.passed(WIDE);
+}
+
+/// Tries the rungs from `first` below the wide path; says which one passed.
+fn try_windows<T: Summable, F: Format>(
+    acc: &mut Superacc<F>,
+    items: &[T::Item],
+    others: &[T::Item],
+    top: i32,
+    first: u8,
+    isa: Isa,
+) -> Option<u8> {
+    if first == QUICK
+        && let Some(parts) = T::quick(items, others, top + T::QUICK_GROWTH, isa)
+    {
+        for (sum, exponent) in parts {
+            acc.deposit_wide(i128::from(sum), exponent);
+        }
+        return Some(QUICK);
+    }
+    fn window<T: Summable, F: Format, const L: usize>(
+        acc: &mut Superacc<F>,
+        items: &[T::Item],
+        others: &[T::Item],
+        top: i32,
+        isa: Isa,
+    ) -> Option<()> {
+        let window = Window::below(top, L as i32, T::SPLIT)?;
+        let sums = dispatch(isa, WindowSum::<T, L> { items, others, window })?;
+        for (l, sum) in sums.into_iter().enumerate() {
+            acc.deposit_wide(i128::from(sum), window.unit(l));
+        }
+        Some(())
+    }
+    if first <= WINDOW_2 && window::<T, F, 2>(acc, items, others, top, isa).is_some() {
+        return Some(WINDOW_2);
+    }
+    if first <= WINDOW_4 && window::<T, F, 4>(acc, items, others, top, isa).is_some() {
+        return Some(WINDOW_4);
+    }
+    None
+}
+
+/// The least `t` with every term below `2^t`; `None` if an element is an
+/// infinity or a NaN.
+fn top_of<T: Summable>(items: &[T::Item], others: &[T::Item], isa: Isa) -> Option<i32> {
+    let a = largest_exponent(items, isa)?;
+    Some(if T::PAIRED {
+        a + largest_exponent(others, isa)?
+    } else if T::IS_PRODUCT {
+        2 * a
+    } else {
+        a
+    })
+}
+
+/// The least `t` with every element below `2^t`.
+pub(crate) fn largest_exponent<E: Element>(items: &[E], isa: Isa) -> Option<i32> {
+    match E::from_bits(dispatch(isa, LargestMagnitude { items })).parts() {
+        Parts::Finite { magnitude, exponent, .. } => {
+            Some(exponent + 64 - magnitude.leading_zeros() as i32)
+        }
+        _ => None,
+    }
+}
+
+/// The bits of the largest magnitude: without the sign, bits order as values do.
+struct LargestMagnitude<'a, E> {
+    items: &'a [E],
+}
+
+impl<E: Element> Kernel for LargestMagnitude<'_, E> {
+    type Out = u64;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> u64 {
+        // In the type's own width, and with several maxima, for the sake of
+        // the vectoriser.
+        const LANES: usize = 32;
+        let magnitude = |x: &E| x.without_sign();
+        let mut most = [<E::Key as Key>::LEAST; LANES];
+        let mut rows = self.items.chunks_exact(LANES);
+        for row in &mut rows {
+            for (m, x) in most.iter_mut().zip(row) {
+                *m = (*m).max(magnitude(x));
+            }
+        }
+        let rest = rows.remainder().iter().map(magnitude);
+        most.into_iter().chain(rest).max().map_or(0, Key::to_bits64)
+    }
+}
+
+/// A block with infinities or NaNs: they are counted, and the rest is summed
+/// with zeros in their places.
+#[cold]
+fn absorb_specials<T: Summable, F: Format>(
+    acc: &mut Superacc<F>,
+    items: &[T::Item],
+    others: &[T::Item],
+    tuner: &mut Tuner,
+    isa: Isa,
+) {
+    /// Small enough for the stack.
+    const PIECE: usize = 512;
+    let zero = <T::Item as bytemuck::Zeroable>::zeroed();
+    let mut clean = [[zero; PIECE]; 2];
+    let mut paired = others.chunks(PIECE);
+    for piece in items.chunks(PIECE) {
+        let other = paired.next().unwrap_or(&[]);
+        let n = piece.len();
+        clean[0][..n].copy_from_slice(piece);
+        clean[1][..other.len()].copy_from_slice(other);
+        for i in 0..n {
+            let special = !matches!(piece[i].parts(), Parts::Finite { .. });
+            let other_special =
+                other.get(i).is_some_and(|y| !matches!(y.parts(), Parts::Finite { .. }));
+            if special || other_special {
+                T::absorb_one(acc, piece[i], other.get(i).copied());
+                // The zero that takes its place must not count.
+                acc.count -= 1;
+                clean[0][i] = zero;
+                clean[1][i] = zero;
+            }
+        }
+        absorb_block::<T, F>(acc, &clean[0][..n], &clean[1][..other.len()], tuner, isa);
+    }
+}

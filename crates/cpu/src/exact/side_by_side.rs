@@ -1,0 +1,398 @@
+//! Many exact sums at once, a lane each: the columns of a table, and short
+//! rows.
+//!
+//! Each sum comes out as two f64, `high + low`, exactly: what the levels of a
+//! window have moved from their anchors, or the plain sum that the range
+//! certificate vouches for, and 0. One f64 add of the two is then the sum
+//! rounded once.
+
+use super::range::{self, Word};
+use super::terms::Widen;
+use super::window::{Anchored, VECTORS, Window};
+use crate::simd::{Kernel, Simd};
+use warpfold_core::prefetch;
+
+/// Rows that a window's lanes take in one call of [`WindowColumns`].
+pub(crate) const WINDOW_ROWS: usize = 256;
+/// Rows that [`RangeColumns`] takes in one call: as many tiles as an anchor
+/// takes adds, but for some that add element by element.
+pub(crate) const RANGE_ROWS: usize = (ADDS - SPARE) * PANEL;
+/// Adds that an anchor takes.
+const ADDS: usize = 256;
+/// Adds kept for tiles that are not certified, each of which takes
+/// [`PANEL`].
+const SPARE: usize = 4 * PANEL;
+/// Rows of a group that are added before the next group of columns gets its
+/// turn: where rows lie a large power of two apart, their lines share a set of
+/// the cache, which holds 12 of them or 16.
+const PANEL: usize = 8;
+/// Bytes between rows from which on they compete for sets of the cache.
+const FAR_APART: usize = 2048;
+/// Columns of a call, at most: their sums stay in the L1 and L2 cache.
+pub(crate) const MOST_COLUMNS: usize = 2048;
+/// Columns that are summed in registers, at most, over all instruction sets.
+pub(crate) const GROUP: usize = VECTORS * 8;
+/// Bytes ahead, in every row, at which the next columns are asked for.
+const ASIDE: usize = 1024;
+/// Bytes ahead at which the rows of a narrow table are asked for.
+const DOWN: usize = 3 << 10;
+
+/// A table whose columns are summed: `rows` rows, `stride` bytes apart, of
+/// `columns` consecutive elements, a multiple of [`GROUP`].
+#[derive(Clone, Copy)]
+pub(crate) struct Table<T> {
+    pub(crate) origin: *const T,
+    pub(crate) stride: isize,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+}
+
+impl<T> Table<T> {
+    #[inline(always)]
+    fn at(&self, row: usize, column: usize) -> *const T {
+        self.origin.wrapping_byte_offset(row.cast_signed() * self.stride).wrapping_add(column)
+    }
+}
+
+impl<T> Table<T> {
+    /// The rows of a panel: few where they lie far apart.
+    #[inline(always)]
+    fn panel(&self) -> usize {
+        if self.stride.unsigned_abs() < FAR_APART { range::K } else { PANEL }
+    }
+
+    /// How many rows below the current one to ask for: those of the next
+    /// panel, or in a narrow table so many that memory keeps up.
+    #[inline(always)]
+    fn rows_ahead(&self, panel: usize) -> usize {
+        panel.max(DOWN / self.stride.unsigned_abs().max(1))
+    }
+
+    /// Asks for what follows `count` elements: the next columns of the row,
+    /// and the same columns of the row `down` rows below, if there is one.
+    #[inline(always)]
+    fn prefetch(&self, row: usize, column: usize, count: usize, down: usize) {
+        let aside: *const u8 = self.at(row, column).cast();
+        let below: *const u8 = self.at(row + down, column).cast();
+        for byte in (0..count * size_of::<T>()).step_by(64) {
+            prefetch::near(aside.wrapping_add(ASIDE + byte));
+            if row + down < self.rows {
+                prefetch::far(below.wrapping_add(byte));
+            }
+        }
+    }
+}
+
+/// Sums columns of f32 or bf16 by the range certificate.
+pub(crate) struct RangeColumns<'a, T> {
+    /// Every element of the table is valid for reads; at most [`RANGE_ROWS`]
+    /// rows and [`MOST_COLUMNS`] columns.
+    pub(crate) table: Table<T>,
+    /// For sums of more rows than a certified tile has: a window for the sums
+    /// of tiles.
+    pub(crate) window: Option<Window>,
+    /// Where the sums go, a pair for each column.
+    pub(crate) high: &'a mut [f64],
+    pub(crate) low: &'a mut [f64],
+}
+
+impl<T: Word> Kernel for RangeColumns<'_, T> {
+    /// Whether all sums are certified.
+    type Out = bool;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> bool {
+        let group = VECTORS * S::LANES;
+        let table = self.table;
+        // SAFETY: the table's elements are valid for reads, groups are whole,
+        // and the outputs are as long as there are columns.
+        unsafe {
+            let mut certificate = range::Certificate::<S>::new();
+            let height = table.panel();
+            let down = table.rows_ahead(height);
+            let panel = |certificate: &mut range::Certificate<S>, first: usize, column: usize| {
+                let rows = height.min(table.rows - first);
+                range::tile::<S, T, false>(certificate, rows, |row| {
+                    table.prefetch(first + row, column, group, down);
+                    table.at(first + row, column)
+                })
+            };
+            if table.rows <= range::K {
+                // So few that the whole column is one tile, in panels.
+                self.high[..table.columns].fill(0.0);
+                self.low[..table.columns].fill(0.0);
+                for first in (0..table.rows).step_by(height) {
+                    for column in (0..table.columns).step_by(group) {
+                        let sums = panel(&mut certificate, first, column);
+                        add_to::<S>(sums, &mut self.high[column..column + group]);
+                    }
+                }
+                certificate.end_tile();
+                return certificate.holds();
+            }
+            let Some(window) = self.window else { return false };
+            let mut columns = [const { None }; MOST_COLUMNS / (VECTORS * 4)];
+            let tiles = table.rows.div_ceil(height);
+            // How many tiles of each group may add element by element.
+            let mut spare = [(ADDS - tiles) / height; MOST_COLUMNS / (VECTORS * 4)];
+            for first in (0..table.rows).step_by(height) {
+                for (g, column) in (0..table.columns).step_by(group).enumerate() {
+                    let sums = panel(&mut certificate, first, column);
+                    let anchored = columns[g].get_or_insert_with(|| Anchored::<S, 2>::new(window));
+                    if certificate.judge_tile() {
+                        let [a, b, c, d] = sums;
+                        anchored.add(0, a);
+                        anchored.add(1, b);
+                        anchored.add(2, c);
+                        anchored.add(3, d);
+                        continue;
+                    }
+                    // One wide element among many tiles: the window itself
+                    // takes more than the certificate.
+                    if spare[g] == 0 {
+                        return false;
+                    }
+                    spare[g] -= 1;
+                    for row in first..table.rows.min(first + height) {
+                        add_row::<S, T>(anchored, table.at(row, column));
+                    }
+                }
+            }
+            let mut certified = true;
+            for (anchored, column) in columns.into_iter().flatten().zip((0..).step_by(group)) {
+                let [high, low] = anchored.moved(&mut certified);
+                store::<S>(high, &mut self.high[column..column + group]);
+                store::<S>(low, &mut self.low[column..column + group]);
+            }
+            certified
+        }
+    }
+}
+
+/// Sums columns in a window.
+pub(crate) struct WindowColumns<'a, T> {
+    /// Every element of the table is valid for reads; at most [`WINDOW_ROWS`]
+    /// rows and [`MOST_COLUMNS`] columns.
+    pub(crate) table: Table<T>,
+    pub(crate) window: Window,
+    /// Where the sums go, a pair for each column.
+    pub(crate) high: &'a mut [f64],
+    pub(crate) low: &'a mut [f64],
+}
+
+impl<T: Widen> Kernel for WindowColumns<'_, T> {
+    /// Whether all sums are certified.
+    type Out = bool;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> bool {
+        let group = VECTORS * S::LANES;
+        let table = self.table;
+        let mut certified = true;
+        let down = table.rows_ahead(PANEL);
+        // SAFETY: as in `RangeColumns`.
+        unsafe {
+            let mut columns = [const { None }; MOST_COLUMNS / (VECTORS * 4)];
+            for first in (0..table.rows).step_by(PANEL) {
+                let rows = PANEL.min(table.rows - first);
+                for (g, column) in (0..table.columns).step_by(group).enumerate() {
+                    let mut anchored =
+                        columns[g].take().unwrap_or_else(|| Anchored::<S, 2>::new(self.window));
+                    for row in first..first + rows {
+                        table.prefetch(row, column, group, down);
+                        add_row::<S, T>(&mut anchored, table.at(row, column));
+                    }
+                    columns[g] = Some(anchored);
+                }
+            }
+            for (anchored, column) in columns.into_iter().flatten().zip((0..).step_by(group)) {
+                let [high, low] = anchored.moved(&mut certified);
+                store::<S>(high, &mut self.high[column..column + group]);
+                store::<S>(low, &mut self.low[column..column + group]);
+            }
+        }
+        certified
+    }
+}
+
+/// Adds a row of a group to its window.
+#[inline(always)]
+unsafe fn add_row<S: Simd, T: Widen>(anchored: &mut Anchored<S, 2>, p: *const T) {
+    // SAFETY: the caller vouches for a whole row of a group at `p`.
+    unsafe {
+        let [a, b] = T::widen::<S>(p);
+        let [c, d] = T::widen::<S>(p.add(2 * S::LANES));
+        anchored.add(0, a);
+        anchored.add(1, b);
+        anchored.add(2, c);
+        anchored.add(3, d);
+    }
+}
+
+/// Adds the lanes of a group to what is there.
+#[inline(always)]
+unsafe fn add_to<S: Simd>(group: [S::F; VECTORS], to: &mut [f64]) {
+    let [a, b, c, d] = group;
+    // SAFETY: the caller has the instructions, and `to` is as long as a group.
+    unsafe {
+        let old = |v: usize| S::load(to[v * S::LANES..(v + 1) * S::LANES].as_ptr());
+        let sums = [S::add(a, old(0)), S::add(b, old(1)), S::add(c, old(2)), S::add(d, old(3))];
+        store::<S>(sums, to);
+    }
+}
+
+/// Writes the lanes of a group.
+#[inline(always)]
+unsafe fn store<S: Simd>(group: [S::F; VECTORS], to: &mut [f64]) {
+    let [a, b, c, d] = group;
+    // SAFETY: the caller has the instructions, and each part is as long as a
+    // vector.
+    unsafe {
+        S::store(a, to[..S::LANES].as_mut_ptr());
+        S::store(b, to[S::LANES..2 * S::LANES].as_mut_ptr());
+        S::store(c, to[2 * S::LANES..3 * S::LANES].as_mut_ptr());
+        S::store(d, to[3 * S::LANES..4 * S::LANES].as_mut_ptr());
+    }
+}
+
+/// Sums short rows of f32 or bf16 by the range certificate: consecutive rows,
+/// `len` elements each.
+pub(crate) struct RangeRows<'a, T> {
+    /// The rows' elements: a whole number of rows.
+    pub(crate) items: &'a [T],
+    /// Elements of a row: at most [`LONGEST_ROW`].
+    pub(crate) len: usize,
+    /// Where the exact sums go, one for each row.
+    pub(crate) sums: &'a mut [f64],
+}
+
+/// The longest row whose elements a lane of [`RangeRows`] may add: lanes take
+/// at most `K` elements each, and the fewest lanes are 8 words.
+pub(crate) const LONGEST_ROW: usize = range::K;
+
+impl<T: Word> Kernel for RangeRows<'_, T> {
+    /// Whether all sums are certified.
+    type Out = bool;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> bool {
+        let words = 2 * S::LANES;
+        let whole = self.len / words * words;
+        // SAFETY: rows lie inside the slice; what is not a whole vector is
+        // read from a padded copy.
+        unsafe {
+            let mut certificate = range::Certificate::<S>::new();
+            let row_sum = |certificate: &mut range::Certificate<S>, row: &[T]| -> S::F {
+                let mut sum = S::splat(0.0);
+                for at in (0..whole).step_by(words) {
+                    let x = T::words::<S>(row.as_ptr().add(at));
+                    certificate.see(x);
+                    let (low, high) = S::widen(x);
+                    sum = S::add(sum, S::add(low, high));
+                }
+                if whole < row.len() {
+                    let mut padded = [<T as bytemuck::Zeroable>::zeroed(); 16];
+                    padded[..row.len() - whole].copy_from_slice(&row[whole..]);
+                    let x = T::words::<S>(padded.as_ptr());
+                    certificate.see(x);
+                    let (low, high) = S::widen(x);
+                    sum = S::add(sum, S::add(low, high));
+                }
+                sum
+            };
+            let zero = S::splat(0.0);
+            let mut rows = self.items.chunks_exact(self.len.max(1));
+            for sums in self.sums.chunks_mut(S::LANES) {
+                let mut lanes = [zero; 8];
+                for lane in lanes.iter_mut().take(sums.len()) {
+                    let Some(row) = rows.next() else { break };
+                    prefetch::ahead(row);
+                    *lane = row_sum(&mut certificate, row);
+                }
+                let each = S::sum_each(lanes);
+                if sums.len() == S::LANES {
+                    S::store(each, sums.as_mut_ptr());
+                } else {
+                    let mut buffer = [0f64; 8];
+                    S::store(each, buffer.as_mut_ptr());
+                    sums.copy_from_slice(&buffer[..sums.len()]);
+                }
+            }
+            // A row mixes lanes, so that the certificate must hold over all.
+            certificate.holds_across()
+        }
+    }
+}
+
+/// Rounds sums in two parts once to f32, many at a time.
+pub(crate) struct RoundToF32<'a> {
+    pub(crate) high: &'a [f64],
+    pub(crate) low: &'a [f64],
+    pub(crate) out: &'a mut [f32],
+}
+
+impl Kernel for RoundToF32<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        for (out, (&high, &low)) in self.out.iter_mut().zip(self.high.iter().zip(self.low)) {
+            *out = rounded_to_f32(high, low);
+        }
+    }
+}
+
+/// Divides sums by a count and rounds once to f32, many at a time.
+pub(crate) struct DivideToF32<'a> {
+    pub(crate) sums: &'a [f64],
+    pub(crate) n: f64,
+    pub(crate) out: &'a mut [f32],
+}
+
+impl Kernel for DivideToF32<'_> {
+    /// Whether every quotient was large enough for its remainder to be exact.
+    type Out = bool;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> bool {
+        let mut sound = true;
+        for (out, &sum) in self.out.iter_mut().zip(self.sums) {
+            let q = sum / self.n;
+            sound &= (q.abs() >= SMALLEST_QUOTIENT) | (sum == 0.0);
+            // The remainder of a division is representable, so that the fused
+            // operation is exact; its sign says on which side of `q` the
+            // quotient lies.
+            let remainder = (-q).mul_add(self.n, sum);
+            *out = to_odd(q, remainder) as f32;
+        }
+        sound
+    }
+}
+
+/// A quotient whose remainder has no bits below f64's last one.
+const SMALLEST_QUOTIENT: f64 = 1e-250;
+
+/// `high + low`, rounded once to f32.
+///
+/// The f64 sum `t` errs by `e`, which TwoSum gives exactly. If `e` is not 0 and
+/// `t` ends in an even bit, its neighbour towards the true sum is taken: that is
+/// rounding to odd, after which rounding to 24 bits is right, as f64 has more
+/// than two bits more (Boldo and Melquiond 2008). Neither overflows: sums
+/// here are far below f64's end.
+#[inline(always)]
+pub(crate) fn rounded_to_f32(high: f64, low: f64) -> f32 {
+    let t = high + low;
+    let v = t - high;
+    let e = (high - (t - v)) + (low - v);
+    to_odd(t, e) as f32
+}
+
+/// `t + e` rounded to odd, where `t` is it rounded to nearest.
+#[inline(always)]
+fn to_odd(t: f64, e: f64) -> f64 {
+    let bits = t.to_bits();
+    let moves = u64::from(e != 0.0) & !bits & 1;
+    // Away from zero if `e` has the sign of `t`; a `t` of 0 is exact.
+    let towards = u64::from((e > 0.0) != (t > 0.0));
+    f64::from_bits(bits.wrapping_add(moves).wrapping_sub(2 * (moves & towards)))
+}

@@ -1,0 +1,192 @@
+//! Walking a traversal in blocks of aligned, consecutive elements: where the
+//! array has them they are handed over as they lie, else they are copied
+//! together.
+
+use core::ops::Range;
+use warpfold_core::DType;
+use warpfold_core::layout::Traversal;
+use warpfold_core::op::RawRun;
+
+/// Elements of a copied block: a multiple of the fixed tree's blocks.
+const COPIED: usize = 8192;
+/// A run at least this long is worth handing over as it lies.
+const LONG: usize = 512;
+/// Elements of a run that is handed over at once.
+pub(crate) const AT_ONCE: usize = 1 << 16;
+
+/// One or two arrays that are walked together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source {
+    /// The element type.
+    pub(crate) dtype: DType,
+    /// The addresses of the arrays' elements of index 0; the second is null
+    /// if there is one array.
+    origins: [*const u8; 2],
+}
+
+// SAFETY: the pointers are only read through, and the views that they were
+// taken from are borrowed for as long as the source is used.
+unsafe impl Send for Source {}
+// SAFETY: as above.
+unsafe impl Sync for Source {}
+
+impl Source {
+    /// The arrays whose elements of index 0 lie at `origins`.
+    ///
+    /// # Safety
+    /// Every element that is later walked is valid for reads and not written
+    /// to meanwhile.
+    pub(crate) unsafe fn new(dtype: DType, first: *const u8, second: Option<*const u8>) -> Self {
+        Source { dtype, origins: [first, second.unwrap_or(core::ptr::null())] }
+    }
+
+    fn arrays(&self) -> usize {
+        if self.origins[1].is_null() { 1 } else { 2 }
+    }
+
+    /// The same arrays seen from other elements, `offsets` bytes away.
+    pub(crate) fn shifted(&self, offsets: [isize; 2]) -> Source {
+        let mut source = *self;
+        for (origin, offset) in source.origins.iter_mut().zip(offsets).take(self.arrays()) {
+            *origin = origin.wrapping_offset(offset);
+        }
+        source
+    }
+
+    /// The address of the first array's element of index 0.
+    pub(crate) fn origin(&self) -> *const u8 {
+        self.origins[0]
+    }
+}
+
+/// Memory for copied blocks, kept between walks.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    words: [Vec<u64>; 2],
+}
+
+impl Buffers {
+    fn block(&mut self, array: usize, bytes: usize) -> &mut [u8] {
+        let words = &mut self.words[array];
+        if words.len() * 8 < bytes {
+            words.resize(bytes.div_ceil(8), 0);
+        }
+        &mut bytemuck::cast_slice_mut(words)[..bytes]
+    }
+}
+
+/// Hands the elements at `positions` of `walk` to `sink`, in order.
+pub(crate) fn for_each_run(
+    source: &Source,
+    walk: &Traversal,
+    positions: Range<usize>,
+    buffers: &mut Buffers,
+    mut sink: impl FnMut(RawRun<'_>),
+) {
+    let size = source.dtype.size();
+    let source = source.shifted(walk.offsets);
+    let arrays = source.arrays();
+    let inner = walk.dims.last();
+    let inner_len = inner.map_or(1, |d| d.len);
+    let plain = (0..arrays).all(|i| {
+        inner.is_none_or(|d| d.strides[i] == size.cast_signed())
+            && source.origins[i].addr().is_multiple_of(size)
+            && walk.dims.iter().all(|d| d.strides[i].unsigned_abs().is_multiple_of(size))
+    });
+    let mut at = positions.start;
+    while at < positions.end {
+        let in_row = inner_len - at % inner_len;
+        let left = (positions.end - at).min(in_row);
+        if plain && (left >= LONG || left == positions.end - at) {
+            let mut offset = [0isize; 2];
+            locate(walk, at, &mut offset);
+            let len = left.min(AT_ONCE);
+            let slice = |i: usize| {
+                // SAFETY: the elements of a contiguous innermost dimension,
+                // from `at` on, `len` of them; `Source::new`'s contract.
+                unsafe {
+                    core::slice::from_raw_parts(
+                        source.origins[i].wrapping_offset(offset[i]),
+                        len * size,
+                    )
+                }
+            };
+            let others: &[u8] = if arrays == 2 { slice(1) } else { &[] };
+            sink(RawRun { start: at as u64, items: slice(0), others });
+            at += len;
+        } else {
+            let len = COPIED.min(positions.end - at);
+            for i in 0..arrays {
+                copy(&source, i, walk, at, len, buffers.block(i, len * size));
+            }
+            let block = |i: usize| &bytemuck::cast_slice(&buffers.words[i])[..len * size];
+            let others: &[u8] = if arrays == 2 { block(1) } else { &[] };
+            sink(RawRun { start: at as u64, items: block(0), others });
+            at += len;
+        }
+    }
+}
+
+/// The byte offsets of the element at `position`.
+fn locate(walk: &Traversal, position: usize, offset: &mut [isize; 2]) {
+    let mut rest = position;
+    for dim in walk.dims.iter().rev() {
+        let i = (rest % dim.len).cast_signed();
+        rest /= dim.len;
+        for (o, stride) in offset.iter_mut().zip(dim.strides) {
+            *o += i * stride;
+        }
+    }
+}
+
+/// Copies `len` elements from `position` on into `to`.
+fn copy(
+    source: &Source,
+    array: usize,
+    walk: &Traversal,
+    position: usize,
+    len: usize,
+    to: &mut [u8],
+) {
+    let size = source.dtype.size();
+    let inner = walk.dims.last().copied();
+    let (inner_len, stride) = inner.map_or((1, 0), |d| (d.len, d.strides[array]));
+    let mut done = 0;
+    while done < len {
+        let at = position + done;
+        let mut offset = [0isize; 2];
+        locate(walk, at, &mut offset);
+        let count = (inner_len - at % inner_len).min(len - done);
+        let from = source.origins[array].wrapping_offset(offset[array]);
+        let to = &mut to[done * size..(done + count) * size];
+        // SAFETY: the elements of the innermost dimension from `at` on, which
+        // `Source::new`'s contract vouches for; `to` has room for `count`.
+        unsafe {
+            if stride == size.cast_signed() {
+                core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), count * size);
+            } else {
+                match size {
+                    1 => copy_strided::<u8>(from, stride, to),
+                    2 => copy_strided::<u16>(from, stride, to),
+                    4 => copy_strided::<u32>(from, stride, to),
+                    _ => copy_strided::<u64>(from, stride, to),
+                }
+            }
+        }
+        done += count;
+    }
+}
+
+/// Fills `to` with elements that lie `stride` bytes apart.
+///
+/// # Safety
+/// As many elements are valid for reads there, aligned or not.
+unsafe fn copy_strided<W: bytemuck::Pod>(from: *const u8, stride: isize, to: &mut [u8]) {
+    let mut from = from;
+    for to in to.chunks_exact_mut(size_of::<W>()) {
+        // SAFETY: the caller vouches for the elements.
+        let word = unsafe { from.cast::<W>().read_unaligned() };
+        to.copy_from_slice(bytemuck::bytes_of(&word));
+        from = from.wrapping_offset(stride);
+    }
+}

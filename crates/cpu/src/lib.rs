@@ -1,0 +1,28 @@
+//! The CPU backend: SIMD kernels and threads that turn arrays into states.
+//!
+//! Data flows from a [`View`](warpfold_core::layout::View) through a plan of
+//! contiguous runs to a [`Worker`] on each thread, whose states are merged.
+//! Which kernel, instruction set or thread saw which element changes the
+//! speed, never the result.
+
+mod accelerate;
+mod axis;
+mod count;
+mod exact;
+mod fpenv;
+mod gather;
+mod integer;
+pub mod isa;
+mod order;
+mod plan;
+mod read;
+mod reduce;
+mod simd;
+mod threads;
+mod worker;
+
+pub use accelerate::{Accelerate, Context, CpuElement};
+pub use read::read;
+pub use reduce::{Job, Outputs, accelerated};
+pub use threads::Threads;
+pub use worker::Worker;

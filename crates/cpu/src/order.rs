@@ -1,0 +1,215 @@
+//! Smallest and largest elements, by their integer keys.
+//!
+//! Integer comparisons of order-preserving keys are immune to flush-to-zero,
+//! put -0 below +0 and show NaNs as keys outside the range of the infinities.
+
+use crate::isa::Isa;
+use crate::simd::{Kernel, Simd, dispatch};
+use warpfold_core::Element;
+use warpfold_core::element::Key;
+use warpfold_core::prefetch;
+
+/// What a run holds: NaNs are counted and otherwise left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Summary<K> {
+    /// The least key of an element that is not NaN; `GREATEST` if there is none.
+    pub(crate) min: K,
+    /// The greatest key of an element that is not NaN; `LEAST` if there is none.
+    pub(crate) max: K,
+    /// How many NaNs there are.
+    pub(crate) nans: u64,
+    /// Where the first NaN is.
+    pub(crate) first_nan: Option<usize>,
+}
+
+/// The extremes of all keys, NaNs' included.
+struct KeyRange<'a, T> {
+    items: &'a [T],
+}
+
+impl<T: Element> Kernel for KeyRange<'_, T> {
+    type Out = (T::Key, T::Key);
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> (T::Key, T::Key) {
+        // Plain loops over a few vectors' worth of lanes: integer minima and
+        // maxima are what compilers vectorise best.
+        #[inline(always)]
+        fn lanes<T: Element, const N: usize>(items: &[T]) -> (T::Key, T::Key) {
+            let mut min = [T::Key::GREATEST; N];
+            let mut max = [T::Key::LEAST; N];
+            let mut rows = items.chunks_exact(N);
+            for row in &mut rows {
+                prefetch::ahead(row);
+                for i in 0..N {
+                    let key = row[i].key();
+                    min[i] = min[i].min(key);
+                    max[i] = max[i].max(key);
+                }
+            }
+            for (i, x) in rows.remainder().iter().enumerate() {
+                min[i] = min[i].min(x.key());
+                max[i] = max[i].max(x.key());
+            }
+            let mut n = N;
+            while n > 1 {
+                n /= 2;
+                for i in 0..n {
+                    min[i] = min[i].min(min[i + n]);
+                    max[i] = max[i].max(max[i + n]);
+                }
+            }
+            (min[0], max[0])
+        }
+        match size_of::<T>() {
+            1 => lanes::<T, 128>(self.items),
+            2 => lanes::<T, 64>(self.items),
+            4 => lanes::<T, 32>(self.items),
+            _ => lanes::<T, 16>(self.items),
+        }
+    }
+}
+
+/// Summarises a run.
+pub(crate) fn summarise<T: Element>(items: &[T], isa: Isa) -> Summary<T::Key> {
+    let (min, max) = dispatch(isa, KeyRange { items });
+    let (low, high) = T::key_range();
+    if items.is_empty() || (min >= low && max <= high) {
+        return Summary { min, max, nans: 0, first_nan: None };
+    }
+    without_nans(items)
+}
+
+/// The slower summary of a run that holds a NaN.
+fn without_nans<T: Element>(items: &[T]) -> Summary<T::Key> {
+    let (low, high) = T::key_range();
+    let mut summary =
+        Summary { min: T::Key::GREATEST, max: T::Key::LEAST, nans: 0, first_nan: None };
+    for (i, x) in items.iter().enumerate() {
+        let key = x.key();
+        if key < low || key > high {
+            summary.nans += 1;
+            summary.first_nan.get_or_insert(i);
+        } else {
+            summary.min = summary.min.min(key);
+            summary.max = summary.max.max(key);
+        }
+    }
+    summary
+}
+
+/// Finds the first element with a key.
+struct Find<'a, T: Element> {
+    items: &'a [T],
+    key: T::Key,
+}
+
+impl<T: Element> Kernel for Find<'_, T> {
+    type Out = Option<usize>;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> Option<usize> {
+        // A whole row is compared without a branch; only the row with the hit
+        // is searched.
+        const ROW: usize = 64;
+        let mut at = 0;
+        for row in self.items.chunks(ROW) {
+            let hit = row.iter().fold(false, |hit, x| hit | (x.key() == self.key));
+            if hit {
+                return row.iter().position(|x| x.key() == self.key).map(|i| at + i);
+            }
+            at += row.len();
+        }
+        None
+    }
+}
+
+/// The index of the first element whose key is `key`.
+pub(crate) fn position<T: Element>(items: &[T], key: T::Key, isa: Isa) -> Option<usize> {
+    dispatch(isa, Find { items, key })
+}
+
+/// How many rows below the current one [`ColumnRanges`] asks for.
+const ROWS_AHEAD: isize = 4;
+
+/// The extremes of every column of a table: `rows` rows of `columns`
+/// consecutive elements, `stride` bytes apart.
+pub(crate) struct ColumnRanges<'a, T: Element> {
+    /// The first row; every element of the table is valid for reads.
+    pub(crate) origin: *const T,
+    pub(crate) stride: isize,
+    pub(crate) rows: usize,
+    /// Where the smallest and largest keys go, one for each column: initially
+    /// the greatest and the least key.
+    pub(crate) min: &'a mut [T::Key],
+    pub(crate) max: &'a mut [T::Key],
+}
+
+impl<T: Element> Kernel for ColumnRanges<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let columns = self.min.len().min(self.max.len());
+        for row in 0..self.rows {
+            let start = self.origin.wrapping_byte_offset(row.cast_signed() * self.stride);
+            // SAFETY: a row of the table, which the maker vouches for.
+            let items = unsafe { core::slice::from_raw_parts(start, columns) };
+            let below: *const u8 = start.wrapping_byte_offset(ROWS_AHEAD * self.stride).cast();
+            for ((min, max), x) in self.min.iter_mut().zip(self.max.iter_mut()).zip(items) {
+                let key = x.key();
+                *min = (*min).min(key);
+                *max = (*max).max(key);
+            }
+            for byte in (0..size_of_val(items)).step_by(64) {
+                prefetch::far(below.wrapping_add(byte));
+            }
+        }
+    }
+}
+
+/// The extremes of every row of consecutive elements.
+pub(crate) struct RowRanges<'a, T: Element> {
+    /// A whole number of rows.
+    pub(crate) items: &'a [T],
+    /// Elements of a row, at least 1.
+    pub(crate) len: usize,
+    /// Where the smallest and largest keys go, one for each row.
+    pub(crate) ranges: &'a mut [(T::Key, T::Key)],
+}
+
+impl<T: Element> Kernel for RowRanges<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        for (range, row) in self.ranges.iter_mut().zip(self.items.chunks_exact(self.len.max(1))) {
+            prefetch::ahead(row);
+            // Few lanes: short rows have no use for more.
+            const LANES: usize = 8;
+            let mut min = [T::Key::GREATEST; LANES];
+            let mut max = [T::Key::LEAST; LANES];
+            let mut parts = row.chunks_exact(LANES);
+            for part in &mut parts {
+                for i in 0..LANES {
+                    let key = part[i].key();
+                    min[i] = min[i].min(key);
+                    max[i] = max[i].max(key);
+                }
+            }
+            for (i, x) in parts.remainder().iter().enumerate() {
+                min[i] = min[i].min(x.key());
+                max[i] = max[i].max(x.key());
+            }
+            let mut n = LANES;
+            while n > 1 {
+                n /= 2;
+                for i in 0..n {
+                    min[i] = min[i].min(min[i + n]);
+                    max[i] = max[i].max(max[i + n]);
+                }
+            }
+            *range = (min[0], max[0]);
+        }
+    }
+}

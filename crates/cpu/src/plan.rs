@@ -1,0 +1,82 @@
+//! From views to traversals: which elements make which answer.
+
+use crate::gather::Source;
+use warpfold_core::layout::{Traversal, View};
+use warpfold_core::{Error, Result, Value};
+
+/// Answers that any machine has memory for.
+const MANY: usize = 1 << 20;
+
+/// What is reduced, and how the outputs lie.
+pub(crate) struct Plan {
+    pub(crate) source: Source,
+    /// The walk over the elements of one output, for states that ask for
+    /// indices.
+    pub(crate) indexed: Traversal,
+    /// The same for the others: as long runs as there are.
+    pub(crate) plain: Traversal,
+    /// The kept axes, outermost first: lengths and strides.
+    pub(crate) kept: Vec<(usize, [isize; 2])>,
+    /// How many outputs there are.
+    pub(crate) outputs: usize,
+}
+
+impl Plan {
+    /// The plan for reducing the axes of `views` (one, or two of the same
+    /// shape and type) that `reduced` marks.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`], [`Error::DTypeMismatch`] and
+    /// [`Error::TooManyOutputs`].
+    pub(crate) fn new(views: [Option<&View<'_>>; 2], reduced: &[bool]) -> Result<Option<Plan>> {
+        let [Some(first), second] = views else { return Ok(None) };
+        if let Some(second) = second {
+            if first.dtype() != second.dtype() {
+                return Err(Error::DTypeMismatch { left: first.dtype(), right: second.dtype() });
+            }
+            if first.shape() != second.shape() {
+                return Err(Error::ShapeMismatch {
+                    left: first.shape().to_vec(),
+                    right: second.shape().to_vec(),
+                });
+            }
+        }
+        let mut axes = [Vec::new(), Vec::new()];
+        for (i, &len) in first.shape().iter().enumerate() {
+            let strides = [first.strides()[i], second.map_or(0, |v| v.strides()[i])];
+            axes[usize::from(reduced.get(i).copied().unwrap_or(true))].push((len, strides));
+        }
+        let [kept, reduced] = axes;
+        let outputs = kept.iter().map(|&(n, _)| n).product();
+        // Broadcast and empty arrays may have any shape: an allocation of
+        // such a size would end the process.
+        if outputs > MANY && Vec::<Value>::new().try_reserve_exact(outputs).is_err() {
+            return Err(Error::TooManyOutputs { outputs });
+        }
+        // SAFETY: the views borrow all their elements, and plans do not
+        // outlive the call that was given the views.
+        let source =
+            unsafe { Source::new(first.dtype(), first.origin(), second.map(View::origin)) };
+        Ok(Some(Plan {
+            source,
+            indexed: Traversal::new(&reduced, true),
+            plain: Traversal::new(&reduced, false),
+            outputs,
+            kept,
+        }))
+    }
+
+    /// The elements of output `index`: the source seen from its first one.
+    pub(crate) fn output(&self, index: usize) -> Source {
+        let mut offsets = [0isize; 2];
+        let mut rest = index;
+        for &(len, strides) in self.kept.iter().rev() {
+            let i = (rest % len).cast_signed();
+            rest /= len;
+            for (offset, stride) in offsets.iter_mut().zip(strides) {
+                *offset += i * stride;
+            }
+        }
+        self.source.shifted(offsets)
+    }
+}

@@ -1,0 +1,302 @@
+//! Running a plan: from views to states, or straight to answers.
+
+use crate::accelerate::{Accelerate, Context};
+use crate::axis::{self, Wanted};
+use crate::gather::{Buffers, for_each_run};
+use crate::isa::Isa;
+use crate::plan::Plan;
+use crate::threads::{Pieces, Threads};
+use crate::worker::Worker;
+use warpfold_core::layout::{Traversal, View};
+use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules, Run, Value};
+use warpfold_core::{DType, Result, with_element};
+
+/// Elements of a piece of work: a multiple of the fixed tree's blocks, and
+/// enough to make handing out pieces cheap.
+const PIECE: usize = 1 << 18;
+/// An array of fewer bytes is not worth a second thread.
+const SMALL: usize = 1 << 18;
+
+/// The answers to one operation, output by output in C order.
+#[derive(Clone, Debug)]
+pub enum Outputs {
+    /// As values.
+    Values(Vec<Value>),
+    /// As numbers of the operation's type.
+    Numbers(Numbers),
+}
+
+/// The state of a slice: without allocation if one thread is enough.
+/// `others` is the second slice for `dot`, as long as the first, else empty.
+#[must_use]
+pub fn accelerated<S: Accelerate>(
+    kind: Kind,
+    items: &[S::Item],
+    others: &[S::Item],
+    isa: Isa,
+    threads: Threads,
+) -> S {
+    if size_of_val(items) < SMALL {
+        let mut state = S::identity(kind);
+        state.accelerate(Run { start: 0, items, others }, &mut Context::new(isa));
+        return state;
+    }
+    let pieces = Pieces::new(items.len().div_ceil(PIECE));
+    let mut states = threads
+        .run(items.len().div_ceil(PIECE), || {
+            let mut state = S::identity(kind);
+            let mut context = Context::new(isa);
+            while let Some(piece) = pieces.take() {
+                let start = piece * PIECE;
+                let range = start..(start + PIECE).min(items.len());
+                let others = others.get(range.clone()).unwrap_or(&[]);
+                let run = Run { start: start as u64, items: &items[range], others };
+                state.accelerate(run, &mut context);
+            }
+            state
+        })
+        .into_iter();
+    let mut state = states.next().unwrap_or_else(|| S::identity(kind));
+    for other in states {
+        // The pieces of one slice are of one kind and share no position.
+        let merged = state.merge(&other);
+        debug_assert!(merged.is_ok());
+    }
+    state
+}
+
+/// A reduction that the CPU can run.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// The array, and for `dot` the second one.
+    pub views: [Option<&'a View<'a>>; 2],
+    /// Which axes are reduced.
+    pub reduced: &'a [bool],
+    /// The states wanted of each output.
+    pub kinds: &'a [Kind],
+    /// What the index of the first element counts as.
+    pub start: u64,
+    /// The instruction set.
+    pub isa: Isa,
+    /// The threads.
+    pub threads: Threads,
+}
+
+impl Job<'_> {
+    fn dtype(&self) -> Option<DType> {
+        self.views[0].map(View::dtype)
+    }
+
+    /// New workers on the states wanted.
+    fn workers(&self, dtype: DType) -> Result<Vec<Worker>> {
+        self.kinds.iter().map(|&kind| Worker::new(kind, dtype, self.isa)).collect()
+    }
+
+    /// The states of every output, output by output in C order.
+    ///
+    /// # Errors
+    /// Disagreeing views.
+    pub fn states(&self) -> Result<Vec<Vec<AnyState>>> {
+        let (Some(plan), Some(dtype)) = (Plan::new(self.views, self.reduced)?, self.dtype()) else {
+            return Ok(Vec::new());
+        };
+        let one = |output: usize, threads: Threads| self.one(&plan, output, dtype, threads);
+        if self.across_elements(&plan, dtype) {
+            return (0..plan.outputs).map(|output| one(output, self.threads)).collect();
+        }
+        let shares = self.shares(&plan, |outputs| {
+            outputs.map(|o| one(o, Threads::Exactly(1))).collect::<Result<Vec<_>>>()
+        })?;
+        Ok(shares.into_iter().flatten().collect())
+    }
+
+    /// The values of `ops` for every output, by operation; each operation
+    /// comes with its state's place in `kinds`.
+    ///
+    /// # Errors
+    /// Disagreeing views, and the errors of finishing.
+    pub fn values(&self, ops: &[(Op, usize)], rules: &Rules) -> Result<Vec<Outputs>> {
+        let (Some(plan), Some(dtype)) = (Plan::new(self.views, self.reduced)?, self.dtype()) else {
+            return Ok(ops.iter().map(|_| Outputs::Values(Vec::new())).collect());
+        };
+        if let Some(numbers) = self.side_by_side(&plan, ops, rules)? {
+            return Ok(vec![Outputs::Numbers(numbers)]);
+        }
+        let columns = self.one_by_one(&plan, dtype, ops, rules)?;
+        Ok(columns.into_iter().map(Outputs::Values).collect())
+    }
+
+    /// Sums and means over an axis by the kernels for many outputs, where one
+    /// fits.
+    fn side_by_side(
+        &self,
+        plan: &Plan,
+        ops: &[(Op, usize)],
+        rules: &Rules,
+    ) -> Result<Option<Numbers>> {
+        let &[(op, 0)] = ops else { return Ok(None) };
+        if self.views[1].is_some() || rules.out.is_some() {
+            return Ok(None);
+        }
+        let dtype = plan.source.dtype;
+        let otherwise = |output: usize| -> Result<u64> {
+            let states = self.one(plan, output, dtype, Threads::Exactly(1))?;
+            Ok(states[0].finish(op, rules)?.first().to_bits())
+        };
+        let reduce = axis::Reduce { isa: self.isa, threads: self.threads, otherwise: &otherwise };
+        match (op, Wanted::of(op), self.kinds) {
+            (_, Some(wanted), [Kind::Sum]) => match dtype {
+                DType::F32 => reduce.sums::<f32>(plan, wanted),
+                DType::F64 => reduce.sums::<f64>(plan, wanted),
+                _ => Ok(None),
+            },
+            (Op::Min | Op::Max, _, [Kind::Extrema]) => {
+                with_element!(dtype, T => reduce.extremes::<T>(plan, op == Op::Max))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The values of `ops` with a state for each output.
+    fn one_by_one(
+        &self,
+        plan: &Plan,
+        dtype: DType,
+        ops: &[(Op, usize)],
+        rules: &Rules,
+    ) -> Result<Vec<Vec<Value>>> {
+        let mut columns: Vec<Vec<Value>> = ops.iter().map(|_| Vec::new()).collect();
+        if self.across_elements(plan, dtype) {
+            for output in 0..plan.outputs {
+                let states = self.one(plan, output, dtype, self.threads)?;
+                for (column, &(op, state)) in columns.iter_mut().zip(ops) {
+                    column.push(states[state].finish(op, rules)?);
+                }
+            }
+            return Ok(columns);
+        }
+        let shares = self.shares(plan, |outputs| {
+            let mut workers = self.workers(dtype)?;
+            let mut buffers = Buffers::default();
+            let mut columns: Vec<Vec<Value>> = ops.iter().map(|_| Vec::new()).collect();
+            for output in outputs {
+                for worker in &mut workers {
+                    worker.reset();
+                }
+                self.absorb(plan, output, 0..plan.plain.len, &mut workers, &mut buffers);
+                for (column, &(op, state)) in columns.iter_mut().zip(ops) {
+                    column.push(workers[state].finish(op, rules)?);
+                }
+            }
+            Ok(columns)
+        })?;
+        for share in shares {
+            for (column, values) in columns.iter_mut().zip(share) {
+                column.extend(values);
+            }
+        }
+        Ok(columns)
+    }
+
+    /// Whether the threads share each output's elements rather than the
+    /// outputs.
+    fn across_elements(&self, plan: &Plan, dtype: DType) -> bool {
+        plan.outputs < 4 * self.threads.count()
+            && plan.plain.len.saturating_mul(dtype.size()) >= SMALL
+    }
+
+    /// Runs `work` on ranges of outputs, on all threads, and puts its results
+    /// in the order of the outputs.
+    fn shares<R: Send>(
+        &self,
+        plan: &Plan,
+        work: impl Fn(core::ops::Range<usize>) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        let per_output = plan.plain.len.max(1);
+        let share = (PIECE / per_output).clamp(1, plan.outputs.max(1));
+        let pieces = Pieces::new(plan.outputs.div_ceil(share));
+        let most = plan.outputs.saturating_mul(per_output) / (SMALL / 8) + 1;
+        let done = self.threads.run(most, || {
+            let mut done = Vec::new();
+            while let Some(piece) = pieces.take() {
+                let outputs = piece * share..((piece + 1) * share).min(plan.outputs);
+                done.push((piece, work(outputs)?));
+            }
+            Ok(done)
+        });
+        let done: Result<Vec<Vec<(usize, R)>>> = done.into_iter().collect();
+        let mut done: Vec<_> = done?.into_iter().flatten().collect();
+        done.sort_by_key(|&(piece, _)| piece);
+        Ok(done.into_iter().map(|(_, result)| result).collect())
+    }
+
+    /// The states of one output.
+    fn one(
+        &self,
+        plan: &Plan,
+        output: usize,
+        dtype: DType,
+        threads: Threads,
+    ) -> Result<Vec<AnyState>> {
+        let len = plan.plain.len;
+        let pieces = Pieces::new(len.div_ceil(PIECE));
+        let most = if len.saturating_mul(dtype.size()) < SMALL { 1 } else { len.div_ceil(PIECE) };
+        let partial = threads.run(most, || {
+            let mut workers = self.workers(dtype)?;
+            let mut buffers = Buffers::default();
+            while let Some(piece) = pieces.take() {
+                let positions = piece * PIECE..((piece + 1) * PIECE).min(len);
+                self.absorb(plan, output, positions, &mut workers, &mut buffers);
+            }
+            Ok(workers.into_iter().map(Worker::into_state).collect::<Vec<_>>())
+        });
+        let partial: Result<Vec<Vec<AnyState>>> = partial.into_iter().collect();
+        let mut partial = partial?.into_iter();
+        let mut states = partial.next().unwrap_or_default();
+        for others in partial {
+            for (state, other) in states.iter_mut().zip(&others) {
+                state.merge(other)?;
+            }
+        }
+        Ok(states)
+    }
+
+    /// Lets the workers absorb some positions of an output.
+    fn absorb(
+        &self,
+        plan: &Plan,
+        output: usize,
+        positions: core::ops::Range<usize>,
+        workers: &mut [Worker],
+        buffers: &mut Buffers,
+    ) {
+        let source = plan.output(output);
+        // All states of a job walk the same way, so that each block is read
+        // once: by index if one of them asks for indices.
+        let indexed = self.kinds.contains(&Kind::ArgExtrema);
+        let walk: &Traversal = if indexed { &plan.indexed } else { &plan.plain };
+        for_each_run(&source, walk, positions, buffers, |run| {
+            // Block by block where several states read it, so that the second
+            // one finds it in the cache.
+            let size = source.dtype.size();
+            let step = if workers.len() > 1 { BLOCK * size } else { run.items.len().max(1) };
+            let mut others = run.others.chunks(step);
+            let mut start = run.start;
+            for items in run.items.chunks(step) {
+                let block = warpfold_core::op::RawRun {
+                    start,
+                    items,
+                    others: others.next().unwrap_or(&[]),
+                };
+                for worker in workers.iter_mut() {
+                    worker.absorb_along(block, walk, self.start);
+                }
+                start += (items.len() / size) as u64;
+            }
+        });
+    }
+}
+
+/// Elements that several states absorb in turn: small enough for the cache, a
+/// multiple of the fixed tree's blocks.
+pub(crate) const BLOCK: usize = 8192;

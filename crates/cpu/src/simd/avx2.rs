@@ -1,0 +1,150 @@
+//! AVX2 with FMA and F16C: four f64 lanes.
+
+use super::{Kernel, Simd};
+use core::arch::x86_64::*;
+
+/// AVX2 with FMA and F16C: four f64 lanes.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2;
+
+/// Compiles `kernel` with these instructions.
+///
+/// # Safety
+/// The machine must have them.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(crate) unsafe fn run<K: Kernel>(kernel: K) -> K::Out {
+    // SAFETY: the caller vouches for the instructions.
+    unsafe { kernel.run::<Avx2>() }
+}
+
+// SAFETY, for every block below: the trait's contract vouches for the
+// instructions and for the pointers; loads and stores are the unaligned ones.
+#[expect(clippy::undocumented_unsafe_blocks, reason = "one argument for all, above")]
+impl Simd for Avx2 {
+    const LANES: usize = 4;
+    type F = __m256d;
+    type W = __m256i;
+
+    #[inline(always)]
+    unsafe fn splat(x: f64) -> __m256d {
+        unsafe { _mm256_set1_pd(x) }
+    }
+    #[inline(always)]
+    unsafe fn load(p: *const f64) -> __m256d {
+        unsafe { _mm256_loadu_pd(p) }
+    }
+    #[inline(always)]
+    unsafe fn store(v: __m256d, p: *mut f64) {
+        unsafe { _mm256_storeu_pd(p, v) }
+    }
+    #[inline(always)]
+    unsafe fn add(a: __m256d, b: __m256d) -> __m256d {
+        unsafe { _mm256_add_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn sub(a: __m256d, b: __m256d) -> __m256d {
+        unsafe { _mm256_sub_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn mul(a: __m256d, b: __m256d) -> __m256d {
+        unsafe { _mm256_mul_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn mul_sub(a: __m256d, b: __m256d, c: __m256d) -> __m256d {
+        unsafe { _mm256_fmsub_pd(a, b, c) }
+    }
+    #[inline(always)]
+    unsafe fn or(a: __m256d, b: __m256d) -> __m256d {
+        unsafe { _mm256_or_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn or_xor(a: __m256d, b: __m256d, c: __m256d) -> __m256d {
+        unsafe { _mm256_or_pd(a, _mm256_xor_pd(b, c)) }
+    }
+    #[inline(always)]
+    unsafe fn abs(a: __m256d) -> __m256d {
+        unsafe { _mm256_andnot_pd(_mm256_set1_pd(-0.0), a) }
+    }
+    #[inline(always)]
+    unsafe fn or_lost(acc: __m256d, p: __m256d, a: __m256d, b: __m256d) -> __m256d {
+        unsafe {
+            let zero = _mm256_setzero_pd();
+            let gone = _mm256_cmp_pd::<_CMP_EQ_OQ>(p, zero);
+            let there = _mm256_and_pd(
+                _mm256_cmp_pd::<_CMP_NEQ_OQ>(a, zero),
+                _mm256_cmp_pd::<_CMP_NEQ_OQ>(b, zero),
+            );
+            _mm256_or_pd(acc, _mm256_and_pd(gone, there))
+        }
+    }
+    #[inline(always)]
+    unsafe fn sum_each(v: [__m256d; 8]) -> __m256d {
+        unsafe {
+            // [a0+a1, b0+b1, a2+a3, b2+b3] and the same of c and d.
+            let ab = _mm256_hadd_pd(v[0], v[1]);
+            let cd = _mm256_hadd_pd(v[2], v[3]);
+            let low = _mm256_blend_pd::<0b1100>(ab, cd);
+            let high = _mm256_permute2f128_pd::<0x21>(ab, cd);
+            _mm256_add_pd(low, high)
+        }
+    }
+    #[inline(always)]
+    unsafe fn wsplat(x: u32) -> __m256i {
+        unsafe { _mm256_set1_epi32(x.cast_signed()) }
+    }
+    #[inline(always)]
+    unsafe fn wload(p: *const u32) -> __m256i {
+        unsafe { _mm256_loadu_si256(p.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn wstore(v: __m256i, p: *mut u32) {
+        unsafe { _mm256_storeu_si256(p.cast(), v) }
+    }
+    #[inline(always)]
+    unsafe fn wadd(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_add_epi32(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wsub(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_sub_epi32(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wmax(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_max_epu32(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wmin(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_min_epu32(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn any_above(a: __m256i, limit: u32) -> bool {
+        unsafe {
+            let limit = _mm256_set1_epi32(limit.cast_signed());
+            // A word at or below the limit leaves the maximum at the limit.
+            let within = _mm256_cmpeq_epi32(_mm256_max_epu32(a, limit), limit);
+            _mm256_movemask_epi8(within) != -1
+        }
+    }
+    #[inline(always)]
+    unsafe fn wand(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_and_si256(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn widen(a: __m256i) -> (__m256d, __m256d) {
+        unsafe {
+            let a = _mm256_castsi256_ps(a);
+            (
+                _mm256_cvtps_pd(_mm256_castps256_ps128(a)),
+                _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(a)),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_f16(p: *const u16) -> __m256i {
+        unsafe { _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128(p.cast()))) }
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(p: *const u16) -> __m256i {
+        unsafe { _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(p.cast()))) }
+    }
+}

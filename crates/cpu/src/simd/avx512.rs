@@ -1,0 +1,158 @@
+//! AVX-512 F, BW, DQ and VL: eight f64 lanes.
+
+use super::{Kernel, Simd};
+use core::arch::x86_64::*;
+
+/// AVX-512 F, BW, DQ and VL: eight f64 lanes.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512;
+
+/// Compiles `kernel` with these instructions.
+///
+/// # Safety
+/// The machine must have them.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+pub(crate) unsafe fn run<K: Kernel>(kernel: K) -> K::Out {
+    // SAFETY: the caller vouches for the instructions.
+    unsafe { kernel.run::<Avx512>() }
+}
+
+// SAFETY, for every block below: the trait's contract vouches for the
+// instructions and for the pointers; loads and stores are the unaligned ones.
+#[expect(clippy::undocumented_unsafe_blocks, reason = "one argument for all, above")]
+impl Simd for Avx512 {
+    const LANES: usize = 8;
+    type F = __m512d;
+    type W = __m512i;
+
+    #[inline(always)]
+    unsafe fn splat(x: f64) -> __m512d {
+        unsafe { _mm512_set1_pd(x) }
+    }
+    #[inline(always)]
+    unsafe fn load(p: *const f64) -> __m512d {
+        unsafe { _mm512_loadu_pd(p) }
+    }
+    #[inline(always)]
+    unsafe fn store(v: __m512d, p: *mut f64) {
+        unsafe { _mm512_storeu_pd(p, v) }
+    }
+    #[inline(always)]
+    unsafe fn add(a: __m512d, b: __m512d) -> __m512d {
+        unsafe { _mm512_add_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn sub(a: __m512d, b: __m512d) -> __m512d {
+        unsafe { _mm512_sub_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn mul(a: __m512d, b: __m512d) -> __m512d {
+        unsafe { _mm512_mul_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn mul_sub(a: __m512d, b: __m512d, c: __m512d) -> __m512d {
+        unsafe { _mm512_fmsub_pd(a, b, c) }
+    }
+    #[inline(always)]
+    unsafe fn or(a: __m512d, b: __m512d) -> __m512d {
+        unsafe { _mm512_or_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn or_xor(a: __m512d, b: __m512d, c: __m512d) -> __m512d {
+        unsafe {
+            let [a, b, c] =
+                [_mm512_castpd_si512(a), _mm512_castpd_si512(b), _mm512_castpd_si512(c)];
+            // The truth table of a | (b ^ c).
+            _mm512_castsi512_pd(_mm512_ternarylogic_epi64::<0xf6>(a, b, c))
+        }
+    }
+    #[inline(always)]
+    unsafe fn abs(a: __m512d) -> __m512d {
+        unsafe { _mm512_abs_pd(a) }
+    }
+    #[inline(always)]
+    unsafe fn or_lost(acc: __m512d, p: __m512d, a: __m512d, b: __m512d) -> __m512d {
+        unsafe {
+            let zero = _mm512_setzero_pd();
+            let gone = _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(p, zero);
+            let gone = _mm512_mask_cmp_pd_mask::<_CMP_NEQ_OQ>(gone, a, zero);
+            let gone = _mm512_mask_cmp_pd_mask::<_CMP_NEQ_OQ>(gone, b, zero);
+            _mm512_castsi512_pd(_mm512_mask_set1_epi64(_mm512_castpd_si512(acc), gone, -1))
+        }
+    }
+    #[inline(always)]
+    unsafe fn sum_each(v: [__m512d; 8]) -> __m512d {
+        unsafe {
+            // Neighbouring lanes: [a0+a1, b0+b1, a2+a3, b2+b3, ..].
+            let ab = _mm512_add_pd(_mm512_unpacklo_pd(v[0], v[1]), _mm512_unpackhi_pd(v[0], v[1]));
+            let cd = _mm512_add_pd(_mm512_unpacklo_pd(v[2], v[3]), _mm512_unpackhi_pd(v[2], v[3]));
+            let ef = _mm512_add_pd(_mm512_unpacklo_pd(v[4], v[5]), _mm512_unpackhi_pd(v[4], v[5]));
+            let gh = _mm512_add_pd(_mm512_unpacklo_pd(v[6], v[7]), _mm512_unpackhi_pd(v[6], v[7]));
+            // Neighbouring pairs of lanes: [ab 0+1, ab 2+3, cd 0+1, cd 2+3].
+            let abcd = _mm512_add_pd(
+                _mm512_shuffle_f64x2::<0b10_00_10_00>(ab, cd),
+                _mm512_shuffle_f64x2::<0b11_01_11_01>(ab, cd),
+            );
+            let efgh = _mm512_add_pd(
+                _mm512_shuffle_f64x2::<0b10_00_10_00>(ef, gh),
+                _mm512_shuffle_f64x2::<0b11_01_11_01>(ef, gh),
+            );
+            _mm512_add_pd(
+                _mm512_shuffle_f64x2::<0b10_00_10_00>(abcd, efgh),
+                _mm512_shuffle_f64x2::<0b11_01_11_01>(abcd, efgh),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn wsplat(x: u32) -> __m512i {
+        unsafe { _mm512_set1_epi32(x.cast_signed()) }
+    }
+    #[inline(always)]
+    unsafe fn wload(p: *const u32) -> __m512i {
+        unsafe { _mm512_loadu_si512(p.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn wstore(v: __m512i, p: *mut u32) {
+        unsafe { _mm512_storeu_si512(p.cast(), v) }
+    }
+    #[inline(always)]
+    unsafe fn wadd(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_add_epi32(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wsub(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_sub_epi32(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wmax(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_max_epu32(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wmin(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_min_epu32(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn any_above(a: __m512i, limit: u32) -> bool {
+        unsafe { _mm512_cmpgt_epu32_mask(a, _mm512_set1_epi32(limit.cast_signed())) != 0 }
+    }
+    #[inline(always)]
+    unsafe fn wand(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_and_si512(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn widen(a: __m512i) -> (__m512d, __m512d) {
+        unsafe {
+            let low = _mm256_castsi256_ps(_mm512_castsi512_si256(a));
+            let high = _mm256_castsi256_ps(_mm512_extracti64x4_epi64::<1>(a));
+            (_mm512_cvtps_pd(low), _mm512_cvtps_pd(high))
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_f16(p: *const u16) -> __m512i {
+        unsafe { _mm512_castps_si512(_mm512_cvtph_ps(_mm256_loadu_si256(p.cast()))) }
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(p: *const u16) -> __m512i {
+        unsafe { _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p.cast()))) }
+    }
+}

@@ -1,0 +1,96 @@
+//! The small vector vocabulary that the floating-point kernels are written in,
+//! and the one place that picks an instruction set.
+//!
+//! A kernel is written once, generic over [`Simd`], with everything
+//! `#[inline(always)]`; [`dispatch`] compiles it inside a function per
+//! instruction set.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+
+use crate::isa::Isa;
+
+/// Vectors of f64 and of 32-bit words of one instruction set.
+///
+/// # Safety
+/// Calling any function is sound only on a machine that has the instruction
+/// set; pointers must be valid for reads of a whole vector, at any alignment.
+pub(crate) trait Simd: Copy + 'static {
+    /// f64 lanes of a vector; a word vector has twice as many.
+    const LANES: usize;
+    /// A vector of f64.
+    type F: Copy;
+    /// A vector of u32, twice as many lanes.
+    type W: Copy;
+
+    unsafe fn splat(x: f64) -> Self::F;
+    unsafe fn load(p: *const f64) -> Self::F;
+    unsafe fn store(v: Self::F, p: *mut f64);
+    unsafe fn add(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn sub(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn mul(a: Self::F, b: Self::F) -> Self::F;
+    /// `a * b - c`, rounded once.
+    unsafe fn mul_sub(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    /// Bitwise or.
+    unsafe fn or(a: Self::F, b: Self::F) -> Self::F;
+    /// `a | (b ^ c)`.
+    unsafe fn or_xor(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    unsafe fn abs(a: Self::F) -> Self::F;
+    /// `acc`, with all bits set in the lanes where `p == 0` although `a != 0`
+    /// and `b != 0`.
+    unsafe fn or_lost(acc: Self::F, p: Self::F, a: Self::F, b: Self::F) -> Self::F;
+
+    /// The sum of the lanes of each of the first `LANES` vectors, as one
+    /// vector.
+    unsafe fn sum_each(v: [Self::F; 8]) -> Self::F;
+
+    unsafe fn wsplat(x: u32) -> Self::W;
+    unsafe fn wload(p: *const u32) -> Self::W;
+    unsafe fn wstore(v: Self::W, p: *mut u32);
+    unsafe fn wadd(a: Self::W, b: Self::W) -> Self::W;
+    unsafe fn wsub(a: Self::W, b: Self::W) -> Self::W;
+    /// Unsigned maximum.
+    unsafe fn wmax(a: Self::W, b: Self::W) -> Self::W;
+    /// Unsigned minimum.
+    unsafe fn wmin(a: Self::W, b: Self::W) -> Self::W;
+    /// Whether any word is above `limit`.
+    unsafe fn any_above(a: Self::W, limit: u32) -> bool;
+    unsafe fn wand(a: Self::W, b: Self::W) -> Self::W;
+    /// The words read as f32 and widened: lower half, upper half.
+    unsafe fn widen(a: Self::W) -> (Self::F, Self::F);
+    /// `2 * LANES` f16 widened to f32 bits.
+    unsafe fn load_f16(p: *const u16) -> Self::W;
+    /// `2 * LANES` bf16 widened to f32 bits.
+    unsafe fn load_bf16(p: *const u16) -> Self::W;
+}
+
+/// A piece of work that can be compiled for any instruction set.
+pub(crate) trait Kernel {
+    /// What it hands back.
+    type Out;
+    /// Does the work. Implementations are `#[inline(always)]`, as is all that
+    /// they call with vectors.
+    ///
+    /// # Safety
+    /// The machine must have `S`'s instructions.
+    unsafe fn run<S: Simd>(self) -> Self::Out;
+}
+
+/// Runs a kernel with the instructions of `isa`.
+#[inline]
+pub(crate) fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Out {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: an `Isa` other than the baseline is only made after
+        // `is_available` said yes.
+        Isa::Avx512 => unsafe { avx512::run(kernel) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Isa::Avx2 => unsafe { avx2::run(kernel) },
+        // SAFETY: the baseline is what the target always has.
+        _ => unsafe { kernel.run::<portable::Portable>() },
+    }
+}

@@ -1,0 +1,171 @@
+//! The baseline: plain arrays, which compilers turn into SSE2 or NEON.
+
+use super::Simd;
+
+/// Four f64 lanes without intrinsics.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable;
+
+const N: usize = 4;
+type F = [f64; N];
+type W = [u32; 2 * N];
+
+#[inline(always)]
+fn map2<T: Copy, U: Copy, const L: usize>(a: [T; L], b: [T; L], f: impl Fn(T, T) -> U) -> [U; L] {
+    core::array::from_fn(|i| f(a[i], b[i]))
+}
+
+/// f16 bits to f32 bits without branches: the exponent is rebased by an exact
+/// multiplication, and infinities and NaNs get the f32 exponent of all ones.
+#[inline(always)]
+fn f16_to_f32_bits(h: u16) -> u32 {
+    let h = u32::from(h);
+    let magnitude = h & 0x7fff;
+    // Subnormals by an integer conversion, not through a subnormal f32, so
+    // that flush-to-zero could not touch them.
+    let normal = (magnitude << 13) + ((127 - 15) << 23);
+    let subnormal = ((magnitude as i32) as f32 * f32::from_bits((127 - 24) << 23)).to_bits();
+    let special = (magnitude << 13) | 0x7f80_0000;
+    let bits = if magnitude >= 0x7c00 {
+        special
+    } else if magnitude < 0x0400 {
+        subnormal
+    } else {
+        normal
+    };
+    bits | ((h & 0x8000) << 16)
+}
+
+impl Simd for Portable {
+    const LANES: usize = N;
+    type F = F;
+    type W = W;
+
+    #[inline(always)]
+    unsafe fn splat(x: f64) -> F {
+        [x; N]
+    }
+    #[inline(always)]
+    unsafe fn load(p: *const f64) -> F {
+        // SAFETY: the caller vouches for a whole vector at `p`.
+        unsafe { p.cast::<F>().read_unaligned() }
+    }
+    #[inline(always)]
+    unsafe fn store(v: F, p: *mut f64) {
+        // SAFETY: the caller vouches for a whole vector at `p`.
+        unsafe { p.cast::<F>().write_unaligned(v) }
+    }
+    #[inline(always)]
+    unsafe fn add(a: F, b: F) -> F {
+        map2(a, b, |x, y| x + y)
+    }
+    #[inline(always)]
+    unsafe fn sub(a: F, b: F) -> F {
+        map2(a, b, |x, y| x - y)
+    }
+    #[inline(always)]
+    unsafe fn mul(a: F, b: F) -> F {
+        map2(a, b, |x, y| x * y)
+    }
+    #[inline(always)]
+    unsafe fn mul_sub(a: F, b: F, c: F) -> F {
+        // Without an FMA instruction this calls a correctly rounded routine.
+        core::array::from_fn(|i| a[i].mul_add(b[i], -c[i]))
+    }
+    #[inline(always)]
+    unsafe fn or(a: F, b: F) -> F {
+        map2(a, b, |x, y| f64::from_bits(x.to_bits() | y.to_bits()))
+    }
+    #[inline(always)]
+    unsafe fn or_xor(a: F, b: F, c: F) -> F {
+        core::array::from_fn(|i| f64::from_bits(a[i].to_bits() | (b[i].to_bits() ^ c[i].to_bits())))
+    }
+    #[inline(always)]
+    unsafe fn abs(a: F) -> F {
+        a.map(f64::abs)
+    }
+    #[inline(always)]
+    unsafe fn or_lost(acc: F, p: F, a: F, b: F) -> F {
+        core::array::from_fn(|i| {
+            let lost = p[i] == 0.0 && a[i] != 0.0 && b[i] != 0.0;
+            f64::from_bits(if lost { u64::MAX } else { acc[i].to_bits() })
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn sum_each(v: [F; 8]) -> F {
+        core::array::from_fn(|i| (v[i][0] + v[i][1]) + (v[i][2] + v[i][3]))
+    }
+
+    #[inline(always)]
+    unsafe fn wsplat(x: u32) -> W {
+        [x; 2 * N]
+    }
+    #[inline(always)]
+    unsafe fn wload(p: *const u32) -> W {
+        // SAFETY: the caller vouches for a whole vector at `p`.
+        unsafe { p.cast::<W>().read_unaligned() }
+    }
+    #[inline(always)]
+    unsafe fn wstore(v: W, p: *mut u32) {
+        // SAFETY: the caller vouches for a whole vector at `p`.
+        unsafe { p.cast::<W>().write_unaligned(v) }
+    }
+    #[inline(always)]
+    unsafe fn wadd(a: W, b: W) -> W {
+        map2(a, b, u32::wrapping_add)
+    }
+    #[inline(always)]
+    unsafe fn wsub(a: W, b: W) -> W {
+        map2(a, b, u32::wrapping_sub)
+    }
+    #[inline(always)]
+    unsafe fn wmax(a: W, b: W) -> W {
+        map2(a, b, Ord::max)
+    }
+    #[inline(always)]
+    unsafe fn wmin(a: W, b: W) -> W {
+        map2(a, b, Ord::min)
+    }
+    #[inline(always)]
+    unsafe fn any_above(a: W, limit: u32) -> bool {
+        a.iter().fold(false, |any, &x| any | (x > limit))
+    }
+    #[inline(always)]
+    unsafe fn wand(a: W, b: W) -> W {
+        map2(a, b, |x, y| x & y)
+    }
+    #[inline(always)]
+    unsafe fn widen(a: W) -> (F, F) {
+        (
+            core::array::from_fn(|i| f64::from(f32::from_bits(a[i]))),
+            core::array::from_fn(|i| f64::from(f32::from_bits(a[i + N]))),
+        )
+    }
+    #[inline(always)]
+    unsafe fn load_f16(p: *const u16) -> W {
+        // SAFETY: the caller vouches for a whole vector at `p`.
+        let h = unsafe { p.cast::<[u16; 2 * N]>().read_unaligned() };
+        h.map(f16_to_f32_bits)
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(p: *const u16) -> W {
+        // SAFETY: the caller vouches for a whole vector at `p`.
+        let h = unsafe { p.cast::<[u16; 2 * N]>().read_unaligned() };
+        h.map(|h| u32::from(h) << 16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_f16_widens_as_half_says() {
+        for h in 0..=u16::MAX {
+            let expected = half::f16::from_bits(h).to_f32();
+            let got = f32::from_bits(f16_to_f32_bits(h));
+            assert!(got == expected || got.is_nan() && expected.is_nan(), "{h:#06x}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! From buffers to values with gaps.
+
+use super::plan::{Codec, Span};
+use crate::file::{Cursor, PositionalFile};
+use crate::fixed::{stream_error, swap_bytes};
+use crate::{Batch, Block, Endian, Error, Result};
+use std::io::{self, Read};
+use std::sync::Arc;
+use warpfold_core::DType;
+
+/// Rows decoded at a time: a multiple of 8, and a megabyte of the widest type.
+pub(super) const ROWS: u64 = 1 << 17;
+
+/// The bytes of a buffer, wherever they are.
+pub(super) enum Bytes {
+    File(Arc<PositionalFile>, Span),
+    Memory(Vec<u8>),
+}
+
+impl Bytes {
+    /// A reader over the unpacked bytes.
+    fn reader(self, codec: Option<Codec>) -> io::Result<Box<dyn Read + Send>> {
+        let (mut raw, len): (Box<dyn Read + Send>, u64) = match self {
+            Bytes::File(file, span) => (Box::new(Cursor::part(file, span.at, span.len)), span.len),
+            Bytes::Memory(bytes) => {
+                let len = bytes.len() as u64;
+                (Box::new(io::Cursor::new(bytes)), len)
+            }
+        };
+        let Some(codec) = codec else { return Ok(raw) };
+        if len == 0 {
+            return Ok(raw);
+        }
+        // The unpacked length comes first; -1 says that packing did not pay.
+        let mut unpacked = [0; 8];
+        raw.read_exact(&mut unpacked)?;
+        let Ok(unpacked) = u64::try_from(i64::from_le_bytes(unpacked)) else { return Ok(raw) };
+        Ok(match codec {
+            Codec::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(raw).take(unpacked)),
+            Codec::Zstd => Box::new(zstd::stream::read::Decoder::new(raw)?.take(unpacked)),
+        })
+    }
+}
+
+/// Some rows of one column.
+pub(super) struct ArrowBlock {
+    pub(super) name: Arc<str>,
+    pub(super) dtype: DType,
+    pub(super) endian: Endian,
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+    pub(super) validity: Option<Bytes>,
+    pub(super) data: Bytes,
+    pub(super) codec: Option<Codec>,
+}
+
+impl Block for ArrowBlock {
+    fn rows(&self) -> Option<u64> {
+        Some(self.rows)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn decode(
+        self: Box<Self>,
+        batch: &mut Batch,
+        sink: &mut dyn FnMut(&Batch) -> Result<()>,
+    ) -> Result<()> {
+        let block = *self;
+        let name = &*block.name;
+        let failed = |e: io::Error| match e.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                Error::format(name, "damaged Arrow data: a buffer is shorter than its column")
+            }
+            // What decompressors say about broken data.
+            io::ErrorKind::Other => Error::format(name, format!("damaged Arrow data: {e}")),
+            _ => stream_error(name, e),
+        };
+        let mut data = block.data.reader(block.codec).map_err(failed)?;
+        let validity = block.validity.map(|v| v.reader(block.codec)).transpose();
+        let mut validity = validity.map_err(failed)?;
+        let size = block.dtype.size();
+        let (mut bits, mut values) = (Vec::new(), Vec::new());
+        let mut left = block.rows;
+        while left > 0 {
+            let rows = left.min(ROWS) as usize;
+            left -= rows as u64;
+            batch.reset(block.dtype);
+            let mut fill = |out: &mut [u8]| -> io::Result<()> {
+                if block.dtype == DType::Bool {
+                    let mut packed = vec![0; rows.div_ceil(8)];
+                    data.read_exact(&mut packed)?;
+                    out.iter_mut().enumerate().for_each(|(i, o)| *o = u8::from(bit(&packed, i)));
+                } else {
+                    data.read_exact(out)?;
+                }
+                if block.endian != Endian::NATIVE {
+                    swap_bytes(out, size);
+                }
+                Ok(())
+            };
+            let Some(validity) = &mut validity else {
+                fill(batch.grow(rows * size)).map_err(failed)?;
+                sink(batch)?;
+                continue;
+            };
+            bits.resize(rows.div_ceil(8), 0);
+            validity.read_exact(&mut bits).map_err(failed)?;
+            values.resize(rows * size, 0);
+            fill(&mut values).map_err(failed)?;
+            let mut row = 0;
+            while row < rows {
+                let present = bit(&bits, row);
+                let end = run_end(&bits, row, rows);
+                if present {
+                    let run = &values[row * size..end * size];
+                    batch.grow(run.len()).copy_from_slice(run);
+                } else {
+                    batch.skip((end - row) as u64);
+                }
+                row = end;
+            }
+            sink(batch)?;
+        }
+        Ok(())
+    }
+}
+
+/// Bit `i`, lowest first.
+#[inline]
+fn bit(bits: &[u8], i: usize) -> bool {
+    bits[i / 8] >> (i % 8) & 1 == 1
+}
+
+/// The first row after `row` and before `rows` that is unlike it.
+fn run_end(bits: &[u8], row: usize, rows: usize) -> usize {
+    let present = bit(bits, row);
+    let same = if present { 0xff } else { 0 };
+    let mut end = row + 1;
+    while end < rows {
+        if end.is_multiple_of(8) && bits[end / 8] == same {
+            end += 8;
+        } else if bit(bits, end) == present {
+            end += 1;
+        } else {
+            break;
+        }
+    }
+    end.min(rows)
+}

@@ -1,0 +1,459 @@
+//! Arrow IPC, file and stream, and with it Feather version 2.
+//!
+//! Only the buffers of the wanted column are read, and these piece by piece,
+//! also where they are compressed: a batch may be as large as the file.
+
+mod decode;
+mod plan;
+mod schema;
+
+use crate::columns::{self, ColumnSelector};
+use crate::file::{Cursor, PositionalFile};
+use crate::fixed::stream_error;
+use crate::open::{OpenOptions, Stream};
+use crate::{Access, Block, Blocks, Description, Error, Extent, Format, Result, Source};
+use arrow_ipc::{Message, RecordBatch, root_as_footer, root_as_message};
+use decode::{ArrowBlock, Bytes, ROWS};
+use plan::{Plan, Span};
+use schema::Table;
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::sync::Arc;
+use warpfold_core::DType;
+
+const MAGIC: &[u8] = b"ARROW1";
+
+/// The mark before the length of a message.
+const CONTINUATION: u32 = u32::MAX;
+
+/// No message describes a batch in more bytes than this.
+const LONGEST: u64 = 256 << 20;
+
+/// The columns chosen from a file.
+pub(crate) fn open(
+    file: &Arc<PositionalFile>,
+    format: Format,
+    columns: &[ColumnSelector],
+    options: &OpenOptions,
+) -> Result<Vec<Source>> {
+    let name = file.name();
+    let (table, batches) = read_layout(file, format)?;
+    choose(&table, &name, columns)?
+        .into_iter()
+        .map(|column| {
+            let (name, dtype) = number(&table, column, &name, options)?;
+            let mut blocks = FileBlocks {
+                file: Arc::clone(file),
+                name: Arc::from(&*name),
+                dtype,
+                table: table.clone(),
+                batches: VecDeque::new(),
+                begun: None,
+            };
+            let (mut rows, mut bytes) = (0_u64, 0);
+            for batch in &batches {
+                let damaged = |what: String| damaged(&name, what);
+                let plan = batch.plan(&table, column).map_err(damaged)?;
+                let total = rows.checked_add(plan.rows);
+                rows = total.ok_or_else(|| damaged("too many rows".into()))?;
+                bytes += plan.bytes();
+                blocks.batches.push_back(Placed { body: batch.body, plan });
+            }
+            Ok(Source {
+                name,
+                dtype,
+                extent: Extent::Column { rows: Some(rows) },
+                bytes: Some(bytes),
+                access: Access::Sequential(Box::new(blocks)),
+            })
+        })
+        .collect()
+}
+
+/// The chosen column of a stream.
+pub(crate) fn open_stream(
+    stream: Stream,
+    columns: &[ColumnSelector],
+    options: &OpenOptions,
+) -> Result<Vec<Source>> {
+    let (stream_name, mut reader) = stream.into_reader();
+    let table = read_schema(&mut reader, &stream_name)?;
+    let chosen = choose(&table, &stream_name, columns)?;
+    let [column] = chosen[..] else {
+        return Err(Error::format(stream_name, "only one column can be read from a stream")
+            .with_hint("save the table to a file and name the file"));
+    };
+    let (name, dtype) = number(&table, column, &stream_name, options)?;
+    let blocks = StreamBlocks { reader, name: Arc::from(&*name), dtype, table, column };
+    Ok(vec![Source {
+        name,
+        dtype,
+        extent: Extent::Column { rows: None },
+        bytes: None,
+        access: Access::Sequential(Box::new(blocks)),
+    }])
+}
+
+/// What `inspect` says about a file.
+pub(crate) fn inspect(file: &Arc<PositionalFile>, format: Format) -> Result<Vec<Description>> {
+    let name = file.name();
+    let (table, batches) = read_layout(file, format)?;
+    let mut rows = 0_u64;
+    let mut compression = None;
+    for batch in &batches {
+        let message = batch.message().map_err(|e| damaged(&name, e))?;
+        let record = record_batch(message).map_err(|e| damaged(&name, e))?;
+        rows = rows.saturating_add(plan::rows(record).map_err(|e| damaged(&name, e))?);
+        compression = compression.or(record.compression().map(|c| c.codec()));
+    }
+    let compression = compression.and_then(|c| c.variant_name()).map(str::to_lowercase);
+    Ok(describe(&table, &name, format, Some(rows), compression))
+}
+
+/// What `inspect` says about a stream.
+pub(crate) fn inspect_stream(stream: Stream) -> Result<Vec<Description>> {
+    let (name, mut reader) = stream.into_reader();
+    let table = read_schema(&mut reader, &name)?;
+    Ok(describe(&table, &name, Format::ArrowStream, None, None))
+}
+
+fn describe(
+    table: &Table,
+    name: &str,
+    format: Format,
+    rows: Option<u64>,
+    compression: Option<String>,
+) -> Vec<Description> {
+    let one = |column: &schema::Column| Description {
+        name: format!("{name}:{}", column.name),
+        format,
+        stored_as: column.stored_as.clone(),
+        dtype: column.read.as_ref().ok().copied(),
+        why_not: column.read.as_ref().err().cloned(),
+        extent: Some(Extent::Column { rows }),
+        endian: column.read.as_ref().ok().filter(|d| d.size() > 1).map(|_| table.endian),
+        offset: None,
+        bytes: None,
+        compression: compression.clone(),
+    };
+    table.columns.iter().map(one).collect()
+}
+
+fn damaged(name: &str, what: impl core::fmt::Display) -> Error {
+    Error::format(name, format!("damaged Arrow data: {what}"))
+}
+
+fn choose(table: &Table, name: &str, columns: &[ColumnSelector]) -> Result<Vec<usize>> {
+    let names: Vec<String> = table.columns.iter().map(|c| c.name.clone()).collect();
+    if columns.is_empty() {
+        columns::only_numeric(&numeric(table), &names, name)
+    } else {
+        columns::resolve(columns, &names, name)
+    }
+}
+
+fn numeric(table: &Table) -> Vec<usize> {
+    (0..table.columns.len()).filter(|&i| table.columns[i].read.is_ok()).collect()
+}
+
+/// The full name and type of a column, if it is one we read.
+fn number(
+    table: &Table,
+    column: usize,
+    file: &str,
+    options: &OpenOptions,
+) -> Result<(String, DType)> {
+    let column = &table.columns[column];
+    let name = format!("{file}:{}", column.name);
+    match &column.read {
+        Ok(dtype) => {
+            options.expect_dtype(options.dtype, *dtype, &name)?;
+            Ok((name, *dtype))
+        }
+        Err(why) => {
+            let numbers: Vec<_> =
+                numeric(table).into_iter().map(|i| &table.columns[i].name).collect();
+            Err(Error::format(name, format!("a column of type {}: {why}", column.stored_as))
+                .with_hint(format!("columns with numbers are {}", columns::list(&numbers))))
+        }
+    }
+}
+
+/// A record batch of a file: its description, and where its body lies.
+struct FoundBatch {
+    metadata: Vec<u8>,
+    body: Span,
+}
+
+impl FoundBatch {
+    fn message(&self) -> Result<Message<'_>, String> {
+        root_as_message(&self.metadata).map_err(|e| e.to_string())
+    }
+
+    fn plan(&self, table: &Table, column: usize) -> Result<Plan, String> {
+        Plan::new(table, column, record_batch(self.message()?)?, self.body.len)
+    }
+}
+
+fn record_batch(message: Message<'_>) -> Result<RecordBatch<'_>, String> {
+    message.header_as_record_batch().ok_or_else(|| "a record batch is something else".into())
+}
+
+/// The schema and the record batches of a file in either form.
+fn read_layout(file: &Arc<PositionalFile>, format: Format) -> Result<(Table, Vec<FoundBatch>)> {
+    let head = file.head(MAGIC.len())?;
+    if format == Format::Arrow && head == MAGIC {
+        read_footer(file)
+    } else {
+        // A stream saved under the name of a file is still a stream.
+        scan_messages(file)
+    }
+}
+
+/// The file form: a footer says where the batches are.
+fn read_footer(file: &Arc<PositionalFile>) -> Result<(Table, Vec<FoundBatch>)> {
+    let name = file.name();
+    let fail = |what: &str| damaged(&name, what);
+    let tail_len = 4 + MAGIC.len() as u64;
+    let Some(tail_at) = file.len().checked_sub(tail_len) else { return Err(fail("truncated")) };
+    let tail = file.read_vec(tail_at, tail_len)?;
+    if &tail[4..] != MAGIC {
+        return Err(fail("the end of the file is missing"));
+    }
+    let len = i32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]);
+    let footer_at = u64::try_from(len).ok().and_then(|len| tail_at.checked_sub(len));
+    let Some(footer_at) = footer_at else { return Err(fail("a footer of impossible length")) };
+    let footer = file.read_vec(footer_at, tail_at - footer_at)?;
+    let footer = root_as_footer(&footer).map_err(|e| damaged(&name, e))?;
+    let schema = footer.schema().ok_or_else(|| fail("the schema is missing"))?;
+    let table = Table::new(schema, footer.version()).map_err(|e| damaged(&name, e))?;
+    let mut batches = Vec::new();
+    for block in footer.recordBatches().into_iter().flatten() {
+        let place = |n: i64| u64::try_from(n).map_err(|_| fail("a negative place in the footer"));
+        let at = place(block.offset())?;
+        let metadata_len = place(block.metaDataLength().into())?;
+        let body_len = place(block.bodyLength())?;
+        if metadata_len < 8 {
+            return Err(fail("a record batch without a description"));
+        }
+        let metadata = file.read_vec(at, metadata_len)?;
+        // Before version 0.15 the length came without the mark.
+        let skip = if metadata.starts_with(&CONTINUATION.to_le_bytes()) { 8 } else { 4 };
+        let body = Span { at: at + metadata_len, len: body_len };
+        batches.push(FoundBatch { metadata: metadata[skip..].to_vec(), body });
+    }
+    check_bodies(&batches, file)?;
+    Ok((table, batches))
+}
+
+/// The stream form: messages one after the other.
+fn scan_messages(file: &Arc<PositionalFile>) -> Result<(Table, Vec<FoundBatch>)> {
+    let name = file.name();
+    let mut table = None;
+    let mut batches = Vec::new();
+    let mut at = 0;
+    while at < file.len() {
+        let mut reader = Cursor::part(Arc::clone(file), at, u64::MAX);
+        let Some((metadata, prefix)) = read_metadata(&mut reader, &name)? else { break };
+        let message = root_as_message(&metadata).map_err(|e| damaged(&name, e))?;
+        let body_at = at + prefix + metadata.len() as u64;
+        let body_len = body_length(message).map_err(|e| damaged(&name, e))?;
+        if let Some(schema) = message.header_as_schema() {
+            let found = Table::new(schema, message.version()).map_err(|e| damaged(&name, e))?;
+            table.get_or_insert(found);
+        }
+        let is_batch = message.header_as_record_batch().is_some();
+        at = body_at
+            .checked_add(body_len)
+            .ok_or_else(|| damaged(&name, "a body of impossible length"))?;
+        if is_batch {
+            batches.push(FoundBatch { metadata, body: Span { at: body_at, len: body_len } });
+        }
+    }
+    check_bodies(&batches, file)?;
+    let table = table.ok_or_else(|| damaged(&name, "the schema is missing"))?;
+    Ok((table, batches))
+}
+
+fn check_bodies(batches: &[FoundBatch], file: &PositionalFile) -> Result<()> {
+    let fits =
+        |b: &FoundBatch| b.body.at.checked_add(b.body.len).is_some_and(|end| end <= file.len());
+    match batches.iter().all(fits) {
+        true => Ok(()),
+        false => Err(damaged(&file.name(), "truncated: a record batch lies outside the file")),
+    }
+}
+
+/// The schema that a stream begins with.
+fn read_schema(reader: &mut dyn Read, name: &str) -> Result<Table> {
+    let missing = || damaged(name, "the stream does not begin with a schema");
+    let (metadata, _) = read_metadata(reader, name)?.ok_or_else(missing)?;
+    let message = root_as_message(&metadata).map_err(|e| damaged(name, e))?;
+    let schema = message.header_as_schema().ok_or_else(missing)?;
+    skip(reader, body_length(message).map_err(|e| damaged(name, e))?, name)?;
+    Table::new(schema, message.version()).map_err(|e| damaged(name, e))
+}
+
+fn body_length(message: Message<'_>) -> Result<u64, String> {
+    u64::try_from(message.bodyLength()).map_err(|_| "a body of negative length".into())
+}
+
+/// The next message's description and the bytes before it; `None` at the end
+/// of the stream.
+fn read_metadata(reader: &mut dyn Read, name: &str) -> Result<Option<(Vec<u8>, u64)>> {
+    let mut word = || -> Result<Option<u32>> {
+        let bytes = read_up_to(reader, 4, name)?;
+        match <[u8; 4]>::try_from(&bytes[..]) {
+            Ok(word) => Ok(Some(u32::from_le_bytes(word))),
+            Err(_) if bytes.is_empty() => Ok(None),
+            Err(_) => Err(damaged(name, "truncated in the length of a message")),
+        }
+    };
+    let (len, prefix) = match word()? {
+        Some(CONTINUATION) => (word()?, 8),
+        first => (first, 4),
+    };
+    let len = match len {
+        None | Some(0) => return Ok(None),
+        Some(len) => u64::from(len),
+    };
+    if len > LONGEST {
+        return Err(damaged(name, format!("a message claims to be {len} bytes long")));
+    }
+    let metadata = read_up_to(reader, len, name)?;
+    if (metadata.len() as u64) < len {
+        return Err(damaged(name, "truncated in a message"));
+    }
+    Ok(Some((metadata, prefix)))
+}
+
+fn read_up_to(reader: &mut dyn Read, len: u64, name: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(len).read_to_end(&mut bytes).map_err(|e| stream_error(name, e))?;
+    Ok(bytes)
+}
+
+fn skip(reader: &mut dyn Read, len: u64, name: &str) -> Result<()> {
+    match io::copy(&mut reader.take(len), &mut io::sink()) {
+        Ok(n) if n == len => Ok(()),
+        Ok(_) => Err(damaged(name, "truncated in a record batch")),
+        Err(e) => Err(stream_error(name, e)),
+    }
+}
+
+/// One column of one batch, and where the batch's body lies.
+struct Placed {
+    body: Span,
+    plan: Plan,
+}
+
+/// A column of a file.
+struct FileBlocks {
+    file: Arc<PositionalFile>,
+    name: Arc<str>,
+    dtype: DType,
+    table: Table,
+    batches: VecDeque<Placed>,
+    /// A large uncompressed batch, and its next row.
+    begun: Option<(Placed, u64)>,
+}
+
+impl Blocks for FileBlocks {
+    fn next_block(&mut self) -> Result<Option<Box<dyn Block>>> {
+        let Some((placed, first)) =
+            self.begun.take().or_else(|| self.batches.pop_front().map(|b| (b, 0)))
+        else {
+            return Ok(None);
+        };
+        let Placed { body, plan } = placed;
+        let bytes = |s: Span| Bytes::File(Arc::clone(&self.file), Span { at: body.at + s.at, ..s });
+        let mut block = ArrowBlock {
+            name: Arc::clone(&self.name),
+            dtype: self.dtype,
+            endian: self.table.endian,
+            rows: plan.rows,
+            bytes: plan.bytes(),
+            validity: plan.validity.map(bytes),
+            data: bytes(plan.data),
+            codec: plan.codec,
+        };
+        if plan.codec.is_none() && plan.rows > ROWS {
+            // Uncompressed batches come in parts, so that several threads get
+            // something to do even if there is only one.
+            let rows = (plan.rows - first).min(ROWS);
+            let last = first + rows == plan.rows;
+            let part = |s: Span, from: u64, len: u64| Span {
+                at: s.at.saturating_add(from),
+                // The last part gets the padding, so that the sizes add up.
+                len: if last { s.len.saturating_sub(from) } else { len },
+            };
+            let (from, len) = match self.dtype {
+                DType::Bool => (first / 8, rows / 8),
+                d => (first * d.size() as u64, rows * d.size() as u64),
+            };
+            let data = part(plan.data, from, len);
+            let validity = plan.validity.map(|v| part(v, first / 8, rows / 8));
+            block.rows = rows;
+            block.bytes = data.len + validity.map_or(0, |v| v.len);
+            block.data = bytes(data);
+            block.validity = validity.map(bytes);
+            if !last {
+                self.begun = Some((Placed { body, plan }, first + rows));
+            }
+        }
+        Ok(Some(Box::new(block)))
+    }
+}
+
+/// A column of a stream.
+struct StreamBlocks {
+    reader: Box<dyn Read + Send>,
+    name: Arc<str>,
+    dtype: DType,
+    table: Table,
+    column: usize,
+}
+
+impl Blocks for StreamBlocks {
+    fn next_block(&mut self) -> Result<Option<Box<dyn Block>>> {
+        let name = Arc::clone(&self.name);
+        loop {
+            let Some((metadata, _)) = read_metadata(&mut self.reader, &name)? else {
+                return Ok(None);
+            };
+            let message = root_as_message(&metadata).map_err(|e| damaged(&name, e))?;
+            let body = body_length(message).map_err(|e| damaged(&name, e))?;
+            let Some(batch) = message.header_as_record_batch() else {
+                skip(&mut self.reader, body, &name)?;
+                continue;
+            };
+            let plan = Plan::new(&self.table, self.column, batch, body);
+            let plan = plan.map_err(|e| damaged(&name, e))?;
+            let mut at = 0;
+            let mut take = |span: Span| -> Result<Bytes> {
+                let gap = span.at.checked_sub(at);
+                let gap = gap.ok_or_else(|| damaged(&name, "buffers out of order"))?;
+                skip(&mut self.reader, gap, &name)?;
+                let bytes = read_up_to(&mut self.reader, span.len, &name)?;
+                if (bytes.len() as u64) < span.len {
+                    return Err(damaged(&name, "truncated in a record batch"));
+                }
+                at = span.at + span.len;
+                Ok(Bytes::Memory(bytes))
+            };
+            let validity = plan.validity.map(&mut take).transpose()?;
+            let data = take(plan.data)?;
+            skip(&mut self.reader, body - at, &name)?;
+            return Ok(Some(Box::new(ArrowBlock {
+                name: Arc::clone(&name),
+                dtype: self.dtype,
+                endian: self.table.endian,
+                rows: plan.rows,
+                bytes: plan.bytes(),
+                validity,
+                data,
+                codec: plan.codec,
+            })));
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Where the buffers of one column lie in a record batch.
+
+use super::schema::Table;
+use arrow_ipc::{CompressionType, RecordBatch};
+use warpfold_core::DType;
+
+/// How buffers are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Codec {
+    Lz4,
+    Zstd,
+}
+
+/// Bytes within the body of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) at: u64,
+    pub(super) len: u64,
+}
+
+/// One column of one batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) rows: u64,
+    /// The bitmap of rows that have a value; `None` if all have.
+    pub(super) validity: Option<Span>,
+    pub(super) data: Span,
+    pub(super) codec: Option<Codec>,
+}
+
+impl Plan {
+    /// Finds column `column` in a batch whose body has `body` bytes.
+    pub(super) fn new(
+        table: &Table,
+        column: usize,
+        batch: RecordBatch<'_>,
+        body: u64,
+    ) -> Result<Self, String> {
+        let rows = rows(batch)?;
+        let codec = match batch.compression().map(|c| c.codec()) {
+            None => None,
+            Some(CompressionType::LZ4_FRAME) => Some(Codec::Lz4),
+            Some(CompressionType::ZSTD) => Some(Codec::Zstd),
+            Some(other) => return Err(format!("compression {} is not known", other.0)),
+        };
+        let first = table.columns[column].first_node;
+        let mut more = batch.variadicBufferCounts().into_iter().flatten();
+        let mut buffer = 0_usize;
+        for node in &table.nodes[..first] {
+            let variadic = if node.variadic { more.next().unwrap_or(0) } else { 0 };
+            let variadic = usize::try_from(variadic).map_err(|e| e.to_string())?;
+            buffer = buffer.saturating_add(node.buffers).saturating_add(variadic);
+        }
+        let node = batch.nodes().filter(|n| first < n.len()).map(|n| n.get(first));
+        let node = node.ok_or("a record batch lacks a column")?;
+        if u64::try_from(node.length()) != Ok(rows) {
+            return Err("a column is not as long as its record batch".into());
+        }
+        let span = |i: usize| -> Result<Span, String> {
+            let found = batch.buffers().filter(|b| i < b.len()).map(|b| *b.get(i));
+            let found = found.ok_or("a record batch lacks a buffer")?;
+            let at = u64::try_from(found.offset()).ok();
+            let len = u64::try_from(found.length()).ok();
+            match (at, len) {
+                (Some(at), Some(len)) if at.checked_add(len).is_some_and(|end| end <= body) => {
+                    Ok(Span { at, len })
+                }
+                _ => Err("a buffer lies outside its record batch".into()),
+            }
+        };
+        let validity = Some(span(buffer)?).filter(|s| s.len > 0 && node.null_count() != 0);
+        let data = span(buffer.saturating_add(1))?;
+        if codec.is_none() {
+            let needed = match &table.columns[column].read {
+                Ok(DType::Bool) => Some(rows.div_ceil(8)),
+                Ok(dtype) => rows.checked_mul(dtype.size() as u64),
+                Err(_) => Some(0),
+            };
+            if needed.is_none_or(|n| data.len < n)
+                || validity.is_some_and(|v| v.len < rows.div_ceil(8))
+            {
+                return Err("a buffer is shorter than its column".into());
+            }
+        }
+        Ok(Plan { rows, validity, data, codec })
+    }
+
+    /// The bytes to be read.
+    pub(super) fn bytes(&self) -> u64 {
+        self.data.len + self.validity.map_or(0, |v| v.len)
+    }
+}
+
+/// The rows of a batch.
+pub(super) fn rows(batch: RecordBatch<'_>) -> Result<u64, String> {
+    u64::try_from(batch.length()).map_err(|_| "a record batch of negative length".into())
+}

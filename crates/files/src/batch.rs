@@ -1,0 +1,123 @@
+//! Decoded elements of a column, with the places where one is missing.
+
+use warpfold_core::DType;
+
+/// Rows without a value: nulls, or empty cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The first missing row, counted from the batch's first row.
+    pub row: u64,
+    /// How many rows are missing.
+    pub len: u64,
+}
+
+/// A piece of a column: values in native byte order, closed up over the gaps.
+#[derive(Debug)]
+pub struct Batch {
+    dtype: DType,
+    /// Whole words, so that elements of every type are aligned.
+    words: Vec<u64>,
+    bytes: usize,
+    gaps: Vec<Gap>,
+    missing: u64,
+}
+
+impl Batch {
+    /// An empty batch of elements of type `dtype`.
+    #[must_use]
+    pub fn new(dtype: DType) -> Self {
+        Batch { dtype, words: Vec::new(), bytes: 0, gaps: Vec::new(), missing: 0 }
+    }
+
+    /// Empties the batch and keeps its memory.
+    pub fn clear(&mut self) {
+        self.bytes = 0;
+        self.gaps.clear();
+        self.missing = 0;
+    }
+
+    /// Empties the batch for elements of type `dtype` and keeps its memory.
+    pub fn reset(&mut self, dtype: DType) {
+        self.clear();
+        self.dtype = dtype;
+    }
+
+    /// The element type.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The values' bytes, aligned for the element type.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.bytes]
+    }
+
+    /// How many values there are.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        (self.bytes / self.dtype.size()) as u64
+    }
+
+    /// Whether there are no values.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// How many rows it covers, missing ones included.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.len() + self.missing
+    }
+
+    /// How many rows are missing.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.missing
+    }
+
+    /// The gaps in the order of the rows; neighbours are joined.
+    #[must_use]
+    pub fn gaps(&self) -> &[Gap] {
+        &self.gaps
+    }
+
+    /// Makes room for `additional` bytes and returns them, zeroed or stale, to
+    /// be filled with whole elements.
+    pub fn grow(&mut self, additional: usize) -> &mut [u8] {
+        let start = self.bytes;
+        self.bytes += additional;
+        let words = self.bytes.div_ceil(8);
+        if self.words.len() < words {
+            self.words.resize(words.max(self.words.len() * 2), 0);
+        }
+        &mut bytemuck::cast_slice_mut(&mut self.words)[start..self.bytes]
+    }
+
+    /// Appends values.
+    pub fn extend<T: bytemuck::Pod>(&mut self, values: &[T]) {
+        debug_assert_eq!(size_of::<T>(), self.dtype.size());
+        self.grow(size_of_val(values)).copy_from_slice(bytemuck::cast_slice(values));
+    }
+
+    /// Appends one value.
+    #[inline]
+    pub fn push<T: bytemuck::Pod>(&mut self, value: T) {
+        self.extend(core::slice::from_ref(&value));
+    }
+
+    /// Appends `len` missing rows.
+    pub fn skip(&mut self, len: u64) {
+        if len == 0 {
+            return;
+        }
+        let row = self.rows();
+        self.missing += len;
+        match self.gaps.last_mut() {
+            Some(g) if g.row + g.len == row => g.len += len,
+            _ => self.gaps.push(Gap { row, len }),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Which columns: `price,3,5-8`.
+
+use crate::{Error, Result};
+use core::fmt;
+
+/// One item of a column list.
+///
+/// A name that a column really has wins over a number or range that looks
+/// the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ColumnSelector {
+    /// A column by its name.
+    Name(String),
+    /// A column by its place, counted from 1.
+    Index(usize),
+    /// The columns from one place to another, both included.
+    Range(usize, usize),
+}
+
+impl ColumnSelector {
+    /// Reads a list such as `price,3,5-8`. A name that holds a comma goes in
+    /// double quotes: `"price, net",3`.
+    ///
+    /// # Errors
+    /// An empty item, a place 0, a range that runs backwards, an open quote.
+    ///
+    /// # Examples
+    /// ```
+    /// use warpfold_files::ColumnSelector::{self, Index, Name, Range};
+    /// let list = ColumnSelector::parse_list("price,3,5-8")?;
+    /// assert_eq!(list, [Name("price".into()), Index(3), Range(5, 8)]);
+    /// # Ok::<(), warpfold_files::Error>(())
+    /// ```
+    pub fn parse_list(text: &str) -> Result<Vec<Self>> {
+        let fail = |what: String| Err(Error::format("the column list", what));
+        let mut list = Vec::new();
+        let mut rest = text;
+        loop {
+            if let Some(quoted) = rest.trim_start().strip_prefix('"') {
+                let Some((name, after)) = quoted.split_once('"') else {
+                    return fail(format!("the quote in {text:?} is never closed"));
+                };
+                list.push(ColumnSelector::Name(name.into()));
+                match after.trim_start() {
+                    "" => return Ok(list),
+                    after => match after.strip_prefix(',') {
+                        Some(next) => rest = next,
+                        None => return fail(format!("a comma is missing in {text:?}")),
+                    },
+                }
+                continue;
+            }
+            let (item, next) = match rest.split_once(',') {
+                Some((item, next)) => (item.trim(), Some(next)),
+                None => (rest.trim(), None),
+            };
+            list.push(match Self::parse_item(item) {
+                Ok(selector) => selector,
+                Err(why) => return fail(format!("{why} in {text:?}")),
+            });
+            match next {
+                Some(next) => rest = next,
+                None => return Ok(list),
+            }
+        }
+    }
+
+    fn parse_item(item: &str) -> Result<Self, String> {
+        let place = |s: &str| -> Option<usize> {
+            (!s.is_empty() && s.bytes().all(|b| b.is_ascii_digit())).then(|| s.parse().ok())?
+        };
+        if item.is_empty() {
+            return Err("an empty item".into());
+        }
+        if let Some(i) = place(item) {
+            return if i == 0 {
+                Err("column 0 (columns are counted from 1)".into())
+            } else {
+                Ok(ColumnSelector::Index(i))
+            };
+        }
+        if let Some((a, b)) = item.split_once('-')
+            && let (Some(a), Some(b)) = (place(a.trim()), place(b.trim()))
+        {
+            return if a == 0 {
+                Err("column 0 (columns are counted from 1)".into())
+            } else if a > b {
+                Err(format!("the range {a}-{b}, which runs backwards,"))
+            } else {
+                Ok(ColumnSelector::Range(a, b))
+            };
+        }
+        Ok(ColumnSelector::Name(item.into()))
+    }
+}
+
+impl fmt::Display for ColumnSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ColumnSelector::Name(name) => f.write_str(name),
+            ColumnSelector::Index(i) => write!(f, "{i}"),
+            ColumnSelector::Range(a, b) => write!(f, "{a}-{b}"),
+        }
+    }
+}
+
+/// The places (from 0) that `selectors` mean among `names`, in their order.
+pub(crate) fn resolve(
+    selectors: &[ColumnSelector],
+    names: &[String],
+    file: &str,
+) -> Result<Vec<usize>> {
+    let mut chosen = Vec::new();
+    for selector in selectors {
+        let text = selector.to_string();
+        let mut same = names.iter().enumerate().filter(|(_, n)| **n == text).map(|(i, _)| i);
+        if let Some(i) = same.next() {
+            if same.next().is_some() {
+                return Err(Error::format(file, format!("several columns are called {text:?}"))
+                    .with_hint("choose it by number: -c 3"));
+            }
+            chosen.push(i);
+            continue;
+        }
+        match *selector {
+            ColumnSelector::Index(i) if (1..=names.len()).contains(&i) => chosen.push(i - 1),
+            ColumnSelector::Range(a, b) if a >= 1 && a <= b && b <= names.len() => {
+                chosen.extend(a - 1..b);
+            }
+            ColumnSelector::Name(_) => {
+                return Err(Error::format(
+                    file,
+                    format!("there is no column {text:?}; there are {}", list(names)),
+                ));
+            }
+            _ => {
+                return Err(Error::format(
+                    file,
+                    format!(
+                        "column {text} was asked for, but there are only {}: {}",
+                        names.len(),
+                        list(names)
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// The column that is meant where none was named: the only one with numbers.
+pub(crate) fn only_numeric(numeric: &[usize], names: &[String], file: &str) -> Result<Vec<usize>> {
+    match numeric {
+        [only] => Ok(vec![*only]),
+        [] => Err(Error::format(
+            file,
+            format!("no column has numbers; the columns are {}", list(names)),
+        )),
+        several => {
+            let names: Vec<&String> = several.iter().map(|&i| &names[i]).collect();
+            Err(Error::format(
+                file,
+                format!("which column? There are {} with numbers: {}", names.len(), list(&names)),
+            )
+            .with_hint("choose with -c NAME, or by number: -c 1"))
+        }
+    }
+}
+
+/// Names for a message: quoted where needed, cut short after twenty.
+pub(crate) fn list<S: AsRef<str>>(names: &[S]) -> String {
+    const SHOWN: usize = 20;
+    if names.is_empty() {
+        return "none".into();
+    }
+    let mut text =
+        names.iter().take(SHOWN).map(|n| plain(n.as_ref())).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text += &format!(" and {} more", names.len() - SHOWN);
+    }
+    text
+}
+
+fn plain(name: &str) -> String {
+    let telling =
+        |c: char| c.is_alphanumeric() || (c.is_ascii_graphic() || c == ' ') && !"\",".contains(c);
+    let bare = !name.is_empty() && name.trim() == name && name.chars().all(telling);
+    if bare { name.into() } else { format!("{name:?}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ColumnSelector::{Index, Name, Range};
+
+    #[test]
+    fn a_list_mixes_names_places_and_ranges() {
+        let list = ColumnSelector::parse_list(" price , 3,5-8,a-b,\"x, y\",2-").unwrap();
+        let name = |s: &str| Name(s.into());
+        let expected =
+            [name("price"), Index(3), Range(5, 8), name("a-b"), name("x, y"), name("2-")];
+        assert_eq!(list, expected);
+    }
+
+    #[test]
+    fn nonsense_lists_are_refused() {
+        for (text, why) in [
+            ("", "empty item"),
+            ("a,,b", "empty item"),
+            ("0", "counted from 1"),
+            ("0-3", "counted from 1"),
+            ("8-5", "backwards"),
+            ("\"a", "never closed"),
+            ("\"a\"b", "comma is missing"),
+        ] {
+            let message = ColumnSelector::parse_list(text).unwrap_err().to_string();
+            assert!(message.contains(why), "{text:?}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_real_name_wins_over_a_place() {
+        let names: Vec<String> = ["a", "3", "2-3", "d"].map(String::from).to_vec();
+        let picks = |text: &str| {
+            resolve(&ColumnSelector::parse_list(text).unwrap(), &names, "t.csv").unwrap()
+        };
+        assert_eq!(picks("3"), [1]);
+        assert_eq!(picks("2-3"), [2]);
+        assert_eq!(picks("4,1-2"), [3, 0, 1]);
+    }
+
+    #[test]
+    fn unknown_and_ambiguous_columns_list_what_there_is() {
+        let names: Vec<String> = ["a", "b", "b"].map(String::from).to_vec();
+        let error = |text: &str| {
+            let list = ColumnSelector::parse_list(text).unwrap();
+            resolve(&list, &names, "t.csv").unwrap_err().to_string()
+        };
+        assert_eq!(error("c"), "t.csv: there is no column \"c\"; there are a, b, b");
+        assert!(error("4").contains("there are only 3"), "{}", error("4"));
+        assert!(error("2-4").contains("there are only 3"), "{}", error("2-4"));
+        assert!(error("b").contains("several columns"), "{}", error("b"));
+    }
+}

@@ -1,0 +1,66 @@
+//! What can be wrong with a file.
+
+use std::path::PathBuf;
+
+/// The result of reading.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// An error with the file it is about and what would help.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The bytes are not what the format demands.
+    #[error("{name}: {what}")]
+    Format {
+        /// The file or source.
+        name: String,
+        /// What is wrong, with the value found.
+        what: String,
+        /// What would help.
+        hint: Option<String>,
+    },
+    /// The reduction refused.
+    #[error("{name}: {source}")]
+    Reduce {
+        /// The file or source.
+        name: String,
+        /// What the library said.
+        source: warpfold_core::Error,
+    },
+}
+
+impl Error {
+    /// A format error without a hint.
+    pub fn format(name: impl Into<String>, what: impl Into<String>) -> Self {
+        Error::Format { name: name.into(), what: what.into(), hint: None }
+    }
+
+    /// The same error with a hint, where it has room for one.
+    #[must_use]
+    pub fn with_hint(self, text: impl Into<String>) -> Self {
+        match self {
+            Error::Format { name, what, .. } => {
+                Error::Format { name, what, hint: Some(text.into()) }
+            }
+            other => other,
+        }
+    }
+
+    /// What the caller can do about it, in one line without a full stop.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Format { hint, .. } => hint.clone(),
+            Error::Reduce { source, .. } => source.hint(),
+            Error::Io { .. } => None,
+        }
+    }
+}

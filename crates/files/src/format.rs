@@ -1,0 +1,168 @@
+//! The formats and how a file's first bytes and its name tell them.
+
+use crate::{Error, Result};
+use core::fmt;
+use std::path::Path;
+
+/// A file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// NumPy's `.npy`.
+    Npy,
+    /// A zip archive of npy files.
+    Npz,
+    /// Bytes without a header.
+    Raw,
+    /// Comma-separated values.
+    Csv,
+    /// Tab-separated values.
+    Tsv,
+    /// Numbers separated by white space.
+    Text,
+    /// Arrow IPC, file form; Feather version 2.
+    Arrow,
+    /// Arrow IPC, stream form.
+    ArrowStream,
+    /// Apache Parquet.
+    Parquet,
+    /// safetensors.
+    Safetensors,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Format; 10] = [
+        Format::Npy,
+        Format::Npz,
+        Format::Raw,
+        Format::Csv,
+        Format::Tsv,
+        Format::Text,
+        Format::Arrow,
+        Format::ArrowStream,
+        Format::Parquet,
+        Format::Safetensors,
+    ];
+
+    /// The name used on the command line and in messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Format::Npy => "npy",
+            Format::Npz => "npz",
+            Format::Raw => "raw",
+            Format::Csv => "csv",
+            Format::Tsv => "tsv",
+            Format::Text => "text",
+            Format::Arrow => "arrow",
+            Format::ArrowStream => "arrow-stream",
+            Format::Parquet => "parquet",
+            Format::Safetensors => "safetensors",
+        }
+    }
+
+    /// The format called `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "bin" => Some(Format::Raw),
+            "txt" => Some(Format::Text),
+            "feather" | "ipc" => Some(Format::Arrow),
+            "arrows" => Some(Format::ArrowStream),
+            _ => Self::ALL.into_iter().find(|f| f.name() == name),
+        }
+    }
+
+    /// The format that a file's first bytes prove, if any.
+    ///
+    /// # Errors
+    /// A known format that is not read, and what to do about it.
+    pub(crate) fn from_magic(head: &[u8], name: &str) -> Result<Option<Self>> {
+        let starts = |magic: &[u8]| head.starts_with(magic);
+        let refuse = |what: &str, hint: &str| {
+            Err(Error::format(name, format!("{what} is not read")).with_hint(hint))
+        };
+        let unpack = "unpack it first, or pipe it: zcat FILE | warpfold ... -";
+        Ok(Some(if starts(crate::npy::MAGIC) {
+            Format::Npy
+        } else if starts(b"PK\x03\x04") || starts(b"PK\x05\x06") {
+            Format::Npz
+        } else if starts(b"PAR1") {
+            Format::Parquet
+        } else if starts(b"ARROW1") {
+            Format::Arrow
+        } else if starts(b"\xff\xff\xff\xff") && head.len() >= 16 && arrow_length(&head[4..8]) {
+            Format::ArrowStream
+        } else if starts(b"PARE") {
+            return refuse("encrypted Parquet", "decrypt it first");
+        } else if starts(b"FEA1") {
+            return refuse("Feather version 1", "write it as Feather version 2 or Parquet");
+        } else if starts(b"\x1f\x8b\x08") {
+            return refuse("a gzip file", unpack);
+        } else if starts(b"\x28\xb5\x2f\xfd") {
+            return refuse(
+                "a zstd file",
+                "unpack it first, or pipe it: zstdcat FILE | warpfold ... -",
+            );
+        } else if starts(b"BZh") && head.get(4..10) == Some(b"1AY&SY") {
+            return refuse(
+                "a bzip2 file",
+                "unpack it first, or pipe it: bzcat FILE | warpfold ... -",
+            );
+        } else if starts(b"\xfd7zXZ\0") {
+            return refuse(
+                "an xz file",
+                "unpack it first, or pipe it: xzcat FILE | warpfold ... -",
+            );
+        } else if starts(b"\x89HDF\r\n\x1a\n") {
+            return refuse("an HDF5 file", "export the data set as npy");
+        } else {
+            return Ok(None);
+        }))
+    }
+
+    /// The format that a file's name promises.
+    pub(crate) fn from_extension(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        Some(match extension.as_str() {
+            "npy" => Format::Npy,
+            "npz" => Format::Npz,
+            "bin" | "raw" => Format::Raw,
+            "csv" => Format::Csv,
+            "tsv" | "tab" => Format::Tsv,
+            "txt" => Format::Text,
+            "arrow" | "feather" | "ipc" => Format::Arrow,
+            "arrows" => Format::ArrowStream,
+            "parquet" | "parq" | "pq" => Format::Parquet,
+            "safetensors" => Format::Safetensors,
+            _ => return None,
+        })
+    }
+}
+
+/// Whether this may be the length of an Arrow message: positive, padded to 8.
+fn arrow_length(bytes: &[u8]) -> bool {
+    let len = i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    len > 0 && len % 8 == 0
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Whether the bytes read as text: none that text does not hold, and a line
+/// end or a digit among them.
+pub(crate) fn looks_like_text(head: &[u8]) -> bool {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let head = &head[..head.len().min(4096)];
+    let texty = |b: u8| matches!(b, b'\t' | b'\n' | b'\r' | 0x0c | b' '..=b'~' | 0x80..);
+    let utf8 = match core::str::from_utf8(head) {
+        Ok(_) => true,
+        // Cut inside a character by the sample's end.
+        Err(e) => e.error_len().is_none(),
+    };
+    utf8 && head.iter().all(|&b| texty(b)) && head.iter().any(|&b| b == b'\n' || b.is_ascii_digit())
+}

@@ -1,0 +1,39 @@
+//! Where arrays come from: files, members of archives, columns and pipes.
+//!
+//! [`open`] turns what a user types into [`Source`]s. A source is one array
+//! or column; whatever the format, it is read as pieces that never need the
+//! whole file in memory: elements at any place where the format allows it
+//! ([`ReadAt`]), otherwise blocks that are taken off one after the other and
+//! decoded on any thread ([`Blocks`]). [`inspect`] tells what a file holds
+//! from its metadata alone.
+
+mod arrow;
+mod batch;
+mod columns;
+mod delta;
+mod describe;
+mod error;
+mod file;
+mod fixed;
+mod format;
+#[doc(hidden)]
+pub mod fuzzing;
+mod guard;
+mod npy;
+mod npz;
+mod open;
+mod parquet;
+mod raw;
+mod safetensors;
+mod source;
+pub mod stream;
+mod text;
+
+pub use batch::{Batch, Gap};
+pub use columns::ColumnSelector;
+pub use describe::Description;
+pub use error::{Error, Result};
+pub use format::Format;
+pub use guard::hide_guarded_panics;
+pub use open::{Endian, OpenOptions, inspect, open};
+pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};

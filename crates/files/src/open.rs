@@ -1,0 +1,436 @@
+//! From the text on the command line to sources.
+
+use crate::columns::ColumnSelector;
+use crate::file::PositionalFile;
+use crate::{
+    Description, Error, Format, Result, Source, arrow, format, npy, npz, parquet, raw, safetensors,
+    text,
+};
+use std::fs::File;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use warpfold_core::DType;
+
+/// The order of the bytes of an element.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Endian {
+    /// The lowest byte first.
+    #[default]
+    Little,
+    /// The highest byte first.
+    Big,
+}
+
+impl Endian {
+    /// The order of this machine.
+    pub const NATIVE: Endian =
+        if cfg!(target_endian = "big") { Endian::Big } else { Endian::Little };
+}
+
+/// How to read a file, where it does not say itself.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// The format; `None` to tell it from the first bytes, then the name.
+    pub format: Option<Format>,
+    /// The columns, fields or members wanted.
+    pub columns: Vec<ColumnSelector>,
+    /// The element type of raw bytes and of text (`f64` if not given). For
+    /// formats that know their types: what they are expected to hold.
+    pub dtype: Option<DType>,
+    /// The shape of raw bytes; `None` for as many elements as there are.
+    pub shape: Option<Vec<usize>>,
+    /// Bytes of a raw file to skip.
+    pub offset: u64,
+    /// The byte order of raw bytes.
+    pub endian: Endian,
+    /// Whether the first row names the columns; `None` to tell by whether it
+    /// holds numbers.
+    pub header: Option<bool>,
+    /// What separates the cells; `None` to tell from the name and first row.
+    pub delimiter: Option<u8>,
+    /// Whether an empty cell is an error rather than a gap.
+    pub strict: bool,
+}
+
+impl OpenOptions {
+    /// Refuses flags that would have no effect.
+    fn check(&self, format: Format, name: &str) -> Result<()> {
+        if format == Format::Raw {
+            return Ok(());
+        }
+        for (given, flag) in [
+            (self.shape.is_some(), "a shape"),
+            (self.offset != 0, "an offset"),
+            (self.endian != Endian::default(), "a byte order"),
+        ] {
+            if given {
+                return Err(Error::format(
+                    name,
+                    format!("{flag} was given, but this is read as {format}, which has its own"),
+                )
+                .with_hint("to read the bytes as they are: --format raw"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a type other than the one the file has.
+    pub(crate) fn expect_dtype(
+        &self,
+        asked: Option<DType>,
+        found: DType,
+        name: &str,
+    ) -> Result<()> {
+        match asked {
+            Some(asked) if asked != found => Err(Error::format(
+                name,
+                format!("{asked} was asked for, but the elements are {found}"),
+            )
+            .with_hint("leave out --dtype: the file knows its types")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Bytes that come once, front to back.
+pub(crate) struct Stream {
+    pub(crate) name: String,
+    /// The first bytes, already read.
+    pub(crate) head: Vec<u8>,
+    /// Whether nothing follows the head.
+    pub(crate) whole: bool,
+    rest: Box<dyn Read + Send>,
+}
+
+impl Stream {
+    pub(crate) fn new(name: &str, mut rest: Box<dyn Read + Send>) -> Result<Self> {
+        let mut head = Vec::new();
+        (&mut rest)
+            .take(HEAD as u64)
+            .read_to_end(&mut head)
+            .map_err(|source| Error::Io { path: name.into(), source })?;
+        let whole = head.len() < HEAD;
+        Ok(Stream { name: name.into(), head, whole, rest })
+    }
+
+    /// The name and a reader from the first byte on.
+    pub(crate) fn into_reader(self) -> (String, Box<dyn Read + Send>) {
+        (self.name, Box::new(Cursor::new(self.head).chain(self.rest)))
+    }
+}
+
+/// How much of a file is looked at to tell what it is.
+pub(crate) const HEAD: usize = 64 << 10;
+
+enum Input {
+    File(Arc<PositionalFile>),
+    Stream(Stream),
+}
+
+/// Opens the arrays or columns that `input` and `options` name, without
+/// reading their elements.
+///
+/// `input` is a path, `path:member`, or `-` for standard input. A file whose
+/// name holds a colon wins over a member. What follows the colon is an array
+/// of an archive, a column of a table or a field of an array of records. One
+/// source comes back for each; where none is named, the file's only one.
+///
+/// # Errors
+/// A file that cannot be read, is not what it should be, or holds several
+/// candidates (listed in the message).
+///
+/// # Examples
+/// ```no_run
+/// use warpfold_files::{OpenOptions, open};
+/// for source in open("weights.npz:layer1", &OpenOptions::default())? {
+///     println!("{}: {} {:?}", source.name, source.dtype, source.extent);
+/// }
+/// # Ok::<(), warpfold_files::Error>(())
+/// ```
+pub fn open(input: &str, options: &OpenOptions) -> Result<Vec<Source>> {
+    let (input, member) = find(input)?;
+    match input {
+        Input::File(file) => open_file(&file, member, options),
+        Input::Stream(stream) => open_stream(stream, member, options),
+    }
+}
+
+/// Describes every array or column of `input`, also those that cannot be
+/// reduced, from the metadata alone.
+///
+/// # Errors
+/// A file that cannot be read or is not what it should be.
+pub fn inspect(input: &str, options: &OpenOptions) -> Result<Vec<Description>> {
+    let (input, member) = find(input)?;
+    let all = match input {
+        Input::File(file) => inspect_file(&file, options),
+        Input::Stream(stream) => inspect_stream(stream, options),
+    }?;
+    let Some(member) = member else { return Ok(all) };
+    let wanted = |d: &Description| {
+        d.name.ends_with(&format!(":{member}")) || d.name.contains(&format!(":{member}:"))
+    };
+    let names: Vec<String> = all.iter().map(|d| d.name.clone()).collect();
+    let chosen: Vec<_> = all.into_iter().filter(wanted).collect();
+    if chosen.is_empty() {
+        let list = crate::columns::list(&names);
+        return Err(Error::format(member, format!("there is no such member; there are {list}")));
+    }
+    Ok(chosen)
+}
+
+pub(crate) fn open_file(
+    file: &Arc<PositionalFile>,
+    member: Option<&str>,
+    options: &OpenOptions,
+) -> Result<Vec<Source>> {
+    let columns = chosen(member, options);
+    let format = detect_file(file, &columns, options)?;
+    options.check(format, &file.name())?;
+    match format {
+        Format::Npy => npy::open(file, &columns, options),
+        Format::Npz => npz::open(file, member, options),
+        Format::Raw => no_member(&file.name(), &columns, Format::Raw)
+            .and_then(|()| raw::open(file, options))
+            .map(|s| vec![s]),
+        Format::Csv | Format::Tsv => text::csv::open(file, format, &columns, options),
+        Format::Text => no_member(&file.name(), &columns, Format::Text)
+            .and_then(|()| text::plain::open(file, options))
+            .map(|s| vec![s]),
+        Format::Arrow | Format::ArrowStream => arrow::open(file, format, &columns, options),
+        Format::Parquet => parquet::open(file, &columns, options),
+        Format::Safetensors => safetensors::open(file, member, options),
+    }
+}
+
+pub(crate) fn open_stream(
+    stream: Stream,
+    member: Option<&str>,
+    options: &OpenOptions,
+) -> Result<Vec<Source>> {
+    let columns = chosen(member, options);
+    let format = detect_stream(&stream, &columns, options)?;
+    options.check(format, &stream.name)?;
+    match format {
+        Format::Npy => npy::open_stream(stream, &columns, options),
+        Format::Raw => no_member(&stream.name, &columns, Format::Raw)
+            .and_then(|()| raw::open_stream(stream, options))
+            .map(|s| vec![s]),
+        Format::Csv | Format::Tsv => text::csv::open_stream(stream, format, &columns, options),
+        Format::Text => no_member(&stream.name, &columns, Format::Text)
+            .and_then(|()| text::plain::open_stream(stream, options))
+            .map(|s| vec![s]),
+        Format::ArrowStream => arrow::open_stream(stream, &columns, options),
+        Format::Npz | Format::Arrow | Format::Parquet | Format::Safetensors => {
+            Err(needs_file(&stream.name, format))
+        }
+    }
+}
+
+pub(crate) fn inspect_file(
+    file: &Arc<PositionalFile>,
+    options: &OpenOptions,
+) -> Result<Vec<Description>> {
+    let format = detect_file(file, &options.columns, options)?;
+    let name = file.name();
+    match format {
+        Format::Npy => {
+            let reader = crate::file::Cursor::new(Arc::clone(file));
+            let header = npy::Header::read(&mut { reader }, &name)?;
+            header.check_length(file.len() - header.data_start, &name)?;
+            Ok(npy::describe(&name, &header, format))
+        }
+        Format::Npz => npz::inspect(file),
+        Format::Raw => raw::describe(file, options).map(|d| vec![d]),
+        Format::Csv | Format::Tsv => {
+            text::csv::describe(&name, &file.head(HEAD)?, file.len(), format, options)
+        }
+        Format::Text => Ok(vec![text::plain::describe(&name, Some(file.len()), options)]),
+        Format::Arrow | Format::ArrowStream => arrow::inspect(file, format),
+        Format::Parquet => parquet::inspect(file),
+        Format::Safetensors => safetensors::inspect(file),
+    }
+}
+
+fn inspect_stream(stream: Stream, options: &OpenOptions) -> Result<Vec<Description>> {
+    let format = detect_stream(&stream, &options.columns, options)?;
+    match format {
+        Format::Npy => {
+            let (name, mut reader) = stream.into_reader();
+            let header = npy::Header::read(&mut reader, &name)?;
+            Ok(npy::describe(&name, &header, format))
+        }
+        Format::Csv | Format::Tsv => {
+            let Stream { name, head, whole, .. } = stream;
+            let len = if whole { head.len() as u64 } else { u64::MAX };
+            text::csv::describe(&name, &head, len, format, options)
+        }
+        Format::Text => Ok(vec![text::plain::describe(&stream.name, None, options)]),
+        Format::ArrowStream => arrow::inspect_stream(stream),
+        _ => Err(needs_file(&stream.name, format)),
+    }
+}
+
+/// What was chosen, be it behind the colon or by option.
+fn chosen(member: Option<&str>, options: &OpenOptions) -> Vec<ColumnSelector> {
+    match member {
+        Some(name) => {
+            let digits = name.parse().ok().filter(|&i: &usize| i > 0);
+            let place = digits.map(ColumnSelector::Index);
+            vec![place.unwrap_or_else(|| ColumnSelector::Name(name.into()))]
+        }
+        None => options.columns.clone(),
+    }
+}
+
+fn no_member(name: &str, columns: &[ColumnSelector], format: Format) -> Result<()> {
+    match columns.first() {
+        None => Ok(()),
+        Some(column) => Err(Error::format(
+            name,
+            format!("there is no column {:?}: {format} data have none", column.to_string()),
+        )
+        .with_hint("to read the lines as columns: --format csv --delimiter ' '")),
+    }
+}
+
+fn needs_file(name: &str, format: Format) -> Error {
+    Error::format(name, format!("{format} data cannot be read from a stream: they need seeking"))
+        .with_hint("save them to a file and name the file")
+}
+
+/// Splits off a member and opens what is left.
+fn find(input: &str) -> Result<(Input, Option<&str>)> {
+    if input == "-" {
+        return Ok((stdin()?, None));
+    }
+    let path = Path::new(input);
+    match std::fs::metadata(path) {
+        Ok(_) => return Ok((open_path(path)?, None)),
+        Err(e)
+            if e.kind() != std::io::ErrorKind::NotFound
+                && e.kind() != std::io::ErrorKind::NotADirectory =>
+        {
+            return Err(Error::Io { path: path.into(), source: e });
+        }
+        Err(_) => {}
+    }
+    // The longest front part that is a file; members may hold colons too.
+    for (at, _) in input.rmatch_indices(':') {
+        let (front, member) = (&input[..at], &input[at + 1..]);
+        if front == "-" {
+            return Ok((stdin()?, Some(member)));
+        }
+        if !member.is_empty() && std::fs::metadata(front).is_ok_and(|m| !m.is_dir()) {
+            return Ok((open_path(Path::new(front))?, Some(member)));
+        }
+    }
+    // Nothing of that name: let the system say so.
+    Ok((open_path(path)?, None))
+}
+
+fn open_path(path: &Path) -> Result<Input> {
+    let io = |source| Error::Io { path: path.into(), source };
+    let metadata = std::fs::metadata(path).map_err(io)?;
+    let name = path.display().to_string();
+    if metadata.is_dir() {
+        return Err(Error::format(name, "this is a directory")
+            .with_hint("name the files in it, for example with *.npy"));
+    }
+    let file = File::open(path).map_err(io)?;
+    if metadata.is_file() {
+        Ok(Input::File(Arc::new(PositionalFile::new(path.into(), file)?)))
+    } else {
+        // A pipe or a device.
+        Stream::new(&name, Box::new(file)).map(Input::Stream)
+    }
+}
+
+fn stdin() -> Result<Input> {
+    if let Some(file) = redirected_stdin() {
+        return Ok(Input::File(Arc::new(PositionalFile::new(PathBuf::from("stdin"), file)?)));
+    }
+    Stream::new("stdin", Box::new(std::io::stdin())).map(Input::Stream)
+}
+
+/// Standard input as a file, if it is one that nobody has read from yet.
+#[cfg(unix)]
+fn redirected_stdin() -> Option<File> {
+    use std::io::Seek;
+    use std::os::fd::AsFd;
+    let mut file = File::from(std::io::stdin().as_fd().try_clone_to_owned().ok()?);
+    let usable = file.metadata().ok()?.is_file() && file.stream_position().ok()? == 0;
+    usable.then_some(file)
+}
+
+#[cfg(not(unix))]
+fn redirected_stdin() -> Option<File> {
+    None
+}
+
+fn detect_file(
+    file: &Arc<PositionalFile>,
+    columns: &[ColumnSelector],
+    options: &OpenOptions,
+) -> Result<Format> {
+    let name = file.name();
+    // Unless the caller says that there is nothing to expect.
+    if file.len() == 0 && !options.shape.as_ref().is_some_and(|s| s.contains(&0)) {
+        return Err(Error::format(name, "the file is empty"));
+    }
+    if let Some(format) = options.format {
+        return Ok(format);
+    }
+    let head = file.head(HEAD)?;
+    let by_name = Format::from_extension(file.path());
+    // Raw numbers may begin with the few bytes that mark some other formats;
+    // with npy's that does not happen by chance.
+    let says_raw = by_name == Some(Format::Raw) && options.dtype.is_some();
+    if !says_raw || head.starts_with(npy::MAGIC) {
+        match Format::from_magic(&head, &name)? {
+            // -1 and a multiple of 8.
+            Some(Format::ArrowStream) if by_name.is_none() && options.dtype.is_some() => {}
+            Some(format) => return Ok(format),
+            None => {}
+        }
+    }
+    match by_name {
+        Some(Format::Text) => return Ok(text::format(&head, columns, options)),
+        Some(format) => return Ok(format),
+        None => {}
+    }
+    if safetensors::is_likely(&head, file.len()) {
+        return Ok(Format::Safetensors);
+    }
+    let bytes = matches!(options.dtype, Some(DType::Bool | DType::I8 | DType::U8));
+    let says_raw = options.dtype.is_some() || options.shape.is_some() || options.offset != 0;
+    if format::looks_like_text(&head) && !bytes {
+        Ok(text::format(&head, columns, options))
+    } else if says_raw {
+        Ok(Format::Raw)
+    } else {
+        Err(Error::format(name, "neither the first bytes nor the name tell what format this is")
+            .with_hint(
+                "for bytes without a header name their type: --dtype f32; else use --format",
+            ))
+    }
+}
+
+fn detect_stream(
+    stream: &Stream,
+    columns: &[ColumnSelector],
+    options: &OpenOptions,
+) -> Result<Format> {
+    if let Some(format) = options.format {
+        return Ok(format);
+    }
+    if let Some(format) = Format::from_magic(&stream.head, &stream.name)? {
+        return Ok(format);
+    }
+    if stream.head.is_empty() || format::looks_like_text(&stream.head) {
+        return Ok(text::format(&stream.head, columns, options));
+    }
+    Err(Error::format(&stream.name, "these bytes are neither text nor of a known format")
+        .with_hint("for bytes without a header: --format raw --dtype f32"))
+}

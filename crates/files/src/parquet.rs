@@ -1,0 +1,520 @@
+//! Apache Parquet: one column's pages, row group by row group.
+
+use crate::columns::{self, ColumnSelector};
+use crate::file::{Cursor, PositionalFile};
+use crate::open::OpenOptions;
+use crate::{
+    Access, Batch, Block, Blocks, Description, Error, Extent, Format, Result, Source, delta, guard,
+};
+use bytes::Bytes;
+use half::f16;
+use parquet::basic::{ConvertedType, Encoding, LogicalType, Type};
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::column::reader::ColumnReaderImpl;
+use parquet::data_type::{self, DataType};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
+use std::io::BufReader;
+use std::sync::Arc;
+use warpfold_core::DType;
+
+/// Rows decoded at a time.
+const ROWS: u64 = 1 << 16;
+
+/// The columns chosen from a file.
+pub(crate) fn open(
+    file: &Arc<PositionalFile>,
+    columns: &[ColumnSelector],
+    options: &OpenOptions,
+) -> Result<Vec<Source>> {
+    let table = Table::open(file)?;
+    let file_name = file.name();
+    table
+        .choose(&file_name, columns)?
+        .into_iter()
+        .map(|column| {
+            let name = format!("{file_name}:{}", table.names[column]);
+            let dtype = table.types[column].clone().map_err(|why| {
+                let stored = stored_as(&table.column(column));
+                Error::format(&name, format!("a column of type {stored}: {why}"))
+                    .with_hint(format!("columns with numbers are {}", table.numeric_names()))
+            })?;
+            options.expect_dtype(options.dtype, dtype, &name)?;
+            let mut bytes = 0;
+            for group in table.metadata.row_groups() {
+                bytes += checked_chunk(group.columns().get(column), file, &name)?;
+            }
+            let blocks = RowGroups {
+                column: Arc::new(Column {
+                    file: Arc::clone(file),
+                    name: name.clone(),
+                    dtype,
+                    column,
+                }),
+                metadata: Arc::clone(&table.metadata),
+                next: 0,
+            };
+            Ok(Source {
+                name,
+                dtype,
+                extent: Extent::Column { rows: Some(table.rows) },
+                bytes: Some(bytes),
+                access: Access::Sequential(Box::new(blocks)),
+            })
+        })
+        .collect()
+}
+
+/// What `inspect` says about a file.
+pub(crate) fn inspect(file: &Arc<PositionalFile>) -> Result<Vec<Description>> {
+    let table = Table::open(file)?;
+    let file_name = file.name();
+    Ok((0..table.names.len())
+        .map(|i| {
+            let chunks = || table.metadata.row_groups().iter().filter_map(|g| g.columns().get(i));
+            let codec =
+                chunks().next().map(|c| format!("{:?}", c.compression_codec()).to_lowercase());
+            let read = table.types[i].as_ref();
+            Description {
+                name: format!("{file_name}:{}", table.names[i]),
+                format: Format::Parquet,
+                stored_as: stored_as(&table.column(i)),
+                dtype: read.ok().copied(),
+                why_not: read.err().cloned(),
+                extent: Some(Extent::Column { rows: Some(table.rows) }),
+                endian: None,
+                offset: None,
+                bytes: chunks().map(|c| u64::try_from(c.compressed_size()).ok()).sum(),
+                compression: codec.filter(|c| c != "uncompressed"),
+            }
+        })
+        .collect())
+}
+
+/// The footer of a file.
+struct Table {
+    metadata: Arc<ParquetMetaData>,
+    /// The leaves of the schema: `price`, `position.x`.
+    names: Vec<String>,
+    /// The type each is read as, or why it is not.
+    types: Vec<Result<DType, String>>,
+    rows: u64,
+}
+
+impl Table {
+    fn open(file: &Arc<PositionalFile>) -> Result<Self> {
+        let name = file.name();
+        let metadata = guard::quietly(&name, || {
+            let pages = Pages(Arc::clone(file));
+            ParquetMetaDataReader::new().parse_and_finish(&pages).map_err(|e| damaged(&name, e))
+        })?;
+        let mut rows = 0_u64;
+        for group in metadata.row_groups() {
+            let more = u64::try_from(group.num_rows()).ok();
+            rows = more.and_then(|n| rows.checked_add(n)).ok_or_else(|| {
+                Error::format(&name, "damaged Parquet file: a row group of impossible length")
+            })?;
+        }
+        let leaves = metadata.file_metadata().schema_descr().columns();
+        let names = leaves.iter().map(|c| c.path().parts().join(".")).collect();
+        let types = leaves.iter().map(|c| read_as(c)).collect();
+        Ok(Table { metadata: Arc::new(metadata), names, types, rows })
+    }
+
+    fn column(&self, i: usize) -> ColumnDescPtr {
+        self.metadata.file_metadata().schema_descr().column(i)
+    }
+
+    fn numeric(&self) -> Vec<usize> {
+        (0..self.names.len()).filter(|&i| self.types[i].is_ok()).collect()
+    }
+
+    fn numeric_names(&self) -> String {
+        columns::list(&self.numeric().iter().map(|&i| &self.names[i]).collect::<Vec<_>>())
+    }
+
+    fn choose(&self, file: &str, columns: &[ColumnSelector]) -> Result<Vec<usize>> {
+        if columns.is_empty() {
+            columns::only_numeric(&self.numeric(), &self.names, file)
+        } else {
+            columns::resolve(columns, &self.names, file)
+        }
+    }
+}
+
+/// The file as the parquet crate wants to read it: by position, so that
+/// threads do not share a cursor.
+struct Pages(Arc<PositionalFile>);
+
+impl Length for Pages {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+}
+
+impl ChunkReader for Pages {
+    type T = BufReader<Cursor>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        // Only page headers are read this way: about a hundred bytes.
+        let rest = Cursor::part(Arc::clone(&self.0), start, u64::MAX);
+        Ok(BufReader::with_capacity(512, rest))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        let bytes = self.0.read_vec(start, length as u64);
+        bytes.map(Bytes::from).map_err(|e| ParquetError::External(Box::new(e)))
+    }
+}
+
+fn damaged(name: &str, error: ParquetError) -> Error {
+    match error {
+        // Our own, on its way through.
+        ParquetError::External(e) => match e.downcast::<Error>() {
+            Ok(e) => *e,
+            Err(e) => Error::format(name, format!("damaged Parquet file: {e}")),
+        },
+        e => {
+            let text = e.to_string();
+            let what = text.strip_prefix("Parquet error: ").unwrap_or(&text);
+            Error::format(name, format!("damaged Parquet file: {what}"))
+        }
+    }
+}
+
+/// The size of a column chunk, once its place is known to lie in the file.
+fn checked_chunk(
+    chunk: Option<&ColumnChunkMetaData>,
+    file: &PositionalFile,
+    name: &str,
+) -> Result<u64> {
+    chunk
+        .and_then(|c| {
+            let start = c.dictionary_page_offset().unwrap_or_else(|| c.data_page_offset());
+            let (start, len) =
+                (u64::try_from(start).ok()?, u64::try_from(c.compressed_size()).ok()?);
+            (start.checked_add(len)? <= file.len()).then_some(len)
+        })
+        .ok_or_else(|| {
+            Error::format(name, "damaged Parquet file: a column chunk lies outside the file")
+        })
+}
+
+/// The type a leaf is read as.
+fn read_as(column: &ColumnDescriptor) -> Result<DType, String> {
+    if column.max_rep_level() > 0 {
+        return Err("lists are not supported".into());
+    }
+    let logical = column.logical_type_ref();
+    let plain = logical.is_none() && column.converted_type() == ConvertedType::NONE;
+    let width = match (logical, column.converted_type()) {
+        (Some(LogicalType::Integer(int)), _) => Some((int.bit_width, int.is_signed)),
+        (None, ConvertedType::INT_8) => Some((8, true)),
+        (None, ConvertedType::INT_16) => Some((16, true)),
+        (None, ConvertedType::INT_32) => Some((32, true)),
+        (None, ConvertedType::INT_64) => Some((64, true)),
+        (None, ConvertedType::UINT_8) => Some((8, false)),
+        (None, ConvertedType::UINT_16) => Some((16, false)),
+        (None, ConvertedType::UINT_32) => Some((32, false)),
+        (None, ConvertedType::UINT_64) => Some((64, false)),
+        _ => None,
+    };
+    match (column.physical_type(), width) {
+        (Type::BOOLEAN, _) if plain => Ok(DType::Bool),
+        (Type::INT32, None) if plain => Ok(DType::I32),
+        (Type::INT32, Some((8, true))) => Ok(DType::I8),
+        (Type::INT32, Some((16, true))) => Ok(DType::I16),
+        (Type::INT32, Some((32, true))) => Ok(DType::I32),
+        (Type::INT32, Some((8, false))) => Ok(DType::U8),
+        (Type::INT32, Some((16, false))) => Ok(DType::U16),
+        (Type::INT32, Some((32, false))) => Ok(DType::U32),
+        (Type::INT64, None) if plain => Ok(DType::I64),
+        (Type::INT64, Some((64, true))) => Ok(DType::I64),
+        (Type::INT64, Some((64, false))) => Ok(DType::U64),
+        (Type::FLOAT, _) if plain => Ok(DType::F32),
+        (Type::DOUBLE, _) if plain => Ok(DType::F64),
+        (Type::FIXED_LEN_BYTE_ARRAY, _)
+            if logical == Some(&LogicalType::Float16) && column.type_length() == 2 =>
+        {
+            Ok(DType::F16)
+        }
+        (physical, _) => Err(why_not(physical, logical, column.converted_type()).into()),
+    }
+}
+
+fn why_not(
+    physical: Type,
+    logical: Option<&LogicalType>,
+    converted: ConvertedType,
+) -> &'static str {
+    use ConvertedType as C;
+    match (logical, converted) {
+        (Some(LogicalType::Decimal(_)), _) | (None, C::DECIMAL) => {
+            "decimals are not supported; cast the column to double when writing the file"
+        }
+        (Some(LogicalType::Date | LogicalType::Time(_) | LogicalType::Timestamp(_)), _)
+        | (
+            None,
+            C::DATE
+            | C::TIME_MILLIS
+            | C::TIME_MICROS
+            | C::TIMESTAMP_MILLIS
+            | C::TIMESTAMP_MICROS
+            | C::INTERVAL,
+        ) => "dates and times are not numbers",
+        _ => match physical {
+            Type::INT96 => "dates and times are not numbers",
+            Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => "text and bytes are not numbers",
+            _ => "this type is not supported",
+        },
+    }
+}
+
+/// The type in the words of the file: `INT32 (Date)`.
+fn stored_as(column: &ColumnDescriptor) -> String {
+    let physical = column.physical_type();
+    match (column.logical_type_ref(), column.converted_type()) {
+        (Some(LogicalType::Integer(i)), _) => {
+            format!("{physical} ({}{})", if i.is_signed { "INT_" } else { "UINT_" }, i.bit_width)
+        }
+        (Some(LogicalType::Decimal(d)), _) => {
+            format!("{physical} (Decimal {},{})", d.precision, d.scale)
+        }
+        (Some(logical), _) => {
+            let text = format!("{logical:?}");
+            format!("{physical} ({})", text.split(['(', ' ']).next().unwrap_or_default())
+        }
+        (None, ConvertedType::NONE) => physical.to_string(),
+        (None, converted) => format!("{physical} ({converted})"),
+    }
+}
+
+/// What every row group of a column knows.
+struct Column {
+    file: Arc<PositionalFile>,
+    name: String,
+    dtype: DType,
+    /// Its place among the leaves.
+    column: usize,
+}
+
+struct RowGroups {
+    column: Arc<Column>,
+    metadata: Arc<ParquetMetaData>,
+    next: usize,
+}
+
+impl Blocks for RowGroups {
+    fn next_block(&mut self) -> Result<Option<Box<dyn Block>>> {
+        let Some(group) = self.metadata.row_groups().get(self.next) else { return Ok(None) };
+        self.next += 1;
+        let column = Arc::clone(&self.column);
+        // `open` has checked the place, `Table::open` the number of rows.
+        let bytes = checked_chunk(group.columns().get(column.column), &column.file, &column.name)?;
+        let rows = group.num_rows() as u64;
+        let chunk = group.column(column.column).clone();
+        Ok(Some(Box::new(RowGroup { column, chunk, rows, bytes })))
+    }
+}
+
+struct RowGroup {
+    column: Arc<Column>,
+    chunk: ColumnChunkMetaData,
+    rows: u64,
+    bytes: u64,
+}
+
+impl Block for RowGroup {
+    fn rows(&self) -> Option<u64> {
+        Some(self.rows)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn decode(
+        self: Box<Self>,
+        batch: &mut Batch,
+        sink: &mut dyn FnMut(&Batch) -> Result<()>,
+    ) -> Result<()> {
+        use data_type::{
+            BoolType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type, Int64Type,
+        };
+        match self.column.dtype {
+            DType::Bool => self.read::<BoolType>(batch, sink, &|values, batch| {
+                let out = batch.grow(values.len());
+                out.iter_mut().zip(values).for_each(|(o, &v)| *o = u8::from(v));
+                Ok(())
+            }),
+            DType::I8 => self.read::<Int32Type>(batch, sink, &narrow::<i8>),
+            DType::I16 => self.read::<Int32Type>(batch, sink, &narrow::<i16>),
+            DType::U8 => self.read::<Int32Type>(batch, sink, &narrow::<u8>),
+            DType::U16 => self.read::<Int32Type>(batch, sink, &narrow::<u16>),
+            // Unsigned numbers are stored as the signed ones of the same bits.
+            DType::I32 | DType::U32 => self.read::<Int32Type>(batch, sink, &as_they_are),
+            DType::I64 | DType::U64 => self.read::<Int64Type>(batch, sink, &as_they_are),
+            DType::F32 => self.read::<FloatType>(batch, sink, &as_they_are),
+            DType::F64 => self.read::<DoubleType>(batch, sink, &as_they_are),
+            DType::F16 | DType::BF16 => {
+                self.read::<FixedLenByteArrayType>(batch, sink, &|values, batch| {
+                    for value in values {
+                        let bytes = <[u8; 2]>::try_from(value.data());
+                        batch.push(f16::from_le_bytes(
+                            bytes.map_err(|_| "a value of wrong length")?,
+                        ));
+                    }
+                    Ok(())
+                })
+            }
+        }
+    }
+}
+
+/// Appends values of a type that batches hold as it is.
+fn as_they_are<T: bytemuck::Pod>(values: &[T], batch: &mut Batch) -> Result<(), String> {
+    batch.extend(values);
+    Ok(())
+}
+
+/// Appends small integers, which Parquet stores as 32 bits.
+fn narrow<T: bytemuck::Pod + TryFrom<i32>>(
+    values: &[i32],
+    batch: &mut Batch,
+) -> Result<(), String> {
+    for &value in values {
+        match T::try_from(value) {
+            Ok(v) => batch.push(v),
+            Err(_) => return Err(format!("the value {value} does not fit the column's type")),
+        }
+    }
+    Ok(())
+}
+
+/// The pages of a column chunk, without those whose decoder would allocate as
+/// much as damaged data ask for: see [`delta`]. Of numbers only f16, which is
+/// stored as strings of two bytes, can meet them.
+struct BoundedPages<P> {
+    pages: P,
+    /// Whether values may be missing, so that pages begin with levels.
+    optional: bool,
+}
+
+impl<P> BoundedPages<P> {
+    fn is_sound(&self, page: &Page) -> bool {
+        let prefixes = match page.encoding() {
+            Encoding::DELTA_BYTE_ARRAY => true,
+            Encoding::DELTA_LENGTH_BYTE_ARRAY => false,
+            _ => return true,
+        };
+        let levels = match page {
+            Page::DataPage { buf, def_level_encoding: Encoding::RLE, .. } if self.optional => {
+                let len = buf.first_chunk().map(|len| u32::from_le_bytes(*len));
+                len.and_then(|len| usize::try_from(len).ok()?.checked_add(4))
+            }
+            Page::DataPage { .. } if self.optional => None,
+            Page::DataPageV2 { def_levels_byte_len, rep_levels_byte_len, .. } => {
+                (*def_levels_byte_len as usize).checked_add(*rep_levels_byte_len as usize)
+            }
+            _ => Some(0),
+        };
+        let values = levels.and_then(|n| page.buffer().get(n..));
+        values.is_some_and(|v| delta::is_bounded(v, u64::from(page.num_values()), prefixes))
+    }
+}
+
+impl<P: PageReader> Iterator for BoundedPages<P> {
+    type Item = parquet::errors::Result<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl<P: PageReader> PageReader for BoundedPages<P> {
+    fn get_next_page(&mut self) -> parquet::errors::Result<Option<Page>> {
+        match self.pages.get_next_page()? {
+            Some(page) if !self.is_sound(&page) => {
+                Err(ParquetError::General("a page names more lengths than it has values".into()))
+            }
+            page => Ok(page),
+        }
+    }
+
+    fn peek_next_page(&mut self) -> parquet::errors::Result<Option<PageMetadata>> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> parquet::errors::Result<()> {
+        self.pages.skip_next_page()
+    }
+
+    fn at_record_boundary(&mut self) -> parquet::errors::Result<bool> {
+        self.pages.at_record_boundary()
+    }
+}
+
+/// Appends decoded values to a batch.
+type Put<'a, T> = &'a dyn Fn(&[T], &mut Batch) -> Result<(), String>;
+
+impl RowGroup {
+    fn read<D: DataType>(
+        &self,
+        batch: &mut Batch,
+        sink: &mut dyn FnMut(&Batch) -> Result<()>,
+        put: Put<'_, D::T>,
+    ) -> Result<()> {
+        let name = &self.column.name;
+        let broken = |what: String| Error::format(name, format!("damaged Parquet file: {what}"));
+        let pages = Arc::new(Pages(Arc::clone(&self.column.file)));
+        let rows = usize::try_from(self.rows).map_err(|e| broken(e.to_string()))?;
+        let pages = guard::quietly(name, || {
+            SerializedPageReader::new(pages, &self.chunk, rows, None).map_err(|e| damaged(name, e))
+        })?;
+        let full = self.chunk.column_descr().max_def_level();
+        let descr = self.chunk.column_descr_ptr();
+        let pages = BoundedPages { pages, optional: full > 0 };
+        let mut reader = ColumnReaderImpl::<D>::new(descr, Box::new(pages));
+        let (mut values, mut levels) = (Vec::new(), Vec::new());
+        let mut left = self.rows;
+        while left > 0 {
+            values.clear();
+            levels.clear();
+            let wanted = left.min(ROWS) as usize;
+            let (rows, ..) = guard::quietly(name, || {
+                reader
+                    .read_records(wanted, Some(&mut levels), None, &mut values)
+                    .map_err(|e| damaged(name, e))
+            })?;
+            if rows == 0 {
+                return Err(broken(format!("a row group lacks {left} of {} rows", self.rows)));
+            }
+            batch.reset(self.column.dtype);
+            if values.len() == rows {
+                put(&values, batch).map_err(broken)?;
+            } else {
+                let mut rest = &values[..];
+                for run in levels.chunk_by(|a, b| (*a == full) == (*b == full)) {
+                    if run[0] < full {
+                        batch.skip(run.len() as u64);
+                        continue;
+                    }
+                    let (now, later) = rest
+                        .split_at_checked(run.len())
+                        .ok_or_else(|| broken("values are missing".into()))?;
+                    put(now, batch).map_err(broken)?;
+                    rest = later;
+                }
+            }
+            if batch.rows() != rows as u64 {
+                return Err(broken("levels and values disagree".into()));
+            }
+            left = left.saturating_sub(rows as u64);
+            sink(batch)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! safetensors: a JSON header, then the tensors one after the other.
+
+use crate::columns;
+use crate::file::PositionalFile;
+use crate::fixed::{FixedFile, Layout};
+use crate::open::OpenOptions;
+use crate::source::element_count;
+use crate::{Access, Description, Endian, Error, Extent, Format, Order, Result, Source};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use warpfold_core::DType;
+
+/// The longest header the format allows.
+const LONGEST: u64 = 100_000_000;
+
+/// The tensors chosen from a file.
+pub(crate) fn open(
+    file: &Arc<PositionalFile>,
+    member: Option<&str>,
+    options: &OpenOptions,
+) -> Result<Vec<Source>> {
+    let tensors = read_header(file)?;
+    let name = file.name();
+    let names: Vec<String> = tensors.iter().map(|t| t.name.clone()).collect();
+    let chosen = match (member, &options.columns[..], &tensors[..]) {
+        (Some(wanted), ..) => match names.iter().position(|n| n == wanted) {
+            Some(i) => vec![i],
+            None => {
+                return Err(Error::format(
+                    name,
+                    format!("there is no tensor {wanted:?}; there are {}", columns::list(&names)),
+                ));
+            }
+        },
+        (None, [], []) => return Err(Error::format(name, "the file holds no tensors")),
+        (None, [], [_]) => vec![0],
+        (None, [], _) => {
+            return Err(Error::format(
+                &name,
+                format!("which tensor? There are {}: {}", names.len(), columns::list(&names)),
+            )
+            .with_hint(format!("name it behind a colon: {name}:{}", names[0])));
+        }
+        (None, wanted, _) => columns::resolve(wanted, &names, &name)?,
+    };
+    chosen.into_iter().map(|i| tensors[i].source(file, options)).collect()
+}
+
+/// What `inspect` says about a file.
+pub(crate) fn inspect(file: &Arc<PositionalFile>) -> Result<Vec<Description>> {
+    let name = file.name();
+    Ok(read_header(file)?.into_iter().map(|t| t.describe(&name)).collect())
+}
+
+/// Whether a file without a telling name begins like safetensors: a length
+/// that fits, then a JSON object.
+pub(crate) fn is_likely(head: &[u8], file_len: u64) -> bool {
+    let Some((len, [b'{', ..])) = head.split_first_chunk::<8>() else { return false };
+    let len = u64::from_le_bytes(*len);
+    (2..=LONGEST).contains(&len) && len.checked_add(8).is_some_and(|end| end <= file_len)
+}
+
+struct Tensor {
+    name: String,
+    stored_as: String,
+    dtype: Option<DType>,
+    shape: Vec<usize>,
+    /// Where in the file it begins, and its length.
+    start: u64,
+    bytes: u64,
+}
+
+/// An entry of the header.
+#[derive(Deserialize)]
+struct Entry {
+    dtype: String,
+    shape: Vec<u64>,
+    data_offsets: (u64, u64),
+}
+
+fn read_header(file: &Arc<PositionalFile>) -> Result<Vec<Tensor>> {
+    let name = file.name();
+    let fail = |what: String| Error::format(&name, what);
+    if file.len() < 8 {
+        return Err(fail("truncated: a safetensors file has at least 8 bytes".into()));
+    }
+    let mut len = [0; 8];
+    file.read_exact_at(&mut len, 0)?;
+    let len = u64::from_le_bytes(len);
+    if len > LONGEST || len > file.len() - 8 {
+        return Err(fail(format!(
+            "no safetensors file, or truncated: the header claims to be {len} bytes long"
+        )));
+    }
+    let header = file.read_vec(8, len)?;
+    let damaged = |e: &dyn core::fmt::Display| fail(format!("damaged safetensors header: {e}"));
+    let entries: BTreeMap<String, serde_json::Value> =
+        serde_json::from_slice(&header).map_err(|e| damaged(&e))?;
+    let data = 8 + len;
+    let available = file.len() - data;
+    let mut tensors = Vec::new();
+    for (tensor, value) in entries {
+        if tensor == "__metadata__" {
+            continue;
+        }
+        let bad =
+            |what: String| fail(format!("damaged safetensors header: tensor {tensor:?}: {what}"));
+        let entry = Entry::deserialize(value).map_err(|e| bad(e.to_string()))?;
+        let (from, to) = entry.data_offsets;
+        if from > to || to > available {
+            return Err(bad(format!(
+                "its bytes {from} to {to} do not lie within the {available} bytes of data"
+            )));
+        }
+        let shape = entry
+            .shape
+            .iter()
+            .map(|&d| usize::try_from(d).map_err(|_| bad(format!("the shape holds {d}"))))
+            .collect::<Result<Vec<_>>>()?;
+        let dtype = dtype(&entry.dtype);
+        if let Some(dtype) = dtype {
+            let needed = element_count(&shape).and_then(|n| n.checked_mul(dtype.size() as u64));
+            if needed != Some(to - from) {
+                return Err(bad(format!(
+                    "the shape {shape:?} of {dtype} does not take the {} bytes it has",
+                    to - from
+                )));
+            }
+        }
+        tensors.push(Tensor {
+            name: tensor,
+            stored_as: entry.dtype,
+            dtype,
+            shape,
+            start: data + from,
+            bytes: to - from,
+        });
+    }
+    // In the order of the file, not of the alphabet.
+    tensors.sort_by_key(|t| t.start);
+    Ok(tensors)
+}
+
+fn dtype(name: &str) -> Option<DType> {
+    Some(match name {
+        "BOOL" => DType::Bool,
+        "I8" => DType::I8,
+        "I16" => DType::I16,
+        "I32" => DType::I32,
+        "I64" => DType::I64,
+        "U8" => DType::U8,
+        "U16" => DType::U16,
+        "U32" => DType::U32,
+        "U64" => DType::U64,
+        "F16" => DType::F16,
+        "BF16" => DType::BF16,
+        "F32" => DType::F32,
+        "F64" => DType::F64,
+        _ => return None,
+    })
+}
+
+impl Tensor {
+    fn extent(&self) -> Extent {
+        Extent::Array { shape: self.shape.clone(), order: Order::C }
+    }
+
+    fn why_not(&self) -> Option<String> {
+        let what = match &*self.stored_as {
+            s if s.starts_with("F8") => "8-bit floats are not supported",
+            s if s.starts_with("F4") || s.starts_with("F6") => "sub-byte floats are not supported",
+            s if s.starts_with('C') => "complex numbers are not supported",
+            _ => "this type is not supported",
+        };
+        self.dtype.is_none().then(|| what.into())
+    }
+
+    fn source(&self, file: &Arc<PositionalFile>, options: &OpenOptions) -> Result<Source> {
+        let name = format!("{}:{}", file.name(), self.name);
+        let Some(dtype) = self.dtype else {
+            let why = self.why_not().unwrap_or_default();
+            return Err(Error::format(name, format!("elements of type {}: {why}", self.stored_as)));
+        };
+        options.expect_dtype(options.dtype, dtype, &name)?;
+        let layout = Layout::packed(dtype, Endian::Little, self.start);
+        Ok(Source {
+            name,
+            dtype,
+            extent: self.extent(),
+            bytes: Some(self.bytes),
+            access: Access::Random(Box::new(FixedFile { file: Arc::clone(file), layout })),
+        })
+    }
+
+    fn describe(self, file: &str) -> Description {
+        Description {
+            name: format!("{file}:{}", self.name),
+            format: Format::Safetensors,
+            why_not: self.why_not(),
+            extent: Some(self.extent()),
+            endian: self.dtype.filter(|d| d.size() > 1).map(|_| Endian::Little),
+            stored_as: self.stored_as,
+            dtype: self.dtype,
+            offset: Some(self.start),
+            bytes: Some(self.bytes),
+            compression: None,
+        }
+    }
+}

@@ -1,0 +1,636 @@
+//! Reductions over some axes: the array is read in boxes that fit into memory.
+//!
+//! The outputs are cut into tiles whose states fit into memory, and the
+//! elements of a tile into boxes. A thread reads the next box while the last
+//! one is reduced. Only the slowest axes are cut, so that boxes are read in
+//! long runs, and where nothing needs cutting, the file is read once, front to
+//! back.
+
+use super::feed::Feed;
+use super::{Piece, Plan, Progress, order_of, wants_indices};
+use crate::{Access, Error, Extent, Order, ReadAt, Result, Source};
+use core::ops::Range;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, PoisonError};
+use warpfold::{Answer, AnyState, Column, DType, Numbers, Partial, Reduction, View};
+use warpfold_core::layout::output_shape;
+
+/// Bytes of a box, where memory allows it: large enough to be worth several
+/// threads.
+const BOX: usize = 16 << 20;
+
+/// Bytes of a run that make reading in runs worth it.
+const LONG_RUN: usize = 32 << 10;
+
+/// The answers of a reduction over some axes.
+pub(super) fn answer(
+    plan: Plan,
+    reduction: &Reduction,
+    memory: usize,
+    progress: &dyn Progress,
+) -> Result<Answer> {
+    let job = Boxes::new(plan, reduction, 0, memory, progress)?;
+    let mut columns: Vec<Column> = Vec::new();
+    job.for_each_tile(&mut |outputs, tile, done| {
+        let wrong = |source| Error::Reduce { name: job.name.clone(), source };
+        let answer = match done {
+            Done::Answer(answer) => answer,
+            Done::Partial(partial) => partial.finish(reduction.rules()).map_err(wrong)?,
+        };
+        if columns.is_empty() {
+            columns = answer.columns().iter().map(|c| blank(c, outputs)).collect();
+        }
+        for (to, from) in columns.iter_mut().zip(answer.columns()) {
+            place(&mut to.numbers, &from.numbers, tile);
+            if let (Some(to), Some(from)) = (&mut to.second, &from.second) {
+                place(to, from, tile);
+            }
+        }
+        Ok(())
+    })?;
+    let wrong = |source| Error::Reduce { name: job.name.clone(), source };
+    Answer::from_columns(job.output_shape(), columns).map_err(wrong)
+}
+
+/// The states of a reduction over some axes.
+pub(super) fn partial(
+    plan: Plan,
+    reduction: &Reduction,
+    start: u64,
+    memory: usize,
+    progress: &dyn Progress,
+) -> Result<Partial> {
+    let mut job = Boxes::new(plan, reduction, start, memory, progress)?;
+    job.states = true;
+    // All states are kept anyway.
+    job.states_bytes = usize::MAX;
+    let job = job;
+    let mut parts: Vec<(usize, Partial)> = Vec::new();
+    let mut scattered = false;
+    job.for_each_tile(&mut |_, tile, done| {
+        let Done::Partial(partial) = done else {
+            return Err(Error::format(job.name.clone(), "states were asked for"));
+        };
+        scattered |= tile.starts.len() > 1;
+        parts.push((tile.first, partial));
+        Ok(())
+    })?;
+    if scattered && parts.len() > 1 {
+        return Err(Error::format(job.name.clone(), "its states do not fit into memory")
+            .with_hint("raise --memory-limit"));
+    }
+    parts.sort_by_key(|&(first, _)| first);
+    let parts = parts.into_iter().map(|(_, partial)| partial).collect();
+    let wrong = |source| Error::Reduce { name: job.name.clone(), source };
+    Partial::joined(job.output_shape(), parts).map_err(wrong)
+}
+
+/// A column of zeros like `column`, for `outputs` outputs.
+fn blank(column: &Column, outputs: usize) -> Column {
+    Column {
+        op: column.op,
+        numbers: Numbers::zeros(column.numbers.dtype(), outputs),
+        second: column.second.as_ref().map(|s| Numbers::zeros(s.dtype(), outputs)),
+    }
+}
+
+/// Where a tile's outputs lie among all outputs: in runs of `len`.
+struct Tile {
+    first: usize,
+    len: usize,
+    /// The first output of every run.
+    starts: Vec<usize>,
+}
+
+/// Copies a tile's numbers to their places.
+fn place(to: &mut Numbers, from: &Numbers, tile: &Tile) {
+    let size = to.dtype().size();
+    if from.dtype() != to.dtype() {
+        return;
+    }
+    let to = to.bytes_mut();
+    for (&start, run) in tile.starts.iter().zip(from.bytes().chunks(tile.len * size)) {
+        if let Some(to) = to.get_mut(start * size..start * size + run.len()) {
+            to.copy_from_slice(run);
+        }
+    }
+}
+
+/// What has been made of a tile.
+enum Done {
+    Answer(Answer),
+    Partial(Partial),
+}
+
+/// One piece of the array and the shape that it is stored in.
+struct Stored {
+    names: Vec<String>,
+    readers: Vec<Box<dyn ReadAt>>,
+    /// The lengths of the axes, slowest first.
+    dims: Vec<usize>,
+    /// Where the piece begins on axis 0.
+    offset: usize,
+}
+
+struct Boxes<'a> {
+    name: String,
+    dtype: DType,
+    pieces: Vec<Stored>,
+    /// The shape of the whole array.
+    shape: Vec<usize>,
+    reduced: Vec<bool>,
+    order: Order,
+    reduction: &'a Reduction,
+    start: u64,
+    /// Whether every piece can be read at any place.
+    seekable: bool,
+    /// Whether states are wanted, not answers.
+    states: bool,
+    box_bytes: usize,
+    states_bytes: usize,
+    progress: &'a dyn Progress,
+}
+
+/// A box: a range of every axis, as the caller names the axes, in one piece.
+struct Part {
+    piece: usize,
+    ranges: Vec<Range<usize>>,
+    /// The index of its first element among the reduced ones.
+    start: u64,
+}
+
+impl<'a> Boxes<'a> {
+    fn new(
+        plan: Plan,
+        reduction: &'a Reduction,
+        start: u64,
+        memory: usize,
+        progress: &'a dyn Progress,
+    ) -> Result<Boxes<'a>> {
+        let name = plan.name;
+        let first = plan.pieces.first().map(|p| &p.items);
+        let (Some(dtype), Some(order)) = (first.map(|s| s.dtype), first.map(order_of)) else {
+            return Err(Error::format(name, "there is nothing to reduce"));
+        };
+        let mut pieces = Vec::new();
+        let mut shape: Vec<usize> = Vec::new();
+        let mut offset = 0;
+        let mut seekable = true;
+        for Piece { items, others } in plan.pieces {
+            let dims = match &items.extent {
+                Extent::Array { shape, .. } => shape.clone(),
+                Extent::Column { .. } => {
+                    return Err(Error::format(items.name, "a column has no other axes to keep")
+                        .with_hint("leave out --axis"));
+                }
+            };
+            if order_of(&items) != order && dims.len() > 1 {
+                return Err(Error::format(
+                    items.name,
+                    "it is stored in another order of axes than the first input",
+                )
+                .with_hint("save all pieces in C order"));
+            }
+            let length = dims.first().copied().unwrap_or(1);
+            if shape.is_empty() {
+                shape.clone_from(&dims);
+            } else if let Some(n) = shape.first_mut() {
+                *n += length;
+            }
+            let sources: Vec<Source> = std::iter::once(items).chain(others).collect();
+            let names = sources.iter().map(|s| s.name.clone()).collect();
+            seekable &= sources.iter().all(|s| matches!(s.access, Access::Random(_)));
+            let readers = sources.into_iter().map(reader).collect::<Result<Vec<_>>>()?;
+            pieces.push(Stored { names, readers, dims, offset });
+            offset += length;
+        }
+        Ok(Boxes {
+            name,
+            dtype,
+            pieces,
+            shape,
+            reduced: plan.reduced,
+            order,
+            reduction,
+            start,
+            seekable,
+            states: false,
+            // Two boxes of each array are in memory at a time.
+            box_bytes: BOX.min(memory / 8).max(dtype.size()),
+            states_bytes: memory / 2,
+            progress,
+        })
+    }
+
+    fn output_shape(&self) -> Vec<usize> {
+        output_shape(&self.shape, &self.reduced, self.reduction.keeps_dims())
+    }
+
+    /// The axes, slowest in the file first.
+    fn storage_axes(&self) -> Vec<usize> {
+        let axes = 0..self.shape.len();
+        match self.order {
+            Order::C => axes.collect(),
+            Order::Fortran => axes.rev().collect(),
+        }
+    }
+
+    /// Halves the ranges of the slowest axes that `may_cut`, until `fits`.
+    fn cut(
+        &self,
+        lengths: &mut [usize],
+        may_cut: impl Fn(usize) -> bool,
+        fits: impl Fn(&[usize]) -> bool,
+    ) {
+        while !fits(lengths) {
+            let axes = self.storage_axes();
+            let Some(axis) = axes.into_iter().find(|&a| may_cut(a) && lengths[a] > 1) else {
+                return;
+            };
+            lengths[axis] = lengths[axis].div_ceil(2);
+        }
+    }
+
+    /// Reduces tile by tile and hands each to `sink` with the number of all
+    /// outputs.
+    fn for_each_tile(&self, sink: &mut dyn FnMut(usize, &Tile, Done) -> Result<()>) -> Result<()> {
+        let kept = |axis: usize| !self.reduced[axis];
+        let outputs_of = |lengths: &[usize]| -> usize {
+            lengths.iter().enumerate().filter(|&(a, _)| kept(a)).map(|(_, &n)| n).product()
+        };
+        let outputs = outputs_of(&self.shape);
+        let state_bytes = self.state_bytes()?;
+        // Tiles: all outputs, if their states fit.
+        let mut tile = self.shape.clone();
+        if !self.shape.is_empty() && kept(0) {
+            // Pieces are joined along axis 0: a tile lies in one of them.
+            tile[0] = self.pieces.iter().filter_map(|p| p.dims.first().copied()).max().unwrap_or(0);
+        }
+        self.cut(&mut tile, kept, |t| {
+            outputs_of(t).saturating_mul(state_bytes) <= self.states_bytes
+        });
+        // Boxes: all of a tile, if it fits.
+        let mut part = tile.clone();
+        let several = self.reduced.iter().filter(|&&r| r).count() > 1;
+        // Best are boxes that hold all elements of their outputs: answers come
+        // straight out of them, without states that are merged.
+        let mut narrow = tile.clone();
+        self.cut(&mut narrow, kept, |b| self.fits(b));
+        if self.fits(&narrow) && self.seekable && self.run_bytes(&narrow) >= LONG_RUN {
+            let parts = self.parts(&narrow, &narrow);
+            return self.run(parts, outputs, sink);
+        }
+        let positions_cannot_be_cut =
+            self.order == Order::Fortran && several && wants_indices(self.reduction);
+        if !positions_cannot_be_cut {
+            let fits = |b: &[usize]| self.fits(b);
+            // Cutting kept axes gives more tiles, not more merging: where they
+            // are the slowest, they go first.
+            let slowest = self.storage_axes().into_iter().find(|&a| self.shape[a] > 1);
+            if slowest.is_some_and(kept) {
+                self.cut(&mut tile, |a| Some(a) == slowest, fits);
+                part.clone_from(&tile);
+            }
+            self.cut(&mut part, |a| self.reduced[a], fits);
+            if !fits(&part) {
+                self.cut(&mut tile, kept, |t| {
+                    let mut b = part.clone();
+                    t.iter().enumerate().filter(|&(a, _)| kept(a)).for_each(|(a, &n)| b[a] = n);
+                    fits(&b)
+                });
+                (0..tile.len()).filter(|&a| kept(a)).for_each(|a| part[a] = tile[a]);
+            }
+        }
+        let parts = self.parts(&tile, &part);
+        self.run(parts, outputs, sink)
+    }
+
+    /// Whether a box of such lengths fits into the memory for it.
+    fn fits(&self, lengths: &[usize]) -> bool {
+        lengths.iter().fold(self.dtype.size(), |n, &d| n.saturating_mul(d)) <= self.box_bytes
+    }
+
+    /// The bytes that a box of such lengths has in one run in the file.
+    fn run_bytes(&self, lengths: &[usize]) -> usize {
+        let mut run = self.dtype.size();
+        for axis in self.storage_axes().into_iter().rev() {
+            run = run.saturating_mul(lengths[axis]);
+            if lengths[axis] < self.shape[axis] {
+                break;
+            }
+        }
+        run
+    }
+
+    /// The memory that the states of one output take.
+    fn state_bytes(&self) -> Result<usize> {
+        let arrays = self.pieces.first().map_or(1, |p| p.readers.len());
+        let wrong = |source| Error::Reduce { name: self.name.clone(), source };
+        let workers = self.reduction.workers(self.dtype, arrays).map_err(wrong)?;
+        let states = workers.into_iter().map(|w| w.into_state());
+        Ok(states.map(|s: AnyState| s.payload().len() + 64).sum())
+    }
+
+    /// All boxes, tile by tile.
+    fn parts(&self, tile: &[usize], part: &[usize]) -> Vec<Vec<Part>> {
+        let mut tiles = Vec::new();
+        let kept_first = self.reduced.first() == Some(&false);
+        // With axis 0 kept each piece has its own tiles; with axis 0 reduced
+        // a tile takes boxes from all pieces.
+        let groups: Vec<Vec<usize>> = if kept_first {
+            (0..self.pieces.len()).map(|p| vec![p]).collect()
+        } else {
+            vec![(0..self.pieces.len()).collect()]
+        };
+        for group in groups {
+            let Some(&lead) = group.first() else { continue };
+            let whole = &self.pieces[lead].dims;
+            for tile_ranges in self.ranges(whole, tile, |a| !self.reduced[a]) {
+                let mut boxes = Vec::new();
+                for &piece in &group {
+                    let dims = &self.pieces[piece].dims;
+                    for ranges in self.ranges(dims, part, |a| self.reduced[a]) {
+                        let ranges: Vec<Range<usize>> = (0..dims.len())
+                            .map(|a| {
+                                if self.reduced[a] {
+                                    ranges[a].clone()
+                                } else {
+                                    tile_ranges[a].clone()
+                                }
+                            })
+                            .collect();
+                        let start = self.start + self.index_of(piece, &ranges);
+                        boxes.push(Part { piece, ranges, start });
+                    }
+                }
+                tiles.push(boxes);
+            }
+        }
+        tiles
+    }
+
+    /// All combinations of ranges of at most `step` elements over the axes that
+    /// `cut`, slowest first; the other axes' ranges are whole.
+    fn ranges(
+        &self,
+        dims: &[usize],
+        step: &[usize],
+        cut: impl Fn(usize) -> bool,
+    ) -> Vec<Vec<Range<usize>>> {
+        let mut all: Vec<Vec<Range<usize>>> = vec![dims.iter().map(|&n| 0..n).collect()];
+        for axis in self.storage_axes().into_iter().filter(|&a| cut(a)) {
+            let (n, step) = (dims[axis], step[axis].max(1));
+            all = all
+                .into_iter()
+                .flat_map(|ranges| {
+                    // An axis of length 0 still has its one, empty, range.
+                    (0..n.div_ceil(step).max(1)).map(move |i| {
+                        let mut ranges = ranges.clone();
+                        ranges[axis] = i * step..((i + 1) * step).min(n);
+                        ranges
+                    })
+                })
+                .collect();
+        }
+        all
+    }
+
+    /// The index of a box's first element among the reduced elements: in C
+    /// order, or in the order of the file where no one asks for indices.
+    fn index_of(&self, piece: usize, ranges: &[Range<usize>]) -> u64 {
+        let dims = &self.pieces[piece].dims;
+        let mut step = 1u64;
+        let mut index = 0u64;
+        for axis in self.storage_axes().into_iter().rev().filter(|&a| self.reduced[a]) {
+            index += ranges[axis].start as u64 * step;
+            step = step.saturating_mul(dims[axis] as u64);
+        }
+        let others: u64 =
+            (1..dims.len()).filter(|&a| self.reduced[a]).map(|a| dims[a] as u64).product();
+        if self.reduced.first() == Some(&true) {
+            index += self.pieces[piece].offset as u64 * others;
+        }
+        index
+    }
+
+    /// Reads and reduces the boxes of every tile.
+    fn run(
+        &self,
+        tiles: Vec<Vec<Part>>,
+        outputs: usize,
+        sink: &mut dyn FnMut(usize, &Tile, Done) -> Result<()>,
+    ) -> Result<()> {
+        let arrays = self.pieces.first().map_or(1, |p| p.readers.len());
+        let (full, ready) = sync_channel::<Result<Vec<Vec<u64>>>>(1);
+        let (give_back, free) = sync_channel::<Vec<Vec<u64>>>(2);
+        for _ in 0..2 {
+            // The channel has room for both.
+            let _ = give_back.send(vec![Vec::new(); arrays]);
+        }
+        let order: Vec<&Part> = tiles.iter().flatten().collect();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (full, free) = (full, free);
+                for part in order {
+                    let Ok(mut buffers) = free.recv() else { return };
+                    let read = self.read(part, &mut buffers);
+                    let failed = read.is_err();
+                    if full.send(read.map(|()| buffers)).is_err() || failed {
+                        return;
+                    }
+                }
+            });
+            // Dropping these ends the reader, whatever happens here.
+            let (ready, give_back) = (ready, give_back);
+            for tile in &tiles {
+                let mut merged: Option<Partial> = None;
+                for part in tile {
+                    let buffers = ready
+                        .recv()
+                        .unwrap_or_else(|_| Err(Error::format(&*self.name, "reading failed")))?;
+                    let alone = tile.len() == 1;
+                    let done = self.reduce(part, &buffers, alone)?;
+                    let _ = give_back.send(buffers);
+                    match (done, &mut merged) {
+                        (Done::Partial(partial), Some(merged)) => {
+                            merged.merge(&partial).map_err(|source| Error::Reduce {
+                                name: self.pieces[part.piece].names[0].clone(),
+                                source,
+                            })?;
+                        }
+                        (Done::Partial(partial), None) => merged = Some(partial),
+                        (answer, _) => sink(outputs, &self.tile(part), answer)?,
+                    }
+                }
+                if let (Some(merged), Some(part)) = (merged, tile.first()) {
+                    sink(outputs, &self.tile(part), Done::Partial(merged))?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Where the outputs of a box lie.
+    fn tile(&self, part: &Part) -> Tile {
+        let offset = self.pieces[part.piece].offset;
+        let kept: Vec<(usize, Range<usize>)> = (0..self.shape.len())
+            .filter(|&a| !self.reduced[a])
+            .map(|a| {
+                let shift = if a == 0 { offset } else { 0 };
+                let range = &part.ranges[a];
+                (self.shape[a], range.start + shift..range.end + shift)
+            })
+            .collect();
+        // From the last axis on, whole ranges join into one run.
+        let mut starts = vec![0usize];
+        let mut len = 1;
+        let mut stride = 1;
+        let mut joined = true;
+        for (n, range) in kept.iter().rev() {
+            if joined {
+                len *= range.len();
+                starts.iter_mut().for_each(|s| *s += range.start * stride);
+                joined = range.len() == *n;
+            } else {
+                let inner = starts;
+                starts = range
+                    .clone()
+                    .flat_map(|i| inner.iter().map(move |&s| s + i * stride))
+                    .collect();
+            }
+            stride *= n;
+        }
+        Tile { first: starts.first().copied().unwrap_or(0), len: len.max(1), starts }
+    }
+
+    /// Reads a box of every array, compact and in file order.
+    fn read(&self, part: &Part, buffers: &mut [Vec<u64>]) -> Result<()> {
+        let size = self.dtype.size();
+        let stored = &self.pieces[part.piece];
+        let axes = self.storage_axes();
+        let count: usize = part.ranges.iter().map(Range::len).product();
+        // The innermost axes whose ranges are whole, and the next one, make a
+        // run in the file.
+        let mut run = 1;
+        let mut outer = axes.len();
+        let mut whole = true;
+        while outer > 0 && whole {
+            outer -= 1;
+            let axis = axes[outer];
+            run *= part.ranges[axis].len();
+            whole = part.ranges[axis].len() == stored.dims[axis];
+        }
+        for (reader, words) in stored.readers.iter().zip(buffers) {
+            let bytes = count * size;
+            if words.len() * 8 < bytes {
+                words.resize(bytes.div_ceil(8), 0);
+            }
+            let buffer: &mut [u8] = &mut bytemuck::cast_slice_mut(words)[..bytes];
+            if count == 0 {
+                continue;
+            }
+            for (i, to) in buffer.chunks_mut(run * size).enumerate() {
+                let mut rest = i;
+                let mut first = 0u64;
+                let mut stride = 1u64;
+                for (place, &axis) in axes.iter().enumerate().rev() {
+                    let range = &part.ranges[axis];
+                    let mut at = range.start;
+                    if place < outer {
+                        at += rest % range.len();
+                        rest /= range.len();
+                    }
+                    first += at as u64 * stride;
+                    stride = stride.saturating_mul(stored.dims[axis] as u64);
+                }
+                reader.read_at(first, to)?;
+            }
+            self.progress.advance(bytes as u64);
+        }
+        Ok(())
+    }
+
+    /// Reduces a box: to answers if it is all of its tile, else to states.
+    fn reduce(&self, part: &Part, buffers: &[Vec<u64>], alone: bool) -> Result<Done> {
+        let stored = &self.pieces[part.piece];
+        let size = self.dtype.size();
+        let shape: Vec<usize> = part.ranges.iter().map(Range::len).collect();
+        let count: usize = shape.iter().product();
+        let mut strides = vec![0isize; shape.len()];
+        let mut stride = size.cast_signed();
+        for axis in self.storage_axes().into_iter().rev() {
+            strides[axis] = stride;
+            stride = stride.saturating_mul(shape[axis].cast_signed());
+        }
+        let wrong = |source| Error::Reduce { name: stored.names[0].clone(), source };
+        let views: Vec<View<'_>> = buffers
+            .iter()
+            .map(|words| {
+                let bytes: &[u8] = &bytemuck::cast_slice(words)[..count * size];
+                View::strided(self.dtype, bytes, 0, &shape, &strides)
+            })
+            .collect::<Result<_, _>>()
+            .map_err(wrong)?;
+        let reduced = (0..shape.len()).filter(|&a| self.reduced[a]).map(usize::cast_signed);
+        let question = self.reduction.clone().axes(reduced).keepdims(false);
+        let done = if alone && !self.states && self.start == 0 && part.start == 0 {
+            match &views[..] {
+                [a, b] => question.run_pair(a, b),
+                [a] => question.run(a),
+                _ => return Err(Error::format(self.name.clone(), "there is nothing to reduce")),
+            }
+            .map(Done::Answer)
+        } else {
+            match &views[..] {
+                [a, b] => question.partial_pair(a, b, part.start),
+                [a] => question.partial(a, part.start),
+                _ => return Err(Error::format(self.name.clone(), "there is nothing to reduce")),
+            }
+            .map(Done::Partial)
+        };
+        done.map_err(wrong)
+    }
+}
+
+/// A source as something that can be read at any place; what can only be read
+/// front to back is, as long as it is asked in that order.
+fn reader(source: Source) -> Result<Box<dyn ReadAt>> {
+    let Source { name, dtype, extent, bytes, access } = source;
+    let access = match access {
+        Access::Random(reader) => return Ok(reader),
+        sequential => sequential,
+    };
+    let source = Source { name, dtype, extent, bytes, access };
+    let name = source.name.clone();
+    let size = source.dtype.size() as u64;
+    let feed = Mutex::new((Feed::new(source)?, 0));
+    Ok(Box::new(Forward { name, size, feed }))
+}
+
+/// Reading at any place that is the next one.
+struct Forward {
+    name: String,
+    size: u64,
+    /// The feed and how many elements it has handed out.
+    feed: Mutex<(Feed, u64)>,
+}
+
+impl ReadAt for Forward {
+    fn read_at(&self, first: u64, out: &mut [u8]) -> Result<()> {
+        let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
+        let (feed, at) = &mut *feed;
+        if *at != first {
+            return Err(Error::format(
+                self.name.clone(),
+                "this reduction needs to read it out of order, which a stream cannot",
+            )
+            .with_hint("raise --memory-limit, or unpack the array into a .npy file"));
+        }
+        let filled = feed.fill(out)?;
+        *at += filled as u64 / self.size;
+        if filled < out.len() {
+            return Err(Error::format(self.name.clone(), "it ends too early"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,387 @@
+//! Full reductions: every element goes into the same states.
+
+use super::feed::Feed;
+use super::ledger::Ledger;
+use super::{Piece, Progress, wants_indices};
+use crate::{Access, Batch, Block, Blocks, Error, Extent, Order, ReadAt, Result, Source};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use warpfold::{DType, Kind, Partial, Reduction, Worker};
+use warpfold_core::layout::Traversal;
+use warpfold_core::op::RawRun;
+
+/// Bytes that a thread reads at once: a multiple of the fixed tree's blocks
+/// for every type, and small enough to be reduced out of the cache.
+const READ: usize = 512 << 10;
+
+/// Reduces pieces one after the other into one partial.
+pub(super) fn partial(
+    pieces: Vec<Piece>,
+    reduction: &Reduction,
+    start: u64,
+    progress: &dyn Progress,
+) -> Result<Partial> {
+    let mut whole: Option<Partial> = None;
+    let mut start = start;
+    for piece in pieces {
+        let job = Flat { reduction, start, progress };
+        let name = piece.items.name.clone();
+        let (partial, end) = match piece.others {
+            None => job.one(piece.items)?,
+            Some(others) => job.pair(piece.items, others)?,
+        };
+        start = end;
+        match &mut whole {
+            None => whole = Some(partial),
+            Some(whole) => {
+                whole.merge(&partial).map_err(|source| Error::Reduce { name, source })?;
+            }
+        }
+    }
+    whole.ok_or_else(|| Error::format("no input", "there is nothing to reduce"))
+}
+
+struct Flat<'a> {
+    reduction: &'a Reduction,
+    start: u64,
+    progress: &'a dyn Progress,
+}
+
+/// The first error of several threads.
+#[derive(Default)]
+struct Failure {
+    seen: AtomicBool,
+    first: Mutex<Option<Error>>,
+}
+
+impl Failure {
+    fn record(&self, error: Error) {
+        self.seen.store(true, Ordering::Relaxed);
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+    fn is_seen(&self) -> bool {
+        self.seen.load(Ordering::Relaxed)
+    }
+    fn into_result(self) -> Result<()> {
+        match self.first.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Flat<'_> {
+    /// One worker a thread, merged in the end; `work` feeds a thread's workers.
+    fn on_threads(
+        &self,
+        source: &str,
+        dtype: DType,
+        most: usize,
+        failure: Failure,
+        work: impl Fn(&mut [Worker], &Failure) -> Result<u64> + Sync,
+    ) -> Result<Partial> {
+        let wrong = |e| Error::Reduce { name: source.into(), source: e };
+        let threads = self.reduction.thread_count().clamp(1, most.max(1));
+        let run = || -> Option<Partial> {
+            let mut workers = match self.reduction.workers(dtype, 1) {
+                Ok(workers) => workers,
+                Err(error) => {
+                    failure.record(wrong(error));
+                    return None;
+                }
+            };
+            match work(&mut workers, &failure) {
+                Ok(missing) => {
+                    let mut partial = self.reduction.gather(dtype, workers);
+                    partial.add_missing(missing);
+                    Some(partial)
+                }
+                Err(error) => {
+                    failure.record(error);
+                    None
+                }
+            }
+        };
+        let parts: Vec<Option<Partial>> = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
+            let mut parts = vec![run()];
+            parts.extend(others.into_iter().map(|t| t.join().unwrap_or(None)));
+            parts
+        });
+        failure.into_result()?;
+        let mut whole: Option<Partial> = None;
+        for part in parts {
+            // No error was recorded, so only a panic can have lost a part.
+            let part = part.ok_or_else(|| Error::format(source, "a thread failed"))?;
+            match &mut whole {
+                None => whole = Some(part),
+                Some(whole) => whole.merge(&part).map_err(wrong)?,
+            }
+        }
+        whole.ok_or_else(|| Error::format(source, "no thread ran"))
+    }
+
+    /// Reduces one source; says where the next one begins.
+    fn one(&self, source: Source) -> Result<(Partial, u64)> {
+        match source.access {
+            Access::Random(ref reader) => self.random(&source, reader.as_ref()),
+            Access::Sequential(blocks) => self.sequential(&source.name, source.dtype, blocks),
+        }
+    }
+
+    fn random(&self, source: &Source, reader: &dyn ReadAt) -> Result<(Partial, u64)> {
+        let dtype = source.dtype;
+        let size = dtype.size();
+        let len = length(source)?;
+        let step = (READ / size) as u64;
+        let walk = walk(source, self.reduction);
+        let next = AtomicU64::new(0);
+        let most = usize::try_from(len.div_ceil(step)).unwrap_or(usize::MAX);
+        let work = |workers: &mut [Worker], failure: &Failure| {
+            let mut words = vec![0u64; READ.min((len as usize).saturating_mul(size)).div_ceil(8)];
+            while !failure.is_seen() {
+                let first = next.fetch_add(step, Ordering::Relaxed);
+                if first >= len {
+                    break;
+                }
+                let count = (len - first).min(step) as usize;
+                let bytes = &mut bytemuck::cast_slice_mut(&mut words)[..count * size];
+                reader.read_at(first, bytes)?;
+                let run = RawRun { start: first, items: bytes, others: &[] };
+                absorb(workers, run, size, walk.as_ref(), self.start);
+                self.progress.advance(bytes.len() as u64);
+            }
+            Ok(0)
+        };
+        let partial = self.on_threads(&source.name, dtype, most, Failure::default(), work)?;
+        Ok((partial, self.start.saturating_add(len)))
+    }
+
+    fn sequential(
+        &self,
+        name: &str,
+        dtype: DType,
+        mut blocks: Box<dyn Blocks>,
+    ) -> Result<(Partial, u64)> {
+        type Numbered = (u64, Box<dyn Block>);
+        let ledger = Ledger::new(self.start);
+        let threads = self.reduction.thread_count();
+        let (sender, receiver) = sync_channel::<Numbered>(threads + 1);
+        let receiver: Mutex<Receiver<Numbered>> = Mutex::new(receiver);
+        let failed = AtomicBool::new(false);
+        let work = |workers: &mut [Worker], failure: &Failure| {
+            let mut batch = Batch::new(dtype);
+            let mut missing = 0;
+            loop {
+                let next = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok((number, block)) = next else { return Ok(missing) };
+                if failure.is_seen() {
+                    continue;
+                }
+                let bytes = block.bytes();
+                match self.block(workers, &mut batch, number, block, &ledger) {
+                    Ok(n) => missing += n,
+                    Err(error) => {
+                        failed.store(true, Ordering::Relaxed);
+                        failure.record(error);
+                        // Those who wait for this block's rows must not.
+                        ledger.abort();
+                        continue;
+                    }
+                }
+                self.progress.advance(bytes);
+            }
+        };
+        std::thread::scope(|scope| {
+            // The file is read on a thread of its own, ahead of the workers.
+            let reader = scope.spawn(|| -> Result<()> {
+                let sender = sender;
+                let mut number = 0;
+                while !failed.load(Ordering::Relaxed) {
+                    let Some(block) = blocks.next_block()? else { break };
+                    if let Some(rows) = block.rows() {
+                        ledger.record(number, rows);
+                    }
+                    if sender.send((number, block)).is_err() {
+                        break;
+                    }
+                    number += 1;
+                }
+                Ok(())
+            });
+            let partial = self.on_threads(name, dtype, usize::MAX, Failure::default(), work);
+            let read = reader.join().unwrap_or_else(|_| Err(Error::format(name, "reading failed")));
+            // What a worker found comes earlier in the file.
+            let partial = partial?;
+            read?;
+            Ok((partial, ledger.end()))
+        })
+    }
+
+    /// Decodes and absorbs one block; says how many rows were missing.
+    fn block(
+        &self,
+        workers: &mut [Worker],
+        batch: &mut Batch,
+        number: u64,
+        block: Box<dyn Block>,
+        ledger: &Ledger,
+    ) -> Result<u64> {
+        let rows = block.rows();
+        let mut missing = 0;
+        let mut start = match rows {
+            Some(_) => ledger.start_of(number),
+            None => None,
+        };
+        let mut batches = 0;
+        block.decode(batch, &mut |batch| {
+            if rows.is_none() {
+                ledger.record(number, batch.rows());
+                start = ledger.start_of(number);
+            }
+            batches += 1;
+            missing += batch.missing();
+            // Without a start the ledger was aborted: there is an error
+            // already, and what is absorbed does not count.
+            let at = start.unwrap_or(0);
+            absorb_batch(workers, batch, at);
+            start = start.map(|s| s + batch.rows());
+            Ok(())
+        })?;
+        if rows.is_none() && batches == 0 {
+            ledger.record(number, 0);
+        }
+        Ok(missing)
+    }
+
+    /// Reduces two sources element by element.
+    fn pair(&self, left: Source, right: Source) -> Result<(Partial, u64)> {
+        let dtype = left.dtype;
+        let size = dtype.size();
+        let (left_name, right_name) = (left.name.clone(), right.name.clone());
+        let wrong = |source| Error::Reduce { name: left_name.clone(), source };
+        let mut left = Feed::new(left)?;
+        let mut right = Feed::new(right)?;
+        let mut workers = self.reduction.workers(dtype, 2).map_err(wrong)?;
+        let mut buffers = [vec![0u64; READ / 8], vec![0u64; READ / 8]];
+        let mut start = self.start;
+        loop {
+            let [a, b] = &mut buffers;
+            let a: &mut [u8] = bytemuck::cast_slice_mut(a);
+            let b: &mut [u8] = bytemuck::cast_slice_mut(b);
+            let (n, m) = std::thread::scope(|scope| {
+                let other = scope.spawn(|| right.fill(b));
+                let n = left.fill(a);
+                (
+                    n,
+                    other
+                        .join()
+                        .unwrap_or_else(|_| Err(Error::format(&*right_name, "reading failed"))),
+                )
+            });
+            let (n, m) = (n?, m?);
+            if n != m {
+                let (longer, shorter) =
+                    if n > m { (&left_name, &right_name) } else { (&right_name, &left_name) };
+                let len = start - self.start + (n.min(m) / size) as u64;
+                return Err(Error::format(
+                    shorter.clone(),
+                    format!("it has {len} elements, fewer than {longer}"),
+                ));
+            }
+            if n == 0 {
+                break;
+            }
+            for worker in &mut workers {
+                worker.absorb(RawRun { start, items: &a[..n], others: &b[..n] });
+            }
+            start += (n / size) as u64;
+            self.progress.advance(2 * n as u64);
+        }
+        Ok((self.reduction.gather(dtype, workers), start))
+    }
+}
+
+/// How many elements a source with random access has.
+pub(super) fn length(source: &Source) -> Result<u64> {
+    match &source.extent {
+        Extent::Array { shape, .. } => Ok(shape.iter().map(|&n| n as u64).product()),
+        Extent::Column { rows: Some(rows) } => Ok(*rows),
+        Extent::Column { rows: None } => {
+            Err(Error::format(source.name.clone(), "its length is not known"))
+        }
+    }
+}
+
+/// The walk in file order, where that is not the order of the indices and
+/// somebody asks for them.
+fn walk(source: &Source, reduction: &Reduction) -> Option<Traversal> {
+    let Extent::Array { shape, order: Order::Fortran } = &source.extent else { return None };
+    if !wants_indices(reduction) {
+        return None;
+    }
+    let mut stride = source.dtype.size().cast_signed();
+    let axes: Vec<(usize, [isize; 2])> = shape
+        .iter()
+        .map(|&n| {
+            let this = stride;
+            stride = stride.saturating_mul(n.cast_signed());
+            (n, [this, 0])
+        })
+        .collect();
+    Some(Traversal::new(&axes, true))
+}
+
+/// Elements that several states absorb in turn.
+const BLOCK: usize = 8192;
+
+/// Lets every worker absorb a run; several take turns block by block, so that
+/// all but the first find it in the cache.
+fn absorb(
+    workers: &mut [Worker],
+    run: RawRun<'_>,
+    size: usize,
+    walk: Option<&Traversal>,
+    base: u64,
+) {
+    let step = if workers.len() > 1 { BLOCK * size } else { run.items.len().max(1) };
+    let mut start = run.start;
+    for items in run.items.chunks(step) {
+        for worker in workers.iter_mut() {
+            match walk {
+                Some(walk) => {
+                    worker.absorb_along(RawRun { start, items, others: &[] }, walk, base);
+                }
+                None => worker.absorb(RawRun { start: start + base, items, others: &[] }),
+            }
+        }
+        start += (items.len() / size) as u64;
+    }
+}
+
+/// Absorbs a batch whose first row has index `start`. Missing rows matter to
+/// states that know positions; the others take the values as they are.
+fn absorb_batch(workers: &mut [Worker], batch: &Batch, start: u64) {
+    let size = batch.dtype().size();
+    if batch.gaps().is_empty() {
+        let run = RawRun { start, items: batch.bytes(), others: &[] };
+        return absorb(workers, run, size, None, 0);
+    }
+    for worker in workers.iter_mut().filter(|w| !w.kind().is_positional()) {
+        worker.absorb(RawRun { start, items: batch.bytes(), others: &[] });
+    }
+    let positional = |w: &&mut Worker| Kind::is_positional(w.kind());
+    for worker in workers.iter_mut().filter(positional) {
+        let mut values = batch.bytes();
+        let mut row = 0;
+        for gap in batch.gaps() {
+            let (items, rest) = values.split_at((gap.row - row) as usize * size);
+            worker.absorb(RawRun { start: start + row, items, others: &[] });
+            worker.skip(start + gap.row, gap.len);
+            values = rest;
+            row = gap.row + gap.len;
+        }
+        worker.absorb(RawRun { start: start + row, items: values, others: &[] });
+    }
+}

@@ -1,0 +1,223 @@
+//! Reducing sources: reading and reducing overlap, and memory stays bounded.
+//!
+//! A full reduction needs no more than a buffer for each thread (`flat`). A
+//! reduction over some axes goes through the array in boxes (`boxes`).
+
+mod boxes;
+mod feed;
+mod flat;
+mod ledger;
+
+use crate::{Error, Extent, Order, Result, Source};
+use warpfold::{Answer, Axes, Op, Partial, Reduction};
+
+/// Where the reader says how far it has come.
+pub trait Progress: Sync {
+    /// The bytes that will be read, where they are known.
+    fn begin(&self, total: Option<u64>);
+    /// So many more bytes have been read and reduced.
+    fn advance(&self, bytes: u64);
+}
+
+/// No progress is shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn begin(&self, _total: Option<u64>) {}
+    fn advance(&self, _bytes: u64) {}
+}
+
+/// What is to be read.
+#[derive(Debug, Default)]
+pub struct Inputs {
+    /// The pieces of one array, in order: they are joined along its first axis.
+    pub items: Vec<Source>,
+    /// The pieces of the second array, for `dot`; as many, and of the same
+    /// shapes.
+    pub others: Vec<Source>,
+}
+
+/// The answers, and what was read for them.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The answers.
+    pub answer: Answer,
+    /// Rows that had no value.
+    pub missing: u64,
+}
+
+/// Bytes that boxes and their states may take if the caller sets no limit.
+const DEFAULT_MEMORY: usize = 192 << 20;
+
+/// Reduces the inputs to answers.
+///
+/// # Errors
+/// Whatever reading finds, and what [`Reduction::run`] says.
+pub fn reduce(
+    inputs: Inputs,
+    reduction: &Reduction,
+    memory_limit: Option<usize>,
+    progress: &dyn Progress,
+) -> Result<Outcome> {
+    let plan = Plan::new(inputs, reduction, progress)?;
+    let name = plan.name.clone();
+    let wrong = |source| Error::Reduce { name: name.clone(), source };
+    if plan.full {
+        let partial = flat::partial(plan.pieces, reduction, 0, progress)?;
+        let answer = partial.finish(reduction.rules()).map_err(wrong)?;
+        let answer = if reduction.keeps_dims() {
+            answer.reshaped(vec![1; plan.ndim]).map_err(wrong)?
+        } else {
+            answer
+        };
+        return Ok(Outcome { answer, missing: partial.missing() });
+    }
+    let memory = memory_limit.unwrap_or(DEFAULT_MEMORY);
+    let answer = boxes::answer(plan, reduction, memory, progress)?;
+    Ok(Outcome { answer, missing: 0 })
+}
+
+/// Reduces the inputs, the first of whose elements has index `start`, to
+/// states.
+///
+/// # Errors
+/// Whatever reading finds, and what [`Reduction::partial`] says.
+pub fn partial(
+    inputs: Inputs,
+    reduction: &Reduction,
+    start: u64,
+    memory_limit: Option<usize>,
+    progress: &dyn Progress,
+) -> Result<Partial> {
+    let plan = Plan::new(inputs, reduction, progress)?;
+    if plan.full {
+        let name = plan.name.clone();
+        let partial = flat::partial(plan.pieces, reduction, start, progress)?;
+        return if reduction.keeps_dims() {
+            partial.reshaped(vec![1; plan.ndim]).map_err(|source| Error::Reduce { name, source })
+        } else {
+            Ok(partial)
+        };
+    }
+    let memory = memory_limit.unwrap_or(DEFAULT_MEMORY);
+    boxes::partial(plan, reduction, start, memory, progress)
+}
+
+/// A piece of the array, and for `dot` the same piece of the second one.
+struct Piece {
+    items: Source,
+    others: Option<Source>,
+}
+
+/// The pieces, checked against each other.
+struct Plan {
+    pieces: Vec<Piece>,
+    /// What to call them in an error about the whole.
+    name: String,
+    /// The number of axes.
+    ndim: usize,
+    /// Which axes are reduced.
+    reduced: Vec<bool>,
+    /// Whether all are.
+    full: bool,
+}
+
+/// The shape as far as it is known: a column has one axis.
+fn shape_of(source: &Source) -> Vec<Option<usize>> {
+    match &source.extent {
+        Extent::Array { shape, .. } => shape.iter().copied().map(Some).collect(),
+        Extent::Column { rows } => vec![rows.and_then(|r| usize::try_from(r).ok())],
+    }
+}
+
+impl Plan {
+    fn new(inputs: Inputs, reduction: &Reduction, progress: &dyn Progress) -> Result<Plan> {
+        let Some(first) = inputs.items.first() else {
+            return Err(Error::format("no input", "there is nothing to reduce"));
+        };
+        let name = first.name.clone();
+        let wrong = |source| Error::Reduce { name: name.clone(), source };
+        let paired = !inputs.others.is_empty();
+        reduction.check_type(first.dtype, 1 + usize::from(paired)).map_err(wrong)?;
+        let ndim = shape_of(first).len();
+        let reduced = reduction.named_axes().resolve(ndim).map_err(wrong)?;
+        let all: Vec<&Source> = inputs.items.iter().chain(&inputs.others).collect();
+        for other in &all {
+            let mismatch = |what: &str, left: String, right: String| {
+                Error::format(
+                    other.name.clone(),
+                    format!("its {what} is {right}, but that of {} is {left}", first.name),
+                )
+                .with_hint("several inputs are joined along the first axis: types and the other axes must agree")
+            };
+            if other.dtype != first.dtype {
+                return Err(mismatch("type", first.dtype.to_string(), other.dtype.to_string()));
+            }
+            let (left, right) = (shape_of(first), shape_of(other));
+            if left.len() != right.len() || left.iter().skip(1).ne(right.iter().skip(1)) {
+                return Err(mismatch("shape", shape_text(&left), shape_text(&right)));
+            }
+        }
+        if paired {
+            if inputs.items.len() != inputs.others.len() {
+                return Err(Error::format(
+                    name,
+                    format!(
+                        "dot takes as many pieces of the second array as of the first, not {} and {}",
+                        inputs.others.len(),
+                        inputs.items.len()
+                    ),
+                ));
+            }
+            for (left, right) in inputs.items.iter().zip(&inputs.others) {
+                let (a, b) = (shape_of(left), shape_of(right));
+                let known = a.iter().chain(&b).all(Option::is_some);
+                if known && a != b {
+                    return Err(Error::format(
+                        right.name.clone(),
+                        format!(
+                            "its shape is {}, but that of {} is {}",
+                            shape_text(&b),
+                            left.name,
+                            shape_text(&a)
+                        ),
+                    ));
+                }
+                if order_of(left) != order_of(right) && ndim > 1 {
+                    return Err(Error::format(
+                        right.name.clone(),
+                        format!("it is stored in another order of axes than {}", left.name),
+                    )
+                    .with_hint("save both arrays in C order"));
+                }
+            }
+        }
+        let total = all.iter().try_fold(0u64, |n, s| s.bytes.map(|b| n.saturating_add(b)));
+        progress.begin(total);
+        let full = matches!(reduction.named_axes(), Axes::All) || reduced.iter().all(|&r| r);
+        let mut others = inputs.others.into_iter();
+        let pieces =
+            inputs.items.into_iter().map(|items| Piece { items, others: others.next() }).collect();
+        Ok(Plan { pieces, name, ndim, reduced, full })
+    }
+}
+
+fn shape_text(shape: &[Option<usize>]) -> String {
+    let axes: Vec<_> =
+        shape.iter().map(|n| n.map_or_else(|| "?".into(), |n| n.to_string())).collect();
+    format!("({})", axes.join(", "))
+}
+
+/// The order of an array's elements; columns have only one.
+fn order_of(source: &Source) -> Order {
+    match source.extent {
+        Extent::Array { order, .. } => order,
+        Extent::Column { .. } => Order::C,
+    }
+}
+
+/// Whether a reduction wants indices in C order.
+fn wants_indices(reduction: &Reduction) -> bool {
+    reduction.ops().iter().any(|op| matches!(op, Op::ArgMin | Op::ArgMax | Op::ArgMinMax))
+}

@@ -1,0 +1,8 @@
+//! Every format as a user meets it: files in, values or complaints out.
+
+mod binary;
+mod common;
+mod seeds;
+mod stream;
+mod tables;
+mod text;

@@ -1,0 +1,142 @@
+//! What a reduction hands back.
+
+use warpfold_core::op::Numbers;
+use warpfold_core::{DType, Element, Error, Op, Result, Rules, Scalar, Value};
+
+/// The answers to one operation, in C order of the answer's shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The operation.
+    pub op: Op,
+    /// The numbers: one for each output.
+    pub numbers: Numbers,
+    /// The second numbers of `minmax` and `argminmax`: the largest.
+    pub second: Option<Numbers>,
+}
+
+impl Column {
+    /// Packs values, which must all be of one type.
+    pub(crate) fn pack(op: Op, dtype: DType, rules: &Rules, values: &[Value]) -> Column {
+        let of = |pick: &dyn Fn(&Value) -> Option<Scalar>| {
+            let dtype = values
+                .first()
+                .and_then(pick)
+                .map_or_else(|| rules.out.unwrap_or(op.answer_type(dtype)), Scalar::dtype);
+            let mut numbers = Numbers::zeros(dtype, values.len());
+            let bytes = numbers.bytes_mut();
+            for (i, value) in values.iter().enumerate() {
+                if let Some(scalar) = pick(value) {
+                    Numbers::set_bits(bytes, dtype, i, scalar.to_bits());
+                }
+            }
+            numbers
+        };
+        let paired = matches!(op, Op::MinMax | Op::ArgMinMax);
+        Column {
+            op,
+            numbers: of(&|v| Some(v.first())),
+            second: paired.then(|| of(&|v| v.second())),
+        }
+    }
+
+    /// How many outputs there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Whether there are no outputs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// The answer of output `index`.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<Value> {
+        let first = self.numbers.get(index)?;
+        Some(match &self.second {
+            Some(second) => Value::Pair(first, second.get(index)?),
+            None => Value::One(first),
+        })
+    }
+}
+
+/// How many outputs a shape has; `None` if it is one that no view has.
+pub(crate) fn outputs_of(shape: &[usize]) -> Option<usize> {
+    let within = shape.iter().try_fold(1isize, |n, &d| n.checked_mul(d.max(1).try_into().ok()?))?;
+    Some(if shape.contains(&0) { 0 } else { within.unsigned_abs() })
+}
+
+/// The answers to a [`Reduction`](crate::Reduction): a column for each
+/// operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) columns: Vec<Column>,
+}
+
+impl Answer {
+    /// The shape of each column: empty for a full reduction.
+    #[must_use]
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The same answers in another shape, with as many outputs.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] if the shape has not.
+    pub fn reshaped(mut self, shape: Vec<usize>) -> Result<Answer> {
+        if outputs_of(&shape) == outputs_of(&self.shape) {
+            self.shape = shape;
+            Ok(self)
+        } else {
+            Err(Error::ShapeMismatch { left: self.shape, right: shape })
+        }
+    }
+
+    /// An answer of columns that were put together elsewhere.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] if a column has another number of outputs than
+    /// the shape.
+    pub fn from_columns(shape: Vec<usize>, columns: Vec<Column>) -> Result<Answer> {
+        let outputs = outputs_of(&shape);
+        match columns.iter().find(|c| Some(c.len()) != outputs) {
+            Some(column) => Err(Error::ShapeMismatch { left: shape, right: vec![column.len()] }),
+            None => Ok(Answer { shape, columns }),
+        }
+    }
+
+    /// The columns, in the order in which the operations were asked for.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The columns, taken out.
+    #[must_use]
+    pub fn into_columns(self) -> Vec<Column> {
+        self.columns
+    }
+
+    /// The column of `op`.
+    #[must_use]
+    pub fn column(&self, op: Op) -> Option<&Column> {
+        self.columns.iter().find(|c| c.op == op)
+    }
+
+    /// The first answer to the first operation: the whole answer of a full
+    /// reduction with one operation.
+    #[must_use]
+    pub fn value(&self) -> Option<Value> {
+        self.columns.first().and_then(|c| c.get(0))
+    }
+
+    /// The answers to `op` as a slice, if `T` is their type.
+    #[must_use]
+    pub fn slice<T: Element>(&self, op: Op) -> Option<&[T]> {
+        self.column(op).and_then(|c| c.numbers.as_slice())
+    }
+}

@@ -1,0 +1,85 @@
+//! Reductions at the speed of memory, with the same bits everywhere.
+//!
+//! Sums, means, variances, norms and dot products of floating-point numbers
+//! are **exact** by default: the true value, rounded once. They are therefore
+//! the same bits for any number of threads, any instruction set and any order
+//! of the data, and they cost a few per cent more than plain ones.
+//!
+//! ```
+//! // Plain adds lose the 1 and say 0.
+//! assert_eq!(warpfold::sum(&[1e16, 1.0, -1e16]), 1.0);
+//! assert_eq!(warpfold::mean(&[1.0f32, 2.0, 4.0]), 7.0 / 3.0);
+//! assert_eq!(warpfold::argmax(&[3, 1, 4, 1, 5]), Some(4));
+//! ```
+//!
+//! The functions at the root take a slice. [`Reduction`] is the whole library:
+//! several operations in one pass, axes, strides, NaN policy, accuracy,
+//! threads, and [`Partial`] states that can be written down, sent and merged.
+//!
+//! ```
+//! use warpfold::{Op, Reduction, View};
+//!
+//! let rows = [1.0f64, 2.0, 3.0, 4.0, 5.0, 6.0];
+//! let table = View::of_strided(&rows, 0, &[2, 3], &[3, 1])?;
+//! let answer = Reduction::new([Op::Sum, Op::Max]).axis(0).run(&table)?;
+//! assert_eq!(answer.shape(), [3]);
+//! assert_eq!(answer.slice::<f64>(Op::Sum), Some(&[5.0, 7.0, 9.0][..]));
+//! assert_eq!(answer.slice::<f64>(Op::Max), Some(&[4.0, 5.0, 6.0][..]));
+//! # Ok::<(), warpfold::Error>(())
+//! ```
+//!
+//! With the feature `ndarray`, `ndarray` views are taken as they are:
+//!
+#![cfg_attr(feature = "ndarray", doc = "```")]
+#![cfg_attr(not(feature = "ndarray"), doc = "```ignore")]
+//! use ndarray::arr2;
+//! use warpfold::{Op, Reduction};
+//!
+//! let table = arr2(&[[1.0, 2.0], [3.0, 4.0]]);
+//! let answer = Reduction::of(Op::Sum).axis(1).run(table.t())?;
+//! assert_eq!(answer.slice::<f64>(Op::Sum), Some(&[4.0, 6.0][..]));
+//! # Ok::<(), warpfold::Error>(())
+//! ```
+//!
+//! # Numerics
+//!
+//! | case | result |
+//! |---|---|
+//! | finite values | the exact sum, rounded once, to nearest even |
+//! | intermediate overflow | never matters: `[1e308, 1e308, -1e308]` sums to `1e308` |
+//! | a NaN, or `+inf` with `-inf` | the canonical NaN |
+//! | no elements | sums, dots and norms `+0`; mean, variance NaN; `min` and its kin have no value |
+//! | `min`, `max` | NaN propagates, `-0 < +0` |
+//! | `argmin`, `argmax` | the first occurrence; a NaN wins |
+//! | `prod`, `logsumexp`, `accuracy = fast` | a fixed tree: the same bits for any number of threads |
+//!
+//! [`NanPolicy`] changes what a NaN does.
+
+mod answer;
+mod device;
+mod functions;
+mod partial;
+mod reduction;
+
+pub use answer::{Answer, Column};
+pub use device::Device;
+pub use functions::{
+    FloatNumber, Number, all, any, argmax, argmin, count_nonzero, dot, max, mean, min, minmax,
+    norm_inf, norm1, norm2, prod, std, sum, sumsq, var,
+};
+pub use partial::Partial;
+pub use reduction::Reduction;
+
+pub use warpfold_core::element::{Bool8, bf16, f16};
+pub use warpfold_core::layout::{Axes, View};
+pub use warpfold_core::op::{AnyState, Kind, Numbers, State};
+pub use warpfold_core::{
+    Accuracy, DType, Element, Error, NanPolicy, Op, Result, Rules, Scalar, Value,
+};
+pub use warpfold_cpu::isa::Isa;
+pub use warpfold_cpu::{Threads, Worker};
+
+/// The Rust of README.md, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

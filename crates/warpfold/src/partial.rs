@@ -1,0 +1,291 @@
+//! Unfinished reductions: states that can be written down, sent and merged.
+
+use crate::answer::{Answer, Column, outputs_of};
+use warpfold_core::op::AnyState;
+use warpfold_core::{DType, Error, Op, Result, Rules};
+
+/// The states of a reduction over a piece of the data.
+///
+/// Merging the partials of any split of an array, in any order, gives the bits
+/// of the single run. `prod` and `logsumexp` of floats and `accuracy = fast`
+/// follow the order of memory: for them the array must lie in C order.
+///
+/// ```
+/// use warpfold::{Op, Partial, Reduction, Rules};
+///
+/// let data: Vec<f64> = (0..1000).map(|i| f64::from(i) * 0.1).collect();
+/// let question = Reduction::new([Op::Var, Op::ArgMax]);
+/// let whole = question.run(&data)?;
+///
+/// let bytes = question.partial(&data[..300], 0)?.to_bytes();
+/// let mut merged = question.partial(&data[300..], 300)?;
+/// merged.merge(&Partial::from_bytes(&bytes)?)?;
+/// assert_eq!(merged.finish(&Rules::default())?, whole);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Partial {
+    dtype: DType,
+    shape: Vec<usize>,
+    /// The operations, and which of an output's states answers each.
+    ops: Vec<(Op, usize)>,
+    /// Each output's states.
+    states: Vec<Vec<AnyState>>,
+    /// Rows that had no value.
+    missing: u64,
+}
+
+const MAGIC: [u8; 8] = *b"WARPFOLD";
+const VERSION: u32 = 1;
+const MOST_DIMS: u64 = 64;
+
+impl Partial {
+    pub(crate) fn new(
+        dtype: DType,
+        shape: Vec<usize>,
+        ops: Vec<(Op, usize)>,
+        states: Vec<Vec<AnyState>>,
+    ) -> Partial {
+        Partial { dtype, shape, ops, states, missing: 0 }
+    }
+
+    /// The element type.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The shape of the answer.
+    #[must_use]
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The operations that can be finished.
+    pub fn ops(&self) -> impl Iterator<Item = Op> + '_ {
+        self.ops.iter().map(|&(op, _)| op)
+    }
+
+    /// How many rows had no value.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.missing
+    }
+
+    /// Counts rows that had no value.
+    pub fn add_missing(&mut self, rows: u64) {
+        self.missing = self.missing.saturating_add(rows);
+    }
+
+    /// Each output's states.
+    #[must_use]
+    pub fn states(&self) -> &[Vec<AnyState>] {
+        &self.states
+    }
+
+    /// The states of several partials over the same operations and type, as
+    /// one of shape `shape`, whose outputs they hold in order.
+    ///
+    /// # Errors
+    /// [`Error::StateMismatch`] if they differ in operations or type,
+    /// [`Error::ShapeMismatch`] if the shape has another number of outputs.
+    pub fn joined(shape: Vec<usize>, parts: Vec<Partial>) -> Result<Partial> {
+        let mut parts = parts.into_iter();
+        let Some(mut joined) = parts.next() else {
+            return Err(Error::ShapeMismatch { left: shape, right: Vec::new() });
+        };
+        for part in parts {
+            joined.check_same_question(&part)?;
+            joined.states.extend(part.states);
+            joined.add_missing(part.missing);
+        }
+        if outputs_of(&shape) != Some(joined.states.len()) {
+            return Err(Error::ShapeMismatch { left: shape, right: vec![joined.states.len()] });
+        }
+        joined.shape = shape;
+        Ok(joined)
+    }
+
+    /// The same states in another shape, with as many outputs.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] if the shape has not.
+    pub fn reshaped(self, shape: Vec<usize>) -> Result<Partial> {
+        Partial::joined(shape, vec![self])
+    }
+
+    fn check_same_question(&self, other: &Partial) -> Result<()> {
+        let names = |p: &Partial| p.ops().map(Op::name).collect::<Vec<_>>().join(",");
+        let (what, left, right) = if self.ops != other.ops {
+            ("operation", names(self), names(other))
+        } else if self.dtype != other.dtype {
+            ("element type", self.dtype.to_string(), other.dtype.to_string())
+        } else {
+            return Ok(());
+        };
+        Err(Error::StateMismatch { what, left, right })
+    }
+
+    /// Takes in the partial of another piece.
+    ///
+    /// # Errors
+    /// [`Error::StateMismatch`] if operations, element types or shapes differ,
+    /// [`Error::Overlap`] if states that know positions share some. After an
+    /// error `self` may have taken in a part, and is of no use.
+    pub fn merge(&mut self, other: &Partial) -> Result<()> {
+        self.check_same_question(other)?;
+        if self.shape != other.shape || self.states.len() != other.states.len() {
+            return Err(Error::StateMismatch {
+                what: "shape",
+                left: format!("{:?}", self.shape),
+                right: format!("{:?}", other.shape),
+            });
+        }
+        // The same operations over the same type need the same states, but a
+        // damaged partial may say otherwise: merging states checks their kinds.
+        for (states, others) in self.states.iter_mut().zip(&other.states) {
+            for (state, other) in states.iter_mut().zip(others) {
+                state.merge(other)?;
+            }
+        }
+        self.add_missing(other.missing);
+        Ok(())
+    }
+
+    /// The answers. The states stay as they are and can be finished again
+    /// under other rules.
+    ///
+    /// # Errors
+    /// Those of finishing: see [`Reduction::run`](crate::Reduction::run).
+    pub fn finish(&self, rules: &Rules) -> Result<Answer> {
+        let columns: Result<Vec<Column>> =
+            self.ops.iter().map(|&(op, place)| self.finish_from(op, place, rules)).collect();
+        Ok(Answer { shape: self.shape.clone(), columns: columns? })
+    }
+
+    /// The answers to one of the operations, whatever becomes of the others.
+    ///
+    /// # Errors
+    /// Those of finishing `op`; [`Error::UnsupportedType`] if it was not asked
+    /// for.
+    pub fn finish_op(&self, op: Op, rules: &Rules) -> Result<Column> {
+        let place = self.ops.iter().find(|(o, _)| *o == op).map(|&(_, place)| place);
+        let place = place.ok_or(Error::UnsupportedType { op, dtype: self.dtype })?;
+        self.finish_from(op, place, rules)
+    }
+
+    fn finish_from(&self, op: Op, place: usize, rules: &Rules) -> Result<Column> {
+        let values: Result<Vec<_>> =
+            self.states.iter().map(|states| states[place].finish(op, rules)).collect();
+        Ok(Column::pack(op, self.dtype, rules, &values?))
+    }
+
+    /// The versioned, checksummed byte form: a header that names the
+    /// operations, the type and the shape, then the byte form of each state.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.push(self.dtype.code());
+        // As many as 2^24, of the 26 there are.
+        out.extend_from_slice(&(self.ops.len() as u32).to_le_bytes()[..3]);
+        for &(op, place) in &self.ops {
+            out.extend_from_slice(&[op.code(), place as u8]);
+        }
+        let mut word = |w: u64| out.extend_from_slice(&w.to_le_bytes());
+        word(self.missing);
+        word(self.shape.len() as u64);
+        self.shape.iter().for_each(|&n| word(n as u64));
+        // Without outputs, what an output would have is as many as are used.
+        let used = || self.ops.iter().map(|&(_, place)| place + 1).max().unwrap_or(0);
+        word(self.states.first().map_or_else(used, Vec::len) as u64);
+        word(self.states.len() as u64);
+        let checksum = crc32fast::hash(&out);
+        out.extend_from_slice(&checksum.to_le_bytes());
+        for states in &self.states {
+            for state in states {
+                out.extend_from_slice(&state.to_bytes());
+            }
+        }
+        out
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    ///
+    /// # Errors
+    /// [`Error::DamagedState`] for anything else, [`Error::StateVersion`] for
+    /// another version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Partial> {
+        let damaged = |why: &str| Error::DamagedState { why: why.into() };
+        let mut rest = bytes;
+        let mut take = |n: usize| -> Result<&[u8]> {
+            let (head, tail) =
+                rest.split_at_checked(n).ok_or_else(|| damaged("it ends within its header"))?;
+            rest = tail;
+            Ok(head)
+        };
+        fn word(bytes: &[u8]) -> u64 {
+            bytes.iter().rev().fold(0, |w, &b| w << 8 | u64::from(b))
+        }
+        if take(8)? != MAGIC {
+            return Err(damaged("it does not begin like one"));
+        }
+        let version = word(take(4)?) as u32;
+        if version != VERSION {
+            return Err(Error::StateVersion { found: version, reads: VERSION });
+        }
+        let dtype =
+            DType::from_code(take(1)?[0]).ok_or_else(|| damaged("its element type is unknown"))?;
+        let op_count = word(take(3)?);
+        let mut ops = Vec::new();
+        for _ in 0..op_count {
+            let pair = take(2)?;
+            let op = Op::from_code(pair[0]).ok_or_else(|| damaged("an operation is unknown"))?;
+            ops.push((op, usize::from(pair[1])));
+        }
+        let missing = word(take(8)?);
+        let ndim = word(take(8)?);
+        if ndim > MOST_DIMS {
+            return Err(damaged("it has too many dimensions"));
+        }
+        let mut shape = Vec::new();
+        for _ in 0..ndim {
+            let n = usize::try_from(word(take(8)?));
+            shape.push(n.map_err(|_| damaged("its shape is too large"))?);
+        }
+        let per_output = word(take(8)?);
+        let outputs = word(take(8)?);
+        let header = bytes.len() - rest.len();
+        let (checksum, mut rest) =
+            rest.split_at_checked(4).ok_or_else(|| damaged("it ends within its header"))?;
+        if word(checksum) as u32 != crc32fast::hash(&bytes[..header]) {
+            return Err(damaged("its header's checksum is wrong"));
+        }
+        let known = ops.iter().all(|&(_, place)| (place as u64) < per_output);
+        // States of no operation take no bytes, but memory; all others are
+        // really there.
+        let backed = per_output > 0 || outputs <= 1;
+        if outputs_of(&shape).map(|n| n as u64) != Some(outputs) || !known || !backed {
+            return Err(damaged("its header contradicts itself"));
+        }
+        let mut states = Vec::new();
+        // Memory grows with the bytes that are really there: a state takes
+        // some.
+        for _ in 0..outputs {
+            let mut one = Vec::new();
+            for _ in 0..per_output {
+                let state = AnyState::read_from(&mut rest)?;
+                if state.dtype() != dtype {
+                    return Err(damaged("a state has another element type"));
+                }
+                one.push(state);
+            }
+            states.push(one);
+        }
+        if !rest.is_empty() {
+            return Err(Error::DamagedState { why: format!("{} bytes follow it", rest.len()) });
+        }
+        Ok(Partial { dtype, shape, ops, states, missing })
+    }
+}

@@ -1,0 +1,15 @@
+//! The front door and the CPU driver against naive arithmetic: what a caller
+//! asks, and what the definitions say, bit for bit.
+
+#[path = "../../../core/tests/states/oracle.rs"]
+#[expect(dead_code, reason = "the core's own tests use the rest")]
+mod oracle;
+
+mod answers;
+mod arrays;
+mod environment;
+mod naive;
+mod partials;
+mod refusals;
+mod specials;
+mod threads;

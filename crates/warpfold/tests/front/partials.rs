@@ -1,0 +1,342 @@
+//! Partials: written, read, merged in any order, damaged.
+
+use crate::arrays::{PATTERNS, Pattern, Random, element};
+use warpfold::{Accuracy, AnyState, DType, Error, NanPolicy, Op, Partial, Reduction, Rules, View};
+
+fn bytes_of(dtype: DType, n: usize, pattern: Pattern, random: &mut Random) -> Vec<u8> {
+    let size = dtype.size();
+    (0..n).flat_map(|_| element(dtype, pattern, random).to_le_bytes()[..size].to_vec()).collect()
+}
+
+fn ops(dtype: DType) -> Vec<Op> {
+    Op::ALL.into_iter().filter(|op| op.supports(dtype) && op.arity() == 1).collect()
+}
+
+/// The answers to each operation, or its error, under several rules.
+fn answers(partial: &Partial) -> Vec<String> {
+    let mut all = Vec::new();
+    for nan in [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error] {
+        for (ddof, wrap) in [(0, true), (1, false)] {
+            all.push(format!("{:?}", partial.finish(&Rules { nan, ddof, wrap, out: None })));
+        }
+    }
+    all
+}
+
+/// Merges partials pairwise, two picked at random at a time.
+fn merged(mut parts: Vec<Partial>, random: &mut Random) -> Partial {
+    while parts.len() > 1 {
+        let other = parts.swap_remove(random.below(parts.len()));
+        let at = random.below(parts.len());
+        // Through bytes, as between machines.
+        parts[at].merge(&Partial::from_bytes(&other.to_bytes()).unwrap()).unwrap();
+    }
+    parts.remove(0)
+}
+
+#[test]
+fn any_split_merged_in_any_order_is_the_single_run() {
+    let mut random = Random(31);
+    for dtype in DType::ALL {
+        let size = dtype.size();
+        for pattern in PATTERNS {
+            for n in [0, 1, 100, 4096, 9001, 20_000] {
+                let data = bytes_of(dtype, n, pattern, &mut random);
+                let accuracy = random.pick(&[Accuracy::Exact, Accuracy::Fast]);
+                let asked = Reduction::new(ops(dtype)).accuracy(accuracy);
+                let view = |from: usize, to: usize| {
+                    View::from_bytes(dtype, &data[from * size..to * size], &[to - from]).unwrap()
+                };
+                let whole = asked.partial(view(0, n), 0).unwrap();
+                let mut cuts: Vec<usize> =
+                    (0..random.below(7)).map(|_| random.below(n + 1)).chain([0, n]).collect();
+                cuts.sort_unstable();
+                let parts = cuts
+                    .windows(2)
+                    .map(|w| asked.partial(view(w[0], w[1]), w[0] as u64).unwrap())
+                    .collect();
+                let merged = merged(parts, &mut random);
+                assert_eq!(merged.to_bytes(), whole.to_bytes(), "{dtype} {pattern:?} {cuts:?}");
+                // Each operation alone, so that no error hides an answer.
+                for op in ops(dtype) {
+                    let one = Reduction::of(op).accuracy(accuracy);
+                    let mut single = one.partial(view(0, n / 3), 0).unwrap();
+                    single.merge(&one.partial(view(n / 3, n), (n / 3) as u64).unwrap()).unwrap();
+                    let run = one.run(view(0, n));
+                    assert_eq!(single.finish(&Rules::default()), run, "{op} {dtype} {pattern:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pieces_of_tables_merge_along_the_split_axis() {
+    let mut random = Random(37);
+    for dtype in DType::ALL {
+        let (rows, columns) = (97, 53);
+        let data = bytes_of(dtype, rows * columns, Pattern::Finite, &mut random);
+        let row = columns * dtype.size();
+        for axes in [vec![0], vec![0, 1]] {
+            let asked = Reduction::new(ops(dtype)).axes(axes.clone());
+            let view = |from: usize, to: usize| {
+                View::from_bytes(dtype, &data[from * row..to * row], &[to - from, columns]).unwrap()
+            };
+            let each = if axes.len() == 2 { columns } else { 1 };
+            let cuts = [0, 1, 20, 20, 64, rows];
+            let parts = cuts
+                .windows(2)
+                .map(|w| asked.partial(view(w[0], w[1]), (w[0] * each) as u64).unwrap())
+                .collect();
+            let whole = asked.partial(view(0, rows), 0).unwrap();
+            assert_eq!(merged(parts, &mut random).to_bytes(), whole.to_bytes(), "{dtype} {axes:?}");
+        }
+    }
+}
+
+#[test]
+fn dots_merge_too() {
+    let mut random = Random(41);
+    for dtype in DType::ALL {
+        for accuracy in [Accuracy::Exact, Accuracy::Fast] {
+            let n = 10_000;
+            let [a, b] = [0, 1].map(|_| bytes_of(dtype, n, Pattern::Close, &mut random));
+            let asked = Reduction::of(Op::Dot).accuracy(accuracy);
+            let size = dtype.size();
+            let part = |from: usize, to: usize| {
+                let [a, b] = [&a, &b].map(|x| {
+                    View::from_bytes(dtype, &x[from * size..to * size], &[to - from]).unwrap()
+                });
+                asked.partial_pair(a, b, from as u64).unwrap()
+            };
+            let parts = vec![part(0, 17), part(17, 5000), part(5000, n)];
+            assert_eq!(merged(parts, &mut random).to_bytes(), part(0, n).to_bytes(), "{dtype}");
+        }
+    }
+}
+
+/// Partials of many sorts, small ones.
+fn samples() -> Vec<Partial> {
+    let mut random = Random(43);
+    let mut all = Vec::new();
+    for dtype in [DType::F64, DType::F16, DType::I8, DType::U64, DType::Bool] {
+        let data = bytes_of(dtype, 6, Pattern::Bits, &mut random);
+        let view = View::from_bytes(dtype, &data, &[2, 3]).unwrap();
+        all.push(Reduction::new([Op::ArgMin, Op::Prod]).partial(&view, 9).unwrap());
+        let two = Reduction::new([Op::Sum, Op::Count, Op::LogSumExp]).axis(1);
+        all.push(two.keepdims(true).partial(&view, 0).unwrap());
+        all.push(Reduction::of(Op::Max).axes([]).partial(&view, 0).unwrap());
+    }
+    let mut missing = all[0].clone();
+    missing.add_missing(12);
+    all.push(missing);
+    all.push(Reduction::new([]).partial(&[1.0f32], 0).unwrap());
+    all
+}
+
+#[test]
+fn byte_forms_come_back_as_they_were() {
+    for partial in samples() {
+        let bytes = partial.to_bytes();
+        let back = Partial::from_bytes(&bytes).unwrap();
+        assert_eq!(back.to_bytes(), bytes);
+        assert_eq!(answers(&back), answers(&partial));
+        assert_eq!((back.dtype(), back.shape()), (partial.dtype(), partial.shape()));
+        assert_eq!(back.missing(), partial.missing());
+        assert!(back.ops().eq(partial.ops()));
+    }
+}
+
+#[test]
+fn many_operations_come_back_too() {
+    let many = Reduction::new([Op::Sum, Op::Max].repeat(150));
+    let partial = many.partial(&[1.0, 2.0], 0).unwrap();
+    let back = Partial::from_bytes(&partial.to_bytes()).unwrap();
+    assert_eq!(back.ops().count(), 300);
+    assert_eq!(answers(&back), answers(&partial));
+}
+
+#[test]
+fn every_damaged_byte_is_noticed() {
+    for partial in samples() {
+        let bytes = partial.to_bytes();
+        for at in 0..bytes.len() {
+            for flip in [1, 0x80, 0xff] {
+                let mut bad = bytes.clone();
+                bad[at] ^= flip;
+                let error = Partial::from_bytes(&bad).unwrap_err();
+                assert!(
+                    matches!(error, Error::DamagedState { .. } | Error::StateVersion { .. }),
+                    "byte {at}: {error}"
+                );
+            }
+            assert!(Partial::from_bytes(&bytes[..at]).is_err(), "cut to {at}");
+        }
+        let longer = [&bytes[..], &[0]].concat();
+        assert!(Partial::from_bytes(&longer).is_err());
+    }
+}
+
+#[test]
+fn random_bytes_are_not_a_partial() {
+    let mut random = Random(47);
+    let good = samples()[0].to_bytes();
+    for round in 0..20_000 {
+        let mut bytes: Vec<u8> = (0..random.below(200)).map(|_| random.next() as u8).collect();
+        // A good beginning gets the noise further in.
+        let keep = random.below(good.len().min(bytes.len() + 1));
+        if round % 2 == 0 {
+            bytes.splice(..keep.min(bytes.len()), good[..keep].iter().copied());
+        }
+        assert!(Partial::from_bytes(&bytes).is_err());
+    }
+}
+
+/// A header with a checksum that is right, as an attacker would write it.
+fn forged(per_output: u64, outputs: u64, shape: &[u64], ops: &[[u8; 2]]) -> Vec<u8> {
+    let mut out = b"WARPFOLD".to_vec();
+    out.extend(1u32.to_le_bytes());
+    out.push(DType::F64.code());
+    out.extend([ops.len() as u8, 0, 0]);
+    out.extend(ops.iter().flatten());
+    for word in [0, shape.len() as u64].into_iter().chain(shape.iter().copied()) {
+        out.extend(word.to_le_bytes());
+    }
+    out.extend(per_output.to_le_bytes());
+    out.extend(outputs.to_le_bytes());
+    out.extend(crc32(&out).to_le_bytes());
+    out
+}
+
+/// CRC-32 (IEEE), bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, &b| {
+        (0..8)
+            .fold(crc ^ u32::from(b), |c, _| if c & 1 == 1 { c >> 1 ^ 0xedb8_8320 } else { c >> 1 })
+    })
+}
+
+#[test]
+fn forged_headers_cost_nothing() {
+    let sum = [Op::Sum.code(), 0];
+    let most = u64::MAX;
+    for bytes in [
+        forged(0, most, &[most], &[]),
+        forged(0, 1 << 50, &[1 << 50], &[]),
+        forged(1, 1 << 50, &[1 << 50], &[sum]),
+        forged(most, 1, &[], &[sum]),
+        forged(most, most, &[most], &[sum]),
+        forged(1, 1, &[], &[sum]),
+        forged(1, 0, &[most, most, 0], &[sum]),
+        forged(0, 1, &[], &[sum]),
+        forged(0, 2, &[], &[]),
+    ] {
+        assert!(matches!(Partial::from_bytes(&bytes), Err(Error::DamagedState { .. })));
+    }
+    // The forger's header is the library's own.
+    let empty = Reduction::new([]).partial(&[1.0f64], 0).unwrap();
+    assert_eq!(empty.to_bytes(), forged(0, 1, &[], &[]));
+}
+
+#[test]
+fn a_state_of_another_kind_in_the_bytes_answers_with_an_error() {
+    let mut bytes = forged(1, 1, &[], &[[Op::Sum.code(), 0]]);
+    let counts = Reduction::of(Op::Count).partial(&[1.0f64], 0).unwrap();
+    bytes.extend(counts.states()[0][0].to_bytes());
+    if let Ok(mut partial) = Partial::from_bytes(&bytes) {
+        assert!(partial.finish(&Rules::default()).is_err());
+        let sum = Reduction::of(Op::Sum).partial(&[1.0f64], 0).unwrap();
+        assert!(matches!(partial.merge(&sum), Err(Error::StateMismatch { .. })));
+    }
+}
+
+#[test]
+fn partials_that_do_not_match_say_what_differs() {
+    let x = [1.0f64, 2.0];
+    let sum = Reduction::of(Op::Sum).partial(&x, 0).unwrap();
+    let what = |other: &Partial| match sum.clone().merge(other) {
+        Err(Error::StateMismatch { what, .. }) => what,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(what(&Reduction::of(Op::Max).partial(&x, 0).unwrap()), "operation");
+    assert_eq!(what(&Reduction::of(Op::Mean).partial(&x, 0).unwrap()), "operation");
+    assert_eq!(what(&Reduction::new([Op::Sum, Op::Max]).partial(&x, 0).unwrap()), "operation");
+    let single = [1.0f32, 2.0];
+    assert_eq!(what(&Reduction::of(Op::Sum).partial(&single, 0).unwrap()), "element type");
+    assert_eq!(what(&Reduction::of(Op::Sum).keepdims(true).partial(&x, 0).unwrap()), "shape");
+    assert_eq!(what(&Reduction::of(Op::Sum).axes([]).partial(&x, 0).unwrap()), "shape");
+    let fast = Reduction::of(Op::Sum).accuracy(Accuracy::Fast).partial(&x, 0).unwrap();
+    assert_eq!(what(&fast), "kind");
+    // The same elements twice: noticed where positions matter.
+    for op in [Op::ArgMax, Op::Prod, Op::LogSumExp] {
+        let part = Reduction::of(op).partial(&x, 5).unwrap();
+        assert_eq!(part.clone().merge(&part), Err(Error::Overlap { at: 5 }), "{op}");
+    }
+    let mut version = sum.to_bytes();
+    version[8] = 77;
+    assert_eq!(
+        Partial::from_bytes(&version).unwrap_err(),
+        Error::StateVersion { found: 77, reads: 1 }
+    );
+}
+
+#[test]
+fn payloads_of_sums_add_as_integer_vectors() {
+    let mut random = Random(53);
+    for dtype in [DType::F64, DType::F32, DType::F16, DType::BF16, DType::I64, DType::U8] {
+        for op in [Op::Sum, Op::Norm1, Op::SumSq, Op::Var] {
+            for pattern in PATTERNS {
+                let parts: Vec<Partial> = (0..5)
+                    .map(|_| {
+                        let data = bytes_of(dtype, 300, pattern, &mut random);
+                        let view = View::from_bytes(dtype, &data, &[300]).unwrap();
+                        Reduction::of(op).partial(view, 0).unwrap()
+                    })
+                    .collect();
+                let vector = |p: &Partial| -> Vec<i64> {
+                    let payload = p.states()[0][0].payload();
+                    payload
+                        .chunks_exact(8)
+                        .map(|w| i64::from_le_bytes(w.try_into().unwrap()))
+                        .collect()
+                };
+                let added = parts
+                    .iter()
+                    .map(vector)
+                    .reduce(|a, b| a.iter().zip(&b).map(|(a, b)| a.wrapping_add(*b)).collect());
+                let payload: Vec<u8> =
+                    added.unwrap().iter().flat_map(|w| w.to_le_bytes()).collect();
+                let kind = parts[0].states()[0][0].kind();
+                let state = AnyState::from_payload(kind, dtype, &payload).unwrap();
+                let merged = merged(parts, &mut random);
+                assert_eq!(state.payload(), merged.states()[0][0].payload(), "{op} {dtype}");
+            }
+        }
+    }
+}
+
+/// Positions count in C order whatever the order in memory.
+#[test]
+fn pieces_of_arrays_out_of_order_know_their_places() {
+    let (rows, columns) = (40usize, 30usize);
+    let x: Vec<i32> = (0..rows * columns).map(|i| (i * 7919 % 101) as i32).collect();
+    let asked = Reduction::new([Op::ArgMin, Op::ArgMax, Op::Sum, Op::Min]);
+    // In Fortran order, and backwards.
+    for (offset, strides) in [(0, [1, rows as isize]), (rows * columns - 1, [-30, -1])] {
+        let view = |from: usize, to: usize| {
+            let offset = offset.wrapping_add_signed(from as isize * strides[0]);
+            View::of_strided(&x, offset, &[to - from, columns], &strides).unwrap()
+        };
+        let part = |from, to| asked.partial(view(from, to), (from * columns) as u64).unwrap();
+        let parts = vec![part(0, 9), part(9, 10), part(10, rows)];
+        let merged = merged(parts, &mut Random(59));
+        assert_eq!(merged.finish(&Rules::default()), asked.run(view(0, rows)));
+        // The last piece alone, so that no smaller place hides a wrong one.
+        let alone = part(30, rows).finish(&Rules::default()).unwrap();
+        let last = asked.run(view(30, rows)).unwrap();
+        for op in [Op::ArgMin, Op::ArgMax] {
+            let [at, from] = [&alone, &last].map(|a| a.slice::<u64>(op).unwrap()[0]);
+            assert_eq!(at, from + 30 * columns as u64);
+        }
+    }
+}

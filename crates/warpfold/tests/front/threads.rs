@@ -1,0 +1,252 @@
+//! The same bits from any number of threads and any instruction set.
+
+use crate::arrays::{Pattern, Random, bits_of, element};
+use std::process::Command;
+use warpfold::{Accuracy, DType, Isa, Op, Reduction, Scalar, Threads, View};
+
+/// More than the 2^18 elements that threads take at a time, several times.
+const LARGE: usize = (1 << 20) + 4097;
+
+/// FNV-1a.
+struct Digest(u64);
+
+impl Digest {
+    fn take(&mut self, bytes: &[u8]) {
+        for &b in bytes {
+            self.0 = (self.0 ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
+fn bytes_of(dtype: DType, n: usize, mut next: impl FnMut(usize) -> u64) -> Vec<u8> {
+    let size = dtype.size();
+    let mut bytes = Vec::with_capacity(n * size);
+    for i in 0..n {
+        bytes.extend_from_slice(&next(i).to_le_bytes()[..size]);
+    }
+    bytes
+}
+
+fn ops(dtype: DType) -> Vec<Op> {
+    Op::ALL.into_iter().filter(|op| op.supports(dtype) && op.arity() == 1).collect()
+}
+
+/// The states of all operations over large and small arrays, as bytes.
+fn digest(threads: usize) -> u64 {
+    let mut random = Random(99);
+    let mut digest = Digest(0xcbf2_9ce4_8422_2325);
+    for dtype in DType::ALL {
+        for (pattern, n) in [
+            (Pattern::Plain, LARGE),
+            (Pattern::Finite, LARGE / 3),
+            (Pattern::Bits, 70_001),
+            (Pattern::Tiny, 10_007),
+        ] {
+            let bytes = bytes_of(dtype, n, |_| element(dtype, pattern, &mut random));
+            let other = bytes_of(dtype, n, |i| element(dtype, pattern, &mut Random(i as u64 + 1)));
+            let [x, y] = [&bytes, &other].map(|b| View::from_bytes(dtype, b, &[n]).unwrap());
+            for accuracy in [Accuracy::Exact, Accuracy::Fast] {
+                let asked = Reduction::new(ops(dtype))
+                    .threads(Threads::Exactly(threads))
+                    .accuracy(accuracy);
+                digest.take(&asked.partial(&x, 0).unwrap().to_bytes());
+                let dot = Reduction::of(Op::Dot)
+                    .threads(Threads::Exactly(threads))
+                    .accuracy(accuracy)
+                    .run_pair(&x, &y);
+                digest.take(format!("{dot:?}").as_bytes());
+            }
+            // In columns of a few: strided, and outputs shared by threads.
+            let (rows, columns) = (n / 7, 7);
+            let size = dtype.size() as isize;
+            let strides = [size * columns as isize, size];
+            let table = View::strided(dtype, &bytes, 0, &[rows, columns], &strides).unwrap();
+            for axis in [0, 1] {
+                let asked = Reduction::new([Op::Norm1, Op::ArgMax, Op::Var, Op::Prod])
+                    .axis(axis)
+                    .threads(Threads::Exactly(threads));
+                if n < 100_000 || axis == 0 {
+                    digest.take(&asked.partial(&table, 5).unwrap().to_bytes());
+                }
+            }
+        }
+    }
+    digest.0
+}
+
+const ASKED: &str = "WARPFOLD_TEST_DIGEST_THREADS";
+
+/// Run by the test below in processes of its own.
+#[test]
+fn digest_for_another_process() {
+    if let Ok(threads) = std::env::var(ASKED) {
+        println!("active {}", Isa::active().unwrap().name());
+        println!("digest {:016x}", digest(threads.parse().unwrap()));
+    }
+}
+
+#[test]
+fn any_instruction_set_and_thread_count_give_the_same_bits() {
+    let program = std::env::current_exe().unwrap();
+    let mut seen = Vec::new();
+    // Each instruction set, and each number of threads on one of them.
+    let best = Isa::best();
+    let each = Isa::ALL.into_iter().filter(|isa| isa.is_available()).map(|isa| (isa, 2));
+    for (isa, threads) in each.chain([(best, 1), (best, 3), (best, 8)]) {
+        let output = Command::new(&program)
+            .args(["--exact", "threads::digest_for_another_process", "--nocapture"])
+            .env("WARPFOLD_CPU", isa.name())
+            .env(ASKED, threads.to_string())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{isa:?}: {text}");
+        assert!(text.contains(&format!("active {}\n", isa.name())), "{text}");
+        let at = text.find("digest ").unwrap() + 7;
+        seen.push((isa, threads, text[at..at + 16].to_owned()));
+    }
+    assert!(seen.iter().all(|s| s.2 == seen[0].2), "{seen:?}");
+}
+
+#[test]
+fn an_unknown_instruction_set_is_an_error() {
+    let program = std::env::current_exe().unwrap();
+    let output = Command::new(program)
+        .args(["--exact", "threads::digest_for_another_process", "--nocapture"])
+        .env("WARPFOLD_CPU", "abacus")
+        .env(ASKED, "1")
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+}
+
+/// Large enough for all threads to work, with totals known by counting.
+#[test]
+fn large_arrays_have_the_totals_they_were_made_with() {
+    for dtype in DType::ALL {
+        // Of bf16 integers up to 256 are exact; of unsigned ones none is below 0.
+        let value = |i: usize| {
+            let v = ((i * 7919) % 509) as i128 - 254;
+            match dtype {
+                DType::Bool => i128::from(v > 0),
+                DType::I8 => v / 2,
+                DType::U8 => v.abs(),
+                d if d.is_unsigned_int() => v + 254,
+                _ => v,
+            }
+        };
+        // The extremes are tied, and their first places far from the start.
+        let values: Vec<i128> = (0..LARGE)
+            .map(|i| match i % 300_007 {
+                300_000 if dtype == DType::Bool => 1,
+                _ => value(i),
+            })
+            .collect();
+        let bytes = bytes_of(dtype, LARGE, |i| bits_of(dtype, values[i] as f64));
+        let view = View::from_bytes(dtype, &bytes, &[LARGE]).unwrap();
+        let sum: i128 = values.iter().sum();
+        let abs: i128 = values.iter().map(|v| v.abs()).sum();
+        let squares: i128 = values.iter().map(|v| v * v).sum();
+        let nonzero = values.iter().filter(|&&v| v != 0).count() as i128;
+        let (min, max) = (*values.iter().min().unwrap(), *values.iter().max().unwrap());
+        let argmin = values.iter().position(|&v| v == min).unwrap() as i128;
+        let argmax = values.iter().position(|&v| v == max).unwrap() as i128;
+        for threads in [1, 2, 3, 8] {
+            let get = |op: Op| {
+                let asked = Reduction::of(op).threads(Threads::Exactly(threads));
+                // f16 could not say it.
+                let asked = match op {
+                    Op::Sum | Op::Norm1 | Op::SumSq | Op::Min | Op::Max => asked.out(DType::F64),
+                    _ => asked,
+                };
+                match asked.run(&view).unwrap().value().unwrap().first() {
+                    Scalar::Int(i, _) => i128::from(i),
+                    Scalar::UInt(u, _) => i128::from(u),
+                    other => other.to_f64() as i128,
+                }
+            };
+            let note = format!("{dtype}, {threads} threads");
+            assert_eq!(get(Op::Sum), sum, "{note}");
+            assert_eq!(get(Op::Norm1), abs, "{note}");
+            assert_eq!(get(Op::SumSq), squares, "{note}");
+            assert_eq!(get(Op::CountNonzero), nonzero, "{note}");
+            assert_eq!(get(Op::Min), min, "{note}");
+            assert_eq!(get(Op::Max), max, "{note}");
+            assert_eq!(get(Op::ArgMin), argmin, "{note}");
+            assert_eq!(get(Op::ArgMax), argmax, "{note}");
+        }
+    }
+}
+
+/// Threads finish their pieces in any order: of equal elements the first must
+/// win all the same, in arrays walked backwards or across, too.
+#[test]
+fn ties_across_threads_go_to_the_first() {
+    let n = LARGE;
+    let mut x = vec![0i32; n];
+    for at in [300_000, 600_000, 900_000, n - 1] {
+        x[at] = 7;
+        x[at - 1] = -7;
+    }
+    let backwards = View::of_strided(&x, n - 1, &[n], &[-1]).unwrap();
+    let (rows, columns) = (1024, n / 1024);
+    let across = View::of_strided(&x, 0, &[columns, rows], &[1, columns as isize]).unwrap();
+    let first = |want: i32| {
+        (0..columns * rows).find(|i| x[i / rows + (i % rows) * columns] == want).unwrap() as u64
+    };
+    for threads in [1, 2, 3, 8] {
+        let asked = Reduction::new([Op::ArgMin, Op::ArgMax]).threads(Threads::Exactly(threads));
+        for _ in 0..5 {
+            let got = |view: View<'_>| {
+                let answer = asked.run(view).unwrap();
+                [Op::ArgMin, Op::ArgMax].map(|op| answer.slice::<u64>(op).unwrap()[0])
+            };
+            assert_eq!(got(View::of(&x)), [299_999, 300_000]);
+            assert_eq!(got(backwards.clone()), [1, 0]);
+            assert_eq!(got(across.clone()), [first(-7), first(7)]);
+        }
+    }
+}
+
+#[test]
+fn absurd_numbers_of_threads_are_not_started() {
+    let x = vec![1.0f64; 1 << 20];
+    for threads in [0, 5000, usize::MAX] {
+        let answer = Reduction::of(Op::Sum).threads(Threads::Exactly(threads)).run(&x).unwrap();
+        assert_eq!(answer.slice::<f64>(Op::Sum), Some(&[1048576.0][..]));
+    }
+}
+
+/// Threads share the outputs, too, and finish them in any order.
+#[test]
+fn many_outputs_come_back_in_order() {
+    let n = 1 << 19;
+    let x: Vec<i32> = (0..2 * n).collect();
+    let table = View::of_strided(&x, 0, &[n as usize, 2], &[2, 1]).unwrap();
+    for threads in [1, 2, 3] {
+        let asked = Reduction::of(Op::Sum).axis(1).threads(Threads::Exactly(threads));
+        let run = asked.run(&table).unwrap();
+        let merged = asked.partial(&table, 0).unwrap().finish(asked.rules()).unwrap();
+        for answer in [run, merged] {
+            let sums = answer.slice::<i64>(Op::Sum).unwrap();
+            assert!((0..i64::from(n)).zip(sums).all(|(i, &s)| s == 4 * i + 1));
+        }
+    }
+}
+
+/// Rows that are long enough to be handed over as they lie, were they aligned.
+#[test]
+fn long_rows_off_their_alignment_are_copied() {
+    let (rows, columns, row) = (5usize, 700usize, 700 * 8 + 3);
+    let mut words = vec![0u64; rows * row / 8 + 2];
+    let memory: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+    for i in 0..rows * columns {
+        let at = i / columns * row + i % columns * 8;
+        memory[at..at + 8].copy_from_slice(&(i as f64).to_le_bytes());
+    }
+    let view = View::strided(DType::F64, memory, 0, &[rows, columns], &[row as isize, 8]).unwrap();
+    let answer = Reduction::new([Op::Sum, Op::ArgMax]).run(&view).unwrap();
+    let n = rows * columns;
+    assert_eq!(answer.slice::<f64>(Op::Sum), Some(&[(n * (n - 1) / 2) as f64][..]));
+    assert_eq!(answer.slice::<u64>(Op::ArgMax), Some(&[n as u64 - 1][..]));
+}

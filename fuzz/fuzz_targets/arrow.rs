@@ -1,0 +1,7 @@
+//! Arrow IPC files: footers, record batches, compressed buffers.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use warpfold_files::{Format, fuzzing};
+
+fuzz_target!(|bytes: &[u8]| fuzzing::format(bytes, Format::Arrow));

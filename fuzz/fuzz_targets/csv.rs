@@ -1,0 +1,7 @@
+//! CSV: dialect, header, cutting into blocks, cells.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use warpfold_files::{Format, fuzzing};
+
+fuzz_target!(|bytes: &[u8]| fuzzing::text(bytes, Format::Csv));

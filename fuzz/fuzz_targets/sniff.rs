@@ -1,0 +1,12 @@
+//! Bytes of unknown format.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use warpfold_files::{OpenOptions, fuzzing};
+
+fuzz_target!(|bytes: &[u8]| {
+    // The parquet crate panics on some damaged data; that is caught.
+    warpfold_files::hide_guarded_panics();
+    fuzzing::file(bytes, &OpenOptions::default());
+    fuzzing::stream(bytes, &OpenOptions::default());
+});
