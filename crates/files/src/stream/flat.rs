@@ -48,60 +48,68 @@ struct Flat<'a> {
     progress: &'a dyn Progress,
 }
 
-/// The first error of several threads.
-#[derive(Default)]
+/// The error of several threads that comes first in the source, whoever meets
+/// one first: what is said of a damaged file is the same every time.
+///
+/// Work is handed out in order, so whatever precedes a failure is already in
+/// somebody's hands; it is finished, and what follows is dropped.
 struct Failure {
-    seen: AtomicBool,
-    first: Mutex<Option<Error>>,
+    /// The place of the error, `u64::MAX` while there is none.
+    place: AtomicU64,
+    error: Mutex<Option<(u64, Error)>>,
 }
 
 impl Failure {
-    fn record(&self, error: Error) {
-        self.seen.store(true, Ordering::Relaxed);
-        self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    fn new() -> Failure {
+        Failure { place: AtomicU64::new(u64::MAX), error: Mutex::new(None) }
     }
-    fn is_seen(&self) -> bool {
-        self.seen.load(Ordering::Relaxed)
+
+    /// `place` orders the work: the number of a block, the index of an element.
+    fn record(&self, place: u64, error: Error) {
+        let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_none_or(|&(earlier, _)| place < earlier) {
+            self.place.store(place, Ordering::Relaxed);
+            *first = Some((place, error));
+        }
     }
+
+    fn precedes(&self, place: u64) -> bool {
+        self.place.load(Ordering::Relaxed) < place
+    }
+
     fn into_result(self) -> Result<()> {
-        match self.first.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(error),
+        match self.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some((_, error)) => Err(error),
             None => Ok(()),
         }
     }
 }
 
 impl Flat<'_> {
-    /// One worker a thread, merged in the end; `work` feeds a thread's workers.
+    /// One worker a thread, merged in the end; `work` feeds a thread's workers
+    /// and says how many rows were missing.
     fn on_threads(
         &self,
         source: &str,
         dtype: DType,
         most: usize,
-        failure: Failure,
-        work: impl Fn(&mut [Worker], &Failure) -> Result<u64> + Sync,
+        work: impl Fn(&mut [Worker], &Failure) -> u64 + Sync,
     ) -> Result<Partial> {
+        let failure = Failure::new();
         let wrong = |e| Error::Reduce { name: source.into(), source: e };
         let threads = self.reduction.thread_count().clamp(1, most.max(1));
         let run = || -> Option<Partial> {
             let mut workers = match self.reduction.workers(dtype, 1) {
                 Ok(workers) => workers,
                 Err(error) => {
-                    failure.record(wrong(error));
+                    failure.record(0, wrong(error));
                     return None;
                 }
             };
-            match work(&mut workers, &failure) {
-                Ok(missing) => {
-                    let mut partial = self.reduction.gather(dtype, workers);
-                    partial.add_missing(missing);
-                    Some(partial)
-                }
-                Err(error) => {
-                    failure.record(error);
-                    None
-                }
-            }
+            let missing = work(&mut workers, &failure);
+            let mut partial = self.reduction.gather(dtype, workers);
+            partial.add_missing(missing);
+            Some(partial)
         };
         let parts: Vec<Option<Partial>> = std::thread::scope(|scope| {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
@@ -140,21 +148,24 @@ impl Flat<'_> {
         let most = usize::try_from(len.div_ceil(step)).unwrap_or(usize::MAX);
         let work = |workers: &mut [Worker], failure: &Failure| {
             let mut words = vec![0u64; READ.min((len as usize).saturating_mul(size)).div_ceil(8)];
-            while !failure.is_seen() {
+            loop {
                 let first = next.fetch_add(step, Ordering::Relaxed);
-                if first >= len {
+                if first >= len || failure.precedes(first) {
                     break;
                 }
                 let count = (len - first).min(step) as usize;
                 let bytes = &mut bytemuck::cast_slice_mut(&mut words)[..count * size];
-                reader.read_at(first, bytes)?;
+                if let Err(error) = reader.read_at(first, bytes) {
+                    failure.record(first, error);
+                    break;
+                }
                 let run = RawRun { start: first, items: bytes, others: &[] };
                 absorb(workers, run, size, walk.as_ref(), self.start);
                 self.progress.advance(bytes.len() as u64);
             }
-            Ok(0)
+            0
         };
-        let partial = self.on_threads(&source.name, dtype, most, Failure::default(), work)?;
+        let partial = self.on_threads(&source.name, dtype, most, work)?;
         Ok((partial, self.start.saturating_add(len)))
     }
 
@@ -175,8 +186,8 @@ impl Flat<'_> {
             let mut missing = 0;
             loop {
                 let next = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                let Ok((number, block)) = next else { return Ok(missing) };
-                if failure.is_seen() {
+                let Ok((number, block)) = next else { return missing };
+                if failure.precedes(number) {
                     continue;
                 }
                 let bytes = block.bytes();
@@ -184,7 +195,7 @@ impl Flat<'_> {
                     Ok(n) => missing += n,
                     Err(error) => {
                         failed.store(true, Ordering::Relaxed);
-                        failure.record(error);
+                        failure.record(number, error);
                         // Those who wait for this block's rows must not.
                         ledger.abort();
                         continue;
@@ -210,7 +221,7 @@ impl Flat<'_> {
                 }
                 Ok(())
             });
-            let partial = self.on_threads(name, dtype, usize::MAX, Failure::default(), work);
+            let partial = self.on_threads(name, dtype, usize::MAX, work);
             let read = reader.join().unwrap_or_else(|_| Err(Error::format(name, "reading failed")));
             // What a worker found comes earlier in the file.
             let partial = partial?;
