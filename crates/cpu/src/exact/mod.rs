@@ -86,14 +86,15 @@ impl Tuner {
         if self.rung == WIDE && self.patience > 0 { 8 * BLOCK } else { BLOCK }
     }
 
-    fn passed(&mut self, rung: u8) {
+    /// A block that began on rung `first` passed on `rung`.
+    fn passed(&mut self, first: u8, rung: u8) {
         if rung > self.rung {
             self.rung = rung;
             self.patience = self.backoff;
         } else if rung < self.rung {
             self.rung = rung;
             self.backoff = 8;
-        } else if self.patience == 0 && rung > QUICK {
+        } else if first < rung {
             // The lower rungs were tried again, in vain: ask less often, so
             // that failed tries cost less than one block in a hundred.
             self.backoff = (self.backoff * 2).min(1 << 10);
@@ -272,7 +273,7 @@ fn absorb_block<T: Summable, F: Format>(
     }
     if let Some(rung) = try_windows::<T, F>(acc, items, others, tuner.top, first, isa) {
         acc.count += items.len() as i64;
-        return tuner.passed(rung);
+        return tuner.passed(first, rung);
     }
     // Look at the block itself before going further up.
     let Some(top) = top_of::<T>(items, others, isa) else {
@@ -283,7 +284,7 @@ fn absorb_block<T: Summable, F: Format>(
         tuner.top = top;
         if let Some(rung) = try_windows::<T, F>(acc, items, others, top, first, isa) {
             acc.count += items.len() as i64;
-            return tuner.passed(rung);
+            return tuner.passed(first, rung);
         }
     }
     if dispatch(isa, WideSum::<T, F> { items, others, acc }) {
@@ -291,7 +292,7 @@ fn absorb_block<T: Summable, F: Format>(
     } else {
         one_by_one::<T, F>(acc, items, others);
     }
-    tuner.passed(WIDE);
+    tuner.passed(first, WIDE);
 }
 
 /// Tries the rungs from `first` below the wide path; says which one passed.
@@ -416,5 +417,38 @@ fn absorb_specials<T: Summable, F: Format>(
             }
         }
         absorb_block::<T, F>(acc, &clean[0][..n], &clean[1][..other.len()], tuner, isa);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Passes blocks on the rungs that `needs` gives; says where each began.
+    fn begins(tuner: &mut Tuner, needs: impl IntoIterator<Item = u8>) -> Vec<u8> {
+        let mut block = |need: u8| {
+            let first = tuner.begin();
+            tuner.passed(first, need.max(first));
+            first
+        };
+        needs.into_iter().map(&mut block).collect()
+    }
+
+    #[test]
+    fn one_hard_block_is_soon_forgotten() {
+        let mut tuner = Tuner::default();
+        let firsts = begins(&mut tuner, [WINDOW_2].into_iter().chain([QUICK; 20]));
+        assert_eq!(firsts[..10], [0, 1, 1, 1, 1, 1, 1, 1, 1, QUICK]);
+        assert_eq!(firsts[10..], [QUICK; 11]);
+        assert_eq!(tuner.backoff, 8);
+    }
+
+    #[test]
+    fn hard_data_are_tried_less_and_less_often() {
+        let mut tuner = Tuner::default();
+        let firsts = begins(&mut tuner, [WIDE; 100_000]);
+        let tries = firsts.iter().filter(|&&first| first == QUICK).count();
+        assert!((50..=120).contains(&tries), "{tries}");
+        assert_eq!(tuner.backoff, 1 << 10);
     }
 }
