@@ -36,7 +36,7 @@ use narrow::NarrowSum;
 use range::RangeSum;
 use warpfold_core::element::{Element, Key, Parts, bf16, f16};
 use warpfold_core::exact::{Superacc, format::Format};
-use wide::WideSum;
+use wide::{Outcome, WideSum};
 pub(crate) use window::Window;
 use window::WindowSum;
 
@@ -363,21 +363,26 @@ fn absorb_block<T: Summable, F: Format>(
         return tuner.passed(first, rung);
     }
     // Look at the block itself before going further up.
-    let Some(top) = top_of::<T>(items, others, isa) else {
-        return absorb_specials::<T, F>(acc, items, others, tuner, isa);
-    };
-    let top = top + HEADROOM;
-    if top != tuner.top {
-        tuner.top = top;
-        if let Some(rung) = try_windows::<T, F>(acc, items, others, top, first, isa) {
-            acc.count += items.len() as i64;
-            return tuner.passed(first, rung);
+    if first < WIDE {
+        let Some(top) = top_of::<T>(items, others, isa) else {
+            return absorb_specials::<T, F>(acc, items, others, tuner, isa);
+        };
+        let top = top + HEADROOM;
+        if top != tuner.top {
+            tuner.top = top;
+            if let Some(rung) = try_windows::<T, F>(acc, items, others, top, first, isa) {
+                acc.count += items.len() as i64;
+                return tuner.passed(first, rung);
+            }
         }
     }
-    if dispatch(isa, WideSum::<T, F> { items, others, acc }) {
-        acc.count += items.len() as i64;
-    } else {
-        one_by_one::<T, F>(acc, items, others);
+    match dispatch(isa, WideSum::<T, F> { items, others, acc }) {
+        Outcome::Exact => acc.count += items.len() as i64,
+        Outcome::Special => return absorb_specials::<T, F>(acc, items, others, tuner, isa),
+        Outcome::Inexact if top_of::<T>(items, others, isa).is_none() => {
+            return absorb_specials::<T, F>(acc, items, others, tuner, isa);
+        }
+        Outcome::Inexact => one_by_one::<T, F>(acc, items, others),
     }
     tuner.passed(first, WIDE);
 }
