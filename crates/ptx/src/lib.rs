@@ -1,0 +1,1 @@
+//! Runs the PTX of CUDA kernels on the CPU, warp by warp.
