@@ -511,7 +511,7 @@ Examples:
   warpfold sum --hex data.npy                the exact bits
 
 Environment:
-  WARPFOLD_CPU       force an instruction set: sse2, avx2 or avx512
+  WARPFOLD_CPU       force an instruction set: sse2, avx2, avx512, avx512ifma
   RAYON_NUM_THREADS  how many threads work, where -j does not say
   NO_COLOR           no colours
 

@@ -3,8 +3,8 @@
 
 use crate::exact::short;
 use crate::exact::side_by_side::{
-    DivideToF32, GROUP, LONGEST_ROW, MOST_COLUMNS, RANGE_ROWS, RangeColumns, RangeRows, RoundToF32,
-    Table, WINDOW_ROWS, WindowColumns,
+    DivideToF32, GROUP, LONGEST_ROW, MOST_COLUMNS, NarrowToF32, RANGE_ROWS, ROWS_IN_A_TILE,
+    RangeColumns, RangeRows, RoundToF32, Table, WINDOW_ROWS, WindowColumns,
 };
 use crate::exact::{self, Plain, Tuner};
 use crate::exact::{HEADROOM, RANGE_GROWTH, Window, largest_exponent};
@@ -25,6 +25,9 @@ use warpfold_core::{Element, Op, Result};
 pub(crate) trait Columnar: FloatFormat {
     /// Rows that one call sums.
     const ROWS: usize;
+    /// Tables of so few rows need no window: `top` means nothing, and the
+    /// second part of each sum is 0 and is not written.
+    const WINDOWLESS_ROWS: usize;
 
     /// Sums columns; false if a certificate failed, or if the floating-point
     /// environment is not the usual one.
@@ -55,8 +58,8 @@ pub(crate) trait Columnar: FloatFormat {
     /// The exact sum of a slice, rounded once, if it can be had quickly.
     fn short(items: &[Self], isa: Isa) -> Option<Self>;
 
-    /// `high + low`, rounded once, for each.
-    fn round(sums: [&[f64]; 2], out: &mut [Self], isa: Isa);
+    /// `high + low`, or `high` alone, rounded once, for each.
+    fn round(high: &[f64], low: Option<&[f64]>, out: &mut [Self], isa: Isa);
 
     /// `sum / n`, rounded once, for each; false if some could not be.
     fn divide(sums: &[f64], n: f64, out: &mut [Self], isa: Isa) -> bool;
@@ -67,6 +70,7 @@ pub(crate) trait Columnar: FloatFormat {
 
 impl Columnar for f32 {
     const ROWS: usize = RANGE_ROWS;
+    const WINDOWLESS_ROWS: usize = ROWS_IN_A_TILE;
     unsafe fn columns(table: Table<f32>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
         let [high, low] = sums;
         let window = Window::below(top + RANGE_GROWTH, 2, false);
@@ -85,8 +89,11 @@ impl Columnar for f32 {
     fn short(items: &[f32], isa: Isa) -> Option<f32> {
         short::sum_f32(items, isa)
     }
-    fn round([high, low]: [&[f64]; 2], out: &mut [f32], isa: Isa) {
-        dispatch(isa, RoundToF32 { high, low, out });
+    fn round(high: &[f64], low: Option<&[f64]>, out: &mut [f32], isa: Isa) {
+        match low {
+            Some(low) => dispatch(isa, RoundToF32 { high, low, out }),
+            None => dispatch(isa, NarrowToF32 { sums: high, out }),
+        }
     }
     fn divide(sums: &[f64], n: f64, out: &mut [f32], isa: Isa) -> bool {
         dispatch(isa, DivideToF32 { sums, n, out })
@@ -98,6 +105,7 @@ impl Columnar for f32 {
 
 impl Columnar for f64 {
     const ROWS: usize = WINDOW_ROWS;
+    const WINDOWLESS_ROWS: usize = 0;
     unsafe fn columns(table: Table<f64>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
         let [high, low] = sums;
         Window::below(top, 2, false)
@@ -110,8 +118,13 @@ impl Columnar for f64 {
     fn short(items: &[f64], isa: Isa) -> Option<f64> {
         short::sum_f64(items, isa)
     }
-    fn round([high, low]: [&[f64]; 2], out: &mut [f64], _: Isa) {
-        out.iter_mut().zip(high.iter().zip(low)).for_each(|(out, (h, l))| *out = h + l);
+    fn round(high: &[f64], low: Option<&[f64]>, out: &mut [f64], _: Isa) {
+        match low {
+            Some(low) => {
+                out.iter_mut().zip(high.iter().zip(low)).for_each(|(out, (h, l))| *out = h + l);
+            }
+            None => out.copy_from_slice(high),
+        }
     }
     fn divide(sums: &[f64], n: f64, out: &mut [f64], _: Isa) -> bool {
         out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum / n);
@@ -138,21 +151,25 @@ impl Wanted {
         }
     }
 
-    /// The answers from exact sums in two parts, over `n` elements each; false
-    /// if they cannot be had that way.
+    /// The answers from exact sums in one part or two, over `n` elements each;
+    /// false if they cannot be had that way.
     fn of_parts<T: Columnar>(
         self,
-        [high, low]: [&[f64]; 2],
+        high: &[f64],
+        low: Option<&[f64]>,
         n: usize,
         out: &mut [T],
         isa: Isa,
     ) -> bool {
         match self {
             Wanted::Sum => {
-                T::round([high, low], out, isa);
+                T::round(high, low, out, isa);
                 true
             }
-            Wanted::Mean => low.iter().all(|&l| l == 0.0) && T::divide(high, n as f64, out, isa),
+            Wanted::Mean => {
+                low.is_none_or(|low| low.iter().all(|&l| l == 0.0))
+                    && T::divide(high, n as f64, out, isa)
+            }
         }
     }
 
@@ -257,20 +274,27 @@ impl Reduce<'_> {
                 if len > LONG_ROW {
                     return Ok(None);
                 }
-                self.share(out, (SHARE / len + 1) * 16, |first, out| {
-                    const BATCH: usize = 64;
-                    let mut ranges = [(T::Key::LEAST, T::Key::LEAST); BATCH];
-                    for (b, out) in out.chunks_mut(BATCH).enumerate() {
-                        let first = first + b * BATCH;
-                        let items = &items[first * len..(first + out.len()) * len];
-                        let ranges = &mut ranges[..out.len()];
-                        dispatch(self.isa, RowRanges { items, len, ranges: &mut *ranges });
-                        for (i, (out, &mut (min, max))) in out.iter_mut().zip(ranges).enumerate() {
-                            *out = answer(min, max, first + i)?;
+                self.share(
+                    out,
+                    (SHARE / len + 1) * 16,
+                    || (),
+                    |(), first, out| {
+                        const BATCH: usize = 64;
+                        let mut ranges = [(T::Key::LEAST, T::Key::LEAST); BATCH];
+                        for (b, out) in out.chunks_mut(BATCH).enumerate() {
+                            let first = first + b * BATCH;
+                            let items = &items[first * len..(first + out.len()) * len];
+                            let ranges = &mut ranges[..out.len()];
+                            dispatch(self.isa, RowRanges { items, len, ranges: &mut *ranges });
+                            for (i, (out, &mut (min, max))) in
+                                out.iter_mut().zip(ranges).enumerate()
+                            {
+                                *out = answer(min, max, first + i)?;
+                            }
                         }
-                    }
-                    Ok(())
-                })?;
+                        Ok(())
+                    },
+                )?;
             }
             Shape::Columns(tables) => {
                 let Table { origin, stride, rows, columns } = tables.get(0);
@@ -293,32 +317,39 @@ impl Reduce<'_> {
                     let tables = Shared(1, |_: usize| table);
                     let share =
                         if out.len() < 2 * MOST_COLUMNS { out.len() / 4 } else { MOST_COLUMNS };
-                    job.share(out, share.next_multiple_of(GROUP), |start, out| {
-                        let table = tables.get(0);
-                        let mut min = vec![T::Key::GREATEST; out.len()];
-                        let mut max = vec![T::Key::LEAST; out.len()];
-                        dispatch(
-                            job.isa,
-                            ColumnRanges {
-                                origin: table.origin.wrapping_add(start),
-                                stride: table.stride,
-                                rows: table.rows,
-                                min: &mut min,
-                                max: &mut max,
-                            },
-                        );
-                        let keys = if largest { &max } else { &min };
-                        if min.iter().all(|&k| k >= low) && max.iter().all(|&k| k <= high) {
-                            out.iter_mut().zip(keys).for_each(|(out, &k)| *out = T::from_key(k));
-                            return Ok(());
-                        }
-                        for (i, (out, (&min, &max))) in
-                            out.iter_mut().zip(min.iter().zip(&max)).enumerate()
-                        {
-                            *out = answer(min, max, first + start + i)?;
-                        }
-                        Ok(())
-                    })
+                    job.share(
+                        out,
+                        share.next_multiple_of(GROUP),
+                        || (),
+                        |(), start, out| {
+                            let table = tables.get(0);
+                            let mut min = vec![T::Key::GREATEST; out.len()];
+                            let mut max = vec![T::Key::LEAST; out.len()];
+                            dispatch(
+                                job.isa,
+                                ColumnRanges {
+                                    origin: table.origin.wrapping_add(start),
+                                    stride: table.stride,
+                                    rows: table.rows,
+                                    min: &mut min,
+                                    max: &mut max,
+                                },
+                            );
+                            let keys = if largest { &max } else { &min };
+                            if min.iter().all(|&k| k >= low) && max.iter().all(|&k| k <= high) {
+                                out.iter_mut()
+                                    .zip(keys)
+                                    .for_each(|(out, &k)| *out = T::from_key(k));
+                                return Ok(());
+                            }
+                            for (i, (out, (&min, &max))) in
+                                out.iter_mut().zip(min.iter().zip(&max)).enumerate()
+                            {
+                                *out = answer(min, max, first + start + i)?;
+                            }
+                            Ok(())
+                        },
+                    )
                 })?;
             }
         }
@@ -372,29 +403,37 @@ impl Reduce<'_> {
         }
         let columns = tables.get(0).columns;
         let alone = Reduce { threads: Threads::Exactly(1), ..*self };
-        self.share(out, columns * (SHARE / columns + 1), |first, out| {
-            for (i, out) in out.chunks_mut(columns).enumerate() {
-                let index = first / columns + i;
-                work(&alone, tables.get(index), index * columns, out)?;
-            }
-            Ok(())
-        })
+        self.share(
+            out,
+            columns * (SHARE / columns + 1),
+            || (),
+            |(), first, out| {
+                for (i, out) in out.chunks_mut(columns).enumerate() {
+                    let index = first / columns + i;
+                    work(&alone, tables.get(index), index * columns, out)?;
+                }
+                Ok(())
+            },
+        )
     }
 
-    /// Runs `work` on shares of `out`, on all threads.
-    fn share<T: Element>(
+    /// Runs `work` on shares of `out`, on all threads, each of which keeps what
+    /// `new` makes.
+    fn share<T: Element, C>(
         &self,
         out: &mut [T],
         share: usize,
-        work: impl Fn(usize, &mut [T]) -> Result<()> + Sync,
+        new: impl Fn() -> C + Sync,
+        work: impl Fn(&mut C, usize, &mut [T]) -> Result<()> + Sync,
     ) -> Result<()> {
         let shares: Shares<'_, T> = out.chunks_mut(share).map(|s| Mutex::new(Some(s))).collect();
         let pieces = Pieces::new(shares.len());
         let done = self.threads.run(shares.len(), || {
+            let mut kept = new();
             while let Some(piece) = pieces.take() {
                 let taken = shares[piece].lock().unwrap_or_else(PoisonError::into_inner).take();
                 if let Some(out) = taken {
-                    work(piece * share, out)?;
+                    work(&mut kept, piece * share, out)?;
                 }
             }
             Ok(())
@@ -416,31 +455,36 @@ impl Reduce<'_> {
         /// Rows that are certified together.
         const BATCH: usize = 64;
         let share = (SHARE.div_ceil(len.max(1)) * 16).next_multiple_of(BATCH);
-        self.share(out, share, |first, out| {
-            for (b, out) in out.chunks_mut(BATCH).enumerate() {
-                let first = first + b * BATCH;
-                let batch = &items[first * len..(first + out.len()) * len];
-                let mut sums = [0f64; BATCH];
-                let sums = &mut sums[..out.len()];
-                if len <= LONGEST_ROW
-                    && T::rows(batch, len, sums, self.isa)
-                    && wanted.of_parts([sums, &[0.0; BATCH][..sums.len()]], len, out, self.isa)
-                {
-                    continue;
+        self.share(
+            out,
+            share,
+            || (),
+            |(), first, out| {
+                for (b, out) in out.chunks_mut(BATCH).enumerate() {
+                    let first = first + b * BATCH;
+                    let batch = &items[first * len..(first + out.len()) * len];
+                    let mut sums = [0f64; BATCH];
+                    let sums = &mut sums[..out.len()];
+                    if len <= LONGEST_ROW
+                        && T::rows(batch, len, sums, self.isa)
+                        && wanted.of_parts(sums, None, len, out, self.isa)
+                    {
+                        continue;
+                    }
+                    for (i, (out, row)) in out.iter_mut().zip(batch.chunks(len)).enumerate() {
+                        let quick = match wanted {
+                            Wanted::Sum => T::short(row, self.isa),
+                            Wanted::Mean => None,
+                        };
+                        *out = match quick {
+                            Some(x) => x,
+                            None => T::from_bits((self.otherwise)(first + i)?),
+                        };
+                    }
                 }
-                for (i, (out, row)) in out.iter_mut().zip(batch.chunks(len)).enumerate() {
-                    let quick = match wanted {
-                        Wanted::Sum => T::short(row, self.isa),
-                        Wanted::Mean => None,
-                    };
-                    *out = match quick {
-                        Some(x) => x,
-                        None => T::from_bits((self.otherwise)(first + i)?),
-                    };
-                }
-            }
-            Ok(())
-        })
+                Ok(())
+            },
+        )
     }
 
     /// Columns of a table with at least [`GROUP`] of them.
@@ -460,11 +504,10 @@ impl Reduce<'_> {
         let tables = Shared(1, |_: usize| table);
         let share =
             if out.len() < 2 * MOST_COLUMNS { GROUP.max(out.len() / 4) } else { MOST_COLUMNS };
-        self.share(out, share.next_multiple_of(GROUP), |start, out| {
+        self.share(out, share.next_multiple_of(GROUP), Side::new, |sums, start, out| {
             let table = tables.get(0);
             // The last group reaches back, so that it is whole, if need be
             // before the share.
-            let mut sums = Side::new();
             let mut done = 0;
             while done < out.len() {
                 let columns = (out.len() - done).min(MOST_COLUMNS);
@@ -629,6 +672,8 @@ impl<'a, T: Element> Shape<'a, T> {
 struct Side<T: Columnar> {
     high: Vec<f64>,
     low: Vec<f64>,
+    /// Whether `low` is 0 everywhere.
+    one_part: bool,
     /// The sums of tables that have more rows than one call takes, or that no
     /// certificate was found for.
     accs: Vec<Superacc<T::Sum>>,
@@ -645,6 +690,7 @@ impl<T: Columnar> Side<T> {
         Side {
             high: vec![0.0; MOST_COLUMNS],
             low: vec![0.0; MOST_COLUMNS],
+            one_part: true,
             accs: Vec::new(),
             long: false,
             top: None,
@@ -675,8 +721,11 @@ impl<T: Columnar> Side<T> {
             }
             let step = if T::FALLBACK_ROWS > 0 { T::FALLBACK_ROWS } else { T::ROWS };
             for part in parts(part, step) {
-                let top = self.top.unwrap_or(0);
+                // SAFETY: as above.
+                let top =
+                    self.top.or_else(|| unsafe { look(part, part.rows, job.isa) }).unwrap_or(0);
                 let (high, low) = (&mut self.high[..columns], &mut self.low[..columns]);
+                self.one_part = false;
                 // SAFETY: as above.
                 if T::FALLBACK_ROWS > 0 && unsafe { T::fallback(part, top, [high, low], job.isa) } {
                     self.gather();
@@ -698,34 +747,35 @@ impl<T: Columnar> Side<T> {
 
     /// Tries the kernel, a second time with a look at all elements.
     unsafe fn certified(&mut self, table: Table<T>, isa: Isa) -> bool {
-        let columns = table.columns;
-        let look = |rows: usize| -> Option<i32> {
-            let mut top = None;
-            for row in 0..rows {
-                // SAFETY: a row of the caller's table.
-                let items = unsafe {
-                    core::slice::from_raw_parts(
-                        table.origin.wrapping_byte_offset(row.cast_signed() * table.stride),
-                        columns,
-                    )
-                };
-                top = top.max(Some(largest_exponent(items, isa)?));
+        if table.rows <= T::WINDOWLESS_ROWS {
+            if !self.one_part {
+                self.low.fill(0.0);
+                self.one_part = true;
             }
-            top
-        };
-        let old = self.top.or_else(|| look(table.rows.min(8)).map(|t| t + HEADROOM));
+            // SAFETY: passed on from the caller.
+            return unsafe { self.columns(table, 0, isa) };
+        }
+        self.one_part = false;
+        // SAFETY: rows of the caller's table, here and below.
+        let old = self.top.or_else(|| unsafe { look(table, table.rows.min(8), isa) });
         let Some(old) = old else { return false };
         self.top = Some(old);
-        let (high, low) = (&mut self.high[..columns], &mut self.low[..columns]);
         // SAFETY: passed on from the caller.
-        if unsafe { T::columns(table, old, [high, low], isa) } {
+        if unsafe { self.columns(table, old, isa) } {
             return true;
         }
-        let Some(new) = look(table.rows).map(|t| t + HEADROOM) else { return false };
+        // SAFETY: as above.
+        let Some(new) = (unsafe { look(table, table.rows, isa) }) else { return false };
         self.top = Some(new);
-        let (high, low) = (&mut self.high[..columns], &mut self.low[..columns]);
         // SAFETY: passed on from the caller.
-        new != old && unsafe { T::columns(table, new, [high, low], isa) }
+        new != old && unsafe { self.columns(table, new, isa) }
+    }
+
+    /// Runs the kernel.
+    unsafe fn columns(&mut self, table: Table<T>, top: i32, isa: Isa) -> bool {
+        let (high, low) = (&mut self.high[..table.columns], &mut self.low[..table.columns]);
+        // SAFETY: passed on from the caller.
+        unsafe { T::columns(table, top, [high, low], isa) }
     }
 
     /// Adds every column by itself.
@@ -753,8 +803,8 @@ impl<T: Columnar> Side<T> {
         out: &mut [T],
         isa: Isa,
     ) -> bool {
-        let parts = [&self.high[columns.clone()], &self.low[columns]];
-        !self.long && wanted.of_parts(parts, rows, out, isa)
+        let low = (!self.one_part).then(|| &self.low[columns.clone()]);
+        !self.long && wanted.of_parts(&self.high[columns], low, rows, out, isa)
     }
 
     /// The answer of one column.
@@ -777,6 +827,22 @@ impl<T: Columnar> Side<T> {
             deposit(acc, self.low[column]);
         }
     }
+}
+
+/// The least `t` with every element of some rows below `2^t`, and headroom;
+/// `None` if there is an infinity or a NaN.
+///
+/// # Safety
+/// The table has so many rows, and their elements are valid for reads.
+unsafe fn look<T: Element>(table: Table<T>, rows: usize, isa: Isa) -> Option<i32> {
+    let mut top = None;
+    for row in 0..rows {
+        let start = table.origin.wrapping_byte_offset(row.cast_signed() * table.stride);
+        // SAFETY: passed on from the caller.
+        let items = unsafe { core::slice::from_raw_parts(start, table.columns) };
+        top = top.max(Some(largest_exponent(items, isa)? + HEADROOM));
+    }
+    top
 }
 
 /// A table cut into parts of at most `step` rows.

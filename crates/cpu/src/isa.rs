@@ -13,6 +13,8 @@ pub enum Isa {
     Avx2,
     /// AVX-512 F, BW, DQ and VL.
     Avx512,
+    /// The same with IFMA, integer multiply-add of 52 bits.
+    Avx512Ifma,
 }
 
 /// The environment variable that forces an instruction set.
@@ -20,7 +22,7 @@ pub const FORCE: &str = "WARPFOLD_CPU";
 
 impl Isa {
     /// Every instruction set, weakest first.
-    pub const ALL: [Isa; 3] = [Isa::Baseline, Isa::Avx2, Isa::Avx512];
+    pub const ALL: [Isa; 4] = [Isa::Baseline, Isa::Avx2, Isa::Avx512, Isa::Avx512Ifma];
 
     /// The name understood by `WARPFOLD_CPU`.
     #[must_use]
@@ -31,6 +33,7 @@ impl Isa {
             Isa::Baseline => "portable",
             Isa::Avx2 => "avx2",
             Isa::Avx512 => "avx512",
+            Isa::Avx512Ifma => "avx512ifma",
         }
     }
 
@@ -53,9 +56,17 @@ impl Isa {
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
             }
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512Ifma => Isa::Avx512.is_available() && is_x86_feature_detected!("avx512ifma"),
             #[cfg(not(target_arch = "x86_64"))]
-            Isa::Avx2 | Isa::Avx512 => false,
+            Isa::Avx2 | Isa::Avx512 | Isa::Avx512Ifma => false,
         }
+    }
+
+    /// Whether [`madd52`](crate::simd::madd52) kernels run.
+    #[inline]
+    pub(crate) fn has_madd52(self) -> bool {
+        self == Isa::Avx512Ifma
     }
 
     /// The best instruction set this machine has.

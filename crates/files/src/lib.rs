@@ -28,6 +28,7 @@ mod safetensors;
 mod source;
 pub mod stream;
 mod text;
+mod thrift;
 
 pub use batch::{Batch, Gap};
 pub use columns::ColumnSelector;

@@ -5,6 +5,7 @@ use crate::file::{Cursor, PositionalFile};
 use crate::open::OpenOptions;
 use crate::{
     Access, Batch, Block, Blocks, Description, Error, Extent, Format, Result, Source, delta, guard,
+    thrift::{self, Look},
 };
 use bytes::Bytes;
 use half::f16;
@@ -107,8 +108,11 @@ struct Table {
 impl Table {
     fn open(file: &Arc<PositionalFile>) -> Result<Self> {
         let name = file.name();
+        let pages = Pages(Arc::clone(file));
+        if let Some(start) = pages.footer()? {
+            pages.check(start).map_err(|e| damaged(&name, e))?;
+        }
         let metadata = guard::quietly(&name, || {
-            let pages = Pages(Arc::clone(file));
             ParquetMetaDataReader::new().parse_and_finish(&pages).map_err(|e| damaged(&name, e))
         })?;
         let mut rows = 0_u64;
@@ -149,6 +153,37 @@ impl Table {
 /// threads do not share a cursor.
 struct Pages(Arc<PositionalFile>);
 
+impl Pages {
+    /// Where the footer begins, if the file ends as one of this format does.
+    fn footer(&self) -> Result<Option<u64>> {
+        let Some(end) = self.0.len().checked_sub(8) else { return Ok(None) };
+        let mut tail = [0; 8];
+        self.0.read_exact_at(&mut tail, end)?;
+        let len = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
+        Ok(if &tail[4..] == b"PAR1" { end.checked_sub(len) } else { None })
+    }
+
+    /// That the structure at `start`, the footer or a page's header, holds as
+    /// much as it says: see [`thrift`].
+    fn check(&self, start: u64) -> parquet::errors::Result<()> {
+        let available = self.0.len().saturating_sub(start);
+        let mut len = available.min(512);
+        loop {
+            let bytes =
+                self.0.read_vec(start, len).map_err(|e| ParquetError::External(e.into()))?;
+            match thrift::look(&bytes, available) {
+                Look::Sound => return Ok(()),
+                Look::Unfinished if len < available => len = available.min(len * 4),
+                _ => {
+                    return Err(ParquetError::General(format!(
+                        "the structure at byte {start} does not hold what it says"
+                    )));
+                }
+            }
+        }
+    }
+}
+
 impl Length for Pages {
     fn len(&self) -> u64 {
         self.0.len()
@@ -160,6 +195,9 @@ impl ChunkReader for Pages {
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
         // Only page headers are read this way: about a hundred bytes.
+        if start < self.0.len().saturating_sub(8) {
+            self.check(start)?;
+        }
         let rest = Cursor::part(Arc::clone(&self.0), start, u64::MAX);
         Ok(BufReader::with_capacity(512, rest))
     }
@@ -395,16 +433,23 @@ fn narrow<T: bytemuck::Pod + TryFrom<i32>>(
 }
 
 /// The pages of a column chunk, without those whose decoder would allocate as
-/// much as damaged data ask for: see [`delta`]. Of numbers only f16, which is
-/// stored as strings of two bytes, can meet them.
+/// much as damaged data ask for: dictionaries, and delta-encoded strings (see
+/// [`delta`]), which of numbers only f16 can be.
 struct BoundedPages<P> {
     pages: P,
     /// Whether values may be missing, so that pages begin with levels.
     optional: bool,
+    /// Bytes of a plainly stored value.
+    size: usize,
 }
 
 impl<P> BoundedPages<P> {
     fn is_sound(&self, page: &Page) -> bool {
+        if let Page::DictionaryPage { buf, num_values, .. } = page {
+            // Its decoder makes room for that many values before it looks.
+            let values = u64::from(*num_values);
+            return values.saturating_mul(self.size as u64) <= buf.len() as u64;
+        }
         let prefixes = match page.encoding() {
             Encoding::DELTA_BYTE_ARRAY => true,
             Encoding::DELTA_LENGTH_BYTE_ARRAY => false,
@@ -438,7 +483,7 @@ impl<P: PageReader> PageReader for BoundedPages<P> {
     fn get_next_page(&mut self) -> parquet::errors::Result<Option<Page>> {
         match self.pages.get_next_page()? {
             Some(page) if !self.is_sound(&page) => {
-                Err(ParquetError::General("a page names more lengths than it has values".into()))
+                Err(ParquetError::General("a page names more values than it holds".into()))
             }
             page => Ok(page),
         }
@@ -476,7 +521,12 @@ impl RowGroup {
         })?;
         let full = self.chunk.column_descr().max_def_level();
         let descr = self.chunk.column_descr_ptr();
-        let pages = BoundedPages { pages, optional: full > 0 };
+        let size = match self.chunk.column_type() {
+            Type::INT64 | Type::DOUBLE => 8,
+            Type::FIXED_LEN_BYTE_ARRAY => 2,
+            _ => 4,
+        };
+        let pages = BoundedPages { pages, optional: full > 0, size };
         let mut reader = ColumnReaderImpl::<D>::new(descr, Box::new(pages));
         let (mut values, mut levels) = (Vec::new(), Vec::new());
         let mut left = self.rows;
@@ -516,5 +566,23 @@ impl RowGroup {
             sink(batch)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dictionary_holds_its_values() {
+        let pages = BoundedPages { pages: (), optional: false, size: 4 };
+        let dictionary = |num_values| Page::DictionaryPage {
+            buf: Bytes::from_static(&[0; 12]),
+            num_values,
+            encoding: Encoding::PLAIN,
+            is_sorted: false,
+        };
+        assert!(pages.is_sound(&dictionary(0)) && pages.is_sound(&dictionary(3)));
+        assert!(!pages.is_sound(&dictionary(4)) && !pages.is_sound(&dictionary(u32::MAX)));
     }
 }

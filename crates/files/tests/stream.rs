@@ -249,6 +249,28 @@ fn nan_policies_apply_when_finishing() {
 }
 
 #[test]
+fn damaged_parquet_costs_neither_time_nor_memory() {
+    // Found by fuzzing: a dictionary of 2^30 values in a few bytes; a list of
+    // 2^31 strings in a page's header, which ends with the file.
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+    for (file, column) in [("large-dictionary.parquet", "u16"), ("long-list.parquet", "u8")] {
+        let options = OpenOptions {
+            columns: warpfold_files::ColumnSelector::parse_list(column).unwrap(),
+            ..OpenOptions::default()
+        };
+        let path = format!("{data}/{file}");
+        let error = open(&path, &options)
+            .and_then(|items| {
+                let inputs = Inputs { items, others: Vec::new() };
+                stream::reduce(inputs, &Reduction::of(Op::Sum), None, &Silent)
+            })
+            .unwrap_err();
+        let known = ["more values than it holds", "does not hold what it says"];
+        assert!(known.iter().any(|what| error.to_string().contains(what)), "{file}: {error}");
+    }
+}
+
+#[test]
 fn a_parquet_page_cannot_ask_for_memory_without_end() {
     // Found by fuzzing: the f16 column's page says that 2^56 lengths follow.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/delta-lengths.parquet");
@@ -261,6 +283,6 @@ fn a_parquet_page_cannot_ask_for_memory_without_end() {
     for _ in 0..100 {
         let inputs = Inputs { items: open(path, &options).unwrap(), others: Vec::new() };
         let error = stream::reduce(inputs, &Reduction::of(Op::Sum), None, &Silent).unwrap_err();
-        assert!(error.to_string().contains("more lengths than it has values"), "{error}");
+        assert!(error.to_string().contains("more values than it holds"), "{error}");
     }
 }

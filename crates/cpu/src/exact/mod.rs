@@ -1,6 +1,8 @@
 //! Exact floating-point sums at the speed of memory.
 //!
-//! A block of elements is tried on the lowest rung that recent blocks passed
+//! Where the machine multiplies and adds 52-bit integers ([`fixed`]), products
+//! of f64 and moments are summed with those as long as their elements fit a
+//! window. Otherwise a block of elements is tried on the lowest rung that recent blocks passed
 //! and goes up until one certifies it:
 //!
 //! 1. the range certificate ([`range`], f32 and bf16) or a window of two levels
@@ -11,6 +13,7 @@
 //!
 //! The rungs differ in speed only: each hands over the block's exact sum.
 
+mod fixed;
 mod moments;
 mod narrow;
 mod range;
@@ -25,13 +28,15 @@ pub(crate) use terms::{Absolute, Plain, Product, Terms};
 
 use crate::fpenv;
 use crate::isa::Isa;
+use crate::simd::madd52::dispatch52;
 use crate::simd::{Kernel, Simd, dispatch};
+use fixed::{DotKernel, FixedMoments, FixedTuner, MomentsKernel, Part};
 use moments::MomentsSum;
 use narrow::NarrowSum;
 use range::RangeSum;
 use warpfold_core::element::{Element, Key, Parts, bf16, f16};
 use warpfold_core::exact::{Superacc, format::Format};
-use wide::WideSum;
+use wide::{Outcome, WideSum};
 pub(crate) use window::Window;
 use window::WindowSum;
 
@@ -57,11 +62,13 @@ pub(crate) struct Tuner {
     patience: u32,
     /// What `patience` starts from; doubles with every failed try.
     backoff: u32,
+    /// For products.
+    fixed: FixedTuner,
 }
 
 impl Default for Tuner {
     fn default() -> Self {
-        Tuner { top: i32::MIN, rung: 0, patience: 0, backoff: 8 }
+        Tuner { top: i32::MIN, rung: 0, patience: 0, backoff: 8, fixed: FixedTuner::NEW }
     }
 }
 
@@ -86,14 +93,15 @@ impl Tuner {
         if self.rung == WIDE && self.patience > 0 { 8 * BLOCK } else { BLOCK }
     }
 
-    fn passed(&mut self, rung: u8) {
+    /// A block that began on rung `first` passed on `rung`.
+    fn passed(&mut self, first: u8, rung: u8) {
         if rung > self.rung {
             self.rung = rung;
             self.patience = self.backoff;
         } else if rung < self.rung {
             self.rung = rung;
             self.backoff = 8;
-        } else if self.patience == 0 && rung > QUICK {
+        } else if first < rung {
             // The lower rungs were tried again, in vain: ask less often, so
             // that failed tries cost less than one block in a hundred.
             self.backoff = (self.backoff * 2).min(1 << 10);
@@ -111,6 +119,15 @@ pub(crate) trait Summable: Terms {
         _top: i32,
         _isa: Isa,
     ) -> Option<[(i64, i32); 2]> {
+        None
+    }
+    /// The block's sum by integer multiply-add.
+    fn fixed(
+        _items: &[Self::Item],
+        _others: &[Self::Item],
+        _tuner: &mut FixedTuner,
+        _isa: Isa,
+    ) -> Option<[Part; 4]> {
         None
     }
     /// Absorbs one term by its bits.
@@ -165,8 +182,17 @@ plain_and_absolute!(f16, 0, |items, _top, isa, ABS| {
 });
 
 macro_rules! product {
-    ($($t:ty),*) => {$(
+    ($($t:ty, $fixed:ident;)*) => {$(
         impl<const P: bool> Summable for Product<$t, P> {
+            #[inline]
+            fn fixed(
+                items: &[$t],
+                others: &[$t],
+                tuner: &mut FixedTuner,
+                isa: Isa,
+            ) -> Option<[Part; 4]> {
+                $fixed(items, P.then_some(others), tuner, isa)
+            }
             #[inline(always)]
             fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, other: Option<$t>) {
                 acc.absorb_product(item, other.unwrap_or(item));
@@ -174,7 +200,51 @@ macro_rules! product {
         }
     )*};
 }
-product!(f16, bf16, f32, f64);
+product! {
+    // Their products are exact in f64 as they are.
+    f16, no_fixed;
+    bf16, no_fixed;
+    f32, no_fixed;
+    f64, fixed_products;
+}
+
+fn no_fixed<T>(_: &[T], _: Option<&[T]>, _: &mut FixedTuner, _: Isa) -> Option<[Part; 4]> {
+    None
+}
+
+/// The sum of the products of two slices, or of one slice's squares, in parts.
+fn fixed_products(
+    items: &[f64],
+    others: Option<&[f64]>,
+    tuner: &mut FixedTuner,
+    isa: Isa,
+) -> Option<[Part; 4]> {
+    let Some(others) = others else {
+        let [a, b, c] = fixed_moments(items, tuner, isa)?.squares;
+        return Some([a, b, c, (0, 0)]);
+    };
+    if !isa.has_madd52() {
+        return None;
+    }
+    let look = || Some([largest_exponent(items, isa)?, largest_exponent(others, isa)?]);
+    tuner.attempt(look, |windows| dispatch52(isa, DotKernel { items, others, windows }).flatten())
+}
+
+/// The sums of elements and of their squares.
+fn fixed_moments<T: Squared>(
+    items: &[T],
+    tuner: &mut FixedTuner,
+    isa: Isa,
+) -> Option<FixedMoments> {
+    if !isa.has_madd52() {
+        return None;
+    }
+    let look = || largest_exponent(items, isa).map(|top| [top; 2]);
+    tuner.attempt(look, |[window, _]| match T::LIMBS {
+        1 => dispatch52(isa, MomentsKernel::<T, 1> { items, window }).flatten(),
+        _ => dispatch52(isa, MomentsKernel::<T, 2> { items, window }).flatten(),
+    })
+}
 
 /// Adds the terms of `items` (and `others`, if they are paired) to `acc`,
 /// exactly.
@@ -212,13 +282,26 @@ pub(crate) fn absorb_moments<T: Squared, F: Format, G: Format>(
     T::Squares: Summable<Item = T>,
 {
     for items in items.chunks(BLOCK) {
-        if fpenv::is_default() && both_at_once(sum, squares, items, tuners, isa).is_some() {
-            continue;
+        if fpenv::is_default() {
+            if let Some(moments) = fixed_moments(items, &mut tuners[0].fixed, isa) {
+                deposit(sum, moments.sums);
+                deposit(squares, moments.squares);
+                sum.count += items.len() as i64;
+                squares.count += items.len() as i64;
+                continue;
+            }
+            if both_at_once(sum, squares, items, tuners, isa).is_some() {
+                continue;
+            }
         }
         // One after the other over a block that stays in the cache.
         absorb::<Plain<T>, F>(sum, items, &[], &mut tuners[0], isa);
         absorb::<T::Squares, G>(squares, items, &[], &mut tuners[1], isa);
     }
+}
+
+fn deposit<F: Format>(acc: &mut Superacc<F>, parts: impl IntoIterator<Item = Part>) {
+    parts.into_iter().for_each(|(value, exponent)| acc.deposit_wide(value, exponent));
 }
 
 fn both_at_once<T: Squared, F: Format, G: Format>(
@@ -266,32 +349,42 @@ fn absorb_block<T: Summable, F: Format>(
     tuner: &mut Tuner,
     isa: Isa,
 ) {
+    if let Some(parts) = T::fixed(items, others, &mut tuner.fixed, isa) {
+        deposit(acc, parts);
+        acc.count += items.len() as i64;
+        return;
+    }
     let first = tuner.begin();
     if tuner.top == i32::MIN {
         tuner.top = top_of::<T>(items, others, isa).unwrap_or(0) + HEADROOM;
     }
     if let Some(rung) = try_windows::<T, F>(acc, items, others, tuner.top, first, isa) {
         acc.count += items.len() as i64;
-        return tuner.passed(rung);
+        return tuner.passed(first, rung);
     }
     // Look at the block itself before going further up.
-    let Some(top) = top_of::<T>(items, others, isa) else {
-        return absorb_specials::<T, F>(acc, items, others, tuner, isa);
-    };
-    let top = top + HEADROOM;
-    if top != tuner.top {
-        tuner.top = top;
-        if let Some(rung) = try_windows::<T, F>(acc, items, others, top, first, isa) {
-            acc.count += items.len() as i64;
-            return tuner.passed(rung);
+    if first < WIDE {
+        let Some(top) = top_of::<T>(items, others, isa) else {
+            return absorb_specials::<T, F>(acc, items, others, tuner, isa);
+        };
+        let top = top + HEADROOM;
+        if top != tuner.top {
+            tuner.top = top;
+            if let Some(rung) = try_windows::<T, F>(acc, items, others, top, first, isa) {
+                acc.count += items.len() as i64;
+                return tuner.passed(first, rung);
+            }
         }
     }
-    if dispatch(isa, WideSum::<T, F> { items, others, acc }) {
-        acc.count += items.len() as i64;
-    } else {
-        one_by_one::<T, F>(acc, items, others);
+    match dispatch(isa, WideSum::<T, F> { items, others, acc }) {
+        Outcome::Exact => acc.count += items.len() as i64,
+        Outcome::Special => return absorb_specials::<T, F>(acc, items, others, tuner, isa),
+        Outcome::Inexact if top_of::<T>(items, others, isa).is_none() => {
+            return absorb_specials::<T, F>(acc, items, others, tuner, isa);
+        }
+        Outcome::Inexact => one_by_one::<T, F>(acc, items, others),
     }
-    tuner.passed(WIDE);
+    tuner.passed(first, WIDE);
 }
 
 /// Tries the rungs from `first` below the wide path; says which one passed.
@@ -306,9 +399,7 @@ fn try_windows<T: Summable, F: Format>(
     if first == QUICK
         && let Some(parts) = T::quick(items, others, top + T::QUICK_GROWTH, isa)
     {
-        for (sum, exponent) in parts {
-            acc.deposit_wide(i128::from(sum), exponent);
-        }
+        deposit(acc, parts.map(|(sum, exponent)| (i128::from(sum), exponent)));
         return Some(QUICK);
     }
     fn window<T: Summable, F: Format, const L: usize>(
@@ -416,5 +507,38 @@ fn absorb_specials<T: Summable, F: Format>(
             }
         }
         absorb_block::<T, F>(acc, &clean[0][..n], &clean[1][..other.len()], tuner, isa);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Passes blocks on the rungs that `needs` gives; says where each began.
+    fn begins(tuner: &mut Tuner, needs: impl IntoIterator<Item = u8>) -> Vec<u8> {
+        let mut block = |need: u8| {
+            let first = tuner.begin();
+            tuner.passed(first, need.max(first));
+            first
+        };
+        needs.into_iter().map(&mut block).collect()
+    }
+
+    #[test]
+    fn one_hard_block_is_soon_forgotten() {
+        let mut tuner = Tuner::default();
+        let firsts = begins(&mut tuner, [WINDOW_2].into_iter().chain([QUICK; 20]));
+        assert_eq!(firsts[..10], [0, 1, 1, 1, 1, 1, 1, 1, 1, QUICK]);
+        assert_eq!(firsts[10..], [QUICK; 11]);
+        assert_eq!(tuner.backoff, 8);
+    }
+
+    #[test]
+    fn hard_data_are_tried_less_and_less_often() {
+        let mut tuner = Tuner::default();
+        let firsts = begins(&mut tuner, [WIDE; 100_000]);
+        let tries = firsts.iter().filter(|&&first| first == QUICK).count();
+        assert!((50..=120).contains(&tries), "{tries}");
+        assert_eq!(tuner.backoff, 1 << 10);
     }
 }

@@ -18,16 +18,25 @@ pub(super) const LOWEST_UNIT: i32 = -480;
 pub(crate) trait Squared: Widen {
     /// The squares.
     type Squares: Terms<Item = Self>;
+    /// Limbs of a fixed-point window for elements of all the exponents that
+    /// are common in one array.
+    const LIMBS: usize;
 }
 
 macro_rules! squared {
-    ($($t:ty),*) => {$(
+    ($($t:ty, $limbs:literal;)*) => {$(
         impl Squared for $t {
             type Squares = Product<$t, false>;
+            const LIMBS: usize = $limbs;
         }
     )*};
 }
-squared!(warpfold_core::element::f16, warpfold_core::element::bf16, f32, f64);
+squared! {
+    warpfold_core::element::f16, 1;
+    warpfold_core::element::bf16, 1;
+    f32, 1;
+    f64, 2;
+}
 
 /// Sums elements and their squares in windows of two levels each.
 pub(super) struct MomentsSum<'a, T> {

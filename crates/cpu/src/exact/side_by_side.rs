@@ -17,6 +17,8 @@ pub(crate) const WINDOW_ROWS: usize = 256;
 /// Rows that [`RangeColumns`] takes in one call: as many tiles as an anchor
 /// takes adds, but for some that add element by element.
 pub(crate) const RANGE_ROWS: usize = (ADDS - SPARE) * PANEL;
+/// Rows that [`RangeColumns`] sums in one tile, without a window.
+pub(crate) const ROWS_IN_A_TILE: usize = range::K;
 /// Adds that an anchor takes.
 const ADDS: usize = 256;
 /// Adds kept for tiles that are not certified, each of which takes
@@ -33,7 +35,7 @@ pub(crate) const MOST_COLUMNS: usize = 2048;
 /// Columns that are summed in registers, at most, over all instruction sets.
 pub(crate) const GROUP: usize = VECTORS * 8;
 /// Bytes ahead, in every row, at which the next columns are asked for.
-const ASIDE: usize = 1024;
+const ASIDE: usize = 512;
 /// Bytes ahead at which the rows of a narrow table are asked for.
 const DOWN: usize = 3 << 10;
 
@@ -91,7 +93,8 @@ pub(crate) struct RangeColumns<'a, T> {
     /// For sums of more rows than a certified tile has: a window for the sums
     /// of tiles.
     pub(crate) window: Option<Window>,
-    /// Where the sums go, a pair for each column.
+    /// Where the sums go, a pair for each column; of no more than
+    /// [`ROWS_IN_A_TILE`] rows they have one part, and `low` is not written.
     pub(crate) high: &'a mut [f64],
     pub(crate) low: &'a mut [f64],
 }
@@ -117,14 +120,17 @@ impl<T: Word> Kernel for RangeColumns<'_, T> {
                     table.at(first + row, column)
                 })
             };
-            if table.rows <= range::K {
+            if table.rows <= ROWS_IN_A_TILE {
                 // So few that the whole column is one tile, in panels.
-                self.high[..table.columns].fill(0.0);
-                self.low[..table.columns].fill(0.0);
                 for first in (0..table.rows).step_by(height) {
                     for column in (0..table.columns).step_by(group) {
                         let sums = panel(&mut certificate, first, column);
-                        add_to::<S>(sums, &mut self.high[column..column + group]);
+                        let to = &mut self.high[column..column + group];
+                        if first == 0 {
+                            store::<S>(sums, to);
+                        } else {
+                            add_to::<S>(sums, to);
+                        }
                     }
                 }
                 certificate.end_tile();
@@ -338,6 +344,23 @@ impl Kernel for RoundToF32<'_> {
     unsafe fn run<S: Simd>(self) {
         for (out, (&high, &low)) in self.out.iter_mut().zip(self.high.iter().zip(self.low)) {
             *out = rounded_to_f32(high, low);
+        }
+    }
+}
+
+/// Rounds sums to f32, many at a time.
+pub(crate) struct NarrowToF32<'a> {
+    pub(crate) sums: &'a [f64],
+    pub(crate) out: &'a mut [f32],
+}
+
+impl Kernel for NarrowToF32<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        for (out, &sum) in self.out.iter_mut().zip(self.sums) {
+            *out = sum as f32;
         }
     }
 }

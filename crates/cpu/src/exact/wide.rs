@@ -8,6 +8,7 @@
 use super::terms::Terms;
 use crate::simd::{Kernel, Simd};
 use warpfold_core::exact::{Superacc, format::Format};
+use warpfold_core::prefetch;
 
 const BINS: usize = 256;
 const LOW_BITS: u32 = 30;
@@ -18,9 +19,24 @@ const BUFFER: usize = 256;
 /// exponent do not wait for each other's store.
 type Bins = [[i64; 2]; BINS];
 
+/// What came of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It was added.
+    Exact,
+    /// A term is an infinity or a NaN.
+    Special,
+    /// A product is too small or too large for its bits to be held by two
+    /// f64, or is a NaN.
+    Inexact,
+}
+
+/// The biased exponent of infinities and NaNs.
+const SPECIAL: u64 = 0x7ff;
+
 /// Sums terms whose exponents may lie anywhere.
 pub(super) struct WideSum<'a, T: Terms, F: Format> {
-    /// The elements; none is an infinity or a NaN.
+    /// The elements.
     pub(super) items: &'a [T::Item],
     /// The second array, as long, if terms are paired; else empty.
     pub(super) others: &'a [T::Item],
@@ -32,19 +48,23 @@ pub(super) struct WideSum<'a, T: Terms, F: Format> {
 struct Staged {
     bins: [u32; BUFFER],
     halves: [[i64; 2]; BUFFER],
+    /// The largest biased exponent of all terms so far.
+    largest: u64,
 }
 
 impl Staged {
-    const EMPTY: Staged = Staged { bins: [0; BUFFER], halves: [[0; 2]; BUFFER] };
+    const EMPTY: Staged = Staged { bins: [0; BUFFER], halves: [[0; 2]; BUFFER], largest: 0 };
 
     /// Takes terms apart, many at a time: this loop has no branches and no
     /// dependences.
     #[inline(always)]
     fn stage(&mut self, terms: &[f64; BUFFER]) {
+        let mut largest = 0;
         let places = self.bins.iter_mut().zip(&mut self.halves);
         for (term, (bin, halves)) in terms.iter().zip(places) {
             let bits = term.to_bits();
             let exponent = (bits >> 52) & 0x7ff;
+            largest = largest.max(exponent);
             let fraction = bits & ((1 << 52) - 1);
             // A subnormal has no hidden bit and the weight of exponent 1.
             let normal = u64::from(exponent != 0);
@@ -55,6 +75,7 @@ impl Staged {
             *bin = (biased / 8) as u32;
             *halves = [value & ((1 << LOW_BITS) - 1), value >> LOW_BITS];
         }
+        self.largest = self.largest.max(largest);
     }
 
     /// Drops the terms into their bins, even and odd ones into different sets.
@@ -79,12 +100,12 @@ fn empty_into<F: Format>(bins: &Bins, acc: &mut Superacc<F>) {
 }
 
 impl<T: Terms, F: Format> Kernel for WideSum<'_, T, F> {
-    /// Whether no product lost bits below f64's last one; if false, nothing
-    /// was added to the sum.
-    type Out = bool;
+    /// What came of it; unless it is [`Exact`](Outcome::Exact), nothing was
+    /// added to the sum.
+    type Out = Outcome;
 
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> bool {
+    unsafe fn run<S: Simd>(self) -> Outcome {
         let mut bins = [[[0i64; 2]; BINS]; 2];
         let mut terms = [[0f64; BUFFER]; 2];
         let mut staged = Staged::EMPTY;
@@ -97,6 +118,7 @@ impl<T: Terms, F: Format> Kernel for WideSum<'_, T, F> {
             while filled < count {
                 let left = count - filled;
                 let (p, q) = if left >= step {
+                    prefetch::ahead(&self.items[at + filled..at + filled + step]);
                     let p = self.items[at + filled..].as_ptr();
                     (p, if T::PAIRED { self.others[at + filled..].as_ptr() } else { p })
                 } else {
@@ -138,7 +160,7 @@ impl<T: Terms, F: Format> Kernel for WideSum<'_, T, F> {
                     all & (inside | ((size == 0) & (error.to_bits() << 1 == 0)))
                 });
                 if !exact {
-                    return false;
+                    return Outcome::Inexact;
                 }
                 staged.stage(&terms[1]);
                 staged.drop_into(&mut bins);
@@ -147,9 +169,12 @@ impl<T: Terms, F: Format> Kernel for WideSum<'_, T, F> {
             staged.drop_into(&mut bins);
             at += count;
         }
+        if staged.largest == SPECIAL {
+            return Outcome::Special;
+        }
         for set in &bins {
             empty_into(set, self.acc);
         }
-        true
+        Outcome::Exact
     }
 }

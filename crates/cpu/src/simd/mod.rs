@@ -9,7 +9,8 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod portable;
+pub(crate) mod madd52;
+pub(crate) mod portable;
 
 use crate::isa::Isa;
 
@@ -86,7 +87,7 @@ pub(crate) fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Out {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa` other than the baseline is only made after
         // `is_available` said yes.
-        Isa::Avx512 => unsafe { avx512::run(kernel) },
+        Isa::Avx512 | Isa::Avx512Ifma => unsafe { avx512::run(kernel) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
         Isa::Avx2 => unsafe { avx2::run(kernel) },
