@@ -1,1 +1,3 @@
 //! Runs the PTX of CUDA kernels on the CPU, warp by warp.
+
+pub mod ir;
