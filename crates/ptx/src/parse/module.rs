@@ -207,6 +207,7 @@ impl<'a> Reader<'a> {
         function.registers = body.registers;
         function.code = body.code;
         function.variables = body.mentioned.into_iter().collect();
+        function.addressed = body.addressed.into_iter().collect();
         Ok(())
     }
 
@@ -303,6 +304,7 @@ impl<'a> Reader<'a> {
             local_bytes: 0,
             registers: Vec::new(),
             variables: Vec::new(),
+            addressed: Vec::new(),
             code: Vec::new(),
             bounds: LaunchBounds::default(),
         });

@@ -155,6 +155,7 @@ impl<'a> Operands<'_, 'a> {
             return Err(self.unknown(name, "a value"));
         }
         if let Some(Global::Function(function)) = self.symbols.global(name) {
+            self.body.addressed.insert(function);
             return Ok(Operand::Function(function));
         }
         let variable = self.variable(name)?;
