@@ -138,3 +138,47 @@ fn values_of_variables_are_kept() {
     assert!(!variable("launches").init.given);
     assert_eq!(variable("launches").size, 4);
 }
+
+/// A comment `// fault: NAME` names a kernel that has instructions on that line.
+#[test]
+fn every_marked_fault_is_a_line_of_its_kernel() {
+    let mut marks = 0;
+    for entry in std::fs::read_dir(common::kernels()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "cu") {
+            continue;
+        }
+        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let source = std::fs::read_to_string(&path).unwrap();
+        for (at, line) in source.lines().enumerate() {
+            let Some((_, kernels)) = line.split_once("// fault: ") else { continue };
+            for kernel in kernels.split_whitespace() {
+                for release in ["12.0", "13.0"] {
+                    let module = parse(&common::sample(&format!("{release}/{stem}.90"))).unwrap();
+                    let id = module.function(kernel);
+                    let id = id.unwrap_or_else(|| panic!("{stem}: there is no {kernel}"));
+                    let code = &module.functions[id.index()].code;
+                    let number = at as u32 + 1;
+                    let found = code.iter().any(|i| i.line.source.is_some_and(|s| s.1 == number));
+                    assert!(found, "{stem}: {kernel} has nothing on line {number}");
+                    marks += 1;
+                }
+            }
+        }
+    }
+    assert!(marks > 40, "{marks}");
+}
+
+/// Each faulty kernel that stands in a file of its own has a twin without the fault.
+#[test]
+fn every_fault_has_a_twin() {
+    for Sample { name, text } in samples().into_iter().filter(|s| s.name.contains("/fault_")) {
+        let module = parse(&text).unwrap();
+        let twins = module.kernels().filter(|k| k.name.ends_with("_fixed")).count();
+        for kernel in module.kernels().filter(|k| k.name.ends_with("_fixed")) {
+            let faulty = kernel.name.strip_suffix("_fixed").unwrap();
+            assert!(module.function(faulty).is_some(), "{name}: {faulty}");
+        }
+        assert!(twins > 0, "{name}");
+    }
+}
