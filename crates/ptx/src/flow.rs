@@ -7,7 +7,7 @@ pub use calls::{CallGraph, SharedLayout};
 
 use core::ops::Range;
 
-use crate::ir::{Function, Instruction, Op};
+use crate::ir::{Function, FunctionId, Instruction, Module, Op};
 
 /// The basic blocks of a function and the points where diverged lanes meet again.
 #[derive(Clone, Debug)]
@@ -39,16 +39,26 @@ impl Flow {
         &self.blocks
     }
 
-    /// Where the lanes that a branch separates meet again: the first instruction of the immediate post-dominator of its
-    /// block. `None`: they meet where the function ends, or nowhere, if a loop has no end.
+    /// Where the lanes that an instruction separates meet again: its immediate post-dominator, which for all but branches
+    /// is the next instruction. `None`: they meet where the function ends, or nowhere, if a loop has no end.
     ///
     /// # Panics
     ///
     /// The function has no such instruction.
     #[must_use]
     pub fn reconvergence(&self, instruction: u32) -> Option<u32> {
-        self.meets[self.block_of[instruction as usize] as usize]
+        let block = self.block_of[instruction as usize] as usize;
+        let next = instruction + 1;
+        if next < self.blocks[block].end { Some(next) } else { self.meets[block] }
     }
+}
+
+/// All functions of a module that may call themselves.
+#[must_use]
+pub fn recursion(module: &Module) -> Vec<FunctionId> {
+    let graph = CallGraph::new(module);
+    let all = (0..module.functions.len()).map(|at| FunctionId(at as u32));
+    all.filter(|&function| graph.is_recursive(function)).collect()
 }
 
 /// Whether control may leave the straight line here. Calls come back, so they do not count.
@@ -132,6 +142,13 @@ mod tests {
     fn lanes_leave_a_loop_together() {
         let flow = flow("TOP: add.s32 %r1, %r1, 1; @%p1 bra TOP; mov.u32 %r2, 3; ret;");
         assert_eq!(flow.reconvergence(1), Some(2));
+    }
+
+    #[test]
+    fn straight_lines_meet_at_the_next_instruction() {
+        let flow = flow("mov.u32 %r1, 1; mov.u32 %r2, 3; ret;");
+        assert_eq!(flow.reconvergence(0), Some(1));
+        assert_eq!(flow.reconvergence(2), None);
     }
 
     #[test]
