@@ -1,1 +1,4 @@
 //! Runs the PTX of CUDA kernels on the CPU, warp by warp.
+
+pub mod finding;
+pub mod place;
