@@ -1,4 +1,5 @@
 //! Runs the PTX of CUDA kernels on the CPU, warp by warp.
 
 pub mod finding;
+pub mod memory;
 pub mod place;
