@@ -2,6 +2,7 @@
 
 use crate::place::{Line, Place};
 use core::fmt;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -236,14 +237,19 @@ pub struct Fault {
     /// Who else took part.
     pub other: Option<Party>,
     /// What else is known: the nearest allocation, masks, barriers. A clause without a full stop, or empty.
-    pub detail: String,
+    pub detail: Cow<'static, str>,
 }
 
 impl Fault {
     /// A fault of control flow: no memory is involved.
     #[must_use]
-    pub fn of_control(kind: Kind, line: Line, place: Place, detail: String) -> Fault {
-        Fault { kind, line, place, access: None, other: None, detail }
+    pub fn of_control(
+        kind: Kind,
+        line: Line,
+        place: Place,
+        detail: impl Into<Cow<'static, str>>,
+    ) -> Fault {
+        Fault { kind, line, place, access: None, other: None, detail: detail.into() }
     }
 }
 
@@ -410,7 +416,7 @@ mod tests {
             place,
             access: Some(access),
             other: other.map(party),
-            detail: String::new(),
+            detail: Cow::Borrowed(""),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Runs the PTX of CUDA kernels on the CPU, warp by warp.
 
+pub mod clock;
 pub mod finding;
 pub mod memory;
 pub mod place;

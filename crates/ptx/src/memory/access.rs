@@ -61,7 +61,7 @@ impl Request<'_> {
             place: Place::of_lane(self.warp, lane),
             access: Some(Access { space, act: self.act, address, size: self.size }),
             other: None,
-            detail: trouble.detail,
+            detail: trouble.detail.into(),
         }
     }
 

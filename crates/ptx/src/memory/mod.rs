@@ -5,15 +5,20 @@
 //! - [`access`]: one warp's access, checked against bounds, alignment and writtenness,
 //! - [`global`]: allocations of device memory, living and freed,
 //! - [`region`]: the memories that are one allocation: shared, local, constant, parameters,
+//! - [`race`]: shadow memory and clocks together: the race checker.
 
 pub mod access;
 pub mod bytes;
 pub mod global;
+pub mod race;
 pub mod region;
+mod shadow;
+mod stamp;
 
 pub use access::{Request, Trouble};
 pub use bytes::Bytes;
 pub use global::Global;
+pub use race::{Races, Target};
 pub use region::Region;
 
 /// Memory that cannot be had or reached from the host.
