@@ -512,7 +512,7 @@ pub enum Phase {
     Parity(Operand),
 }
 
-/// What an instruction does. See the [module's head](self) for the conventions of all of them.
+/// What an instruction does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     // Moves and conversions.
