@@ -77,6 +77,6 @@ extern "C" __global__ void bits(const unsigned *in, unsigned *out)
     o[11] = __sad((int)v, 77, 5u);
     o[12] = __mul24((int)v, 77);
     o[13] = (v & 0xf0f0f0f0u) ^ (~v | 0x33u);
-    o[14] = __dp4a((int)v, (int)~v, 3);
+    asm("dp4a.s32.s32 %0, %1, %2, 3;" : "=r"(o[14]) : "r"(v), "r"(~v));
     o[15] = min((int)v, 9) + max(v, 9u) + (unsigned)abs((int)v) + v % 7u + v / 9u;
 }

@@ -390,6 +390,12 @@ impl Findings {
         self.left_out
     }
 
+    /// Faults met, each as often as it was.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.found.iter().map(|f| f.count).sum::<u64>() + self.left_out
+    }
+
     /// Whether nothing was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -2,7 +2,10 @@
 
 pub mod clock;
 pub mod finding;
+pub mod flow;
 pub mod ir;
+pub mod machine;
 pub mod memory;
+pub mod parse;
 pub mod place;
 pub mod value;

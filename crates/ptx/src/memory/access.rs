@@ -53,7 +53,7 @@ impl Request<'_> {
         })
     }
 
-    pub(super) fn fault(&self, space: Space, lane: u32, trouble: Trouble) -> Fault {
+    pub(crate) fn fault(&self, space: Space, lane: u32, trouble: Trouble) -> Fault {
         let address = self.addresses[lane as usize];
         Fault {
             kind: trouble.kind,

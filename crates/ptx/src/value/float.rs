@@ -299,6 +299,12 @@ fn order_key(format: Format, bits: u64) -> i64 {
     if format.is_negative(bits) { !magnitude } else { magnitude }
 }
 
+/// Whether an `.f32` is zero or more; NaN is not.
+#[must_use]
+pub fn at_least_zero(a: u64) -> bool {
+    f32_of(a) >= 0.0
+}
+
 /// The number as an `f64`, exactly, for any format.
 #[must_use]
 pub fn widen(format: Format, bits: u64) -> f64 {
