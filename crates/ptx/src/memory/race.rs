@@ -489,10 +489,12 @@ impl<'a> View<'_, 'a> {
         }
         if let Some(same) = reads.iter_mut().find(|e| e.stamp == entry.stamp && e.sees == sees) {
             same.lanes |= entry.lanes;
-        } else if reads.len() < CROWD {
-            reads.push(entry);
         } else {
-            *self.forgotten += 1;
+            if reads.len() >= CROWD {
+                // Half of them, so that the crowd is not looked through at every read.
+                *self.forgotten += reads.drain(..CROWD / 2).count() as u64;
+            }
+            reads.push(entry);
         }
         cell.reads = self.memory.sets.put(&reads);
         self.memory.reads = reads;
