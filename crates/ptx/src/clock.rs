@@ -18,7 +18,7 @@
 //! in every run: the order would differ in the next run, and with it the race.
 //!
 //! What a lane knows is shared: after a barrier all participants point to one
-//! [`Known`]. A barrier costs time in proportion to its threads, never to their square.
+//! record. A barrier costs time in proportion to its threads, never to their square.
 
 mod channel;
 mod grid;

@@ -1,6 +1,7 @@
 //! Runs the PTX of CUDA kernels on the CPU, warp by warp.
 
 pub mod clock;
+pub mod count;
 pub mod finding;
 pub mod flow;
 pub mod ir;

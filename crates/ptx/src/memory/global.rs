@@ -200,11 +200,11 @@ impl Global {
                 format!("which leaves an allocation of {} bytes by {over}", b.bytes.len())
             }
             (Some(b), above) if above.is_none_or(|a| past(b) <= before(a)) => {
-                format!(
-                    "{} past the end of an allocation of {}",
-                    bytes(past(b)),
-                    bytes(b.bytes.len() as u64)
-                )
+                let len = bytes(b.bytes.len() as u64);
+                match past(b) {
+                    0 => format!("right behind an allocation of {len}"),
+                    past => format!("{} past the end of an allocation of {len}", bytes(past)),
+                }
             }
             (_, Some(a)) => {
                 format!(

@@ -8,7 +8,8 @@
 //! Flanagan and Freund 2009), with three additions that PTX needs. Strong writes may follow each other without
 //! an order: all of them are kept. A strong access does not stand for a weak one of its own past, which
 //! may race where it does not: `if (lane == 0) s = 0; atomicAdd(&s, x);`. And who comes after a strong read that saw a write comes after the write (PTX calls
-//! it observation), even without fences: a read-modify-write stands for those it saw, and reads remember whether they saw the writes.
+//! it observation), even without fences: a read-modify-write stands for those it saw, and a read that saw a write it does not come after stays as its witness
+//! until another write without an order replaces the value (a later weak access of who knows the witness may then be called a race).
 //!
 //! After a race the later access takes the earlier one's place, so each is reported once;
 //! the first race on every byte is certain to be found.
@@ -441,7 +442,7 @@ impl<'a> View<'_, 'a> {
         if !ordered {
             return self.read_unordered(me, cell);
         }
-        self.add_read(me, cell, true);
+        self.add_read(me, cell, false);
         None
     }
 
@@ -454,7 +455,7 @@ impl<'a> View<'_, 'a> {
             // Two lanes of one instruction are one entry.
             Held::One { stamp, sees: saw, lane: other }
                 if stamp != me.stamp
-                    && (sees || !saw)
+                    && !saw
                     && self.stands_for(me, stamp)
                     && self.before(me, stamp, other) =>
             {
@@ -479,7 +480,7 @@ impl<'a> View<'_, 'a> {
     fn add_to_crowd(&mut self, me: &Me<'a>, cell: &mut Cell, sees: bool) {
         let mut reads = core::mem::take(&mut self.memory.reads);
         self.memory.sets.take(&mut cell.reads, &mut reads);
-        self.drop_earlier(me, &mut reads, sees);
+        self.drop_earlier(me, &mut reads);
         let entry = Entry { stamp: me.stamp, sees, lanes: 1 << me.place.lane() };
         let short = self.memory.sets.bytes() > self.memory.set_bytes;
         if short && !reads.is_empty() {
@@ -488,20 +489,21 @@ impl<'a> View<'_, 'a> {
         }
         if let Some(same) = reads.iter_mut().find(|e| e.stamp == entry.stamp && e.sees == sees) {
             same.lanes |= entry.lanes;
-        } else if reads.len() < CROWD {
-            reads.push(entry);
         } else {
-            *self.forgotten += 1;
+            if reads.len() >= CROWD {
+                // Half of them, so that the crowd is not looked through at every read.
+                *self.forgotten += reads.drain(..CROWD / 2).count() as u64;
+            }
+            reads.push(entry);
         }
         cell.reads = self.memory.sets.put(&reads);
         self.memory.reads = reads;
     }
 
-    /// Drops the reads that `me` comes after and speaks for.
-    fn drop_earlier(&mut self, me: &Me<'a>, reads: &mut Vec<Entry>, sees: bool) {
+    /// Drops the reads that `me` comes after and stands for; for a witness nobody else can stand.
+    fn drop_earlier(&mut self, me: &Me<'a>, reads: &mut Vec<Entry>) {
         reads.retain_mut(|entry| {
-            if entry.stamp != me.stamp && (sees || !entry.sees) && self.stands_for(me, entry.stamp)
-            {
+            if entry.stamp != me.stamp && !entry.sees && self.stands_for(me, entry.stamp) {
                 entry.lanes = self.unordered(me, *entry);
             }
             entry.lanes != 0
@@ -511,8 +513,8 @@ impl<'a> View<'_, 'a> {
     /// Whether all that races with an earlier access races with `me`, if `me` comes after it.
     #[inline]
     fn stands_for(&self, me: &Me<'a>, number: u32) -> bool {
-        let mine = jealousy(me.as_stamp.act);
-        mine == WEAK || mine >= jealousy(self.stamp(number).act)
+        let mine = jealousy(me.as_stamp.act, me.space);
+        mine == WEAK || mine >= jealousy(self.stamp(number).act, me.space)
     }
 
     /// The lanes of an entry that `me` does not come after.
@@ -526,7 +528,7 @@ impl<'a> View<'_, 'a> {
         left
     }
 
-    /// Whether `me` comes after a read that saw the cell's writes.
+    /// Whether `me` comes after a read that saw the value of the cell's latest write.
     fn comes_after_a_witness(&mut self, me: &Me<'a>, slot: Slot) -> bool {
         match slot.held() {
             Held::Nothing => false,
@@ -541,28 +543,27 @@ impl<'a> View<'_, 'a> {
     /// A read where some write is not known to come before.
     #[cold]
     fn read_unordered(&mut self, me: &Me<'a>, cell: &mut Cell) -> Option<Race> {
-        let mut sees = self.comes_after_a_witness(me, cell.reads);
-        let mut race = None;
-        if !sees {
-            let mut writes = core::mem::take(&mut self.memory.writes);
-            let before = cell.writes;
-            self.memory.sets.take(&mut cell.writes, &mut writes);
-            sees = true;
-            for (at, &entry) in writes.iter().enumerate() {
-                let left = self.unordered(me, entry);
-                if left != 0 {
-                    let found = self.race(me, entry.stamp);
-                    let latest = at + 1 == writes.len() && left == latest_lane(entry.lanes);
-                    sees &= found.is_none() && latest && self.observes(me, entry.stamp);
-                    race = race.or(found.map(|k| (k, (entry.stamp, left.trailing_zeros()))));
-                }
+        let witness = self.comes_after_a_witness(me, cell.reads);
+        let (mut race, mut sees) = (None, false);
+        let mut writes = core::mem::take(&mut self.memory.writes);
+        let before = cell.writes;
+        self.memory.sets.take(&mut cell.writes, &mut writes);
+        let mut later = writes.len();
+        for &entry in &writes {
+            later -= 1;
+            let latest = if later == 0 { latest_lane(entry.lanes) } else { 0 };
+            let left = self.unordered(me, entry) & if witness { !latest } else { u32::MAX };
+            if left != 0 {
+                let found = self.race(me, entry.stamp);
+                race = race.or(found.map(|k| (k, (entry.stamp, left.trailing_zeros()))));
             }
-            cell.writes = match before.held() {
-                Held::Set(_) => self.memory.sets.put(&writes),
-                _ => before,
-            };
-            self.memory.writes = writes;
+            sees = latest & left != 0 && self.observes(me, entry.stamp);
         }
+        cell.writes = match before.held() {
+            Held::Set(_) => self.memory.sets.put(&writes),
+            _ => before,
+        };
+        self.memory.writes = writes;
         self.add_read(me, cell, sees);
         race
     }
@@ -615,8 +616,10 @@ impl<'a> View<'_, 'a> {
         writes.retain_mut(|entry| {
             later -= 1;
             self.note_overwriting(me, entry.stamp);
-            let seen = if later == 0 { self.seen_by_atomic(me, *entry) } else { 0 };
-            let left = if witness { 0 } else { self.unordered(me, *entry) & !seen };
+            if later == 0 && (witness || self.takes(me, entry.stamp)) {
+                entry.lanes &= !latest_lane(entry.lanes);
+            }
+            let left = self.unordered(me, *entry);
             self.supersede(me, entry, left, &mut race)
         });
         reads.retain_mut(|entry| {
@@ -662,12 +665,9 @@ impl<'a> View<'_, 'a> {
         stay != 0
     }
 
-    /// The lane of the latest write whose value a read-modify-write takes and hands on: who comes after the one comes after the other.
-    fn seen_by_atomic(&self, me: &Me<'a>, latest: Entry) -> u32 {
-        let seen = me.as_stamp.act == Act::Atomic
-            && self.stands_for(me, latest.stamp)
-            && self.observes(me, latest.stamp);
-        if seen { latest_lane(latest.lanes) } else { 0 }
+    /// Whether a read-modify-write takes a write's value and hands it on: who comes after the one comes after the other.
+    fn takes(&self, me: &Me<'a>, latest: u32) -> bool {
+        me.as_stamp.act == Act::Atomic && self.observes(me, latest)
     }
 }
 
@@ -682,8 +682,8 @@ fn is_strong(act: Act) -> bool {
 
 /// How much an access races with: weak ones with all, volatile ones (in shared
 /// memory) with each other, other strong ones with none of their kind.
-fn jealousy(act: Act) -> u8 {
-    match (is_strong(act), is_volatile(act)) {
+fn jealousy(act: Act, space: Space) -> u8 {
+    match (is_strong(act), is_volatile(act) && space == Space::Shared) {
         (false, _) => WEAK,
         (true, true) => WEAK - 1,
         (true, false) => WEAK - 2,

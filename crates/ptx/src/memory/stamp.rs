@@ -31,7 +31,7 @@ impl Stamp {
 pub(super) struct Entry {
     /// The stamp's number.
     pub(super) stamp: u32,
-    /// Whether the access comes after, or saw, every write that the cell holds.
+    /// Whether a strong read saw the value of the latest write that the cell holds, and does not come after it otherwise.
     pub(super) sees: bool,
     /// The lanes.
     pub(super) lanes: u32,
