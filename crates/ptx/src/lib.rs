@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod count;
+pub mod device;
 pub mod finding;
 pub mod flow;
 pub mod ir;

@@ -53,7 +53,15 @@ impl Machine<'_> {
         }
     }
 
-    pub(crate) fn load(&mut self, block: &mut Block, w: usize, group: &Group, active: u32, code: &Code, load: &Load) {
+    pub(crate) fn load(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        group: &Group,
+        active: u32,
+        code: &Code,
+        load: &Load,
+    ) {
         if active == 0 {
             return;
         }
@@ -64,7 +72,8 @@ impl Machine<'_> {
         let (bytes, bits) = (load.bytes, load.bytes * 8);
         if let PlaceBase::FrameParam = load.address.base {
             for (i, &dst) in load.dsts.iter().enumerate() {
-                let values = read_param(warp, addresses[0] + i as u64 * u64::from(bytes), bytes.into());
+                let values =
+                    read_param(warp, addresses[0] + i as u64 * u64::from(bytes), bytes.into());
                 let dst = &mut warp.registers[base.slot(dst)];
                 for lane in indices(active) {
                     dst[lane] = extend(values[lane], bits, load.signed, load.register_bits);
@@ -105,12 +114,22 @@ impl Machine<'_> {
             // What cannot be read is all ones, as memory that nobody wrote.
             for &dst in &load.dsts {
                 let dst = &mut warp.registers[base.slot(dst)];
-                indices(active & !done).for_each(|lane| dst[lane] = u64::MAX >> (64 - load.register_bits.clamp(1, 64)));
+                indices(active & !done).for_each(|lane| {
+                    dst[lane] = u64::MAX >> (64 - load.register_bits.clamp(1, 64))
+                });
             }
         }
     }
 
-    pub(crate) fn store(&mut self, block: &mut Block, w: usize, group: &Group, active: u32, code: &Code, store: &Store) {
+    pub(crate) fn store(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        group: &Group,
+        active: u32,
+        code: &Code,
+        store: &Store,
+    ) {
         if active == 0 {
             return;
         }
@@ -122,7 +141,13 @@ impl Machine<'_> {
         if let PlaceBase::FrameParam = store.address.base {
             for (i, &value) in store.values.iter().enumerate() {
                 let values = warp.registers[base.slot(value)];
-                write_param(warp, addresses[0] + i as u64 * u64::from(bytes), bytes.into(), &values, active);
+                write_param(
+                    warp,
+                    addresses[0] + i as u64 * u64::from(bytes),
+                    bytes.into(),
+                    &values,
+                    active,
+                );
             }
             return;
         }
@@ -148,13 +173,24 @@ impl Machine<'_> {
                 let values = &registers[base.slot(value)];
                 let shift = (i as u32 * bytes) as usize;
                 for lane in indices(lanes) {
-                    to.store(addresses[lane].wrapping_sub(start) as usize + shift, bytes, values[lane]);
+                    to.store(
+                        addresses[lane].wrapping_sub(start) as usize + shift,
+                        bytes,
+                        values[lane],
+                    );
                 }
             }
         });
     }
 
-    pub(crate) fn fence(&mut self, block: &Block, w: usize, active: u32, order: FenceOrder, scope: Scope) {
+    pub(crate) fn fence(
+        &mut self,
+        block: &Block,
+        w: usize,
+        active: u32,
+        order: FenceOrder,
+        scope: Scope,
+    ) {
         if let Some(races) = &mut self.races
             && order != FenceOrder::Proxy
             && active != 0
@@ -176,10 +212,18 @@ impl Machine<'_> {
     ) {
         match access.space {
             Space::Global => self.visit_global(memory, active, addresses, access, &mut f),
-            Space::Local => self.visit_part(memory, Window::Local, active, addresses, access, &mut f),
-            Space::Const => self.visit_part(memory, Window::Const, active, addresses, access, &mut f),
-            Space::Param => self.visit_part(memory, Window::Param, active, addresses, access, &mut f),
-            Space::Shared | Space::SharedCluster => self.visit_shared(memory, active, addresses, access, &mut f),
+            Space::Local => {
+                self.visit_part(memory, Window::Local, active, addresses, access, &mut f)
+            }
+            Space::Const => {
+                self.visit_part(memory, Window::Const, active, addresses, access, &mut f)
+            }
+            Space::Param => {
+                self.visit_part(memory, Window::Param, active, addresses, access, &mut f)
+            }
+            Space::Shared | Space::SharedCluster => {
+                self.visit_shared(memory, active, addresses, access, &mut f)
+            }
             Space::Generic => {
                 let mut left = active;
                 while left != 0 {
@@ -197,10 +241,16 @@ impl Machine<'_> {
                     // The caller's offsets count from the generic address.
                     let lift = addresses[part.trailing_zeros() as usize]
                         .wrapping_sub(inner[part.trailing_zeros() as usize]);
-                    let mut lifted = |bytes: &Bytes, start: u64, lanes: u32| f(bytes, start.wrapping_add(lift), lanes);
+                    let mut lifted = |bytes: &Bytes, start: u64, lanes: u32| {
+                        f(bytes, start.wrapping_add(lift), lanes)
+                    };
                     match which {
-                        Window::Global => self.visit_global(memory, part, &inner, access, &mut lifted),
-                        Window::Shared => self.visit_shared(memory, part, &inner, access, &mut lifted),
+                        Window::Global => {
+                            self.visit_global(memory, part, &inner, access, &mut lifted)
+                        }
+                        Window::Shared => {
+                            self.visit_shared(memory, part, &inner, access, &mut lifted)
+                        }
                         other => self.visit_part(memory, other, part, &inner, access, &mut lifted),
                     }
                 }
@@ -208,10 +258,24 @@ impl Machine<'_> {
         }
     }
 
-    fn visit_global(&mut self, memory: &BlockMemory, active: u32, addresses: &Register, access: Access, f: &mut dyn FnMut(&Bytes, u64, u32)) {
+    fn visit_global(
+        &mut self,
+        memory: &BlockMemory,
+        active: u32,
+        addresses: &Register,
+        access: Access,
+        f: &mut dyn FnMut(&Bytes, u64, u32),
+    ) {
         let global = self.global;
         let warp = Warp { block: memory.index, warp: access.w };
-        let request = Request { addresses, active, size: access.size, act: access.act, warp, line: access.line };
+        let request = Request {
+            addresses,
+            active,
+            size: access.size,
+            act: access.act,
+            warp,
+            line: access.line,
+        };
         self.count_global(&request, access);
         let (findings, checks) = (&mut self.findings, self.options.checks);
         let mut report = |fault: crate::finding::Fault| {
@@ -228,7 +292,13 @@ impl Machine<'_> {
         if let Some(races) = &mut self.races
             && sound != 0
         {
-            races.access(&sound_request, Target::Global, scope_of(access.scope), access.engine, &mut report);
+            races.access(
+                &sound_request,
+                Target::Global,
+                scope_of(access.scope),
+                access.engine,
+                &mut report,
+            );
             order(races, &sound_request, Target::Global, access);
         }
         match view {
@@ -243,14 +313,23 @@ impl Machine<'_> {
         }
     }
 
-    fn visit_shared(&mut self, memory: &BlockMemory, active: u32, addresses: &Register, access: Access, f: &mut dyn FnMut(&Bytes, u64, u32)) {
+    fn visit_shared(
+        &mut self,
+        memory: &BlockMemory,
+        active: u32,
+        addresses: &Register,
+        access: Access,
+        f: &mut dyn FnMut(&Bytes, u64, u32),
+    ) {
         let mut left = active;
         while left != 0 {
             let rank = addresses[left.trailing_zeros() as usize] >> RANK_SHIFT;
             let same = if rank == 0 && memory.peers.is_empty() {
                 left
             } else {
-                indices(left).filter(|&l| addresses[l] >> RANK_SHIFT == rank).fold(0, |m, l| m | 1 << l)
+                indices(left)
+                    .filter(|&l| addresses[l] >> RANK_SHIFT == rank)
+                    .fold(0, |m, l| m | 1 << l)
             };
             left &= !same;
             if rank == 0 {
@@ -258,17 +337,35 @@ impl Machine<'_> {
             } else {
                 let lift = rank << RANK_SHIFT;
                 let inner = addresses.map(|a| a.wrapping_sub(lift));
-                let mut lifted = |bytes: &Bytes, start: u64, lanes: u32| f(bytes, start.wrapping_add(lift), lanes);
+                let mut lifted = |bytes: &Bytes, start: u64, lanes: u32| {
+                    f(bytes, start.wrapping_add(lift), lanes)
+                };
                 self.visit_shared_of(memory, rank, same, &inner, access, &mut lifted);
             }
         }
     }
 
-    fn visit_shared_of(&mut self, memory: &BlockMemory, rank: u64, active: u32, addresses: &Register, access: Access, f: &mut dyn FnMut(&Bytes, u64, u32)) {
+    fn visit_shared_of(
+        &mut self,
+        memory: &BlockMemory,
+        rank: u64,
+        active: u32,
+        addresses: &Register,
+        access: Access,
+        f: &mut dyn FnMut(&Bytes, u64, u32),
+    ) {
         let warp = Warp { block: memory.index, warp: access.w };
-        let request = Request { addresses, active, size: access.size, act: access.act, warp, line: access.line };
+        let request = Request {
+            addresses,
+            active,
+            size: access.size,
+            act: access.act,
+            warp,
+            line: access.line,
+        };
         let Some(shared) = memory.shared_of(rank) else {
-            let detail = format!("in block {} of a cluster of {}", rank - 1, memory.peers.len().max(1));
+            let detail =
+                format!("in block {} of a cluster of {}", rank - 1, memory.peers.len().max(1));
             self.refuse(&request, crate::finding::Space::Shared, &detail);
             return;
         };
@@ -294,9 +391,24 @@ impl Machine<'_> {
     }
 
     /// Local memory, constants, parameters, and addresses that mean nothing.
-    fn visit_part(&mut self, memory: &BlockMemory, which: Window, active: u32, addresses: &Register, access: Access, f: &mut dyn FnMut(&Bytes, u64, u32)) {
+    fn visit_part(
+        &mut self,
+        memory: &BlockMemory,
+        which: Window,
+        active: u32,
+        addresses: &Register,
+        access: Access,
+        f: &mut dyn FnMut(&Bytes, u64, u32),
+    ) {
         let warp = Warp { block: memory.index, warp: access.w };
-        let request = Request { addresses, active, size: access.size, act: access.act, warp, line: access.line };
+        let request = Request {
+            addresses,
+            active,
+            size: access.size,
+            act: access.act,
+            warp,
+            line: access.line,
+        };
         let region = match which {
             Window::Local => &memory.local,
             Window::Const => self.constant,
@@ -325,14 +437,20 @@ impl Machine<'_> {
     /// Reports addresses that mean no memory.
     fn refuse(&mut self, request: &Request<'_>, space: crate::finding::Space, detail: &str) {
         for lane in indices(request.active) {
-            let trouble = Trouble { kind: crate::finding::Kind::OutOfBounds, detail: detail.to_owned() };
+            let trouble =
+                Trouble { kind: crate::finding::Kind::OutOfBounds, detail: detail.to_owned() };
             self.report(request.fault(space, lane as u32, trouble));
         }
     }
 }
 
 /// Moves the clocks of strong accesses.
-fn order(races: &mut crate::memory::race::Races, request: &Request<'_>, target: Target, access: Access) {
+fn order(
+    races: &mut crate::memory::race::Races,
+    request: &Request<'_>,
+    target: Target,
+    access: Access,
+) {
     if access.order == Order::Weak && access.act != Act::Atomic {
         return;
     }
@@ -342,7 +460,11 @@ fn order(races: &mut crate::memory::race::Races, request: &Request<'_>, target: 
         writes: access.act.writes(),
         acquires: reads && matches!(access.order, Order::Acquire | Order::AcqRel),
         releases: access.act.writes() && matches!(access.order, Order::Release | Order::AcqRel),
-        scope: if access.order == Order::Volatile { clock::Scope::System } else { scope_of(access.scope) },
+        scope: if access.order == Order::Volatile {
+            clock::Scope::System
+        } else {
+            scope_of(access.scope)
+        },
     };
     for lane in indices(request.active) {
         let place = Thread::of_lane(request.warp, lane as u32);

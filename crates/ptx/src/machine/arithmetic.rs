@@ -12,22 +12,22 @@ use crate::value::{compare, float, int};
 
 /// A loop for the types of 32 and 64 bits each, and one for the rest.
 macro_rules! by_width {
-    ($lift:ident, $ty:expr, |$t:ident, $($x:ident),+| $body:expr) => {
+    ($lift:ident, $ty:expr, $call:path, $which:expr, ($($x:ident),+)) => {
         match $ty {
-            Type::U32 | Type::B32 => { const $t: Type = Type::U32; $lift(|$($x),+| $body) }
-            Type::S32 => { const $t: Type = Type::S32; $lift(|$($x),+| $body) }
-            Type::U64 | Type::B64 => { const $t: Type = Type::U64; $lift(|$($x),+| $body) }
-            Type::S64 => { const $t: Type = Type::S64; $lift(|$($x),+| $body) }
-            other => { #[expect(non_snake_case, reason = "a constant in the other arms")] let $t = other; $lift(move |$($x),+| $body) }
+            Type::U32 | Type::B32 => $lift(|$($x),+| $call($which, Type::U32, $($x),+)),
+            Type::S32 => $lift(|$($x),+| $call($which, Type::S32, $($x),+)),
+            Type::U64 | Type::B64 => $lift(|$($x),+| $call($which, Type::U64, $($x),+)),
+            Type::S64 => $lift(|$($x),+| $call($which, Type::S64, $($x),+)),
+            other => $lift(move |$($x),+| $call($which, other, $($x),+)),
         }
     };
 }
 
 /// A match on an operation with an arm for each.
 macro_rules! each_operation {
-    ($op:expr, $enum:ident, [$($name:ident)+], $lift:ident, $ty:expr, $call:path, ($($x:ident),+)) => {
+    ($op:expr, $enum:ident, [$($name:ident)+], $lift:ident, $ty:expr, $call:path, $sources:tt) => {
         match $op {
-            $($enum::$name => by_width!($lift, $ty, |TYPE, $($x),+| $call($enum::$name, TYPE, $($x),+)),)+
+            $($enum::$name => by_width!($lift, $ty, $call, $enum::$name, $sources),)+
         }
     };
 }

@@ -35,15 +35,41 @@ fn bitwise(op: AtomicOp, ty: Type, old: u64, a: u64, b: u64) -> u64 {
         AtomicOp::And => old & a,
         AtomicOp::Or => old | a,
         AtomicOp::Xor => old ^ a,
-        AtomicOp::Inc => if old >= a { 0 } else { old + 1 },
-        AtomicOp::Dec => if old == 0 || old > a { a } else { old - 1 },
+        AtomicOp::Inc => {
+            if old >= a {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomicOp::Dec => {
+            if old == 0 || old > a {
+                a
+            } else {
+                old - 1
+            }
+        }
         AtomicOp::Exchange => a,
-        AtomicOp::CompareAndSwap => if old == a { b } else { old },
+        AtomicOp::CompareAndSwap => {
+            if old == a {
+                b
+            } else {
+                old
+            }
+        }
     }
 }
 
 impl Machine<'_> {
-    pub(crate) fn atomic(&mut self, block: &mut Block, w: usize, group: &Group, active: u32, code: &Code, atomic: &Atomic) {
+    pub(crate) fn atomic(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        group: &Group,
+        active: u32,
+        code: &Code,
+        atomic: &Atomic,
+    ) {
         if active == 0 {
             return;
         }
@@ -81,7 +107,14 @@ impl Machine<'_> {
             for lane in indices(lanes) {
                 let offset = addresses[lane].wrapping_sub(start) as usize;
                 let old = at.load(offset, bytes);
-                let new = combine(atomic.op, atomic.ty, flushes(lane), old, a[lane] & mask, b[lane] & mask);
+                let new = combine(
+                    atomic.op,
+                    atomic.ty,
+                    flushes(lane),
+                    old,
+                    a[lane] & mask,
+                    b[lane] & mask,
+                );
                 at.store(offset, bytes, new);
                 if let Some(dst) = atomic.dst {
                     registers[base.slot(dst)][lane] = old;

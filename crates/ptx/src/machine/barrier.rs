@@ -15,12 +15,20 @@ use crate::place::{LANES, Place, Warp};
 
 impl Machine<'_> {
     /// `bar`: the group waits, and is put away, or has arrived and comes back.
-    pub(crate) fn barrier(&mut self, block: &mut Block, w: usize, mut group: Group, code: &Code, step: &Barrier) -> Option<Group> {
+    pub(crate) fn barrier(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        mut group: Group,
+        code: &Code,
+        step: &Barrier,
+    ) -> Option<Group> {
         let ids = block.warps[w].registers[group.base.slot(step.id)];
         let id = ids[group.mask.trailing_zeros() as usize] as u32;
         if uniform(&ids, group.mask).is_none() {
             // Lanes that name another barrier come in a turn of their own.
-            let same = indices(group.mask).filter(|&l| ids[l] as u32 == id).fold(0, |m, l| m | 1 << l);
+            let same =
+                indices(group.mask).filter(|&l| ids[l] as u32 == id).fold(0, |m, l| m | 1 << l);
             let mut rest = group.clone();
             rest.mask &= !same;
             group.mask = same;
@@ -30,7 +38,8 @@ impl Machine<'_> {
         let line = line_at(code, group.pc);
         let place = place_of(block, w, group.mask);
         let count = step.count.map(|slot| {
-            block.warps[w].registers[group.base.slot(slot)][group.mask.trailing_zeros() as usize] as u32
+            block.warps[w].registers[group.base.slot(slot)][group.mask.trailing_zeros() as usize]
+                as u32
         });
         if id as usize >= BARRIERS {
             let detail = format!("there are barriers 0 to {}, not {id}", BARRIERS - 1);
@@ -59,7 +68,14 @@ impl Machine<'_> {
     }
 
     /// Whether a thread asks for what the first one at the barrier did.
-    fn agree(&mut self, block: &mut Block, id: usize, count: Option<u32>, line: Line, place: Place) {
+    fn agree(
+        &mut self,
+        block: &mut Block,
+        id: usize,
+        count: Option<u32>,
+        line: Line,
+        place: Place,
+    ) {
         let barrier = &mut block.barriers[id];
         let Some(expected) = barrier.expected else {
             barrier.expected = Some(count);
@@ -70,7 +86,11 @@ impl Machine<'_> {
         if expected != count
             && let Some((other, other_line)) = barrier.first
         {
-            let detail = format!("barrier {id} for {} threads, where another waits for {}", all(count), all(expected));
+            let detail = format!(
+                "barrier {id} for {} threads, where another waits for {}",
+                all(count),
+                all(expected)
+            );
             let other = Some(Party { place: other, line: other_line, act: None });
             let fault = Fault::of_control(Kind::BarrierMismatch, line, place, detail);
             self.report(Fault { other, ..fault });
@@ -91,7 +111,9 @@ impl Machine<'_> {
         let Some(expected) = barrier.expected else { return };
         let here = |w: usize| barrier.waiting[w] | barrier.arrived[w];
         let complete = match expected {
-            None => block.warps.iter().enumerate().all(|(w, warp)| here(w) & warp.live() == warp.live()),
+            None => {
+                block.warps.iter().enumerate().all(|(w, warp)| here(w) & warp.live() == warp.live())
+            }
             Some(count) => {
                 // A warp counts in full once all its living lanes are there.
                 let of = |(w, warp): (usize, &super::warp::Warp)| match here(w) {
@@ -139,7 +161,8 @@ impl Machine<'_> {
             if gone != 0 && ended.is_none() {
                 let lane = gone.trailing_zeros();
                 let thread = Place { block: index, thread: w as u32 * LANES as u32 + lane };
-                ended = Some(Party { place: thread, line: warp.ended_at[lane as usize], act: None });
+                ended =
+                    Some(Party { place: thread, line: warp.ended_at[lane as usize], act: None });
             }
             for group in warp.groups.iter().filter(|g| g.wait == Wait::Barrier(id as u32)) {
                 let code = &self.program.functions[group.function as usize];
@@ -167,17 +190,35 @@ impl Machine<'_> {
         }
     }
 
+    /// Nobody can go on: reports threads of a block that wait at different barriers.
+    pub(crate) fn report_crossed_barriers(&mut self, block: &Block) {
+        let mut in_use = block
+            .barriers
+            .iter()
+            .enumerate()
+            .filter_map(|(id, b)| b.first.map(|first| (id, first)));
+        let Some((id, (place, line))) = in_use.next() else { return };
+        for (other, (its_place, its_line)) in in_use {
+            let detail = format!("at barrier {id}, while others wait at barrier {other}");
+            let party = Party { place: its_place, line: its_line, act: None };
+            let fault = Fault::of_control(Kind::BarrierMismatch, line, place, detail);
+            self.report(Fault { other: Some(party), ..fault });
+        }
+    }
+
     /// `bar.red`: everybody gets what the predicates fold to.
     fn answer(&mut self, block: &mut Block, id: usize) {
         let wait = Wait::Barrier(id as u32);
         let functions = &self.program.functions;
-        let reduction = |group: &Group| match &functions[group.function as usize].steps[group.pc as usize].step {
-            Step::Barrier(b) => match b.kind {
-                BarrierKind::Reduce { fold, dst, pred } => Some((fold, dst, pred)),
+        let reduction =
+            |group: &Group| match &functions[group.function as usize].steps[group.pc as usize].step
+            {
+                Step::Barrier(b) => match b.kind {
+                    BarrierKind::Reduce { fold, dst, pred } => Some((fold, dst, pred)),
+                    _ => None,
+                },
                 _ => None,
-            },
-            _ => None,
-        };
+            };
         let (mut hold, mut votes) = (0, 0);
         for warp in &block.warps {
             for group in warp.groups.iter().filter(|g| g.wait == wait) {

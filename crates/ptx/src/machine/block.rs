@@ -225,7 +225,8 @@ pub(crate) fn extend(value: u64, bits: u32, signed: bool, register_bits: u32) ->
     if !signed {
         return value;
     }
-    crate::value::int::sign_extend(value, bits) as u64 & (u64::MAX >> (64 - register_bits.clamp(1, 64)))
+    crate::value::int::sign_extend(value, bits) as u64
+        & (u64::MAX >> (64 - register_bits.clamp(1, 64)))
 }
 
 /// A block's place in the grid and in its cluster.

@@ -27,7 +27,15 @@ const ERROR_VALUE: u64 = 1;
 
 impl Machine<'_> {
     /// Calls a function of the runtime for each lane of the group.
-    pub(crate) fn builtin(&mut self, block: &mut Block, w: usize, group: &Group, call: &Call, code: &Code, builtin: Builtin) -> Result<(), Halt> {
+    pub(crate) fn builtin(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        group: &Group,
+        call: &Call,
+        code: &Code,
+        builtin: Builtin,
+    ) -> Result<(), Halt> {
         let base = group.base;
         let arguments: Vec<Register> =
             (0..call.arguments.len()).map(|i| part(&block.warps[w], base, call, i, 0, 8)).collect();
@@ -53,7 +61,9 @@ impl Machine<'_> {
                 Builtin::Malloc => self.take_from_heap(argument(0, lane)),
                 // The heap is handed out once; what is given back is not used again.
                 Builtin::Free => 0,
-                Builtin::GetParameterBuffer => self.parameter_buffer(&block.warps[w], base, call, lane),
+                Builtin::GetParameterBuffer => {
+                    self.parameter_buffer(&block.warps[w], base, call, lane)
+                }
                 Builtin::LaunchDevice => self.launch_from_device(argument(0, lane)),
                 Builtin::GetLastError | Builtin::PeekAtLastError => 0,
             };
@@ -78,7 +88,9 @@ impl Machine<'_> {
         let mut at = arguments;
         let next = |bytes: u64| {
             at = at.next_multiple_of(bytes);
-            let value = (0..bytes).fold(0, |v, i| v | u64::from(self.peek(memory, thread, at + i).unwrap_or(0)) << (8 * i));
+            let value = (0..bytes).fold(0, |v, i| {
+                v | u64::from(self.peek(memory, thread, at + i).unwrap_or(0)) << (8 * i)
+            });
             at += bytes;
             value
         };
@@ -91,18 +103,26 @@ impl Machine<'_> {
 
     /// The string at a generic address.
     fn text(&self, memory: &BlockMemory, thread: u32, address: u64) -> Vec<u8> {
-        (0..LONGEST_TEXT).map_while(|i| self.peek(memory, thread, address + i).filter(|&b| b != 0)).collect()
+        (0..LONGEST_TEXT)
+            .map_while(|i| self.peek(memory, thread, address + i).filter(|&b| b != 0))
+            .collect()
     }
 
     /// One byte at a generic address, unchecked by the checkers.
     fn peek(&self, memory: &BlockMemory, thread: u32, address: u64) -> Option<u8> {
         let (which, within) = window(address);
         let byte = |region: &crate::memory::Region, start: usize| {
-            (within < region.len() as u64).then(|| region.bytes().load(start + within as usize, 1) as u8)
+            (within < region.len() as u64)
+                .then(|| region.bytes().load(start + within as usize, 1) as u8)
         };
         match which {
-            Window::Global => self.global.view(address).map(|v| v.bytes.load((address - v.base) as usize, 1) as u8),
-            Window::Shared => (within >> RANK_SHIFT == 0).then(|| byte(&memory.shared.region, 0)).flatten(),
+            Window::Global => self
+                .global
+                .view(address)
+                .map(|v| v.bytes.load((address - v.base) as usize, 1) as u8),
+            Window::Shared => {
+                (within >> RANK_SHIFT == 0).then(|| byte(&memory.shared.region, 0)).flatten()
+            }
             Window::Local => byte(&memory.local, memory.local.start(thread)),
             Window::Const => byte(self.constant, 0),
             Window::Param => byte(self.arguments, 0),
@@ -125,7 +145,8 @@ impl Machine<'_> {
 
     /// `cudaGetParameterBufferV2`: memory for the arguments of a launch.
     fn parameter_buffer(&mut self, warp: &Warp, base: Base, call: &Call, lane: usize) -> u64 {
-        let word = |argument: usize, at: u64| part(warp, base, call, argument, 4 * at, 4)[lane] as u32;
+        let word =
+            |argument: usize, at: u64| part(warp, base, call, argument, 4 * at, 4)[lane] as u32;
         let kernel = part(warp, base, call, 0, 0, 8)[lane];
         let shape = Shape {
             grid: [word(1, 0), word(1, 1), word(1, 2)],
@@ -135,7 +156,9 @@ impl Machine<'_> {
             cooperative: false,
         };
         let id = (kernel.wrapping_sub(FUNCTION) / 16) as usize;
-        let Some(function) = self.module.functions.get(id).filter(|f| f.kind == FunctionKind::Kernel) else {
+        let Some(function) =
+            self.module.functions.get(id).filter(|f| f.kind == FunctionKind::Kernel)
+        else {
             return 0;
         };
         let bytes = function.argument_bytes();
@@ -155,7 +178,11 @@ impl Machine<'_> {
         let Some(view) = self.global.view(buffer) else { return ERROR_VALUE };
         let mut arguments = vec![0; pending.bytes as usize];
         view.bytes.read((buffer - view.base) as usize, &mut arguments);
-        self.launches.push(DeviceLaunch { kernel: pending.kernel, shape: pending.shape, arguments });
+        self.launches.push(DeviceLaunch {
+            kernel: pending.kernel,
+            shape: pending.shape,
+            arguments,
+        });
         0
     }
 }

@@ -50,7 +50,15 @@ impl Site {
 
 impl Machine<'_> {
     /// Steps that have to do with copies.
-    pub(crate) fn beside(&mut self, block: &mut Block, w: usize, group: &Group, active: u32, code: &Code, step: &Step) -> Result<(), Halt> {
+    pub(crate) fn beside(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        group: &Group,
+        active: u32,
+        code: &Code,
+        step: &Step,
+    ) -> Result<(), Halt> {
         if active == 0 {
             return Ok(());
         }
@@ -68,7 +76,9 @@ impl Machine<'_> {
             Step::CopyWait { bulk, pending } => {
                 if let Some(races) = &mut self.races {
                     match pending {
-                        Some(n) => races.clocks.wait_copies(warp, active, engine(*bulk), *n as usize),
+                        Some(n) => {
+                            races.clocks.wait_copies(warp, active, engine(*bulk), *n as usize)
+                        }
                         None => races.clocks.wait_all_copies(warp, active, engine(*bulk)),
                     }
                 }
@@ -84,11 +94,15 @@ impl Machine<'_> {
                     }
                 });
             }
-            Step::MbarrierInit { space, address, count } => self.init(block, site, active, *space, *address, *count),
+            Step::MbarrierInit { space, address, count } => {
+                self.init(block, site, active, *space, *address, *count)
+            }
             Step::MbarrierInvalidate { space, address } => {
                 let addresses = self.addresses(&block.warps[w], group.base, *address);
                 for lane in indices(active) {
-                    if let Some((shared, at)) = self.locate(&block.memory, site, lane, *space, addresses[lane]) {
+                    if let Some((shared, at)) =
+                        self.locate(&block.memory, site, lane, *space, addresses[lane])
+                    {
                         shared.mbarriers.borrow_mut().remove(&at);
                     }
                 }
@@ -106,12 +120,22 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn init(&mut self, block: &mut Block, site: Site, active: u32, space: Space, address: Place, count: Slot) {
+    fn init(
+        &mut self,
+        block: &mut Block,
+        site: Site,
+        active: u32,
+        space: Space,
+        address: Place,
+        count: Slot,
+    ) {
         let warp = &block.warps[site.w];
         let counts = warp.registers[site.base.slot(count)];
         let addresses = self.addresses(warp, site.base, address);
         for lane in indices(active) {
-            if let Some((shared, at)) = self.locate(&block.memory, site, lane, space, addresses[lane]) {
+            if let Some((shared, at)) =
+                self.locate(&block.memory, site, lane, space, addresses[lane])
+            {
                 shared.region.bytes().store(at as usize, 8, 0);
                 shared.mbarriers.borrow_mut().insert(at, Mbarrier::new(counts[lane] as u32));
             }
@@ -120,20 +144,29 @@ impl Machine<'_> {
 
     fn arrive(&mut self, block: &mut Block, site: Site, active: u32, arrival: &Arrival) {
         let registers = &block.warps[site.w].registers;
-        let read = |slot: Option<Slot>, default: u64| slot.map_or([default; LANES], |s| registers[site.base.slot(s)]);
+        let read = |slot: Option<Slot>, default: u64| {
+            slot.map_or([default; LANES], |s| registers[site.base.slot(s)])
+        };
         let (counts, expected) = (read(arrival.count, 1), read(arrival.expect, 0));
         let warp = Warp { block: block.memory.index, warp: site.w as u32 };
         let mut states = [0; LANES];
-        self.with_mbarriers(block, site, active, arrival.space, arrival.address, |machine, lane, m| {
-            if let Some(races) = &mut machine.races
-                && arrival.release
-            {
-                races.clocks.arrive(m.gate(), warp, 1 << lane);
-            }
-            states[lane] = m.state();
-            m.expect(expected[lane]);
-            m.arrive(counts[lane] as u32, arrival.drop);
-        });
+        self.with_mbarriers(
+            block,
+            site,
+            active,
+            arrival.space,
+            arrival.address,
+            |machine, lane, m| {
+                if let Some(races) = &mut machine.races
+                    && arrival.release
+                {
+                    races.clocks.arrive(m.gate(), warp, 1 << lane);
+                }
+                states[lane] = m.state();
+                m.expect(expected[lane]);
+                m.arrive(counts[lane] as u32, arrival.drop);
+            },
+        );
         if let Some(dst) = arrival.dst {
             let dst = &mut block.warps[site.w].registers[site.base.slot(dst)];
             indices(active).for_each(|lane| dst[lane] = states[lane]);
@@ -145,7 +178,8 @@ impl Machine<'_> {
         let warp = Warp { block: block.memory.index, warp: site.w as u32 };
         let mut past = 0;
         self.with_mbarriers(block, site, active, wait.space, wait.address, |machine, lane, m| {
-            let is_past = if wait.parity { m.is_past_parity(phases[lane]) } else { m.is_past(phases[lane]) };
+            let is_past =
+                if wait.parity { m.is_past_parity(phases[lane]) } else { m.is_past(phases[lane]) };
             past |= u32::from(is_past) << lane;
             if let Some(races) = &mut machine.races
                 && is_past
@@ -169,32 +203,70 @@ impl Machine<'_> {
     ) {
         let addresses = self.addresses(&block.warps[site.w], site.base, address);
         for lane in indices(active) {
-            self.with_mbarrier(&block.memory, site, lane, space, addresses[lane], |machine, m| f(machine, lane, m));
+            self.with_mbarrier(&block.memory, site, lane, space, addresses[lane], |machine, m| {
+                f(machine, lane, m)
+            });
         }
     }
 
-    fn with_mbarrier(&mut self, memory: &BlockMemory, site: Site, lane: usize, space: Space, address: u64, f: impl FnOnce(&mut Self, &mut Mbarrier)) {
+    fn with_mbarrier(
+        &mut self,
+        memory: &BlockMemory,
+        site: Site,
+        lane: usize,
+        space: Space,
+        address: u64,
+        f: impl FnOnce(&mut Self, &mut Mbarrier),
+    ) {
         let Some((shared, at)) = self.locate(memory, site, lane, space, address) else { return };
         match shared.mbarriers.borrow_mut().get_mut(&at) {
             Some(mbarrier) => f(self, mbarrier),
-            None => self.complain(memory, site, lane, Kind::Uninitialised, address, "where no mbarrier was initialised"),
+            None => self.complain(
+                memory,
+                site,
+                lane,
+                Kind::Uninitialised,
+                address,
+                "where no mbarrier was initialised",
+            ),
         }
     }
 
     /// The shared memory and the offset that an address of a barrier means.
-    fn locate(&mut self, memory: &BlockMemory, site: Site, lane: usize, space: Space, address: u64) -> Option<(Rc<Shared>, u64)> {
+    fn locate(
+        &mut self,
+        memory: &BlockMemory,
+        site: Site,
+        lane: usize,
+        space: Space,
+        address: u64,
+    ) -> Option<(Rc<Shared>, u64)> {
         let within = match space {
             Space::Generic => match window(address) {
                 (Window::Shared, within) => within,
                 _ => {
-                    self.complain(memory, site, lane, Kind::OutOfBounds, address, "which is not shared memory");
+                    self.complain(
+                        memory,
+                        site,
+                        lane,
+                        Kind::OutOfBounds,
+                        address,
+                        "which is not shared memory",
+                    );
                     return None;
                 }
             },
             _ => address,
         };
         let Some(shared) = memory.shared_of(within >> RANK_SHIFT) else {
-            self.complain(memory, site, lane, Kind::OutOfBounds, address, "in a block that the cluster has not");
+            self.complain(
+                memory,
+                site,
+                lane,
+                Kind::OutOfBounds,
+                address,
+                "in a block that the cluster has not",
+            );
             return None;
         };
         let at = within & ((1 << RANK_SHIFT) - 1);
@@ -205,7 +277,15 @@ impl Machine<'_> {
         Some((shared.clone(), at))
     }
 
-    fn complain(&mut self, memory: &BlockMemory, site: Site, lane: usize, kind: Kind, address: u64, detail: &str) {
+    fn complain(
+        &mut self,
+        memory: &BlockMemory,
+        site: Site,
+        lane: usize,
+        kind: Kind,
+        address: u64,
+        detail: &str,
+    ) {
         let warp = Warp { block: memory.index, warp: site.w as u32 };
         self.report(Fault {
             kind,
@@ -213,7 +293,7 @@ impl Machine<'_> {
             place: Thread::of_lane(warp, lane as u32),
             access: Some(Meant { space: Memory::Shared, act: Act::Atomic, address, size: 8 }),
             other: None,
-            detail: detail.to_owned(),
+            detail: detail.to_owned().into(),
         });
     }
 
@@ -221,7 +301,8 @@ impl Machine<'_> {
     fn copy_async(&mut self, block: &mut Block, site: Site, active: u32, copy: &CopyAsync) {
         let Block { memory, warps, .. } = block;
         let warp = &warps[site.w];
-        let (to, from) = (self.addresses(warp, site.base, copy.dst), self.addresses(warp, site.base, copy.src));
+        let (to, from) =
+            (self.addresses(warp, site.base, copy.dst), self.addresses(warp, site.base, copy.src));
         let ignored = copy.ignore.map_or(0, |c| warp.holds(site.base, c)) & active;
         let mut read = [u64::from(copy.size); LANES];
         if let Some(slot) = copy.src_size {
@@ -230,7 +311,8 @@ impl Machine<'_> {
         }
         indices(ignored).for_each(|lane| read[lane] = 0);
         let mut data = [[0u8; PIECE as usize]; LANES];
-        let whole = indices(active).filter(|&l| read[l] == u64::from(copy.size)).fold(0, |m, l| m | 1 << l);
+        let whole =
+            indices(active).filter(|&l| read[l] == u64::from(copy.size)).fold(0, |m, l| m | 1 << l);
         self.fetch(memory, site, whole, &from, copy.size, Space::Global, Engine::Copy, &mut data);
         for lane in indices(active & !whole) {
             self.fetch_some(memory, site, lane, from[lane], read[lane], &mut data[lane]);
@@ -239,17 +321,44 @@ impl Machine<'_> {
     }
 
     /// Reads fewer bytes than a copy writes, one by one.
-    fn fetch_some(&mut self, memory: &BlockMemory, site: Site, lane: usize, from: u64, bytes: u64, data: &mut [u8; PIECE as usize]) {
+    fn fetch_some(
+        &mut self,
+        memory: &BlockMemory,
+        site: Site,
+        lane: usize,
+        from: u64,
+        bytes: u64,
+        data: &mut [u8; PIECE as usize],
+    ) {
         for i in 0..bytes {
             let addresses = [from + i; LANES];
             let mut one = [[0u8; PIECE as usize]; LANES];
-            self.fetch(memory, site, 1 << lane, &addresses, 1, Space::Global, Engine::Copy, &mut one);
+            self.fetch(
+                memory,
+                site,
+                1 << lane,
+                &addresses,
+                1,
+                Space::Global,
+                Engine::Copy,
+                &mut one,
+            );
             data[i as usize] = one[lane][0];
         }
     }
 
     #[expect(clippy::too_many_arguments, reason = "a place in the program and one in memory")]
-    fn fetch(&mut self, memory: &BlockMemory, site: Site, lanes: u32, from: &Register, size: u32, space: Space, engine: Engine, data: &mut [[u8; PIECE as usize]; LANES]) {
+    fn fetch(
+        &mut self,
+        memory: &BlockMemory,
+        site: Site,
+        lanes: u32,
+        from: &Register,
+        size: u32,
+        space: Space,
+        engine: Engine,
+        data: &mut [[u8; PIECE as usize]; LANES],
+    ) {
         if lanes == 0 {
             return;
         }
@@ -263,7 +372,17 @@ impl Machine<'_> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "a place in the program and one in memory")]
-    fn put_down(&mut self, memory: &BlockMemory, site: Site, lanes: u32, to: &Register, size: u32, space: Space, engine: Engine, data: &[[u8; PIECE as usize]; LANES]) {
+    fn put_down(
+        &mut self,
+        memory: &BlockMemory,
+        site: Site,
+        lanes: u32,
+        to: &Register,
+        size: u32,
+        space: Space,
+        engine: Engine,
+        data: &[[u8; PIECE as usize]; LANES],
+    ) {
         let access = site.access(space, size, Act::AsyncWrite, engine);
         self.visit(memory, lanes, to, access, |bytes: &Bytes, start, lanes| {
             for lane in indices(lanes) {
@@ -281,7 +400,8 @@ impl Machine<'_> {
     fn copy_bulk(&mut self, block: &mut Block, site: Site, active: u32, copy: &CopyBulk) {
         let Block { memory, warps, .. } = block;
         let warp = &warps[site.w];
-        let (to, from) = (self.addresses(warp, site.base, copy.dst), self.addresses(warp, site.base, copy.src));
+        let (to, from) =
+            (self.addresses(warp, site.base, copy.dst), self.addresses(warp, site.base, copy.src));
         let sizes = warp.registers[site.base.slot(copy.size)];
         let (source, sink) = match copy.way {
             BulkWay::GlobalToShared { .. } => (Space::Global, Space::Shared),
@@ -293,7 +413,9 @@ impl Machine<'_> {
                 Some(self.addresses(warp, site.base, *mbarrier)),
                 multicast.map(|slot| warp.registers[site.base.slot(slot)]),
             ),
-            BulkWay::SharedToCluster { mbarrier } => (Some(self.addresses(warp, site.base, *mbarrier)), None),
+            BulkWay::SharedToCluster { mbarrier } => {
+                (Some(self.addresses(warp, site.base, *mbarrier)), None)
+            }
             BulkWay::SharedToGlobal => (None, None),
         };
         for lane in indices(active) {
@@ -301,28 +423,60 @@ impl Machine<'_> {
             // Copies go where the address points, or to the same place in some blocks of the cluster.
             let ranks: Vec<u64> = match masks {
                 None => vec![0],
-                Some(masks) => (0..16).filter(|r| masks[lane] >> r & 1 == 1).map(|r| (r + 1) << RANK_SHIFT).collect(),
+                Some(masks) => (0..16)
+                    .filter(|r| masks[lane] >> r & 1 == 1)
+                    .map(|r| (r + 1) << RANK_SHIFT)
+                    .collect(),
             };
             for &rank in &ranks {
-                let moved = |address: u64| if rank == 0 { address } else { address & ((1 << RANK_SHIFT) - 1) | rank };
-                if !self.move_bulk(memory, site, lane, (moved(to[lane]), sink), (from[lane], source), bytes) {
+                let moved = |address: u64| {
+                    if rank == 0 { address } else { address & ((1 << RANK_SHIFT) - 1) | rank }
+                };
+                if !self.move_bulk(
+                    memory,
+                    site,
+                    lane,
+                    (moved(to[lane]), sink),
+                    (from[lane], source),
+                    bytes,
+                ) {
                     break;
                 }
                 if let Some(mbarriers) = mbarriers {
                     let warp = Warp { block: memory.index, warp: site.w as u32 };
-                    self.with_mbarrier(memory, site, lane, Space::Shared, moved(mbarriers[lane]), |machine, m| {
-                        if let Some(races) = &mut machine.races {
-                            races.clocks.complete_copies(m.gate(), warp, 1 << lane, Engine::Bulk);
-                        }
-                        m.complete(bytes);
-                    });
+                    self.with_mbarrier(
+                        memory,
+                        site,
+                        lane,
+                        Space::Shared,
+                        moved(mbarriers[lane]),
+                        |machine, m| {
+                            if let Some(races) = &mut machine.races {
+                                races.clocks.complete_copies(
+                                    m.gate(),
+                                    warp,
+                                    1 << lane,
+                                    Engine::Bulk,
+                                );
+                            }
+                            m.complete(bytes);
+                        },
+                    );
                 }
             }
         }
     }
 
     /// Moves the bytes of one lane's copy; false if it ran into a fault.
-    fn move_bulk(&mut self, memory: &BlockMemory, site: Site, lane: usize, to: (u64, Space), from: (u64, Space), bytes: u64) -> bool {
+    fn move_bulk(
+        &mut self,
+        memory: &BlockMemory,
+        site: Site,
+        lane: usize,
+        to: (u64, Space),
+        from: (u64, Space),
+        bytes: u64,
+    ) -> bool {
         let faults = self.findings.total();
         let mut data = [[0u8; PIECE as usize]; LANES];
         for at in (0..bytes).step_by(PIECE as usize) {

@@ -1,7 +1,7 @@
 //! From the loaded module to the form that is executed: see [`super::program`].
 
 use super::arithmetic;
-use super::lanes::{binary, test, ternary, unary};
+use super::lanes::{binary, ternary, test, unary};
 use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
     Constant, CopyAsync, CopyBulk, Guarded, Join, Load, PREDICATE_CONSTANTS, Passed, PhaseWait,
@@ -10,9 +10,9 @@ use super::program::{
 use super::space::{self, RANK_SHIFT, Window};
 use crate::flow;
 use crate::ir::{
-    self, Address, Base, BarrierOp, BulkCopy, Class, Function, FunctionId, FunctionKind,
-    IntBinary, IntUnary, Line, Module, Op, Operand, Order, ParameterPlace, Phase, Reg, Scope, Space,
-    Special, Type, VariableId,
+    self, Address, BarrierOp, Base, BulkCopy, Class, Function, FunctionId, FunctionKind, IntBinary,
+    IntUnary, Line, Module, Op, Operand, Order, ParameterPlace, Phase, Reg, Scope, Space, Special,
+    Type, VariableId,
 };
 use crate::value::{bits, convert, float, int};
 use rustc_hash::FxHashMap;
@@ -38,7 +38,10 @@ pub(crate) struct Addresses<'a> {
 }
 
 /// Makes a kernel ready.
-pub(crate) fn decode(addresses: &Addresses<'_>, kernel: FunctionId) -> Result<Program, DecodeError> {
+pub(crate) fn decode(
+    addresses: &Addresses<'_>,
+    kernel: FunctionId,
+) -> Result<Program, DecodeError> {
     let module = addresses.module;
     let reached = reach(module, kernel)?;
     let (shared, static_shared) = lay_out_shared(module, &reached);
@@ -87,10 +90,13 @@ fn reach(module: &Module, kernel: FunctionId) -> Result<Vec<FunctionId>, DecodeE
             let Op::Call { callee, .. } = &instruction.op else { continue };
             let called: Vec<FunctionId> = match callee {
                 ir::Callee::Function(f) => vec![*f],
-                ir::Callee::Indirect(_) => (0..module.functions.len() as u32).map(FunctionId).collect(),
+                ir::Callee::Indirect(_) => {
+                    (0..module.functions.len() as u32).map(FunctionId).collect()
+                }
             };
             for f in called {
-                if module.functions[f.index()].kind == FunctionKind::Device && !reached.contains(&f) {
+                if module.functions[f.index()].kind == FunctionKind::Device && !reached.contains(&f)
+                {
                     reached.push(f);
                     queue.push_back(f);
                 }
@@ -263,7 +269,12 @@ impl Decoder<'_> {
         }
     }
 
-    fn place(&mut self, scene: &Scene<'_>, space: Space, address: Address) -> Result<Place, DecodeError> {
+    fn place(
+        &mut self,
+        scene: &Scene<'_>,
+        space: Space,
+        address: Address,
+    ) -> Result<Place, DecodeError> {
         let offset = address.offset;
         Ok(match address.base {
             Base::Reg(reg) => Place { base: PlaceBase::Slot(scene.reg(reg)), offset },
@@ -286,11 +297,19 @@ impl Decoder<'_> {
         })
     }
 
-    fn optional(&mut self, scene: &Scene<'_>, o: Option<Operand>) -> Result<Option<Slot>, DecodeError> {
+    fn optional(
+        &mut self,
+        scene: &Scene<'_>,
+        o: Option<Operand>,
+    ) -> Result<Option<Slot>, DecodeError> {
         o.map(|o| self.source(scene, o)).transpose()
     }
 
-    fn sources<const N: usize>(&mut self, scene: &Scene<'_>, o: [Operand; N]) -> Result<[Slot; N], DecodeError> {
+    fn sources<const N: usize>(
+        &mut self,
+        scene: &Scene<'_>,
+        o: [Operand; N],
+    ) -> Result<[Slot; N], DecodeError> {
         let mut slots = [0; N];
         for (slot, operand) in slots.iter_mut().zip(o) {
             *slot = self.source(scene, operand)?;
@@ -376,7 +395,9 @@ impl Decoder<'_> {
             Op::SelectBySign { by, ftz, dst, a, b, c, .. } => {
                 let [a, b, c] = self.sources(scene, [a, b, c])?;
                 let picks_a = move |c: u64| match by {
-                    Type::F32 if ftz => float::at_least_zero(crate::value::real::Format::F32.flush(c)),
+                    Type::F32 if ftz => {
+                        float::at_least_zero(crate::value::real::Format::F32.flush(c))
+                    }
                     Type::F32 => float::at_least_zero(c),
                     _ => (c as u32 as i32) >= 0,
                 };
@@ -456,7 +477,13 @@ impl Decoder<'_> {
                 let (Operand::Imm(start), Operand::Imm(length)) = (start, length) else {
                     return self.insert_of_variables(scene, op).map(Some);
                 };
-                self.two(scene, dst, a, b, binary(move |a, b| bits::insert(ty, a, b, start, length)))?
+                self.two(
+                    scene,
+                    dst,
+                    a,
+                    b,
+                    binary(move |a, b| bits::insert(ty, a, b, start, length)),
+                )?
             }
             &Op::BitFind { ty, shift_amount, dst, a } => {
                 self.one(scene, dst, a, unary(move |a| bits::find(ty, shift_amount, a)))?
@@ -524,16 +551,35 @@ impl Decoder<'_> {
         }))
     }
 
-    fn one(&mut self, scene: &Scene<'_>, dst: Reg, a: Operand, f: super::lanes::Unary) -> Result<Step, DecodeError> {
+    fn one(
+        &mut self,
+        scene: &Scene<'_>,
+        dst: Reg,
+        a: Operand,
+        f: super::lanes::Unary,
+    ) -> Result<Step, DecodeError> {
         Ok(Step::Unary { f, dst: scene.reg(dst), a: self.source(scene, a)? })
     }
 
-    fn two(&mut self, scene: &Scene<'_>, dst: Reg, a: Operand, b: Operand, f: super::lanes::Binary) -> Result<Step, DecodeError> {
+    fn two(
+        &mut self,
+        scene: &Scene<'_>,
+        dst: Reg,
+        a: Operand,
+        b: Operand,
+        f: super::lanes::Binary,
+    ) -> Result<Step, DecodeError> {
         let [a, b] = self.sources(scene, [a, b])?;
         Ok(Step::Binary { f, dst: scene.reg(dst), a, b })
     }
 
-    fn three(&mut self, scene: &Scene<'_>, dst: Reg, sources: [Operand; 3], f: super::lanes::Ternary) -> Result<Step, DecodeError> {
+    fn three(
+        &mut self,
+        scene: &Scene<'_>,
+        dst: Reg,
+        sources: [Operand; 3],
+        f: super::lanes::Ternary,
+    ) -> Result<Step, DecodeError> {
         let [a, b, c] = self.sources(scene, sources)?;
         Ok(Step::Ternary { f, dst: scene.reg(dst), a, b, c })
     }
@@ -574,7 +620,11 @@ impl Decoder<'_> {
                 let at = v.offset.wrapping_add_signed(offset);
                 match v.space {
                     Space::Local => {
-                        return Ok(Step::FrameAddress { dst: scene.reg(dst), local: true, offset: at });
+                        return Ok(Step::FrameAddress {
+                            dst: scene.reg(dst),
+                            local: true,
+                            offset: at,
+                        });
                     }
                     Space::Param if !scene.is_kernel => {
                         return Err(scene.unsupported("the address of a function's parameter"));
@@ -599,7 +649,8 @@ impl Decoder<'_> {
                 self.one(scene, dst, a, arithmetic::float_unary(op, ty, mode))?
             }
             Op::Cvt { to, from, register_bits, dst, a, mode, integral } => {
-                let f = unary(move |a| convert::convert(to, from, register_bits, mode, integral, a));
+                let f =
+                    unary(move |a| convert::convert(to, from, register_bits, mode, integral, a));
                 self.one(scene, dst, a, f)?
             }
             Op::CvtPair { to, from, dst, a, b, mode } => {
@@ -635,7 +686,10 @@ impl Decoder<'_> {
                     space: *space,
                     order: *order,
                     scope: *scope,
-                    values: values.iter().map(|&v| self.source(scene, v)).collect::<Result<_, _>>()?,
+                    values: values
+                        .iter()
+                        .map(|&v| self.source(scene, v))
+                        .collect::<Result<_, _>>()?,
                     address: self.place(scene, *space, *address)?,
                 }))
             }
@@ -707,7 +761,9 @@ impl Decoder<'_> {
             Op::CopyCommit => Step::CopyCommit { bulk: false },
             Op::CopyBulkCommit => Step::CopyCommit { bulk: true },
             Op::CopyWait { pending } => Step::CopyWait { bulk: false, pending },
-            Op::CopyBulkWait { pending, .. } => Step::CopyWait { bulk: true, pending: Some(pending) },
+            Op::CopyBulkWait { pending, .. } => {
+                Step::CopyWait { bulk: true, pending: Some(pending) }
+            }
             Op::CopyArrive { space, address, no_increment } => Step::CopyArrive {
                 space,
                 address: self.place(scene, space, address)?,
@@ -843,7 +899,11 @@ impl Decoder<'_> {
                     BarrierOp::Arrive => BarrierKind::Arrive,
                     BarrierOp::Reduce { fold, dst, pred } => BarrierKind::Reduce {
                         fold,
-                        dst: if fold == ir::BarrierFold::Popc { scene.reg(dst) } else { scene.pred(dst) },
+                        dst: if fold == ir::BarrierFold::Popc {
+                            scene.reg(dst)
+                        } else {
+                            scene.pred(dst)
+                        },
                         pred: scene.condition(pred),
                     },
                 },
@@ -872,7 +932,8 @@ impl Decoder<'_> {
             ir::Callee::Function(id) => match self.module().functions[id.index()].kind {
                 FunctionKind::Builtin(builtin) => {
                     self.needs_order = true;
-                    self.needs_heap |= matches!(builtin, ir::Builtin::Malloc | ir::Builtin::GetParameterBuffer);
+                    self.needs_heap |=
+                        matches!(builtin, ir::Builtin::Malloc | ir::Builtin::GetParameterBuffer);
                     Callee::Builtin(builtin)
                 }
                 _ => {
@@ -884,7 +945,9 @@ impl Decoder<'_> {
         let mut wired = |list: &[ir::Argument]| {
             let one = |argument: &ir::Argument| {
                 Ok(match *argument {
-                    ir::Argument::Value(operand) => Argument::Value { slot: self.source(scene, operand)? },
+                    ir::Argument::Value(operand) => {
+                        Argument::Value { slot: self.source(scene, operand)? }
+                    }
                     ir::Argument::Memory(id) => {
                         let v = &self.module().variables[id.0 as usize];
                         Argument::Memory { offset: v.offset, bytes: v.size }
@@ -934,6 +997,9 @@ fn is_clock(special: Special) -> bool {
 }
 
 fn element_bytes(scene: &Scene<'_>, ty: Type) -> Result<u32, DecodeError> {
-    if ty.bits() > 64 { Err(scene.unsupported("accesses of 128-bit elements")) } else { Ok(ty.bytes()) }
+    if ty.bits() > 64 {
+        Err(scene.unsupported("accesses of 128-bit elements"))
+    } else {
+        Ok(ty.bytes())
+    }
 }
-

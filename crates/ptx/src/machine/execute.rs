@@ -55,7 +55,13 @@ impl Step {
 
 impl<'a> Machine<'a> {
     /// Runs a group, which is not among its warp's groups, until it stops or has taken `turn` steps.
-    pub(crate) fn run_group(&mut self, block: &mut Block, w: usize, mut group: Group, turn: i32) -> Result<Turn, Halt> {
+    pub(crate) fn run_group(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        mut group: Group,
+        turn: i32,
+    ) -> Result<Turn, Halt> {
         let program = self.program;
         let mut left = turn;
         let mut code = &program.functions[group.function as usize];
@@ -121,10 +127,17 @@ impl<'a> Machine<'a> {
                     self.beside(block, w, &group, active, code, &guarded.step)?;
                     Next::Step
                 }
-                Step::Branch { target } => self.branch(&mut block.warps[w], &mut group, active, *target, code),
-                Step::BranchTable { index, targets } => {
-                    self.branch_table(&mut block.warps[w], &mut group, active, *index, targets, code)
+                Step::Branch { target } => {
+                    self.branch(&mut block.warps[w], &mut group, active, *target, code)
                 }
+                Step::BranchTable { index, targets } => self.branch_table(
+                    &mut block.warps[w],
+                    &mut group,
+                    active,
+                    *index,
+                    targets,
+                    code,
+                ),
                 Step::Call(call) => {
                     let next = self.call(block, w, &mut group, call, code)?;
                     code = &program.functions[group.function as usize];
@@ -156,15 +169,13 @@ impl<'a> Machine<'a> {
                 | Step::Vote { .. }
                 | Step::Match { .. }
                 | Step::Redux { .. }
-                | Step::Elect { .. } => {
-                    match self.together(block, w, group, code, &guarded.step) {
-                        Some(same) => {
-                            group = same;
-                            Next::Step
-                        }
-                        None => return Ok(Turn::Stopped),
+                | Step::Elect { .. } => match self.together(block, w, group, code, &guarded.step) {
+                    Some(same) => {
+                        group = same;
+                        Next::Step
                     }
-                }
+                    None => return Ok(Turn::Stopped),
+                },
                 Step::Barrier(barrier) => match self.barrier(block, w, group, code, barrier) {
                     Some(same) => {
                         group = same;
@@ -217,7 +228,14 @@ impl<'a> Machine<'a> {
     }
 
     /// Lets the lanes that do not take a step go to `elsewhere`; `group` keeps those that do. Both meet there.
-    fn separate(&mut self, warp: &mut Warp, group: &mut Group, keep: u32, elsewhere: u32, _code: &Code) {
+    fn separate(
+        &mut self,
+        warp: &mut Warp,
+        group: &mut Group,
+        keep: u32,
+        elsewhere: u32,
+        _code: &Code,
+    ) {
         if self.joins() {
             let depth = group.frames.len() as u32;
             warp.add_join(group, elsewhere, depth);
@@ -246,7 +264,14 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn branch(&mut self, warp: &mut Warp, group: &mut Group, taken: u32, target: u32, code: &Code) -> Next {
+    fn branch(
+        &mut self,
+        warp: &mut Warp,
+        group: &mut Group,
+        taken: u32,
+        target: u32,
+        code: &Code,
+    ) -> Next {
         let all = group.mask;
         self.count(code.first + group.pc, |c| c.branch(all, taken));
         if taken == group.mask {
@@ -265,10 +290,19 @@ impl<'a> Machine<'a> {
         Next::Step
     }
 
-    fn branch_table(&mut self, warp: &mut Warp, group: &mut Group, active: u32, index: Slot, targets: &[u32], code: &Code) -> Next {
+    fn branch_table(
+        &mut self,
+        warp: &mut Warp,
+        group: &mut Group,
+        active: u32,
+        index: Slot,
+        targets: &[u32],
+        code: &Code,
+    ) -> Next {
         let indices_of = warp.registers[group.base.slot(index)];
         let together = active == group.mask && uniform(&indices_of, active).is_some();
-        let (all, first) = (group.mask, if together { group.mask } else { 1 << active.trailing_zeros().min(31) });
+        let (all, first) =
+            (group.mask, if together { group.mask } else { 1 << active.trailing_zeros().min(31) });
         self.count(code.first + group.pc, |c| c.branch(all, first));
         if !together {
             self.plan_to_meet(warp, group, code);
@@ -289,7 +323,14 @@ impl<'a> Machine<'a> {
     }
 
     /// `ret`: back to the caller, or the lanes end.
-    fn end_or_return(&mut self, block: &mut Block, w: usize, group: &mut Group, active: u32, code: &Code) -> Result<Next, Halt> {
+    fn end_or_return(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        group: &mut Group,
+        active: u32,
+        code: &Code,
+    ) -> Result<Next, Halt> {
         if group.frames.is_empty() {
             return Ok(self.end(block, w, group, active, code));
         }
@@ -317,7 +358,14 @@ impl<'a> Machine<'a> {
     }
 
     /// `exit`: lanes end.
-    fn end(&mut self, block: &mut Block, w: usize, group: &mut Group, active: u32, code: &Code) -> Next {
+    fn end(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        group: &mut Group,
+        active: u32,
+        code: &Code,
+    ) -> Next {
         let line = line_at(code, group.pc);
         let rest = group.mask & !active;
         let warp = &mut block.warps[w];
@@ -335,7 +383,14 @@ impl<'a> Machine<'a> {
         if rest == 0 { Next::Stop } else { Next::Step }
     }
 
-    fn call(&mut self, block: &mut Block, w: usize, group: &mut Group, call: &Call, code: &Code) -> Result<Next, Halt> {
+    fn call(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        group: &mut Group,
+        call: &Call,
+        code: &Code,
+    ) -> Result<Next, Halt> {
         let callee = match call.callee {
             Callee::Code(callee) => callee,
             Callee::Builtin(builtin) => {
@@ -345,7 +400,8 @@ impl<'a> Machine<'a> {
             Callee::Indirect(slot) => {
                 let handles = block.warps[w].registers[group.base.slot(slot)];
                 let first = handles[group.mask.trailing_zeros() as usize];
-                let same = indices(group.mask).filter(|&l| handles[l] == first).fold(0, |m, l| m | 1 << l);
+                let same =
+                    indices(group.mask).filter(|&l| handles[l] == first).fold(0, |m, l| m | 1 << l);
                 if same != group.mask {
                     // Each function gets a turn of its own; all meet behind the call.
                     let warp = &mut block.warps[w];
@@ -360,9 +416,17 @@ impl<'a> Machine<'a> {
                 }
                 let id = first.wrapping_sub(space::FUNCTION) / 16;
                 match self.program.ids.iter().position(|&i| u64::from(i) == id) {
-                    Some(at) if at > 0 && call.arguments.len() == self.program.functions[at].parameters.len() => at as u32,
+                    Some(at)
+                        if at > 0
+                            && call.arguments.len()
+                                == self.program.functions[at].parameters.len() =>
+                    {
+                        at as u32
+                    }
                     _ => {
-                        let what = format!("{first:#x} is not the address of a function with these parameters");
+                        let what = format!(
+                            "{first:#x} is not the address of a function with these parameters"
+                        );
                         return Err(self.bad_call(block, w, group, code, what));
                     }
                 }
@@ -391,7 +455,14 @@ impl<'a> Machine<'a> {
         Ok(Next::Jump)
     }
 
-    fn bad_call(&self, block: &mut Block, w: usize, group: &Group, code: &Code, what: String) -> Halt {
+    fn bad_call(
+        &self,
+        block: &mut Block,
+        w: usize,
+        group: &Group,
+        code: &Code,
+        what: String,
+    ) -> Halt {
         let (line, place) = (line_at(code, group.pc), place_of(block, w, group.mask));
         block.warps[w].groups.push(group.clone());
         Halt::Call { line, place, what }
@@ -513,11 +584,13 @@ fn compute(warp: &mut Warp, base: Base, group: u32, active: u32, step: &Step, is
             let [a, b, start, length] = sources.map(|s| warp.registers[base.slot(s)]);
             let dst = &mut warp.registers[base.slot(*dst)];
             for lane in indices(active) {
-                dst[lane] = crate::value::bits::insert(*ty, a[lane], b[lane], start[lane], length[lane]);
+                dst[lane] =
+                    crate::value::bits::insert(*ty, a[lane], b[lane], start[lane], length[lane]);
             }
         }
         Step::Compare { f, pairs, dst, other, a, b, join } => {
-            let (low, high) = f(&warp.registers[base.slot(*a)], &warp.registers[base.slot(*b)], active);
+            let (low, high) =
+                f(&warp.registers[base.slot(*a)], &warp.registers[base.slot(*b)], active);
             let joined = |warp: &Warp, bits: u32| match join {
                 None => bits,
                 Some((op, with)) => join_masks(*op, bits, warp.holds(base, *with)),
@@ -530,7 +603,8 @@ fn compute(warp: &mut Warp, base: Base, group: u32, active: u32, step: &Step, is
             }
         }
         Step::CompareInto { f, pairs, yes, dst, a, b, join } => {
-            let (low, high) = f(&warp.registers[base.slot(*a)], &warp.registers[base.slot(*b)], active);
+            let (low, high) =
+                f(&warp.registers[base.slot(*a)], &warp.registers[base.slot(*b)], active);
             let joined = |bits: u32| match join {
                 None => bits,
                 Some((op, with)) => join_masks(*op, bits, warp.holds(base, *with)),
@@ -584,7 +658,8 @@ fn compute(warp: &mut Warp, base: Base, group: u32, active: u32, step: &Step, is
             let dst = &mut warp.registers[base.slot(*dst)];
             let before = if *carry_in { warp.carry } else { 0 };
             for lane in indices(active) {
-                let (value, out) = int::carry(*op, *ty, a[lane], b[lane], c[lane], before >> lane & 1 == 1);
+                let (value, out) =
+                    int::carry(*op, *ty, a[lane], b[lane], c[lane], before >> lane & 1 == 1);
                 dst[lane] = value;
                 if *carry_out {
                     warp.carry = warp.carry & !(1 << lane) | u32::from(out) << lane;

@@ -18,8 +18,8 @@ use crate::memory::{Global, Region, Request};
 use crate::place::{LANES, Place};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::rc::Rc;
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -53,16 +53,20 @@ pub struct Checks {
 
 impl Checks {
     /// Everything.
-    pub const ALL: Checks = Checks { races: true, uninitialised: true, barriers: true, masks: true };
+    pub const ALL: Checks =
+        Checks { races: true, uninitialised: true, barriers: true, masks: true };
     /// Only what cannot be carried out.
-    pub const NONE: Checks = Checks { races: false, uninitialised: false, barriers: false, masks: false };
+    pub const NONE: Checks =
+        Checks { races: false, uninitialised: false, barriers: false, masks: false };
 
     pub(crate) fn allow(self, kind: Kind) -> bool {
         match kind {
             Kind::Race | Kind::NarrowScope | Kind::UnorderedVolatile => self.races,
             Kind::Uninitialised => self.uninitialised,
             Kind::PartialBarrier | Kind::BarrierMismatch => self.barriers,
-            Kind::MaskOmitsLane | Kind::MaskNamesAbsentLane | Kind::ShuffleFromInactive => self.masks,
+            Kind::MaskOmitsLane | Kind::MaskNamesAbsentLane | Kind::ShuffleFromInactive => {
+                self.masks
+            }
             _ => true,
         }
     }
@@ -164,6 +168,20 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// A launch that never began.
+    pub(crate) fn halted(kernel: Arc<str>, files: Arc<[Arc<str>]>, halt: Halt) -> Outcome {
+        Outcome {
+            findings: Findings::new(kernel, files),
+            counters: None,
+            output: Vec::new(),
+            instructions: 0,
+            lane_instructions: 0,
+            forgotten: 0,
+            halt: Some(halt),
+            launches: Vec::new(),
+        }
+    }
+
     /// Whether the kernel came to its end and nothing was found.
     #[must_use]
     pub fn is_clean(&self) -> bool {
@@ -219,17 +237,18 @@ enum Progress {
     Spent,
 }
 
-/// Runs a launch to its end.
-pub(crate) fn run(launch: &Launch<'_>) -> Outcome {
+/// Runs a launch to its end: what it gave, and what is left of the heap.
+pub(crate) fn run(launch: &Launch<'_>) -> (Outcome, Option<Heap>) {
     let total = AtomicU64::new(0);
     let arguments = match Region::of(crate::finding::Space::Param, launch.arguments) {
         Ok(region) => region,
-        Err(error) => return failed(launch, error.into()),
+        Err(error) => return (failed(launch, error.into()), launch.heap),
     };
     if !may_run_in_parallel(launch) {
         let mut machine = Machine::new(launch, &arguments, &total);
         let halt = machine.run_in_order(launch).err();
-        return machine.finish(halt);
+        let heap = machine.heap;
+        return (machine.finish(halt), heap);
     }
     let blocks = launch.shape.blocks();
     let piece = (blocks as usize).div_ceil(rayon::current_num_threads() * 8).max(1) as u32;
@@ -243,23 +262,16 @@ pub(crate) fn run(launch: &Launch<'_>) -> Outcome {
             machine.finish(halt)
         })
         .collect();
-    let mut outcomes = outcomes.into_iter();
-    let Some(mut first) = outcomes.next() else { return failed(launch, Halt::Deadlock { waiting: Vec::new() }) };
-    outcomes.for_each(|other| first.merge(other));
-    first
+    let whole = outcomes.into_iter().reduce(|mut whole, part| {
+        whole.merge(part);
+        whole
+    });
+    // A grid has at least one block.
+    (whole.unwrap_or_else(|| failed(launch, deadlock(launch.program, &[]))), launch.heap)
 }
 
 fn failed(launch: &Launch<'_>, halt: Halt) -> Outcome {
-    Outcome {
-        findings: findings(launch),
-        counters: None,
-        output: Vec::new(),
-        instructions: 0,
-        lane_instructions: 0,
-        forgotten: 0,
-        halt: Some(halt),
-        launches: Vec::new(),
-    }
+    Outcome::halted(launch.program.name(), launch.files.clone(), halt)
 }
 
 fn findings(launch: &Launch<'_>) -> Findings {
@@ -284,7 +296,8 @@ impl<'a> Machine<'a> {
             .checks
             .races
             .then(|| Races::new(shape.blocks(), shape.threads(), shape.cluster_blocks()));
-        let counters = options.counters.then(|| vec![Counters::default(); launch.program.steps as usize]);
+        let counters =
+            options.counters.then(|| vec![Counters::default(); launch.program.steps as usize]);
         Machine {
             module: launch.module,
             program: launch.program,
@@ -389,7 +402,9 @@ impl<'a> Machine<'a> {
     pub(crate) fn count_global(&mut self, request: &Request<'_>, access: super::access::Access) {
         self.count(access.step, |c| match request.act {
             Act::Atomic => c.global_atomics.add(request.addresses, request.active),
-            act if act.writes() => c.global_stores.add(request.addresses, request.active, request.size),
+            act if act.writes() => {
+                c.global_stores.add(request.addresses, request.active, request.size)
+            }
             _ => c.global_loads.add(request.addresses, request.active, request.size),
         });
     }
@@ -397,13 +412,19 @@ impl<'a> Machine<'a> {
     pub(crate) fn count_shared(&mut self, request: &Request<'_>, access: super::access::Access) {
         self.count(access.step, |c| match request.act {
             Act::Atomic => c.shared_atomics.add(request.addresses, request.active),
-            act if act.writes() => c.shared_stores.add(request.addresses, request.active, request.size),
+            act if act.writes() => {
+                c.shared_stores.add(request.addresses, request.active, request.size)
+            }
             _ => c.shared_loads.add(request.addresses, request.active, request.size),
         });
     }
 
     /// Blocks that nobody else waits for, one after the other.
-    fn run_alone(&mut self, launch: &Launch<'_>, blocks: core::ops::Range<u32>) -> Result<(), Halt> {
+    fn run_alone(
+        &mut self,
+        launch: &Launch<'_>,
+        blocks: core::ops::Range<u32>,
+    ) -> Result<(), Halt> {
         let mut block = Block::new(self.program, &launch.shape, self.options.checks.uninitialised)?;
         for index in blocks {
             // A block's run depends on the seed and its number, never on who ran before.
@@ -413,7 +434,10 @@ impl<'a> Machine<'a> {
                 match self.run_block(&mut block)? {
                     Progress::Finished => break,
                     Progress::Spent => {}
-                    Progress::Blocked => return Err(deadlock(self.program, &[&block])),
+                    Progress::Blocked => {
+                        self.report_crossed_barriers(&block);
+                        return Err(deadlock(self.program, &[&block]));
+                    }
                 }
             }
         }
@@ -436,7 +460,11 @@ impl<'a> Machine<'a> {
             if residents.blocks.is_empty() {
                 return Ok(());
             }
-            at = if random { self.chance.below(residents.blocks.len()) } else { at % residents.blocks.len() };
+            at = if random {
+                self.chance.below(residents.blocks.len())
+            } else {
+                at % residents.blocks.len()
+            };
             let block = &mut residents.blocks[at];
             block.wake_from_cluster();
             match self.run_block(block)? {
@@ -456,8 +484,11 @@ impl<'a> Machine<'a> {
             if all_had_a_turn && restless {
                 if residents.has_room() && residents.has_more() {
                     residents.start(self, launch)?;
-                } else if !could_go_on && !residents.blocks.iter_mut().any(|b| b.wake_from_cluster() || b.has_ready()) {
-                    let blocks: Vec<&Block> = residents.blocks.iter().map(|b| &**b).collect();
+                } else if !could_go_on
+                    && !residents.blocks.iter_mut().any(|b| b.wake_from_cluster() || b.has_ready())
+                {
+                    let blocks: Vec<&Block> = residents.blocks.iter().iter_refs();
+                    blocks.iter().for_each(|block| self.report_crossed_barriers(block));
                     return Err(deadlock(self.program, &blocks));
                 }
                 (idle, could_go_on) = (0, false);
@@ -569,7 +600,8 @@ impl<'a> Machine<'a> {
                 w += 1;
             }
             let groups = &mut block.warps[w].groups;
-            let at = groups.iter().enumerate().filter(|(_, g)| ready(g)).nth(pick).map(|(at, _)| at);
+            let at =
+                groups.iter().enumerate().filter(|(_, g)| ready(g)).nth(pick).map(|(at, _)| at);
             let Some(at) = at else { continue };
             let group = groups.swap_remove(at);
             let turn = 1 + self.chance.below(48) as i32;
@@ -580,7 +612,13 @@ impl<'a> Machine<'a> {
     }
 
     /// A turn of one group, and a look at the limit.
-    fn turn(&mut self, block: &mut Block, w: usize, mut group: Group, turn: i32) -> Result<Turn, Halt> {
+    fn turn(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        mut group: Group,
+        turn: i32,
+    ) -> Result<Turn, Halt> {
         group.tired = false;
         let limit = self.options.instructions;
         let left = limit.saturating_sub(self.total.load(Relaxed)).saturating_add(1);
@@ -633,9 +671,9 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 /// The blocks that have begun and not ended.
 struct Residents {
-    blocks: Vec<Box<Block>>,
+    blocks: Vec<Block>,
     /// Blocks that have ended, for the next to use.
-    spare: Vec<Box<Block>>,
+    spare: Vec<Block>,
     next: u32,
     clusters: u32,
     limit: usize,
@@ -670,7 +708,11 @@ impl Residents {
         for index in members(shape, cluster) {
             let mut block = match self.spare.pop() {
                 Some(block) => block,
-                None => Box::new(Block::new(launch.program, shape, machine.options.checks.uninitialised)?),
+                None => (Block::new(
+                    launch.program,
+                    shape,
+                    machine.options.checks.uninitialised,
+                )?),
             };
             block.begin(index, launch.program, shape, launch.arguments);
             if let Some(races) = &mut machine.races {
@@ -757,9 +799,16 @@ fn describe(block: &Block, live: u32, group: &Group) -> String {
         Wait::Cluster => "waits at the cluster's barrier".to_owned(),
         Wait::Barrier(id) => {
             let barrier = &block.barriers[id as usize];
-            let here: u32 = barrier.waiting.iter().zip(&barrier.arrived).map(|(w, a)| (w | a).count_ones()).sum();
+            let here: u32 = barrier
+                .waiting
+                .iter()
+                .zip(&barrier.arrived)
+                .map(|(w, a)| (w | a).count_ones())
+                .sum();
             match barrier.expected.flatten() {
-                Some(count) => format!("waits at barrier {id}, where {here} of {count} threads are"),
+                Some(count) => {
+                    format!("waits at barrier {id}, where {here} of {count} threads are")
+                }
                 None => {
                     let all: u32 = block.warps.iter().map(|w| w.live().count_ones()).sum();
                     format!("waits at barrier {id}, where {here} of {all} threads are")
@@ -787,7 +836,8 @@ mod tests {
 
     #[test]
     fn clusters_cut_the_grid_into_boxes() {
-        let shape = Shape { cluster: Some([2, 2, 1]), ..Shape { grid: [4, 2, 1], ..Shape::linear(1, 32) } };
+        let shape =
+            Shape { cluster: Some([2, 2, 1]), ..Shape { grid: [4, 2, 1], ..Shape::linear(1, 32) } };
         assert_eq!(members(&shape, 0), [0, 1, 4, 5]);
         assert_eq!(members(&shape, 1), [2, 3, 6, 7]);
     }

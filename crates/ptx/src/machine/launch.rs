@@ -234,7 +234,9 @@ pub enum LaunchError {
         given: usize,
     },
     /// An argument of another size or type.
-    #[error("argument {index} has {given}; parameter `{parameter}` of kernel `{kernel}` has {expected}")]
+    #[error(
+        "argument {index} has {given}; parameter `{parameter}` of kernel `{kernel}` has {expected}"
+    )]
     ArgumentType {
         /// The kernel.
         kernel: String,
@@ -248,7 +250,9 @@ pub enum LaunchError {
         given: String,
     },
     /// A pointer that is not aligned as the parameter promises.
-    #[error("argument {index}, {address:#x}, is not aligned to {align} bytes as parameter `{parameter}` promises")]
+    #[error(
+        "argument {index}, {address:#x}, is not aligned to {align} bytes as parameter `{parameter}` promises"
+    )]
     ArgumentAlignment {
         /// Which one, from 0.
         index: usize,
@@ -287,13 +291,19 @@ impl LaunchError {
 }
 
 /// Checks a shape against the device and the kernel.
-pub(crate) fn check_shape(shape: &Shape, program: &Program, limits: &Limits, opted_in: bool) -> Result<Shape, LaunchError> {
+pub(crate) fn check_shape(
+    shape: &Shape,
+    program: &Program,
+    limits: &Limits,
+    opted_in: bool,
+) -> Result<Shape, LaunchError> {
     let mut shape = *shape;
     let bounds = &program.bounds;
-    let within = |value: [u32; 3], limit: [u32; 3]| {
-        value.iter().zip(limit).all(|(&v, l)| v > 0 && v <= l)
-    };
-    for (what, value, limit) in [("a grid", shape.grid, limits.grid), ("a block", shape.block, limits.block)] {
+    let within =
+        |value: [u32; 3], limit: [u32; 3]| value.iter().zip(limit).all(|(&v, l)| v > 0 && v <= l);
+    for (what, value, limit) in
+        [("a grid", shape.grid, limits.grid), ("a block", shape.block, limits.block)]
+    {
         if !within(value, limit) {
             return Err(LaunchError::Dimensions { what, value, limit });
         }
@@ -339,7 +349,10 @@ fn check_cluster(shape: &mut Shape, program: &Program, limits: &Limits) -> Resul
     }
     let Some(cluster) = shape.cluster else {
         return if bounds.explicit_cluster {
-            Err(LaunchError::Cluster { asked: [1; 3], why: "the kernel must be launched with one (.explicitcluster)".into() })
+            Err(LaunchError::Cluster {
+                asked: [1; 3],
+                why: "the kernel must be launched with one (.explicitcluster)".into(),
+            })
         } else {
             Ok(())
         };
@@ -474,6 +487,12 @@ pub enum Halt {
         /// What is wrong.
         what: String,
     },
+    /// A launch from the device that cannot be.
+    #[error("a launch from the device: {what}")]
+    DeviceLaunch {
+        /// What is wrong.
+        what: String,
+    },
     /// This machine's memory does not suffice.
     #[error(transparent)]
     Memory(#[from] crate::memory::MemoryError),
@@ -491,7 +510,7 @@ impl Halt {
                 "a loop may never end, or the limit is too low for this size"
             }
             Halt::Trap { .. } | Halt::Assertion { .. } => "the kernel itself found a fault",
-            Halt::Call { .. } => "recursion needs an end",
+            Halt::Call { .. } | Halt::DeviceLaunch { .. } => "recursion needs an end",
             Halt::Memory(error) => error.hint(),
         }
     }

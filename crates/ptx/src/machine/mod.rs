@@ -31,7 +31,7 @@ pub use launch::{Arg, Halt, LaunchError, Limits, Shape, Waiting};
 pub use schedule::Schedule;
 
 pub(crate) use decode::{Addresses, decode};
-pub(crate) use grid::{Launch, run};
+pub(crate) use grid::{Heap, Launch, run};
 pub(crate) use launch::{check_shape, lay_out};
 pub(crate) use program::Program;
-pub(crate) use space::{CONST, FUNCTION, SHARED};
+pub(crate) use space::{CONST, FUNCTION, LOCAL, PARAM, SHARED};

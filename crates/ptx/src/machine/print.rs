@@ -17,7 +17,11 @@ struct Spec {
 const WIDEST: usize = 4096;
 
 /// Fills a format in. `next` gives an argument of 4 or 8 bytes, `text` the string at an address.
-pub(crate) fn format(format: &[u8], mut next: impl FnMut(u64) -> u64, mut text: impl FnMut(u64) -> Vec<u8>) -> Vec<u8> {
+pub(crate) fn format(
+    format: &[u8],
+    mut next: impl FnMut(u64) -> u64,
+    mut text: impl FnMut(u64) -> Vec<u8>,
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(format.len());
     let mut rest = format;
     while let Some((&byte, tail)) = rest.split_first() {
@@ -62,7 +66,10 @@ pub(crate) fn format(format: &[u8], mut next: impl FnMut(u64) -> u64, mut text: 
 }
 
 /// Reads flags, width, precision and length; the letter, if the string has one, and what follows.
-fn conversion<'a>(mut rest: &'a [u8], next: &mut impl FnMut(u64) -> u64) -> (Spec, Option<u8>, &'a [u8]) {
+fn conversion<'a>(
+    mut rest: &'a [u8],
+    next: &mut impl FnMut(u64) -> u64,
+) -> (Spec, Option<u8>, &'a [u8]) {
     let mut spec = Spec::default();
     while let Some((&flag, tail)) = rest.split_first() {
         match flag {
@@ -239,7 +246,10 @@ mod tests {
 
     #[test]
     fn integers() {
-        assert_eq!(print("%d|%5d|%-5d|%05d|%+d", &[7, 42, 42, u64::from(-42i32 as u32), 3]), "7|   42|42   |-0042|+3");
+        assert_eq!(
+            print("%d|%5d|%-5d|%05d|%+d", &[7, 42, 42, u64::from(-42i32 as u32), 3]),
+            "7|   42|42   |-0042|+3"
+        );
         assert_eq!(print("%u %x %#X %o", &[0xffff_ffff, 255, 255, 8]), "4294967295 ff 0XFF 10");
         assert_eq!(print("%lld %llu", &[u64::MAX, u64::MAX]), "-1 18446744073709551615");
         assert_eq!(print("%.3d|%*d", &[7, 4, 5]), "007|   5");
@@ -248,9 +258,12 @@ mod tests {
     #[test]
     fn floats() {
         let f = f64::to_bits;
-        assert_eq!(print("%f %.3f %e", &[f(1.5), f(-0.125), f(12345.678)]), "1.500000 -0.125 1.234568e+04");
+        assert_eq!(
+            print("%f %.3f %e", &[f(1.5), f(-0.125), f(12345.678)]),
+            "1.500000 -0.125 1.234568e+04"
+        );
         assert_eq!(print("%g %g %g", &[f(1e-5), f(100000.0), f(1e6)]), "1e-05 100000 1e+06");
-        assert_eq!(print("%8.2f|%-8.2f|%08.2f", &[f(-3.14159); 3]), "   -3.14|-3.14   |-0003.14");
+        assert_eq!(print("%8.2f|%-8.2f|%08.2f", &[f(-3.146); 3]), "   -3.15|-3.15   |-0003.15");
         assert_eq!(print("%f %F %a", &[f(f64::NAN), f(f64::INFINITY), f(1.5)]), "nan INF 0x1.8p+0");
     }
 

@@ -60,6 +60,23 @@ pub(crate) struct Program {
     pub(crate) ids: Vec<u32>,
 }
 
+impl Program {
+    /// The kernel's name.
+    pub(crate) fn name(&self) -> Arc<str> {
+        self.functions[0].name.clone()
+    }
+
+    /// Bytes of shared memory before the dynamic part.
+    pub(crate) fn static_shared(&self) -> u64 {
+        self.static_shared
+    }
+
+    /// Whether it allocates from the device's heap, or launches.
+    pub(crate) fn needs_heap(&self) -> bool {
+        self.needs_heap
+    }
+}
+
 /// A function ready to run.
 pub(crate) struct Code {
     pub(crate) name: Arc<str>,
@@ -112,62 +129,204 @@ pub(crate) type Join = Option<(BoolOp, Condition)>;
 /// What a step does.
 pub(crate) enum Step {
     Nothing,
-    Unary { f: Unary, dst: Slot, a: Slot },
-    Binary { f: Binary, dst: Slot, a: Slot, b: Slot },
-    Ternary { f: Ternary, dst: Slot, a: Slot, b: Slot, c: Slot },
-    Carry { op: CarryOp, ty: Type, dst: Slot, sources: [Slot; 3], carry_in: bool, carry_out: bool },
+    Unary {
+        f: Unary,
+        dst: Slot,
+        a: Slot,
+    },
+    Binary {
+        f: Binary,
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Ternary {
+        f: Ternary,
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+        c: Slot,
+    },
+    Carry {
+        op: CarryOp,
+        ty: Type,
+        dst: Slot,
+        sources: [Slot; 3],
+        carry_in: bool,
+        carry_out: bool,
+    },
     /// Compares into predicates.
-    Compare { f: Test, pairs: bool, dst: Predicate, other: Option<Predicate>, a: Slot, b: Slot, join: Join },
+    Compare {
+        f: Test,
+        pairs: bool,
+        dst: Predicate,
+        other: Option<Predicate>,
+        a: Slot,
+        b: Slot,
+        join: Join,
+    },
     /// Compares into a register: `yes` where it holds, of pairs in each half.
-    CompareInto { f: Test, pairs: bool, yes: u64, dst: Slot, a: Slot, b: Slot, join: Join },
+    CompareInto {
+        f: Test,
+        pairs: bool,
+        yes: u64,
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+        join: Join,
+    },
     /// Asks something about one value.
-    Ask { f: Test, dst: Predicate, a: Slot },
-    Select { dst: Slot, a: Slot, b: Slot, pred: Predicate },
-    MovePredicate { dst: Predicate, a: Predicate, negated: bool },
-    JoinPredicates { op: BoolOp, dst: Predicate, a: Predicate, b: Predicate },
+    Ask {
+        f: Test,
+        dst: Predicate,
+        a: Slot,
+    },
+    Select {
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+        pred: Predicate,
+    },
+    MovePredicate {
+        dst: Predicate,
+        a: Predicate,
+        negated: bool,
+    },
+    JoinPredicates {
+        op: BoolOp,
+        dst: Predicate,
+        a: Predicate,
+        b: Predicate,
+    },
     /// A predicate picked by another.
-    SelectPredicate { dst: Predicate, a: Predicate, b: Predicate, pred: Predicate },
-    Lop3Test { table: u8, dst: Slot, sources: [Slot; 3], op: BoolOp, pred: Predicate, with: Condition },
-    InsertBits { ty: Type, dst: Slot, sources: [Slot; 4] },
-    Pack { bits: u32, dst: Slot, parts: Box<[Slot]> },
-    Unpack { bits: u32, dsts: Box<[Slot]>, a: Slot },
-    FrameAddress { dst: Slot, local: bool, offset: u64 },
-    Clock { which: Special, dst: Slot },
+    SelectPredicate {
+        dst: Predicate,
+        a: Predicate,
+        b: Predicate,
+        pred: Predicate,
+    },
+    Lop3Test {
+        table: u8,
+        dst: Slot,
+        sources: [Slot; 3],
+        op: BoolOp,
+        pred: Predicate,
+        with: Condition,
+    },
+    InsertBits {
+        ty: Type,
+        dst: Slot,
+        sources: [Slot; 4],
+    },
+    Pack {
+        bits: u32,
+        dst: Slot,
+        parts: Box<[Slot]>,
+    },
+    Unpack {
+        bits: u32,
+        dsts: Box<[Slot]>,
+        a: Slot,
+    },
+    FrameAddress {
+        dst: Slot,
+        local: bool,
+        offset: u64,
+    },
+    Clock {
+        which: Special,
+        dst: Slot,
+    },
 
     Load(Box<Load>),
     Store(Box<Store>),
     Atomic(Box<Atomic>),
-    Fence { order: FenceOrder, scope: Scope },
+    Fence {
+        order: FenceOrder,
+        scope: Scope,
+    },
 
-    Branch { target: u32 },
-    BranchTable { index: Slot, targets: Box<[u32]> },
+    Branch {
+        target: u32,
+    },
+    BranchTable {
+        index: Slot,
+        targets: Box<[u32]>,
+    },
     Call(Box<Call>),
     Return,
     Exit,
     Trap,
     Sleep,
 
-    WarpBarrier { mask: Slot },
+    WarpBarrier {
+        mask: Slot,
+    },
     Shuffle(Box<Shuffle>),
-    Vote { mode: VoteMode, dst: Slot, pred: Predicate, a: Condition, mask: Option<Slot> },
-    Match { all: bool, dst: Slot, pred: Option<Predicate>, a: Slot, mask: Slot },
-    Redux { op: ReduxOp, signed: bool, dst: Slot, a: Slot, mask: Slot },
-    ActiveMask { dst: Slot },
-    Elect { dst: Slot, pred: Predicate, mask: Slot },
+    Vote {
+        mode: VoteMode,
+        dst: Slot,
+        pred: Predicate,
+        a: Condition,
+        mask: Option<Slot>,
+    },
+    Match {
+        all: bool,
+        dst: Slot,
+        pred: Option<Predicate>,
+        a: Slot,
+        mask: Slot,
+    },
+    Redux {
+        op: ReduxOp,
+        signed: bool,
+        dst: Slot,
+        a: Slot,
+        mask: Slot,
+    },
+    ActiveMask {
+        dst: Slot,
+    },
+    Elect {
+        dst: Slot,
+        pred: Predicate,
+        mask: Slot,
+    },
 
     Barrier(Box<Barrier>),
     ClusterArrive,
     ClusterWait,
 
     CopyAsync(Box<CopyAsync>),
-    CopyCommit { bulk: bool },
-    CopyWait { bulk: bool, pending: Option<u32> },
-    CopyArrive { space: Space, address: Place, no_increment: bool },
+    CopyCommit {
+        bulk: bool,
+    },
+    CopyWait {
+        bulk: bool,
+        pending: Option<u32>,
+    },
+    CopyArrive {
+        space: Space,
+        address: Place,
+        no_increment: bool,
+    },
     CopyBulk(Box<CopyBulk>),
-    MbarrierInit { space: Space, address: Place, count: Slot },
-    MbarrierInvalidate { space: Space, address: Place },
+    MbarrierInit {
+        space: Space,
+        address: Place,
+        count: Slot,
+    },
+    MbarrierInvalidate {
+        space: Space,
+        address: Place,
+    },
     MbarrierArrive(Box<Arrival>),
-    MbarrierTransaction { space: Space, address: Place, bytes: Slot, complete: bool },
+    MbarrierTransaction {
+        space: Space,
+        address: Place,
+        bytes: Slot,
+        complete: bool,
+    },
     MbarrierWait(Box<PhaseWait>),
 }
 
@@ -247,7 +406,11 @@ pub(crate) enum BarrierKind {
     Sync,
     Arrive,
     /// `dst` is a predicate, or a register for a count.
-    Reduce { fold: BarrierFold, dst: u32, pred: Condition },
+    Reduce {
+        fold: BarrierFold,
+        dst: u32,
+        pred: Condition,
+    },
 }
 
 /// `bar`, `barrier`.

@@ -46,11 +46,4 @@ impl Chance {
     pub(crate) fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
-
-    /// An order of `n` things.
-    pub(crate) fn shuffle(&mut self, things: &mut [u32]) {
-        for i in (1..things.len()).rev() {
-            things.swap(i, self.below(i + 1));
-        }
-    }
 }

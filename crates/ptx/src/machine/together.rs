@@ -16,7 +16,10 @@ use crate::place::{LANES, Place};
 /// The slot of a step's mask; `None` for the forms without one.
 fn mask_slot(step: &Step) -> Option<Slot> {
     match step {
-        Step::WarpBarrier { mask } | Step::Match { mask, .. } | Step::Redux { mask, .. } | Step::Elect { mask, .. } => Some(*mask),
+        Step::WarpBarrier { mask }
+        | Step::Match { mask, .. }
+        | Step::Redux { mask, .. }
+        | Step::Elect { mask, .. } => Some(*mask),
         Step::Shuffle(shuffle) => shuffle.mask,
         Step::Vote { mask, .. } => *mask,
         _ => None,
@@ -25,17 +28,25 @@ fn mask_slot(step: &Step) -> Option<Slot> {
 
 impl Machine<'_> {
     /// The group comes to an instruction of several lanes. It comes back if it may go on, else it is put away.
-    pub(crate) fn together(&mut self, block: &mut Block, w: usize, mut group: Group, code: &Code, step: &Step) -> Option<Group> {
+    pub(crate) fn together(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        mut group: Group,
+        code: &Code,
+        step: &Step,
+    ) -> Option<Group> {
         self.count(code.first + group.pc, |c| c.warp_barriers += 1);
         let line = line_at(code, group.pc);
         let Some(slot) = mask_slot(step) else {
             // The forms of old, without a mask: whoever executes them together.
-            self.carry_out(block, w, group.base, group.mask, group.mask, line, step);
+            self.carry_out(block, w, group.base, group.mask, None, line, step);
             return Some(group);
         };
         let masks = &block.warps[w].registers[group.base.slot(slot)];
         let named = masks[group.mask.trailing_zeros() as usize] as u32;
-        let same = indices(group.mask).filter(|&l| masks[l] as u32 == named).fold(0, |m, l| m | 1 << l);
+        let same =
+            indices(group.mask).filter(|&l| masks[l] as u32 == named).fold(0, |m, l| m | 1 << l);
         if same != group.mask {
             let mut rest = group.clone();
             rest.mask &= !same;
@@ -44,13 +55,23 @@ impl Machine<'_> {
         }
         let omitted = group.mask & !named;
         if omitted != 0 {
+            // What happens is undefined; here these lanes do it among themselves.
             let detail = format!("mask {named:#010x}, executing lanes {:#010x}", group.mask);
             let place = place_of(block, w, omitted);
             self.report(Fault::of_control(Kind::MaskOmitsLane, line, place, detail));
+            let mut alone = group.clone();
+            alone.mask = omitted;
+            group.mask &= named;
+            self.carry_out(block, w, group.base, omitted, None, line, step);
+            if group.mask == 0 {
+                return Some(alone);
+            }
+            alone.pc += 1;
+            block.warps[w].groups.push(alone);
         }
-        let needed = (named & block.warps[w].live()) | group.mask;
+        let needed = named & block.warps[w].live();
         if needed == group.mask {
-            self.carry_out(block, w, group.base, group.mask, named, line, step);
+            self.carry_out(block, w, group.base, group.mask, Some(named), line, step);
             return Some(group);
         }
         group.wait = Wait::Lanes(named);
@@ -78,7 +99,10 @@ impl Machine<'_> {
     /// Lanes of a warp that wait for the same others as a group does.
     fn lanes_with(&self, warp: &Warp, group: &Group, named: u32) -> u32 {
         let is_barrier = |g: &Group| {
-            matches!(self.program.functions[g.function as usize].steps[g.pc as usize].step, Step::WarpBarrier { .. })
+            matches!(
+                self.program.functions[g.function as usize].steps[g.pc as usize].step,
+                Step::WarpBarrier { .. }
+            )
         };
         // `bar.warp.sync` may be reached in several places.
         let anywhere = is_barrier(group);
@@ -97,7 +121,7 @@ impl Machine<'_> {
         let program = self.program;
         let code = &program.functions[group.function as usize];
         let step = &code.steps[group.pc as usize].step;
-        self.carry_out(block, w, group.base, lanes, named, line_at(code, group.pc), step);
+        self.carry_out(block, w, group.base, lanes, Some(named), line_at(code, group.pc), step);
         block.warps[w].release(lanes, |wait| wait == Wait::Lanes(named));
     }
 
@@ -116,7 +140,8 @@ impl Machine<'_> {
             let elsewhere = warp.groups.iter().find(|g| g.mask & absent != 0).map(|g| {
                 let code = &self.program.functions[g.function as usize];
                 let lane = (g.mask & absent).trailing_zeros();
-                let place = Place { block: block.memory.index, thread: w as u32 * LANES as u32 + lane };
+                let place =
+                    Place { block: block.memory.index, thread: w as u32 * LANES as u32 + lane };
                 Party { place, line: line_at(code, g.pc), act: None }
             });
             let place = place_of(block, w, group.mask);
@@ -129,22 +154,36 @@ impl Machine<'_> {
         false
     }
 
-    /// Does it: `lanes` execute, `named` is their mask.
+    /// Does it: `lanes` execute, `named` is their mask, if they have one that names them.
     #[expect(clippy::too_many_arguments, reason = "an instruction, its lanes and its place")]
-    fn carry_out(&mut self, block: &mut Block, w: usize, base: Base, lanes: u32, named: u32, line: Line, step: &Step) {
+    fn carry_out(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        base: Base,
+        lanes: u32,
+        named: Option<u32>,
+        line: Line,
+        step: &Step,
+    ) {
         if let Some(races) = &mut self.races {
             let warp = crate::place::Warp { block: block.memory.index, warp: w as u32 };
             races.clocks.sync_warp(warp, lanes);
         }
-        if !matches!(step, Step::WarpBarrier { .. }) {
+        if let Some(named) = named
+            && !matches!(step, Step::WarpBarrier { .. })
+        {
             self.report_ended(block, w, lanes, named, line);
         }
         let warp = &mut block.warps[w];
         match step {
             Step::Shuffle(shuffle) => {
                 let absent = carry_shuffle(warp, base, lanes, shuffle);
-                if let Some((lane, from)) = absent {
-                    let place = Place { block: block.memory.index, thread: w as u32 * LANES as u32 + lane };
+                if let Some((lane, from)) = absent
+                    && named.is_some()
+                {
+                    let place =
+                        Place { block: block.memory.index, thread: w as u32 * LANES as u32 + lane };
                     let detail = format!("from lane {from}, executing lanes {lanes:#010x}");
                     self.report(Fault::of_control(Kind::ShuffleFromInactive, line, place, detail));
                 }
@@ -163,7 +202,9 @@ impl Machine<'_> {
                 };
                 warp.set_predicate(base, *pred, if answer { u32::MAX } else { 0 }, lanes);
             }
-            Step::Match { all, dst, pred, a, .. } => carry_match(warp, base, lanes, *all, *dst, *pred, *a),
+            Step::Match { all, dst, pred, a, .. } => {
+                carry_match(warp, base, lanes, *all, *dst, *pred, *a)
+            }
             Step::Redux { op, signed, dst, a, .. } => {
                 let a = warp.registers[base.slot(*a)];
                 let answer = redux(*op, *signed, &a, lanes);
@@ -191,7 +232,8 @@ impl Machine<'_> {
                 line: warp.ended_at[lane as usize],
                 act: None,
             };
-            let detail = format!("mask {named:#010x}, executing lanes {lanes:#010x}; others have ended");
+            let detail =
+                format!("mask {named:#010x}, executing lanes {lanes:#010x}; others have ended");
             let place = place_of(block, w, lanes);
             let fault = Fault::of_control(Kind::MaskNamesAbsentLane, line, place, detail);
             self.report(Fault { other: Some(other), ..fault });
@@ -239,9 +281,18 @@ fn carry_shuffle(warp: &mut Warp, base: Base, lanes: u32, shuffle: &Shuffle) -> 
     absent
 }
 
-fn carry_match(warp: &mut Warp, base: Base, lanes: u32, all: bool, dst: Slot, pred: Option<u32>, a: Slot) {
+fn carry_match(
+    warp: &mut Warp,
+    base: Base,
+    lanes: u32,
+    all: bool,
+    dst: Slot,
+    pred: Option<u32>,
+    a: Slot,
+) {
     let a = warp.registers[base.slot(a)];
-    let alike = |lane: usize| indices(lanes).filter(|&l| a[l] == a[lane]).fold(0u32, |m, l| m | 1 << l);
+    let alike =
+        |lane: usize| indices(lanes).filter(|&l| a[l] == a[lane]).fold(0u32, |m, l| m | 1 << l);
     let dst = &mut warp.registers[base.slot(dst)];
     let mut unanimous = true;
     for lane in indices(lanes) {
@@ -299,7 +350,8 @@ mod tests {
 
     #[test]
     fn reductions_know_the_sign() {
-        let a: Register = core::array::from_fn(|lane| if lane == 3 { 0xffff_ffff } else { lane as u64 });
+        let a: Register =
+            core::array::from_fn(|lane| if lane == 3 { 0xffff_ffff } else { lane as u64 });
         assert_eq!(redux(ReduxOp::Min, true, &a, 0xf), 0xffff_ffff);
         assert_eq!(redux(ReduxOp::Min, false, &a, 0xf), 0);
         assert_eq!(redux(ReduxOp::Max, false, &a, 0xf), 0xffff_ffff);

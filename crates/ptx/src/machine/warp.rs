@@ -44,7 +44,11 @@ impl Base {
 
     #[inline(always)]
     pub(crate) fn slot(self, slot: Slot) -> usize {
-        if slot & REGISTER == 0 { slot as usize } else { (self.registers + (slot & !REGISTER)) as usize }
+        if slot & REGISTER == 0 {
+            slot as usize
+        } else {
+            (self.registers + (slot & !REGISTER)) as usize
+        }
     }
 
     #[inline(always)]
@@ -147,7 +151,13 @@ impl Warp {
     }
 
     /// Begins a kernel with registers of zeros behind `constants` constant slots.
-    pub(crate) fn begin(&mut self, kernel: &Code, constants: usize, exists: u32, explicit_cluster: bool) {
+    pub(crate) fn begin(
+        &mut self,
+        kernel: &Code,
+        constants: usize,
+        exists: u32,
+        explicit_cluster: bool,
+    ) {
         self.registers.resize(constants + kernel.registers as usize, [0; LANES]);
         self.registers[constants..].fill([0; LANES]);
         self.predicates.clear();
