@@ -14,7 +14,9 @@
 pub mod device;
 pub mod driver;
 mod error;
+pub mod sim;
 
 pub use device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream};
 pub use driver::Driver;
 pub use error::{Error, Result};
+pub use sim::Sim;

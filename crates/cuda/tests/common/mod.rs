@@ -2,15 +2,15 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
-pub mod profiled;
-pub mod random;
+pub(crate) mod profiled;
+pub(crate) mod random;
 
 use std::path::PathBuf;
 use warpfold_cuda::{Address, Argument, Device, Launch, Result, Stream};
 
 /// What a buffer holds before the launch.
 #[derive(Clone, Copy, Debug)]
-pub enum Fill {
+pub(crate) enum Fill {
     /// Zeros, which are outputs mostly.
     Zero,
     /// 0, 1, 2, .. as 32-bit integers.
@@ -31,7 +31,7 @@ pub enum Fill {
 
 /// A kernel's parameter.
 #[derive(Clone, Copy, Debug)]
-pub enum Parameter {
+pub(crate) enum Parameter {
     /// The address of a buffer of so many bytes.
     Buffer(Fill, usize),
     /// A value.
@@ -40,34 +40,34 @@ pub enum Parameter {
 
 /// A launch, and all it needs.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub(crate) struct Case {
     /// The file of the kernel's PTX, without compiler and device.
-    pub module: &'static str,
-    pub kernel: &'static str,
-    pub launch: Launch,
-    pub parameters: Vec<Parameter>,
+    pub(crate) module: &'static str,
+    pub(crate) kernel: &'static str,
+    pub(crate) launch: Launch,
+    pub(crate) parameters: Vec<Parameter>,
 }
 
 /// A parameter that is a value.
-pub fn value(x: impl Into<Argument>) -> Parameter {
+pub(crate) fn value(x: impl Into<Argument>) -> Parameter {
     Parameter::Value(x.into())
 }
 
 /// A buffer of zeros.
-pub fn zeros(bytes: usize) -> Parameter {
+pub(crate) fn zeros(bytes: usize) -> Parameter {
     Parameter::Buffer(Fill::Zero, bytes)
 }
 
 /// A buffer.
-pub fn buffer(fill: Fill, bytes: usize) -> Parameter {
+pub(crate) fn buffer(fill: Fill, bytes: usize) -> Parameter {
     Parameter::Buffer(fill, bytes)
 }
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -75,7 +75,7 @@ impl Random {
         z ^ (z >> 31)
     }
     /// From 0 to `n - 1`.
-    pub fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
     /// Between -2 and 2, with 24 random bits.
@@ -86,7 +86,7 @@ impl Random {
 
 impl Fill {
     /// The bytes of a buffer.
-    pub fn bytes(self, len: usize) -> Vec<u8> {
+    pub(crate) fn bytes(self, len: usize) -> Vec<u8> {
         let words = |size: usize, next: &mut dyn FnMut(usize) -> u64| -> Vec<u8> {
             (0..len.div_ceil(size))
                 .flat_map(|i| next(i).to_le_bytes().into_iter().take(size))
@@ -140,7 +140,7 @@ impl Fill {
 }
 
 /// FNV-1a of all buffers, one after the other.
-pub fn checksum(buffers: &[Vec<u8>]) -> u64 {
+pub(crate) fn checksum(buffers: &[Vec<u8>]) -> u64 {
     let bytes = buffers.iter().flatten();
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -148,14 +148,14 @@ pub fn checksum(buffers: &[Vec<u8>]) -> u64 {
 }
 
 /// The PTX of a sample for a compute capability.
-pub fn ptx(module: &str, compiler: &str, compute: u32) -> String {
+pub(crate) fn ptx(module: &str, compiler: &str, compute: u32) -> String {
     let path = kernels().join("ptx").join(compiler).join(format!("{module}.{compute}.ptx"));
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 /// Where the sample kernels lie: beside the test's source, or where
 /// `WARPFOLD_KERNELS` says, for a machine that has only the binaries.
-pub fn kernels() -> PathBuf {
+pub(crate) fn kernels() -> PathBuf {
     match std::env::var_os("WARPFOLD_KERNELS") {
         Some(path) => path.into(),
         None => concat!(env!("CARGO_MANIFEST_DIR"), "/../ptx/kernels").into(),
@@ -164,7 +164,7 @@ pub fn kernels() -> PathBuf {
 
 impl Case {
     /// Runs it on a device; says what all buffers hold afterwards.
-    pub fn run(&self, device: &dyn Device, compiler: &str) -> Result<Vec<Vec<u8>>> {
+    pub(crate) fn run(&self, device: &dyn Device, compiler: &str) -> Result<Vec<Vec<u8>>> {
         let compute = if device.limits().capability.0 >= 9 { 90 } else { 75 };
         let module = device.load(self.module, &ptx(self.module, compiler, compute))?;
         let kernel = device.kernel(module, self.kernel)?;

@@ -4,7 +4,7 @@ use super::{Case, Fill, buffer, value, zeros};
 use warpfold_cuda::Launch;
 
 /// The cases and the names they go by, in the order of the record.
-pub fn cases() -> Vec<(String, Case)> {
+pub(crate) fn cases() -> Vec<(String, Case)> {
     let mut cases = Vec::new();
     let mut add = |name: String, module, kernel, launch, parameters| {
         cases.push((name, Case { module, kernel, launch, parameters }));

@@ -5,7 +5,7 @@ use warpfold_cuda::Launch;
 
 /// What a case may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compute {
+pub(crate) enum Compute {
     /// Capability 7.5 and newer.
     Any,
     /// Capability 9.0 and newer.
@@ -13,15 +13,15 @@ pub enum Compute {
 }
 
 /// How many cases there are.
-pub const COUNT: u64 = 1000;
+pub(crate) const COUNT: u64 = 1000;
 
 /// The compiler whose PTX a case uses.
-pub fn compiler(number: u64) -> &'static str {
+pub(crate) fn compiler(number: u64) -> &'static str {
     if number.is_multiple_of(2) { "12.0" } else { "13.0" }
 }
 
 /// The case with this number.
-pub fn case(number: u64, compute: Compute) -> Case {
+pub(crate) fn case(number: u64, compute: Compute) -> Case {
     let mut random = Random(number.wrapping_mul(0x2545_f491_4f6c_dd1d) + 1);
     let seed = random.next();
     let r = &mut random;
