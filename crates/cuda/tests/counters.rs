@@ -14,9 +14,11 @@ use warpfold_cuda::Sim;
 use warpfold_ptx::count::Counters;
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
+type Counter = fn(&Counters) -> u64;
+
 /// The profiler's metrics that are equal, and their counters.
 #[rustfmt::skip]
-const EQUAL: [(&str, fn(&Counters) -> u64); 8] = [
+const EQUAL: [(&str, Counter); 8] = [
     ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", |c| c.global_loads.requests),
     ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", |c| c.global_loads.sectors),
     ("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", |c| c.global_stores.requests),
@@ -28,7 +30,7 @@ const EQUAL: [(&str, fn(&Counters) -> u64); 8] = [
 ];
 
 /// Those that agree within a factor, either way.
-const ALIKE: [(&str, f64, fn(&Counters) -> u64); 2] = [
+const ALIKE: [(&str, f64, Counter); 2] = [
     ("smsp__inst_executed.sum", 2.0, |c| c.instructions),
     ("smsp__thread_inst_executed.sum", 2.5, |c| c.lane_instructions),
 ];
