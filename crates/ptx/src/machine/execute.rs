@@ -21,6 +21,8 @@ pub(crate) enum Turn {
     Stopped,
     /// It could go on.
     Spent,
+    /// It could go on, but most of its turn went into looking whether others have done something.
+    Looking,
 }
 
 /// What the loop does after a step.
@@ -63,7 +65,7 @@ impl<'a> Machine<'a> {
         turn: i32,
     ) -> Result<Turn, Halt> {
         let program = self.program;
-        let mut left = turn;
+        let (mut left, mut patience) = (turn, 0);
         let mut code = &program.functions[group.function as usize];
         loop {
             if group.pc == group.join_at {
@@ -72,7 +74,7 @@ impl<'a> Machine<'a> {
             }
             if left <= 0 {
                 block.warps[w].groups.push(group);
-                return Ok(Turn::Spent);
+                return Ok(if patience > turn / 2 { Turn::Looking } else { Turn::Spent });
             }
             if let Some(rest) = self.split_by_chance(&mut group) {
                 block.warps[w].groups.push(rest);
@@ -109,6 +111,7 @@ impl<'a> Machine<'a> {
                 Step::Load(load) => {
                     if load.order != crate::ir::Order::Weak {
                         left -= PATIENCE;
+                        patience += PATIENCE;
                     }
                     self.load(block, w, &group, active, code, load);
                     Next::Step
@@ -119,11 +122,13 @@ impl<'a> Machine<'a> {
                 }
                 Step::Atomic(atomic) => {
                     left -= PATIENCE / 4;
+                    patience += PATIENCE / 4;
                     self.atomic(block, w, &group, active, code, atomic);
                     Next::Step
                 }
                 Step::MbarrierWait(_) | Step::Sleep => {
                     left -= PATIENCE;
+                    patience += PATIENCE;
                     self.beside(block, w, &group, active, code, &guarded.step)?;
                     Next::Step
                 }
