@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const TURN: i32 = 1 << 16;
 
 /// Steps without a block coming to its end after which more blocks become resident under the random scheduler.
-const RESTLESS: u64 = 1 << 20;
+const RESTLESS: u64 = 1 << 16;
 
 /// Blocks that the random scheduler mixes.
 const MIXED: usize = 4;
@@ -486,7 +486,12 @@ impl<'a> Machine<'a> {
             let restless = !random || self.issued - since > RESTLESS || !could_go_on;
             if all_had_a_turn && restless {
                 if residents.has_room() && residents.has_more() {
-                    residents.start(self, launch)?;
+                    // Twice as many each time: a barrier of the whole grid needs all of them.
+                    for _ in 0..residents.blocks.len() {
+                        if residents.has_room() && residents.has_more() {
+                            residents.start(self, launch)?;
+                        }
+                    }
                 } else if !could_go_on
                     && !residents.blocks.iter_mut().any(|b| b.wake_from_cluster() || b.has_ready())
                 {
