@@ -514,7 +514,7 @@ fn instructions_reach_the_function_that_computes_them() {
     let cases: Vec<(String, Oracle)> = vec![
         (word("sub.s32 %r5, %r2, %r3;"), |[a, b, _]| w(s(a).wrapping_sub(s(b)))),
         (word("mul.hi.s32 %r5, %r2, %r3;"), |[a, b, _]| {
-            w((i64::from(s(a)) * i64::from(s(b)) >> 32) as i32)
+            w(((i64::from(s(a)) * i64::from(s(b))) >> 32) as i32)
         }),
         (word("mad.lo.s32 %r5, %r2, %r3, %r4;"), |[a, b, c]| {
             w(s(a).wrapping_mul(s(b)).wrapping_add(s(c)))
@@ -557,7 +557,7 @@ fn instructions_reach_the_function_that_computes_them() {
             (i64::from(s(a)) * i64::from(s(b))) as u64
         }),
         (row_kernel("mul.hi.u64 %d5, %d2, %d3;"), |[a, b, _]| {
-            (u128::from(a) * u128::from(b) >> 64) as u64
+            ((u128::from(a) * u128::from(b)) >> 64) as u64
         }),
         (
             row_kernel("add.cc.u32 %r5, %r2, %r3; addc.u32 %r6, 0, 0; mov.b64 %d5, {%r5, %r6};"),
@@ -620,6 +620,38 @@ fn instructions_reach_the_function_that_computes_them() {
         let got = b.download::<u64>(out, input.len());
         for (row, got) in rows.iter().zip(got.chunks(4)) {
             assert_eq!(got[3], oracle(*row), "{row:#x?}: {ptx}");
+        }
+    }
+}
+
+#[test]
+fn a_device_may_move_to_another_thread() {
+    fn is_send<T: Send + Sync>() {}
+    is_send::<Device>();
+}
+
+#[test]
+fn absurd_demands_are_refused_before_they_cost_memory() {
+    let mut device = Device::new(Setup::default());
+    let big = kernel("{ .param .b8 a[99999999999]; st.param.b8 [a], 1; }");
+    let refused = match device.load(&big) {
+        Err(_) => true,
+        Ok(module) => {
+            let k = device.kernel(module, "k").unwrap();
+            device.run_to_end(k, &Shape::linear(1, 1), &[Arg::Pointer(0)]).is_err()
+        }
+    };
+    assert!(refused);
+    let deep = kernel(
+        ".local .align 8 .b8 l[1099511627776];\nmov.u64 %d1, l;\nst.local.u8 [%d1], 1;"
+            .replace("1;", "%h1;")
+            .as_str(),
+    );
+    if let Ok(module) = device.load(&deep) {
+        let k = device.kernel(module, "k").unwrap();
+        match device.run_to_end(k, &Shape::linear(1, 1024), &[Arg::Pointer(0)]) {
+            Err(_) => {}
+            Ok(reports) => assert!(matches!(reports[0].outcome.halt, Some(Halt::Memory(_)))),
         }
     }
 }

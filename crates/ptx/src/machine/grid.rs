@@ -26,6 +26,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Steps that a group may take before others get a turn.
 const TURN: i32 = 1 << 16;
 
+/// Bytes of this machine's memory that resident blocks may take.
+const RESIDENT_BYTES: u64 = 4 << 30;
+
 /// Steps without a block coming to its end after which more blocks become resident under the random scheduler.
 const RESTLESS: u64 = 1 << 16;
 
@@ -92,7 +95,9 @@ pub struct Options {
     pub instructions: u64,
     /// Whether to count.
     pub counters: bool,
-    /// Whether blocks may run on several threads where that changes nothing.
+    /// Whether blocks may run on several threads where that changes nothing: where a kernel has no atomics, fences or strong accesses in
+    /// memory that blocks share, and races are not looked for. A kernel whose blocks race for plain memory all the same
+    /// may then give something else in every run.
     pub parallel: bool,
 }
 
@@ -705,7 +710,9 @@ impl Residents {
             Schedule::Lockstep | Schedule::Adversarial { seed: 0 } => None,
             _ => Some(Permutation::new(chance.next(), clusters)),
         };
-        let limit = launch.limits.resident(&launch.shape, launch.program.static_shared) as usize;
+        let resident = launch.limits.resident(&launch.shape, launch.program.static_shared) as usize;
+        let affordable = RESIDENT_BYTES / launch.program.block_bytes(&launch.shape).max(1);
+        let limit = resident.min(usize::try_from(affordable).unwrap_or(usize::MAX));
         Residents { blocks: Vec::new(), spare: Vec::new(), next: 0, clusters, limit, order }
     }
 
