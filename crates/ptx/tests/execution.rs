@@ -643,9 +643,9 @@ fn absurd_demands_are_refused_before_they_cost_memory() {
     };
     assert!(refused);
     let deep = kernel(
-        ".local .align 8 .b8 l[1099511627776];\nmov.u64 %d1, l;\nst.local.u8 [%d1], 1;"
-            .replace("1;", "%h1;")
-            .as_str(),
+        ".local .align 8 .b8 l[1099511627776];
+         mov.u64 %d1, l;
+         st.local.u8 [%d1], %h1;",
     );
     if let Ok(module) = device.load(&deep) {
         let k = device.kernel(module, "k").unwrap();
