@@ -466,3 +466,192 @@ fn checks_are_switched_one_by_one() {
     assert_eq!(kinds(Checks { masks: true, ..Checks::NONE }), [Kind::MaskOmitsLane]);
     assert_eq!(kinds(Checks { races: true, ..Checks::NONE }), [Kind::Race]);
 }
+
+/// `d = op a, b, c` on words: a kernel that reads three from the thread's row and writes one, under a name of PTX.
+fn row_kernel(instruction: &str) -> String {
+    kernel(&format!(
+        "mul.wide.u32 %d1, %t, 32;
+         add.u64 %d1, %out, %d1;
+         ld.global.u64 %d2, [%d1];
+         ld.global.u64 %d3, [%d1+8];
+         ld.global.u64 %d4, [%d1+16];
+         cvt.u32.u64 %r2, %d2; cvt.u32.u64 %r3, %d3; cvt.u32.u64 %r4, %d4;
+         cvt.u16.u64 %h2, %d2; cvt.u16.u64 %h3, %d3; cvt.u16.u64 %h4, %d4;
+         mov.b32 %f2, %r2; mov.b32 %f3, %r3; mov.b32 %f4, %r4;
+         mov.b64 %g2, %d2; mov.b64 %g3, %d3; mov.b64 %g4, %d4;
+         mov.u64 %d5, 0;
+         {instruction}
+         st.global.u64 [%d1+24], %d5;"
+    ))
+}
+
+/// A word of 32 bits as the result.
+fn word(instruction: &str) -> String {
+    row_kernel(&format!("{instruction} cvt.u64.u32 %d5, %r5;"))
+}
+
+/// The same for a single.
+fn single(instruction: &str) -> String {
+    row_kernel(&format!("{instruction} mov.b32 %r5, %f5; cvt.u64.u32 %d5, %r5;"))
+}
+
+#[test]
+fn instructions_reach_the_function_that_computes_them() {
+    type Row = [u64; 3];
+    type Oracle = fn(Row) -> u64;
+    fn s(x: u64) -> i32 {
+        x as u32 as i32
+    }
+    fn g(x: u64) -> f32 {
+        f32::from_bits(x as u32)
+    }
+    fn w(x: i32) -> u64 {
+        u64::from(x as u32)
+    }
+    fn b(x: f32) -> u64 {
+        if x.is_nan() { 0x7fff_ffff } else { x.to_bits().into() }
+    }
+    let cases: Vec<(String, Oracle)> = vec![
+        (word("sub.s32 %r5, %r2, %r3;"), |[a, b, _]| w(s(a).wrapping_sub(s(b)))),
+        (word("mul.hi.s32 %r5, %r2, %r3;"), |[a, b, _]| {
+            w(((i64::from(s(a)) * i64::from(s(b))) >> 32) as i32)
+        }),
+        (word("mad.lo.s32 %r5, %r2, %r3, %r4;"), |[a, b, c]| {
+            w(s(a).wrapping_mul(s(b)).wrapping_add(s(c)))
+        }),
+        (word("shr.s32 %r5, %r2, 7;"), |[a, ..]| w(s(a) >> 7)),
+        (word("shl.b32 %r5, %r2, 33;"), |_| 0),
+        (word("min.s32 %r5, %r2, -5;"), |[a, ..]| w(s(a).min(-5))),
+        (word("max.u32 %r5, %r2, 5;"), |[a, ..]| u64::from((a as u32).max(5))),
+        (word("not.b32 %r5, %r2;"), |[a, ..]| u64::from(!(a as u32))),
+        (word("lop3.b32 %r5, %r2, %r3, %r4, 0xe8;"), |[a, b, c]| {
+            (a & b | a & c | b & c) & 0xffff_ffff
+        }),
+        (word("prmt.b32 %r5, %r2, %r3, 0x3210;"), |[a, ..]| a & 0xffff_ffff),
+        (word("setp.lt.s32 %p1, %r2, %r3; selp.b32 %r5, %r2, %r3, %p1;"), |[a, b, _]| {
+            w(s(a).min(s(b)))
+        }),
+        (word("setp.gt.and.u32 %p1|%p2, %r2, %r3, %p3; selp.u32 %r5, 1, 2, %p1;"), |_| 2),
+        (word("set.ge.u32.s32 %r5, %r2, 0;"), |[a, ..]| if s(a) >= 0 { 0xffff_ffff } else { 0 }),
+        (word("slct.s32.s32 %r5, %r2, %r3, %r4;"), |[a, b, c]| {
+            if s(c) >= 0 { a & 0xffff_ffff } else { b & 0xffff_ffff }
+        }),
+        (word("cvt.s32.s8 %r5, %r2;"), |[a, ..]| w(i32::from(a as i8))),
+        (word("cvt.sat.u8.s32 %r5, %r2;"), |[a, ..]| w(s(a).clamp(0, 255))),
+        (word("cvt.rni.s32.f32 %r5, %f2;"), |[a, ..]| {
+            // Casts of Rust clamp and give 0 for NaN, as PTX.
+            w(g(a).round_ties_even() as i32)
+        }),
+        (word("mov.b32 {%h5, %h6}, %r2; mov.b32 %r5, {%h6, %h5};"), |[a, ..]| {
+            u64::from((a as u32).rotate_left(16))
+        }),
+        (word("add.s16 %h5, %h2, %h3; cvt.s32.s16 %r5, %h5;"), |[a, b, _]| {
+            w(i32::from((a as i16).wrapping_add(b as i16)))
+        }),
+        (word("bfe.s32 %r5, %r2, 4, 8;"), |[a, ..]| w(s(a) << 20 >> 24)),
+        (word("bfi.b32 %r5, %r2, %r3, 8, 4;"), |[a, b, _]| {
+            (b & 0xffff_f0ff | (a & 15) << 8) & 0xffff_ffff
+        }),
+        (word("vote.sync.any.pred %p1, %p2, 0xffffffff; selp.u32 %r5, 1, 0, %p1;"), |_| 0),
+        (row_kernel("mul.wide.s32 %d5, %r2, %r3;"), |[a, b, _]| {
+            (i64::from(s(a)) * i64::from(s(b))) as u64
+        }),
+        (row_kernel("mul.hi.u64 %d5, %d2, %d3;"), |[a, b, _]| {
+            ((u128::from(a) * u128::from(b)) >> 64) as u64
+        }),
+        (
+            row_kernel("add.cc.u32 %r5, %r2, %r3; addc.u32 %r6, 0, 0; mov.b64 %d5, {%r5, %r6};"),
+            |[a, b, _]| (a & 0xffff_ffff) + (b & 0xffff_ffff),
+        ),
+        (
+            row_kernel("sub.cc.u32 %r5, %r2, %r3; subc.u32 %r6, 0, 0; mov.b64 %d5, {%r5, %r6};"),
+            |[a, b, _]| (a & 0xffff_ffff).wrapping_sub(b & 0xffff_ffff),
+        ),
+        (row_kernel("shl.b64 %d5, %d2, %r3;"), |[a, b, _]| a.checked_shl(b as u32).unwrap_or(0)),
+        (row_kernel("cvt.rzi.u64.f32 %d5, %f2;"), |[a, ..]| {
+            if g(a).is_nan() { 1 << 63 } else { g(a) as u64 }
+        }),
+        (row_kernel("fma.rn.f64 %g5, %g2, %g3, %g4; mov.b64 %d5, %g5;"), |x| {
+            let [a, b, c] = x.map(f64::from_bits);
+            let r = a.mul_add(b, c);
+            if r.is_nan() {
+                x.into_iter()
+                    .find(|&v| f64::from_bits(v).is_nan())
+                    .map_or(0xfff8 << 48, |v| v | 1 << 51)
+            } else {
+                r.to_bits()
+            }
+        }),
+        (single("add.f32 %f5, %f2, %f3;"), |[x, y, _]| b(g(x) + g(y))),
+        (single("sub.ftz.f32 %f5, %f2, 0f3F800000;"), |[x, ..]| b(g(x) - 1.0)),
+        (single("mul.rn.f32 %f5, %f2, %f3;"), |[x, y, _]| b(g(x) * g(y))),
+        (single("fma.rn.f32 %f5, %f2, %f3, %f4;"), |[x, y, z]| b(g(x).mul_add(g(y), g(z)))),
+        (single("div.rn.f32 %f5, %f2, %f3;"), |[x, y, _]| b(g(x) / g(y))),
+        (single("sqrt.rn.f32 %f5, %f2;"), |[x, ..]| b(g(x).sqrt())),
+        (single("max.f32 %f5, %f2, %f3;"), |[x, y, _]| b(g(x).max(g(y)))),
+        (single("neg.f32 %f5, %f2;"), |[x, ..]| (x ^ 0x8000_0000) & 0xffff_ffff),
+        (single("cvt.rn.f32.s32 %f5, %r2;"), |[x, ..]| b(s(x) as f32)),
+        (single("cvt.rn.f32.f64 %f5, %g2;"), |[x, ..]| b(f64::from_bits(x) as f32)),
+        (single("cvt.rmi.f32.f32 %f5, %f2;"), |[x, ..]| b(g(x).floor())),
+    ];
+    let mut rows: Vec<Row> = vec![
+        [0, 0, 0],
+        [1, 2, 3],
+        [u64::MAX, 1, u64::MAX],
+        [1 << 63, 63, 31],
+        [0x3fc0_0000, 0xc020_0000, 0x3f80_0000],
+        [0x3ff8_0000_0000_0000, 0xc004_0000_0000_0000, 0x3ff0_0000_0000_0000],
+        [0x8000_0000, 0xffff_ffff, 7],
+    ];
+    let mut x = 12345u64;
+    let mut next = || {
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        x ^ x >> 29
+    };
+    rows.extend((0..57).map(|_| [next(), next(), next()]));
+    for (ptx, oracle) in &cases {
+        let mut b = Bench::new(ptx, checked(Schedule::Lockstep));
+        let input: Vec<u64> = rows.iter().flat_map(|r| [r[0], r[1], r[2], 0]).collect();
+        let out = b.upload(&input);
+        let report =
+            b.launch("k", Shape::linear(1, rows.len() as u32), &[Arg::Pointer(out)]).remove(0);
+        let line = ptx.lines().find(|l| l.contains("5, ") && !l.contains("%tid")).unwrap_or("");
+        assert!(report.outcome.is_clean(), "{line}: {}", describe(&report));
+        let got = b.download::<u64>(out, input.len());
+        for (row, got) in rows.iter().zip(got.chunks(4)) {
+            assert_eq!(got[3], oracle(*row), "{row:#x?}: {ptx}");
+        }
+    }
+}
+
+#[test]
+fn a_device_may_move_to_another_thread() {
+    fn is_send<T: Send + Sync>() {}
+    is_send::<Device>();
+}
+
+#[test]
+fn absurd_demands_are_refused_before_they_cost_memory() {
+    let mut device = Device::new(Setup::default());
+    let big = kernel("{ .param .b8 a[99999999999]; st.param.b8 [a], 1; }");
+    let refused = match device.load(&big) {
+        Err(_) => true,
+        Ok(module) => {
+            let k = device.kernel(module, "k").unwrap();
+            device.run_to_end(k, &Shape::linear(1, 1), &[Arg::Pointer(0)]).is_err()
+        }
+    };
+    assert!(refused);
+    let deep = kernel(
+        ".local .align 8 .b8 l[1099511627776];
+         mov.u64 %d1, l;
+         st.local.u8 [%d1], %h1;",
+    );
+    if let Ok(module) = device.load(&deep) {
+        let k = device.kernel(module, "k").unwrap();
+        match device.run_to_end(k, &Shape::linear(1, 1024), &[Arg::Pointer(0)]) {
+            Err(_) => {}
+            Ok(reports) => assert!(matches!(reports[0].outcome.halt, Some(Halt::Memory(_)))),
+        }
+    }
+}

@@ -14,6 +14,9 @@ use crate::value::{compare, int};
 /// What a strong load, or a rest, costs of a turn: a loop that waits for others gives up its turn soon.
 const PATIENCE: i32 = 64;
 
+/// Registers, and bytes of parameters, of all frames of a warp.
+const MOST_REGISTERS: u32 = 1 << 18;
+
 /// How a group's turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
@@ -443,7 +446,12 @@ impl<'a> Machine<'a> {
         }
         let target = &self.program.functions[callee as usize];
         let base = group.base.after(code);
-        if base.after(target).local > self.program.local_bytes {
+        let end = base.after(target);
+        if end.registers > MOST_REGISTERS || end.params > MOST_REGISTERS.into() {
+            let what = String::from("the registers of all calls are too many");
+            return Err(self.bad_call(block, w, group, code, what));
+        }
+        if end.local > self.program.local_bytes {
             let what = format!("the stack of {} bytes is full", self.program.local_bytes);
             return Err(self.bad_call(block, w, group, code, what));
         }

@@ -26,8 +26,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Steps that a group may take before others get a turn.
 const TURN: i32 = 1 << 16;
 
+/// Bytes of this machine's memory that resident blocks may take.
+const RESIDENT_BYTES: u64 = 4 << 30;
+
 /// Steps without a block coming to its end after which more blocks become resident under the random scheduler.
-const RESTLESS: u64 = 1 << 20;
+const RESTLESS: u64 = 1 << 16;
 
 /// Blocks that the random scheduler mixes.
 const MIXED: usize = 4;
@@ -92,7 +95,9 @@ pub struct Options {
     pub instructions: u64,
     /// Whether to count.
     pub counters: bool,
-    /// Whether blocks may run on several threads where that changes nothing.
+    /// Whether blocks may run on several threads where that changes nothing: where a kernel has no atomics, fences or strong accesses in
+    /// memory that blocks share, and races are not looked for. A kernel whose blocks race for plain memory all the same
+    /// may then give something else in every run.
     pub parallel: bool,
 }
 
@@ -486,7 +491,12 @@ impl<'a> Machine<'a> {
             let restless = !random || self.issued - since > RESTLESS || !could_go_on;
             if all_had_a_turn && restless {
                 if residents.has_room() && residents.has_more() {
-                    residents.start(self, launch)?;
+                    // Twice as many each time: a barrier of the whole grid needs all of them.
+                    for _ in 0..residents.blocks.len() {
+                        if residents.has_room() && residents.has_more() {
+                            residents.start(self, launch)?;
+                        }
+                    }
                 } else if !could_go_on
                     && !residents.blocks.iter_mut().any(|b| b.wake_from_cluster() || b.has_ready())
                 {
@@ -700,7 +710,9 @@ impl Residents {
             Schedule::Lockstep | Schedule::Adversarial { seed: 0 } => None,
             _ => Some(Permutation::new(chance.next(), clusters)),
         };
-        let limit = launch.limits.resident(&launch.shape, launch.program.static_shared) as usize;
+        let resident = launch.limits.resident(&launch.shape, launch.program.static_shared) as usize;
+        let affordable = RESIDENT_BYTES / launch.program.block_bytes(&launch.shape).max(1);
+        let limit = resident.min(usize::try_from(affordable).unwrap_or(usize::MAX));
         Residents { blocks: Vec::new(), spare: Vec::new(), next: 0, clusters, limit, order }
     }
 
