@@ -81,6 +81,8 @@ pub(super) struct Anchored<S: Simd, const L: usize> {
     sums: [[S::F; VECTORS]; L],
     bad: S::F,
     leftover: S::F,
+    /// See [`Simd::add_beside`].
+    one: S::F,
     window: Window,
 }
 
@@ -97,6 +99,7 @@ impl<S: Simd, const L: usize> Anchored<S, L> {
                 sums: core::array::from_fn(|l| [S::splat(window.anchor(l)); VECTORS]),
                 bad: S::splat(0.0),
                 leftover: S::splat(0.0),
+                one: S::splat(core::hint::black_box(1.0)),
                 window,
             }
         }
@@ -109,7 +112,7 @@ impl<S: Simd, const L: usize> Anchored<S, L> {
         unsafe {
             let anchor = S::splat(self.window.anchor(0));
             let a = self.sums[0][v];
-            let t = S::add(a, term);
+            let t = S::add_beside(term, a, self.one);
             let q = S::sub(t, a);
             self.sums[0][v] = t;
             self.bad = S::or_xor(self.bad, t, anchor);
@@ -145,7 +148,7 @@ impl<S: Simd, const L: usize> Anchored<S, L> {
         unsafe {
             for l in 1..L {
                 let a = self.sums[l][v];
-                let t = S::add(a, r);
+                let t = S::add_beside(r, a, self.one);
                 let q = S::sub(t, a);
                 self.sums[l][v] = t;
                 r = S::sub(r, q);

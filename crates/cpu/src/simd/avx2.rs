@@ -50,6 +50,10 @@ impl Simd for Avx2 {
         unsafe { _mm256_mul_pd(a, b) }
     }
     #[inline(always)]
+    unsafe fn add_beside(a: __m256d, b: __m256d, one: __m256d) -> __m256d {
+        unsafe { _mm256_fmadd_pd(a, one, b) }
+    }
+    #[inline(always)]
     unsafe fn mul_sub(a: __m256d, b: __m256d, c: __m256d) -> __m256d {
         unsafe { _mm256_fmsub_pd(a, b, c) }
     }

@@ -50,6 +50,10 @@ impl Simd for Avx512 {
         unsafe { _mm512_mul_pd(a, b) }
     }
     #[inline(always)]
+    unsafe fn add_beside(a: __m512d, b: __m512d, one: __m512d) -> __m512d {
+        unsafe { _mm512_fmadd_pd(a, one, b) }
+    }
+    #[inline(always)]
     unsafe fn mul_sub(a: __m512d, b: __m512d, c: __m512d) -> __m512d {
         unsafe { _mm512_fmsub_pd(a, b, c) }
     }

@@ -33,6 +33,9 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn add(a: Self::F, b: Self::F) -> Self::F;
     unsafe fn sub(a: Self::F, b: Self::F) -> Self::F;
     unsafe fn mul(a: Self::F, b: Self::F) -> Self::F;
+    /// `a + b`, where `one` holds ones that the compiler does not know of: by
+    /// the units that multiply and add, where those lie idle otherwise.
+    unsafe fn add_beside(a: Self::F, b: Self::F, one: Self::F) -> Self::F;
     /// `a * b - c`, rounded once.
     unsafe fn mul_sub(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
     /// Bitwise or.

@@ -68,6 +68,10 @@ impl Simd for Portable {
         map2(a, b, |x, y| x * y)
     }
     #[inline(always)]
+    unsafe fn add_beside(a: F, b: F, _: F) -> F {
+        map2(a, b, |a, b| a + b)
+    }
+    #[inline(always)]
     unsafe fn mul_sub(a: F, b: F, c: F) -> F {
         // Without an FMA instruction this calls a correctly rounded routine.
         core::array::from_fn(|i| a[i].mul_add(b[i], -c[i]))
