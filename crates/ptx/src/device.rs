@@ -1,0 +1,547 @@
+//! The whole as a device: memory, modules, launches in the order of their streams.
+//!
+//! Launches run when they are made, one after the other: an order that every stream allows. What they found is collected until somebody
+//! [waits](Device::synchronize) for it, as errors of a real device are.
+
+use crate::ir::{FunctionId, FunctionKind, InitialAddress, Module, Space};
+use crate::machine::{
+    self, Addresses, Arg, CONST, DecodeError, DeviceLaunch, FUNCTION, Halt, Heap, LOCAL, Launch,
+    LaunchError, Limits, Options, Outcome, PARAM, Program, SHARED, Shape,
+};
+use crate::memory::{Global, MemoryError, Region};
+use crate::parse;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Bytes of the heap that kernels allocate from, taken when the first such kernel is launched.
+const HEAP: u64 = 8 << 20;
+
+/// How deep launches from the device may nest.
+const DEEPEST_LAUNCH: u32 = 24;
+
+/// Bytes of the constant bank.
+const CONSTANTS: u64 = 64 << 10;
+
+/// What a device can refuse.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The text is no PTX that can be read.
+    #[error(transparent)]
+    Parse(#[from] parse::Error),
+    /// The kernel has an instruction that cannot be run.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// Memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// The launch cannot be.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// No kernel has this name.
+    #[error("no kernel `{name}` in the module; it has {}", list(kernels))]
+    NoKernel {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        kernels: Vec<String>,
+    },
+    /// No such variable in the module.
+    #[error("no variable `{name}` in global or constant memory of the module")]
+    NoVariable {
+        /// What was asked for.
+        name: String,
+    },
+    /// More constants than the bank holds.
+    #[error("{asked} bytes of constant memory: at most {CONSTANTS}")]
+    Constants {
+        /// What the module declares.
+        asked: u64,
+    },
+    /// A handle that this device did not give.
+    #[error("a handle of another device")]
+    Handle,
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+/// How a device is set up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// How launches are run.
+    pub options: Options,
+    /// Bytes of device memory.
+    pub memory: u64,
+    /// What launches may ask for.
+    pub limits: Limits,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup { options: Options::default(), memory: 4 << 30, limits: Limits::default() }
+    }
+}
+
+/// A loaded module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ModuleId(usize);
+
+/// A kernel of a loaded module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Kernel {
+    module: ModuleId,
+    function: FunctionId,
+}
+
+/// A queue of launches. All launches run when they are made; streams only keep what they gave apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Stream(pub u32);
+
+/// What one launch gave.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The kernel's name.
+    pub kernel: Arc<str>,
+    /// Whether the device launched it itself.
+    pub from_device: bool,
+    /// What it gave.
+    pub outcome: Outcome,
+}
+
+struct Loaded {
+    module: Arc<Module>,
+    files: Arc<[Arc<str>]>,
+    /// An address for each variable, in its own space.
+    addresses: Vec<u64>,
+    /// Allocations to give back with the module.
+    owned: Vec<u64>,
+    constant: Region,
+    programs: FxHashMap<u32, Arc<Program>>,
+    /// Kernels that may use more than 48 KiB of shared memory.
+    opted_in: Vec<u32>,
+}
+
+/// A simulated device.
+pub struct Device {
+    setup: Setup,
+    global: Global,
+    modules: Vec<Option<Loaded>>,
+    heap: Option<Heap>,
+    reports: Vec<(Stream, Report)>,
+}
+
+impl Device {
+    /// A device with nothing in its memory.
+    #[must_use]
+    pub fn new(setup: Setup) -> Device {
+        let global = Global::new(setup.memory, setup.options.checks.uninitialised);
+        Device { setup, global, modules: Vec::new(), heap: None, reports: Vec::new() }
+    }
+
+    /// What launches may ask for.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.setup.limits
+    }
+
+    /// How launches are run.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.setup.options
+    }
+
+    /// Changes how launches are run from now on. Whether unwritten memory is followed was decided with the device.
+    pub fn set_options(&mut self, options: Options) {
+        self.setup.options = options;
+    }
+
+    /// Bytes of device memory that are free, and all of them.
+    #[must_use]
+    pub fn memory(&self) -> (u64, u64) {
+        (self.global.limit() - self.global.in_use(), self.global.limit())
+    }
+
+    /// New memory, which counts as unwritten. The address is a multiple of 256.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::Memory`] for 0 bytes, or more than there are.
+    pub fn allocate(&mut self, bytes: u64) -> Result<u64, DeviceError> {
+        Ok(self.global.allocate(bytes)?)
+    }
+
+    /// Gives memory back.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::Memory`] unless an allocation begins at the address.
+    pub fn free(&mut self, address: u64) -> Result<(), DeviceError> {
+        Ok(self.global.free(address)?)
+    }
+
+    /// Copies to the device.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::Memory`] unless the bytes lie in one allocation.
+    pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        Ok(self.global.write(address, bytes)?)
+    }
+
+    /// Copies from the device. Bytes that nobody wrote read as ones.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::Memory`] unless the bytes lie in one allocation.
+    pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        Ok(self.global.read(address, bytes)?)
+    }
+
+    /// Fills memory with one byte.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::Memory`] unless the bytes lie in one allocation.
+    pub fn fill(&mut self, address: u64, bytes: usize, byte: u8) -> Result<(), DeviceError> {
+        Ok(self.global.fill(address, bytes, byte)?)
+    }
+
+    /// Loads PTX.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::Parse`] for what is no PTX or unsupported, [`DeviceError::Memory`] and [`DeviceError::Constants`] if its variables do not fit.
+    pub fn load(&mut self, text: &str) -> Result<ModuleId, DeviceError> {
+        let module = parse::parse(text)?;
+        self.load_module(module)
+    }
+
+    /// Loads a module that has been read before.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::load`].
+    pub fn load_module(&mut self, module: Module) -> Result<ModuleId, DeviceError> {
+        let (mut addresses, mut owned) = (vec![0; module.variables.len()], Vec::new());
+        let mut constants = 0u64;
+        for (variable, address) in module.variables.iter().zip(&mut addresses) {
+            match variable.space {
+                Space::Global if variable.size > 0 => {
+                    *address = self.global.allocate(variable.size)?;
+                    owned.push(*address);
+                    let len = usize::try_from(variable.size).unwrap_or(usize::MAX);
+                    self.global.fill(*address, len, 0)?;
+                    self.global.write(*address, &variable.init.bytes)?;
+                }
+                Space::Const => {
+                    constants = constants
+                        .checked_next_multiple_of(variable.align.max(1))
+                        .unwrap_or(u64::MAX);
+                    *address = constants;
+                    constants = constants.saturating_add(variable.size);
+                }
+                _ => {}
+            }
+        }
+        if constants > CONSTANTS {
+            return Err(DeviceError::Constants { asked: constants });
+        }
+        let mut bank = vec![0u8; constants as usize];
+        for (variable, &address) in module.variables.iter().zip(&addresses) {
+            if variable.space == Space::Const {
+                let (at, init) = (address as usize, &variable.init.bytes);
+                bank[at..at + init.len()].copy_from_slice(init);
+            }
+        }
+        self.link(&module, &addresses, &mut bank)?;
+        let files: Arc<[Arc<str>]> = module.files.iter().map(|f| Arc::from(f.as_str())).collect();
+        self.modules.push(Some(Loaded {
+            module: Arc::new(module),
+            files,
+            addresses,
+            owned,
+            constant: Region::of(crate::finding::Space::Const, &bank)?,
+            programs: FxHashMap::default(),
+            opted_in: Vec::new(),
+        }));
+        Ok(ModuleId(self.modules.len() - 1))
+    }
+
+    /// Writes the addresses that initialisers name.
+    fn link(
+        &mut self,
+        module: &Module,
+        addresses: &[u64],
+        bank: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        for (variable, &base) in module.variables.iter().zip(addresses) {
+            for initial in &variable.init.addresses {
+                let value = address_of(module, addresses, initial).to_le_bytes();
+                let bytes = &value[..(initial.bytes as usize).min(8)];
+                match variable.space {
+                    Space::Global => self.global.write(base + initial.offset, bytes)?,
+                    Space::Const => {
+                        let at = (base + initial.offset) as usize;
+                        if let Some(room) = bank.get_mut(at..at + bytes.len()) {
+                            room.copy_from_slice(bytes);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a module back, and the memory of its variables.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::Handle`] if it is not loaded.
+    pub fn unload(&mut self, id: ModuleId) -> Result<(), DeviceError> {
+        let loaded =
+            self.modules.get_mut(id.0).and_then(Option::take).ok_or(DeviceError::Handle)?;
+        for address in loaded.owned {
+            self.global.free(address)?;
+        }
+        Ok(())
+    }
+
+    fn loaded(&self, id: ModuleId) -> Result<&Loaded, DeviceError> {
+        self.modules.get(id.0).and_then(Option::as_ref).ok_or(DeviceError::Handle)
+    }
+
+    /// A loaded module as it was read.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::Handle`] if it is not loaded.
+    pub fn module(&self, id: ModuleId) -> Result<&Module, DeviceError> {
+        Ok(&self.loaded(id)?.module)
+    }
+
+    /// The kernel with this name.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::NoKernel`] names those there are.
+    pub fn kernel(&self, module: ModuleId, name: &str) -> Result<Kernel, DeviceError> {
+        let its = &self.loaded(module)?.module;
+        let found =
+            its.function(name).filter(|f| its.functions[f.index()].kind == FunctionKind::Kernel);
+        match found {
+            Some(function) => Ok(Kernel { module, function }),
+            None => Err(DeviceError::NoKernel {
+                name: name.to_owned(),
+                kernels: its.kernels().map(|k| k.name.clone()).collect(),
+            }),
+        }
+    }
+
+    /// Where a variable in global memory lies, and its size.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::NoVariable`] if there is none.
+    pub fn variable(&self, module: ModuleId, name: &str) -> Result<(u64, u64), DeviceError> {
+        let loaded = self.loaded(module)?;
+        let mut all = loaded.module.variables.iter().zip(&loaded.addresses);
+        all.find(|(v, _)| v.space == Space::Global && v.owner.is_none() && v.name == name)
+            .map(|(v, &address)| (address, v.size))
+            .ok_or_else(|| DeviceError::NoVariable { name: name.to_owned() })
+    }
+
+    /// Writes a variable in constant memory.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::NoVariable`] if there is none, or it is smaller.
+    pub fn write_constant(
+        &mut self,
+        module: ModuleId,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<(), DeviceError> {
+        let none = || DeviceError::NoVariable { name: name.to_owned() };
+        let loaded =
+            self.modules.get_mut(module.0).and_then(Option::as_mut).ok_or(DeviceError::Handle)?;
+        let mut all = loaded.module.variables.iter().zip(&loaded.addresses);
+        let (_, &at) = all
+            .find(|(v, _)| {
+                v.space == Space::Const && v.name == name && bytes.len() as u64 <= v.size
+            })
+            .ok_or_else(none)?;
+        loaded.constant.bytes_mut().write(at as usize, bytes);
+        Ok(())
+    }
+
+    /// Lets a kernel use up to 227 KiB of shared memory, as `cudaFuncSetAttribute` does.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::Handle`] if its module is not loaded.
+    pub fn opt_in_to_shared(&mut self, kernel: Kernel) -> Result<(), DeviceError> {
+        let loaded = self.modules.get_mut(kernel.module.0).and_then(Option::as_mut);
+        loaded.ok_or(DeviceError::Handle)?.opted_in.push(kernel.function.0);
+        Ok(())
+    }
+
+    /// The blocks of a shape that the device holds at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::launch`], but for the arguments.
+    pub fn resident_blocks(&mut self, kernel: Kernel, shape: &Shape) -> Result<u32, DeviceError> {
+        let program = self.program(kernel)?;
+        let opted_in = self.loaded(kernel.module)?.opted_in.contains(&kernel.function.0);
+        let shape = machine::check_shape(
+            &Shape { cooperative: false, ..*shape },
+            &program,
+            &self.setup.limits,
+            opted_in,
+        )?;
+        Ok(self.setup.limits.resident(&shape, program.static_shared()))
+    }
+
+    /// Runs a kernel, and the launches that it asks for. What they gave waits for [`Device::synchronize`]; a kernel with faults is no error here.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::Launch`] for a shape or arguments that cannot be, [`DeviceError::Decode`] for an instruction that cannot be run.
+    pub fn launch(
+        &mut self,
+        kernel: Kernel,
+        shape: &Shape,
+        args: &[Arg<'_>],
+        stream: Stream,
+    ) -> Result<(), DeviceError> {
+        let loaded = self.loaded(kernel.module)?;
+        let arguments = machine::lay_out(&loaded.module.functions[kernel.function.index()], args)?;
+        self.run(kernel, shape, arguments, stream, 0)
+    }
+
+    /// [`Device::launch`] and [`Device::synchronize`] of one launch: what it and those it asked for gave.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::launch`].
+    pub fn run_to_end(
+        &mut self,
+        kernel: Kernel,
+        shape: &Shape,
+        args: &[Arg<'_>],
+    ) -> Result<Vec<Report>, DeviceError> {
+        let before = self.reports.len();
+        self.launch(kernel, shape, args, Stream::default())?;
+        Ok(self.reports.drain(before..).map(|(_, report)| report).collect())
+    }
+
+    fn run(
+        &mut self,
+        kernel: Kernel,
+        shape: &Shape,
+        arguments: Vec<u8>,
+        stream: Stream,
+        depth: u32,
+    ) -> Result<(), DeviceError> {
+        let program = self.program(kernel)?;
+        if program.needs_heap() && self.heap.is_none() {
+            let base = self.global.allocate(HEAP)?;
+            self.heap = Some(Heap { next: base, end: base + HEAP });
+        }
+        let loaded = self.loaded(kernel.module)?;
+        let opted_in = loaded.opted_in.contains(&kernel.function.0);
+        let shape = machine::check_shape(shape, &program, &self.setup.limits, opted_in)?;
+        let (outcome, heap) = machine::run(&Launch {
+            module: &loaded.module,
+            files: &loaded.files,
+            program: &program,
+            shape,
+            arguments: &arguments,
+            global: &self.global,
+            constant: &loaded.constant,
+            heap: self.heap,
+            limits: &self.setup.limits,
+            options: &self.setup.options,
+        });
+        self.heap = heap;
+        let launches: Vec<DeviceLaunch> = outcome.launches.clone();
+        let halted = outcome.halt.is_some();
+        self.reports
+            .push((stream, Report { kernel: program.name(), from_device: depth > 0, outcome }));
+        if halted {
+            return Ok(());
+        }
+        for next in launches {
+            let kernel = Kernel { module: kernel.module, function: FunctionId(next.kernel) };
+            if depth >= DEEPEST_LAUNCH {
+                let what = format!("launches from the device nest more than {DEEPEST_LAUNCH} deep");
+                self.refuse(kernel, stream, what);
+            } else if let Err(error) =
+                self.run(kernel, &next.shape, next.arguments, stream, depth + 1)
+            {
+                // The device learns of this asynchronously: it is part of the report.
+                self.refuse(kernel, stream, error.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// A launch from the device that cannot be.
+    fn refuse(&mut self, kernel: Kernel, stream: Stream, what: String) {
+        let Ok(loaded) = self.loaded(kernel.module) else { return };
+        let name: Arc<str> = loaded.module.functions[kernel.function.index()].name.as_str().into();
+        let outcome =
+            Outcome::halted(name.clone(), loaded.files.clone(), Halt::DeviceLaunch { what });
+        self.reports.push((stream, Report { kernel: name, from_device: true, outcome }));
+    }
+
+    fn program(&mut self, kernel: Kernel) -> Result<Arc<Program>, DeviceError> {
+        let loaded = self
+            .modules
+            .get_mut(kernel.module.0)
+            .and_then(Option::as_mut)
+            .ok_or(DeviceError::Handle)?;
+        if let Some(program) = loaded.programs.get(&kernel.function.0) {
+            return Ok(program.clone());
+        }
+        let addresses = Addresses { module: &loaded.module, of: &loaded.addresses };
+        let program = Arc::new(machine::decode(&addresses, kernel.function)?);
+        loaded.programs.insert(kernel.function.0, program.clone());
+        Ok(program)
+    }
+
+    /// What the launches of a stream gave since the last call, in order.
+    pub fn synchronize(&mut self, stream: Stream) -> Vec<Report> {
+        let (mine, others) = self.reports.drain(..).partition(|(s, _)| *s == stream);
+        self.reports = others;
+        mine.into_iter().map(|(_, report): (Stream, Report)| report).collect()
+    }
+
+    /// Whether a stream has something to report.
+    #[must_use]
+    pub fn has_reports(&self, stream: Stream) -> bool {
+        self.reports.iter().any(|(s, _)| *s == stream)
+    }
+}
+
+/// The address that an initialiser asks for.
+fn address_of(module: &Module, addresses: &[u64], initial: &InitialAddress) -> u64 {
+    let base = match initial.of {
+        crate::ir::Addressed::Function(id) => FUNCTION + u64::from(id.0) * 16,
+        crate::ir::Addressed::Variable(id) => {
+            let window = match module.variables[id.0 as usize].space {
+                Space::Const => CONST,
+                Space::Shared | Space::SharedCluster => SHARED,
+                Space::Local => LOCAL,
+                Space::Param => PARAM,
+                Space::Global | Space::Generic => 0,
+            };
+            let lift = if initial.generic { window } else { 0 };
+            addresses[id.0 as usize].wrapping_add(lift)
+        }
+    };
+    base.wrapping_add_signed(initial.addend) >> initial.shift.min(63)
+}

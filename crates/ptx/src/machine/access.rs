@@ -1,0 +1,473 @@
+//! Loads, stores and fences: windows, checks, then the bytes.
+
+use super::block::{Block, BlockMemory, extend};
+use super::execute::{line_at, read_param, write_param};
+use super::grid::Machine;
+use super::lanes::{Register, indices};
+use super::program::{Code, Load, Place, PlaceBase, Store};
+use super::space::{RANK_SHIFT, Window, window};
+use super::warp::{Base, Group, Warp as Lanes32};
+use crate::clock::{self, Engine, Strong};
+use crate::finding::Act;
+use crate::ir::{FenceOrder, Line, Order, Scope, Space};
+use crate::memory::race::Target;
+use crate::memory::{Bytes, Request, Trouble};
+use crate::place::{LANES, Place as Thread, Warp};
+
+/// A scope as the clocks have it.
+pub(crate) fn scope_of(scope: Scope) -> clock::Scope {
+    match scope {
+        Scope::Cta => clock::Scope::Block,
+        Scope::Cluster => clock::Scope::Cluster,
+        Scope::Gpu => clock::Scope::Device,
+        Scope::Sys => clock::Scope::System,
+    }
+}
+
+/// An access of a warp: what of, how much, how.
+#[derive(Clone, Copy)]
+pub(crate) struct Access {
+    pub(crate) space: Space,
+    /// Bytes of each lane, all elements together.
+    pub(crate) size: u32,
+    pub(crate) act: Act,
+    pub(crate) order: Order,
+    pub(crate) scope: Scope,
+    pub(crate) engine: Option<Engine>,
+    pub(crate) line: Line,
+    /// The step, for counters.
+    pub(crate) step: u32,
+    pub(crate) w: u32,
+}
+
+impl Machine<'_> {
+    /// The addresses of an operand. A frame's parameter memory has none.
+    pub(crate) fn addresses(&self, warp: &Lanes32, base: Base, place: Place) -> Register {
+        match place.base {
+            PlaceBase::Slot(slot) => {
+                let bases = &warp.registers[base.slot(slot)];
+                core::array::from_fn(|lane| bases[lane].wrapping_add_signed(place.offset))
+            }
+            PlaceBase::FrameLocal => [base.local.wrapping_add_signed(place.offset); LANES],
+            PlaceBase::FrameParam => [base.params.wrapping_add_signed(place.offset); LANES],
+        }
+    }
+
+    pub(crate) fn load(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        group: &Group,
+        active: u32,
+        code: &Code,
+        load: &Load,
+    ) {
+        if active == 0 {
+            return;
+        }
+        let Block { memory, warps, .. } = block;
+        let warp = &mut warps[w];
+        let base = group.base;
+        let addresses = self.addresses(warp, base, load.address);
+        let (bytes, bits) = (load.bytes, load.bytes * 8);
+        if let PlaceBase::FrameParam = load.address.base {
+            for (i, &dst) in load.dsts.iter().enumerate() {
+                let values =
+                    read_param(warp, addresses[0] + i as u64 * u64::from(bytes), bytes.into());
+                let dst = &mut warp.registers[base.slot(dst)];
+                for lane in indices(active) {
+                    dst[lane] = extend(values[lane], bits, load.signed, load.register_bits);
+                }
+            }
+            return;
+        }
+        let act = match load.order {
+            Order::Weak => Act::Read,
+            Order::Volatile => Act::VolatileRead,
+            _ => Act::StrongRead,
+        };
+        let access = Access {
+            space: load.space,
+            size: bytes * load.dsts.len() as u32,
+            act,
+            order: load.order,
+            scope: load.scope,
+            engine: None,
+            line: line_at(code, group.pc),
+            step: code.first + group.pc,
+            w: w as u32,
+        };
+        let registers = &mut warp.registers;
+        let mut done = 0;
+        self.visit(memory, active, &addresses, access, |from, start, lanes| {
+            done |= lanes;
+            for (i, &dst) in load.dsts.iter().enumerate() {
+                let dst = &mut registers[base.slot(dst)];
+                let shift = (i as u32 * bytes) as usize;
+                for lane in indices(lanes) {
+                    let at = addresses[lane].wrapping_sub(start) as usize + shift;
+                    dst[lane] = extend(from.load(at, bytes), bits, load.signed, load.register_bits);
+                }
+            }
+        });
+        if done != active {
+            // What cannot be read is all ones, as memory that nobody wrote.
+            for &dst in &load.dsts {
+                let dst = &mut warp.registers[base.slot(dst)];
+                indices(active & !done).for_each(|lane| {
+                    dst[lane] = u64::MAX >> (64 - load.register_bits.clamp(1, 64))
+                });
+            }
+        }
+    }
+
+    pub(crate) fn store(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        group: &Group,
+        active: u32,
+        code: &Code,
+        store: &Store,
+    ) {
+        if active == 0 {
+            return;
+        }
+        let Block { memory, warps, .. } = block;
+        let warp = &mut warps[w];
+        let base = group.base;
+        let addresses = self.addresses(warp, base, store.address);
+        let bytes = store.bytes;
+        if let PlaceBase::FrameParam = store.address.base {
+            for (i, &value) in store.values.iter().enumerate() {
+                let values = warp.registers[base.slot(value)];
+                write_param(
+                    warp,
+                    addresses[0] + i as u64 * u64::from(bytes),
+                    bytes.into(),
+                    &values,
+                    active,
+                );
+            }
+            return;
+        }
+        let act = match store.order {
+            Order::Weak => Act::Write,
+            Order::Volatile => Act::VolatileWrite,
+            _ => Act::StrongWrite,
+        };
+        let access = Access {
+            space: store.space,
+            size: bytes * store.values.len() as u32,
+            act,
+            order: store.order,
+            scope: store.scope,
+            engine: None,
+            line: line_at(code, group.pc),
+            step: code.first + group.pc,
+            w: w as u32,
+        };
+        let registers = &warp.registers;
+        self.visit(memory, active, &addresses, access, |to, start, lanes| {
+            for (i, &value) in store.values.iter().enumerate() {
+                let values = &registers[base.slot(value)];
+                let shift = (i as u32 * bytes) as usize;
+                for lane in indices(lanes) {
+                    to.store(
+                        addresses[lane].wrapping_sub(start) as usize + shift,
+                        bytes,
+                        values[lane],
+                    );
+                }
+            }
+        });
+    }
+
+    pub(crate) fn fence(
+        &mut self,
+        block: &Block,
+        w: usize,
+        active: u32,
+        order: FenceOrder,
+        scope: Scope,
+    ) {
+        if let Some(races) = &mut self.races
+            && order != FenceOrder::Proxy
+            && active != 0
+        {
+            let warp = Warp { block: block.memory.index, warp: w as u32 };
+            races.clocks.fence(warp, active, scope_of(scope));
+        }
+    }
+
+    /// Sorts the lanes by the memory they mean, checks each part, and calls `f` with the memory's bytes, the address of its first byte and the lanes
+    /// that may go on.
+    pub(crate) fn visit(
+        &mut self,
+        memory: &BlockMemory,
+        active: u32,
+        addresses: &Register,
+        access: Access,
+        mut f: impl FnMut(&Bytes, u64, u32),
+    ) {
+        match access.space {
+            Space::Global => self.visit_global(memory, active, addresses, access, &mut f),
+            Space::Local => {
+                self.visit_part(memory, Window::Local, active, addresses, access, &mut f)
+            }
+            Space::Const => {
+                self.visit_part(memory, Window::Const, active, addresses, access, &mut f)
+            }
+            Space::Param => {
+                self.visit_part(memory, Window::Param, active, addresses, access, &mut f)
+            }
+            Space::Shared | Space::SharedCluster => {
+                self.visit_shared(memory, active, addresses, access, &mut f)
+            }
+            Space::Generic => {
+                let mut left = active;
+                while left != 0 {
+                    let (which, _) = window(addresses[left.trailing_zeros() as usize]);
+                    let mut inner = *addresses;
+                    let mut part = 0;
+                    for lane in indices(left) {
+                        let (w, within) = window(addresses[lane]);
+                        if w == which {
+                            part |= 1 << lane;
+                            inner[lane] = within;
+                        }
+                    }
+                    left &= !part;
+                    // The caller's offsets count from the generic address.
+                    let lift = addresses[part.trailing_zeros() as usize]
+                        .wrapping_sub(inner[part.trailing_zeros() as usize]);
+                    let mut lifted = |bytes: &Bytes, start: u64, lanes: u32| {
+                        f(bytes, start.wrapping_add(lift), lanes)
+                    };
+                    match which {
+                        Window::Global => {
+                            self.visit_global(memory, part, &inner, access, &mut lifted)
+                        }
+                        Window::Shared => {
+                            self.visit_shared(memory, part, &inner, access, &mut lifted)
+                        }
+                        other => self.visit_part(memory, other, part, &inner, access, &mut lifted),
+                    }
+                }
+            }
+        }
+    }
+
+    fn visit_global(
+        &mut self,
+        memory: &BlockMemory,
+        active: u32,
+        addresses: &Register,
+        access: Access,
+        f: &mut dyn FnMut(&Bytes, u64, u32),
+    ) {
+        let global = self.global;
+        let warp = Warp { block: memory.index, warp: access.w };
+        let request = Request {
+            addresses,
+            active,
+            size: access.size,
+            act: access.act,
+            warp,
+            line: access.line,
+        };
+        self.count_global(&request, access);
+        let (findings, checks) = (&mut self.findings, self.options.checks);
+        let mut report = |fault: crate::finding::Fault| {
+            if checks.allow(fault.kind) {
+                findings.report(fault);
+            }
+        };
+        let view = global.view_all(&request);
+        let sound = match view {
+            Some(_) if !checks.uninitialised => active,
+            _ => global.check(&request, &mut report),
+        };
+        let sound_request = Request { active: sound, ..request };
+        if let Some(races) = &mut self.races
+            && sound != 0
+        {
+            races.access(
+                &sound_request,
+                Target::Global,
+                scope_of(access.scope),
+                access.engine,
+                &mut report,
+            );
+            order(races, &sound_request, Target::Global, access);
+        }
+        match view {
+            Some(view) => f(view.bytes, view.base, sound),
+            None => {
+                for lane in indices(sound) {
+                    if let Some(view) = global.view(addresses[lane]) {
+                        f(view.bytes, view.base, 1 << lane);
+                    }
+                }
+            }
+        }
+    }
+
+    fn visit_shared(
+        &mut self,
+        memory: &BlockMemory,
+        active: u32,
+        addresses: &Register,
+        access: Access,
+        f: &mut dyn FnMut(&Bytes, u64, u32),
+    ) {
+        let mut left = active;
+        while left != 0 {
+            let rank = addresses[left.trailing_zeros() as usize] >> RANK_SHIFT;
+            let same = if rank == 0 && memory.peers.is_empty() {
+                left
+            } else {
+                indices(left)
+                    .filter(|&l| addresses[l] >> RANK_SHIFT == rank)
+                    .fold(0, |m, l| m | 1 << l)
+            };
+            left &= !same;
+            if rank == 0 {
+                self.visit_shared_of(memory, 0, same, addresses, access, f);
+            } else {
+                let lift = rank << RANK_SHIFT;
+                let inner = addresses.map(|a| a.wrapping_sub(lift));
+                let mut lifted = |bytes: &Bytes, start: u64, lanes: u32| {
+                    f(bytes, start.wrapping_add(lift), lanes)
+                };
+                self.visit_shared_of(memory, rank, same, &inner, access, &mut lifted);
+            }
+        }
+    }
+
+    fn visit_shared_of(
+        &mut self,
+        memory: &BlockMemory,
+        rank: u64,
+        active: u32,
+        addresses: &Register,
+        access: Access,
+        f: &mut dyn FnMut(&Bytes, u64, u32),
+    ) {
+        let warp = Warp { block: memory.index, warp: access.w };
+        let request = Request {
+            addresses,
+            active,
+            size: access.size,
+            act: access.act,
+            warp,
+            line: access.line,
+        };
+        let Some(shared) = memory.shared_of(rank) else {
+            let detail =
+                format!("in block {} of a cluster of {}", rank - 1, memory.peers.len().max(1));
+            self.refuse(&request, crate::finding::Space::Shared, &detail);
+            return;
+        };
+        self.count_shared(&request, access);
+        let (findings, checks) = (&mut self.findings, self.options.checks);
+        let mut report = |fault: crate::finding::Fault| {
+            if checks.allow(fault.kind) {
+                findings.report(fault);
+            }
+        };
+        let sound = shared.region.check(&request, &mut report);
+        if let Some(races) = &mut self.races
+            && sound != 0
+        {
+            let request = Request { active: sound, ..request };
+            let target = Target::Shared { of: shared.block };
+            races.access(&request, target, scope_of(access.scope), access.engine, &mut report);
+            order(races, &request, target, access);
+        }
+        if sound != 0 {
+            f(shared.region.bytes(), 0, sound);
+        }
+    }
+
+    /// Local memory, constants, parameters, and addresses that mean nothing.
+    fn visit_part(
+        &mut self,
+        memory: &BlockMemory,
+        which: Window,
+        active: u32,
+        addresses: &Register,
+        access: Access,
+        f: &mut dyn FnMut(&Bytes, u64, u32),
+    ) {
+        let warp = Warp { block: memory.index, warp: access.w };
+        let request = Request {
+            addresses,
+            active,
+            size: access.size,
+            act: access.act,
+            warp,
+            line: access.line,
+        };
+        let region = match which {
+            Window::Local => &memory.local,
+            Window::Const => self.constant,
+            Window::Param => self.arguments,
+            _ => {
+                self.refuse(&request, crate::finding::Space::Unknown, "in no memory's window");
+                return;
+            }
+        };
+        let (findings, checks) = (&mut self.findings, self.options.checks);
+        let sound = region.check(&request, &mut |fault| {
+            if checks.allow(fault.kind) {
+                findings.report(fault);
+            }
+        });
+        if which == Window::Local {
+            for lane in indices(sound) {
+                let start = region.start(access.w * LANES as u32 + lane as u32) as u64;
+                f(region.bytes(), 0u64.wrapping_sub(start), 1 << lane);
+            }
+        } else if sound != 0 {
+            f(region.bytes(), 0, sound);
+        }
+    }
+
+    /// Reports addresses that mean no memory.
+    fn refuse(&mut self, request: &Request<'_>, space: crate::finding::Space, detail: &str) {
+        for lane in indices(request.active) {
+            let trouble =
+                Trouble { kind: crate::finding::Kind::OutOfBounds, detail: detail.to_owned() };
+            self.report(request.fault(space, lane as u32, trouble));
+        }
+    }
+}
+
+/// Moves the clocks of strong accesses.
+fn order(
+    races: &mut crate::memory::race::Races,
+    request: &Request<'_>,
+    target: Target,
+    access: Access,
+) {
+    if access.order == Order::Weak && access.act != Act::Atomic {
+        return;
+    }
+    let reads = !matches!(access.act, Act::VolatileWrite | Act::StrongWrite);
+    let strong = Strong {
+        reads,
+        writes: access.act.writes(),
+        acquires: reads && matches!(access.order, Order::Acquire | Order::AcqRel),
+        releases: access.act.writes() && matches!(access.order, Order::Release | Order::AcqRel),
+        scope: if access.order == Order::Volatile {
+            clock::Scope::System
+        } else {
+            scope_of(access.scope)
+        },
+    };
+    for lane in indices(request.active) {
+        let place = Thread::of_lane(request.warp, lane as u32);
+        races.clocks.strong(place, target.key(request.addresses[lane]), strong);
+    }
+}

@@ -1,0 +1,1005 @@
+//! From the loaded module to the form that is executed: see [`super::program`].
+
+use super::arithmetic;
+use super::lanes::{binary, ternary, test, unary};
+use super::program::{
+    Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
+    Constant, CopyAsync, CopyBulk, Guarded, Join, Load, PREDICATE_CONSTANTS, Passed, PhaseWait,
+    Place, PlaceBase, Predicate, Program, REGISTER, Shuffle, Slot, Step, Store,
+};
+use super::space::{self, RANK_SHIFT, Window};
+use crate::flow;
+use crate::ir::{
+    self, Address, BarrierOp, Base, BulkCopy, Class, Function, FunctionId, FunctionKind, IntBinary,
+    IntUnary, Line, Module, Op, Operand, Order, ParameterPlace, Phase, Reg, Scope, Space, Special,
+    Type, VariableId,
+};
+use crate::value::{bits, convert, float, int};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// An instruction that the interpreter has no form for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("PTX line {}: {what}", line.ptx)]
+pub struct DecodeError {
+    /// The instruction.
+    pub line: Line,
+    /// What is the matter.
+    pub what: String,
+}
+
+/// Local memory of a thread whose functions call each other in circles.
+const RECURSIVE_STACK: u64 = 32 << 10;
+
+/// Where the variables of a loaded module are: an address in its own space for each of global and constant memory, else 0.
+pub(crate) struct Addresses<'a> {
+    pub(crate) module: &'a Module,
+    pub(crate) of: &'a [u64],
+}
+
+/// Makes a kernel ready.
+pub(crate) fn decode(
+    addresses: &Addresses<'_>,
+    kernel: FunctionId,
+) -> Result<Program, DecodeError> {
+    let module = addresses.module;
+    let reached = reach(module, kernel)?;
+    let (shared, static_shared) = lay_out_shared(module, &reached);
+    let mut decoder = Decoder {
+        addresses,
+        shared,
+        reached: &reached,
+        constants: Vec::new(),
+        index: FxHashMap::default(),
+        needs_order: false,
+        needs_heap: false,
+    };
+    let mut functions = Vec::with_capacity(reached.len());
+    let mut first = 0;
+    for &id in &reached {
+        let code = decoder.function(&module.functions[id.index()], first, id == kernel)?;
+        first += code.steps.len() as u32 + 1;
+        functions.push(code);
+    }
+    let frames = |bytes: fn(&Code) -> u64| functions.iter().map(bytes).sum::<u64>();
+    let local_bytes = if flow::recursion(module).is_empty() {
+        // Every function once: no chain of calls needs more.
+        frames(|c| c.local_bytes.next_multiple_of(16))
+    } else {
+        frames(|c| c.local_bytes.next_multiple_of(16)) + RECURSIVE_STACK
+    };
+    Ok(Program {
+        functions,
+        constants: decoder.constants,
+        static_shared,
+        local_bytes,
+        bounds: module.functions[kernel.index()].bounds.clone(),
+        needs_order: decoder.needs_order,
+        needs_heap: decoder.needs_heap,
+        steps: first,
+        ids: reached.iter().map(|id| id.0).collect(),
+    })
+}
+
+/// The kernel and all that it may call; every device function if it calls by address.
+fn reach(module: &Module, kernel: FunctionId) -> Result<Vec<FunctionId>, DecodeError> {
+    let mut reached = vec![kernel];
+    let mut queue = VecDeque::from([kernel]);
+    while let Some(id) = queue.pop_front() {
+        for instruction in &module.functions[id.index()].code {
+            let Op::Call { callee, .. } = &instruction.op else { continue };
+            let called: Vec<FunctionId> = match callee {
+                ir::Callee::Function(f) => vec![*f],
+                ir::Callee::Indirect(_) => {
+                    (0..module.functions.len() as u32).map(FunctionId).collect()
+                }
+            };
+            for f in called {
+                if module.functions[f.index()].kind == FunctionKind::Device && !reached.contains(&f)
+                {
+                    reached.push(f);
+                    queue.push_back(f);
+                }
+            }
+        }
+    }
+    Ok(reached)
+}
+
+/// Offsets of the shared variables that some functions mention, and where the dynamic part begins.
+fn lay_out_shared(module: &Module, functions: &[FunctionId]) -> (FxHashMap<VariableId, u64>, u64) {
+    let mut offsets = FxHashMap::default();
+    let (mut end, mut dynamic_align) = (0u64, 16);
+    let mut dynamic = Vec::new();
+    for id in functions {
+        for &variable in &module.functions[id.index()].variables {
+            let v = &module.variables[variable.0 as usize];
+            if v.space != Space::Shared || offsets.contains_key(&variable) {
+                continue;
+            }
+            if v.dynamic {
+                dynamic_align = dynamic_align.max(v.align);
+                dynamic.push(variable);
+                offsets.insert(variable, 0);
+            } else {
+                let at = end.next_multiple_of(v.align.max(1));
+                offsets.insert(variable, at);
+                end = at.saturating_add(v.size);
+            }
+        }
+    }
+    if !dynamic.is_empty() {
+        end = end.next_multiple_of(dynamic_align);
+    }
+    for variable in dynamic {
+        offsets.insert(variable, end);
+    }
+    (offsets, end)
+}
+
+struct Decoder<'a> {
+    addresses: &'a Addresses<'a>,
+    shared: FxHashMap<VariableId, u64>,
+    reached: &'a [FunctionId],
+    constants: Vec<Constant>,
+    index: FxHashMap<Constant, Slot>,
+    needs_order: bool,
+    needs_heap: bool,
+}
+
+/// The function that is being decoded.
+struct Scene<'a> {
+    function: &'a Function,
+    /// Slots of the registers, of predicates and others apart.
+    slots: Vec<u32>,
+    is_kernel: bool,
+    line: Line,
+}
+
+impl Scene<'_> {
+    fn unsupported(&self, what: impl Into<String>) -> DecodeError {
+        DecodeError { line: self.line, what: what.into() }
+    }
+
+    fn reg(&self, reg: Reg) -> Slot {
+        self.slots[reg.index()] | REGISTER
+    }
+
+    fn pred(&self, reg: Reg) -> Predicate {
+        self.slots[reg.index()] + PREDICATE_CONSTANTS
+    }
+
+    fn condition(&self, p: ir::Predicate) -> Condition {
+        Condition { slot: self.pred(p.reg), negated: p.negated }
+    }
+
+    fn join(&self, join: Option<(ir::BoolOp, ir::Predicate)>) -> Join {
+        join.map(|(op, p)| (op, self.condition(p)))
+    }
+
+    fn bits_of(&self, reg: Reg) -> u32 {
+        self.function.registers[reg.index()].ty.bits()
+    }
+}
+
+impl Decoder<'_> {
+    fn module(&self) -> &Module {
+        self.addresses.module
+    }
+
+    fn constant(&mut self, constant: Constant) -> Slot {
+        *self.index.entry(constant).or_insert_with(|| {
+            self.constants.push(constant);
+            self.constants.len() as Slot - 1
+        })
+    }
+
+    fn bits(&mut self, bits: u64) -> Slot {
+        self.constant(Constant::Bits(bits))
+    }
+
+    fn function(&mut self, f: &Function, first: u32, is_kernel: bool) -> Result<Code, DecodeError> {
+        let (mut registers, mut predicates) = (0, 0);
+        let slots = f.registers.iter().map(|r| {
+            let counter = if r.ty == Type::Pred { &mut predicates } else { &mut registers };
+            *counter += 1;
+            *counter - 1
+        });
+        let mut scene =
+            Scene { function: f, slots: slots.collect(), is_kernel, line: Line::default() };
+        let flow = flow::Flow::new(f);
+        let mut steps = Vec::with_capacity(f.code.len());
+        for instruction in &f.code {
+            scene.line = instruction.line;
+            let step = self.step(&scene, &instruction.op)?;
+            let guard = instruction.guard.map(|p| scene.condition(p));
+            steps.push(Guarded { guard, step });
+        }
+        let joins =
+            (0..f.code.len()).map(|i| flow.reconvergence(i as u32).unwrap_or(u32::MAX)).collect();
+        let passed = |p: &ir::Parameter| match p.place {
+            ParameterPlace::Memory(_) => Passed::Memory { offset: p.offset, bytes: p.bytes() },
+            ParameterPlace::Register(r) => Passed::Register(scene.reg(r)),
+        };
+        Ok(Code {
+            name: f.name.as_str().into(),
+            steps,
+            lines: f.code.iter().map(|i| i.line).collect(),
+            joins,
+            first,
+            registers,
+            predicates,
+            local_bytes: f.local_bytes,
+            param_bytes: f.param_bytes,
+            parameters: f.parameters.iter().map(passed).collect(),
+            results: f.results.iter().map(passed).collect(),
+        })
+    }
+
+    /// The slot of a source.
+    fn source(&mut self, scene: &Scene<'_>, operand: Operand) -> Result<Slot, DecodeError> {
+        Ok(match operand {
+            Operand::Reg(reg) if scene.function.registers[reg.index()].ty == Type::Pred => {
+                return Err(scene.unsupported("a predicate where a number is expected"));
+            }
+            Operand::Reg(reg) => scene.reg(reg),
+            Operand::Imm(bits) => self.bits(bits),
+            Operand::Special(special) if is_clock(special) => {
+                return Err(scene.unsupported("a clock is read by mov only"));
+            }
+            Operand::Special(special) => self.constant(Constant::Special(special)),
+            Operand::Variable(id, offset) => {
+                let address = self.variable(scene, id)?;
+                self.bits(address.wrapping_add_signed(offset))
+            }
+            Operand::Function(id) => self.bits(space::FUNCTION + u64::from(id.0) * 16),
+        })
+    }
+
+    /// A variable's address in its own space.
+    fn variable(&self, scene: &Scene<'_>, id: VariableId) -> Result<u64, DecodeError> {
+        let v = &self.module().variables[id.0 as usize];
+        match v.space {
+            Space::Shared => Ok(self.shared.get(&id).copied().unwrap_or(0)),
+            Space::Param if scene.is_kernel => Ok(v.offset),
+            Space::Local | Space::Param => {
+                Err(scene.unsupported(format!("the address of `{}` is taken by mov only", v.name)))
+            }
+            _ => Ok(self.addresses.of[id.0 as usize]),
+        }
+    }
+
+    fn place(
+        &mut self,
+        scene: &Scene<'_>,
+        space: Space,
+        address: Address,
+    ) -> Result<Place, DecodeError> {
+        let offset = address.offset;
+        Ok(match address.base {
+            Base::Reg(reg) => Place { base: PlaceBase::Slot(scene.reg(reg)), offset },
+            Base::Absolute => Place { base: PlaceBase::Slot(self.bits(0)), offset },
+            Base::Variable(id) => {
+                let v = &self.module().variables[id.0 as usize];
+                let own = v.offset as i64;
+                match v.space {
+                    Space::Local => Place { base: PlaceBase::FrameLocal, offset: own + offset },
+                    Space::Param => Place { base: PlaceBase::FrameParam, offset: own + offset },
+                    at => {
+                        let base = self.variable(scene, id)?;
+                        // A generic access to a variable goes through its window.
+                        let window = if space == Space::Generic { window_base(at) } else { 0 };
+                        let slot = self.bits(base.wrapping_add(window));
+                        Place { base: PlaceBase::Slot(slot), offset }
+                    }
+                }
+            }
+        })
+    }
+
+    fn optional(
+        &mut self,
+        scene: &Scene<'_>,
+        o: Option<Operand>,
+    ) -> Result<Option<Slot>, DecodeError> {
+        o.map(|o| self.source(scene, o)).transpose()
+    }
+
+    fn sources<const N: usize>(
+        &mut self,
+        scene: &Scene<'_>,
+        o: [Operand; N],
+    ) -> Result<[Slot; N], DecodeError> {
+        let mut slots = [0; N];
+        for (slot, operand) in slots.iter_mut().zip(o) {
+            *slot = self.source(scene, operand)?;
+        }
+        Ok(slots)
+    }
+
+    fn step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Step, DecodeError> {
+        if let Some(step) = self.predicate_step(scene, op)? {
+            return Ok(step);
+        }
+        if let Some(step) = self.integer_step(scene, op)? {
+            return Ok(step);
+        }
+        if let Some(step) = self.float_step(scene, op)? {
+            return Ok(step);
+        }
+        if let Some(step) = self.memory_step(scene, op)? {
+            return Ok(step);
+        }
+        if let Some(step) = self.copy_step(scene, op)? {
+            return Ok(step);
+        }
+        self.control_step(scene, op)
+    }
+
+    /// Moves and logic between predicates, comparisons, choices.
+    fn predicate_step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Option<Step>, DecodeError> {
+        let predicate = |operand: Operand| match operand {
+            Operand::Reg(reg) => Ok(scene.pred(reg)),
+            Operand::Imm(bits) => Ok(u32::from(bits & 1 == 1)),
+            Operand::Special(Special::IsExplicitCluster) => Ok(2),
+            _ => Err(scene.unsupported("not a predicate")),
+        };
+        Ok(Some(match *op {
+            Op::Mov { ty: Type::Pred, dst, a } => {
+                Step::MovePredicate { dst: scene.pred(dst), a: predicate(a)?, negated: false }
+            }
+            Op::IntUnary { op: IntUnary::Not, ty: Type::Pred, dst, a } => {
+                Step::MovePredicate { dst: scene.pred(dst), a: predicate(a)?, negated: true }
+            }
+            Op::IntBinary { op, ty: Type::Pred, dst, a, b } => Step::JoinPredicates {
+                op: match op {
+                    IntBinary::And => ir::BoolOp::And,
+                    IntBinary::Or => ir::BoolOp::Or,
+                    IntBinary::Xor => ir::BoolOp::Xor,
+                    _ => return Err(scene.unsupported("not an operation on predicates")),
+                },
+                dst: scene.pred(dst),
+                a: predicate(a)?,
+                b: predicate(b)?,
+            },
+            Op::Select { ty: Type::Pred, dst, a, b, pred } => Step::SelectPredicate {
+                dst: scene.pred(dst),
+                a: predicate(a)?,
+                b: predicate(b)?,
+                pred: scene.pred(pred),
+            },
+            Op::SetPredicate { compare, ty, ftz, dst, dst_pred, a, b, join } => Step::Compare {
+                f: arithmetic::comparison(compare, ty, ftz),
+                pairs: is_pair(ty),
+                dst: scene.pred(dst),
+                other: dst_pred.map(|p| scene.pred(p)),
+                a: self.source(scene, a)?,
+                b: self.source(scene, b)?,
+                join: scene.join(join),
+            },
+            Op::Set { compare, to, ty, ftz, dst, a, b, join } => Step::CompareInto {
+                f: arithmetic::comparison(compare, ty, ftz),
+                pairs: is_pair(ty),
+                yes: yes_of(to, is_pair(ty)),
+                dst: scene.reg(dst),
+                a: self.source(scene, a)?,
+                b: self.source(scene, b)?,
+                join: scene.join(join),
+            },
+            Op::Select { dst, a, b, pred, .. } => Step::Select {
+                dst: scene.reg(dst),
+                a: self.source(scene, a)?,
+                b: self.source(scene, b)?,
+                pred: scene.pred(pred),
+            },
+            Op::SelectBySign { by, ftz, dst, a, b, c, .. } => {
+                let [a, b, c] = self.sources(scene, [a, b, c])?;
+                let picks_a = move |c: u64| match by {
+                    Type::F32 if ftz => {
+                        float::at_least_zero(crate::value::real::Format::F32.flush(c))
+                    }
+                    Type::F32 => float::at_least_zero(c),
+                    _ => (c as u32 as i32) >= 0,
+                };
+                let f = ternary(move |a, b, c| if picks_a(c) { a } else { b });
+                Step::Ternary { f, dst: scene.reg(dst), a, b, c }
+            }
+            Op::TestFloat { test: question, ty, dst, a } => Step::Ask {
+                f: test(move |a, _| float::test(question, ty, a)),
+                dst: scene.pred(dst),
+                a: self.source(scene, a)?,
+            },
+            Op::IsSpace { space, dst, a } => {
+                let wanted = match space {
+                    Space::Global => Window::Global,
+                    Space::Shared | Space::SharedCluster => Window::Shared,
+                    Space::Local => Window::Local,
+                    Space::Const => Window::Const,
+                    Space::Param => Window::Param,
+                    Space::Generic => return Err(scene.unsupported("isspacep of no space")),
+                };
+                Step::Ask {
+                    f: test(move |a, _| space::window(a).0 == wanted),
+                    dst: scene.pred(dst),
+                    a: self.source(scene, a)?,
+                }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Integers, bits, and moves of numbers.
+    fn integer_step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Option<Step>, DecodeError> {
+        Ok(Some(match op {
+            Op::Mov { dst, a, .. } => return self.mov(scene, *dst, *a).map(Some),
+            Op::Pack { ty, dst, parts } => {
+                let slots = parts.iter().map(|&p| self.source(scene, p));
+                let parts: Box<[Slot]> = slots.collect::<Result<_, _>>()?;
+                if *ty == Type::B128 {
+                    return Err(scene.unsupported("mov.b128"));
+                }
+                let bits = ty.bits() / parts.len().max(1) as u32;
+                Step::Pack { bits, dst: scene.reg(*dst), parts }
+            }
+            Op::Unpack { ty, dsts, a } => {
+                if *ty == Type::B128 {
+                    return Err(scene.unsupported("mov.b128"));
+                }
+                Step::Unpack {
+                    bits: ty.bits() / dsts.len().max(1) as u32,
+                    dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
+                    a: self.source(scene, *a)?,
+                }
+            }
+            &Op::IntBinary { op, ty, dst, a, b } => {
+                self.two(scene, dst, a, b, arithmetic::int_binary(op, ty))?
+            }
+            &Op::IntTernary { op, ty, dst, a, b, c } => {
+                self.three(scene, dst, [a, b, c], arithmetic::int_ternary(op, ty))?
+            }
+            &Op::IntUnary { op, ty, dst, a } => {
+                self.one(scene, dst, a, arithmetic::int_unary(op, ty))?
+            }
+            &Op::Carry { op, ty, dst, a, b, c, carry_in, carry_out } => Step::Carry {
+                op,
+                ty,
+                dst: scene.reg(dst),
+                sources: self.sources(scene, [a, b, c])?,
+                carry_in,
+                carry_out,
+            },
+            &Op::BitExtract { ty, dst, a, start, length } => {
+                let f = ternary(move |a, s, l| bits::extract(ty, a, s, l));
+                self.three(scene, dst, [a, start, length], f)?
+            }
+            &Op::BitInsert { ty, dst, a, b, start, length } => {
+                // Four sources: start and length are joined where both are constants, as they nearly always are.
+                let (Operand::Imm(start), Operand::Imm(length)) = (start, length) else {
+                    return self.insert_of_variables(scene, op).map(Some);
+                };
+                self.two(
+                    scene,
+                    dst,
+                    a,
+                    b,
+                    binary(move |a, b| bits::insert(ty, a, b, start, length)),
+                )?
+            }
+            &Op::BitFind { ty, shift_amount, dst, a } => {
+                self.one(scene, dst, a, unary(move |a| bits::find(ty, shift_amount, a)))?
+            }
+            &Op::FindNthSet { dst, mask, base, n } => {
+                self.three(scene, dst, [mask, base, n], ternary(bits::find_nth_set))?
+            }
+            &Op::BitMask { wrap, dst, a, b } => {
+                self.two(scene, dst, a, b, binary(move |a, b| bits::mask(wrap, a, b)))?
+            }
+            &Op::SignExtend { ty, wrap, dst, a, b } => {
+                self.two(scene, dst, a, b, binary(move |a, b| bits::extend(ty, wrap, a, b)))?
+            }
+            &Op::FunnelShift { left, wrap, dst, a, b, c } => {
+                let f = ternary(move |a, b, c| bits::funnel(left, wrap, a, b, c));
+                self.three(scene, dst, [a, b, c], f)?
+            }
+            &Op::Permute { mode, dst, a, b, c } => {
+                let f = ternary(move |a, b, c| bits::permute(mode, a, b, c));
+                self.three(scene, dst, [a, b, c], f)?
+            }
+            &Op::Lop3 { table, dst, a, b, c, test: None } => {
+                let f = ternary(move |a, b, c| bits::lop3(table, a, b, c));
+                self.three(scene, dst, [a, b, c], f)?
+            }
+            &Op::Lop3 { table, dst, a, b, c, test: Some((op, pred, with)) } => Step::Lop3Test {
+                table,
+                dst: scene.reg(dst),
+                sources: self.sources(scene, [a, b, c])?,
+                op,
+                pred: scene.pred(pred),
+                with: scene.condition(with),
+            },
+            &Op::DotProduct { a_signed, b_signed, high, dst, a, b, c } => {
+                let signed = (a_signed, b_signed);
+                let f = ternary(move |a, b, c| int::dot_product(signed, high, a, b, c));
+                self.three(scene, dst, [a, b, c], f)?
+            }
+            &Op::Cvta { space, to_space, dst, a } => {
+                let base = window_base(space);
+                let f = if to_space {
+                    unary(move |a| a.wrapping_sub(base))
+                } else {
+                    unary(move |a| a.wrapping_add(base))
+                };
+                self.one(scene, dst, a, f)?
+            }
+            &Op::MapAddress { space, dst, a, rank, .. } => {
+                let base = if space == Space::Generic { space::SHARED } else { 0 };
+                let f = binary(move |a, rank| {
+                    let offset = a.wrapping_sub(base) & ((1 << RANK_SHIFT) - 1);
+                    base + (((rank & 0x7f) + 1) << RANK_SHIFT | offset)
+                });
+                self.two(scene, dst, a, rank, f)?
+            }
+            &Op::BlockRank { space, dst, a } => {
+                let base = if space == Space::Generic { space::SHARED } else { 0 };
+                let f = binary(move |a, own| match a.wrapping_sub(base) >> RANK_SHIFT {
+                    0 => own,
+                    rank => (rank - 1) & 0xffff_ffff,
+                });
+                self.two(scene, dst, a, Operand::Special(Special::ClusterCtaRank), f)?
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn one(
+        &mut self,
+        scene: &Scene<'_>,
+        dst: Reg,
+        a: Operand,
+        f: super::lanes::Unary,
+    ) -> Result<Step, DecodeError> {
+        Ok(Step::Unary { f, dst: scene.reg(dst), a: self.source(scene, a)? })
+    }
+
+    fn two(
+        &mut self,
+        scene: &Scene<'_>,
+        dst: Reg,
+        a: Operand,
+        b: Operand,
+        f: super::lanes::Binary,
+    ) -> Result<Step, DecodeError> {
+        let [a, b] = self.sources(scene, [a, b])?;
+        Ok(Step::Binary { f, dst: scene.reg(dst), a, b })
+    }
+
+    fn three(
+        &mut self,
+        scene: &Scene<'_>,
+        dst: Reg,
+        sources: [Operand; 3],
+        f: super::lanes::Ternary,
+    ) -> Result<Step, DecodeError> {
+        let [a, b, c] = self.sources(scene, sources)?;
+        Ok(Step::Ternary { f, dst: scene.reg(dst), a, b, c })
+    }
+
+    /// `bfi` whose place is not constant in full: what is constant is bound, three sources remain at most.
+    fn insert_of_variables(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Step, DecodeError> {
+        let &Op::BitInsert { ty, dst, a, b, start, length } = op else {
+            return Err(scene.unsupported("not bfi"));
+        };
+        match (a, start, length) {
+            (_, _, Operand::Imm(length)) => {
+                let f = ternary(move |a, b, start| bits::insert(ty, a, b, start, length));
+                self.three(scene, dst, [a, b, start], f)
+            }
+            (_, Operand::Imm(start), _) => {
+                let f = ternary(move |a, b, length| bits::insert(ty, a, b, start, length));
+                self.three(scene, dst, [a, b, length], f)
+            }
+            (Operand::Imm(a), _, _) => {
+                let f = ternary(move |b, start, length| bits::insert(ty, a, b, start, length));
+                self.three(scene, dst, [b, start, length], f)
+            }
+            _ => {
+                let [a, b, start, length] = self.sources(scene, [a, b, start, length])?;
+                Ok(Step::InsertBits { ty, dst: scene.reg(dst), sources: [a, b, start, length] })
+            }
+        }
+    }
+
+    fn mov(&mut self, scene: &Scene<'_>, dst: Reg, a: Operand) -> Result<Step, DecodeError> {
+        let mask = u64::MAX >> (64 - scene.bits_of(dst).clamp(1, 64));
+        match a {
+            Operand::Special(special) if is_clock(special) => {
+                return Ok(Step::Clock { which: special, dst: scene.reg(dst) });
+            }
+            Operand::Variable(id, offset) => {
+                let v = &self.module().variables[id.0 as usize];
+                let at = v.offset.wrapping_add_signed(offset);
+                match v.space {
+                    Space::Local => {
+                        return Ok(Step::FrameAddress {
+                            dst: scene.reg(dst),
+                            local: true,
+                            offset: at,
+                        });
+                    }
+                    Space::Param if !scene.is_kernel => {
+                        return Err(scene.unsupported("the address of a function's parameter"));
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        self.one(scene, dst, a, unary(move |a| a & mask))
+    }
+
+    fn float_step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Option<Step>, DecodeError> {
+        Ok(Some(match *op {
+            Op::FloatBinary { op, ty, mode, dst, a, b } => {
+                self.two(scene, dst, a, b, arithmetic::float_binary(op, ty, mode))?
+            }
+            Op::Fma { ty, mode, dst, a, b, c } => {
+                self.three(scene, dst, [a, b, c], arithmetic::fma(ty, mode))?
+            }
+            Op::FloatUnary { op, ty, mode, dst, a } => {
+                self.one(scene, dst, a, arithmetic::float_unary(op, ty, mode))?
+            }
+            Op::Cvt { to, from, register_bits, dst, a, mode, integral } => {
+                let f =
+                    unary(move |a| convert::convert(to, from, register_bits, mode, integral, a));
+                self.one(scene, dst, a, f)?
+            }
+            Op::CvtPair { to, from, dst, a, b, mode } => {
+                let f = binary(move |a, b| convert::convert_pair(to, from, mode, a, b));
+                self.two(scene, dst, a, b, f)?
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn memory_step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Option<Step>, DecodeError> {
+        Ok(Some(match op {
+            Op::Load { ty, space, order, scope, register_bits, dsts, address, .. } => {
+                if let Some(step) = self.load_of_argument(scene, op) {
+                    return Ok(Some(step));
+                }
+                self.note_order(*space, *order);
+                Step::Load(Box::new(Load {
+                    bytes: element_bytes(scene, *ty)?,
+                    signed: ty.is_signed(),
+                    register_bits: *register_bits,
+                    space: *space,
+                    order: *order,
+                    scope: *scope,
+                    dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
+                    address: self.place(scene, *space, *address)?,
+                }))
+            }
+            Op::Store { ty, space, order, scope, address, values } => {
+                self.note_order(*space, *order);
+                Step::Store(Box::new(Store {
+                    bytes: element_bytes(scene, *ty)?,
+                    space: *space,
+                    order: *order,
+                    scope: *scope,
+                    values: values
+                        .iter()
+                        .map(|&v| self.source(scene, v))
+                        .collect::<Result<_, _>>()?,
+                    address: self.place(scene, *space, *address)?,
+                }))
+            }
+            &Op::Atomic { op, ty, space, order, scope, dst, address, a, b } => {
+                self.note_order(space, Order::Relaxed);
+                element_bytes(scene, ty)?;
+                let a = self.source(scene, a)?;
+                Step::Atomic(Box::new(Atomic {
+                    op,
+                    ty,
+                    space,
+                    order,
+                    scope,
+                    dst: dst.map(|d| scene.reg(d)),
+                    address: self.place(scene, space, address)?,
+                    a,
+                    b: self.optional(scene, b)?.unwrap_or(a),
+                }))
+            }
+            &Op::Fence { order, scope } => {
+                self.needs_order |= scope > Scope::Cta && order != ir::FenceOrder::Proxy;
+                Step::Fence { order, scope }
+            }
+            Op::Hint => Step::Nothing,
+            _ => return Ok(None),
+        }))
+    }
+
+    /// A strong access to memory that blocks share asks for their order.
+    fn note_order(&mut self, space: Space, order: Order) {
+        let common = matches!(space, Space::Global | Space::Generic | Space::SharedCluster);
+        self.needs_order |= common && order != Order::Weak;
+    }
+
+    /// A load of a kernel's argument is a move from a constant slot.
+    fn load_of_argument(&mut self, scene: &Scene<'_>, op: &Op) -> Option<Step> {
+        let Op::Load { ty, space: Space::Param, register_bits, dsts, address, .. } = op else {
+            return None;
+        };
+        let Base::Variable(id) = address.base else { return None };
+        let v = &self.module().variables[id.0 as usize];
+        let at = v.offset.checked_add_signed(address.offset)?;
+        let end = at.checked_add(u64::from(ty.bytes()))?;
+        if !scene.is_kernel || end > scene.function.argument_bytes() || ty.bits() > 64 {
+            return None;
+        }
+        let [dst] = **dsts else { return None };
+        let constant = Constant::Argument {
+            offset: at as u32,
+            bytes: ty.bytes() as u8,
+            signed: ty.is_signed(),
+            register_bits: *register_bits as u8,
+        };
+        let a = self.constant(constant);
+        Some(Step::Unary { f: unary(|a| a), dst: scene.reg(dst), a })
+    }
+
+    fn copy_step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Option<Step>, DecodeError> {
+        Ok(Some(match *op {
+            Op::CopyAsync { dst, src, size, src_size, ignore_src } => {
+                Step::CopyAsync(Box::new(CopyAsync {
+                    dst: self.place(scene, Space::Shared, dst)?,
+                    src: self.place(scene, Space::Global, src)?,
+                    size,
+                    src_size: self.optional(scene, src_size)?,
+                    ignore: ignore_src.map(|p| scene.condition(p)),
+                }))
+            }
+            Op::CopyCommit => Step::CopyCommit { bulk: false },
+            Op::CopyBulkCommit => Step::CopyCommit { bulk: true },
+            Op::CopyWait { pending } => Step::CopyWait { bulk: false, pending },
+            Op::CopyBulkWait { pending, .. } => {
+                Step::CopyWait { bulk: true, pending: Some(pending) }
+            }
+            Op::CopyArrive { space, address, no_increment } => Step::CopyArrive {
+                space,
+                address: self.place(scene, space, address)?,
+                no_increment,
+            },
+            Op::CopyBulk { copy, dst, src, size } => {
+                self.needs_order = true;
+                let way = match copy {
+                    BulkCopy::GlobalToShared { mbarrier, multicast } => BulkWay::GlobalToShared {
+                        mbarrier: self.place(scene, Space::Shared, mbarrier)?,
+                        multicast: self.optional(scene, multicast)?,
+                    },
+                    BulkCopy::SharedToCluster { mbarrier } => BulkWay::SharedToCluster {
+                        mbarrier: self.place(scene, Space::Shared, mbarrier)?,
+                    },
+                    BulkCopy::SharedToGlobal => BulkWay::SharedToGlobal,
+                };
+                Step::CopyBulk(Box::new(CopyBulk {
+                    way,
+                    dst: self.place(scene, Space::Shared, dst)?,
+                    src: self.place(scene, Space::Shared, src)?,
+                    size: self.source(scene, size)?,
+                }))
+            }
+            Op::MbarrierInit { space, address, count } => Step::MbarrierInit {
+                space,
+                address: self.place(scene, space, address)?,
+                count: self.source(scene, count)?,
+            },
+            Op::MbarrierInvalidate { space, address } => {
+                Step::MbarrierInvalidate { space, address: self.place(scene, space, address)? }
+            }
+            Op::MbarrierArrive { space, address, dst, count, expect, drop, order, .. } => {
+                Step::MbarrierArrive(Box::new(Arrival {
+                    space,
+                    address: self.place(scene, space, address)?,
+                    dst: dst.map(|d| scene.reg(d)),
+                    count: self.optional(scene, count)?,
+                    expect: self.optional(scene, expect)?,
+                    drop,
+                    release: matches!(order, Order::Release | Order::AcqRel),
+                }))
+            }
+            Op::MbarrierTransaction { space, address, bytes, complete, .. } => {
+                Step::MbarrierTransaction {
+                    space,
+                    address: self.place(scene, space, address)?,
+                    bytes: self.source(scene, bytes)?,
+                    complete,
+                }
+            }
+            Op::MbarrierWait { space, address, dst, phase, order, .. } => {
+                let (operand, parity) = match phase {
+                    Phase::State(operand) => (operand, false),
+                    Phase::Parity(operand) => (operand, true),
+                };
+                Step::MbarrierWait(Box::new(PhaseWait {
+                    space,
+                    address: self.place(scene, space, address)?,
+                    dst: scene.pred(dst),
+                    phase: self.source(scene, operand)?,
+                    parity,
+                    acquire: matches!(order, Order::Acquire | Order::AcqRel),
+                }))
+            }
+            Op::MbarrierPending { dst, a } => {
+                self.one(scene, dst, a, unary(super::mbarrier::pending_of_state))?
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn control_step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Step, DecodeError> {
+        Ok(match op {
+            &Op::Branch { target, .. } => Step::Branch { target },
+            Op::BranchTable { index, targets, .. } => {
+                Step::BranchTable { index: self.source(scene, *index)?, targets: targets.clone() }
+            }
+            Op::Call { callee, results, arguments, .. } => {
+                Step::Call(Box::new(self.call(scene, *callee, arguments, results)?))
+            }
+            Op::Return => Step::Return,
+            Op::Exit => Step::Exit,
+            Op::Trap => Step::Trap,
+            Op::Sleep { .. } => Step::Sleep,
+            Op::Breakpoint | Op::GridDependency { .. } => Step::Nothing,
+            &Op::WarpBarrier { mask } => Step::WarpBarrier { mask: self.source(scene, mask)? },
+            &Op::Shuffle { mode, dst, dst_pred, a, b, c, mask } => {
+                let [a, b, c] = self.sources(scene, [a, b, c])?;
+                Step::Shuffle(Box::new(Shuffle {
+                    mode,
+                    dst: scene.reg(dst),
+                    pred: dst_pred.map(|p| scene.pred(p)),
+                    a,
+                    b,
+                    c,
+                    mask: self.optional(scene, mask)?,
+                }))
+            }
+            &Op::Vote { mode, dst, a, mask } => {
+                let ballot = mode == ir::VoteMode::Ballot;
+                Step::Vote {
+                    mode,
+                    dst: if ballot { scene.reg(dst) } else { 0 },
+                    pred: if ballot { 0 } else { scene.pred(dst) },
+                    a: scene.condition(a),
+                    mask: self.optional(scene, mask)?,
+                }
+            }
+            &Op::Match { all, dst, dst_pred, a, mask, .. } => Step::Match {
+                all,
+                dst: scene.reg(dst),
+                pred: dst_pred.map(|p| scene.pred(p)),
+                a: self.source(scene, a)?,
+                mask: self.source(scene, mask)?,
+            },
+            &Op::Redux { op, ty, dst, a, mask } => Step::Redux {
+                op,
+                signed: ty.class() == Class::Signed,
+                dst: scene.reg(dst),
+                a: self.source(scene, a)?,
+                mask: self.source(scene, mask)?,
+            },
+            &Op::ActiveMask { dst } => Step::ActiveMask { dst: scene.reg(dst) },
+            &Op::Elect { dst, dst_pred, mask } => Step::Elect {
+                dst: scene.reg(dst),
+                pred: scene.pred(dst_pred),
+                mask: self.source(scene, mask)?,
+            },
+            &Op::Barrier { op, id, count, aligned } => Step::Barrier(Box::new(Barrier {
+                kind: match op {
+                    BarrierOp::Sync => BarrierKind::Sync,
+                    BarrierOp::Arrive => BarrierKind::Arrive,
+                    BarrierOp::Reduce { fold, dst, pred } => BarrierKind::Reduce {
+                        fold,
+                        dst: if fold == ir::BarrierFold::Popc {
+                            scene.reg(dst)
+                        } else {
+                            scene.pred(dst)
+                        },
+                        pred: scene.condition(pred),
+                    },
+                },
+                id: self.source(scene, id)?,
+                count: self.optional(scene, count)?,
+                aligned,
+            })),
+            Op::ClusterArrive { .. } => {
+                self.needs_order = true;
+                Step::ClusterArrive
+            }
+            Op::ClusterWait { .. } => Step::ClusterWait,
+            _ => return Err(scene.unsupported("an instruction that the interpreter cannot run")),
+        })
+    }
+
+    fn call(
+        &mut self,
+        scene: &Scene<'_>,
+        callee: ir::Callee,
+        arguments: &[ir::Argument],
+        results: &[ir::Argument],
+    ) -> Result<Call, DecodeError> {
+        let callee = match callee {
+            ir::Callee::Indirect(operand) => Callee::Indirect(self.source(scene, operand)?),
+            ir::Callee::Function(id) => match self.module().functions[id.index()].kind {
+                FunctionKind::Builtin(builtin) => {
+                    self.needs_order = true;
+                    self.needs_heap |=
+                        matches!(builtin, ir::Builtin::Malloc | ir::Builtin::GetParameterBuffer);
+                    Callee::Builtin(builtin)
+                }
+                _ => {
+                    let at = self.reached.iter().position(|&r| r == id);
+                    Callee::Code(at.ok_or_else(|| scene.unsupported("a call of a kernel"))? as u32)
+                }
+            },
+        };
+        let mut wired = |list: &[ir::Argument]| {
+            let one = |argument: &ir::Argument| {
+                Ok(match *argument {
+                    ir::Argument::Value(operand) => {
+                        Argument::Value { slot: self.source(scene, operand)? }
+                    }
+                    ir::Argument::Memory(id) => {
+                        let v = &self.module().variables[id.0 as usize];
+                        Argument::Memory { offset: v.offset, bytes: v.size }
+                    }
+                })
+            };
+            list.iter().map(one).collect::<Result<Box<[_]>, DecodeError>>()
+        };
+        Ok(Call { callee, arguments: wired(arguments)?, results: wired(results)? })
+    }
+}
+
+/// What a space's addresses are raised by to be generic.
+fn window_base(space: Space) -> u64 {
+    match space {
+        Space::Shared | Space::SharedCluster => space::SHARED,
+        Space::Local => space::LOCAL,
+        Space::Const => space::CONST,
+        Space::Param => space::PARAM,
+        Space::Global | Space::Generic => 0,
+    }
+}
+
+fn is_pair(ty: Type) -> bool {
+    matches!(ty.class(), Class::FloatPair | Class::IntegerPair)
+}
+
+/// What `set` writes where the comparison holds.
+fn yes_of(to: Type, pairs: bool) -> u64 {
+    match crate::value::real::Format::of(to) {
+        Some(format) => format.one(),
+        None if pairs => 0xffff,
+        None => to.mask(),
+    }
+}
+
+fn is_clock(special: Special) -> bool {
+    matches!(
+        special,
+        Special::Clock
+            | Special::ClockHi
+            | Special::Clock64
+            | Special::GlobalTimer
+            | Special::GlobalTimerLo
+            | Special::GlobalTimerHi
+    )
+}
+
+fn element_bytes(scene: &Scene<'_>, ty: Type) -> Result<u32, DecodeError> {
+    if ty.bits() > 64 {
+        Err(scene.unsupported("accesses of 128-bit elements"))
+    } else {
+        Ok(ty.bytes())
+    }
+}

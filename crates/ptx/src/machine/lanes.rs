@@ -1,0 +1,130 @@
+//! Loops over the lanes of a warp.
+//!
+//! What an instruction computes is a function on one lane's values; here it becomes a function on whole registers. The function is
+//! chosen once, when a kernel is decoded, so that the loop over the lanes holds no decisions and the compiler can use vector instructions for a full warp.
+
+use crate::place::LANES;
+
+/// A register of a warp: a value for each lane.
+pub(crate) type Register = [u64; LANES];
+
+/// All lanes.
+pub(crate) const FULL: u32 = u32::MAX;
+
+/// An operation with one source.
+pub(crate) type Unary = Box<dyn Fn(&mut Register, &Register, u32) + Send + Sync>;
+/// An operation with two sources.
+pub(crate) type Binary = Box<dyn Fn(&mut Register, &Register, &Register, u32) + Send + Sync>;
+/// An operation with three sources.
+pub(crate) type Ternary =
+    Box<dyn Fn(&mut Register, &Register, &Register, &Register, u32) + Send + Sync>;
+/// A comparison: the lanes where it holds, for values and, of pairs, for high halves.
+pub(crate) type Test = Box<dyn Fn(&Register, &Register, u32) -> (u32, u32) + Send + Sync>;
+
+/// The lanes of a mask as indices, lowest first.
+pub(crate) fn indices(mut mask: u32) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let lane = mask.trailing_zeros() as usize;
+        (mask != 0).then(|| {
+            mask &= mask - 1;
+            lane % LANES
+        })
+    })
+}
+
+/// Lifts a function of one value.
+pub(crate) fn unary(f: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Unary {
+    Box::new(move |dst, a, mask| {
+        if mask == FULL {
+            for lane in 0..LANES {
+                dst[lane] = f(a[lane]);
+            }
+        } else {
+            indices(mask).for_each(|lane| dst[lane] = f(a[lane]));
+        }
+    })
+}
+
+/// Lifts a function of two values.
+pub(crate) fn binary(f: impl Fn(u64, u64) -> u64 + Send + Sync + 'static) -> Binary {
+    Box::new(move |dst, a, b, mask| {
+        if mask == FULL {
+            for lane in 0..LANES {
+                dst[lane] = f(a[lane], b[lane]);
+            }
+        } else {
+            indices(mask).for_each(|lane| dst[lane] = f(a[lane], b[lane]));
+        }
+    })
+}
+
+/// Lifts a function of three values.
+pub(crate) fn ternary(f: impl Fn(u64, u64, u64) -> u64 + Send + Sync + 'static) -> Ternary {
+    Box::new(move |dst, a, b, c, mask| {
+        if mask == FULL {
+            for lane in 0..LANES {
+                dst[lane] = f(a[lane], b[lane], c[lane]);
+            }
+        } else {
+            indices(mask).for_each(|lane| dst[lane] = f(a[lane], b[lane], c[lane]));
+        }
+    })
+}
+
+/// Lifts a question about two values.
+pub(crate) fn test(f: impl Fn(u64, u64) -> bool + Send + Sync + 'static) -> Test {
+    Box::new(move |a, b, mask| {
+        let mut holds = 0;
+        for lane in 0..LANES {
+            holds |= u32::from(f(a[lane], b[lane])) << lane;
+        }
+        (holds & mask, 0)
+    })
+}
+
+/// Lifts a question about two pairs.
+pub(crate) fn test_pairs(f: impl Fn(u64, u64) -> (bool, bool) + Send + Sync + 'static) -> Test {
+    Box::new(move |a, b, mask| {
+        let (mut low, mut high) = (0, 0);
+        for lane in 0..LANES {
+            let (l, h) = f(a[lane], b[lane]);
+            low |= u32::from(l) << lane;
+            high |= u32::from(h) << lane;
+        }
+        (low & mask, high & mask)
+    })
+}
+
+/// Whether a register holds one value in all lanes of a mask, and which.
+pub(crate) fn uniform(register: &Register, mask: u32) -> Option<u64> {
+    let first = register[mask.trailing_zeros() as usize % LANES];
+    indices(mask).all(|lane| register[lane] == first).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_outside_the_mask_keep_their_values() {
+        let mut dst = [7; LANES];
+        let a = core::array::from_fn(|lane| lane as u64);
+        binary(|x, y| x + y)(&mut dst, &a, &[100; LANES], 0x8000_0001);
+        assert_eq!((dst[0], dst[1], dst[30], dst[31]), (100, 7, 7, 131));
+    }
+
+    #[test]
+    fn questions_answer_for_the_mask_only() {
+        let a = core::array::from_fn(|lane| lane as u64);
+        assert_eq!(test(|x, y| x < y)(&a, &[4; LANES], 0xfe), (0xe, 0));
+    }
+
+    #[test]
+    fn one_value_in_all_lanes_is_uniform() {
+        let mut a = [3; LANES];
+        assert_eq!(uniform(&a, FULL), Some(3));
+        a[31] = 4;
+        assert_eq!(uniform(&a, FULL), None);
+        assert_eq!(uniform(&a, FULL >> 1), Some(3));
+    }
+}

@@ -1,0 +1,476 @@
+//! A kernel and the functions it calls, in the form that is executed.
+//!
+//! Every source of an instruction is a *slot* of the warp's register file: immediates, addresses of variables, kernel arguments and the hardware's registers
+//! are constants that are written into the first slots when a block begins. Predicates have a file of their own, one bit a lane.
+
+use super::lanes::{Binary, Ternary, Test, Unary};
+use crate::ir::{
+    AtomicOp, Axis, BarrierFold, BoolOp, Builtin, CarryOp, FenceOrder, LaunchBounds, Line, Order,
+    ReduxOp, Scope, ShuffleMode, Space, Special, Type, VoteMode,
+};
+use std::sync::Arc;
+
+/// A slot of the register file: a constant's number or, with the bit [`REGISTER`], that of a register of the present frame.
+pub(crate) type Slot = u32;
+
+/// Marks slots that count from the present frame.
+pub(crate) const REGISTER: u32 = 1 << 31;
+
+/// A slot of the predicate file: 0 never holds, 1 always, 2 is whether the launch named a cluster, then come registers of the frame.
+pub(crate) type Predicate = u32;
+
+/// Predicates before those of the frame.
+pub(crate) const PREDICATE_CONSTANTS: u32 = 3;
+
+/// A predicate as a condition.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Condition {
+    pub(crate) slot: Predicate,
+    pub(crate) negated: bool,
+}
+
+/// What fills a constant slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Constant {
+    /// The same bits everywhere.
+    Bits(u64),
+    /// Bytes of the kernel's arguments, extended to a register of so many bits.
+    Argument { offset: u32, bytes: u8, signed: bool, register_bits: u8 },
+    /// A register of the hardware.
+    Special(Special),
+}
+
+/// A kernel ready to run.
+pub(crate) struct Program {
+    /// The kernel is the first.
+    pub(crate) functions: Vec<Code>,
+    pub(crate) constants: Vec<Constant>,
+    /// Bytes of shared memory before the dynamic part, and the dynamic part's alignment.
+    pub(crate) static_shared: u64,
+    /// Bytes of local memory that a thread may need.
+    pub(crate) local_bytes: u64,
+    pub(crate) bounds: LaunchBounds,
+    /// What a block may not do beside others of its grid on another thread.
+    pub(crate) needs_order: bool,
+    /// It allocates from the device's heap, or launches.
+    pub(crate) needs_heap: bool,
+    /// Steps of all functions; [`Code::first`] counts in them.
+    pub(crate) steps: u32,
+    /// The ir function that [`Program::functions`] come from.
+    pub(crate) ids: Vec<u32>,
+}
+
+impl Program {
+    /// The kernel's name.
+    pub(crate) fn name(&self) -> Arc<str> {
+        self.functions[0].name.clone()
+    }
+
+    /// Bytes of shared memory before the dynamic part.
+    pub(crate) fn static_shared(&self) -> u64 {
+        self.static_shared
+    }
+
+    /// Whether it allocates from the device's heap, or launches.
+    pub(crate) fn needs_heap(&self) -> bool {
+        self.needs_heap
+    }
+}
+
+/// A function ready to run.
+pub(crate) struct Code {
+    pub(crate) name: Arc<str>,
+    pub(crate) steps: Vec<Guarded>,
+    pub(crate) lines: Vec<Line>,
+    /// Where lanes that a step separates meet again; `u32::MAX` at the function's end.
+    pub(crate) joins: Vec<u32>,
+    /// The number of its first step among all functions'.
+    pub(crate) first: u32,
+    /// Registers, and predicates among them.
+    pub(crate) registers: u32,
+    pub(crate) predicates: u32,
+    pub(crate) local_bytes: u64,
+    pub(crate) param_bytes: u64,
+    pub(crate) parameters: Vec<Passed>,
+    pub(crate) results: Vec<Passed>,
+}
+
+/// Where a function keeps what is passed to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Passed {
+    Register(Slot),
+    Memory { offset: u64, bytes: u64 },
+}
+
+/// A step and its guard.
+pub(crate) struct Guarded {
+    pub(crate) guard: Option<Condition>,
+    pub(crate) step: Step,
+}
+
+/// An address operand: a slot's value, or the frame's memory, plus an offset.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) base: PlaceBase,
+    pub(crate) offset: i64,
+}
+
+/// What an offset counts from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PlaceBase {
+    Slot(Slot),
+    FrameLocal,
+    FrameParam,
+}
+
+/// What is joined with the answer of a comparison.
+pub(crate) type Join = Option<(BoolOp, Condition)>;
+
+/// What a step does.
+pub(crate) enum Step {
+    Nothing,
+    Unary {
+        f: Unary,
+        dst: Slot,
+        a: Slot,
+    },
+    Binary {
+        f: Binary,
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Ternary {
+        f: Ternary,
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+        c: Slot,
+    },
+    Carry {
+        op: CarryOp,
+        ty: Type,
+        dst: Slot,
+        sources: [Slot; 3],
+        carry_in: bool,
+        carry_out: bool,
+    },
+    /// Compares into predicates.
+    Compare {
+        f: Test,
+        pairs: bool,
+        dst: Predicate,
+        other: Option<Predicate>,
+        a: Slot,
+        b: Slot,
+        join: Join,
+    },
+    /// Compares into a register: `yes` where it holds, of pairs in each half.
+    CompareInto {
+        f: Test,
+        pairs: bool,
+        yes: u64,
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+        join: Join,
+    },
+    /// Asks something about one value.
+    Ask {
+        f: Test,
+        dst: Predicate,
+        a: Slot,
+    },
+    Select {
+        dst: Slot,
+        a: Slot,
+        b: Slot,
+        pred: Predicate,
+    },
+    MovePredicate {
+        dst: Predicate,
+        a: Predicate,
+        negated: bool,
+    },
+    JoinPredicates {
+        op: BoolOp,
+        dst: Predicate,
+        a: Predicate,
+        b: Predicate,
+    },
+    /// A predicate picked by another.
+    SelectPredicate {
+        dst: Predicate,
+        a: Predicate,
+        b: Predicate,
+        pred: Predicate,
+    },
+    Lop3Test {
+        table: u8,
+        dst: Slot,
+        sources: [Slot; 3],
+        op: BoolOp,
+        pred: Predicate,
+        with: Condition,
+    },
+    InsertBits {
+        ty: Type,
+        dst: Slot,
+        sources: [Slot; 4],
+    },
+    Pack {
+        bits: u32,
+        dst: Slot,
+        parts: Box<[Slot]>,
+    },
+    Unpack {
+        bits: u32,
+        dsts: Box<[Slot]>,
+        a: Slot,
+    },
+    FrameAddress {
+        dst: Slot,
+        local: bool,
+        offset: u64,
+    },
+    Clock {
+        which: Special,
+        dst: Slot,
+    },
+
+    Load(Box<Load>),
+    Store(Box<Store>),
+    Atomic(Box<Atomic>),
+    Fence {
+        order: FenceOrder,
+        scope: Scope,
+    },
+
+    Branch {
+        target: u32,
+    },
+    BranchTable {
+        index: Slot,
+        targets: Box<[u32]>,
+    },
+    Call(Box<Call>),
+    Return,
+    Exit,
+    Trap,
+    Sleep,
+
+    WarpBarrier {
+        mask: Slot,
+    },
+    Shuffle(Box<Shuffle>),
+    Vote {
+        mode: VoteMode,
+        dst: Slot,
+        pred: Predicate,
+        a: Condition,
+        mask: Option<Slot>,
+    },
+    Match {
+        all: bool,
+        dst: Slot,
+        pred: Option<Predicate>,
+        a: Slot,
+        mask: Slot,
+    },
+    Redux {
+        op: ReduxOp,
+        signed: bool,
+        dst: Slot,
+        a: Slot,
+        mask: Slot,
+    },
+    ActiveMask {
+        dst: Slot,
+    },
+    Elect {
+        dst: Slot,
+        pred: Predicate,
+        mask: Slot,
+    },
+
+    Barrier(Box<Barrier>),
+    ClusterArrive,
+    ClusterWait,
+
+    CopyAsync(Box<CopyAsync>),
+    CopyCommit {
+        bulk: bool,
+    },
+    CopyWait {
+        bulk: bool,
+        pending: Option<u32>,
+    },
+    CopyArrive {
+        space: Space,
+        address: Place,
+        no_increment: bool,
+    },
+    CopyBulk(Box<CopyBulk>),
+    MbarrierInit {
+        space: Space,
+        address: Place,
+        count: Slot,
+    },
+    MbarrierInvalidate {
+        space: Space,
+        address: Place,
+    },
+    MbarrierArrive(Box<Arrival>),
+    MbarrierTransaction {
+        space: Space,
+        address: Place,
+        bytes: Slot,
+        complete: bool,
+    },
+    MbarrierWait(Box<PhaseWait>),
+}
+
+/// `ld`.
+pub(crate) struct Load {
+    pub(crate) bytes: u32,
+    pub(crate) signed: bool,
+    pub(crate) register_bits: u32,
+    pub(crate) space: Space,
+    pub(crate) order: Order,
+    pub(crate) scope: Scope,
+    pub(crate) dsts: Box<[Slot]>,
+    pub(crate) address: Place,
+}
+
+/// `st`.
+pub(crate) struct Store {
+    pub(crate) bytes: u32,
+    pub(crate) space: Space,
+    pub(crate) order: Order,
+    pub(crate) scope: Scope,
+    pub(crate) values: Box<[Slot]>,
+    pub(crate) address: Place,
+}
+
+/// `atom`, `red`.
+pub(crate) struct Atomic {
+    pub(crate) op: AtomicOp,
+    pub(crate) ty: Type,
+    pub(crate) space: Space,
+    pub(crate) order: Order,
+    pub(crate) scope: Scope,
+    pub(crate) dst: Option<Slot>,
+    pub(crate) address: Place,
+    pub(crate) a: Slot,
+    pub(crate) b: Slot,
+}
+
+/// Who is called.
+pub(crate) enum Callee {
+    /// A function of the program.
+    Code(u32),
+    /// The one whose handle the slot holds.
+    Indirect(Slot),
+    /// A function of the device's runtime.
+    Builtin(Builtin),
+}
+
+/// What is handed over or taken back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Argument {
+    Value { slot: Slot },
+    Memory { offset: u64, bytes: u64 },
+}
+
+/// `call`.
+pub(crate) struct Call {
+    pub(crate) callee: Callee,
+    pub(crate) arguments: Box<[Argument]>,
+    pub(crate) results: Box<[Argument]>,
+}
+
+/// `shfl`.
+pub(crate) struct Shuffle {
+    pub(crate) mode: ShuffleMode,
+    pub(crate) dst: Slot,
+    pub(crate) pred: Option<Predicate>,
+    pub(crate) a: Slot,
+    pub(crate) b: Slot,
+    pub(crate) c: Slot,
+    pub(crate) mask: Option<Slot>,
+}
+
+/// What a thread does at a barrier.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BarrierKind {
+    Sync,
+    Arrive,
+    /// `dst` is a predicate, or a register for a count.
+    Reduce {
+        fold: BarrierFold,
+        dst: u32,
+        pred: Condition,
+    },
+}
+
+/// `bar`, `barrier`.
+pub(crate) struct Barrier {
+    pub(crate) kind: BarrierKind,
+    pub(crate) id: Slot,
+    pub(crate) count: Option<Slot>,
+    pub(crate) aligned: bool,
+}
+
+/// `cp.async`.
+pub(crate) struct CopyAsync {
+    pub(crate) dst: Place,
+    pub(crate) src: Place,
+    pub(crate) size: u32,
+    pub(crate) src_size: Option<Slot>,
+    pub(crate) ignore: Option<Condition>,
+}
+
+/// Which way a bulk copy goes.
+pub(crate) enum BulkWay {
+    GlobalToShared { mbarrier: Place, multicast: Option<Slot> },
+    SharedToCluster { mbarrier: Place },
+    SharedToGlobal,
+}
+
+/// `cp.async.bulk`.
+pub(crate) struct CopyBulk {
+    pub(crate) way: BulkWay,
+    pub(crate) dst: Place,
+    pub(crate) src: Place,
+    pub(crate) size: Slot,
+}
+
+/// `mbarrier.arrive`.
+pub(crate) struct Arrival {
+    pub(crate) space: Space,
+    pub(crate) address: Place,
+    pub(crate) dst: Option<Slot>,
+    pub(crate) count: Option<Slot>,
+    pub(crate) expect: Option<Slot>,
+    pub(crate) drop: bool,
+    pub(crate) release: bool,
+}
+
+/// `mbarrier.test_wait`, `mbarrier.try_wait`.
+pub(crate) struct PhaseWait {
+    pub(crate) space: Space,
+    pub(crate) address: Place,
+    pub(crate) dst: Predicate,
+    pub(crate) phase: Slot,
+    pub(crate) parity: bool,
+    pub(crate) acquire: bool,
+}
+
+/// One of three numbers.
+pub(crate) fn along(axis: Axis, of: [u32; 3]) -> u32 {
+    match axis {
+        Axis::X => of[0],
+        Axis::Y => of[1],
+        Axis::Z => of[2],
+    }
+}

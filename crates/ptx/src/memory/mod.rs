@@ -1,0 +1,83 @@
+//! The memories of a device: where their bytes are, which accesses they
+//! refuse, and which accesses race.
+//!
+//! - [`bytes`]: the bytes of one allocation and which of them are written,
+//! - [`access`]: one warp's access, checked against bounds, alignment and writtenness,
+//! - [`global`]: allocations of device memory, living and freed,
+//! - [`region`]: the memories that are one allocation: shared, local, constant, parameters,
+//! - [`race`]: shadow memory and clocks together: the race checker.
+
+pub mod access;
+pub mod bytes;
+pub mod global;
+pub mod race;
+pub mod region;
+mod shadow;
+mod stamp;
+
+pub use access::{Request, Trouble};
+pub use bytes::Bytes;
+pub use global::Global;
+pub use race::{Races, Target};
+pub use region::Region;
+
+/// Memory that cannot be had or reached from the host.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// An allocation of no bytes.
+    #[error("an allocation of 0 bytes")]
+    Empty,
+    /// The device's memory is full.
+    #[error("out of device memory: {asked} bytes asked, {free} of {limit} free")]
+    Full {
+        /// The bytes asked for.
+        asked: u64,
+        /// The bytes that are free.
+        free: u64,
+        /// The size of the device's memory.
+        limit: u64,
+    },
+    /// The host's memory is full.
+    #[error("out of host memory: {asked} bytes asked")]
+    Host {
+        /// The bytes asked for.
+        asked: u64,
+    },
+    /// An address where no allocation begins.
+    #[error("{address:#x} is not the beginning of an allocation: {detail}")]
+    NotAllocated {
+        /// The address.
+        address: u64,
+        /// What lies there.
+        detail: String,
+    },
+    /// A copy that leaves its allocation.
+    #[error("{len} bytes from {address:#x} are not inside one allocation: {detail}")]
+    OutOfBounds {
+        /// The first address.
+        address: u64,
+        /// The number of bytes.
+        len: u64,
+        /// Where the nearest allocation lies.
+        detail: String,
+    },
+}
+
+impl MemoryError {
+    /// What would help.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            MemoryError::Empty => "ask for at least one byte",
+            MemoryError::Full { .. } => {
+                "free buffers, use smaller ones or raise the simulated device's memory limit"
+            }
+            MemoryError::Host { .. } => {
+                "lower the simulated device's memory limit below what this machine has"
+            }
+            MemoryError::NotAllocated { .. } => "free what was allocated, once",
+            MemoryError::OutOfBounds { .. } => "compare the copy's length with the buffer's",
+        }
+    }
+}

@@ -1,0 +1,697 @@
+//! The race checker: shadow memory says who touched a byte, clocks say whether that came before.
+//!
+//! An access conflicts with an earlier one of another thread if one of them
+//! writes. Conflicting accesses must be ordered, or both be strong with scopes that include each other. The
+//! same value written twice is a conflict like any other: the language gives such a program no meaning.
+//!
+//! A cell keeps its last write and the reads since that are not before one another (the idea of FastTrack,
+//! Flanagan and Freund 2009), with three additions that PTX needs. Strong writes may follow each other without
+//! an order: all of them are kept. A strong access does not stand for a weak one of its own past, which
+//! may race where it does not: `if (lane == 0) s = 0; atomicAdd(&s, x);`. And who comes after a strong read that saw a write comes after the write (PTX calls
+//! it observation), even without fences: a read-modify-write stands for those it saw, and a read that saw a write it does not come after stays as its witness
+//! until another write without an order replaces the value (a later weak access of who knows the witness may then be called a race).
+//!
+//! After a race the later access takes the earlier one's place, so each is reported once;
+//! the first race on every byte is certain to be found.
+
+use super::Request;
+use super::shadow::{Cell, Shadow};
+use super::stamp::{Entry, Held, STAMPS, Sets, Slot, Stamp};
+use crate::clock::{Clocks, Engine, Key, Known, Moment, Scope};
+use crate::finding::{Access, Act, Fault, Kind, Space};
+use crate::place::{Place, Warp, lanes};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Stamps, and bytes of stamps and of sets, below which nobody need count.
+const FLOOR_STAMPS: usize = 1 << 18;
+const FLOOR_BYTES: usize = 8 << 20;
+
+/// Reads without an order between them that a cell remembers; beyond it they are forgotten.
+const CROWD: usize = 1024;
+
+/// Which memory a request means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Global memory.
+    Global,
+    /// The shared memory of a block, not always the accessing one in a cluster.
+    Shared {
+        /// The block.
+        of: u32,
+    },
+}
+
+impl Target {
+    /// The name of an address in the memory for [`Clocks::strong`].
+    #[must_use]
+    pub fn key(self, address: u64) -> Key {
+        match self {
+            Target::Global => Key { shared_of: None, address },
+            Target::Shared { of } => Key { shared_of: Some(of), address },
+        }
+    }
+
+    fn space(self) -> Space {
+        match self {
+            Target::Global => Space::Global,
+            Target::Shared { .. } => Space::Shared,
+        }
+    }
+}
+
+/// The race checker of one launch. Its clocks are moved by the machine.
+#[derive(Debug)]
+pub struct Races {
+    /// Happens-before.
+    pub clocks: Clocks,
+    global: Shadow,
+    shared: FxHashMap<u32, Shadow>,
+    memory: Memory,
+    forgotten: u64,
+}
+
+/// What cells refer to.
+#[derive(Debug)]
+struct Memory {
+    /// Numbered from 1.
+    stamps: Vec<Stamp>,
+    sets: Sets,
+    /// Sweep when there are so many stamps.
+    sweep_at: usize,
+    /// Bytes that sets may take.
+    set_bytes: usize,
+    /// Buffers for the entries of a cell.
+    writes: Vec<Entry>,
+    reads: Vec<Entry>,
+}
+
+/// The accessing lane.
+struct Me<'a> {
+    known: &'a Arc<Known>,
+    stamp: u32,
+    as_stamp: Stamp,
+    place: Place,
+    space: Space,
+}
+
+/// The last question of the order between two warps, and its answer.
+struct Asked<'a> {
+    stamp: u32,
+    known: Option<&'a Arc<Known>>,
+    all: bool,
+}
+
+impl Races {
+    /// The checker of a grid of `blocks` blocks with `threads` threads each, `cluster` blocks a cluster (1 for none).
+    #[must_use]
+    pub fn new(blocks: u32, threads: u32, cluster: u32) -> Races {
+        let memory = Memory {
+            stamps: Vec::new(),
+            sets: Sets::default(),
+            sweep_at: FLOOR_STAMPS,
+            set_bytes: FLOOR_BYTES,
+            writes: Vec::new(),
+            reads: Vec::new(),
+        };
+        Races {
+            clocks: Clocks::new(blocks, threads, cluster),
+            global: Shadow::default(),
+            shared: FxHashMap::default(),
+            memory,
+            forgotten: 0,
+        }
+    }
+
+    /// A block becomes resident.
+    pub fn start_block(&mut self, block: u32) {
+        self.clocks.start_block(block);
+        self.shared.insert(block, Shadow::default());
+    }
+
+    /// A block has ended, and its shared memory with it.
+    pub fn end_block(&mut self, block: u32) {
+        self.clocks.end_block(block);
+        if let Some(shadow) = self.shared.remove(&block) {
+            shadow.discard(&mut self.memory.sets);
+        }
+    }
+
+    /// Accesses forgotten because more of them met without an order than memory was granted for.
+    /// While it is 0, every race of the run is found.
+    #[must_use]
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// The bytes that shadow memory takes: at most 16 for each byte accessed, and a constant.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let shadows = self.shared.values().chain([&self.global]);
+        let cells: usize = shadows.map(Shadow::bytes).sum();
+        cells + self.memory.stamps.capacity() * size_of::<Stamp>() + self.memory.sets.bytes()
+    }
+
+    /// Checks an access that bounds and alignment have let pass. `scope` is that of strong accesses, else ignored;
+    /// `engine` is what carries out an asynchronous copy. Strong accesses are to be followed by [`Clocks::strong`] for each lane.
+    pub fn access(
+        &mut self,
+        request: &Request<'_>,
+        target: Target,
+        scope: Scope,
+        engine: Option<Engine>,
+        report: &mut dyn FnMut(Fault),
+    ) {
+        if self.memory.stamps.len() >= self.memory.sweep_at {
+            self.sweep();
+        }
+        if self.memory.sets.bytes() > self.memory.set_bytes {
+            self.memory.set_bytes = self.granted();
+        }
+        if let Some(engine) = engine {
+            self.clocks.issue_copies(request.warp, request.active, engine);
+        }
+        let shadow = match target {
+            Target::Global => &mut self.global,
+            Target::Shared { of } => self.shared.entry(of).or_default(),
+        };
+        let visit = Visit {
+            clocks: &self.clocks,
+            memory: &mut self.memory,
+            shadow,
+            forgotten: &mut self.forgotten,
+            request,
+            target,
+            asked: Asked { stamp: 0, known: None, all: false },
+            overwritten: Vec::new(),
+        };
+        let overwritten = visit.all(scope, engine, report);
+        for address in overwritten {
+            self.clocks.overwrite(target.key(address), request.size);
+        }
+    }
+
+    /// The bytes that stamps, and as many that sets, may take.
+    fn granted(&self) -> usize {
+        let shadows = self.shared.values().chain([&self.global]);
+        let buffers: usize = shadows.map(Shadow::buffer_bytes).sum();
+        // Of 16 bytes for a byte, cells of single bytes take 8; stamps and sets share the rest.
+        FLOOR_BYTES.max(buffers * 4)
+    }
+
+    /// Drops the stamps that no cell refers to, and forgets accesses where memory is short.
+    #[cold]
+    fn sweep(&mut self) {
+        let granted = self.granted();
+        self.memory.set_bytes = granted;
+        let most = (granted / size_of::<Stamp>()).min(STAMPS / 2);
+        let mut live = self.compact();
+        if live > most {
+            self.forget(|cell| core::mem::take(&mut cell.reads));
+            live = self.compact();
+        }
+        if live > most {
+            self.forget(|cell| core::mem::take(&mut cell.writes));
+            live = self.compact();
+        }
+        self.memory.sweep_at = FLOOR_STAMPS.max(live * 2).max(granted / 128).min(STAMPS - 64);
+    }
+
+    fn forget(&mut self, half: impl Fn(&mut Cell) -> Slot) {
+        for shadow in self.shared.values_mut().chain([&mut self.global]) {
+            for cell in shadow.all_cells() {
+                let slot = half(cell);
+                self.forgotten += u64::from(slot != Slot::NOTHING);
+                self.memory.sets.discard(slot);
+            }
+        }
+    }
+
+    /// Renumbers the stamps that are referred to; how many there are.
+    fn compact(&mut self) -> usize {
+        let Memory { stamps, sets, .. } = &mut self.memory;
+        let mut numbers = vec![0_u32; stamps.len() + 1];
+        let mark = |slot: &mut Slot, numbers: &mut [u32]| {
+            if let Held::One { stamp, .. } = slot.held() {
+                numbers[stamp as usize] = 1;
+            }
+        };
+        for shadow in self.shared.values_mut().chain([&mut self.global]) {
+            for cell in shadow.all_cells() {
+                mark(&mut cell.writes, &mut numbers);
+                mark(&mut cell.reads, &mut numbers);
+            }
+        }
+        sets.for_each(|entry| numbers[entry.stamp as usize] = 1);
+        let mut kept = 0;
+        for (old, number) in numbers.iter_mut().enumerate().skip(1) {
+            if *number != 0 {
+                stamps[kept as usize] = stamps[old - 1];
+                kept += 1;
+                *number = kept;
+            }
+        }
+        stamps.truncate(kept as usize);
+        let renumber = |slot: &mut Slot| {
+            if let Held::One { stamp, sees, lane } = slot.held() {
+                *slot = Slot::one(numbers[stamp as usize], sees, lane);
+            }
+        };
+        for shadow in self.shared.values_mut().chain([&mut self.global]) {
+            for cell in shadow.all_cells() {
+                renumber(&mut cell.writes);
+                renumber(&mut cell.reads);
+            }
+        }
+        sets.for_each(|entry| entry.stamp = numbers[entry.stamp as usize]);
+        kept as usize
+    }
+}
+
+/// One request on its way through the cells.
+struct Visit<'a> {
+    clocks: &'a Clocks,
+    memory: &'a mut Memory,
+    shadow: &'a mut Shadow,
+    forgotten: &'a mut u64,
+    request: &'a Request<'a>,
+    target: Target,
+    asked: Asked<'a>,
+    /// Addresses where a weak write took a strong one's place.
+    overwritten: Vec<u64>,
+}
+
+impl<'a> Visit<'a> {
+    fn all(
+        mut self,
+        scope: Scope,
+        engine: Option<Engine>,
+        report: &mut dyn FnMut(Fault),
+    ) -> Vec<u64> {
+        let Request { active, size, act, warp, line, .. } = *self.request;
+        let number = engine.map_or(warp.warp, |e| e.agents_of(warp.warp));
+        let whose = Warp { block: warp.block, warp: number };
+        // Lanes of a warp mostly live in the same moment.
+        let mut made: Vec<(Moment, u32)> = Vec::new();
+        for lane in lanes(active) {
+            let place = Place::of_lane(warp, lane);
+            let Some((known, now)) = self.clocks.observer(place) else { continue };
+            let moment = engine.map_or(now, |e| self.clocks.moment_of_agent(place, e));
+            let as_stamp = Stamp { warp: whose, moment, act, scope, line };
+            let stamp = match made.iter().rev().find(|&&(m, _)| m == moment) {
+                Some(&(_, stamp)) => stamp,
+                None => {
+                    self.memory.stamps.push(as_stamp);
+                    let stamp = self.memory.stamps.len() as u32;
+                    made.push((moment, stamp));
+                    stamp
+                }
+            };
+            let me = Me { known, stamp, as_stamp, place, space: self.target.space() };
+            let address = self.request.addresses[lane as usize];
+            if let Some((kind, other)) = self.lane(&me, address, size) {
+                report(self.fault(&me, address, kind, other));
+            }
+        }
+        self.overwritten
+    }
+
+    fn fault(&self, me: &Me<'_>, address: u64, kind: Kind, (stamp, lane): (u32, u32)) -> Fault {
+        let Stamp { act, line, .. } = me.as_stamp;
+        let other = self.stamp(stamp);
+        let plain = act == Act::Write && other.act == Act::Write;
+        let detail = match (plain, stamp == me.stamp) {
+            (true, true) => {
+                "written by two lanes of one instruction, which races even if they write the same value"
+            }
+            (true, false) => {
+                "written twice without an order, which races even if the values are the same"
+            }
+            _ => "",
+        };
+        let access = Access { space: me.space, act, address, size: self.request.size };
+        Fault {
+            kind,
+            line,
+            place: me.place,
+            access: Some(access),
+            other: Some(other.party(lane)),
+            detail: Cow::Borrowed(detail),
+        }
+    }
+
+    /// One lane's access; the first race, with the other's stamp and lane.
+    fn lane(&mut self, me: &Me<'a>, address: u64, size: u32) -> Option<(Kind, (u32, u32))> {
+        let cells = self.shadow.cells(address, size, &mut self.memory.sets);
+        let mut view = View {
+            clocks: self.clocks,
+            memory: self.memory,
+            asked: &mut self.asked,
+            forgotten: self.forgotten,
+            weak_over_strong: false,
+        };
+        let mut race = None;
+        for cell in cells {
+            let found =
+                if me.as_stamp.act.writes() { view.write(me, cell) } else { view.read(me, cell) };
+            race = race.or(found);
+        }
+        if view.weak_over_strong {
+            self.overwritten.push(address);
+        }
+        race
+    }
+
+    fn stamp(&self, number: u32) -> &Stamp {
+        &self.memory.stamps[number as usize - 1]
+    }
+}
+
+/// A race: its kind, and the other's stamp and lane.
+type Race = (Kind, (u32, u32));
+
+/// What a cell's check needs.
+struct View<'v, 'a> {
+    clocks: &'a Clocks,
+    memory: &'v mut Memory,
+    asked: &'v mut Asked<'a>,
+    forgotten: &'v mut u64,
+    weak_over_strong: bool,
+}
+
+impl<'a> View<'_, 'a> {
+    fn stamp(&self, number: u32) -> &Stamp {
+        &self.memory.stamps[number as usize - 1]
+    }
+
+    /// Whether a lane's stamped access comes before what `me` does now.
+    #[inline]
+    fn before(&mut self, me: &Me<'a>, number: u32, lane: u32) -> bool {
+        let asked = &*self.asked;
+        if asked.stamp == number
+            && asked.all
+            && asked.known.is_some_and(|known| Arc::ptr_eq(known, me.known))
+        {
+            return true;
+        }
+        self.before_unasked(me, number, lane)
+    }
+
+    fn before_unasked(&mut self, me: &Me<'a>, number: u32, lane: u32) -> bool {
+        let Stamp { warp, moment, .. } = *self.stamp(number);
+        // A thread comes after itself; an agent is another thread. (A warp number with an agent's mark never equals a place's.)
+        if warp == me.place.warp() && lane == me.place.lane() {
+            return true;
+        }
+        let block = me.place.block;
+        if self.clocks.knows_all(me.known, block, warp, moment) {
+            *self.asked = Asked { stamp: number, known: Some(me.known), all: true };
+            return true;
+        }
+        self.clocks.knows(me.known, block, warp, lane, moment)
+    }
+
+    /// What two accesses without an order are, if they must have one.
+    fn race(&self, me: &Me<'a>, number: u32) -> Option<Kind> {
+        let (mine, other) = (&me.as_stamp, self.stamp(number));
+        if !mine.act.writes() && !other.act.writes() {
+            return None;
+        }
+        if !is_strong(mine.act) || !is_strong(other.act) {
+            return Some(Kind::Race);
+        }
+        if me.space == Space::Shared && is_volatile(mine.act) && is_volatile(other.act) {
+            return Some(Kind::UnorderedVolatile);
+        }
+        (!self.morally_strong(mine, other)).then_some(Kind::NarrowScope)
+    }
+
+    /// Whether two strong accesses are strong for each other.
+    fn morally_strong(&self, a: &Stamp, b: &Stamp) -> bool {
+        let includes = |s| self.clocks.includes(s, a.warp.block, b.warp.block);
+        is_strong(a.act) && is_strong(b.act) && includes(a.scope) && includes(b.scope)
+    }
+
+    fn read(&mut self, me: &Me<'a>, cell: &mut Cell) -> Option<Race> {
+        let ordered = match cell.writes.held() {
+            Held::Nothing => true,
+            Held::One { stamp, lane, .. } => self.before(me, stamp, lane),
+            Held::Set(_) => false,
+        };
+        if !ordered {
+            return self.read_unordered(me, cell);
+        }
+        self.add_read(me, cell, false);
+        None
+    }
+
+    /// Remembers a read beside those it does not come after.
+    #[inline]
+    fn add_read(&mut self, me: &Me<'a>, cell: &mut Cell, sees: bool) {
+        let lane = me.place.lane();
+        match cell.reads.held() {
+            Held::Nothing => cell.reads = Slot::one(me.stamp, sees, lane),
+            // Two lanes of one instruction are one entry.
+            Held::One { stamp, sees: saw, lane: other }
+                if stamp != me.stamp
+                    && !saw
+                    && self.stands_for(me, stamp)
+                    && self.before(me, stamp, other) =>
+            {
+                cell.reads = Slot::one(me.stamp, sees, lane);
+            }
+            Held::One { .. } => self.add_to_crowd(me, cell, sees),
+            Held::Set(number) => match self.memory.sets.get(number).last() {
+                Some(last) if last.stamp == me.stamp && last.sees == sees => {
+                    self.memory.sets.widen_last(number, 1 << lane);
+                }
+                // Looked through whenever it has doubled, so that each read costs a constant.
+                _ if !self.memory.sets.get(number).len().is_power_of_two() => {
+                    self.memory
+                        .sets
+                        .push(number, Entry { stamp: me.stamp, sees, lanes: 1 << lane });
+                }
+                _ => self.add_to_crowd(me, cell, sees),
+            },
+        }
+    }
+
+    fn add_to_crowd(&mut self, me: &Me<'a>, cell: &mut Cell, sees: bool) {
+        let mut reads = core::mem::take(&mut self.memory.reads);
+        self.memory.sets.take(&mut cell.reads, &mut reads);
+        self.drop_earlier(me, &mut reads);
+        let entry = Entry { stamp: me.stamp, sees, lanes: 1 << me.place.lane() };
+        let short = self.memory.sets.bytes() > self.memory.set_bytes;
+        if short && !reads.is_empty() {
+            *self.forgotten += reads.len() as u64;
+            reads.clear();
+        }
+        if let Some(same) = reads.iter_mut().find(|e| e.stamp == entry.stamp && e.sees == sees) {
+            same.lanes |= entry.lanes;
+        } else {
+            if reads.len() >= CROWD {
+                // Half of them, so that the crowd is not looked through at every read.
+                *self.forgotten += reads.drain(..CROWD / 2).count() as u64;
+            }
+            reads.push(entry);
+        }
+        cell.reads = self.memory.sets.put(&reads);
+        self.memory.reads = reads;
+    }
+
+    /// Drops the reads that `me` comes after and stands for; for a witness nobody else can stand.
+    fn drop_earlier(&mut self, me: &Me<'a>, reads: &mut Vec<Entry>) {
+        reads.retain_mut(|entry| {
+            if entry.stamp != me.stamp && !entry.sees && self.stands_for(me, entry.stamp) {
+                entry.lanes = self.unordered(me, *entry);
+            }
+            entry.lanes != 0
+        });
+    }
+
+    /// Whether all that races with an earlier access races with `me`, if `me` comes after it.
+    #[inline]
+    fn stands_for(&self, me: &Me<'a>, number: u32) -> bool {
+        let mine = jealousy(me.as_stamp.act, me.space);
+        mine == WEAK || mine >= jealousy(self.stamp(number).act, me.space)
+    }
+
+    /// The lanes of an entry that `me` does not come after.
+    fn unordered(&mut self, me: &Me<'a>, entry: Entry) -> u32 {
+        let mut left = entry.lanes;
+        for lane in lanes(entry.lanes) {
+            if self.before(me, entry.stamp, lane) {
+                left &= !(1 << lane);
+            }
+        }
+        left
+    }
+
+    /// Whether `me` comes after a read that saw the value of the cell's latest write.
+    fn comes_after_a_witness(&mut self, me: &Me<'a>, slot: Slot) -> bool {
+        match slot.held() {
+            Held::Nothing => false,
+            Held::One { stamp, sees, lane } => sees && self.before(me, stamp, lane),
+            Held::Set(number) => (0..self.memory.sets.get(number).len()).any(|at| {
+                let entry = self.memory.sets.get(number)[at];
+                entry.sees && self.unordered(me, entry) != entry.lanes
+            }),
+        }
+    }
+
+    /// A read where some write is not known to come before.
+    #[cold]
+    fn read_unordered(&mut self, me: &Me<'a>, cell: &mut Cell) -> Option<Race> {
+        let witness = self.comes_after_a_witness(me, cell.reads);
+        let (mut race, mut sees) = (None, false);
+        let mut writes = core::mem::take(&mut self.memory.writes);
+        let before = cell.writes;
+        self.memory.sets.take(&mut cell.writes, &mut writes);
+        let mut later = writes.len();
+        for &entry in &writes {
+            later -= 1;
+            let latest = if later == 0 { latest_lane(entry.lanes) } else { 0 };
+            let left = self.unordered(me, entry) & if witness { !latest } else { u32::MAX };
+            if left != 0 {
+                let found = self.race(me, entry.stamp);
+                race = race.or(found.map(|k| (k, (entry.stamp, left.trailing_zeros()))));
+            }
+            sees = latest & left != 0 && self.observes(me, entry.stamp);
+        }
+        cell.writes = match before.held() {
+            Held::Set(_) => self.memory.sets.put(&writes),
+            _ => before,
+        };
+        self.memory.writes = writes;
+        self.add_read(me, cell, sees);
+        race
+    }
+
+    /// Whether reading a write's value makes `me` come after it for those that follow.
+    fn observes(&self, me: &Me<'a>, write: u32) -> bool {
+        let reads = !matches!(me.as_stamp.act, Act::StrongWrite | Act::VolatileWrite);
+        reads && self.morally_strong(&me.as_stamp, self.stamp(write))
+    }
+
+    fn write(&mut self, me: &Me<'a>, cell: &mut Cell) -> Option<Race> {
+        let writes = match cell.writes.held() {
+            Held::Nothing => true,
+            Held::One { stamp, lane, .. } => {
+                self.note_overwriting(me, stamp);
+                self.stands_for(me, stamp) && self.before(me, stamp, lane)
+            }
+            Held::Set(_) => false,
+        };
+        let reads = match cell.reads.held() {
+            Held::Nothing => true,
+            Held::One { stamp, lane, .. } => {
+                self.stands_for(me, stamp) && self.before(me, stamp, lane)
+            }
+            Held::Set(_) => false,
+        };
+        if writes && reads {
+            *cell =
+                Cell { writes: Slot::one(me.stamp, false, me.place.lane()), reads: Slot::NOTHING };
+            return None;
+        }
+        self.write_unordered(me, cell)
+    }
+
+    #[inline]
+    fn note_overwriting(&mut self, me: &Me<'a>, write: u32) {
+        self.weak_over_strong |= !is_strong(me.as_stamp.act) && is_strong(self.stamp(write).act);
+    }
+
+    /// A write where some access is not known to come before.
+    #[cold]
+    fn write_unordered(&mut self, me: &Me<'a>, cell: &mut Cell) -> Option<Race> {
+        let witness = self.comes_after_a_witness(me, cell.reads);
+        let mut writes = core::mem::take(&mut self.memory.writes);
+        let mut reads = core::mem::take(&mut self.memory.reads);
+        self.memory.sets.take(&mut cell.writes, &mut writes);
+        self.memory.sets.take(&mut cell.reads, &mut reads);
+        let mut race = None;
+        let mut later = writes.len();
+        writes.retain_mut(|entry| {
+            later -= 1;
+            self.note_overwriting(me, entry.stamp);
+            if later == 0 && (witness || self.takes(me, entry.stamp)) {
+                entry.lanes &= !latest_lane(entry.lanes);
+            }
+            let left = self.unordered(me, *entry);
+            self.supersede(me, entry, left, &mut race)
+        });
+        reads.retain_mut(|entry| {
+            entry.sees = false;
+            let left = self.unordered(me, *entry);
+            self.supersede(me, entry, left, &mut race)
+        });
+        if writes.len() >= CROWD || self.memory.sets.bytes() > self.memory.set_bytes {
+            *self.forgotten += (writes.len() + reads.len()) as u64;
+            writes.clear();
+            reads.clear();
+        }
+        let lane = 1 << me.place.lane();
+        match writes.last_mut() {
+            Some(entry) if entry.stamp == me.stamp => entry.lanes |= lane,
+            _ => writes.push(Entry { stamp: me.stamp, sees: false, lanes: lane }),
+        }
+        *cell = Cell { writes: self.memory.sets.put(&writes), reads: self.memory.sets.put(&reads) };
+        self.memory.writes = writes;
+        self.memory.reads = reads;
+        race
+    }
+
+    /// Lets the write `me` take the place of the lanes it comes after or races with, `left` being those it does not come after; whether any remain.
+    fn supersede(
+        &self,
+        me: &Me<'a>,
+        entry: &mut Entry,
+        left: u32,
+        race: &mut Option<Race>,
+    ) -> bool {
+        let mut stay = left;
+        if left != 0
+            && let Some(kind) = self.race(me, entry.stamp)
+        {
+            *race = race.or(Some((kind, (entry.stamp, left.trailing_zeros()))));
+            stay = 0;
+        }
+        if !self.stands_for(me, entry.stamp) {
+            stay |= entry.lanes & !left;
+        }
+        entry.lanes = stay;
+        stay != 0
+    }
+
+    /// Whether a read-modify-write takes a write's value and hands it on: who comes after the one comes after the other.
+    fn takes(&self, me: &Me<'a>, latest: u32) -> bool {
+        me.as_stamp.act == Act::Atomic && self.observes(me, latest)
+    }
+}
+
+/// Lanes of one instruction write in ascending order.
+fn latest_lane(lanes: u32) -> u32 {
+    lanes.checked_ilog2().map_or(0, |lane| 1 << lane)
+}
+
+fn is_strong(act: Act) -> bool {
+    !matches!(act, Act::Read | Act::Write | Act::AsyncRead | Act::AsyncWrite)
+}
+
+/// How much an access races with: weak ones with all, volatile ones (in shared
+/// memory) with each other, other strong ones with none of their kind.
+fn jealousy(act: Act, space: Space) -> u8 {
+    match (is_strong(act), is_volatile(act) && space == Space::Shared) {
+        (false, _) => WEAK,
+        (true, true) => WEAK - 1,
+        (true, false) => WEAK - 2,
+    }
+}
+
+const WEAK: u8 = 2;
+
+fn is_volatile(act: Act) -> bool {
+    matches!(act, Act::VolatileRead | Act::VolatileWrite)
+}

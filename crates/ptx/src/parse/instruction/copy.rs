@@ -1,0 +1,136 @@
+//! Copies that go on beside the program.
+
+use super::{Fault, memory::without_policy};
+use crate::{
+    ir::{BulkCopy, Op, Space, Type},
+    parse::{
+        argument::Arg,
+        operands::{Operands, constant, exactly, wrong_count},
+        suffix::Opcode,
+    },
+};
+
+pub(super) fn decode<'a>(
+    op: &mut Opcode<'a>,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Result<Op, Fault> {
+    op.expect(&[("async", ())])?;
+    if op.take("bulk") {
+        return bulk(op, args, o);
+    }
+    if op.take("commit_group") {
+        let [] = exactly(args)?;
+        return Ok(Op::CopyCommit);
+    }
+    if op.take("wait_all") {
+        let [] = exactly(args)?;
+        return Ok(Op::CopyWait { pending: None });
+    }
+    if op.take("wait_group") {
+        let [pending] = exactly(args)?;
+        return Ok(Op::CopyWait { pending: Some(constant(pending)?) });
+    }
+    if op.take("mbarrier") {
+        return arrive(op, args, o);
+    }
+    copy(op, args, o)
+}
+
+fn arrive<'a>(
+    op: &mut Opcode<'a>,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Result<Op, Fault> {
+    op.expect(&[("arrive", ())])?;
+    let no_increment = op.take("noinc");
+    let space = op.space();
+    if !matches!(space, Space::Generic | Space::Shared) {
+        return Err(Fault::invalid(format!("there are no mbarriers in {space} memory")));
+    }
+    op.ty(&[Type::B64])?;
+    let [address] = exactly(args)?;
+    Ok(Op::CopyArrive { space, address: o.address(address, space)?, no_increment })
+}
+
+fn copy<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> Result<Op, Fault> {
+    let past_l1 = op.expect(&[("ca", false), ("cg", true)])?;
+    if (op.space(), op.space()) != (Space::Shared, Space::Global) {
+        return Err(Fault::invalid("it copies from .global to .shared"));
+    }
+    let policy = op.drop_cache_hints();
+    let (dst, src, size, more) = match without_policy(policy, args, o)? {
+        [dst, src, size] => (dst, src, size, None),
+        [dst, src, size, more] => (dst, src, size, Some(more)),
+        other => return Err(wrong_count(other, "3 or 4")),
+    };
+    let size = constant(size)?;
+    if !(size == 16 || !past_l1 && matches!(size, 4 | 8)) {
+        return Err(Fault::invalid(format!("it does not copy {size} bytes")));
+    }
+    let dst = o.address(dst, Space::Shared)?;
+    let src = o.address(src, Space::Global)?;
+    let (src_size, ignore_src) = match more {
+        None => (None, None),
+        Some(more) => match o.predicate(more) {
+            Ok(ignore) => (None, Some(ignore)),
+            Err(_) => (Some(o.src(more, Type::U32)?), None),
+        },
+    };
+    Ok(Op::CopyAsync { dst, src, size, src_size, ignore_src })
+}
+
+fn bulk<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> Result<Op, Fault> {
+    if op.take("commit_group") {
+        let [] = exactly(args)?;
+        return Ok(Op::CopyBulkCommit);
+    }
+    if op.take("wait_group") {
+        let read = op.take("read");
+        let [pending] = exactly(args)?;
+        return Ok(Op::CopyBulkWait { pending: constant(pending)?, read });
+    }
+    if op.take("prefetch") {
+        return prefetch(op, args, o);
+    }
+    let (to, from) = (op.space(), op.space());
+    let policy = op.drop_cache_hints();
+    let multicast = op.take("multicast::cluster");
+    let grouped = op.expect(&[("bulk_group", true), ("mbarrier::complete_tx::bytes", false)])?;
+    let args = without_policy(policy, args, o)?;
+    let (dst, src, size, rest) = match args {
+        [dst, src, size, rest @ ..] => (dst, src, size, rest),
+        _ => return Err(wrong_count(args, "at least 3")),
+    };
+    let dst = o.address(dst, to)?;
+    let src = o.address(src, from)?;
+    let size = o.src(size, Type::U32)?;
+    let copy = match (to, from, grouped, rest) {
+        (Space::Global, Space::Shared, true, []) => BulkCopy::SharedToGlobal,
+        (Space::SharedCluster, Space::Shared, false, [barrier]) => {
+            BulkCopy::SharedToCluster { mbarrier: o.address(barrier, to)? }
+        }
+        (Space::SharedCluster | Space::Shared, Space::Global, false, [barrier, mask @ ..])
+            if mask.len() == usize::from(multicast) =>
+        {
+            let multicast = mask.first().map(|m| o.src(m, Type::B16)).transpose()?;
+            BulkCopy::GlobalToShared { mbarrier: o.address(barrier, to)?, multicast }
+        }
+        _ => return Err(Fault::unsupported("there is no such copy")),
+    };
+    Ok(Op::CopyBulk { copy, dst, src, size })
+}
+
+fn prefetch<'a>(
+    op: &mut Opcode<'a>,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Result<Op, Fault> {
+    op.expect(&[("L2", ())])?;
+    let policy = op.drop_cache_hints();
+    let space = op.space();
+    let [address, size] = exactly(without_policy(policy, args, o)?)?;
+    o.address(address, space)?;
+    o.src(size, Type::U32)?;
+    Ok(Op::Hint)
+}

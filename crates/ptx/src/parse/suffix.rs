@@ -1,0 +1,157 @@
+//! An opcode and the suffixes that have not been understood yet.
+
+use super::instruction::Fault;
+use crate::ir::{Order, Rounding, Scope, Space, Type};
+
+/// An instruction's name, cut at its dots. Decoders take the suffixes they know; what is left is not supported.
+pub(super) struct Opcode<'a> {
+    /// The first part: `ld`.
+    pub(super) name: &'a str,
+    parts: Vec<&'a str>,
+}
+
+/// No instruction has more suffixes.
+const MOST_PARTS: usize = 16;
+
+impl<'a> Opcode<'a> {
+    pub(super) fn new(text: &'a str) -> Result<Self, Fault> {
+        let mut parts = text.split('.');
+        let name = parts.next().unwrap_or_default();
+        let parts: Vec<_> = parts.take(MOST_PARTS + 1).collect();
+        if parts.len() > MOST_PARTS {
+            return Err(Fault::unsupported("it has too many suffixes"));
+        }
+        Ok(Opcode { name, parts })
+    }
+
+    /// Whether the suffix is there; it is understood now.
+    pub(super) fn take(&mut self, suffix: &str) -> bool {
+        let found = self.parts.iter().position(|&part| part == suffix);
+        found.map(|at| self.parts.remove(at)).is_some()
+    }
+
+    /// The meaning of the first suffix that the table has.
+    pub(super) fn take_one<T: Copy>(&mut self, table: &[(&str, T)]) -> Option<T> {
+        let meaning = |part: &str| table.iter().find(|(name, _)| *name == part).map(|(_, t)| *t);
+        let (at, meaning) =
+            self.parts.iter().enumerate().find_map(|(at, part)| Some((at, meaning(part)?)))?;
+        self.parts.remove(at);
+        Some(meaning)
+    }
+
+    /// As [`take_one`](Self::take_one), where one of them must be there.
+    pub(super) fn expect<T: Copy>(&mut self, table: &[(&str, T)]) -> Result<T, Fault> {
+        self.take_one(table).ok_or_else(|| {
+            let names: Vec<_> = table.iter().map(|(name, _)| format!(".{name}")).collect();
+            Fault::unsupported(format!("one of {} was expected", names.join(", ")))
+        })
+    }
+
+    /// The first type among the suffixes.
+    pub(super) fn optional_type(&mut self) -> Option<Type> {
+        let (at, ty) = self
+            .parts
+            .iter()
+            .enumerate()
+            .find_map(|(at, part)| Some((at, Type::from_name(part)?)))?;
+        self.parts.remove(at);
+        Some(ty)
+    }
+
+    /// The first type among the suffixes, which must be one of these.
+    pub(super) fn ty(&mut self, allowed: &[Type]) -> Result<Type, Fault> {
+        let ty = self.optional_type().ok_or_else(|| Fault::unsupported("a type is missing"))?;
+        if allowed.contains(&ty) {
+            return Ok(ty);
+        }
+        Err(Fault::unsupported(format!("{ty} is no type of `{}`", self.name)))
+    }
+
+    /// `.rn`, `.rz`, `.rm` or `.rp`.
+    pub(super) fn rounding(&mut self) -> Option<Rounding> {
+        self.take_one(&[
+            ("rn", Rounding::Nearest),
+            ("rz", Rounding::Zero),
+            ("rm", Rounding::Down),
+            ("rp", Rounding::Up),
+        ])
+    }
+
+    /// The first state space named; generic where none is.
+    pub(super) fn space(&mut self) -> Space {
+        self.take_one(&[
+            ("global", Space::Global),
+            ("shared", Space::Shared),
+            ("shared::cta", Space::Shared),
+            ("shared::cluster", Space::SharedCluster),
+            ("local", Space::Local),
+            ("const", Space::Const),
+            ("param", Space::Param),
+            ("param::entry", Space::Param),
+            ("param::func", Space::Param),
+        ])
+        .unwrap_or(Space::Generic)
+    }
+
+    /// `.cta`, `.cluster`, `.gpu` or `.sys`.
+    pub(super) fn scope(&mut self) -> Option<Scope> {
+        self.take_one(&[
+            ("cta", Scope::Cta),
+            ("cluster", Scope::Cluster),
+            ("gpu", Scope::Gpu),
+            ("sys", Scope::Sys),
+        ])
+    }
+
+    /// The order that an access names.
+    pub(super) fn order(&mut self) -> Option<Order> {
+        self.take_one(&[
+            ("weak", Order::Weak),
+            ("volatile", Order::Volatile),
+            ("relaxed", Order::Relaxed),
+            ("mmio", Order::Relaxed),
+            ("acquire", Order::Acquire),
+            ("release", Order::Release),
+            ("acq_rel", Order::AcqRel),
+        ])
+    }
+
+    /// Drops what steers caches and changes no result. Says whether a cache policy follows the operands.
+    pub(super) fn drop_cache_hints(&mut self) -> bool {
+        const OPERATORS: [&str; 7] = ["ca", "cg", "cs", "lu", "cv", "wb", "wt"];
+        let policy = self.take("L2::cache_hint");
+        self.parts.retain(|part| {
+            !(OPERATORS.contains(part) || part.starts_with("L1::") || part.starts_with("L2::"))
+        });
+        policy
+    }
+
+    /// Refuses suffixes that nobody took.
+    pub(super) fn finish(self) -> Result<(), Fault> {
+        match self.parts.first() {
+            None => Ok(()),
+            Some(part) => Err(Fault::unsupported(format!(
+                "the suffix .{} is not known here",
+                super::error::excerpt(part)
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Opcode;
+    use crate::ir::{Order, Scope, Space, Type};
+
+    #[test]
+    fn suffixes_are_taken_in_any_order_and_none_is_lost() {
+        let mut op = Opcode::new("ld.relaxed.gpu.global.L1::no_allocate.v2.f32").ok().unwrap();
+        assert_eq!(op.name, "ld");
+        assert_eq!(op.order(), Some(Order::Relaxed));
+        assert_eq!(op.scope(), Some(Scope::Gpu));
+        assert_eq!(op.space(), Space::Global);
+        assert!(!op.drop_cache_hints());
+        assert_eq!(op.optional_type(), Some(Type::F32));
+        assert!(op.finish().is_err(), ".v2 was not taken");
+    }
+}
