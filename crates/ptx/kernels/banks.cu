@@ -12,11 +12,13 @@ extern "C" __global__ void bank_load(float *out, unsigned stride)
 extern "C" __global__ void bank_store(float *out, unsigned stride)
 {
     __shared__ float slots[1024];
-    // An odd factor modulo a power of two permutes; an even one needs the wrapped lanes shifted by one.
-    const unsigned place = threadIdx.x * stride;
-    slots[(place + place / 1024) % 1024] = (float)threadIdx.x;
+    // Multiples of an odd stride modulo 1024 are all different. Those of a power of two come round again, so each round is
+    // shifted by one; no round ends within a warp while the power is at most 32.
+    const unsigned power = stride & (0u - stride);
+    const unsigned place = (threadIdx.x * stride + threadIdx.x * power / 1024) % 1024;
+    slots[place] = (float)threadIdx.x;
     __syncthreads();
-    out[blockIdx.x * blockDim.x + threadIdx.x] = slots[(place + place / 1024) % 1024];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = slots[place];
 }
 
 extern "C" __global__ void bank_load_f64(double *out, unsigned stride)

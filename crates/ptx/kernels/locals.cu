@@ -1,4 +1,4 @@
-// Arrays of a thread that do not fit its registers, a jump table, a loop that is kept.
+// An array of a thread that does not fit its registers, a loop that is kept, and a switch.
 
 extern "C" __global__ void local_histogram(const unsigned *in, unsigned *out, unsigned n)
 {

@@ -213,6 +213,8 @@ pub struct Function {
     pub registers: Vec<Register>,
     /// The variables that the function declares or mentions, each once, in the order of [`Module::variables`].
     pub variables: Vec<VariableId>,
+    /// The functions whose address the code takes, each once.
+    pub addressed: Vec<FunctionId>,
     /// The instructions. Control that runs past the last one returns.
     pub code: Vec<Instruction>,
     /// What the text demands of a launch.

@@ -5,6 +5,7 @@ pub mod count;
 pub mod device;
 pub mod finding;
 pub mod flow;
+pub mod info;
 pub mod ir;
 pub mod machine;
 pub mod memory;

@@ -8,7 +8,7 @@ use super::program::{
     Place, PlaceBase, Predicate, Program, REGISTER, Shuffle, Slot, Step, Store,
 };
 use super::space::{self, RANK_SHIFT, Window};
-use crate::flow;
+use crate::flow::{CallGraph, Flow};
 use crate::ir::{
     self, Address, BarrierOp, Base, BulkCopy, Class, Function, FunctionId, FunctionKind, IntBinary,
     IntUnary, Line, Module, Op, Operand, Order, ParameterPlace, Phase, Reg, Scope, Space, Special,
@@ -16,7 +16,6 @@ use crate::ir::{
 };
 use crate::value::{bits, convert, float, int};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 
 /// An instruction that the interpreter has no form for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,11 +42,17 @@ pub(crate) fn decode(
     kernel: FunctionId,
 ) -> Result<Program, DecodeError> {
     let module = addresses.module;
-    let reached = reach(module, kernel)?;
-    let (shared, static_shared) = lay_out_shared(module, &reached);
+    let graph = CallGraph::new(module);
+    let mut reached = vec![kernel];
+    let device = |id: &FunctionId| module.functions[id.index()].kind == FunctionKind::Device;
+    reached.extend(graph.reachable(kernel).into_iter().filter(device));
+    let layout = graph.shared_layout(module, kernel).ok_or_else(|| DecodeError {
+        line: module.functions[kernel.index()].line,
+        what: "more shared memory than there are addresses".into(),
+    })?;
     let mut decoder = Decoder {
         addresses,
-        shared,
+        shared: layout.offsets.iter().copied().collect(),
         reached: &reached,
         constants: Vec::new(),
         index: FxHashMap::default(),
@@ -62,7 +67,7 @@ pub(crate) fn decode(
         functions.push(code);
     }
     let frames = |bytes: fn(&Code) -> u64| functions.iter().map(bytes).sum::<u64>();
-    let local_bytes = if flow::recursion(module).is_empty() {
+    let local_bytes = if graph.recursion(kernel).is_empty() {
         // Every function once: no chain of calls needs more.
         frames(|c| c.local_bytes.next_multiple_of(16))
     } else {
@@ -71,7 +76,7 @@ pub(crate) fn decode(
     Ok(Program {
         functions,
         constants: decoder.constants,
-        static_shared,
+        static_shared: layout.dynamic_offset,
         local_bytes,
         bounds: module.functions[kernel.index()].bounds.clone(),
         needs_order: decoder.needs_order,
@@ -79,62 +84,6 @@ pub(crate) fn decode(
         steps: first,
         ids: reached.iter().map(|id| id.0).collect(),
     })
-}
-
-/// The kernel and all that it may call; every device function if it calls by address.
-fn reach(module: &Module, kernel: FunctionId) -> Result<Vec<FunctionId>, DecodeError> {
-    let mut reached = vec![kernel];
-    let mut queue = VecDeque::from([kernel]);
-    while let Some(id) = queue.pop_front() {
-        for instruction in &module.functions[id.index()].code {
-            let Op::Call { callee, .. } = &instruction.op else { continue };
-            let called: Vec<FunctionId> = match callee {
-                ir::Callee::Function(f) => vec![*f],
-                ir::Callee::Indirect(_) => {
-                    (0..module.functions.len() as u32).map(FunctionId).collect()
-                }
-            };
-            for f in called {
-                if module.functions[f.index()].kind == FunctionKind::Device && !reached.contains(&f)
-                {
-                    reached.push(f);
-                    queue.push_back(f);
-                }
-            }
-        }
-    }
-    Ok(reached)
-}
-
-/// Offsets of the shared variables that some functions mention, and where the dynamic part begins.
-fn lay_out_shared(module: &Module, functions: &[FunctionId]) -> (FxHashMap<VariableId, u64>, u64) {
-    let mut offsets = FxHashMap::default();
-    let (mut end, mut dynamic_align) = (0u64, 16);
-    let mut dynamic = Vec::new();
-    for id in functions {
-        for &variable in &module.functions[id.index()].variables {
-            let v = &module.variables[variable.0 as usize];
-            if v.space != Space::Shared || offsets.contains_key(&variable) {
-                continue;
-            }
-            if v.dynamic {
-                dynamic_align = dynamic_align.max(v.align);
-                dynamic.push(variable);
-                offsets.insert(variable, 0);
-            } else {
-                let at = end.next_multiple_of(v.align.max(1));
-                offsets.insert(variable, at);
-                end = at.saturating_add(v.size);
-            }
-        }
-    }
-    if !dynamic.is_empty() {
-        end = end.next_multiple_of(dynamic_align);
-    }
-    for variable in dynamic {
-        offsets.insert(variable, end);
-    }
-    (offsets, end)
 }
 
 struct Decoder<'a> {
@@ -207,7 +156,7 @@ impl Decoder<'_> {
         });
         let mut scene =
             Scene { function: f, slots: slots.collect(), is_kernel, line: Line::default() };
-        let flow = flow::Flow::new(f);
+        let flow = Flow::new(f);
         let mut steps = Vec::with_capacity(f.code.len());
         for instruction in &f.code {
             scene.line = instruction.line;

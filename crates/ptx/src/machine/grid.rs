@@ -487,7 +487,7 @@ impl<'a> Machine<'a> {
                 } else if !could_go_on
                     && !residents.blocks.iter_mut().any(|b| b.wake_from_cluster() || b.has_ready())
                 {
-                    let blocks: Vec<&Block> = residents.blocks.iter().iter_refs();
+                    let blocks: Vec<&Block> = residents.blocks.iter().collect();
                     blocks.iter().for_each(|block| self.report_crossed_barriers(block));
                     return Err(deadlock(self.program, &blocks));
                 }
@@ -708,11 +708,7 @@ impl Residents {
         for index in members(shape, cluster) {
             let mut block = match self.spare.pop() {
                 Some(block) => block,
-                None => (Block::new(
-                    launch.program,
-                    shape,
-                    machine.options.checks.uninitialised,
-                )?),
+                None => Block::new(launch.program, shape, machine.options.checks.uninitialised)?,
             };
             block.begin(index, launch.program, shape, launch.arguments);
             if let Some(races) = &mut machine.races {

@@ -31,6 +31,7 @@ pub(super) struct Body<'a> {
     pub(super) registers: Vec<Register>,
     pub(super) code: Vec<Instruction>,
     pub(super) mentioned: BTreeSet<VariableId>,
+    pub(super) addressed: BTreeSet<FunctionId>,
     pub(super) prototypes: HashMap<&'a str, Prototype>,
     /// Where the next variable in parameter memory goes.
     pub(super) param_cursor: u64,
@@ -57,6 +58,7 @@ impl<'a> Body<'a> {
             registers: Vec::new(),
             code: Vec::new(),
             mentioned: BTreeSet::new(),
+            addressed: BTreeSet::new(),
             prototypes: HashMap::new(),
             param_cursor: 0,
             param_bytes: 0,

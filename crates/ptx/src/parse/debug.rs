@@ -35,7 +35,7 @@ impl<'a> Locations<'a> {
     pub(super) fn begin_function(&mut self) {
         self.source = None;
         self.inlined = None;
-        self.seen.clear();
+        self.seen = HashMap::new();
     }
 
     pub(super) fn line(&self, ptx: u32) -> Line {

@@ -1,5 +1,7 @@
 //! The directives of a module: its head, its variables and its functions.
 
+use std::collections::BTreeMap;
+
 use super::{
     Scan,
     argument::{unsigned, word},
@@ -30,7 +32,7 @@ pub(super) fn read(text: &str) -> Result<Scan> {
         symbols: Symbols::default(),
         locations: Locations::default(),
         defined: Vec::new(),
-        external: Vec::new(),
+        external: BTreeMap::new(),
     };
     reader.head()?;
     while reader.directive()? {}
@@ -44,7 +46,7 @@ struct Reader<'a> {
     /// Which functions have a body, in step with the module's.
     defined: Vec<bool>,
     /// Variables that another module would have to bring.
-    external: Vec<(VariableId, u32)>,
+    external: BTreeMap<VariableId, u32>,
 }
 
 /// How a function is introduced.
@@ -156,9 +158,9 @@ impl<'a> Reader<'a> {
             let variable = declared.into_variable(line);
             let id = match self.symbols.global(name) {
                 // An extern declaration and its definition name one variable.
-                Some(Global::Variable(id)) if self.external.iter().any(|&(e, _)| e == id) => {
+                Some(Global::Variable(id)) if self.external.contains_key(&id) => {
                     if !external {
-                        self.external.retain(|&(e, _)| e != id);
+                        self.external.remove(&id);
                         self.symbols.module.variables[id.index()] = variable;
                     }
                     continue;
@@ -167,7 +169,7 @@ impl<'a> Reader<'a> {
                 None => VariableId(index(self.symbols.module.variables.len())),
             };
             if external && !variable.dynamic {
-                self.external.push((id, line));
+                self.external.insert(id, line);
             }
             self.symbols.module.variables.push(variable);
             self.symbols.declare(name, Global::Variable(id));
@@ -207,6 +209,7 @@ impl<'a> Reader<'a> {
         function.registers = body.registers;
         function.code = body.code;
         function.variables = body.mentioned.into_iter().collect();
+        function.addressed = body.addressed.into_iter().collect();
         Ok(())
     }
 
@@ -303,6 +306,7 @@ impl<'a> Reader<'a> {
             local_bytes: 0,
             registers: Vec::new(),
             variables: Vec::new(),
+            addressed: Vec::new(),
             code: Vec::new(),
             bounds: LaunchBounds::default(),
         });
@@ -352,11 +356,11 @@ impl<'a> Reader<'a> {
     }
 
     fn finish(mut self) -> Result<Scan> {
-        if let Some(&(id, line)) = self.external.first() {
+        if let Some((id, line)) = self.external.first_key_value() {
             let name = &self.symbols.module.variables[id.index()].name;
             let what = format!("the variable `{}` is nowhere defined", excerpt(name));
             return Err(
-                Error::invalid(line, what).with_hint("link the modules before they are run")
+                Error::invalid(*line, what).with_hint("link the modules before they are run")
             );
         }
         self.resolve_builtins()?;

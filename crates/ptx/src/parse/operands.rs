@@ -41,16 +41,13 @@ impl<'a> Operands<'_, 'a> {
     }
 
     fn register(&mut self, name: &'a str) -> Result<(Reg, Type), Fault> {
-        let reg = match self.name(name) {
-            Some(Name::Register(reg)) => reg,
-            Some(Name::Variable(_)) => {
-                let what = format!("`{}` is a variable, not a register", excerpt(name));
-                return Err(Fault::invalid(what));
-            }
-            None => {
+        let reg = match (self.name(name), self.symbols.global(name)) {
+            (Some(Name::Register(reg)), _) => reg,
+            (None, None) => {
                 let what = format!("the register `{}` is not declared", excerpt(name));
                 return Err(Fault::invalid(what));
             }
+            _ => return Err(Fault::invalid(format!("`{}` is no register", excerpt(name)))),
         };
         let ty = self.body.registers[reg.index()].ty;
         if ty.bits() > 64 {
@@ -155,6 +152,7 @@ impl<'a> Operands<'_, 'a> {
             return Err(self.unknown(name, "a value"));
         }
         if let Some(Global::Function(function)) = self.symbols.global(name) {
+            self.body.addressed.insert(function);
             return Ok(Operand::Function(function));
         }
         let variable = self.variable(name)?;
@@ -181,8 +179,10 @@ impl<'a> Operands<'_, 'a> {
                 _ => None,
             },
         };
-        let id =
-            found.ok_or_else(|| Fault::invalid(format!("`{}` is not declared", excerpt(name))))?;
+        let Some(id) = found else {
+            let kind = if name.starts_with('%') { "the register " } else { "" };
+            return Err(Fault::invalid(format!("{kind}`{}` is not declared", excerpt(name))));
+        };
         self.body.mentioned.insert(id);
         Ok(id)
     }

@@ -113,8 +113,9 @@ fn bulk<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> 
         (Space::SharedCluster | Space::Shared, Space::Global, false, [barrier, mask @ ..])
             if mask.len() == usize::from(multicast) =>
         {
+            let mbarrier = o.address(barrier, to)?;
             let multicast = mask.first().map(|m| o.src(m, Type::B16)).transpose()?;
-            BulkCopy::GlobalToShared { mbarrier: o.address(barrier, to)?, multicast }
+            BulkCopy::GlobalToShared { mbarrier, multicast }
         }
         _ => return Err(Fault::unsupported("there is no such copy")),
     };

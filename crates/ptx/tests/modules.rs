@@ -1,0 +1,181 @@
+//! Directives of a module, and texts that are none.
+
+use warpfold_ptx::{
+    ir::{Addressed, Builtin, FunctionKind, ParameterPlace, Space, Type},
+    parse::{parse, scan},
+};
+
+const HEAD: &str = ".version 8.0\n.target sm_75\n.address_size 64\n";
+
+fn with_head(text: &str) -> String {
+    format!("{HEAD}{text}")
+}
+
+#[test]
+fn versions_from_7_0_to_9_0() {
+    let text = |version: &str| format!(".version {version}\n.target sm_75\n.address_size 64\n");
+    for good in ["7.0", "7.8", "8.0", "8.8", "9.0"] {
+        assert!(parse(&text(good)).is_ok(), "{good}");
+    }
+    for bad in ["6.5", "9.1", "10.0", "8", "8.x", "x"] {
+        let error = parse(&text(bad)).unwrap_err();
+        assert!(error.to_string().starts_with("PTX line 1: "), "{bad}: {error}");
+        assert!(error.hint().is_some(), "{bad}");
+    }
+}
+
+#[test]
+fn what_is_no_ptx_is_refused_at_its_line() {
+    let cases = [
+        ("", "`.version` was expected, not the end of the text"),
+        ("\x7fELF", "has no place in PTX"),
+        ("import numpy as np\n", "`.version` was expected, not `import`"),
+        (".version 8.0\n.target ptx\n.address_size 64\n", "no architecture"),
+        (".version 8.0\n.target sm_75\n.address_size 32\n", "32 bits"),
+        (".version 8.0\n.target sm_75\n", "`.address_size` was expected"),
+    ];
+    for (text, expected) in cases {
+        let error = parse(text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn contradictions_between_declarations() {
+    let cases = [
+        (".frob x;", "the directive `.frob` is not supported"),
+        (".global .b32 x;\n.global .b32 x;", "`x` is declared twice"),
+        (".func f() { ret; }\n.func f() { ret; }", "`f` is declared twice"),
+        (".func f();\n.visible .entry f() { ret; }", "`f` is declared twice"),
+        (
+            ".func f(.param .b32 a);\n.func f(.param .b64 a) { ret; }",
+            "declared with other parameters",
+        ),
+        (".func f();\n.func f(.param .b64 a) { ret; }", "declared with other parameters"),
+        (".func f();\n.visible .entry k() { call f; ret; }", "`f` is called but nowhere defined"),
+        (".extern .global .b32 x;", "the variable `x` is nowhere defined"),
+        (".global .b32 x[2] = {1, 2, 3};", "more values than elements"),
+        (".global .b32 x = 0f3F800000;", ""),
+        (".global .u32 x = 0f3F800000;", "of another kind than .u32"),
+        (".global .b64 x = y;", "`y` is not declared"),
+        (".global .b8 x[];", "the length of `x` is missing"),
+        (".global .b8 x[9999999][99999999999];", "an array is too large"),
+        (".global .pred x;", "predicates live in registers only"),
+        (".global .v3 .b32 x;", "a type was expected"),
+        (".visible .entry k(.param .b8 a[40000]) { ret; }", "takes 40000 bytes of parameters"),
+        (".visible .entry k(.param .b32 a, .param .b32 a) { ret; }", "`a` is declared twice"),
+        (".visible .entry k() .frob { ret; }", "the directive `.frob` is not supported"),
+        (".visible .entry k() { ret;", "the body of `k` is never closed"),
+        (".section .debug_str { x:", "a section is never closed"),
+        (".visible .entry k() .reqntid 99999999999 { ret; }", "is too large"),
+    ];
+    for (text, expected) in cases {
+        let found = parse(&with_head(text));
+        if expected.is_empty() {
+            assert!(found.is_ok(), "{text}");
+            continue;
+        }
+        let error = found.unwrap_err();
+        assert!(error.to_string().contains(expected), "{text}: {error}");
+        assert!(error.line() >= 4, "{text}: {error}");
+    }
+}
+
+#[test]
+fn kernels_have_parameters_laid_out_as_the_driver_does() {
+    let module = parse(&with_head(
+        ".visible .entry k(.param .u8 a, .param .u64 .ptr .global .align 16 b, .param .align 4 .b8 c[12], .param .f64 d)\n\
+         .maxntid 256, 2\n.minnctapersm 3\n.maxnreg 40\n{ ret; }",
+    ))
+    .unwrap();
+    let kernel = &module.functions[0];
+    let layout: Vec<_> = kernel.parameters.iter().map(|p| (p.offset, p.bytes())).collect();
+    assert_eq!(layout, [(0, 1), (8, 8), (16, 12), (32, 8)]);
+    assert_eq!(kernel.argument_bytes(), 40);
+    assert_eq!(kernel.parameters[1].pointer, Some((Space::Global, 16)));
+    assert_eq!(kernel.parameters[1].align, 8);
+    assert!(matches!(kernel.parameters[0].place, ParameterPlace::Memory(_)));
+    assert_eq!(kernel.bounds.largest_block, Some([256, 2, 1]));
+    assert_eq!(kernel.bounds.blocks_per_multiprocessor, Some(3));
+    assert_eq!(kernel.bounds.registers, Some(40));
+}
+
+#[test]
+fn the_device_runtime_needs_no_body() {
+    let module = parse(&with_head(
+        ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n.visible .entry k() { ret; }",
+    ))
+    .unwrap();
+    assert_eq!(module.functions[0].kind, FunctionKind::Builtin(Builtin::Vprintf));
+    // Whoever brings a body of that name means it.
+    let own = parse(&with_head(".func free(.param .b64 a) { ret; }")).unwrap();
+    assert_eq!(own.functions[0].kind, FunctionKind::Device);
+}
+
+#[test]
+fn initialisers_hold_numbers_and_addresses() {
+    let module = parse(&with_head(
+        ".global .align 4 .b8 x[8] = {1, 255, -1};\n.global .b32 y[] = {7, 0x8};\n.global .f64 z[2] = {1.0, 0d4000000000000000};\n\
+         .func f() { ret; }\n.global .u64 a[3] = {x+4, generic(y)+-8, f};\n.global .b8 b[2] = {0xFF(generic(x)), 0xFF00(generic(x))};",
+    ))
+    .unwrap();
+    let variable = |name: &str| module.variables.iter().find(|v| v.name == name).unwrap();
+    assert_eq!(variable("x").init.bytes, [1, 255, 255]);
+    assert_eq!(variable("x").size, 8);
+    assert_eq!((variable("y").size, variable("y").align), (8, 4));
+    assert_eq!(variable("z").init.bytes, [1.0_f64.to_le_bytes(), 2.0_f64.to_le_bytes()].concat());
+    let addresses = &variable("a").init.addresses;
+    let shape: Vec<_> =
+        addresses.iter().map(|a| (a.offset, a.bytes, a.addend, a.generic)).collect();
+    assert_eq!(shape, [(0, 8, 4, false), (8, 8, -8, true), (16, 8, 0, false)]);
+    assert!(matches!(addresses[2].of, Addressed::Function(_)));
+    let masked: Vec<_> =
+        variable("b").init.addresses.iter().map(|a| (a.offset, a.bytes, a.shift)).collect();
+    assert_eq!(masked, [(0, 1, 0), (1, 1, 8)]);
+}
+
+/// Claims of size are not believed until somebody pays for them.
+#[test]
+fn large_claims_cost_nothing() {
+    let module = parse(&with_head(
+        ".global .b8 x[99999999999];\n.visible .entry k() { .reg .b32 %r<99999999999>; mov.u32 %r1234567890, 1; ret; }",
+    ))
+    .unwrap();
+    assert_eq!(module.variables[0].size, 99_999_999_999);
+    assert!(module.variables[0].init.bytes.is_empty());
+    assert_eq!(module.functions[0].registers.len(), 1);
+    assert_eq!(module.functions[0].registers[0].ty, Type::B32);
+}
+
+#[test]
+fn deep_nesting_is_an_error_not_a_crash() {
+    for open in ["{", "(", "["] {
+        let text = with_head(&format!(".visible .entry k() {{ {} }}", open.repeat(200_000)));
+        assert!(parse(&text).is_err(), "{open}");
+        let text = with_head(&format!(".global .b32 x[1] = {}", open.repeat(200_000)));
+        assert!(parse(&text).is_err(), "{open}");
+    }
+}
+
+/// A table of many labels that many branches look into would be large in the product.
+#[test]
+fn tables_do_not_multiply() {
+    let labels = vec!["A"; 20_000].join(", ");
+    let branches = "brx.idx %r1, T;".repeat(20_000);
+    let text = with_head(&format!(
+        ".visible .entry k() {{ .reg .b32 %r<2>; T: .branchtargets {labels}; {branches} A: ret; }}"
+    ));
+    let error = parse(&text).unwrap_err();
+    assert!(error.to_string().contains("tables of branches are too large"), "{error}");
+}
+
+#[test]
+fn messages_stay_short_whatever_the_text() {
+    let long = "x".repeat(100_000);
+    for text in [format!(".{long} 1;"), format!(".visible .entry k() {{ {long} 1; }}")] {
+        match scan(&with_head(&text)) {
+            Err(error) => assert!(error.to_string().len() < 300),
+            Ok(scan) => assert!(scan.unsupported[0].instruction.len() < 100),
+        }
+    }
+}
