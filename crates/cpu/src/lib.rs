@@ -25,4 +25,4 @@ pub use accelerate::{Accelerate, Context, CpuElement};
 pub use read::read;
 pub use reduce::{Job, Outputs, accelerated};
 pub use threads::Threads;
-pub use worker::Worker;
+pub use worker::{Worker, absorb_in_turn};

@@ -6,7 +6,7 @@ use crate::gather::{Buffers, for_each_run};
 use crate::isa::Isa;
 use crate::plan::Plan;
 use crate::threads::{Pieces, Threads};
-use crate::worker::Worker;
+use crate::worker::{Worker, absorb_in_turn};
 use warpfold_core::layout::{Traversal, View};
 use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules, Run, Value};
 use warpfold_core::{DType, Result, with_element};
@@ -276,27 +276,7 @@ impl Job<'_> {
         let indexed = self.kinds.contains(&Kind::ArgExtrema);
         let walk: &Traversal = if indexed { &plan.indexed } else { &plan.plain };
         for_each_run(&source, walk, positions, buffers, |run| {
-            // Block by block where several states read it, so that the second
-            // one finds it in the cache.
-            let size = source.dtype.size();
-            let step = if workers.len() > 1 { BLOCK * size } else { run.items.len().max(1) };
-            let mut others = run.others.chunks(step);
-            let mut start = run.start;
-            for items in run.items.chunks(step) {
-                let block = warpfold_core::op::RawRun {
-                    start,
-                    items,
-                    others: others.next().unwrap_or(&[]),
-                };
-                for worker in workers.iter_mut() {
-                    worker.absorb_along(block, walk, self.start);
-                }
-                start += (items.len() / size) as u64;
-            }
+            absorb_in_turn(workers, run, source.dtype, Some(walk), self.start);
         });
     }
 }
-
-/// Elements that several states absorb in turn: small enough for the cache, a
-/// multiple of the fixed tree's blocks.
-pub(crate) const BLOCK: usize = 8192;

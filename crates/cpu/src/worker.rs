@@ -112,3 +112,33 @@ impl Worker {
         self.0.into_state()
     }
 }
+
+/// Elements that several workers absorb in turn: small enough for the cache, a
+/// multiple of the fixed tree's blocks.
+const BLOCK: usize = 8192;
+
+/// Lets every worker absorb a run of aligned elements, whose positions are
+/// those of `walk` if there is one, counted from index `base`. Several workers
+/// take turns block by block, so that all but the first find it in the cache.
+pub fn absorb_in_turn(
+    workers: &mut [Worker],
+    run: RawRun<'_>,
+    dtype: DType,
+    walk: Option<&Traversal>,
+    base: u64,
+) {
+    let size = dtype.size();
+    let step = if workers.len() > 1 { BLOCK * size } else { run.items.len().max(1) };
+    let mut others = run.others.chunks(step);
+    let mut start = run.start;
+    for items in run.items.chunks(step) {
+        let block = RawRun { start, items, others: others.next().unwrap_or(&[]) };
+        for worker in workers.iter_mut() {
+            match walk {
+                Some(walk) => worker.absorb_along(block, walk, base),
+                None => worker.absorb(RawRun { start: start + base, ..block }),
+            }
+        }
+        start += (items.len() / size) as u64;
+    }
+}

@@ -77,7 +77,7 @@ pub use warpfold_core::{
     Accuracy, DType, Element, Error, NanPolicy, Op, Result, Rules, Scalar, Value,
 };
 pub use warpfold_cpu::isa::Isa;
-pub use warpfold_cpu::{Threads, Worker};
+pub use warpfold_cpu::{Threads, Worker, absorb_in_turn};
 
 /// The Rust of README.md, compiled and run.
 #[cfg(doctest)]

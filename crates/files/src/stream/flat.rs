@@ -7,7 +7,7 @@ use crate::{Access, Batch, Block, Blocks, Error, Extent, Order, ReadAt, Result, 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
-use warpfold::{DType, Kind, Partial, Reduction, Worker};
+use warpfold::{DType, Kind, Partial, Reduction, Worker, absorb_in_turn};
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
 
@@ -160,7 +160,7 @@ impl Flat<'_> {
                     break;
                 }
                 let run = RawRun { start: first, items: bytes, others: &[] };
-                absorb(workers, run, size, walk.as_ref(), self.start);
+                absorb_in_turn(workers, run, dtype, walk.as_ref(), self.start);
                 self.progress.advance(bytes.len() as u64);
             }
             0
@@ -344,40 +344,13 @@ fn walk(source: &Source, reduction: &Reduction) -> Option<Traversal> {
     Some(Traversal::new(&axes, true))
 }
 
-/// Elements that several states absorb in turn.
-const BLOCK: usize = 8192;
-
-/// Lets every worker absorb a run; several take turns block by block, so that
-/// all but the first find it in the cache.
-fn absorb(
-    workers: &mut [Worker],
-    run: RawRun<'_>,
-    size: usize,
-    walk: Option<&Traversal>,
-    base: u64,
-) {
-    let step = if workers.len() > 1 { BLOCK * size } else { run.items.len().max(1) };
-    let mut start = run.start;
-    for items in run.items.chunks(step) {
-        for worker in workers.iter_mut() {
-            match walk {
-                Some(walk) => {
-                    worker.absorb_along(RawRun { start, items, others: &[] }, walk, base);
-                }
-                None => worker.absorb(RawRun { start: start + base, items, others: &[] }),
-            }
-        }
-        start += (items.len() / size) as u64;
-    }
-}
-
 /// Absorbs a batch whose first row has index `start`. Missing rows matter to
 /// states that know positions; the others take the values as they are.
 fn absorb_batch(workers: &mut [Worker], batch: &Batch, start: u64) {
     let size = batch.dtype().size();
     if batch.gaps().is_empty() {
         let run = RawRun { start, items: batch.bytes(), others: &[] };
-        return absorb(workers, run, size, None, 0);
+        return absorb_in_turn(workers, run, batch.dtype(), None, 0);
     }
     for worker in workers.iter_mut().filter(|w| !w.kind().is_positional()) {
         worker.absorb(RawRun { start, items: batch.bytes(), others: &[] });
