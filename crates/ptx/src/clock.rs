@@ -432,13 +432,9 @@ impl Clocks {
         }
     }
 
-    /// A weak write to bytes that strong accesses use: their values carry nothing from then on.
-    pub(crate) fn overwrite(&mut self, first: Key, size: u32) {
-        let addresses = first.address..first.address + u64::from(size);
-        // Strong accesses begin at the written bytes or at the word around them.
-        for address in addresses.chain([2, 4, 8].map(|width| first.address & !(width - 1))) {
-            self.channels.overwrite(Key { address, ..first });
-        }
+    /// A weak write took the place of a strong one: the value there carries nothing from then on.
+    pub(crate) fn overwrite(&mut self, key: Key) {
+        self.channels.overwrite(key);
     }
 
     /// The lanes issue copies: their agents know what they know, and nothing that they do later.

@@ -287,3 +287,22 @@ fn barriers_that_disagree() {
         everywhere("fault_barriers", run(name), clean);
     }
 }
+
+#[test]
+fn a_tile_that_was_not_waited_for() {
+    let run = |name: &'static str| {
+        move |b: &mut Bench| {
+            let values = Arg::Pointer(b.upload(&vec![1f32; 4 * 128 * 3]));
+            let out = room(b, 128);
+            b.launch(name, Shape::linear(1, 128), &[values, out, Arg::U32(3)])
+        }
+    };
+    everywhere("async_copy", run("async_sum_unawaited"), |r, _| {
+        // The copies race among themselves, too: nothing waits for the first one.
+        let marked = fault_lines("async_copy", "async_sum_unawaited");
+        let found = found(r);
+        assert!(found.iter().all(|(kind, _)| *kind == Kind::Race), "{}", describe(r));
+        assert!(found.iter().any(|(_, lines)| marked.contains(&lines[0])), "{}", describe(r));
+    });
+    everywhere("async_copy", run("async_sum"), clean);
+}

@@ -654,3 +654,18 @@ fn a_crowd_of_readers_is_remembered_up_to_a_bound() {
     grid.weak(warp(blocks - 1, 1), 1, Act::Write, Target::Global, |_| PARTIAL);
     assert_eq!(grid.kinds(), [Kind::Race]);
 }
+
+#[test]
+fn a_plain_store_beside_a_flag_leaves_the_flags_release_alone() {
+    let mut grid = Grid::new(2);
+    let beside = TICKET + 4;
+    grid.relaxed(warp(0, 0), Act::StrongWrite, beside);
+    grid.weak(warp(0, 0), 1, Act::Write, Target::Global, |_| PARTIAL);
+    grid.fence(warp(0, 0));
+    grid.relaxed(warp(0, 0), Act::StrongWrite, TICKET);
+    grid.weak(warp(0, 0), 1, Act::Write, Target::Global, |_| beside);
+    grid.relaxed(warp(1, 0), Act::StrongRead, TICKET);
+    grid.fence(warp(1, 0));
+    grid.weak(warp(1, 0), 1, Act::Read, Target::Global, |_| PARTIAL);
+    grid.assert_clean();
+}

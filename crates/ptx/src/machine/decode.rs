@@ -30,6 +30,9 @@ pub struct DecodeError {
 /// Local memory of a thread whose functions call each other in circles.
 const RECURSIVE_STACK: u64 = 32 << 10;
 
+/// Registers of a function, and bytes of parameters, that a frame may have.
+const LARGEST_FRAME: u32 = 1 << 16;
+
 /// Where the variables of a loaded module are: an address in its own space for each of global and constant memory, else 0.
 pub(crate) struct Addresses<'a> {
     pub(crate) module: &'a Module,
@@ -156,6 +159,14 @@ impl Decoder<'_> {
         });
         let mut scene =
             Scene { function: f, slots: slots.collect(), is_kernel, line: Line::default() };
+        scene.line = f.line;
+        if f.registers.len() > LARGEST_FRAME as usize || f.param_bytes > LARGEST_FRAME.into() {
+            let what = format!(
+                "`{}` needs more than {LARGEST_FRAME} registers or bytes of parameters",
+                f.name
+            );
+            return Err(scene.unsupported(what));
+        }
         let flow = Flow::new(f);
         let mut steps = Vec::with_capacity(f.code.len());
         for instruction in &f.code {

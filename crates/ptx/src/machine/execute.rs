@@ -14,6 +14,9 @@ use crate::value::{compare, int};
 /// What a strong load, or a rest, costs of a turn: a loop that waits for others gives up its turn soon.
 const PATIENCE: i32 = 64;
 
+/// Registers, and bytes of parameters, of all frames of a warp.
+const MOST_REGISTERS: u32 = 1 << 18;
+
 /// How a group's turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
@@ -21,6 +24,8 @@ pub(crate) enum Turn {
     Stopped,
     /// It could go on.
     Spent,
+    /// It could go on, but most of its turn went into looking whether others have done something.
+    Looking,
 }
 
 /// What the loop does after a step.
@@ -63,7 +68,7 @@ impl<'a> Machine<'a> {
         turn: i32,
     ) -> Result<Turn, Halt> {
         let program = self.program;
-        let mut left = turn;
+        let (mut left, mut patience) = (turn, 0);
         let mut code = &program.functions[group.function as usize];
         loop {
             if group.pc == group.join_at {
@@ -72,7 +77,7 @@ impl<'a> Machine<'a> {
             }
             if left <= 0 {
                 block.warps[w].groups.push(group);
-                return Ok(Turn::Spent);
+                return Ok(if patience > turn / 2 { Turn::Looking } else { Turn::Spent });
             }
             if let Some(rest) = self.split_by_chance(&mut group) {
                 block.warps[w].groups.push(rest);
@@ -109,6 +114,7 @@ impl<'a> Machine<'a> {
                 Step::Load(load) => {
                     if load.order != crate::ir::Order::Weak {
                         left -= PATIENCE;
+                        patience += PATIENCE;
                     }
                     self.load(block, w, &group, active, code, load);
                     Next::Step
@@ -119,11 +125,13 @@ impl<'a> Machine<'a> {
                 }
                 Step::Atomic(atomic) => {
                     left -= PATIENCE / 4;
+                    patience += PATIENCE / 4;
                     self.atomic(block, w, &group, active, code, atomic);
                     Next::Step
                 }
                 Step::MbarrierWait(_) | Step::Sleep => {
                     left -= PATIENCE;
+                    patience += PATIENCE;
                     self.beside(block, w, &group, active, code, &guarded.step)?;
                     Next::Step
                 }
@@ -438,7 +446,12 @@ impl<'a> Machine<'a> {
         }
         let target = &self.program.functions[callee as usize];
         let base = group.base.after(code);
-        if base.after(target).local > self.program.local_bytes {
+        let end = base.after(target);
+        if end.registers > MOST_REGISTERS || end.params > MOST_REGISTERS.into() {
+            let what = String::from("the registers of all calls are too many");
+            return Err(self.bad_call(block, w, group, code, what));
+        }
+        if end.local > self.program.local_bytes {
             let what = format!("the stack of {} bytes is full", self.program.local_bytes);
             return Err(self.bad_call(block, w, group, code, what));
         }

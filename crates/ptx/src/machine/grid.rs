@@ -26,14 +26,20 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Steps that a group may take before others get a turn.
 const TURN: i32 = 1 << 16;
 
+/// Bytes of this machine's memory that resident blocks may take.
+const RESIDENT_BYTES: u64 = 4 << 30;
+
 /// Steps without a block coming to its end after which more blocks become resident under the random scheduler.
-const RESTLESS: u64 = 1 << 20;
+const RESTLESS: u64 = 1 << 16;
 
 /// Blocks that the random scheduler mixes.
 const MIXED: usize = 4;
 
 /// Picks of the random scheduler before another block gets a turn.
 const PICKS: usize = 64;
+
+/// Turns of a block under the random scheduler, on average, until its warps' lanes stop waiting for each other at joins.
+const SOME_TIME: usize = 16;
 
 /// Entries of a report of who waits or runs where.
 const REPORTED: usize = 16;
@@ -89,7 +95,9 @@ pub struct Options {
     pub instructions: u64,
     /// Whether to count.
     pub counters: bool,
-    /// Whether blocks may run on several threads where that changes nothing.
+    /// Whether blocks may run on several threads where that changes nothing: where a kernel has no atomics, fences or strong accesses in
+    /// memory that blocks share, and races are not looked for. A kernel whose blocks race for plain memory all the same
+    /// may then give something else in every run.
     pub parallel: bool,
 }
 
@@ -483,7 +491,12 @@ impl<'a> Machine<'a> {
             let restless = !random || self.issued - since > RESTLESS || !could_go_on;
             if all_had_a_turn && restless {
                 if residents.has_room() && residents.has_more() {
-                    residents.start(self, launch)?;
+                    // Twice as many each time: a barrier of the whole grid needs all of them.
+                    for _ in 0..residents.blocks.len() {
+                        if residents.has_room() && residents.has_more() {
+                            residents.start(self, launch)?;
+                        }
+                    }
                 } else if !could_go_on
                     && !residents.blocks.iter_mut().any(|b| b.wake_from_cluster() || b.has_ready())
                 {
@@ -515,11 +528,7 @@ impl<'a> Machine<'a> {
             if waits_outside {
                 return Ok(Progress::Blocked);
             }
-            let mut freed = false;
-            for warp in &mut block.warps {
-                freed |= warp.give_up_joins();
-            }
-            if !freed && !self.give_up_lanes(block) {
+            if !give_up_joins(block) && !self.give_up_lanes(block) {
                 return Ok(Progress::Blocked);
             }
         }
@@ -528,21 +537,26 @@ impl<'a> Machine<'a> {
     /// Every group runs as far as it can, until none moves any more or all have used up a turn.
     fn pass(&mut self, block: &mut Block) -> Result<Progress, Halt> {
         loop {
-            let (mut stopped, mut spent) = (false, false);
+            let (mut stopped, mut spent, mut looked) = (false, false, false);
             for i in 0..block.warps.len() {
                 let w = self.warp_at(i, block.warps.len(), block.memory.index);
                 block.warps[w].groups.iter_mut().for_each(|g| g.tired = false);
                 while let Some(group) = self.next_group(block, w) {
                     match self.turn(block, w, group, TURN)? {
                         Turn::Stopped => stopped = true,
-                        Turn::Spent => {
+                        turn => {
                             spent = true;
+                            looked |= turn == Turn::Looking;
                             if let Some(last) = block.warps[w].groups.last_mut() {
                                 last.tired = true;
                             }
                         }
                     }
                 }
+            }
+            // Who looks for what others do may look for lanes of its own warp that wait for it.
+            if !stopped && looked && give_up_joins(block) {
+                continue;
             }
             if !stopped {
                 return Ok(if spent { Progress::Spent } else { Progress::Blocked });
@@ -586,6 +600,10 @@ impl<'a> Machine<'a> {
 
     /// Some short turns of groups picked by chance.
     fn pick_by_chance(&mut self, block: &mut Block) -> Result<Progress, Halt> {
+        // Lanes need not wait for one another, and those that run may wait for those that do.
+        if self.chance.once_in(SOME_TIME) {
+            give_up_joins(block);
+        }
         for _ in 0..PICKS {
             let ready = |g: &&Group| g.wait == Wait::Ready;
             let of_warp = |b: &Block, w: usize| b.warps[w].groups.iter().filter(ready).count();
@@ -631,6 +649,11 @@ impl<'a> Machine<'a> {
         }
         Ok(result)
     }
+}
+
+/// Gives up the joins of all warps. Whether anybody can go on by that.
+fn give_up_joins(block: &mut Block) -> bool {
+    block.warps.iter_mut().fold(false, |freed, warp| warp.give_up_joins() | freed)
 }
 
 fn seed(schedule: Schedule) -> u64 {
@@ -687,7 +710,9 @@ impl Residents {
             Schedule::Lockstep | Schedule::Adversarial { seed: 0 } => None,
             _ => Some(Permutation::new(chance.next(), clusters)),
         };
-        let limit = launch.limits.resident(&launch.shape, launch.program.static_shared) as usize;
+        let resident = launch.limits.resident(&launch.shape, launch.program.static_shared) as usize;
+        let affordable = RESIDENT_BYTES / launch.program.block_bytes(&launch.shape).max(1);
+        let limit = resident.min(usize::try_from(affordable).unwrap_or(usize::MAX));
         Residents { blocks: Vec::new(), spare: Vec::new(), next: 0, clusters, limit, order }
     }
 

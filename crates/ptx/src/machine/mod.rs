@@ -1,9 +1,9 @@
 //! Executes kernels, warp by warp.
 //!
-//! A launch is decoded once into a [`program`], whose steps work on the registers of a whole warp. A [`warp`] is a set of groups of lanes
-//! that share a program counter; a [`block`] has warps, memory and barriers; a [`grid`] keeps as many blocks resident as a
-//! device would and lets them run in an order that the [`schedule`] chooses. What a step does is in [`execute`] (control and
-//! registers), [`access`] (memory), [`together`] (shuffles, votes and what else lanes do at the same time) and [`copy`] (copies beside the program).
+//! A launch is decoded once into a `program`, whose steps work on the registers of a whole warp. A `warp` is a set of groups of lanes
+//! that share a program counter; a `block` has warps, memory and barriers; a `grid` keeps as many blocks resident as a
+//! device would and lets them run in an order that the `schedule` chooses. What a step does is in `execute` (control and
+//! registers), `access` (memory), `together` (shuffles, votes and what else lanes do at the same time) and `copy` (copies beside the program).
 
 mod access;
 mod arithmetic;

@@ -3,7 +3,8 @@
 //! Every source of an instruction is a *slot* of the warp's register file: immediates, addresses of variables, kernel arguments and the hardware's registers
 //! are constants that are written into the first slots when a block begins. Predicates have a file of their own, one bit a lane.
 
-use super::lanes::{Binary, Ternary, Test, Unary};
+use super::lanes::{Binary, Register, Ternary, Test, Unary};
+use super::launch::Shape;
 use crate::ir::{
     AtomicOp, Axis, BarrierFold, BoolOp, Builtin, CarryOp, FenceOrder, LaunchBounds, Line, Order,
     ReduxOp, Scope, ShuffleMode, Space, Special, Type, VoteMode,
@@ -69,6 +70,14 @@ impl Program {
     /// Bytes of shared memory before the dynamic part.
     pub(crate) fn static_shared(&self) -> u64 {
         self.static_shared
+    }
+
+    /// Bytes that a resident block takes, about.
+    pub(crate) fn block_bytes(&self, shape: &Shape) -> u64 {
+        let slots = self.constants.len() as u64 + u64::from(self.functions[0].registers);
+        let registers = slots * size_of::<Register>() as u64 * u64::from(shape.warps());
+        let local = self.local_bytes.saturating_mul(shape.threads().into());
+        registers.saturating_add(local) + self.static_shared + u64::from(shape.shared)
     }
 
     /// Whether it allocates from the device's heap, or launches.

@@ -309,7 +309,7 @@ impl Warp {
         }
     }
 
-    /// Gives up the joins at which groups wait: they go ahead. Whether there were any.
+    /// Gives up the joins at which groups wait: they go ahead. Whether there were any. All groups must be in [`Warp::groups`].
     pub(crate) fn give_up_joins(&mut self) -> bool {
         let mut given_up = 0;
         for id in 0..self.joins.len() as u32 {

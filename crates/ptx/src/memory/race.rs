@@ -188,7 +188,7 @@ impl Races {
         };
         let overwritten = visit.all(scope, engine, report);
         for address in overwritten {
-            self.clocks.overwrite(target.key(address), request.size);
+            self.clocks.overwrite(target.key(address));
         }
     }
 
@@ -278,7 +278,7 @@ struct Visit<'a> {
     request: &'a Request<'a>,
     target: Target,
     asked: Asked<'a>,
-    /// Addresses where a weak write took a strong one's place.
+    /// Where strong accesses began whose place a weak write took.
     overwritten: Vec<u64>,
 }
 
@@ -298,7 +298,7 @@ impl<'a> Visit<'a> {
             let place = Place::of_lane(warp, lane);
             let Some((known, now)) = self.clocks.observer(place) else { continue };
             let moment = engine.map_or(now, |e| self.clocks.moment_of_agent(place, e));
-            let as_stamp = Stamp { warp: whose, moment, act, scope, line };
+            let as_stamp = Stamp { warp: whose, moment, act, scope, size: size as u8, line };
             let stamp = match made.iter().rev().find(|&&(m, _)| m == moment) {
                 Some(&(_, stamp)) => stamp,
                 None => {
@@ -349,16 +349,16 @@ impl<'a> Visit<'a> {
             memory: self.memory,
             asked: &mut self.asked,
             forgotten: self.forgotten,
-            weak_over_strong: false,
+            overwritten: &mut self.overwritten,
+            address,
         };
+        let step = u64::from(size) / cells.len() as u64;
         let mut race = None;
         for cell in cells {
             let found =
                 if me.as_stamp.act.writes() { view.write(me, cell) } else { view.read(me, cell) };
             race = race.or(found);
-        }
-        if view.weak_over_strong {
-            self.overwritten.push(address);
+            view.address += step;
         }
         race
     }
@@ -377,7 +377,9 @@ struct View<'v, 'a> {
     memory: &'v mut Memory,
     asked: &'v mut Asked<'a>,
     forgotten: &'v mut u64,
-    weak_over_strong: bool,
+    overwritten: &'v mut Vec<u64>,
+    /// The cell's first byte.
+    address: u64,
 }
 
 impl<'a> View<'_, 'a> {
@@ -600,7 +602,10 @@ impl<'a> View<'_, 'a> {
 
     #[inline]
     fn note_overwriting(&mut self, me: &Me<'a>, write: u32) {
-        self.weak_over_strong |= !is_strong(me.as_stamp.act) && is_strong(self.stamp(write).act);
+        let Stamp { act, size, .. } = *self.stamp(write);
+        if !is_strong(me.as_stamp.act) && is_strong(act) {
+            self.overwritten.push(self.address & !(u64::from(size) - 1));
+        }
     }
 
     /// A write where some access is not known to come before.

@@ -15,6 +15,8 @@ pub(super) struct Stamp {
     pub(super) moment: Moment,
     pub(super) act: Act,
     pub(super) scope: Scope,
+    /// The bytes of each lane.
+    pub(super) size: u8,
     pub(super) line: Line,
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn checked(schedule: Schedule) -> Options {
 
 /// Options without any check.
 pub(crate) fn plain(schedule: Schedule) -> Options {
-    Options { checks: Checks::NONE, schedule, instructions: 500_000_000, ..Options::default() }
+    Options { checks: Checks::NONE, schedule, instructions: 20_000_000, ..Options::default() }
 }
 
 /// A device with one module.

@@ -41,20 +41,38 @@ pub(super) fn decode<'a>(
     }
 }
 
-/// The comparison and how its answer is joined with a predicate.
-fn comparison(op: &mut Opcode<'_>) -> Result<(Compare, Option<BoolOp>), Fault> {
-    let compare = op.expect(&[
+/// What is compared, and how the answer is joined with a predicate.
+struct Comparison {
+    compare: Compare,
+    /// It has a name that only unsigned types use.
+    unsigned: bool,
+    join: Option<BoolOp>,
+    ftz: bool,
+}
+
+fn comparison(op: &mut Opcode<'_>) -> Result<Comparison, Fault> {
+    let unsigned = op.take_one(&[
+        ("lo", Compare::Lt),
+        ("ls", Compare::Le),
+        ("hi", Compare::Gt),
+        ("hs", Compare::Ge),
+    ]);
+    let compare = match unsigned {
+        Some(compare) => compare,
+        None => any_comparison(op)?,
+    };
+    let join = op.take_one(&[("and", BoolOp::And), ("or", BoolOp::Or), ("xor", BoolOp::Xor)]);
+    Ok(Comparison { compare, unsigned: unsigned.is_some(), join, ftz: op.take("ftz") })
+}
+
+fn any_comparison(op: &mut Opcode<'_>) -> Result<Compare, Fault> {
+    op.expect(&[
         ("eq", Compare::Eq),
         ("ne", Compare::Ne),
         ("lt", Compare::Lt),
         ("le", Compare::Le),
         ("gt", Compare::Gt),
         ("ge", Compare::Ge),
-        // Unsigned comparisons have names of their own, and unsigned types besides.
-        ("lo", Compare::Lt),
-        ("ls", Compare::Le),
-        ("hi", Compare::Gt),
-        ("hs", Compare::Ge),
         ("equ", Compare::Equ),
         ("neu", Compare::Neu),
         ("ltu", Compare::Ltu),
@@ -63,14 +81,16 @@ fn comparison(op: &mut Opcode<'_>) -> Result<(Compare, Option<BoolOp>), Fault> {
         ("geu", Compare::Geu),
         ("num", Compare::Num),
         ("nan", Compare::Nan),
-    ])?;
-    let join = op.take_one(&[("and", BoolOp::And), ("or", BoolOp::Or), ("xor", BoolOp::Xor)]);
-    Ok((compare, join))
+    ])
 }
 
 /// Comparisons that ask about NaN need types that have one; bits have no order.
-fn check(compare: Compare, ty: Type) -> Result<(), Fault> {
-    let fits = match compare {
+fn check(comparison: &Comparison, ty: Type) -> Result<(), Fault> {
+    if comparison.ftz && !matches!(ty, Type::F32 | Type::F16 | Type::F16x2) {
+        return Err(Fault::invalid(format!("{ty} has no .ftz")));
+    }
+    let fits = match comparison.compare {
+        _ if comparison.unsigned => ty.class() == Class::Unsigned,
         Compare::Eq | Compare::Ne => true,
         Compare::Lt | Compare::Le | Compare::Gt | Compare::Ge => ty.class() != Class::Bits,
         _ => ty.is_float(),
@@ -96,22 +116,21 @@ fn set_predicate<'a>(
     args: &[Arg<'a>],
     o: &mut Operands<'_, 'a>,
 ) -> Result<Op, Fault> {
-    let (compare, join) = comparison(op)?;
-    let ftz = op.take("ftz");
+    let comparison = comparison(op)?;
     let ty = op.ty(&COMPARED)?;
-    check(compare, ty)?;
+    check(&comparison, ty)?;
     let [d, a, b, rest @ ..] = args else {
         return Err(wrong_count(args, "3"));
     };
     let (dst, dst_pred) = o.dst_and_predicate(d, Type::Pred)?;
     let (a, b) = (o.src(a, ty)?, o.src(b, ty)?);
+    let Comparison { compare, join, ftz, .. } = comparison;
     let join = joined(join, rest, o)?;
     Ok(Op::SetPredicate { compare, ty, ftz, dst, dst_pred, a, b, join })
 }
 
 fn set<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> Result<Op, Fault> {
-    let (compare, join) = comparison(op)?;
-    let ftz = op.take("ftz");
+    let comparison = comparison(op)?;
     let to = op.ty(&[
         Type::U32,
         Type::S32,
@@ -124,7 +143,7 @@ fn set<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> R
         Type::Bf16x2,
     ])?;
     let ty = op.ty(&COMPARED)?;
-    check(compare, ty)?;
+    check(&comparison, ty)?;
     let pair = |ty: Type| ty.class() == Class::FloatPair;
     if pair(to) && !pair(ty) || pair(ty) && to.bits() != 32 {
         return Err(Fault::invalid(format!("a comparison of {ty} does not give {to}")));
@@ -133,6 +152,7 @@ fn set<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> R
         return Err(wrong_count(args, "3"));
     };
     let (a, b) = (o.src(a, ty)?, o.src(b, ty)?);
+    let Comparison { compare, join, ftz, .. } = comparison;
     let join = joined(join, rest, o)?;
     Ok(Op::Set { compare, to, ty, ftz, dst: o.dst(d, to)?, a, b, join })
 }

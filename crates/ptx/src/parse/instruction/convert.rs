@@ -98,6 +98,9 @@ fn cvt<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> R
     let types: Vec<_> = Type::ALL.into_iter().filter(convertible).collect();
     let to = op.ty(&[&types[..], &[Type::F16x2, Type::Bf16x2]].concat())?;
     let from = op.ty(&types)?;
+    if from == Type::Tf32 {
+        return Err(Fault::unsupported("tf32 is converted to, not from"));
+    }
     if to.class() == Class::FloatPair {
         return pair(to, from, mode, args, o);
     }

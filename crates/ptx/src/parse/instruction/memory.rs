@@ -152,9 +152,11 @@ fn atomic<'a>(
         ("exch", AtomicOp::Exchange),
         ("cas", AtomicOp::CompareAndSwap),
     ])?;
-    // Without it 16-bit sums would be something else; there is no such thing.
-    op.take("noftz");
+    let keeps_subnormals = op.take("noftz");
     let ty = op.ty(atomic_types(which))?;
+    if keeps_subnormals != (ty.is_float() && !matches!(ty, Type::F32 | Type::F64)) {
+        return Err(Fault::invalid(".noftz stands with 16-bit floating-point types, always"));
+    }
     if !matches!(space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster) {
         return Err(Fault::invalid(format!("there are no atomics in {space} memory")));
     }
