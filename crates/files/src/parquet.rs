@@ -18,7 +18,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaD
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
-use std::io::BufReader;
+use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 use warpfold_core::DType;
 
@@ -108,12 +108,12 @@ struct Table {
 impl Table {
     fn open(file: &Arc<PositionalFile>) -> Result<Self> {
         let name = file.name();
-        let pages = Pages(Arc::clone(file));
-        if let Some(start) = pages.footer()? {
-            pages.check(start).map_err(|e| damaged(&name, e))?;
+        let footer = Reader { file: Arc::clone(file), headers: false };
+        if let Some(start) = footer.start()? {
+            footer.check(start).map_err(|e| damaged(&name, e))?;
         }
         let metadata = guard::quietly(&name, || {
-            ParquetMetaDataReader::new().parse_and_finish(&pages).map_err(|e| damaged(&name, e))
+            ParquetMetaDataReader::new().parse_and_finish(&footer).map_err(|e| damaged(&name, e))
         })?;
         let mut rows = 0_u64;
         for group in metadata.row_groups() {
@@ -151,14 +151,19 @@ impl Table {
 
 /// The file as the parquet crate wants to read it: by position, so that
 /// threads do not share a cursor.
-struct Pages(Arc<PositionalFile>);
+struct Reader {
+    file: Arc<PositionalFile>,
+    /// Whether what is read front to back are the headers of pages: not in the
+    /// footer.
+    headers: bool,
+}
 
-impl Pages {
+impl Reader {
     /// Where the footer begins, if the file ends as one of this format does.
-    fn footer(&self) -> Result<Option<u64>> {
-        let Some(end) = self.0.len().checked_sub(8) else { return Ok(None) };
+    fn start(&self) -> Result<Option<u64>> {
+        let Some(end) = self.file.len().checked_sub(8) else { return Ok(None) };
         let mut tail = [0; 8];
-        self.0.read_exact_at(&mut tail, end)?;
+        self.file.read_exact_at(&mut tail, end)?;
         let len = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
         Ok(if &tail[4..] == b"PAR1" { end.checked_sub(len) } else { None })
     }
@@ -166,11 +171,11 @@ impl Pages {
     /// That the structure at `start`, the footer or a page's header, holds as
     /// much as it says: see [`thrift`].
     fn check(&self, start: u64) -> parquet::errors::Result<()> {
-        let available = self.0.len().saturating_sub(start);
+        let available = self.file.len().saturating_sub(start);
         let mut len = available.min(512);
         loop {
             let bytes =
-                self.0.read_vec(start, len).map_err(|e| ParquetError::External(e.into()))?;
+                self.file.read_vec(start, len).map_err(|e| ParquetError::External(e.into()))?;
             match thrift::look(&bytes, available) {
                 Look::Sound => return Ok(()),
                 Look::Unfinished if len < available => len = available.min(len * 4),
@@ -184,26 +189,39 @@ impl Pages {
     }
 }
 
-impl Length for Pages {
+impl Length for Reader {
     fn len(&self) -> u64 {
-        self.0.len()
+        self.file.len()
     }
 }
 
-impl ChunkReader for Pages {
-    type T = BufReader<Cursor>;
+/// A reader whose end is an error: the parquet crate skips what is not there
+/// without a word, field by field of a list that claims 2^31 of them.
+struct Endless(Cursor);
+
+impl Read for Endless {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(out)? {
+            0 if !out.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),
+            n => Ok(n),
+        }
+    }
+}
+
+impl ChunkReader for Reader {
+    type T = BufReader<Endless>;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
         // Only page headers are read this way: about a hundred bytes.
-        if start < self.0.len().saturating_sub(8) {
+        if self.headers {
             self.check(start)?;
         }
-        let rest = Cursor::part(Arc::clone(&self.0), start, u64::MAX);
-        Ok(BufReader::with_capacity(512, rest))
+        let rest = Cursor::part(Arc::clone(&self.file), start, u64::MAX);
+        Ok(BufReader::with_capacity(512, Endless(rest)))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
-        let bytes = self.0.read_vec(start, length as u64);
+        let bytes = self.file.read_vec(start, length as u64);
         bytes.map(Bytes::from).map_err(|e| ParquetError::External(Box::new(e)))
     }
 }
@@ -514,7 +532,7 @@ impl RowGroup {
     ) -> Result<()> {
         let name = &self.column.name;
         let broken = |what: String| Error::format(name, format!("damaged Parquet file: {what}"));
-        let pages = Arc::new(Pages(Arc::clone(&self.column.file)));
+        let pages = Arc::new(Reader { file: Arc::clone(&self.column.file), headers: true });
         let rows = usize::try_from(self.rows).map_err(|e| broken(e.to_string()))?;
         let pages = guard::quietly(name, || {
             SerializedPageReader::new(pages, &self.chunk, rows, None).map_err(|e| damaged(name, e))

@@ -251,9 +251,14 @@ fn nan_policies_apply_when_finishing() {
 #[test]
 fn damaged_parquet_costs_neither_time_nor_memory() {
     // Found by fuzzing: a dictionary of 2^30 values in a few bytes; a list of
-    // 2^31 strings in a page's header, which ends with the file.
+    // 2^31 strings in a page's header, which ends with the file; the same in a
+    // header that begins where the footer ends.
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
-    for (file, column) in [("large-dictionary.parquet", "u16"), ("long-list.parquet", "u8")] {
+    for (file, column) in [
+        ("large-dictionary.parquet", "u16"),
+        ("long-list.parquet", "u8"),
+        ("long-list-behind.parquet", "u8"),
+    ] {
         let options = OpenOptions {
             columns: warpfold_files::ColumnSelector::parse_list(column).unwrap(),
             ..OpenOptions::default()
@@ -265,8 +270,7 @@ fn damaged_parquet_costs_neither_time_nor_memory() {
                 stream::reduce(inputs, &Reduction::of(Op::Sum), None, &Silent)
             })
             .unwrap_err();
-        let known = ["more values than it holds", "does not hold what it says"];
-        assert!(known.iter().any(|what| error.to_string().contains(what)), "{file}: {error}");
+        assert!(error.to_string().contains("damaged Parquet file"), "{file}: {error}");
     }
 }
 

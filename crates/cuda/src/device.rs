@@ -1,0 +1,233 @@
+//! The seam: what host code may ask of a device.
+
+use crate::Result;
+
+/// A place in a device's memory.
+pub type Address = u64;
+
+/// A loaded module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ModuleId(pub(crate) u64);
+
+/// A kernel of a loaded module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KernelId(pub(crate) u64);
+
+/// A queue of work that a device does in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stream(pub(crate) u64);
+
+impl Stream {
+    /// The stream that every device has.
+    pub const DEFAULT: Stream = Stream(0);
+}
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Launch {
+    /// Blocks along x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y and z.
+    pub block: [u32; 3],
+    /// Blocks of a cluster along x, y and z, if there are clusters.
+    pub cluster: Option<[u32; 3]>,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared: u32,
+    /// Whether all blocks run at once, so that they may wait for each other.
+    pub cooperative: bool,
+}
+
+impl Launch {
+    /// `blocks` blocks of `threads` threads in a row.
+    #[must_use]
+    pub fn linear(blocks: u32, threads: u32) -> Launch {
+        Launch {
+            grid: [blocks, 1, 1],
+            block: [threads, 1, 1],
+            cluster: None,
+            shared: 0,
+            cooperative: false,
+        }
+    }
+
+    /// The same with dynamic shared memory.
+    #[must_use]
+    pub fn shared(self, bytes: u32) -> Launch {
+        Launch { shared: bytes, ..self }
+    }
+
+    /// The same with clusters of `blocks` blocks in a row.
+    #[must_use]
+    pub fn clusters(self, blocks: u32) -> Launch {
+        Launch { cluster: Some([blocks, 1, 1]), ..self }
+    }
+
+    /// The same with all blocks at once.
+    #[must_use]
+    pub fn cooperative(self) -> Launch {
+        Launch { cooperative: true, ..self }
+    }
+}
+
+/// The value of a kernel's parameter: up to eight bytes, little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Argument {
+    bits: u64,
+    size: usize,
+}
+
+impl Argument {
+    /// Its bytes, as many as its type has.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        self.bits.to_le_bytes()[..self.size].to_vec()
+    }
+
+    /// Where its bits are, for the driver.
+    pub(crate) fn bits(&self) -> &u64 {
+        &self.bits
+    }
+}
+
+macro_rules! argument {
+    ($($t:ty => $bits:expr),* $(,)?) => {$(
+        impl From<$t> for Argument {
+            fn from(x: $t) -> Argument {
+                let bits: fn($t) -> u64 = $bits;
+                Argument { bits: bits(x), size: size_of::<$t>() }
+            }
+        }
+    )*};
+}
+argument! {
+    u8 => u64::from,
+    u16 => u64::from,
+    u32 => u64::from,
+    u64 => |x| x,
+    i32 => |x| u64::from(x.cast_unsigned()),
+    i64 => i64::cast_unsigned,
+    f32 => |x| u64::from(x.to_bits()),
+    f64 => f64::to_bits,
+}
+
+/// What a device is and can hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Its name: `NVIDIA H200`.
+    pub name: String,
+    /// The compute capability, major and minor.
+    pub capability: (u32, u32),
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// The most threads a block can have.
+    pub threads_per_block: u32,
+    /// The most shared memory a block can have, in bytes, where it is asked for.
+    pub shared_per_block: u32,
+    /// Bytes of the L2 cache.
+    pub l2_bytes: u64,
+    /// Bytes of memory.
+    pub memory: u64,
+}
+
+/// A device. Work on one stream is done in order; streams do not wait for each
+/// other, except that whatever uses memory just freed must have been waited
+/// for.
+///
+/// # Errors
+/// Every method says what the driver or the interpreter says, with what was
+/// being done. Errors of kernels surface with a later call, mostly `wait`.
+pub trait Device: Send + Sync {
+    /// What the device is.
+    fn limits(&self) -> &Limits;
+
+    /// `bytes` of uninitialised memory, aligned to at least 256 bytes.
+    ///
+    /// # Errors
+    /// Above all, too little memory: see [`Error::is_out_of_memory`](crate::Error::is_out_of_memory).
+    fn allocate(&self, bytes: u64) -> Result<Address>;
+
+    /// Gives memory back.
+    ///
+    /// # Errors
+    /// An address that was not allocated.
+    fn free(&self, address: Address) -> Result<()>;
+
+    /// Copies to the device; `from` may change once this returns.
+    ///
+    /// # Errors
+    /// A range that is not in the device's memory.
+    fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()>;
+
+    /// Copies from the device, once everything before it on the stream is
+    /// done; returns when `to` is filled.
+    ///
+    /// # Errors
+    /// A range that is not in the device's memory; errors of kernels before it.
+    fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()>;
+
+    /// Sets `bytes` bytes to `value`.
+    ///
+    /// # Errors
+    /// A range that is not in the device's memory.
+    fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()>;
+
+    /// Loads PTX; `name` is for messages.
+    ///
+    /// # Errors
+    /// PTX that the device cannot run, with the compiler's words.
+    fn load(&self, name: &str, ptx: &str) -> Result<ModuleId>;
+
+    /// The kernel of a module with this name.
+    ///
+    /// # Errors
+    /// There is none.
+    fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId>;
+
+    /// A new stream.
+    ///
+    /// # Errors
+    /// The device is lost.
+    fn stream(&self) -> Result<Stream>;
+
+    /// Puts a launch on a stream.
+    ///
+    /// # Errors
+    /// A shape that the device or the kernel does not allow.
+    ///
+    /// # Safety
+    /// `arguments` have the types of the kernel's parameters, and the kernel
+    /// reads and writes only memory that its caller may, until it is waited
+    /// for. A simulated device checks both.
+    unsafe fn launch(
+        &self,
+        stream: Stream,
+        kernel: KernelId,
+        launch: &Launch,
+        arguments: &[Argument],
+    ) -> Result<()>;
+
+    /// Waits for everything on a stream.
+    ///
+    /// # Errors
+    /// Those of the work on it.
+    fn wait(&self, stream: Stream) -> Result<()>;
+
+    /// Whether everything on a stream is done.
+    ///
+    /// # Errors
+    /// Those of the work on it.
+    fn is_done(&self, stream: Stream) -> Result<bool>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_as_long_as_their_types() {
+        assert_eq!(Argument::from(0x1234u16).bytes(), [0x34, 0x12]);
+        assert_eq!(Argument::from(-1i32).bytes(), [0xff; 4]);
+        assert_eq!(Argument::from(1.0f32).bytes(), [0, 0, 0x80, 0x3f]);
+        assert_eq!(Argument::from(1u64).bytes().len(), 8);
+    }
+}

@@ -1,0 +1,439 @@
+//! Real devices, through the driver.
+//!
+//! The driver's library is looked for at run time, so that programs start on
+//! machines without one. cudarc panics where the library or a symbol is
+//! missing: [`Driver::probe`] asks first, and whoever holds a [`Driver`] knows
+//! that both are there.
+
+use crate::device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream};
+use crate::{Error, Result};
+use core::ffi::{CStr, c_int, c_uint, c_void};
+use core::ptr;
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys;
+use std::collections::{HashMap, HashSet};
+use std::ffi::CString;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use sys::CUdevice_attribute_enum as Attribute;
+
+/// The oldest driver, as the driver counts: CUDA 12.0, version 525.
+const OLDEST: c_int = 12_000;
+
+/// A device behind the driver, in its primary context, which it shares with
+/// whatever else the process runs on it.
+pub struct Driver {
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+    limits: Limits,
+    handles: Mutex<Handles>,
+}
+
+/// What was given out, so that a wrong handle is an error and not a crash.
+#[derive(Default)]
+struct Handles {
+    modules: HashSet<u64>,
+    kernels: HashMap<u64, Shared>,
+    streams: HashSet<u64>,
+}
+
+/// Dynamic shared memory that a kernel has been allowed so far, in bytes.
+struct Shared(u32);
+
+// SAFETY: contexts, modules, functions and streams may be used from any thread
+// that has made the context current, which every method does first.
+unsafe impl Send for Driver {}
+// SAFETY: as above; the driver's functions are thread-safe.
+unsafe impl Sync for Driver {}
+
+/// Says what was being done when the driver failed.
+fn while_doing<T>(result: Result<T, DriverError>, doing: impl FnOnce() -> String) -> Result<T> {
+    result.map_err(|error| {
+        let text = |found: Result<&CStr, DriverError>| {
+            found.map_or_else(|_| "?".into(), |text| text.to_string_lossy().into_owned())
+        };
+        Error::Driver {
+            doing: doing(),
+            name: text(error.error_name()),
+            text: text(error.error_string()),
+        }
+    })
+}
+
+/// Loads and initialises the driver, once.
+fn initialise() -> Result<()> {
+    static DONE: OnceLock<Result<()>> = OnceLock::new();
+    DONE.get_or_init(|| {
+        // SAFETY: this loads the library named `cuda` or `nvcuda`, whose
+        // initialisers are the driver's own.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(Error::Unavailable {
+                why: "the driver's library, libcuda, is not on this machine".into(),
+                hint: "install the NVIDIA driver, version 525 or newer; the toolkit is not needed"
+                    .into(),
+            });
+        }
+        let mut version = 0;
+        // SAFETY: the library is there, and every version of it has this
+        // function, which writes one integer.
+        let asked = unsafe { sys::cuDriverGetVersion(&raw mut version) }.result();
+        while_doing(asked, || "asking for the driver's version".into())?;
+        if version < OLDEST {
+            return Err(Error::Unavailable {
+                why: format!(
+                    "the driver knows CUDA {}.{}, but 12.0 is needed",
+                    version / 1000,
+                    version % 1000 / 10
+                ),
+                hint: "install the NVIDIA driver, version 525 or newer".into(),
+            });
+        }
+        while_doing(result::init(), || "initialising the driver".into())
+    })
+    .clone()
+}
+
+impl Driver {
+    /// How many devices there are.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without a driver, or with one that is too old.
+    pub fn probe() -> Result<u32> {
+        initialise()?;
+        let count = while_doing(result::device::get_count(), || "counting devices".into())?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// The device with this number, from 0.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if there is none.
+    pub fn open(ordinal: u32) -> Result<Driver> {
+        let count = Driver::probe()?;
+        if ordinal >= count {
+            return Err(Error::Unavailable {
+                why: format!("device {ordinal} was asked for, and there are {count}"),
+                hint: "devices are numbered from 0; CUDA_VISIBLE_DEVICES may hide some".into(),
+            });
+        }
+        let doing = || format!("opening device {ordinal}");
+        let device = while_doing(result::device::get(ordinal.cast_signed()), doing)?;
+        let limits = limits(device)?;
+        // SAFETY: the device exists; `drop` releases the context.
+        let context = while_doing(unsafe { result::primary_ctx::retain(device) }, doing)?;
+        Ok(Driver { device, context, limits, handles: Mutex::default() })
+    }
+
+    /// Makes the context current on this thread.
+    fn enter(&self) -> Result<()> {
+        // SAFETY: the context is retained until `self` is dropped.
+        let entered = unsafe { result::ctx::set_current(self.context) };
+        while_doing(entered, || "making the device current".into())
+    }
+
+    fn handles(&self) -> MutexGuard<'_, Handles> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A stream of this device, in a current context.
+    fn enter_stream(&self, stream: Stream) -> Result<sys::CUstream> {
+        self.enter()?;
+        if stream != Stream::DEFAULT && !self.handles().streams.contains(&stream.0) {
+            return Err(Error::ForeignHandle { what: "the stream" });
+        }
+        Ok(stream.0 as sys::CUstream)
+    }
+
+    /// Allows a kernel `bytes` of dynamic shared memory: above 48 KiB a device
+    /// wants to be asked.
+    fn allow_shared(&self, kernel: KernelId, bytes: u32) -> Result<sys::CUfunction> {
+        let function = kernel.0 as sys::CUfunction;
+        let mut handles = self.handles();
+        let Some(allowed) = handles.kernels.get_mut(&kernel.0) else {
+            return Err(Error::ForeignHandle { what: "the kernel" });
+        };
+        if bytes > allowed.0 {
+            let attribute =
+                sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function is one of a module that stays loaded.
+            let set = unsafe {
+                result::function::set_function_attribute(
+                    function,
+                    attribute,
+                    c_int::try_from(bytes).unwrap_or(c_int::MAX),
+                )
+            };
+            while_doing(set, || format!("asking for {bytes} bytes of shared memory"))?;
+            allowed.0 = bytes;
+        }
+        Ok(function)
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if self.enter().is_ok() {
+            let handles = core::mem::take(&mut *self.handles());
+            // Errors have nobody to go to; the context dies with the process.
+            for stream in handles.streams {
+                // SAFETY: created here, and nobody can use it any more.
+                let _ = unsafe { result::stream::destroy(stream as sys::CUstream) };
+            }
+            for module in handles.modules {
+                // SAFETY: as above.
+                let _ = unsafe { result::module::unload(module as sys::CUmodule) };
+            }
+        }
+        // SAFETY: retained in `open`.
+        let _ = unsafe { result::primary_ctx::release(self.device) };
+    }
+}
+
+/// What a device says of itself.
+fn limits(device: sys::CUdevice) -> Result<Limits> {
+    let attribute = |attribute: Attribute| -> Result<u32> {
+        // SAFETY: the device exists.
+        let value = unsafe { result::device::get_attribute(device, attribute) };
+        let value = while_doing(value, || "asking what the device can do".into())?;
+        Ok(u32::try_from(value).unwrap_or(0))
+    };
+    let doing = || "asking what the device is".to_owned();
+    Ok(Limits {
+        name: while_doing(result::device::get_name(device), doing)?,
+        capability: (
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ),
+        multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        threads_per_block: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        shared_per_block: attribute(
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        )?,
+        l2_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?.into(),
+        // SAFETY: the device exists.
+        memory: while_doing(unsafe { result::device::total_mem(device) }, doing)? as u64,
+    })
+}
+
+/// Room for the compiler's words about a module.
+const LOG_BYTES: usize = 16 << 10;
+
+impl Device for Driver {
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<Address> {
+        self.enter()?;
+        let doing = || format!("allocating {bytes} bytes");
+        // The driver refuses to allocate nothing.
+        let size = usize::try_from(bytes.max(1)).unwrap_or(usize::MAX);
+        // SAFETY: a context is current.
+        while_doing(unsafe { result::malloc_sync(size) }, doing)
+    }
+
+    fn free(&self, address: Address) -> Result<()> {
+        self.enter()?;
+        // SAFETY: the driver checks that the address is an allocation.
+        let freed = unsafe { result::free_sync(address) };
+        while_doing(freed, || format!("freeing memory at {address:#x}"))
+    }
+
+    fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()> {
+        let stream = self.enter_stream(stream)?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        let doing = || format!("copying {} bytes to {to:#x}", from.len());
+        // SAFETY: the driver checks the device's range; from pageable memory
+        // it returns when `from` has been read, and for pinned memory there is
+        // the wait below.
+        let copied = unsafe { result::memcpy_htod_async(to, from, stream) };
+        while_doing(copied, doing)?;
+        // SAFETY: the stream exists.
+        while_doing(unsafe { result::stream::synchronize(stream) }, doing)
+    }
+
+    fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()> {
+        let stream = self.enter_stream(stream)?;
+        if to.is_empty() {
+            return Ok(());
+        }
+        let len = to.len();
+        let doing = || format!("copying {len} bytes from {from:#x}");
+        // SAFETY: the driver checks the device's range; `to` is borrowed until
+        // the stream has been waited for.
+        let copied = unsafe { result::memcpy_dtoh_async(to, from, stream) };
+        while_doing(copied, doing)?;
+        // SAFETY: the stream exists.
+        while_doing(unsafe { result::stream::synchronize(stream) }, doing)
+    }
+
+    fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
+        let stream = self.enter_stream(stream)?;
+        let size = usize::try_from(bytes).unwrap_or(usize::MAX);
+        if size == 0 {
+            return Ok(());
+        }
+        // SAFETY: the driver checks the range.
+        let filled = unsafe { result::memset_d8_async(to, value, size, stream) };
+        while_doing(filled, || format!("filling {bytes} bytes at {to:#x}"))
+    }
+
+    fn load(&self, name: &str, ptx: &str) -> Result<ModuleId> {
+        self.enter()?;
+        let doing = || format!("loading {name}");
+        let image = CString::new(ptx).map_err(|_| Error::Driver {
+            doing: doing(),
+            name: "CUDA_ERROR_INVALID_PTX".into(),
+            text: "the text holds a zero byte".into(),
+        })?;
+        let mut log = vec![0u8; LOG_BYTES];
+        let mut options = [
+            sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+            sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        ];
+        let mut values =
+            [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(LOG_BYTES)];
+        let mut module = ptr::null_mut();
+        // SAFETY: the image ends in a zero byte; the two options and their
+        // values belong together, and the log is as long as they say.
+        let loaded = unsafe {
+            sys::cuModuleLoadDataEx(
+                &raw mut module,
+                image.as_ptr().cast(),
+                options.len() as c_uint,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        while_doing(loaded.result(), doing).map_err(|error| with_log(error, &log))?;
+        self.handles().modules.insert(module as u64);
+        Ok(ModuleId(module as u64))
+    }
+
+    fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId> {
+        self.enter()?;
+        if !self.handles().modules.contains(&module.0) {
+            return Err(Error::ForeignHandle { what: "the module" });
+        }
+        let doing = || format!("looking for kernel {name}");
+        let c_name = CString::new(name).map_err(|_| Error::Driver {
+            doing: doing(),
+            name: "CUDA_ERROR_NOT_FOUND".into(),
+            text: "the name holds a zero byte".into(),
+        })?;
+        // SAFETY: the module is loaded.
+        let found = unsafe { result::module::get_function(module.0 as sys::CUmodule, c_name) };
+        let function = while_doing(found, doing)?;
+        self.handles().kernels.entry(function as u64).or_insert(Shared(48 << 10));
+        Ok(KernelId(function as u64))
+    }
+
+    fn stream(&self) -> Result<Stream> {
+        self.enter()?;
+        let stream = result::stream::create(result::stream::StreamKind::NonBlocking);
+        let stream = while_doing(stream, || "making a stream".into())? as u64;
+        self.handles().streams.insert(stream);
+        Ok(Stream(stream))
+    }
+
+    unsafe fn launch(
+        &self,
+        stream: Stream,
+        kernel: KernelId,
+        launch: &Launch,
+        arguments: &[Argument],
+    ) -> Result<()> {
+        let stream = self.enter_stream(stream)?;
+        let function = self.allow_shared(kernel, launch.shared)?;
+        let mut attributes = Vec::with_capacity(2);
+        if let Some([x, y, z]) = launch.cluster {
+            let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+            value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
+            attributes.push(sys::CUlaunchAttribute {
+                id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                pad: [0; 4],
+                value,
+            });
+        }
+        if launch.cooperative {
+            let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+            value.cooperative = 1;
+            attributes.push(sys::CUlaunchAttribute {
+                id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+                pad: [0; 4],
+                value,
+            });
+        }
+        let config = sys::CUlaunchConfig {
+            gridDimX: launch.grid[0],
+            gridDimY: launch.grid[1],
+            gridDimZ: launch.grid[2],
+            blockDimX: launch.block[0],
+            blockDimY: launch.block[1],
+            blockDimZ: launch.block[2],
+            sharedMemBytes: launch.shared,
+            hStream: stream,
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as c_uint,
+        };
+        let mut parameters: Vec<*mut c_void> =
+            arguments.iter().map(|a| ptr::from_ref(a.bits()).cast_mut().cast()).collect();
+        // SAFETY: the caller vouches for the kernel and its arguments; the
+        // configuration and the parameters live until the call returns, which
+        // is as long as the driver looks at them.
+        let launched = unsafe {
+            sys::cuLaunchKernelEx(
+                &raw const config,
+                function,
+                parameters.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        };
+        while_doing(launched.result(), || format!("launching {launch:?}"))
+    }
+
+    fn wait(&self, stream: Stream) -> Result<()> {
+        let stream = self.enter_stream(stream)?;
+        // SAFETY: the stream exists.
+        let waited = unsafe { result::stream::synchronize(stream) };
+        while_doing(waited, || "waiting for the device".into())
+    }
+
+    fn is_done(&self, stream: Stream) -> Result<bool> {
+        let stream = self.enter_stream(stream)?;
+        // SAFETY: the stream exists.
+        match unsafe { sys::cuStreamQuery(stream) } {
+            sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            other => while_doing(other.result(), || "asking the device".into()).map(|()| true),
+        }
+    }
+}
+
+/// The driver's words, and those of its compiler.
+fn with_log(error: Error, log: &[u8]) -> Error {
+    let log = CStr::from_bytes_until_nul(log).unwrap_or_default().to_string_lossy();
+    match error {
+        Error::Driver { doing, name, text } if !log.trim().is_empty() => {
+            Error::Driver { doing, name, text: format!("{text}: {}", log.trim()) }
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_a_driver_is_an_error_with_a_hint() {
+        match Driver::probe() {
+            Ok(count) => assert!(Driver::open(count).is_err(), "there are only {count}"),
+            Err(error) => {
+                assert!(matches!(error, Error::Unavailable { .. }), "{error}");
+                assert!(error.hint().is_some());
+                assert_eq!(Driver::open(0).err(), Some(error));
+            }
+        }
+    }
+}

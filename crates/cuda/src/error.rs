@@ -1,0 +1,104 @@
+//! What can go wrong between the host and a device.
+
+/// An error of a device, real or simulated, with what may help.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// No device of that kind can be used on this machine.
+    #[error("no CUDA device: {why}")]
+    Unavailable {
+        /// The reason.
+        why: String,
+        /// What may help.
+        hint: String,
+    },
+    /// A call of the driver failed.
+    #[error("CUDA: {doing}: {name} ({text})")]
+    Driver {
+        /// What was being done.
+        doing: String,
+        /// The driver's name of the error: `CUDA_ERROR_OUT_OF_MEMORY`.
+        name: String,
+        /// The driver's words.
+        text: String,
+    },
+    /// The interpreter refused.
+    #[error("simulated device: {doing}: {why}")]
+    Simulated {
+        /// What was being done.
+        doing: String,
+        /// The interpreter's words.
+        why: String,
+    },
+    /// A handle that this device did not give out, or has taken back.
+    #[error("{what} does not belong to this device")]
+    ForeignHandle {
+        /// What it was used as.
+        what: &'static str,
+    },
+}
+
+impl Error {
+    /// What the user could do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Error::Unavailable { hint, .. } => Some(hint),
+            Error::Driver { name, .. } => hint_for(name),
+            Error::Simulated { .. } | Error::ForeignHandle { .. } => None,
+        }
+    }
+
+    /// Whether the device had too little memory: smaller pieces may do.
+    #[must_use]
+    pub fn is_out_of_memory(&self) -> bool {
+        match self {
+            Error::Driver { name, .. } => name == "CUDA_ERROR_OUT_OF_MEMORY",
+            Error::Simulated { why, .. } => why.contains("out of memory"),
+            _ => false,
+        }
+    }
+}
+
+/// What helps against an error of the driver.
+fn hint_for(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "CUDA_ERROR_OUT_OF_MEMORY" => {
+            "other processes may hold the device's memory: see nvidia-smi, or use --device cpu"
+        }
+        "CUDA_ERROR_NO_DEVICE" => "CUDA_VISIBLE_DEVICES may hide it: see nvidia-smi",
+        "CUDA_ERROR_INVALID_DEVICE" => "devices are numbered from 0: see warpfold doctor",
+        "CUDA_ERROR_DEVICE_UNAVAILABLE" => "another process has it for itself: see nvidia-smi",
+        "CUDA_ERROR_UNSUPPORTED_PTX_VERSION" | "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH" => {
+            "the driver is older than the kernels: install version 525 or newer"
+        }
+        "CUDA_ERROR_NO_BINARY_FOR_GPU" | "CUDA_ERROR_INVALID_PTX" => {
+            "the kernels need a device of compute capability 7.5 or newer"
+        }
+        "CUDA_ERROR_ECC_UNCORRECTABLE"
+        | "CUDA_ERROR_ILLEGAL_ADDRESS"
+        | "CUDA_ERROR_LAUNCH_FAILED"
+        | "CUDA_ERROR_CONTEXT_IS_DESTROYED" => "the device is lost to this process: start it again",
+        _ => return None,
+    })
+}
+
+/// A result with [`Error`].
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_driver_is_quoted_and_a_hint_added() {
+        let error = Error::Driver {
+            doing: "allocating 4 bytes".into(),
+            name: "CUDA_ERROR_OUT_OF_MEMORY".into(),
+            text: "out of memory".into(),
+        };
+        let text = "CUDA: allocating 4 bytes: CUDA_ERROR_OUT_OF_MEMORY (out of memory)";
+        assert_eq!(error.to_string(), text);
+        assert!(error.hint().unwrap().contains("nvidia-smi") && error.is_out_of_memory());
+    }
+}

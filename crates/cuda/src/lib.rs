@@ -1,0 +1,22 @@
+//! CUDA devices behind one trait: real ones through the driver, simulated ones
+//! through the PTX interpreter.
+//!
+//! ```text
+//!              Device: allocate, copy, load, launch, wait, query
+//!             /                                                 \
+//!   Driver: libcuda, found at run time            Sim: warpfold-ptx, checks on
+//! ```
+//!
+//! Host code that talks to [`Device`] runs the very same kernels on both, which
+//! is how everything above is tested on machines without a GPU. A machine
+//! without a driver is an [`Error`] with a hint, never a panic.
+
+pub mod device;
+pub mod driver;
+mod error;
+pub mod sim;
+
+pub use device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream};
+pub use driver::Driver;
+pub use error::{Error, Result};
+pub use sim::Sim;

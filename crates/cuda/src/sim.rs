@@ -1,0 +1,191 @@
+//! Simulated devices, on the PTX interpreter: the same kernels, checked for
+//! races and other faults, on a machine without a GPU.
+
+use crate::device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream};
+use crate::{Error, Result};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use warpfold_ptx::device::{self as ptx, Report, Setup};
+use warpfold_ptx::machine::{Arg, Options, Shape};
+
+/// A device that the interpreter plays. It is modelled on compute capability
+/// 9.0; its times mean nothing.
+pub struct Sim {
+    limits: Limits,
+    state: Mutex<State>,
+}
+
+struct State {
+    device: ptx::Device,
+    modules: Vec<ptx::ModuleId>,
+    kernels: Vec<ptx::Kernel>,
+    streams: u32,
+    /// Launches that were waited for and whose reports nobody has taken.
+    reports: Vec<Report>,
+}
+
+impl Sim {
+    /// A device that runs launches as `options` say.
+    #[must_use]
+    pub fn new(options: Options) -> Sim {
+        let setup = Setup { options, ..Setup::default() };
+        let limits = Limits {
+            name: "simulated device".into(),
+            capability: (9, 0),
+            multiprocessors: setup.limits.multiprocessors,
+            threads_per_block: setup.limits.threads,
+            shared_per_block: setup.limits.shared_opt_in,
+            l2_bytes: 50 << 20,
+            memory: setup.memory,
+        };
+        let state = State {
+            device: ptx::Device::new(setup),
+            modules: Vec::new(),
+            kernels: Vec::new(),
+            streams: 0,
+            reports: Vec::new(),
+        };
+        Sim { limits, state: Mutex::new(state) }
+    }
+
+    /// What the launches that were waited for since the last call have found
+    /// and counted, in order.
+    pub fn take_reports(&self) -> Vec<Report> {
+        core::mem::take(&mut self.state().reports)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn stream(&self, stream: Stream) -> Result<ptx::Stream> {
+        match u32::try_from(stream.0) {
+            Ok(n) if n <= self.streams => Ok(ptx::Stream(n)),
+            _ => Err(Error::ForeignHandle { what: "the stream" }),
+        }
+    }
+}
+
+/// Says what was being done when the interpreter refused.
+fn while_doing<T>(
+    result: Result<T, ptx::DeviceError>,
+    doing: impl FnOnce() -> String,
+) -> Result<T> {
+    result.map_err(|error| Error::Simulated { doing: doing(), why: error.to_string() })
+}
+
+impl Device for Sim {
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<Address> {
+        let allocated = self.state().device.allocate(bytes.max(1));
+        while_doing(allocated, || format!("allocating {bytes} bytes"))
+    }
+
+    fn free(&self, address: Address) -> Result<()> {
+        let freed = self.state().device.free(address);
+        while_doing(freed, || format!("freeing memory at {address:#x}"))
+    }
+
+    fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()> {
+        let mut state = self.state();
+        state.stream(stream)?;
+        let copied = state.device.write(to, from);
+        while_doing(copied, || format!("copying {} bytes to {to:#x}", from.len()))
+    }
+
+    fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()> {
+        let state = self.state();
+        state.stream(stream)?;
+        let copied = state.device.read(from, to);
+        while_doing(copied, || format!("copying {} bytes from {from:#x}", to.len()))
+    }
+
+    fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
+        let mut state = self.state();
+        state.stream(stream)?;
+        let len = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let filled = state.device.fill(to, len, value);
+        while_doing(filled, || format!("filling {bytes} bytes at {to:#x}"))
+    }
+
+    fn load(&self, name: &str, ptx: &str) -> Result<ModuleId> {
+        let mut state = self.state();
+        let module = while_doing(state.device.load(ptx), || format!("loading {name}"))?;
+        state.modules.push(module);
+        Ok(ModuleId(state.modules.len() as u64 - 1))
+    }
+
+    fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId> {
+        let mut state = self.state();
+        let Some(&module) = usize::try_from(module.0).ok().and_then(|i| state.modules.get(i))
+        else {
+            return Err(Error::ForeignHandle { what: "the module" });
+        };
+        let kernel = while_doing(state.device.kernel(module, name), || {
+            format!("looking for kernel {name}")
+        })?;
+        let place = state.kernels.iter().position(|&k| k == kernel).unwrap_or_else(|| {
+            state.kernels.push(kernel);
+            state.kernels.len() - 1
+        });
+        Ok(KernelId(place as u64))
+    }
+
+    fn stream(&self) -> Result<Stream> {
+        let mut state = self.state();
+        state.streams += 1;
+        Ok(Stream(state.streams.into()))
+    }
+
+    unsafe fn launch(
+        &self,
+        stream: Stream,
+        kernel: KernelId,
+        launch: &Launch,
+        arguments: &[Argument],
+    ) -> Result<()> {
+        let mut state = self.state();
+        let stream = state.stream(stream)?;
+        let Some(&kernel) = usize::try_from(kernel.0).ok().and_then(|i| state.kernels.get(i))
+        else {
+            return Err(Error::ForeignHandle { what: "the kernel" });
+        };
+        let doing = || format!("launching {launch:?}");
+        if launch.shared > 48 << 10 {
+            while_doing(state.device.opt_in_to_shared(kernel), doing)?;
+        }
+        let bytes: Vec<Vec<u8>> = arguments.iter().map(Argument::bytes).collect();
+        let arguments: Vec<Arg<'_>> = bytes.iter().map(|b| Arg::Bytes(b)).collect();
+        let shape = Shape {
+            grid: launch.grid,
+            block: launch.block,
+            cluster: launch.cluster,
+            shared: launch.shared,
+            cooperative: launch.cooperative,
+        };
+        while_doing(state.device.launch(kernel, &shape, &arguments, stream), doing)
+    }
+
+    fn wait(&self, stream: Stream) -> Result<()> {
+        let mut state = self.state();
+        let stream = state.stream(stream)?;
+        let reports = state.device.synchronize(stream);
+        let wrong = reports.iter().find_map(|report| {
+            let outcome = &report.outcome;
+            let found = outcome.findings.all().first().map(ToString::to_string);
+            let why = found.or_else(|| outcome.halt.as_ref().map(ToString::to_string))?;
+            Some(Error::Simulated { doing: format!("running kernel {}", report.kernel), why })
+        });
+        state.reports.extend(reports);
+        wrong.map_or(Ok(()), Err)
+    }
+
+    fn is_done(&self, stream: Stream) -> Result<bool> {
+        // Launches run when they are made.
+        self.state().stream(stream).map(|_| true)
+    }
+}
