@@ -78,7 +78,7 @@ pub(crate) struct RunArgs {
     /// Count for each source line, too
     #[arg(long, help_heading = CHECKING)]
     pub(crate) by_line: bool,
-    /// Where the sources are that the PTX names [default: as named, or beside it]
+    /// Where the sources are that the PTX names [default: as named, beside it, or above]
     #[arg(long, value_name = "DIR", help_heading = INPUT)]
     pub(crate) source: Vec<PathBuf>,
     /// Print what a buffer holds in the end

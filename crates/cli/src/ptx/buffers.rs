@@ -18,6 +18,9 @@ use warpfold_ptx::machine::Arg;
 /// Bytes that are copied at once.
 const CHUNK: usize = 1 << 20;
 
+/// Elements behind a buffer's end that are still called by its name.
+const FAR: u64 = 1 << 20;
+
 /// A buffer in the device's memory.
 pub(crate) struct Placed {
     pub(crate) name: String,
@@ -137,6 +140,19 @@ impl Buffers {
 
     fn named(&self, name: &str) -> Option<&Placed> {
         self.placed.iter().find(|b| b.name == name)
+    }
+
+    /// The element at an address, or how far behind which buffer it would be.
+    pub(crate) fn element_at(&self, address: u64) -> Option<String> {
+        let below = self.placed.iter().filter(|b| b.address <= address);
+        let buffer = below.max_by_key(|b| b.address)?;
+        let (size, distance) = (buffer.dtype.size() as u64, address - buffer.address);
+        let (index, rest) = (distance / size, distance % size);
+        if index > buffer.count.saturating_add(FAR) {
+            return None;
+        }
+        let within = if rest == 0 { String::new() } else { format!(", byte {rest}") };
+        Some(format!("{}[{index}]{within}", buffer.name))
     }
 
     /// What the kernel gets.
@@ -296,6 +312,22 @@ mod tests {
             let why = checked(args, shows, saves).unwrap_err();
             assert!(why.contains(part), "{part:?} is not in {why:?}");
         }
+    }
+
+    #[test]
+    fn addresses_are_elements_of_the_buffer_below_them() {
+        let placed = |name: &str, address| Placed {
+            name: name.into(),
+            dtype: DType::F32,
+            count: 10,
+            address,
+        };
+        let buffers =
+            Buffers { placed: vec![placed("b", 2000), placed("a", 1000)], passed: Vec::new() };
+        let at = |address| buffers.element_at(address);
+        assert_eq!((at(999), at(1000)), (None, Some("a[0]".into())));
+        assert_eq!((at(1013), at(1040)), (Some("a[3], byte 1".into()), Some("a[10]".into())));
+        assert_eq!((at(2004), at(u64::MAX)), (Some("b[1]".into()), None));
     }
 
     #[test]

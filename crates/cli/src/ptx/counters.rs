@@ -35,7 +35,7 @@ pub(crate) fn write_total(counters: &Counters, out: &mut dyn Write) -> Result<()
     atomics("global", &counters.global_atomics, &mut rows);
     atomics("shared", &counters.shared_atomics, &mut rows);
     writeln!(out, "{}", grid(&["counter", "in Nsight Compute", "value"], rows, 2))?;
-    writeln!(out, "* of PTX, which is not machine code: compare the order of magnitude only")
+    writeln!(out, "* of machine code, which is not PTX: the figures are alike, not equal")
 }
 
 fn global(what: &str, op: &str, t: &Traffic, rows: &mut Rows) {

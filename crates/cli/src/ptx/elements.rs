@@ -4,7 +4,7 @@ use super::argument::Buffer;
 use crate::failure::Usage;
 use anyhow::{Result, anyhow, bail};
 use warpfold::DType;
-use warpfold_files::{Access, Batch, Extent, OpenOptions, Source, open};
+use warpfold_files::{Access, Batch, Error, Extent, OpenOptions, Source, open};
 
 /// Bytes that are read at once.
 const CHUNK: usize = 1 << 20;
@@ -25,14 +25,11 @@ impl Elements {
     pub(crate) fn open(file: &str, buffer: &Buffer) -> Result<Elements> {
         // A missing value is no element: better to refuse it than to shift those behind it.
         let options = OpenOptions { strict: true, ..OpenOptions::default() };
-        let mut sources = open(file, &options)?;
-        if sources.len() > 1 {
-            let names: Vec<_> = sources.iter().map(|s| s.name.as_str()).collect();
-            return Err(Usage::new(format!("{file}: which array? There are {}", names.join(", ")))
-                .hint(format!("name one of them: {}=@{}", buffer.name, names[0]))
-                .into());
-        }
-        let source = sources.pop().ok_or_else(|| anyhow!("{file}: there is no array in it"))?;
+        let mut sources =
+            open(file, &options).map_err(|error| without_flags(error, &buffer.name))?;
+        let (Some(source), None) = (sources.pop(), sources.pop()) else {
+            bail!("{file}: there is not one array in it");
+        };
         let mut elements = Elements { source, count: 0, read: None };
         elements.count = elements.counted()?;
         elements.compare(file, buffer)?;
@@ -122,5 +119,15 @@ impl Elements {
                 Ok(())
             }
         }
+    }
+}
+
+/// The same error; a hint about flags that other commands have is replaced.
+fn without_flags(error: Error, buffer: &str) -> Error {
+    match error.hint() {
+        Some(hint) if hint.split_whitespace().any(|word| word.starts_with('-')) => error.with_hint(
+            format!("{buffer}=@FILE:NAME is one of several arrays; .npy files need no flags"),
+        ),
+        _ => error,
     }
 }

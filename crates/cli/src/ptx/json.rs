@@ -3,7 +3,7 @@
 //! Members that do not apply are `null`; lists are empty rather than missing. Numbers of buffers are as everywhere in this tool: NaN and
 //! infinities are strings.
 
-use super::buffers::Shown;
+use super::buffers::{Buffers, Shown};
 use super::report::{self, Run, lines};
 use super::source::Sources;
 use crate::number::{self, Style};
@@ -13,7 +13,7 @@ use std::io::Write;
 use warpfold::Scalar;
 use warpfold_ptx::count::{Banked, Contended, Counters, Traffic};
 use warpfold_ptx::device::Report;
-use warpfold_ptx::finding::{Act, Finding, Party};
+use warpfold_ptx::finding::{Act, Finding, Party, Space};
 use warpfold_ptx::machine::{Halt, Waiting};
 use warpfold_ptx::place::{Line, Place};
 
@@ -102,6 +102,7 @@ struct Access {
     act: String,
     space: String,
     address: u64,
+    element: Option<String>,
     bytes: u32,
 }
 
@@ -213,7 +214,7 @@ pub(crate) fn write(run: &Run<'_>, sources: &mut Sources, out: &mut dyn Write) -
         seed,
         checks: report::checks(run.checks),
         launches: run.launches.iter().map(|l| launch(run, l, sources)).collect(),
-        buffers: run.buffers.iter().map(buffer).collect(),
+        buffers: run.shown.iter().map(buffer).collect(),
     };
     serde_json::to_writer(&mut *out, &document).map_err(std::io::Error::from)?;
     writeln!(out)?;
@@ -247,7 +248,7 @@ fn launch<'a>(run: &'a Run<'_>, report: &'a Report, sources: &mut Sources) -> La
         instructions: outcome.instructions,
         lane_instructions: outcome.lane_instructions,
         halt: outcome.halt.as_ref().map(halted),
-        findings: outcome.findings.all().iter().map(|f| found(f, sources)).collect(),
+        findings: outcome.findings.all().iter().map(|f| found(f, run.buffers, sources)).collect(),
         findings_left_out: outcome.findings.left_out(),
         accesses_forgotten: outcome.forgotten,
         output: String::from_utf8_lossy(&outcome.output).into_owned(),
@@ -279,7 +280,7 @@ fn halted(halt: &Halt) -> Halted {
     Halted { kind, message: halt.to_string(), hint: halt.hint(), waiting }
 }
 
-fn found<'a>(finding: &'a Finding, sources: &mut Sources) -> Found<'a> {
+fn found<'a>(finding: &'a Finding, buffers: &Buffers, sources: &mut Sources) -> Found<'a> {
     let fault = &finding.fault;
     Found {
         kind: fault.kind.name(),
@@ -291,6 +292,7 @@ fn found<'a>(finding: &'a Finding, sources: &mut Sources) -> Found<'a> {
             act: a.act.to_string(),
             space: a.space.to_string(),
             address: a.address,
+            element: (a.space == Space::Global).then(|| buffers.element_at(a.address)).flatten(),
             bytes: a.size,
         }),
         detail: &fault.detail,

@@ -1,6 +1,6 @@
 //! What a run gave, whatever it will look like.
 
-use super::buffers::Shown;
+use super::buffers::{Buffers, Shown};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use warpfold_ptx::count::{Counters, KernelCounters};
@@ -19,7 +19,9 @@ pub(crate) struct Run<'a> {
     pub(crate) launches: Vec<Report>,
     /// The module's source files.
     pub(crate) files: Vec<Arc<str>>,
-    pub(crate) buffers: Vec<Shown>,
+    /// The kernel's buffers, and what is shown of them.
+    pub(crate) buffers: &'a Buffers,
+    pub(crate) shown: Vec<Shown>,
 }
 
 impl Run<'_> {
@@ -56,8 +58,9 @@ pub(crate) fn checks(checks: Checks) -> Vec<&'static str> {
 /// last.
 pub(crate) fn lines(counters: &KernelCounters) -> Vec<(Option<Line>, Counters)> {
     let by_source = counters.by_ptx_line().any(|(line, _)| line.source.is_some());
-    let mut lines: BTreeMap<(bool, Option<(u32, u32)>, u32), (Option<Line>, Counters)> =
-        BTreeMap::new();
+    // Without a source last; then by source line, or by PTX line where there are none.
+    type Key = (bool, Option<(u32, u32)>, u32);
+    let mut lines: BTreeMap<Key, (Option<Line>, Counters)> = BTreeMap::new();
     for (line, counted) in counters.by_ptx_line() {
         let (key, shown) = match (by_source, line.source) {
             (true, Some(source)) => ((false, Some(source), 0), Some(line)),

@@ -55,10 +55,11 @@ pub(crate) fn from_integer(dtype: DType, x: i128) -> Result<Scalar, String> {
     scalar.ok_or_else(|| format!("{x} does not fit {dtype}"))
 }
 
-fn float<T: FromStr>(text: &str, dtype: DType, is_infinite: impl Fn(T) -> bool) -> Result<T, String>
-where
-    T: Copy,
-{
+fn float<T: FromStr + Copy>(
+    text: &str,
+    dtype: DType,
+    is_infinite: impl Fn(T) -> bool,
+) -> Result<T, String> {
     let x = text.parse::<T>().map_err(|_| format!("{text:?} is no {dtype}"))?;
     let meant = text.trim_start_matches(['+', '-']).to_ascii_lowercase().starts_with("inf");
     if is_infinite(x) && !meant {

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 /// A longer file is no source.
 const LONGEST: u64 = 16 << 20;
 
+/// Folders that are near a file: its own, and those above it.
+const NEAR: usize = 3;
+
 /// Source files, read when they are first asked for.
 pub(crate) struct Sources {
     folders: Vec<PathBuf>,
@@ -14,11 +17,11 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Sources of a PTX file, in the folders given, where the file says, or beside it.
+    /// Sources of a PTX file: in the folders given, where the file says, beside it or a few folders above.
     pub(crate) fn new(ptx: &Path, folders: &[PathBuf]) -> Sources {
         let mut folders = folders.to_vec();
         folders.push(PathBuf::new());
-        folders.extend(ptx.parent().map(Path::to_path_buf));
+        folders.extend(ptx.ancestors().skip(1).take(NEAR).map(Path::to_path_buf));
         Sources { folders, files: HashMap::new() }
     }
 
@@ -75,8 +78,12 @@ mod tests {
         let mut sources = Sources::new(&path("x.ptx"), &[path("src")]);
         assert_eq!(sources.line("a.cu", 1), Some("first"));
         assert_eq!(sources.line("a.cu", 2), Some("    second \u{fffd}[31m"));
-        assert_eq!((sources.line("a.cu", 3), sources.line("a.cu", 4)), (None, None));
-        assert_eq!((sources.line("a.cu", 0), sources.line("c.cu", 1)), (None, None));
+        for (file, line) in [("a.cu", 3), ("a.cu", 4), ("a.cu", 0), ("c.cu", 1)] {
+            assert_eq!(sources.line(file, line), None, "{file}:{line}");
+        }
         assert_eq!(sources.line("/where/it/was/b.cu", 1), Some("only"));
+        let mut sources = Sources::new(&path("build/ptx/x.ptx"), &[]);
+        assert_eq!(sources.line("a.cu", 1), Some("first"));
+        assert_eq!(sources.line("b.cu", 1), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What a run gave, for people.
 
-use super::buffers::Shown;
+use super::buffers::{Buffers, Shown};
 use super::counters;
 use super::report::{self, Run};
 use super::source::{Sources, printable};
@@ -8,7 +8,7 @@ use crate::number::{self, Style};
 use std::io::{Result, Write};
 use std::sync::Arc;
 use warpfold_ptx::device::Report;
-use warpfold_ptx::finding::Finding;
+use warpfold_ptx::finding::{Finding, Space};
 use warpfold_ptx::machine::{Checks, Halt};
 use warpfold_ptx::place::{Line, Place};
 
@@ -22,10 +22,10 @@ pub(crate) fn write(run: &Run<'_>, sources: &mut Sources, out: &mut dyn Write) -
         }
         write_launch(run, launch, sources, out)?;
     }
-    if !run.buffers.is_empty() {
+    if !run.shown.is_empty() {
         writeln!(out)?;
     }
-    run.buffers.iter().try_for_each(|buffer| write_buffer(buffer, out))
+    run.shown.iter().try_for_each(|buffer| write_buffer(buffer, out))
 }
 
 fn write_launch(
@@ -64,7 +64,7 @@ fn write_launch(
     writeln!(out, ": {verdict}")?;
     for finding in outcome.findings.all() {
         writeln!(out)?;
-        write_finding(finding, sources, out)?;
+        write_finding(finding, run.buffers, sources, out)?;
     }
     if outcome.findings.left_out() > 0 {
         writeln!(out, "\nand {} more, which found no room", outcome.findings.left_out())?;
@@ -109,7 +109,12 @@ fn write_halt(halt: &Halt, files: &[Arc<str>], out: &mut dyn Write) -> Result<()
     })
 }
 
-fn write_finding(finding: &Finding, sources: &mut Sources, out: &mut dyn Write) -> Result<()> {
+fn write_finding(
+    finding: &Finding,
+    buffers: &Buffers,
+    sources: &mut Sources,
+    out: &mut dyn Write,
+) -> Result<()> {
     let fault = &finding.fault;
     write!(out, "{} at {}", fault.kind.title(), position(fault.line, finding.file.as_deref()))?;
     match finding.count {
@@ -121,7 +126,11 @@ fn write_finding(finding: &Finding, sources: &mut Sources, out: &mut dyn Write) 
     if let Some(access) = fault.access {
         let (bytes, plural) = (access.size, if access.size == 1 { "" } else { "s" });
         write!(out, ": {} of {bytes} byte{plural} of ", access.act)?;
-        write!(out, "{} memory at {:#x}", access.space, access.address)?;
+        let named = (access.space == Space::Global).then(|| buffers.element_at(access.address));
+        match named.flatten() {
+            Some(element) => write!(out, "global memory at {element}")?,
+            None => write!(out, "{} memory at {:#x}", access.space, access.address)?,
+        }
     }
     if !fault.detail.is_empty() {
         write!(out, ", {}", printable(&fault.detail))?;

@@ -160,6 +160,18 @@ fn a_finding_names_both_threads_and_their_lines() {
 }
 
 #[test]
+fn addresses_are_named_after_buffers() {
+    let dir = sample("fault_read_past_end");
+    let line = "ptx run fault_read_past_end.ptx -k read_past_end -g 2 -b 256 --arg in:i32:1000=ones --arg out:i32:2 --arg u32:1000";
+    assert_says(
+        &dir.run(line).out,
+        &["read of 4 bytes of global memory at in[1000], right behind"],
+    );
+    let told = json(&dir.run(&format!("{line} -f json")).out);
+    assert_eq!(told["launches"][0]["findings"][0]["access"]["element"], "in[1000]");
+}
+
+#[test]
 fn checks_can_be_chosen() {
     let dir = sample("fault_missing_barrier");
     let line = "ptx run fault_missing_barrier.ptx -k missing_barrier -g 1 -b 64 --arg in:i32:64=ones --arg out:i32:1 --checks";
@@ -210,7 +222,7 @@ fn other_files_are_read_too() {
         )
     };
     assert!(dir.prints(&run("in=@t.csv:y")).contains("in: 2 x f64: 2 4\n"));
-    assert_says(&dir.fails(2, &run("in=@t.csv")), &["which array", "t.csv:x", "hint: "]);
+    assert_says(&dir.fails(1, &run("in=@t.csv")), &["t.csv: which", "x, y", "hint: in=@FILE:NAME"]);
     dir.fails(1, &run("in=@holes.csv"));
 }
 
@@ -371,12 +383,15 @@ fn launches_that_cannot_be() {
         (format!("-g 0 -b 32 {args}"), &["grid", "[0, 1, 1]", "hint: "]),
         (format!("-g 1 -b 2048 {args}"), &["block", "2048", "1024", "hint: "]),
         (format!("-g 4294967295,65535,65535 -b 1 {args}"), &["grid"]),
-        (format!("-g 1 -b 32 --shared 1G {args}"), &["shared memory", "1073741824", "232448"]),
+        (format!("-g 1 -b 32 --shared 1G {args}"), &["shared memory", "1073745920", "232448"]),
         (format!("-g 3 -b 32 --cluster 2 {args}"), &["cluster", "hint: "]),
         (format!("-g 100000 -b 1024 --cooperative {args}"), &["cooperative", "resident"]),
         ("-g 1 -b 32 --arg in:f32:4".into(), &["1 arguments", "takes 3", "hint: "]),
         (format!("-g 1 -b 32 {args}").replace("u64:4", "u32:4"), &["argument 2", "4 bytes"]),
-        (format!("-g 1 -b 32 {args}").replace("u64:4", "f64:4"), &["argument 2", "f64", "u64"]),
+        (
+            format!("-g 1 -b 32 {args}").replace("u64:4", "f64:4"),
+            &["argument 2", "F64(4.0)", "u64"],
+        ),
         (format!("-g 1 -b 32 {args}").replace("in:f32:4", "in:f32:16T"), &["buffer in", "memory"]),
     ] {
         let line = if rest.contains("-k none") { "ptx run two_pass.ptx" } else { run };

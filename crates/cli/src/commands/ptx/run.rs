@@ -36,7 +36,8 @@ pub(super) fn run(args: &RunArgs, global: &Global) -> Result<ExitCode> {
         by_line: args.by_line,
         launches,
         files,
-        buffers: buffers.show(&device, &args.show)?,
+        buffers: &buffers,
+        shown: buffers.show(&device, &args.show)?,
     };
     match run.halted() {
         None => buffers.save(&device, &args.save)?,
