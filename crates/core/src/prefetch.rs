@@ -6,6 +6,12 @@
 //! 5 KiB or anywhere up to 128 KiB, 17.8 and 19.0 at 3 KiB, where pure reading
 //! reaches 18.8. Beyond a page the distance no longer helps the hardware's own
 //! prefetcher over the boundary.
+//!
+//! On an AMD EPYC of the fourth generation the hardware does better alone: plain
+//! sums of 256 MiB of f64 ran at 29 to 31 GB/s without and at 26 to 27 with these
+//! instructions, exact ones at 26 to 27 and at 25. There [`ahead`] does nothing.
+
+use core::sync::atomic::{AtomicU8, Ordering};
 
 /// Bytes ahead of the reader at which lines are asked for in the L2 cache.
 const FAR: usize = 3 << 10;
@@ -42,11 +48,37 @@ pub fn far(place: *const u8) {
     let _ = place;
 }
 
+/// Whether this machine's prefetchers want help: not asked yet, yes, no.
+static HELP: AtomicU8 = AtomicU8::new(UNKNOWN);
+const UNKNOWN: u8 = 0;
+const WANTED: u8 = 1;
+const UNWANTED: u8 = 2;
+
+/// Finds out whether the processor is AMD's, which alone has SSE4a.
+#[cold]
+#[inline(never)]
+fn ask() -> u8 {
+    #[cfg(target_arch = "x86_64")]
+    let wanted = !std::arch::is_x86_feature_detected!("sse4a");
+    #[cfg(not(target_arch = "x86_64"))]
+    let wanted = false;
+    let help = if wanted { WANTED } else { UNWANTED };
+    HELP.store(help, Ordering::Relaxed);
+    help
+}
+
 /// Asks for the memory that follows `row`, which is being read now, at some
 /// distance. A hint: it reads nothing and cannot fault, wherever the memory
 /// after the row ends.
 #[inline(always)]
 pub fn ahead<T>(row: &[T]) {
+    let help = match HELP.load(Ordering::Relaxed) {
+        UNKNOWN => ask(),
+        known => known,
+    };
+    if help == UNWANTED {
+        return;
+    }
     let start: *const u8 = row.as_ptr().cast();
     let mut line = 0;
     while line < size_of_val(row) {
