@@ -1,6 +1,10 @@
 //! The command line: one definition of each flag feeds the parser, the help,
 //! the manual and the completions.
 
+mod ptx;
+
+pub(crate) use ptx::{InfoArgs, PtxArgs, PtxVerb, RunArgs};
+
 use crate::output::Format;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -42,6 +46,8 @@ pub(crate) enum Verb {
     Merge(MergeArgs),
     /// Tell what files hold, from their metadata alone
     Inspect(InspectArgs),
+    /// Run CUDA kernels without a GPU, from their PTX: checked and counted
+    Ptx(PtxArgs),
     /// Tell which instruction sets, cores and devices this machine offers
     Doctor(DoctorArgs),
     /// Measure the library on this machine, in memory
@@ -398,7 +404,7 @@ fn length(text: &str) -> Result<usize, String> {
 
 /// A number of bytes or elements: `4096`, `256M`, `2G`; the letters are powers
 /// of 1024.
-fn size(text: &str) -> Result<usize, String> {
+pub(crate) fn size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => 0,
@@ -515,7 +521,7 @@ Environment:
   RAYON_NUM_THREADS  how many threads work, where -j does not say
   NO_COLOR           no colours
 
-Exit status: 0 done; 1 a data, file or device error; 2 wrong usage.";
+Exit status: 0 done; 1 a data, file or device error; 2 wrong usage; 3 a check of `ptx run` found something.";
 
 const PARTIAL_EXAMPLES: &str = "\
 Examples:

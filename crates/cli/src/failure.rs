@@ -31,6 +31,9 @@ impl std::error::Error for Usage {}
 const DATA: u8 = 1;
 const USAGE: u8 = 2;
 
+/// The answer is there, and it is that something is wrong.
+pub(crate) const FOUND: u8 = 3;
+
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 const NOTE: Style = AnsiColor::Yellow.on_default().bold();
@@ -53,7 +56,8 @@ pub(crate) fn note(text: &str) {
     anstream::eprintln!("{NOTE}note:{NOTE:#} {text}");
 }
 
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
+/// Whether the reader of our output has left.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<std::io::Error>()
         .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
@@ -93,6 +97,15 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
         return usage.hint.clone();
     }
     if let Some(error) = cause.downcast_ref::<warpfold_files::Error>() {
+        return error.hint();
+    }
+    if let Some(error) = cause.downcast_ref::<warpfold_ptx::device::DeviceError>() {
+        return error.hint();
+    }
+    if let Some(error) = cause.downcast_ref::<warpfold_ptx::machine::Halt>() {
+        return Some(error.hint().into());
+    }
+    if let Some(error) = cause.downcast_ref::<warpfold_ptx::parse::Error>() {
         return error.hint();
     }
     if let Some(error) = cause.downcast_ref::<std::io::Error>() {

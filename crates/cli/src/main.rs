@@ -8,6 +8,7 @@ mod inputs;
 mod number;
 mod output;
 mod progress;
+mod ptx;
 mod report;
 mod sink;
 
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
         clap::ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
     }
     match commands::run(cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(error) => failure::report(&error),
     }
 }

@@ -1,4 +1,4 @@
-//! README.md's console sessions print what README.md says.
+//! The console sessions of README.md and docs/ptx.md print what the pages say.
 //!
 //! After a change that is meant, `README=overwrite cargo test -p warpfold-cli
 //! --test readme` writes them anew.
@@ -7,14 +7,18 @@
 use std::path::Path;
 use std::process::Command;
 
-/// A directory with the example data, in which the sessions run.
+/// A directory with the example data and the sample kernels, in which the sessions run.
 fn playground(root: &Path) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("examples/data");
-    std::fs::create_dir_all(&data).unwrap();
-    for entry in std::fs::read_dir(root.join("examples/data")).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, data.join(path.file_name().unwrap())).unwrap();
+    for folder in ["examples/data", "crates/ptx/kernels", "crates/ptx/kernels/ptx/12.0"] {
+        let copy = dir.path().join(folder);
+        std::fs::create_dir_all(&copy).unwrap();
+        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                std::fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
+            }
+        }
     }
     dir
 }
@@ -37,13 +41,13 @@ fn shell(line: &str, dir: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-#[test]
-fn readme_tells_the_truth() {
+/// Holds the sessions of a page, at least so many, against what they print now.
+fn tells_the_truth(page: &str, at_least: usize) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let written = std::fs::read_to_string(root.join(page)).unwrap();
     let dir = playground(&root);
     let (mut told, mut commands, mut inside) = (String::new(), 0, false);
-    for line in readme.lines() {
+    for line in written.lines() {
         if line.starts_with("```") {
             inside = line == "```console";
         }
@@ -57,13 +61,23 @@ fn readme_tells_the_truth() {
             _ => told += &format!("{line}\n"),
         }
     }
-    assert!(commands > 10, "the sessions were not found");
+    assert!(commands >= at_least, "the sessions of {page} were not found");
     if std::env::var_os("README").is_some_and(|v| v == "overwrite") {
-        std::fs::write(root.join("README.md"), told).unwrap();
+        std::fs::write(root.join(page), told).unwrap();
         return;
     }
-    for (number, (told, written)) in told.lines().zip(readme.lines()).enumerate() {
-        assert_eq!(told, written, "README.md, line {}", number + 1);
+    for (number, (told, written)) in told.lines().zip(written.lines()).enumerate() {
+        assert_eq!(told, written, "{page}, line {}", number + 1);
     }
-    assert_eq!(told.lines().count(), readme.lines().count());
+    assert_eq!(told.lines().count(), written.lines().count());
+}
+
+#[test]
+fn readme_tells_the_truth() {
+    tells_the_truth("README.md", 11);
+}
+
+#[test]
+fn the_page_about_ptx_tells_the_truth() {
+    tells_the_truth("docs/ptx.md", 12);
 }

@@ -63,6 +63,29 @@ pub enum DeviceError {
     Handle,
 }
 
+impl DeviceError {
+    /// What the caller can do about it, in one line without a full stop.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            DeviceError::Parse(error) => error.hint(),
+            DeviceError::Memory(error) => Some(error.hint().into()),
+            DeviceError::Launch(error) => Some(error.hint().into()),
+            DeviceError::NoKernel { kernels, .. } if kernels.is_empty() => {
+                Some("only functions declared with .entry can be launched".into())
+            }
+            DeviceError::NoKernel { .. } => Some(
+                "C++ names are mangled: declare kernels extern \"C\" to launch them by their own"
+                    .into(),
+            ),
+            DeviceError::Decode(_)
+            | DeviceError::NoVariable { .. }
+            | DeviceError::Constants { .. }
+            | DeviceError::Handle => None,
+        }
+    }
+}
+
 fn list(names: &[String]) -> String {
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }

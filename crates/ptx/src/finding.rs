@@ -136,7 +136,9 @@ impl Kind {
         }
     }
 
-    fn title(self) -> &'static str {
+    /// What it is called in messages.
+    #[must_use]
+    pub fn title(self) -> &'static str {
         match self {
             Kind::OutOfBounds => "access out of bounds",
             Kind::Misaligned => "misaligned access",

@@ -7,17 +7,19 @@ mod inspect;
 mod man;
 mod merge;
 mod partial;
+mod ptx;
 mod reduce;
 mod stats;
 
 use crate::args::{Cli, Verb};
 use anyhow::Result;
+use std::process::ExitCode;
 
-/// Runs the command.
+/// Runs the command, and tells the exit status.
 ///
 /// # Errors
 /// Whatever stands in the way of an answer.
-pub(crate) fn run(cli: Cli) -> Result<()> {
+pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     let global = &cli.global;
     match cli.verb {
         Verb::Reduce(args) => reduce::run(&args, global),
@@ -25,9 +27,11 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Verb::Partial(args) => partial::run(&args, global),
         Verb::Merge(args) => merge::run(&args),
         Verb::Inspect(args) => inspect::run(&args),
+        Verb::Ptx(args) => return ptx::run(&args, global),
         Verb::Doctor(args) => doctor::run(&args),
         Verb::Bench(args) => bench::run(&args, global),
         Verb::Completions(args) => completions::run(&args),
         Verb::Man(args) => man::run(&args),
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }

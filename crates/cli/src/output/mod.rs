@@ -2,7 +2,7 @@
 
 mod csv;
 mod json;
-mod npy;
+pub(crate) mod npy;
 mod plain;
 mod table;
 

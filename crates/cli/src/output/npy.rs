@@ -21,7 +21,24 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<()> {
             .hint("write .csv or .json")
             .into());
     };
-    let descr = match column.numbers.dtype() {
+    let dtype = column.numbers.dtype();
+    if dtype == DType::BF16 {
+        let hint = "ask for the answer in f32: --out f32";
+        return Err(Usage::new("NumPy has no bf16").hint(hint).into());
+    }
+    out.write_all(&header(dtype, &array.shape)?)?;
+    for number in column.numbers.iter() {
+        out.write_all(&number.to_bits().to_le_bytes()[..dtype.size()])?;
+    }
+    Ok(())
+}
+
+/// What stands before the elements, which follow in C order, the low bytes first.
+///
+/// # Errors
+/// Types that NumPy lacks.
+pub(crate) fn header(dtype: DType, shape: &[usize]) -> Result<Vec<u8>> {
+    let descr = match dtype {
         DType::Bool => "|b1",
         DType::I8 => "|i1",
         DType::I16 => "<i2",
@@ -35,15 +52,13 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<()> {
         DType::F32 => "<f4",
         DType::F64 => "<f8",
         DType::BF16 => {
-            return Err(Usage::new("NumPy has no bf16")
-                .hint("ask for the answer in f32: --out f32")
-                .into());
+            return Err(Usage::new("NumPy has no bf16").hint("ask for another type").into());
         }
     };
-    let shape: String = array.shape.iter().map(|n| format!("{n}, ")).collect();
+    let ndim = shape.len();
+    let shape: String = shape.iter().map(|n| format!("{n}, ")).collect();
     // One length takes its comma along, more do without the last.
-    let shape =
-        if array.shape.len() == 1 { shape.trim_end() } else { shape.trim_end_matches(", ") };
+    let shape = if ndim == 1 { shape.trim_end() } else { shape.trim_end_matches(", ") };
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
     // Magic, version and length take 10 bytes; the data begin at a multiple
     // of 64, after a line end.
@@ -51,12 +66,8 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<()> {
     let length = header.len() + padding + 1;
     // 64 dimensions of 20 digits still fit version 1.
     let length = u16::try_from(length).map_err(|_| Usage::new("too many dimensions for .npy"))?;
-    out.write_all(b"\x93NUMPY\x01\x00")?;
-    out.write_all(&length.to_le_bytes())?;
-    writeln!(out, "{header}{:padding$}", "")?;
-    let size = column.numbers.dtype().size();
-    for number in column.numbers.iter() {
-        out.write_all(&number.to_bits().to_le_bytes()[..size])?;
-    }
-    Ok(())
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend(length.to_le_bytes());
+    writeln!(bytes, "{header}{:padding$}", "")?;
+    Ok(bytes)
 }

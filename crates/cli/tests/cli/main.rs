@@ -7,5 +7,6 @@ mod errors;
 mod examples;
 mod output;
 mod pipes;
+mod ptx;
 mod snapshots;
 mod states;

@@ -277,6 +277,9 @@ impl LaunchError {
                 "launch with the block that the kernel was compiled for"
             }
             LaunchError::Cluster { .. } => "the grid must be a multiple of the cluster",
+            LaunchError::Shared { limit, .. } if *limit > u64::from(Limits::default().shared) => {
+                "a block has no more: keep less in shared memory, or use more blocks"
+            }
             LaunchError::Shared { .. } => {
                 "ask for less, or opt in to more as cudaFuncSetAttribute does"
             }

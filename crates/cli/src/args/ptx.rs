@@ -1,0 +1,268 @@
+//! The flags of `warpfold ptx`.
+
+use super::{EXECUTION, INPUT, OUTPUT, TableOrJson};
+use crate::failure::Usage;
+use crate::ptx::argument::{self, Argument};
+use crate::ptx::buffers::Save;
+use crate::ptx::report::CHECKS;
+use clap::{Args, Subcommand, ValueEnum};
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use warpfold_ptx::machine::{Checks, Options, Schedule, Shape};
+
+const LAUNCH: &str = "Launch";
+const CHECKING: &str = "Checking";
+
+#[derive(Args)]
+pub(crate) struct PtxArgs {
+    #[command(subcommand)]
+    pub(crate) verb: PtxVerb,
+}
+
+/// The subcommands of `ptx`.
+#[derive(Subcommand)]
+pub(crate) enum PtxVerb {
+    /// Run a kernel on the CPU, look for faults that a GPU hides, count what a profiler would
+    ///
+    /// The kernel is executed warp by warp. Races, missing barriers, wrong masks, reads of memory that nobody wrote and accesses out of bounds
+    /// are found wherever they can happen, not only when they do harm, and told with line, block, warp and lane.
+    #[command(after_help = ARGUMENTS, after_long_help = RUN_EXAMPLES)]
+    Run(RunArgs),
+    /// Tell what a PTX file holds: kernels, what they need, opcodes
+    ///
+    /// The exit status is 1 if the file holds instructions that cannot be run.
+    Info(InfoArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct RunArgs {
+    /// The PTX, as compilers print it; `-` for stdin
+    #[arg(value_name = "FILE.ptx")]
+    pub(crate) file: String,
+    /// The kernel [default: the only one]
+    #[arg(short, long, value_name = "NAME", help_heading = LAUNCH)]
+    pub(crate) kernel: Option<String>,
+    /// Blocks of the grid: X, X,Y or X,Y,Z
+    #[arg(short, long, value_name = "DIMS", value_parser = dims, help_heading = LAUNCH)]
+    grid: Dims,
+    /// Threads of a block
+    #[arg(short, long, value_name = "DIMS", value_parser = dims, help_heading = LAUNCH)]
+    block: Dims,
+    /// Blocks of a cluster [default: no clusters]
+    #[arg(long, value_name = "DIMS", value_parser = dims, help_heading = LAUNCH)]
+    cluster: Option<Dims>,
+    /// All blocks are resident at once, so that they can wait for each other
+    #[arg(long, help_heading = LAUNCH)]
+    cooperative: bool,
+    /// Bytes of dynamic shared memory, such as 4K
+    #[arg(long, value_name = "BYTES", default_value = "0", hide_default_value = true, value_parser = bytes, help_heading = LAUNCH)]
+    shared: u32,
+    /// An argument, in the order of the kernel's parameters; see below
+    #[arg(short, long = "arg", value_name = "ARG", value_parser = argument::parse, allow_hyphen_values = true, help_heading = INPUT)]
+    pub(crate) args: Vec<Argument>,
+    /// Who runs next: everybody in step, by chance, or each as far ahead as the rules allow
+    #[arg(long, value_name = "HOW", default_value = "lockstep", help_heading = EXECUTION)]
+    schedule: ScheduleName,
+    /// Another order of the same schedule [default: 0]
+    #[arg(long, value_name = "N", help_heading = EXECUTION)]
+    seed: Option<u64>,
+    /// Warp instructions after which a kernel is taken to hang
+    #[arg(long, value_name = "N", default_value = "1099511627776", hide_default_value = true, help_heading = EXECUTION)]
+    limit: NonZeroU64,
+    /// Which faults to look for: all, none, or some of races, uninitialised, barriers, masks
+    #[arg(long, value_name = "LIST", default_value = "all", value_parser = checks, help_heading = CHECKING)]
+    pub(crate) checks: Checks,
+    /// Count instructions, sectors, bank conflicts and what else a profiler would
+    #[arg(long, help_heading = CHECKING)]
+    counters: bool,
+    /// Count for each source line, too
+    #[arg(long, help_heading = CHECKING)]
+    pub(crate) by_line: bool,
+    /// Where the sources are that the PTX names [default: as named, beside it, or above]
+    #[arg(long, value_name = "DIR", help_heading = INPUT)]
+    pub(crate) source: Vec<PathBuf>,
+    /// Print what a buffer holds in the end
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', help_heading = OUTPUT)]
+    pub(crate) show: Vec<String>,
+    /// Write what a buffer holds in the end to a .npy file
+    #[arg(long, value_name = "NAME=FILE", value_parser = Save::parse, help_heading = OUTPUT)]
+    pub(crate) save: Vec<Save>,
+    /// How to print
+    #[arg(short = 'f', long, value_name = "FORMAT", default_value = "table", help_heading = OUTPUT)]
+    pub(crate) output_format: TableOrJson,
+}
+
+impl RunArgs {
+    /// What the launch asks for.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape {
+            grid: self.grid.0,
+            block: self.block.0,
+            cluster: self.cluster.map(|c| c.0),
+            shared: self.shared,
+            cooperative: self.cooperative,
+        }
+    }
+
+    /// How it is run.
+    ///
+    /// # Errors
+    /// A seed for what leaves nothing to chance.
+    pub(crate) fn options(&self) -> Result<Options, Usage> {
+        let seed = self.seed.unwrap_or(0);
+        let schedule = match self.schedule {
+            ScheduleName::Lockstep if self.seed.is_some() => {
+                return Err(Usage::new("--seed changes nothing in lockstep")
+                    .hint("add --schedule random or --schedule adversarial"));
+            }
+            ScheduleName::Lockstep => Schedule::Lockstep,
+            ScheduleName::Random => Schedule::Random { seed },
+            ScheduleName::Adversarial => Schedule::Adversarial { seed },
+        };
+        Ok(Options {
+            checks: self.checks,
+            schedule,
+            instructions: self.limit.get(),
+            counters: self.counters || self.by_line,
+            ..Options::default()
+        })
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct InfoArgs {
+    /// The PTX, as compilers print it; `-` for stdin
+    #[arg(value_name = "FILE.ptx")]
+    pub(crate) file: String,
+    /// How to print
+    #[arg(short = 'f', long, value_name = "FORMAT", default_value = "table", help_heading = OUTPUT)]
+    pub(crate) output_format: TableOrJson,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ScheduleName {
+    Lockstep,
+    Random,
+    Adversarial,
+}
+
+#[derive(Clone, Copy)]
+struct Dims([u32; 3]);
+
+fn dims(text: &str) -> Result<Dims, String> {
+    let mut dims = [1; 3];
+    let words: Vec<_> = text.split(',').collect();
+    if words.len() > dims.len() {
+        return Err("expected at most three numbers: X,Y,Z".into());
+    }
+    for (dim, word) in dims.iter_mut().zip(words) {
+        *dim = word
+            .trim()
+            .parse()
+            .map_err(|_| format!("{word:?} is no number; X, X,Y or X,Y,Z are"))?;
+    }
+    Ok(Dims(dims))
+}
+
+fn bytes(text: &str) -> Result<u32, String> {
+    if text == "0" {
+        return Ok(0);
+    }
+    u32::try_from(super::size(text)?).map_err(|_| "that is more than 4 GiB".into())
+}
+
+fn checks(text: &str) -> Result<Checks, String> {
+    let mut checks = match text {
+        "all" => return Ok(Checks::ALL),
+        _ => Checks::NONE,
+    };
+    if text == "none" {
+        return Ok(checks);
+    }
+    for word in text.split(',') {
+        match word.trim() {
+            "races" => checks.races = true,
+            "uninitialised" => checks.uninitialised = true,
+            "barriers" => checks.barriers = true,
+            "masks" => checks.masks = true,
+            _ => {
+                return Err(format!("{word:?} is none of all, none, {}", CHECKS.join(", ")));
+            }
+        }
+    }
+    Ok(checks)
+}
+
+const ARGUMENTS: &str = "\
+Arguments, one --arg for each parameter:
+  TYPE:VALUE                    a scalar: u64:1000, f32:0.5
+  NAME:TYPE:COUNT               a buffer that nobody has written
+  NAME:TYPE:COUNT=CONTENT       a buffer of zeros, ones, 2.5, range, 5.., 0..10, seed=7 or 1,2,3
+  NAME=@FILE                    a buffer with the elements of a file
+  NAME, NAME+BYTES              a buffer once more, or a place in it
+  bytes:HEX                     a struct, as it lies in memory";
+
+const RUN_EXAMPLES: &str = "\
+Arguments, one --arg for each parameter, in their order:
+  TYPE:VALUE                    a scalar: u64:1000, i32:-1, f32:0.5, bool:true
+  NAME:TYPE:COUNT               a buffer that nobody has written: out:f32:4
+  NAME:TYPE:COUNT=CONTENT       a buffer; CONTENT is
+      zeros, ones, 2.5            the same everywhere
+      range, 5..                  0, 1, 2, ... or 5, 6, 7, ...
+      0..10                       0, 1, ... 9, and again from 0
+      seed=7                      by chance: floats from -1 up to 1, any integers
+      1,2,3                       these; COUNT may be left out
+      @FILE                       the elements of a file; COUNT may be left out
+  NAME=@FILE                    the same, of the file's type: .npy, archive.npz:member, and what
+                                `warpfold inspect` knows, in the order of the file
+  NAME, NAME+BYTES              a buffer once more, or a place in it
+  bytes:HEX                     a struct, as it lies in memory: bytes:01000000
+Types are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64; COUNT may be 64K or 1M.
+
+What is always found: accesses out of bounds, misaligned or to freed memory. --checks switches the others:
+  races          accesses of two threads that nothing orders, one of them a write
+  uninitialised  reads of memory that nobody wrote
+  barriers       barriers that part of a block reaches, or that disagree
+  masks          warp instructions whose mask is not that of the lanes that execute them
+
+Examples:
+  warpfold ptx run sum.ptx -k sum -g 4 -b 256 --arg in:f32:1000=ones --arg out:f32:4 --arg u64:1000 --show out
+  warpfold ptx run sum.ptx -k sum -g 4 -b 256 --shared 1K --arg in=@data.npy --arg out:f32:4 --arg u64:1000 --save out=sums.npy
+  warpfold ptx run sum.ptx -k sum -g 4 -b 256 ... --schedule adversarial --seed 7
+  warpfold ptx run sum.ptx -k sum -g 4 -b 256 ... --checks none --counters --by-line
+
+Exit status: 0 nothing found; 1 the kernel cannot run or did not end; 2 wrong usage; 3 a check found something, whether or not the
+kernel came to its end.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dimensions_are_one_to_three_numbers() {
+        assert_eq!(dims("4").map(|d| d.0), Ok([4, 1, 1]));
+        assert_eq!(dims("4,2").map(|d| d.0), Ok([4, 2, 1]));
+        assert_eq!(dims("4, 2,3").map(|d| d.0), Ok([4, 2, 3]));
+        for bad in ["", "x", "4,", "-1", "1,2,3,4", "4294967296", "2x2"] {
+            assert!(dims(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn checks_are_all_none_or_a_list() {
+        assert_eq!(checks("all"), Ok(Checks::ALL));
+        assert_eq!(checks("none"), Ok(Checks::NONE));
+        let two = Checks { races: true, masks: true, ..Checks::NONE };
+        assert_eq!(checks("races,masks"), Ok(two));
+        assert_eq!(checks(&CHECKS.join(",")), Ok(Checks::ALL));
+        for bad in ["", "race", "races,", "all,none"] {
+            assert!(checks(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn shared_memory_may_be_none() {
+        assert_eq!((bytes("0"), bytes("1K")), (Ok(0), Ok(1024)));
+        assert!(bytes("8G").is_err() && bytes("x").is_err());
+    }
+}

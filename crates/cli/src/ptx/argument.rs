@@ -1,0 +1,205 @@
+//! A kernel's argument as it is written on the command line.
+//!
+//! `u64:1000` is a scalar, `in:f32:1000=ones` a buffer, `in` the same buffer once more, `bytes:0a0b` a struct.
+
+use super::content::Content;
+use super::scalar;
+use warpfold::{DType, Scalar};
+
+/// What one `--arg` says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Argument {
+    /// A number, passed by value.
+    Scalar(Scalar),
+    /// The bytes of a struct.
+    Bytes(Vec<u8>),
+    /// The address of new memory.
+    Buffer(Buffer),
+    /// The address of a buffer that an earlier argument made, and some bytes more.
+    Again { name: String, offset: u64 },
+}
+
+/// Memory that the kernel gets.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Buffer {
+    pub(crate) name: String,
+    /// The type of its elements; `None`: that of the file.
+    pub(crate) dtype: Option<DType>,
+    /// Its elements; `None`: as many as the content has.
+    pub(crate) count: Option<u64>,
+    pub(crate) content: Content,
+}
+
+/// Reads an `--arg`.
+///
+/// # Errors
+/// What is wrong with it and how it would be right.
+pub(crate) fn parse(word: &str) -> Result<Argument, String> {
+    let (head, content) = match word.split_once('=') {
+        Some((head, content)) => (head, Some(content)),
+        None => (word, None),
+    };
+    let parts: Vec<&str> = head.split(':').collect();
+    match (&parts[..], content) {
+        ([name], None) => again(name),
+        (["bytes", digits], None) => bytes(digits).map(Argument::Bytes),
+        ([first, second], None) => match (dtype(first), dtype(second)) {
+            (Some(dtype), _) => Ok(Argument::Scalar(scalar::parse(dtype, second)?)),
+            (None, Some(_)) => Err(format!("how many elements? {head}:COUNT")),
+            (None, None) => Err(unknown_type(first)),
+        },
+        ([name], Some(file)) if dtype(name).is_none() && !file.starts_with('@') => {
+            Err(format!("elements of which type? {name}:f32:COUNT={file}"))
+        }
+        ([name], Some(value)) if dtype(name).is_some() => {
+            Err(format!("a scalar is {name}:{value}, a buffer NAME:{name}:COUNT={value}"))
+        }
+        ([name, rest @ ..], content) if rest.len() <= 2 => {
+            buffer(name, rest, content).map(Argument::Buffer)
+        }
+        _ => Err("too many colons: a buffer is NAME:TYPE:COUNT=CONTENT".into()),
+    }
+}
+
+fn buffer(name: &str, rest: &[&str], content: Option<&str>) -> Result<Buffer, String> {
+    let name = identifier(name)?;
+    let dtype = match rest.first() {
+        Some(word) => Some(dtype(word).ok_or_else(|| unknown_type(word))?),
+        None => None,
+    };
+    let count = rest.get(1).map(|word| self::count(word)).transpose()?;
+    let content = match (content, dtype) {
+        (None, _) => Content::Unwritten,
+        (Some(word), Some(dtype)) => Content::parse(word, dtype, count)?,
+        (Some(word), None) => Content::parse_file(word)?,
+    };
+    let count = count.or(content.count());
+    if count.is_none() && !matches!(content, Content::File(_)) {
+        return Err("how many elements? NAME:TYPE:COUNT=CONTENT".into());
+    }
+    Ok(Buffer { name, dtype, count, content })
+}
+
+fn again(word: &str) -> Result<Argument, String> {
+    if dtype(word).is_some() {
+        return Err(format!("a scalar is {word}:VALUE, a buffer NAME:{word}:COUNT"));
+    }
+    let (name, offset) = match word.split_once('+') {
+        Some((name, offset)) => {
+            let offset = offset.parse().map_err(|_| {
+                format!("{offset:?} is no number of bytes: NAME+BYTES is a place in a buffer")
+            })?;
+            (name, offset)
+        }
+        None => (word, 0),
+    };
+    Ok(Argument::Again { name: identifier(name)?, offset })
+}
+
+fn identifier(name: &str) -> Result<String, String> {
+    if dtype(name).is_some() || name == "bytes" {
+        return Err(format!("a buffer cannot be called {name}, which is a type"));
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !starts || !name.chars().all(is_plain) {
+        return Err(format!("{name:?} is no name: letters, digits and underscores are"));
+    }
+    Ok(name.to_string())
+}
+
+fn dtype(word: &str) -> Option<DType> {
+    DType::from_name(word)
+}
+
+fn unknown_type(word: &str) -> String {
+    let names: Vec<_> = DType::ALL.iter().map(|d| d.name()).collect();
+    format!("{word:?} is no type: there are {} and bytes", names.join(", "))
+}
+
+fn count(word: &str) -> Result<u64, String> {
+    crate::args::size(word).map(|n| n as u64).map_err(|why| format!("COUNT {word:?}: {why}"))
+}
+
+/// Hexadecimal digits, in the order of memory.
+fn bytes(digits: &str) -> Result<Vec<u8>, String> {
+    let digits = digits.strip_prefix("0x").unwrap_or(digits);
+    let wrong = || format!("{digits:?} are no bytes: two hexadecimal digits are one");
+    if digits.is_empty() || !digits.len().is_multiple_of(2) || !digits.is_ascii() {
+        return Err(wrong());
+    }
+    let pairs = (0..digits.len()).step_by(2).map(|at| &digits[at..at + 2]);
+    pairs.map(|pair| u8::from_str_radix(pair, 16).map_err(|_| wrong())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(word: &str) -> Buffer {
+        match parse(word) {
+            Ok(Argument::Buffer(buffer)) => buffer,
+            other => panic!("{word}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn scalars_are_a_type_and_a_value() {
+        for (word, scalar) in [
+            ("u64:1000", Scalar::UInt(1000, DType::U64)),
+            ("i32:-1", Scalar::Int(-1, DType::I32)),
+            ("f32:0.5", Scalar::F32(0.5)),
+            ("bool:true", Scalar::Bool(true)),
+        ] {
+            assert_eq!(parse(word), Ok(Argument::Scalar(scalar)));
+        }
+        assert_eq!(parse("bytes:0a0B"), Ok(Argument::Bytes(vec![10, 11])));
+    }
+
+    #[test]
+    fn buffers_have_a_name_a_type_and_a_count() {
+        let out = made("out:f32:4");
+        assert_eq!((out.name.as_str(), out.dtype, out.count), ("out", Some(DType::F32), Some(4)));
+        assert_eq!(out.content, Content::Unwritten);
+        assert_eq!(made("in:u8:2K").count, Some(2048));
+        assert_eq!(made("in:i32=1,2,3").count, Some(3));
+        assert_eq!((made("in=@a=b:c.npy").dtype, made("in:f64=@x.npy").count), (None, None));
+        assert_eq!(made("in=@a=b:c.npy").content, Content::File("a=b:c.npy".into()));
+    }
+
+    #[test]
+    fn a_name_alone_is_the_same_buffer_again() {
+        let again = |offset| Ok(Argument::Again { name: "in".into(), offset });
+        assert_eq!((parse("in"), parse("in+4")), (again(0), again(4)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (word, part) in [
+            ("", "no name"),
+            ("f32", "f32:VALUE"),
+            ("f32=1", "a scalar is f32:1"),
+            ("u64:x", "\"x\""),
+            ("u8:256", "u8"),
+            ("in:f32", "how many"),
+            ("in:f32=ones", "how many"),
+            ("in=ones", "which type"),
+            ("in:f31:4", "\"f31\" is no type"),
+            ("x:y", "\"x\" is no type"),
+            ("in:f32:0", "more than 0"),
+            ("in:f32:-1", "COUNT"),
+            ("in:f32:4:5", "too many colons"),
+            ("a b:f32:4", "no name"),
+            ("f64:f32:4", "which is a type"),
+            ("in+x", "NAME+BYTES"),
+            ("bytes:abc", "two hexadecimal digits"),
+            ("bytes:zz", "two hexadecimal digits"),
+            ("in:f32:4=", "nothing after"),
+            ("in:f32:4=some", "\"some\""),
+            ("in:f32=@", "which file"),
+        ] {
+            let why = parse(word).unwrap_err();
+            assert!(why.contains(part), "{word}: {part:?} is not in {why:?}");
+        }
+    }
+}
