@@ -4,7 +4,8 @@
 // crates/cpu/src/exact/range.rs has the argument. With m the largest and l + 1 the smallest non-zero of 2 * bits as f32, every
 // element is a multiple of 2^(f - 126 - P) below 2^(e - 126), where e = m >> 24, f = (l + 1) >> 24 and P is the significand's
 // length. A sum of 2^K of them fits 53 bits if e - f <= 53 - P - K, which m - l <= (53 - P - K) << 24 implies. A zero wraps and
-// drops out; infinities and NaNs have m >= 0xff000000. f16 needs no certificate: 2^13 of its values fit.
+// drops out. Infinities and NaNs make the sum one, which the window does not hold. f16 needs no certificate: 2^13 of its values
+// fit.
 
 #pragma once
 
@@ -21,7 +22,6 @@ struct LaneSum {
     static constexpr int K = sizeof(Bits) == 4 ? 4 : 5;
     static_assert(VECTORS * ITEMS<T> == 1 << K, "a lane's elements of a tile");
     static constexpr u32 LARGEST_SPREAD = u32(53 - (Format::FRACTION + 1) - K) << 24;
-    static constexpr u32 FIRST_SPECIAL = 0xff000000;
 
     f64 sum = 0.0;
     u32 most = 0;
@@ -46,7 +46,7 @@ struct LaneSum {
     {
         drift = window.open();
         window.add(drift, sum);
-        const bool exact = !RANGED || (most < FIRST_SPECIAL && most - least <= LARGEST_SPREAD);
+        const bool exact = !RANGED || most - least <= LARGEST_SPREAD;
         return exact && window.holds(drift);
     }
 };

@@ -242,6 +242,8 @@ fn on_the_device_of_this_machine() {
         large(&all[SHAPES.len()], dtype);
     }
     hazards(&device);
+    from_many_threads(&device);
+    more_than_32_bits_count(&all[SHAPES.len()]);
 }
 
 /// Arrays that fill a device.
@@ -342,7 +344,8 @@ fn windows_end_with_the_format(engine: &Engine) {
 
 /// More tiles of one warp than a lane's totals take at the top of their window.
 fn totals_are_flushed_before_they_overflow(engine: &Engine) {
-    let tiles = 2 * 2048 + 1;
+    // Each moves a lane's total by almost 2^50: four flushes, and 2^63 without.
+    let tiles = (1 << 13) + 1;
     let items = vec![1024.0 - 1024.0 * f64::EPSILON / 2.0; tiles * 256];
     for sign in [1.0, -1.0] {
         let items: Vec<f64> = items.iter().map(|x| x * sign).collect();
@@ -374,4 +377,130 @@ fn minima_among_nans(engine: &Engine) {
             }
         }
     }
+}
+
+#[test]
+fn from_many_threads_on_the_interpreter() {
+    from_many_threads(&sim(Schedule::Lockstep));
+}
+
+/// Eight threads on one engine: half of them share a stream, half have their own.
+fn from_many_threads(device: &Arc<dyn Device>) {
+    let shape = Shape { threads: Some(64), blocks: Some(4) };
+    let engine = Engine::with_shape(Arc::clone(device), shape);
+    std::thread::scope(|scope| {
+        for thread in 0..8u64 {
+            let engine = &engine;
+            scope.spawn(move || {
+                let stream =
+                    if thread < 4 { Stream::DEFAULT } else { engine.device().stream().unwrap() };
+                let mut random = Random(thread + 1);
+                for round in 0..10usize {
+                    let n = 3000 + 7 * round;
+                    let items: Vec<f64> = make(PATTERNS[round % PATTERNS.len()], n, &mut random);
+                    let bytes = bytemuck::cast_slice(&items);
+                    for kind in kinds(DType::F64) {
+                        let got = engine.reduce_host(kind, DType::F64, bytes, stream).unwrap();
+                        let expected = reference(kind, DType::F64, bytes);
+                        assert!(got.payload() == expected.payload(), "{kind:?} in {thread}");
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// The state of `n` equal elements, by merging states with themselves.
+fn repeated<T: Element>(kind: Kind, x: T, n: u64) -> AnyState {
+    let mut power = reference(kind, T::DTYPE, bytemuck::bytes_of(&x));
+    let mut state = AnyState::identity(kind, T::DTYPE).unwrap();
+    for bit in 0..64 - n.leading_zeros() {
+        if n >> bit & 1 == 1 {
+            state.merge(&power).unwrap();
+        }
+        power.merge(&power.clone()).unwrap();
+    }
+    state
+}
+
+/// Indices beyond 32 bits, where memory has room for as many elements.
+fn more_than_32_bits_count(engine: &Engine) {
+    let device = &**engine.device();
+    let n = (1u64 << 32) + 12_345;
+    for (dtype, byte) in
+        [(DType::I8, 0xff), (DType::Bool, 0x02), (DType::F16, 0x3c), (DType::F32, 0xbf)]
+    {
+        let bytes = (n + 1) * dtype.size() as u64;
+        let base = match device.allocate(bytes) {
+            Ok(base) => base,
+            Err(error) if error.is_out_of_memory() => {
+                println!("SKIPPED: 2^32 elements of {dtype}: {error}");
+                continue;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        device.fill(Stream::DEFAULT, base, byte, bytes).unwrap();
+        // Behind the first element, so that there is a head.
+        let array = Array { address: base + dtype.size() as u64, len: n, dtype };
+        for kind in kinds(dtype) {
+            let expected = with_element!(dtype, T => {
+                repeated(kind, <T as Element>::from_bits(u64::from_ne_bytes([byte; 8])), n)
+            });
+            let payload = reduce(engine, kind, array).unwrap();
+            assert!(payload == expected.payload(), "{kind:?} of {n} {dtype}");
+        }
+        device.free(base).unwrap();
+    }
+}
+
+#[test]
+fn what_cannot_be_reduced_is_an_error_and_the_engine_goes_on() {
+    let device = sim(Schedule::Lockstep);
+    let engine = Engine::new(Arc::clone(&device));
+    let items = [1.0f64, 2.0, 3.0, 4.0];
+    let bytes: &[u8] = bytemuck::cast_slice(&items);
+    let base = device.allocate(32).unwrap();
+    device.copy_in(Stream::DEFAULT, base, bytes).unwrap();
+    let array = |address, len, dtype| Array { address, len, dtype };
+    let refused = |kind, array| reduce(&engine, kind, array).unwrap_err();
+
+    let misaligned = refused(Kind::Sum, array(base + 4, 3, DType::F64));
+    assert!(misaligned.to_string().contains("not aligned"), "{misaligned}");
+    let long = refused(Kind::Sum, array(base, 1 << 42, DType::I8));
+    assert!(long.to_string().contains("2^41"), "{long}");
+    let beyond = refused(Kind::Sum, array(!0xff, 1 << 40, DType::F64));
+    assert!(beyond.to_string().contains("address space"), "{beyond}");
+    let (kind, dtype) = (Kind::Bits, DType::F64);
+    assert_eq!(refused(kind, array(base, 4, dtype)), Error::NoKernel { kind, dtype });
+    let ragged = engine.reduce_host(Kind::Sum, DType::F64, &bytes[..31], Stream::DEFAULT);
+    assert!(ragged.is_err_and(|e| e.to_string().contains("within an element")));
+    // The interpreter sees what a real device may not: nobody wrote there.
+    let outside = refused(Kind::Sum, array(base + 8, 4, DType::F64));
+    assert!(matches!(outside, Error::Simulated { .. }), "{outside}");
+
+    let fresh = Engine::new(Arc::clone(&device));
+    let expected = reference(Kind::Sum, DType::F64, bytes).payload();
+    assert_eq!(reduce(&fresh, Kind::Sum, array(base, 4, DType::F64)), Ok(expected));
+}
+
+#[test]
+fn the_state_may_stay_on_the_device() {
+    let device = sim(Schedule::Lockstep);
+    let engine = Engine::new(Arc::clone(&device));
+    let items: Vec<f32> = make("signed", 5000, &mut Random(5));
+    let placed = Placed::new(&*device, &items, 3);
+    let len = Engine::payload_len(Kind::Sum, DType::F32).unwrap();
+    let to = device.allocate(len as u64).unwrap();
+    let into = |to| {
+        // SAFETY: `placed` holds the array, and the payload was allocated.
+        unsafe { engine.reduce_into(Kind::Sum, placed.array, to, Stream::DEFAULT) }
+    };
+    assert!(into(to + 4).is_err());
+    into(to).unwrap();
+    device.wait(Stream::DEFAULT).unwrap();
+    let mut payload = vec![0; len];
+    device.copy_out(Stream::DEFAULT, to, &mut payload).unwrap();
+    let state = AnyState::from_payload(Kind::Sum, DType::F32, &payload).unwrap();
+    let expected = reference(Kind::Sum, DType::F32, bytemuck::cast_slice(&items));
+    assert_eq!(state.payload(), expected.payload());
 }
