@@ -1,5 +1,8 @@
 //! What can go wrong between the host and a device.
 
+use warpfold_core::DType;
+use warpfold_core::op::Kind;
+
 /// An error of a device, real or simulated, with what may help.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
@@ -36,6 +39,36 @@ pub enum Error {
         /// What it was used as.
         what: &'static str,
     },
+    /// There is no kernel for what was asked.
+    #[error("no CUDA kernel for {kind:?} of {dtype}")]
+    NoKernel {
+        /// The kind of the state.
+        kind: Kind,
+        /// The type of the elements.
+        dtype: DType,
+    },
+    /// An array that no kernel can read.
+    #[error("{len} elements of {dtype} at {address:#x}: {why}")]
+    Array {
+        /// Where it begins.
+        address: u64,
+        /// How many elements it has.
+        len: u64,
+        /// Their type.
+        dtype: DType,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A kernel left what is no state: a defect of the kernel or of the device.
+    #[error("the device left a damaged state of {kind:?} of {dtype}: {why}")]
+    State {
+        /// The kind of the state.
+        kind: Kind,
+        /// The type of the elements.
+        dtype: DType,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 impl Error {
@@ -45,7 +78,9 @@ impl Error {
         match self {
             Error::Unavailable { hint, .. } => Some(hint),
             Error::Driver { name, .. } => hint_for(name),
-            Error::Simulated { .. } | Error::ForeignHandle { .. } => None,
+            Error::NoKernel { .. } => Some("--device cpu has every operation"),
+            Error::State { .. } => Some("please report it, with the device's name and driver"),
+            Error::Simulated { .. } | Error::ForeignHandle { .. } | Error::Array { .. } => None,
         }
     }
 

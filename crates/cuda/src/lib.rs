@@ -1,7 +1,9 @@
 //! CUDA devices behind one trait: real ones through the driver, simulated ones
-//! through the PTX interpreter.
+//! through the PTX interpreter; and the [`Engine`] that reduces arrays on them.
 //!
 //! ```text
+//!              Engine: one launch reduces an array to a state
+//!                 |
 //!              Device: allocate, copy, load, launch, wait, query
 //!             /                                                 \
 //!   Driver: libcuda, found at run time            Sim: warpfold-ptx, checks on
@@ -13,10 +15,12 @@
 
 pub mod device;
 pub mod driver;
+pub mod engine;
 mod error;
 pub mod sim;
 
 pub use device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream};
 pub use driver::Driver;
+pub use engine::Engine;
 pub use error::{Error, Result};
 pub use sim::Sim;

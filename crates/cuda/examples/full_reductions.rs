@@ -1,0 +1,173 @@
+//! How fast the engine reduces whole arrays on device 0: a table of GB/s, and of
+//! microseconds a call for small arrays.
+//!
+//! ```text
+//! full_reductions [KIND [DTYPE]]        as in: full_reductions sum f32
+//! ```
+//!
+//! Launches follow one another without a wait, each on the next part of a buffer
+//! of 8 GiB, so that none finds its data in the L2 cache; the clock runs from the
+//! first launch to the end of the last. Each figure is the median of several such
+//! rounds.
+
+use std::sync::Arc;
+use std::time::Instant;
+use warpfold_core::DType;
+use warpfold_core::op::Kind;
+use warpfold_cuda::engine::{Array, Engine};
+use warpfold_cuda::{Address, Device, Driver, Result, Stream};
+
+/// What inputs rotate over, and what is copied at once to fill it.
+const BUFFER: u64 = 8 << 30;
+const PIECE: usize = 64 << 20;
+
+/// Bytes that a round reads at least, as long as that is not too many launches.
+const ROUND: u64 = 32 << 30;
+const MOST_LAUNCHES: u64 = 2000;
+const ROUNDS: usize = 7;
+
+const KINDS: [(&str, Kind); 5] = [
+    ("sum", Kind::Sum),
+    ("abs-sum", Kind::AbsSum),
+    ("extrema", Kind::Extrema),
+    ("counts", Kind::Counts),
+    ("bits", Kind::Bits),
+];
+
+/// xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+}
+
+/// Uniform floats in [0, 1), or random bits.
+fn piece(dtype: DType, uniform: bool) -> Vec<u8> {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut unit = || (random.next() >> 11) as f64 / (1u64 << 53) as f64;
+    let count = PIECE / dtype.size();
+    match dtype {
+        DType::F64 if uniform => (0..count).flat_map(|_| unit().to_le_bytes()).collect(),
+        DType::F32 if uniform => (0..count).flat_map(|_| (unit() as f32).to_le_bytes()).collect(),
+        DType::F16 if uniform => (0..count)
+            .flat_map(|_| warpfold_core::element::f16::from_f64(unit()).to_le_bytes())
+            .collect(),
+        DType::BF16 if uniform => (0..count)
+            .flat_map(|_| warpfold_core::element::bf16::from_f64(unit()).to_le_bytes())
+            .collect(),
+        _ => (0..PIECE / 8).flat_map(|_| random.next().to_le_bytes()).collect(),
+    }
+}
+
+/// A device with a full buffer.
+struct Bench {
+    engine: Engine,
+    buffer: Address,
+    payload: Address,
+    stream: Stream,
+}
+
+impl Bench {
+    fn fill(&self, piece: &[u8]) -> Result<()> {
+        let device = self.engine.device();
+        (0..BUFFER)
+            .step_by(PIECE)
+            .try_for_each(|at| device.copy_in(self.stream, self.buffer + at, piece))
+    }
+
+    /// Seconds a call, the median over rounds.
+    fn seconds(&self, kind: Kind, dtype: DType, len: u64) -> Result<f64> {
+        let bytes = len * dtype.size() as u64;
+        let launches = (ROUND / bytes).clamp(4, MOST_LAUNCHES);
+        // Parts of small arrays lie further apart than the L2 cache's lines.
+        let stride = bytes.next_multiple_of(256);
+        let mut at = 0;
+        let mut round = |launches: u64| -> Result<f64> {
+            let begin = Instant::now();
+            for _ in 0..launches {
+                if at + bytes > BUFFER {
+                    at = 0;
+                }
+                let array = Array { address: self.buffer + at, len, dtype };
+                // SAFETY: the array lies in the buffer, which is full; the
+                // payload has room for any state.
+                unsafe { self.engine.reduce_into(kind, array, self.payload, self.stream)? };
+                at += stride;
+            }
+            self.engine.device().wait(self.stream)?;
+            Ok(begin.elapsed().as_secs_f64() / launches as f64)
+        };
+        round(launches.min(8))?;
+        let mut times = (0..ROUNDS).map(|_| round(launches)).collect::<Result<Vec<f64>>>()?;
+        times.sort_by(f64::total_cmp);
+        Ok(times[ROUNDS / 2])
+    }
+
+    /// Seconds from the call to the value on the host, the median of many.
+    fn seconds_to_value(&self, kind: Kind, dtype: DType, len: u64) -> Result<f64> {
+        let array = Array { address: self.buffer, len, dtype };
+        let call = || -> Result<f64> {
+            let begin = Instant::now();
+            // SAFETY: the array lies in the buffer, which is full.
+            unsafe { self.engine.reduce(kind, array, self.stream)? };
+            Ok(begin.elapsed().as_secs_f64())
+        };
+        let mut times = (0..200).map(|_| call()).collect::<Result<Vec<f64>>>()?;
+        times.sort_by(f64::total_cmp);
+        Ok(times[times.len() / 2])
+    }
+
+    fn row(&self, kind: Kind, dtype: DType) -> Result<String> {
+        let mut row = String::new();
+        for log in [10, 16, 20] {
+            row += &format!("{:8.2}", self.seconds(kind, dtype, 1 << log)? * 1e6);
+        }
+        row += &format!("{:8.2} |", self.seconds_to_value(kind, dtype, 1 << 16)? * 1e6);
+        for log in [24u32, 28, 30] {
+            let bytes = (dtype.size() as u64) << log;
+            let rate = bytes as f64 / self.seconds(kind, dtype, 1 << log)? / 1e9;
+            row += &format!("{rate:8.0}");
+        }
+        // The same bytes for every type.
+        let rate =
+            (4u64 << 30) as f64 / self.seconds(kind, dtype, (4 << 30) / dtype.size() as u64)?;
+        Ok(row + &format!("{:8.0}", rate / 1e9))
+    }
+}
+
+fn main() -> Result<()> {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let wants = |place: usize, name: &str| wanted.get(place).is_none_or(|w| w == name);
+    let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
+    let stream = device.stream()?;
+    let buffer = device.allocate(BUFFER)?;
+    let payload = device.allocate(4096)?;
+    println!("{}, {} multiprocessors", device.limits().name, device.limits().multiprocessors);
+    println!(
+        "{:24}{:>8}{:>8}{:>8}{:>8} |{:>8}{:>8}{:>8}{:>8}",
+        "", "2^10 us", "2^16 us", "2^20 us", "value", "2^24", "2^28", "2^30", "4 GiB"
+    );
+    let bench = Bench { engine: Engine::new(device), buffer, payload, stream };
+    for dtype in DType::ALL.into_iter().filter(|d| wants(1, d.name())) {
+        for uniform in [true, false] {
+            if uniform && !dtype.is_float() {
+                continue;
+            }
+            bench.fill(&piece(dtype, uniform))?;
+            for (name, kind) in KINDS.into_iter().filter(|(name, _)| wants(0, name)) {
+                if Engine::supports(kind, dtype) {
+                    let data = if uniform { "uniform" } else { "bits" };
+                    let row = bench.row(kind, dtype)?;
+                    println!("{:24}{row}", format!("{name} {dtype} {data}"));
+                }
+            }
+        }
+    }
+    bench.engine.device().free(payload)?;
+    bench.engine.device().free(buffer)
+}

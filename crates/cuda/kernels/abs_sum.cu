@@ -1,0 +1,14 @@
+// The exact sum of absolute values.
+// elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+
+#include "float_sum.cuh"
+#include "integer_sum.cuh"
+#include "kernel.cuh"
+
+KERNEL(abs_sum)(const void *data, u64 n, u64 *scratch, u64 *out)
+{
+    if constexpr (Element<ELEMENT>::FLOAT)
+        float_sum<ELEMENT, true>(data, n, scratch, out);
+    else
+        integer_sum<ELEMENT, true>(data, n, scratch, out);
+}

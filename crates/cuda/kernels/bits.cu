@@ -1,0 +1,82 @@
+// Bitwise and, or, exclusive or of integers; of truth values, the logical ones.
+// elements: bool i8 i16 i32 i64 u8 u16 u32 u64
+
+#include "kernel.cuh"
+#include "ticket.cuh"
+
+// And, or, exclusive or.
+struct Folds {
+    static constexpr int WORDS = 3;
+    u64 word[WORDS] = {~0ull, 0, 0};
+
+    __device__ __forceinline__ void take(u64 bits) { merge({{bits, bits, bits}}); }
+    __device__ __forceinline__ void merge(const Folds &other)
+    {
+        word[0] &= other.word[0];
+        word[1] |= other.word[1];
+        word[2] ^= other.word[2];
+    }
+};
+
+// The elements of 64 bits of the array, side by side.
+template <class T>
+struct Bitwise {
+    using Item = T;
+    using Bits = typename Element<T>::Bits;
+    static constexpr int WIDTH = 8 * sizeof(Bits);
+
+    Folds lanes;
+
+    // Bytes of truth values become 0 or 1.
+    static __device__ __forceinline__ u32 normal(u32 word)
+    {
+        if constexpr (sizeof(T) == 1 && T(2) == T(1))
+            return (((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word) >> 7 & 0x01010101;
+        else
+            return word;
+    }
+
+    __device__ __forceinline__ void one(Bits bits)
+    {
+        const u64 x = normal(u32(bits));
+        const u64 wide = WIDTH == 64 ? u64(bits) : x;
+        // The places that no element is in stay as they are.
+        const u64 others = WIDTH == 64 ? 0 : ~0ull << (WIDTH & 63);
+        lanes.merge({{wide | others, wide, wide}});
+    }
+
+    template <bool FULL>
+    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *, u32 valid)
+    {
+#pragma unroll
+        for (int k = 0; k < VECTORS; ++k) {
+            if (FULL || k < valid) {
+                lanes.take(u64(normal(v[k].y)) << 32 | normal(v[k].x));
+                lanes.take(u64(normal(v[k].w)) << 32 | normal(v[k].z));
+            }
+        }
+    }
+
+    // The elements' folds, in the lowest bits.
+    __device__ __forceinline__ Folds folds() const
+    {
+        Folds all = lanes;
+#pragma unroll
+        for (int width = 32; width >= WIDTH; width /= 2)
+            all.merge({{all.word[0] >> width, all.word[1] >> width, all.word[2] >> width}});
+        return all;
+    }
+};
+
+KERNEL(bits)(const void *data, u64 n, u64 *scratch, u64 *out)
+{
+    constexpr bool TRUTH = ELEMENT(2) == ELEMENT(1);
+    constexpr u64 MASK = TRUTH ? 1 : ~0ull >> (64 - Bitwise<ELEMENT>::WIDTH);
+    Bitwise<ELEMENT> pass;
+    walk(data, n, pass);
+    Folds all = pass.folds();
+    if (fold_grid(all, scratch)) {
+        for (int w = 0; w < 3; ++w)
+            out[w] = all.word[w] & MASK;
+    }
+}

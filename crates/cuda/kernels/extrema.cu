@@ -1,0 +1,88 @@
+// The smallest and the largest element that is not NaN, by their keys, and the number of NaNs.
+// elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+
+#include "kernel.cuh"
+#include "ticket.cuh"
+
+template <class T>
+struct Extrema {
+    using Item = T;
+    using Bits = typename Element<T>::Bits;
+    using Key = typename Element<T>::Key;
+    static constexpr Key LEAST = Element<T>::LEAST;
+    static constexpr Key GREATEST = Element<T>::GREATEST;
+
+    Key smallest = GREATEST;
+    Key largest = LEAST;
+    u64 nans = 0;
+
+    __device__ __forceinline__ void one(Bits bits)
+    {
+        if constexpr (Element<T>::FLOAT) {
+            if (Element<T>::is_nan(bits)) {
+                ++nans;
+                return;
+            }
+        }
+        const Key key = Element<T>::key(bits);
+        smallest = min(smallest, key);
+        largest = max(largest, key);
+    }
+
+    template <bool FULL>
+    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *at, u32 valid)
+    {
+        Key low = GREATEST, high = LEAST;
+        each<T, FULL>(v, valid, [&](Bits bits) {
+            const Key key = Element<T>::key(bits);
+            low = min(low, key);
+            high = max(high, key);
+        });
+        if constexpr (Element<T>::FLOAT) {
+            // NaNs are the outermost keys: only a tile that has one needs a closer look. A thread without elements has no NaN.
+            const bool any = FULL || valid > 0;
+            if (any && (low < Element<T>::LEAST_NUMBER || high > Element<T>::GREATEST_NUMBER)) {
+                each_again<T>(at, valid, [&](Bits bits) { one(bits); });
+                return;
+            }
+        }
+        smallest = min(smallest, low);
+        largest = max(largest, high);
+    }
+};
+
+// Keys as words that keep their order.
+template <bool SIGNED> struct Wider { using Word = i64; };
+template <> struct Wider<false> { using Word = u64; };
+
+// NaNs, the smallest and the largest key.
+template <class T>
+struct Ends {
+    using Key = typename Element<T>::Key;
+    using Word = typename Wider<(Key(-1) < Key(0))>::Word;
+    static constexpr int WORDS = 3;
+    u64 word[WORDS] = {0, u64(Word(Element<T>::GREATEST)), u64(Word(Element<T>::LEAST))};
+
+    __device__ __forceinline__ void merge(const Ends &other)
+    {
+        word[0] += other.word[0];
+        word[1] = u64(min(Word(word[1]), Word(other.word[1])));
+        word[2] = u64(max(Word(word[2]), Word(other.word[2])));
+    }
+};
+
+KERNEL(extrema)(const void *data, u64 n, u64 *scratch, u64 *out)
+{
+    Extrema<ELEMENT> pass;
+    walk(data, n, pass);
+    Ends<ELEMENT> ends;
+    using Word = Ends<ELEMENT>::Word;
+    ends.word[0] = pass.nans;
+    ends.word[1] = u64(Word(pass.smallest));
+    ends.word[2] = u64(Word(pass.largest));
+    if (fold_grid(ends, scratch)) {
+        out[0] = n;
+        for (int w = 0; w < 3; ++w)
+            out[1 + w] = ends.word[w];
+    }
+}

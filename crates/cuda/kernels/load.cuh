@@ -1,0 +1,122 @@
+// Walks an array: every element goes to exactly one thread, 16 bytes at a time, at any address that its type allows.
+//
+//     |head|  tile  |  tile  | ... |  tile  | part of a tile |tail|
+//
+// Head and tail are what lies outside whole aligned vectors, fewer elements than a vector has. Blocks take consecutive tiles,
+// which memory likes better than tiles in turn. The next tile's loads are on their way while a tile is worked on.
+//
+// A pass says what is done with the elements:
+//
+//     pass.one(bits)                          takes a peeled element
+//     pass.tile<FULL>(vectors, at, valid)     takes this thread's vectors of a tile, the k-th of which is at[k * blockDim.x];
+//                                             valid of them, if the tile is not FULL
+
+#pragma once
+
+#include "element.cuh"
+
+// Vectors of a thread in a tile, and the launch that the kernels are compiled for: with two blocks a multiprocessor has 64 KiB
+// in flight.
+constexpr int VECTORS = 4;
+constexpr int THREADS = 512;
+constexpr int BLOCKS = 2;
+
+// Elements of type T in a vector, and the i-th of them; i is a constant once loops are unrolled.
+template <class T>
+constexpr int ITEMS = 16 / int(sizeof(typename Element<T>::Bits));
+
+template <class T>
+__device__ __forceinline__ typename Element<T>::Bits item(const uint4 &v, int i)
+{
+    using Bits = typename Element<T>::Bits;
+    if constexpr (sizeof(Bits) == 8) {
+        return i == 0 ? u64(v.y) << 32 | v.x : u64(v.w) << 32 | v.z;
+    } else {
+        constexpr int EACH = 4 / sizeof(Bits);
+        const u32 word = i / EACH == 0 ? v.x : i / EACH == 1 ? v.y : i / EACH == 2 ? v.z : v.w;
+        return Bits(word >> (8 * sizeof(Bits) * (i % EACH)));
+    }
+}
+
+// Where the b-th of the grid's shares of `tiles` begins.
+__device__ __forceinline__ u64 share(u64 tiles, u64 b)
+{
+    return tiles * b / gridDim.x;
+}
+
+template <class Pass>
+__device__ __forceinline__ void walk(const void *data, u64 n, Pass &pass)
+{
+    using T = typename Pass::Item;
+    using Bits = typename Element<T>::Bits;
+    const Bits *__restrict__ items = static_cast<const Bits *>(data);
+    const u64 before = (16 - u64(data) % 16) % 16 / sizeof(Bits);
+    const u64 head = before < n ? before : n;
+    const u64 vectors = (n - head) / ITEMS<T>;
+    const u32 tail = u32((n - head) % ITEMS<T>);
+    if (blockIdx.x == 0 && threadIdx.x < head)
+        pass.one(items[threadIdx.x]);
+    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < tail)
+        pass.one(items[n - tail + threadIdx.x]);
+
+    const u32 step = blockDim.x * VECTORS;
+    const u64 whole = vectors / step;
+    const u32 rest = u32(vectors % step);
+    const u64 first = share(whole + (rest != 0), blockIdx.x);
+    const u64 last = share(whole + (rest != 0), blockIdx.x + 1);
+    const u64 end = last < whole ? last : whole;
+    const uint4 *__restrict__ at = reinterpret_cast<const uint4 *>(items + head) + first * step + threadIdx.x;
+    uint4 now[VECTORS], next[VECTORS];
+    if (first < end) {
+#pragma unroll
+        for (int k = 0; k < VECTORS; ++k)
+            next[k] = at[k * blockDim.x];
+    }
+    for (u64 tile = first; tile < end; ++tile, at += step) {
+#pragma unroll
+        for (int k = 0; k < VECTORS; ++k)
+            now[k] = next[k];
+        if (tile + 1 < end) {
+#pragma unroll
+            for (int k = 0; k < VECTORS; ++k)
+                next[k] = at[step + k * blockDim.x];
+        }
+        pass.template tile<true>(now, at, VECTORS);
+    }
+    if (first <= whole && whole < last) {
+        const u32 valid = threadIdx.x < rest ? (rest - threadIdx.x - 1) / blockDim.x + 1 : 0;
+#pragma unroll
+        for (int k = 0; k < VECTORS; ++k)
+            if (k < valid)
+                now[k] = at[k * blockDim.x];
+        pass.template tile<false>(now, at, valid);
+    }
+}
+
+// Calls `take` with every element of this thread's vectors of a tile.
+template <class T, bool FULL, class Take>
+__device__ __forceinline__ void each(const uint4 (&v)[VECTORS], u32 valid, Take take)
+{
+#pragma unroll
+    for (int k = 0; k < VECTORS; ++k) {
+        if (FULL || k < valid) {
+#pragma unroll
+            for (int i = 0; i < ITEMS<T>; ++i)
+                take(item<T>(v[k], i));
+        }
+    }
+}
+
+// The same once more from memory: short code for what is seldom done.
+template <class T, class Take>
+__device__ __forceinline__ void each_again(const uint4 *at, u32 valid, Take take)
+{
+    using Bits = typename Element<T>::Bits;
+#pragma unroll 1
+    for (u32 k = 0; k < valid; ++k) {
+        const Bits *items = reinterpret_cast<const Bits *>(at + k * blockDim.x);
+#pragma unroll 1
+        for (int i = 0; i < ITEMS<T>; ++i)
+            take(items[i]);
+    }
+}

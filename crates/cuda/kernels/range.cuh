@@ -1,0 +1,71 @@
+// The sum of one lane's elements of a tile, brought into the window.
+//
+// f64 goes element by element. The shorter types add in plain f64 first, which the range certificate (RNG) makes exact:
+// crates/cpu/src/exact/range.rs has the argument. With m the largest and l + 1 the smallest non-zero of 2 * bits as f32, every
+// element is a multiple of 2^(f - 126 - P) below 2^(e - 126), where e = m >> 24, f = (l + 1) >> 24 and P is the significand's
+// length. A sum of 2^K of them fits 53 bits if e - f <= 53 - P - K, which m - l <= (53 - P - K) << 24 implies. A zero wraps and
+// drops out. Infinities and NaNs make the sum one, which the window does not hold. f16 needs no certificate: 2^13 of its values
+// fit.
+
+#pragma once
+
+#include "load.cuh"
+#include "window.cuh"
+
+template <class T>
+struct LaneSum {
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    static constexpr bool RANGED = Format::LIMBS > 2;
+    static constexpr int LEVELS = RANGED ? 2 : 1;
+    // log2 of the elements: how much larger than one of them the sum may be.
+    static constexpr int K = sizeof(Bits) == 4 ? 4 : 5;
+    static_assert(VECTORS * ITEMS<T> == 1 << K, "a lane's elements of a tile");
+    static constexpr u32 LARGEST_SPREAD = u32(53 - (Format::FRACTION + 1) - K) << 24;
+
+    f64 sum = 0.0;
+    u32 most = 0;
+    u32 least = ~0u;
+    Drift<LEVELS> drift;
+
+    __device__ __forceinline__ LaneSum(const Window<T, LEVELS> &) {}
+
+    __device__ __forceinline__ void add(Bits bits, const Window<T, LEVELS> &)
+    {
+        const f32 x = Format::value(bits);
+        if constexpr (RANGED) {
+            const u32 doubled = __float_as_uint(x) << 1;
+            most = max(most, doubled);
+            least = min(least, doubled - 1);
+        }
+        sum = __dadd_rn(sum, f64(x));
+    }
+
+    // Whether the sum is certified and `drift` holds it.
+    __device__ __forceinline__ bool close(const Window<T, LEVELS> &window)
+    {
+        drift = window.open();
+        window.add(drift, sum);
+        const bool exact = !RANGED || most - least <= LARGEST_SPREAD;
+        return exact && window.holds(drift);
+    }
+};
+
+template <>
+struct LaneSum<f64> {
+    static constexpr int LEVELS = 2;
+    // The window has room for 2^H elements of its largest.
+    static constexpr int K = 0;
+    static_assert(VECTORS * ITEMS<f64> <= 1 << H, "adds that an anchor takes");
+
+    Drift<LEVELS> drift;
+
+    __device__ __forceinline__ LaneSum(const Window<f64, LEVELS> &window) : drift(window.open()) {}
+
+    __device__ __forceinline__ void add(u64 bits, const Window<f64, LEVELS> &window)
+    {
+        window.add(drift, Element<f64>::value(bits));
+    }
+
+    __device__ __forceinline__ bool close(const Window<f64, LEVELS> &window) { return window.holds(drift); }
+};

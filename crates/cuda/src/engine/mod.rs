@@ -1,0 +1,246 @@
+//! Reduces arrays on a device: one launch makes a state.
+//!
+//! The kernels are in `kernels/`; each leaves in device memory the payload of the
+//! state that `warpfold-core` defines, so that states made here merge with those
+//! of any other backend and have the same bits.
+
+pub mod archive;
+mod kernels;
+mod plan;
+mod scratch;
+
+pub use plan::{MOST_ELEMENTS, Shape};
+
+use crate::device::{Address, Argument, Device, KernelId, Stream};
+use crate::{Error, Result};
+use scratch::Scratch;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use warpfold_core::DType;
+use warpfold_core::op::{AnyState, Kind};
+
+/// Elements one after the other in a device's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// Where the first one is: a multiple of the type's size.
+    pub address: Address,
+    /// How many there are.
+    pub len: u64,
+    /// Their type.
+    pub dtype: DType,
+}
+
+/// Reduces arrays on one device.
+///
+/// Modules are loaded when first needed, and each stream gets its scratch memory
+/// with its first reduction; after that a reduction is one launch. May be used
+/// from several threads, on one stream or many.
+pub struct Engine {
+    device: Arc<dyn Device>,
+    shape: Shape,
+    kernels: Mutex<HashMap<(Kind, DType), KernelId>>,
+    scratch: Mutex<HashMap<Stream, Arc<Mutex<Scratch>>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Engine {
+    /// An engine for a device.
+    #[must_use]
+    pub fn new(device: Arc<dyn Device>) -> Engine {
+        Engine::with_shape(device, Shape::default())
+    }
+
+    /// An engine whose launches have a forced shape. The bits are the same for
+    /// every shape.
+    #[must_use]
+    pub fn with_shape(device: Arc<dyn Device>, shape: Shape) -> Engine {
+        Engine { device, shape, kernels: Mutex::default(), scratch: Mutex::default() }
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    /// Whether there is a kernel for this state.
+    #[must_use]
+    pub fn supports(kind: Kind, dtype: DType) -> bool {
+        kernels::name(kind, dtype).is_some()
+    }
+
+    /// How many bytes [`reduce_into`](Self::reduce_into) writes, if there is a
+    /// kernel.
+    #[must_use]
+    pub fn payload_len(kind: Kind, dtype: DType) -> Option<usize> {
+        kernels::payload_len(kind, dtype)
+    }
+
+    /// The state of an array in the device's memory, after everything before it
+    /// on the stream; waits for it.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`]; [`Error::Array`] for a misaligned or too long array;
+    /// what the device says.
+    ///
+    /// # Safety
+    /// The array is in memory of this device, written by what comes before on
+    /// the stream and by nobody until this returns.
+    pub unsafe fn reduce(&self, kind: Kind, array: Array, stream: Stream) -> Result<AnyState> {
+        let Array { dtype, .. } = array;
+        let len = kernels::payload_len(kind, dtype).ok_or(Error::NoKernel { kind, dtype })?;
+        let scratch = self.scratch(stream)?;
+        // Held until the payload is read: another thread's would overwrite it.
+        let scratch = lock(&scratch);
+        // SAFETY: the array is the caller's promise; the payload has room.
+        unsafe { self.launch(kind, array, &scratch, scratch.payload(), stream)? };
+        let mut payload = vec![0; len];
+        self.device.copy_out(stream, scratch.payload(), &mut payload)?;
+        // The copy waited already; this says what the kernel did wrong.
+        self.device.wait(stream)?;
+        AnyState::from_payload(kind, dtype, &payload).map_err(|why| Error::State {
+            kind,
+            dtype,
+            why: why.to_string(),
+        })
+    }
+
+    /// Leaves an array's state in the device's memory at `to`, as a payload of
+    /// [`payload_len`](Self::payload_len) bytes, and does not wait. The limbs of
+    /// sums may have carries to move: [`AnyState::from_payload`] takes them as
+    /// they are.
+    ///
+    /// # Errors
+    /// Those of [`reduce`](Self::reduce), and a misaligned `to`.
+    ///
+    /// # Safety
+    /// As for [`reduce`](Self::reduce), until the stream was waited for; and
+    /// nobody else uses the payload's bytes at `to`, a multiple of 8.
+    pub unsafe fn reduce_into(
+        &self,
+        kind: Kind,
+        array: Array,
+        to: Address,
+        stream: Stream,
+    ) -> Result<()> {
+        if !to.is_multiple_of(8) {
+            let Array { address, len, dtype } = Array { address: to, ..array };
+            let why = "a state needs a multiple of 8";
+            return Err(Error::Array { address, len, dtype, why });
+        }
+        let scratch = self.scratch(stream)?;
+        let scratch = lock(&scratch);
+        // SAFETY: passed on from the caller.
+        unsafe { self.launch(kind, array, &scratch, to, stream) }
+    }
+
+    /// The state of elements in the host's memory, copied to the device.
+    ///
+    /// # Errors
+    /// Those of [`reduce`](Self::reduce), and bytes that are no whole number of
+    /// elements.
+    pub fn reduce_host(
+        &self,
+        kind: Kind,
+        dtype: DType,
+        bytes: &[u8],
+        stream: Stream,
+    ) -> Result<AnyState> {
+        let size = dtype.size();
+        let len = (bytes.len() / size) as u64;
+        if !bytes.len().is_multiple_of(size) {
+            let why = "the bytes end within an element";
+            return Err(Error::Array { address: 0, len, dtype, why });
+        }
+        if !Engine::supports(kind, dtype) {
+            return Err(Error::NoKernel { kind, dtype });
+        }
+        let address = self.device.allocate(bytes.len() as u64)?;
+        let state = self.device.copy_in(stream, address, bytes).and_then(|()| {
+            // SAFETY: the array was allocated and filled here.
+            unsafe { self.reduce(kind, Array { address, len, dtype }, stream) }
+        });
+        let freed = self.device.free(address);
+        let state = state?;
+        freed.map(|()| state)
+    }
+
+    /// Launches the kernel.
+    ///
+    /// # Safety
+    /// As for [`reduce_into`](Self::reduce_into); `scratch` is the stream's.
+    unsafe fn launch(
+        &self,
+        kind: Kind,
+        array: Array,
+        scratch: &Scratch,
+        to: Address,
+        stream: Stream,
+    ) -> Result<()> {
+        let Array { address, len, dtype } = array;
+        let refused = |why| Err(Error::Array { address, len, dtype, why });
+        if !address.is_multiple_of(dtype.size() as u64) {
+            return refused("not aligned for the type");
+        }
+        if len > MOST_ELEMENTS {
+            return refused("more than 2^41 elements");
+        }
+        if len.checked_mul(dtype.size() as u64).and_then(|n| address.checked_add(n)).is_none() {
+            return refused("it ends beyond the address space");
+        }
+        let kernel = self.kernel(kind, dtype)?;
+        let launch = plan::plan(self.device.limits(), self.shape, len, dtype.size());
+        let arguments = [address, len, scratch.address(), to].map(Argument::from);
+        // SAFETY: the kernels have these four parameters; they read the array,
+        // the caller's promise, and write the scratch memory and the payload.
+        unsafe { self.device.launch(stream, kernel, &launch, &arguments) }
+    }
+
+    fn kernel(&self, kind: Kind, dtype: DType) -> Result<KernelId> {
+        // Held while loading, so that a module is loaded once.
+        let mut kernels = lock(&self.kernels);
+        if let Some(&kernel) = kernels.get(&(kind, dtype)) {
+            return Ok(kernel);
+        }
+        let none = Error::NoKernel { kind, dtype };
+        let name = kernels::name(kind, dtype).ok_or_else(|| none.clone())?;
+        let capability = self.device.limits().capability;
+        let ptx = archive::module(&name, capability).ok_or_else(|| {
+            let why = format!(
+                "{} has compute capability {}.{}",
+                self.device.limits().name,
+                capability.0,
+                capability.1
+            );
+            let hint = "the kernels need a device of compute capability 7.5 or newer".into();
+            if capability < (7, 5) { Error::Unavailable { why, hint } } else { none }
+        })?;
+        let module = self.device.load(&name, &ptx)?;
+        let kernel = self.device.kernel(module, &name)?;
+        kernels.insert((kind, dtype), kernel);
+        Ok(kernel)
+    }
+
+    fn scratch(&self, stream: Stream) -> Result<Arc<Mutex<Scratch>>> {
+        let mut all = lock(&self.scratch);
+        if let Some(scratch) = all.get(&stream) {
+            return Ok(Arc::clone(scratch));
+        }
+        let scratch = Arc::new(Mutex::new(Scratch::new(&*self.device, stream)?));
+        all.insert(stream, Arc::clone(&scratch));
+        Ok(scratch)
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        for (stream, scratch) in lock(&self.scratch).drain() {
+            // Launches may still use it. Errors have nobody to go to.
+            let _ = self.device.wait(stream);
+            let _ = self.device.free(lock(&scratch).address());
+        }
+    }
+}

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Compiles folders of CUDA kernels to PTX with pinned compilers, or checks that what is committed is what the sources give.
+
+    tools/kernels.py crates/ptx/kernels crates/cuda/kernels            writes each folder's PTX or archive
+    tools/kernels.py --check crates/ptx/kernels crates/cuda/kernels    exits 1 when that would change a file
+
+The compilers are NVRTC's wheels from PyPI, fetched with pip into a cache and used where they lie: no GPU, driver or toolkit is
+needed. A folder's `kernels.json` names its compilers, the compute capabilities, options, and what is made of it:
+
+    "files"      ptx/<compiler>/<kernel>.<compute>.ptx
+    "archive"    kernels.archive: all modules in one file, each compressed for itself
+
+A source may begin with `// compute: 90` (only for these devices), `// options: ...` (for the compiler) and `// elements: f32 f64`
+(one module for each, named <kernel>_<element>, compiled with ELEMENT defined). It may include the folder's headers.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import zipfile
+import zlib
+
+# Where the compilers run: a place that is the same on every machine, since names of internal symbols depend on it.
+WORK = "/"
+
+# By release: the pinned wheel, the library in it, and the PTX version that it must print.
+COMPILERS = {
+    "12.0": ("nvidia-cuda-nvrtc-cu12==12.0.140", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12", "8.0"),
+    "13.0": ("nvidia-cuda-nvrtc==13.0.88", "nvidia/cu13/lib/libnvrtc.so.13", "9.0"),
+}
+
+
+class Failure(Exception):
+    """Something that the caller can be told in one line."""
+
+
+def cache_folder():
+    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(base) / "warpfold" / "nvrtc"
+
+
+def fetched(requirement):
+    """The folder with the wheel's files; asks the registry only the first time."""
+    folder = cache_folder() / requirement.replace("==", "-")
+    done = folder / "complete"
+    if done.exists():
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:"]
+    answer = subprocess.run([*command, "--dest", str(folder), requirement], capture_output=True, text=True)
+    if answer.returncode != 0:
+        last = (answer.stderr.strip().splitlines() or ["pip said nothing"])[-1]
+        raise Failure(f"cannot fetch {requirement}: {last}\nhint: the wheels are for Linux on x86-64 and come from PyPI; is it reachable?")
+    for wheel in folder.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+        wheel.unlink()
+    done.touch()
+    return folder
+
+
+class Nvrtc:
+    """A compiler: the few functions of its library that are needed."""
+
+    def __init__(self, release, requirement, library, ptx_version):
+        path = fetched(requirement) / library
+        # It looks for its builtins by name, where the loader has them already.
+        for builtins in sorted(path.parent.glob("libnvrtc-builtins.so*")):
+            ctypes.CDLL(str(builtins))
+        try:
+            self.library = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise Failure(f"cannot load {path}: {error}") from error
+        self.ptx_version = ptx_version
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        self.call("nvrtcVersion", ctypes.byref(major), ctypes.byref(minor))
+        found = f"{major.value}.{minor.value}"
+        if found != release:
+            raise Failure(f"{path} is NVRTC {found}, not {release}")
+
+    def call(self, name, *arguments):
+        status = getattr(self.library, name)(*arguments)
+        if status != 0:
+            text = self.library.nvrtcGetErrorString
+            text.restype = ctypes.c_char_p
+            raise Failure(f"{name}: {text(status).decode()}")
+
+    def compile(self, source, headers, compute, options):
+        program = ctypes.c_void_p()
+        strings = lambda texts: (ctypes.c_char_p * len(texts))(*[text.encode() for text in texts])
+        text = source.read_text(encoding="utf-8").encode()
+        self.call(
+            "nvrtcCreateProgram",
+            ctypes.byref(program),
+            text,
+            source.name.encode(),
+            len(headers),
+            strings(list(headers.values())),
+            strings(list(headers)),
+        )
+        try:
+            flags = [f"--gpu-architecture=compute_{compute}", "--std=c++17", *options]
+            try:
+                self.call("nvrtcCompileProgram", program, len(flags), strings(flags))
+            except Failure as failure:
+                raise Failure(f"{source.name} for compute_{compute}: {failure}\n{self.text(program, 'ProgramLog')}") from failure
+            # The compiler names the source with the folder it runs in.
+            ptx = self.text(program, "PTX").replace(f'"{WORK}', '"')
+        finally:
+            self.call("nvrtcDestroyProgram", ctypes.byref(program))
+        if f".version {self.ptx_version}\n" not in ptx:
+            raise Failure(f"{source.name}: the compiler did not print PTX {self.ptx_version}")
+        return ptx
+
+    def text(self, program, what):
+        size = ctypes.c_size_t()
+        self.call(f"nvrtcGet{what}Size", program, ctypes.byref(size))
+        buffer = ctypes.create_string_buffer(size.value)
+        self.call(f"nvrtcGet{what}", program, buffer)
+        return buffer.value.decode()
+
+
+def directives(source):
+    """What the first lines of a source ask for, by name."""
+    found = {}
+    for line in source.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("//"):
+            break
+        name, colon, words = line.removeprefix("// ").partition(": ")
+        if colon and name in ("compute", "options", "elements"):
+            found[name] = words.split()
+    return found
+
+
+class Folder:
+    """A folder of kernels: its modules' texts by release, module and compute capability."""
+
+    def __init__(self, path):
+        self.path = path
+        try:
+            self.settings = json.loads((path / "kernels.json").read_text(encoding="utf-8"))
+        except OSError as error:
+            raise Failure(f"{path} is no folder of kernels: {error}") from error
+        self.modules = {}
+        headers = {h.name: h.read_text(encoding="utf-8") for h in sorted(path.glob("*.cuh"))}
+        for release in self.settings["compilers"]:
+            compiler = Nvrtc(release, *COMPILERS[release])
+            for source in sorted(path.glob("*.cu")):
+                asked = directives(source)
+                options = self.settings["options"] + asked.get("options", [])
+                elements = asked.get("elements")
+                named = {source.stem: options}
+                if elements:
+                    named = {f"{source.stem}_{e}": [*options, f"-DELEMENT={e}"] for e in elements}
+                for name, flags in named.items():
+                    for device in asked.get("compute", self.settings["compute"]):
+                        ptx = compiler.compile(source, headers, device, flags)
+                        # Drivers link what printf and malloc need, and kernels that ship need neither.
+                        if self.is_archive() and ".extern .func" in ptx:
+                            raise Failure(f"{source.name}: it calls a function that the compiler alone does not know")
+                        self.modules[release, name, device] = ptx
+
+    def is_archive(self):
+        return self.settings["output"] == "archive"
+
+    def files(self):
+        """Every file that belongs under ptx/, with its text."""
+        return {self.path / "ptx" / release / f"{name}.{device}.ptx": text for (release, name, device), text in self.modules.items()}
+
+    def differences(self):
+        """What stands between the folder and its modules, one line each."""
+        if self.is_archive():
+            yield from self.archive_differences()
+            return
+        files = self.files()
+        for path in sorted(set((self.path / "ptx").rglob("*.ptx")) | set(files)):
+            name = path.relative_to(self.path)
+            if path not in files:
+                yield f"{name}: no source gives it"
+            elif not path.exists():
+                yield f"{name}: missing"
+            elif path.read_text(encoding="utf-8") != files[path]:
+                yield f"{name}: differs from what its source gives"
+
+    def archive_differences(self):
+        # Texts are compared, not compressed bytes, which depend on zlib's version.
+        try:
+            committed = unpacked((self.path / ARCHIVE).read_bytes())
+        except (OSError, ValueError, struct.error, zlib.error) as error:
+            yield f"{ARCHIVE}: {error}"
+            return
+        wanted = {f"{name}.{device}": text for (_, name, device), text in self.modules.items()}
+        for name in sorted(set(committed) | set(wanted)):
+            if name not in wanted:
+                yield f"{ARCHIVE}: {name}: no source gives it"
+            elif name not in committed:
+                yield f"{ARCHIVE}: {name}: missing"
+            elif committed[name] != wanted[name]:
+                yield f"{ARCHIVE}: {name}: differs from what its source gives"
+
+    def write(self):
+        size = sum(map(len, self.modules.values())) >> 10
+        if self.is_archive():
+            data = packed({f"{name}.{device}": text for (_, name, device), text in self.modules.items()})
+            (self.path / ARCHIVE).write_bytes(data)
+            print(f"{self.path}: {len(self.modules)} modules, {size} KiB, packed {len(data) >> 10} KiB")
+            return
+        files = self.files()
+        for path in set((self.path / "ptx").rglob("*.ptx")) - set(files):
+            path.unlink()
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        print(f"{self.path}: {len(files)} files, {size} KiB")
+
+
+# The archive, which crates/cuda/src/engine/archive.rs reads; all numbers are little-endian:
+#
+#     "WFka" | u32 version | u32 modules | for each: u16 length of name, u32 packed length, u32 length, name | packed modules
+ARCHIVE = "kernels.archive"
+MAGIC = b"WFka"
+VERSION = 1
+
+
+def packed(modules):
+    index, body = b"", b""
+    for name, text in sorted(modules.items()):
+        raw = text.encode()
+        data = zlib.compress(raw, 9)
+        index += struct.pack("<HII", len(name), len(data), len(raw)) + name.encode()
+        body += data
+    return MAGIC + struct.pack("<II", VERSION, len(modules)) + index + body
+
+
+def unpacked(archive):
+    if archive[:4] != MAGIC:
+        raise ValueError("no archive of kernels")
+    version, count = struct.unpack_from("<II", archive, 4)
+    if version != VERSION:
+        raise ValueError(f"version {version}, not {VERSION}")
+    entries, at = [], 12
+    for _ in range(count):
+        name, size, _ = struct.unpack_from("<HII", archive, at)
+        entries.append((archive[at + 10 : at + 10 + name].decode(), size))
+        at += 10 + name
+    modules = {}
+    for name, size in entries:
+        modules[name] = zlib.decompress(archive[at : at + size]).decode()
+        at += size
+    return modules
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    parser.add_argument("folders", nargs="+", type=pathlib.Path, help="folders with a kernels.json")
+    arguments = parser.parse_args()
+    paths = [path.resolve() for path in arguments.folders]
+    os.chdir(WORK)
+    stale = False
+    try:
+        for path in paths:
+            folder = Folder(path)
+            if not arguments.check:
+                folder.write()
+                continue
+            for line in folder.differences():
+                print(f"{path}: {line}")
+                stale = True
+    except Failure as failure:
+        sys.exit(f"error: {failure}")
+    if stale:
+        sys.exit("error: what is committed is not what the sources give\nhint: run tools/kernels.py on these folders and commit the result")
+
+
+if __name__ == "__main__":
+    main()
