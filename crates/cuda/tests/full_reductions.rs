@@ -7,7 +7,10 @@ use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{AnyState, Kind, RawRun, Run, State};
 use warpfold_core::{DType, Element, with_element, with_state};
 use warpfold_cuda::engine::{Array, Engine, Shape};
-use warpfold_cuda::{Device, Driver, Error, Sim, Stream};
+use warpfold_cuda::{
+    Address, Argument, Device, Driver, Error, KernelId, Launch, Limits, ModuleId, Result, Sim,
+    Stream,
+};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 /// xorshift64*.
@@ -129,7 +132,7 @@ impl Drop for Placed<'_> {
     }
 }
 
-fn reduce(engine: &Engine, kind: Kind, array: Array) -> Result<Vec<u8>, Error> {
+fn reduce(engine: &Engine, kind: Kind, array: Array) -> Result<Vec<u8>> {
     // SAFETY: `Placed` holds the array's memory, and nobody writes to it.
     unsafe { engine.reduce(kind, array, Stream::DEFAULT) }.map(|state| state.payload())
 }
@@ -201,6 +204,68 @@ fn in_lockstep() {
     for dtype in DType::ALL {
         sweep(&engines(&sim(Schedule::Lockstep)), dtype, 0x9e37_79b9, |_| true);
     }
+}
+
+/// A simulated device that says it is an older one, and so is given the PTX for
+/// those.
+struct Older(Sim, Limits);
+
+impl Device for Older {
+    fn limits(&self) -> &Limits {
+        &self.1
+    }
+    fn allocate(&self, bytes: u64) -> Result<Address> {
+        self.0.allocate(bytes)
+    }
+    fn free(&self, address: Address) -> Result<()> {
+        self.0.free(address)
+    }
+    fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()> {
+        self.0.copy_in(stream, to, from)
+    }
+    fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()> {
+        self.0.copy_out(stream, from, to)
+    }
+    fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
+        self.0.fill(stream, to, value, bytes)
+    }
+    fn load(&self, name: &str, ptx: &str) -> Result<ModuleId> {
+        assert!(ptx.contains(".target sm_75"), "{name} is not for this device");
+        self.0.load(name, ptx)
+    }
+    fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId> {
+        self.0.kernel(module, name)
+    }
+    fn stream(&self) -> Result<Stream> {
+        self.0.stream()
+    }
+    unsafe fn launch(
+        &self,
+        stream: Stream,
+        kernel: KernelId,
+        launch: &Launch,
+        arguments: &[Argument],
+    ) -> Result<()> {
+        // SAFETY: passed on from the caller.
+        unsafe { self.0.launch(stream, kernel, launch, arguments) }
+    }
+    fn wait(&self, stream: Stream) -> Result<()> {
+        self.0.wait(stream)
+    }
+    fn is_done(&self, stream: Stream) -> Result<bool> {
+        self.0.is_done(stream)
+    }
+}
+
+#[test]
+fn on_a_turing_device() {
+    let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
+    let limits = Limits { capability: (7, 5), ..sim.limits().clone() };
+    let device: Arc<dyn Device> = Arc::new(Older(sim, limits));
+    for dtype in DType::ALL {
+        sweep(&engines(&device), dtype, 0x75, |turn| turn % 3 == 0);
+    }
+    hazards(&device);
 }
 
 #[test]
