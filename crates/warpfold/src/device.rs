@@ -22,13 +22,15 @@ impl Device {
     /// Checks that this build can use the device.
     ///
     /// # Errors
-    /// [`Error::Device`] for `cuda` and `sim`: this build has neither. An
+    /// [`Error::Device`] for `cuda` and `sim`: reductions run on neither. An
     /// explicit choice never silently becomes the CPU.
     pub fn check(self) -> Result<()> {
         let what = match self {
             Device::Auto | Device::Cpu => return Ok(()),
             Device::Cuda(_) => "there is no CUDA backend in this build yet",
-            Device::Sim => "there is no interpreter of CUDA kernels in this build yet",
+            Device::Sim => {
+                "there is no reduction on the interpreter of CUDA kernels in this build yet"
+            }
         };
         Err(Error::Device {
             what: what.into(),
