@@ -74,7 +74,7 @@ struct Counts {
     }
 };
 
-KERNEL(counts)(const void *data, u64 n, u64 *scratch, u64 *out)
+KERNEL(counts)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
 {
     Counts<ELEMENT> pass;
     walk(data, n, pass);

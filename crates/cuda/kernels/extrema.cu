@@ -71,7 +71,7 @@ struct Ends {
     }
 };
 
-KERNEL(extrema)(const void *data, u64 n, u64 *scratch, u64 *out)
+KERNEL(extrema)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
 {
     Extrema<ELEMENT> pass;
     walk(data, n, pass);

@@ -1,5 +1,9 @@
-// What every kernel of the archive looks like: `NAME_ELEMENT(data, n, scratch, out)` reduces n elements at data, launched with
-// whole warps, and leaves the payload of core's state in out.
+// What every kernel of the archive looks like. `NAME_ELEMENT` is launched with whole warps in gridDim.x blocks and reduces n elements
+// at data, of which the first has index start; dot takes as many of the same type at others. It leaves the payload of core's
+// state in out.
+//
+// With rows in gridDim.y, each of one block, the r-th begins r * row_bytes behind data (and others) and leaves its payload
+// r * out_words words behind out. Blocks of different rows share no scratch memory.
 
 #pragma once
 
@@ -7,4 +11,14 @@
 
 #define JOINED(name, element) name##_##element
 #define NAMED(name, element) JOINED(name, element)
-#define KERNEL(name) extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) NAMED(name, ELEMENT)
+
+// Begins a kernel: KERNEL(name)(data, others, n, start, scratch, out) { what a row's blocks do }
+#define KERNEL(name) \
+    static __device__ __forceinline__ void reduce(const void *, const void *, u64, u64, u64 *, u64 *); \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) NAMED(name, ELEMENT)( \
+        const char *data, const char *others, u64 n, u64 start, u64 row_bytes, u64 *scratch, u64 *out, u64 out_words) \
+    { \
+        const u64 before = blockIdx.y * row_bytes; \
+        reduce(data + before, others + before, n, start, scratch, out + blockIdx.y * out_words); \
+    } \
+    static __device__ __forceinline__ void reduce

@@ -30,6 +30,24 @@ pub struct Array {
     pub dtype: DType,
 }
 
+/// What is reduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// The elements.
+    pub array: Array,
+    /// Where as many elements of the second array are, for a dot product.
+    pub others: Option<Address>,
+    /// The index of the first element, for states with positions.
+    pub start: u64,
+}
+
+impl From<Array> for Input {
+    /// All of an array.
+    fn from(array: Array) -> Input {
+        Input { array, others: None, start: 0 }
+    }
+}
+
 /// Reduces arrays on one device.
 ///
 /// Modules are loaded when first needed, and each stream gets its scratch memory
@@ -40,6 +58,22 @@ pub struct Engine {
     shape: Shape,
     kernels: Mutex<HashMap<(Kind, DType), KernelId>>,
     scratch: Mutex<HashMap<Stream, Arc<Mutex<Scratch>>>>,
+}
+
+/// Refuses arrays that kernels cannot walk.
+fn check(array: Array) -> Result<()> {
+    let Array { address, len, dtype } = array;
+    let refused = |why| Err(Error::Array { address, len, dtype, why });
+    if !address.is_multiple_of(dtype.size() as u64) {
+        return refused("not aligned for the type");
+    }
+    if len > MOST_ELEMENTS {
+        return refused("more than 2^41 elements");
+    }
+    if len.checked_mul(dtype.size() as u64).and_then(|n| address.checked_add(n)).is_none() {
+        return refused("it ends beyond the address space");
+    }
+    Ok(())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -89,14 +123,20 @@ impl Engine {
     /// # Safety
     /// The array is in memory of this device, written by what comes before on
     /// the stream and by nobody until this returns.
-    pub unsafe fn reduce(&self, kind: Kind, array: Array, stream: Stream) -> Result<AnyState> {
-        let Array { dtype, .. } = array;
+    pub unsafe fn reduce(
+        &self,
+        kind: Kind,
+        input: impl Into<Input>,
+        stream: Stream,
+    ) -> Result<AnyState> {
+        let input = input.into();
+        let dtype = input.array.dtype;
         let len = kernels::payload_len(kind, dtype).ok_or(Error::NoKernel { kind, dtype })?;
         let scratch = self.scratch(stream)?;
         // Held until the payload is read: another thread's would overwrite it.
         let scratch = lock(&scratch);
-        // SAFETY: the array is the caller's promise; the payload has room.
-        unsafe { self.launch(kind, array, &scratch, scratch.payload(), stream)? };
+        // SAFETY: the input is the caller's promise; the payload has room.
+        unsafe { self.launch(kind, input, &scratch, scratch.payload(), stream)? };
         let mut payload = vec![0; len];
         self.device.copy_out(stream, scratch.payload(), &mut payload)?;
         // The copy waited already; this says what the kernel did wrong.
@@ -122,19 +162,20 @@ impl Engine {
     pub unsafe fn reduce_into(
         &self,
         kind: Kind,
-        array: Array,
+        input: impl Into<Input>,
         to: Address,
         stream: Stream,
     ) -> Result<()> {
+        let input = input.into();
         if !to.is_multiple_of(8) {
-            let Array { address, len, dtype } = Array { address: to, ..array };
+            let Array { address, len, dtype } = Array { address: to, ..input.array };
             let why = "a state needs a multiple of 8";
             return Err(Error::Array { address, len, dtype, why });
         }
         let scratch = self.scratch(stream)?;
         let scratch = lock(&scratch);
         // SAFETY: passed on from the caller.
-        unsafe { self.launch(kind, array, &scratch, to, stream) }
+        unsafe { self.launch(kind, input, &scratch, to, stream) }
     }
 
     /// The state of elements in the host's memory, copied to the device.
@@ -175,27 +216,24 @@ impl Engine {
     unsafe fn launch(
         &self,
         kind: Kind,
-        array: Array,
+        input: Input,
         scratch: &Scratch,
         to: Address,
         stream: Stream,
     ) -> Result<()> {
-        let Array { address, len, dtype } = array;
-        let refused = |why| Err(Error::Array { address, len, dtype, why });
-        if !address.is_multiple_of(dtype.size() as u64) {
-            return refused("not aligned for the type");
-        }
-        if len > MOST_ELEMENTS {
-            return refused("more than 2^41 elements");
-        }
-        if len.checked_mul(dtype.size() as u64).and_then(|n| address.checked_add(n)).is_none() {
-            return refused("it ends beyond the address space");
+        let Input { array, others, start } = input;
+        let Array { len, dtype, .. } = array;
+        for address in [Some(array.address), others].into_iter().flatten() {
+            check(Array { address, ..array })?;
         }
         let kernel = self.kernel(kind, dtype)?;
         let launch = plan::plan(self.device.limits(), self.shape, len, dtype.size());
-        let arguments = [address, len, scratch.address(), to].map(Argument::from);
-        // SAFETY: the kernels have these four parameters; they read the array,
-        // the caller's promise, and write the scratch memory and the payload.
+        let (address, others) = (array.address, others.unwrap_or(0));
+        let (row_bytes, out_words) = (0, 0);
+        let arguments = [address, others, len, start, row_bytes, scratch.address(), to, out_words];
+        let arguments = arguments.map(Argument::from);
+        // SAFETY: the kernels have these parameters; they read the arrays, the
+        // caller's promise, and write the scratch memory and the payload.
         unsafe { self.device.launch(stream, kernel, &launch, &arguments) }
     }
 
