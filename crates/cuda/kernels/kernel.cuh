@@ -12,10 +12,12 @@
 #define JOINED(name, element) name##_##element
 #define NAMED(name, element) JOINED(name, element)
 
-// Begins a kernel: KERNEL(name)(data, others, n, start, scratch, out) { what a row's blocks do }
-#define KERNEL(name) \
+// Begins a kernel: KERNEL(name)(data, others, n, start, scratch, out) { what a row's blocks do }. A ROOMY one has more registers;
+// `Bounds` in crates/cuda/src/engine/kernels.rs says the same.
+#define KERNEL(name) KERNEL_OF(name, false)
+#define KERNEL_OF(name, ROOMY) \
     static __device__ __forceinline__ void reduce(const void *, const void *, u64, u64, u64 *, u64 *); \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) NAMED(name, ELEMENT)( \
+    extern "C" __global__ void __launch_bounds__(ROOMY ? SMALLER : THREADS, ROOMY ? MORE : BLOCKS) NAMED(name, ELEMENT)( \
         const char *data, const char *others, u64 n, u64 start, u64 row_bytes, u64 *scratch, u64 *out, u64 out_words) \
     { \
         const u64 before = blockIdx.y * row_bytes; \

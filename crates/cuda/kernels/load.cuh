@@ -15,11 +15,13 @@
 
 #include "element.cuh"
 
-// Vectors of a thread in a tile, and the launch that the kernels are compiled for: with two blocks a multiprocessor has 64 KiB
-// in flight.
+// Vectors of a thread in a tile, and the launch that kernels are compiled for: with two blocks a multiprocessor has 64 KiB
+// in flight. A kernel that needs more registers has three smaller blocks, and 48 KiB.
 constexpr int VECTORS = 4;
 constexpr int THREADS = 512;
 constexpr int BLOCKS = 2;
+constexpr int SMALLER = 256;
+constexpr int MORE = 3;
 
 // Elements of type T in a vector, and the i-th of them; i is a constant once loops are unrolled.
 template <class T>

@@ -12,27 +12,33 @@
 #include "load.cuh"
 #include "window.cuh"
 
-template <class T>
+// IMPLIED says that the caller has another proof that f64 holds any sum of these elements.
+template <class T, bool ABSOLUTE, bool IMPLIED = false>
 struct LaneSum {
     using Format = Element<T>;
     using Bits = typename Format::Bits;
-    static constexpr bool RANGED = Format::LIMBS > 2;
-    static constexpr int LEVELS = RANGED ? 2 : 1;
+    using Limbs = typename Format::Sum;
+    using Window = ::Window<Limbs, (Limbs::LIMBS > 2 ? 2 : 1), 4>;
+    static constexpr bool RANGED = Limbs::LIMBS > 2 && !IMPLIED;
     // log2 of the elements: how much larger than one of them the sum may be.
-    static constexpr int K = sizeof(Bits) == 4 ? 4 : 5;
-    static_assert(VECTORS * ITEMS<T> == 1 << K, "a lane's elements of a tile");
-    static constexpr u32 LARGEST_SPREAD = u32(53 - (Format::FRACTION + 1) - K) << 24;
+    static constexpr int GROWTH = sizeof(Bits) == 4 ? 4 : 5;
+    static_assert(VECTORS * ITEMS<T> == 1 << GROWTH, "a lane's elements of a tile");
+    static constexpr u32 LARGEST_SPREAD = u32(53 - (Format::FRACTION + 1) - GROWTH) << 24;
 
     f64 sum = 0.0;
     u32 most = 0;
     u32 least = ~0u;
-    Drift<LEVELS> drift;
+    typename Window::Drift drift;
 
-    __device__ __forceinline__ LaneSum(const Window<T, LEVELS> &) {}
+    static __device__ __forceinline__ Bits taken(Bits bits) { return ABSOLUTE ? Format::magnitude(bits) : bits; }
+    static __device__ __forceinline__ int top(Bits x, Bits) { return Format::top(x); }
+    static __device__ __forceinline__ void absorb(Wide<Limbs> &wide, Bits x, Bits) { ::absorb<T>(wide, taken(x)); }
 
-    __device__ __forceinline__ void add(Bits bits, const Window<T, LEVELS> &)
+    __device__ __forceinline__ LaneSum(const Window &) {}
+
+    __device__ __forceinline__ void add(Bits bits, Bits, const Window &)
     {
-        const f32 x = Format::value(bits);
+        const f32 x = Format::value(taken(bits));
         if constexpr (RANGED) {
             const u32 doubled = __float_as_uint(x) << 1;
             most = max(most, doubled);
@@ -42,7 +48,7 @@ struct LaneSum {
     }
 
     // Whether the sum is certified and `drift` holds it.
-    __device__ __forceinline__ bool close(const Window<T, LEVELS> &window)
+    __device__ __forceinline__ bool close(const Window &window)
     {
         drift = window.open();
         window.add(drift, sum);
@@ -51,21 +57,27 @@ struct LaneSum {
     }
 };
 
-template <>
-struct LaneSum<f64> {
-    static constexpr int LEVELS = 2;
-    // The window has room for 2^H elements of its largest.
-    static constexpr int K = 0;
-    static_assert(VECTORS * ITEMS<f64> <= 1 << H, "adds that an anchor takes");
+template <bool ABSOLUTE, bool IMPLIED>
+struct LaneSum<f64, ABSOLUTE, IMPLIED> {
+    using Format = Element<f64>;
+    using Limbs = Format::Sum;
+    using Window = ::Window<Limbs, 2, 4>;
+    // The window has room for a tile of its largest.
+    static constexpr int GROWTH = 0;
+    static_assert(VECTORS * ITEMS<f64> <= Window::ADDS, "adds that an anchor takes");
 
-    Drift<LEVELS> drift;
+    Window::Drift drift;
 
-    __device__ __forceinline__ LaneSum(const Window<f64, LEVELS> &window) : drift(window.open()) {}
+    static __device__ __forceinline__ u64 taken(u64 bits) { return ABSOLUTE ? Format::magnitude(bits) : bits; }
+    static __device__ __forceinline__ int top(u64 x, u64) { return Format::top(x); }
+    static __device__ __forceinline__ void absorb(Wide<Limbs> &wide, u64 x, u64) { ::absorb<f64>(wide, taken(x)); }
 
-    __device__ __forceinline__ void add(u64 bits, const Window<f64, LEVELS> &window)
+    __device__ __forceinline__ LaneSum(const Window &window) : drift(window.open()) {}
+
+    __device__ __forceinline__ void add(u64 bits, u64, const Window &window)
     {
-        window.add(drift, Element<f64>::value(bits));
+        window.add(drift, Format::value(taken(bits)));
     }
 
-    __device__ __forceinline__ bool close(const Window<f64, LEVELS> &window) { return window.holds(drift); }
+    __device__ __forceinline__ bool close(const Window &window) { return window.holds(drift); }
 };

@@ -4,11 +4,12 @@
 #include "float_sum.cuh"
 #include "integer_sum.cuh"
 #include "kernel.cuh"
+#include "range.cuh"
 
 KERNEL(sum)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
 {
     if constexpr (Element<ELEMENT>::FLOAT)
-        float_sum<ELEMENT, false>(data, n, scratch, out);
+        float_sum<ELEMENT, LaneSum<ELEMENT, false>>(data, nullptr, n, scratch, out);
     else
         integer_sum<ELEMENT, false>(data, n, scratch, out);
 }

@@ -1,15 +1,11 @@
 //! How many blocks of how many threads reduce an array.
 
+use super::kernels::Bounds;
 use crate::device::{Launch, Limits};
 
 /// Vectors of 16 bytes that a thread takes from a tile; `VECTORS` in
 /// `kernels/load.cuh`.
 const VECTORS: u64 = 4;
-
-/// Threads of a block and blocks of a multiprocessor that kernels are compiled
-/// for: `THREADS` and `BLOCKS` there.
-const THREADS: u32 = 512;
-const BLOCKS: u32 = 2;
 
 /// The most elements of a block: the superaccumulator in shared memory counts
 /// its carries in 32 bits.
@@ -25,19 +21,21 @@ pub const MOST_ELEMENTS: u64 = BLOCK_ELEMENTS * MOST_BLOCKS as u64;
 /// do, so that small arrays meet many blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// Threads of a block: a multiple of 32 up to 512.
+    /// Threads of a block: a multiple of 32 up to what the kernel is compiled
+    /// for, 512 or 256.
     pub threads: Option<u32>,
     /// Blocks, up to 4096.
     pub blocks: Option<u32>,
 }
 
-/// The launch that reduces `len` elements of `size` bytes.
-pub(super) fn plan(limits: &Limits, shape: Shape, len: u64, size: usize) -> Launch {
+/// The launch that reduces `len` elements of `size` bytes, those of a second
+/// array included.
+pub(super) fn plan(limits: &Limits, bounds: Bounds, shape: Shape, len: u64, size: usize) -> Launch {
     let vectors = len.saturating_mul(size as u64).div_ceil(16);
-    let resident = u64::from(limits.multiprocessors.max(1) * BLOCKS);
+    let resident = u64::from(limits.multiprocessors.max(1) * bounds.blocks);
     let threads = shape.threads.map_or_else(
-        || threads_for(vectors, resident),
-        |threads| (threads / 32).clamp(1, THREADS / 32) * 32,
+        || threads_for(bounds.threads, vectors, resident),
+        |threads| (threads / 32).clamp(1, bounds.threads / 32) * 32,
     );
     let tiles = vectors.div_ceil(u64::from(threads) * VECTORS);
     let blocks = shape.blocks.map_or(tiles.clamp(1, resident), |b| u64::from(b.max(1)));
@@ -47,8 +45,8 @@ pub(super) fn plan(limits: &Limits, shape: Shape, len: u64, size: usize) -> Laun
 
 /// Whole blocks where every multiprocessor gets one; smaller ones for less, so
 /// that more multiprocessors take part.
-fn threads_for(vectors: u64, resident: u64) -> u32 {
-    let mut threads = THREADS;
+fn threads_for(most: u32, vectors: u64, resident: u64) -> u32 {
+    let mut threads = most;
     while threads > 128 && vectors < resident * VECTORS * u64::from(threads) / 2 {
         threads /= 2;
     }
@@ -71,8 +69,10 @@ mod tests {
         }
     }
 
+    const USUAL: Bounds = Bounds { threads: 512, blocks: 2 };
+
     fn shape(len: u64, size: usize) -> (u32, u32) {
-        let launch = plan(&limits(), Shape::default(), len, size);
+        let launch = plan(&limits(), USUAL, Shape::default(), len, size);
         (launch.grid[0], launch.block[0])
     }
 
@@ -80,6 +80,15 @@ mod tests {
     fn large_arrays_fill_the_device_once() {
         assert_eq!(shape(1 << 30, 4), (264, 512));
         assert_eq!(shape(1 << 24, 8), (264, 512));
+    }
+
+    #[test]
+    fn kernels_with_smaller_blocks_have_more_of_them() {
+        let bounds = Bounds { threads: 256, blocks: 3 };
+        let launch = plan(&limits(), bounds, Shape::default(), 1 << 28, 16);
+        assert_eq!((launch.grid[0], launch.block[0]), (396, 256));
+        let shape = Shape { threads: Some(512), blocks: Some(2) };
+        assert_eq!(plan(&limits(), bounds, shape, 1 << 28, 16).block[0], 256);
     }
 
     #[test]
@@ -101,7 +110,7 @@ mod tests {
     fn forced_shapes_are_kept_within_bounds() {
         let forced = |threads, blocks| {
             let shape = Shape { threads: Some(threads), blocks: Some(blocks) };
-            let launch = plan(&limits(), shape, 1000, 4);
+            let launch = plan(&limits(), USUAL, shape, 1000, 4);
             (launch.grid[0], launch.block[0])
         };
         assert_eq!(forced(64, 3), (3, 64));
