@@ -13,9 +13,12 @@
 #define NAMED(name, element) JOINED(name, element)
 
 // Begins a kernel: KERNEL(name)(data, others, n, start, scratch, out) { what a row's blocks do }
-#define KERNEL(name) \
+#define KERNEL(name) KERNEL_OF(name, THREADS, BLOCKS)
+
+// The same for launches of at most `threads` threads a block, of which `blocks` fit a multiprocessor.
+#define KERNEL_OF(name, threads, blocks) \
     static __device__ __forceinline__ void reduce(const void *, const void *, u64, u64, u64 *, u64 *); \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) NAMED(name, ELEMENT)( \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) NAMED(name, ELEMENT)( \
         const char *data, const char *others, u64 n, u64 start, u64 row_bytes, u64 *scratch, u64 *out, u64 out_words) \
     { \
         const u64 before = blockIdx.y * row_bytes; \

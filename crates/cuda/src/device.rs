@@ -183,6 +183,13 @@ pub trait Device: Send + Sync {
     /// There is none.
     fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId>;
 
+    /// How many blocks of a kernel one multiprocessor runs at once, with so many
+    /// threads and bytes of dynamic shared memory each. May be 0.
+    ///
+    /// # Errors
+    /// More shared memory than a block can have.
+    fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32>;
+
     /// A new stream.
     ///
     /// # Errors

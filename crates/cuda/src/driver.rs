@@ -329,6 +329,24 @@ impl Device for Driver {
         Ok(KernelId(function as u64))
     }
 
+    fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32> {
+        self.enter()?;
+        let function = self.allow_shared(kernel, shared)?;
+        let mut blocks = 0;
+        // SAFETY: the function is one of a module that stays loaded; one
+        // integer is written.
+        let asked = unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &raw mut blocks,
+                function,
+                c_int::try_from(threads).unwrap_or(c_int::MAX),
+                shared as usize,
+            )
+        };
+        while_doing(asked.result(), || "asking how many blocks run at once".into())?;
+        Ok(blocks.unsigned_abs())
+    }
+
     fn stream(&self) -> Result<Stream> {
         self.enter()?;
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking);

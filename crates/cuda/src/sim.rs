@@ -14,6 +14,10 @@ pub struct Sim {
     state: Mutex<State>,
 }
 
+/// What a multiprocessor of compute capability 9.0 runs at once.
+const THREADS_AT_ONCE: u32 = 2048;
+const BLOCKS_AT_ONCE: u32 = 32;
+
 struct State {
     device: ptx::Device,
     modules: Vec<ptx::ModuleId>,
@@ -133,6 +137,17 @@ impl Device for Sim {
             state.kernels.len() - 1
         });
         Ok(KernelId(place as u64))
+    }
+
+    fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32> {
+        let state = self.state();
+        if usize::try_from(kernel.0).ok().and_then(|i| state.kernels.get(i)).is_none() {
+            return Err(Error::ForeignHandle { what: "the kernel" });
+        }
+        // Registers are not modelled.
+        let by_threads = THREADS_AT_ONCE / threads.max(1);
+        let by_shared = self.limits.shared_per_block.checked_div(shared).unwrap_or(u32::MAX);
+        Ok(by_threads.min(by_shared).min(BLOCKS_AT_ONCE))
     }
 
     fn stream(&self) -> Result<Stream> {
