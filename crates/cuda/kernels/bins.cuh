@@ -1,5 +1,6 @@
 // Exact sums of any finite floats at a fixed price: each thread has limbs of its own in dynamic shared memory, one column of
-// [limb][thread], and adds every element to the one or two limbs that its exponent names.
+// [limb][thread], and adds every element to the one or two limbs that its exponent names. For f64 the upper and the lower half
+// of a warp share columns and take turns: columns for all would leave no room for the loads that are under way.
 //
 // An element is brought to a limb by a float add, as in window.cuh: A = 1.5 * 2^(w + 52) has a last bit of 2^w, so that for
 // |x| < 2^(w + 51) the sum t = A + x stays in A's binade and bits(t) - bits(A) is x in units of 2^w, rounded.
@@ -46,28 +47,52 @@ struct Bins {
     // The exponents of the limbs' units.
     static constexpr int STEP = LONG ? 48 : 16;
     static constexpr int LOWEST = LONG ? -1075 : -150;
-    // Elements after which carries must be moved.
+    // Elements of a column after which carries must be moved.
     static constexpr u32 ROOM = LONG ? 1 << 10 : 1 << 22;
+
+    // Threads that share a column.
+    static constexpr u32 SHARERS = LONG ? 2 : 1;
 
     i64 *column;
     u32 added = 0;
     bool open = false;
 
-    __device__ __forceinline__ Bins() : column(reinterpret_cast<i64 *>(dynamic_shared) + threadIdx.x) {}
+    static __device__ __forceinline__ u32 columns() { return blockDim.x / SHARERS; }
+
+    __device__ __forceinline__ Bins()
+    {
+        const u32 lane = threadIdx.x % 32;
+        column = reinterpret_cast<i64 *>(dynamic_shared) + (threadIdx.x - lane + lane * SHARERS % 32) / SHARERS;
+    }
 
     // Whether the launch gave the block shared memory for this.
-    static __device__ __forceinline__ bool there() { return dynamic_shared_size() >= 8 * LIMBS * blockDim.x; }
+    static __device__ __forceinline__ bool there() { return dynamic_shared_size() >= 8 * LIMBS * columns(); }
 
-    __device__ __forceinline__ i64 &limb(int l) const { return column[l * blockDim.x]; }
+    __device__ __forceinline__ i64 &limb(int l) const { return column[l * columns()]; }
+
+    // Lets those who share a column do something with it in turn. All lanes of a warp call it.
+    template <class Do>
+    static __device__ __forceinline__ void in_turn(Do work)
+    {
+#pragma unroll
+        for (u32 turn = 0; turn < SHARERS; ++turn) {
+            if (threadIdx.x % 32 * SHARERS / 32 == turn)
+                work();
+            if (SHARERS > 1)
+                __syncwarp();
+        }
+    }
 
     __device__ __forceinline__ void clear()
     {
-        for (int l = 0; l < LIMBS; ++l)
-            limb(l) = 0;
+        in_turn([&] {
+            for (int l = 0; l < LIMBS; ++l)
+                limb(l) = 0;
+        });
         open = true;
     }
 
-    // Adds an element that is finite.
+    // Adds an element that is finite. All lanes of a warp call it.
     __device__ __forceinline__ void add(Bits bits)
     {
         if constexpr (LONG) {
@@ -79,8 +104,10 @@ struct Bins {
             const f64 lower = anchor_of(b * STEP + scale);
             const f64 t = __dadd_rn(x, upper);
             const f64 u = __dadd_rn(__dsub_rn(x, __dsub_rn(t, upper)), lower);
-            limb(b) += moved(u, lower);
-            limb(b + 1) += 2 * moved(t, upper);
+            in_turn([&] {
+                limb(b) += moved(u, lower);
+                limb(b + 1) += 2 * moved(t, upper);
+            });
         } else {
             const f32 x = Format::value(bits);
             const u32 l = __float_as_uint(x) << 1 >> 28;
@@ -89,12 +116,15 @@ struct Bins {
         }
     }
 
-    // Says that `count` elements are about to be added.
+    // Says that each lane is about to add `count` elements.
     __device__ __forceinline__ void make_room(u32 count)
     {
+        count *= SHARERS;
         added += count;
         if (added > ROOM) {
-            carry();
+            if (threadIdx.x % 32 < 32 / SHARERS)
+                carry();
+            __syncwarp();
             added = count + 1;
         }
     }
@@ -123,10 +153,10 @@ struct Bins {
         __syncthreads();
         const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
         for (u32 l = warp; l < LIMBS; l += blockDim.x / 32) {
-            // Halves add over the threads without overflow.
+            // Halves add over the columns without overflow.
             Totals<2> halves;
-            for (u32 t = lane; t < blockDim.x; t += 32) {
-                const i64 one = reinterpret_cast<i64 *>(dynamic_shared)[l * blockDim.x + t];
+            for (u32 c = lane; c < columns(); c += 32) {
+                const i64 one = reinterpret_cast<i64 *>(dynamic_shared)[l * columns() + c];
                 halves.word[0] += u64(one) & 0xffffffff;
                 halves.word[1] += u64(one >> 32);
             }

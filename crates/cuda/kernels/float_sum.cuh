@@ -102,15 +102,22 @@ struct FloatSum {
                 bins.make_room(TILE * ITEMS<T>);
             Lane lane(window);
             u32 specials = 0;
-            each<T, false>(now, valid, [&](Bits bits) {
-                bits = taken(bits);
-                if (Format::magnitude(bits) >= Format::INFINITE)
-                    specials += Format::is_nan(bits) ? 1 : bits & Format::SIGN ? 1 << 16 : 1 << 8;
-                else if constexpr (FITS)
-                    lane.add(bits, window);
-                else
-                    bins.add(bits);
-            });
+#pragma unroll
+            for (int k = 0; k < TILE; ++k) {
+#pragma unroll
+                for (int i = 0; i < ITEMS<T>; ++i) {
+                    // All lanes add at once; a zero is as good as nothing.
+                    Bits bits = k < valid ? taken(item<T>(now[k], i)) : 0;
+                    if (Format::magnitude(bits) >= Format::INFINITE) {
+                        specials += Format::is_nan(bits) ? 1 : bits & Format::SIGN ? 1 << 16 : 1 << 8;
+                        bits = 0;
+                    }
+                    if constexpr (FITS)
+                        lane.add(bits, window);
+                    else
+                        bins.add(bits);
+                }
+            }
             if constexpr (FITS)
                 commit(lane);
             count(specials);

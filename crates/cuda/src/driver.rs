@@ -143,8 +143,8 @@ impl Driver {
         Ok(stream.0 as sys::CUstream)
     }
 
-    /// Allows a kernel `bytes` of dynamic shared memory: above 48 KiB a device
-    /// wants to be asked.
+    /// Allows a kernel `bytes` of dynamic shared memory: a device wants to be
+    /// asked if there are more than 48 KiB with the kernel's own.
     fn allow_shared(&self, kernel: KernelId, bytes: u32) -> Result<sys::CUfunction> {
         let function = kernel.0 as sys::CUfunction;
         let mut handles = self.handles();
@@ -325,7 +325,7 @@ impl Device for Driver {
         // SAFETY: the module is loaded.
         let found = unsafe { result::module::get_function(module.0 as sys::CUmodule, c_name) };
         let function = while_doing(found, doing)?;
-        self.handles().kernels.entry(function as u64).or_insert(Shared(48 << 10));
+        self.handles().kernels.entry(function as u64).or_insert(Shared(0));
         Ok(KernelId(function as u64))
     }
 

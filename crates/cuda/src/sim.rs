@@ -170,7 +170,7 @@ impl Device for Sim {
             return Err(Error::ForeignHandle { what: "the kernel" });
         };
         let doing = || format!("launching {launch:?}");
-        if launch.shared > 48 << 10 {
+        if launch.shared > 0 {
             while_doing(state.device.opt_in_to_shared(kernel), doing)?;
         }
         let bytes: Vec<Vec<u8>> = arguments.iter().map(Argument::bytes).collect();
