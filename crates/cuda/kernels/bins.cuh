@@ -1,6 +1,5 @@
 // Exact sums of any finite floats at a fixed price: each thread has limbs of its own in dynamic shared memory, one column of
-// [limb][thread], and adds every element to the one or two limbs that its exponent names. For f64 the upper and the lower half
-// of a warp share columns and take turns: columns for all would leave no room for the loads that are under way.
+// [limb][thread], and adds every element to the one or two limbs that its exponent names.
 //
 // An element is brought to a limb by a float add, as in window.cuh: A = 1.5 * 2^(w + 52) has a last bit of 2^w, so that for
 // |x| < 2^(w + 51) the sum t = A + x stays in A's binade and bits(t) - bits(A) is x in units of 2^w, rounded.
@@ -26,10 +25,13 @@ __device__ __forceinline__ u32 dynamic_shared_size()
     return size;
 }
 
-// The anchor whose exponent field is `field`.
-__device__ __forceinline__ f64 anchor_of(u32 field)
+// The anchor whose exponent field is b * STEP + field: one multiply-add, which the compiler would take apart into shifts.
+template <int STEP>
+__device__ __forceinline__ f64 anchor_of(u32 b, int field)
 {
-    return __hiloint2double(int(field << 20 | 1 << 19), 0);
+    u32 high;
+    asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(high) : "r"(b), "n"(STEP << 20), "r"((field << 20) + (1 << 19)));
+    return __hiloint2double(int(high), 0);
 }
 
 // How far t has moved from an anchor of the same binade, whose lower word is zero.
@@ -50,49 +52,25 @@ struct Bins {
     // Elements of a column after which carries must be moved.
     static constexpr u32 ROOM = LONG ? 1 << 10 : 1 << 22;
 
-    // Threads that share a column.
-    static constexpr u32 SHARERS = LONG ? 2 : 1;
-
-    i64 *column;
+    char *column;
     u32 added = 0;
     bool open = false;
 
-    static __device__ __forceinline__ u32 columns() { return blockDim.x / SHARERS; }
-
-    __device__ __forceinline__ Bins()
-    {
-        const u32 lane = threadIdx.x % 32;
-        column = reinterpret_cast<i64 *>(dynamic_shared) + (threadIdx.x - lane + lane * SHARERS % 32) / SHARERS;
-    }
+    __device__ __forceinline__ Bins() : column(reinterpret_cast<char *>(dynamic_shared + threadIdx.x)) {}
 
     // Whether the launch gave the block shared memory for this.
-    static __device__ __forceinline__ bool there() { return dynamic_shared_size() >= 8 * LIMBS * columns(); }
+    static __device__ __forceinline__ bool there() { return dynamic_shared_size() >= 8 * LIMBS * blockDim.x; }
 
-    __device__ __forceinline__ i64 &limb(int l) const { return column[l * columns()]; }
-
-    // Lets those who share a column do something with it in turn. All lanes of a warp call it.
-    template <class Do>
-    static __device__ __forceinline__ void in_turn(Do work)
-    {
-#pragma unroll
-        for (u32 turn = 0; turn < SHARERS; ++turn) {
-            if (threadIdx.x % 32 * SHARERS / 32 == turn)
-                work();
-            if (SHARERS > 1)
-                __syncwarp();
-        }
-    }
+    __device__ __forceinline__ i64 &limb(u32 l) const { return *reinterpret_cast<i64 *>(column + l * (8 * blockDim.x)); }
 
     __device__ __forceinline__ void clear()
     {
-        in_turn([&] {
-            for (int l = 0; l < LIMBS; ++l)
-                limb(l) = 0;
-        });
+        for (u32 l = 0; l < LIMBS; ++l)
+            limb(l) = 0;
         open = true;
     }
 
-    // Adds an element that is finite. All lanes of a warp call it.
+    // Adds an element that is finite.
     __device__ __forceinline__ void add(Bits bits)
     {
         if constexpr (LONG) {
@@ -100,31 +78,26 @@ struct Bins {
             const u32 b = (high & 0x7fffffff) / (u32(STEP) << 20);
             const int scale = (high & 0x40000000) != 0 ? -128 : 128;
             const f64 x = __dmul_rn(Format::value(bits), __hiloint2double((1023 + scale) << 20, 0));
-            const f64 upper = anchor_of(b * STEP + 49 + scale);
-            const f64 lower = anchor_of(b * STEP + scale);
+            const f64 upper = anchor_of<STEP>(b, 49 + scale);
+            const f64 lower = anchor_of<STEP>(b, scale);
             const f64 t = __dadd_rn(x, upper);
             const f64 u = __dadd_rn(__dsub_rn(x, __dsub_rn(t, upper)), lower);
-            in_turn([&] {
-                limb(b) += moved(u, lower);
-                limb(b + 1) += 2 * moved(t, upper);
-            });
+            limb(b) += moved(u, lower);
+            limb(b + 1) += 2 * moved(t, upper);
         } else {
             const f32 x = Format::value(bits);
             const u32 l = __float_as_uint(x) << 1 >> 28;
-            const f64 anchor = anchor_of(l * STEP + u32(LOWEST + 52 + 1023));
+            const f64 anchor = anchor_of<STEP>(l, LOWEST + 52 + 1023);
             limb(l) += moved(__dadd_rn(f64(x), anchor), anchor);
         }
     }
 
-    // Says that each lane is about to add `count` elements.
+    // Says that `count` elements are about to be added.
     __device__ __forceinline__ void make_room(u32 count)
     {
-        count *= SHARERS;
         added += count;
         if (added > ROOM) {
-            if (threadIdx.x % 32 < 32 / SHARERS)
-                carry();
-            __syncwarp();
+            carry();
             added = count + 1;
         }
     }
@@ -135,7 +108,7 @@ struct Bins {
     {
         i64 over = 0;
 #pragma unroll 1
-        for (int l = 0; l < LIMBS - 1; ++l) {
+        for (u32 l = 0; l < LIMBS - 1; ++l) {
             const i64 sum = limb(l) + over;
             over = sum >> STEP;
             limb(l) = sum - (over << STEP);
@@ -155,8 +128,8 @@ struct Bins {
         for (u32 l = warp; l < LIMBS; l += blockDim.x / 32) {
             // Halves add over the columns without overflow.
             Totals<2> halves;
-            for (u32 c = lane; c < columns(); c += 32) {
-                const i64 one = reinterpret_cast<i64 *>(dynamic_shared)[l * columns() + c];
+            for (u32 c = lane; c < blockDim.x; c += 32) {
+                const i64 one = reinterpret_cast<i64 *>(dynamic_shared)[l * blockDim.x + c];
                 halves.word[0] += u64(one) & 0xffffffff;
                 halves.word[1] += u64(one >> 32);
             }

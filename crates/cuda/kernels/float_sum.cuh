@@ -6,9 +6,12 @@
 #include "range.cuh"
 #include "ticket.cuh"
 
-// Two tiles, the sums and a window want more registers than 512 threads leave; f64 has longer bins.
+// Two tiles, the sums and a window want more registers than 512 threads leave. One block of f64 at a time: bins for more threads
+// would leave too little of the L1 cache for the loads that are under way.
 template <class T>
-constexpr int SUM_THREADS = !Element<T>::FLOAT ? THREADS : sizeof(typename Element<T>::Bits) == 8 ? 320 : 384;
+constexpr int SUM_BLOCKS = sizeof(typename Element<T>::Bits) == 8 && Element<T>::FLOAT ? 1 : BLOCKS;
+template <class T>
+constexpr int SUM_THREADS = Element<T>::FLOAT ? 384 : THREADS;
 
 // Where a warp's window begins: terms below 2^START. Most data fits; other data moves it with its first tile.
 constexpr int START = 10;
@@ -79,7 +82,36 @@ struct FloatSum {
         return commit(lane);
     }
 
+    // Takes N elements of a tile that no window takes as they are: first what is not finite, so that the others add side by side.
+    template <int N>
+    __device__ __forceinline__ void any(Bits (&items)[N], Lane &lane)
+    {
+        bool special = false;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            items[i] = taken(items[i]);
+            special |= Format::magnitude(items[i]) >= Format::INFINITE;
+        }
+        if (special) {
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                if (Format::magnitude(items[i]) >= Format::INFINITE) {
+                    wide.absorb(items[i]);
+                    items[i] = 0;
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            if constexpr (FITS)
+                lane.add(items[i], window);
+            else
+                bins.add(items[i]);
+        }
+    }
+
     // Takes tiles that no window holds, or that hold NaNs or infinities, and cannot fail.
+    template <bool FULL>
     __device__ __forceinline__ void any(const uint4 *at, u32 step, u32 tiles, u32 valid)
     {
         if (!FITS && !Bins<T>::there()) {
@@ -90,51 +122,36 @@ struct FloatSum {
         if (!FITS && !bins.open)
             bins.clear();
         uint4 now[TILE], next[TILE];
-        load(next, at, valid);
+        if (FULL)
+            load(next, at);
         for (; tiles > 0; --tiles) {
-#pragma unroll
-            for (int k = 0; k < TILE; ++k)
-                now[k] = next[k];
-            at += step;
-            if (tiles > 1)
-                load(next, at);
             if constexpr (!FITS)
                 bins.make_room(TILE * ITEMS<T>);
             Lane lane(window);
-            u32 specials = 0;
+            if (FULL) {
 #pragma unroll
-            for (int k = 0; k < TILE; ++k) {
+                for (int k = 0; k < TILE; ++k)
+                    now[k] = next[k];
+                at += step;
+                if (tiles > 1)
+                    load(next, at);
 #pragma unroll
-                for (int i = 0; i < ITEMS<T>; ++i) {
-                    // All lanes add at once; a zero is as good as nothing.
-                    Bits bits = k < valid ? taken(item<T>(now[k], i)) : 0;
-                    if (Format::magnitude(bits) >= Format::INFINITE) {
-                        specials += Format::is_nan(bits) ? 1 : bits & Format::SIGN ? 1 << 16 : 1 << 8;
-                        bits = 0;
-                    }
-                    if constexpr (FITS)
-                        lane.add(bits, window);
-                    else
-                        bins.add(bits);
+                for (int k = 0; k < TILE; ++k) {
+                    Bits items[ITEMS<T>];
+#pragma unroll
+                    for (int i = 0; i < ITEMS<T>; ++i)
+                        items[i] = item<T>(now[k], i);
+                    any(items, lane);
                 }
+            } else {
+                each_again<T>(at, valid, [&](Bits bits) {
+                    Bits items[1] = {bits};
+                    any(items, lane);
+                });
             }
             if constexpr (FITS)
                 commit(lane);
-            count(specials);
         }
-    }
-
-    // Adds up the lanes' NaNs and infinities, eight bits of each.
-    __device__ __forceinline__ void count(u32 specials)
-    {
-        if (!__any_sync(ALL_LANES, specials != 0))
-            return;
-        Totals<1> all;
-        all.word[0] = u64(specials >> 16) << 40 | u64(specials >> 8 & 0xff) << 20 | specials & 0xff;
-        all = fold_warp(all);
-        const u32 lane = threadIdx.x % 32;
-        if (lane < 3)
-            atomicAdd(&wide.specials[lane], u32(all.word[0] >> 20 * lane) & 0xfffff);
     }
 
     // Works off the refused tile at `at`, and as many of the `tiles` from there as seem to be like it. Returns how many.
@@ -143,7 +160,7 @@ struct FloatSum {
         if (moved(at, TILE))
             return 1;
         const u32 some = u32(min(tiles, u64(patience)));
-        any(at, step, some, TILE);
+        any<true>(at, step, some, TILE);
         patience = min(2 * patience, LONGEST_PATIENCE);
         return some;
     }
@@ -192,7 +209,7 @@ struct FloatSum {
             uint4 v[TILE];
             load(v, at, part.valid);
             if (!tile<false>(v, part.valid) && !moved(at, part.valid))
-                any(at, part.step, 1, part.valid);
+                any<false>(at, part.step, 1, part.valid);
         }
         window.flush(wide);
         bins.flush(wide);

@@ -58,7 +58,7 @@ struct LaneSum<f64> {
     static constexpr int LEVELS = 2;
     // The window has room for 2^H elements of its largest.
     static constexpr int K = 0;
-    static constexpr int TILE = 6;
+    static constexpr int TILE = 8;
     static_assert(TILE * ITEMS<f64> <= 1 << H, "adds that an anchor takes");
 
     Drift<LEVELS> drift;

@@ -35,6 +35,10 @@ pub struct Launch {
     pub shared: u32,
     /// Whether all blocks run at once, so that they may wait for each other.
     pub cooperative: bool,
+    /// Whether it may come to the device before the launch ahead of it on the
+    /// stream has ended, as far as the device can: the kernel waits itself
+    /// (`griddepcontrol.wait`) before it touches memory.
+    pub early: bool,
 }
 
 impl Launch {
@@ -47,6 +51,7 @@ impl Launch {
             cluster: None,
             shared: 0,
             cooperative: false,
+            early: false,
         }
     }
 
@@ -60,6 +65,12 @@ impl Launch {
     #[must_use]
     pub fn clusters(self, blocks: u32) -> Launch {
         Launch { cluster: Some([blocks, 1, 1]), ..self }
+    }
+
+    /// The same, but early: for kernels that wait themselves.
+    #[must_use]
+    pub fn early(self) -> Launch {
+        Launch { early: true, ..self }
     }
 
     /// The same with all blocks at once.

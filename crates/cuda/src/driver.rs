@@ -364,7 +364,7 @@ impl Device for Driver {
     ) -> Result<()> {
         let stream = self.enter_stream(stream)?;
         let function = self.allow_shared(kernel, launch.shared)?;
-        let mut attributes = Vec::with_capacity(2);
+        let mut attributes = Vec::with_capacity(3);
         if let Some([x, y, z]) = launch.cluster {
             let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
             value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
@@ -379,6 +379,15 @@ impl Device for Driver {
             value.cooperative = 1;
             attributes.push(sys::CUlaunchAttribute {
                 id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+                pad: [0; 4],
+                value,
+            });
+        }
+        if launch.early && self.limits.capability >= (9, 0) {
+            let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+            value.programmaticStreamSerializationAllowed = 1;
+            attributes.push(sys::CUlaunchAttribute {
+                id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                 pad: [0; 4],
                 value,
             });

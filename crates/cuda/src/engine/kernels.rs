@@ -35,7 +35,7 @@ pub(super) fn build(kind: Kind, dtype: DType) -> Build {
         // `SUM_THREADS` in `float_sum.cuh`, `TILE` in `range.cuh`, the limbs in
         // `bins.cuh`.
         Kind::Sum | Kind::AbsSum => match dtype {
-            DType::F64 => Build { threads: 320, vectors: 6, shared_per_thread: 8 * 44 / 2 },
+            DType::F64 => Build { threads: 384, vectors: 8, shared_per_thread: 8 * 44 },
             DType::F32 | DType::BF16 => Build { threads: 384, shared_per_thread: 8 * 16, ..usual },
             DType::F16 => Build { threads: 384, ..usual },
             _ => usual,

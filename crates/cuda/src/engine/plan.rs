@@ -46,6 +46,7 @@ pub(super) fn plan(capacity: &Capacity, shape: Shape, len: u64, size: usize) -> 
     let blocks = blocks.max(len.div_ceil(BLOCK_ELEMENTS)).min(u64::from(MOST_BLOCKS));
     Launch::linear(u32::try_from(blocks).unwrap_or(MOST_BLOCKS), threads)
         .shared(build.shared_per_thread * threads)
+        .early()
 }
 
 /// Whole blocks where every multiprocessor gets one; smaller ones for less, so
