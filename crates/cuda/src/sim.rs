@@ -5,7 +5,7 @@ use crate::device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleI
 use crate::{Error, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use warpfold_ptx::device::{self as ptx, Report, Setup};
-use warpfold_ptx::machine::{Arg, Options, Shape};
+use warpfold_ptx::machine::{Arg, Checks, Options, Shape};
 
 /// A device that the interpreter plays. It is modelled on compute capability
 /// 9.0; its times mean nothing.
@@ -23,8 +23,9 @@ struct State {
     modules: Vec<ptx::ModuleId>,
     kernels: Vec<ptx::Kernel>,
     streams: u32,
-    /// Launches that were waited for and whose reports nobody has taken.
-    reports: Vec<Report>,
+    /// Launches that were waited for and whose reports nobody has taken; `None`
+    /// if nobody will.
+    reports: Option<Vec<Report>>,
 }
 
 impl Sim {
@@ -46,15 +47,24 @@ impl Sim {
             modules: Vec::new(),
             kernels: Vec::new(),
             streams: 0,
-            reports: Vec::new(),
+            reports: Some(Vec::new()),
         };
         Sim { limits, state: Mutex::new(state) }
+    }
+
+    /// A device for reductions that go on for long: every check is on, what one
+    /// finds is an error of [`wait`](Device::wait), and no report is kept.
+    #[must_use]
+    pub fn checking() -> Sim {
+        let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
+        sim.state().reports = None;
+        sim
     }
 
     /// What the launches that were waited for since the last call have found
     /// and counted, in order.
     pub fn take_reports(&self) -> Vec<Report> {
-        core::mem::take(&mut self.state().reports)
+        self.state().reports.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -195,7 +205,9 @@ impl Device for Sim {
             let why = found.or_else(|| outcome.halt.as_ref().map(ToString::to_string))?;
             Some(Error::Simulated { doing: format!("running kernel {}", report.kernel), why })
         });
-        state.reports.extend(reports);
+        if let Some(kept) = &mut state.reports {
+            kept.extend(reports);
+        }
         wrong.map_or(Ok(()), Err)
     }
 

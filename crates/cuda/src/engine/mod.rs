@@ -5,10 +5,13 @@
 //! of any other backend and have the same bits.
 
 pub mod archive;
+mod feeder;
 mod kernels;
 mod plan;
 mod scratch;
+mod slot;
 
+pub use feeder::Feeder;
 pub use plan::{MOST_ELEMENTS, Shape};
 
 use crate::device::{Address, Argument, Device, KernelId, Stream};
@@ -60,6 +63,7 @@ pub struct Engine {
     shape: Shape,
     kernels: Mutex<HashMap<(Kind, DType), Kernel>>,
     scratch: Mutex<HashMap<Stream, Arc<Mutex<Scratch>>>>,
+    slots: slot::Pool,
 }
 
 /// Refuses arrays that kernels cannot walk.
@@ -100,7 +104,13 @@ impl Engine {
     /// every shape.
     #[must_use]
     pub fn with_shape(device: Arc<dyn Device>, shape: Shape) -> Engine {
-        Engine { device, shape, kernels: Mutex::default(), scratch: Mutex::default() }
+        Engine {
+            device,
+            shape,
+            kernels: Mutex::default(),
+            scratch: Mutex::default(),
+            slots: slot::Pool::default(),
+        }
     }
 
     /// The device.
