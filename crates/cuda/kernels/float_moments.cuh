@@ -3,7 +3,6 @@
 #pragma once
 
 #include "ladder.cuh"
-#include "pipeline.cuh"
 #include "products.cuh"
 #include "range.cuh"
 #include "ticket.cuh"
@@ -14,12 +13,14 @@ struct FloatMoments {
     using Bits = typename Element<T>::Bits;
     static constexpr bool PAIRED = false;
 
-    // Squares of bf16 that are certified certify the sum of the elements too. The squares add up to at most 2^(k(0) + 52) and none but
-    // zeros is below 2^(k(1) + 15), where k(0) - k(1) = 47. So the 32 elements are multiples of 2^((k(1) + 15) / 2 - 1/2 - 7), and any
-    // sum of them is at most sqrt(32 * 2^(k(0) + 52)), by Cauchy and Schwarz, which is 2^52 of those: it fits an f64.
+    // Of shorter floats, squares that are certified certify the sum of the N elements too. They add up to at most 2^(k(0) + 52) and none
+    // but zeros is below 2^(k(1) + 2 P - 1), P the significand's bits. So the elements are multiples of 2^(k(1) / 2), and any sum of them is
+    // at most sqrt(N * 2^(k(0) + 52)), by Cauchy and Schwarz: 2^52 of those, as N = 2^H and k(0) - k(1) = 52 - H. It fits an f64. The
+    // sum of f16 fits anyway.
     using Squares = LaneProducts<T, false>;
     static constexpr bool IMPLIED = Squares::BOUNDED;
-    using Elements = LaneSum<T, false, IMPLIED>;
+    using Elements = LaneSum<T, IMPLIED>;
+    static constexpr int TILE = Squares::TILE;
 
     Ladder<Elements> elements;
     Ladder<Squares> squares;
@@ -31,8 +32,8 @@ struct FloatMoments {
 
     __device__ __forceinline__ void one(Bits x, Bits)
     {
-        elements.one(x, x);
-        squares.one(x, x);
+        absorb<T>(elements.wide, x);
+        absorb_product<T>(squares.wide, x, x);
     }
     __device__ __forceinline__ void open()
     {
@@ -41,8 +42,8 @@ struct FloatMoments {
     }
     __device__ __forceinline__ void add(Bits x)
     {
-        elements.add(x, x);
-        squares.add(x, x);
+        elements.lane.add(x, elements.window);
+        squares.lane.add(x, x, squares.window);
     }
     __device__ __forceinline__ void take(const uint4 &x, const uint4 &)
     {
@@ -56,11 +57,6 @@ struct FloatMoments {
         held.elements &= held.squares || !IMPLIED;
         return held;
     }
-    __device__ __forceinline__ void count()
-    {
-        elements.count();
-        squares.count();
-    }
     __device__ __forceinline__ bool close()
     {
         const Held held = holds();
@@ -68,7 +64,6 @@ struct FloatMoments {
             return false;
         elements.commit();
         squares.commit();
-        count();
         return true;
     }
     __device__ __forceinline__ void again(const Place<T, false> &place)
@@ -85,12 +80,16 @@ struct FloatMoments {
         if (held.elements)
             elements.commit();
         else
-            place.each([&](Bits x, Bits) { elements.one(x, x); });
+            place.each([&](Bits x, Bits) { absorb<T>(elements.wide, x); });
         if (held.squares)
             squares.commit();
         else
-            place.each([&](Bits x, Bits) { squares.one(x, x); });
-        count();
+            place.each([&](Bits x, Bits) { absorb_product<T>(squares.wide, x, x); });
+    }
+    __device__ __forceinline__ void pause(u32 tiles)
+    {
+        elements.pause(tiles);
+        squares.pause(tiles);
     }
 };
 

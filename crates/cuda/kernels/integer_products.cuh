@@ -93,6 +93,7 @@ struct IntegerProducts {
     using Item = T;
     using Bits = typename Element<T>::Bits;
     static constexpr bool PAIRED = TWO;
+    static constexpr int TILE = TWO ? VECTORS / 2 : VECTORS;
 
     ProductSum<T> products;
 
@@ -101,6 +102,7 @@ struct IntegerProducts {
     __device__ __forceinline__ void take(const uint4 &x, const uint4 &y) { products.take(x, TWO ? y : x); }
     __device__ __forceinline__ bool close() { return true; }
     __device__ __forceinline__ void again(const Place<T, TWO> &) {}
+    __device__ __forceinline__ void pause(u32) {}
 };
 
 template <class T>
@@ -108,6 +110,7 @@ struct IntegerMoments {
     using Item = T;
     using Bits = typename Element<T>::Bits;
     static constexpr bool PAIRED = false;
+    static constexpr int TILE = VECTORS;
 
     IntegerSum<T, false> elements;
     ProductSum<T> squares;
@@ -125,6 +128,7 @@ struct IntegerMoments {
     }
     __device__ __forceinline__ bool close() { return true; }
     __device__ __forceinline__ void again(const Place<T, false> &) {}
+    __device__ __forceinline__ void pause(u32) {}
 };
 
 // Vector forms of core's superaccumulators of integers: limbs, of which the upper ones' carries are still to move, the count of

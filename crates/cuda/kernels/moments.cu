@@ -5,9 +5,8 @@
 #include "integer_products.cuh"
 #include "kernel.cuh"
 
-constexpr bool ROOMY = Element<ELEMENT>::FLOAT && sizeof(Element<ELEMENT>::Bits) == 8;
-
-KERNEL_OF(moments, ROOMY)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
+KERNEL_OF(moments, (LADDER_THREADS<ELEMENT, 2>), (LADDER_BLOCKS<ELEMENT, 2>))
+(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
 {
     if constexpr (Element<ELEMENT>::FLOAT)
         float_moments<ELEMENT>(data, n, scratch, out);

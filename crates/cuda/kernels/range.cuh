@@ -13,32 +13,31 @@
 #include "window.cuh"
 
 // IMPLIED says that the caller has another proof that f64 holds any sum of these elements.
-template <class T, bool ABSOLUTE, bool IMPLIED = false>
+template <class T, bool IMPLIED = false>
 struct LaneSum {
     using Format = Element<T>;
     using Bits = typename Format::Bits;
     using Limbs = typename Format::Sum;
-    using Window = ::Window<Limbs, (Limbs::LIMBS > 2 ? 2 : 1), 4>;
-    static constexpr bool RANGED = Limbs::LIMBS > 2 && !IMPLIED;
+    static constexpr int LEVELS = Limbs::LIMBS > 2 ? 2 : 1;
+    using Window = ::Window<Limbs, LEVELS, 4>;
+    static constexpr bool RANGED = LEVELS > 1 && !IMPLIED;
     // log2 of the elements: how much larger than one of them the sum may be.
-    static constexpr int GROWTH = sizeof(Bits) == 4 ? 4 : 5;
-    static_assert(VECTORS * ITEMS<T> == 1 << GROWTH, "a lane's elements of a tile");
-    static constexpr u32 LARGEST_SPREAD = u32(53 - (Format::FRACTION + 1) - GROWTH) << 24;
+    static constexpr int K = sizeof(Bits) == 4 ? 4 : 5;
+    // Vectors of a lane in a tile.
+    static constexpr int TILE = VECTORS;
+    static_assert(TILE * ITEMS<T> == 1 << K, "a lane's elements of a tile");
+    static constexpr u32 LARGEST_SPREAD = u32(53 - (Format::FRACTION + 1) - K) << 24;
 
     f64 sum = 0.0;
     u32 most = 0;
     u32 least = ~0u;
     typename Window::Drift drift;
 
-    static __device__ __forceinline__ Bits taken(Bits bits) { return ABSOLUTE ? Format::magnitude(bits) : bits; }
-    static __device__ __forceinline__ int top(Bits x, Bits) { return Format::top(x); }
-    static __device__ __forceinline__ void absorb(Wide<Limbs> &wide, Bits x, Bits) { ::absorb<T>(wide, taken(x)); }
-
     __device__ __forceinline__ LaneSum(const Window &) {}
 
-    __device__ __forceinline__ void add(Bits bits, Bits, const Window &)
+    __device__ __forceinline__ void add(Bits bits, const Window &)
     {
-        const f32 x = Format::value(taken(bits));
+        const f32 x = Format::value(bits);
         if constexpr (RANGED) {
             const u32 doubled = __float_as_uint(x) << 1;
             most = max(most, doubled);
@@ -57,26 +56,23 @@ struct LaneSum {
     }
 };
 
-template <bool ABSOLUTE, bool IMPLIED>
-struct LaneSum<f64, ABSOLUTE, IMPLIED> {
-    using Format = Element<f64>;
-    using Limbs = Format::Sum;
-    using Window = ::Window<Limbs, 2, 4>;
+template <bool IMPLIED>
+struct LaneSum<f64, IMPLIED> {
+    using Limbs = Element<f64>::Sum;
+    static constexpr int LEVELS = 2;
+    using Window = ::Window<Limbs, LEVELS, 4>;
     // The window has room for a tile of its largest.
-    static constexpr int GROWTH = 0;
-    static_assert(VECTORS * ITEMS<f64> <= Window::ADDS, "adds that an anchor takes");
+    static constexpr int K = 0;
+    static constexpr int TILE = 8;
+    static_assert(TILE * ITEMS<f64> <= Window::ADDS, "adds that an anchor takes");
 
     Window::Drift drift;
 
-    static __device__ __forceinline__ u64 taken(u64 bits) { return ABSOLUTE ? Format::magnitude(bits) : bits; }
-    static __device__ __forceinline__ int top(u64 x, u64) { return Format::top(x); }
-    static __device__ __forceinline__ void absorb(Wide<Limbs> &wide, u64 x, u64) { ::absorb<f64>(wide, taken(x)); }
-
     __device__ __forceinline__ LaneSum(const Window &window) : drift(window.open()) {}
 
-    __device__ __forceinline__ void add(u64 bits, u64, const Window &window)
+    __device__ __forceinline__ void add(u64 bits, const Window &window)
     {
-        window.add(drift, Format::value(taken(bits)));
+        window.add(drift, Element<f64>::value(bits));
     }
 
     __device__ __forceinline__ bool close(const Window &window) { return window.holds(drift); }

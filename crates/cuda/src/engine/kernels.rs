@@ -19,31 +19,42 @@ pub(super) fn name(kind: Kind, dtype: DType) -> Option<String> {
     Some(format!("{stem}_{dtype}"))
 }
 
-/// Threads of a block and blocks of a multiprocessor that a kernel is compiled
-/// for: the most registers that its threads have follow from them.
+/// What a kernel is compiled for: `THREADS` and `VECTORS` in `kernels/load.cuh`
+/// unless it says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Bounds {
-    pub(super) threads: u32,
-    pub(super) blocks: u32,
+pub(super) struct Build {
+    /// The most threads of a block.
+    pub threads: u32,
+    /// Vectors of 16 bytes that a thread takes from a tile, of all arrays.
+    pub vectors: u32,
+    /// Bytes of dynamic shared memory that it makes use of for each thread.
+    pub shared_per_thread: u32,
 }
 
-/// `THREADS` and `BLOCKS` in `kernels/load.cuh`.
-const USUAL: Bounds = Bounds { threads: 512, blocks: 2 };
-
-/// `SMALLER` and `MORE` there, for kernels with more values at once.
-const ROOMY: Bounds = Bounds { threads: 256, blocks: 3 };
-
-/// What the kernel is compiled for.
-pub(super) fn bounds(kind: Kind, dtype: DType) -> Bounds {
-    match (kind, dtype) {
-        (Kind::Dot | Kind::Moments, DType::F64) => ROOMY,
-        _ => USUAL,
+/// How the kernel of a state is built.
+pub(super) fn build(kind: Kind, dtype: DType) -> Build {
+    let usual = Build { threads: 512, vectors: 4, shared_per_thread: 0 };
+    match kind {
+        // `SUM_THREADS` in `float_sum.cuh`, `TILE` in `range.cuh`, the limbs in
+        // `bins.cuh`.
+        Kind::Sum | Kind::AbsSum => match dtype {
+            DType::F64 => Build { threads: 384, vectors: 8, shared_per_thread: 8 * 44 },
+            DType::F32 | DType::BF16 => Build { threads: 384, shared_per_thread: 8 * 16, ..usual },
+            DType::F16 => Build { threads: 384, ..usual },
+            _ => usual,
+        },
+        // `LADDER_THREADS` in `ladder.cuh`.
+        Kind::Dot | Kind::Moments if dtype == DType::F64 => usual,
+        Kind::SquareSum | Kind::Dot | Kind::Moments if dtype.is_float() => {
+            Build { threads: 384, ..usual }
+        }
+        _ => usual,
     }
 }
 
-/// Whether a kernel takes a second array.
+/// Whether a kernel reads a second array.
 pub(super) fn takes_pairs(kind: Kind) -> bool {
-    matches!(kind, Kind::Dot)
+    kind == Kind::Dot
 }
 
 /// The bytes of the payload that a kernel leaves.
@@ -75,14 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn kernels_are_compiled_for_the_bounds_that_they_are_launched_with() {
+    fn kernels_are_compiled_for_as_many_threads_as_they_are_launched_with() {
         for kind in Kind::ALL {
             for dtype in DType::ALL {
                 let Some(name) = name(kind, dtype) else { continue };
-                let Bounds { threads, blocks } = bounds(kind, dtype);
                 let ptx = archive::module(&name, (9, 0)).unwrap();
-                assert!(ptx.contains(&format!(".maxntid {threads}, 1, 1\n")), "{name}");
-                assert!(ptx.contains(&format!(".minnctapersm {blocks}\n")), "{name}");
+                let bound = format!(".maxntid {}, 1, 1\n", build(kind, dtype).threads);
+                assert!(ptx.contains(&bound), "{name} is not for {bound}");
             }
         }
     }
