@@ -8,6 +8,7 @@ pub mod archive;
 mod feeder;
 mod kernels;
 mod plan;
+mod result_slot;
 mod scratch;
 mod slot;
 
@@ -153,13 +154,28 @@ impl Engine {
         let len = kernels::payload_len(kind, dtype).ok_or(Error::NoKernel { kind, dtype })?;
         let scratch = self.scratch(stream)?;
         // Held until the payload is read: another thread's would overwrite it.
-        let scratch = lock(&scratch);
+        let mut scratch = lock(&scratch);
+        let to = match &mut scratch.slot {
+            Some(slot) => {
+                slot.empty(len);
+                slot.address()
+            }
+            None => scratch.payload(),
+        };
         // SAFETY: the input is the caller's promise; the payload has room.
-        unsafe { self.launch(kind, input, &scratch, scratch.payload(), stream)? };
-        let mut payload = vec![0; len];
-        self.device.copy_out(stream, scratch.payload(), &mut payload)?;
-        // The copy waited already; this says what the kernel did wrong.
-        self.device.wait(stream)?;
+        unsafe { self.launch(kind, input, &scratch, to, stream)? };
+        let payload = if let Some(slot) = &scratch.slot {
+            if !slot.watch(len) {
+                self.device.wait(stream)?;
+            }
+            slot.payload(len)
+        } else {
+            let mut payload = vec![0; len];
+            self.device.copy_out(stream, to, &mut payload)?;
+            // The copy waited already; this says what the kernel did wrong.
+            self.device.wait(stream)?;
+            payload
+        };
         AnyState::from_payload(kind, dtype, &payload).map_err(|why| Error::State {
             kind,
             dtype,
@@ -308,7 +324,7 @@ impl Engine {
         if let Some(scratch) = all.get(&stream) {
             return Ok(Arc::clone(scratch));
         }
-        let scratch = Arc::new(Mutex::new(Scratch::new(&*self.device, stream)?));
+        let scratch = Arc::new(Mutex::new(Scratch::new(&self.device, stream)?));
         all.insert(stream, Arc::clone(&scratch));
         Ok(scratch)
     }
