@@ -6,6 +6,7 @@
 
 pub mod archive;
 mod kernels;
+mod left;
 mod plan;
 mod scratch;
 
@@ -131,21 +132,17 @@ impl Engine {
     ) -> Result<AnyState> {
         let input = input.into();
         let dtype = input.array.dtype;
-        let len = kernels::payload_len(kind, dtype).ok_or(Error::NoKernel { kind, dtype })?;
+        let len = left::len(kind, &input).ok_or(Error::NoKernel { kind, dtype })?;
         let scratch = self.scratch(stream)?;
         // Held until the payload is read: another thread's would overwrite it.
         let scratch = lock(&scratch);
         // SAFETY: the input is the caller's promise; the payload has room.
         unsafe { self.launch(kind, input, &scratch, scratch.payload(), stream)? };
-        let mut payload = vec![0; len];
-        self.device.copy_out(stream, scratch.payload(), &mut payload)?;
+        let mut left = vec![0; len];
+        self.device.copy_out(stream, scratch.payload(), &mut left)?;
         // The copy waited already; this says what the kernel did wrong.
         self.device.wait(stream)?;
-        AnyState::from_payload(kind, dtype, &payload).map_err(|why| Error::State {
-            kind,
-            dtype,
-            why: why.to_string(),
-        })
+        left::state(kind, &input, &left)
     }
 
     /// Leaves an array's state in the device's memory at `to`, as a payload of
