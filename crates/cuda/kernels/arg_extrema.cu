@@ -16,7 +16,7 @@ struct ArgExtrema {
 
     Extremes<T> found;
     u32 nans = 0;
-    // How many tiles it took, and the numbers from 1 on of those with the first smallest, the first largest and the first NaN.
+    // How many tiles it took, and the numbers, from 1 on, of those with the first smallest, the first largest and the first NaN.
     u32 tiles = 0;
     u32 least_in = 0;
     u32 greatest_in = 0;
@@ -99,35 +99,25 @@ struct Places {
     }
 };
 
-// The position of the first of this thread's elements of its tile of that number for which `is` holds. `walk` parts the array so.
+// The index of the first of this thread's elements of its tile of that number for which `is` holds, in an array at items.
 template <class T, class Is>
-__device__ __forceinline__ u64 first_in_tile(const void *data, u64 n, u32 number, Is is)
+__device__ __forceinline__ u64 first_in_tile(const typename Element<T>::Bits *items, const Part &part, u32 number, Is is)
 {
     using Bits = typename Element<T>::Bits;
-    const Bits *items = static_cast<const Bits *>(data);
-    const u64 before = (16 - u64(data) % 16) % 16 / sizeof(Bits);
-    const u64 head = before < n ? before : n;
-    const u64 vectors = (n - head) / ITEMS<T>;
-    const u32 step = blockDim.x * VECTORS;
-    const u64 first = share((vectors + step - 1) / step, blockIdx.x);
-    const uint4 *all = reinterpret_cast<const uint4 *>(items + head);
-    const u64 begin = (first + number - 1) * step + threadIdx.x;
+    const uint4 *at = part.at + u64(number - 1) * part.step;
+    const u32 valid = number <= part.tiles ? VECTORS : part.valid;
     uint4 v[VECTORS];
-#pragma unroll
-    for (int k = 0; k < VECTORS; ++k) {
-        if (begin + k * blockDim.x < vectors)
-            v[k] = all[begin + k * blockDim.x];
-    }
+    load(v, at, valid);
     u64 found = NOWHERE;
 #pragma unroll
     for (int k = VECTORS - 1; k >= 0; --k) {
-        if (begin + k * blockDim.x < vectors) {
+        if (k < valid) {
             int last = ITEMS<T>;
 #pragma unroll
             for (int i = ITEMS<T> - 1; i >= 0; --i)
                 last = is(item<T>(v[k], i)) ? i : last;
             if (last < ITEMS<T>)
-                found = head + (begin + k * blockDim.x) * ITEMS<T> + last;
+                found = reinterpret_cast<const Bits *>(at + 32 * k) - items + last;
         }
     }
     return found;
@@ -153,27 +143,28 @@ __device__ __forceinline__ void arg_extrema(const void *data, u64 n, u64 start, 
     using Word = typename OrderOf<T>::Long;
     ArgExtrema<T> pass;
     walk(data, n, pass);
+    const Part part = peel(data, n, pass);
+    const Bits *items = static_cast<const Bits *>(data);
 
     Places<T> places;
     places.word[0] = pass.nans;
     if constexpr (Format::FLOAT) {
         if (pass.nans > 0)
-            places.word[1] = first_in_tile<T>(data, n, pass.nan_in, [](Bits bits) { return Element<T>::is_nan(bits); });
+            places.word[1] = first_in_tile<T>(items, part, pass.nan_in, [](Bits bits) { return Element<T>::is_nan(bits); });
     }
     // Of a warp's threads only those search that have its extremes.
     const Word smallest = pass.found.smallest, largest = pass.found.largest;
     if (warp_min(smallest) == smallest && pass.least_in > 0) {
         const auto is = [&](Bits bits) { return Format::key(bits) == pass.found.smallest; };
-        places.lower(u64(smallest), first_in_tile<T>(data, n, pass.least_in, is));
+        places.lower(u64(smallest), first_in_tile<T>(items, part, pass.least_in, is));
     }
     // Upside down, the largest is the smallest.
     if (warp_min(Word(~largest)) == Word(~largest) && pass.greatest_in > 0) {
         const auto is = [&](Bits bits) { return Format::key(bits) == pass.found.largest; };
-        places.raise(u64(largest), first_in_tile<T>(data, n, pass.greatest_in, is));
+        places.raise(u64(largest), first_in_tile<T>(items, part, pass.greatest_in, is));
     }
 
-    // What lies outside whole vectors, as `walk` parts it.
-    const Bits *items = static_cast<const Bits *>(data);
+    // What lies outside whole vectors, as `peel` has it.
     const u64 before = (16 - u64(data) % 16) % 16 / sizeof(Bits);
     const u64 head = before < n ? before : n;
     const u64 tail = (n - head) % ITEMS<T>;

@@ -99,7 +99,7 @@ struct Extremes {
         u32 nans = 0;
 #pragma unroll 1
         for (u32 k = 0; k < valid; ++k) {
-            const uint4 v = at[k * blockDim.x];
+            const uint4 v = at[32 * k];
 #pragma unroll
             for (int i = 0; i < ITEMS<T>; ++i) {
                 const Bits bits = item<T>(v, i);

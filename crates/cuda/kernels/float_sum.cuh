@@ -2,13 +2,24 @@
 
 #pragma once
 
+#include "bins.cuh"
 #include "range.cuh"
 #include "ticket.cuh"
+
+// Two tiles, the sums and a window want more registers than 512 threads leave. One block of f64 at a time: bins for more threads
+// would leave too little of the L1 cache for the loads that are under way.
+template <class T>
+constexpr int SUM_BLOCKS = sizeof(typename Element<T>::Bits) == 8 && Element<T>::FLOAT ? 1 : BLOCKS;
+template <class T>
+constexpr int SUM_THREADS = Element<T>::FLOAT ? 384 : THREADS;
 
 // Where a warp's window begins: terms below 2^START. Most data fits; other data moves it with its first tile.
 constexpr int START = 10;
 // Binades left above a tile that moved the window.
 constexpr int ROOM = 4;
+
+// Tiles that go to the bins at once, at most, before a window is tried again.
+constexpr u32 LONGEST_PATIENCE = 64;
 
 template <class T, bool ABSOLUTE>
 struct FloatSum {
@@ -16,9 +27,14 @@ struct FloatSum {
     using Format = Element<T>;
     using Bits = typename Format::Bits;
     using Lane = LaneSum<T>;
+    static constexpr int TILE = Lane::TILE;
+    // Whether the first window holds whatever is finite.
+    static constexpr bool FITS = Lane::LEVELS == 1;
 
     Wide<T> &wide;
     Window<T, Lane::LEVELS> window;
+    Bins<T> bins;
+    u32 patience = 1;
 
     __device__ __forceinline__ FloatSum(Wide<T> &wide) : wide(wide) { window.move(window.below(START)); }
 
@@ -26,21 +42,27 @@ struct FloatSum {
 
     __device__ __forceinline__ void one(Bits bits) { wide.absorb(taken(bits)); }
 
+    // Takes a tile if every lane of the warp certifies its part.
     template <bool FULL>
-    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *at, u32 valid)
+    __device__ __forceinline__ bool tile(const uint4 (&v)[TILE], u32 valid)
     {
         Lane lane(window);
         each<T, FULL>(v, valid, [&](Bits bits) { lane.add(taken(bits), window); });
-        if (__all_sync(ALL_LANES, lane.close(window)))
-            window.commit(lane.drift);
-        else
-            once_more(at, valid);
-        if (++window.commits == window.COMMITS)
-            window.flush(wide);
+        return commit(lane);
     }
 
-    // A tile that some lane could not certify: in a window made for it, and what that cannot hold one by one.
-    __device__ __forceinline__ void once_more(const uint4 *at, u32 valid)
+    __device__ __forceinline__ bool commit(Lane &lane)
+    {
+        if (!__all_sync(ALL_LANES, lane.close(window)))
+            return false;
+        window.commit(lane.drift);
+        if (++window.commits == window.COMMITS)
+            window.flush(wide);
+        return true;
+    }
+
+    // Takes a tile that was refused in a window made for it, if that is another one and certifies it.
+    __device__ __forceinline__ bool moved(const uint4 *at, u32 valid)
     {
         int top = Format::UNIT;
         each_again<T>(at, valid, [&](Bits bits) {
@@ -51,16 +73,146 @@ struct FloatSum {
         for (int distance = 16; distance > 0; distance /= 2)
             top = max(top, __shfl_xor_sync(ALL_LANES, top, distance));
         const int first = window.below(top + Lane::K + ROOM);
-        if (first != window.first) {
-            window.flush(wide);
-            window.move(first);
-        }
+        if (first == window.first)
+            return false;
+        window.flush(wide);
+        window.move(first);
         Lane lane(window);
         each_again<T>(at, valid, [&](Bits bits) { lane.add(taken(bits), window); });
-        if (lane.close(window))
-            window.commit(lane.drift);
-        else
-            each_again<T>(at, valid, [&](Bits bits) { wide.absorb(taken(bits)); });
+        return commit(lane);
+    }
+
+    // Takes N elements of a tile that no window takes as they are: first what is not finite, so that the others add side by side.
+    template <int N>
+    __device__ __forceinline__ void any(Bits (&items)[N], Lane &lane)
+    {
+        bool special = false;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            items[i] = taken(items[i]);
+            special |= Format::magnitude(items[i]) >= Format::INFINITE;
+        }
+        if (special) {
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                if (Format::magnitude(items[i]) >= Format::INFINITE) {
+                    wide.absorb(items[i]);
+                    items[i] = 0;
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            if constexpr (FITS)
+                lane.add(items[i], window);
+            else
+                bins.add(items[i]);
+        }
+    }
+
+    // Takes tiles that no window holds, or that hold NaNs or infinities, and cannot fail.
+    template <bool FULL>
+    __device__ __forceinline__ void any(const uint4 *at, u32 step, u32 tiles, u32 valid)
+    {
+        if (!FITS && !Bins<T>::there()) {
+            for (; tiles > 0; --tiles, at += step)
+                each_again<T>(at, valid, [&](Bits bits) { wide.absorb(taken(bits)); });
+            return;
+        }
+        if (!FITS && !bins.open)
+            bins.clear();
+        uint4 now[TILE], next[TILE];
+        if (FULL)
+            load(next, at);
+        for (; tiles > 0; --tiles) {
+            if constexpr (!FITS)
+                bins.make_room(TILE * ITEMS<T>);
+            Lane lane(window);
+            if (FULL) {
+#pragma unroll
+                for (int k = 0; k < TILE; ++k)
+                    now[k] = next[k];
+                at += step;
+                if (tiles > 1)
+                    load(next, at);
+#pragma unroll
+                for (int k = 0; k < TILE; ++k) {
+                    Bits items[ITEMS<T>];
+#pragma unroll
+                    for (int i = 0; i < ITEMS<T>; ++i)
+                        items[i] = item<T>(now[k], i);
+                    any(items, lane);
+                }
+            } else {
+                each_again<T>(at, valid, [&](Bits bits) {
+                    Bits items[1] = {bits};
+                    any(items, lane);
+                });
+            }
+            if constexpr (FITS)
+                commit(lane);
+        }
+    }
+
+    // Works off the refused tile at `at`, and as many of the `tiles` from there as seem to be like it. Returns how many.
+    __device__ __forceinline__ u32 refused(const uint4 *at, u32 step, u64 tiles)
+    {
+        if (moved(at, TILE))
+            return 1;
+        const u32 some = u32(min(tiles, u64(patience)));
+        any<true>(at, step, some, TILE);
+        patience = min(2 * patience, LONGEST_PATIENCE);
+        return some;
+    }
+
+    // Takes tiles until one is refused: then `left` are left, and that one is at `at`. A tile's successor is loaded meanwhile, into
+    // registers of its own; what is under way when a tile is refused will be loaded once more, so that nothing stays in
+    // registers until then.
+    __device__ __forceinline__ void through(const uint4 *&at, u32 step, u64 &left)
+    {
+        uint4 even[TILE], odd[TILE];
+        load(even, at);
+        for (;;) {
+            if (left > 1)
+                load(odd, at + step);
+            if (!tile<true>(even, TILE))
+                return;
+            at += step;
+            if (--left == 0)
+                return;
+            if (left > 1)
+                load(even, at + step);
+            if (!tile<true>(odd, TILE))
+                return;
+            at += step;
+            if (--left == 0)
+                return;
+        }
+    }
+
+    __device__ __forceinline__ void take(const void *data, u64 n)
+    {
+        const Part part = peel<TILE>(data, n, *this);
+        const uint4 *at = part.at;
+        for (u64 left = part.tiles; left > 0;) {
+            const u64 before = left;
+            through(at, part.step, left);
+            if (left > 0) {
+                if (before - left > patience)
+                    patience = 1;
+                const u32 some = refused(at, part.step, left);
+                left -= some;
+                at += u64(some) * part.step;
+            }
+        }
+        if (part.rest) {
+            uint4 v[TILE];
+            load(v, at, part.valid);
+            if (!tile<false>(v, part.valid) && !moved(at, part.valid))
+                any<false>(at, part.step, 1, part.valid);
+        }
+        window.flush(wide);
+        bins.flush(wide);
     }
 };
 
@@ -71,9 +223,7 @@ __device__ __forceinline__ void float_sum(const void *data, u64 n, u64 *scratch,
     __shared__ Wide<T> wide;
     wide.clear();
     __syncthreads();
-    FloatSum<T, ABSOLUTE> pass(wide);
-    walk(data, n, pass);
-    pass.window.flush(wide);
+    FloatSum<T, ABSOLUTE>(wide).take(data, n);
     __syncthreads();
 
     // Entries add with wrapping integers, so that the order of the blocks is of no matter.

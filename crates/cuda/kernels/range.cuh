@@ -20,7 +20,9 @@ struct LaneSum {
     static constexpr int LEVELS = RANGED ? 2 : 1;
     // log2 of the elements: how much larger than one of them the sum may be.
     static constexpr int K = sizeof(Bits) == 4 ? 4 : 5;
-    static_assert(VECTORS * ITEMS<T> == 1 << K, "a lane's elements of a tile");
+    // Vectors of a lane in a tile.
+    static constexpr int TILE = VECTORS;
+    static_assert(TILE * ITEMS<T> == 1 << K, "a lane's elements of a tile");
     static constexpr u32 LARGEST_SPREAD = u32(53 - (Format::FRACTION + 1) - K) << 24;
 
     f64 sum = 0.0;
@@ -56,7 +58,8 @@ struct LaneSum<f64> {
     static constexpr int LEVELS = 2;
     // The window has room for 2^H elements of its largest.
     static constexpr int K = 0;
-    static_assert(VECTORS * ITEMS<f64> <= 1 << H, "adds that an anchor takes");
+    static constexpr int TILE = 8;
+    static_assert(TILE * ITEMS<f64> <= 1 << H, "adds that an anchor takes");
 
     Drift<LEVELS> drift;
 

@@ -1,4 +1,4 @@
-// A superaccumulator in shared memory, which takes any element and cannot fail: the bottom rung of every exact float sum.
+// A superaccumulator in shared memory, which takes any element and cannot fail: where every exact float sum of a block ends.
 //
 // A limb is the 64-bit integer {high, low}, kept as two words because shared memory adds 32 bits natively and 64 bits in a loop.
 // A digit is added to the low word; when that wraps, one thread sees it and moves the high word by one. An

@@ -8,7 +8,7 @@
 use crate::device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream};
 use crate::{Error, Result};
 use core::ffi::{CStr, c_int, c_uint, c_void};
-use core::ptr;
+use core::ptr::{self, NonNull};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use std::collections::{HashMap, HashSet};
@@ -59,9 +59,9 @@ fn while_doing<T>(result: Result<T, DriverError>, doing: impl FnOnce() -> String
     })
 }
 
-/// Loads and initialises the driver, once.
-fn initialise() -> Result<()> {
-    static DONE: OnceLock<Result<()>> = OnceLock::new();
+/// Loads and initialises the driver, once; its version, as it counts.
+fn initialise() -> Result<u32> {
+    static DONE: OnceLock<Result<u32>> = OnceLock::new();
     DONE.get_or_init(|| {
         // SAFETY: this loads the library named `cuda` or `nvcuda`, whose
         // initialisers are the driver's own.
@@ -87,7 +87,8 @@ fn initialise() -> Result<()> {
                 hint: "install the NVIDIA driver, version 525 or newer".into(),
             });
         }
-        while_doing(result::init(), || "initialising the driver".into())
+        while_doing(result::init(), || "initialising the driver".into())?;
+        Ok(version.unsigned_abs())
     })
     .clone()
 }
@@ -103,21 +104,30 @@ impl Driver {
         Ok(count.unsigned_abs())
     }
 
+    /// The CUDA version that the driver knows, major and minor.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without a driver, or with one that is too old.
+    pub fn version() -> Result<(u32, u32)> {
+        initialise().map(|version| (version / 1000, version % 1000 / 10))
+    }
+
+    /// What the device with this number is, without opening it.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if there is none.
+    pub fn describe(ordinal: u32) -> Result<Limits> {
+        limits(device(ordinal)?)
+    }
+
     /// The device with this number, from 0.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if there is none.
     pub fn open(ordinal: u32) -> Result<Driver> {
-        let count = Driver::probe()?;
-        if ordinal >= count {
-            return Err(Error::Unavailable {
-                why: format!("device {ordinal} was asked for, and there are {count}"),
-                hint: "devices are numbered from 0; CUDA_VISIBLE_DEVICES may hide some".into(),
-            });
-        }
-        let doing = || format!("opening device {ordinal}");
-        let device = while_doing(result::device::get(ordinal.cast_signed()), doing)?;
+        let device = device(ordinal)?;
         let limits = limits(device)?;
+        let doing = || format!("opening device {ordinal}");
         // SAFETY: the device exists; `drop` releases the context.
         let context = while_doing(unsafe { result::primary_ctx::retain(device) }, doing)?;
         Ok(Driver { device, context, limits, handles: Mutex::default() })
@@ -143,8 +153,8 @@ impl Driver {
         Ok(stream.0 as sys::CUstream)
     }
 
-    /// Allows a kernel `bytes` of dynamic shared memory: above 48 KiB a device
-    /// wants to be asked.
+    /// Allows a kernel `bytes` of dynamic shared memory: a device wants to be
+    /// asked if there are more than 48 KiB with the kernel's own.
     fn allow_shared(&self, kernel: KernelId, bytes: u32) -> Result<sys::CUfunction> {
         let function = kernel.0 as sys::CUfunction;
         let mut handles = self.handles();
@@ -188,6 +198,27 @@ impl Drop for Driver {
     }
 }
 
+/// The device with this number.
+fn device(ordinal: u32) -> Result<sys::CUdevice> {
+    let count = Driver::probe()?;
+    if ordinal >= count {
+        return Err(Error::Unavailable {
+            why: format!("device {ordinal} was asked for, and there {}", are(count)),
+            hint: "devices are numbered from 0; CUDA_VISIBLE_DEVICES may hide some".into(),
+        });
+    }
+    let found = result::device::get(ordinal.cast_signed());
+    while_doing(found, || format!("looking for device {ordinal}"))
+}
+
+fn are(count: u32) -> String {
+    match count {
+        0 => "is none".into(),
+        1 => "is one".into(),
+        n => format!("are {n}"),
+    }
+}
+
 /// What a device says of itself.
 fn limits(device: sys::CUdevice) -> Result<Limits> {
     let attribute = |attribute: Attribute| -> Result<u32> {
@@ -212,6 +243,21 @@ fn limits(device: sys::CUdevice) -> Result<Limits> {
         // SAFETY: the device exists.
         memory: while_doing(unsafe { result::device::total_mem(device) }, doing)? as u64,
     })
+}
+
+/// Whether the driver knows this byte of host memory; a context is current.
+fn is_pinned_at(byte: &u8) -> bool {
+    let mut kind: c_uint = 0;
+    // SAFETY: the attribute is one such integer; the address is only looked up,
+    // and one that the driver does not know is an error.
+    let asked = unsafe {
+        sys::cuPointerGetAttribute(
+            (&raw mut kind).cast(),
+            sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+            ptr::from_ref(byte).addr() as sys::CUdeviceptr,
+        )
+    };
+    asked == sys::CUresult::CUDA_SUCCESS && kind == sys::CUmemorytype::CU_MEMORYTYPE_HOST as c_uint
 }
 
 /// Room for the compiler's words about a module.
@@ -266,6 +312,63 @@ impl Device for Driver {
         while_doing(copied, doing)?;
         // SAFETY: the stream exists.
         while_doing(unsafe { result::stream::synchronize(stream) }, doing)
+    }
+
+    unsafe fn start_copy_in(
+        &self,
+        stream: Stream,
+        to: Address,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<()> {
+        let stream = self.enter_stream(stream)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the driver checks the device's range; the caller keeps the
+        // host's until the stream was waited for.
+        let copied = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream) };
+        while_doing(copied.result(), || format!("copying {bytes} bytes to {to:#x}"))
+    }
+
+    unsafe fn start_copy_out(
+        &self,
+        stream: Stream,
+        from: Address,
+        to: *mut u8,
+        bytes: usize,
+    ) -> Result<()> {
+        let stream = self.enter_stream(stream)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        let copied = unsafe { sys::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, stream) };
+        while_doing(copied.result(), || format!("copying {bytes} bytes from {from:#x}"))
+    }
+
+    fn allocate_pinned(&self, bytes: usize) -> Result<NonNull<u8>> {
+        self.enter()?;
+        let size = bytes.max(1);
+        // SAFETY: a context is current.
+        let allocated = unsafe { result::malloc_host(size, sys::CU_MEMHOSTALLOC_PORTABLE) };
+        let at = while_doing(allocated, || format!("allocating {bytes} bytes of pinned memory"))?;
+        let at = NonNull::new(at.cast::<u8>()).ok_or(Error::HostMemory { bytes })?;
+        // SAFETY: just allocated, with as many bytes.
+        unsafe { at.as_ptr().write_bytes(0, size) };
+        Ok(at)
+    }
+
+    unsafe fn free_pinned(&self, at: NonNull<u8>, bytes: usize) -> Result<()> {
+        self.enter()?;
+        // SAFETY: the caller's promise.
+        let freed = unsafe { result::free_host(at.as_ptr().cast()) };
+        while_doing(freed, || format!("freeing {bytes} bytes of pinned memory"))
+    }
+
+    fn is_pinned(&self, bytes: &[u8]) -> bool {
+        let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
+        self.enter().is_ok() && is_pinned_at(first) && is_pinned_at(last)
     }
 
     fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
@@ -325,8 +428,26 @@ impl Device for Driver {
         // SAFETY: the module is loaded.
         let found = unsafe { result::module::get_function(module.0 as sys::CUmodule, c_name) };
         let function = while_doing(found, doing)?;
-        self.handles().kernels.entry(function as u64).or_insert(Shared(48 << 10));
+        self.handles().kernels.entry(function as u64).or_insert(Shared(0));
         Ok(KernelId(function as u64))
+    }
+
+    fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32> {
+        self.enter()?;
+        let function = self.allow_shared(kernel, shared)?;
+        let mut blocks = 0;
+        // SAFETY: the function is one of a module that stays loaded; one
+        // integer is written.
+        let asked = unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &raw mut blocks,
+                function,
+                c_int::try_from(threads).unwrap_or(c_int::MAX),
+                shared as usize,
+            )
+        };
+        while_doing(asked.result(), || "asking how many blocks run at once".into())?;
+        Ok(blocks.unsigned_abs())
     }
 
     fn stream(&self) -> Result<Stream> {
@@ -346,7 +467,7 @@ impl Device for Driver {
     ) -> Result<()> {
         let stream = self.enter_stream(stream)?;
         let function = self.allow_shared(kernel, launch.shared)?;
-        let mut attributes = Vec::with_capacity(2);
+        let mut attributes = Vec::with_capacity(3);
         if let Some([x, y, z]) = launch.cluster {
             let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
             value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
@@ -361,6 +482,15 @@ impl Device for Driver {
             value.cooperative = 1;
             attributes.push(sys::CUlaunchAttribute {
                 id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+                pad: [0; 4],
+                value,
+            });
+        }
+        if launch.early && self.limits.capability >= (9, 0) {
+            let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+            value.programmaticStreamSerializationAllowed = 1;
+            attributes.push(sys::CUlaunchAttribute {
+                id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                 pad: [0; 4],
                 value,
             });

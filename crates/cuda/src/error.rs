@@ -33,6 +33,12 @@ pub enum Error {
         /// The interpreter's words.
         why: String,
     },
+    /// The host has no memory that a device could copy from.
+    #[error("no {bytes} bytes of pinned host memory are to be had")]
+    HostMemory {
+        /// What was asked for.
+        bytes: usize,
+    },
     /// A handle that this device did not give out, or has taken back.
     #[error("{what} does not belong to this device")]
     ForeignHandle {
@@ -80,16 +86,18 @@ impl Error {
             Error::Driver { name, .. } => hint_for(name),
             Error::NoKernel { .. } => Some("--device cpu has every operation"),
             Error::State { .. } => Some("please report it, with the device's name and driver"),
+            Error::HostMemory { .. } => Some("fewer threads (-j) take less of it"),
             Error::Simulated { .. } | Error::ForeignHandle { .. } | Error::Array { .. } => None,
         }
     }
 
-    /// Whether the device had too little memory: smaller pieces may do.
+    /// Whether there was too little memory: smaller pieces may do.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
         match self {
             Error::Driver { name, .. } => name == "CUDA_ERROR_OUT_OF_MEMORY",
             Error::Simulated { why, .. } => why.contains("out of memory"),
+            Error::HostMemory { .. } => true,
             _ => false,
         }
     }

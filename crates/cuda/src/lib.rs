@@ -17,6 +17,7 @@ pub mod device;
 pub mod driver;
 pub mod engine;
 mod error;
+mod pinned;
 pub mod sim;
 
 pub use device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream};

@@ -236,6 +236,9 @@ impl Device for Older {
     fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId> {
         self.0.kernel(module, name)
     }
+    fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32> {
+        self.0.resident_blocks(kernel, threads, shared)
+    }
     fn stream(&self) -> Result<Stream> {
         self.0.stream()
     }
@@ -335,6 +338,8 @@ fn hazards(device: &Arc<dyn Device>) {
     half_an_ulp_again_and_again(&engine);
     windows_end_with_the_format(&engine);
     totals_are_flushed_before_they_overflow(&engine);
+    bins_carry(&engine);
+    bins_meet(&engine);
     integers_beyond_64_bits(&engine);
     minima_among_nans(&engine);
 }
@@ -416,6 +421,50 @@ fn totals_are_flushed_before_they_overflow(engine: &Engine) {
         let items: Vec<f64> = items.iter().map(|x| x * sign).collect();
         check(engine, Kind::Sum, &items, 0, "tiles without end");
     }
+}
+
+/// More elements of one sign in one bin than it has room for, and others far
+/// below them so that no window takes them: the exponents are the highest of bins.
+fn bins_carry(engine: &Engine) {
+    for exponent in [-880, 944] {
+        let high = f64::from_bits(((exponent + 1023) as u64) << 52 | 0xf_ffff_ffff_ffff);
+        for sign in [1.0, -1.0] {
+            let items: Vec<f64> = (0..90_077)
+                .map(|i| if i % 5 == 0 { f64::from_bits(i as u64) } else { sign * high })
+                .collect();
+            check(engine, Kind::Sum, &items, 1, &format!("bins at 2^{exponent}"));
+        }
+    }
+    let items: Vec<f32> =
+        (0..40_000).map(|i| if i % 5 == 0 { f32::from_bits(i) } else { -f32::MAX }).collect();
+    check(engine, Kind::Sum, &items, 1, "bins of f32");
+}
+
+/// Both ends of every bin, every exponent, full and lone significands.
+fn bins_meet(engine: &Engine) {
+    let mut random = Random(0xb125);
+    let items: Vec<f64> = (0..2047u64)
+        .flat_map(|field| {
+            let random = random.next();
+            [0, 1, 0xf_ffff_ffff_ffff, random >> 12]
+                .map(|f| (field ^ random) << 63 | field << 52 | f)
+        })
+        .map(f64::from_bits)
+        .collect();
+    check(engine, Kind::Sum, &items, 0, "every exponent");
+    check(engine, Kind::AbsSum, &items, 1, "every exponent");
+    let items: Vec<f32> = (0..255u32)
+        .flat_map(|field| {
+            let random = random.next() as u32;
+            [0, 1, 0x7f_ffff, random >> 9].map(|f| (field ^ random) << 31 | field << 23 | f)
+        })
+        .map(f32::from_bits)
+        .collect();
+    check(engine, Kind::Sum, &items, 0, "every exponent of f32");
+    let items: Vec<bf16> = (0..=0xffff).map(bf16::from_bits).filter(|x| x.is_finite()).collect();
+    check(engine, Kind::Sum, &items, 0, "every bf16");
+    let items: Vec<f16> = (0..=0xffff).map(f16::from_bits).collect();
+    check(engine, Kind::Sum, &items, 0, "every f16");
 }
 
 /// Carries between the words of a sum, of both signs.

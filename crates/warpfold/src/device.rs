@@ -2,7 +2,6 @@
 
 use core::fmt;
 use core::str::FromStr;
-use warpfold_core::{Error, Result};
 
 /// Where a reduction runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -14,29 +13,9 @@ pub enum Device {
     Cpu,
     /// A CUDA device: this one, or the first.
     Cuda(Option<u32>),
-    /// The CUDA kernels, interpreted on the CPU.
+    /// The CUDA kernels, interpreted on the CPU and checked for races and other
+    /// faults: slow.
     Sim,
-}
-
-impl Device {
-    /// Checks that this build can use the device.
-    ///
-    /// # Errors
-    /// [`Error::Device`] for `cuda` and `sim`: reductions run on neither. An
-    /// explicit choice never silently becomes the CPU.
-    pub fn check(self) -> Result<()> {
-        let what = match self {
-            Device::Auto | Device::Cpu => return Ok(()),
-            Device::Cuda(_) => "there is no CUDA backend in this build yet",
-            Device::Sim => {
-                "there is no reduction on the interpreter of CUDA kernels in this build yet"
-            }
-        };
-        Err(Error::Device {
-            what: what.into(),
-            hint: "use --device cpu, or leave the choice to --device auto".into(),
-        })
-    }
 }
 
 impl FromStr for Device {

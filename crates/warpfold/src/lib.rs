@@ -57,9 +57,13 @@
 
 mod answer;
 mod device;
+mod engines;
 mod functions;
+mod gathered;
+mod on_device;
 mod partial;
 mod reduction;
+mod workers;
 
 pub use answer::{Answer, Column};
 pub use device::Device;
@@ -69,6 +73,7 @@ pub use functions::{
 };
 pub use partial::Partial;
 pub use reduction::Reduction;
+pub use workers::Workers;
 
 pub use warpfold_core::element::{Bool8, bf16, f16};
 pub use warpfold_core::layout::{Axes, View};
@@ -76,8 +81,8 @@ pub use warpfold_core::op::{AnyState, Kind, Numbers, State};
 pub use warpfold_core::{
     Accuracy, DType, Element, Error, NanPolicy, Op, Result, Rules, Scalar, Value,
 };
+pub use warpfold_cpu::Threads;
 pub use warpfold_cpu::isa::Isa;
-pub use warpfold_cpu::{Threads, Worker, absorb_in_turn};
 
 /// The Rust of README.md, compiled and run.
 #[cfg(doctest)]

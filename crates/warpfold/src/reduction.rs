@@ -3,11 +3,15 @@
 use crate::answer::{Answer, Column};
 use crate::device::Device;
 use crate::partial::Partial;
+use crate::workers::{Place, Workers, best_run};
+use crate::{engines, on_device};
+use std::sync::Arc;
 use warpfold_core::layout::{Axes, View, output_shape};
-use warpfold_core::op::{Kind, Op};
+use warpfold_core::op::{AnyState, Kind, Op};
 use warpfold_core::{Accuracy, DType, Error, NanPolicy, Result, Rules};
 use warpfold_cpu::isa::Isa;
-use warpfold_cpu::{Job, Outputs, Threads, Worker};
+use warpfold_cpu::{Job, Outputs, Threads};
+use warpfold_cuda::Engine;
 
 /// Operations, and how they are to be answered.
 ///
@@ -189,14 +193,8 @@ impl Reduction {
         (kinds, self.ops.iter().copied().zip(used).collect())
     }
 
-    /// Checks what does not depend on the array's elements, and hands over the
-    /// instruction set.
-    ///
-    /// # Errors
-    /// A device that this build lacks, an operation that the type does not
-    /// have, `dot` of one array or anything else of two.
-    pub(crate) fn check(&self, dtype: DType, arrays: usize) -> Result<Isa> {
-        self.device.check()?;
+    /// Checks the question against an element type and a number of arrays.
+    fn check(&self, dtype: DType, arrays: usize) -> Result<()> {
         for &op in &self.ops {
             if !op.supports(dtype) {
                 return Err(Error::UnsupportedType { op, dtype });
@@ -205,17 +203,36 @@ impl Reduction {
                 return Err(Error::Arity { op, takes: op.arity(), given: arrays });
             }
         }
-        Isa::active()
+        Ok(())
+    }
+
+    /// Where the states are made: a device that is named is opened.
+    fn place(&self, dtype: DType) -> Result<Place> {
+        let isa = Isa::active()?;
+        let Some(engine) = engines::of(self.device)? else { return Ok(Place::Cpu(isa)) };
+        let (kinds, ops) = self.kinds(dtype);
+        for (op, place) in ops {
+            if !Engine::supports(kinds[place], dtype) {
+                let device = self.device;
+                return Err(Error::Device {
+                    what: format!("--device {device} has no kernel for {op} of {dtype} elements"),
+                    hint: "use --device cpu, which has every operation".into(),
+                });
+            }
+        }
+        Ok(Place::Device(engine, isa))
     }
 
     /// Checks the question against an element type and a number of arrays,
-    /// before there is any data.
+    /// before there is any data. A device that is named is opened.
     ///
     /// # Errors
-    /// A device that this build lacks, an operation that the type does not
-    /// have, `dot` of one array or anything else of two.
+    /// A device that this machine lacks or that has no kernel for an operation,
+    /// an operation that the type does not have, `dot` of one array or anything
+    /// else of two.
     pub fn check_type(&self, dtype: DType, arrays: usize) -> Result<()> {
-        self.check(dtype, arrays).map(drop)
+        self.check(dtype, arrays)?;
+        self.place(dtype).map(drop)
     }
 
     fn run_views(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
@@ -223,9 +240,17 @@ impl Reduction {
             return Ok(Answer { shape: Vec::new(), columns: Vec::new() });
         };
         let dtype = first.dtype();
-        let isa = self.check(dtype, views.iter().flatten().count())?;
+        self.check(dtype, views.iter().flatten().count())?;
         let reduced = self.axes.resolve(first.shape().len())?;
         let (kinds, ops) = self.kinds(dtype);
+        let shape = output_shape(first.shape(), &reduced, self.keepdims);
+        let isa = match self.place(dtype)? {
+            Place::Cpu(isa) => isa,
+            Place::Device(engine, _) => {
+                let states = self.on_device(&engine, views, &reduced, &kinds, 0).states()?;
+                return Partial::new(dtype, shape, ops, states).finish(&self.rules);
+            }
+        };
         let job =
             Job { views, reduced: &reduced, kinds: &kinds, start: 0, isa, threads: self.threads };
         let columns = job.values(&ops, &self.rules)?;
@@ -237,7 +262,20 @@ impl Reduction {
                 Outputs::Numbers(numbers) => Column { op, numbers, second: None },
             })
             .collect();
-        Ok(Answer { shape: output_shape(first.shape(), &reduced, self.keepdims), columns })
+        Ok(Answer { shape, columns })
+    }
+
+    /// The same question for a device.
+    fn on_device<'a>(
+        &self,
+        engine: &'a Arc<Engine>,
+        views: [Option<&'a View<'a>>; 2],
+        reduced: &'a [bool],
+        kinds: &'a [Kind],
+        start: u64,
+    ) -> on_device::Job<'a> {
+        let (device, threads) = (self.device, self.threads.count());
+        on_device::Job { engine, device, views, reduced, kinds, start, threads }
     }
 
     /// Reduces an array: a slice, or a [`View`] of any shape and strides.
@@ -249,7 +287,7 @@ impl Reduction {
     /// Axes out of range or named twice; an operation that the element type
     /// does not have, or [`Op::Dot`]; `min` and its kin of nothing; integer
     /// totals that do not fit; NaNs under [`NanPolicy::Error`]; a device that
-    /// this build lacks.
+    /// this machine lacks or that fails.
     pub fn run<'a>(&self, array: impl Into<View<'a>>) -> Result<Answer> {
         self.run_views([Some(&array.into()), None])
     }
@@ -272,7 +310,7 @@ impl Reduction {
             return Err(Error::Arity { op: Op::Sum, takes: 1, given: 0 });
         };
         let dtype = first.dtype();
-        let isa = self.check(dtype, views.iter().flatten().count())?;
+        self.check(dtype, views.iter().flatten().count())?;
         let reduced = self.axes.resolve(first.shape().len())?;
         let len =
             first.shape().iter().zip(&reduced).filter(|(_, r)| **r).map(|(&n, _)| n).product();
@@ -281,9 +319,15 @@ impl Reduction {
             return Err(Error::StartTooLarge { start, len });
         }
         let (kinds, ops) = self.kinds(dtype);
-        let job =
-            Job { views, reduced: &reduced, kinds: &kinds, start, isa, threads: self.threads };
-        let states = job.states()?;
+        let states = match self.place(dtype)? {
+            Place::Cpu(isa) => {
+                let (reduced, kinds, threads) = (&reduced[..], &kinds[..], self.threads);
+                Job { views, reduced, kinds, start, isa, threads }.states()?
+            }
+            Place::Device(engine, _) => {
+                self.on_device(&engine, views, &reduced, &kinds, start).states()?
+            }
+        };
         let shape = output_shape(first.shape(), &reduced, self.keepdims);
         Ok(Partial::new(dtype, shape, ops, states))
     }
@@ -312,21 +356,38 @@ impl Reduction {
     }
 
     /// Workers on the states that a full reduction over elements of type
-    /// `dtype` needs: what a reader of files or streams feeds.
+    /// `dtype` needs: what a reader of files or streams feeds, one for each of its
+    /// threads.
     ///
     /// # Errors
     /// As for [`run`](Self::run), but for those of the array.
-    pub fn workers(&self, dtype: DType, arrays: usize) -> Result<Vec<Worker>> {
-        let isa = self.check(dtype, arrays)?;
+    pub fn workers(&self, dtype: DType, arrays: usize) -> Result<Workers> {
+        self.check(dtype, arrays)?;
         let (kinds, _) = self.kinds(dtype);
-        kinds.into_iter().map(|kind| Worker::new(kind, dtype, isa)).collect()
+        Workers::new(&self.place(dtype)?, self.device, &kinds, dtype, arrays)
+    }
+
+    /// Bytes of each array that such workers best absorb at once: a multiple of
+    /// the fixed tree's blocks for every type.
+    #[must_use]
+    pub fn best_run(&self) -> usize {
+        best_run(self.device)
     }
 
     /// Puts the states of such workers together.
-    #[must_use]
-    pub fn gather(&self, dtype: DType, workers: Vec<Worker>) -> Partial {
+    ///
+    /// # Errors
+    /// What a device says about runs that were absorbed.
+    pub fn gather(&self, dtype: DType, workers: Workers) -> Result<Partial> {
         let (_, ops) = self.kinds(dtype);
-        let states = workers.into_iter().map(Worker::into_state).collect();
-        Partial::new(dtype, Vec::new(), ops, vec![states])
+        Ok(Partial::new(dtype, Vec::new(), ops, vec![workers.into_states()?]))
+    }
+
+    /// The states of no elements that an output needs.
+    ///
+    /// # Errors
+    /// An operation that the type does not have.
+    pub fn identities(&self, dtype: DType) -> Result<Vec<AnyState>> {
+        self.kinds(dtype).0.into_iter().map(|kind| AnyState::identity(kind, dtype)).collect()
     }
 }

@@ -17,6 +17,34 @@ pub(super) fn name(kind: Kind, dtype: DType) -> Option<String> {
     Some(format!("{stem}_{dtype}"))
 }
 
+/// What a kernel is compiled for: `THREADS` and `VECTORS` in `kernels/load.cuh`
+/// unless it says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Build {
+    /// The most threads of a block.
+    pub threads: u32,
+    /// Vectors of 16 bytes that a thread takes from a tile.
+    pub vectors: u32,
+    /// Bytes of dynamic shared memory that it makes use of for each thread.
+    pub shared_per_thread: u32,
+}
+
+/// How the kernel of a state is built.
+pub(super) fn build(kind: Kind, dtype: DType) -> Build {
+    let usual = Build { threads: 512, vectors: 4, shared_per_thread: 0 };
+    match kind {
+        // `SUM_THREADS` in `float_sum.cuh`, `TILE` in `range.cuh`, the limbs in
+        // `bins.cuh`.
+        Kind::Sum | Kind::AbsSum => match dtype {
+            DType::F64 => Build { threads: 384, vectors: 8, shared_per_thread: 8 * 44 },
+            DType::F32 | DType::BF16 => Build { threads: 384, shared_per_thread: 8 * 16, ..usual },
+            DType::F16 => Build { threads: 384, ..usual },
+            _ => usual,
+        },
+        _ => usual,
+    }
+}
+
 /// The bytes of the payload that a kernel leaves.
 pub(super) fn payload_len(kind: Kind, dtype: DType) -> Option<usize> {
     name(kind, dtype)?;

@@ -5,15 +5,20 @@
 //! of any other backend and have the same bits.
 
 pub mod archive;
+mod feeder;
 mod kernels;
 mod left;
 mod plan;
 mod scratch;
+mod slot;
 
+pub use feeder::Feeder;
 pub use plan::{MOST_ELEMENTS, Shape};
 
 use crate::device::{Address, Argument, Device, KernelId, Stream};
 use crate::{Error, Result};
+use kernels::Build;
+use plan::Capacity;
 use scratch::Scratch;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -57,8 +62,9 @@ impl From<Array> for Input {
 pub struct Engine {
     device: Arc<dyn Device>,
     shape: Shape,
-    kernels: Mutex<HashMap<(Kind, DType), KernelId>>,
+    kernels: Mutex<HashMap<(Kind, DType), Kernel>>,
     scratch: Mutex<HashMap<Stream, Arc<Mutex<Scratch>>>>,
+    slots: slot::Pool,
 }
 
 /// Refuses arrays that kernels cannot walk.
@@ -77,6 +83,13 @@ fn check(array: Array) -> Result<()> {
     Ok(())
 }
 
+/// A loaded kernel.
+#[derive(Clone, Copy)]
+struct Kernel {
+    id: KernelId,
+    capacity: Capacity,
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -92,7 +105,13 @@ impl Engine {
     /// every shape.
     #[must_use]
     pub fn with_shape(device: Arc<dyn Device>, shape: Shape) -> Engine {
-        Engine { device, shape, kernels: Mutex::default(), scratch: Mutex::default() }
+        Engine {
+            device,
+            shape,
+            kernels: Mutex::default(),
+            scratch: Mutex::default(),
+            slots: slot::Pool::default(),
+        }
     }
 
     /// The device.
@@ -224,17 +243,17 @@ impl Engine {
             check(Array { address, ..array })?;
         }
         let kernel = self.kernel(kind, dtype)?;
-        let launch = plan::plan(self.device.limits(), self.shape, len, dtype.size());
+        let launch = plan::plan(&kernel.capacity, self.shape, len, dtype.size());
         let (address, others) = (array.address, others.unwrap_or(0));
         let (row_bytes, out_words) = (0, 0);
         let arguments = [address, others, len, start, row_bytes, scratch.address(), to, out_words];
         let arguments = arguments.map(Argument::from);
         // SAFETY: the kernels have these parameters; they read the arrays, the
         // caller's promise, and write the scratch memory and the payload.
-        unsafe { self.device.launch(stream, kernel, &launch, &arguments) }
+        unsafe { self.device.launch(stream, kernel.id, &launch, &arguments) }
     }
 
-    fn kernel(&self, kind: Kind, dtype: DType) -> Result<KernelId> {
+    fn kernel(&self, kind: Kind, dtype: DType) -> Result<Kernel> {
         // Held while loading, so that a module is loaded once.
         let mut kernels = lock(&self.kernels);
         if let Some(&kernel) = kernels.get(&(kind, dtype)) {
@@ -254,9 +273,31 @@ impl Engine {
             if capability < (7, 5) { Error::Unavailable { why, hint } } else { none }
         })?;
         let module = self.device.load(&name, &ptx)?;
-        let kernel = self.device.kernel(module, &name)?;
+        let id = self.device.kernel(module, &name)?;
+        let kernel = Kernel { id, capacity: self.capacity(id, kernels::build(kind, dtype))? };
         kernels.insert((kind, dtype), kernel);
         Ok(kernel)
+    }
+
+    /// What of a kernel the device runs at once: without the shared memory of
+    /// its threads if the device has too little.
+    fn capacity(&self, kernel: KernelId, build: Build) -> Result<Capacity> {
+        for shared_per_thread in [build.shared_per_thread, 0] {
+            let shared = shared_per_thread * build.threads;
+            if shared > self.device.limits().shared_per_block {
+                continue;
+            }
+            let blocks = self.device.resident_blocks(kernel, build.threads, shared)?;
+            if blocks > 0 {
+                let build = Build { shared_per_thread, ..build };
+                return Ok(Capacity {
+                    build,
+                    resident: blocks * self.device.limits().multiprocessors,
+                });
+            }
+        }
+        // The device will say what it lacks.
+        Ok(Capacity { build: Build { shared_per_thread: 0, ..build }, resident: 1 })
     }
 
     fn scratch(&self, stream: Stream) -> Result<Arc<Mutex<Scratch>>> {

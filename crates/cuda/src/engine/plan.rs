@@ -1,15 +1,7 @@
 //! How many blocks of how many threads reduce an array.
 
-use crate::device::{Launch, Limits};
-
-/// Vectors of 16 bytes that a thread takes from a tile; `VECTORS` in
-/// `kernels/load.cuh`.
-const VECTORS: u64 = 4;
-
-/// Threads of a block and blocks of a multiprocessor that kernels are compiled
-/// for: `THREADS` and `BLOCKS` there.
-const THREADS: u32 = 512;
-const BLOCKS: u32 = 2;
+use super::kernels::Build;
+use crate::device::Launch;
 
 /// The most elements of a block: the superaccumulator in shared memory counts
 /// its carries in 32 bits.
@@ -21,36 +13,48 @@ pub(super) const MOST_BLOCKS: u32 = 4096;
 /// The most elements of a launch.
 pub const MOST_ELEMENTS: u64 = BLOCK_ELEMENTS * MOST_BLOCKS as u64;
 
+/// A kernel on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Capacity {
+    /// What it is compiled for.
+    pub build: Build,
+    /// The most blocks that the device runs at once.
+    pub resident: u32,
+}
+
 /// The shape of launches, where a caller wants another than the plan's: tests
 /// do, so that small arrays meet many blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// Threads of a block: a multiple of 32 up to 512.
+    /// Threads of a block: a multiple of 32, up to what the kernel takes.
     pub threads: Option<u32>,
     /// Blocks, up to 4096.
     pub blocks: Option<u32>,
 }
 
 /// The launch that reduces `len` elements of `size` bytes.
-pub(super) fn plan(limits: &Limits, shape: Shape, len: u64, size: usize) -> Launch {
+pub(super) fn plan(capacity: &Capacity, shape: Shape, len: u64, size: usize) -> Launch {
     let vectors = len.saturating_mul(size as u64).div_ceil(16);
-    let resident = u64::from(limits.multiprocessors.max(1) * BLOCKS);
+    let resident = u64::from(capacity.resident.max(1));
+    let build = &capacity.build;
     let threads = shape.threads.map_or_else(
-        || threads_for(vectors, resident),
-        |threads| (threads / 32).clamp(1, THREADS / 32) * 32,
+        || threads_for(vectors, build, resident),
+        |threads| (threads / 32).clamp(1, build.threads / 32) * 32,
     );
-    let tiles = vectors.div_ceil(u64::from(threads) * VECTORS);
+    let tiles = vectors.div_ceil(u64::from(threads * build.vectors));
     let blocks = shape.blocks.map_or(tiles.clamp(1, resident), |b| u64::from(b.max(1)));
     let blocks = blocks.max(len.div_ceil(BLOCK_ELEMENTS)).min(u64::from(MOST_BLOCKS));
     Launch::linear(u32::try_from(blocks).unwrap_or(MOST_BLOCKS), threads)
+        .shared(build.shared_per_thread * threads)
+        .early()
 }
 
 /// Whole blocks where every multiprocessor gets one; smaller ones for less, so
 /// that more multiprocessors take part.
-fn threads_for(vectors: u64, resident: u64) -> u32 {
-    let mut threads = THREADS;
-    while threads > 128 && vectors < resident * VECTORS * u64::from(threads) / 2 {
-        threads /= 2;
+fn threads_for(vectors: u64, build: &Build, resident: u64) -> u32 {
+    let mut threads = build.threads;
+    while threads > 128 && vectors < resident * u64::from(build.vectors * threads) / 2 {
+        threads = (threads / 2).next_multiple_of(32);
     }
     threads
 }
@@ -59,20 +63,11 @@ fn threads_for(vectors: u64, resident: u64) -> u32 {
 mod tests {
     use super::*;
 
-    fn limits() -> Limits {
-        Limits {
-            name: String::new(),
-            capability: (9, 0),
-            multiprocessors: 132,
-            threads_per_block: 1024,
-            shared_per_block: 227 << 10,
-            l2_bytes: 50 << 20,
-            memory: 140 << 30,
-        }
-    }
+    const H200: Capacity =
+        Capacity { build: Build { threads: 512, vectors: 4, shared_per_thread: 0 }, resident: 264 };
 
     fn shape(len: u64, size: usize) -> (u32, u32) {
-        let launch = plan(&limits(), Shape::default(), len, size);
+        let launch = plan(&H200, Shape::default(), len, size);
         (launch.grid[0], launch.block[0])
     }
 
@@ -90,6 +85,16 @@ mod tests {
     }
 
     #[test]
+    fn each_thread_gets_its_shared_memory() {
+        let build = Build { threads: 320, vectors: 4, shared_per_thread: 352 };
+        let capacity = Capacity { build, resident: 264 };
+        for (len, threads) in [(1u64 << 30, 320), (1 << 18, 160), (1, 96)] {
+            let launch = plan(&capacity, Shape::default(), len, 8);
+            assert_eq!((launch.block[0], launch.shared), (threads, 352 * threads));
+        }
+    }
+
+    #[test]
     fn no_block_gets_more_than_its_superaccumulator_counts() {
         for len in [1 << 38, (1 << 38) + 1, MOST_ELEMENTS] {
             let (blocks, _) = shape(len, 1);
@@ -101,7 +106,7 @@ mod tests {
     fn forced_shapes_are_kept_within_bounds() {
         let forced = |threads, blocks| {
             let shape = Shape { threads: Some(threads), blocks: Some(blocks) };
-            let launch = plan(&limits(), shape, 1000, 4);
+            let launch = plan(&H200, shape, 1000, 4);
             (launch.grid[0], launch.block[0])
         };
         assert_eq!(forced(64, 3), (3, 64));

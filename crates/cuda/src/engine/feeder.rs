@@ -1,0 +1,355 @@
+//! Runs of elements in the host's memory, absorbed by a device as they come.
+//!
+//! ```text
+//! host     put together run 2 │ put together run 3 │ merge the states of run 1 │ ...
+//! copies         run 1 ──►    │      run 2 ──►     │
+//! kernels          run 0      │  run 1: each kind  │
+//! ```
+//!
+//! A run goes into the pinned memory of a slot; a copy to the device, a launch for
+//! each kind and a copy of the payloads back follow on the slot's stream, and
+//! nobody waits for them before the slot is needed again.
+
+use super::slot::{LEAST, Slot};
+use super::{Array, Engine, Input, kernels};
+use crate::{Error, Result};
+use core::mem;
+use core::ops::Range;
+use std::sync::Arc;
+use warpfold_core::DType;
+use warpfold_core::op::{AnyState, Kind, RawRun};
+
+/// Slots in turn: one that the host fills while another's run is reduced.
+const SLOTS: usize = 2;
+
+/// The most bytes of a slot where nobody says otherwise: a copy of as many takes
+/// much longer than the launches behind it.
+const ROOM: usize = 4 << 20;
+
+/// States of one element type, at work on a device.
+///
+/// Whatever goes wrong, also on the device and later, is an error of the next
+/// call, and of [`take_states`](Self::take_states) at the latest.
+pub struct Feeder {
+    engine: Arc<Engine>,
+    dtype: DType,
+    /// One or two: `dot` has pairs.
+    arrays: usize,
+    states: Vec<Absorbing>,
+    /// Bytes of all payloads.
+    payloads: usize,
+    /// The most bytes of a slot.
+    room: usize,
+    slots: Vec<Busy>,
+    /// Whose turn is next.
+    turn: usize,
+    failed: Option<Error>,
+}
+
+/// A state, and where its payload is in a slot; nowhere if its length depends on
+/// the elements.
+struct Absorbing {
+    kind: Kind,
+    state: AnyState,
+    payload: Option<Range<usize>>,
+}
+
+/// A slot, and which states its run is for, while it is on its way.
+struct Busy {
+    slot: Slot,
+    run: Option<fn(Kind) -> bool>,
+}
+
+impl Engine {
+    /// A feeder of states of these kinds, over elements of one array or over
+    /// pairs of two. Its kernels are loaded now, its memory is taken when it is
+    /// needed.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`]; what the device says about the kernels.
+    pub fn feeder(self: &Arc<Self>, kinds: &[Kind], dtype: DType, arrays: usize) -> Result<Feeder> {
+        let mut payloads = 0;
+        let mut states = Vec::with_capacity(kinds.len());
+        for &kind in kinds {
+            self.kernel(kind, dtype)?;
+            let state = identity(kind, dtype)?;
+            let payload = kernels::payload_len(kind, dtype).map(|len| {
+                let place = payloads..payloads + len;
+                payloads = place.end.next_multiple_of(8);
+                place
+            });
+            states.push(Absorbing { kind, state, payload });
+        }
+        Ok(Feeder {
+            engine: Arc::clone(self),
+            dtype,
+            arrays: arrays.clamp(1, 2),
+            states,
+            payloads,
+            room: ROOM,
+            slots: Vec::new(),
+            turn: 0,
+            failed: None,
+        })
+    }
+}
+
+impl Feeder {
+    /// The same with another size of what is sent at once, in bytes: a power of
+    /// two from 64 KiB on. The bits are the same for every size.
+    #[must_use]
+    pub fn with_room(mut self, bytes: usize) -> Feeder {
+        self.room = bytes.clamp(LEAST, 1 << 40).next_power_of_two();
+        self
+    }
+
+    /// Bytes of each array that are sent at once: longer runs are cut up.
+    #[must_use]
+    pub fn best_run(&self) -> usize {
+        self.room / self.arrays
+    }
+
+    /// Takes in a run of elements, which must be aligned; the bytes are the
+    /// caller's again when this returns.
+    ///
+    /// # Errors
+    /// What the device says, about earlier runs, too.
+    pub fn absorb(&mut self, run: RawRun<'_>) -> Result<()> {
+        self.absorb_for(run, |_| true)
+    }
+
+    /// The same for some of the states only.
+    ///
+    /// # Errors
+    /// Those of [`absorb`](Self::absorb).
+    pub fn absorb_for(&mut self, run: RawRun<'_>, wanted: fn(Kind) -> bool) -> Result<()> {
+        // SAFETY: the bytes are copied before they are the caller's again.
+        self.noting_failure(|feeder| unsafe { feeder.feed(run, wanted, true) })
+    }
+
+    /// The same, where [`is_pinned`](crate::Device::is_pinned) says that the
+    /// device copies from these bytes by itself: nobody copies them before.
+    ///
+    /// # Errors
+    /// Those of [`absorb`](Self::absorb).
+    ///
+    /// # Safety
+    /// Nobody writes to the bytes or gives them back before
+    /// [`take_states`](Self::take_states) has returned or the feeder was dropped.
+    pub unsafe fn absorb_in_place(&mut self, run: RawRun<'_>) -> Result<()> {
+        // SAFETY: the caller's promise.
+        self.noting_failure(|feeder| unsafe { feeder.feed(run, |_| true, false) })
+    }
+
+    /// The states, once all runs are done; those of no elements take their
+    /// place.
+    ///
+    /// # Errors
+    /// What the device says, about any of the runs.
+    pub fn take_states(&mut self) -> Result<Vec<AnyState>> {
+        self.noting_failure(|feeder| {
+            (0..feeder.slots.len()).try_for_each(|place| feeder.collect(place))?;
+            let dtype = feeder.dtype;
+            feeder
+                .states
+                .iter_mut()
+                .map(|s| Ok(mem::replace(&mut s.state, identity(s.kind, dtype)?)))
+                .collect()
+        })
+    }
+
+    /// After an error the states lack elements: there is nothing but that error
+    /// from then on.
+    fn noting_failure<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        match &self.failed {
+            Some(error) => Err(error.clone()),
+            None => work(self).inspect_err(|error| self.failed = Some(error.clone())),
+        }
+    }
+
+    /// Cuts a run up, and sends the pieces on their way.
+    ///
+    /// # Safety
+    /// Unless the run is `staged`, nobody writes to its bytes until the slots
+    /// were waited for.
+    unsafe fn feed(
+        &mut self,
+        run: RawRun<'_>,
+        wanted: fn(Kind) -> bool,
+        staged: bool,
+    ) -> Result<()> {
+        let size = self.dtype.size();
+        let RawRun { mut start, mut items, mut others } = run;
+        let refused = |why| {
+            let len = (items.len() / size) as u64;
+            Err(Error::Array { address: items.as_ptr().addr() as u64, len, dtype: self.dtype, why })
+        };
+        if !items.len().is_multiple_of(size) {
+            return refused("the bytes end within an element");
+        }
+        if others.len() != if self.arrays == 2 { items.len() } else { 0 } {
+            return refused("the second array is not as long, or is not asked for");
+        }
+        if !self.states.iter().any(|s| wanted(s.kind)) {
+            return Ok(());
+        }
+        while !items.is_empty() {
+            let place = self.next_slot(items.len())?;
+            let room = self.slots[place].slot.room() / self.arrays;
+            let len = items.len().min(room);
+            let (piece, rest) = items.split_at(len);
+            let (pair, rest_of_others) = others.split_at(len.min(others.len()));
+            let run = RawRun { start, items: piece, others: pair };
+            // SAFETY: the caller's promise.
+            unsafe { self.send(place, run, wanted, staged)? };
+            start += (len / size) as u64;
+            (items, others) = (rest, rest_of_others);
+        }
+        Ok(())
+    }
+
+    /// The place of a slot that is not busy, with room for `bytes` of each array
+    /// as far as a slot has that.
+    fn next_slot(&mut self, bytes: usize) -> Result<usize> {
+        let device = Arc::clone(self.engine.device());
+        let wanted = (bytes.min(self.best_run()) * self.arrays).max(LEAST).next_power_of_two();
+        let place = self.turn;
+        self.turn = (self.turn + 1) % SLOTS;
+        if place == self.slots.len() {
+            match self.engine.slots.take(&device, wanted, self.payloads) {
+                Ok(slot) => {
+                    self.slots.push(Busy { slot, run: None });
+                    return Ok(place);
+                }
+                // One slot does, if slower.
+                Err(error) if error.is_out_of_memory() && place > 0 => self.turn = 0,
+                Err(error) => return Err(error),
+            }
+        }
+        let place = place.min(self.slots.len() - 1);
+        self.collect(place)?;
+        if self.slots[place].slot.room() < wanted {
+            match self.engine.slots.take(&device, wanted, self.payloads) {
+                Ok(mut slot) => {
+                    let old = &mut self.slots[place].slot;
+                    if slot.room() > old.room() {
+                        mem::swap(old, &mut slot);
+                    }
+                    self.engine.slots.give(slot);
+                }
+                Err(error) if error.is_out_of_memory() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(place)
+    }
+
+    /// Sends a run that fits on its way.
+    ///
+    /// # Safety
+    /// As for [`feed`](Self::feed).
+    unsafe fn send(
+        &mut self,
+        place: usize,
+        run: RawRun<'_>,
+        wanted: fn(Kind) -> bool,
+        staged: bool,
+    ) -> Result<()> {
+        let (engine, dtype) = (Arc::clone(&self.engine), self.dtype);
+        let device = engine.device();
+        let Busy { slot, run: on_its_way } = &mut self.slots[place];
+        let stream = slot.stream;
+        // From here on something may be under way, whatever fails.
+        *on_its_way = Some(wanted);
+        let half = slot.room() / self.arrays;
+        for (bytes, offset) in [(run.items, 0), (run.others, half)] {
+            if bytes.is_empty() {
+                continue;
+            }
+            let from = if staged {
+                let staging = &mut slot.staging.bytes_mut()[offset..][..bytes.len()];
+                staging.copy_from_slice(bytes);
+                staging.as_ptr()
+            } else {
+                bytes.as_ptr()
+            };
+            let to = slot.memory + offset as u64;
+            // SAFETY: the slot's memory is not touched before its stream was
+            // waited for; of bytes elsewhere the caller says so.
+            unsafe { device.start_copy_in(stream, to, from, bytes.len())? };
+        }
+        let array =
+            Array { address: slot.memory, len: (run.items.len() / dtype.size()) as u64, dtype };
+        let others = (self.arrays == 2).then(|| slot.memory + half as u64);
+        let input = Input { array, others, start: run.start };
+        for absorbing in self.states.iter_mut().filter(|s| wanted(s.kind)) {
+            let kind = absorbing.kind;
+            match &absorbing.payload {
+                Some(payload) => {
+                    let to = slot.payloads_at() + payload.start as u64;
+                    // SAFETY: the copies before it on the stream fill the arrays,
+                    // and only this slot uses them and the payload's place.
+                    unsafe { engine.reduce_into(kind, input, to, stream)? };
+                }
+                None => {
+                    // SAFETY: as above.
+                    let state = unsafe { engine.reduce(kind, input, stream)? };
+                    merge(&mut absorbing.state, &state)?;
+                }
+            }
+        }
+        if self.payloads == 0 {
+            return Ok(());
+        }
+        let (from, to) = (slot.payloads_at(), slot.payloads.as_ptr());
+        // SAFETY: the payloads' memory is the slot's, and is not looked at before
+        // the stream was waited for.
+        unsafe { device.start_copy_out(stream, from, to, self.payloads) }
+    }
+
+    /// Waits for a slot's run, if one is on its way, and merges its states.
+    fn collect(&mut self, place: usize) -> Result<()> {
+        let Busy { slot, run } = &mut self.slots[place];
+        let Some(wanted) = *run else { return Ok(()) };
+        self.engine.device().wait(slot.stream)?;
+        *run = None;
+        let payloads = slot.payloads.bytes();
+        for absorbing in self.states.iter_mut().filter(|s| wanted(s.kind)) {
+            let (kind, dtype) = (absorbing.kind, self.dtype);
+            let Some(payload) = absorbing.payload.clone() else { continue };
+            let state = AnyState::from_payload(kind, dtype, &payloads[payload])
+                .map_err(|why| Error::State { kind, dtype, why: why.to_string() })?;
+            merge(&mut absorbing.state, &state)?;
+        }
+        Ok(())
+    }
+}
+
+fn identity(kind: Kind, dtype: DType) -> Result<AnyState> {
+    AnyState::identity(kind, dtype).map_err(|_| Error::NoKernel { kind, dtype })
+}
+
+/// Merges a run's state into that of those before it.
+fn merge(state: &mut AnyState, run: &AnyState) -> Result<()> {
+    state.merge(run).map_err(|why| Error::State {
+        kind: run.kind(),
+        dtype: run.dtype(),
+        why: why.to_string(),
+    })
+}
+
+impl Drop for Feeder {
+    fn drop(&mut self) {
+        for Busy { slot, run } in self.slots.drain(..) {
+            // Nothing may be under way when memory is given back or used again;
+            // a device that cannot say so is lost, and so is the slot's memory.
+            if run.is_some() && self.engine.device().wait(slot.stream).is_err() {
+                mem::forget(slot);
+            } else if self.failed.is_none() {
+                self.engine.slots.give(slot);
+            }
+            // A kernel that failed may have left its stream's scratch memory in
+            // disorder: nobody gets that stream again.
+        }
+    }
+}
