@@ -7,6 +7,7 @@
 pub mod archive;
 mod feeder;
 mod kernels;
+mod left;
 mod plan;
 mod result_slot;
 mod scratch;
@@ -151,7 +152,7 @@ impl Engine {
     ) -> Result<AnyState> {
         let input = input.into();
         let dtype = input.array.dtype;
-        let len = kernels::payload_len(kind, dtype).ok_or(Error::NoKernel { kind, dtype })?;
+        let len = left::len(kind, &input).ok_or(Error::NoKernel { kind, dtype })?;
         let scratch = self.scratch(stream)?;
         // Held until the payload is read: another thread's would overwrite it.
         let mut scratch = lock(&scratch);
@@ -164,23 +165,19 @@ impl Engine {
         };
         // SAFETY: the input is the caller's promise; the payload has room.
         unsafe { self.launch(kind, input, &scratch, to, stream)? };
-        let payload = if let Some(slot) = &scratch.slot {
+        let left = if let Some(slot) = &scratch.slot {
             if !slot.watch(len) {
                 self.device.wait(stream)?;
             }
             slot.payload(len)
         } else {
-            let mut payload = vec![0; len];
-            self.device.copy_out(stream, to, &mut payload)?;
+            let mut left = vec![0; len];
+            self.device.copy_out(stream, to, &mut left)?;
             // The copy waited already; this says what the kernel did wrong.
             self.device.wait(stream)?;
-            payload
+            left
         };
-        AnyState::from_payload(kind, dtype, &payload).map_err(|why| Error::State {
-            kind,
-            dtype,
-            why: why.to_string(),
-        })
+        left::state(kind, &input, &left)
     }
 
     /// Leaves an array's state in the device's memory at `to`, as a payload of

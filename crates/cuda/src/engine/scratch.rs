@@ -1,7 +1,7 @@
 //! Device memory that launches on one stream use, one after the other.
 //!
 //! ```text
-//! words     0       32              256                     256 + 4 * 4096
+//! words     0       32              256                     256 + 6 * 4096
 //!           | ticket | sums of blocks | partials of blocks    | payload
 //! ```
 //!
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 const PARTIALS: u64 = 256;
 /// The most words of a block's partial state.
-const PARTIAL_WORDS: u64 = 4;
+const PARTIAL_WORDS: u64 = 6;
 const PAYLOAD: u64 = PARTIALS + PARTIAL_WORDS * MOST_BLOCKS as u64;
 /// The most words of a payload that a kernel leaves.
 const PAYLOAD_WORDS: u64 = 256;
