@@ -26,10 +26,11 @@ const ROUND: u64 = 32 << 30;
 const MOST_LAUNCHES: u64 = 2000;
 const ROUNDS: usize = 7;
 
-const KINDS: [(&str, Kind); 5] = [
+const KINDS: [(&str, Kind); 6] = [
     ("sum", Kind::Sum),
     ("abs-sum", Kind::AbsSum),
     ("extrema", Kind::Extrema),
+    ("arg-extrema", Kind::ArgExtrema),
     ("counts", Kind::Counts),
     ("bits", Kind::Bits),
 ];

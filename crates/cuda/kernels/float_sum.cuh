@@ -82,32 +82,55 @@ struct FloatSum {
         return commit(lane);
     }
 
-    // Takes N elements of a tile that no window takes as they are: first what is not finite, so that the others add side by side.
+    // Takes N elements of a tile that no window takes as they are: what is not finite by itself, so that the others add side by
+    // side. Returns how many NaNs and infinities there were, in eight bits each.
     template <int N>
-    __device__ __forceinline__ void any(Bits (&items)[N], Lane &lane)
+    __device__ __forceinline__ u32 any(Bits (&items)[N], Lane &lane)
     {
-        bool special = false;
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-            items[i] = taken(items[i]);
-            special |= Format::magnitude(items[i]) >= Format::INFINITE;
-        }
-        if (special) {
+        u32 specials = 0;
+        if constexpr (FITS) {
+            // One in 32 of random bits: too many for branches.
 #pragma unroll
             for (int i = 0; i < N; ++i) {
-                if (Format::magnitude(items[i]) >= Format::INFINITE) {
-                    wide.absorb(items[i]);
-                    items[i] = 0;
+                const Bits bits = taken(items[i]);
+                const bool special = Format::magnitude(bits) >= Format::INFINITE;
+                specials += !special ? 0 : Format::is_nan(bits) ? 1 : bits & Format::SIGN ? 1 << 16 : 1 << 8;
+                lane.add(special ? 0 : bits, window);
+            }
+        } else {
+            bool special = false;
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                items[i] = taken(items[i]);
+                special |= Format::magnitude(items[i]) >= Format::INFINITE;
+            }
+            if (special) {
+#pragma unroll
+                for (int i = 0; i < N; ++i) {
+                    if (Format::magnitude(items[i]) >= Format::INFINITE) {
+                        wide.absorb(items[i]);
+                        items[i] = 0;
+                    }
                 }
             }
-        }
 #pragma unroll
-        for (int i = 0; i < N; ++i) {
-            if constexpr (FITS)
-                lane.add(items[i], window);
-            else
+            for (int i = 0; i < N; ++i)
                 bins.add(items[i]);
         }
+        return specials;
+    }
+
+    // Adds up the lanes' NaNs and infinities.
+    __device__ __forceinline__ void count(u32 specials)
+    {
+        if (!__any_sync(ALL_LANES, specials != 0))
+            return;
+        Totals<1> all;
+        all.word[0] = u64(specials >> 16) << 40 | u64(specials >> 8 & 0xff) << 20 | (specials & 0xff);
+        all = fold_warp(all);
+        const u32 lane = threadIdx.x % 32;
+        if (lane < 3)
+            atomicAdd(&wide.specials[lane], u32(all.word[0] >> 20 * lane) & 0xfffff);
     }
 
     // Takes tiles that no window holds, or that hold NaNs or infinities, and cannot fail.
@@ -128,6 +151,7 @@ struct FloatSum {
             if constexpr (!FITS)
                 bins.make_room(TILE * ITEMS<T>);
             Lane lane(window);
+            u32 specials = 0;
             if (FULL) {
 #pragma unroll
                 for (int k = 0; k < TILE; ++k)
@@ -141,16 +165,18 @@ struct FloatSum {
 #pragma unroll
                     for (int i = 0; i < ITEMS<T>; ++i)
                         items[i] = item<T>(now[k], i);
-                    any(items, lane);
+                    specials += any(items, lane);
                 }
             } else {
                 each_again<T>(at, valid, [&](Bits bits) {
                     Bits items[1] = {bits};
-                    any(items, lane);
+                    specials += any(items, lane);
                 });
             }
-            if constexpr (FITS)
+            if constexpr (FITS) {
                 commit(lane);
+                count(specials);
+            }
         }
     }
 

@@ -246,6 +246,13 @@ pub trait Device: Send + Sync {
         Ok(())
     }
 
+    /// The address at which kernels read and write pinned memory of this device,
+    /// if they can.
+    fn address_of_pinned(&self, at: NonNull<u8>) -> Option<Address> {
+        let _ = at;
+        None
+    }
+
     /// Whether the device copies from these bytes while the host does something
     /// else: no need to copy them to pinned memory first.
     fn is_pinned(&self, bytes: &[u8]) -> bool {

@@ -350,8 +350,9 @@ impl Device for Driver {
     fn allocate_pinned(&self, bytes: usize) -> Result<NonNull<u8>> {
         self.enter()?;
         let size = bytes.max(1);
+        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
         // SAFETY: a context is current.
-        let allocated = unsafe { result::malloc_host(size, sys::CU_MEMHOSTALLOC_PORTABLE) };
+        let allocated = unsafe { result::malloc_host(size, flags) };
         let at = while_doing(allocated, || format!("allocating {bytes} bytes of pinned memory"))?;
         let at = NonNull::new(at.cast::<u8>()).ok_or(Error::HostMemory { bytes })?;
         // SAFETY: just allocated, with as many bytes.
@@ -364,6 +365,16 @@ impl Device for Driver {
         // SAFETY: the caller's promise.
         let freed = unsafe { result::free_host(at.as_ptr().cast()) };
         while_doing(freed, || format!("freeing {bytes} bytes of pinned memory"))
+    }
+
+    fn address_of_pinned(&self, at: NonNull<u8>) -> Option<Address> {
+        self.enter().ok()?;
+        let mut address = 0;
+        // SAFETY: the driver checks that the memory is pinned and mapped, and
+        // writes one address.
+        let asked =
+            unsafe { sys::cuMemHostGetDevicePointer_v2(&raw mut address, at.as_ptr().cast(), 0) };
+        asked.result().ok().map(|()| address)
     }
 
     fn is_pinned(&self, bytes: &[u8]) -> bool {

@@ -36,6 +36,11 @@ impl Pinned {
         unsafe { core::slice::from_raw_parts_mut(self.at.as_ptr(), self.len) }
     }
 
+    /// Where they are, for the device.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.at
+    }
+
     /// Where they are, for copies.
     pub(crate) fn as_ptr(&self) -> *mut u8 {
         self.at.as_ptr()

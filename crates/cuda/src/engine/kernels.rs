@@ -9,6 +9,7 @@ pub(super) fn name(kind: Kind, dtype: DType) -> Option<String> {
         Kind::Sum => "sum",
         Kind::AbsSum => "abs_sum",
         Kind::Extrema => "extrema",
+        Kind::ArgExtrema => "arg_extrema",
         Kind::Counts => "counts",
         Kind::Bits if !dtype.is_float() => "bits",
         _ => return None,
@@ -47,7 +48,9 @@ pub(super) fn build(kind: Kind, dtype: DType) -> Build {
 /// The bytes of the payload that a kernel leaves.
 pub(super) fn payload_len(kind: Kind, dtype: DType) -> Option<usize> {
     name(kind, dtype)?;
-    AnyState::identity(kind, dtype).ok().map(|state| state.payload().len())
+    let empty = AnyState::identity(kind, dtype).ok()?.payload().len();
+    // Positions of elements are one range.
+    Some(if kind == Kind::ArgExtrema { empty + 16 } else { empty })
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@
 pub mod archive;
 mod feeder;
 mod kernels;
+mod left;
 mod plan;
+mod result_slot;
 mod scratch;
 mod slot;
 
@@ -150,21 +152,32 @@ impl Engine {
     ) -> Result<AnyState> {
         let input = input.into();
         let dtype = input.array.dtype;
-        let len = kernels::payload_len(kind, dtype).ok_or(Error::NoKernel { kind, dtype })?;
+        let len = left::len(kind, &input).ok_or(Error::NoKernel { kind, dtype })?;
         let scratch = self.scratch(stream)?;
         // Held until the payload is read: another thread's would overwrite it.
-        let scratch = lock(&scratch);
+        let mut scratch = lock(&scratch);
+        let to = match &mut scratch.slot {
+            Some(slot) => {
+                slot.empty(len);
+                slot.address()
+            }
+            None => scratch.payload(),
+        };
         // SAFETY: the input is the caller's promise; the payload has room.
-        unsafe { self.launch(kind, input, &scratch, scratch.payload(), stream)? };
-        let mut payload = vec![0; len];
-        self.device.copy_out(stream, scratch.payload(), &mut payload)?;
-        // The copy waited already; this says what the kernel did wrong.
-        self.device.wait(stream)?;
-        AnyState::from_payload(kind, dtype, &payload).map_err(|why| Error::State {
-            kind,
-            dtype,
-            why: why.to_string(),
-        })
+        unsafe { self.launch(kind, input, &scratch, to, stream)? };
+        let left = if let Some(slot) = &scratch.slot {
+            if !slot.watch(len) {
+                self.device.wait(stream)?;
+            }
+            slot.payload(len)
+        } else {
+            let mut left = vec![0; len];
+            self.device.copy_out(stream, to, &mut left)?;
+            // The copy waited already; this says what the kernel did wrong.
+            self.device.wait(stream)?;
+            left
+        };
+        left::state(kind, &input, &left)
     }
 
     /// Leaves an array's state in the device's memory at `to`, as a payload of
@@ -308,7 +321,7 @@ impl Engine {
         if let Some(scratch) = all.get(&stream) {
             return Ok(Arc::clone(scratch));
         }
-        let scratch = Arc::new(Mutex::new(Scratch::new(&*self.device, stream)?));
+        let scratch = Arc::new(Mutex::new(Scratch::new(&self.device, stream)?));
         all.insert(stream, Arc::clone(&scratch));
         Ok(scratch)
     }
