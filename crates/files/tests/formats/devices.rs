@@ -8,7 +8,7 @@ use parquet::file::properties::WriterVersion;
 use warpfold::{Accuracy, Device, Op, Reduction, Threads};
 use warpfold_core::DType;
 use warpfold_files::stream::{self, Inputs, Silent};
-use warpfold_files::{OpenOptions, Source, open};
+use warpfold_files::{OpenOptions, Source};
 use zip::CompressionMethod;
 
 /// The operations that a device has over this type.
