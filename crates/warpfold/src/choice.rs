@@ -14,6 +14,7 @@
 //! The rates are round figures of machines of 2022 to 2026. They need not be right:
 //! whoever is chosen, the bits are the same.
 
+use crate::device::MOST_SENDERS;
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
 
@@ -29,10 +30,8 @@ const LATENCY: f64 = 100e-6;
 /// Bytes a second that the bus carries to a device: PCIe 4.0, 16 lanes.
 const BUS: f64 = 20e9;
 
-/// Bytes a second that one thread copies to pinned memory, and how many threads
-/// do.
+/// Bytes a second that one thread copies to pinned memory.
 const STAGING: f64 = 6e9;
-const STAGERS: usize = 8;
 
 /// The bytes from which on a device is expected to be done before so many
 /// threads of the CPU, `None` if it never is.
@@ -44,7 +43,7 @@ pub(crate) fn pays_from(
 ) -> Option<u64> {
     let threads = threads.max(1);
     let cpu: f64 = kinds.iter().map(|&kind| 1.0 / (rate(kind, dtype) * threads as f64)).sum();
-    let device = 1.0 / BUS.min(STAGING * threads.min(STAGERS) as f64);
+    let device = 1.0 / BUS.min(STAGING * threads.min(MOST_SENDERS) as f64);
     let ahead = if is_open { LATENCY } else { OPENING + LATENCY };
     (cpu > device).then(|| (ahead / (cpu - device)).ceil() as u64)
 }

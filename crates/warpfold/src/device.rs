@@ -10,6 +10,9 @@ const CPU_RUN: usize = 512 << 10;
 const CUDA_RUN: usize = 4 << 20;
 const SIM_RUN: usize = 256 << 10;
 
+/// Threads that send data to a CUDA device: so many keep up with the bus.
+pub(crate) const MOST_SENDERS: usize = 12;
+
 /// Where a reduction runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Device {
@@ -32,6 +35,14 @@ impl Device {
             Device::Auto | Device::Cpu => CPU_RUN,
             Device::Cuda(_) => CUDA_RUN,
             Device::Sim => SIM_RUN,
+        }
+    }
+
+    /// Threads that are of use where they do nothing but send it data.
+    pub(crate) fn most_senders(self) -> usize {
+        match self {
+            Device::Cuda(_) => MOST_SENDERS,
+            Device::Auto | Device::Cpu | Device::Sim => usize::MAX,
         }
     }
 }

@@ -10,9 +10,6 @@ use warpfold_core::{DType, Error, Result};
 use warpfold_cpu::Job;
 use warpfold_cuda::engine::Feeder;
 
-/// Threads that copy to pinned memory: a few keep up with the bus.
-const MOST_FEEDERS: usize = 8;
-
 impl Opened {
     /// A feeder that is sent what suits the device.
     ///
@@ -77,7 +74,7 @@ impl Opened {
         // The interpreter runs one launch at a time, and nobody copies to pinned
         // memory what is in it.
         let alone = pinned || self.device == Device::Sim;
-        let most = if alone { 1 } else { job.threads.count().min(MOST_FEEDERS) };
+        let most = if alone { 1 } else { job.threads.count().min(self.device.most_senders()) };
         let count = items.len().div_ceil(step).clamp(1, most.max(1));
         let parts: Vec<Result<Vec<AnyState>>> = thread::scope(|scope| {
             let others: Vec<_> = (1..count).map(|_| scope.spawn(work)).collect();

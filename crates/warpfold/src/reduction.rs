@@ -397,6 +397,13 @@ impl Reduction {
         self.device.best_run()
     }
 
+    /// How many threads are of use where each does nothing but read and feed such
+    /// workers.
+    #[must_use]
+    pub fn most_readers(&self) -> usize {
+        self.threads.count().min(self.device.most_senders())
+    }
+
     /// Puts the states of such workers together.
     ///
     /// # Errors
