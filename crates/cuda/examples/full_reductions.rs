@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
-use warpfold_cuda::engine::{Array, Engine};
+use warpfold_cuda::engine::{Array, Engine, Input};
 use warpfold_cuda::{Address, Device, Driver, Result, Stream};
 
 /// What inputs rotate over, and what is copied at once to fill it.
@@ -26,9 +26,12 @@ const ROUND: u64 = 32 << 30;
 const MOST_LAUNCHES: u64 = 2000;
 const ROUNDS: usize = 7;
 
-const KINDS: [(&str, Kind); 6] = [
+const KINDS: [(&str, Kind); 9] = [
     ("sum", Kind::Sum),
     ("abs-sum", Kind::AbsSum),
+    ("square-sum", Kind::SquareSum),
+    ("dot", Kind::Dot),
+    ("moments", Kind::Moments),
     ("extrema", Kind::Extrema),
     ("arg-extrema", Kind::ArgExtrema),
     ("counts", Kind::Counts),
@@ -83,7 +86,10 @@ impl Bench {
 
     /// Seconds a call, the median over rounds.
     fn seconds(&self, kind: Kind, dtype: DType, len: u64) -> Result<f64> {
-        let bytes = len * dtype.size() as u64;
+        // A dot product is of the first and the second half of what is read.
+        let len = if kind == Kind::Dot { len / 2 } else { len };
+        let half = len * dtype.size() as u64;
+        let bytes = if kind == Kind::Dot { 2 * half } else { half };
         let launches = (ROUND / bytes).clamp(4, MOST_LAUNCHES);
         // Parts of small arrays lie further apart than the L2 cache's lines.
         let stride = bytes.next_multiple_of(256);
@@ -95,9 +101,11 @@ impl Bench {
                     at = 0;
                 }
                 let array = Array { address: self.buffer + at, len, dtype };
-                // SAFETY: the array lies in the buffer, which is full; the
+                let others = (kind == Kind::Dot).then_some(array.address + half);
+                let input = Input { others, ..Input::from(array) };
+                // SAFETY: the arrays lie in the buffer, which is full; the
                 // payload has room for any state.
-                unsafe { self.engine.reduce_into(kind, array, self.payload, self.stream)? };
+                unsafe { self.engine.reduce_into(kind, input, self.payload, self.stream)? };
                 at += stride;
             }
             self.engine.device().wait(self.stream)?;
@@ -112,10 +120,12 @@ impl Bench {
     /// Seconds from the call to the value on the host, the median of many.
     fn seconds_to_value(&self, kind: Kind, dtype: DType, len: u64) -> Result<f64> {
         let array = Array { address: self.buffer, len, dtype };
+        let others = (kind == Kind::Dot).then_some(self.buffer);
+        let input = Input { others, ..Input::from(array) };
         let call = || -> Result<f64> {
             let begin = Instant::now();
             // SAFETY: the array lies in the buffer, which is full.
-            unsafe { self.engine.reduce(kind, array, self.stream)? };
+            unsafe { self.engine.reduce(kind, input, self.stream)? };
             Ok(begin.elapsed().as_secs_f64())
         };
         let mut times = (0..200).map(|_| call()).collect::<Result<Vec<f64>>>()?;

@@ -117,7 +117,7 @@ struct Bins {
     }
 
     // Moves what the block's threads have to its superaccumulator. All of them call it.
-    __device__ __forceinline__ void flush(Wide<T> &wide)
+    __device__ __forceinline__ void flush(Wide<typename Format::Sum> &wide)
     {
         if (!__syncthreads_or(open))
             return;

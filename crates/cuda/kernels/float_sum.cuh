@@ -13,11 +13,6 @@ constexpr int SUM_BLOCKS = sizeof(typename Element<T>::Bits) == 8 && Element<T>:
 template <class T>
 constexpr int SUM_THREADS = Element<T>::FLOAT ? 384 : THREADS;
 
-// Where a warp's window begins: terms below 2^START. Most data fits; other data moves it with its first tile.
-constexpr int START = 10;
-// Binades left above a tile that moved the window.
-constexpr int ROOM = 4;
-
 // Tiles that go to the bins at once, at most, before a window is tried again.
 constexpr u32 LONGEST_PATIENCE = 64;
 
@@ -27,20 +22,21 @@ struct FloatSum {
     using Format = Element<T>;
     using Bits = typename Format::Bits;
     using Lane = LaneSum<T>;
+    using Sums = Wide<typename Lane::Limbs>;
     static constexpr int TILE = Lane::TILE;
     // Whether the first window holds whatever is finite.
     static constexpr bool FITS = Lane::LEVELS == 1;
 
-    Wide<T> &wide;
-    Window<T, Lane::LEVELS> window;
+    Sums &wide;
+    typename Lane::Window window;
     Bins<T> bins;
     u32 patience = 1;
 
-    __device__ __forceinline__ FloatSum(Wide<T> &wide) : wide(wide) { window.move(window.below(START)); }
+    __device__ __forceinline__ FloatSum(Sums &wide) : wide(wide), window(Lane::Window::below(START)) {}
 
     static __device__ __forceinline__ Bits taken(Bits bits) { return ABSOLUTE ? Format::magnitude(bits) : bits; }
 
-    __device__ __forceinline__ void one(Bits bits) { wide.absorb(taken(bits)); }
+    __device__ __forceinline__ void one(Bits bits) { absorb<T>(wide, taken(bits)); }
 
     // Takes a tile if every lane of the warp certifies its part.
     template <bool FULL>
@@ -76,7 +72,7 @@ struct FloatSum {
         if (first == window.first)
             return false;
         window.flush(wide);
-        window.move(first);
+        window.first = first;
         Lane lane(window);
         each_again<T>(at, valid, [&](Bits bits) { lane.add(taken(bits), window); });
         return commit(lane);
@@ -108,7 +104,7 @@ struct FloatSum {
 #pragma unroll
                 for (int i = 0; i < N; ++i) {
                     if (Format::magnitude(items[i]) >= Format::INFINITE) {
-                        wide.absorb(items[i]);
+                        absorb<T>(wide, items[i]);
                         items[i] = 0;
                     }
                 }
@@ -139,7 +135,7 @@ struct FloatSum {
     {
         if (!FITS && !Bins<T>::there()) {
             for (; tiles > 0; --tiles, at += step)
-                each_again<T>(at, valid, [&](Bits bits) { wide.absorb(taken(bits)); });
+                each_again<T>(at, valid, [&](Bits bits) { absorb<T>(wide, taken(bits)); });
             return;
         }
         if (!FITS && !bins.open)
@@ -246,30 +242,11 @@ struct FloatSum {
 template <class T, bool ABSOLUTE>
 __device__ __forceinline__ void float_sum(const void *data, u64 n, u64 *scratch, u64 *out)
 {
-    __shared__ Wide<T> wide;
+    using Sums = Wide<typename Element<T>::Sum>;
+    __shared__ Sums wide;
     wide.clear();
     __syncthreads();
     FloatSum<T, ABSOLUTE>(wide).take(data, n);
     __syncthreads();
-
-    // Entries add with wrapping integers, so that the order of the blocks is of no matter.
-    constexpr int COUNT = Wide<T>::LIMBS;
-    u64 *sums = scratch + SCRATCH_SUMS;
-    if (gridDim.x > 1) {
-        for (int i = threadIdx.x; i < Wide<T>::WORDS; i += blockDim.x) {
-            if (i != COUNT) {
-                if (const u64 entry = u64(wide.entry(i)))
-                    atomicAdd(&sums[i], entry);
-            }
-        }
-        __threadfence();
-        if (!is_last_block(scratch))
-            return;
-    }
-    for (int i = threadIdx.x; i < Wide<T>::WORDS; i += blockDim.x) {
-        if (i == COUNT)
-            out[i] = n;
-        else
-            out[i] = gridDim.x > 1 ? atomicExch(&sums[i], 0) : u64(wide.entry(i));
-    }
+    add_over_grid<Sums::WORDS>([&](int i) { return wide.entry(i, n); }, scratch, out);
 }

@@ -34,6 +34,8 @@ struct Handles {
     modules: HashSet<u64>,
     kernels: HashMap<u64, Shared>,
     streams: HashSet<u64>,
+    /// Streams that others have made, and will destroy.
+    adopted: HashSet<u64>,
 }
 
 /// Dynamic shared memory that a kernel has been allowed so far, in bytes.
@@ -133,6 +135,25 @@ impl Driver {
         Ok(Driver { device, context, limits, handles: Mutex::default() })
     }
 
+    /// Lets work go on a stream that somebody else has made: with cudarc, torch or
+    /// the runtime, all of which share the primary context.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Safety
+    /// The stream belongs to this device's primary context and lives as long as
+    /// anything is asked of it here.
+    pub unsafe fn adopt_stream(&self, stream: sys::CUstream) -> Result<Stream> {
+        self.enter()?;
+        let stream = stream as u64;
+        let mut handles = self.handles();
+        if stream != Stream::DEFAULT.0 && !handles.streams.contains(&stream) {
+            handles.adopted.insert(stream);
+        }
+        Ok(Stream(stream))
+    }
+
     /// Makes the context current on this thread.
     fn enter(&self) -> Result<()> {
         // SAFETY: the context is retained until `self` is dropped.
@@ -147,7 +168,9 @@ impl Driver {
     /// A stream of this device, in a current context.
     fn enter_stream(&self, stream: Stream) -> Result<sys::CUstream> {
         self.enter()?;
-        if stream != Stream::DEFAULT && !self.handles().streams.contains(&stream.0) {
+        let handles = self.handles();
+        let known = handles.streams.contains(&stream.0) || handles.adopted.contains(&stream.0);
+        if stream != Stream::DEFAULT && !known {
             return Err(Error::ForeignHandle { what: "the stream" });
         }
         Ok(stream.0 as sys::CUstream)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{AnyState, Kind, RawRun, Run, State};
 use warpfold_core::{DType, Element, with_element, with_state};
-use warpfold_cuda::engine::{Array, Engine, Shape};
+use warpfold_cuda::engine::{Array, Engine, Input, Shape};
 use warpfold_cuda::{
     Address, Argument, Device, Driver, Error, KernelId, Launch, Limits, ModuleId, Result, Sim,
     Stream,
@@ -95,7 +95,11 @@ fn make<T: Element>(pattern: &str, n: usize, random: &mut Random) -> Vec<T> {
 }
 
 fn reference(kind: Kind, dtype: DType, items: &[u8]) -> AnyState {
-    let run = RawRun { start: 0, items, others: &[] };
+    reference_of(kind, dtype, items, &[])
+}
+
+fn reference_of(kind: Kind, dtype: DType, items: &[u8], others: &[u8]) -> AnyState {
+    let run = RawRun { start: 0, items, others };
     with_state!(kind, dtype,
         S => {
             let mut state = <S as State>::identity(kind);
@@ -132,19 +136,39 @@ impl Drop for Placed<'_> {
     }
 }
 
-fn reduce(engine: &Engine, kind: Kind, array: Array) -> Result<Vec<u8>> {
-    // SAFETY: `Placed` holds the array's memory, and nobody writes to it.
-    unsafe { engine.reduce(kind, array, Stream::DEFAULT) }.map(|state| state.payload())
+fn reduce(engine: &Engine, kind: Kind, input: impl Into<Input>) -> Result<Vec<u8>> {
+    // SAFETY: `Placed` holds the arrays' memory, and nobody writes to it.
+    unsafe { engine.reduce(kind, input, Stream::DEFAULT) }.map(|state| state.payload())
 }
 
-/// Checks one reduction.
+/// Checks one reduction; of a product, with the same array backwards, which lies
+/// at another offset in most cases.
 fn check<T: Element>(engine: &Engine, kind: Kind, items: &[T], offset: usize, note: &str) {
+    if kind == Kind::Dot {
+        let backwards: Vec<T> = items.iter().rev().copied().collect();
+        let elsewhere = (offset * 5 + items.len() / 3) % (16 / size_of::<T>());
+        return check_dot(engine, [items, &backwards], [offset, elsewhere], note);
+    }
     let placed = Placed::new(&**engine.device(), items, offset);
     let expected = reference(kind, T::DTYPE, bytemuck::cast_slice(items)).payload();
     let (n, dtype) = (items.len(), T::DTYPE);
     match reduce(engine, kind, placed.array) {
         Ok(payload) => assert!(payload == expected, "{kind:?} of {n} {dtype} at {offset}, {note}"),
         Err(error) => panic!("{kind:?} of {n} {dtype} at {offset}, {note}: {error}"),
+    }
+}
+
+/// Checks one dot product.
+fn check_dot<T: Element>(engine: &Engine, arrays: [&[T]; 2], offsets: [usize; 2], note: &str) {
+    let device = &**engine.device();
+    let [x, y] = [0, 1].map(|i| Placed::new(device, arrays[i], offsets[i]));
+    let input = Input { others: Some(y.array.address), ..x.array.into() };
+    let [items, others] = arrays.map(|items| bytemuck::cast_slice(items));
+    let expected = reference_of(Kind::Dot, T::DTYPE, items, others).payload();
+    let what = format!("dot of {} {} at {offsets:?}, {note}", arrays[0].len(), T::DTYPE);
+    match reduce(engine, Kind::Dot, input) {
+        Ok(payload) => assert!(payload == expected, "{what}"),
+        Err(error) => panic!("{what}: {error}"),
     }
 }
 
@@ -513,7 +537,7 @@ fn from_many_threads(device: &Arc<dyn Device>) {
                     let n = 3000 + 7 * round;
                     let items: Vec<f64> = make(PATTERNS[round % PATTERNS.len()], n, &mut random);
                     let bytes = bytemuck::cast_slice(&items);
-                    for kind in kinds(DType::F64) {
+                    for kind in kinds(DType::F64).filter(|&kind| kind != Kind::Dot) {
                         let got = engine.reduce_host(kind, DType::F64, bytes, stream).unwrap();
                         let expected = reference(kind, DType::F64, bytes);
                         assert!(got.payload() == expected.payload(), "{kind:?} in {thread}");
@@ -524,9 +548,11 @@ fn from_many_threads(device: &Arc<dyn Device>) {
     });
 }
 
-/// The state of `n` equal elements, by merging states with themselves.
+/// The state of `n` equal elements, or of their products with themselves, by
+/// merging states with themselves.
 fn repeated<T: Element>(kind: Kind, x: T, n: u64) -> AnyState {
-    let mut power = reference(kind, T::DTYPE, bytemuck::bytes_of(&x));
+    let (item, pair) = (bytemuck::bytes_of(&x), kind == Kind::Dot);
+    let mut power = reference_of(kind, T::DTYPE, item, if pair { item } else { &[] });
     let mut state = AnyState::identity(kind, T::DTYPE).unwrap();
     for bit in 0..64 - n.leading_zeros() {
         if n >> bit & 1 == 1 {
@@ -560,7 +586,9 @@ fn more_than_32_bits_count(engine: &Engine) {
             let expected = with_element!(dtype, T => {
                 repeated(kind, <T as Element>::from_bits(u64::from_ne_bytes([byte; 8])), n)
             });
-            let payload = reduce(engine, kind, array).unwrap();
+            let others = (kind == Kind::Dot).then_some(array.address);
+            let input = Input { others, ..array.into() };
+            let payload = reduce(engine, kind, input).unwrap();
             assert!(payload == expected.payload(), "{kind:?} of {n} {dtype}");
         }
         device.free(base).unwrap();
@@ -586,6 +614,13 @@ fn what_cannot_be_reduced_is_an_error_and_the_engine_goes_on() {
     assert!(beyond.to_string().contains("address space"), "{beyond}");
     let (kind, dtype) = (Kind::Bits, DType::F64);
     assert_eq!(refused(kind, array(base, 4, dtype)), Error::NoKernel { kind, dtype });
+    let (kind, input) = (Kind::Dot, array(base, 4, DType::F64).into());
+    assert_eq!(reduce(&engine, kind, input), Err(Error::Arrays { kind, given: 1 }));
+    for (kind, others) in [(Kind::Sum, base), (Kind::Dot, base + 4)] {
+        let two = reduce(&engine, kind, Input { others: Some(others), ..input }).unwrap_err();
+        let why = if kind == Kind::Dot { "not aligned" } else { "needs one array and got 2" };
+        assert!(two.to_string().contains(why), "{two}");
+    }
     let ragged = engine.reduce_host(Kind::Sum, DType::F64, &bytes[..31], Stream::DEFAULT);
     assert!(ragged.is_err_and(|e| e.to_string().contains("within an element")));
     // The interpreter sees what a real device may not: nobody wrote there.

@@ -8,6 +8,9 @@ pub(super) fn name(kind: Kind, dtype: DType) -> Option<String> {
     let stem = match kind {
         Kind::Sum => "sum",
         Kind::AbsSum => "abs_sum",
+        Kind::SquareSum => "square_sum",
+        Kind::Dot => "dot",
+        Kind::Moments => "moments",
         Kind::Extrema => "extrema",
         Kind::ArgExtrema => "arg_extrema",
         Kind::Counts => "counts",
@@ -23,7 +26,7 @@ pub(super) fn name(kind: Kind, dtype: DType) -> Option<String> {
 pub(super) struct Build {
     /// The most threads of a block.
     pub threads: u32,
-    /// Vectors of 16 bytes that a thread takes from a tile.
+    /// Vectors of 16 bytes that a thread takes from a tile, of all arrays.
     pub vectors: u32,
     /// Bytes of dynamic shared memory that it makes use of for each thread.
     pub shared_per_thread: u32,
@@ -41,8 +44,18 @@ pub(super) fn build(kind: Kind, dtype: DType) -> Build {
             DType::F16 => Build { threads: 384, ..usual },
             _ => usual,
         },
+        // `LADDER_THREADS` in `ladder.cuh`.
+        Kind::Dot | Kind::Moments if dtype == DType::F64 => usual,
+        Kind::SquareSum | Kind::Dot | Kind::Moments if dtype.is_float() => {
+            Build { threads: 384, ..usual }
+        }
         _ => usual,
     }
+}
+
+/// Whether a kernel reads a second array.
+pub(super) fn takes_pairs(kind: Kind) -> bool {
+    kind == Kind::Dot
 }
 
 /// The bytes of the payload that a kernel leaves.
@@ -73,5 +86,17 @@ mod tests {
             }
         }
         assert_eq!(found, archive::size().0, "modules that nothing names");
+    }
+
+    #[test]
+    fn kernels_are_compiled_for_as_many_threads_as_they_are_launched_with() {
+        for kind in Kind::ALL {
+            for dtype in DType::ALL {
+                let Some(name) = name(kind, dtype) else { continue };
+                let ptx = archive::module(&name, (9, 0)).unwrap();
+                let bound = format!(".maxntid {}, 1, 1\n", build(kind, dtype).threads);
+                assert!(ptx.contains(&bound), "{name} is not for {bound}");
+            }
+        }
     }
 }

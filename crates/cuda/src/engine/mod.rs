@@ -134,12 +134,24 @@ impl Engine {
         kernels::payload_len(kind, dtype)
     }
 
+    /// Gets ready what reductions of this kind and type on this stream need: the
+    /// kernel and scratch memory. The first reduction would do it, but not in a
+    /// capture.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`]; what the device says.
+    pub fn prepare(&self, kind: Kind, dtype: DType, stream: Stream) -> Result<()> {
+        self.kernel(kind, dtype)?;
+        self.scratch(stream).map(drop)
+    }
+
     /// The state of an array in the device's memory, after everything before it
     /// on the stream; waits for it.
     ///
     /// # Errors
     /// [`Error::NoKernel`]; [`Error::Array`] for a misaligned or too long array;
-    /// what the device says.
+    /// [`Error::Arrays`] for a dot product without a second array, or another
+    /// state with one; what the device says.
     ///
     /// # Safety
     /// The array is in memory of this device, written by what comes before on
@@ -210,7 +222,7 @@ impl Engine {
         unsafe { self.launch(kind, input, &scratch, to, stream) }
     }
 
-    /// The state of elements in the host's memory, copied to the device.
+    /// The state of one array in the host's memory, copied to the device.
     ///
     /// # Errors
     /// Those of [`reduce`](Self::reduce), and bytes that are no whole number of
@@ -258,8 +270,12 @@ impl Engine {
         for address in [Some(array.address), others].into_iter().flatten() {
             check(Array { address, ..array })?;
         }
+        let given = 1 + usize::from(others.is_some());
+        if given != 1 + usize::from(kernels::takes_pairs(kind)) {
+            return Err(Error::Arrays { kind, given });
+        }
         let kernel = self.kernel(kind, dtype)?;
-        let launch = plan::plan(&kernel.capacity, self.shape, len, dtype.size());
+        let launch = plan::plan(&kernel.capacity, self.shape, len, given * dtype.size());
         let (address, others) = (array.address, others.unwrap_or(0));
         let (row_bytes, out_words) = (0, 0);
         let arguments = [address, others, len, start, row_bytes, scratch.address(), to, out_words];

@@ -32,7 +32,8 @@ pub struct Shape {
     pub blocks: Option<u32>,
 }
 
-/// The launch that reduces `len` elements of `size` bytes.
+/// The launch that reduces `len` elements of `size` bytes, those of a second
+/// array included.
 pub(super) fn plan(capacity: &Capacity, shape: Shape, len: u64, size: usize) -> Launch {
     let vectors = len.saturating_mul(size as u64).div_ceil(16);
     let resident = u64::from(capacity.resident.max(1));
