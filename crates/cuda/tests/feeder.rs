@@ -433,6 +433,12 @@ fn runs_that_make_no_sense_are_refused() {
         let error = feeder.absorb(run(n, m)).unwrap_err();
         assert!(error.to_string().contains(part), "{error}");
     }
+    // Positions that were absorbed before.
+    let mut twice = engine.feeder(&[Kind::ArgExtrema], DType::F64, 1).unwrap();
+    twice.absorb(run(64, 0)).unwrap();
+    twice.absorb(RawRun { start: 7, ..run(16, 0) }).unwrap();
+    let error = twice.take_states().unwrap_err();
+    assert!(matches!(error, Error::Runs { .. }) && error.to_string().contains("element 7"));
     let (kind, dtype) = (Kind::Bits, DType::F32);
     let none = engine.feeder(&[Kind::Sum, kind], dtype, 1).err();
     assert_eq!(none, Some(Error::NoKernel { kind, dtype }));

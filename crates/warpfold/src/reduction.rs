@@ -215,14 +215,17 @@ impl Reduction {
     /// The device at work, opened, if it is not the CPU.
     fn open(&self, device: Device, dtype: DType) -> Result<Option<Opened>> {
         let Some(opened) = engines::of(device)? else { return Ok(None) };
-        let (kinds, ops) = self.kinds(dtype);
-        for (op, place) in ops {
-            if !Engine::supports(kinds[place], dtype) {
-                return Err(Error::Device {
-                    what: format!("--device {device} has no kernel for {op} of {dtype} elements"),
-                    hint: "use --device cpu, which has every operation".into(),
-                });
-            }
+        let (kinds, _) = self.kinds(dtype);
+        // The operation that wants the state, not one that it answers as well.
+        let lacking = |op: &&Op| {
+            let kind = op.kind(self.accuracy, dtype);
+            kinds.contains(&kind) && !Engine::supports(kind, dtype)
+        };
+        if let Some(op) = self.ops.iter().find(lacking) {
+            return Err(Error::Device {
+                what: format!("device {device} has no kernel for {op} of {dtype} elements"),
+                hint: "use --device cpu, which has every operation".into(),
+            });
         }
         Ok(Some(opened))
     }

@@ -226,7 +226,7 @@ fn workers(device: Device) {
             items: &all[from * 8..to * 8],
             others: &[],
         };
-        workers.absorb(run(50_000, 100_000, 50_010)).unwrap();
+        workers.absorb(run(50_000, 100_000, 50_013)).unwrap();
         workers.absorb(run(0, 5, 0)).unwrap();
         // Rows 5 to 14 and 20,000 on have no value.
         let gaps = [(0, 9), (10, 1), (20_000, 3)];

@@ -356,7 +356,7 @@ fn identity(kind: Kind, dtype: DType) -> Result<AnyState> {
 
 /// Merges a run's state into that of those before it.
 fn merge(state: &mut AnyState, run: &AnyState) -> Result<()> {
-    state.merge(run).map_err(|why| Error::State {
+    state.merge(run).map_err(|why| Error::Runs {
         kind: run.kind(),
         dtype: run.dtype(),
         why: why.to_string(),
