@@ -340,7 +340,8 @@ impl AccuracyArgs {
 /// Who does the work, and with how much memory.
 #[derive(Args)]
 pub(crate) struct ExecutionArgs {
-    /// Where to run: auto, cpu, cuda, cuda:N or sim
+    /// Where to run: auto, cpu, cuda, cuda:N, or sim, which interprets the CUDA
+    /// kernels on the CPU, slowly and checked
     #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = EXECUTION)]
     device: Device,
     /// How many threads work [default: one for each core]

@@ -73,6 +73,16 @@ pub enum Error {
         /// How many arrays were given: 1 or 2.
         given: usize,
     },
+    /// Runs that are not pieces of one array.
+    #[error("{kind:?} of {dtype}: {why}")]
+    Runs {
+        /// The kind of the state.
+        kind: Kind,
+        /// The type of the elements.
+        dtype: DType,
+        /// Why their states do not merge.
+        why: String,
+    },
     /// A kernel left what is no state: a defect of the kernel or of the device.
     #[error("the device left a damaged state of {kind:?} of {dtype}: {why}")]
     State {
@@ -95,6 +105,7 @@ impl Error {
             Error::NoKernel { .. } => Some("--device cpu has every operation"),
             Error::Arrays { given: 1, .. } => Some("the second array's address is `Input::others`"),
             Error::Arrays { .. } => Some("only dot products have a second array"),
+            Error::Runs { .. } => Some("each element is absorbed once, at its own position"),
             Error::State { .. } => Some("please report it, with the device's name and driver"),
             Error::HostMemory { .. } => Some("fewer threads (-j) take less of it"),
             Error::Simulated { .. } | Error::ForeignHandle { .. } | Error::Array { .. } => None,

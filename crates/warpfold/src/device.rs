@@ -3,6 +3,16 @@
 use core::fmt;
 use core::str::FromStr;
 
+/// Bytes that are worth a CPU's turn, a copy to a device, and the interpreter's
+/// time. Each is a multiple of the fixed tree's blocks for every type, and the
+/// CPU's stay in its cache.
+const CPU_RUN: usize = 512 << 10;
+const CUDA_RUN: usize = 4 << 20;
+const SIM_RUN: usize = 256 << 10;
+
+/// Threads that send data to a CUDA device: so many keep up with the bus.
+pub(crate) const MOST_SENDERS: usize = 12;
+
 /// Where a reduction runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Device {
@@ -16,6 +26,25 @@ pub enum Device {
     /// The CUDA kernels, interpreted on the CPU and checked for races and other
     /// faults: slow.
     Sim,
+}
+
+impl Device {
+    /// Bytes of each array that are best absorbed at once.
+    pub(crate) fn best_run(self) -> usize {
+        match self {
+            Device::Auto | Device::Cpu => CPU_RUN,
+            Device::Cuda(_) => CUDA_RUN,
+            Device::Sim => SIM_RUN,
+        }
+    }
+
+    /// Threads that are of use where they do nothing but send it data.
+    pub(crate) fn most_senders(self) -> usize {
+        match self {
+            Device::Cuda(_) => MOST_SENDERS,
+            Device::Auto | Device::Cpu | Device::Sim => usize::MAX,
+        }
+    }
 }
 
 impl FromStr for Device {

@@ -22,7 +22,7 @@ pub(crate) fn failure(error: warpfold_cuda::Error) -> Error {
 ///
 /// # Errors
 /// There is no such device, or it cannot be used.
-pub(crate) fn cuda(ordinal: u32) -> Result<Arc<Engine>> {
+fn cuda(ordinal: u32) -> Result<Arc<Engine>> {
     // Held while a device is opened, so that each is opened once.
     let mut opened = opened().lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(engine) = opened.get(&ordinal) {
@@ -34,22 +34,35 @@ pub(crate) fn cuda(ordinal: u32) -> Result<Arc<Engine>> {
     Ok(engine)
 }
 
+/// Whether a CUDA device has been opened.
+pub(crate) fn is_open(ordinal: u32) -> bool {
+    opened().lock().unwrap_or_else(PoisonError::into_inner).contains_key(&ordinal)
+}
+
 /// The engine on the interpreter: with every check on, as that is what it is for.
-pub(crate) fn sim() -> Arc<Engine> {
+fn sim() -> Arc<Engine> {
     static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
     Arc::clone(ENGINE.get_or_init(|| Arc::new(Engine::new(Arc::new(Sim::checking())))))
 }
 
-/// The engine of a device that was named; `None` for those that need none.
+/// A device at work.
+#[derive(Clone)]
+pub(crate) struct Opened {
+    pub(crate) device: Device,
+    pub(crate) engine: Arc<Engine>,
+}
+
+/// A device that was named, opened; `None` for those that need it not.
 ///
 /// # Errors
 /// Those of [`cuda`].
-pub(crate) fn of(device: Device) -> Result<Option<Arc<Engine>>> {
-    match device {
-        Device::Auto | Device::Cpu => Ok(None),
-        Device::Cuda(ordinal) => cuda(ordinal.unwrap_or(0)).map(Some),
-        Device::Sim => Ok(Some(sim())),
-    }
+pub(crate) fn of(device: Device) -> Result<Option<Opened>> {
+    let engine = match device {
+        Device::Auto | Device::Cpu => return Ok(None),
+        Device::Cuda(ordinal) => cuda(ordinal.unwrap_or(0))?,
+        Device::Sim => sim(),
+    };
+    Ok(Some(Opened { device, engine }))
 }
 
 fn opened() -> &'static Mutex<HashMap<u32, Arc<Engine>>> {

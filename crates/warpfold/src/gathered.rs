@@ -1,28 +1,28 @@
 //! Arrays of any strides, and outputs of some axes: the elements of each output
 //! are copied together in the order of their indices.
 
-use crate::engines::failure;
-use crate::on_device::Job;
-use crate::workers::best_run;
+use crate::engines::{Opened, failure};
 use warpfold_core::layout::View;
 use warpfold_core::op::{AnyState, RawRun};
 use warpfold_core::{Error, Result};
+use warpfold_cpu::Job;
 
 /// Axes of up to two arrays that are walked together, outermost first: lengths
 /// and strides in bytes.
 type Axis = (usize, [isize; 2]);
 
-impl Job<'_> {
+impl Opened {
     /// The states of every output.
     pub(crate) fn gathered(
         &self,
+        job: &Job<'_>,
         first: &View<'_>,
         second: Option<&View<'_>>,
     ) -> Result<Vec<Vec<AnyState>>> {
         let mut axes: [Vec<Axis>; 2] = Default::default();
         for (i, &len) in first.shape().iter().enumerate() {
             let strides = [first.strides()[i], second.map_or(0, |v| v.strides()[i])];
-            axes[usize::from(self.reduced.get(i).copied().unwrap_or(true))].push((len, strides));
+            axes[usize::from(job.reduced.get(i).copied().unwrap_or(true))].push((len, strides));
         }
         let [kept, reduced] = axes;
         let outputs: usize = kept.iter().map(|&(n, _)| n).product();
@@ -31,8 +31,9 @@ impl Job<'_> {
         let dtype = first.dtype();
         let size = dtype.size();
         let len: usize = reduced.iter().map(|&(n, _)| n).product();
-        let step = (best_run(self.device) / size).min(len);
-        let mut feeder = self.feeder(dtype)?;
+        let step = (self.device.best_run() / size).min(len);
+        let arrays = 1 + usize::from(second.is_some());
+        let mut feeder = self.feeder(job.kinds, dtype, arrays)?;
         let origins = [Some(first.origin()), second.map(View::origin)];
         let words = (step * size).div_ceil(8);
         let mut buffers = [vec![0u64; words], vec![0u64; second.map_or(0, |_| words)]];
@@ -53,7 +54,7 @@ impl Job<'_> {
                 }
                 let others: &[u8] = bytemuck::cast_slice(&buffers[1]);
                 let run = RawRun {
-                    start: self.start + from as u64,
+                    start: job.start + from as u64,
                     items: &bytemuck::cast_slice(&buffers[0])[..bytes],
                     others: others.get(..bytes).unwrap_or(&[]),
                 };

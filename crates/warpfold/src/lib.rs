@@ -56,6 +56,7 @@
 //! [`NanPolicy`] changes what a NaN does.
 
 mod answer;
+mod choice;
 mod device;
 mod engines;
 mod functions;

@@ -2,10 +2,10 @@
 
 use crate::answer::{Answer, Column};
 use crate::device::Device;
+use crate::engines::Opened;
 use crate::partial::Partial;
-use crate::workers::{Place, Workers, best_run};
-use crate::{engines, on_device};
-use std::sync::Arc;
+use crate::workers::Workers;
+use crate::{choice, engines};
 use warpfold_core::layout::{Axes, View, output_shape};
 use warpfold_core::op::{AnyState, Kind, Op};
 use warpfold_core::{Accuracy, DType, Error, NanPolicy, Result, Rules};
@@ -157,6 +157,12 @@ impl Reduction {
         self.threads.count()
     }
 
+    /// Which device was asked for.
+    #[must_use]
+    pub fn named_device(&self) -> Device {
+        self.device
+    }
+
     /// The axes.
     #[must_use]
     pub fn named_axes(&self) -> &Axes {
@@ -206,21 +212,57 @@ impl Reduction {
         Ok(())
     }
 
-    /// Where the states are made: a device that is named is opened.
-    fn place(&self, dtype: DType) -> Result<Place> {
-        let isa = Isa::active()?;
-        let Some(engine) = engines::of(self.device)? else { return Ok(Place::Cpu(isa)) };
-        let (kinds, ops) = self.kinds(dtype);
-        for (op, place) in ops {
-            if !Engine::supports(kinds[place], dtype) {
-                let device = self.device;
-                return Err(Error::Device {
-                    what: format!("--device {device} has no kernel for {op} of {dtype} elements"),
-                    hint: "use --device cpu, which has every operation".into(),
-                });
-            }
+    /// The device at work, opened, if it is not the CPU.
+    fn open(&self, device: Device, dtype: DType) -> Result<Option<Opened>> {
+        let Some(opened) = engines::of(device)? else { return Ok(None) };
+        let (kinds, _) = self.kinds(dtype);
+        // The operation that wants the state, not one that it answers as well.
+        let lacking = |op: &&Op| {
+            let kind = op.kind(self.accuracy, dtype);
+            kinds.contains(&kind) && !Engine::supports(kind, dtype)
+        };
+        if let Some(op) = self.ops.iter().find(lacking) {
+            return Err(Error::Device {
+                what: format!("device {device} has no kernel for {op} of {dtype} elements"),
+                hint: "use --device cpu, which has every operation".into(),
+            });
         }
-        Ok(Place::Device(engine, isa))
+        Ok(Some(opened))
+    }
+
+    /// The bytes of data in the host's memory from which on a device is expected
+    /// to be done before the CPU, its opening and the copy included; `None` if it
+    /// never is.
+    #[must_use]
+    pub fn device_pays_from(&self, dtype: DType) -> Option<u64> {
+        let (kinds, _) = self.kinds(dtype);
+        choice::pays_from(&kinds, dtype, self.thread_count(), engines::is_open(0))
+    }
+
+    /// The device that works, for so many bytes in the host's memory or a file.
+    fn choose(&self, dtype: DType, bytes: Option<u64>) -> Device {
+        if self.device != Device::Auto {
+            return self.device;
+        }
+        let large = || {
+            let bytes = bytes.filter(|&bytes| bytes >= choice::SMALL)?;
+            Some(bytes >= self.device_pays_from(dtype)?)
+        };
+        // A device that cannot be opened or has not all kernels is not taken.
+        let cuda = Device::Cuda(Some(0));
+        let takes = large() == Some(true) && self.open(cuda, dtype).is_ok();
+        if takes { cuda } else { Device::Cpu }
+    }
+
+    /// The same question with the choice of [`Device::Auto`] made, for so many
+    /// bytes in the host's memory or a file, if that is known. Small inputs never
+    /// open a device.
+    ///
+    /// [`run`](Self::run) and [`partial`](Self::partial) do this by themselves;
+    /// whoever asks for several [`workers`](Self::workers) does it before.
+    #[must_use]
+    pub fn settled(&self, dtype: DType, bytes: Option<u64>) -> Reduction {
+        self.clone().device(self.choose(dtype, bytes))
     }
 
     /// Checks the question against an element type and a number of arrays,
@@ -232,7 +274,8 @@ impl Reduction {
     /// else of two.
     pub fn check_type(&self, dtype: DType, arrays: usize) -> Result<()> {
         self.check(dtype, arrays)?;
-        self.place(dtype).map(drop)
+        Isa::active()?;
+        self.open(self.device, dtype).map(drop)
     }
 
     fn run_views(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
@@ -244,15 +287,12 @@ impl Reduction {
         let reduced = self.axes.resolve(first.shape().len())?;
         let (kinds, ops) = self.kinds(dtype);
         let shape = output_shape(first.shape(), &reduced, self.keepdims);
-        let isa = match self.place(dtype)? {
-            Place::Cpu(isa) => isa,
-            Place::Device(engine, _) => {
-                let states = self.on_device(&engine, views, &reduced, &kinds, 0).states()?;
-                return Partial::new(dtype, shape, ops, states).finish(&self.rules);
-            }
-        };
+        let isa = Isa::active()?;
         let job =
             Job { views, reduced: &reduced, kinds: &kinds, start: 0, isa, threads: self.threads };
+        if let Some(opened) = self.open(self.choose(dtype, Some(bytes_of(views))), dtype)? {
+            return Partial::new(dtype, shape, ops, opened.states(&job)?).finish(&self.rules);
+        }
         let columns = job.values(&ops, &self.rules)?;
         let columns = ops
             .iter()
@@ -263,19 +303,6 @@ impl Reduction {
             })
             .collect();
         Ok(Answer { shape, columns })
-    }
-
-    /// The same question for a device.
-    fn on_device<'a>(
-        &self,
-        engine: &'a Arc<Engine>,
-        views: [Option<&'a View<'a>>; 2],
-        reduced: &'a [bool],
-        kinds: &'a [Kind],
-        start: u64,
-    ) -> on_device::Job<'a> {
-        let (device, threads) = (self.device, self.threads.count());
-        on_device::Job { engine, device, views, reduced, kinds, start, threads }
     }
 
     /// Reduces an array: a slice, or a [`View`] of any shape and strides.
@@ -319,14 +346,12 @@ impl Reduction {
             return Err(Error::StartTooLarge { start, len });
         }
         let (kinds, ops) = self.kinds(dtype);
-        let states = match self.place(dtype)? {
-            Place::Cpu(isa) => {
-                let (reduced, kinds, threads) = (&reduced[..], &kinds[..], self.threads);
-                Job { views, reduced, kinds, start, isa, threads }.states()?
-            }
-            Place::Device(engine, _) => {
-                self.on_device(&engine, views, &reduced, &kinds, start).states()?
-            }
+        let isa = Isa::active()?;
+        let job =
+            Job { views, reduced: &reduced, kinds: &kinds, start, isa, threads: self.threads };
+        let states = match self.open(self.choose(dtype, Some(bytes_of(views))), dtype)? {
+            Some(opened) => opened.states(&job)?,
+            None => job.states()?,
         };
         let shape = output_shape(first.shape(), &reduced, self.keepdims);
         Ok(Partial::new(dtype, shape, ops, states))
@@ -364,14 +389,22 @@ impl Reduction {
     pub fn workers(&self, dtype: DType, arrays: usize) -> Result<Workers> {
         self.check(dtype, arrays)?;
         let (kinds, _) = self.kinds(dtype);
-        Workers::new(&self.place(dtype)?, self.device, &kinds, dtype, arrays)
+        let opened = self.open(self.device, dtype)?;
+        Workers::new(opened.as_ref(), Isa::active()?, &kinds, dtype, arrays)
     }
 
     /// Bytes of each array that such workers best absorb at once: a multiple of
     /// the fixed tree's blocks for every type.
     #[must_use]
     pub fn best_run(&self) -> usize {
-        best_run(self.device)
+        self.device.best_run()
+    }
+
+    /// How many threads are of use where each does nothing but read and feed such
+    /// workers.
+    #[must_use]
+    pub fn most_readers(&self) -> usize {
+        self.threads.count().min(self.device.most_senders())
     }
 
     /// Puts the states of such workers together.
@@ -390,4 +423,9 @@ impl Reduction {
     pub fn identities(&self, dtype: DType) -> Result<Vec<AnyState>> {
         self.kinds(dtype).0.into_iter().map(|kind| AnyState::identity(kind, dtype)).collect()
     }
+}
+
+fn bytes_of(views: [Option<&View<'_>>; 2]) -> u64 {
+    let bytes = |v: &View<'_>| v.len().saturating_mul(v.dtype().size()) as u64;
+    views.into_iter().flatten().map(bytes).fold(0, u64::saturating_add)
 }

@@ -1,35 +1,16 @@
 //! States at work on one thread, on whichever device.
 
-use crate::device::Device;
-use crate::engines::failure;
-use std::sync::Arc;
+use crate::engines::{Opened, failure};
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::{AnyState, Kind, RawRun};
 use warpfold_core::{DType, Result};
 use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Worker, absorb_in_turn};
-use warpfold_cuda::Engine;
 use warpfold_cuda::engine::Feeder;
-
-/// Bytes that the CPU reduces at once out of its cache, a device's copy engine
-/// moves at once, and the interpreter goes through in a reasonable time. Each is a
-/// multiple of the fixed tree's blocks for every type.
-const CPU_RUN: usize = 512 << 10;
-const CUDA_RUN: usize = 4 << 20;
-const SIM_RUN: usize = 256 << 10;
 
 /// Between two missing rows a device is sent no fewer elements than this: copy
 /// and launch take longer than the CPU.
 const SHORT: usize = 4096;
-
-/// Where states are made.
-#[derive(Clone)]
-pub(crate) enum Place {
-    /// On the CPU, with these instructions.
-    Cpu(Isa),
-    /// On a device; the CPU lends a hand with these instructions.
-    Device(Arc<Engine>, Isa),
-}
 
 /// States of several kinds over elements of one type, which absorb runs on one
 /// thread: a reader of files or streams feeds them.
@@ -56,34 +37,27 @@ struct Fed {
     beside: Vec<Worker>,
 }
 
-/// Bytes of each array that are best absorbed at once on a device.
-pub(crate) fn best_run(device: Device) -> usize {
-    match device {
-        Device::Auto | Device::Cpu => CPU_RUN,
-        Device::Cuda(_) => CUDA_RUN,
-        Device::Sim => SIM_RUN,
-    }
-}
-
 impl Workers {
+    /// Workers on the CPU, with these instructions, or on a device that it lends a
+    /// hand.
+    ///
     /// # Errors
     /// What the device says, or a kind that the type does not have.
     pub(crate) fn new(
-        place: &Place,
-        device: Device,
+        opened: Option<&Opened>,
+        isa: Isa,
         kinds: &[Kind],
         dtype: DType,
         arrays: usize,
     ) -> Result<Workers> {
-        let at = match place {
-            Place::Cpu(isa) => At::Cpu(
-                kinds.iter().map(|&kind| Worker::new(kind, dtype, *isa)).collect::<Result<_>>()?,
+        let at = match opened {
+            None => At::Cpu(
+                kinds.iter().map(|&kind| Worker::new(kind, dtype, isa)).collect::<Result<_>>()?,
             ),
-            Place::Device(engine, isa) => {
-                let feeder = engine.feeder(kinds, dtype, arrays).map_err(failure)?;
-                let feeder = feeder.with_room(best_run(device) * arrays);
+            Some(opened) => {
+                let feeder = opened.feeder(kinds, dtype, arrays)?;
                 let kinds = kinds.to_vec();
-                At::Device(Box::new(Fed { feeder, kinds, isa: *isa, beside: Vec::new() }))
+                At::Device(Box::new(Fed { feeder, kinds, isa, beside: Vec::new() }))
             }
         };
         Ok(Workers { dtype, at })

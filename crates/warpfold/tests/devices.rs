@@ -226,7 +226,7 @@ fn workers(device: Device) {
             items: &all[from * 8..to * 8],
             others: &[],
         };
-        workers.absorb(run(50_000, 100_000, 50_010)).unwrap();
+        workers.absorb(run(50_000, 100_000, 50_013)).unwrap();
         workers.absorb(run(0, 5, 0)).unwrap();
         // Rows 5 to 14 and 20,000 on have no value.
         let gaps = [(0, 9), (10, 1), (20_000, 3)];
@@ -270,6 +270,26 @@ fn a_device_that_is_not_there_is_an_error() {
         assert!(matches!(error, Error::Device { .. }), "{error}");
         assert!(error.hint().unwrap().contains("--device cpu"));
     }
+}
+
+/// What pays is settled before there is data; nothing is opened for what does not.
+#[test]
+fn auto_is_the_cpu_unless_a_device_pays() {
+    let question = |op| Reduction::of(op).threads(Threads::Exactly(1));
+    let settled = |op, bytes| question(op).settled(DType::F64, bytes).named_device();
+    assert_eq!(settled(Op::Sum, Some(u64::MAX)), Device::Cpu);
+    assert_eq!(question(Op::Sum).device_pays_from(DType::F64), None);
+    let from = question(Op::LogSumExp).device_pays_from(DType::F64).unwrap();
+    assert!(from > 1 << 20, "{from}");
+    assert_eq!(settled(Op::LogSumExp, Some(from - 1)), Device::Cpu);
+    assert_eq!(settled(Op::LogSumExp, None), Device::Cpu);
+    let cuda = question(Op::LogSumExp).device(Device::Cuda(Some(0)));
+    let there = cuda.check_type(DType::F64, 1).is_ok();
+    let expected = if there { Device::Cuda(Some(0)) } else { Device::Cpu };
+    assert_eq!(settled(Op::LogSumExp, Some(from)), expected);
+    // A device that was named stays.
+    let named = Reduction::of(Op::Sum).device(Device::Sim).settled(DType::F64, Some(1));
+    assert_eq!(named.named_device(), Device::Sim);
 }
 
 /// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.

@@ -93,14 +93,9 @@ fn questions_without_an_answer() {
 }
 
 #[test]
-fn devices_that_are_not_there() {
+fn instructions_that_are_not_there() {
     let dir = Dir::new();
     dir.f64s("a.npy", &[2], &[0.0; 2]);
-    // No machine has as many; on most there is no driver either.
-    for line in ["sum", "reduce --op min,max", "sum -a 0", "stats"] {
-        let complaint = dir.fails(1, &format!("{line} --device cuda:1000000 a.npy"));
-        assert_says(&complaint, &["error: no CUDA device: ", "hint: ", "--device cpu"]);
-    }
     let output = dir.command("sum a.npy").env("WARPFOLD_CPU", "mmx").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert_says(&String::from_utf8(output.stderr).unwrap(), &["WARPFOLD_CPU=mmx", "hint: "]);

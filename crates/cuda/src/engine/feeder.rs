@@ -11,7 +11,8 @@
 //! nobody waits for them before the slot is needed again.
 
 use super::slot::{LEAST, Slot};
-use super::{Array, Engine, Input, kernels};
+use super::{Array, Engine, Input, left};
+use crate::device::Address;
 use crate::{Error, Result};
 use core::mem;
 use core::ops::Range;
@@ -35,9 +36,7 @@ pub struct Feeder {
     dtype: DType,
     /// One or two: `dot` has pairs.
     arrays: usize,
-    states: Vec<Absorbing>,
-    /// Bytes of all payloads.
-    payloads: usize,
+    states: Vec<AnyState>,
     /// The most bytes of a slot.
     room: usize,
     slots: Vec<Busy>,
@@ -46,18 +45,24 @@ pub struct Feeder {
     failed: Option<Error>,
 }
 
-/// A state, and where its payload is in a slot; nowhere if its length depends on
-/// the elements.
-struct Absorbing {
-    kind: Kind,
-    state: AnyState,
-    payload: Option<Range<usize>>,
-}
-
-/// A slot, and which states its run is for, while it is on its way.
+/// A slot, and the run that is on its way in it.
 struct Busy {
     slot: Slot,
-    run: Option<fn(Kind) -> bool>,
+    run: Option<OnItsWay>,
+}
+
+/// A run in a slot's device memory, and what kernels leave of it.
+struct OnItsWay {
+    input: Input,
+    left: Left,
+}
+
+/// Where kernels leave what of a run.
+struct Left {
+    /// The states that absorb it, by their places, and the bytes of each.
+    places: Vec<(usize, Range<usize>)>,
+    /// All bytes.
+    bytes: usize,
 }
 
 impl Engine {
@@ -68,24 +73,16 @@ impl Engine {
     /// # Errors
     /// [`Error::NoKernel`]; what the device says about the kernels.
     pub fn feeder(self: &Arc<Self>, kinds: &[Kind], dtype: DType, arrays: usize) -> Result<Feeder> {
-        let mut payloads = 0;
         let mut states = Vec::with_capacity(kinds.len());
         for &kind in kinds {
             self.kernel(kind, dtype)?;
-            let state = identity(kind, dtype)?;
-            let payload = kernels::payload_len(kind, dtype).map(|len| {
-                let place = payloads..payloads + len;
-                payloads = place.end.next_multiple_of(8);
-                place
-            });
-            states.push(Absorbing { kind, state, payload });
+            states.push(identity(kind, dtype)?);
         }
         Ok(Feeder {
             engine: Arc::clone(self),
             dtype,
             arrays: arrays.clamp(1, 2),
             states,
-            payloads,
             room: ROOM,
             slots: Vec::new(),
             turn: 0,
@@ -149,12 +146,9 @@ impl Feeder {
     pub fn take_states(&mut self) -> Result<Vec<AnyState>> {
         self.noting_failure(|feeder| {
             (0..feeder.slots.len()).try_for_each(|place| feeder.collect(place))?;
-            let dtype = feeder.dtype;
-            feeder
-                .states
-                .iter_mut()
-                .map(|s| Ok(mem::replace(&mut s.state, identity(s.kind, dtype)?)))
-                .collect()
+            let empty = |s: &AnyState| identity(s.kind(), s.dtype());
+            let empty = feeder.states.iter().map(empty).collect::<Result<_>>()?;
+            Ok(mem::replace(&mut feeder.states, empty))
         })
     }
 
@@ -190,13 +184,12 @@ impl Feeder {
         if others.len() != if self.arrays == 2 { items.len() } else { 0 } {
             return refused("the second array is not as long, or is not asked for");
         }
-        if !self.states.iter().any(|s| wanted(s.kind)) {
+        if !self.states.iter().any(|s| wanted(s.kind())) {
             return Ok(());
         }
         while !items.is_empty() {
-            let place = self.next_slot(items.len())?;
-            let room = self.slots[place].slot.room() / self.arrays;
-            let len = items.len().min(room);
+            let most = items.len().min(self.best_run());
+            let (place, len) = self.next_slot(start, most, wanted)?;
             let (piece, rest) = items.split_at(len);
             let (pair, rest_of_others) = others.split_at(len.min(others.len()));
             let run = RawRun { start, items: piece, others: pair };
@@ -208,36 +201,82 @@ impl Feeder {
         Ok(())
     }
 
-    /// The place of a slot that is not busy, with room for `bytes` of each array
-    /// as far as a slot has that.
-    fn next_slot(&mut self, bytes: usize) -> Result<usize> {
-        let device = Arc::clone(self.engine.device());
-        let wanted = (bytes.min(self.best_run()) * self.arrays).max(LEAST).next_power_of_two();
-        let place = self.turn;
-        self.turn = (self.turn + 1) % SLOTS;
-        if place == self.slots.len() {
-            match self.engine.slots.take(&device, wanted, self.payloads) {
+    /// A run of `bytes` bytes of each array in the device's memory, the second
+    /// array's `half` bytes behind the first's.
+    fn input(&self, start: u64, bytes: usize, address: Address, half: usize) -> Input {
+        let len = (bytes / self.dtype.size()) as u64;
+        let array = Array { address, len, dtype: self.dtype };
+        let others = (self.arrays == 2).then_some(address + half as u64);
+        Input { array, others, start }
+    }
+
+    /// What kernels leave of an input for the states that are wanted.
+    fn left(&self, input: &Input, wanted: fn(Kind) -> bool) -> Result<Left> {
+        let dtype = self.dtype;
+        let mut left = Left { places: Vec::with_capacity(self.states.len()), bytes: 0 };
+        for (state, kind) in self.states.iter().map(AnyState::kind).enumerate() {
+            if wanted(kind) {
+                let len = left::len(kind, input).ok_or(Error::NoKernel { kind, dtype })?;
+                left.places.push((state, left.bytes..left.bytes + len));
+                left.bytes = (left.bytes + len).next_multiple_of(8);
+            }
+        }
+        Ok(left)
+    }
+
+    /// The place of a slot that is not busy, and how many of the `most` bytes of
+    /// each array it has room for: all, unless memory is short.
+    fn next_slot(
+        &mut self,
+        start: u64,
+        most: usize,
+        wanted: fn(Kind) -> bool,
+    ) -> Result<(usize, usize)> {
+        let mut bytes = most;
+        loop {
+            let left = self.left(&self.input(start, bytes, 0, 0), wanted)?.bytes;
+            let place = self.slot_with(bytes * self.arrays, left)?;
+            let slot = &self.slots[place].slot;
+            let fits = bytes.min(slot.room() / self.arrays);
+            // Of less, kernels may leave more.
+            let left = self.left(&self.input(start, fits, 0, 0), wanted)?.bytes;
+            if left <= slot.payloads.bytes().len() {
+                self.turn = (self.turn + 1) % SLOTS;
+                return Ok((place, fits));
+            }
+            bytes = fits;
+        }
+    }
+
+    /// The place of the slot whose turn it is, once it is not busy, with room for
+    /// what kernels leave and for `bytes` bytes of elements, or as many as a slot
+    /// can have.
+    fn slot_with(&mut self, bytes: usize, left: usize) -> Result<usize> {
+        let take = || self.engine.slots.take(&self.engine, bytes, left);
+        if self.turn >= self.slots.len() {
+            match take() {
                 Ok(slot) => {
                     self.slots.push(Busy { slot, run: None });
-                    return Ok(place);
+                    return Ok(self.slots.len() - 1);
                 }
                 // One slot does, if slower.
-                Err(error) if error.is_out_of_memory() && place > 0 => self.turn = 0,
+                Err(error) if error.is_out_of_memory() && !self.slots.is_empty() => self.turn = 0,
                 Err(error) => return Err(error),
             }
         }
-        let place = place.min(self.slots.len() - 1);
+        let place = self.turn;
         self.collect(place)?;
-        if self.slots[place].slot.room() < wanted {
-            match self.engine.slots.take(&device, wanted, self.payloads) {
+        let old = &mut self.slots[place].slot;
+        let lacks = old.payloads.bytes().len() < left;
+        if lacks || old.room() < bytes {
+            match self.engine.slots.take(&self.engine, bytes, left) {
                 Ok(mut slot) => {
-                    let old = &mut self.slots[place].slot;
-                    if slot.room() > old.room() {
+                    if lacks || slot.room() > old.room() {
                         mem::swap(old, &mut slot);
                     }
                     self.engine.slots.give(slot);
                 }
-                Err(error) if error.is_out_of_memory() => {}
+                Err(error) if error.is_out_of_memory() && !lacks => {}
                 Err(error) => return Err(error),
             }
         }
@@ -255,13 +294,18 @@ impl Feeder {
         wanted: fn(Kind) -> bool,
         staged: bool,
     ) -> Result<()> {
-        let (engine, dtype) = (Arc::clone(&self.engine), self.dtype);
+        let (memory, half) = {
+            let slot = &self.slots[place].slot;
+            (slot.memory, slot.room() / self.arrays)
+        };
+        let input = self.input(run.start, run.items.len(), memory, half);
+        let left = self.left(&input, wanted)?;
+        let engine = Arc::clone(&self.engine);
         let device = engine.device();
         let Busy { slot, run: on_its_way } = &mut self.slots[place];
         let stream = slot.stream;
         // From here on something may be under way, whatever fails.
-        *on_its_way = Some(wanted);
-        let half = slot.room() / self.arrays;
+        let on_its_way = on_its_way.insert(OnItsWay { input, left });
         for (bytes, offset) in [(run.items, 0), (run.others, half)] {
             if bytes.is_empty() {
                 continue;
@@ -278,48 +322,29 @@ impl Feeder {
             // waited for; of bytes elsewhere the caller says so.
             unsafe { device.start_copy_in(stream, to, from, bytes.len())? };
         }
-        let array =
-            Array { address: slot.memory, len: (run.items.len() / dtype.size()) as u64, dtype };
-        let others = (self.arrays == 2).then(|| slot.memory + half as u64);
-        let input = Input { array, others, start: run.start };
-        for absorbing in self.states.iter_mut().filter(|s| wanted(s.kind)) {
-            let kind = absorbing.kind;
-            match &absorbing.payload {
-                Some(payload) => {
-                    let to = slot.payloads_at() + payload.start as u64;
-                    // SAFETY: the copies before it on the stream fill the arrays,
-                    // and only this slot uses them and the payload's place.
-                    unsafe { engine.reduce_into(kind, input, to, stream)? };
-                }
-                None => {
-                    // SAFETY: as above.
-                    let state = unsafe { engine.reduce(kind, input, stream)? };
-                    merge(&mut absorbing.state, &state)?;
-                }
-            }
-        }
-        if self.payloads == 0 {
-            return Ok(());
+        for (state, place) in &on_its_way.left.places {
+            let to = slot.payloads_at() + place.start as u64;
+            // SAFETY: the copies before it on the stream fill the arrays, and only
+            // this slot uses them and the place for what is left.
+            unsafe { engine.reduce_into(self.states[*state].kind(), input, to, stream)? };
         }
         let (from, to) = (slot.payloads_at(), slot.payloads.as_ptr());
         // SAFETY: the payloads' memory is the slot's, and is not looked at before
         // the stream was waited for.
-        unsafe { device.start_copy_out(stream, from, to, self.payloads) }
+        unsafe { device.start_copy_out(stream, from, to, on_its_way.left.bytes) }
     }
 
     /// Waits for a slot's run, if one is on its way, and merges its states.
     fn collect(&mut self, place: usize) -> Result<()> {
         let Busy { slot, run } = &mut self.slots[place];
-        let Some(wanted) = *run else { return Ok(()) };
+        if run.is_none() {
+            return Ok(());
+        }
         self.engine.device().wait(slot.stream)?;
-        *run = None;
-        let payloads = slot.payloads.bytes();
-        for absorbing in self.states.iter_mut().filter(|s| wanted(s.kind)) {
-            let (kind, dtype) = (absorbing.kind, self.dtype);
-            let Some(payload) = absorbing.payload.clone() else { continue };
-            let state = AnyState::from_payload(kind, dtype, &payloads[payload])
-                .map_err(|why| Error::State { kind, dtype, why: why.to_string() })?;
-            merge(&mut absorbing.state, &state)?;
+        let Some(OnItsWay { input, left }) = run.take() else { return Ok(()) };
+        for (state, place) in left.places {
+            let state = &mut self.states[state];
+            merge(state, &left::state(state.kind(), &input, &slot.payloads.bytes()[place])?)?;
         }
         Ok(())
     }
@@ -331,7 +356,7 @@ fn identity(kind: Kind, dtype: DType) -> Result<AnyState> {
 
 /// Merges a run's state into that of those before it.
 fn merge(state: &mut AnyState, run: &AnyState) -> Result<()> {
-    state.merge(run).map_err(|why| Error::State {
+    state.merge(run).map_err(|why| Error::Runs {
         kind: run.kind(),
         dtype: run.dtype(),
         why: why.to_string(),

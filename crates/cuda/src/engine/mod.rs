@@ -134,6 +134,17 @@ impl Engine {
         kernels::payload_len(kind, dtype)
     }
 
+    /// Gets ready what reductions of this kind and type on this stream need: the
+    /// kernel and scratch memory. The first reduction would do it, but not in a
+    /// capture.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`]; what the device says.
+    pub fn prepare(&self, kind: Kind, dtype: DType, stream: Stream) -> Result<()> {
+        self.kernel(kind, dtype)?;
+        self.scratch(stream).map(drop)
+    }
+
     /// The state of an array in the device's memory, after everything before it
     /// on the stream; waits for it.
     ///

@@ -5,6 +5,7 @@
 //! another's kernels do. Slots are kept for the next who needs one: pinned memory
 //! is slow to get.
 
+use super::Engine;
 use crate::Result;
 use crate::device::{Address, Device, Stream};
 use crate::pinned::Pinned;
@@ -13,6 +14,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The least room of a slot, in bytes: of two arrays' halves, each is a multiple
 /// of the fixed tree's blocks for every type. All rooms are such a power of two.
 pub(super) const LEAST: usize = 64 << 10;
+
+/// The least room for payloads, and the most of anything.
+const LEAST_PAYLOADS: usize = 4 << 10;
+const MOST: usize = 1 << 40;
 
 /// Memory and a stream.
 pub(super) struct Slot {
@@ -70,14 +75,10 @@ impl Pool {
     ///
     /// # Errors
     /// No memory even for the smallest; what else the device says.
-    pub(super) fn take(
-        &self,
-        device: &Arc<dyn Device>,
-        room: usize,
-        payloads: usize,
-    ) -> Result<Slot> {
-        let mut room = room.clamp(LEAST, 1 << 40).next_power_of_two();
-        let fits = |s: &Slot| s.room() == room && s.payloads.bytes().len() >= payloads;
+    pub(super) fn take(&self, engine: &Engine, room: usize, payloads: usize) -> Result<Slot> {
+        let room = room.clamp(LEAST, MOST).next_power_of_two();
+        let payloads = payloads.clamp(LEAST_PAYLOADS, MOST).next_power_of_two();
+        let fits = |s: &Slot| s.room() == room && s.payloads.bytes().len() == payloads;
         let stream = {
             let mut idle = self.idle();
             if let Some(place) = idle.slots.iter().position(fits) {
@@ -85,16 +86,29 @@ impl Pool {
             }
             idle.streams.pop()
         };
-        let stream = stream.map_or_else(|| device.stream(), Ok)?;
+        let stream = stream.map_or_else(|| engine.device.stream(), Ok)?;
+        self.make(engine, stream, room, payloads).inspect_err(|_| {
+            self.idle().streams.push(stream);
+        })
+    }
+
+    /// Makes a slot, with memory that others leave idle if there is no other.
+    fn make(
+        &self,
+        engine: &Engine,
+        stream: Stream,
+        mut room: usize,
+        payloads: usize,
+    ) -> Result<Slot> {
         loop {
-            match Slot::new(device, stream, room, payloads) {
+            // A slot is of no use without scratch memory for its launches.
+            let made = engine
+                .scratch(stream)
+                .and_then(|_| Slot::new(&engine.device, stream, room, payloads));
+            match made {
                 Err(error) if error.is_out_of_memory() && self.clear() => {}
                 Err(error) if error.is_out_of_memory() && room > LEAST => room /= 2,
-                Err(error) => {
-                    self.idle().streams.push(stream);
-                    return Err(error);
-                }
-                slot => return slot,
+                made => return made,
             }
         }
     }

@@ -140,6 +140,7 @@ impl Flat<'_> {
         let walk = walk(source, self.reduction);
         let next = AtomicU64::new(0);
         let most = usize::try_from(len.div_ceil(step)).unwrap_or(usize::MAX);
+        let most = most.min(self.reduction.most_readers());
         let name = source.name.as_str();
         let wrong = |source| Error::Reduce { name: name.into(), source };
         let work = |workers: &mut Workers, failure: &Failure| {
