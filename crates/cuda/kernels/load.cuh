@@ -108,20 +108,24 @@ __device__ __forceinline__ void walk(const void *data, u64 n, Pass &pass)
 {
     const Part part = peel(data, n, pass);
     const uint4 *at = part.at;
-    uint4 now[VECTORS], next[VECTORS];
+    // Two sets of registers in turn: copies from one to the other would hold the loads back.
+    uint4 even[VECTORS], odd[VECTORS];
     if (part.tiles > 0)
-        load(next, at);
-    for (u64 left = part.tiles; left > 0; --left, at += part.step) {
-#pragma unroll
-        for (int k = 0; k < VECTORS; ++k)
-            now[k] = next[k];
+        load(even, at);
+    for (u64 left = part.tiles; left > 0; left -= 2, at += 2 * part.step) {
         if (left > 1)
-            load(next, at + part.step);
-        pass.template tile<true>(now, at, VECTORS);
+            load(odd, at + part.step);
+        pass.template tile<true>(even, at, VECTORS);
+        if (left == 1)
+            break;
+        if (left > 2)
+            load(even, at + 2 * part.step);
+        pass.template tile<true>(odd, at + part.step, VECTORS);
     }
+    at = part.at + part.tiles * part.step;
     if (part.rest) {
-        load(now, at, part.valid);
-        pass.template tile<false>(now, at, part.valid);
+        load(even, at, part.valid);
+        pass.template tile<false>(even, at, part.valid);
     }
 }
 

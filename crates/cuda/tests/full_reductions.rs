@@ -582,7 +582,8 @@ fn more_than_32_bits_count(engine: &Engine) {
         device.fill(Stream::DEFAULT, base, byte, bytes).unwrap();
         // Behind the first element, so that there is a head.
         let array = Array { address: base + dtype.size() as u64, len: n, dtype };
-        for kind in kinds(dtype) {
+        // Equal elements at other places are no other state only if places do not count.
+        for kind in kinds(dtype).filter(|kind| !kind.is_positional()) {
             let expected = with_element!(dtype, T => {
                 repeated(kind, <T as Element>::from_bits(u64::from_ne_bytes([byte; 8])), n)
             });
