@@ -16,6 +16,9 @@ use std::ffi::CString;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use sys::CUdevice_attribute_enum as Attribute;
 
+/// The oldest driver whose captures take launches that come early.
+const EARLY: u32 = 12_030;
+
 /// The oldest driver, as the driver counts: CUDA 12.0, version 525.
 const OLDEST: c_int = 12_000;
 
@@ -25,6 +28,9 @@ pub struct Driver {
     device: sys::CUdevice,
     context: sys::CUcontext,
     limits: Limits,
+    /// Whether launches may come early: the device can, and the driver can in
+    /// captures, too.
+    early: bool,
     handles: Mutex<Handles>,
 }
 
@@ -132,7 +138,8 @@ impl Driver {
         let doing = || format!("opening device {ordinal}");
         // SAFETY: the device exists; `drop` releases the context.
         let context = while_doing(unsafe { result::primary_ctx::retain(device) }, doing)?;
-        Ok(Driver { device, context, limits, handles: Mutex::default() })
+        let early = limits.capability >= (9, 0) && initialise()? >= EARLY;
+        Ok(Driver { device, context, limits, early, handles: Mutex::default() })
     }
 
     /// Lets work go on a stream that somebody else has made: with cudarc, torch or
@@ -281,6 +288,40 @@ fn is_pinned_at(byte: &u8) -> bool {
         )
     };
     asked == sys::CUresult::CUDA_SUCCESS && kind == sys::CUmemorytype::CU_MEMORYTYPE_HOST as c_uint
+}
+
+/// The most arguments of a launch; no kernel here has a quarter of them.
+const MOST_ARGUMENTS: usize = 64;
+
+/// What a launch is beside its shape, without an allocation.
+struct Attributes {
+    all: [sys::CUlaunchAttribute; 3],
+    count: usize,
+}
+
+impl Default for Attributes {
+    fn default() -> Attributes {
+        let none = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_IGNORE,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { pad: [0; 64] },
+        };
+        Attributes { all: [none; 3], count: 0 }
+    }
+}
+
+impl Attributes {
+    fn push(
+        &mut self,
+        id: sys::CUlaunchAttributeID,
+        set: impl FnOnce(&mut sys::CUlaunchAttributeValue),
+    ) {
+        if let Some(next) = self.all.get_mut(self.count) {
+            next.id = id;
+            set(&mut next.value);
+            self.count += 1;
+        }
+    }
 }
 
 /// Room for the compiler's words about a module.
@@ -501,33 +542,24 @@ impl Device for Driver {
     ) -> Result<()> {
         let stream = self.enter_stream(stream)?;
         let function = self.allow_shared(kernel, launch.shared)?;
-        let mut attributes = Vec::with_capacity(3);
+        let mut attributes = Attributes::default();
         if let Some([x, y, z]) = launch.cluster {
-            let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
-            value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
-            attributes.push(sys::CUlaunchAttribute {
-                id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                pad: [0; 4],
-                value,
-            });
+            let dimensions = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
+            attributes
+                .push(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, |value| {
+                    value.clusterDim = dimensions
+                });
         }
         if launch.cooperative {
-            let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
-            value.cooperative = 1;
-            attributes.push(sys::CUlaunchAttribute {
-                id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
-                pad: [0; 4],
-                value,
+            attributes.push(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, |value| {
+                value.cooperative = 1
             });
         }
-        if launch.early && self.limits.capability >= (9, 0) {
-            let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
-            value.programmaticStreamSerializationAllowed = 1;
-            attributes.push(sys::CUlaunchAttribute {
-                id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                pad: [0; 4],
-                value,
-            });
+        if launch.early && self.early {
+            attributes.push(
+                sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                |value| value.programmaticStreamSerializationAllowed = 1,
+            );
         }
         let config = sys::CUlaunchConfig {
             gridDimX: launch.grid[0],
@@ -538,11 +570,20 @@ impl Device for Driver {
             blockDimZ: launch.block[2],
             sharedMemBytes: launch.shared,
             hStream: stream,
-            attrs: attributes.as_mut_ptr(),
-            numAttrs: attributes.len() as c_uint,
+            attrs: attributes.all.as_mut_ptr(),
+            numAttrs: attributes.count as c_uint,
         };
-        let mut parameters: Vec<*mut c_void> =
-            arguments.iter().map(|a| ptr::from_ref(a.bits()).cast_mut().cast()).collect();
+        if arguments.len() > MOST_ARGUMENTS {
+            return Err(Error::Driver {
+                doing: format!("launching {launch:?}"),
+                name: "CUDA_ERROR_INVALID_VALUE".into(),
+                text: format!("{} arguments, of at most {MOST_ARGUMENTS}", arguments.len()),
+            });
+        }
+        let mut parameters = [ptr::null_mut::<c_void>(); MOST_ARGUMENTS];
+        for (parameter, argument) in parameters.iter_mut().zip(arguments) {
+            *parameter = ptr::from_ref(argument.bits()).cast_mut().cast();
+        }
         // SAFETY: the caller vouches for the kernel and its arguments; the
         // configuration and the parameters live until the call returns, which
         // is as long as the driver looks at them.
