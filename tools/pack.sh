@@ -32,6 +32,8 @@ for line in sys.stdin:
 }
 tests -p warpfold-cuda | while read -r name executable; do cp "$executable" "$to/tests/cuda-$name"; done
 tests -p warpfold --test devices | while read -r name executable; do cp "$executable" "$to/tests/front-$name"; done
+tests -p warpfold-files --test formats | while read -r name executable; do cp "$executable" "$to/tests/files-$name"; done
+tests -p warpfold-cli --test cli | while read -r name executable; do cp "$executable" "$to/tests/cli-$name"; done
 for source in crates/cuda/examples/*.rs; do
     name=$(basename "$source" .rs)
     cp "${CARGO_TARGET_DIR:-target}/release/examples/$name" "$to/examples/"
@@ -46,7 +48,7 @@ cat > "$to/run" <<'RUN'
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here"
-export WARPFOLD_REQUIRE_CUDA=1 WARPFOLD_KERNELS="$here/kernels"
+export WARPFOLD_REQUIRE_CUDA=1 WARPFOLD_KERNELS="$here/kernels" WARPFOLD_BIN="$here/warpfold"
 case "${1:-}" in
     tests)
         failed=0

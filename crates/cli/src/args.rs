@@ -516,6 +516,7 @@ Examples:
   warpfold sum --dtype f32 dump.bin          bytes without a header
   seq 1000 | warpfold reduce --op sum,std    numbers on a pipe
   warpfold sum --hex data.npy                the exact bits
+  warpfold sum --device cuda data.npy        on a GPU: the same bits
 
 Environment:
   WARPFOLD_CPU       force an instruction set: sse2, avx2, avx512, avx512ifma

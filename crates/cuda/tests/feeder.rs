@@ -492,16 +492,27 @@ fn from_many_threads_on_the_interpreter() {
 }
 
 /// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
-#[test]
-fn on_the_device_of_this_machine() {
-    let device: Arc<dyn Device> = match Driver::open(0) {
-        Ok(device) => Arc::new(device),
+fn device_of_this_machine() -> Option<Arc<dyn Device>> {
+    match Driver::open(0) {
+        Ok(device) => Some(Arc::new(device)),
         Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
             println!("SKIPPED: {error}");
-            return;
+            None
         }
         Err(error) => panic!("{error}"),
-    };
+    }
+}
+
+/// Small enough for compute-sanitizer.
+#[test]
+fn sanitized_on_the_device_of_this_machine() {
+    let Some(device) = device_of_this_machine() else { return };
+    sweep(&device, &[DType::I8, DType::F64]);
+}
+
+#[test]
+fn on_the_device_of_this_machine() {
+    let Some(device) = device_of_this_machine() else { return };
     sweep(&device, &DType::ALL);
     from_many_threads(&device);
     large(&device);

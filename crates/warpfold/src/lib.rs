@@ -41,6 +41,21 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
+//! # Devices
+//!
+//! [`Reduction::device`] chooses a CUDA device or the interpreter of its kernels:
+//! the same bits as on the CPU, and states that merge with the CPU's. By itself a
+//! reduction stays on the CPU unless a device is expected to be done sooner.
+//!
+//! ```
+//! use warpfold::{Device, Op, Reduction};
+//!
+//! let question = Reduction::new([Op::Sum, Op::Max]);
+//! let data = [0.1f32; 1000];
+//! assert_eq!(question.clone().device(Device::Sim).run(&data)?, question.run(&data)?);
+//! # Ok::<(), warpfold::Error>(())
+//! ```
+//!
 //! # Numerics
 //!
 //! | case | result |

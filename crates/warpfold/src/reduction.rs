@@ -248,10 +248,11 @@ impl Reduction {
             let bytes = bytes.filter(|&bytes| bytes >= choice::SMALL)?;
             Some(bytes >= self.device_pays_from(dtype)?)
         };
-        // A device that cannot be opened or has not all kernels is not taken.
+        // A device that cannot be opened or does not take all kernels is none.
         let cuda = Device::Cuda(Some(0));
-        let takes = large() == Some(true) && self.open(cuda, dtype).is_ok();
-        if takes { cuda } else { Device::Cpu }
+        let arrays = self.ops.iter().map(|op| op.arity()).max().unwrap_or(1);
+        let takes = || self.clone().device(cuda).workers(dtype, arrays).is_ok();
+        if large() == Some(true) && takes() { cuda } else { Device::Cpu }
     }
 
     /// The same question with the choice of [`Device::Auto`] made, for so many
@@ -278,6 +279,17 @@ impl Reduction {
         self.open(self.device, dtype).map(drop)
     }
 
+    /// The states of a job whose device is not the CPU. One that was not named may
+    /// fail: the CPU is there.
+    fn states_on_device(&self, job: &Job<'_>, dtype: DType) -> Result<Option<Vec<Vec<AnyState>>>> {
+        let device = self.choose(dtype, Some(bytes_of(job.views)));
+        let Some(opened) = self.open(device, dtype)? else { return Ok(None) };
+        match opened.states(job) {
+            Err(Error::Device { .. }) if self.device == Device::Auto => Ok(None),
+            states => states.map(Some),
+        }
+    }
+
     fn run_views(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
         let Some(first) = views[0] else {
             return Ok(Answer { shape: Vec::new(), columns: Vec::new() });
@@ -290,8 +302,8 @@ impl Reduction {
         let isa = Isa::active()?;
         let job =
             Job { views, reduced: &reduced, kinds: &kinds, start: 0, isa, threads: self.threads };
-        if let Some(opened) = self.open(self.choose(dtype, Some(bytes_of(views))), dtype)? {
-            return Partial::new(dtype, shape, ops, opened.states(&job)?).finish(&self.rules);
+        if let Some(states) = self.states_on_device(&job, dtype)? {
+            return Partial::new(dtype, shape, ops, states).finish(&self.rules);
         }
         let columns = job.values(&ops, &self.rules)?;
         let columns = ops
@@ -349,8 +361,8 @@ impl Reduction {
         let isa = Isa::active()?;
         let job =
             Job { views, reduced: &reduced, kinds: &kinds, start, isa, threads: self.threads };
-        let states = match self.open(self.choose(dtype, Some(bytes_of(views))), dtype)? {
-            Some(opened) => opened.states(&job)?,
+        let states = match self.states_on_device(&job, dtype)? {
+            Some(states) => states,
             None => job.states()?,
         };
         let shape = output_shape(first.shape(), &reduced, self.keepdims);

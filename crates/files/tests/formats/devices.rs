@@ -1,5 +1,6 @@
-//! Files reduced on the interpreter and on the CPU: the states are the same bytes,
-//! whatever the format, with gaps, in pieces and over axes.
+//! Files reduced on a device and on the CPU: the states are the same bytes, whatever
+//! the format, with gaps, in pieces and over axes. On the interpreter, and on the GPU
+//! if there is one.
 
 use crate::common::*;
 use crate::{binary, tables};
@@ -26,11 +27,11 @@ fn source(path: &str) -> Source {
 }
 
 /// Reduces pieces of an array on both.
-fn compare(pieces: &[String], axes: Option<&[isize]>, memory: Option<usize>) {
+fn compare(device: Device, pieces: &[String], axes: Option<&[isize]>, memory: Option<usize>) {
     let name = &pieces[0];
     let dtype = source(name).dtype;
     for accuracy in [Accuracy::Exact, Accuracy::Fast] {
-        let ops = ops(Device::Sim, dtype, 1, accuracy);
+        let ops = ops(device, dtype, 1, accuracy);
         assert!(!ops.is_empty(), "{dtype}");
         let run = |device: Device, threads: usize| -> Vec<u8> {
             let mut question = Reduction::new(ops.iter().copied())
@@ -55,13 +56,12 @@ fn compare(pieces: &[String], axes: Option<&[isize]>, memory: Option<usize>) {
         };
         let expected = run(Device::Cpu, 2);
         for threads in [1, 3] {
-            assert!(run(Device::Sim, threads) == expected, "{name}, {ops:?}, {threads} threads");
+            assert!(run(device, threads) == expected, "{name}, {ops:?}, {threads} threads");
         }
     }
 }
 
-#[test]
-fn tables_with_gaps() {
+fn tables_with_gaps(device: Device) {
     let dir = Dir::new();
     let whole = dir.file(
         "t.parquet",
@@ -84,13 +84,12 @@ fn tables_with_gaps() {
             _ => &[":f64?", ":i32", ":bool?"],
         };
         for column in columns {
-            compare(&[format!("{file}{column}")], None, None);
+            compare(device, &[format!("{file}{column}")], None, None);
         }
     }
 }
 
-#[test]
-fn arrays_and_archives() {
+fn arrays_and_archives(device: Device) {
     let dir = Dir::new();
     let data = sample(DType::F32, 6 * 1009);
     let npy = |fortran| npy(1, "'<f4'", fortran, "(2, 3, 1009)", &data);
@@ -106,13 +105,12 @@ fn arrays_and_archives() {
         format!("{deflated}:b"),
         dir.file("w.safetensors", binary::safetensors(header, &data)),
     ] {
-        compare(&[array], None, None);
+        compare(device, &[array], None, None);
     }
 }
 
 /// More than one run for each thread, in pieces.
-#[test]
-fn pieces_of_several_runs() {
+fn pieces_of_several_runs(device: Device) {
     let dir = Dir::new();
     let mut pieces = Vec::new();
     for (i, rows) in [40_000, 1, 70_001].into_iter().enumerate() {
@@ -121,25 +119,23 @@ fn pieces_of_several_runs() {
             dir.file(&format!("{i}.npy"), npy(1, "'<f8'", false, &format!("({rows},)"), &data)),
         );
     }
-    compare(&pieces, None, None);
+    compare(device, &pieces, None, None);
 }
 
-#[test]
-fn some_axes_in_boxes() {
+fn some_axes_in_boxes(device: Device) {
     let dir = Dir::new();
     for fortran in [false, true] {
         let data = sample(DType::I16, 5 * 7 * 11);
         let file = dir.file("a.npy", npy(1, "'<i2'", fortran, "(5, 7, 11)", &data));
         for axes in [&[0][..], &[1], &[2], &[0, 2], &[]] {
             for memory in [None, Some(2000)] {
-                compare(core::slice::from_ref(&file), Some(axes), memory);
+                compare(device, core::slice::from_ref(&file), Some(axes), memory);
             }
         }
     }
 }
 
-#[test]
-fn pairs() {
+fn pairs(device: Device) {
     let dir = Dir::new();
     for (dtype, descr) in [(DType::F64, "'<f8'"), (DType::I32, "'<i4'")] {
         let [a, b] = [0, 1].map(|i| {
@@ -147,14 +143,50 @@ fn pairs() {
             dir.file(&format!("{i}.npy"), npy(1, descr, false, "(40000,)", &data))
         });
         for accuracy in [Accuracy::Exact, Accuracy::Fast] {
-            let ops = ops(Device::Sim, dtype, 2, accuracy);
+            let ops = ops(device, dtype, 2, accuracy);
             let run = |device| {
                 let question =
                     Reduction::new(ops.iter().copied()).device(device).accuracy(accuracy);
                 let inputs = Inputs { items: vec![source(&a)], others: vec![source(&b)] };
                 stream::partial(inputs, &question, 0, None, &Silent).map(|p| p.to_bytes()).ok()
             };
-            assert_eq!(run(Device::Sim), run(Device::Cpu), "{dtype}");
+            assert_eq!(run(device), run(Device::Cpu), "{dtype}");
         }
     }
+}
+
+#[test]
+fn tables_on_the_interpreter() {
+    tables_with_gaps(Device::Sim);
+}
+
+#[test]
+fn arrays_on_the_interpreter() {
+    arrays_and_archives(Device::Sim);
+    pieces_of_several_runs(Device::Sim);
+}
+
+#[test]
+fn axes_and_pairs_on_the_interpreter() {
+    some_axes_in_boxes(Device::Sim);
+    pairs(Device::Sim);
+}
+
+/// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
+#[test]
+fn on_the_device_of_this_machine() {
+    let device = Device::Cuda(None);
+    match Reduction::of(Op::Sum).device(device).check_type(DType::F64, 1) {
+        Ok(()) => {}
+        Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
+            println!("SKIPPED: {error}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    }
+    tables_with_gaps(device);
+    arrays_and_archives(device);
+    pieces_of_several_runs(device);
+    some_axes_in_boxes(device);
+    pairs(device);
 }
