@@ -24,7 +24,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BUFFER = 8 << 30
-ROUND = 32 << 30
+ROUND = 16 << 30
 MOST_CALLS = 2000
 ROUNDS = 7
 LARGE = 4 << 30

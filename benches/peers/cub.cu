@@ -26,7 +26,7 @@
     } while (0)
 
 constexpr size_t BUFFER = size_t(8) << 30;
-constexpr size_t ROUND = size_t(32) << 30;
+constexpr size_t ROUND = size_t(16) << 30;
 constexpr size_t MOST_CALLS = 2000;
 constexpr int ROUNDS = 7;
 

@@ -25,7 +25,7 @@ const BUFFER: u64 = 8 << 30;
 const PIECE: usize = 64 << 20;
 
 /// Bytes that a round reads at least, as long as that is not too many launches.
-const ROUND: u64 = 32 << 30;
+const ROUND: u64 = 16 << 30;
 const MOST_LAUNCHES: u64 = 2000;
 const ROUNDS: usize = 7;
 
@@ -194,7 +194,13 @@ fn main() -> Result<()> {
             }
             bench.fill(&piece(dtype, uniform))?;
             for (op, kind) in OPS.into_iter().filter(|(op, _)| wants(0, op)) {
-                if !Engine::supports(kind, dtype) {
+                // Other libraries have no exact sums to hold hostile data against.
+                let compared = match op {
+                    "norm1" | "count" | "and" => false,
+                    "sum" | "min" => true,
+                    _ => uniform || !dtype.is_float(),
+                };
+                if !Engine::supports(kind, dtype) || json && !compared {
                     continue;
                 }
                 let data = if uniform { "uniform" } else { "bits" };

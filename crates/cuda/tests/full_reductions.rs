@@ -319,17 +319,35 @@ fn hazards_on_the_interpreter() {
     hazards(&sim(Schedule::Lockstep));
 }
 
-/// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
-#[test]
-fn on_the_device_of_this_machine() {
-    let device: Arc<dyn Device> = match Driver::open(0) {
-        Ok(device) => Arc::new(device),
+/// The GPU. Skips aloud without one, unless `WARPFOLD_REQUIRE_CUDA` asks for it.
+fn device_of_this_machine() -> Option<Arc<dyn Device>> {
+    match Driver::open(0) {
+        Ok(device) => Some(Arc::new(device)),
         Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
             println!("SKIPPED: {error}");
-            return;
+            None
         }
         Err(error) => panic!("{error}"),
-    };
+    }
+}
+
+/// A sample, for compute-sanitizer, under which launches take a hundred times as
+/// long: `tools/pack.sh` says how.
+#[test]
+fn sanitized_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    for (threads, blocks) in [(64, 3), (512, 2)] {
+        let shape = Shape { threads: Some(threads), blocks: Some(blocks) };
+        let engine = [Engine::with_shape(Arc::clone(&device), shape)];
+        for dtype in DType::ALL {
+            sweep(&engine, dtype, u64::from(threads), 60);
+        }
+    }
+}
+
+#[test]
+fn on_the_device_of_this_machine() {
+    let Some(device) = device_of_this_machine() else { return };
     let all = engines(&device);
     for dtype in DType::ALL {
         sweep(&all, dtype, 0x9e37_79b9, 1);
