@@ -362,6 +362,35 @@ fn what_is_pinned_is_copied_from_where_it_lies() {
     assert_ne!(extrema.payload(), before);
 }
 
+/// What is read goes where the device copies it from, in pieces that fit there.
+#[test]
+fn what_is_read_needs_no_other_memory() {
+    let dtype = DType::F32;
+    let kinds = kinds(dtype, 1);
+    let len = 5 * ROOM + 40;
+    let items = words(len, 31);
+    let items = bytes(&items, len);
+    for memory in [PLENTY, 1 << 20] {
+        let engine = Arc::new(Engine::new(Arc::new(Late::new(memory))));
+        let mut feeder = engine.feeder(&kinds, dtype, 1).unwrap().with_room(4 * ROOM);
+        let mut asked = 0;
+        let mut read = |before: usize, out: &mut [u8]| -> core::result::Result<(), String> {
+            assert_eq!(before, asked, "one after the other");
+            asked += out.len();
+            out.copy_from_slice(&items[before..before + out.len()]);
+            Ok(())
+        };
+        feeder.absorb_from(9, len, &mut read).unwrap().unwrap();
+        assert_eq!(asked, len);
+        let run = RawRun { start: 9, items, others: &[] };
+        compare(&mut feeder, &kinds, dtype, &[run], &format!("read, {memory} bytes"));
+        let fails = |before: usize, _: &mut [u8]| if before == 0 { Ok(()) } else { Err("gone") };
+        assert_eq!(feeder.absorb_from(0, len, fails).unwrap(), Err("gone"));
+        assert!(feeder.absorb_from(0, 6, |_, _| Ok::<(), ()>(())).is_err(), "half an element");
+        assert!(feeder.absorb_from(0, 0, |_, _| Err(())).unwrap().is_ok(), "nothing to read");
+    }
+}
+
 /// Less and less memory: smaller slots, then one, then an error; never a wrong
 /// answer, and nothing that is kept.
 #[test]

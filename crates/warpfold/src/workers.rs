@@ -20,6 +20,8 @@ const SHORT: usize = 4096;
 pub struct Workers {
     dtype: DType,
     at: At,
+    /// Where elements are read that no device copies from.
+    buffer: Vec<u64>,
 }
 
 enum At {
@@ -60,7 +62,7 @@ impl Workers {
                 At::Device(Box::new(Fed { feeder, kinds, isa, beside: Vec::new() }))
             }
         };
-        Ok(Workers { dtype, at })
+        Ok(Workers { dtype, at, buffer: Vec::new() })
     }
 
     /// Takes in a run of aligned elements.
@@ -103,6 +105,37 @@ impl Workers {
                 Ok(())
             }
         }
+    }
+
+    /// Takes in `bytes` bytes of elements that `read` fetches, from position `start`
+    /// on, as [`absorb_along`](Self::absorb_along) does. `read` is told how many
+    /// bytes come before, and fills what it is given. Its error ends the reading,
+    /// and then the states lack elements.
+    ///
+    /// # Errors
+    /// Those of [`absorb`](Self::absorb); inside, what `read` says.
+    pub fn absorb_from<E>(
+        &mut self,
+        start: u64,
+        bytes: usize,
+        walk: Option<&Traversal>,
+        base: u64,
+        mut read: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Result<(), E>> {
+        if let (At::Device(fed), None) = (&mut self.at, walk.filter(|walk| !walk.in_order)) {
+            return fed.feeder.absorb_from(start + base, bytes, read).map_err(failure);
+        }
+        let mut words = core::mem::take(&mut self.buffer);
+        if words.len() * 8 < bytes {
+            words.resize(bytes.div_ceil(8), 0);
+        }
+        let items: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..bytes];
+        let done = match read(0, items) {
+            Ok(()) => self.absorb_along(RawRun { start, items, others: &[] }, walk, base).map(Ok),
+            Err(error) => Ok(Err(error)),
+        };
+        self.buffer = words;
+        done
     }
 
     /// Takes in the values of rows some of which have none: `gaps` are the first

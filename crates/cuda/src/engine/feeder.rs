@@ -14,8 +14,8 @@ use super::slot::{LEAST, Slot};
 use super::{Array, Engine, Input, left};
 use crate::device::Address;
 use crate::{Error, Result};
-use core::mem;
 use core::ops::Range;
+use core::{iter, mem};
 use std::sync::Arc;
 use warpfold_core::DType;
 use warpfold_core::op::{AnyState, Kind, RawRun};
@@ -44,6 +44,10 @@ pub struct Feeder {
     turn: usize,
     failed: Option<Error>,
 }
+
+/// Says where the device copies a range of a run's bytes from, given memory of
+/// the slot to put them in; nowhere ends the run.
+type Provide<'a> = dyn FnMut(Range<usize>, [&mut [u8]; 2]) -> Option<[*const u8; 2]> + 'a;
 
 /// A slot, and the run that is on its way in it.
 struct Busy {
@@ -120,22 +124,63 @@ impl Feeder {
     /// # Errors
     /// Those of [`absorb`](Self::absorb).
     pub fn absorb_for(&mut self, run: RawRun<'_>, wanted: fn(Kind) -> bool) -> Result<()> {
-        // SAFETY: the bytes are copied before they are the caller's again.
-        self.noting_failure(|feeder| unsafe { feeder.feed(run, wanted, true) })
+        self.check(run)?;
+        // SAFETY: what is sent lies in the slot's own memory.
+        self.noting_failure(|feeder| unsafe {
+            feeder.feed(run.start, run.items.len(), wanted, &mut |range, [items, others]| {
+                items.copy_from_slice(&run.items[range.clone()]);
+                others.copy_from_slice(run.others.get(range).unwrap_or(&[]));
+                Some([items.as_ptr(), others.as_ptr()])
+            })
+        })
     }
 
-    /// The same, where [`is_pinned`](crate::Device::is_pinned) says that the
-    /// device copies from these bytes by itself: nobody copies them before.
+    /// Takes in `bytes` bytes of elements of one array that nobody has in memory
+    /// yet: `read` is told how many bytes come before, and fills what it is given,
+    /// from where the device copies. Its error ends the reading, and then the
+    /// states lack elements.
+    ///
+    /// # Errors
+    /// Those of [`absorb`](Self::absorb); inside, what `read` says.
+    pub fn absorb_from<E>(
+        &mut self,
+        start: u64,
+        bytes: usize,
+        mut read: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Result<(), E>> {
+        if self.arrays != 1 || !bytes.is_multiple_of(self.dtype.size()) {
+            return Err(self.refused(0, bytes, "only whole elements of one array are read"));
+        }
+        let mut done = Ok(());
+        // SAFETY: what is sent lies in the slot's own memory.
+        self.noting_failure(|feeder| unsafe {
+            feeder.feed(start, bytes, |_| true, &mut |range, [items, others]| {
+                done = read(range.start, items);
+                done.is_ok().then_some([items.as_ptr(), others.as_ptr()])
+            })
+        })?;
+        Ok(done)
+    }
+
+    /// Takes in a run where [`is_pinned`](crate::Device::is_pinned) says that the
+    /// device copies from its bytes by itself: nobody copies them before.
     ///
     /// # Errors
     /// Those of [`absorb`](Self::absorb).
     ///
     /// # Safety
     /// Nobody writes to the bytes or gives them back before
-    /// [`take_states`](Self::take_states) has returned or the feeder was dropped.
+    /// [`take_states`](Self::take_states) has returned states or the feeder was
+    /// dropped.
     pub unsafe fn absorb_in_place(&mut self, run: RawRun<'_>) -> Result<()> {
+        self.check(run)?;
         // SAFETY: the caller's promise.
-        self.noting_failure(|feeder| unsafe { feeder.feed(run, |_| true, false) })
+        self.noting_failure(|feeder| unsafe {
+            feeder.feed(run.start, run.items.len(), |_| true, &mut |range, _| {
+                let others = run.others.get(range.clone()).unwrap_or(&[]);
+                Some([run.items[range].as_ptr(), others.as_ptr()])
+            })
+        })
     }
 
     /// The states, once all runs are done; those of no elements take their
@@ -161,42 +206,55 @@ impl Feeder {
         }
     }
 
-    /// Cuts a run up, and sends the pieces on their way.
-    ///
-    /// # Safety
-    /// Unless the run is `staged`, nobody writes to its bytes until the slots
-    /// were waited for.
-    unsafe fn feed(
-        &mut self,
-        run: RawRun<'_>,
-        wanted: fn(Kind) -> bool,
-        staged: bool,
-    ) -> Result<()> {
-        let size = self.dtype.size();
-        let RawRun { mut start, mut items, mut others } = run;
-        let refused = |why| {
-            let len = (items.len() / size) as u64;
-            Err(Error::Array { address: items.as_ptr().addr() as u64, len, dtype: self.dtype, why })
-        };
-        if !items.len().is_multiple_of(size) {
+    fn refused(&self, address: u64, bytes: usize, why: &'static str) -> Error {
+        let len = (bytes / self.dtype.size()) as u64;
+        Error::Array { address, len, dtype: self.dtype, why }
+    }
+
+    /// Refuses runs that are none.
+    fn check(&self, run: RawRun<'_>) -> Result<()> {
+        let address = run.items.as_ptr().addr() as u64;
+        let refused = |why| Err(self.refused(address, run.items.len(), why));
+        if !run.items.len().is_multiple_of(self.dtype.size()) {
             return refused("the bytes end within an element");
         }
-        if others.len() != if self.arrays == 2 { items.len() } else { 0 } {
+        if run.others.len() != if self.arrays == 2 { run.items.len() } else { 0 } {
             return refused("the second array is not as long, or is not asked for");
         }
+        Ok(())
+    }
+
+    /// Cuts a run of `bytes` bytes of each array up, and sends the pieces on their
+    /// way.
+    ///
+    /// # Safety
+    /// What is provided is valid for reads, and nobody else writes to it until the
+    /// slots were waited for.
+    unsafe fn feed(
+        &mut self,
+        start: u64,
+        bytes: usize,
+        wanted: fn(Kind) -> bool,
+        provide: &mut Provide<'_>,
+    ) -> Result<()> {
         if !self.states.iter().any(|s| wanted(s.kind())) {
             return Ok(());
         }
-        while !items.is_empty() {
-            let most = items.len().min(self.best_run());
+        let mut done = 0;
+        while done < bytes {
+            let start = start + (done / self.dtype.size()) as u64;
+            let most = (bytes - done).min(self.best_run());
             let (place, len) = self.next_slot(start, most, wanted)?;
-            let (piece, rest) = items.split_at(len);
-            let (pair, rest_of_others) = others.split_at(len.min(others.len()));
-            let run = RawRun { start, items: piece, others: pair };
+            let slot = &mut self.slots[place].slot;
+            let half = slot.room() / self.arrays;
+            let (items, others) = slot.staging.bytes_mut().split_at_mut(half);
+            let others = &mut others[..if self.arrays == 2 { len } else { 0 }];
+            let Some(from) = provide(done..done + len, [&mut items[..len], others]) else {
+                return Ok(());
+            };
             // SAFETY: the caller's promise.
-            unsafe { self.send(place, run, wanted, staged)? };
-            start += (len / size) as u64;
-            (items, others) = (rest, rest_of_others);
+            unsafe { self.send(place, start, len, from, wanted)? };
+            done += len;
         }
         Ok(())
     }
@@ -283,22 +341,23 @@ impl Feeder {
         Ok(place)
     }
 
-    /// Sends a run that fits on its way.
+    /// Sends a run of `bytes` bytes of each array on its way, which fits.
     ///
     /// # Safety
     /// As for [`feed`](Self::feed).
     unsafe fn send(
         &mut self,
         place: usize,
-        run: RawRun<'_>,
+        start: u64,
+        bytes: usize,
+        from: [*const u8; 2],
         wanted: fn(Kind) -> bool,
-        staged: bool,
     ) -> Result<()> {
         let (memory, half) = {
             let slot = &self.slots[place].slot;
             (slot.memory, slot.room() / self.arrays)
         };
-        let input = self.input(run.start, run.items.len(), memory, half);
+        let input = self.input(start, bytes, memory, half);
         let left = self.left(&input, wanted)?;
         let engine = Arc::clone(&self.engine);
         let device = engine.device();
@@ -306,21 +365,10 @@ impl Feeder {
         let stream = slot.stream;
         // From here on something may be under way, whatever fails.
         let on_its_way = on_its_way.insert(OnItsWay { input, left });
-        for (bytes, offset) in [(run.items, 0), (run.others, half)] {
-            if bytes.is_empty() {
-                continue;
-            }
-            let from = if staged {
-                let staging = &mut slot.staging.bytes_mut()[offset..][..bytes.len()];
-                staging.copy_from_slice(bytes);
-                staging.as_ptr()
-            } else {
-                bytes.as_ptr()
-            };
-            let to = slot.memory + offset as u64;
+        for (from, to) in from.into_iter().zip(iter::once(memory).chain(input.others)) {
             // SAFETY: the slot's memory is not touched before its stream was
             // waited for; of bytes elsewhere the caller says so.
-            unsafe { device.start_copy_in(stream, to, from, bytes.len())? };
+            unsafe { device.start_copy_in(stream, to, from, bytes)? };
         }
         for (state, place) in &on_its_way.left.places {
             let to = slot.payloads_at() + place.start as u64;

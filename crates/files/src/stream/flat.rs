@@ -144,23 +144,23 @@ impl Flat<'_> {
         let name = source.name.as_str();
         let wrong = |source| Error::Reduce { name: name.into(), source };
         let work = |workers: &mut Workers, failure: &Failure| {
-            let mut words = vec![0u64; read.min((len as usize).saturating_mul(size)).div_ceil(8)];
             loop {
                 let first = next.fetch_add(step, Ordering::Relaxed);
                 if first >= len || failure.precedes(first) {
                     break;
                 }
-                let count = (len - first).min(step) as usize;
-                let bytes = &mut bytemuck::cast_slice_mut(&mut words)[..count * size];
-                let done = reader.read_at(first, bytes).and_then(|()| {
-                    let run = RawRun { start: first, items: bytes, others: &[] };
-                    workers.absorb_along(run, walk.as_ref(), self.start).map_err(wrong)
-                });
+                let bytes = (len - first).min(step) as usize * size;
+                let fetch = |before: usize, out: &mut [u8]| {
+                    reader.read_at(first + (before / size) as u64, out)
+                };
+                let done = workers
+                    .absorb_from(first, bytes, walk.as_ref(), self.start, fetch)
+                    .unwrap_or_else(|error| Err(wrong(error)));
                 if let Err(error) = done {
                     failure.record(first, error);
                     break;
                 }
-                self.progress.advance(bytes.len() as u64);
+                self.progress.advance(bytes as u64);
             }
             0
         };
