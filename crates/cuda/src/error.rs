@@ -65,6 +65,14 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A second array where a state needs one, or one where it needs two.
+    #[error("{kind:?} needs {} and got {given}", if *given == 1 { "two arrays" } else { "one array" })]
+    Arrays {
+        /// The kind of the state.
+        kind: Kind,
+        /// How many arrays were given: 1 or 2.
+        given: usize,
+    },
     /// A kernel left what is no state: a defect of the kernel or of the device.
     #[error("the device left a damaged state of {kind:?} of {dtype}: {why}")]
     State {
@@ -85,6 +93,8 @@ impl Error {
             Error::Unavailable { hint, .. } => Some(hint),
             Error::Driver { name, .. } => hint_for(name),
             Error::NoKernel { .. } => Some("--device cpu has every operation"),
+            Error::Arrays { given: 1, .. } => Some("the second array's address is `Input::others`"),
+            Error::Arrays { .. } => Some("only dot products have a second array"),
             Error::State { .. } => Some("please report it, with the device's name and driver"),
             Error::HostMemory { .. } => Some("fewer threads (-j) take less of it"),
             Error::Simulated { .. } | Error::ForeignHandle { .. } | Error::Array { .. } => None,
