@@ -229,6 +229,11 @@ fn in_random_order() {
         let device = sim(Schedule::Random { seed: i as u64 });
         sweep(&engines(&device), dtype, i as u64 + 7, |turn| turn % 7 == i % 7);
     }
+    // Groups of siblings that are done late meet while others go on.
+    for seed in 0..8 {
+        let shape = Shape { threads: Some(32), blocks: Some(5) };
+        siblings_meet(&[Engine::with_shape(sim(Schedule::Random { seed }), shape)]);
+    }
 }
 
 #[test]
@@ -316,9 +321,10 @@ fn first_of_equals(engines: &[Engine]) {
 fn extremes_at_every_end(engines: &[Engine]) {
     let engine = &engines[0];
     for n in [1, 16, 17, 2048, 2049, 4500] {
-        for x in [i32::MIN, i32::MAX] {
-            Data::of(vec![x; n], 1).check(engine, Kind::ArgExtrema, 5, "the type's own");
-            Data::of(vec![x as u8; n], 3).check(engine, Kind::ArgExtrema, 5, "the type's own");
+        for (x, offset) in [(i32::MIN, 0), (i32::MAX, 0), (i32::MIN, 3), (i32::MAX, 3)] {
+            Data::of(vec![x; n], offset).check(engine, Kind::ArgExtrema, 5, "the type's own");
+            let bytes = vec![x as u8; n];
+            Data::of(bytes, offset).check(engine, Kind::ArgExtrema, 5, "the type's own");
         }
     }
     for at in (0..4500).step_by(61).chain([0, 1, 2, 3, 4, 4095, 4096, 4497, 4498, 4499]) {
