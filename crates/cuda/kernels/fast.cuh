@@ -5,20 +5,16 @@
 
 #pragma once
 
+#include "rounded.cuh"
 #include "tree.cuh"
 
 // What an element contributes.
 enum Term { ITSELF, ABS, SQUARE, PRODUCT };
 
-// Arithmetic that nothing contracts.
-__device__ __forceinline__ f32 plus(f32 a, f32 b) { return __fadd_rn(a, b); }
-__device__ __forceinline__ f64 plus(f64 a, f64 b) { return __dadd_rn(a, b); }
-__device__ __forceinline__ f32 times(f32 a, f32 b) { return __fmul_rn(a, b); }
-__device__ __forceinline__ f64 times(f64 a, f64 b) { return __dmul_rn(a, b); }
 __device__ __forceinline__ f32 magnitude(f32 x) { return fabsf(x); }
 __device__ __forceinline__ f64 magnitude(f64 x) { return fabs(x); }
 __device__ __forceinline__ bool is_finite(f32 x) { return fabsf(x) < __uint_as_float(0x7f800000); }
-__device__ __forceinline__ bool is_finite(f64 x) { return fabs(x) < __longlong_as_double(0x7ff0000000000000); }
+__device__ __forceinline__ bool is_finite(f64 x) { return fabs(x) < of_bits(0x7ff0000000000000); }
 
 template <class T, Term TERM>
 struct Fast {
@@ -33,43 +29,43 @@ struct Fast {
 
     static __device__ __forceinline__ Sum term(Sum x, Sum y)
     {
-        return TERM == ITSELF ? x : TERM == ABS ? magnitude(x) : TERM == SQUARE ? times(x, x) : times(x, y);
+        return TERM == ITSELF ? x : TERM == ABS ? magnitude(x) : TERM == SQUARE ? mul(x, x) : mul(x, y);
     }
 
     // Which NaN an overflow left behind is of no matter.
-    static __device__ __forceinline__ u64 word(Sum sum) { return sum != sum ? 0x7ff8000000000000 : u64(__double_as_longlong(f64(sum))); }
-    static __device__ __forceinline__ Sum sum(u64 word) { return Sum(__longlong_as_double(i64(word))); }
+    static __device__ __forceinline__ u64 word(Sum sum) { return sum != sum ? 0x7ff8000000000000 : bits_of(sum); }
+    static __device__ __forceinline__ Sum sum(u64 word) { return Sum(of_bits(word)); }
 
     static __device__ __forceinline__ Node<WORDS> combine(const Node<WORDS> &a, const Node<WORDS> &b)
     {
-        return {word(plus(sum(a.word[0]), sum(b.word[0]))), a.word[1] + b.word[1], a.word[2] + b.word[2], a.word[3] + b.word[3]};
+        return {word(add(sum(a.word[0]), sum(b.word[0]))), a.word[1] + b.word[1], a.word[2] + b.word[2], a.word[3] + b.word[3]};
     }
 
     // Adds what `of` makes of each pair of elements, by lane, and folds the lanes.
     template <bool AGAIN, class Of>
-    static __device__ __forceinline__ Sum add(Rows<Fast> &rows, Of of)
+    static __device__ __forceinline__ Sum sum_of(Rows<Fast> &rows, Of of)
     {
         Sum lane[ITEMS<T>] = {};
-        const auto take = [&](const uint4 &x, const uint4 &y) {
+        const auto take = [&](const uint4 &x, const uint4 &y, int) {
 #pragma unroll
             for (int i = 0; i < ITEMS<T>; ++i)
-                lane[i] = plus(lane[i], of(Element<T>::value(item<T>(x, i)), Element<T>::value(item<T>(y, i))));
+                lane[i] = add(lane[i], of(Element<T>::value(item<T>(x, i)), Element<T>::value(item<T>(y, i))));
         };
         if constexpr (AGAIN)
             rows.once_more(take);
         else
             rows.template pass<false>(take);
         const auto swap = [](Sum x, int distance) { return __shfl_xor_sync(ALL_LANES, x, distance); };
-        return fold_lanes<Rows<Fast>::GROUP>(lane, [](Sum a, Sum b) { return plus(a, b); }, swap);
+        return fold_lanes<Rows<Fast>::GROUP>(lane, [](Sum a, Sum b) { return add(a, b); }, swap);
     }
 
     static __device__ __forceinline__ Node<WORDS> leaf(Rows<Fast> &rows)
     {
-        Sum total = add<false>(rows, [](Sum x, Sum y) { return term(x, y); });
+        Sum total = sum_of<false>(rows, [](Sum x, Sum y) { return term(x, y); });
         u64 nans = 0, above = 0, below = 0;
         if (__any_sync(ALL_LANES, !is_finite(total))) {
             u32 nan = 0, up = 0, down = 0;
-            total = add<true>(rows, [&](Sum x, Sum y) {
+            total = sum_of<true>(rows, [&](Sum x, Sum y) {
                 const Sum z = term(x, y);
                 if (is_finite(x) && (!PAIRS || is_finite(y)))
                     return z;

@@ -188,12 +188,12 @@ struct Rows {
         if (skew != 0) {
             const int left = straddles ? skew : 0;
             const uint4 a = part(here + LEAF, 0, left);
-            take(a, PAIRS ? part(other(here + LEAF), 0, left) : a);
+            take(a, PAIRS ? part(other(here + LEAF), 0, left) : a, 0);
         }
     }
 
-    // Calls `take` with this thread's vectors of all rows, in order. Then the first rows of the next unit are on their way or, if
-    // this one is to be passed AGAIN, its own.
+    // Calls `take` with this thread's vectors of all rows, in order, and with the number of the row among those on their way, a
+    // constant. Then the first rows of the next unit are on their way or, if this one is to be passed AGAIN, its own.
     template <bool AGAIN, class Take>
     __device__ __forceinline__ void pass(Take take)
     {
@@ -206,7 +206,7 @@ struct Rows {
             const bool wanted = AGAIN || more || !turn;
 #pragma unroll
             for (int k = 0; k < DEPTH; ++k) {
-                take(x[k], y[PAIRS ? k : 0]);
+                take(x[k], y[PAIRS ? k : 0], k);
                 if (wanted) {
                     if (k == 0 && turn)
                         fetch_first(ahead);
@@ -219,7 +219,7 @@ struct Rows {
         rest(take);
     }
 
-    // The same from memory, with nothing on its way: short code for what is seldom done.
+    // The same from memory, one row by one: short code for what is seldom done.
     template <class Take>
     __device__ __forceinline__ void once_more(Take take)
     {
@@ -228,7 +228,7 @@ struct Rows {
             const Bits *at = here + row * LANES;
             const int from = row == 0 && straddles ? skew : 0;
             const uint4 a = from > 0 ? part(at, from, ITEMS<T>) : vector(at);
-            take(a, PAIRS ? part(other(at), from, ITEMS<T>) : a);
+            take(a, PAIRS ? part(other(at), from, ITEMS<T>) : a, 0);
         }
         rest(take);
     }

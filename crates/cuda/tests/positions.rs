@@ -29,10 +29,11 @@ impl Random {
 }
 
 /// What elements look like.
-const PATTERNS: [&str; 10] = [
+const PATTERNS: [&str; 11] = [
     "signed",
     "near one",
     "random bits",
+    "subnormal",
     "few values",
     "all the same",
     "zeros of both signs",
@@ -63,6 +64,7 @@ fn make<T: Element>(pattern: &str, n: usize, random: &mut Random) -> Vec<T> {
             "signed" => from_f64(random.unit() * 4.0 - 2.0),
             "near one" => from_f64(0.75 + 0.5 * random.unit()),
             "random bits" => T::from_bits(random.next()),
+            "subnormal" => T::from_bits(random.next() & 0x3f | 1),
             "few values" => from_f64(random.below(3) as f64 - 1.0),
             "all the same" => T::from_bits(constant),
             "zeros of both signs" => from_f64(if random.below(2) == 0 { 0.0 } else { -0.0 }),

@@ -12,6 +12,8 @@ pub(super) fn name(kind: Kind, dtype: DType) -> Option<String> {
         Kind::Extrema => "extrema",
         Kind::ArgExtrema => "arg_extrema",
         Kind::Counts => "counts",
+        Kind::Prod if dtype.is_float() => "prod",
+        Kind::LogSumExp if dtype.is_float() => "logsumexp",
         Kind::FastSum if dtype.is_float() => "fast_sum",
         Kind::FastAbsSum if dtype.is_float() => "fast_abs_sum",
         Kind::FastSquareSum if dtype.is_float() => "fast_square_sum",
