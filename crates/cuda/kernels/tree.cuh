@@ -14,8 +14,8 @@
 
 #pragma once
 
-#include "fold.cuh"
 #include "load.cuh"
+#include "ticket.cuh"
 
 constexpr int LEAF = 4096;
 constexpr int LANES = 64;
@@ -24,11 +24,9 @@ constexpr int ROWS = LEAF / LANES;
 // Blocks on a multiprocessor: few warps with many rows on their way each.
 constexpr int TREE_BLOCKS = 1;
 
-// Where things are in the memory that warps meet in, in words, and the most units or tasks that meet one by one;
-// crates/cuda/src/engine/tree.rs has the same numbers. The counters are zero before every launch, and after it.
-constexpr int TREE_NODES = 17408;
+// The most tasks that meet one by one; the same for the only block of a row, which meets in shared memory. Numbers of
+// crates/cuda/src/engine/tree.rs.
 constexpr u64 MOST_TASKS = 1 << 17;
-// The same for the only block of a row, which meets in shared memory.
 constexpr u64 MOST_NEAR_TASKS = 256;
 constexpr int NEAR_NODES = 272;
 constexpr int NEAR_COUNTERS = 32;
@@ -429,7 +427,7 @@ __device__ __forceinline__ void fold_tree(const void *data, const void *others, 
         if (lane == (unit & (u64(1) << gather) - 1))
             kept = node;
         if (done)
-            meet<Op>(kept, run, UNIT, gather, task, near ? near_nodes : scratch + TREE_NODES, near ? near_counters : reinterpret_cast<u32 *>(scratch), out);
+            meet<Op>(kept, run, UNIT, gather, task, near ? near_nodes : scratch + MEETING_ZEROS, near ? near_counters : reinterpret_cast<u32 *>(scratch), out);
         if (!rows.more)
             break;
         task = next_task;

@@ -12,8 +12,8 @@ pub(super) fn name(kind: Kind, dtype: DType) -> Option<String> {
         Kind::Extrema => "extrema",
         Kind::ArgExtrema => "arg_extrema",
         Kind::Counts => "counts",
-        Kind::Prod if dtype.is_float() => "prod",
-        Kind::LogSumExp if dtype.is_float() => "logsumexp",
+        Kind::Prod => "prod",
+        Kind::LogSumExp => "logsumexp",
         Kind::FastSum if dtype.is_float() => "fast_sum",
         Kind::FastAbsSum if dtype.is_float() => "fast_abs_sum",
         Kind::FastSquareSum if dtype.is_float() => "fast_square_sum",
@@ -57,10 +57,11 @@ pub(super) fn takes_pairs(kind: Kind) -> bool {
     matches!(kind, Kind::Dot | Kind::FastDot)
 }
 
-/// The bytes of the payload that a kernel leaves, if it leaves one, and of the
-/// same length for all arrays: of [`Kind::ArgExtrema`], for all but empty ones.
+/// The bytes of the payload that a kernel leaves, if it leaves one as it is, of one
+/// length for all arrays: of [`Kind::ArgExtrema`], for all but empty ones.
 pub(super) fn payload_len(kind: Kind, dtype: DType) -> Option<usize> {
-    name(kind, dtype).filter(|_| !tree::is_tree(kind, dtype))?;
+    let padded = matches!(kind, Kind::Prod | Kind::LogSumExp);
+    name(kind, dtype).filter(|_| !padded && !tree::is_tree(kind, dtype))?;
     let empty = AnyState::identity(kind, dtype).ok()?.payload().len();
     // Positions of elements are one range.
     Some(if kind == Kind::ArgExtrema { empty + 16 } else { empty })

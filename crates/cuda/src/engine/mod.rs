@@ -8,6 +8,7 @@ pub mod archive;
 mod feeder;
 mod kernels;
 mod left;
+mod meeting;
 mod plan;
 mod room;
 mod scratch;
@@ -17,7 +18,7 @@ mod tree;
 pub use feeder::Feeder;
 pub use plan::{MOST_ELEMENTS, Shape};
 
-use crate::device::{Address, Argument, Device, KernelId, Launch, Stream};
+use crate::device::{Address, Argument, Device, KernelId, Stream};
 use crate::{Error, Result};
 use kernels::Build;
 use plan::Capacity;
@@ -280,10 +281,16 @@ impl Engine {
             return Err(Error::Arrays { kind, given: 1 + usize::from(others.is_some()) });
         }
         let kernel = self.kernel(kind, dtype)?;
-        let (launch, memory) = if tree::is_tree(kind, dtype) {
-            self.prepare_tree(kind, &input, &kernel.capacity, scratch, stream)?
+        let launch = if tree::is_tree(kind, dtype) {
+            let (tasks, edges) = (tree::tasks(&input), tree::edge_words(&input));
+            plan::plan_tree(&kernel.capacity, self.shape, tasks, edges)
         } else {
-            (plan::plan(&kernel.capacity, self.shape, len, dtype.size()), scratch.address())
+            plan::plan(&kernel.capacity, self.shape, len, dtype.size())
+        };
+        let memory = match meeting::bytes(kind, &input, launch.grid[0]) {
+            Some(0) => scratch.address(),
+            Some(bytes) => scratch.meeting(&*self.device, stream, bytes)?,
+            None => return Err(refused(array, "more than 2^40 bytes")),
         };
         let (address, others) = (array.address, others.unwrap_or(0));
         let (row_bytes, out_words) = (0, 0);
@@ -292,25 +299,6 @@ impl Engine {
         // SAFETY: the kernels have these parameters; they read the arrays, the
         // caller's promise, and write the scratch memory and the payload.
         unsafe { self.device.launch(stream, kernel.id, &launch, &arguments) }
-    }
-
-    /// The launch that folds a fixed tree, and the memory in which its warps meet.
-    fn prepare_tree(
-        &self,
-        kind: Kind,
-        input: &Input,
-        capacity: &Capacity,
-        scratch: &mut Scratch,
-        stream: Stream,
-    ) -> Result<(Launch, Address)> {
-        let (tasks, edges) = (tree::tasks(input), tree::edge_words(input));
-        let launch = plan::plan_tree(capacity, self.shape, tasks, edges);
-        let memory = match tree::meeting_bytes(kind, input, launch.grid[0]) {
-            Some(0) => scratch.address(),
-            Some(bytes) => scratch.meeting(&*self.device, stream, bytes)?,
-            None => return Err(refused(input.array, "more than 2^40 bytes")),
-        };
-        Ok((launch, memory))
     }
 
     fn kernel(&self, kind: Kind, dtype: DType) -> Result<Kernel> {

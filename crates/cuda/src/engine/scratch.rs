@@ -25,7 +25,7 @@ const PAYLOAD_WORDS: u64 = 256;
 #[derive(Debug)]
 pub(super) struct Scratch {
     address: Address,
-    /// Where the warps that fold a fixed tree meet.
+    /// Where warps or blocks meet that need more: see `meeting.rs`.
     meeting: Room,
     /// Where what a kernel leaves waits to be read, if it is more than a payload.
     left: Room,
@@ -64,8 +64,7 @@ impl Scratch {
         self.left.hold(device, stream, bytes.next_power_of_two(), bytes).map(|(address, _)| address)
     }
 
-    /// Memory of so many bytes in which the warps of one launch meet: zero when it
-    /// is new.
+    /// Memory of so many bytes in which warps or blocks meet: zero when it is new.
     pub(super) fn meeting(
         &mut self,
         device: &dyn Device,

@@ -28,10 +28,7 @@ const MEETING: u32 = 5;
 const MOST_TASKS: u64 = 1 << 17;
 const MOST_NEAR_TASKS: u64 = 256;
 
-/// Words of the counters before the nodes that meet: `TREE_NODES`.
-const COUNTERS: u64 = 17408;
-
-/// The most tasks that the counters are enough for.
+/// The most tasks that the counters of `meeting.rs` are enough for.
 const MOST_COUNTED_TASKS: u64 = 1 << 20;
 
 /// Calls a generic function with the tree that a kind and a type name:
@@ -123,9 +120,9 @@ pub(super) fn edge_words(input: &Input) -> u64 {
     edge_bytes(input) / 8
 }
 
-/// Bytes that warps need to meet in, zero before the first launch; none if the
-/// only block has enough shared memory, and `None` if there are too many tasks.
-pub(super) fn meeting_bytes(kind: Kind, input: &Input, blocks: u32) -> Option<u64> {
+/// Words that the nodes need which meet in memory; none if the only block has
+/// enough shared memory, and `None` if there are too many.
+pub(super) fn meeting_words(kind: Kind, input: &Input, blocks: u32) -> Option<u64> {
     let dtype = input.array.dtype;
     let most = if blocks == 1 { MOST_NEAR_TASKS } else { MOST_TASKS };
     let tasks = Leaves::of(input).tasks(dtype.size(), most);
@@ -134,7 +131,7 @@ pub(super) fn meeting_bytes(kind: Kind, input: &Input, blocks: u32) -> Option<u6
     }
     // A level has at most 1/32 of the nodes of the one before it that meets.
     let nodes = tasks + tasks / 16 + 16;
-    (tasks <= MOST_COUNTED_TASKS).then_some(8 * (COUNTERS + nodes * node_words(kind, dtype)))
+    (tasks <= MOST_COUNTED_TASKS).then_some(nodes * node_words(kind, dtype))
 }
 
 /// How many bytes a kernel leaves.
