@@ -230,6 +230,23 @@ fn specials_follow_the_rules() {
     assert_eq!(answer(&nulls, Op::LogSumExp), Scalar::F32(1.5));
 }
 
+/// Blocks of zeros of both signs, in any order, have the same nodes.
+#[test]
+fn zeros_are_one_largest_element() {
+    let (zero, minus) = ([0.0f32; BLOCK], [-0.0f32; BLOCK]);
+    let mut mixed = zero;
+    mixed.iter_mut().step_by(3).for_each(|x| *x = -0.0);
+    let payload = |x: &[f32]| bytes(&whole::<FloatLogSumExp<f32>>(Kind::LogSumExp, x, &[]));
+    let expected = payload(&zero);
+    for block in [minus, mixed] {
+        assert_eq!(payload(&block), expected);
+        let pair = [block, zero].concat();
+        assert_eq!(payload(&pair), payload(&[zero, zero].concat()));
+        let state = FloatLogSumExp::<f32>::read(Kind::LogSumExp, &expected).unwrap();
+        assert_eq!(bytes(&state), expected);
+    }
+}
+
 #[test]
 fn no_bytes_make_it_panic() {
     let mut rng = Rng(5);

@@ -10,6 +10,9 @@
 // Where things are in the scratch memory, in words; crates/cuda/src/engine/scratch.rs has the same numbers.
 constexpr int SCRATCH_SUMS = 32;
 constexpr int SCRATCH_PARTIALS = 256;
+// Kernels that need more room get other memory, which begins with so many words that are zero between launches;
+// crates/cuda/src/engine/meeting.rs.
+constexpr int MEETING_ZEROS = 17408;
 
 // Whether this block is the last to come here; if so, it sees what the others did before.
 __device__ __forceinline__ bool is_last_block(u64 *scratch)

@@ -370,7 +370,7 @@ fn what_is_read_needs_no_other_memory() {
     let len = 5 * ROOM + 40;
     let items = words(len, 31);
     let items = bytes(&items, len);
-    for memory in [PLENTY, 1 << 20] {
+    for memory in [PLENTY, 1 << 21] {
         let engine = Arc::new(Engine::new(Arc::new(Late::new(memory))));
         let mut feeder = engine.feeder(&kinds, dtype, 1).unwrap().with_room(4 * ROOM);
         let mut asked = 0;
@@ -417,8 +417,8 @@ fn on_a_device_that_is_short_of_memory() {
         drop(engine);
         assert_eq!(late.free.load(Ordering::Relaxed), memory, "device memory was kept");
     }
-    // A slot, one launch's scratch memory and what else a launch needs.
-    assert!(refused.len() >= 2 && refused.iter().all(|&m| m < 1 << 19), "{refused:?}");
+    // A slot, one launch's scratch memory and where its warps meet.
+    assert!(refused.len() >= 2 && refused.iter().all(|&m| m <= 1 << 20), "{refused:?}");
 }
 
 /// A fault on the device is an error of a later call, and says so until the end;

@@ -279,7 +279,9 @@ impl<T: ExpElement> TreeOp for Exponentials<T> {
 
     fn put(node: &Self::Node, out: &mut Vec<u8>) {
         let Double { hi, lo } = node.sum.to_double();
-        for word in [node.max.to_bits(), hi.to_bits(), lo.to_bits(), node.nans, node.pos_infs] {
+        // Which zero is the largest is no one's business.
+        let max = if node.max == 0.0 { 0.0 } else { node.max };
+        for word in [max.to_bits(), hi.to_bits(), lo.to_bits(), node.nans, node.pos_infs] {
             out.extend(word.to_le_bytes());
         }
     }

@@ -8,10 +8,13 @@ pub mod archive;
 mod feeder;
 mod kernels;
 mod left;
+mod meeting;
 mod plan;
 mod result_slot;
+mod room;
 mod scratch;
 mod slot;
+mod tree;
 
 pub use feeder::Feeder;
 pub use plan::{MOST_ELEMENTS, Shape};
@@ -68,10 +71,16 @@ pub struct Engine {
     slots: slot::Pool,
 }
 
+/// Says that no kernel can read an array.
+fn refused(array: Array, why: &'static str) -> Error {
+    let Array { address, len, dtype } = array;
+    Error::Array { address, len, dtype, why }
+}
+
 /// Refuses arrays that kernels cannot walk.
 fn check(array: Array) -> Result<()> {
     let Array { address, len, dtype } = array;
-    let refused = |why| Err(Error::Array { address, len, dtype, why });
+    let refused = |why| Err(refused(array, why));
     if !address.is_multiple_of(dtype.size() as u64) {
         return refused("not aligned for the type");
     }
@@ -127,8 +136,9 @@ impl Engine {
         kernels::name(kind, dtype).is_some()
     }
 
-    /// How many bytes [`reduce_into`](Self::reduce_into) writes, if there is a
-    /// kernel.
+    /// How many bytes the payloads have that [`reduce_into`](Self::reduce_into)
+    /// writes, if there is a kernel and it writes payloads of one length: of
+    /// [`Kind::ArgExtrema`], of all arrays but empty ones.
     #[must_use]
     pub fn payload_len(kind: Kind, dtype: DType) -> Option<usize> {
         kernels::payload_len(kind, dtype)
@@ -143,6 +153,26 @@ impl Engine {
     pub fn prepare(&self, kind: Kind, dtype: DType, stream: Stream) -> Result<()> {
         self.kernel(kind, dtype)?;
         self.scratch(stream).map(drop)
+    }
+
+    /// How many bytes [`reduce_into`](Self::reduce_into) writes for an input, if
+    /// there is a kernel.
+    #[must_use]
+    pub fn left_len(kind: Kind, input: impl Into<Input>) -> Option<usize> {
+        left::len(kind, &input.into())
+    }
+
+    /// The state that [`reduce_into`](Self::reduce_into) has written of an input:
+    /// for most kinds a payload, for fixed trees the nodes that the run completes
+    /// and the elements at its ends.
+    ///
+    /// # Errors
+    /// [`Error::State`] if the bytes are none; [`Error::NoKernel`].
+    pub fn state_left(kind: Kind, input: impl Into<Input>, left: &[u8]) -> Result<AnyState> {
+        let input = input.into();
+        let dtype = input.array.dtype;
+        kernels::name(kind, dtype).ok_or(Error::NoKernel { kind, dtype })?;
+        left::state(kind, &input, left)
     }
 
     /// The state of an array in the device's memory, after everything before it
@@ -168,41 +198,50 @@ impl Engine {
         let scratch = self.scratch(stream)?;
         // Held until the payload is read: another thread's would overwrite it.
         let mut scratch = lock(&scratch);
-        let to = match &mut scratch.slot {
+        let slot = scratch.slot.as_mut().filter(|slot| {
+            // Trees read what they leave.
+            kernels::payload_len(kind, dtype).is_some() && slot.holds(len)
+        });
+        let watched = slot.is_some();
+        let to = match slot {
             Some(slot) => {
                 slot.empty(len);
                 slot.address()
             }
-            None => scratch.payload(),
+            None => scratch.left(&*self.device, stream, len)?,
         };
-        // SAFETY: the input is the caller's promise; the payload has room.
-        unsafe { self.launch(kind, input, &scratch, to, stream)? };
-        let left = if let Some(slot) = &scratch.slot {
-            if !slot.watch(len) {
-                self.device.wait(stream)?;
+        // SAFETY: the input is the caller's promise; what is left has room.
+        unsafe { self.launch(kind, input, &mut scratch, to, stream)? };
+        let left = match &scratch.slot {
+            Some(slot) if watched => {
+                if !slot.watch(len) {
+                    self.device.wait(stream)?;
+                }
+                slot.payload(len)
             }
-            slot.payload(len)
-        } else {
-            let mut left = vec![0; len];
-            self.device.copy_out(stream, to, &mut left)?;
-            // The copy waited already; this says what the kernel did wrong.
-            self.device.wait(stream)?;
-            left
+            _ => {
+                let mut left = vec![0; len];
+                self.device.copy_out(stream, to, &mut left)?;
+                // The copy waited already; this says what the kernel did wrong.
+                self.device.wait(stream)?;
+                left
+            }
         };
         left::state(kind, &input, &left)
     }
 
-    /// Leaves an array's state in the device's memory at `to`, as a payload of
-    /// [`payload_len`](Self::payload_len) bytes, and does not wait. The limbs of
-    /// sums may have carries to move: [`AnyState::from_payload`] takes them as
-    /// they are.
+    /// Leaves an array's state in the device's memory at `to`, in
+    /// [`left_len`](Self::left_len) bytes, and does not wait. They are what
+    /// [`state_left`](Self::state_left) makes the state of: where there is a
+    /// [`payload_len`](Self::payload_len), a payload. The limbs of sums may have
+    /// carries to move: [`AnyState::from_payload`] takes them as they are.
     ///
     /// # Errors
     /// Those of [`reduce`](Self::reduce), and a misaligned `to`.
     ///
     /// # Safety
     /// As for [`reduce`](Self::reduce), until the stream was waited for; and
-    /// nobody else uses the payload's bytes at `to`, a multiple of 8.
+    /// nobody else uses those bytes at `to`, a multiple of 8.
     pub unsafe fn reduce_into(
         &self,
         kind: Kind,
@@ -212,14 +251,13 @@ impl Engine {
     ) -> Result<()> {
         let input = input.into();
         if !to.is_multiple_of(8) {
-            let Array { address, len, dtype } = Array { address: to, ..input.array };
             let why = "a state needs a multiple of 8";
-            return Err(Error::Array { address, len, dtype, why });
+            return Err(refused(Array { address: to, ..input.array }, why));
         }
         let scratch = self.scratch(stream)?;
-        let scratch = lock(&scratch);
+        let mut scratch = lock(&scratch);
         // SAFETY: passed on from the caller.
-        unsafe { self.launch(kind, input, &scratch, to, stream) }
+        unsafe { self.launch(kind, input, &mut scratch, to, stream) }
     }
 
     /// The state of one array in the host's memory, copied to the device.
@@ -261,7 +299,7 @@ impl Engine {
         &self,
         kind: Kind,
         input: Input,
-        scratch: &Scratch,
+        scratch: &mut Scratch,
         to: Address,
         stream: Stream,
     ) -> Result<()> {
@@ -270,15 +308,28 @@ impl Engine {
         for address in [Some(array.address), others].into_iter().flatten() {
             check(Array { address, ..array })?;
         }
+        if kind.is_positional() && start.checked_add(len).is_none() {
+            return Err(refused(array, "its positions end beyond 2^64"));
+        }
         let given = 1 + usize::from(others.is_some());
         if given != 1 + usize::from(kernels::takes_pairs(kind)) {
             return Err(Error::Arrays { kind, given });
         }
         let kernel = self.kernel(kind, dtype)?;
-        let launch = plan::plan(&kernel.capacity, self.shape, len, given * dtype.size());
+        let launch = if tree::is_tree(kind, dtype) {
+            let (tasks, edges) = (tree::tasks(&input), tree::edge_words(&input));
+            plan::plan_tree(&kernel.capacity, self.shape, tasks, edges)
+        } else {
+            plan::plan(&kernel.capacity, self.shape, len, given * dtype.size())
+        };
+        let memory = match meeting::bytes(kind, &input, launch.grid[0]) {
+            Some(0) => scratch.address(),
+            Some(bytes) => scratch.meeting(&*self.device, stream, bytes)?,
+            None => return Err(refused(array, "more than 2^40 bytes")),
+        };
         let (address, others) = (array.address, others.unwrap_or(0));
         let (row_bytes, out_words) = (0, 0);
-        let arguments = [address, others, len, start, row_bytes, scratch.address(), to, out_words];
+        let arguments = [address, others, len, start, row_bytes, memory, to, out_words];
         let arguments = arguments.map(Argument::from);
         // SAFETY: the kernels have these parameters; they read the arrays, the
         // caller's promise, and write the scratch memory and the payload.
@@ -348,7 +399,7 @@ impl Drop for Engine {
         for (stream, scratch) in lock(&self.scratch).drain() {
             // Launches may still use it. Errors have nobody to go to.
             let _ = self.device.wait(stream);
-            let _ = self.device.free(lock(&scratch).address());
+            lock(&scratch).give_back(&*self.device);
         }
     }
 }

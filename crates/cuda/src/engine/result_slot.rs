@@ -37,6 +37,11 @@ impl ResultSlot {
         Ok(address.map(|address| ResultSlot { memory, address }))
     }
 
+    /// Whether there is room for so many bytes.
+    pub(super) fn holds(&self, bytes: usize) -> bool {
+        bytes <= self.memory.bytes().len()
+    }
+
     /// Where the device finds it.
     pub(super) fn address(&self) -> Address {
         self.address

@@ -6,10 +6,12 @@
 //! ```
 //!
 //! `kernels/ticket.cuh` has the same numbers. Tickets and sums are zero between
-//! launches: the last block of each sets them back.
+//! launches: the last block of each sets them back. What needs more room gets it
+//! apart, and keeps it.
 
 use super::plan::MOST_BLOCKS;
 use super::result_slot::ResultSlot;
+use super::room::Room;
 use crate::device::{Address, Device, Stream};
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -26,6 +28,10 @@ pub(super) struct Scratch {
     address: Address,
     /// Where payloads come to the host by themselves, if they can.
     pub(super) slot: Option<ResultSlot>,
+    /// Where warps or blocks meet that need more: see `meeting.rs`.
+    meeting: Room,
+    /// Where what a kernel leaves waits to be read, if it is more than a payload.
+    left: Room,
 }
 
 impl Scratch {
@@ -34,7 +40,9 @@ impl Scratch {
         let slot = ResultSlot::new(device, 8 * PAYLOAD_WORDS as usize)?;
         let address = device.allocate(8 * (PAYLOAD + PAYLOAD_WORDS))?;
         match device.fill(stream, address, 0, 8 * PARTIALS) {
-            Ok(()) => Ok(Scratch { address, slot }),
+            Ok(()) => {
+                Ok(Scratch { address, slot, meeting: Room::default(), left: Room::default() })
+            }
             Err(error) => {
                 // The first error says more than one of giving back.
                 let _: Result<(), Error> = device.free(address);
@@ -48,8 +56,35 @@ impl Scratch {
         self.address
     }
 
-    /// Room for a payload that is read back at once.
-    pub(super) fn payload(&self) -> Address {
-        self.address + 8 * PAYLOAD
+    /// Room for what a kernel leaves and is read back at once.
+    pub(super) fn left(
+        &mut self,
+        device: &dyn Device,
+        stream: Stream,
+        len: usize,
+    ) -> Result<Address> {
+        let bytes = len as u64;
+        if bytes <= 8 * PAYLOAD_WORDS {
+            return Ok(self.address + 8 * PAYLOAD);
+        }
+        self.left.hold(device, stream, bytes.next_power_of_two(), bytes).map(|(address, _)| address)
+    }
+
+    /// Memory of so many bytes in which warps or blocks meet: zero when it is new.
+    pub(super) fn meeting(
+        &mut self,
+        device: &dyn Device,
+        stream: Stream,
+        bytes: u64,
+    ) -> Result<Address> {
+        self.meeting.hold_zeros(device, stream, bytes)
+    }
+
+    /// Frees it; whoever uses it must have been waited for.
+    pub(super) fn give_back(&mut self, device: &dyn Device) {
+        // Errors have nobody to go to.
+        let _ = self.meeting.give_back(device);
+        let _ = self.left.give_back(device);
+        let _: Result<(), Error> = device.free(self.address);
     }
 }

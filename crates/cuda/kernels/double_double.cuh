@@ -1,0 +1,121 @@
+// Numbers of about 106 bits as sums of two f64, and exponentials: operation by operation what crates/core/src/op/double_double.rs
+// computes, where the bounds are proven.
+
+#pragma once
+
+#include "rounded.cuh"
+
+constexpr f64 LOG2_E = 1.44269504088896340735992468100189214;
+// ln 2 = HIGH + MID + LOW; HIGH + REST, shorter.
+constexpr f64 LN2_HIGH = 0x1.62e42fefa38p-1;
+constexpr f64 LN2_MID = 0x1.ef35793c76p-45;
+constexpr f64 LN2_LOW = 0x1.cc01f97b57a08p-87;
+constexpr f64 LN2_REST = 0x1.ef35793c7673p-45;
+// Rounds to an integer, which is then in the low bits.
+constexpr f64 ROUNDER = 6755399441055744.0;
+constexpr f64 CUTOFF = -600.0;
+
+// Whether an exponential is above 0: of what is not below CUTOFF. No argument is positive; one that is infinite or NaN counts as
+// none at all.
+__device__ __forceinline__ bool is_above_cutoff(f64 x)
+{
+    return (bits_of(x) & ~(u64(1) << 63)) <= 0x4082c00000000000;
+}
+
+// e^x for x <= 0.
+__device__ __forceinline__ f64 exponential(f64 x)
+{
+    const f64 shifted = add(mul(x, LOG2_E), ROUNDER);
+    const f64 n = sub(shifted, ROUNDER);
+    const f64 r = sub(sub(x, mul(n, LN2_HIGH)), mul(n, LN2_REST));
+    constexpr f64 TAYLOR[12] = {
+        1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
+        1.0 / 5040.0,       1.0 / 720.0,       1.0 / 120.0,      1.0 / 24.0,      1.0 / 6.0,      0.5,
+    };
+    f64 q = TAYLOR[0];
+#pragma unroll
+    for (int i = 1; i < 12; ++i)
+        q = add(mul(q, r), TAYLOR[i]);
+    const f64 e = add(1.0, add(r, mul(mul(r, r), q)));
+    // e lies between 2^-1 and 2 and n is not below -866: the power of two goes straight into the exponent.
+    const u64 scaled = bits_of(e) + (bits_of(shifted) << 52);
+    return is_above_cutoff(x) ? of_bits(scaled) : 0.0;
+}
+
+struct Double {
+    f64 hi;
+    f64 lo;
+};
+
+__device__ __forceinline__ Double two_sum(f64 a, f64 b)
+{
+    const f64 hi = add(a, b);
+    const f64 t = sub(hi, a);
+    return {hi, add(sub(a, sub(hi, t)), sub(b, t))};
+}
+
+__device__ __forceinline__ Double fast_two_sum(f64 a, f64 b)
+{
+    const f64 hi = add(a, b);
+    return {hi, sub(b, sub(hi, a))};
+}
+
+__device__ __forceinline__ Double plus(Double a, Double b)
+{
+    const Double s = two_sum(a.hi, b.hi);
+    const Double t = two_sum(a.lo, b.lo);
+    const Double v = fast_two_sum(s.hi, add(s.lo, t.hi));
+    return fast_two_sum(v.hi, add(t.lo, v.lo));
+}
+
+__device__ __forceinline__ Double times(Double a, Double b)
+{
+    const f64 p = mul(a.hi, b.hi);
+    const f64 e = fused(a.hi, b.hi, -p);
+    const f64 cross = fused(a.hi, b.lo, mul(a.lo, b.hi));
+    return fast_two_sum(p, add(e, cross));
+}
+
+// a * x + c, not normalised.
+__device__ __forceinline__ Double step(Double a, Double x, Double c)
+{
+    const f64 p = mul(a.hi, x.hi);
+    const f64 e = fused(a.hi, x.hi, -p);
+    const f64 cross = fused(a.hi, x.lo, mul(a.lo, x.hi));
+    const Double s = fast_two_sum(c.hi, p);
+    return {s.hi, add(s.lo, add(e, add(cross, c.lo)))};
+}
+
+// e^x for x <= 0.
+__device__ __forceinline__ Double exponential(Double x)
+{
+    constexpr Double C5 = {1.0 / 120.0, 1.1564823173178714e-19};
+    constexpr Double C4 = {1.0 / 24.0, 2.3129646346357427e-18};
+    constexpr Double C3 = {1.0 / 6.0, 9.25185853854297e-18};
+    constexpr Double C2 = {0.5, 0.0};
+
+    const f64 shifted = add(mul(x.hi, LOG2_E), ROUNDER);
+    const f64 n = sub(shifted, ROUNDER);
+    const Double head = two_sum(sub(x.hi, mul(n, LN2_HIGH)), -mul(n, LN2_MID));
+    Double r = two_sum(head.hi, add(head.lo, sub(x.lo, mul(n, LN2_LOW))));
+    r = {mul(r.hi, 1.0 / 64.0), mul(r.lo, 1.0 / 64.0)};
+
+    f64 tail = fused(r.hi, 1.0 / 3628800.0, 1.0 / 362880.0);
+    tail = fused(r.hi, tail, 1.0 / 40320.0);
+    tail = fused(r.hi, tail, 1.0 / 5040.0);
+    tail = fused(r.hi, tail, 1.0 / 720.0);
+    Double p = fast_two_sum(C5.hi, mul(r.hi, tail));
+    p.lo = add(p.lo, C5.lo);
+    p = step(p, r, C4);
+    p = step(p, r, C3);
+    p = step(p, r, C2);
+    Double y = step(step(p, r, {0.0, 0.0}), r, r);
+#pragma unroll 1
+    for (int i = 0; i < 6; ++i)
+        y = step(y, y, {mul(2.0, y.hi), mul(2.0, y.lo)});
+    Double e = fast_two_sum(1.0, y.hi);
+    e = fast_two_sum(e.hi, add(e.lo, y.lo));
+    const f64 scale = of_bits((bits_of(shifted) + 1023) << 52);
+    const bool above = is_above_cutoff(x.hi);
+    return {above ? mul(e.hi, scale) : 0.0, above ? mul(e.lo, scale) : 0.0};
+}

@@ -1,0 +1,84 @@
+// Plain sums of terms in the fixed tree: core's `Plain`, crates/core/src/op/fast.rs.
+//
+// A leaf adds all terms, and an infinity or a NaN among them cannot add up to something finite: only a sum that is not finite needs
+// a closer look, where elements that are not finite are counted and add nothing. Lanes start at +0 and so are never -0.
+
+#pragma once
+
+#include "rounded.cuh"
+#include "tree.cuh"
+
+// What an element contributes.
+enum Term { ITSELF, ABS, SQUARE, PRODUCT };
+
+__device__ __forceinline__ f32 magnitude(f32 x) { return fabsf(x); }
+__device__ __forceinline__ f64 magnitude(f64 x) { return fabs(x); }
+__device__ __forceinline__ bool is_finite(f32 x) { return fabsf(x) < __uint_as_float(0x7f800000); }
+__device__ __forceinline__ bool is_finite(f64 x) { return fabs(x) < of_bits(0x7ff0000000000000); }
+
+template <class T, Term TERM>
+struct Fast {
+    using Item = T;
+    using Bits = typename Element<T>::Bits;
+    using Sum = decltype(Element<T>::value(0));
+    static constexpr bool PAIRS = TERM == PRODUCT;
+    static constexpr int DEPTH = PAIRS ? 8 : 16;
+    static constexpr Bits IDENTITY = 0;
+    // The sum as an f64, NaN terms, infinite terms above zero and below.
+    static constexpr int WORDS = 4;
+
+    static __device__ __forceinline__ Sum term(Sum x, Sum y)
+    {
+        return TERM == ITSELF ? x : TERM == ABS ? magnitude(x) : TERM == SQUARE ? mul(x, x) : mul(x, y);
+    }
+
+    // Which NaN an overflow left behind is of no matter.
+    static __device__ __forceinline__ u64 word(Sum sum) { return sum != sum ? 0x7ff8000000000000 : bits_of(sum); }
+    static __device__ __forceinline__ Sum sum(u64 word) { return Sum(of_bits(word)); }
+
+    static __device__ __forceinline__ Node<WORDS> combine(const Node<WORDS> &a, const Node<WORDS> &b)
+    {
+        return {word(add(sum(a.word[0]), sum(b.word[0]))), a.word[1] + b.word[1], a.word[2] + b.word[2], a.word[3] + b.word[3]};
+    }
+
+    // Adds what `of` makes of each pair of elements, by lane, and folds the lanes.
+    template <bool AGAIN, class Of>
+    static __device__ __forceinline__ Sum sum_of(Rows<Fast> &rows, Of of)
+    {
+        Sum lane[ITEMS<T>] = {};
+        const auto take = [&](const uint4 &x, const uint4 &y, int) {
+#pragma unroll
+            for (int i = 0; i < ITEMS<T>; ++i)
+                lane[i] = add(lane[i], of(Element<T>::value(item<T>(x, i)), Element<T>::value(item<T>(y, i))));
+        };
+        if constexpr (AGAIN)
+            rows.once_more(take);
+        else
+            rows.template pass<false>(take);
+        const auto swap = [](Sum x, int distance) { return __shfl_xor_sync(ALL_LANES, x, distance); };
+        return fold_lanes<Rows<Fast>::GROUP>(lane, [](Sum a, Sum b) { return add(a, b); }, swap);
+    }
+
+    static __device__ __forceinline__ Node<WORDS> leaf(Rows<Fast> &rows)
+    {
+        Sum total = sum_of<false>(rows, [](Sum x, Sum y) { return term(x, y); });
+        u64 nans = 0, above = 0, below = 0;
+        if (__any_sync(ALL_LANES, !is_finite(total))) {
+            u32 nan = 0, up = 0, down = 0;
+            total = sum_of<true>(rows, [&](Sum x, Sum y) {
+                const Sum z = term(x, y);
+                if (is_finite(x) && (!PAIRS || is_finite(y)))
+                    return z;
+                nan += z != z;
+                up += z > 0;
+                down += z < 0;
+                return Sum(0);
+            });
+            constexpr int GROUP = Rows<Fast>::GROUP;
+            nans = group_sum<GROUP>(nan);
+            above = group_sum<GROUP>(up);
+            below = group_sum<GROUP>(down);
+        }
+        return {word(total), nans, above, below};
+    }
+};

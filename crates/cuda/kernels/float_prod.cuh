@@ -1,0 +1,164 @@
+// Products of floats in the fixed tree: core's `Factors`, crates/core/src/op/prod.rs.
+//
+// Each lane multiplies, in f64, and each product rounds to 53 bits. Powers of two do not change what is rounded away, so that they
+// may be split off when it suits, as long as nothing overflows or underflows on the way: f64 elements come as significands in
+// [1, 2), of which 64 stay below 2^64; the shorter ones come whole, PERIOD of them before the product's own power is split off. A zero,
+// an infinity or a NaN among those leaves none of the ordinary products, and only then elements are looked at one by one. Signs go
+// along.
+
+#pragma once
+
+#include "rounded.cuh"
+#include "tree.cuh"
+
+// A product: `factor` without its power of two, if that was split off, and the power.
+struct Factored {
+    f64 factor;
+    i32 exponent;
+
+    static __device__ __forceinline__ u32 field(u64 bits) { return u32(bits >> 52) & 0x7ff; }
+
+    // Whether these bits are zero, subnormal, infinite or NaN.
+    static __device__ __forceinline__ bool is_special(u64 bits) { return field(bits) - 1 >= 0x7fe; }
+
+    // The same number with the significand in [1, 2) or (-2, -1], if it is not special.
+    __device__ __forceinline__ void split()
+    {
+        const u64 bits = bits_of(factor);
+        exponent += i32(field(bits)) - 1023;
+        factor = significand(bits);
+    }
+
+    static __device__ __forceinline__ f64 significand(u64 bits)
+    {
+        return of_bits((bits & ~(u64(0x7ff) << 52)) | u64(1023) << 52);
+    }
+};
+
+template <class T>
+struct FloatProd {
+    using Item = T;
+    using Bits = typename Element<T>::Bits;
+    static constexpr bool PAIRS = false;
+    static constexpr int DEPTH = 8;
+    static constexpr Bits IDENTITY = Bits((Element<T>::INFINITE >> 1) & Element<T>::INFINITE);
+    // The sign; the significand, the exponent, zeros, infinities, NaNs.
+    static constexpr int WORDS = 6;
+    static constexpr bool WHOLE = sizeof(Bits) < 8;
+    // The smallest elements, of f32 and bf16 2^-149, to this power are normal f64.
+    static constexpr int PERIOD = sizeof(Bits) == 8 ? DEPTH : 4;
+    static_assert(DEPTH % PERIOD == 0, "whole periods");
+    static constexpr int GROUP = LANES / ITEMS<T>;
+
+    static __device__ __forceinline__ Node<WORDS> combine(const Node<WORDS> &a, const Node<WORDS> &b)
+    {
+        // In [1, 4): rounding cannot reach 4.
+        const f64 product = mul(of_bits(a.word[1]), of_bits(b.word[1]));
+        const bool carry = product >= 2.0;
+        return {
+            a.word[0] ^ b.word[0],
+            bits_of(carry ? mul(product, 0.5) : product),
+            a.word[2] + b.word[2] + carry,
+            a.word[3] + b.word[3],
+            a.word[4] + b.word[4],
+            a.word[5] + b.word[5],
+        };
+    }
+
+    static __device__ __forceinline__ u64 wide(Bits bits) { return bits_of(Element<T>::value(bits)); }
+
+    // The product of the lanes' products, whose powers have been split off.
+    static __device__ __forceinline__ Factored fold(Factored (&lane)[ITEMS<T>])
+    {
+        const auto times = [](Factored a, Factored b) { return Factored{mul(a.factor, b.factor), a.exponent + b.exponent}; };
+        const auto swap = [](Factored x, int distance) {
+            return Factored{__shfl_xor_sync(ALL_LANES, x.factor, distance), __shfl_xor_sync(ALL_LANES, x.exponent, distance)};
+        };
+        Factored all = fold_lanes<GROUP>(lane, times, swap);
+        all.split();
+        return all;
+    }
+
+    static __device__ __forceinline__ void clear(Factored (&lane)[ITEMS<T>])
+    {
+#pragma unroll
+        for (int i = 0; i < ITEMS<T>; ++i)
+            lane[i] = {1.0, 0};
+    }
+
+    static __device__ __forceinline__ Node<WORDS> leaf(Rows<FloatProd> &rows)
+    {
+        Factored lane[ITEMS<T>];
+        clear(lane);
+        bool special = false;
+        const auto split = [&] {
+#pragma unroll
+            for (int i = 0; i < ITEMS<T>; ++i) {
+                special |= Factored::is_special(bits_of(lane[i].factor));
+                lane[i].split();
+            }
+        };
+        rows.template pass<false>([&](const uint4 &x, const uint4 &, int k) {
+#pragma unroll
+            for (int i = 0; i < ITEMS<T>; ++i) {
+                const u64 bits = wide(item<T>(x, i));
+                if constexpr (WHOLE) {
+                    lane[i].factor = mul(lane[i].factor, of_bits(bits));
+                } else {
+                    special |= Factored::is_special(bits);
+                    lane[i].exponent += i32(Factored::field(bits)) - 1023;
+                    lane[i].factor = mul(lane[i].factor, Factored::significand(bits));
+                }
+            }
+            if (WHOLE && k % PERIOD == PERIOD - 1)
+                split();
+        });
+        split();
+        if (__any_sync(ALL_LANES, special))
+            return leaf_with_specials(rows);
+        const Factored all = fold(lane);
+        const u64 bits = bits_of(all.factor);
+        return {bits >> 63, bits & ~(u64(1) << 63), u64(i64(all.exponent)), 0, 0, 0};
+    }
+
+    // The same with elements taken apart: zeros, infinities and NaNs are counted and multiply nothing.
+    static __device__ __forceinline__ Node<WORDS> leaf_with_specials(Rows<FloatProd> &rows)
+    {
+        Factored lane[ITEMS<T>];
+        clear(lane);
+        u32 zeros = 0, infs = 0, nans = 0, negatives = 0;
+        rows.once_more([&](const uint4 &x, const uint4 &, int) {
+#pragma unroll
+            for (int i = 0; i < ITEMS<T>; ++i) {
+                const u64 bits = wide(item<T>(x, i));
+                const u64 fraction = bits << 12 >> 12;
+                const bool infinite = Factored::field(bits) == 0x7ff, zero = bits << 1 == 0;
+                if (infinite && fraction != 0) {
+                    ++nans;
+                    continue;
+                }
+                negatives += u32(bits >> 63);
+                zeros += zero;
+                infs += infinite;
+                if (zero || infinite)
+                    continue;
+                // A subnormal's leading bit moves up to where that of the others is understood to be.
+                const int up = Factored::field(bits) == 0 ? __clzll(i64(fraction)) - 11 : 0;
+                lane[i].exponent += i32(Factored::field(bits)) - 1023 - (up > 0 ? up - 1 : 0);
+                lane[i].factor = mul(lane[i].factor, Factored::significand(fraction << up));
+            }
+        });
+#pragma unroll
+        for (int i = 0; i < ITEMS<T>; ++i)
+            lane[i].split();
+        const Factored all = fold(lane);
+        return {
+            group_sum<GROUP>(negatives) % 2,
+            bits_of(all.factor),
+            u64(i64(all.exponent)),
+            group_sum<GROUP>(zeros),
+            group_sum<GROUP>(infs),
+            group_sum<GROUP>(nans),
+        };
+    }
+};

@@ -1,0 +1,32 @@
+//! Memory in which the warps or the blocks of a launch meet, where the scratch
+//! memory's partials have too little room.
+//!
+//! ```text
+//! words     0                                        17408
+//!           | counters and a ticket: zero between launches | what each leaves for others
+//! ```
+
+use super::{Input, tree};
+use warpfold_core::DType;
+use warpfold_core::op::Kind;
+
+/// Words that are zero between launches: `MEETING_ZEROS` in `kernels/ticket.cuh`.
+const ZEROS: u64 = 17408;
+
+/// Words that a block leaves of a sum of exponentials of integers:
+/// `COUNTED_WORDS` in `kernels/integer_logsumexp.cuh`.
+const COUNTED_WORDS: u64 = 130;
+
+/// The bytes of this memory that a launch of so many blocks needs; `None` if the
+/// counters are too few.
+pub(super) fn bytes(kind: Kind, input: &Input, blocks: u32) -> Option<u64> {
+    let dtype = input.array.dtype;
+    let words = if tree::is_tree(kind, dtype) {
+        tree::meeting_words(kind, input, blocks)?
+    } else if kind == Kind::LogSumExp && dtype != DType::Bool && blocks > 1 {
+        COUNTED_WORDS * u64::from(blocks)
+    } else {
+        0
+    };
+    Some(if words == 0 { 0 } else { 8 * (ZEROS + words) })
+}
