@@ -10,6 +10,9 @@
 // Where things are in the scratch memory, in words; crates/cuda/src/engine/scratch.rs has the same numbers.
 constexpr int SCRATCH_SUMS = 32;
 constexpr int SCRATCH_PARTIALS = 256;
+constexpr int SCRATCH_PARTIAL_WORDS = 4;
+// Where the next row's part begins, if several rows have several blocks each: at most 64.
+constexpr u64 SCRATCH_ROW = SCRATCH_PARTIALS + SCRATCH_PARTIAL_WORDS * 64;
 
 // Whether this block is the last to come here; if so, it sees what the others did before.
 __device__ __forceinline__ bool is_last_block(u64 *scratch)

@@ -59,6 +59,21 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A view of a device's memory that cannot be.
+    #[error("a view of shape {shape:?} and byte strides {strides:?} at {address:#x}: {why}")]
+    View {
+        /// Where its element of index 0 is.
+        address: u64,
+        /// Its shape.
+        shape: Vec<usize>,
+        /// Its strides.
+        strides: Vec<isize>,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A question that has no answer on any device.
+    #[error(transparent)]
+    Core(#[from] warpfold_core::Error),
     /// A kernel left what is no state: a defect of the kernel or of the device.
     #[error("the device left a damaged state of {kind:?} of {dtype}: {why}")]
     State {
@@ -80,7 +95,11 @@ impl Error {
             Error::Driver { name, .. } => hint_for(name),
             Error::NoKernel { .. } => Some("--device cpu has every operation"),
             Error::State { .. } => Some("please report it, with the device's name and driver"),
-            Error::Simulated { .. } | Error::ForeignHandle { .. } | Error::Array { .. } => None,
+            Error::Simulated { .. }
+            | Error::ForeignHandle { .. }
+            | Error::Array { .. }
+            | Error::View { .. }
+            | Error::Core(_) => None,
         }
     }
 

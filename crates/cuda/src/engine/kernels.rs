@@ -1,9 +1,32 @@
-//! Which kernel reduces what, and what it leaves in memory.
+//! Which kernel does what, and what it leaves in memory.
 
+use crate::{Error, Result};
 use warpfold_core::DType;
 use warpfold_core::op::{AnyState, Kind};
 
-/// The name of the kernel, and of its module.
+/// A kernel of the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Program {
+    /// Leaves the payload of a state.
+    State(Kind, DType),
+    /// Copies elements of so many bytes.
+    Gather(usize),
+}
+
+impl Program {
+    /// The name of the kernel, and of its module.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`].
+    pub(super) fn name(self) -> Result<String> {
+        match self {
+            Program::State(kind, dtype) => name(kind, dtype).ok_or(Error::NoKernel { kind, dtype }),
+            Program::Gather(size) => Ok(format!("gather_u{}", 8 * size)),
+        }
+    }
+}
+
+/// The name of the kernel that leaves a state.
 pub(super) fn name(kind: Kind, dtype: DType) -> Option<String> {
     let stem = match kind {
         Kind::Sum => "sum",
@@ -22,6 +45,15 @@ pub(super) fn payload_len(kind: Kind, dtype: DType) -> Option<usize> {
     AnyState::identity(kind, dtype).ok().map(|state| state.payload().len())
 }
 
+/// The state of a payload that a kernel left.
+pub(super) fn state(kind: Kind, dtype: DType, payload: &[u8]) -> Result<AnyState> {
+    AnyState::from_payload(kind, dtype, payload).map_err(|why| Error::State {
+        kind,
+        dtype,
+        why: why.to_string(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::archive;
@@ -29,16 +61,22 @@ mod tests {
 
     #[test]
     fn whatever_has_a_name_is_in_the_archive() {
+        let states = Kind::ALL
+            .into_iter()
+            .flat_map(|kind| DType::ALL.into_iter().map(move |dtype| Program::State(kind, dtype)));
+        let gathers = [1, 2, 4, 8].map(Program::Gather);
         let mut found = 0;
-        for kind in Kind::ALL {
-            for dtype in DType::ALL {
-                if let Some(name) = name(kind, dtype) {
-                    for capability in [(7, 5), (9, 0)] {
-                        assert!(archive::module(&name, capability).is_some(), "{name}");
-                        found += 1;
-                    }
-                    assert!(payload_len(kind, dtype).is_some_and(|n| n > 0 && n % 8 == 0));
+        for program in states.chain(gathers) {
+            if let Ok(name) = program.name() {
+                for capability in [(7, 5), (9, 0)] {
+                    assert!(archive::module(&name, capability).is_some(), "{name}");
+                    found += 1;
                 }
+            }
+            if let Program::State(kind, dtype) = program {
+                let len = payload_len(kind, dtype);
+                assert_eq!(len.is_some(), program.name().is_ok());
+                assert!(len.is_none_or(|n| n > 0 && n % 8 == 0));
             }
         }
         assert_eq!(found, archive::size().0, "modules that nothing names");

@@ -5,14 +5,24 @@
 //! of any other backend and have the same bits.
 
 pub mod archive;
+mod axes;
+mod boxes;
+mod gather;
 mod kernels;
+mod parts;
 mod plan;
+mod room;
+mod rows;
 mod scratch;
+mod table;
+mod view;
 
 pub use plan::{MOST_ELEMENTS, Shape};
+pub use view::DeviceView;
 
 use crate::device::{Address, Argument, Device, KernelId, Stream};
 use crate::{Error, Result};
+use kernels::Program;
 use scratch::Scratch;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -56,7 +66,7 @@ impl From<Array> for Input {
 pub struct Engine {
     device: Arc<dyn Device>,
     shape: Shape,
-    kernels: Mutex<HashMap<(Kind, DType), KernelId>>,
+    programs: Mutex<HashMap<Program, KernelId>>,
     scratch: Mutex<HashMap<Stream, Arc<Mutex<Scratch>>>>,
 }
 
@@ -91,7 +101,7 @@ impl Engine {
     /// every shape.
     #[must_use]
     pub fn with_shape(device: Arc<dyn Device>, shape: Shape) -> Engine {
-        Engine { device, shape, kernels: Mutex::default(), scratch: Mutex::default() }
+        Engine { device, shape, programs: Mutex::default(), scratch: Mutex::default() }
     }
 
     /// The device.
@@ -141,11 +151,7 @@ impl Engine {
         self.device.copy_out(stream, scratch.payload(), &mut payload)?;
         // The copy waited already; this says what the kernel did wrong.
         self.device.wait(stream)?;
-        AnyState::from_payload(kind, dtype, &payload).map_err(|why| Error::State {
-            kind,
-            dtype,
-            why: why.to_string(),
-        })
+        kernels::state(kind, dtype, &payload)
     }
 
     /// Leaves an array's state in the device's memory at `to`, as a payload of
@@ -226,7 +232,7 @@ impl Engine {
         for address in [Some(array.address), others].into_iter().flatten() {
             check(Array { address, ..array })?;
         }
-        let kernel = self.kernel(kind, dtype)?;
+        let kernel = self.program(Program::State(kind, dtype))?;
         let launch = plan::plan(self.device.limits(), self.shape, len, dtype.size());
         let (address, others) = (array.address, others.unwrap_or(0));
         let (row_bytes, out_words) = (0, 0);
@@ -237,14 +243,14 @@ impl Engine {
         unsafe { self.device.launch(stream, kernel, &launch, &arguments) }
     }
 
-    fn kernel(&self, kind: Kind, dtype: DType) -> Result<KernelId> {
+    /// A kernel, loaded when first asked for.
+    fn program(&self, program: Program) -> Result<KernelId> {
         // Held while loading, so that a module is loaded once.
-        let mut kernels = lock(&self.kernels);
-        if let Some(&kernel) = kernels.get(&(kind, dtype)) {
+        let mut programs = lock(&self.programs);
+        if let Some(&kernel) = programs.get(&program) {
             return Ok(kernel);
         }
-        let none = Error::NoKernel { kind, dtype };
-        let name = kernels::name(kind, dtype).ok_or_else(|| none.clone())?;
+        let name = program.name()?;
         let capability = self.device.limits().capability;
         let ptx = archive::module(&name, capability).ok_or_else(|| {
             let why = format!(
@@ -254,11 +260,11 @@ impl Engine {
                 capability.1
             );
             let hint = "the kernels need a device of compute capability 7.5 or newer".into();
-            if capability < (7, 5) { Error::Unavailable { why, hint } } else { none }
+            Error::Unavailable { why, hint }
         })?;
         let module = self.device.load(&name, &ptx)?;
         let kernel = self.device.kernel(module, &name)?;
-        kernels.insert((kind, dtype), kernel);
+        programs.insert(program, kernel);
         Ok(kernel)
     }
 
@@ -278,7 +284,7 @@ impl Drop for Engine {
         for (stream, scratch) in lock(&self.scratch).drain() {
             // Launches may still use it. Errors have nobody to go to.
             let _ = self.device.wait(stream);
-            let _ = self.device.free(lock(&scratch).address());
+            lock(&scratch).give_back(&*self.device);
         }
     }
 }

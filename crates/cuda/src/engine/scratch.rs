@@ -6,9 +6,12 @@
 //! ```
 //!
 //! `kernels/ticket.cuh` has the same numbers. Tickets and sums are zero between
-//! launches: the last block of each sets them back.
+//! launches: the last block of each sets them back. Rows that have several
+//! blocks each have such memory each, with room for the partials of
+//! [`MOST_ROW_BLOCKS`] blocks and without a payload.
 
-use super::plan::MOST_BLOCKS;
+use super::plan::{MOST_BLOCKS, MOST_ROW_BLOCKS};
+use super::room::Room;
 use crate::device::{Address, Device, Stream};
 use crate::{Error, Result};
 
@@ -18,11 +21,16 @@ const PARTIAL_WORDS: u64 = 4;
 const PAYLOAD: u64 = PARTIALS + PARTIAL_WORDS * MOST_BLOCKS as u64;
 /// The most words of a payload that a kernel leaves.
 const PAYLOAD_WORDS: u64 = 256;
+/// The words of a row of several blocks: `SCRATCH_ROW` in `kernels/ticket.cuh`.
+const ROW: u64 = PARTIALS + PARTIAL_WORDS * MOST_ROW_BLOCKS as u64;
 
 /// The scratch memory of a stream.
 #[derive(Debug)]
 pub(super) struct Scratch {
     address: Address,
+    rows: Room,
+    /// Where rows are brought together and payloads wait to be read.
+    pub(super) workspace: Room,
 }
 
 impl Scratch {
@@ -30,7 +38,7 @@ impl Scratch {
     pub(super) fn new(device: &dyn Device, stream: Stream) -> Result<Scratch> {
         let address = device.allocate(8 * (PAYLOAD + PAYLOAD_WORDS))?;
         match device.fill(stream, address, 0, 8 * PARTIALS) {
-            Ok(()) => Ok(Scratch { address }),
+            Ok(()) => Ok(Scratch { address, rows: Room::default(), workspace: Room::default() }),
             Err(error) => {
                 // The first error says more than one of giving back.
                 let _: Result<(), Error> = device.free(address);
@@ -47,5 +55,23 @@ impl Scratch {
     /// Room for a payload that is read back at once.
     pub(super) fn payload(&self) -> Address {
         self.address + 8 * PAYLOAD
+    }
+
+    /// The scratch memory of rows that have several blocks each.
+    pub(super) fn for_rows(
+        &mut self,
+        device: &dyn Device,
+        stream: Stream,
+        rows: u32,
+    ) -> Result<Address> {
+        self.rows.hold_zeros(device, stream, 8 * ROW * u64::from(rows))
+    }
+
+    /// Frees it; whoever uses it must have been waited for.
+    pub(super) fn give_back(&mut self, device: &dyn Device) {
+        // Errors have nobody to go to.
+        let _ = self.rows.give_back(device);
+        let _ = self.workspace.give_back(device);
+        let _: Result<(), Error> = device.free(self.address);
     }
 }
