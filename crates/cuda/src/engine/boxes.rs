@@ -6,7 +6,8 @@
 //! are over the same elements in the same order as on the host.
 
 use super::Engine;
-use super::axes::{Collector, Wanted, groups};
+use super::axes::{Group, groups};
+use super::collect::Collector;
 use super::parts::{Part, parts};
 use super::room::Room;
 use super::table::{Order, Table};
@@ -111,12 +112,12 @@ impl Engine {
         let split = Split::new(first.shape(), strides, reduced)?;
         let mut collector = Collector::new(dtype, kinds, split.outputs)?;
         if !first.is_empty() {
-            for (order, kinds) in groups(kinds, &split.reduced) {
+            for group in groups(kinds, &split.reduced) {
                 let outputs = Traversal::new(&split.kept, false);
                 let indices = Traversal::new(&split.kept, true);
-                let elements = order.walk(&split.reduced);
+                let elements = group.order.walk(&split.reduced);
                 let source = Source { dtype, views, outputs, indices, elements };
-                self.states_of_source(&source, &kinds, order, start, stream, &mut collector)?;
+                self.states_of_source(&source, &group, start, stream, &mut collector)?;
             }
         }
         collector.finish()
@@ -125,8 +126,7 @@ impl Engine {
     fn states_of_source(
         &self,
         source: &Source<'_>,
-        kinds: &[Wanted],
-        order: Order,
+        group: &Group,
         start: u64,
         stream: Stream,
         collector: &mut Collector<'_>,
@@ -145,7 +145,7 @@ impl Engine {
 
         for outputs in parts(&source.outputs.dims, room / output) {
             for elements in parts(&source.elements.dims, room / (size * arrays)) {
-                let table = self.copy_box(source, &outputs, &elements, order, at, stream)?;
+                let table = self.copy_box(source, &outputs, &elements, group.order, at, stream)?;
                 let start = start + elements.first as u64;
                 let sink = &mut |output: usize, kind, state| {
                     let position = (outputs.first + output) as u64;
@@ -153,7 +153,7 @@ impl Engine {
                 };
                 // SAFETY: the box was allocated and filled here, and the copies
                 // come before on the stream.
-                unsafe { self.states_of_table(&table, kinds, start, stream, sink)? };
+                unsafe { self.states_of_table(&table, group, start, stream, sink)? };
             }
         }
         Ok(())

@@ -11,6 +11,8 @@ pub(super) enum Program {
     State(Kind, DType),
     /// Copies elements of so many bytes.
     Gather(usize),
+    /// Makes numbers of payloads.
+    Finish(DType),
 }
 
 impl Program {
@@ -22,6 +24,7 @@ impl Program {
         match self {
             Program::State(kind, dtype) => name(kind, dtype).ok_or(Error::NoKernel { kind, dtype }),
             Program::Gather(size) => Ok(format!("gather_u{}", 8 * size)),
+            Program::Finish(dtype) => Ok(format!("finish_{dtype}")),
         }
     }
 }
@@ -65,8 +68,9 @@ mod tests {
             .into_iter()
             .flat_map(|kind| DType::ALL.into_iter().map(move |dtype| Program::State(kind, dtype)));
         let gathers = [1, 2, 4, 8].map(Program::Gather);
+        let finishes = DType::ALL.map(Program::Finish);
         let mut found = 0;
-        for program in states.chain(gathers) {
+        for program in states.chain(gathers).chain(finishes) {
             if let Ok(name) = program.name() {
                 for capability in [(7, 5), (9, 0)] {
                     assert!(archive::module(&name, capability).is_some(), "{name}");

@@ -4,17 +4,21 @@
 //! state that `warpfold-core` defines, so that states made here merge with those
 //! of any other backend and have the same bits.
 
+mod answer;
 pub mod archive;
 mod axes;
 mod boxes;
+mod collect;
 mod gather;
 mod kernels;
+mod numbers;
 mod parts;
 mod plan;
 mod room;
 mod rows;
 mod scratch;
 mod table;
+mod tiles;
 mod view;
 
 pub use plan::{MOST_ELEMENTS, Shape};

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! words     0       32              256                     256 + 4 * 4096
-//!           | ticket | sums of blocks | partials of blocks    | payload
+//!           | ticket | sums of blocks | partials of blocks    | payload | misfits
 //! ```
 //!
 //! `kernels/ticket.cuh` has the same numbers. Tickets and sums are zero between
@@ -21,6 +21,7 @@ const PARTIAL_WORDS: u64 = 4;
 const PAYLOAD: u64 = PARTIALS + PARTIAL_WORDS * MOST_BLOCKS as u64;
 /// The most words of a payload that a kernel leaves.
 const PAYLOAD_WORDS: u64 = 256;
+const MISFITS: u64 = PAYLOAD + PAYLOAD_WORDS;
 /// The words of a row of several blocks: `SCRATCH_ROW` in `kernels/ticket.cuh`.
 const ROW: u64 = PARTIALS + PARTIAL_WORDS * MOST_ROW_BLOCKS as u64;
 
@@ -31,14 +32,24 @@ pub(super) struct Scratch {
     rows: Room,
     /// Where rows are brought together and payloads wait to be read.
     pub(super) workspace: Room,
+    /// Numbers that are read back.
+    pub(super) numbers: Room,
+    /// Numbers that are still to be put in order.
+    pub(super) walked: Room,
 }
 
 impl Scratch {
     /// Fresh memory, ready for the stream's next launch.
     pub(super) fn new(device: &dyn Device, stream: Stream) -> Result<Scratch> {
-        let address = device.allocate(8 * (PAYLOAD + PAYLOAD_WORDS))?;
+        let address = device.allocate(8 * (MISFITS + 1))?;
         match device.fill(stream, address, 0, 8 * PARTIALS) {
-            Ok(()) => Ok(Scratch { address, rows: Room::default(), workspace: Room::default() }),
+            Ok(()) => Ok(Scratch {
+                address,
+                rows: Room::default(),
+                workspace: Room::default(),
+                numbers: Room::default(),
+                walked: Room::default(),
+            }),
             Err(error) => {
                 // The first error says more than one of giving back.
                 let _: Result<(), Error> = device.free(address);
@@ -57,6 +68,11 @@ impl Scratch {
         self.address + 8 * PAYLOAD
     }
 
+    /// A word that kernels set when a number does not fit its type.
+    pub(super) fn misfits(&self) -> Address {
+        self.address + 8 * MISFITS
+    }
+
     /// The scratch memory of rows that have several blocks each.
     pub(super) fn for_rows(
         &mut self,
@@ -70,8 +86,9 @@ impl Scratch {
     /// Frees it; whoever uses it must have been waited for.
     pub(super) fn give_back(&mut self, device: &dyn Device) {
         // Errors have nobody to go to.
-        let _ = self.rows.give_back(device);
-        let _ = self.workspace.give_back(device);
+        for room in [&mut self.rows, &mut self.workspace, &mut self.numbers, &mut self.walked] {
+            let _ = room.give_back(device);
+        }
         let _: Result<(), Error> = device.free(self.address);
     }
 }

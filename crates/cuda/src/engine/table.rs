@@ -1,6 +1,7 @@
 //! A question about arrays in a device's memory, as a table: a row for each
 //! output, a column for each of its elements.
 
+use super::gather::Step;
 use crate::device::Address;
 use warpfold_core::DType;
 use warpfold_core::layout::{Axis, Dim, Traversal};
@@ -76,6 +77,29 @@ impl Table {
     /// The place in C order of the output at a position of the walk.
     pub(super) fn output(&self, position: usize) -> usize {
         self.indices.index(position as u64) as usize
+    }
+
+    /// Whether the outputs are walked in C order.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.indices.in_order
+    }
+
+    /// The place in C order of the first output.
+    pub(super) fn first_output(&self) -> usize {
+        self.output(0)
+    }
+
+    /// The copy that brings numbers of `size` bytes from the order of the walk
+    /// to C order, where it begins at the [first](Self::first_output) one's.
+    pub(super) fn steps_to_outputs(&self, size: usize) -> Vec<Step> {
+        let size = size.cast_signed();
+        let mut place = size;
+        let step = |dim: &Dim| {
+            let from = place;
+            place *= dim.len.cast_signed();
+            Step { len: dim.len, from, to: dim.index_step as isize * size }
+        };
+        self.indices.dims.iter().rev().map(step).collect()
     }
 
     /// The bytes that one output's gathered rows take.
