@@ -49,8 +49,8 @@ struct Truncated {
         carry = 0;
         u32 borrow = 1;
 #pragma unroll 1
-        for (int i = 0; i <= count + 1; ++i) {
-            // The last carry has two digits of its own.
+        for (int i = 0; i <= count; ++i) {
+            // The last carry is a digit of its own.
             i64 sum = carry;
             if (i < count)
                 sum += limb(i);
@@ -86,8 +86,8 @@ struct Truncated {
         return t;
     }
 
-    // The number divided by n, which is not 0. A normalised window is at least 2^127, so that the quotient keeps 63 bits for every
-    // n below 2^64.
+    // The number divided by n, which is neither 0 nor 2^63 or more. A normalised window is at least 2^127, so that the quotient
+    // keeps 64 bits.
     __device__ __forceinline__ Truncated divide(u64 n) const
     {
         Truncated t = *this;
@@ -116,13 +116,12 @@ struct Truncated {
         } else {
             rest = t.high % n;
             t.high /= n;
-            // Bit by bit; `over` is the remainder's bit 64.
+            // Bit by bit: twice a remainder fits 64 bits.
 #pragma unroll 1
             for (int i = 0; i < 64; ++i) {
-                const bool over = rest >> 63;
                 rest = rest << 1 | t.low >> 63;
                 t.low <<= 1;
-                if (over || rest >= n) {
+                if (rest >= n) {
                     rest -= n;
                     t.low |= 1;
                 }

@@ -149,12 +149,14 @@ fn payload(limbs: &[i64], counters: [i64; 4]) -> Vec<u8> {
 fn hard_limbs(count: usize, random: &mut Random) -> Vec<i64> {
     let mut limbs = vec![0i64; count];
     let mut add = |bit: i64, negative: bool| {
-        if (0..32 * count as i64 - 1).contains(&bit) {
-            let unit = 1i64 << (bit % 32);
-            limbs[bit as usize / 32] += if negative { -unit } else { unit };
+        if bit >= 0 {
+            // The highest limb has more bits than the others.
+            let limb = (bit as usize / 32).min(count - 1);
+            let unit = 1i64 << (bit - 32 * limb as i64);
+            limbs[limb] += if negative { -unit } else { unit };
         }
     };
-    let top = random.below(32 * count as u64) as i64;
+    let top = random.below(32 * count as u64 + 29) as i64;
     let negative = random.below(2) == 0;
     add(top, negative);
     match random.below(6) {
