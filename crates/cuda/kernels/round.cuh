@@ -69,6 +69,7 @@ struct Truncated {
             if (digit != 0) {
                 top = i;
                 below = lower;
+#pragma unroll
                 for (int d = 0; d < 5; ++d)
                     digits[d] = last[d];
             }

@@ -17,6 +17,7 @@ mod plan;
 mod room;
 mod rows;
 mod scratch;
+mod short_rows;
 mod table;
 mod tiles;
 mod view;
