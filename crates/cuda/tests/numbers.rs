@@ -104,6 +104,151 @@ fn sweep(engines: &[Engine], seed: u64, rounds: usize) {
     }
 }
 
+/// Rows of every length that lanes share differently, at every alignment, with
+/// and without gaps.
+fn rows(engine: &Engine, seed: u64, keep: impl Fn(usize) -> bool) {
+    let mut random = Random(seed);
+    let mut turn = 0usize;
+    for dtype in DType::ALL {
+        let size = dtype.size();
+        let vector = 16 / size;
+        let around = [vector, 2 * vector, 4 * vector, 8 * vector, 32 * vector, 128 * vector];
+        let lens = around.into_iter().flat_map(|n| [n - 1, n, n + 1]).chain([1, 2, 3, 5, 7, 100]);
+        for len in lens.filter(|&n| n > 0) {
+            for _ in 0..3 {
+                turn += 1;
+                if !keep(turn) {
+                    continue;
+                }
+                let most = (6000 / len).clamp(2, 150) as u64;
+                let shape = [1 + random.below(most) as usize, len];
+                let gap = [0, 0, 0, 1, vector, 3][random.below(6) as usize];
+                let before = random.below(2 * vector as u64) as usize;
+                let layout = Layout::table(shape, size, before, gap);
+                let pattern = PATTERNS[random.below(PATTERNS.len() as u64) as usize];
+                let sample = Sample::new(dtype, layout, pattern, &mut random);
+                let op = OPS[random.below(OPS.len() as u64) as usize];
+                check(engine, op, &sample, &[false, true], pattern);
+            }
+        }
+    }
+}
+
+#[test]
+fn short_rows() {
+    rows(&Engine::new(sim(Schedule::Lockstep)), 21, |_| true);
+}
+
+#[test]
+fn short_rows_in_random_order() {
+    let engine = Engine::new(sim(Schedule::Random { seed: 9 }));
+    rows(&engine, 22, |turn| turn % 9 == 0);
+}
+
+/// Rows whose range is about as wide as is certified, with full significands on
+/// both sides, and rows that are wider than a window.
+fn ranges(engine: &Engine) {
+    let mut random = Random(0xed9e);
+    let from = |big: u32, spread: u32| (f32::from_bits(big), f32::from_bits(big - (spread << 23)));
+    for len in [2usize, 4, 16, 32, 100, 512] {
+        for spread in (14..30).chain(60..80).chain([100]) {
+            let mut items = Vec::new();
+            for row in 0..9 {
+                let (big, small) =
+                    from(if row % 2 == 0 { 0x5fff_ffff } else { 0x5f80_0001 }, spread);
+                let rare = 1 + random.below(len as u64);
+                items.extend((0..len).map(|_| {
+                    let x = if random.below(rare) == 0 { small } else { big };
+                    if random.below(3) == 0 { -x } else { x }
+                }));
+            }
+            let layout = Layout::table([9, len], 4, 0, 0);
+            let sample = Sample::of(layout, &items);
+            for op in [Op::Sum, Op::Mean, Op::Norm1] {
+                check(engine, op, &sample, &[false, true], &format!("{spread} binades"));
+            }
+        }
+    }
+    for len in [2usize, 3, 8, 64, 256] {
+        for spread in (35..50).chain([60, 100, 200, 2000]) {
+            let small = 2f64.powi(900 - spread) * (2.0 - f64::EPSILON);
+            let big = 2f64.powi(900) * (2.0 - f64::EPSILON);
+            let items: Vec<f64> = (0..9 * len)
+                .map(|_| {
+                    let x = if random.below(3) == 0 { small } else { big };
+                    if random.below(3) == 0 { -x } else { x }
+                })
+                .collect();
+            let sample = Sample::of(Layout::table([9, len], 8, 0, 0), &items);
+            for op in [Op::Sum, Op::Mean, Op::Norm1] {
+                check(engine, op, &sample, &[false, true], &format!("{spread} binades"));
+            }
+        }
+    }
+}
+
+/// Ends of the formats: sums that round to infinity or do not, subnormals, and
+/// ties.
+fn ends(engine: &Engine) {
+    let ask = |items: &[f64], n: usize| {
+        let layout = Layout::table([items.len() / n, n], 8, 0, 0);
+        let sample = Sample::of(layout, items);
+        for op in [Op::Sum, Op::Mean, Op::Norm1] {
+            check(engine, op, &sample, &[false, true], "ends of f64");
+        }
+        let short: Vec<f32> = items.iter().map(|&x| x as f32).collect();
+        let sample = Sample::of(Layout::table([items.len() / n, n], 4, 0, 0), &short);
+        for op in [Op::Sum, Op::Mean, Op::Norm1] {
+            check(engine, op, &sample, &[false, true], "ends of f32");
+        }
+    };
+    let (max, ulp) = (f64::MAX, 2f64.powi(970));
+    let (max32, ulp32) = (f64::from(f32::MAX), 2f64.powi(103));
+    let tiny = 2f64.powi(-1074);
+    let tiny32 = 2f64.powi(-149);
+    #[rustfmt::skip]
+    ask(&[
+        max, ulp / 2.0, 0.0,        max, ulp, 0.0,              max, ulp, -tiny,
+        -max, -ulp, tiny,           1e308, 1e308, -1e308,       max, max, f64::NEG_INFINITY,
+        1.0, 2f64.powi(-53), 0.0,   1.0, 2f64.powi(-53), tiny,  1.0, 2f64.powi(-53), -tiny,
+        tiny, tiny, tiny,           tiny, -tiny, -0.0,          -0.0, -0.0, -0.0,
+        max32, ulp32 / 2.0, 0.0,    max32, ulp32, 0.0,          max32, ulp32, -tiny32,
+        1.0, 2f64.powi(-24), 0.0,   1.0, 2f64.powi(-24), tiny32, 1.0, 2f64.powi(-24), -tiny32,
+        1.0, 3.0 * 2f64.powi(-24), 0.0, tiny32, tiny32, 0.0,    2f64.powi(-1022), -tiny, 0.0,
+        f64::NAN, 1.0, 2.0,         -f64::NAN, f64::INFINITY, 1.0, f64::INFINITY, f64::NEG_INFINITY, 0.0,
+    ], 3);
+}
+
+#[test]
+fn ranges_and_ends_on_the_interpreter() {
+    let engine = Engine::new(sim(Schedule::Lockstep));
+    ranges(&engine);
+    ends(&engine);
+}
+
+/// One number among NaNs of both signs, wherever it is.
+fn extremes_among_nans(engine: &Engine) {
+    let mut rows = Vec::new();
+    for at in 0..8 {
+        for x in [f32::NEG_INFINITY, -0.0, 0.0, f32::INFINITY] {
+            for other in [f32::NAN, -f32::NAN, x, 1.0, -1.0] {
+                let mut row = [x; 8];
+                row[at] = other;
+                rows.extend(row);
+            }
+        }
+    }
+    let sample = Sample::of(Layout::table([rows.len() / 8, 8], 4, 0, 0), &rows);
+    for op in [Op::Min, Op::Max, Op::CountNan, Op::CountNonzero, Op::Any, Op::All] {
+        check(engine, op, &sample, &[false, true], "NaNs");
+    }
+}
+
+#[test]
+fn extremes_among_nans_on_the_interpreter() {
+    extremes_among_nans(&Engine::new(sim(Schedule::Lockstep)));
+}
+
 const SHAPES: [Option<(u32, u32)>; 3] = [None, Some((32, 1)), Some((64, 3))];
 
 /// Engines of several shapes.
@@ -137,6 +282,11 @@ fn on_the_device_of_this_machine() {
     };
     sweep(&engines(&device), 5, 1300);
     rounding(&device);
+    let engine = Engine::new(device);
+    rows(&engine, 21, |_| true);
+    ranges(&engine);
+    ends(&engine);
+    extremes_among_nans(&engine);
 }
 
 /// The payload of a sum: limbs, and counters after them.

@@ -52,6 +52,14 @@ impl Layout {
         Layout { shape: shape.to_vec(), strides, offset: offset.min(bytes), bytes }
     }
 
+    /// Rows of a table, `gap` elements apart, from the `before`-th element of
+    /// the buffer on.
+    pub(crate) fn table(shape: [usize; 2], size: usize, before: usize, gap: usize) -> Layout {
+        let mut gaps = [0, gap * size].into_iter();
+        let mut axis = |_| Axis { gap: gaps.next_back().unwrap_or(0), ..Axis::default() };
+        Layout::of(&shape, size, before * size, &mut axis)
+    }
+
     /// Permuted, with gaps, backward axes and broadcast ones; rarely with
     /// elements that are not aligned.
     pub(crate) fn random(shape: &[usize], size: usize, random: &mut Random) -> Layout {
@@ -132,18 +140,29 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
+    /// An array of these elements, which fill its layout.
+    pub(crate) fn of<T: Element>(layout: Layout, items: &[T]) -> Sample {
+        assert_eq!(layout.bytes, size_of_val(items));
+        let word = |w: &[u8]| {
+            let mut word = [0; 8];
+            word[..w.len()].copy_from_slice(w);
+            u64::from_ne_bytes(word)
+        };
+        let bytes: &[u8] = bytemuck::cast_slice(items);
+        Sample { dtype: T::DTYPE, layout, words: bytes.chunks(8).map(word).collect() }
+    }
+
     pub(crate) fn new(dtype: DType, layout: Layout, pattern: &str, random: &mut Random) -> Sample {
-        let words = with_element!(dtype, T => {
-            let items: Vec<T> = make(pattern, layout.bytes.div_ceil(size_of::<T>()), random);
-            let bytes: &[u8] = bytemuck::cast_slice(&items);
-            let word = |w: &[u8]| {
-                let mut word = [0; 8];
-                word[..w.len()].copy_from_slice(w);
-                u64::from_ne_bytes(word)
-            };
-            bytes.chunks(8).map(word).collect()
-        });
-        Sample { dtype, layout, words }
+        let mut layout = layout;
+        let bytes = layout.bytes;
+        with_element!(dtype, T => {
+            // Whole elements, of which the last may be cut off.
+            layout.bytes = bytes.next_multiple_of(size_of::<T>());
+            let items: Vec<T> = make(pattern, layout.bytes / size_of::<T>(), random);
+            let mut sample = Sample::of(layout, &items);
+            sample.layout.bytes = bytes;
+            sample
+        })
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
