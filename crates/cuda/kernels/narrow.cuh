@@ -16,16 +16,12 @@ __device__ __forceinline__ f32 odd_f32(f64 x)
     return f64(cut) == x ? cut : __uint_as_float(__float_as_uint(cut) | 1);
 }
 
-// x / n rounded to odd, where neither it nor the remainder underflows: the remainder of a rounded quotient is exact.
-__device__ __forceinline__ f64 odd_quotient(f64 x, f64 n)
+// x / n, for a sum x of up to 53 bits, which narrows to where the true quotient would. Let t be halfway between two neighbours of a
+// shorter format, and u the unit that x is less than 2^53 of. If x / n is not t it differs by at least u / n, or by a unit of n t,
+// which is coarse as t has few bits. And u / n > 2^-53 |x / n|, so that a rounded quotient cannot get from beside t onto t.
+__device__ __forceinline__ f64 quotient(f64 x, u64 n)
 {
-    const f64 q = __ddiv_rn(x, n);
-    const f64 rest = __fma_rn(-q, n, x);
-    if (rest == 0.0)
-        return q;
-    // Away from zero by rounding: one back.
-    const bool beyond = (rest < 0.0) != (x < 0.0);
-    return __longlong_as_double((__double_as_longlong(q) - beyond) | 1);
+    return __ddiv_rn(x, f64(n));
 }
 
 template <class T>

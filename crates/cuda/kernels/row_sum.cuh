@@ -72,7 +72,7 @@ struct PlainRow {
     {
         if (is_special())
             return Specials<T>{sum != sum, sum > 0.0, sum < 0.0}.bits();
-        return narrow<T>(question.ask == MEAN ? odd_quotient(sum, f64(question.n)) : sum);
+        return narrow<T>(question.ask == MEAN ? quotient(sum, question.n) : sum);
     }
 };
 

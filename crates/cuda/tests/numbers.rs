@@ -8,8 +8,9 @@ use common::Random;
 use common::data::PATTERNS;
 use common::views::{Layout, Placed, Sample, reference};
 use std::sync::Arc;
+use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{Accuracy, AnyState, Op, Rules, Value};
-use warpfold_core::{DType, Scalar};
+use warpfold_core::{DType, Element, Scalar};
 use warpfold_cuda::engine::{Engine, Shape};
 use warpfold_cuda::{Device, Driver, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
@@ -187,6 +188,62 @@ fn ranges(engine: &Engine) {
     }
 }
 
+/// As many elements as a plain sum of 53 bits has room for, and one bit more:
+/// without it, the sum is halfway between two neighbours. Two small elements
+/// differ by that bit and come close to each other, so that only the last adds
+/// could lose it.
+fn the_last_bit(engine: &Engine) {
+    for log in 4..10 {
+        let len = 1usize << log;
+        for spread in 26 - log..33 - log {
+            let mut items = Vec::new();
+            // The certificate compares significands too: it is at its edge if
+            // the big ones are no larger than the small ones, and the sum at
+            // its own if it just reaches the next power of two.
+            for over in [(1i64 << (26 - log)), (1 << 23) - 8] {
+                let big = (1i64 << 23) + over;
+                // In units of the last bit of the big ones: halfway is this
+                // much above a multiple of twice as much.
+                let half = 1i64 << (log - 1);
+                let rest = (len as i64 - 3) * big;
+                let last = (1i64 << 23) - 2 * half;
+                let last = last + (half - (rest + last)).rem_euclid(2 * half);
+                for next in [0, 2 * half] {
+                    let unit = 2f64.powi(-spread);
+                    let small = (big + 2) as f64 * unit;
+                    let ends = [small + unit, -small, (last - next) as f64];
+                    let row: Vec<f64> = (3..len).map(|_| big as f64).chain(ends).collect();
+                    items.extend(row.iter().map(|&x| x as f32));
+                    items.extend(row.iter().map(|&x| -x as f32));
+                }
+            }
+            let sample = Sample::of(Layout::table([8, len], 4, 0, 0), &items);
+            check(engine, Op::Sum, &sample, &[false, true], &format!("2^{log}, {spread} binades"));
+        }
+    }
+}
+
+/// Sums that f32 cannot tell from a tie of the 16-bit formats.
+fn ties_of_short_formats(engine: &Engine) {
+    fn ask<T: Element>(engine: &Engine, last: i32, least: i32, make: impl Fn(f64) -> T) {
+        let mut items = Vec::new();
+        for sign in [1.0, -1.0] {
+            for even in [1.0, 1.0 + 2f64.powi(1 - last)] {
+                for beside in [0.0, 1.0, -1.0] {
+                    let row = [even, 2f64.powi(-last), beside * 2f64.powi(least), 0.0];
+                    items.extend(row.map(|x| make(sign * x)));
+                }
+            }
+        }
+        let sample = Sample::of(Layout::table([items.len() / 4, 4], 2, 0, 0), &items);
+        for op in [Op::Sum, Op::Mean] {
+            check(engine, op, &sample, &[false, true], "ties");
+        }
+    }
+    ask(engine, 11, -24, f16::from_f64);
+    ask(engine, 8, -30, bf16::from_f64);
+}
+
 /// Ends of the formats: sums that round to infinity or do not, subnormals, and
 /// ties.
 fn ends(engine: &Engine) {
@@ -223,6 +280,8 @@ fn ends(engine: &Engine) {
 fn ranges_and_ends_on_the_interpreter() {
     let engine = Engine::new(sim(Schedule::Lockstep));
     ranges(&engine);
+    the_last_bit(&engine);
+    ties_of_short_formats(&engine);
     ends(&engine);
 }
 
@@ -285,6 +344,8 @@ fn on_the_device_of_this_machine() {
     let engine = Engine::new(device);
     rows(&engine, 21, |_| true);
     ranges(&engine);
+    the_last_bit(&engine);
+    ties_of_short_formats(&engine);
     ends(&engine);
     extremes_among_nans(&engine);
 }
