@@ -55,16 +55,19 @@ class Tally:
 
 
 class Warpfold:
-    """The binary under test."""
+    """The binary under test, and the device that reduces."""
 
-    def __init__(self, path):
+    def __init__(self, path, device=None):
         self.path = str(Path(path).resolve())
+        self.device = device
 
     def run(self, *arguments, cpu=None, threads=None):
         """Standard output without the final newline, or what went wrong."""
         command = [self.path, *map(str, arguments)]
         if threads:
             command += ["-j", str(threads)]
+        if self.device and arguments[0] != "merge":
+            command += ["--device", self.device]
         environment = {**os.environ, "NO_COLOR": "1"}
         environment.pop("WARPFOLD_CPU", None)
         if cpu:
@@ -358,6 +361,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="a cross-section in under a minute")
     parser.add_argument("--self-test", action="store_true", help="test the oracle itself")
     parser.add_argument("--only", metavar="NAME", help="the cases whose name contains NAME")
+    parser.add_argument("--device", help="where to reduce, as warpfold's flag (default auto)")
     parser.add_argument("--seed", default="1", help="another seed, other data (default 1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
     options = parser.parse_args()
@@ -367,7 +371,7 @@ def main():
     if options.self_test:
         passed, failed = self_test.run(options.seed)
     if options.binary is not None:
-        more = check_all(Warpfold(options.binary), options)
+        more = check_all(Warpfold(options.binary, options.device), options)
         passed, failed = passed + more[0], failed + more[1]
     if passed + failed == 0:
         print("no case has such a name")

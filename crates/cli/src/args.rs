@@ -340,7 +340,8 @@ impl AccuracyArgs {
 /// Who does the work, and with how much memory.
 #[derive(Args)]
 pub(crate) struct ExecutionArgs {
-    /// Where to run: auto, cpu, cuda, cuda:N or sim
+    /// Where to run: auto, cpu, cuda, cuda:N, or sim, which interprets the CUDA
+    /// kernels on the CPU, slowly and checked
     #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = EXECUTION)]
     device: Device,
     /// How many threads work [default: one for each core]
@@ -515,6 +516,7 @@ Examples:
   warpfold sum --dtype f32 dump.bin          bytes without a header
   seq 1000 | warpfold reduce --op sum,std    numbers on a pipe
   warpfold sum --hex data.npy                the exact bits
+  warpfold sum --device cuda data.npy        on a GPU: the same bits
 
 Environment:
   WARPFOLD_CPU       force an instruction set: sse2, avx2, avx512, avx512ifma

@@ -28,15 +28,7 @@ impl Plan {
     pub(crate) fn new(views: [Option<&View<'_>>; 2], reduced: &[bool]) -> Result<Option<Plan>> {
         let [Some(first), second] = views else { return Ok(None) };
         if let Some(second) = second {
-            if first.dtype() != second.dtype() {
-                return Err(Error::DTypeMismatch { left: first.dtype(), right: second.dtype() });
-            }
-            if first.shape() != second.shape() {
-                return Err(Error::ShapeMismatch {
-                    left: first.shape().to_vec(),
-                    right: second.shape().to_vec(),
-                });
-            }
+            first.check_pair(second)?;
         }
         let strides = [first.strides(), second.map_or(&[][..], View::strides)];
         let Split { kept, reduced, outputs } = Split::new(first.shape(), strides, reduced)?;

@@ -2,8 +2,11 @@
 //! microseconds a call for small arrays.
 //!
 //! ```text
-//! full_reductions [KIND [DTYPE]]        as in: full_reductions sum f32
+//! full_reductions [--json] [OP [DTYPE]]        as in: full_reductions sum f32
 //! ```
+//!
+//! With `--json` every figure is a line for `benches/gpu.py`, which puts those of
+//! other libraries beside them.
 //!
 //! Launches follow one another without a wait, each on the next part of a buffer
 //! of 8 GiB, so that none finds its data in the L2 cache; the clock runs from the
@@ -14,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
-use warpfold_cuda::engine::{Array, Engine};
+use warpfold_cuda::engine::{Array, Engine, Input};
 use warpfold_cuda::{Address, Device, Driver, Result, Stream};
 
 /// What inputs rotate over, and what is copied at once to fill it.
@@ -22,17 +25,27 @@ const BUFFER: u64 = 8 << 30;
 const PIECE: usize = 64 << 20;
 
 /// Bytes that a round reads at least, as long as that is not too many launches.
-const ROUND: u64 = 32 << 30;
+const ROUND: u64 = 16 << 30;
 const MOST_LAUNCHES: u64 = 2000;
 const ROUNDS: usize = 7;
 
-const KINDS: [(&str, Kind); 5] = [
+/// Operations, and the states that answer them.
+const OPS: [(&str, Kind); 9] = [
     ("sum", Kind::Sum),
-    ("abs-sum", Kind::AbsSum),
-    ("extrema", Kind::Extrema),
-    ("counts", Kind::Counts),
-    ("bits", Kind::Bits),
+    ("norm1", Kind::AbsSum),
+    ("norm2", Kind::SquareSum),
+    ("dot", Kind::Dot),
+    ("var", Kind::Moments),
+    ("min", Kind::Extrema),
+    ("argmin", Kind::ArgExtrema),
+    ("count", Kind::Counts),
+    ("and", Kind::Bits),
 ];
+
+/// Sizes: powers of two, and 4 GiB.
+const SMALL: [u32; 3] = [10, 16, 20];
+const LARGE: [u32; 3] = [24, 28, 30];
+const LARGEST: u64 = 4 << 30;
 
 /// xorshift64*.
 struct Random(u64);
@@ -82,7 +95,10 @@ impl Bench {
 
     /// Seconds a call, the median over rounds.
     fn seconds(&self, kind: Kind, dtype: DType, len: u64) -> Result<f64> {
-        let bytes = len * dtype.size() as u64;
+        // A dot product is of the first and the second half of what is read.
+        let len = if kind == Kind::Dot { len / 2 } else { len };
+        let half = len * dtype.size() as u64;
+        let bytes = if kind == Kind::Dot { 2 * half } else { half };
         let launches = (ROUND / bytes).clamp(4, MOST_LAUNCHES);
         // Parts of small arrays lie further apart than the L2 cache's lines.
         let stride = bytes.next_multiple_of(256);
@@ -94,9 +110,11 @@ impl Bench {
                     at = 0;
                 }
                 let array = Array { address: self.buffer + at, len, dtype };
-                // SAFETY: the array lies in the buffer, which is full; the
+                let others = (kind == Kind::Dot).then_some(array.address + half);
+                let input = Input { others, ..Input::from(array) };
+                // SAFETY: the arrays lie in the buffer, which is full; the
                 // payload has room for any state.
-                unsafe { self.engine.reduce_into(kind, array, self.payload, self.stream)? };
+                unsafe { self.engine.reduce_into(kind, input, self.payload, self.stream)? };
                 at += stride;
             }
             self.engine.device().wait(self.stream)?;
@@ -111,10 +129,12 @@ impl Bench {
     /// Seconds from the call to the value on the host, the median of many.
     fn seconds_to_value(&self, kind: Kind, dtype: DType, len: u64) -> Result<f64> {
         let array = Array { address: self.buffer, len, dtype };
+        let others = (kind == Kind::Dot).then_some(self.buffer);
+        let input = Input { others, ..Input::from(array) };
         let call = || -> Result<f64> {
             let begin = Instant::now();
             // SAFETY: the array lies in the buffer, which is full.
-            unsafe { self.engine.reduce(kind, array, self.stream)? };
+            unsafe { self.engine.reduce(kind, input, self.stream)? };
             Ok(begin.elapsed().as_secs_f64())
         };
         let mut times = (0..200).map(|_| call()).collect::<Result<Vec<f64>>>()?;
@@ -122,36 +142,50 @@ impl Bench {
         Ok(times[times.len() / 2])
     }
 
-    fn row(&self, kind: Kind, dtype: DType) -> Result<String> {
-        let mut row = String::new();
-        for log in [10, 16, 20] {
-            row += &format!("{:8.2}", self.seconds(kind, dtype, 1 << log)? * 1e6);
-        }
-        row += &format!("{:8.2} |", self.seconds_to_value(kind, dtype, 1 << 16)? * 1e6);
-        for log in [24u32, 28, 30] {
-            let bytes = (dtype.size() as u64) << log;
-            let rate = bytes as f64 / self.seconds(kind, dtype, 1 << log)? / 1e9;
-            row += &format!("{rate:8.0}");
-        }
-        // The same bytes for every type.
-        let rate =
-            (4u64 << 30) as f64 / self.seconds(kind, dtype, (4 << 30) / dtype.size() as u64)?;
-        Ok(row + &format!("{:8.0}", rate / 1e9))
+    /// Seconds a call for every size, and last from call to value.
+    fn figures(&self, kind: Kind, dtype: DType) -> Result<(Vec<(u64, f64)>, f64)> {
+        let powers = SMALL.into_iter().chain(LARGE).map(|log| 1u64 << log);
+        let lengths = powers.chain([LARGEST / dtype.size() as u64]);
+        let times = lengths.map(|len| Ok((len, self.seconds(kind, dtype, len)?)));
+        Ok((times.collect::<Result<Vec<_>>>()?, self.seconds_to_value(kind, dtype, 1 << 16)?))
     }
 }
 
+/// A line of the table.
+fn row(figures: &[(u64, f64)], value: f64, dtype: DType) -> String {
+    let (small, large) = figures.split_at(SMALL.len());
+    let mut row: String = small.iter().map(|(_, time)| format!("{:8.2}", time * 1e6)).collect();
+    row += &format!("{:8.2} |", value * 1e6);
+    for (len, time) in large {
+        row += &format!("{:8.0}", (len * dtype.size() as u64) as f64 / time / 1e9);
+    }
+    row
+}
+
+/// A figure for `benches/gpu.py`.
+fn line(op: &str, dtype: DType, data: &str, len: u64, seconds: f64) {
+    println!(
+        "{{\"peer\": \"warpfold\", \"op\": \"{op}\", \"dtype\": \"{dtype}\", \"data\": \"{data}\", \
+         \"elements\": {len}, \"seconds\": {seconds:e}}}"
+    );
+}
+
 fn main() -> Result<()> {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let (flags, wanted): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| argument == "--json");
+    let json = !flags.is_empty();
     let wants = |place: usize, name: &str| wanted.get(place).is_none_or(|w| w == name);
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
     let buffer = device.allocate(BUFFER)?;
     let payload = device.allocate(4096)?;
-    println!("{}, {} multiprocessors", device.limits().name, device.limits().multiprocessors);
-    println!(
-        "{:24}{:>8}{:>8}{:>8}{:>8} |{:>8}{:>8}{:>8}{:>8}",
-        "", "2^10 us", "2^16 us", "2^20 us", "value", "2^24", "2^28", "2^30", "4 GiB"
-    );
+    if !json {
+        println!("{}, {} multiprocessors", device.limits().name, device.limits().multiprocessors);
+        println!(
+            "{:24}{:>8}{:>8}{:>8}{:>8} |{:>8}{:>8}{:>8}{:>8}",
+            "", "2^10 us", "2^16 us", "2^20 us", "value", "2^24", "2^28", "2^30", "4 GiB"
+        );
+    }
     let bench = Bench { engine: Engine::new(device), buffer, payload, stream };
     for dtype in DType::ALL.into_iter().filter(|d| wants(1, d.name())) {
         for uniform in [true, false] {
@@ -159,11 +193,26 @@ fn main() -> Result<()> {
                 continue;
             }
             bench.fill(&piece(dtype, uniform))?;
-            for (name, kind) in KINDS.into_iter().filter(|(name, _)| wants(0, name)) {
-                if Engine::supports(kind, dtype) {
-                    let data = if uniform { "uniform" } else { "bits" };
-                    let row = bench.row(kind, dtype)?;
-                    println!("{:24}{row}", format!("{name} {dtype} {data}"));
+            for (op, kind) in OPS.into_iter().filter(|(op, _)| wants(0, op)) {
+                // Other libraries have no exact sums to hold hostile data against.
+                let compared = match op {
+                    "norm1" | "count" | "and" => false,
+                    "sum" | "min" => true,
+                    _ => uniform || !dtype.is_float(),
+                };
+                if !Engine::supports(kind, dtype) || json && !compared {
+                    continue;
+                }
+                let data = if uniform { "uniform" } else { "bits" };
+                let (figures, value) = bench.figures(kind, dtype)?;
+                if json {
+                    figures.iter().for_each(|&(len, time)| line(op, dtype, data, len, time));
+                    if op == "sum" && uniform {
+                        line("call to value", dtype, data, 1 << 16, value);
+                    }
+                } else {
+                    let name = format!("{op} {dtype} {data}");
+                    println!("{name:24}{}", row(&figures, value, dtype));
                 }
             }
         }

@@ -20,8 +20,8 @@ enum Ask : u32 {
 // Where the superaccumulator of a sum begins, and its limbs.
 template <class T>
 struct SumFormat {
-    static constexpr int LSB = Element<T>::LSB;
-    static constexpr int LIMBS = Element<T>::LIMBS;
+    static constexpr int LSB = Element<T>::Sum::LSB;
+    static constexpr int LIMBS = Element<T>::Sum::LIMBS;
 };
 
 // The canonical NaN.

@@ -3,6 +3,7 @@
 
 #include "kernel.cuh"
 #include "ticket.cuh"
+#include "words.cuh"
 
 // And, or, exclusive or.
 struct Folds {
@@ -27,18 +28,9 @@ struct Bitwise {
 
     Folds lanes;
 
-    // Bytes of truth values become 0 or 1.
-    static __device__ __forceinline__ u32 normal(u32 word)
-    {
-        if constexpr (sizeof(T) == 1 && T(2) == T(1))
-            return (((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word) >> 7 & 0x01010101;
-        else
-            return word;
-    }
-
     __device__ __forceinline__ void one(Bits bits)
     {
-        const u64 x = normal(u32(bits));
+        const u64 x = normal<T>(u32(bits));
         const u64 wide = WIDTH == 64 ? u64(bits) : x;
         // The places that no element is in stay as they are.
         const u64 others = WIDTH == 64 ? 0 : ~0ull << (WIDTH & 63);
@@ -51,8 +43,8 @@ struct Bitwise {
 #pragma unroll
         for (int k = 0; k < VECTORS; ++k) {
             if (FULL || k < valid) {
-                lanes.take(u64(normal(v[k].y)) << 32 | normal(v[k].x));
-                lanes.take(u64(normal(v[k].w)) << 32 | normal(v[k].z));
+                lanes.take(u64(normal<T>(v[k].y)) << 32 | normal<T>(v[k].x));
+                lanes.take(u64(normal<T>(v[k].w)) << 32 | normal<T>(v[k].z));
             }
         }
     }

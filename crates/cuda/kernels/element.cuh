@@ -44,18 +44,25 @@ template <> struct Element<bool> : Integer<u8, u8> {
     static __device__ __forceinline__ Key key(Bits bits) { return bits != 0; }
 };
 
-// A binary interchange format: FRACTION stored bits, a bias, and the exponents
-// of its own last bit (UNIT) and of the superaccumulator's (LSB, LIMBS).
-template <class B, class K, int STORED, int LAST_BIT, int ACC_LSB, int ACC_LIMBS>
+// A superaccumulator's size, as core's `Format` has it: the exponent of the lowest limb's last bit, and the number of limbs.
+template <int LAST_BIT, int COUNT>
+struct Limbs {
+    static constexpr int LSB = LAST_BIT;
+    static constexpr int LIMBS = COUNT;
+};
+
+// A binary interchange format: FRACTION stored bits, a bias, the exponent of its own last bit (UNIT), and the superaccumulators of
+// sums of elements and of products of two.
+template <class B, class K, int STORED, int LAST_BIT, class OF_ELEMENTS, class OF_PRODUCTS>
 struct Float {
     using Bits = B;
     using Key = K;
+    using Sum = OF_ELEMENTS;
+    using Dot = OF_PRODUCTS;
     static constexpr bool FLOAT = true;
     static constexpr int WIDTH = 8 * sizeof(B);
     static constexpr int FRACTION = STORED;
     static constexpr int UNIT = LAST_BIT;
-    static constexpr int LSB = ACC_LSB;
-    static constexpr int LIMBS = ACC_LIMBS;
     static constexpr Bits SIGN = Bits(Bits(1) << (WIDTH - 1));
     static constexpr Bits INFINITE = Bits((Bits(SIGN - 1) >> STORED) << STORED);
     static constexpr Key LEAST = Key(SIGN);
@@ -70,6 +77,7 @@ struct Float {
     }
     static __device__ __forceinline__ Bits magnitude(Bits bits) { return Bits(bits & Bits(SIGN - 1)); }
     static __device__ __forceinline__ bool is_nan(Bits bits) { return magnitude(bits) > INFINITE; }
+    static __device__ __forceinline__ bool is_finite(Bits bits) { return magnitude(bits) < INFINITE; }
     // For finite elements: |x| is below 2 to the power of this.
     static __device__ __forceinline__ int top(Bits bits)
     {
@@ -77,7 +85,7 @@ struct Float {
     }
 };
 
-template <> struct Element<f16> : Float<u16, i16, 10, -24, -24, 2> {
+template <> struct Element<f16> : Float<u16, i16, 10, -24, Limbs<-24, 2>, Limbs<-48, 4>> {
     static __device__ __forceinline__ f32 value(Bits bits)
     {
         f32 x;
@@ -85,13 +93,13 @@ template <> struct Element<f16> : Float<u16, i16, 10, -24, -24, 2> {
         return x;
     }
 };
-template <> struct Element<bf16> : Float<u16, i16, 7, -133, -149, 10> {
+template <> struct Element<bf16> : Float<u16, i16, 7, -133, Limbs<-149, 10>, Limbs<-298, 19>> {
     // bf16 is the upper half of f32.
     static __device__ __forceinline__ f32 value(Bits bits) { return __uint_as_float(u32(bits) << 16); }
 };
-template <> struct Element<f32> : Float<u32, i32, 23, -149, -149, 10> {
+template <> struct Element<f32> : Float<u32, i32, 23, -149, Limbs<-149, 10>, Limbs<-298, 19>> {
     static __device__ __forceinline__ f32 value(Bits bits) { return __uint_as_float(bits); }
 };
-template <> struct Element<f64> : Float<u64, i64, 52, -1074, -1074, 67> {
+template <> struct Element<f64> : Float<u64, i64, 52, -1074, Limbs<-1074, 67>, Limbs<-2148, 133>> {
     static __device__ __forceinline__ f64 value(Bits bits) { return __longlong_as_double(i64(bits)); }
 };

@@ -1,6 +1,7 @@
 // The smallest and the largest element that is not NaN, by their keys, and the number of NaNs.
 // elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
 
+#include "extremes.cuh"
 #include "kernel.cuh"
 #include "ticket.cuh"
 
@@ -9,11 +10,8 @@ struct Extrema {
     using Item = T;
     using Bits = typename Element<T>::Bits;
     using Key = typename Element<T>::Key;
-    static constexpr Key LEAST = Element<T>::LEAST;
-    static constexpr Key GREATEST = Element<T>::GREATEST;
 
-    Key smallest = GREATEST;
-    Key largest = LEAST;
+    Extremes<T> found;
     u64 nans = 0;
 
     __device__ __forceinline__ void one(Bits bits)
@@ -25,41 +23,30 @@ struct Extrema {
             }
         }
         const Key key = Element<T>::key(bits);
-        smallest = min(smallest, key);
-        largest = max(largest, key);
+        found.take(key, key);
     }
 
     template <bool FULL>
     __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *at, u32 valid)
     {
-        Key low = GREATEST, high = LEAST;
-        each<T, FULL>(v, valid, [&](Bits bits) {
-            const Key key = Element<T>::key(bits);
-            low = min(low, key);
-            high = max(high, key);
-        });
+        Extremes<T> here;
+        here.template take<FULL>(v, valid);
         if constexpr (Element<T>::FLOAT) {
-            // NaNs are the outermost keys: only a tile that has one needs a closer look. A thread without elements has no NaN.
+            // Only a tile that has a NaN needs a closer look. A thread without elements has none.
             const bool any = FULL || valid > 0;
-            if (any && (low < Element<T>::LEAST_NUMBER || high > Element<T>::GREATEST_NUMBER)) {
-                each_again<T>(at, valid, [&](Bits bits) { one(bits); });
+            if (any && here.any_nan()) {
+                nans += found.take_numbers(at, valid);
                 return;
             }
         }
-        smallest = min(smallest, low);
-        largest = max(largest, high);
+        found.take(here.smallest, here.largest);
     }
 };
-
-// Keys as words that keep their order.
-template <bool SIGNED> struct Wider { using Word = i64; };
-template <> struct Wider<false> { using Word = u64; };
 
 // NaNs, the smallest and the largest key.
 template <class T>
 struct Ends {
-    using Key = typename Element<T>::Key;
-    using Word = typename Wider<(Key(-1) < Key(0))>::Word;
+    using Word = typename OrderOf<T>::Long;
     static constexpr int WORDS = 3;
     u64 word[WORDS] = {0, u64(Word(Element<T>::GREATEST)), u64(Word(Element<T>::LEAST))};
 
@@ -76,10 +63,10 @@ KERNEL(extrema)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *o
     Extrema<ELEMENT> pass;
     walk(data, n, pass);
     Ends<ELEMENT> ends;
-    using Word = Ends<ELEMENT>::Word;
+    using Word = OrderOf<ELEMENT>::Long;
     ends.word[0] = pass.nans;
-    ends.word[1] = u64(Word(pass.smallest));
-    ends.word[2] = u64(Word(pass.largest));
+    ends.word[1] = u64(Word(pass.found.smallest));
+    ends.word[2] = u64(Word(pass.found.largest));
     if (fold_grid(ends, scratch)) {
         out[0] = n;
         for (int w = 0; w < 3; ++w)

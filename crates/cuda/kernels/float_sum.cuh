@@ -2,13 +2,19 @@
 
 #pragma once
 
+#include "bins.cuh"
 #include "range.cuh"
 #include "ticket.cuh"
 
-// Where a warp's window begins: terms below 2^START. Most data fits; other data moves it with its first tile.
-constexpr int START = 10;
-// Binades left above a tile that moved the window.
-constexpr int ROOM = 4;
+// Two tiles, the sums and a window want more registers than 512 threads leave. One block of f64 at a time: bins for more threads
+// would leave too little of the L1 cache for the loads that are under way.
+template <class T>
+constexpr int SUM_BLOCKS = sizeof(typename Element<T>::Bits) == 8 && Element<T>::FLOAT ? 1 : BLOCKS;
+template <class T>
+constexpr int SUM_THREADS = Element<T>::FLOAT ? 384 : THREADS;
+
+// Tiles that go to the bins at once, at most, before a window is tried again.
+constexpr u32 LONGEST_PATIENCE = 64;
 
 template <class T, bool ABSOLUTE>
 struct FloatSum {
@@ -16,31 +22,43 @@ struct FloatSum {
     using Format = Element<T>;
     using Bits = typename Format::Bits;
     using Lane = LaneSum<T>;
+    using Sums = Wide<typename Lane::Limbs>;
+    static constexpr int TILE = Lane::TILE;
+    // Whether the first window holds whatever is finite.
+    static constexpr bool FITS = Lane::LEVELS == 1;
 
-    Wide<T> &wide;
-    Window<T, Lane::LEVELS> window;
+    Sums &wide;
+    typename Lane::Window window;
+    Bins<T> bins;
+    u32 patience = 1;
 
-    __device__ __forceinline__ FloatSum(Wide<T> &wide) : wide(wide) { window.move(window.below(START)); }
+    __device__ __forceinline__ FloatSum(Sums &wide) : wide(wide), window(Lane::Window::below(START)) {}
 
     static __device__ __forceinline__ Bits taken(Bits bits) { return ABSOLUTE ? Format::magnitude(bits) : bits; }
 
-    __device__ __forceinline__ void one(Bits bits) { wide.absorb(taken(bits)); }
+    __device__ __forceinline__ void one(Bits bits) { absorb<T>(wide, taken(bits)); }
 
+    // Takes a tile if every lane of the warp certifies its part.
     template <bool FULL>
-    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *at, u32 valid)
+    __device__ __forceinline__ bool tile(const uint4 (&v)[TILE], u32 valid)
     {
         Lane lane(window);
         each<T, FULL>(v, valid, [&](Bits bits) { lane.add(taken(bits), window); });
-        if (__all_sync(ALL_LANES, lane.close(window)))
-            window.commit(lane.drift);
-        else
-            once_more(at, valid);
-        if (++window.commits == window.COMMITS)
-            window.flush(wide);
+        return commit(lane);
     }
 
-    // A tile that some lane could not certify: in a window made for it, and what that cannot hold one by one.
-    __device__ __forceinline__ void once_more(const uint4 *at, u32 valid)
+    __device__ __forceinline__ bool commit(Lane &lane)
+    {
+        if (!__all_sync(ALL_LANES, lane.close(window)))
+            return false;
+        window.commit(lane.drift);
+        if (++window.commits == window.COMMITS)
+            window.flush(wide);
+        return true;
+    }
+
+    // Takes a tile that was refused in a window made for it, if that is another one and certifies it.
+    __device__ __forceinline__ bool moved(const uint4 *at, u32 valid)
     {
         int top = Format::UNIT;
         each_again<T>(at, valid, [&](Bits bits) {
@@ -51,16 +69,172 @@ struct FloatSum {
         for (int distance = 16; distance > 0; distance /= 2)
             top = max(top, __shfl_xor_sync(ALL_LANES, top, distance));
         const int first = window.below(top + Lane::K + ROOM);
-        if (first != window.first) {
-            window.flush(wide);
-            window.move(first);
-        }
+        if (first == window.first)
+            return false;
+        window.flush(wide);
+        window.first = first;
         Lane lane(window);
         each_again<T>(at, valid, [&](Bits bits) { lane.add(taken(bits), window); });
-        if (lane.close(window))
-            window.commit(lane.drift);
-        else
-            each_again<T>(at, valid, [&](Bits bits) { wide.absorb(taken(bits)); });
+        return commit(lane);
+    }
+
+    // Takes N elements of a tile that no window takes as they are: what is not finite by itself, so that the others add side by
+    // side. Returns how many NaNs and infinities there were, in eight bits each.
+    template <int N>
+    __device__ __forceinline__ u32 any(Bits (&items)[N], Lane &lane)
+    {
+        u32 specials = 0;
+        if constexpr (FITS) {
+            // One in 32 of random bits: too many for branches.
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                const Bits bits = taken(items[i]);
+                const bool special = Format::magnitude(bits) >= Format::INFINITE;
+                specials += !special ? 0 : Format::is_nan(bits) ? 1 : bits & Format::SIGN ? 1 << 16 : 1 << 8;
+                lane.add(special ? 0 : bits, window);
+            }
+        } else {
+            bool special = false;
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                items[i] = taken(items[i]);
+                special |= Format::magnitude(items[i]) >= Format::INFINITE;
+            }
+            if (special) {
+#pragma unroll
+                for (int i = 0; i < N; ++i) {
+                    if (Format::magnitude(items[i]) >= Format::INFINITE) {
+                        absorb<T>(wide, items[i]);
+                        items[i] = 0;
+                    }
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < N; ++i)
+                bins.add(items[i]);
+        }
+        return specials;
+    }
+
+    // Adds up the lanes' NaNs and infinities.
+    __device__ __forceinline__ void count(u32 specials)
+    {
+        if (!__any_sync(ALL_LANES, specials != 0))
+            return;
+        Totals<1> all;
+        all.word[0] = u64(specials >> 16) << 40 | u64(specials >> 8 & 0xff) << 20 | (specials & 0xff);
+        all = fold_warp(all);
+        const u32 lane = threadIdx.x % 32;
+        if (lane < 3)
+            atomicAdd(&wide.specials[lane], u32(all.word[0] >> 20 * lane) & 0xfffff);
+    }
+
+    // Takes tiles that no window holds, or that hold NaNs or infinities, and cannot fail.
+    template <bool FULL>
+    __device__ __forceinline__ void any(const uint4 *at, u32 step, u32 tiles, u32 valid)
+    {
+        if (!FITS && !Bins<T>::there()) {
+            for (; tiles > 0; --tiles, at += step)
+                each_again<T>(at, valid, [&](Bits bits) { absorb<T>(wide, taken(bits)); });
+            return;
+        }
+        if (!FITS && !bins.open)
+            bins.clear();
+        uint4 now[TILE], next[TILE];
+        if (FULL)
+            load(next, at);
+        for (; tiles > 0; --tiles) {
+            if constexpr (!FITS)
+                bins.make_room(TILE * ITEMS<T>);
+            Lane lane(window);
+            u32 specials = 0;
+            if (FULL) {
+#pragma unroll
+                for (int k = 0; k < TILE; ++k)
+                    now[k] = next[k];
+                at += step;
+                if (tiles > 1)
+                    load(next, at);
+#pragma unroll
+                for (int k = 0; k < TILE; ++k) {
+                    Bits items[ITEMS<T>];
+#pragma unroll
+                    for (int i = 0; i < ITEMS<T>; ++i)
+                        items[i] = item<T>(now[k], i);
+                    specials += any(items, lane);
+                }
+            } else {
+                each_again<T>(at, valid, [&](Bits bits) {
+                    Bits items[1] = {bits};
+                    specials += any(items, lane);
+                });
+            }
+            if constexpr (FITS) {
+                commit(lane);
+                count(specials);
+            }
+        }
+    }
+
+    // Works off the refused tile at `at`, and as many of the `tiles` from there as seem to be like it. Returns how many.
+    __device__ __forceinline__ u32 refused(const uint4 *at, u32 step, u64 tiles)
+    {
+        if (moved(at, TILE))
+            return 1;
+        const u32 some = u32(min(tiles, u64(patience)));
+        any<true>(at, step, some, TILE);
+        patience = min(2 * patience, LONGEST_PATIENCE);
+        return some;
+    }
+
+    // Takes tiles until one is refused: then `left` are left, and that one is at `at`. A tile's successor is loaded meanwhile, into
+    // registers of its own; what is under way when a tile is refused will be loaded once more, so that nothing stays in
+    // registers until then.
+    __device__ __forceinline__ void through(const uint4 *&at, u32 step, u64 &left)
+    {
+        uint4 even[TILE], odd[TILE];
+        load(even, at);
+        for (;;) {
+            if (left > 1)
+                load(odd, at + step);
+            if (!tile<true>(even, TILE))
+                return;
+            at += step;
+            if (--left == 0)
+                return;
+            if (left > 1)
+                load(even, at + step);
+            if (!tile<true>(odd, TILE))
+                return;
+            at += step;
+            if (--left == 0)
+                return;
+        }
+    }
+
+    __device__ __forceinline__ void take(const void *data, u64 n)
+    {
+        const Part part = peel<TILE>(data, n, *this);
+        const uint4 *at = part.at;
+        for (u64 left = part.tiles; left > 0;) {
+            const u64 before = left;
+            through(at, part.step, left);
+            if (left > 0) {
+                if (before - left > patience)
+                    patience = 1;
+                const u32 some = refused(at, part.step, left);
+                left -= some;
+                at += u64(some) * part.step;
+            }
+        }
+        if (part.rest) {
+            uint4 v[TILE];
+            load(v, at, part.valid);
+            if (!tile<false>(v, part.valid) && !moved(at, part.valid))
+                any<false>(at, part.step, 1, part.valid);
+        }
+        window.flush(wide);
+        bins.flush(wide);
     }
 };
 
@@ -68,32 +242,11 @@ struct FloatSum {
 template <class T, bool ABSOLUTE>
 __device__ __forceinline__ void float_sum(const void *data, u64 n, u64 *scratch, u64 *out)
 {
-    __shared__ Wide<T> wide;
+    using Sums = Wide<typename Element<T>::Sum>;
+    __shared__ Sums wide;
     wide.clear();
     __syncthreads();
-    FloatSum<T, ABSOLUTE> pass(wide);
-    walk(data, n, pass);
-    pass.window.flush(wide);
+    FloatSum<T, ABSOLUTE>(wide).take(data, n);
     __syncthreads();
-
-    // Entries add with wrapping integers, so that the order of the blocks is of no matter.
-    constexpr int COUNT = Wide<T>::LIMBS;
-    u64 *sums = scratch + SCRATCH_SUMS;
-    if (gridDim.x > 1) {
-        for (int i = threadIdx.x; i < Wide<T>::WORDS; i += blockDim.x) {
-            if (i != COUNT) {
-                if (const u64 entry = u64(wide.entry(i)))
-                    atomicAdd(&sums[i], entry);
-            }
-        }
-        __threadfence();
-        if (!is_last_block(scratch))
-            return;
-    }
-    for (int i = threadIdx.x; i < Wide<T>::WORDS; i += blockDim.x) {
-        if (i == COUNT)
-            out[i] = n;
-        else
-            out[i] = gridDim.x > 1 ? atomicExch(&sums[i], 0) : u64(wide.entry(i));
-    }
+    add_over_grid<Sums::WORDS>([&](int i) { return wide.entry(i, n); }, scratch, out);
 }

@@ -19,12 +19,9 @@ template <> __device__ __forceinline__ i32 add_word<u8>(u32 word, i32 sum)
 }
 template <> __device__ __forceinline__ i32 add_word<i16>(u32 word, i32 sum) { return sum + i16(word) + (i32(word) >> 16); }
 template <> __device__ __forceinline__ i32 add_word<u16>(u32 word, i32 sum) { return sum + i32(word & 0xffff) + i32(word >> 16); }
-// Any byte but 0 counts as one: a byte's upper bit, after this, says whether there was any.
-template <> __device__ __forceinline__ i32 add_word<bool>(u32 word, i32 sum)
-{
-    const u32 any = ((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word;
-    return sum + __popc(any & 0x80808080);
-}
+// The upper bit of every byte that is not 0: any such byte counts as one.
+__device__ __forceinline__ u32 any_byte(u32 word) { return (((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word) & 0x80808080; }
+template <> __device__ __forceinline__ i32 add_word<bool>(u32 word, i32 sum) { return sum + __popc(any_byte(word)); }
 
 // Absolute values of signed elements are taken one by one.
 template <class T, bool ABSOLUTE>
@@ -51,6 +48,23 @@ struct IntegerSum {
         }
     }
 
+    // Short elements of a vector side by side, added to a sum of 32 bits.
+    static __device__ __forceinline__ i32 add_vector(const uint4 &v, i32 sum)
+    {
+        return add_word<T>(v.x, add_word<T>(v.y, add_word<T>(v.z, add_word<T>(v.w, sum))));
+    }
+
+    __device__ __forceinline__ void take(const uint4 &v)
+    {
+        if constexpr (sizeof(T) < 4 && !NEGATE) {
+            low += u64(i64(add_vector(v, 0)));
+        } else {
+#pragma unroll
+            for (int i = 0; i < ITEMS<T>; ++i)
+                one(item<T>(v, i));
+        }
+    }
+
     template <bool FULL>
     __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *, u32 valid)
     {
@@ -59,7 +73,7 @@ struct IntegerSum {
 #pragma unroll
             for (int k = 0; k < VECTORS; ++k) {
                 if (FULL || k < valid)
-                    sum = add_word<T>(v[k].x, add_word<T>(v[k].y, add_word<T>(v[k].z, add_word<T>(v[k].w, sum))));
+                    sum = add_vector(v[k], sum);
             }
             low += u64(i64(sum));
         } else {

@@ -8,7 +8,7 @@
 // A pass says what is done with the elements:
 //
 //     pass.one(bits)                          takes a peeled element
-//     pass.tile<FULL>(vectors, at, valid)     takes this thread's vectors of a tile, the k-th of which is at[k * blockDim.x];
+//     pass.tile<FULL>(vectors, at, valid)     takes this thread's vectors of a tile, the k-th of which is at[32 * k];
 //                                             valid of them, if the tile is not FULL
 
 #pragma once
@@ -44,8 +44,37 @@ __device__ __forceinline__ u64 share(u64 tiles, u64 b)
     return tiles * b / gridDim.x;
 }
 
-template <class Pass>
-__device__ __forceinline__ void walk(const void *data, u64 n, Pass &pass)
+// This thread's part of an array, between its ends.
+struct Part {
+    const uint4 *at; // the thread's first vector
+    u32 step;        // vectors from one tile to the next
+    u64 tiles;       // whole ones of the block
+    bool rest;       // whether the block has the part of a tile behind them,
+    u32 valid;       // and how many of its vectors the thread has
+};
+
+// The thread's vectors of the tile at `at`.
+template <int N>
+__device__ __forceinline__ void load(uint4 (&v)[N], const uint4 *__restrict__ at)
+{
+#pragma unroll
+    for (int k = 0; k < N; ++k)
+        v[k] = at[32 * k];
+}
+
+// As many of them as there are.
+template <int N>
+__device__ __forceinline__ void load(uint4 (&v)[N], const uint4 *__restrict__ at, u32 valid)
+{
+#pragma unroll
+    for (int k = 0; k < N; ++k)
+        if (k < valid)
+            v[k] = at[32 * k];
+}
+
+// Gives the peeled elements to the pass, and says which of the others are this thread's, N vectors of a tile.
+template <int N = VECTORS, class Pass>
+__device__ __forceinline__ Part peel(const void *data, u64 n, Pass &pass)
 {
     using T = typename Pass::Item;
     using Bits = typename Element<T>::Bits;
@@ -59,46 +88,53 @@ __device__ __forceinline__ void walk(const void *data, u64 n, Pass &pass)
     if (blockIdx.x == gridDim.x - 1 && threadIdx.x < tail)
         pass.one(items[n - tail + threadIdx.x]);
 
-    const u32 step = blockDim.x * VECTORS;
-    const u64 whole = vectors / step;
-    const u32 rest = u32(vectors % step);
+    Part part;
+    part.step = blockDim.x * N;
+    const u64 whole = vectors / part.step;
+    const u32 rest = u32(vectors % part.step);
     const u64 first = share(whole + (rest != 0), blockIdx.x);
     const u64 last = share(whole + (rest != 0), blockIdx.x + 1);
-    const u64 end = last < whole ? last : whole;
-    const uint4 *__restrict__ at = reinterpret_cast<const uint4 *>(items + head) + first * step + threadIdx.x;
-    uint4 now[VECTORS], next[VECTORS];
-    if (first < end) {
-#pragma unroll
-        for (int k = 0; k < VECTORS; ++k)
-            next[k] = at[k * blockDim.x];
+    part.rest = first <= whole && whole < last;
+    part.tiles = last - first - part.rest;
+    // A warp's vectors of a tile lie together.
+    const u32 place = threadIdx.x / 32 * (32 * N) + threadIdx.x % 32;
+    part.valid = place < rest ? min((rest - place - 1) / 32 + 1, N) : 0;
+    part.at = reinterpret_cast<const uint4 *>(items + head) + first * part.step + place;
+    return part;
+}
+
+template <class Pass>
+__device__ __forceinline__ void walk(const void *data, u64 n, Pass &pass)
+{
+    const Part part = peel(data, n, pass);
+    const uint4 *at = part.at;
+    // Two sets of registers in turn: copies from one to the other would hold the loads back.
+    uint4 even[VECTORS], odd[VECTORS];
+    if (part.tiles > 0)
+        load(even, at);
+    for (u64 left = part.tiles; left > 0; left -= 2, at += 2 * part.step) {
+        if (left > 1)
+            load(odd, at + part.step);
+        pass.template tile<true>(even, at, VECTORS);
+        if (left == 1)
+            break;
+        if (left > 2)
+            load(even, at + 2 * part.step);
+        pass.template tile<true>(odd, at + part.step, VECTORS);
     }
-    for (u64 tile = first; tile < end; ++tile, at += step) {
-#pragma unroll
-        for (int k = 0; k < VECTORS; ++k)
-            now[k] = next[k];
-        if (tile + 1 < end) {
-#pragma unroll
-            for (int k = 0; k < VECTORS; ++k)
-                next[k] = at[step + k * blockDim.x];
-        }
-        pass.template tile<true>(now, at, VECTORS);
-    }
-    if (first <= whole && whole < last) {
-        const u32 valid = threadIdx.x < rest ? (rest - threadIdx.x - 1) / blockDim.x + 1 : 0;
-#pragma unroll
-        for (int k = 0; k < VECTORS; ++k)
-            if (k < valid)
-                now[k] = at[k * blockDim.x];
-        pass.template tile<false>(now, at, valid);
+    at = part.at + part.tiles * part.step;
+    if (part.rest) {
+        load(even, at, part.valid);
+        pass.template tile<false>(even, at, part.valid);
     }
 }
 
 // Calls `take` with every element of this thread's vectors of a tile.
-template <class T, bool FULL, class Take>
-__device__ __forceinline__ void each(const uint4 (&v)[VECTORS], u32 valid, Take take)
+template <class T, bool FULL, int N, class Take>
+__device__ __forceinline__ void each(const uint4 (&v)[N], u32 valid, Take take)
 {
 #pragma unroll
-    for (int k = 0; k < VECTORS; ++k) {
+    for (int k = 0; k < N; ++k) {
         if (FULL || k < valid) {
 #pragma unroll
             for (int i = 0; i < ITEMS<T>; ++i)
@@ -114,7 +150,7 @@ __device__ __forceinline__ void each_again(const uint4 *at, u32 valid, Take take
     using Bits = typename Element<T>::Bits;
 #pragma unroll 1
     for (u32 k = 0; k < valid; ++k) {
-        const Bits *items = reinterpret_cast<const Bits *>(at + k * blockDim.x);
+        const Bits *items = reinterpret_cast<const Bits *>(at + 32 * k);
 #pragma unroll 1
         for (int i = 0; i < ITEMS<T>; ++i)
             take(items[i]);

@@ -12,25 +12,30 @@
 #include "load.cuh"
 #include "window.cuh"
 
-template <class T>
+// IMPLIED says that the caller has another proof that f64 holds any sum of these elements.
+template <class T, bool IMPLIED = false>
 struct LaneSum {
     using Format = Element<T>;
     using Bits = typename Format::Bits;
-    static constexpr bool RANGED = Format::LIMBS > 2;
-    static constexpr int LEVELS = RANGED ? 2 : 1;
+    using Limbs = typename Format::Sum;
+    static constexpr int LEVELS = Limbs::LIMBS > 2 ? 2 : 1;
+    using Window = ::Window<Limbs, LEVELS, 4>;
+    static constexpr bool RANGED = LEVELS > 1 && !IMPLIED;
     // log2 of the elements: how much larger than one of them the sum may be.
     static constexpr int K = sizeof(Bits) == 4 ? 4 : 5;
-    static_assert(VECTORS * ITEMS<T> == 1 << K, "a lane's elements of a tile");
+    // Vectors of a lane in a tile.
+    static constexpr int TILE = VECTORS;
+    static_assert(TILE * ITEMS<T> == 1 << K, "a lane's elements of a tile");
     static constexpr u32 LARGEST_SPREAD = u32(53 - (Format::FRACTION + 1) - K) << 24;
 
     f64 sum = 0.0;
     u32 most = 0;
     u32 least = ~0u;
-    Drift<LEVELS> drift;
+    typename Window::Drift drift;
 
-    __device__ __forceinline__ LaneSum(const Window<T, LEVELS> &) {}
+    __device__ __forceinline__ LaneSum(const Window &) {}
 
-    __device__ __forceinline__ void add(Bits bits, const Window<T, LEVELS> &)
+    __device__ __forceinline__ void add(Bits bits, const Window &)
     {
         const f32 x = Format::value(bits);
         if constexpr (RANGED) {
@@ -42,7 +47,7 @@ struct LaneSum {
     }
 
     // Whether the sum is certified and `drift` holds it.
-    __device__ __forceinline__ bool close(const Window<T, LEVELS> &window)
+    __device__ __forceinline__ bool close(const Window &window)
     {
         drift = window.open();
         window.add(drift, sum);
@@ -51,21 +56,24 @@ struct LaneSum {
     }
 };
 
-template <>
-struct LaneSum<f64> {
+template <bool IMPLIED>
+struct LaneSum<f64, IMPLIED> {
+    using Limbs = Element<f64>::Sum;
     static constexpr int LEVELS = 2;
-    // The window has room for 2^H elements of its largest.
+    using Window = ::Window<Limbs, LEVELS, 4>;
+    // The window has room for a tile of its largest.
     static constexpr int K = 0;
-    static_assert(VECTORS * ITEMS<f64> <= 1 << H, "adds that an anchor takes");
+    static constexpr int TILE = 8;
+    static_assert(TILE * ITEMS<f64> <= Window::ADDS, "adds that an anchor takes");
 
-    Drift<LEVELS> drift;
+    Window::Drift drift;
 
-    __device__ __forceinline__ LaneSum(const Window<f64, LEVELS> &window) : drift(window.open()) {}
+    __device__ __forceinline__ LaneSum(const Window &window) : drift(window.open()) {}
 
-    __device__ __forceinline__ void add(u64 bits, const Window<f64, LEVELS> &window)
+    __device__ __forceinline__ void add(u64 bits, const Window &window)
     {
         window.add(drift, Element<f64>::value(bits));
     }
 
-    __device__ __forceinline__ bool close(const Window<f64, LEVELS> &window) { return window.holds(drift); }
+    __device__ __forceinline__ bool close(const Window &window) { return window.holds(drift); }
 };

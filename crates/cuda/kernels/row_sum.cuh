@@ -13,6 +13,9 @@
 #include "rows.cuh"
 #include "window.cuh"
 
+template <class T>
+using Superaccumulator = Wide<typename Element<T>::Sum>;
+
 // What is asked of the rows.
 template <class T>
 struct Question {
@@ -81,7 +84,7 @@ template <class T>
 struct WindowRow {
     using Format = Element<T>;
     using Bits = typename Format::Bits;
-    using Levels = Window<T, 2>;
+    using Levels = Window<typename Format::Sum, 2, 4>;
 
     i64 total[2];
     int last; // the lower level's unit is 2 to the power of this
@@ -91,9 +94,8 @@ struct WindowRow {
     template <int EACH>
     __device__ __forceinline__ void add(const uint4 *v, Bits mask, int top)
     {
-        Levels window;
-        window.move(Levels::below(top));
-        last = window.first - STEP;
+        Levels window(Levels::below(top));
+        last = window.first - Levels::STEP;
         holds = true;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
@@ -119,8 +121,8 @@ struct WindowRow {
 
     __device__ __forceinline__ Bits answer(const Question<T> &question) const
     {
-        const u64 upper = u64(total[0]) << STEP, lower = upper + u64(total[1]);
-        const i64 high = (total[0] >> (64 - STEP)) + (total[1] >> 63) + (lower < upper);
+        const u64 upper = u64(total[0]) << Levels::STEP, lower = upper + u64(total[1]);
+        const i64 high = (total[0] >> (64 - Levels::STEP)) + (total[1] >> 63) + (lower < upper);
         return float_answer<T>(Truncated::of_integer(high, lower, last), question.ask, question.n);
     }
 };
@@ -128,10 +130,10 @@ struct WindowRow {
 // The answer of a row, by all lanes of a warp in its superaccumulator.
 template <class T>
 __device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, u64 n, typename Element<T>::Bits mask, u32 ask,
-    Wide<T> &wide, typename Element<T>::Bits *out)
+    Superaccumulator<T> &wide, typename Element<T>::Bits *out)
 {
     const u32 lane = threadIdx.x % WARP;
-    for (int i = lane; i < Wide<T>::LIMBS; i += WARP) {
+    for (int i = lane; i < Superaccumulator<T>::LIMBS; i += WARP) {
         wide.low[i] = 0;
         wide.high[i] = 0;
     }
@@ -140,12 +142,12 @@ __device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, 
     __syncwarp();
 #pragma unroll 1
     for (u64 i = lane; i < n; i += WARP)
-        wide.absorb(items[i] & mask);
+        absorb<T>(wide, items[i] & mask);
     __syncwarp();
     if (lane == 0) {
         const Specials<T> specials = {wide.specials[0] != 0, wide.specials[1] != 0, wide.specials[2] != 0};
-        const auto limb = [&](int i) { return wide.entry(i); };
-        *out = specials.any() ? specials.bits() : float_answer<T>(Truncated::of_limbs(Wide<T>::LIMBS, SumFormat<T>::LSB, limb), ask, n);
+        const auto limb = [&](int i) { return i64(wide.entry(i, 0)); };
+        *out = specials.any() ? specials.bits() : float_answer<T>(Truncated::of_limbs(Superaccumulator<T>::LIMBS, SumFormat<T>::LSB, limb), ask, n);
     }
     __syncwarp();
 }
@@ -163,7 +165,7 @@ struct Write {
 // The rows of a tile that lack an answer, one by one.
 template <class T, int SETS>
 __device__ __forceinline__ void absorb_lacking(const ShortRows &rows, u64 index, bool (&lacks)[SETS], const Question<T> &question,
-    Wide<T> &wide)
+    Superaccumulator<T> &wide)
 {
     using Bits = typename Element<T>::Bits;
 #pragma unroll 1
@@ -185,7 +187,7 @@ __device__ __forceinline__ void absorb_lacking(const ShortRows &rows, u64 index,
 
 template <class T, int SETS>
 __device__ __forceinline__ void sum_tile(const ShortRows &rows, const RowTile<T> &tile, u64 index, const Question<T> &question,
-    Wide<T> &wide)
+    Superaccumulator<T> &wide)
 {
     constexpr int EACH = VECTORS / SETS;
     const Write<T> write = {question};
@@ -240,8 +242,8 @@ template <class T>
 __device__ __forceinline__ void sum_rows(const ShortRows &rows, u64 n, u32 ask, u32 absolute, u32 spread, void *out)
 {
     using Bits = typename Element<T>::Bits;
-    __shared__ Wide<T> wides[ROW_THREADS / WARP];
-    Wide<T> &wide = wides[threadIdx.x / WARP];
+    __shared__ Superaccumulator<T> wides[ROW_THREADS / WARP];
+    Superaccumulator<T> &wide = wides[threadIdx.x / WARP];
     const Bits mask = Bits(absolute ? ~Element<T>::SIGN : ~Bits(0));
     const Question<T> question = {ask, n, mask, spread, static_cast<Bits *>(out)};
     each_tile<T>(rows, [&](const RowTile<T> &tile, u64 index) {

@@ -10,7 +10,7 @@
 // Where things are in the scratch memory, in words; crates/cuda/src/engine/scratch.rs has the same numbers.
 constexpr int SCRATCH_SUMS = 32;
 constexpr int SCRATCH_PARTIALS = 256;
-constexpr int SCRATCH_PARTIAL_WORDS = 4;
+constexpr int SCRATCH_PARTIAL_WORDS = 6;
 // Where the next row's part begins, if several rows have several blocks each: at most 64.
 constexpr u64 SCRATCH_ROW = SCRATCH_PARTIALS + SCRATCH_PARTIAL_WORDS * 64;
 
@@ -54,4 +54,24 @@ __device__ __forceinline__ bool fold_grid(State &state, u64 *scratch)
         state = fold_block(state);
     }
     return threadIdx.x == 0;
+}
+
+// Adds the entries that each block has, integers that wrap, so that the order of the blocks is of no matter; the last block writes the
+// sums. All threads call it, behind a barrier.
+template <int COUNT, class Entry>
+__device__ __forceinline__ void add_over_grid(Entry entry, u64 *scratch, u64 *out)
+{
+    static_assert(COUNT <= SCRATCH_PARTIALS - SCRATCH_SUMS, "room for sums");
+    u64 *sums = scratch + SCRATCH_SUMS;
+    if (gridDim.x > 1) {
+        for (int i = threadIdx.x; i < COUNT; i += blockDim.x) {
+            if (const u64 mine = entry(i))
+                atomicAdd(&sums[i], mine);
+        }
+        __threadfence();
+        if (!is_last_block(scratch))
+            return;
+    }
+    for (int i = threadIdx.x; i < COUNT; i += blockDim.x)
+        out[i] = gridDim.x > 1 ? atomicExch(&sums[i], 0) : entry(i);
 }

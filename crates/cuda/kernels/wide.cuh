@@ -1,20 +1,20 @@
-// A superaccumulator in shared memory, which takes any element and cannot fail: the bottom rung of every exact float sum.
+// A superaccumulator in shared memory, which takes any element and cannot fail: where every exact float sum of a block ends.
 //
 // A limb is the 64-bit integer {high, low}, kept as two words because shared memory adds 32 bits natively and 64 bits in a loop.
 // A digit is added to the low word; when that wraps, one thread sees it and moves the high word by one. An
-// element moves a given high word by one at most, and a block gets fewer than 2^31 of them.
+// element moves a given high word by two at most, and a block gets no more than 2^29 of them.
 
 #pragma once
 
 #include "fold.cuh"
 
-template <class T>
+template <class Format>
 struct Wide {
-    using Format = Element<T>;
-    using Bits = typename Format::Bits;
     static constexpr int LIMBS = Format::LIMBS;
     // The counters behind the limbs of core's vector form: count, NaNs, positive and negative infinities.
+    static constexpr int COUNT = LIMBS;
     static constexpr int WORDS = LIMBS + 4;
+    enum Special { NOT_A_NUMBER, POSITIVE, NEGATIVE };
 
     u32 low[LIMBS];
     u32 high[LIMBS];
@@ -29,6 +29,8 @@ struct Wide {
         if (threadIdx.x < 3)
             specials[threadIdx.x] = 0;
     }
+
+    __device__ __forceinline__ void count(Special special) { atomicAdd(&specials[special], 1u); }
 
     // Adds (-1)^negative * magnitude * 2^exponent, a multiple of the format's last bit.
     __device__ __forceinline__ void deposit(bool negative, u64 magnitude, int exponent)
@@ -63,34 +65,70 @@ struct Wide {
         }
     }
 
-    // Takes an element, taken apart by integer instructions.
-    __device__ __forceinline__ void absorb(Bits bits)
+    // Entry i of the vector form of a sum of n elements over the grid: the first block has the count. The upper halves of the limbs
+    // have moved up by one limb, so that the entries of 2^29 blocks add without overflow.
+    __device__ __forceinline__ u64 entry(int i, u64 n) const
     {
-        const bool negative = (bits & Format::SIGN) != 0;
-        const Bits magnitude = Format::magnitude(bits);
-        if (magnitude >= Format::INFINITE) {
-            atomicAdd(&specials[magnitude > Format::INFINITE ? 0 : negative ? 2 : 1], 1u);
-            return;
-        }
-        const int field = int(magnitude >> Format::FRACTION);
-        const u64 fraction = magnitude & ((Bits(1) << Format::FRACTION) - 1);
-        if (field == 0)
-            deposit(negative, fraction, Format::UNIT);
-        else
-            deposit(negative, fraction | u64(1) << Format::FRACTION, Format::UNIT + field - 1);
-    }
-
-    // Entry i of the vector form, except the count. The upper halves of the limbs have moved up by one limb, so that the entries
-    // of 2^29 blocks add without overflow.
-    __device__ __forceinline__ i64 entry(int i) const
-    {
-        if (i > LIMBS)
-            return specials[i - LIMBS - 1];
+        if (i == COUNT)
+            return blockIdx.x == 0 ? n : 0;
+        if (i > COUNT)
+            return specials[i - COUNT - 1];
         i64 limb = i64(low[i]);
         if (i > 0)
             limb += i64(i32(high[i - 1]));
         if (i == LIMBS - 1)
             limb += i64(u64(high[i]) << 32);
-        return limb;
+        return u64(limb);
     }
 };
+
+// A finite float's integer significand and the exponent of its last bit.
+template <class T>
+struct Parts {
+    u64 significand;
+    int exponent;
+    __device__ __forceinline__ Parts(typename Element<T>::Bits magnitude)
+    {
+        using Format = Element<T>;
+        const int field = int(magnitude >> Format::FRACTION);
+        const u64 fraction = magnitude & ((typename Format::Bits(1) << Format::FRACTION) - 1);
+        significand = field == 0 ? fraction : fraction | u64(1) << Format::FRACTION;
+        exponent = Format::UNIT + (field == 0 ? 0 : field - 1);
+    }
+};
+
+// Takes an element, taken apart by integer instructions.
+template <class T, class Sums>
+__device__ __forceinline__ void absorb(Sums &wide, typename Element<T>::Bits bits)
+{
+    using Format = Element<T>;
+    const bool negative = (bits & Format::SIGN) != 0;
+    const auto magnitude = Format::magnitude(bits);
+    if (magnitude >= Format::INFINITE) {
+        wide.count(magnitude > Format::INFINITE ? Sums::NOT_A_NUMBER : negative ? Sums::NEGATIVE : Sums::POSITIVE);
+        return;
+    }
+    const Parts<T> parts(magnitude);
+    wide.deposit(negative, parts.significand, parts.exponent);
+}
+
+// Takes the product of two elements. Zero times infinity is NaN.
+template <class T, class Sums>
+__device__ __forceinline__ void absorb_product(Sums &wide, typename Element<T>::Bits x, typename Element<T>::Bits y)
+{
+    using Format = Element<T>;
+    const bool negative = ((x ^ y) & Format::SIGN) != 0;
+    const auto a = Format::magnitude(x), b = Format::magnitude(y);
+    const auto most = a < b ? b : a, least = a < b ? a : b;
+    if (most >= Format::INFINITE) {
+        const bool nan = most > Format::INFINITE || least == 0;
+        wide.count(nan ? Sums::NOT_A_NUMBER : negative ? Sums::NEGATIVE : Sums::POSITIVE);
+        return;
+    }
+    const Parts<T> one(a), other(b);
+    const int exponent = one.exponent + other.exponent;
+    wide.deposit(negative, one.significand * other.significand, exponent);
+    // Significands of f64 make 106 bits, the others' fit.
+    if constexpr (Format::FRACTION > 31)
+        wide.deposit(negative, __umul64hi(one.significand, other.significand), exponent + 64);
+}

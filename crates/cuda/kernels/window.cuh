@@ -3,7 +3,7 @@
 // A lane starts every tile at the anchors M(l) = 1.5 * 2^(k(l) + 52), whose last bit weighs 2^k(l). A term r gives t = A + r, of
 // which q = t - A fitted and r - q goes to the next level. While t stays in the anchor's binade both are exact (Fast2Sum); the
 // tile's certificate is that level 0 never left it and that nothing was left over behind the last level. Deeper levels cannot
-// leave theirs: with at most 2^H adds they drift by half a binade at most.
+// leave theirs: k(l + 1) = k(l) - (52 - H), and with at most 2^H adds of at most 2^(k(l) - 1) each they drift by half a binade at most.
 //
 // A lane of a certified tile commits bits(A) - bits(M), an integer in units of 2^k(l); one that is not commits nothing.
 
@@ -11,99 +11,103 @@
 
 #include "wide.cuh"
 
-constexpr int H = 4;
-constexpr int STEP = 52 - H;
+// Where a warp's window begins: terms below 2^START. Most data fits; other data moves it with its first tile.
+constexpr int START = 10;
+// Binades left above a tile that moved the window.
+constexpr int ROOM = 4;
 
 // Where a lane stands in a tile.
 template <int LEVELS>
 struct Drift {
     f64 at[LEVELS];
-    u64 bad;
-    u64 leftover;
+    u32 bad = 0;      // the upper half of what level 0 had, against its anchor's
+    u64 leftover = 0; // the bits behind the last level
 };
 
-// The same window in all lanes of a warp, and each lane's committed sums.
-template <class T, int LEVELS>
+// The same window in all lanes of a warp, and each lane's committed sums. An anchor takes 2^H adds. Where terms are MULTIPLES of
+// the last level's unit, by a proof that is the caller's, nothing can be left over and that is not looked for.
+template <class Format, int LEVELS, int H, bool MULTIPLES = false>
 struct Window {
-    // A lower window would have bits below the format's last, and a higher one anchors that overflow; f16 fits one window whole.
-    static constexpr int LOWEST = Element<T>::LSB + STEP * (LEVELS - 1);
+    using Drift = ::Drift<LEVELS>;
+    static constexpr int ADDS = 1 << H;
+    static constexpr int STEP = 52 - H;
+    // A lower window would have bits below the format's last, or, for the products of f64, would hold errors that have
+    // underflowed (see products.cuh); a higher one has anchors that overflow. A single level holds the whole format.
+    static constexpr int LAST = Format::LSB < -1074 ? -960 : Format::LSB;
+    static constexpr int LOWEST = LAST + STEP * (LEVELS - 1);
     static constexpr int HIGHEST = LEVELS == 1 ? LOWEST : 970;
     // Commits that a total takes: each moves it by at most 2^51.
     static constexpr u32 COMMITS = 2048;
 
     int first; // k(0)
     u32 commits = 0;
-    f64 anchor[LEVELS];
     i64 total[LEVELS] = {};
 
+    __device__ __forceinline__ Window(int first) : first(first) {}
+
     // k(0) of the window for terms below 2^top.
-    static __device__ __forceinline__ int below(int top)
+    static constexpr __device__ __forceinline__ int below(int top)
     {
         const int k = top + H - 51;
         return k < LOWEST ? LOWEST : k > HIGHEST ? HIGHEST : k;
     }
 
-    __device__ __forceinline__ void move(int k)
-    {
-        first = k;
-#pragma unroll
-        for (int l = 0; l < LEVELS; ++l)
-            anchor[l] = __longlong_as_double(i64(u64(k - STEP * l + 52 + 1023) << 52 | u64(1) << 51));
-    }
+    // The upper half of an anchor, whose lower half is zero: cheaper to make than to keep.
+    __device__ __forceinline__ int anchor(int l) const { return (first - STEP * l + 52 + 1023) << 20 | 1 << 19; }
 
-    __device__ __forceinline__ Drift<LEVELS> open() const
+    __device__ __forceinline__ Drift open() const
     {
-        Drift<LEVELS> drift;
-        drift.bad = 0;
-        drift.leftover = 0;
+        Drift drift;
 #pragma unroll
         for (int l = 0; l < LEVELS; ++l)
-            drift.at[l] = anchor[l];
+            drift.at[l] = __hiloint2double(anchor(l), 0);
         return drift;
     }
 
-    __device__ __forceinline__ void add(Drift<LEVELS> &drift, f64 r) const
+    // Adds a term to the levels from FROM on.
+    template <int FROM = 0>
+    __device__ __forceinline__ void add(Drift &drift, f64 r) const
     {
 #pragma unroll
-        for (int l = 0; l < LEVELS; ++l) {
+        for (int l = FROM; l < LEVELS; ++l) {
             const f64 t = __dadd_rn(drift.at[l], r);
-            r = __dsub_rn(r, __dsub_rn(t, drift.at[l]));
+            if (!MULTIPLES || l < LEVELS - 1)
+                r = __dsub_rn(r, __dsub_rn(t, drift.at[l]));
             drift.at[l] = t;
             if (l == 0)
-                drift.bad |= u64(__double_as_longlong(t)) ^ u64(__double_as_longlong(anchor[0]));
+                drift.bad |= u32(__double2hiint(t) ^ anchor(0));
         }
-        drift.leftover |= u64(__double_as_longlong(r));
+        if (!MULTIPLES)
+            drift.leftover |= u64(__double_as_longlong(r));
     }
 
-    static __device__ __forceinline__ bool holds(const Drift<LEVELS> &drift)
+    static __device__ __forceinline__ bool holds(const Drift &drift)
     {
-        return drift.bad >> 52 == 0 && drift.leftover << 1 == 0;
+        return drift.bad >> 20 == 0 && drift.leftover << 1 == 0;
     }
 
-    __device__ __forceinline__ void commit(const Drift<LEVELS> &drift)
+    __device__ __forceinline__ void commit(const Drift &drift)
     {
 #pragma unroll
         for (int l = 0; l < LEVELS; ++l)
-            total[l] += __double_as_longlong(drift.at[l]) - __double_as_longlong(anchor[l]);
+            total[l] += __double_as_longlong(drift.at[l]) - i64(u64(u32(anchor(l))) << 32);
     }
 
     // Moves the warp's totals to the block's superaccumulator. All lanes call it. Halves of totals add over the lanes without
     // overflow.
-    __device__ __forceinline__ void flush(Wide<T> &wide)
+    __device__ __forceinline__ void flush(Wide<Format> &wide)
     {
-        Totals<2 * LEVELS> halves;
-#pragma unroll
-        for (int l = 0; l < LEVELS; ++l) {
-            halves.word[2 * l] = u64(total[l]) & 0xffffffff;
-            halves.word[2 * l + 1] = u64(total[l] >> 32);
-            total[l] = 0;
-        }
-        halves = fold_warp(halves);
         const int lane = threadIdx.x % 32;
         i64 mine = 0;
 #pragma unroll
-        for (int h = 0; h < 2 * LEVELS; ++h)
-            mine = lane == h ? i64(halves.word[h]) : mine;
+        for (int l = 0; l < LEVELS; ++l) {
+            Totals<2> halves;
+            halves.word[0] = u64(total[l]) & 0xffffffff;
+            halves.word[1] = u64(total[l] >> 32);
+            halves = fold_warp(halves);
+            mine = lane / 2 != l ? mine : i64(lane % 2 == 0 ? halves.word[0] : halves.word[1]);
+            total[l] = 0;
+        }
         if (mine != 0)
             wide.deposit(mine < 0, mine < 0 ? -u64(mine) : u64(mine), first - STEP * (lane / 2) + 32 * (lane % 2));
         commits = 0;

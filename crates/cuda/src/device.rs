@@ -1,6 +1,8 @@
 //! The seam: what host code may ask of a device.
 
-use crate::Result;
+use crate::{Error, Result};
+use core::ptr::NonNull;
+use std::alloc::{self, Layout};
 
 /// A place in a device's memory.
 pub type Address = u64;
@@ -35,6 +37,10 @@ pub struct Launch {
     pub shared: u32,
     /// Whether all blocks run at once, so that they may wait for each other.
     pub cooperative: bool,
+    /// Whether it may come to the device before the launch ahead of it on the
+    /// stream has ended, as far as the device can: the kernel waits itself
+    /// (`griddepcontrol.wait`) before it touches memory.
+    pub early: bool,
 }
 
 impl Launch {
@@ -47,6 +53,7 @@ impl Launch {
             cluster: None,
             shared: 0,
             cooperative: false,
+            early: false,
         }
     }
 
@@ -60,6 +67,12 @@ impl Launch {
     #[must_use]
     pub fn clusters(self, blocks: u32) -> Launch {
         Launch { cluster: Some([blocks, 1, 1]), ..self }
+    }
+
+    /// The same, but early: for kernels that wait themselves.
+    #[must_use]
+    pub fn early(self) -> Launch {
+        Launch { early: true, ..self }
     }
 
     /// The same with all blocks at once.
@@ -165,6 +178,88 @@ pub trait Device: Send + Sync {
     /// A range that is not in the device's memory; errors of kernels before it.
     fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()>;
 
+    /// Begins to copy `bytes` bytes to the device; whether it waits is the
+    /// device's affair. Only from pinned memory does the copy run beside the
+    /// host's own work.
+    ///
+    /// # Errors
+    /// A range that is not in the device's memory.
+    ///
+    /// # Safety
+    /// `from` is valid for reads of `bytes` bytes, which nobody writes to until
+    /// the stream was waited for.
+    unsafe fn start_copy_in(
+        &self,
+        stream: Stream,
+        to: Address,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise; the borrow ends with the call.
+        self.copy_in(stream, to, unsafe { core::slice::from_raw_parts(from, bytes) })
+    }
+
+    /// Begins to copy `bytes` bytes from the device, once everything before it
+    /// on the stream is done; whether it waits is the device's affair.
+    ///
+    /// # Errors
+    /// A range that is not in the device's memory.
+    ///
+    /// # Safety
+    /// `to` is valid for writes of `bytes` initialised bytes, which nobody else
+    /// looks at until the stream was waited for.
+    unsafe fn start_copy_out(
+        &self,
+        stream: Stream,
+        from: Address,
+        to: *mut u8,
+        bytes: usize,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise; the borrow ends with the call.
+        self.copy_out(stream, from, unsafe { core::slice::from_raw_parts_mut(to, bytes) })
+    }
+
+    /// `bytes` bytes of host memory, all zero and aligned to at least 256
+    /// bytes, that the device copies from and to while the host does something
+    /// else.
+    ///
+    /// # Errors
+    /// Too little memory.
+    fn allocate_pinned(&self, bytes: usize) -> Result<NonNull<u8>> {
+        let layout = host_layout(bytes)?;
+        // SAFETY: the layout is not empty.
+        NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or(Error::HostMemory { bytes })
+    }
+
+    /// Gives pinned memory back.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Safety
+    /// [`allocate_pinned`](Self::allocate_pinned) of this device gave `at` for
+    /// as many bytes, and nobody uses it any more, no copy either.
+    unsafe fn free_pinned(&self, at: NonNull<u8>, bytes: usize) -> Result<()> {
+        let layout = host_layout(bytes)?;
+        // SAFETY: allocated with the same layout.
+        unsafe { alloc::dealloc(at.as_ptr(), layout) };
+        Ok(())
+    }
+
+    /// The address at which kernels read and write pinned memory of this device,
+    /// if they can.
+    fn address_of_pinned(&self, at: NonNull<u8>) -> Option<Address> {
+        let _ = at;
+        None
+    }
+
+    /// Whether the device copies from these bytes while the host does something
+    /// else: no need to copy them to pinned memory first.
+    fn is_pinned(&self, bytes: &[u8]) -> bool {
+        let _ = bytes;
+        false
+    }
+
     /// Sets `bytes` bytes to `value`.
     ///
     /// # Errors
@@ -182,6 +277,13 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// There is none.
     fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId>;
+
+    /// How many blocks of a kernel one multiprocessor runs at once, with so many
+    /// threads and bytes of dynamic shared memory each. May be 0.
+    ///
+    /// # Errors
+    /// More shared memory than a block can have.
+    fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32>;
 
     /// A new stream.
     ///
@@ -217,6 +319,11 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// Those of the work on it.
     fn is_done(&self, stream: Stream) -> Result<bool>;
+}
+
+/// Plain host memory, for devices that have no other.
+fn host_layout(bytes: usize) -> Result<Layout> {
+    Layout::from_size_align(bytes.max(1), 256).map_err(|_| Error::HostMemory { bytes })
 }
 
 #[cfg(test)]

@@ -8,13 +8,16 @@
 use crate::device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream};
 use crate::{Error, Result};
 use core::ffi::{CStr, c_int, c_uint, c_void};
-use core::ptr;
+use core::ptr::{self, NonNull};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use sys::CUdevice_attribute_enum as Attribute;
+
+/// The oldest driver whose captures take launches that come early.
+const EARLY: u32 = 12_030;
 
 /// The oldest driver, as the driver counts: CUDA 12.0, version 525.
 const OLDEST: c_int = 12_000;
@@ -25,6 +28,9 @@ pub struct Driver {
     device: sys::CUdevice,
     context: sys::CUcontext,
     limits: Limits,
+    /// Whether launches may come early: the device can, and the driver can in
+    /// captures, too.
+    early: bool,
     handles: Mutex<Handles>,
 }
 
@@ -34,6 +40,8 @@ struct Handles {
     modules: HashSet<u64>,
     kernels: HashMap<u64, Shared>,
     streams: HashSet<u64>,
+    /// Streams that others have made, and will destroy.
+    adopted: HashSet<u64>,
 }
 
 /// Dynamic shared memory that a kernel has been allowed so far, in bytes.
@@ -59,9 +67,9 @@ fn while_doing<T>(result: Result<T, DriverError>, doing: impl FnOnce() -> String
     })
 }
 
-/// Loads and initialises the driver, once.
-fn initialise() -> Result<()> {
-    static DONE: OnceLock<Result<()>> = OnceLock::new();
+/// Loads and initialises the driver, once; its version, as it counts.
+fn initialise() -> Result<u32> {
+    static DONE: OnceLock<Result<u32>> = OnceLock::new();
     DONE.get_or_init(|| {
         // SAFETY: this loads the library named `cuda` or `nvcuda`, whose
         // initialisers are the driver's own.
@@ -87,7 +95,8 @@ fn initialise() -> Result<()> {
                 hint: "install the NVIDIA driver, version 525 or newer".into(),
             });
         }
-        while_doing(result::init(), || "initialising the driver".into())
+        while_doing(result::init(), || "initialising the driver".into())?;
+        Ok(version.unsigned_abs())
     })
     .clone()
 }
@@ -103,24 +112,53 @@ impl Driver {
         Ok(count.unsigned_abs())
     }
 
+    /// The CUDA version that the driver knows, major and minor.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without a driver, or with one that is too old.
+    pub fn version() -> Result<(u32, u32)> {
+        initialise().map(|version| (version / 1000, version % 1000 / 10))
+    }
+
+    /// What the device with this number is, without opening it.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if there is none.
+    pub fn describe(ordinal: u32) -> Result<Limits> {
+        limits(device(ordinal)?)
+    }
+
     /// The device with this number, from 0.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if there is none.
     pub fn open(ordinal: u32) -> Result<Driver> {
-        let count = Driver::probe()?;
-        if ordinal >= count {
-            return Err(Error::Unavailable {
-                why: format!("device {ordinal} was asked for, and there are {count}"),
-                hint: "devices are numbered from 0; CUDA_VISIBLE_DEVICES may hide some".into(),
-            });
-        }
-        let doing = || format!("opening device {ordinal}");
-        let device = while_doing(result::device::get(ordinal.cast_signed()), doing)?;
+        let device = device(ordinal)?;
         let limits = limits(device)?;
+        let doing = || format!("opening device {ordinal}");
         // SAFETY: the device exists; `drop` releases the context.
         let context = while_doing(unsafe { result::primary_ctx::retain(device) }, doing)?;
-        Ok(Driver { device, context, limits, handles: Mutex::default() })
+        let early = limits.capability >= (9, 0) && initialise()? >= EARLY;
+        Ok(Driver { device, context, limits, early, handles: Mutex::default() })
+    }
+
+    /// Lets work go on a stream that somebody else has made: with cudarc, torch or
+    /// the runtime, all of which share the primary context.
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Safety
+    /// The stream belongs to this device's primary context and lives as long as
+    /// anything is asked of it here.
+    pub unsafe fn adopt_stream(&self, stream: sys::CUstream) -> Result<Stream> {
+        self.enter()?;
+        let stream = stream as u64;
+        let mut handles = self.handles();
+        if stream != Stream::DEFAULT.0 && !handles.streams.contains(&stream) {
+            handles.adopted.insert(stream);
+        }
+        Ok(Stream(stream))
     }
 
     /// Makes the context current on this thread.
@@ -137,14 +175,16 @@ impl Driver {
     /// A stream of this device, in a current context.
     fn enter_stream(&self, stream: Stream) -> Result<sys::CUstream> {
         self.enter()?;
-        if stream != Stream::DEFAULT && !self.handles().streams.contains(&stream.0) {
+        let handles = self.handles();
+        let known = handles.streams.contains(&stream.0) || handles.adopted.contains(&stream.0);
+        if stream != Stream::DEFAULT && !known {
             return Err(Error::ForeignHandle { what: "the stream" });
         }
         Ok(stream.0 as sys::CUstream)
     }
 
-    /// Allows a kernel `bytes` of dynamic shared memory: above 48 KiB a device
-    /// wants to be asked.
+    /// Allows a kernel `bytes` of dynamic shared memory: a device wants to be
+    /// asked if there are more than 48 KiB with the kernel's own.
     fn allow_shared(&self, kernel: KernelId, bytes: u32) -> Result<sys::CUfunction> {
         let function = kernel.0 as sys::CUfunction;
         let mut handles = self.handles();
@@ -188,6 +228,27 @@ impl Drop for Driver {
     }
 }
 
+/// The device with this number.
+fn device(ordinal: u32) -> Result<sys::CUdevice> {
+    let count = Driver::probe()?;
+    if ordinal >= count {
+        return Err(Error::Unavailable {
+            why: format!("device {ordinal} was asked for, and there {}", are(count)),
+            hint: "devices are numbered from 0; CUDA_VISIBLE_DEVICES may hide some".into(),
+        });
+    }
+    let found = result::device::get(ordinal.cast_signed());
+    while_doing(found, || format!("looking for device {ordinal}"))
+}
+
+fn are(count: u32) -> String {
+    match count {
+        0 => "is none".into(),
+        1 => "is one".into(),
+        n => format!("are {n}"),
+    }
+}
+
 /// What a device says of itself.
 fn limits(device: sys::CUdevice) -> Result<Limits> {
     let attribute = |attribute: Attribute| -> Result<u32> {
@@ -212,6 +273,55 @@ fn limits(device: sys::CUdevice) -> Result<Limits> {
         // SAFETY: the device exists.
         memory: while_doing(unsafe { result::device::total_mem(device) }, doing)? as u64,
     })
+}
+
+/// Whether the driver knows this byte of host memory; a context is current.
+fn is_pinned_at(byte: &u8) -> bool {
+    let mut kind: c_uint = 0;
+    // SAFETY: the attribute is one such integer; the address is only looked up,
+    // and one that the driver does not know is an error.
+    let asked = unsafe {
+        sys::cuPointerGetAttribute(
+            (&raw mut kind).cast(),
+            sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+            ptr::from_ref(byte).addr() as sys::CUdeviceptr,
+        )
+    };
+    asked == sys::CUresult::CUDA_SUCCESS && kind == sys::CUmemorytype::CU_MEMORYTYPE_HOST as c_uint
+}
+
+/// The most arguments of a launch; no kernel here has a quarter of them.
+const MOST_ARGUMENTS: usize = 64;
+
+/// What a launch is beside its shape, without an allocation.
+struct Attributes {
+    all: [sys::CUlaunchAttribute; 3],
+    count: usize,
+}
+
+impl Default for Attributes {
+    fn default() -> Attributes {
+        let none = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_IGNORE,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { pad: [0; 64] },
+        };
+        Attributes { all: [none; 3], count: 0 }
+    }
+}
+
+impl Attributes {
+    fn push(
+        &mut self,
+        id: sys::CUlaunchAttributeID,
+        set: impl FnOnce(&mut sys::CUlaunchAttributeValue),
+    ) {
+        if let Some(next) = self.all.get_mut(self.count) {
+            next.id = id;
+            set(&mut next.value);
+            self.count += 1;
+        }
+    }
 }
 
 /// Room for the compiler's words about a module.
@@ -266,6 +376,74 @@ impl Device for Driver {
         while_doing(copied, doing)?;
         // SAFETY: the stream exists.
         while_doing(unsafe { result::stream::synchronize(stream) }, doing)
+    }
+
+    unsafe fn start_copy_in(
+        &self,
+        stream: Stream,
+        to: Address,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<()> {
+        let stream = self.enter_stream(stream)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the driver checks the device's range; the caller keeps the
+        // host's until the stream was waited for.
+        let copied = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream) };
+        while_doing(copied.result(), || format!("copying {bytes} bytes to {to:#x}"))
+    }
+
+    unsafe fn start_copy_out(
+        &self,
+        stream: Stream,
+        from: Address,
+        to: *mut u8,
+        bytes: usize,
+    ) -> Result<()> {
+        let stream = self.enter_stream(stream)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        let copied = unsafe { sys::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, stream) };
+        while_doing(copied.result(), || format!("copying {bytes} bytes from {from:#x}"))
+    }
+
+    fn allocate_pinned(&self, bytes: usize) -> Result<NonNull<u8>> {
+        self.enter()?;
+        let size = bytes.max(1);
+        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
+        // SAFETY: a context is current.
+        let allocated = unsafe { result::malloc_host(size, flags) };
+        let at = while_doing(allocated, || format!("allocating {bytes} bytes of pinned memory"))?;
+        let at = NonNull::new(at.cast::<u8>()).ok_or(Error::HostMemory { bytes })?;
+        // SAFETY: just allocated, with as many bytes.
+        unsafe { at.as_ptr().write_bytes(0, size) };
+        Ok(at)
+    }
+
+    unsafe fn free_pinned(&self, at: NonNull<u8>, bytes: usize) -> Result<()> {
+        self.enter()?;
+        // SAFETY: the caller's promise.
+        let freed = unsafe { result::free_host(at.as_ptr().cast()) };
+        while_doing(freed, || format!("freeing {bytes} bytes of pinned memory"))
+    }
+
+    fn address_of_pinned(&self, at: NonNull<u8>) -> Option<Address> {
+        self.enter().ok()?;
+        let mut address = 0;
+        // SAFETY: the driver checks that the memory is pinned and mapped, and
+        // writes one address.
+        let asked =
+            unsafe { sys::cuMemHostGetDevicePointer_v2(&raw mut address, at.as_ptr().cast(), 0) };
+        asked.result().ok().map(|()| address)
+    }
+
+    fn is_pinned(&self, bytes: &[u8]) -> bool {
+        let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
+        self.enter().is_ok() && is_pinned_at(first) && is_pinned_at(last)
     }
 
     fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
@@ -325,8 +503,26 @@ impl Device for Driver {
         // SAFETY: the module is loaded.
         let found = unsafe { result::module::get_function(module.0 as sys::CUmodule, c_name) };
         let function = while_doing(found, doing)?;
-        self.handles().kernels.entry(function as u64).or_insert(Shared(48 << 10));
+        self.handles().kernels.entry(function as u64).or_insert(Shared(0));
         Ok(KernelId(function as u64))
+    }
+
+    fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32> {
+        self.enter()?;
+        let function = self.allow_shared(kernel, shared)?;
+        let mut blocks = 0;
+        // SAFETY: the function is one of a module that stays loaded; one
+        // integer is written.
+        let asked = unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &raw mut blocks,
+                function,
+                c_int::try_from(threads).unwrap_or(c_int::MAX),
+                shared as usize,
+            )
+        };
+        while_doing(asked.result(), || "asking how many blocks run at once".into())?;
+        Ok(blocks.unsigned_abs())
     }
 
     fn stream(&self) -> Result<Stream> {
@@ -346,24 +542,24 @@ impl Device for Driver {
     ) -> Result<()> {
         let stream = self.enter_stream(stream)?;
         let function = self.allow_shared(kernel, launch.shared)?;
-        let mut attributes = Vec::with_capacity(2);
+        let mut attributes = Attributes::default();
         if let Some([x, y, z]) = launch.cluster {
-            let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
-            value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
-            attributes.push(sys::CUlaunchAttribute {
-                id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                pad: [0; 4],
-                value,
-            });
+            let dimensions = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
+            attributes
+                .push(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, |value| {
+                    value.clusterDim = dimensions
+                });
         }
         if launch.cooperative {
-            let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
-            value.cooperative = 1;
-            attributes.push(sys::CUlaunchAttribute {
-                id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
-                pad: [0; 4],
-                value,
+            attributes.push(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, |value| {
+                value.cooperative = 1
             });
+        }
+        if launch.early && self.early {
+            attributes.push(
+                sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                |value| value.programmaticStreamSerializationAllowed = 1,
+            );
         }
         let config = sys::CUlaunchConfig {
             gridDimX: launch.grid[0],
@@ -374,11 +570,20 @@ impl Device for Driver {
             blockDimZ: launch.block[2],
             sharedMemBytes: launch.shared,
             hStream: stream,
-            attrs: attributes.as_mut_ptr(),
-            numAttrs: attributes.len() as c_uint,
+            attrs: attributes.all.as_mut_ptr(),
+            numAttrs: attributes.count as c_uint,
         };
-        let mut parameters: Vec<*mut c_void> =
-            arguments.iter().map(|a| ptr::from_ref(a.bits()).cast_mut().cast()).collect();
+        if arguments.len() > MOST_ARGUMENTS {
+            return Err(Error::Driver {
+                doing: format!("launching {launch:?}"),
+                name: "CUDA_ERROR_INVALID_VALUE".into(),
+                text: format!("{} arguments, of at most {MOST_ARGUMENTS}", arguments.len()),
+            });
+        }
+        let mut parameters = [ptr::null_mut::<c_void>(); MOST_ARGUMENTS];
+        for (parameter, argument) in parameters.iter_mut().zip(arguments) {
+            *parameter = ptr::from_ref(argument.bits()).cast_mut().cast();
+        }
         // SAFETY: the caller vouches for the kernel and its arguments; the
         // configuration and the parameters live until the call returns, which
         // is as long as the driver looks at them.

@@ -33,6 +33,12 @@ pub enum Error {
         /// The interpreter's words.
         why: String,
     },
+    /// The host has no memory that a device could copy from.
+    #[error("no {bytes} bytes of pinned host memory are to be had")]
+    HostMemory {
+        /// What was asked for.
+        bytes: usize,
+    },
     /// A handle that this device did not give out, or has taken back.
     #[error("{what} does not belong to this device")]
     ForeignHandle {
@@ -74,6 +80,24 @@ pub enum Error {
     /// A question that has no answer on any device.
     #[error(transparent)]
     Core(#[from] warpfold_core::Error),
+    /// A second array where a state needs one, or one where it needs two.
+    #[error("{kind:?} needs {} and got {given}", if *given == 1 { "two arrays" } else { "one array" })]
+    Arrays {
+        /// The kind of the state.
+        kind: Kind,
+        /// How many arrays were given: 1 or 2.
+        given: usize,
+    },
+    /// Runs that are not pieces of one array.
+    #[error("{kind:?} of {dtype}: {why}")]
+    Runs {
+        /// The kind of the state.
+        kind: Kind,
+        /// The type of the elements.
+        dtype: DType,
+        /// Why their states do not merge.
+        why: String,
+    },
     /// A kernel left what is no state: a defect of the kernel or of the device.
     #[error("the device left a damaged state of {kind:?} of {dtype}: {why}")]
     State {
@@ -94,21 +118,26 @@ impl Error {
             Error::Unavailable { hint, .. } => Some(hint),
             Error::Driver { name, .. } => hint_for(name),
             Error::NoKernel { .. } => Some("--device cpu has every operation"),
+            Error::Arrays { given: 1, .. } => Some("the second array's address is `Input::others`"),
+            Error::Arrays { .. } => Some("only dot products have a second array"),
+            Error::Runs { .. } => Some("each element is absorbed once, at its own position"),
             Error::State { .. } => Some("please report it, with the device's name and driver"),
             Error::Simulated { .. }
             | Error::ForeignHandle { .. }
             | Error::Array { .. }
             | Error::View { .. }
             | Error::Core(_) => None,
+            Error::HostMemory { .. } => Some("fewer threads (-j) take less of it"),
         }
     }
 
-    /// Whether the device had too little memory: smaller pieces may do.
+    /// Whether there was too little memory: smaller pieces may do.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
         match self {
             Error::Driver { name, .. } => name == "CUDA_ERROR_OUT_OF_MEMORY",
             Error::Simulated { why, .. } => why.contains("out of memory"),
+            Error::HostMemory { .. } => true,
             _ => false,
         }
     }

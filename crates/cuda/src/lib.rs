@@ -17,10 +17,13 @@ pub mod device;
 pub mod driver;
 pub mod engine;
 mod error;
+mod pinned;
 pub mod sim;
+mod slices;
 
 pub use device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream};
 pub use driver::Driver;
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use sim::Sim;
+pub use slices::SliceEngine;

@@ -5,7 +5,7 @@ use crate::device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleI
 use crate::{Error, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use warpfold_ptx::device::{self as ptx, Report, Setup};
-use warpfold_ptx::machine::{Arg, Options, Shape};
+use warpfold_ptx::machine::{Arg, Checks, Options, Shape};
 
 /// A device that the interpreter plays. It is modelled on compute capability
 /// 9.0; its times mean nothing.
@@ -14,13 +14,18 @@ pub struct Sim {
     state: Mutex<State>,
 }
 
+/// What a multiprocessor of compute capability 9.0 runs at once.
+const THREADS_AT_ONCE: u32 = 2048;
+const BLOCKS_AT_ONCE: u32 = 32;
+
 struct State {
     device: ptx::Device,
     modules: Vec<ptx::ModuleId>,
     kernels: Vec<ptx::Kernel>,
     streams: u32,
-    /// Launches that were waited for and whose reports nobody has taken.
-    reports: Vec<Report>,
+    /// Launches that were waited for and whose reports nobody has taken; `None`
+    /// if nobody will.
+    reports: Option<Vec<Report>>,
 }
 
 impl Sim {
@@ -42,15 +47,24 @@ impl Sim {
             modules: Vec::new(),
             kernels: Vec::new(),
             streams: 0,
-            reports: Vec::new(),
+            reports: Some(Vec::new()),
         };
         Sim { limits, state: Mutex::new(state) }
+    }
+
+    /// A device for reductions that go on for long: every check is on, what one
+    /// finds is an error of [`wait`](Device::wait), and no report is kept.
+    #[must_use]
+    pub fn checking() -> Sim {
+        let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
+        sim.state().reports = None;
+        sim
     }
 
     /// What the launches that were waited for since the last call have found
     /// and counted, in order.
     pub fn take_reports(&self) -> Vec<Report> {
-        core::mem::take(&mut self.state().reports)
+        self.state().reports.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -135,6 +149,17 @@ impl Device for Sim {
         Ok(KernelId(place as u64))
     }
 
+    fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32> {
+        let state = self.state();
+        if usize::try_from(kernel.0).ok().and_then(|i| state.kernels.get(i)).is_none() {
+            return Err(Error::ForeignHandle { what: "the kernel" });
+        }
+        // Registers are not modelled.
+        let by_threads = THREADS_AT_ONCE / threads.max(1);
+        let by_shared = self.limits.shared_per_block.checked_div(shared).unwrap_or(u32::MAX);
+        Ok(by_threads.min(by_shared).min(BLOCKS_AT_ONCE))
+    }
+
     fn stream(&self) -> Result<Stream> {
         let mut state = self.state();
         state.streams += 1;
@@ -155,7 +180,7 @@ impl Device for Sim {
             return Err(Error::ForeignHandle { what: "the kernel" });
         };
         let doing = || format!("launching {launch:?}");
-        if launch.shared > 48 << 10 {
+        if launch.shared > 0 {
             while_doing(state.device.opt_in_to_shared(kernel), doing)?;
         }
         let bytes: Vec<Vec<u8>> = arguments.iter().map(Argument::bytes).collect();
@@ -180,7 +205,9 @@ impl Device for Sim {
             let why = found.or_else(|| outcome.halt.as_ref().map(ToString::to_string))?;
             Some(Error::Simulated { doing: format!("running kernel {}", report.kernel), why })
         });
-        state.reports.extend(reports);
+        if let Some(kept) = &mut state.reports {
+            kept.extend(reports);
+        }
         wrong.map_or(Ok(()), Err)
     }
 

@@ -3,10 +3,10 @@
 //! payloads, byte for byte.
 
 use std::sync::Arc;
-use warpfold_core::element::{bf16, f16};
+use warpfold_core::element::{Bool8, bf16, f16};
 use warpfold_core::op::{AnyState, Kind, RawRun, Run, State};
 use warpfold_core::{DType, Element, with_element, with_state};
-use warpfold_cuda::engine::{Array, Engine, Shape};
+use warpfold_cuda::engine::{Array, Engine, Input, Shape};
 use warpfold_cuda::{
     Address, Argument, Device, Driver, Error, KernelId, Launch, Limits, ModuleId, Result, Sim,
     Stream,
@@ -95,7 +95,11 @@ fn make<T: Element>(pattern: &str, n: usize, random: &mut Random) -> Vec<T> {
 }
 
 fn reference(kind: Kind, dtype: DType, items: &[u8]) -> AnyState {
-    let run = RawRun { start: 0, items, others: &[] };
+    reference_of(kind, dtype, items, &[])
+}
+
+fn reference_of(kind: Kind, dtype: DType, items: &[u8], others: &[u8]) -> AnyState {
+    let run = RawRun { start: 0, items, others };
     with_state!(kind, dtype,
         S => {
             let mut state = <S as State>::identity(kind);
@@ -132,19 +136,39 @@ impl Drop for Placed<'_> {
     }
 }
 
-fn reduce(engine: &Engine, kind: Kind, array: Array) -> Result<Vec<u8>> {
-    // SAFETY: `Placed` holds the array's memory, and nobody writes to it.
-    unsafe { engine.reduce(kind, array, Stream::DEFAULT) }.map(|state| state.payload())
+fn reduce(engine: &Engine, kind: Kind, input: impl Into<Input>) -> Result<Vec<u8>> {
+    // SAFETY: `Placed` holds the arrays' memory, and nobody writes to it.
+    unsafe { engine.reduce(kind, input, Stream::DEFAULT) }.map(|state| state.payload())
 }
 
-/// Checks one reduction.
+/// Checks one reduction; of a product, with the same array backwards, which lies
+/// at another offset in most cases.
 fn check<T: Element>(engine: &Engine, kind: Kind, items: &[T], offset: usize, note: &str) {
+    if kind == Kind::Dot {
+        let backwards: Vec<T> = items.iter().rev().copied().collect();
+        let elsewhere = (offset * 5 + items.len() / 3) % (16 / size_of::<T>());
+        return check_dot(engine, [items, &backwards], [offset, elsewhere], note);
+    }
     let placed = Placed::new(&**engine.device(), items, offset);
     let expected = reference(kind, T::DTYPE, bytemuck::cast_slice(items)).payload();
     let (n, dtype) = (items.len(), T::DTYPE);
     match reduce(engine, kind, placed.array) {
         Ok(payload) => assert!(payload == expected, "{kind:?} of {n} {dtype} at {offset}, {note}"),
         Err(error) => panic!("{kind:?} of {n} {dtype} at {offset}, {note}: {error}"),
+    }
+}
+
+/// Checks one dot product.
+fn check_dot<T: Element>(engine: &Engine, arrays: [&[T]; 2], offsets: [usize; 2], note: &str) {
+    let device = &**engine.device();
+    let [x, y] = [0, 1].map(|i| Placed::new(device, arrays[i], offsets[i]));
+    let input = Input { others: Some(y.array.address), ..x.array.into() };
+    let [items, others] = arrays.map(|items| bytemuck::cast_slice(items));
+    let expected = reference_of(Kind::Dot, T::DTYPE, items, others).payload();
+    let what = format!("dot of {} {} at {offsets:?}, {note}", arrays[0].len(), T::DTYPE);
+    match reduce(engine, Kind::Dot, input) {
+        Ok(payload) => assert!(payload == expected, "{what}"),
+        Err(error) => panic!("{what}: {error}"),
     }
 }
 
@@ -172,23 +196,25 @@ fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
     all.map(|shape| Engine::with_shape(Arc::clone(device), shape)).collect()
 }
 
-/// Every size, pattern, offset and shape with every kernel: each size with each
-/// pattern, offsets and shapes taking turns.
-fn sweep(engines: &[Engine], dtype: DType, seed: u64, keep: impl Fn(usize) -> bool) {
+/// Every size, pattern, offset and shape with every kernel: one in so many of the
+/// sizes with each pattern, by lot, at an offset and in a shape by lot. Kernels of
+/// products, of which there are many and which take long, get a third of that.
+fn sweep(engines: &[Engine], dtype: DType, seed: u64, one_in: usize) {
     let mut random = Random(seed | 1);
-    let mut turn = 0usize;
+    let mut lot = Random(!seed | 1);
+    let mut below = |n: usize| (lot.next() >> 32) as usize % n;
     for n in sizes(dtype) {
         for pattern in PATTERNS {
             for kind in kinds(dtype) {
-                turn += 1;
-                if !keep(turn) {
+                let products = matches!(kind, Kind::SquareSum | Kind::Dot | Kind::Moments);
+                if below(one_in * if products { 3 } else { 1 }) != 0 {
                     continue;
                 }
-                let engine = &engines[turn % engines.len()];
-                let offset = (turn / engines.len() + turn) % (16 / dtype.size());
+                let engine = &engines[below(engines.len())];
+                let offset = below(16 / dtype.size());
                 with_element!(dtype, T => {
                     let items: Vec<T> = make(pattern, n, &mut random);
-                    check(engine, kind, &items, offset, &format!("{pattern}, turn {turn}"));
+                    check(engine, kind, &items, offset, pattern);
                 });
             }
         }
@@ -202,7 +228,7 @@ fn sim(schedule: Schedule) -> Arc<dyn Device> {
 #[test]
 fn in_lockstep() {
     for dtype in DType::ALL {
-        sweep(&engines(&sim(Schedule::Lockstep)), dtype, 0x9e37_79b9, |_| true);
+        sweep(&engines(&sim(Schedule::Lockstep)), dtype, 0x9e37_79b9, 1);
     }
 }
 
@@ -236,6 +262,9 @@ impl Device for Older {
     fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId> {
         self.0.kernel(module, name)
     }
+    fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32> {
+        self.0.resident_blocks(kernel, threads, shared)
+    }
     fn stream(&self) -> Result<Stream> {
         self.0.stream()
     }
@@ -263,7 +292,7 @@ fn on_a_turing_device() {
     let limits = Limits { capability: (7, 5), ..sim.limits().clone() };
     let device: Arc<dyn Device> = Arc::new(Older(sim, limits));
     for dtype in DType::ALL {
-        sweep(&engines(&device), dtype, 0x75, |turn| turn % 3 == 0);
+        sweep(&engines(&device), dtype, 0x75, 3);
     }
     hazards(&device);
 }
@@ -272,7 +301,7 @@ fn on_a_turing_device() {
 fn in_random_order() {
     for (i, dtype) in DType::ALL.into_iter().enumerate() {
         let seed = i as u64;
-        sweep(&engines(&sim(Schedule::Random { seed })), dtype, seed + 1, |turn| turn % 5 == i % 5);
+        sweep(&engines(&sim(Schedule::Random { seed })), dtype, seed + 1, 5);
     }
 }
 
@@ -281,7 +310,7 @@ fn with_every_lane_for_itself() {
     for (i, dtype) in DType::ALL.into_iter().enumerate() {
         let seed = i as u64;
         let device = sim(Schedule::Adversarial { seed });
-        sweep(&engines(&device), dtype, seed + 99, |turn| turn % 19 == i);
+        sweep(&engines(&device), dtype, seed + 99, 31);
     }
 }
 
@@ -290,20 +319,38 @@ fn hazards_on_the_interpreter() {
     hazards(&sim(Schedule::Lockstep));
 }
 
-/// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
-#[test]
-fn on_the_device_of_this_machine() {
-    let device: Arc<dyn Device> = match Driver::open(0) {
-        Ok(device) => Arc::new(device),
+/// The GPU. Skips aloud without one, unless `WARPFOLD_REQUIRE_CUDA` asks for it.
+fn device_of_this_machine() -> Option<Arc<dyn Device>> {
+    match Driver::open(0) {
+        Ok(device) => Some(Arc::new(device)),
         Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
             println!("SKIPPED: {error}");
-            return;
+            None
         }
         Err(error) => panic!("{error}"),
-    };
+    }
+}
+
+/// A sample, for compute-sanitizer, under which launches take a hundred times as
+/// long: `tools/pack.sh` says how.
+#[test]
+fn sanitized_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    for (threads, blocks) in [(64, 3), (512, 2)] {
+        let shape = Shape { threads: Some(threads), blocks: Some(blocks) };
+        let engine = [Engine::with_shape(Arc::clone(&device), shape)];
+        for dtype in DType::ALL {
+            sweep(&engine, dtype, u64::from(threads), 60);
+        }
+    }
+}
+
+#[test]
+fn on_the_device_of_this_machine() {
+    let Some(device) = device_of_this_machine() else { return };
     let all = engines(&device);
     for dtype in DType::ALL {
-        sweep(&all, dtype, 0x9e37_79b9, |_| true);
+        sweep(&all, dtype, 0x9e37_79b9, 1);
         large(&all[SHAPES.len()], dtype);
     }
     hazards(&device);
@@ -335,8 +382,19 @@ fn hazards(device: &Arc<dyn Device>) {
     half_an_ulp_again_and_again(&engine);
     windows_end_with_the_format(&engine);
     totals_are_flushed_before_they_overflow(&engine);
+    bins_carry(&engine);
+    bins_meet(&engine);
     integers_beyond_64_bits(&engine);
     minima_among_nans(&engine);
+    products_that_underflow(&engine);
+    products_that_cancel(&engine);
+    products_without_a_value(&engine);
+    bounds_of_certified_squares(&engine);
+    windows_of_products_end_with_the_format(&engine);
+    products_fill_the_lower_level(&engine);
+    totals_of_products_are_flushed(&engine);
+    products_of_extreme_integers(&engine);
+    second_arrays_anywhere(&engine);
 }
 
 /// A value that takes the sum out of the anchor's binade and one that brings it
@@ -418,6 +476,50 @@ fn totals_are_flushed_before_they_overflow(engine: &Engine) {
     }
 }
 
+/// More elements of one sign in one bin than it has room for, and others far
+/// below them so that no window takes them: the exponents are the highest of bins.
+fn bins_carry(engine: &Engine) {
+    for exponent in [-880, 944] {
+        let high = f64::from_bits(((exponent + 1023) as u64) << 52 | 0xf_ffff_ffff_ffff);
+        for sign in [1.0, -1.0] {
+            let items: Vec<f64> = (0..90_077)
+                .map(|i| if i % 5 == 0 { f64::from_bits(i as u64) } else { sign * high })
+                .collect();
+            check(engine, Kind::Sum, &items, 1, &format!("bins at 2^{exponent}"));
+        }
+    }
+    let items: Vec<f32> =
+        (0..40_000).map(|i| if i % 5 == 0 { f32::from_bits(i) } else { -f32::MAX }).collect();
+    check(engine, Kind::Sum, &items, 1, "bins of f32");
+}
+
+/// Both ends of every bin, every exponent, full and lone significands.
+fn bins_meet(engine: &Engine) {
+    let mut random = Random(0xb125);
+    let items: Vec<f64> = (0..2047u64)
+        .flat_map(|field| {
+            let random = random.next();
+            [0, 1, 0xf_ffff_ffff_ffff, random >> 12]
+                .map(|f| (field ^ random) << 63 | field << 52 | f)
+        })
+        .map(f64::from_bits)
+        .collect();
+    check(engine, Kind::Sum, &items, 0, "every exponent");
+    check(engine, Kind::AbsSum, &items, 1, "every exponent");
+    let items: Vec<f32> = (0..255u32)
+        .flat_map(|field| {
+            let random = random.next() as u32;
+            [0, 1, 0x7f_ffff, random >> 9].map(|f| (field ^ random) << 31 | field << 23 | f)
+        })
+        .map(f32::from_bits)
+        .collect();
+    check(engine, Kind::Sum, &items, 0, "every exponent of f32");
+    let items: Vec<bf16> = (0..=0xffff).map(bf16::from_bits).filter(|x| x.is_finite()).collect();
+    check(engine, Kind::Sum, &items, 0, "every bf16");
+    let items: Vec<f16> = (0..=0xffff).map(f16::from_bits).collect();
+    check(engine, Kind::Sum, &items, 0, "every f16");
+}
+
 /// Carries between the words of a sum, of both signs.
 fn integers_beyond_64_bits(engine: &Engine) {
     for n in [2, 3, 511, 4096] {
@@ -444,6 +546,234 @@ fn minima_among_nans(engine: &Engine) {
     }
 }
 
+/// Products that become zero or subnormal, alone and among others: what rounding
+/// lost is below everything that is left.
+fn products_that_underflow(engine: &Engine) {
+    let mut random = Random(0x0f10);
+    for exponent in (-545..-470).chain([-600, -1000]) {
+        let tiny = f64::from_bits(((exponent + 1023) as u64) << 52 | random.next() >> 12);
+        for others in [0.0, 1.0, tiny] {
+            let mut items = vec![others; 300];
+            items[2 * 3] = tiny;
+            items[299] = -tiny;
+            check(engine, Kind::SquareSum, &items, 0, &format!("2^{exponent} and {others}"));
+            check(engine, Kind::Moments, &items, 0, &format!("2^{exponent} and {others}"));
+        }
+    }
+    let (tiny, one) = (2f64.powi(-600), 1.0f64);
+    let mut x = vec![0.0; 300];
+    let mut y = vec![one; 300];
+    x[..3].copy_from_slice(&[tiny, f64::from_bits(1), -f64::MIN_POSITIVE]);
+    y[..3].copy_from_slice(&[tiny, f64::from_bits(1), 2f64.powi(-53)]);
+    for rest in [0.0, 1.0] {
+        x[100..].fill(rest);
+        check_dot(engine, [&x, &y], [0, 0], "2^-600 * 2^-600");
+        check_dot(engine, [&x, &y], [1, 0], "2^-600 * 2^-600");
+    }
+}
+
+/// Terms that leave the window together and come back, so that only what they
+/// covered is left.
+fn products_that_cancel(engine: &Engine) {
+    for huge in [1e200, 1e100, 2f64.powi(30), 2f64.powi(511)] {
+        // The same lane, in both vectors of a tile.
+        let (mut x, mut y) = (vec![0.0f64; 128], vec![0.0f64; 128]);
+        for (at, pair) in [(6, [huge, huge]), (70, [huge, -huge]), (7, [1.0, 1.0])] {
+            (x[at], y[at]) = (pair[0], pair[1]);
+        }
+        check_dot(engine, [&x, &y], [0, 0], &format!("{huge:e}^2 - {huge:e}^2 + 1"));
+    }
+    let mut random = Random(0xca9c);
+    let x: Vec<f32> =
+        (0..512).map(|_| f32::from_bits(0x7f00_0000 | random.next() as u32 >> 9)).collect();
+    let y: Vec<f32> = (0..512).map(|i| if i % 256 < 128 { 3e38 } else { -3e38 }).collect();
+    check_dot(engine, [&x, &y], [0, 0], "beyond f32");
+}
+
+/// Infinities and NaNs, and zero times infinity, which is one.
+fn products_without_a_value(engine: &Engine) {
+    let values = [0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -f32::NAN];
+    for x in values {
+        for y in values {
+            let (mut items, mut others) = (vec![0.5; 300], vec![2.0; 300]);
+            (items[77], others[77]) = (x, y);
+            (items[299], others[299]) = (y, x);
+            check_dot(engine, [&items, &others], [0, 0], &format!("{x} * {y}"));
+            check(engine, Kind::SquareSum, &items, 0, &format!("{x} and {y}"));
+            check(engine, Kind::Moments, &items, 0, &format!("{x} and {y}"));
+        }
+    }
+}
+
+/// Squares as small as their certificate allows and just below, with full
+/// significands, beside large ones, of both signs.
+fn bounds_of_certified_squares(engine: &Engine) {
+    let mut random = Random(0xb0cd);
+    let mut mixed = |small: u64, big: u64, sign: u64, n: usize| -> Vec<u64> {
+        let mut lot = || random.next() >> 20;
+        (0..n)
+            .map(|_| {
+                let size = if lot().is_multiple_of(5) { small } else { big };
+                size | if lot() & 1 == 0 { sign } else { 0 }
+            })
+            .collect()
+    };
+    for spread in 12u64..36 {
+        for big in [0x40ff_ffff, 0x3fff_ffff, 0x3f80_0001] {
+            let small = 0x3fff_ffff - (spread << 23);
+            let items: Vec<f32> =
+                mixed(small, big, 1 << 31, 600).iter().map(|&b| f32::from_bits(b as u32)).collect();
+            for kind in [Kind::SquareSum, Kind::Moments] {
+                check(engine, kind, &items, 0, &format!("{spread} binades"));
+            }
+        }
+    }
+    for spread in 26u64..50 {
+        let small = 0x3fff - (spread << 7);
+        let items: Vec<bf16> = mixed(small, 0x3fff, 1 << 15, 1200)
+            .iter()
+            .map(|&b| bf16::from_bits(b as u16))
+            .collect();
+        for kind in [Kind::SquareSum, Kind::Moments] {
+            check(engine, kind, &items, 0, &format!("bf16, {spread} binades"));
+        }
+    }
+    let items: Vec<f16> =
+        mixed(1, 0x7bff, 1 << 15, 1200).iter().map(|&b| f16::from_bits(b as u16)).collect();
+    for kind in [Kind::SquareSum, Kind::Moments, Kind::Dot] {
+        check(engine, kind, &items, 0, "the ends of f16");
+    }
+}
+
+/// Windows whose levels would lie where errors of products underflow, below the
+/// format's last bit, or whose anchors would overflow.
+fn windows_of_products_end_with_the_format(engine: &Engine) {
+    for exponent in (-1074..1024).step_by(31).chain([-1022, 484, 485, 511, 512, 1023]) {
+        let x = if exponent < -1022 {
+            f64::from_bits(1 << (exponent + 1074))
+        } else {
+            f64::from_bits(((exponent + 1023) as u64) << 52 | 0xf_ffff_ffff_ffff)
+        };
+        let note = format!("2^{exponent}");
+        check(engine, Kind::SquareSum, &vec![x; 300], 0, &note);
+        check(engine, Kind::Moments, &vec![-x; 300], 1, &note);
+        check_dot(engine, [&vec![x; 200], &vec![1.0 / 3.0; 200]], [0, 0], &note);
+    }
+    for bits in [1u32, 0x7f_ffff, 0x80_0000, 0x1fff_ffff, 0x5fff_ffff, 0x7f7f_ffff] {
+        let items = vec![f32::from_bits(bits); 600];
+        for kind in [Kind::SquareSum, Kind::Moments, Kind::Dot] {
+            check(engine, kind, &items, 0, &format!("{bits:#x}"));
+        }
+    }
+    for bits in [1u16, 0x7f, 0x80, 0x1fff, 0x5fff, 0x7f7f] {
+        let items = vec![bf16::from_bits(bits); 1200];
+        for kind in [Kind::SquareSum, Kind::Moments, Kind::Dot] {
+            check(engine, kind, &items, 0, &format!("bf16 {bits:#x}"));
+        }
+    }
+}
+
+/// Products just below half a unit of the upper level, wherever that is: all of
+/// each goes to the lower one, which has to hold a tile of them.
+fn products_fill_the_lower_level(engine: &Engine) {
+    fn all<T: Element>(engine: &Engine, root: T, binade: u64, exponents: core::ops::Range<u64>) {
+        for down in exponents {
+            let items = vec![T::from_bits(root.bits() - down * binade); 1200];
+            for kind in [Kind::SquareSum, Kind::Moments, Kind::Dot] {
+                check(engine, kind, &items, 0, &format!("2^-{down}"));
+            }
+        }
+    }
+    // Square roots of 2, rounded down.
+    all(engine, f16::from_bits(0x3da8), 1 << 10, 0..4);
+    all(engine, bf16::from_bits(0x3fb5), 1 << 7, 14..24);
+    all(engine, f32::from_bits(0x3fb5_04f3), 1 << 23, 14..24);
+    all(engine, f64::from_bits(0x3ff6_a09e_667f_3bcc), 1 << 52, 14..24);
+}
+
+/// More tiles of one warp than a lane's totals take at the top of their window.
+fn totals_of_products_are_flushed(engine: &Engine) {
+    // Just below 2^10, 16 or 8 of them a tile, in units of 2^-37.
+    let x = f32::from_bits(32f32.to_bits() - 1);
+    check(engine, Kind::Moments, &vec![x; 4099 * 512], 0, "tiles without end");
+    let n = 8195 * 256;
+    check_dot(engine, [&vec![x; n], &vec![-x; n]], [0, 0], "tiles without end");
+}
+
+/// The largest products of both signs, and carries between the words of their
+/// sums.
+fn products_of_extreme_integers(engine: &Engine) {
+    fn all<T: Element>(engine: &Engine, values: &[u64]) {
+        for &x in values {
+            for &y in values {
+                let (x, y): (T, T) = (T::from_bits(x), T::from_bits(y));
+                for n in [1, 3, 511, 4096] {
+                    let mut items = vec![x; n];
+                    check_dot(engine, [&items, &vec![y; n]], [0, 0], "the extremes");
+                    items[n / 2..].fill(y);
+                    check(engine, Kind::SquareSum, &items, 0, "the extremes");
+                    check(engine, Kind::Moments, &items, 0, "the extremes");
+                }
+            }
+        }
+    }
+    let ends = |bits: u32| [u64::MAX, 1 << (bits - 1), (1 << (bits - 1)) - 1, 1];
+    all::<i8>(engine, &ends(8));
+    all::<u8>(engine, &ends(8));
+    all::<i16>(engine, &ends(16));
+    all::<u16>(engine, &ends(16));
+    all::<i32>(engine, &ends(32));
+    all::<u32>(engine, &ends(32));
+    all::<i64>(engine, &ends(64));
+    all::<u64>(engine, &ends(64));
+    all::<Bool8>(engine, &[0, 1, 2, 0x80, 0xff]);
+}
+
+/// Both arrays at every offset, alike and not: with fewer elements than are
+/// peeled, with one vector and a few, with whole tiles.
+fn second_arrays_anywhere(engine: &Engine) {
+    let mut random = Random(0x0ff5);
+    for dtype in DType::ALL {
+        let vector = 16 / dtype.size();
+        let sizes = [1, vector, 2 * vector + 1, 3 * vector, 5 * vector - 1, 64 * vector + 7];
+        for (i, j) in (0..vector).flat_map(|i| (0..vector).map(move |j| (i, j))) {
+            let n = sizes[(i + 3 * j) % sizes.len()];
+            with_element!(dtype, T => {
+                let [x, y] = [(); 2].map(|()| make::<T>("signed", n, &mut random));
+                check_dot(engine, [&x, &y], [i, j], "anywhere");
+            });
+        }
+    }
+}
+
+/// What most data are like goes through the first window, and is read once: the
+/// superaccumulator gets what is flushed at the end and what is peeled.
+#[test]
+fn common_data_stay_in_the_window() {
+    let checks = Options { checks: Checks::NONE, counters: true, ..Options::default() };
+    let sim = Arc::new(Sim::new(checks));
+    let device: Arc<dyn Device> = Arc::<Sim>::clone(&sim);
+    let one_warp = Shape { threads: Some(32), blocks: Some(1) };
+    let engine = Engine::with_shape(device, one_warp);
+    let mut random = Random(0xfa57);
+    let floats = [Kind::Sum, Kind::AbsSum, Kind::SquareSum, Kind::Dot, Kind::Moments];
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        for (kind, pattern) in floats.iter().flat_map(|&k| [(k, "uniform"), (k, "signed")]) {
+            let n = 16 * 2048 / dtype.size();
+            with_element!(dtype, T => {
+                let items: Vec<T> = make(pattern, n, &mut random);
+                check(&engine, kind, &items, 0, pattern);
+            });
+            let reports = sim.take_reports();
+            let counted = reports[0].outcome.counters.as_ref().unwrap().total();
+            let bytes = (n * dtype.size() * if kind == Kind::Dot { 2 } else { 1 }) as u64;
+            let what = format!("{kind:?} of {pattern} {dtype}: {counted:?}");
+            assert!(counted.shared_atomics.operations < 64, "{what}");
+            assert!(counted.global_loads.bytes_asked < bytes + bytes / 8, "{what}");
+        }
+    }
+}
+
 #[test]
 fn from_many_threads_on_the_interpreter() {
     from_many_threads(&sim(Schedule::Lockstep));
@@ -464,7 +794,7 @@ fn from_many_threads(device: &Arc<dyn Device>) {
                     let n = 3000 + 7 * round;
                     let items: Vec<f64> = make(PATTERNS[round % PATTERNS.len()], n, &mut random);
                     let bytes = bytemuck::cast_slice(&items);
-                    for kind in kinds(DType::F64) {
+                    for kind in kinds(DType::F64).filter(|&kind| kind != Kind::Dot) {
                         let got = engine.reduce_host(kind, DType::F64, bytes, stream).unwrap();
                         let expected = reference(kind, DType::F64, bytes);
                         assert!(got.payload() == expected.payload(), "{kind:?} in {thread}");
@@ -475,9 +805,11 @@ fn from_many_threads(device: &Arc<dyn Device>) {
     });
 }
 
-/// The state of `n` equal elements, by merging states with themselves.
+/// The state of `n` equal elements, or of their products with themselves, by
+/// merging states with themselves.
 fn repeated<T: Element>(kind: Kind, x: T, n: u64) -> AnyState {
-    let mut power = reference(kind, T::DTYPE, bytemuck::bytes_of(&x));
+    let (item, pair) = (bytemuck::bytes_of(&x), kind == Kind::Dot);
+    let mut power = reference_of(kind, T::DTYPE, item, if pair { item } else { &[] });
     let mut state = AnyState::identity(kind, T::DTYPE).unwrap();
     for bit in 0..64 - n.leading_zeros() {
         if n >> bit & 1 == 1 {
@@ -507,11 +839,14 @@ fn more_than_32_bits_count(engine: &Engine) {
         device.fill(Stream::DEFAULT, base, byte, bytes).unwrap();
         // Behind the first element, so that there is a head.
         let array = Array { address: base + dtype.size() as u64, len: n, dtype };
-        for kind in kinds(dtype) {
+        // Equal elements at other places are no other state only if places do not count.
+        for kind in kinds(dtype).filter(|kind| !kind.is_positional()) {
             let expected = with_element!(dtype, T => {
                 repeated(kind, <T as Element>::from_bits(u64::from_ne_bytes([byte; 8])), n)
             });
-            let payload = reduce(engine, kind, array).unwrap();
+            let others = (kind == Kind::Dot).then_some(array.address);
+            let input = Input { others, ..array.into() };
+            let payload = reduce(engine, kind, input).unwrap();
             assert!(payload == expected.payload(), "{kind:?} of {n} {dtype}");
         }
         device.free(base).unwrap();
@@ -537,6 +872,13 @@ fn what_cannot_be_reduced_is_an_error_and_the_engine_goes_on() {
     assert!(beyond.to_string().contains("address space"), "{beyond}");
     let (kind, dtype) = (Kind::Bits, DType::F64);
     assert_eq!(refused(kind, array(base, 4, dtype)), Error::NoKernel { kind, dtype });
+    let (kind, input) = (Kind::Dot, array(base, 4, DType::F64).into());
+    assert_eq!(reduce(&engine, kind, input), Err(Error::Arrays { kind, given: 1 }));
+    for (kind, others) in [(Kind::Sum, base), (Kind::Dot, base + 4)] {
+        let two = reduce(&engine, kind, Input { others: Some(others), ..input }).unwrap_err();
+        let why = if kind == Kind::Dot { "not aligned" } else { "needs one array and got 2" };
+        assert!(two.to_string().contains(why), "{two}");
+    }
     let ragged = engine.reduce_host(Kind::Sum, DType::F64, &bytes[..31], Stream::DEFAULT);
     assert!(ragged.is_err_and(|e| e.to_string().contains("within an element")));
     // The interpreter sees what a real device may not: nobody wrote there.

@@ -2,7 +2,16 @@
 
 use core::fmt;
 use core::str::FromStr;
-use warpfold_core::{Error, Result};
+
+/// Bytes that are worth a CPU's turn, a copy to a device, and the interpreter's
+/// time. Each is a multiple of the fixed tree's blocks for every type, and the
+/// CPU's stay in its cache.
+const CPU_RUN: usize = 512 << 10;
+const CUDA_RUN: usize = 4 << 20;
+const SIM_RUN: usize = 256 << 10;
+
+/// Threads that send data to a CUDA device: so many keep up with the bus.
+pub(crate) const MOST_SENDERS: usize = 12;
 
 /// Where a reduction runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -14,28 +23,27 @@ pub enum Device {
     Cpu,
     /// A CUDA device: this one, or the first.
     Cuda(Option<u32>),
-    /// The CUDA kernels, interpreted on the CPU.
+    /// The CUDA kernels, interpreted on the CPU and checked for races and other
+    /// faults: slow.
     Sim,
 }
 
 impl Device {
-    /// Checks that this build can use the device.
-    ///
-    /// # Errors
-    /// [`Error::Device`] for `cuda` and `sim`: reductions run on neither. An
-    /// explicit choice never silently becomes the CPU.
-    pub fn check(self) -> Result<()> {
-        let what = match self {
-            Device::Auto | Device::Cpu => return Ok(()),
-            Device::Cuda(_) => "there is no CUDA backend in this build yet",
-            Device::Sim => {
-                "there is no reduction on the interpreter of CUDA kernels in this build yet"
-            }
-        };
-        Err(Error::Device {
-            what: what.into(),
-            hint: "use --device cpu, or leave the choice to --device auto".into(),
-        })
+    /// Bytes of each array that are best absorbed at once.
+    pub(crate) fn best_run(self) -> usize {
+        match self {
+            Device::Auto | Device::Cpu => CPU_RUN,
+            Device::Cuda(_) => CUDA_RUN,
+            Device::Sim => SIM_RUN,
+        }
+    }
+
+    /// Threads that are of use where they do nothing but send it data.
+    pub(crate) fn most_senders(self) -> usize {
+        match self {
+            Device::Cuda(_) => MOST_SENDERS,
+            Device::Auto | Device::Cpu | Device::Sim => usize::MAX,
+        }
     }
 }
 

@@ -41,6 +41,21 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
+//! # Devices
+//!
+//! [`Reduction::device`] chooses a CUDA device or the interpreter of its kernels:
+//! the same bits as on the CPU, and states that merge with the CPU's. By itself a
+//! reduction stays on the CPU unless a device is expected to be done sooner.
+//!
+//! ```
+//! use warpfold::{Device, Op, Reduction};
+//!
+//! let question = Reduction::new([Op::Sum, Op::Max]);
+//! let data = [0.1f32; 1000];
+//! assert_eq!(question.clone().device(Device::Sim).run(&data)?, question.run(&data)?);
+//! # Ok::<(), warpfold::Error>(())
+//! ```
+//!
 //! # Numerics
 //!
 //! | case | result |
@@ -56,10 +71,15 @@
 //! [`NanPolicy`] changes what a NaN does.
 
 mod answer;
+mod choice;
 mod device;
+mod engines;
 mod functions;
+mod gathered;
+mod on_device;
 mod partial;
 mod reduction;
+mod workers;
 
 pub use answer::{Answer, Column};
 pub use device::Device;
@@ -69,6 +89,7 @@ pub use functions::{
 };
 pub use partial::Partial;
 pub use reduction::Reduction;
+pub use workers::Workers;
 
 pub use warpfold_core::element::{Bool8, bf16, f16};
 pub use warpfold_core::layout::{Axes, View};
@@ -76,8 +97,8 @@ pub use warpfold_core::op::{AnyState, Kind, Numbers, State};
 pub use warpfold_core::{
     Accuracy, DType, Element, Error, NanPolicy, Op, Result, Rules, Scalar, Value,
 };
+pub use warpfold_cpu::Threads;
 pub use warpfold_cpu::isa::Isa;
-pub use warpfold_cpu::{Threads, Worker, absorb_in_turn};
 
 /// The Rust of README.md, compiled and run.
 #[cfg(doctest)]

@@ -2,12 +2,16 @@
 
 use crate::answer::{Answer, Column};
 use crate::device::Device;
+use crate::engines::Opened;
 use crate::partial::Partial;
+use crate::workers::Workers;
+use crate::{choice, engines};
 use warpfold_core::layout::{Axes, View, output_shape};
-use warpfold_core::op::{Kind, Op};
+use warpfold_core::op::{AnyState, Kind, Op};
 use warpfold_core::{Accuracy, DType, Error, NanPolicy, Result, Rules};
 use warpfold_cpu::isa::Isa;
-use warpfold_cpu::{Job, Outputs, Threads, Worker};
+use warpfold_cpu::{Job, Outputs, Threads};
+use warpfold_cuda::Engine;
 
 /// Operations, and how they are to be answered.
 ///
@@ -153,6 +157,12 @@ impl Reduction {
         self.threads.count()
     }
 
+    /// Which device was asked for.
+    #[must_use]
+    pub fn named_device(&self) -> Device {
+        self.device
+    }
+
     /// The axes.
     #[must_use]
     pub fn named_axes(&self) -> &Axes {
@@ -189,14 +199,8 @@ impl Reduction {
         (kinds, self.ops.iter().copied().zip(used).collect())
     }
 
-    /// Checks what does not depend on the array's elements, and hands over the
-    /// instruction set.
-    ///
-    /// # Errors
-    /// A device that this build lacks, an operation that the type does not
-    /// have, `dot` of one array or anything else of two.
-    pub(crate) fn check(&self, dtype: DType, arrays: usize) -> Result<Isa> {
-        self.device.check()?;
+    /// Checks the question against an element type and a number of arrays.
+    fn check(&self, dtype: DType, arrays: usize) -> Result<()> {
         for &op in &self.ops {
             if !op.supports(dtype) {
                 return Err(Error::UnsupportedType { op, dtype });
@@ -205,17 +209,85 @@ impl Reduction {
                 return Err(Error::Arity { op, takes: op.arity(), given: arrays });
             }
         }
-        Isa::active()
+        Ok(())
+    }
+
+    /// The device at work, opened, if it is not the CPU.
+    fn open(&self, device: Device, dtype: DType) -> Result<Option<Opened>> {
+        let Some(opened) = engines::of(device)? else { return Ok(None) };
+        let (kinds, _) = self.kinds(dtype);
+        // The operation that wants the state, not one that it answers as well.
+        let lacking = |op: &&Op| {
+            let kind = op.kind(self.accuracy, dtype);
+            kinds.contains(&kind) && !Engine::supports(kind, dtype)
+        };
+        if let Some(op) = self.ops.iter().find(lacking) {
+            return Err(Error::Device {
+                what: format!("device {device} has no kernel for {op} of {dtype} elements"),
+                hint: "use --device cpu, which has every operation".into(),
+            });
+        }
+        Ok(Some(opened))
+    }
+
+    /// The bytes of data in the host's memory from which on a device is expected
+    /// to be done before the CPU, its opening and the copy included; `None` if it
+    /// never is.
+    #[must_use]
+    pub fn device_pays_from(&self, dtype: DType) -> Option<u64> {
+        let (kinds, _) = self.kinds(dtype);
+        choice::pays_from(&kinds, dtype, self.thread_count(), engines::is_open(0))
+    }
+
+    /// The device that works, for so many bytes in the host's memory or a file.
+    fn choose(&self, dtype: DType, bytes: Option<u64>) -> Device {
+        if self.device != Device::Auto {
+            return self.device;
+        }
+        let large = || {
+            let bytes = bytes.filter(|&bytes| bytes >= choice::SMALL)?;
+            Some(bytes >= self.device_pays_from(dtype)?)
+        };
+        // A device that cannot be opened or does not take all kernels is none.
+        let cuda = Device::Cuda(Some(0));
+        let arrays = self.ops.iter().map(|op| op.arity()).max().unwrap_or(1);
+        let takes = || self.clone().device(cuda).workers(dtype, arrays).is_ok();
+        if large() == Some(true) && takes() { cuda } else { Device::Cpu }
+    }
+
+    /// The same question with the choice of [`Device::Auto`] made, for so many
+    /// bytes in the host's memory or a file, if that is known. Small inputs never
+    /// open a device.
+    ///
+    /// [`run`](Self::run) and [`partial`](Self::partial) do this by themselves;
+    /// whoever asks for several [`workers`](Self::workers) does it before.
+    #[must_use]
+    pub fn settled(&self, dtype: DType, bytes: Option<u64>) -> Reduction {
+        self.clone().device(self.choose(dtype, bytes))
     }
 
     /// Checks the question against an element type and a number of arrays,
-    /// before there is any data.
+    /// before there is any data. A device that is named is opened.
     ///
     /// # Errors
-    /// A device that this build lacks, an operation that the type does not
-    /// have, `dot` of one array or anything else of two.
+    /// A device that this machine lacks or that has no kernel for an operation,
+    /// an operation that the type does not have, `dot` of one array or anything
+    /// else of two.
     pub fn check_type(&self, dtype: DType, arrays: usize) -> Result<()> {
-        self.check(dtype, arrays).map(drop)
+        self.check(dtype, arrays)?;
+        Isa::active()?;
+        self.open(self.device, dtype).map(drop)
+    }
+
+    /// The states of a job whose device is not the CPU. One that was not named may
+    /// fail: the CPU is there.
+    fn states_on_device(&self, job: &Job<'_>, dtype: DType) -> Result<Option<Vec<Vec<AnyState>>>> {
+        let device = self.choose(dtype, Some(bytes_of(job.views)));
+        let Some(opened) = self.open(device, dtype)? else { return Ok(None) };
+        match opened.states(job) {
+            Err(Error::Device { .. }) if self.device == Device::Auto => Ok(None),
+            states => states.map(Some),
+        }
     }
 
     fn run_views(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
@@ -223,11 +295,16 @@ impl Reduction {
             return Ok(Answer { shape: Vec::new(), columns: Vec::new() });
         };
         let dtype = first.dtype();
-        let isa = self.check(dtype, views.iter().flatten().count())?;
+        self.check(dtype, views.iter().flatten().count())?;
         let reduced = self.axes.resolve(first.shape().len())?;
         let (kinds, ops) = self.kinds(dtype);
+        let shape = output_shape(first.shape(), &reduced, self.keepdims);
+        let isa = Isa::active()?;
         let job =
             Job { views, reduced: &reduced, kinds: &kinds, start: 0, isa, threads: self.threads };
+        if let Some(states) = self.states_on_device(&job, dtype)? {
+            return Partial::new(dtype, shape, ops, states).finish(&self.rules);
+        }
         let columns = job.values(&ops, &self.rules)?;
         let columns = ops
             .iter()
@@ -237,7 +314,7 @@ impl Reduction {
                 Outputs::Numbers(numbers) => Column { op, numbers, second: None },
             })
             .collect();
-        Ok(Answer { shape: output_shape(first.shape(), &reduced, self.keepdims), columns })
+        Ok(Answer { shape, columns })
     }
 
     /// Reduces an array: a slice, or a [`View`] of any shape and strides.
@@ -249,7 +326,7 @@ impl Reduction {
     /// Axes out of range or named twice; an operation that the element type
     /// does not have, or [`Op::Dot`]; `min` and its kin of nothing; integer
     /// totals that do not fit; NaNs under [`NanPolicy::Error`]; a device that
-    /// this build lacks.
+    /// this machine lacks or that fails.
     pub fn run<'a>(&self, array: impl Into<View<'a>>) -> Result<Answer> {
         self.run_views([Some(&array.into()), None])
     }
@@ -272,7 +349,7 @@ impl Reduction {
             return Err(Error::Arity { op: Op::Sum, takes: 1, given: 0 });
         };
         let dtype = first.dtype();
-        let isa = self.check(dtype, views.iter().flatten().count())?;
+        self.check(dtype, views.iter().flatten().count())?;
         let reduced = self.axes.resolve(first.shape().len())?;
         let len =
             first.shape().iter().zip(&reduced).filter(|(_, r)| **r).map(|(&n, _)| n).product();
@@ -281,9 +358,13 @@ impl Reduction {
             return Err(Error::StartTooLarge { start, len });
         }
         let (kinds, ops) = self.kinds(dtype);
+        let isa = Isa::active()?;
         let job =
             Job { views, reduced: &reduced, kinds: &kinds, start, isa, threads: self.threads };
-        let states = job.states()?;
+        let states = match self.states_on_device(&job, dtype)? {
+            Some(states) => states,
+            None => job.states()?,
+        };
         let shape = output_shape(first.shape(), &reduced, self.keepdims);
         Ok(Partial::new(dtype, shape, ops, states))
     }
@@ -312,21 +393,51 @@ impl Reduction {
     }
 
     /// Workers on the states that a full reduction over elements of type
-    /// `dtype` needs: what a reader of files or streams feeds.
+    /// `dtype` needs: what a reader of files or streams feeds, one for each of its
+    /// threads.
     ///
     /// # Errors
     /// As for [`run`](Self::run), but for those of the array.
-    pub fn workers(&self, dtype: DType, arrays: usize) -> Result<Vec<Worker>> {
-        let isa = self.check(dtype, arrays)?;
+    pub fn workers(&self, dtype: DType, arrays: usize) -> Result<Workers> {
+        self.check(dtype, arrays)?;
         let (kinds, _) = self.kinds(dtype);
-        kinds.into_iter().map(|kind| Worker::new(kind, dtype, isa)).collect()
+        let opened = self.open(self.device, dtype)?;
+        Workers::new(opened.as_ref(), Isa::active()?, &kinds, dtype, arrays)
+    }
+
+    /// Bytes of each array that such workers best absorb at once: a multiple of
+    /// the fixed tree's blocks for every type.
+    #[must_use]
+    pub fn best_run(&self) -> usize {
+        self.device.best_run()
+    }
+
+    /// How many threads are of use where each does nothing but read and feed such
+    /// workers.
+    #[must_use]
+    pub fn most_readers(&self) -> usize {
+        self.threads.count().min(self.device.most_senders())
     }
 
     /// Puts the states of such workers together.
-    #[must_use]
-    pub fn gather(&self, dtype: DType, workers: Vec<Worker>) -> Partial {
+    ///
+    /// # Errors
+    /// What a device says about runs that were absorbed.
+    pub fn gather(&self, dtype: DType, workers: Workers) -> Result<Partial> {
         let (_, ops) = self.kinds(dtype);
-        let states = workers.into_iter().map(Worker::into_state).collect();
-        Partial::new(dtype, Vec::new(), ops, vec![states])
+        Ok(Partial::new(dtype, Vec::new(), ops, vec![workers.into_states()?]))
     }
+
+    /// The states of no elements that an output needs.
+    ///
+    /// # Errors
+    /// An operation that the type does not have.
+    pub fn identities(&self, dtype: DType) -> Result<Vec<AnyState>> {
+        self.kinds(dtype).0.into_iter().map(|kind| AnyState::identity(kind, dtype)).collect()
+    }
+}
+
+fn bytes_of(views: [Option<&View<'_>>; 2]) -> u64 {
+    let bytes = |v: &View<'_>| v.len().saturating_mul(v.dtype().size()) as u64;
+    views.into_iter().flatten().map(bytes).fold(0, u64::saturating_add)
 }

@@ -49,7 +49,9 @@ impl Dir {
     }
 
     pub(crate) fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_warpfold"));
+        // Where only the binaries are, `WARPFOLD_BIN` says where this one is.
+        let built = || env!("CARGO_BIN_EXE_warpfold").into();
+        let mut command = Command::new(std::env::var_os("WARPFOLD_BIN").unwrap_or_else(built));
         command
             .args(line.split_whitespace())
             .current_dir(self.0.path())

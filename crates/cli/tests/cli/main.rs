@@ -3,6 +3,7 @@
 mod common;
 
 mod answers;
+mod devices;
 mod errors;
 mod examples;
 mod output;

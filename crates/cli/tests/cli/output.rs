@@ -191,6 +191,12 @@ fn the_doctor_names_the_instruction_sets() {
     let active = &parsed["isa"]["active"];
     assert!(parsed["isa"]["available"].as_array().unwrap().contains(active));
     assert!(parsed["cores"].as_u64().unwrap() > 0);
+    assert!(parsed["kernels"]["modules"].as_u64().unwrap() >= 100);
+    assert_eq!(parsed["cuda"]["available"].as_bool().unwrap(), parsed["cuda"]["why"].is_null());
+    let verbose = dir.prints("doctor -v");
+    for part in ["--device auto takes it", "kernels  ", "sim           loads"] {
+        assert!(verbose.contains(part), "{part} is not in:\n{verbose}");
+    }
     let output = dir.command("doctor").env("WARPFOLD_CPU", "mmx").output().unwrap();
     assert!(output.status.success(), "the doctor looks at what is wrong");
     assert!(String::from_utf8(output.stdout).unwrap().contains("mmx"));

@@ -187,6 +187,22 @@ impl<'a> View<'a> {
         self.shape.contains(&0)
     }
 
+    /// Checks that another array can be walked beside this one.
+    ///
+    /// # Errors
+    /// [`DTypeMismatch`](Error::DTypeMismatch) or
+    /// [`ShapeMismatch`](Error::ShapeMismatch).
+    pub fn check_pair(&self, other: &View<'_>) -> Result<()> {
+        if self.dtype != other.dtype {
+            return Err(Error::DTypeMismatch { left: self.dtype, right: other.dtype });
+        }
+        if self.shape != other.shape {
+            let (left, right) = (self.shape.clone(), other.shape.clone());
+            return Err(Error::ShapeMismatch { left, right });
+        }
+        Ok(())
+    }
+
     /// The address of the element of index 0 on every axis.
     #[must_use]
     pub fn origin(&self) -> *const u8 {

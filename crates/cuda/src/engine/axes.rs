@@ -7,7 +7,7 @@ use super::collect::Collector;
 use super::table::{Order, Table};
 use super::tiles::{LEAST_WORKSPACE, Wanted, largest_workspace};
 use super::view::{DeviceView, check_pair};
-use super::{Engine, kernels, lock};
+use super::{Array, Engine, Input, kernels, left, lock};
 use crate::device::Stream;
 use crate::{Error, Result};
 use warpfold_core::layout::{Axis, Split, Traversal};
@@ -118,13 +118,15 @@ impl Engine {
             // The copy waited already; this says what a kernel did wrong.
             device.wait(stream)?;
             let mut rest = &bytes[..];
+            let array = Array { address: 0, len: table.elements.len as u64, dtype };
+            let input = Input { array, others: None, start };
             for run in &batch.runs {
                 for i in 0..run.count {
                     let output = table.output(run.first + i * run.step);
                     for ((&kind, &place), &words) in kinds.iter().zip(places).zip(&words) {
                         let (payload, after) = rest.split_at(8 * words);
                         rest = after;
-                        sink(output, place, kernels::state(kind, dtype, payload)?)?;
+                        sink(output, place, left::state(kind, &input, payload)?)?;
                     }
                 }
             }

@@ -1,14 +1,11 @@
 //! Which kernel does what, and what it leaves in memory.
 
-use crate::{Error, Result};
 use warpfold_core::DType;
 use warpfold_core::op::{AnyState, Kind};
 
-/// A kernel of the archive.
+/// A kernel that leaves no state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Program {
-    /// Leaves the payload of a state.
-    State(Kind, DType),
     /// Copies elements of so many bytes.
     Gather(usize),
     /// Makes numbers of payloads.
@@ -52,15 +49,11 @@ impl Tally {
 
 impl Program {
     /// The name of the kernel, and of its module.
-    ///
-    /// # Errors
-    /// [`Error::NoKernel`].
-    pub(super) fn name(self) -> Result<String> {
+    pub(super) fn name(self) -> String {
         match self {
-            Program::State(kind, dtype) => name(kind, dtype).ok_or(Error::NoKernel { kind, dtype }),
-            Program::Gather(size) => Ok(format!("gather_u{}", 8 * size)),
-            Program::Finish(dtype) => Ok(format!("finish_{dtype}")),
-            Program::ShortRows(tally, dtype) => Ok(format!("row_{}", tally.name(dtype))),
+            Program::Gather(size) => format!("gather_u{}", 8 * size),
+            Program::Finish(dtype) => format!("finish_{dtype}"),
+            Program::ShortRows(tally, dtype) => format!("row_{}", tally.name(dtype)),
         }
     }
 }
@@ -70,7 +63,11 @@ pub(super) fn name(kind: Kind, dtype: DType) -> Option<String> {
     let stem = match kind {
         Kind::Sum => "sum",
         Kind::AbsSum => "abs_sum",
+        Kind::SquareSum => "square_sum",
+        Kind::Dot => "dot",
+        Kind::Moments => "moments",
         Kind::Extrema => "extrema",
+        Kind::ArgExtrema => "arg_extrema",
         Kind::Counts => "counts",
         Kind::Bits if !dtype.is_float() => "bits",
         _ => return None,
@@ -78,19 +75,50 @@ pub(super) fn name(kind: Kind, dtype: DType) -> Option<String> {
     Some(format!("{stem}_{dtype}"))
 }
 
+/// What a kernel is compiled for: `THREADS` and `VECTORS` in `kernels/load.cuh`
+/// unless it says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Build {
+    /// The most threads of a block.
+    pub threads: u32,
+    /// Vectors of 16 bytes that a thread takes from a tile, of all arrays.
+    pub vectors: u32,
+    /// Bytes of dynamic shared memory that it makes use of for each thread.
+    pub shared_per_thread: u32,
+}
+
+/// How the kernel of a state is built.
+pub(super) fn build(kind: Kind, dtype: DType) -> Build {
+    let usual = Build { threads: 512, vectors: 4, shared_per_thread: 0 };
+    match kind {
+        // `SUM_THREADS` in `float_sum.cuh`, `TILE` in `range.cuh`, the limbs in
+        // `bins.cuh`.
+        Kind::Sum | Kind::AbsSum => match dtype {
+            DType::F64 => Build { threads: 384, vectors: 8, shared_per_thread: 8 * 44 },
+            DType::F32 | DType::BF16 => Build { threads: 384, shared_per_thread: 8 * 16, ..usual },
+            DType::F16 => Build { threads: 384, ..usual },
+            _ => usual,
+        },
+        // `LADDER_THREADS` in `ladder.cuh`.
+        Kind::Dot | Kind::Moments if dtype == DType::F64 => usual,
+        Kind::SquareSum | Kind::Dot | Kind::Moments if dtype.is_float() => {
+            Build { threads: 384, ..usual }
+        }
+        _ => usual,
+    }
+}
+
+/// Whether a kernel reads a second array.
+pub(super) fn takes_pairs(kind: Kind) -> bool {
+    kind == Kind::Dot
+}
+
 /// The bytes of the payload that a kernel leaves.
 pub(super) fn payload_len(kind: Kind, dtype: DType) -> Option<usize> {
     name(kind, dtype)?;
-    AnyState::identity(kind, dtype).ok().map(|state| state.payload().len())
-}
-
-/// The state of a payload that a kernel left.
-pub(super) fn state(kind: Kind, dtype: DType, payload: &[u8]) -> Result<AnyState> {
-    AnyState::from_payload(kind, dtype, payload).map_err(|why| Error::State {
-        kind,
-        dtype,
-        why: why.to_string(),
-    })
+    let empty = AnyState::identity(kind, dtype).ok()?.payload().len();
+    // Positions of elements are one range.
+    Some(if kind == Kind::ArgExtrema { empty + 16 } else { empty })
 }
 
 #[cfg(test)]
@@ -101,29 +129,39 @@ mod tests {
 
     #[test]
     fn whatever_has_a_name_is_in_the_archive() {
-        let states = Kind::ALL
-            .into_iter()
-            .flat_map(|kind| DType::ALL.into_iter().map(move |dtype| Program::State(kind, dtype)));
-        let gathers = [1, 2, 4, 8].map(Program::Gather);
-        let finishes = DType::ALL.map(Program::Finish);
-        let tallies = [Tally::Sums, Tally::Extremes, Tally::Counts];
-        let rows = tallies.into_iter().flat_map(|tally| {
-            DType::ALL.into_iter().map(move |dtype| Program::ShortRows(tally, dtype))
-        });
-        let mut found = HashSet::new();
-        for program in states.chain(gathers).chain(finishes).chain(rows) {
-            if let Ok(name) = program.name() {
-                for capability in [(7, 5), (9, 0)] {
-                    assert!(archive::module(&name, capability).is_some(), "{name}");
-                    found.insert((name.clone(), capability));
+        let mut names = HashSet::new();
+        for kind in Kind::ALL {
+            for dtype in DType::ALL {
+                if let Some(name) = name(kind, dtype) {
+                    assert!(payload_len(kind, dtype).is_some_and(|n| n > 0 && n % 8 == 0));
+                    names.insert(name);
                 }
             }
-            if let Program::State(kind, dtype) = program {
-                let len = payload_len(kind, dtype);
-                assert_eq!(len.is_some(), program.name().is_ok());
-                assert!(len.is_none_or(|n| n > 0 && n % 8 == 0));
+        }
+        names.extend([1, 2, 4, 8].map(|size| Program::Gather(size).name()));
+        for dtype in DType::ALL {
+            names.insert(Program::Finish(dtype).name());
+            for tally in [Tally::Sums, Tally::Extremes, Tally::Counts] {
+                names.insert(Program::ShortRows(tally, dtype).name());
             }
         }
-        assert_eq!(found.len(), archive::size().0, "modules that nothing names");
+        for name in &names {
+            for capability in [(7, 5), (9, 0)] {
+                assert!(archive::module(name, capability).is_some(), "{name}");
+            }
+        }
+        assert_eq!(2 * names.len(), archive::size().0, "modules that nothing names");
+    }
+
+    #[test]
+    fn kernels_are_compiled_for_as_many_threads_as_they_are_launched_with() {
+        for kind in Kind::ALL {
+            for dtype in DType::ALL {
+                let Some(name) = name(kind, dtype) else { continue };
+                let ptx = archive::module(&name, (9, 0)).unwrap();
+                let bound = format!(".maxntid {}, 1, 1\n", build(kind, dtype).threads);
+                assert!(ptx.contains(&bound), "{name} is not for {bound}");
+            }
+        }
     }
 }

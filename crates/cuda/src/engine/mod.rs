@@ -9,25 +9,31 @@ pub mod archive;
 mod axes;
 mod boxes;
 mod collect;
+mod feeder;
 mod gather;
 mod kernels;
+mod left;
 mod numbers;
 mod parts;
 mod plan;
+mod result_slot;
 mod room;
 mod rows;
 mod scratch;
 mod short_rows;
+mod slot;
 mod table;
 mod tiles;
 mod view;
 
+pub use feeder::Feeder;
 pub use plan::{MOST_ELEMENTS, Shape};
 pub use view::DeviceView;
 
 use crate::device::{Address, Argument, Device, KernelId, Stream};
 use crate::{Error, Result};
-use kernels::Program;
+use kernels::{Build, Program};
+use plan::Capacity;
 use scratch::Scratch;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,8 +77,10 @@ impl From<Array> for Input {
 pub struct Engine {
     device: Arc<dyn Device>,
     shape: Shape,
+    kernels: Mutex<HashMap<(Kind, DType), Kernel>>,
     programs: Mutex<HashMap<Program, KernelId>>,
     scratch: Mutex<HashMap<Stream, Arc<Mutex<Scratch>>>>,
+    slots: slot::Pool,
 }
 
 /// Refuses arrays that kernels cannot walk.
@@ -91,6 +99,13 @@ fn check(array: Array) -> Result<()> {
     Ok(())
 }
 
+/// A loaded kernel.
+#[derive(Clone, Copy)]
+struct Kernel {
+    id: KernelId,
+    capacity: Capacity,
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -106,7 +121,14 @@ impl Engine {
     /// every shape.
     #[must_use]
     pub fn with_shape(device: Arc<dyn Device>, shape: Shape) -> Engine {
-        Engine { device, shape, programs: Mutex::default(), scratch: Mutex::default() }
+        Engine {
+            device,
+            shape,
+            kernels: Mutex::default(),
+            programs: Mutex::default(),
+            scratch: Mutex::default(),
+            slots: slot::Pool::default(),
+        }
     }
 
     /// The device.
@@ -128,12 +150,24 @@ impl Engine {
         kernels::payload_len(kind, dtype)
     }
 
+    /// Gets ready what reductions of this kind and type on this stream need: the
+    /// kernel and scratch memory. The first reduction would do it, but not in a
+    /// capture.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`]; what the device says.
+    pub fn prepare(&self, kind: Kind, dtype: DType, stream: Stream) -> Result<()> {
+        self.kernel(kind, dtype)?;
+        self.scratch(stream).map(drop)
+    }
+
     /// The state of an array in the device's memory, after everything before it
     /// on the stream; waits for it.
     ///
     /// # Errors
     /// [`Error::NoKernel`]; [`Error::Array`] for a misaligned or too long array;
-    /// what the device says.
+    /// [`Error::Arrays`] for a dot product without a second array, or another
+    /// state with one; what the device says.
     ///
     /// # Safety
     /// The array is in memory of this device, written by what comes before on
@@ -146,17 +180,32 @@ impl Engine {
     ) -> Result<AnyState> {
         let input = input.into();
         let dtype = input.array.dtype;
-        let len = kernels::payload_len(kind, dtype).ok_or(Error::NoKernel { kind, dtype })?;
+        let len = left::len(kind, &input).ok_or(Error::NoKernel { kind, dtype })?;
         let scratch = self.scratch(stream)?;
         // Held until the payload is read: another thread's would overwrite it.
-        let scratch = lock(&scratch);
+        let mut scratch = lock(&scratch);
+        let to = match &mut scratch.slot {
+            Some(slot) => {
+                slot.empty(len);
+                slot.address()
+            }
+            None => scratch.payload(),
+        };
         // SAFETY: the input is the caller's promise; the payload has room.
-        unsafe { self.launch(kind, input, &scratch, scratch.payload(), stream)? };
-        let mut payload = vec![0; len];
-        self.device.copy_out(stream, scratch.payload(), &mut payload)?;
-        // The copy waited already; this says what the kernel did wrong.
-        self.device.wait(stream)?;
-        kernels::state(kind, dtype, &payload)
+        unsafe { self.launch(kind, input, &scratch, to, stream)? };
+        let left = if let Some(slot) = &scratch.slot {
+            if !slot.watch(len) {
+                self.device.wait(stream)?;
+            }
+            slot.payload(len)
+        } else {
+            let mut left = vec![0; len];
+            self.device.copy_out(stream, to, &mut left)?;
+            // The copy waited already; this says what the kernel did wrong.
+            self.device.wait(stream)?;
+            left
+        };
+        left::state(kind, &input, &left)
     }
 
     /// Leaves an array's state in the device's memory at `to`, as a payload of
@@ -189,7 +238,7 @@ impl Engine {
         unsafe { self.launch(kind, input, &scratch, to, stream) }
     }
 
-    /// The state of elements in the host's memory, copied to the device.
+    /// The state of one array in the host's memory, copied to the device.
     ///
     /// # Errors
     /// Those of [`reduce`](Self::reduce), and bytes that are no whole number of
@@ -237,27 +286,50 @@ impl Engine {
         for address in [Some(array.address), others].into_iter().flatten() {
             check(Array { address, ..array })?;
         }
-        let kernel = self.program(Program::State(kind, dtype))?;
-        let launch = plan::plan(self.device.limits(), self.shape, len, dtype.size());
+        let given = 1 + usize::from(others.is_some());
+        if given != 1 + usize::from(kernels::takes_pairs(kind)) {
+            return Err(Error::Arrays { kind, given });
+        }
+        let kernel = self.kernel(kind, dtype)?;
+        let launch = plan::plan(&kernel.capacity, self.shape, len, given * dtype.size());
         let (address, others) = (array.address, others.unwrap_or(0));
         let (row_bytes, out_words) = (0, 0);
         let arguments = [address, others, len, start, row_bytes, scratch.address(), to, out_words];
         let arguments = arguments.map(Argument::from);
         // SAFETY: the kernels have these parameters; they read the arrays, the
         // caller's promise, and write the scratch memory and the payload.
-        unsafe { self.device.launch(stream, kernel, &launch, &arguments) }
+        unsafe { self.device.launch(stream, kernel.id, &launch, &arguments) }
     }
 
-    /// A kernel, loaded when first asked for.
-    fn program(&self, program: Program) -> Result<KernelId> {
+    fn kernel(&self, kind: Kind, dtype: DType) -> Result<Kernel> {
         // Held while loading, so that a module is loaded once.
-        let mut programs = lock(&self.programs);
-        if let Some(&kernel) = programs.get(&program) {
+        let mut kernels = lock(&self.kernels);
+        if let Some(&kernel) = kernels.get(&(kind, dtype)) {
             return Ok(kernel);
         }
-        let name = program.name()?;
+        let name = kernels::name(kind, dtype).ok_or(Error::NoKernel { kind, dtype })?;
+        let id = self.load(&name)?;
+        let kernel = Kernel { id, capacity: self.capacity(id, kernels::build(kind, dtype))? };
+        kernels.insert((kind, dtype), kernel);
+        Ok(kernel)
+    }
+
+    /// A kernel that leaves no state.
+    fn program(&self, program: Program) -> Result<KernelId> {
+        // As above.
+        let mut programs = lock(&self.programs);
+        if let Some(&id) = programs.get(&program) {
+            return Ok(id);
+        }
+        let id = self.load(&program.name())?;
+        programs.insert(program, id);
+        Ok(id)
+    }
+
+    /// Loads a module and looks for its kernel.
+    fn load(&self, name: &str) -> Result<KernelId> {
         let capability = self.device.limits().capability;
-        let ptx = archive::module(&name, capability).ok_or_else(|| {
+        let ptx = archive::module(name, capability).ok_or_else(|| {
             let why = format!(
                 "{} has compute capability {}.{}",
                 self.device.limits().name,
@@ -267,10 +339,29 @@ impl Engine {
             let hint = "the kernels need a device of compute capability 7.5 or newer".into();
             Error::Unavailable { why, hint }
         })?;
-        let module = self.device.load(&name, &ptx)?;
-        let kernel = self.device.kernel(module, &name)?;
-        programs.insert(program, kernel);
-        Ok(kernel)
+        let module = self.device.load(name, &ptx)?;
+        self.device.kernel(module, name)
+    }
+
+    /// What of a kernel the device runs at once: without the shared memory of
+    /// its threads if the device has too little.
+    fn capacity(&self, kernel: KernelId, build: Build) -> Result<Capacity> {
+        for shared_per_thread in [build.shared_per_thread, 0] {
+            let shared = shared_per_thread * build.threads;
+            if shared > self.device.limits().shared_per_block {
+                continue;
+            }
+            let blocks = self.device.resident_blocks(kernel, build.threads, shared)?;
+            if blocks > 0 {
+                let build = Build { shared_per_thread, ..build };
+                return Ok(Capacity {
+                    build,
+                    resident: blocks * self.device.limits().multiprocessors,
+                });
+            }
+        }
+        // The device will say what it lacks.
+        Ok(Capacity { build: Build { shared_per_thread: 0, ..build }, resident: 1 })
     }
 
     fn scratch(&self, stream: Stream) -> Result<Arc<Mutex<Scratch>>> {
@@ -278,7 +369,7 @@ impl Engine {
         if let Some(scratch) = all.get(&stream) {
             return Ok(Arc::clone(scratch));
         }
-        let scratch = Arc::new(Mutex::new(Scratch::new(&*self.device, stream)?));
+        let scratch = Arc::new(Mutex::new(Scratch::new(&self.device, stream)?));
         all.insert(stream, Arc::clone(&scratch));
         Ok(scratch)
     }

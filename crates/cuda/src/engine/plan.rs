@@ -1,15 +1,7 @@
 //! How many blocks of how many threads reduce an array, or rows of one.
 
-use crate::device::{Launch, Limits};
-
-/// Vectors of 16 bytes that a thread takes from a tile; `VECTORS` in
-/// `kernels/load.cuh`.
-const VECTORS: u64 = 4;
-
-/// Threads of a block and blocks of a multiprocessor that kernels are compiled
-/// for: `THREADS` and `BLOCKS` there.
-const THREADS: u32 = 512;
-const BLOCKS: u32 = 2;
+use super::kernels::Build;
+use crate::device::Launch;
 
 /// The most elements of a block: the superaccumulator in shared memory counts
 /// its carries in 32 bits.
@@ -31,38 +23,52 @@ const MOST_WIDE_ROWS: u32 = 1024;
 /// The most elements of a launch.
 pub const MOST_ELEMENTS: u64 = BLOCK_ELEMENTS * MOST_BLOCKS as u64;
 
+/// A kernel on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Capacity {
+    /// What it is compiled for.
+    pub build: Build,
+    /// The most blocks that the device runs at once.
+    pub resident: u32,
+}
+
 /// The shape of launches, where a caller wants another than the plan's: tests
 /// do, so that small arrays meet many blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// Threads of a block: a multiple of 32 up to 512.
+    /// Threads of a block: a multiple of 32, up to what the kernel takes.
     pub threads: Option<u32>,
     /// Blocks, up to 4096.
     pub blocks: Option<u32>,
 }
 
-/// The launch that reduces `len` elements of `size` bytes.
-pub(super) fn plan(limits: &Limits, shape: Shape, len: u64, size: usize) -> Launch {
+/// The launch that reduces `len` elements of `size` bytes, those of a second
+/// array included.
+pub(super) fn plan(capacity: &Capacity, shape: Shape, len: u64, size: usize) -> Launch {
     let vectors = len.saturating_mul(size as u64).div_ceil(16);
-    let resident = u64::from(limits.multiprocessors.max(1) * BLOCKS);
+    let resident = u64::from(capacity.resident.max(1));
+    let build = &capacity.build;
     let threads = shape.threads.map_or_else(
-        || threads_for(vectors, resident),
-        |threads| (threads / 32).clamp(1, THREADS / 32) * 32,
+        || threads_for(vectors, build, resident),
+        |threads| (threads / 32).clamp(1, build.threads / 32) * 32,
     );
-    let tiles = vectors.div_ceil(u64::from(threads) * VECTORS);
+    let tiles = vectors.div_ceil(u64::from(threads * build.vectors));
     let blocks = shape.blocks.map_or(tiles.clamp(1, resident), |b| u64::from(b.max(1)));
     let blocks = blocks.max(len.div_ceil(BLOCK_ELEMENTS)).min(u64::from(MOST_BLOCKS));
     Launch::linear(u32::try_from(blocks).unwrap_or(MOST_BLOCKS), threads)
+        .shared(build.shared_per_thread * threads)
+        .early()
 }
 
-/// The launch that reduces `rows` rows of `len` elements of `size` bytes, at
-/// most [`MOST_ROWS`]; `None` where each is to have a launch of its own.
+/// The launch that reduces `rows` rows of `len` elements of `size` bytes, those
+/// of a second array included, at most [`MOST_ROWS`]; `None` where each is to
+/// have a launch of its own.
 ///
 /// Of the shapes that a launch can have, this one is done first if a thread's
 /// tiles take one unit of time, a block's beginning and end take two, and blocks
 /// that do not fill the device run at most twice as fast for it.
 pub(super) fn plan_rows(
-    limits: &Limits,
+    capacity: &Capacity,
     shape: Shape,
     rows: u32,
     len: u64,
@@ -72,16 +78,18 @@ pub(super) fn plan_rows(
     let least = len.div_ceil(BLOCK_ELEMENTS).max(1);
     let most = if rows <= MOST_WIDE_ROWS { u64::from(MOST_ROW_BLOCKS) } else { 1 };
     // With more blocks than this, one launch for each row fills the device too.
-    let alone = plan(limits, shape, len, size);
+    let alone = plan(capacity, shape, len, size);
     if rows <= 1 || least > most || rows < 4 && alone.grid[0] > MOST_ROW_BLOCKS {
         return None;
     }
+    let build = &capacity.build;
     let threads = match shape.threads {
         Some(_) => vec![alone.block[0]],
         // No more than a tile has work for.
         None => (0..5)
-            .map(|halved| THREADS >> halved)
-            .filter(|&t| t == 32 || vectors > u64::from(t / 2) * VECTORS)
+            .map(|halved| (build.threads >> halved) / 32 * 32)
+            .filter(|&t| t == 32 || t > 32 && vectors > u64::from(t / 2 * build.vectors))
+            .chain([32])
             .collect(),
     };
     let blocks = match shape.blocks {
@@ -91,20 +99,22 @@ pub(super) fn plan_rows(
     let best = threads
         .iter()
         .flat_map(|&t| blocks.clone().map(move |b| (t, b)))
-        .min_by_key(|&(t, b)| duration(limits, u64::from(rows) * b, t, vectors.div_ceil(b)))?;
+        .min_by_key(|&(t, b)| duration(capacity, u64::from(rows) * b, t, vectors.div_ceil(b)))?;
     let (threads, blocks) = best;
-    let mut launch = Launch::linear(u32::try_from(blocks).unwrap_or(MOST_ROW_BLOCKS), threads);
+    let mut launch = Launch::linear(u32::try_from(blocks).unwrap_or(MOST_ROW_BLOCKS), threads)
+        .shared(build.shared_per_thread * threads)
+        .early();
     launch.grid[1] = rows;
     Some(launch)
 }
 
 /// How long blocks of `vectors` vectors each take, in halves of a tile's time.
-fn duration(limits: &Limits, blocks: u64, threads: u32, vectors: u64) -> u64 {
+fn duration(capacity: &Capacity, blocks: u64, threads: u32, vectors: u64) -> u64 {
     const ENDS: u64 = 2;
-    // No multiprocessor has more than 32 blocks.
-    let side_by_side = u64::from((BLOCKS * THREADS / threads).min(32));
-    let slots = u64::from(limits.multiprocessors.max(1)) * side_by_side;
-    let tiles = vectors.div_ceil(u64::from(threads) * VECTORS).max(1);
+    // A multiprocessor has few blocks even if they are small.
+    let smaller = u64::from((capacity.build.threads / threads).min(16));
+    let slots = u64::from(capacity.resident.max(1)) * smaller;
+    let tiles = vectors.div_ceil(u64::from(threads * capacity.build.vectors)).max(1);
     let (waves, rest) = (blocks / slots, blocks % slots);
     let last = if rest == 0 { 0 } else { tiles + tiles * rest / slots + 2 * ENDS };
     waves * 2 * (tiles + ENDS) + last
@@ -112,10 +122,10 @@ fn duration(limits: &Limits, blocks: u64, threads: u32, vectors: u64) -> u64 {
 
 /// Whole blocks where every multiprocessor gets one; smaller ones for less, so
 /// that more multiprocessors take part.
-fn threads_for(vectors: u64, resident: u64) -> u32 {
-    let mut threads = THREADS;
-    while threads > 128 && vectors < resident * VECTORS * u64::from(threads) / 2 {
-        threads /= 2;
+fn threads_for(vectors: u64, build: &Build, resident: u64) -> u32 {
+    let mut threads = build.threads;
+    while threads > 128 && vectors < resident * u64::from(build.vectors * threads) / 2 {
+        threads = (threads / 2).next_multiple_of(32);
     }
     threads
 }
@@ -124,20 +134,11 @@ fn threads_for(vectors: u64, resident: u64) -> u32 {
 mod tests {
     use super::*;
 
-    fn limits() -> Limits {
-        Limits {
-            name: String::new(),
-            capability: (9, 0),
-            multiprocessors: 132,
-            threads_per_block: 1024,
-            shared_per_block: 227 << 10,
-            l2_bytes: 50 << 20,
-            memory: 140 << 30,
-        }
-    }
+    const H200: Capacity =
+        Capacity { build: Build { threads: 512, vectors: 4, shared_per_thread: 0 }, resident: 264 };
 
     fn shape(len: u64, size: usize) -> (u32, u32) {
-        let launch = plan(&limits(), Shape::default(), len, size);
+        let launch = plan(&H200, Shape::default(), len, size);
         (launch.grid[0], launch.block[0])
     }
 
@@ -155,7 +156,7 @@ mod tests {
     }
 
     fn rows(rows: u32, len: u64) -> Option<(u32, u32)> {
-        let launch = plan_rows(&limits(), Shape::default(), rows, len, 4)?;
+        let launch = plan_rows(&H200, Shape::default(), rows, len, 4)?;
         assert_eq!(launch.grid[1], rows);
         Some((launch.grid[0], launch.block[0]))
     }
@@ -186,9 +187,19 @@ mod tests {
     #[test]
     fn forced_shapes_hold_for_rows_too() {
         let shape = Shape { threads: Some(64), blocks: Some(3) };
-        let launch = plan_rows(&limits(), shape, 7, 1000, 4).unwrap();
+        let launch = plan_rows(&H200, shape, 7, 1000, 4).unwrap();
         assert_eq!((launch.grid, launch.block), ([3, 7, 1], [64, 1, 1]));
-        assert_eq!(plan_rows(&limits(), shape, 2000, 1000, 4).unwrap().grid, [1, 2000, 1]);
+        assert_eq!(plan_rows(&H200, shape, 2000, 1000, 4).unwrap().grid, [1, 2000, 1]);
+    }
+
+    #[test]
+    fn each_thread_gets_its_shared_memory() {
+        let build = Build { threads: 320, vectors: 4, shared_per_thread: 352 };
+        let capacity = Capacity { build, resident: 264 };
+        for (len, threads) in [(1u64 << 30, 320), (1 << 18, 160), (1, 96)] {
+            let launch = plan(&capacity, Shape::default(), len, 8);
+            assert_eq!((launch.block[0], launch.shared), (threads, 352 * threads));
+        }
     }
 
     #[test]
@@ -203,7 +214,7 @@ mod tests {
     fn forced_shapes_are_kept_within_bounds() {
         let forced = |threads, blocks| {
             let shape = Shape { threads: Some(threads), blocks: Some(blocks) };
-            let launch = plan(&limits(), shape, 1000, 4);
+            let launch = plan(&H200, shape, 1000, 4);
             (launch.grid[0], launch.block[0])
         };
         assert_eq!(forced(64, 3), (3, 64));

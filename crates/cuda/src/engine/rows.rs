@@ -1,12 +1,11 @@
 //! Rows of equal length, each reduced to a state of its own.
 
-use super::kernels::Program;
 use super::plan::{MOST_ROWS, plan_rows};
 use super::scratch::Scratch;
 use super::table::offset;
-use super::{Array, Engine, Input, check};
-use crate::Result;
+use super::{Array, Engine, Input, check, kernels};
 use crate::device::{Address, Argument, Stream};
+use crate::{Error, Result};
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
 
@@ -50,17 +49,21 @@ impl Engine {
         out_words: u64,
         stream: Stream,
     ) -> Result<()> {
-        let Rows { dtype, len, start, .. } = *rows;
+        let Rows { dtype, len, start, arrays, .. } = *rows;
+        if arrays != 1 + usize::from(kernels::takes_pairs(kind)) {
+            return Err(Error::Arrays { kind, given: arrays });
+        }
         let place = |row: usize| offset(rows.at, [row.cast_signed() * rows.stride; 2]);
         let len = len as u64;
         let most = MOST_ROWS as usize;
+        let kernel = self.kernel(kind, dtype)?;
         for first in (0..rows.count).step_by(most) {
             let count = (rows.count - first).min(most);
             let at = place(first);
             let to = to + 8 * out_words * first as u64;
-            let limits = self.device.limits();
             let rows_now = u32::try_from(count).unwrap_or(MOST_ROWS);
-            let Some(launch) = plan_rows(limits, self.shape, rows_now, len, dtype.size()) else {
+            let size = arrays * dtype.size();
+            let Some(launch) = plan_rows(&kernel.capacity, self.shape, rows_now, len, size) else {
                 for row in 0..count {
                     let at = place(first + row);
                     let array = Array { address: at[0], len, dtype };
@@ -80,11 +83,10 @@ impl Engine {
             let stride = (rows.stride as i64).cast_unsigned();
             let arguments = [at[0], others, len, start, stride, memory, to, out_words];
             let arguments = arguments.map(Argument::from);
-            let kernel = self.program(Program::State(kind, dtype))?;
             // SAFETY: the kernels have these parameters; they read the rows,
             // the caller's promise, and write the scratch memory, which has a
             // part for each row of several blocks, and the payloads.
-            unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
+            unsafe { self.device.launch(stream, kernel.id, &launch, &arguments)? };
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Device memory that launches on one stream use, one after the other.
 //!
 //! ```text
-//! words     0       32              256                     256 + 4 * 4096
+//! words     0       32              256                     256 + 6 * 4096
 //!           | ticket | sums of blocks | partials of blocks    | payload | misfits
 //! ```
 //!
@@ -11,13 +11,15 @@
 //! [`MOST_ROW_BLOCKS`] blocks and without a payload.
 
 use super::plan::{MOST_BLOCKS, MOST_ROW_BLOCKS};
+use super::result_slot::ResultSlot;
 use super::room::Room;
 use crate::device::{Address, Device, Stream};
 use crate::{Error, Result};
+use std::sync::Arc;
 
 const PARTIALS: u64 = 256;
 /// The most words of a block's partial state.
-const PARTIAL_WORDS: u64 = 4;
+const PARTIAL_WORDS: u64 = 6;
 const PAYLOAD: u64 = PARTIALS + PARTIAL_WORDS * MOST_BLOCKS as u64;
 /// The most words of a payload that a kernel leaves.
 const PAYLOAD_WORDS: u64 = 256;
@@ -26,9 +28,10 @@ const MISFITS: u64 = PAYLOAD + PAYLOAD_WORDS;
 const ROW: u64 = PARTIALS + PARTIAL_WORDS * MOST_ROW_BLOCKS as u64;
 
 /// The scratch memory of a stream.
-#[derive(Debug)]
 pub(super) struct Scratch {
     address: Address,
+    /// Where payloads come to the host by themselves, if they can.
+    pub(super) slot: Option<ResultSlot>,
     rows: Room,
     /// Where rows are brought together and payloads wait to be read.
     pub(super) workspace: Room,
@@ -40,11 +43,13 @@ pub(super) struct Scratch {
 
 impl Scratch {
     /// Fresh memory, ready for the stream's next launch.
-    pub(super) fn new(device: &dyn Device, stream: Stream) -> Result<Scratch> {
+    pub(super) fn new(device: &Arc<dyn Device>, stream: Stream) -> Result<Scratch> {
+        let slot = ResultSlot::new(device, 8 * PAYLOAD_WORDS as usize)?;
         let address = device.allocate(8 * (MISFITS + 1))?;
         match device.fill(stream, address, 0, 8 * PARTIALS) {
             Ok(()) => Ok(Scratch {
                 address,
+                slot,
                 rows: Room::default(),
                 workspace: Room::default(),
                 numbers: Room::default(),

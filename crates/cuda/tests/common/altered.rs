@@ -98,6 +98,9 @@ impl Device for Altered {
     fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId> {
         self.sim.kernel(module, name)
     }
+    fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32> {
+        self.sim.resident_blocks(kernel, threads, shared)
+    }
     fn stream(&self) -> Result<Stream> {
         self.sim.stream()
     }

@@ -12,7 +12,7 @@ use crate::{Access, Error, Extent, Order, ReadAt, Result, Source};
 use core::ops::Range;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
-use warpfold::{Answer, AnyState, Column, DType, Numbers, Partial, Reduction, View};
+use warpfold::{Answer, Column, DType, Numbers, Partial, Reduction, View};
 use warpfold_core::layout::output_shape;
 
 /// Bytes of a box, where memory allows it: large enough to be worth several
@@ -324,11 +324,9 @@ impl<'a> Boxes<'a> {
 
     /// The memory that the states of one output take.
     fn state_bytes(&self) -> Result<usize> {
-        let arrays = self.pieces.first().map_or(1, |p| p.readers.len());
         let wrong = |source| Error::Reduce { name: self.name.clone(), source };
-        let workers = self.reduction.workers(self.dtype, arrays).map_err(wrong)?;
-        let states = workers.into_iter().map(|w| w.into_state());
-        Ok(states.map(|s: AnyState| s.payload().len() + 64).sum())
+        let states = self.reduction.identities(self.dtype).map_err(wrong)?;
+        Ok(states.iter().map(|s| s.payload().len() + 64).sum())
     }
 
     /// All boxes, tile by tile.

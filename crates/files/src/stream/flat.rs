@@ -7,13 +7,9 @@ use crate::{Access, Batch, Block, Blocks, Error, Extent, Order, ReadAt, Result, 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
-use warpfold::{DType, Kind, Partial, Reduction, Worker, absorb_in_turn};
+use warpfold::{DType, Partial, Reduction, Workers};
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
-
-/// Bytes that a thread reads at once: a multiple of the fixed tree's blocks
-/// for every type, and small enough to be reduced out of the cache.
-const READ: usize = 512 << 10;
 
 /// Reduces pieces one after the other into one partial.
 pub(super) fn partial(
@@ -86,30 +82,27 @@ impl Failure {
 }
 
 impl Flat<'_> {
-    /// One worker a thread, merged in the end; `work` feeds a thread's workers
-    /// and says how many rows were missing.
+    /// Workers for each thread, merged in the end; `work` feeds a thread's
+    /// workers and says how many rows were missing.
     fn on_threads(
         &self,
         source: &str,
         dtype: DType,
         most: usize,
-        work: impl Fn(&mut [Worker], &Failure) -> u64 + Sync,
+        work: impl Fn(&mut Workers, &Failure) -> u64 + Sync,
     ) -> Result<Partial> {
         let failure = Failure::new();
         let wrong = |e| Error::Reduce { name: source.into(), source: e };
         let threads = self.reduction.thread_count().clamp(1, most.max(1));
         let run = || -> Option<Partial> {
-            let mut workers = match self.reduction.workers(dtype, 1) {
-                Ok(workers) => workers,
-                Err(error) => {
-                    failure.record(0, wrong(error));
-                    return None;
-                }
+            let part = || -> warpfold::Result<Partial> {
+                let mut workers = self.reduction.workers(dtype, 1)?;
+                let missing = work(&mut workers, &failure);
+                let mut partial = self.reduction.gather(dtype, workers)?;
+                partial.add_missing(missing);
+                Ok(partial)
             };
-            let missing = work(&mut workers, &failure);
-            let mut partial = self.reduction.gather(dtype, workers);
-            partial.add_missing(missing);
-            Some(partial)
+            part().map_err(|error| failure.record(0, wrong(error))).ok()
         };
         let parts: Vec<Option<Partial>> = std::thread::scope(|scope| {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
@@ -142,30 +135,36 @@ impl Flat<'_> {
         let dtype = source.dtype;
         let size = dtype.size();
         let len = length(source)?;
-        let step = (READ / size) as u64;
+        let read = self.reduction.best_run();
+        let step = (read / size) as u64;
         let walk = walk(source, self.reduction);
         let next = AtomicU64::new(0);
         let most = usize::try_from(len.div_ceil(step)).unwrap_or(usize::MAX);
-        let work = |workers: &mut [Worker], failure: &Failure| {
-            let mut words = vec![0u64; READ.min((len as usize).saturating_mul(size)).div_ceil(8)];
+        let most = most.min(self.reduction.most_readers());
+        let name = source.name.as_str();
+        let wrong = |source| Error::Reduce { name: name.into(), source };
+        let work = |workers: &mut Workers, failure: &Failure| {
             loop {
                 let first = next.fetch_add(step, Ordering::Relaxed);
                 if first >= len || failure.precedes(first) {
                     break;
                 }
-                let count = (len - first).min(step) as usize;
-                let bytes = &mut bytemuck::cast_slice_mut(&mut words)[..count * size];
-                if let Err(error) = reader.read_at(first, bytes) {
+                let bytes = (len - first).min(step) as usize * size;
+                let fetch = |before: usize, out: &mut [u8]| {
+                    reader.read_at(first + (before / size) as u64, out)
+                };
+                let done = workers
+                    .absorb_from(first, bytes, walk.as_ref(), self.start, fetch)
+                    .unwrap_or_else(|error| Err(wrong(error)));
+                if let Err(error) = done {
                     failure.record(first, error);
                     break;
                 }
-                let run = RawRun { start: first, items: bytes, others: &[] };
-                absorb_in_turn(workers, run, dtype, walk.as_ref(), self.start);
-                self.progress.advance(bytes.len() as u64);
+                self.progress.advance(bytes as u64);
             }
             0
         };
-        let partial = self.on_threads(&source.name, dtype, most, work)?;
+        let partial = self.on_threads(name, dtype, most, work)?;
         Ok((partial, self.start.saturating_add(len)))
     }
 
@@ -181,7 +180,7 @@ impl Flat<'_> {
         let (sender, receiver) = sync_channel::<Numbered>(threads + 1);
         let receiver: Mutex<Receiver<Numbered>> = Mutex::new(receiver);
         let failed = AtomicBool::new(false);
-        let work = |workers: &mut [Worker], failure: &Failure| {
+        let work = |workers: &mut Workers, failure: &Failure| {
             let mut batch = Batch::new(dtype);
             let mut missing = 0;
             loop {
@@ -191,7 +190,7 @@ impl Flat<'_> {
                     continue;
                 }
                 let bytes = block.bytes();
-                match self.block(workers, &mut batch, number, block, &ledger) {
+                match self.block(name, workers, &mut batch, number, block, &ledger) {
                     Ok(n) => missing += n,
                     Err(error) => {
                         failed.store(true, Ordering::Relaxed);
@@ -233,7 +232,8 @@ impl Flat<'_> {
     /// Decodes and absorbs one block; says how many rows were missing.
     fn block(
         &self,
-        workers: &mut [Worker],
+        name: &str,
+        workers: &mut Workers,
         batch: &mut Batch,
         number: u64,
         block: Box<dyn Block>,
@@ -256,7 +256,8 @@ impl Flat<'_> {
             // Without a start the ledger was aborted: there is an error
             // already, and what is absorbed does not count.
             let at = start.unwrap_or(0);
-            absorb_batch(workers, batch, at);
+            absorb_batch(workers, batch, at)
+                .map_err(|source| Error::Reduce { name: name.into(), source })?;
             start = start.map(|s| s + batch.rows());
             Ok(())
         })?;
@@ -275,7 +276,8 @@ impl Flat<'_> {
         let mut left = Feed::new(left)?;
         let mut right = Feed::new(right)?;
         let mut workers = self.reduction.workers(dtype, 2).map_err(wrong)?;
-        let mut buffers = [vec![0u64; READ / 8], vec![0u64; READ / 8]];
+        let words = self.reduction.best_run() / 8;
+        let mut buffers = [vec![0u64; words], vec![0u64; words]];
         let mut start = self.start;
         loop {
             let [a, b] = &mut buffers;
@@ -304,13 +306,12 @@ impl Flat<'_> {
             if n == 0 {
                 break;
             }
-            for worker in &mut workers {
-                worker.absorb(RawRun { start, items: &a[..n], others: &b[..n] });
-            }
+            let run = RawRun { start, items: &a[..n], others: &b[..n] };
+            workers.absorb(run).map_err(wrong)?;
             start += (n / size) as u64;
             self.progress.advance(2 * n as u64);
         }
-        Ok((self.reduction.gather(dtype, workers), start))
+        Ok((self.reduction.gather(dtype, workers).map_err(wrong)?, start))
     }
 }
 
@@ -344,28 +345,12 @@ fn walk(source: &Source, reduction: &Reduction) -> Option<Traversal> {
     Some(Traversal::new(&axes, true))
 }
 
-/// Absorbs a batch whose first row has index `start`. Missing rows matter to
-/// states that know positions; the others take the values as they are.
-fn absorb_batch(workers: &mut [Worker], batch: &Batch, start: u64) {
-    let size = batch.dtype().size();
+/// Absorbs a batch whose first row has index `start`.
+fn absorb_batch(workers: &mut Workers, batch: &Batch, start: u64) -> warpfold::Result<()> {
+    let run = RawRun { start, items: batch.bytes(), others: &[] };
     if batch.gaps().is_empty() {
-        let run = RawRun { start, items: batch.bytes(), others: &[] };
-        return absorb_in_turn(workers, run, batch.dtype(), None, 0);
-    }
-    for worker in workers.iter_mut().filter(|w| !w.kind().is_positional()) {
-        worker.absorb(RawRun { start, items: batch.bytes(), others: &[] });
-    }
-    let positional = |w: &&mut Worker| Kind::is_positional(w.kind());
-    for worker in workers.iter_mut().filter(positional) {
-        let mut values = batch.bytes();
-        let mut row = 0;
-        for gap in batch.gaps() {
-            let (items, rest) = values.split_at((gap.row - row) as usize * size);
-            worker.absorb(RawRun { start: start + row, items, others: &[] });
-            worker.skip(start + gap.row, gap.len);
-            values = rest;
-            row = gap.row + gap.len;
-        }
-        worker.absorb(RawRun { start: start + row, items: values, others: &[] });
+        workers.absorb(run)
+    } else {
+        workers.absorb_around(run, batch.gaps().iter().map(|gap| (gap.row, gap.len)))
     }
 }

@@ -9,7 +9,7 @@ mod flat;
 mod ledger;
 
 use crate::{Error, Extent, Order, Result, Source};
-use warpfold::{Answer, Axes, Op, Partial, Reduction};
+use warpfold::{Answer, Axes, DType, Op, Partial, Reduction};
 
 /// Where the reader says how far it has come.
 pub trait Progress: Sync {
@@ -61,6 +61,7 @@ pub fn reduce(
     progress: &dyn Progress,
 ) -> Result<Outcome> {
     let plan = Plan::new(inputs, reduction, progress)?;
+    let reduction = &reduction.settled(plan.dtype, plan.bytes);
     let name = plan.name.clone();
     let wrong = |source| Error::Reduce { name: name.clone(), source };
     if plan.full {
@@ -91,6 +92,7 @@ pub fn partial(
     progress: &dyn Progress,
 ) -> Result<Partial> {
     let plan = Plan::new(inputs, reduction, progress)?;
+    let reduction = &reduction.settled(plan.dtype, plan.bytes);
     if plan.full {
         let name = plan.name.clone();
         let partial = flat::partial(plan.pieces, reduction, start, progress)?;
@@ -115,6 +117,9 @@ struct Plan {
     pieces: Vec<Piece>,
     /// What to call them in an error about the whole.
     name: String,
+    dtype: DType,
+    /// The bytes of all elements in memory, where their number is known.
+    bytes: Option<u64>,
     /// The number of axes.
     ndim: usize,
     /// Which axes are reduced.
@@ -195,11 +200,17 @@ impl Plan {
         }
         let total = all.iter().try_fold(0u64, |n, s| s.bytes.map(|b| n.saturating_add(b)));
         progress.begin(total);
+        let dtype = first.dtype;
+        let bytes = all.iter().try_fold(0u64, |n, s| {
+            let elements: Option<u64> =
+                shape_of(s).iter().try_fold(1u64, |n, &d| n.checked_mul(d? as u64));
+            n.checked_add(elements?.checked_mul(dtype.size() as u64)?)
+        });
         let full = matches!(reduction.named_axes(), Axes::All) || reduced.iter().all(|&r| r);
         let mut others = inputs.others.into_iter();
         let pieces =
             inputs.items.into_iter().map(|items| Piece { items, others: others.next() }).collect();
-        Ok(Plan { pieces, name, ndim, reduced, full })
+        Ok(Plan { pieces, name, dtype, bytes, ndim, reduced, full })
     }
 }
 

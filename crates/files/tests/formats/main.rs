@@ -2,6 +2,7 @@
 
 mod binary;
 mod common;
+mod devices;
 mod seeds;
 mod stream;
 mod tables;

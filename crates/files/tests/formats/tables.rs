@@ -70,7 +70,7 @@ const NUMBERS: [DType; 12] = [
 
 /// A batch with a column of every number type, with and without gaps, and
 /// between them columns of all other kinds.
-fn batch(from: usize, rows: usize) -> RecordBatch {
+pub(crate) fn batch(from: usize, rows: usize) -> RecordBatch {
     let range = from..from + rows;
     let mut fields: Vec<(String, ArrayRef)> = Vec::new();
     for (gaps, suffix) in [(true, "?"), (false, "")] {
@@ -137,7 +137,11 @@ fn batch(from: usize, rows: usize) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(fields.into_iter().map(|(n, a)| (n, a, true))).unwrap()
 }
 
-fn arrow(batches: &[RecordBatch], stream: bool, codec: Option<CompressionType>) -> Vec<u8> {
+pub(crate) fn arrow(
+    batches: &[RecordBatch],
+    stream: bool,
+    codec: Option<CompressionType>,
+) -> Vec<u8> {
     let options = IpcWriteOptions::default().try_with_compression(codec).unwrap();
     let schema = batches[0].schema();
     if stream {
@@ -292,7 +296,7 @@ const SCHEMA: &str = "message t {
     optional group g { optional double x; }
 }";
 
-fn parquet(
+pub(crate) fn parquet(
     groups: &[usize],
     compression: Compression,
     version: WriterVersion,

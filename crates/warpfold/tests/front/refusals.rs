@@ -117,17 +117,13 @@ fn two_arrays_must_agree() {
 }
 
 #[test]
-fn types_operations_and_devices_that_are_not_there() {
+fn types_and_operations_that_are_not_there() {
     let x = [1.0; 4];
     for op in [Op::And, Op::Or, Op::Xor] {
         let refused = Err(Error::UnsupportedType { op, dtype: DType::F64 });
         assert_eq!(Reduction::of(op).run(&x), refused);
         assert!(Reduction::of(op).partial(&x, 0).is_err());
         assert!(Reduction::of(op).workers(DType::F16, 1).is_err());
-    }
-    for device in [Device::Cuda(None), Device::Cuda(Some(3)), Device::Sim] {
-        let error = Reduction::of(Op::Sum).device(device).run(&x).unwrap_err();
-        assert!(matches!(error, Error::Device { .. }) && error.hint().is_some());
     }
     assert!(Reduction::of(Op::Sum).device(Device::Cpu).run(&x).is_ok());
     let over = Reduction::of(Op::Sum).out(DType::U8).run(&[200u8, 100]).unwrap_err();

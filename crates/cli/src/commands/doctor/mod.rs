@@ -1,11 +1,14 @@
 //! `doctor`: what this machine offers, and what is made of it.
 
+mod devices;
+
 use crate::args::{DoctorArgs, TextOrJson};
 use crate::output::quoted;
 use crate::sink::Sink;
 use anyhow::Result;
+use devices::Devices;
 use std::io::Write;
-use warpfold::{Device, Isa, Threads};
+use warpfold::{Isa, Threads};
 use warpfold_cpu::isa::FORCE;
 
 /// What was found.
@@ -18,7 +21,7 @@ struct Findings {
     cores: usize,
     threads: usize,
     memory: Option<u64>,
-    cuda: Result<(), warpfold::Error>,
+    devices: Devices,
 }
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<()> {
@@ -41,7 +44,7 @@ fn examine() -> Findings {
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         threads: Threads::All.count(),
         memory: memory(),
-        cuda: Device::Cuda(None).check(),
+        devices: Devices::find(),
     }
 }
 
@@ -83,14 +86,7 @@ fn write_text(f: &Findings, verbose: bool, out: &mut dyn Write) -> std::io::Resu
     if let Some(bytes) = f.memory {
         writeln!(out, "memory        {:.1} GiB", bytes as f64 / (1u64 << 30) as f64)?;
     }
-    match &f.cuda {
-        Ok(()) => writeln!(out, "cuda          yes")?,
-        Err(_) => writeln!(out, "cuda          no CUDA backend in this build")?,
-    }
-    writeln!(out, "device        cpu")?;
-    if verbose {
-        writeln!(out, "              --device auto takes it: there is no other in this build")?;
-    }
+    f.devices.write(verbose, out)?;
     Ok(())
 }
 
@@ -102,7 +98,7 @@ fn json(f: &Findings) -> String {
         "{{\"version\":{},\"target\":{},\"processor\":{},\
          \"isa\":{{\"active\":{active},\"available\":[{list}],\"forced\":{}}},\
          \"cores\":{},\"threads\":{},\"memory\":{},\
-         \"cuda\":{{\"available\":{},\"why\":{}}},\"device\":\"cpu\"}}",
+         \"cuda\":{},\"device\":\"cpu\"}}",
         quoted(f.version),
         quoted(&f.target),
         or_null(processor()),
@@ -110,7 +106,6 @@ fn json(f: &Findings) -> String {
         f.cores,
         f.threads,
         f.memory.map_or_else(|| "null".into(), |m| m.to_string()),
-        f.cuda.is_ok(),
-        or_null(f.cuda.as_ref().err().map(ToString::to_string)),
+        f.devices.json(),
     )
 }

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""Times the GPU engine beside CUB, torch and CuPy in one run, prints a table, and writes a dated record of it.
+
+    cargo build --release -p warpfold-cuda --examples
+    benches/gpu.py                                  # what is in target/release/examples
+    benches/gpu.py --ours DIR --records DIR         # packed binaries, on a machine without Rust
+
+Needs a GPU, and for its peers nvcc, torch and CuPy: what is missing is left out, and the record says so. Every contestant goes
+through the same sizes of the same kind of data: calls follow one another without a wait, each on the next part of a buffer of
+8 GiB, so that none finds its data in the L2 cache. Figures are medians of several rounds.
+"""
+
+import argparse
+import datetime
+import json
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BUFFER = 8 << 30
+ROUND = 16 << 30
+MOST_CALLS = 2000
+ROUNDS = 7
+LARGE = 4 << 30
+LOGS = (10, 16, 20, 24, 28)
+SIZE = {"f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i16": 2, "u16": 2, "i8": 1, "u8": 1, "bool": 1}
+
+# What the project promises itself on an H200: the operation, the type, at least this rate in GB/s or this part of a peer's.
+TARGETS = {
+    ("sum", "f32"): ("CUB", 1.0),
+    ("sum", "f64"): ("CUB", 1.0),
+    ("sum", "i32"): ("CUB", 1.0),
+    ("sum", "i64"): ("CUB", 1.0),
+    ("min", "f32"): ("CUB", 1.0),
+    ("min", "f64"): ("CUB", 1.0),
+    ("sum", "i8"): (None, 4500),
+    ("sum", "u8"): (None, 4500),
+    ("sum", "i16"): (None, 4500),
+    ("sum", "f16"): (None, 4500),
+    ("sum", "bf16"): (None, 4500),
+    ("argmin", "f32"): (None, 4500),
+    ("argmin", "f64"): (None, 4500),
+    ("var", "f32"): (None, 3500),
+    ("logsumexp", "f32"): (None, 3500),
+}
+
+
+def run(command, **options):
+    """Standard output of a command, or None and a word on standard error."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    except OSError as error:
+        print(f"left out: {error}", file=sys.stderr)
+        return None
+    if done.returncode != 0:
+        print(f"left out: {' '.join(map(str, command))}: {done.stderr.strip()[-500:]}", file=sys.stderr)
+        return None
+    return done.stdout
+
+
+def lines_of(text):
+    return [json.loads(line) for line in (text or "").splitlines() if line.startswith("{")]
+
+
+def cub():
+    """CUB's figures, by a program that is compiled here."""
+    if not shutil.which("nvcc"):
+        print("left out: CUB, as there is no nvcc", file=sys.stderr)
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "cub"
+        command = ["nvcc", "-O3", "-std=c++17", "-arch=native", "-o", program, HERE / "peers" / "cub.cu"]
+        return [] if run(command) is None else lines_of(run([program]))
+
+
+def python_peer(name, calls, events, synchronise, buffers):
+    """Figures of a library: `calls` maps (op, dtype) to a function of a part of a buffer."""
+    rows = []
+
+    def row(op, dtype, elements, seconds):
+        rows.append({"peer": name, "op": op, "dtype": dtype, "elements": elements, "seconds": seconds})
+
+    for (op, dtype), call in calls.items():
+        buffer = buffers(dtype)
+        for elements in [1 << log for log in LOGS] + [LARGE // SIZE[dtype]]:
+            used = elements * SIZE[dtype]
+            count = min(max(ROUND // used, 4), MOST_CALLS if used < 1 << 24 else 200)
+            stride = -(-used // 256) * 256 // SIZE[dtype]
+            parts = max(len(buffer) // stride, 1)
+            times = []
+            for _ in range(4 if used >= 1 << 28 else ROUNDS + 1):
+                start = events()
+                for i in range(count):
+                    at = i % parts * stride
+                    call(buffer[at : at + elements])
+                end = events()
+                synchronise()
+                times.append(start.elapsed(end) / 1e3)
+            # The first round warms up.
+            row(op, dtype, elements, statistics.median(times[1:]) / count)
+    return rows
+
+
+def torch_peer():
+    try:
+        import torch
+    except ImportError as error:
+        print(f"left out: torch ({error})", file=sys.stderr)
+        return []
+    types = {"f32": torch.float32, "f64": torch.float64, "i32": torch.int32, "i8": torch.int8, "f16": torch.float16, "bf16": torch.bfloat16}
+    kept = {}
+
+    def buffers(dtype):
+        if dtype not in kept:
+            kept.clear()
+            torch.cuda.empty_cache()
+            kept[dtype] = torch.empty(BUFFER // SIZE[dtype], dtype=types[dtype], device="cuda")
+            if types[dtype].is_floating_point:
+                kept[dtype].uniform_(0, 1)
+            else:
+                kept[dtype].random_(0, 100)
+        return kept[dtype]
+
+    class Event:
+        def __init__(self):
+            self.event = torch.cuda.Event(enable_timing=True)
+            self.event.record()
+
+        def elapsed(self, end):
+            return self.event.elapsed_time(end.event)
+
+    calls = {}
+    for dtype in ("f32", "f64", "f16", "bf16", "i32", "i8"):
+        calls["sum", dtype] = torch.sum
+    for dtype in ("f32", "f64"):
+        calls["min", dtype] = torch.amin
+        calls["argmin", dtype] = torch.argmin
+        calls["var", dtype] = lambda x: torch.var(x, correction=0)
+        calls["norm2", dtype] = torch.linalg.vector_norm
+    calls["dot", "f32"] = lambda x: torch.dot(x[: len(x) // 2], x[len(x) // 2 : len(x) // 2 * 2])
+    calls["logsumexp", "f32"] = lambda x: torch.logsumexp(x, 0)
+    calls = dict(sorted(calls.items(), key=lambda item: item[0][1]))
+    rows = python_peer("torch", calls, Event, torch.cuda.synchronize, buffers)
+    buffer = buffers("f32")
+    times = []
+    for _ in range(200):
+        begin = time.perf_counter()
+        float(torch.sum(buffer[: 1 << 16]))
+        times.append(time.perf_counter() - begin)
+    rows.append({"peer": "torch", "op": "call to value", "dtype": "f32", "elements": 1 << 16, "seconds": statistics.median(times)})
+    return rows
+
+
+def cupy_peer():
+    try:
+        import cupy
+    except ImportError as error:
+        print(f"left out: CuPy ({error})", file=sys.stderr)
+        return []
+    kept = {}
+
+    def buffers(dtype):
+        if dtype not in kept:
+            kept.clear()
+            cupy.get_default_memory_pool().free_all_blocks()
+            kept[dtype] = cupy.random.random(BUFFER // SIZE[dtype], dtype={"f32": "f4", "f64": "f8"}[dtype])
+        return kept[dtype]
+
+    class Event:
+        def __init__(self):
+            self.event = cupy.cuda.Event()
+            self.event.record()
+
+        def elapsed(self, end):
+            return cupy.cuda.get_elapsed_time(self.event, end.event)
+
+    calls = {(op, "f32"): function for op, function in (("sum", cupy.sum), ("min", cupy.amin), ("argmin", cupy.argmin))}
+    return python_peer("CuPy", calls, Event, cupy.cuda.runtime.deviceSynchronize, buffers)
+
+
+def machine():
+    """The device, its driver and the compiler, in one line each."""
+    query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem", "--format=csv,noheader"]
+    found = {"device": (run(query) or "unknown").strip().splitlines()[0]}
+    version = re.search(r"release ([\d.]+)", run(["nvcc", "--version"]) or "") if shutil.which("nvcc") else None
+    found["nvcc"] = version.group(1) if version else None
+    return found
+
+
+def table(rows):
+    """Rates of the large arrays, and microseconds of the small ones, op by op, with what a target says."""
+    by = {}
+    for row in rows:
+        data = row.get("data", "uniform" if "f" in row["dtype"] else "bits")
+        by.setdefault((row["op"], row["dtype"], data), {}).setdefault(row["peer"], {})[row["elements"]] = row["seconds"]
+    head = f"{'':30}{'':9}" + "".join(f"{'2^%d us' % log:>9}" for log in LOGS[:3]) + "".join(f"{'2^%d' % log:>8}" for log in LOGS[3:]) + f"{'4 GiB':>8}  target"
+    out = [head]
+    for (op, dtype, data), peers in sorted(by.items()):
+        for peer in sorted(peers, key=lambda p: (p != "warpfold", p)):
+            times, size = peers[peer], SIZE[dtype]
+            name = f"{op} {dtype} {data}" if peer == "warpfold" or "warpfold" not in peers else ""
+            line = f"{name:30}{peer:9}"
+            line += "".join(f"{times[1 << log] * 1e6:9.2f}" if 1 << log in times else f"{'':9}" for log in LOGS[:3])
+            large = [1 << log for log in LOGS[3:]] + [LARGE // size]
+            line += "".join(f"{n * size / times[n] / 1e9:8.0f}" if n in times else f"{'':8}" for n in large)
+            if peer == "warpfold" and (op, dtype) in TARGETS and ("f" not in dtype or data != "bits") and LARGE // size in times:
+                against, least = TARGETS[op, dtype]
+                rate = LARGE / times[LARGE // size] / 1e9
+                if against is None:
+                    line += f"  {rate / least:.3f} of {least} GB/s"
+                elif against in peers:
+                    line += f"  {rate * peers[against][LARGE // size] / LARGE * 1e9:.3f} of {against}, aim {least}"
+            out.append(line.rstrip())
+    return "\n".join(out)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    root = HERE.parent
+    parser.add_argument("--ours", type=Path, default=root / "target/release/examples", help="the folder of our examples")
+    parser.add_argument("--records", type=Path, default=HERE / "records", help="the folder that the record goes to")
+    parser.add_argument("--only", default="ours,cub,torch,cupy", help="contestants, separated by commas")
+    arguments = parser.parse_args()
+    only = set(arguments.only.split(","))
+    rows = []
+    if "ours" in only:
+        for example in ("full_reductions", "axes"):
+            rows += lines_of(run([arguments.ours / example, "--json"]))
+        if not rows:
+            sys.exit("error: our own figures are missing\nhint: cargo build --release -p warpfold-cuda --examples, or name their folder with --ours")
+    for name, peer in (("cub", cub), ("torch", torch_peer), ("cupy", cupy_peer)):
+        if name in only:
+            rows += peer()
+    line = machine()
+    text = table(rows)
+    print(line["device"])
+    print(text)
+    arguments.records.mkdir(parents=True, exist_ok=True)
+    name = re.sub(r"[^a-z0-9]+", "-", line["device"].split(",")[0].lower()).strip("-")
+    stem = arguments.records / f"{datetime.date.today().isoformat()}-{name}-peers"
+    stem.with_suffix(".json").write_text(json.dumps({"machine": line, "rows": rows}, indent=1) + "\n")
+    stem.with_suffix(".md").write_text(
+        f"# {datetime.date.today().isoformat()}, {line['device'].split(',')[0]} and its peers\n\n{line['device']}; nvcc {line['nvcc']}. `benches/gpu.py`; "
+        f"microseconds a call back to back for small arrays, GB/s for large ones.\n\n```text\n{text}\n```\n"
+    )
+    print(f"written: {stem}.md, {stem}.json", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+// Walks one array, or two of the same length side by side, for passes that may refuse a tile.
+//
+//     |head|  tile  |  tile  | ... |  tile  | part of a tile |tail|
+//
+// Tiles begin where the first array is aligned. If the second is aligned otherwise, its vectors are put together from words.
+//
+// A pass says what is done with the elements; of one array, y is zero. What a tile lacks at the end of the array is zeros, which must
+// add nothing:
+//
+//     pass.one(x, y)           takes a peeled element
+//     pass.open()              begins a tile
+//     pass.take(x, y)          takes a vector of it
+//     pass.close()             ends it; false if it is needed once more: the same in all lanes of a warp
+//     pass.again(place)        has it once more: place.each(f) calls f(x, y) with every element
+//     pass.pause(tiles)        puts away what so many tiles came to, at most RUN of them: what is seldom done is not done between
+//                              two tiles, where it would take registers from what is often done
+
+#pragma once
+
+#include "load.cuh"
+
+// Tiles from one pause to the next.
+constexpr u32 RUN = 1024;
+
+// Where a thread's elements of a tile are: its first vector, how far off the second array's is, and how many there are.
+template <class T, bool PAIRED>
+struct Place {
+    using Bits = typename Element<T>::Bits;
+    const char *at;
+    i64 apart;
+    u32 valid;
+
+    template <class Take>
+    __device__ __forceinline__ void each(Take take) const
+    {
+#pragma unroll 1
+        for (u32 k = 0; k < valid; ++k) {
+            const Bits *x = reinterpret_cast<const Bits *>(at + 512 * k);
+            const Bits *y = reinterpret_cast<const Bits *>(at + 512 * k + apart);
+#pragma unroll 1
+            for (int i = 0; i < ITEMS<T>; ++i)
+                take(x[i], PAIRED ? y[i] : Bits(0));
+        }
+    }
+};
+
+// A vector at a multiple of 16 bytes.
+struct Aligned {
+    static constexpr bool SHIFTED = false;
+    uint4 value = {0, 0, 0, 0};
+    __device__ __forceinline__ void load(const char *at) { value = *reinterpret_cast<const uint4 *>(at); }
+    __device__ __forceinline__ uint4 vector(const char *) const { return value; }
+};
+
+// A vector at any address that its elements allow: of short elements, the five words that it lies in.
+template <class T>
+struct Shifted {
+    static constexpr bool SHIFTED = true;
+    static constexpr int WORDS = sizeof(typename Element<T>::Bits) < 4 ? 5 : 4;
+    u32 word[WORDS] = {};
+
+    __device__ __forceinline__ void load(const char *at)
+    {
+        const u32 *words = reinterpret_cast<const u32 *>(at - u64(at) % 4);
+#pragma unroll
+        for (int w = 0; w < WORDS; ++w)
+            word[w] = words[w];
+    }
+    __device__ __forceinline__ uint4 vector(const char *at) const
+    {
+        const u32 shift = u32(u64(at)) % 4 * 8;
+        const auto part = [&](int w) { return WORDS == 4 ? word[w] : __funnelshift_r(word[w], word[(w + 1) % WORDS], shift); };
+        return {part(0), part(1), part(2), part(3)};
+    }
+};
+
+// A thread's vectors of a tile.
+template <class Second, int N, bool PAIRED>
+struct Tile {
+    Aligned xs[N];
+    Second ys[N];
+
+    __device__ __forceinline__ void load(const char *at, i64 apart)
+    {
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            xs[k].load(at + 512 * k);
+            if (PAIRED)
+                ys[k].load(at + 512 * k + apart);
+        }
+    }
+    // As many as there are, and zeros.
+    __device__ __forceinline__ void load(const char *at, i64 apart, u32 valid)
+    {
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            xs[k] = Aligned();
+            ys[k] = Second();
+            if (k < valid) {
+                xs[k].load(at + 512 * k);
+                if (PAIRED)
+                    ys[k].load(at + 512 * k + apart);
+            }
+        }
+    }
+    // Whether the pass took them.
+    template <class Pass>
+    __device__ __forceinline__ bool give(Pass &pass, const char *at, i64 apart) const
+    {
+        pass.open();
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            pass.take(xs[k].vector(at), ys[k].vector(at + apart));
+        return pass.close();
+    }
+};
+
+// Gives the pass up to `most` whole tiles from `at` on, until it refuses one, where `at` is then. Returns how many it took. A tile's
+// successor is loaded meanwhile, into registers of its own; what is under way when a tile is refused will be loaded once more, so that
+// nothing stays in registers until then.
+template <class Vectors, class Pass>
+__device__ __forceinline__ u32 through(Pass &pass, const char *&at, u32 step, i64 apart, u32 most)
+{
+    Vectors even, odd;
+    u32 left = most;
+    // Whether there is an end, at the tile that `now` has.
+    const auto ends = [&](const Vectors &now, Vectors &next) {
+        if (left > 1) {
+            next.load(at + step, apart);
+            // Keeps the compiler from putting the loads off until most of the tile is done.
+            __syncwarp();
+        }
+        if (!now.give(pass, at, apart))
+            return true;
+        at += step;
+        return --left == 0;
+    };
+    even.load(at, apart);
+    while (!ends(even, odd) && !ends(odd, even)) {
+    }
+    return most - left;
+}
+
+template <class Second, class Pass>
+__device__ __forceinline__ void pipe(const char *data, i64 apart, u64 n, Pass &pass)
+{
+    using T = typename Pass::Item;
+    using Bits = typename Element<T>::Bits;
+    constexpr bool PAIRED = Pass::PAIRED;
+    constexpr int N = Pass::TILE;
+    using Vectors = Tile<Second, N, PAIRED>;
+
+    // Shifted words reach up to three bytes beyond their vector: one more vector at each end is peeled.
+    const u64 before = (16 - u64(data) % 16) % 16 / sizeof(Bits) + (Second::SHIFTED ? ITEMS<T> : 0);
+    const u32 head = u32(before < n ? before : n);
+    const u64 aligned = (n - head) / ITEMS<T>;
+    const u64 vectors = Second::SHIFTED && aligned > 0 ? aligned - 1 : aligned;
+    const u32 peeled = u32(n - vectors * ITEMS<T>);
+    if (blockIdx.x == 0) {
+        for (u32 i = threadIdx.x; i < peeled; i += blockDim.x) {
+            const char *at = data + (i < head ? i : n - peeled + i) * sizeof(Bits);
+            const Bits y = PAIRED ? *reinterpret_cast<const Bits *>(at + apart) : Bits(0);
+            pass.one(*reinterpret_cast<const Bits *>(at), y);
+        }
+    }
+
+    const u32 size = blockDim.x * N;
+    const u64 whole = vectors / size;
+    const u32 rest = u32(vectors % size);
+    const u64 first = share(whole + (rest != 0), blockIdx.x);
+    const u64 last = share(whole + (rest != 0), blockIdx.x + 1);
+    // A warp's vectors of a tile lie together.
+    const u32 place = threadIdx.x / 32 * (32 * N) + threadIdx.x % 32;
+    const char *at = data + head * sizeof(Bits) + (first * size + place) * 16;
+    const u32 step = size * 16;
+    for (u64 left = (last < whole ? last : whole) - (first < whole ? first : whole); left > 0;) {
+        const u32 most = u32(min(left, u64(RUN)));
+        u32 tiles = through<Vectors>(pass, at, step, apart, most);
+        if (tiles < most) {
+            pass.again(Place<T, PAIRED>{at, apart, N});
+            at += step;
+            ++tiles;
+        }
+        left -= tiles;
+        pass.pause(tiles);
+    }
+    if (first <= whole && whole < last) {
+        const u32 valid = place < rest ? min((rest - place - 1) / 32 + 1, N) : 0;
+        Vectors some;
+        some.load(at, apart, valid);
+        if (!some.give(pass, at, apart))
+            pass.again(Place<T, PAIRED>{at, apart, valid});
+        pass.pause(1);
+    }
+}
+
+template <class Pass>
+__device__ __forceinline__ void pipe(const void *data, const void *others, u64 n, Pass &pass)
+{
+    const char *x = static_cast<const char *>(data);
+    const i64 apart = static_cast<const char *>(others) - x;
+    if constexpr (Pass::PAIRED) {
+        if (apart % 16 != 0) {
+            pipe<Shifted<typename Pass::Item>>(x, apart, n, pass);
+            return;
+        }
+    }
+    pipe<Aligned>(x, apart, n, pass);
+}

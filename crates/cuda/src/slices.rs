@@ -1,0 +1,168 @@
+//! Arrays and streams of programs that use cudarc: reduced where they lie, on the
+//! stream that their owner names.
+//!
+//! ```no_run
+//! use cudarc::driver::CudaContext;
+//! use warpfold_core::op::{Kind, Op, Rules};
+//! use warpfold_cuda::SliceEngine;
+//!
+//! let context = CudaContext::new(0)?;
+//! let stream = context.default_stream();
+//! let numbers = stream.clone_htod(&[1e16, 1.0, -1e16])?;
+//! let engine = SliceEngine::new(&context)?;
+//! let state = engine.reduce(Kind::Sum, &numbers, &stream)?;
+//! println!("{:?}", state.finish(Op::Sum, &Rules::default())?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Whoever has a pointer and a stream from elsewhere takes
+//! [`Driver::adopt_stream`] and [`Engine::reduce`].
+
+use crate::device::Stream;
+use crate::engine::{Array, Engine, Input};
+use crate::{Driver, Error, Result};
+use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use warpfold_core::Element;
+use warpfold_core::op::{AnyState, Kind};
+
+/// An [`Engine`] on the device of a cudarc context, which both share.
+///
+/// Nothing here waits for the device but [`reduce`](Self::reduce), which reads its
+/// answer back. After the first reduction of a kind, a type and a stream, or
+/// [`prepare`](Self::prepare), nothing is allocated on the device and none of its
+/// modules loaded, so that [`reduce_into`](Self::reduce_into) can be captured in a
+/// graph.
+pub struct SliceEngine {
+    driver: Arc<Driver>,
+    engine: Engine,
+    context: Arc<CudaContext>,
+    /// The streams seen so far, kept as long as the engine: their scratch memory
+    /// goes by their handles.
+    streams: Mutex<HashMap<usize, (Stream, Arc<CudaStream>)>>,
+}
+
+impl SliceEngine {
+    /// An engine on a context's device.
+    ///
+    /// # Errors
+    /// A context that is not the device's primary one; what the driver says.
+    pub fn new(context: &Arc<CudaContext>) -> Result<SliceEngine> {
+        if !context.is_primary() {
+            return Err(Error::Unavailable {
+                why: "the context is not its device's primary one".into(),
+                hint: "make it with CudaContext::new".into(),
+            });
+        }
+        let ordinal = u32::try_from(context.ordinal()).unwrap_or(u32::MAX);
+        let driver = Arc::new(Driver::open(ordinal)?);
+        let engine = Engine::new(Arc::<Driver>::clone(&driver));
+        let context = Arc::clone(context);
+        Ok(SliceEngine { driver, engine, context, streams: Mutex::default() })
+    }
+
+    /// The engine, for arrays that are no slices.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// How the engine calls a stream.
+    ///
+    /// # Errors
+    /// A stream of another context.
+    pub fn stream(&self, stream: &Arc<CudaStream>) -> Result<Stream> {
+        if stream.context().cu_ctx() != self.context.cu_ctx() {
+            return Err(Error::ForeignHandle { what: "the stream" });
+        }
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let handle = stream.cu_stream();
+        if let Some((known, _)) = streams.get(&(handle as usize)) {
+            return Ok(*known);
+        }
+        // SAFETY: a stream of the same context, kept alive by the map.
+        let known = unsafe { self.driver.adopt_stream(handle)? };
+        streams.insert(handle as usize, (known, Arc::clone(stream)));
+        Ok(known)
+    }
+
+    /// Gets ready what a kind and type of reduction on a stream needs: what a
+    /// capture does not allow.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`]; what the driver says.
+    pub fn prepare<T: Element>(&self, kind: Kind, stream: &Arc<CudaStream>) -> Result<()> {
+        self.engine.prepare(kind, T::DTYPE, self.stream(stream)?)
+    }
+
+    /// The state of a slice, after everything before it on the stream; waits for
+    /// it.
+    ///
+    /// # Errors
+    /// Those of [`Engine::reduce`], and a stream of another context.
+    pub fn reduce<T: Element>(
+        &self,
+        kind: Kind,
+        slice: &impl DevicePtr<T>,
+        stream: &Arc<CudaStream>,
+    ) -> Result<AnyState> {
+        let on = self.stream(stream)?;
+        let (address, _read) = slice.device_ptr(stream);
+        let array = Array { address, len: slice.len() as u64, dtype: T::DTYPE };
+        // SAFETY: the slice is borrowed until the state has come back, and cudarc
+        // makes the stream wait for those who wrote it.
+        unsafe { self.engine.reduce(kind, array, on) }
+    }
+
+    /// The state of the products of two slices; waits for it.
+    ///
+    /// # Errors
+    /// Those of [`reduce`](Self::reduce); slices of different lengths.
+    pub fn reduce_pair<T: Element>(
+        &self,
+        kind: Kind,
+        left: &impl DevicePtr<T>,
+        right: &impl DevicePtr<T>,
+        stream: &Arc<CudaStream>,
+    ) -> Result<AnyState> {
+        let on = self.stream(stream)?;
+        let (address, _read) = left.device_ptr(stream);
+        let (others, _read_too) = right.device_ptr(stream);
+        let array = Array { address, len: left.len() as u64, dtype: T::DTYPE };
+        if left.len() != right.len() {
+            let Array { address, len, dtype } = array;
+            return Err(Error::Array { address, len, dtype, why: "the second is not as long" });
+        }
+        let input = Input { others: Some(others), ..Input::from(array) };
+        // SAFETY: as in `reduce`, for both.
+        unsafe { self.engine.reduce(kind, input, on) }
+    }
+
+    /// Leaves the state of a slice on the device, in the first
+    /// [`payload_len`](Engine::payload_len) / 8 words of `to`; does not wait.
+    ///
+    /// # Errors
+    /// Those of [`Engine::reduce_into`]; too few words; a stream of another context.
+    pub fn reduce_into<T: Element>(
+        &self,
+        kind: Kind,
+        slice: &impl DevicePtr<T>,
+        to: &mut impl DevicePtrMut<u64>,
+        stream: &Arc<CudaStream>,
+    ) -> Result<()> {
+        let on = self.stream(stream)?;
+        let words = to.len();
+        let (address, _read) = slice.device_ptr(stream);
+        let (to, _written) = to.device_ptr_mut(stream);
+        let array = Array { address, len: slice.len() as u64, dtype: T::DTYPE };
+        if Engine::payload_len(kind, T::DTYPE).is_some_and(|bytes| bytes > 8 * words) {
+            let Array { dtype, .. } = array;
+            let why = "the state needs more words";
+            return Err(Error::Array { address: to, len: words as u64, dtype, why });
+        }
+        // SAFETY: cudarc makes whoever uses or frees the slices on another stream
+        // wait for this one, and on this one they follow.
+        unsafe { self.engine.reduce_into(kind, array, to, on) }
+    }
+}

@@ -1,0 +1,192 @@
+//! Files reduced on a device and on the CPU: the states are the same bytes, whatever
+//! the format, with gaps, in pieces and over axes. On the interpreter, and on the GPU
+//! if there is one.
+
+use crate::common::*;
+use crate::{binary, tables};
+use parquet::basic::Compression;
+use parquet::file::properties::WriterVersion;
+use warpfold::{Accuracy, Device, Op, Reduction, Threads};
+use warpfold_core::DType;
+use warpfold_files::stream::{self, Inputs, Silent};
+use warpfold_files::{OpenOptions, Source};
+use zip::CompressionMethod;
+
+/// The operations that a device has over this type.
+fn ops(device: Device, dtype: DType, arrays: usize, accuracy: Accuracy) -> Vec<Op> {
+    let has = |op: Op| {
+        let question = Reduction::of(op).device(device).accuracy(accuracy);
+        op.arity() == arrays && question.check_type(dtype, arrays).is_ok()
+    };
+    Op::ALL.into_iter().filter(|&op| has(op)).collect()
+}
+
+/// A file, or one of its arrays: `f.npz:w`, `t.csv:x`.
+fn source(path: &str) -> Source {
+    one(path, &OpenOptions::default())
+}
+
+/// Reduces pieces of an array on both.
+fn compare(device: Device, pieces: &[String], axes: Option<&[isize]>, memory: Option<usize>) {
+    let name = &pieces[0];
+    let dtype = source(name).dtype;
+    for accuracy in [Accuracy::Exact, Accuracy::Fast] {
+        let ops = ops(device, dtype, 1, accuracy);
+        assert!(!ops.is_empty(), "{dtype}");
+        let run = |device: Device, threads: usize| -> Vec<u8> {
+            let mut question = Reduction::new(ops.iter().copied())
+                .device(device)
+                .accuracy(accuracy)
+                .threads(Threads::Exactly(threads));
+            if let Some(axes) = axes {
+                question = question.axes(axes.iter().copied());
+            }
+            let inputs =
+                Inputs { items: pieces.iter().map(|p| source(p)).collect(), others: Vec::new() };
+            let done = if memory.is_none() {
+                stream::partial(inputs, &question, 5, memory, &Silent).map(|p| p.to_bytes())
+            } else {
+                // States of boxes that are not wanted themselves.
+                stream::reduce(inputs, &question, memory, &Silent).map(|outcome| {
+                    let columns = outcome.answer.columns().iter();
+                    columns.flat_map(|c| c.numbers.bytes().to_vec()).collect()
+                })
+            };
+            done.unwrap_or_else(|e| panic!("{name}: {e}"))
+        };
+        let expected = run(Device::Cpu, 2);
+        for threads in [1, 3] {
+            assert!(run(device, threads) == expected, "{name}, {ops:?}, {threads} threads");
+        }
+    }
+}
+
+fn tables_with_gaps(device: Device) {
+    let dir = Dir::new();
+    let whole = dir.file(
+        "t.parquet",
+        tables::parquet(&[4100, 2500], Compression::SNAPPY, WriterVersion::PARQUET_2_0, true),
+    );
+    let (batches, mut files) = ([tables::batch(0, 4100), tables::batch(4100, 700)], vec![whole]);
+    for (name, stream) in [("t.arrow", false), ("t.arrows", true)] {
+        files.push(dir.file(name, tables::arrow(&batches, stream, None)));
+    }
+    let rows: String = (0..6000)
+        .map(|i| if i % 11 == 3 { ",1\n".into() } else { format!("{i}e-3,2\n") })
+        .collect();
+    files.push(dir.file("t.csv", format!("x,y\n{rows}")));
+    files.push(dir.file("numbers.txt", (0..7000).map(|i| format!("{i}.25\n")).collect::<String>()));
+    for file in files {
+        let columns: &[&str] = match file.rsplit_once('.') {
+            Some((_, "csv")) => &[":x", ":y"],
+            Some((_, "txt")) => &[""],
+            Some((_, "parquet")) => &[":f64", ":i8", ":dense"],
+            _ => &[":f64?", ":i32", ":bool?"],
+        };
+        for column in columns {
+            compare(device, &[format!("{file}{column}")], None, None);
+        }
+    }
+}
+
+fn arrays_and_archives(device: Device) {
+    let dir = Dir::new();
+    let data = sample(DType::F32, 6 * 1009);
+    let npy = |fortran| npy(1, "'<f4'", fortran, "(2, 3, 1009)", &data);
+    let members = [("a.npy", npy(false)), ("b.npy", npy(true))];
+    let header = r#"{"w":{"dtype":"F32","shape":[6,1009],"data_offsets":[0,24216]}}"#;
+    let stored = dir.file("s.npz", binary::npz(&members, CompressionMethod::Stored, false));
+    let deflated = dir.file("d.npz", binary::npz(&members, CompressionMethod::Deflated, false));
+    for array in [
+        dir.file("c.npy", npy(false)),
+        dir.file("f.npy", npy(true)),
+        format!("{stored}:a"),
+        format!("{deflated}:a"),
+        format!("{deflated}:b"),
+        dir.file("w.safetensors", binary::safetensors(header, &data)),
+    ] {
+        compare(device, &[array], None, None);
+    }
+}
+
+/// More than one run for each thread, in pieces.
+fn pieces_of_several_runs(device: Device) {
+    let dir = Dir::new();
+    let mut pieces = Vec::new();
+    for (i, rows) in [40_000, 1, 70_001].into_iter().enumerate() {
+        let data = sample(DType::F64, rows);
+        pieces.push(
+            dir.file(&format!("{i}.npy"), npy(1, "'<f8'", false, &format!("({rows},)"), &data)),
+        );
+    }
+    compare(device, &pieces, None, None);
+}
+
+fn some_axes_in_boxes(device: Device) {
+    let dir = Dir::new();
+    for fortran in [false, true] {
+        let data = sample(DType::I16, 5 * 7 * 11);
+        let file = dir.file("a.npy", npy(1, "'<i2'", fortran, "(5, 7, 11)", &data));
+        for axes in [&[0][..], &[1], &[2], &[0, 2], &[]] {
+            for memory in [None, Some(2000)] {
+                compare(device, core::slice::from_ref(&file), Some(axes), memory);
+            }
+        }
+    }
+}
+
+fn pairs(device: Device) {
+    let dir = Dir::new();
+    for (dtype, descr) in [(DType::F64, "'<f8'"), (DType::I32, "'<i4'")] {
+        let [a, b] = [0, 1].map(|i| {
+            let data = sample(dtype, 40_000 + i)[i * dtype.size()..].to_vec();
+            dir.file(&format!("{i}.npy"), npy(1, descr, false, "(40000,)", &data))
+        });
+        for accuracy in [Accuracy::Exact, Accuracy::Fast] {
+            let ops = ops(device, dtype, 2, accuracy);
+            let run = |device| {
+                let question =
+                    Reduction::new(ops.iter().copied()).device(device).accuracy(accuracy);
+                let inputs = Inputs { items: vec![source(&a)], others: vec![source(&b)] };
+                stream::partial(inputs, &question, 0, None, &Silent).map(|p| p.to_bytes()).ok()
+            };
+            assert_eq!(run(device), run(Device::Cpu), "{dtype}");
+        }
+    }
+}
+
+#[test]
+fn tables_on_the_interpreter() {
+    tables_with_gaps(Device::Sim);
+}
+
+#[test]
+fn arrays_on_the_interpreter() {
+    arrays_and_archives(Device::Sim);
+    pieces_of_several_runs(Device::Sim);
+}
+
+#[test]
+fn axes_and_pairs_on_the_interpreter() {
+    some_axes_in_boxes(Device::Sim);
+    pairs(Device::Sim);
+}
+
+/// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
+#[test]
+fn on_the_device_of_this_machine() {
+    let device = Device::Cuda(None);
+    match Reduction::of(Op::Sum).device(device).check_type(DType::F64, 1) {
+        Ok(()) => {}
+        Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
+            println!("SKIPPED: {error}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    }
+    tables_with_gaps(device);
+    arrays_and_archives(device);
+    pieces_of_several_runs(device);
+    some_axes_in_boxes(device);
+    pairs(device);
+}
