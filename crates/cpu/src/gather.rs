@@ -98,8 +98,7 @@ pub(crate) fn for_each_run(
         let in_row = inner_len - at % inner_len;
         let left = (positions.end - at).min(in_row);
         if plain && (left >= LONG || left == positions.end - at) {
-            let mut offset = [0isize; 2];
-            locate(walk, at, &mut offset);
+            let offset = walk.locate(at);
             let len = left.min(AT_ONCE);
             let slice = |i: usize| {
                 // SAFETY: the elements of a contiguous innermost dimension,
@@ -117,76 +116,14 @@ pub(crate) fn for_each_run(
         } else {
             let len = COPIED.min(positions.end - at);
             for i in 0..arrays {
-                copy(&source, i, walk, at, len, buffers.block(i, len * size));
+                let to = buffers.block(i, len * size);
+                // SAFETY: the elements of the walk; `Source::new`'s contract.
+                unsafe { walk.copy(i, source.origins[i], size, at, to) };
             }
             let block = |i: usize| &bytemuck::cast_slice(&buffers.words[i])[..len * size];
             let others: &[u8] = if arrays == 2 { block(1) } else { &[] };
             sink(RawRun { start: at as u64, items: block(0), others });
             at += len;
         }
-    }
-}
-
-/// The byte offsets of the element at `position`.
-fn locate(walk: &Traversal, position: usize, offset: &mut [isize; 2]) {
-    let mut rest = position;
-    for dim in walk.dims.iter().rev() {
-        let i = (rest % dim.len).cast_signed();
-        rest /= dim.len;
-        for (o, stride) in offset.iter_mut().zip(dim.strides) {
-            *o += i * stride;
-        }
-    }
-}
-
-/// Copies `len` elements from `position` on into `to`.
-fn copy(
-    source: &Source,
-    array: usize,
-    walk: &Traversal,
-    position: usize,
-    len: usize,
-    to: &mut [u8],
-) {
-    let size = source.dtype.size();
-    let inner = walk.dims.last().copied();
-    let (inner_len, stride) = inner.map_or((1, 0), |d| (d.len, d.strides[array]));
-    let mut done = 0;
-    while done < len {
-        let at = position + done;
-        let mut offset = [0isize; 2];
-        locate(walk, at, &mut offset);
-        let count = (inner_len - at % inner_len).min(len - done);
-        let from = source.origins[array].wrapping_offset(offset[array]);
-        let to = &mut to[done * size..(done + count) * size];
-        // SAFETY: the elements of the innermost dimension from `at` on, which
-        // `Source::new`'s contract vouches for; `to` has room for `count`.
-        unsafe {
-            if stride == size.cast_signed() {
-                core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), count * size);
-            } else {
-                match size {
-                    1 => copy_strided::<u8>(from, stride, to),
-                    2 => copy_strided::<u16>(from, stride, to),
-                    4 => copy_strided::<u32>(from, stride, to),
-                    _ => copy_strided::<u64>(from, stride, to),
-                }
-            }
-        }
-        done += count;
-    }
-}
-
-/// Fills `to` with elements that lie `stride` bytes apart.
-///
-/// # Safety
-/// As many elements are valid for reads there, aligned or not.
-unsafe fn copy_strided<W: bytemuck::Pod>(from: *const u8, stride: isize, to: &mut [u8]) {
-    let mut from = from;
-    for to in to.chunks_exact_mut(size_of::<W>()) {
-        // SAFETY: the caller vouches for the elements.
-        let word = unsafe { from.cast::<W>().read_unaligned() };
-        to.copy_from_slice(bytemuck::bytes_of(&word));
-        from = from.wrapping_offset(stride);
     }
 }

@@ -1,11 +1,8 @@
 //! From views to traversals: which elements make which answer.
 
 use crate::gather::Source;
-use warpfold_core::layout::{Traversal, View};
-use warpfold_core::{Error, Result, Value};
-
-/// Answers that any machine has memory for.
-const MANY: usize = 1 << 20;
+use warpfold_core::layout::{Axis, Split, Traversal, View};
+use warpfold_core::{Error, Result};
 
 /// What is reduced, and how the outputs lie.
 pub(crate) struct Plan {
@@ -15,8 +12,8 @@ pub(crate) struct Plan {
     pub(crate) indexed: Traversal,
     /// The same for the others: as long runs as there are.
     pub(crate) plain: Traversal,
-    /// The kept axes, outermost first: lengths and strides.
-    pub(crate) kept: Vec<(usize, [isize; 2])>,
+    /// The kept axes, outermost first.
+    pub(crate) kept: Vec<Axis>,
     /// How many outputs there are.
     pub(crate) outputs: usize,
 }
@@ -33,18 +30,8 @@ impl Plan {
         if let Some(second) = second {
             first.check_pair(second)?;
         }
-        let mut axes = [Vec::new(), Vec::new()];
-        for (i, &len) in first.shape().iter().enumerate() {
-            let strides = [first.strides()[i], second.map_or(0, |v| v.strides()[i])];
-            axes[usize::from(reduced.get(i).copied().unwrap_or(true))].push((len, strides));
-        }
-        let [kept, reduced] = axes;
-        let outputs = kept.iter().map(|&(n, _)| n).product();
-        // Broadcast and empty arrays may have any shape: an allocation of
-        // such a size would end the process.
-        if outputs > MANY && Vec::<Value>::new().try_reserve_exact(outputs).is_err() {
-            return Err(Error::TooManyOutputs { outputs });
-        }
+        let strides = [first.strides(), second.map_or(&[][..], View::strides)];
+        let Split { kept, reduced, outputs } = Split::new(first.shape(), strides, reduced)?;
         // SAFETY: the views borrow all their elements, and plans do not
         // outlive the call that was given the views.
         let source =

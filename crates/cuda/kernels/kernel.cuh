@@ -2,15 +2,14 @@
 // at data, of which the first has index start; dot takes as many of the same type at others. It leaves the payload of core's
 // state in out.
 //
-// With rows in gridDim.y, each of one block, the r-th begins r * row_bytes behind data (and others) and leaves its payload
-// r * out_words words behind out. Blocks of different rows share no scratch memory.
+// With rows in gridDim.y, the r-th begins r * row_bytes behind data (and others) and leaves its payload r * out_words words behind
+// out. Each row's blocks have their own SCRATCH_ROW words of the scratch memory; a row of one block uses none.
 
 #pragma once
 
 #include "load.cuh"
-
-#define JOINED(name, element) name##_##element
-#define NAMED(name, element) JOINED(name, element)
+#include "name.cuh"
+#include "ticket.cuh"
 
 // From compute capability 9.0 on a launch may come to the device while the one ahead of it on the stream still runs: it lets the
 // next one come, and waits until all that was written before it is there.
@@ -33,6 +32,6 @@ static __device__ __forceinline__ void wait_for_earlier_launches()
     { \
         wait_for_earlier_launches(); \
         const u64 before = blockIdx.y * row_bytes; \
-        reduce(data + before, others + before, n, start, scratch, out + blockIdx.y * out_words); \
+        reduce(data + before, others + before, n, start, scratch + blockIdx.y * SCRATCH_ROW, out + blockIdx.y * out_words); \
     } \
     static __device__ __forceinline__ void reduce

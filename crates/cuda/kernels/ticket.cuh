@@ -13,6 +13,9 @@ constexpr int SCRATCH_PARTIALS = 256;
 // Kernels that need more room get other memory, which begins with so many words that are zero between launches;
 // crates/cuda/src/engine/meeting.rs.
 constexpr int MEETING_ZEROS = 17408;
+constexpr int SCRATCH_PARTIAL_WORDS = 6;
+// Where the next row's part begins, if several rows have several blocks each: at most 64.
+constexpr u64 SCRATCH_ROW = SCRATCH_PARTIALS + SCRATCH_PARTIAL_WORDS * 64;
 
 // Whether this block is the last to come here; if so, it sees what the others did before.
 __device__ __forceinline__ bool is_last_block(u64 *scratch)

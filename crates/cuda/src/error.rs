@@ -65,6 +65,21 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A view of a device's memory that cannot be.
+    #[error("a view of shape {shape:?} and byte strides {strides:?} at {address:#x}: {why}")]
+    View {
+        /// Where its element of index 0 is.
+        address: u64,
+        /// Its shape.
+        shape: Vec<usize>,
+        /// Its strides.
+        strides: Vec<isize>,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A question that has no answer on any device.
+    #[error(transparent)]
+    Core(#[from] warpfold_core::Error),
     /// A second array where a state needs one, or one where it needs two.
     #[error("{kind:?} needs {} and got {given}", if *given == 1 { "two arrays" } else { "one array" })]
     Arrays {
@@ -107,8 +122,12 @@ impl Error {
             Error::Arrays { .. } => Some("only dot products have a second array"),
             Error::Runs { .. } => Some("each element is absorbed once, at its own position"),
             Error::State { .. } => Some("please report it, with the device's name and driver"),
+            Error::Simulated { .. }
+            | Error::ForeignHandle { .. }
+            | Error::Array { .. }
+            | Error::View { .. }
+            | Error::Core(_) => None,
             Error::HostMemory { .. } => Some("fewer threads (-j) take less of it"),
-            Error::Simulated { .. } | Error::ForeignHandle { .. } | Error::Array { .. } => None,
         }
     }
 

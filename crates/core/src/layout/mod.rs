@@ -2,15 +2,19 @@
 //! its memory.
 //!
 //! A [`View`] is an array in memory. [`Axes`] says which of its axes are
-//! reduced. [`Traversal`] walks elements in the order of memory, with as few
-//! and as long dimensions as the strides allow.
+//! reduced, and [`Split`] parts them from those that are kept. [`Traversal`]
+//! walks elements in the order of memory, with as few and as long dimensions
+//! as the strides allow.
 
 mod axes;
+mod copy;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+mod split;
 mod traversal;
 mod view;
 
 pub use axes::{Axes, output_shape};
+pub use split::{Axis, Split};
 pub use traversal::{Dim, Traversal};
 pub use view::View;

@@ -69,21 +69,7 @@ impl Traversal {
             // Stable: equal strides (broadcast axes) keep their order.
             dims.sort_by_key(|d| core::cmp::Reverse(d.strides[0]));
         }
-        let mut joined: Vec<Dim> = Vec::with_capacity(dims.len());
-        for dim in dims {
-            let n = dim.len.cast_signed();
-            match joined.last_mut() {
-                Some(outer)
-                    if (0..2).all(|i| n.checked_mul(dim.strides[i]) == Some(outer.strides[i]))
-                        && (!indexed
-                            || outer.index_step
-                                == dim.index_step.saturating_mul(dim.len as i64)) =>
-                {
-                    *outer = Dim { len: outer.len * dim.len, ..dim };
-                }
-                _ => joined.push(dim),
-            }
-        }
+        let joined = joined(dims, indexed);
         let mut expected = 1i64;
         let as_given = first_index == 0
             && joined.iter().rev().all(|d| {
@@ -92,6 +78,27 @@ impl Traversal {
                 ok
             });
         Traversal { dims: joined, offsets, first_index, in_order: as_given || !indexed, len }
+    }
+
+    /// A walk in the order of indices, wherever that goes in memory: from the
+    /// first element on, positions are indices.
+    #[must_use]
+    pub fn in_index_order(axes: &[(usize, [isize; 2])]) -> Traversal {
+        let mut step = 1i64;
+        let mut dims: Vec<Dim> = Vec::with_capacity(axes.len());
+        for &(len, strides) in axes.iter().rev() {
+            dims.push(Dim { len, strides, index_step: step });
+            step = step.saturating_mul(i64::try_from(len).unwrap_or(i64::MAX));
+        }
+        dims.reverse();
+        dims.retain(|d| d.len != 1);
+        Traversal {
+            dims: joined(dims, true),
+            offsets: [0; 2],
+            first_index: 0,
+            in_order: true,
+            len: axes.iter().map(|&(n, _)| n).product(),
+        }
     }
 
     /// The logical index of the element at `position`.
@@ -109,6 +116,26 @@ impl Traversal {
         }
         index.cast_unsigned()
     }
+}
+
+/// Neighbours that are one in memory (and, if `indexed`, in their indices)
+/// made one.
+fn joined(dims: Vec<Dim>, indexed: bool) -> Vec<Dim> {
+    let mut joined: Vec<Dim> = Vec::with_capacity(dims.len());
+    for dim in dims {
+        let n = dim.len.cast_signed();
+        match joined.last_mut() {
+            Some(outer)
+                if (0..2).all(|i| n.checked_mul(dim.strides[i]) == Some(outer.strides[i]))
+                    && (!indexed
+                        || outer.index_step == dim.index_step.saturating_mul(dim.len as i64)) =>
+            {
+                *outer = Dim { len: outer.len * dim.len, ..dim };
+            }
+            _ => joined.push(dim),
+        }
+    }
+    joined
 }
 
 #[cfg(test)]
@@ -135,6 +162,16 @@ mod tests {
         let t = Traversal::new(&[(4, [-8, 0])], true);
         assert_eq!(t.offsets[0], -24);
         assert_eq!((0..4).map(|p| t.index(p)).collect::<Vec<_>>(), [3, 2, 1, 0]);
+    }
+
+    #[test]
+    fn in_index_order_axes_stay_as_they_are() {
+        let t = Traversal::in_index_order(&[(2, [8, 0]), (3, [-16, 0]), (1, [5, 0])]);
+        let strides: Vec<_> = t.dims.iter().map(|d| (d.len, d.strides[0])).collect();
+        assert_eq!((strides, t.offsets, t.len), (vec![(2, 8), (3, -16)], [0, 0], 6));
+        assert!((0..6).all(|p| t.index(p) == p));
+        let reversed = Traversal::in_index_order(&[(2, [-24, 0]), (3, [-8, 0])]);
+        assert_eq!(reversed.dims, [Dim { len: 6, strides: [-8, 0], index_step: 1 }]);
     }
 
     #[test]

@@ -1,10 +1,65 @@
-//! Which kernel reduces what, and what it leaves in memory.
+//! Which kernel does what, and what it leaves in memory.
 
 use super::tree;
 use warpfold_core::DType;
 use warpfold_core::op::{AnyState, Kind};
 
-/// The name of the kernel, and of its module.
+/// A kernel that leaves no state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Program {
+    /// Copies elements of so many bytes.
+    Gather(usize),
+    /// Makes numbers of payloads.
+    Finish(DType),
+    /// Makes numbers of short rows.
+    ShortRows(Tally, DType),
+}
+
+/// What kernels make numbers of without a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Tally {
+    /// Totals and means, also of absolute values.
+    Sums,
+    /// The smallest or the largest element.
+    Extremes,
+    /// How many elements are not zero, or NaN.
+    Counts,
+}
+
+impl Tally {
+    /// What the states of a kind are for.
+    pub(super) fn of(kind: Kind) -> Tally {
+        match kind {
+            Kind::Extrema => Tally::Extremes,
+            Kind::Counts => Tally::Counts,
+            _ => Tally::Sums,
+        }
+    }
+
+    /// The name of its kernels, which for counts are told by the size of
+    /// integers alone.
+    fn name(self, dtype: DType) -> String {
+        match self {
+            Tally::Sums => format!("sums_{dtype}"),
+            Tally::Extremes => format!("extremes_{dtype}"),
+            Tally::Counts if dtype.is_float() => format!("counts_{dtype}"),
+            Tally::Counts => format!("counts_u{}", 8 * dtype.size()),
+        }
+    }
+}
+
+impl Program {
+    /// The name of the kernel, and of its module.
+    pub(super) fn name(self) -> String {
+        match self {
+            Program::Gather(size) => format!("gather_u{}", 8 * size),
+            Program::Finish(dtype) => format!("finish_{dtype}"),
+            Program::ShortRows(tally, dtype) => format!("row_{}", tally.name(dtype)),
+        }
+    }
+}
+
+/// The name of the kernel that leaves a state.
 pub(super) fn name(kind: Kind, dtype: DType) -> Option<String> {
     let stem = match kind {
         Kind::Sum => "sum",
@@ -79,22 +134,32 @@ pub(super) fn payload_len(kind: Kind, dtype: DType) -> Option<usize> {
 mod tests {
     use super::super::archive;
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn whatever_has_a_name_is_in_the_archive() {
-        let mut found = 0;
+        let mut names = HashSet::new();
         for kind in Kind::ALL {
             for dtype in DType::ALL {
                 if let Some(name) = name(kind, dtype) {
-                    for capability in [(7, 5), (9, 0)] {
-                        assert!(archive::module(&name, capability).is_some(), "{name}");
-                        found += 1;
-                    }
                     assert!(payload_len(kind, dtype).is_none_or(|n| n > 0 && n % 8 == 0));
+                    names.insert(name);
                 }
             }
         }
-        assert_eq!(found, archive::size().0, "modules that nothing names");
+        names.extend([1, 2, 4, 8].map(|size| Program::Gather(size).name()));
+        for dtype in DType::ALL {
+            names.insert(Program::Finish(dtype).name());
+            for tally in [Tally::Sums, Tally::Extremes, Tally::Counts] {
+                names.insert(Program::ShortRows(tally, dtype).name());
+            }
+        }
+        for name in &names {
+            for capability in [(7, 5), (9, 0)] {
+                assert!(archive::module(name, capability).is_some(), "{name}");
+            }
+        }
+        assert_eq!(2 * names.len(), archive::size().0, "modules that nothing names");
     }
 
     #[test]

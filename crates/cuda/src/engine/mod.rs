@@ -4,24 +4,37 @@
 //! state that `warpfold-core` defines, so that states made here merge with those
 //! of any other backend and have the same bits.
 
+mod answer;
 pub mod archive;
+mod axes;
+mod boxes;
+mod collect;
 mod feeder;
+mod gather;
 mod kernels;
 mod left;
 mod meeting;
+mod numbers;
+mod parts;
 mod plan;
 mod result_slot;
 mod room;
+mod rows;
 mod scratch;
+mod short_rows;
 mod slot;
+mod table;
+mod tiles;
 mod tree;
+mod view;
 
 pub use feeder::Feeder;
 pub use plan::{MOST_ELEMENTS, Shape};
+pub use view::DeviceView;
 
 use crate::device::{Address, Argument, Device, KernelId, Stream};
 use crate::{Error, Result};
-use kernels::Build;
+use kernels::{Build, Program};
 use plan::Capacity;
 use scratch::Scratch;
 use std::collections::HashMap;
@@ -67,6 +80,7 @@ pub struct Engine {
     device: Arc<dyn Device>,
     shape: Shape,
     kernels: Mutex<HashMap<(Kind, DType), Kernel>>,
+    programs: Mutex<HashMap<Program, KernelId>>,
     scratch: Mutex<HashMap<Stream, Arc<Mutex<Scratch>>>>,
     slots: slot::Pool,
 }
@@ -119,6 +133,7 @@ impl Engine {
             device,
             shape,
             kernels: Mutex::default(),
+            programs: Mutex::default(),
             scratch: Mutex::default(),
             slots: slot::Pool::default(),
         }
@@ -342,10 +357,29 @@ impl Engine {
         if let Some(&kernel) = kernels.get(&(kind, dtype)) {
             return Ok(kernel);
         }
-        let none = Error::NoKernel { kind, dtype };
-        let name = kernels::name(kind, dtype).ok_or_else(|| none.clone())?;
+        let name = kernels::name(kind, dtype).ok_or(Error::NoKernel { kind, dtype })?;
+        let id = self.load(&name)?;
+        let kernel = Kernel { id, capacity: self.capacity(id, kernels::build(kind, dtype))? };
+        kernels.insert((kind, dtype), kernel);
+        Ok(kernel)
+    }
+
+    /// A kernel that leaves no state.
+    fn program(&self, program: Program) -> Result<KernelId> {
+        // As above.
+        let mut programs = lock(&self.programs);
+        if let Some(&id) = programs.get(&program) {
+            return Ok(id);
+        }
+        let id = self.load(&program.name())?;
+        programs.insert(program, id);
+        Ok(id)
+    }
+
+    /// Loads a module and looks for its kernel.
+    fn load(&self, name: &str) -> Result<KernelId> {
         let capability = self.device.limits().capability;
-        let ptx = archive::module(&name, capability).ok_or_else(|| {
+        let ptx = archive::module(name, capability).ok_or_else(|| {
             let why = format!(
                 "{} has compute capability {}.{}",
                 self.device.limits().name,
@@ -353,13 +387,10 @@ impl Engine {
                 capability.1
             );
             let hint = "the kernels need a device of compute capability 7.5 or newer".into();
-            if capability < (7, 5) { Error::Unavailable { why, hint } } else { none }
+            Error::Unavailable { why, hint }
         })?;
-        let module = self.device.load(&name, &ptx)?;
-        let id = self.device.kernel(module, &name)?;
-        let kernel = Kernel { id, capacity: self.capacity(id, kernels::build(kind, dtype))? };
-        kernels.insert((kind, dtype), kernel);
-        Ok(kernel)
+        let module = self.device.load(name, &ptx)?;
+        self.device.kernel(module, name)
     }
 
     /// What of a kernel the device runs at once: without the shared memory of

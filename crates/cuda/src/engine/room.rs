@@ -64,6 +64,23 @@ impl Room {
         Ok(address)
     }
 
+    /// Frees it if it is larger than this, once the stream is done with it.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub(super) fn keep_below(
+        &mut self,
+        device: &dyn Device,
+        stream: Stream,
+        most: u64,
+    ) -> Result<()> {
+        if self.held.is_some_and(|(_, bytes)| bytes > most) {
+            device.wait(stream)?;
+            self.give_back(device)?;
+        }
+        Ok(())
+    }
+
     /// Frees it; whoever uses it must have been waited for.
     ///
     /// # Errors

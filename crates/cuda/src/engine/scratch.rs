@@ -2,14 +2,16 @@
 //!
 //! ```text
 //! words     0       32              256                     256 + 6 * 4096
-//!           | ticket | sums of blocks | partials of blocks    | payload
+//!           | ticket | sums of blocks | partials of blocks    | payload | misfits
 //! ```
 //!
 //! `kernels/ticket.cuh` has the same numbers. Tickets and sums are zero between
-//! launches: the last block of each sets them back. What needs more room gets it
+//! launches: the last block of each sets them back. Rows that have several
+//! blocks each have such memory each, with room for the partials of
+//! [`MOST_ROW_BLOCKS`] blocks and without a payload. What needs more room gets it
 //! apart, and keeps it.
 
-use super::plan::MOST_BLOCKS;
+use super::plan::{MOST_BLOCKS, MOST_ROW_BLOCKS};
 use super::result_slot::ResultSlot;
 use super::room::Room;
 use crate::device::{Address, Device, Stream};
@@ -22,6 +24,9 @@ const PARTIAL_WORDS: u64 = 6;
 const PAYLOAD: u64 = PARTIALS + PARTIAL_WORDS * MOST_BLOCKS as u64;
 /// The most words of a payload that a kernel leaves.
 const PAYLOAD_WORDS: u64 = 256;
+const MISFITS: u64 = PAYLOAD + PAYLOAD_WORDS;
+/// The words of a row of several blocks: `SCRATCH_ROW` in `kernels/ticket.cuh`.
+const ROW: u64 = PARTIALS + PARTIAL_WORDS * MOST_ROW_BLOCKS as u64;
 
 /// The scratch memory of a stream.
 pub(super) struct Scratch {
@@ -32,17 +37,31 @@ pub(super) struct Scratch {
     meeting: Room,
     /// Where what a kernel leaves waits to be read, if it is more than a payload.
     left: Room,
+    rows: Room,
+    /// Where rows are brought together and payloads wait to be read.
+    pub(super) workspace: Room,
+    /// Numbers that are read back.
+    pub(super) numbers: Room,
+    /// Numbers that are still to be put in order.
+    pub(super) walked: Room,
 }
 
 impl Scratch {
     /// Fresh memory, ready for the stream's next launch.
     pub(super) fn new(device: &Arc<dyn Device>, stream: Stream) -> Result<Scratch> {
         let slot = ResultSlot::new(device, 8 * PAYLOAD_WORDS as usize)?;
-        let address = device.allocate(8 * (PAYLOAD + PAYLOAD_WORDS))?;
+        let address = device.allocate(8 * (MISFITS + 1))?;
         match device.fill(stream, address, 0, 8 * PARTIALS) {
-            Ok(()) => {
-                Ok(Scratch { address, slot, meeting: Room::default(), left: Room::default() })
-            }
+            Ok(()) => Ok(Scratch {
+                address,
+                slot,
+                meeting: Room::default(),
+                left: Room::default(),
+                rows: Room::default(),
+                workspace: Room::default(),
+                numbers: Room::default(),
+                walked: Room::default(),
+            }),
             Err(error) => {
                 // The first error says more than one of giving back.
                 let _: Result<(), Error> = device.free(address);
@@ -80,11 +99,28 @@ impl Scratch {
         self.meeting.hold_zeros(device, stream, bytes)
     }
 
+    /// A word that kernels set when a number does not fit its type.
+    pub(super) fn misfits(&self) -> Address {
+        self.address + 8 * MISFITS
+    }
+
+    /// The scratch memory of rows that have several blocks each.
+    pub(super) fn for_rows(
+        &mut self,
+        device: &dyn Device,
+        stream: Stream,
+        rows: u32,
+    ) -> Result<Address> {
+        self.rows.hold_zeros(device, stream, 8 * ROW * u64::from(rows))
+    }
+
     /// Frees it; whoever uses it must have been waited for.
     pub(super) fn give_back(&mut self, device: &dyn Device) {
         // Errors have nobody to go to.
-        let _ = self.meeting.give_back(device);
-        let _ = self.left.give_back(device);
+        let Scratch { meeting, left, rows, workspace, numbers, walked, .. } = self;
+        for room in [meeting, left, rows, workspace, numbers, walked] {
+            let _ = room.give_back(device);
+        }
         let _: Result<(), Error> = device.free(self.address);
     }
 }

@@ -2,8 +2,11 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod altered;
+pub(crate) mod data;
 pub(crate) mod profiled;
 pub(crate) mod random;
+pub(crate) mod views;
 
 use std::path::PathBuf;
 use warpfold_cuda::{Address, Argument, Device, Launch, Result, Stream};
@@ -77,6 +80,10 @@ impl Random {
     /// From 0 to `n - 1`.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
+    }
+    /// From 0 to 1, with 53 random bits.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
     /// Between -2 and 2, with 24 random bits.
     fn small(&mut self) -> f32 {

@@ -1,0 +1,256 @@
+// Sums and means of short rows of floats, exact and rounded once.
+//
+// Each row goes down a ladder of three rungs until one is sure of its sum:
+//
+//     plain f64 adds, if the row's range certifies that none of them rounds (range.cuh); f64 begins on the second rung
+//     a window made for the row's largest element
+//     the warp's superaccumulator, row by row
+
+#pragma once
+
+#include "answer.cuh"
+#include "narrow.cuh"
+#include "rows.cuh"
+#include "window.cuh"
+
+template <class T>
+using Superaccumulator = Wide<typename Element<T>::Sum>;
+
+// What is asked of the rows.
+template <class T>
+struct Question {
+    using Bits = typename Element<T>::Bits;
+    u32 ask;
+    u64 n;      // elements of a row
+    Bits mask;  // all bits, or all but the sign
+    u32 spread; // the widest range of elements that is certified
+    Bits *out;
+};
+
+// Elements of the shorter types, added up in f64: log2(n) bits more than an element has fit 53 if their range is no wider than
+// `spread`.
+template <class T>
+struct PlainRow {
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    static constexpr bool RANGED = SumFormat<T>::LIMBS > 2;
+
+    f64 sum = 0.0;
+    u32 most = 0;
+    u32 least = ~0u;
+
+    __device__ __forceinline__ void add(const uint4 &v, Bits mask)
+    {
+#pragma unroll
+        for (int i = 0; i < ITEMS<T>; ++i) {
+            const f32 x = Format::value(Bits(item<T>(v, i) & mask));
+            if constexpr (RANGED) {
+                const u32 doubled = __float_as_uint(x) << 1;
+                most = max(most, doubled);
+                least = min(least, doubled - 1);
+            }
+            sum = __dadd_rn(sum, f64(x));
+        }
+    }
+
+    __device__ __forceinline__ void fold(u32 lanes)
+    {
+        for (u32 d = lanes / 2; d > 0; d /= 2) {
+            sum = __dadd_rn(sum, __shfl_xor_sync(ALL_LANES, sum, d));
+            if constexpr (RANGED) {
+                most = max(most, __shfl_xor_sync(ALL_LANES, most, d));
+                least = min(least, __shfl_xor_sync(ALL_LANES, least, d));
+            }
+        }
+    }
+
+    // NaNs and infinities make the sum one, and finite elements do not.
+    __device__ __forceinline__ bool is_special() const { return !(fabs(sum) < __longlong_as_double(0x7ff0000000000000)); }
+    __device__ __forceinline__ bool is_sure(u32 spread) const { return !RANGED || most - least <= spread || is_special(); }
+
+    // Elements are below 2 to the power of this.
+    __device__ __forceinline__ int top() const { return int(most >> 24) - 126; }
+
+    __device__ __forceinline__ Bits answer(const Question<T> &question) const
+    {
+        if (is_special())
+            return Specials<T>{sum != sum, sum > 0.0, sum < 0.0}.bits();
+        return narrow<T>(question.ask == MEAN ? quotient(sum, question.n) : sum);
+    }
+};
+
+// The same in a window of two levels.
+template <class T>
+struct WindowRow {
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    using Levels = Window<typename Format::Sum, 2, 4>;
+
+    i64 total[2];
+    int last; // the lower level's unit is 2 to the power of this
+    bool holds;
+
+    // A lane's part of a row whose elements are below 2^top. Each vector has an anchor of its own.
+    template <int EACH>
+    __device__ __forceinline__ void add(const uint4 *v, Bits mask, int top)
+    {
+        Levels window(Levels::below(top));
+        last = window.first - Levels::STEP;
+        holds = true;
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            auto drift = window.open();
+#pragma unroll
+            for (int i = 0; i < ITEMS<T>; ++i)
+                window.add(drift, f64(Format::value(Bits(item<T>(v[k], i) & mask))));
+            holds = holds && Levels::holds(drift);
+            window.commit(drift);
+        }
+        total[0] = window.total[0];
+        total[1] = window.total[1];
+    }
+
+    __device__ __forceinline__ void fold(u32 lanes)
+    {
+        for (u32 d = lanes / 2; d > 0; d /= 2) {
+            total[0] += __shfl_xor_sync(ALL_LANES, total[0], d);
+            total[1] += __shfl_xor_sync(ALL_LANES, total[1], d);
+            holds = __shfl_xor_sync(ALL_LANES, int(holds), d) != 0 && holds;
+        }
+    }
+
+    __device__ __forceinline__ Bits answer(const Question<T> &question) const
+    {
+        const u64 upper = u64(total[0]) << Levels::STEP, lower = upper + u64(total[1]);
+        const i64 high = (total[0] >> (64 - Levels::STEP)) + (total[1] >> 63) + (lower < upper);
+        return float_answer<T>(Truncated::of_integer(high, lower, last), question.ask, question.n);
+    }
+};
+
+// The answer of a row, by all lanes of a warp in its superaccumulator.
+template <class T>
+__device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, u64 n, typename Element<T>::Bits mask, u32 ask,
+    Superaccumulator<T> &wide, typename Element<T>::Bits *out)
+{
+    const u32 lane = threadIdx.x % WARP;
+    for (int i = lane; i < Superaccumulator<T>::LIMBS; i += WARP) {
+        wide.low[i] = 0;
+        wide.high[i] = 0;
+    }
+    if (lane < 3)
+        wide.specials[lane] = 0;
+    __syncwarp();
+#pragma unroll 1
+    for (u64 i = lane; i < n; i += WARP)
+        absorb<T>(wide, items[i] & mask);
+    __syncwarp();
+    if (lane == 0) {
+        const Specials<T> specials = {wide.specials[0] != 0, wide.specials[1] != 0, wide.specials[2] != 0};
+        const auto limb = [&](int i) { return i64(wide.entry(i, 0)); };
+        *out = specials.any() ? specials.bits() : float_answer<T>(Truncated::of_limbs(Superaccumulator<T>::LIMBS, SumFormat<T>::LSB, limb), ask, n);
+    }
+    __syncwarp();
+}
+
+template <class T>
+struct Write {
+    const Question<T> &question;
+    template <class Row>
+    __device__ __forceinline__ void operator()(const Row &row, u64 r) const
+    {
+        question.out[r] = row.answer(question);
+    }
+};
+
+// The rows of a tile that lack an answer, one by one.
+template <class T, int SETS>
+__device__ __forceinline__ void absorb_lacking(const ShortRows &rows, u64 index, bool (&lacks)[SETS], const Question<T> &question,
+    Superaccumulator<T> &wide)
+{
+    using Bits = typename Element<T>::Bits;
+#pragma unroll 1
+    while (const u32 lane = __ffs(int(__ballot_sync(ALL_LANES, any(lacks))))) {
+        int set = 0;
+#pragma unroll
+        for (int s = SETS - 1; s >= 0; --s)
+            set = lacks[s] ? s : set;
+        set = __shfl_sync(ALL_LANES, set, lane - 1);
+        const u32 group = (lane - 1) >> rows.shift;
+        const u64 r = (index * SETS + set) * rows.groups() + group;
+        const auto items = reinterpret_cast<const Bits *>(rows.row(r));
+        absorb_row<T>(items, question.n, question.mask, question.ask, wide, question.out + r);
+#pragma unroll
+        for (int s = 0; s < SETS; ++s)
+            lacks[s] = lacks[s] && !(s == set && rows.group() == group);
+    }
+}
+
+template <class T, int SETS>
+__device__ __forceinline__ void sum_tile(const ShortRows &rows, const RowTile<T> &tile, u64 index, const Question<T> &question,
+    Superaccumulator<T> &wide)
+{
+    constexpr int EACH = VECTORS / SETS;
+    const Write<T> write = {question};
+    // Whether this lane's rows lack an answer.
+    bool lacks[SETS];
+    WindowRow<T> window[SETS];
+    if constexpr (sizeof(typename Element<T>::Bits) == 8) {
+#pragma unroll
+        for (int s = 0; s < SETS; ++s) {
+            // NaNs and infinities do not stay in any window.
+            u32 most = 0;
+#pragma unroll
+            for (int k = 0; k < EACH; ++k)
+                most = max(most, max(tile.v[s * EACH + k].y << 1, tile.v[s * EACH + k].w << 1));
+            for (u32 d = rows.lanes() / 2; d > 0; d /= 2)
+                most = max(most, __shfl_xor_sync(ALL_LANES, most, d));
+            window[s].template add<EACH>(tile.v + s * EACH, question.mask, int(most >> 21) - 1022);
+            window[s].fold(rows.lanes());
+            lacks[s] = !window[s].holds;
+        }
+        each_answer<T>(rows, index, window, lacks, write);
+        absorb_lacking(rows, index, lacks, question, wide);
+    } else {
+        PlainRow<T> row[SETS];
+#pragma unroll
+        for (int s = 0; s < SETS; ++s) {
+#pragma unroll
+            for (int k = 0; k < EACH; ++k)
+                row[s].add(tile.v[s * EACH + k], question.mask);
+            row[s].fold(rows.lanes());
+            lacks[s] = !row[s].is_sure(question.spread);
+        }
+        each_answer<T>(rows, index, row, lacks, write);
+        if constexpr (PlainRow<T>::RANGED) {
+            if (!__any_sync(ALL_LANES, any(lacks)))
+                return;
+            bool answered[SETS];
+#pragma unroll
+            for (int s = 0; s < SETS; ++s) {
+                window[s].template add<EACH>(tile.v + s * EACH, question.mask, row[s].top());
+                window[s].fold(rows.lanes());
+                answered[s] = !lacks[s] || !window[s].holds;
+                lacks[s] = lacks[s] && !window[s].holds;
+            }
+            each_answer<T>(rows, index, window, answered, write);
+            absorb_lacking(rows, index, lacks, question, wide);
+        }
+    }
+}
+
+template <class T>
+__device__ __forceinline__ void sum_rows(const ShortRows &rows, u64 n, u32 ask, u32 absolute, u32 spread, void *out)
+{
+    using Bits = typename Element<T>::Bits;
+    __shared__ Superaccumulator<T> wides[ROW_THREADS / WARP];
+    Superaccumulator<T> &wide = wides[threadIdx.x / WARP];
+    const Bits mask = Bits(absolute ? ~Element<T>::SIGN : ~Bits(0));
+    const Question<T> question = {ask, n, mask, spread, static_cast<Bits *>(out)};
+    each_tile<T>(rows, [&](const RowTile<T> &tile, u64 index) {
+        switch (rows.each) {
+        case 1: return sum_tile<T, 4>(rows, tile, index, question, wide);
+        case 2: return sum_tile<T, 2>(rows, tile, index, question, wide);
+        default: return sum_tile<T, 1>(rows, tile, index, question, wide);
+        }
+    });
+}

@@ -1,0 +1,203 @@
+// What is exact without further thought, element by element: totals of integers, extremes, counts.
+//
+// A tally takes elements, merges with others, and writes the number that was asked for. Elements of its `fill` change nothing.
+
+#pragma once
+
+#include "answer.cuh"
+#include "fold.cuh"
+
+// The total of integers, in 128 bits where elements have 64.
+template <class T>
+struct TotalOf {
+    using Bits = typename Element<T>::Bits;
+    static constexpr bool SIGNED = T(-1) < T(0);
+    static constexpr bool LONG = sizeof(T) == 8;
+
+    u64 low = 0;
+    i64 high = 0;
+
+    struct Asked {
+        u32 ask;
+        bool absolute;
+        u64 n;
+        u32 *misfits;
+        static __device__ __forceinline__ u64 fill() { return 0; }
+    };
+
+    __device__ __forceinline__ void take(Bits bits, const Asked &asked)
+    {
+        const T x = T(Element<T>::key(bits));
+        const bool negate = SIGNED && asked.absolute && x < T(0);
+        if constexpr (LONG) {
+            const u64 term = negate ? -u64(x) : u64(x);
+            low += term;
+            high += (low < term) + (SIGNED && !negate && x < T(0) ? -1 : 0);
+        } else {
+            low += u64(negate ? -i64(x) : i64(x));
+        }
+    }
+
+    __device__ __forceinline__ void merge(const TotalOf &other)
+    {
+        low += other.low;
+        if constexpr (LONG)
+            high += other.high + (low < other.low);
+    }
+
+    __device__ __forceinline__ TotalOf from_lane(u32 distance) const
+    {
+        TotalOf other;
+        other.low = __shfl_xor_sync(ALL_LANES, low, distance);
+        if constexpr (LONG)
+            other.high = __shfl_xor_sync(ALL_LANES, high, distance);
+        return other;
+    }
+
+    __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
+    {
+        const i64 sign = SIGNED && i64(low) < 0 ? -1 : 0;
+        const i64 upper = LONG ? high : sign;
+        if (asked.ask == MEAN) {
+            static_cast<u64 *>(out)[place] = Truncated::of_integer(upper, low, 0).divide(asked.n).template round<f64>();
+            return;
+        }
+        if (LONG && upper != sign)
+            atomicOr(asked.misfits, 1u);
+        static_cast<u64 *>(out)[place] = low;
+    }
+};
+
+// The smallest or the largest element, by ranks: unsigned integers of which the smallest wins, NaNs first of all.
+template <class T>
+struct ExtremeOf {
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    static constexpr int WIDTH = 8 * sizeof(Bits);
+    static constexpr Bits UPPER = Bits(Bits(1) << (WIDTH - 1));
+
+    Bits rank = Bits(~Bits(0));
+
+    struct Asked {
+        u32 ask;
+        Bits flip; // all bits, if the largest is asked for
+        __device__ __forceinline__ Asked(u32 ask) : ask(ask), flip(ask == GREATEST ? Bits(~Bits(0)) : Bits(0)) {}
+        // Elements of the last rank.
+        __device__ __forceinline__ u64 fill() const
+        {
+            u64 bits = bits_of(Bits(~Bits(0)), *this);
+#pragma unroll
+            for (int width = WIDTH; width < 64; width *= 2)
+                bits |= bits << width;
+            return bits;
+        }
+    };
+
+    // How many NaNs there are of each sign.
+    static __device__ constexpr Bits nans()
+    {
+        if constexpr (Format::FLOAT)
+            return Bits(Bits(UPPER - 1) - Format::INFINITE);
+        else
+            return 0;
+    }
+
+    static __device__ __forceinline__ Bits rank_of(Bits bits, const Asked &asked)
+    {
+        if constexpr (Format::FLOAT) {
+            // As unsigned integers, the NaNs of either sign lie at the two ends. Moved by as many as lie at the upper one, these come
+            // first, then the others, then the numbers.
+            const Bits signs = Bits(typename Format::Key(bits) >> (WIDTH - 1));
+            return Bits(Bits(bits ^ Bits(signs | UPPER) ^ asked.flip) + nans());
+        } else if constexpr (T(2) == T(1)) {
+            return Bits(Bits(bits != 0) ^ asked.flip);
+        } else {
+            constexpr Bits BIAS = T(-1) < T(0) ? UPPER : Bits(0);
+            return Bits(bits ^ Bits(BIAS ^ asked.flip));
+        }
+    }
+
+    static __device__ __forceinline__ Bits bits_of(Bits rank, const Asked &asked)
+    {
+        if constexpr (Format::FLOAT) {
+            if (rank < Bits(2 * nans()))
+                return NOT_A_NUMBER<T>;
+            const Bits ordered = Bits(Bits(rank - nans()) ^ asked.flip);
+            return Bits((ordered & UPPER) != 0 ? ordered ^ UPPER : ~ordered);
+        } else if constexpr (T(2) == T(1)) {
+            return Bits(Bits(rank ^ asked.flip) & 1);
+        } else {
+            constexpr Bits BIAS = T(-1) < T(0) ? UPPER : Bits(0);
+            return Bits(rank ^ Bits(BIAS ^ asked.flip));
+        }
+    }
+
+    __device__ __forceinline__ void take(Bits bits, const Asked &asked)
+    {
+        const Bits other = rank_of(bits, asked);
+        rank = other < rank ? other : rank;
+    }
+
+    __device__ __forceinline__ void merge(const ExtremeOf &other) { rank = other.rank < rank ? other.rank : rank; }
+
+    __device__ __forceinline__ ExtremeOf from_lane(u32 distance) const
+    {
+        ExtremeOf other;
+        if constexpr (WIDTH == 64)
+            other.rank = __shfl_xor_sync(ALL_LANES, rank, distance);
+        else
+            other.rank = Bits(__shfl_xor_sync(ALL_LANES, u32(rank), distance));
+        return other;
+    }
+
+    __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
+    {
+        static_cast<Bits *>(out)[place] = bits_of(rank, asked);
+    }
+};
+
+// How many elements are not zero, or NaN.
+template <class T>
+struct CountOf {
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+
+    u32 count = 0;
+
+    struct Asked {
+        u32 ask;
+        u64 n;
+        static __device__ __forceinline__ u64 fill() { return 0; }
+    };
+
+    __device__ __forceinline__ void take(Bits bits, const Asked &asked)
+    {
+        if constexpr (Format::FLOAT) {
+            const Bits magnitude = Format::magnitude(bits);
+            count += magnitude > (asked.ask == NANS ? Format::INFINITE : Bits(0));
+        } else {
+            count += bits != 0;
+        }
+    }
+
+    __device__ __forceinline__ void merge(const CountOf &other) { count += other.count; }
+
+    __device__ __forceinline__ CountOf from_lane(u32 distance) const
+    {
+        CountOf other;
+        other.count = __shfl_xor_sync(ALL_LANES, count, distance);
+        return other;
+    }
+
+    static __device__ __forceinline__ void write(void *out, u64 place, u64 count, const Asked &asked)
+    {
+        switch (asked.ask) {
+        case COUNT: static_cast<u64 *>(out)[place] = asked.n; return;
+        case NANS: static_cast<u64 *>(out)[place] = Format::FLOAT ? count : 0; return;
+        case ANY: static_cast<u8 *>(out)[place] = count != 0; return;
+        case ALL: static_cast<u8 *>(out)[place] = count == asked.n; return;
+        default: static_cast<u64 *>(out)[place] = count;
+        }
+    }
+    __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const { write(out, place, count, asked); }
+};

@@ -1,0 +1,194 @@
+//! What the device can finish: which number of which state.
+
+use super::kernels::Program;
+use super::scratch::Scratch;
+use super::{Engine, lock};
+use crate::device::{Address, Argument, Launch, Stream};
+use crate::{Error, Result};
+use warpfold_core::DType;
+use warpfold_core::op::{Accuracy, Kind, Op};
+
+/// Threads of a block: `THREADS` in `kernels/finish.cu`.
+const THREADS: u32 = 128;
+
+/// The number that is asked of a state; `Ask` in `kernels/answer.cuh`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Ask {
+    Total,
+    Mean,
+    Least,
+    Greatest,
+    Count,
+    Nonzero,
+    Nans,
+    Any,
+    All,
+}
+
+/// An operation whose answers are finished on the device, under the default
+/// rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) ask: Ask,
+    pub(super) kind: Kind,
+    /// The type of the elements.
+    pub(super) dtype: DType,
+    /// The type of the numbers.
+    pub(super) out: DType,
+}
+
+impl Answer {
+    /// How an operation is finished there, if it is.
+    pub(super) fn of(op: Op, dtype: DType) -> Option<Answer> {
+        let ask = match op {
+            Op::Sum | Op::Norm1 => Ask::Total,
+            Op::Mean => Ask::Mean,
+            Op::Min => Ask::Least,
+            Op::Max => Ask::Greatest,
+            Op::Count => Ask::Count,
+            Op::CountNonzero => Ask::Nonzero,
+            Op::CountNan => Ask::Nans,
+            Op::Any => Ask::Any,
+            Op::All => Ask::All,
+            _ => return None,
+        };
+        let kind = op.kind(Accuracy::Exact, dtype);
+        Some(Answer { ask, kind, dtype, out: op.answer_type(dtype) })
+    }
+
+    /// Whether the number of `len` elements may not fit its type: totals of
+    /// elements of 64 bits, or of 2^32 and more shorter ones.
+    pub(super) fn may_misfit(&self, len: usize) -> bool {
+        let integers = self.ask == Ask::Total && !self.dtype.is_float();
+        integers && (self.dtype.size() == 8 || len as u64 >= 1 << 32)
+    }
+}
+
+/// Payloads in a device's memory, and where their numbers go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Payloads {
+    pub(super) at: Address,
+    /// Words from one to the next.
+    pub(super) words: usize,
+    pub(super) count: usize,
+    /// Where the first one's number goes.
+    pub(super) to: Address,
+    /// Numbers from one to the next.
+    pub(super) step: usize,
+}
+
+impl Engine {
+    /// Makes numbers of `count` payloads in the device's memory, as
+    /// [`reduce_into`](Self::reduce_into) leaves them, one behind the other:
+    /// what [`AnyState::finish`](warpfold_core::op::AnyState::finish) answers
+    /// under the default rules. Says whether they were made: `false` where an
+    /// operation is not finished on devices, or where a total does not fit its
+    /// type, and then what is at `to` means nothing. Waits only if totals may
+    /// not fit: those of integers.
+    ///
+    /// # Errors
+    /// [`Error::Array`] for misaligned addresses; what the device says.
+    ///
+    /// # Safety
+    /// The payloads of the operation's kind, of at least one element each, were
+    /// left by what comes before on the stream, and nobody else writes to them
+    /// or to the numbers until it was waited for.
+    pub unsafe fn finish_into(
+        &self,
+        op: Op,
+        dtype: DType,
+        payloads: Address,
+        count: usize,
+        to: Address,
+        stream: Stream,
+    ) -> Result<bool> {
+        let Some(answer) = Answer::of(op, dtype) else { return Ok(false) };
+        let Some(bytes) = Engine::payload_len(answer.kind, dtype) else { return Ok(false) };
+        for (address, dtype) in [(payloads, DType::U64), (to, answer.out)] {
+            check_alignment(address, count, dtype)?;
+        }
+        let all = Payloads { at: payloads, words: bytes / 8, count, to, step: 1 };
+        let scratch = self.scratch(stream)?;
+        let mut scratch = lock(&scratch);
+        // SAFETY: passed on from the caller.
+        unsafe {
+            self.watching_misfits(answer, usize::MAX, &mut scratch, stream, |engine, scratch| {
+                engine.finish(answer, &all, scratch.misfits(), stream).map(|()| true)
+            })
+        }
+    }
+
+    /// Launches the kernel that makes numbers of payloads.
+    ///
+    /// # Safety
+    /// As for [`finish_into`](Self::finish_into); `misfits` is the word for
+    /// them in the stream's scratch memory.
+    pub(super) unsafe fn finish(
+        &self,
+        answer: Answer,
+        payloads: &Payloads,
+        misfits: Address,
+        stream: Stream,
+    ) -> Result<()> {
+        let kernel = self.program(Program::Finish(answer.dtype))?;
+        let Payloads { at, words, count, to, step } = *payloads;
+        let most = 1 << 30;
+        for first in (0..count).step_by(most) {
+            let now = (count - first).min(most) as u32;
+            let launch = Launch::linear(now.div_ceil(THREADS), THREADS);
+            let size = answer.out.size();
+            let arguments = [
+                Argument::from(at + 8 * (first * words) as u64),
+                Argument::from(words as u64),
+                Argument::from(now),
+                Argument::from(answer.ask as u32),
+                Argument::from(to + (first * step * size) as u64),
+                Argument::from(step as i64),
+                Argument::from(misfits),
+            ];
+            // SAFETY: the kernel has these parameters; it reads the payloads and
+            // writes the numbers and the word for misfits.
+            unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
+        }
+        Ok(())
+    }
+
+    /// Runs what makes numbers, and says whether it did; if totals of `len`
+    /// elements may not fit, it waits and looks.
+    ///
+    /// # Safety
+    /// That of `make`; `scratch` is the stream's.
+    pub(super) unsafe fn watching_misfits(
+        &self,
+        answer: Answer,
+        len: usize,
+        scratch: &mut Scratch,
+        stream: Stream,
+        make: impl FnOnce(&Engine, &mut Scratch) -> Result<bool>,
+    ) -> Result<bool> {
+        if !answer.may_misfit(len) {
+            return make(self, scratch);
+        }
+        let device = &*self.device;
+        let at = scratch.misfits();
+        device.fill(stream, at, 0, 8)?;
+        if !make(self, scratch)? {
+            return Ok(false);
+        }
+        let mut word = [0; 8];
+        device.copy_out(stream, at, &mut word)?;
+        // The copy waited already; this says what a kernel did wrong.
+        device.wait(stream)?;
+        Ok(word == [0; 8])
+    }
+}
+
+/// Refuses an address that is no place for numbers of this type.
+pub(super) fn check_alignment(address: Address, count: usize, dtype: DType) -> Result<()> {
+    if address.is_multiple_of(dtype.size() as u64) {
+        return Ok(());
+    }
+    let why = "not aligned for the type";
+    Err(Error::Array { address, len: count as u64, dtype, why })
+}

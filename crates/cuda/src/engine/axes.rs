@@ -1,0 +1,138 @@
+//! Reductions over some axes of arrays in a device's memory, to states.
+//!
+//! Every question is a table: a row of elements for each output. Payloads stay
+//! on the device until there is no room for more, and come back in one copy.
+
+use super::collect::Collector;
+use super::table::{Order, Table};
+use super::tiles::{LEAST_WORKSPACE, Wanted, largest_workspace};
+use super::view::{DeviceView, check_pair};
+use super::{Array, Engine, Input, kernels, left, lock};
+use crate::device::Stream;
+use crate::{Error, Result};
+use warpfold_core::layout::{Axis, Split, Traversal};
+use warpfold_core::op::{AnyState, Kind};
+
+/// Kinds that walk in the same order, and the places of each among those asked
+/// for.
+pub(super) struct Group {
+    pub(super) order: Order,
+    kinds: Vec<Kind>,
+    places: Vec<usize>,
+}
+
+/// The kinds that walk in each order; one group if all can.
+pub(super) fn groups(kinds: &[Kind], reduced: &[Axis]) -> Vec<Group> {
+    let in_order = Traversal::new(reduced, true).in_order;
+    let order_of = |kind| if in_order { Order::Memory } else { Order::of(kind) };
+    let group = |order| {
+        let places = (0..kinds.len()).filter(|&i| order_of(kinds[i]) == order);
+        let places: Vec<usize> = places.collect();
+        Group { order, kinds: places.iter().map(|&i| kinds[i]).collect(), places }
+    };
+    let groups = [Order::Memory, Order::Index].map(group);
+    groups.into_iter().filter(|g| !g.kinds.is_empty()).collect()
+}
+
+/// Who takes the state of a piece of an output: which output, in C order, and
+/// the kind's place.
+pub(super) type Sink<'a> = dyn FnMut(usize, usize, AnyState) -> Result<()> + 'a;
+
+impl Engine {
+    /// The states of every output of a reduction over the axes that `reduced`
+    /// marks, output by output in C order, all `kinds` of each; waits for
+    /// them. Two views are reduced together, as for a dot product. The first
+    /// element of each output has index `start`.
+    ///
+    /// # Errors
+    /// Views that cannot be, or that differ in shape or type;
+    /// [`Error::NoKernel`]; more outputs than memory holds; what the device
+    /// says.
+    ///
+    /// # Safety
+    /// Every element of the views is in memory of this device, written by what
+    /// comes before on the stream and by nobody until this returns.
+    pub unsafe fn states_of_view(
+        &self,
+        views: [Option<&DeviceView>; 2],
+        reduced: &[bool],
+        kinds: &[Kind],
+        start: u64,
+        stream: Stream,
+    ) -> Result<Vec<Vec<AnyState>>> {
+        let [Some(first), second] = views else { return Ok(Vec::new()) };
+        first.check()?;
+        if let Some(second) = second {
+            second.check()?;
+            check_pair((first.dtype, &first.shape), (second.dtype, &second.shape))?;
+        }
+        let dtype = first.dtype;
+        let strides = [&first.strides[..], second.map_or(&[], |v| &v.strides)];
+        let split = Split::new(&first.shape, strides, reduced)?;
+        let mut collector = Collector::new(dtype, kinds, split.outputs)?;
+        let at = views.map(|v| v.map(|v| v.address));
+        if !first.is_empty() {
+            for group in groups(kinds, &split.reduced) {
+                let table = Table::new(dtype, at, &split.kept, &split.reduced, group.order);
+                let sink = &mut |output, kind, state| collector.put(output, kind, state);
+                // SAFETY: the elements of the table are those of the views.
+                unsafe { self.states_of_table(&table, &group, start, stream, sink)? };
+            }
+        }
+        collector.finish()
+    }
+
+    /// Hands the states of a table that is not empty to `sink`; in pieces, if
+    /// there is no room for an output.
+    ///
+    /// # Safety
+    /// As for [`states_of_view`](Self::states_of_view), for every element of
+    /// the table.
+    pub(super) unsafe fn states_of_table(
+        &self,
+        table: &Table,
+        group: &Group,
+        start: u64,
+        stream: Stream,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
+        let Group { kinds, places, .. } = group;
+        let dtype = table.dtype;
+        let words = |&kind: &Kind| match kernels::payload_len(kind, dtype) {
+            Some(bytes) => Ok(bytes / 8),
+            None => Err(Error::NoKernel { kind, dtype }),
+        };
+        let words = kinds.iter().map(words).collect::<Result<Vec<usize>>>()?;
+        let wanted = Wanted { table, kinds, words: &words, start };
+        let scratch = self.scratch(stream)?;
+        // Held until all payloads are read: another thread's would overwrite
+        // them.
+        let mut scratch = lock(&scratch);
+        let device = &**self.device();
+        let bytes = wanted.bytes().min(largest_workspace(device.limits()));
+        let space = scratch.workspace.hold(device, stream, bytes, LEAST_WORKSPACE)?;
+        let mut bytes = Vec::new();
+        let read = &mut |batch: &super::tiles::Batch| {
+            bytes.resize(8 * batch.used * wanted.stride(), 0);
+            device.copy_out(stream, batch.at, &mut bytes)?;
+            // The copy waited already; this says what a kernel did wrong.
+            device.wait(stream)?;
+            let mut rest = &bytes[..];
+            let array = Array { address: 0, len: table.elements.len as u64, dtype };
+            let input = Input { array, others: None, start };
+            for run in &batch.runs {
+                for i in 0..run.count {
+                    let output = table.output(run.first + i * run.step);
+                    for ((&kind, &place), &words) in kinds.iter().zip(places).zip(&words) {
+                        let (payload, after) = rest.split_at(8 * words);
+                        rest = after;
+                        sink(output, place, left::state(kind, &input, payload)?)?;
+                    }
+                }
+            }
+            Ok(())
+        };
+        // SAFETY: the caller's promise; the workspace is the stream's.
+        unsafe { self.reduce_table(wanted, space, &mut scratch, stream, read) }
+    }
+}

@@ -1,0 +1,265 @@
+//! Reductions over some axes of arrays in the host's memory, which are copied
+//! to the device in boxes that fit there.
+//!
+//! A box is packed on its way: gaps are left out, and so are the repetitions of
+//! broadcast axes. The order of its axes in memory stays, so that fixed trees
+//! are over the same elements in the same order as on the host.
+
+use super::Engine;
+use super::axes::{Group, groups};
+use super::collect::Collector;
+use super::parts::{Part, parts};
+use super::room::Room;
+use super::table::{Order, Table};
+use super::view::check_pair;
+use crate::Result;
+use crate::device::{Address, Device, Stream};
+use warpfold_core::DType;
+use warpfold_core::layout::{Axis, Dim, Split, Traversal, View};
+use warpfold_core::op::{AnyState, Kind};
+
+/// Bytes of the boxes of one call: at most these, and at most this part of the
+/// device's memory.
+const BOXES: u64 = 1 << 30;
+const PART_OF_MEMORY: u64 = 4;
+/// Less is no use: too little memory is an error then.
+const LEAST_BOXES: u64 = 64 << 10;
+/// Where boxes begin.
+const ALIGNMENT: usize = 256;
+
+/// Bytes that are packed before they are copied.
+const STAGED: usize = 8 << 20;
+
+/// Device memory of one call.
+struct Held<'a> {
+    device: &'a dyn Device,
+    stream: Stream,
+    room: Room,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // After an error, launches may still read it. Errors have nobody to go
+        // to.
+        let _ = self.device.wait(self.stream);
+        let _ = self.room.give_back(self.device);
+    }
+}
+
+/// One or two arrays in the host's memory, seen from their walks' beginnings.
+struct Source<'a> {
+    dtype: DType,
+    views: [Option<&'a View<'a>>; 2],
+    outputs: Traversal,
+    /// The same walk in steps that tell the outputs' indices.
+    indices: Traversal,
+    elements: Traversal,
+}
+
+/// How one array of a box lies: where its element of index 0 is behind its
+/// first byte, and the strides of its dimensions.
+struct Packed {
+    origin: usize,
+    strides: Vec<isize>,
+    bytes: usize,
+}
+
+impl Packed {
+    /// Packs dimensions of the strides given; the smallest steps stay the
+    /// smallest.
+    fn new(lens: &[usize], strides: &[isize], size: usize) -> Packed {
+        let mut order: Vec<usize> =
+            (0..lens.len()).filter(|&i| lens[i] > 1 && strides[i] != 0).collect();
+        // The walk goes through equal steps in the order given, outermost first.
+        order.reverse();
+        order.sort_by_key(|&i| strides[i].unsigned_abs());
+        let mut packed = Packed { origin: 0, strides: vec![0; lens.len()], bytes: size };
+        for i in order {
+            let step = packed.bytes.cast_signed();
+            packed.strides[i] = step * strides[i].signum();
+            if strides[i] < 0 {
+                packed.origin += (lens[i] - 1) * packed.bytes;
+            }
+            packed.bytes *= lens[i];
+        }
+        packed
+    }
+}
+
+impl Engine {
+    /// The states of every output of a reduction over the axes that `reduced`
+    /// marks, output by output in C order, all `kinds` of each, of arrays in
+    /// the host's memory. Two views are reduced together, as for a dot
+    /// product. The first element of each output has index `start`.
+    ///
+    /// # Errors
+    /// Views that differ in shape or type; [`Error::NoKernel`](crate::Error::NoKernel);
+    /// more outputs than memory holds; what the device says.
+    pub fn states_of_host_views(
+        &self,
+        views: [Option<&View<'_>>; 2],
+        reduced: &[bool],
+        kinds: &[Kind],
+        start: u64,
+        stream: Stream,
+    ) -> Result<Vec<Vec<AnyState>>> {
+        let [Some(first), second] = views else { return Ok(Vec::new()) };
+        let dtype = first.dtype();
+        if let Some(second) = second {
+            check_pair((dtype, first.shape()), (second.dtype(), second.shape()))?;
+        }
+        let strides = [first.strides(), second.map_or(&[][..], View::strides)];
+        let split = Split::new(first.shape(), strides, reduced)?;
+        let mut collector = Collector::new(dtype, kinds, split.outputs)?;
+        if !first.is_empty() {
+            for group in groups(kinds, &split.reduced) {
+                let outputs = Traversal::new(&split.kept, false);
+                let indices = Traversal::new(&split.kept, true);
+                let elements = group.order.walk(&split.reduced);
+                let source = Source { dtype, views, outputs, indices, elements };
+                self.states_of_source(&source, &group, start, stream, &mut collector)?;
+            }
+        }
+        collector.finish()
+    }
+
+    fn states_of_source(
+        &self,
+        source: &Source<'_>,
+        group: &Group,
+        start: u64,
+        stream: Stream,
+        collector: &mut Collector<'_>,
+    ) -> Result<()> {
+        let device = &**self.device();
+        let arrays = source.views.iter().flatten().count();
+        let size = source.dtype.size();
+        let output = source.elements.len.saturating_mul(size * arrays);
+        let slack = ALIGNMENT * arrays;
+        let all = source.outputs.len.saturating_mul(output).saturating_add(slack);
+        let limit = BOXES.min(device.limits().memory / PART_OF_MEMORY).max(LEAST_BOXES);
+        let wanted = (all as u64).min(limit);
+        let mut held = Held { device, stream, room: Room::default() };
+        let (at, bytes) = held.room.hold(device, stream, wanted, LEAST_BOXES.min(wanted))?;
+        let room = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_sub(slack);
+
+        for outputs in parts(&source.outputs.dims, room / output) {
+            for elements in parts(&source.elements.dims, room / (size * arrays)) {
+                let table = self.copy_box(source, &outputs, &elements, group.order, at, stream)?;
+                let start = start + elements.first as u64;
+                let sink = &mut |output: usize, kind, state| {
+                    let position = (outputs.first + output) as u64;
+                    collector.put(source.indices.index(position) as usize, kind, state)
+                };
+                // SAFETY: the box was allocated and filled here, and the copies
+                // come before on the stream.
+                unsafe { self.states_of_table(&table, group, start, stream, sink)? };
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies some elements of some outputs to the device.
+    fn copy_box(
+        &self,
+        source: &Source<'_>,
+        outputs: &Part,
+        elements: &Part,
+        order: Order,
+        to: Address,
+        stream: Stream,
+    ) -> Result<Table> {
+        let size = source.dtype.size();
+        let dims: Vec<Dim> = outputs.dims.iter().chain(&elements.dims).copied().collect();
+        let lens: Vec<usize> = dims.iter().map(|d| d.len).collect();
+        let mut axes: Vec<Axis> = lens.iter().map(|&len| (len, [0; 2])).collect();
+        let mut at = [None; 2];
+        let mut next = to;
+        for (i, view) in source.views.iter().enumerate() {
+            let Some(view) = view else { continue };
+            let strides: Vec<isize> = dims.iter().map(|d| d.strides[i]).collect();
+            let packed = Packed::new(&lens, &strides, size);
+            for (axis, &stride) in axes.iter_mut().zip(&packed.strides) {
+                axis.1[i] = stride;
+            }
+            let used: Vec<Axis> = lens
+                .iter()
+                .zip(&strides)
+                .filter(|&(_, &stride)| stride != 0)
+                .map(|(&len, &stride)| (len, [stride, 0]))
+                .collect();
+            let walk = Traversal::new(&used, false);
+            let offsets = [&source.outputs.offsets, &source.elements.offsets];
+            let offsets = offsets.into_iter().chain([&outputs.offsets, &elements.offsets]);
+            let offset = offsets.map(|o| o[i]).sum::<isize>() + walk.offsets[0];
+            let first = view.origin().wrapping_offset(offset);
+            // SAFETY: the walk is over elements of the view.
+            unsafe { self.copy_walk(&walk, first, size, next, stream)? };
+            at[i] = Some(next + packed.origin as u64);
+            next += packed.bytes.next_multiple_of(ALIGNMENT) as u64;
+        }
+        let (kept, reduced) = axes.split_at(outputs.dims.len());
+        Ok(Table::new(source.dtype, at, kept, reduced, order))
+    }
+
+    /// Copies the elements of a walk to the device, one after the other.
+    ///
+    /// # Safety
+    /// All of them, counted from `first`, are valid for reads.
+    unsafe fn copy_walk(
+        &self,
+        walk: &Traversal,
+        first: *const u8,
+        size: usize,
+        to: Address,
+        stream: Stream,
+    ) -> Result<()> {
+        let device = self.device();
+        let lie_together = match walk.dims[..] {
+            [] => true,
+            [dim] => dim.strides[0] == size.cast_signed(),
+            _ => false,
+        };
+        if lie_together {
+            // SAFETY: the elements follow each other, and the caller vouches
+            // for them.
+            let bytes = unsafe { core::slice::from_raw_parts(first, walk.len * size) };
+            return device.copy_in(stream, to, bytes);
+        }
+        let step = STAGED / size;
+        let mut staged = vec![0; walk.len.min(step) * size];
+        for position in (0..walk.len).step_by(step) {
+            let staged = &mut staged[..step.min(walk.len - position) * size];
+            // SAFETY: passed on from the caller.
+            unsafe { walk.copy(0, first, size, position, staged) };
+            device.copy_in(stream, to + (position * size) as u64, staged)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_axes_keep_their_order_and_sign() {
+        let packed = Packed::new(&[3, 4, 5], &[4, -1000, 24], 4);
+        assert_eq!(packed.strides, [4, -60, 12]);
+        assert_eq!((packed.origin, packed.bytes), (180, 240));
+    }
+
+    #[test]
+    fn broadcast_axes_are_packed_once() {
+        let packed = Packed::new(&[1000, 3, 1], &[0, -2, 7], 2);
+        assert_eq!(packed.strides, [0, -2, 0]);
+        assert_eq!((packed.origin, packed.bytes), (4, 6));
+    }
+
+    #[test]
+    fn of_equal_steps_the_later_axis_is_the_faster() {
+        // Windows of three over five elements.
+        let packed = Packed::new(&[3, 3], &[8, 8], 8);
+        assert_eq!((packed.strides, packed.bytes), (vec![24, 8], 72));
+    }
+}

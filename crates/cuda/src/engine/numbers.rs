@@ -1,0 +1,205 @@
+//! Reductions over some axes to numbers that are finished on the device: no
+//! state comes back.
+//!
+//! Numbers are made in the order of the walk over the outputs. Where that is
+//! not C order, they are put in order in the end.
+
+use super::answer::{Answer, Payloads, check_alignment};
+use super::scratch::Scratch;
+use super::table::{Order, Table};
+use super::tiles::{LEAST_WORKSPACE, Wanted, largest_workspace};
+use super::view::DeviceView;
+use super::{Engine, lock};
+use crate::Result;
+use crate::device::{Address, Stream};
+use warpfold_core::layout::Split;
+use warpfold_core::op::{Numbers, Op};
+
+/// The most answers that are put in order.
+const MOST_SCATTERED: usize = 1 << 30;
+
+impl Engine {
+    /// The answers of `op` over the axes that `reduced` marks, in C order, as
+    /// core finishes them under the default rules; waits for them. `None` where
+    /// no kernel makes them: other operations than sums, means, norm1, minima,
+    /// maxima and counts, of outputs without elements, or of totals that do not
+    /// fit their type. Then [`states_of_view`](Self::states_of_view) answers.
+    ///
+    /// # Errors
+    /// Views that cannot be; more outputs than memory holds; what the device
+    /// says.
+    ///
+    /// # Safety
+    /// As for [`states_of_view`](Self::states_of_view).
+    pub unsafe fn numbers_of_view(
+        &self,
+        op: Op,
+        view: &DeviceView,
+        reduced: &[bool],
+        stream: Stream,
+    ) -> Result<Option<Numbers>> {
+        let Some(question) = Question::of(op, view, reduced)? else { return Ok(None) };
+        let device = &**self.device();
+        let scratch = self.scratch(stream)?;
+        // Held until the numbers are read: another thread's would overwrite
+        // them.
+        let mut scratch = lock(&scratch);
+        let bytes = question.bytes();
+        let (to, _) = scratch.numbers.hold(device, stream, bytes, bytes)?;
+        // SAFETY: passed on from the caller; the room was made here.
+        let made = unsafe { self.make_numbers(&question, to, &mut scratch, stream) };
+        let read = made.and_then(|made| {
+            if !made {
+                return Ok(None);
+            }
+            let mut numbers = Numbers::zeros(question.answer.out, question.table.outputs.len);
+            device.copy_out(stream, to, numbers.bytes_mut())?;
+            // The copy waited already; this says what a kernel did wrong.
+            device.wait(stream).map(|()| Some(numbers))
+        });
+        scratch.numbers.keep_below(device, stream, largest_workspace(device.limits()))?;
+        read
+    }
+
+    /// Leaves such answers in the device's memory at `to`, and says whether it
+    /// did; what is there means nothing otherwise. Waits only where totals may
+    /// not fit: those of integers of 64 bits, and of 2^32 and more shorter ones.
+    ///
+    /// # Errors
+    /// Those of [`numbers_of_view`](Self::numbers_of_view), and a misaligned
+    /// `to`.
+    ///
+    /// # Safety
+    /// As for [`states_of_view`](Self::states_of_view), until the stream was
+    /// waited for; and nobody else uses the memory of the answers, one of type
+    /// [`Op::answer_type`] for each output, until then.
+    pub unsafe fn numbers_into(
+        &self,
+        op: Op,
+        view: &DeviceView,
+        reduced: &[bool],
+        to: Address,
+        stream: Stream,
+    ) -> Result<bool> {
+        let Some(question) = Question::of(op, view, reduced)? else { return Ok(false) };
+        check_alignment(to, question.table.outputs.len, question.answer.out)?;
+        let scratch = self.scratch(stream)?;
+        let mut scratch = lock(&scratch);
+        // SAFETY: passed on from the caller.
+        unsafe { self.make_numbers(&question, to, &mut scratch, stream) }
+    }
+
+    /// Leaves the answers at `to`, in C order, and says whether it did.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
+    unsafe fn make_numbers(
+        &self,
+        question: &Question,
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
+        let Question { answer, table } = question;
+        let device = &**self.device();
+        if !table.is_in_order() && table.outputs.len > MOST_SCATTERED {
+            return Ok(false);
+        }
+        let make = |engine: &Engine, scratch: &mut Scratch| {
+            if table.is_in_order() {
+                // SAFETY: passed on from the caller.
+                return unsafe { engine.numbers_as_walked(question, to, scratch, stream) };
+            }
+            let (bytes, most) = (question.bytes(), largest_workspace(device.limits()));
+            let (walked, _) = scratch.walked.hold(device, stream, bytes, bytes)?;
+            // SAFETY: as above; the room was made here, and the copy goes to
+            // all answers and nowhere else.
+            let made = unsafe {
+                engine.numbers_as_walked(question, walked, scratch, stream).and_then(|made| {
+                    let size = answer.out.size();
+                    let first = table.first_output() * size;
+                    let steps = table.steps_to_outputs(size);
+                    let ordered = || engine.gather(size, walked, to + first as u64, steps, stream);
+                    if made { ordered().map(|()| true) } else { Ok(false) }
+                })
+            };
+            scratch.walked.keep_below(device, stream, most)?;
+            made
+        };
+        // SAFETY: as above.
+        unsafe { self.watching_misfits(*answer, table.elements.len, scratch, stream, make) }
+    }
+
+    /// Leaves the answers at `to`, in the order of the walk.
+    ///
+    /// # Safety
+    /// As for [`make_numbers`](Self::make_numbers).
+    unsafe fn numbers_as_walked(
+        &self,
+        question: &Question,
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
+        let Question { answer, table } = question;
+        let misfits = scratch.misfits();
+        // SAFETY: passed on from the caller.
+        if unsafe { self.numbers_of_short_rows(*answer, table, to, misfits, stream)? } {
+            return Ok(true);
+        }
+        let Some(bytes) = Engine::payload_len(answer.kind, answer.dtype) else {
+            return Ok(false);
+        };
+        let words = [bytes / 8];
+        let wanted = Wanted { table, kinds: &[answer.kind], words: &words, start: 0 };
+        let device = &**self.device();
+        let bytes = wanted.bytes().min(largest_workspace(device.limits()));
+        let (at, bytes) = scratch.workspace.hold(device, stream, bytes, LEAST_WORKSPACE)?;
+        if !wanted.is_whole_in(bytes) {
+            return Ok(false);
+        }
+        let size = answer.out.size();
+        let finish = &mut |batch: &super::tiles::Batch| {
+            let mut at = batch.at;
+            for run in &batch.runs {
+                let to = to + (run.first * size) as u64;
+                let payloads =
+                    Payloads { at, words: words[0], count: run.count, to, step: run.step };
+                // SAFETY: the payloads were left before on the stream; each
+                // output has its place.
+                unsafe { self.finish(*answer, &payloads, misfits, stream)? };
+                at += 8 * (words[0] * run.count) as u64;
+            }
+            Ok(())
+        };
+        // SAFETY: passed on from the caller; the workspace is the stream's.
+        unsafe { self.reduce_table(wanted, (at, bytes), scratch, stream, finish)? };
+        Ok(true)
+    }
+}
+
+/// What is answered with numbers.
+pub(super) struct Question {
+    pub(super) answer: Answer,
+    pub(super) table: Table,
+}
+
+impl Question {
+    /// The question, if it may be one that kernels answer.
+    fn of(op: Op, view: &DeviceView, reduced: &[bool]) -> Result<Option<Question>> {
+        view.check()?;
+        let split = Split::new(&view.shape, [&view.strides, &[]], reduced)?;
+        let Some(answer) = Answer::of(op, view.dtype) else { return Ok(None) };
+        if view.is_empty() {
+            return Ok(None);
+        }
+        let at = [Some(view.address), None];
+        let table = Table::new(view.dtype, at, &split.kept, &split.reduced, Order::Memory);
+        Ok(Some(Question { answer, table }))
+    }
+
+    /// The bytes of all answers.
+    fn bytes(&self) -> u64 {
+        (self.table.outputs.len as u64).saturating_mul(self.answer.out.size() as u64)
+    }
+}

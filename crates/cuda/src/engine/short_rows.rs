@@ -1,0 +1,177 @@
+//! Short rows, many of them side by side in a block: `kernels/rows.cuh`.
+
+use super::Engine;
+use super::answer::Answer;
+use super::kernels::{Program, Tally};
+use super::parts::parts;
+use super::table::{Table, offset};
+use crate::Result;
+use crate::device::{Address, Argument, Launch, Limits, Stream};
+use warpfold_core::DType;
+use warpfold_core::layout::Dim;
+use warpfold_core::op::Kind;
+
+/// `ROW_THREADS`, `ROW_BLOCKS` and `VECTORS` in the kernels.
+const THREADS: u32 = 256;
+const BLOCKS: u32 = 4;
+const VECTORS: usize = 4;
+const WARP: usize = 32;
+
+/// More launches than this are not worth it...
+const MANY_LAUNCHES: usize = 32;
+/// ... unless each has so many rows.
+const WORTH_A_LAUNCH: usize = 1 << 14;
+
+/// How rows are shared by the lanes of a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sharing {
+    /// Lanes of a row, a power of two, and vectors that each of them takes.
+    lanes: usize,
+    each: usize,
+}
+
+impl Sharing {
+    /// For rows that touch at most `vectors` vectors; `None` if those are too
+    /// many for a warp.
+    ///
+    /// As few lanes idle as can be. Of equally good ways, several vectors to a
+    /// lane save shuffles, but neighbouring lanes should read at least the 32
+    /// bytes that memory gives at once.
+    fn of(vectors: usize) -> Option<Sharing> {
+        let ways = [4, 2, 1]
+            .into_iter()
+            .flat_map(|each| (0..6).map(move |shift| Sharing { lanes: 1 << shift, each }));
+        let fits = |way: &Sharing| way.lanes * way.each >= vectors;
+        let together = |way: &Sharing| way.lanes >= 2.min(vectors);
+        ways.filter(|way| fits(way) && together(way)).min_by_key(|way| way.lanes * way.each)
+    }
+
+    /// Rows of a warp's tile.
+    fn rows(self) -> usize {
+        WARP / self.lanes * (VECTORS / self.each)
+    }
+}
+
+/// The vectors that a row of `bytes` bytes touches at most, if rows begin at
+/// `at` and `stride` bytes apart.
+fn vectors(at: Address, stride: isize, bytes: usize) -> usize {
+    // Every row begins at a multiple of this power of two.
+    let unit = 1 << (at | stride.unsigned_abs() as u64 | 16).trailing_zeros();
+    (bytes + 16 - unit).div_ceil(16)
+}
+
+/// The widest range of elements for which their plain sum is exact, as
+/// `kernels/row_sum.cuh` counts it; nothing for types that need no such limit.
+fn spread(dtype: DType, len: usize) -> u32 {
+    let significand = match dtype {
+        DType::F32 => 24,
+        DType::BF16 => 8,
+        _ => return 0,
+    };
+    let growth = len.next_power_of_two().trailing_zeros();
+    53u32.saturating_sub(significand + growth) << 24
+}
+
+/// The blocks of a launch.
+fn blocks(limits: &Limits, forced: Option<u32>, tiles: usize) -> u32 {
+    let needed = tiles.div_ceil(THREADS as usize / WARP);
+    let resident = forced.unwrap_or(limits.multiprocessors * BLOCKS).max(1);
+    u32::try_from(needed).unwrap_or(u32::MAX).clamp(1, resident)
+}
+
+impl Engine {
+    /// Leaves the answers at `to` in the order of the walk, and says whether it
+    /// did: only for short rows that lie in memory as such.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into); `misfits` is the word for
+    /// them in the stream's scratch memory.
+    pub(super) unsafe fn numbers_of_short_rows(
+        &self,
+        answer: Answer,
+        table: &Table,
+        to: Address,
+        misfits: Address,
+        stream: Stream,
+    ) -> Result<bool> {
+        let bytes = table.elements.len.saturating_mul(table.dtype.size());
+        if !table.has_rows() || bytes > 16 * VECTORS * WARP {
+            return Ok(false);
+        }
+        let none = Dim { len: 1, strides: [0; 2], index_step: 0 };
+        let (rows, launches) = match table.outputs.dims.split_last() {
+            Some((rows, launches)) => (*rows, launches),
+            None => (none, &[][..]),
+        };
+        let many = table.outputs.len / rows.len > MANY_LAUNCHES;
+        if many && rows.len < WORTH_A_LAUNCH {
+            return Ok(false);
+        }
+        let kernel = self.program(Program::ShortRows(Tally::of(answer.kind), answer.dtype))?;
+        let limits = self.device.limits();
+        let stride = rows.strides[0];
+        let dense = stride == bytes.cast_signed();
+        for part in parts(launches, 1) {
+            let at = offset(table.at, part.offsets)[0];
+            let Some(sharing) = Sharing::of(vectors(at, stride, bytes)) else { return Ok(false) };
+            let tiles = rows.len.div_ceil(sharing.rows());
+            let launch = Launch::linear(blocks(limits, self.shape.blocks, tiles), THREADS);
+            let end = if dense { at + (bytes * rows.len) as u64 } else { 0 };
+            let to = to + (part.first * rows.len * answer.out.size()) as u64;
+            let arguments = [
+                Argument::from(at),
+                Argument::from(rows.len as u64),
+                Argument::from(stride as i64),
+                Argument::from(table.elements.len as u64),
+                Argument::from(if dense { at } else { 0 }),
+                Argument::from(end),
+                Argument::from(sharing.lanes.trailing_zeros()),
+                Argument::from(sharing.each as u32),
+                Argument::from(answer.ask as u32),
+                Argument::from(u32::from(answer.kind == Kind::AbsSum)),
+                Argument::from(spread(table.dtype, table.elements.len)),
+                Argument::from(to),
+                Argument::from(misfits),
+            ];
+            // SAFETY: the kernels have these parameters; they read the rows, or
+            // all of a dense array, and write the answers.
+            unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_shared_by_as_few_lanes_as_read_together() {
+        let shared = |vectors| Sharing::of(vectors).map(|s| (s.lanes, s.each));
+        assert_eq!(shared(1), Some((1, 1)));
+        assert_eq!(shared(2), Some((2, 1)));
+        assert_eq!(shared(4), Some((2, 2)));
+        assert_eq!(shared(5), Some((2, 4)));
+        assert_eq!(shared(64), Some((16, 4)));
+        assert_eq!(shared(128), Some((32, 4)));
+        assert_eq!(shared(129), None);
+    }
+
+    #[test]
+    fn misaligned_rows_touch_a_vector_more() {
+        assert_eq!(vectors(256, 64, 64), 4);
+        assert_eq!(vectors(256, 60, 60), 5);
+        assert_eq!(vectors(260, 64, 64), 5);
+        assert_eq!(vectors(256, 8, 8), 1);
+        assert_eq!(vectors(256, 0, 4), 1);
+        assert_eq!(vectors(257, 1, 1), 1);
+        assert_eq!(vectors(257, 3, 3), 2);
+    }
+
+    #[test]
+    fn sums_of_rows_fit_53_bits() {
+        assert_eq!(spread(DType::F32, 16), 25 << 24);
+        assert_eq!(spread(DType::F32, 17), 24 << 24);
+        assert_eq!(spread(DType::BF16, 1024), 35 << 24);
+    }
+}

@@ -1,0 +1,134 @@
+//! A question about arrays in a device's memory, as a table: a row for each
+//! output, a column for each of its elements.
+
+use super::gather::Step;
+use crate::device::Address;
+use warpfold_core::DType;
+use warpfold_core::layout::{Axis, Dim, Traversal};
+use warpfold_core::op::Kind;
+
+/// Rows that are gathered begin at multiples of this: a vector of the kernels.
+pub(super) const ROW_ALIGNMENT: usize = 16;
+
+/// In which order the elements of an output count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As they lie in memory.
+    Memory,
+    /// By their indices.
+    Index,
+}
+
+impl Order {
+    /// The order that a state of this kind asks for. Fixed trees are over the
+    /// elements as they lie in memory, as they are on the CPU.
+    pub(super) fn of(kind: Kind) -> Order {
+        if kind == Kind::ArgExtrema { Order::Index } else { Order::Memory }
+    }
+
+    /// The walk over the elements of an output.
+    pub(super) fn walk(self, reduced: &[Axis]) -> Traversal {
+        // Where both orders are the same, the walk in memory has fewer dimensions.
+        if self == Order::Index && !Traversal::new(reduced, true).in_order {
+            Traversal::in_index_order(reduced)
+        } else {
+            Traversal::new(reduced, false)
+        }
+    }
+}
+
+/// Outputs by elements, of one array or two.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub(super) dtype: DType,
+    /// How many arrays.
+    pub(super) arrays: usize,
+    /// The first element of the first output, in each array.
+    pub(super) at: [Address; 2],
+    /// From output to output.
+    pub(super) outputs: Traversal,
+    /// The same walk in as many steps as it takes to tell their indices in C
+    /// order.
+    indices: Traversal,
+    /// From element to element of an output.
+    pub(super) elements: Traversal,
+}
+
+impl Table {
+    /// The table of arrays whose elements of index 0 are `at`.
+    pub(super) fn new(
+        dtype: DType,
+        at: [Option<Address>; 2],
+        kept: &[Axis],
+        reduced: &[Axis],
+        order: Order,
+    ) -> Table {
+        let outputs = Traversal::new(kept, false);
+        let indices = Traversal::new(kept, true);
+        let elements = order.walk(reduced);
+        let mut first = at.map(|a| a.unwrap_or(0));
+        for walk in [&outputs, &elements] {
+            first = offset(first, walk.offsets);
+        }
+        let arrays = at.iter().flatten().count();
+        Table { dtype, arrays, at: first, outputs, indices, elements }
+    }
+
+    /// The place in C order of the output at a position of the walk.
+    pub(super) fn output(&self, position: usize) -> usize {
+        self.indices.index(position as u64) as usize
+    }
+
+    /// Whether the outputs are walked in C order.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.indices.in_order
+    }
+
+    /// The place in C order of the first output.
+    pub(super) fn first_output(&self) -> usize {
+        self.output(0)
+    }
+
+    /// The copy that brings numbers of `size` bytes from the order of the walk
+    /// to C order, where it begins at the [first](Self::first_output) one's.
+    pub(super) fn steps_to_outputs(&self, size: usize) -> Vec<Step> {
+        let size = size.cast_signed();
+        let mut place = size;
+        let step = |dim: &Dim| {
+            let from = place;
+            place *= dim.len.cast_signed();
+            Step { len: dim.len, from, to: dim.index_step as isize * size }
+        };
+        self.indices.dims.iter().rev().map(step).collect()
+    }
+
+    /// The bytes that one output's gathered rows take.
+    pub(super) fn row_bytes(&self) -> usize {
+        let row = self.elements.len.saturating_mul(self.dtype.size());
+        row.checked_next_multiple_of(ROW_ALIGNMENT)
+            .map_or(usize::MAX, |n| n.saturating_mul(self.arrays))
+    }
+
+    /// Whether every element lies where its type may.
+    pub(super) fn is_aligned(&self) -> bool {
+        let size = self.dtype.size();
+        let dims = self.outputs.dims.iter().chain(&self.elements.dims);
+        (0..self.arrays).all(|i| self.at[i].is_multiple_of(size as u64))
+            && dims
+                .flat_map(|d| &d.strides[..self.arrays])
+                .all(|s| s.unsigned_abs().is_multiple_of(size))
+    }
+
+    /// Whether the elements of each output lie one after the other, so that
+    /// they can be reduced where they are.
+    pub(super) fn has_rows(&self) -> bool {
+        let size = self.dtype.size().cast_signed();
+        let next = |d: &Dim| d.strides[..self.arrays].iter().all(|&s| s == size);
+        self.is_aligned() && self.elements.dims.len() <= 1 && self.elements.dims.iter().all(next)
+    }
+}
+
+/// Addresses so many bytes further on.
+pub(super) fn offset(at: [Address; 2], offsets: [isize; 2]) -> [Address; 2] {
+    [0, 1].map(|i| at[i].wrapping_add_signed(offsets[i] as i64))
+}

@@ -1,0 +1,130 @@
+//! Arrays in a device's memory, of any strides.
+
+use crate::device::Address;
+use crate::{Error, Result};
+use warpfold_core::DType;
+
+/// An array in a device's memory: a shape, and a stride in bytes for each axis,
+/// which may be negative or zero. Elements need not be aligned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceView {
+    /// Where the element of index 0 on every axis is.
+    pub address: Address,
+    /// The type of the elements.
+    pub dtype: DType,
+    /// The shape; empty for a scalar.
+    pub shape: Vec<usize>,
+    /// The bytes from one step to the next, for each axis.
+    pub strides: Vec<isize>,
+}
+
+impl DeviceView {
+    /// An array in C order (the last axis varies fastest).
+    #[must_use]
+    pub fn contiguous(address: Address, dtype: DType, shape: &[usize]) -> DeviceView {
+        let mut stride = dtype.size().cast_signed();
+        let mut strides = vec![0; shape.len()];
+        for (to, &n) in strides.iter_mut().zip(shape).rev() {
+            *to = stride;
+            stride = stride.saturating_mul(isize::try_from(n).unwrap_or(isize::MAX));
+        }
+        DeviceView { address, dtype, shape: shape.to_vec(), strides }
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
+    /// Refuses what no array can be.
+    pub(super) fn check(&self) -> Result<()> {
+        let refused = |why| {
+            let (shape, strides) = (self.shape.clone(), self.strides.clone());
+            Err(Error::View { address: self.address, shape, strides, why })
+        };
+        if self.shape.len() != self.strides.len() {
+            return refused("there must be one stride for each axis");
+        }
+        // In wide arithmetic: nothing here may overflow.
+        let mut low = i128::from(self.address);
+        let mut high = low + self.dtype.size() as i128;
+        let mut count = 1u128;
+        for (&n, &stride) in self.shape.iter().zip(&self.strides) {
+            // Of the axes that are not empty: there are answers to count.
+            count = count.saturating_mul(n.max(1) as u128);
+            let reach = (n as i128 - 1).max(0).saturating_mul(stride as i128);
+            low = low.saturating_add(reach.min(0));
+            high = high.saturating_add(reach.max(0));
+        }
+        if count > isize::MAX as u128 {
+            return refused("more elements than can be counted");
+        }
+        // Distances within an array are counted with a sign.
+        let far = high - low > isize::MAX as i128;
+        if !self.is_empty() && (far || low < 0 || high > i128::from(u64::MAX)) {
+            return refused("it leaves the address space");
+        }
+        Ok(())
+    }
+}
+
+/// Refuses arrays, told by their type and shape, that cannot be walked side by
+/// side.
+pub(super) fn check_pair(left: (DType, &[usize]), right: (DType, &[usize])) -> Result<()> {
+    if left.0 != right.0 {
+        return Err(warpfold_core::Error::DTypeMismatch { left: left.0, right: right.0 }.into());
+    }
+    if left.1 != right.1 {
+        let (left, right) = (left.1.to_vec(), right.1.to_vec());
+        return Err(warpfold_core::Error::ShapeMismatch { left, right }.into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn why(view: &DeviceView) -> &'static str {
+        match view.check() {
+            Err(Error::View { why, .. }) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn c_order_has_the_last_axis_next_to_each_other() {
+        let view = DeviceView::contiguous(256, DType::F32, &[2, 3, 4]);
+        assert_eq!(view.strides, [48, 16, 4]);
+        assert_eq!(view.check(), Ok(()));
+    }
+
+    #[test]
+    fn views_that_cannot_be_are_refused() {
+        let view = DeviceView::contiguous(256, DType::F32, &[2, 3]);
+        let short = DeviceView { strides: vec![4], ..view.clone() };
+        assert!(why(&short).contains("one stride"));
+        let many = DeviceView { shape: vec![1 << 40, 1 << 40], ..view.clone() };
+        assert!(why(&many).contains("counted"));
+        // An axis of length 0 does not make the others countable.
+        let none = DeviceView { shape: vec![1 << 40, 1 << 40, 0], strides: vec![0; 3], ..view };
+        assert!(why(&none).contains("counted"));
+        let below = DeviceView { strides: vec![-300, 4], ..short.clone() };
+        let below = DeviceView { shape: vec![2, 1], ..below };
+        assert!(why(&below).contains("address space"));
+        let above = DeviceView { shape: vec![1 << 62], strides: vec![8], ..short };
+        assert!(why(&above).contains("address space"));
+    }
+
+    #[test]
+    fn an_empty_view_may_have_any_strides() {
+        let view = DeviceView {
+            address: 0,
+            dtype: DType::F64,
+            shape: vec![0, 1 << 40],
+            strides: vec![isize::MIN, isize::MAX],
+        };
+        assert_eq!(view.check(), Ok(()));
+    }
+}

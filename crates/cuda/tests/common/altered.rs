@@ -1,0 +1,126 @@
+//! A simulated device that says it is another one, or fails when it is told to.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use warpfold_cuda::{
+    Address, Argument, Device, Error, KernelId, Launch, Limits, ModuleId, Result, Sim, Stream,
+};
+
+pub(crate) struct Altered {
+    sim: Sim,
+    limits: Limits,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    held: HashSet<Address>,
+    largest: Option<u64>,
+    calls_left: Option<u64>,
+    launches: u64,
+}
+
+impl Altered {
+    pub(crate) fn new(sim: Sim, change: impl FnOnce(&mut Limits)) -> Altered {
+        let mut limits = sim.limits().clone();
+        change(&mut limits);
+        Altered { sim, limits, state: Mutex::default() }
+    }
+
+    /// Allocations of more bytes fail for want of memory.
+    pub(crate) fn refuse_above(&self, bytes: u64) {
+        self.state.lock().unwrap().largest = Some(bytes);
+    }
+
+    /// After so many calls all fail, until told otherwise.
+    pub(crate) fn fail_after(&self, calls: Option<u64>) {
+        self.state.lock().unwrap().calls_left = calls;
+    }
+
+    /// How many allocations nobody has freed.
+    pub(crate) fn held(&self) -> usize {
+        self.state.lock().unwrap().held.len()
+    }
+
+    /// How many launches there were.
+    pub(crate) fn launches(&self) -> u64 {
+        self.state.lock().unwrap().launches
+    }
+
+    fn fails(&self) -> Result<()> {
+        match &mut self.state.lock().unwrap().calls_left {
+            Some(0) => Err(Error::Simulated { doing: "a call".into(), why: "told to fail".into() }),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Device for Altered {
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+    fn allocate(&self, bytes: u64) -> Result<Address> {
+        self.fails()?;
+        if self.state.lock().unwrap().largest.is_some_and(|most| bytes > most) {
+            let why = "out of memory".into();
+            return Err(Error::Simulated { doing: format!("allocating {bytes} bytes"), why });
+        }
+        let address = self.sim.allocate(bytes)?;
+        self.state.lock().unwrap().held.insert(address);
+        Ok(address)
+    }
+    fn free(&self, address: Address) -> Result<()> {
+        // Giving back works on a device that fails.
+        self.sim.free(address)?;
+        assert!(self.state.lock().unwrap().held.remove(&address));
+        Ok(())
+    }
+    fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()> {
+        self.fails()?;
+        self.sim.copy_in(stream, to, from)
+    }
+    fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()> {
+        self.fails()?;
+        self.sim.copy_out(stream, from, to)
+    }
+    fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
+        self.fails()?;
+        self.sim.fill(stream, to, value, bytes)
+    }
+    fn load(&self, name: &str, ptx: &str) -> Result<ModuleId> {
+        self.fails()?;
+        self.sim.load(name, ptx)
+    }
+    fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId> {
+        self.sim.kernel(module, name)
+    }
+    fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32> {
+        self.sim.resident_blocks(kernel, threads, shared)
+    }
+    fn stream(&self) -> Result<Stream> {
+        self.sim.stream()
+    }
+    unsafe fn launch(
+        &self,
+        stream: Stream,
+        kernel: KernelId,
+        launch: &Launch,
+        arguments: &[Argument],
+    ) -> Result<()> {
+        self.fails()?;
+        self.state.lock().unwrap().launches += 1;
+        // SAFETY: passed on from the caller.
+        unsafe { self.sim.launch(stream, kernel, launch, arguments) }
+    }
+    fn wait(&self, stream: Stream) -> Result<()> {
+        self.fails()?;
+        self.sim.wait(stream)
+    }
+    fn is_done(&self, stream: Stream) -> Result<bool> {
+        self.sim.is_done(stream)
+    }
+}

@@ -1,0 +1,71 @@
+//! Elements that have broken kernels.
+
+use super::Random;
+use warpfold_core::element::{bf16, f16};
+use warpfold_core::{DType, Element};
+
+pub(crate) const PATTERNS: [&str; 13] = [
+    "uniform",
+    "signed",
+    "random bits",
+    "finite bits",
+    "wide",
+    "sparse",
+    "zeros",
+    "negative zeros",
+    "specials",
+    "top of the window",
+    "one huge",
+    "subnormal",
+    "drifting",
+];
+
+fn from_f64<T: Element>(x: f64) -> T {
+    T::from_bits(match T::DTYPE {
+        DType::F64 => x.to_bits(),
+        DType::F32 => u64::from((x as f32).to_bits()),
+        DType::F16 => u64::from(f16::from_f64(x).to_bits()),
+        DType::BF16 => u64::from(bf16::from_f64(x).to_bits()),
+        _ => (x * 100.0) as i64 as u64,
+    })
+}
+
+/// `n` elements of a pattern.
+pub(crate) fn make<T: Element>(pattern: &str, n: usize, random: &mut Random) -> Vec<T> {
+    let infinity: T = from_f64(f64::INFINITY);
+    let finite = |x: T| {
+        let special = T::DTYPE.is_float() && x.without_sign() >= infinity.without_sign();
+        if special { T::from_bits(0) } else { x }
+    };
+    (0..n)
+        .map(|i| match pattern {
+            "uniform" => from_f64(random.unit()),
+            "signed" => from_f64(random.unit() * 4.0 - 2.0),
+            "random bits" => T::from_bits(random.next()),
+            "finite bits" => finite(T::from_bits(random.next())),
+            "wide" => {
+                let e = (random.next() % 600) as i32 - 300;
+                finite(from_f64((random.unit() - 0.5) * 2f64.powi(e)))
+            }
+            "sparse" if !random.next().is_multiple_of(100) => T::from_bits(0),
+            "sparse" => from_f64(random.unit() - 0.5),
+            "zeros" => T::from_bits(0),
+            "negative zeros" => from_f64(-0.0),
+            "specials" => match random.next() % 50 {
+                0 => from_f64(f64::NAN),
+                1 => from_f64(f64::INFINITY),
+                2 => from_f64(f64::NEG_INFINITY),
+                3 => from_f64(-f64::NAN),
+                _ => from_f64(random.unit()),
+            },
+            // All equal and just below a power of two: as many of them as an
+            // anchor takes reach the end of the binade.
+            "top of the window" => from_f64(1024.0 - 1024.0 * f64::EPSILON / 2.0),
+            "one huge" if i == n / 2 => finite(T::from_bits(infinity.bits().wrapping_sub(1))),
+            "one huge" => from_f64(2f64.powi(-1000) * random.unit()),
+            "subnormal" => T::from_bits(random.next() & 0x3f),
+            // A slow climb: windows that fit at first do not later on.
+            _ => finite(from_f64((random.unit() - 0.5) * 2f64.powi((i / 64) as i32 - 20))),
+        })
+        .collect()
+}

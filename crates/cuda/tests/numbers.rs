@@ -1,0 +1,454 @@
+//! Numbers finished on the device, on the interpreter with all checks on and on
+//! the GPU if there is one, against what core makes of the states of the same
+//! elements: equal bits.
+
+mod common;
+
+use common::Random;
+use common::data::PATTERNS;
+use common::views::{Layout, Placed, Sample, reference};
+use std::sync::Arc;
+use warpfold_core::element::{bf16, f16};
+use warpfold_core::op::{Accuracy, AnyState, Op, Rules, Value};
+use warpfold_core::{DType, Element, Scalar};
+use warpfold_cuda::engine::{Engine, Shape};
+use warpfold_cuda::{Device, Driver, Sim, Stream};
+use warpfold_ptx::machine::{Checks, Options, Schedule};
+
+/// The operations that devices finish.
+const OPS: [Op; 10] = [
+    Op::Sum,
+    Op::Mean,
+    Op::Norm1,
+    Op::Min,
+    Op::Max,
+    Op::Count,
+    Op::CountNonzero,
+    Op::CountNan,
+    Op::Any,
+    Op::All,
+];
+
+fn sim(schedule: Schedule) -> Arc<dyn Device> {
+    Arc::new(Sim::new(Options { schedule, checks: Checks::ALL, ..Options::default() }))
+}
+
+/// What core answers; `None` if some output has no answer.
+fn finished(op: Op, states: &[AnyState]) -> Option<Vec<Scalar>> {
+    let finish = |s: &AnyState| s.finish(op, &Rules::default()).ok().map(Value::first);
+    states.iter().map(finish).collect()
+}
+
+fn check(engine: &Engine, op: Op, sample: &Sample, reduced: &[bool], note: &str) {
+    let device = &**engine.device();
+    let kind = op.kind(Accuracy::Exact, sample.dtype);
+    let states = reference([Some(sample), None], reduced, kind, 0);
+    let expected = finished(op, &states);
+    let placed = Placed::new(device, sample);
+    // SAFETY: the array was placed here, and nobody writes to it.
+    let got = unsafe { engine.numbers_of_view(op, &placed.view, reduced, Stream::DEFAULT) };
+    let note = || format!("{op} of {} {:?} over {reduced:?}, {note}", sample.dtype, sample.layout);
+    let got = match got {
+        Ok(got) => got,
+        Err(error) => panic!("{error}: {}", note()),
+    };
+    let Some(expected) = expected.filter(|e| !e.is_empty() && !sample.layout.shape.contains(&0))
+    else {
+        assert!(got.is_none(), "{}", note());
+        return;
+    };
+    let got = got.unwrap_or_else(|| panic!("no numbers: {}", note()));
+    assert_eq!(got.dtype(), op.answer_type(sample.dtype), "{}", note());
+    assert_eq!(got.len(), expected.len(), "{}", note());
+    for (i, (got, expected)) in got.iter().zip(&expected).enumerate() {
+        assert!(got == *expected, "output {i}: {got:?}, not {expected:?}, {}", note());
+    }
+}
+
+const LENS: [usize; 16] = [0, 1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 33, 64, 129, 256, 513];
+
+fn shape(random: &mut Random, most: usize) -> Vec<usize> {
+    let ndim = 1 + random.below(4) as usize;
+    let mut shape: Vec<usize> = (0..ndim)
+        .map(|_| {
+            // Zeros are rare: they leave nothing to do.
+            let from = u64::from(random.below(12) != 0);
+            LENS[(from + random.below(LENS.len() as u64 - from)) as usize]
+        })
+        .collect();
+    while shape.iter().product::<usize>() > most {
+        let longest = (0..ndim).max_by_key(|&i| shape[i]).unwrap();
+        shape[longest] = shape[longest].div_ceil(2);
+    }
+    shape
+}
+
+/// Random arrays, each over every set of its axes.
+fn sweep(engines: &[Engine], seed: u64, rounds: usize) {
+    let mut random = Random(seed);
+    for round in 0..rounds {
+        let dtype = DType::ALL[round % DType::ALL.len()];
+        let shape = shape(&mut random, 5000);
+        let layout = if random.below(2) == 0 {
+            Layout::contiguous(&shape, dtype.size())
+        } else {
+            Layout::random(&shape, dtype.size(), &mut random)
+        };
+        let pattern = PATTERNS[random.below(PATTERNS.len() as u64) as usize];
+        let sample = Sample::new(dtype, layout, pattern, &mut random);
+        for set in 0..1u32 << shape.len() {
+            let reduced: Vec<bool> = (0..shape.len()).map(|i| set >> i & 1 == 1).collect();
+            let engine = &engines[random.below(engines.len() as u64) as usize];
+            let op = OPS[random.below(OPS.len() as u64) as usize];
+            check(engine, op, &sample, &reduced, &format!("{pattern}, round {round}"));
+        }
+    }
+}
+
+/// Rows of every length that lanes share differently, at every alignment, with
+/// and without gaps.
+fn rows(engine: &Engine, seed: u64, keep: impl Fn(usize) -> bool) {
+    let mut random = Random(seed);
+    let mut turn = 0usize;
+    for dtype in DType::ALL {
+        let size = dtype.size();
+        let vector = 16 / size;
+        let around = [vector, 2 * vector, 4 * vector, 8 * vector, 32 * vector, 128 * vector];
+        let lens = around.into_iter().flat_map(|n| [n - 1, n, n + 1]).chain([1, 2, 3, 5, 7, 100]);
+        for len in lens.filter(|&n| n > 0) {
+            for _ in 0..3 {
+                turn += 1;
+                if !keep(turn) {
+                    continue;
+                }
+                let most = (6000 / len).clamp(2, 150) as u64;
+                let shape = [1 + random.below(most) as usize, len];
+                let gap = [0, 0, 0, 1, vector, 3][random.below(6) as usize];
+                let before = random.below(2 * vector as u64) as usize;
+                let layout = Layout::table(shape, size, before, gap);
+                let pattern = PATTERNS[random.below(PATTERNS.len() as u64) as usize];
+                let sample = Sample::new(dtype, layout, pattern, &mut random);
+                let op = OPS[random.below(OPS.len() as u64) as usize];
+                check(engine, op, &sample, &[false, true], pattern);
+            }
+        }
+    }
+}
+
+#[test]
+fn short_rows() {
+    rows(&Engine::new(sim(Schedule::Lockstep)), 21, |_| true);
+}
+
+#[test]
+fn short_rows_in_random_order() {
+    let engine = Engine::new(sim(Schedule::Random { seed: 9 }));
+    rows(&engine, 22, |turn| turn % 9 == 0);
+}
+
+/// Rows whose range is about as wide as is certified, with full significands on
+/// both sides, and rows that are wider than a window.
+fn ranges(engine: &Engine) {
+    let mut random = Random(0xed9e);
+    let from = |big: u32, spread: u32| (f32::from_bits(big), f32::from_bits(big - (spread << 23)));
+    for len in [2usize, 4, 16, 32, 100, 512] {
+        for spread in (14..30).chain(60..80).chain([100]) {
+            let mut items = Vec::new();
+            for row in 0..9 {
+                let (big, small) =
+                    from(if row % 2 == 0 { 0x5fff_ffff } else { 0x5f80_0001 }, spread);
+                let rare = 1 + random.below(len as u64);
+                items.extend((0..len).map(|_| {
+                    let x = if random.below(rare) == 0 { small } else { big };
+                    if random.below(3) == 0 { -x } else { x }
+                }));
+            }
+            let layout = Layout::table([9, len], 4, 0, 0);
+            let sample = Sample::of(layout, &items);
+            for op in [Op::Sum, Op::Mean, Op::Norm1] {
+                check(engine, op, &sample, &[false, true], &format!("{spread} binades"));
+            }
+        }
+    }
+    for len in [2usize, 3, 8, 64, 256] {
+        for spread in (35..50).chain([60, 100, 200, 2000]) {
+            let small = 2f64.powi(900 - spread) * (2.0 - f64::EPSILON);
+            let big = 2f64.powi(900) * (2.0 - f64::EPSILON);
+            let items: Vec<f64> = (0..9 * len)
+                .map(|_| {
+                    let x = if random.below(3) == 0 { small } else { big };
+                    if random.below(3) == 0 { -x } else { x }
+                })
+                .collect();
+            let sample = Sample::of(Layout::table([9, len], 8, 0, 0), &items);
+            for op in [Op::Sum, Op::Mean, Op::Norm1] {
+                check(engine, op, &sample, &[false, true], &format!("{spread} binades"));
+            }
+        }
+    }
+}
+
+/// As many elements as a plain sum of 53 bits has room for, and one bit more:
+/// without it, the sum is halfway between two neighbours. Two small elements
+/// differ by that bit and come close to each other, so that only the last adds
+/// could lose it.
+fn the_last_bit(engine: &Engine) {
+    for log in 4..10 {
+        let len = 1usize << log;
+        for spread in 26 - log..33 - log {
+            let mut items = Vec::new();
+            // The certificate compares significands too: it is at its edge if
+            // the big ones are no larger than the small ones, and the sum at
+            // its own if it just reaches the next power of two.
+            for over in [(1i64 << (26 - log)), (1 << 23) - 8] {
+                let big = (1i64 << 23) + over;
+                // In units of the last bit of the big ones: halfway is this
+                // much above a multiple of twice as much.
+                let half = 1i64 << (log - 1);
+                let rest = (len as i64 - 3) * big;
+                let last = (1i64 << 23) - 2 * half;
+                let last = last + (half - (rest + last)).rem_euclid(2 * half);
+                for next in [0, 2 * half] {
+                    let unit = 2f64.powi(-spread);
+                    let small = (big + 2) as f64 * unit;
+                    let ends = [small + unit, -small, (last - next) as f64];
+                    let row: Vec<f64> = (3..len).map(|_| big as f64).chain(ends).collect();
+                    items.extend(row.iter().map(|&x| x as f32));
+                    items.extend(row.iter().map(|&x| -x as f32));
+                }
+            }
+            let sample = Sample::of(Layout::table([8, len], 4, 0, 0), &items);
+            check(engine, Op::Sum, &sample, &[false, true], &format!("2^{log}, {spread} binades"));
+        }
+    }
+}
+
+/// Sums that f32 cannot tell from a tie of the 16-bit formats.
+fn ties_of_short_formats(engine: &Engine) {
+    fn ask<T: Element>(engine: &Engine, last: i32, least: i32, make: impl Fn(f64) -> T) {
+        let mut items = Vec::new();
+        for sign in [1.0, -1.0] {
+            for even in [1.0, 1.0 + 2f64.powi(1 - last)] {
+                for beside in [0.0, 1.0, -1.0] {
+                    let row = [even, 2f64.powi(-last), beside * 2f64.powi(least), 0.0];
+                    items.extend(row.map(|x| make(sign * x)));
+                }
+            }
+        }
+        let sample = Sample::of(Layout::table([items.len() / 4, 4], 2, 0, 0), &items);
+        for op in [Op::Sum, Op::Mean] {
+            check(engine, op, &sample, &[false, true], "ties");
+        }
+    }
+    ask(engine, 11, -24, f16::from_f64);
+    ask(engine, 8, -30, bf16::from_f64);
+}
+
+/// Ends of the formats: sums that round to infinity or do not, subnormals, and
+/// ties.
+fn ends(engine: &Engine) {
+    let ask = |items: &[f64], n: usize| {
+        let layout = Layout::table([items.len() / n, n], 8, 0, 0);
+        let sample = Sample::of(layout, items);
+        for op in [Op::Sum, Op::Mean, Op::Norm1] {
+            check(engine, op, &sample, &[false, true], "ends of f64");
+        }
+        let short: Vec<f32> = items.iter().map(|&x| x as f32).collect();
+        let sample = Sample::of(Layout::table([items.len() / n, n], 4, 0, 0), &short);
+        for op in [Op::Sum, Op::Mean, Op::Norm1] {
+            check(engine, op, &sample, &[false, true], "ends of f32");
+        }
+    };
+    let (max, ulp) = (f64::MAX, 2f64.powi(970));
+    let (max32, ulp32) = (f64::from(f32::MAX), 2f64.powi(103));
+    let tiny = 2f64.powi(-1074);
+    let tiny32 = 2f64.powi(-149);
+    #[rustfmt::skip]
+    ask(&[
+        max, ulp / 2.0, 0.0,        max, ulp, 0.0,              max, ulp, -tiny,
+        -max, -ulp, tiny,           1e308, 1e308, -1e308,       max, max, f64::NEG_INFINITY,
+        1.0, 2f64.powi(-53), 0.0,   1.0, 2f64.powi(-53), tiny,  1.0, 2f64.powi(-53), -tiny,
+        tiny, tiny, tiny,           tiny, -tiny, -0.0,          -0.0, -0.0, -0.0,
+        max32, ulp32 / 2.0, 0.0,    max32, ulp32, 0.0,          max32, ulp32, -tiny32,
+        1.0, 2f64.powi(-24), 0.0,   1.0, 2f64.powi(-24), tiny32, 1.0, 2f64.powi(-24), -tiny32,
+        1.0, 3.0 * 2f64.powi(-24), 0.0, tiny32, tiny32, 0.0,    2f64.powi(-1022), -tiny, 0.0,
+        f64::NAN, 1.0, 2.0,         -f64::NAN, f64::INFINITY, 1.0, f64::INFINITY, f64::NEG_INFINITY, 0.0,
+    ], 3);
+}
+
+#[test]
+fn ranges_and_ends_on_the_interpreter() {
+    let engine = Engine::new(sim(Schedule::Lockstep));
+    ranges(&engine);
+    the_last_bit(&engine);
+    ties_of_short_formats(&engine);
+    ends(&engine);
+}
+
+/// One number among NaNs of both signs, wherever it is.
+fn extremes_among_nans(engine: &Engine) {
+    let mut rows = Vec::new();
+    for at in 0..8 {
+        for x in [f32::NEG_INFINITY, -0.0, 0.0, f32::INFINITY] {
+            for other in [f32::NAN, -f32::NAN, x, 1.0, -1.0] {
+                let mut row = [x; 8];
+                row[at] = other;
+                rows.extend(row);
+            }
+        }
+    }
+    let sample = Sample::of(Layout::table([rows.len() / 8, 8], 4, 0, 0), &rows);
+    for op in [Op::Min, Op::Max, Op::CountNan, Op::CountNonzero, Op::Any, Op::All] {
+        check(engine, op, &sample, &[false, true], "NaNs");
+    }
+}
+
+#[test]
+fn extremes_among_nans_on_the_interpreter() {
+    extremes_among_nans(&Engine::new(sim(Schedule::Lockstep)));
+}
+
+const SHAPES: [Option<(u32, u32)>; 3] = [None, Some((32, 1)), Some((64, 3))];
+
+/// Engines of several shapes.
+fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
+    let shape = |s: Option<(u32, u32)>| Shape { threads: s.map(|s| s.0), blocks: s.map(|s| s.1) };
+    SHAPES.map(|s| Engine::with_shape(Arc::clone(device), shape(s))).into_iter().collect()
+}
+
+#[test]
+fn any_axes_of_any_layout() {
+    sweep(&engines(&sim(Schedule::Lockstep)), 5, 78);
+}
+
+#[test]
+fn any_axes_in_random_order() {
+    for seed in 0..2 {
+        sweep(&engines(&sim(Schedule::Random { seed })), 11 + seed, 13);
+    }
+}
+
+/// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
+#[test]
+fn on_the_device_of_this_machine() {
+    let device: Arc<dyn Device> = match Driver::open(0) {
+        Ok(device) => Arc::new(device),
+        Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
+            println!("SKIPPED: {error}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    sweep(&engines(&device), 5, 1300);
+    rounding(&device);
+    let engine = Engine::new(device);
+    rows(&engine, 21, |_| true);
+    ranges(&engine);
+    the_last_bit(&engine);
+    ties_of_short_formats(&engine);
+    ends(&engine);
+    extremes_among_nans(&engine);
+}
+
+/// The payload of a sum: limbs, and counters after them.
+fn payload(limbs: &[i64], counters: [i64; 4]) -> Vec<u8> {
+    limbs.iter().chain(&counters).flat_map(|w| w.to_le_bytes()).collect()
+}
+
+/// Limbs that round hard: around every place, halfway and one beside it, of
+/// both signs, with carries that are still to move.
+fn hard_limbs(count: usize, random: &mut Random) -> Vec<i64> {
+    let mut limbs = vec![0i64; count];
+    let mut add = |bit: i64, negative: bool| {
+        if bit >= 0 {
+            // The highest limb has more bits than the others.
+            let limb = (bit as usize / 32).min(count - 1);
+            let unit = 1i64 << (bit - 32 * limb as i64);
+            limbs[limb] += if negative { -unit } else { unit };
+        }
+    };
+    let top = random.below(32 * count as u64 + 29) as i64;
+    let negative = random.below(2) == 0;
+    add(top, negative);
+    match random.below(6) {
+        // A tie at some precision, and a bit somewhere below.
+        0..=3 => {
+            let precision = [8, 11, 24, 53][random.below(4) as usize];
+            add(top - precision, negative ^ (random.below(4) == 0));
+            if random.below(2) == 0 {
+                add(top - precision + 1, negative);
+            }
+            if random.below(2) == 0 {
+                let below = random.below(1 + top as u64) as i64;
+                add(top - precision - 1 - below, random.below(2) == 0);
+            }
+        }
+        // All ones, so that rounding carries far.
+        4 => (0..top).for_each(|bit| add(bit, negative)),
+        _ => (0..top).for_each(|bit| {
+            if random.below(2) == 0 {
+                add(bit, negative);
+            }
+        }),
+    }
+    // The same number with carries that are still to move.
+    for i in 1..count {
+        let carry = random.below(1 << 20) as i64 - (1 << 19);
+        if random.below(3) == 0 {
+            limbs[i] -= carry;
+            limbs[i - 1] += carry << 32;
+        }
+    }
+    limbs
+}
+
+#[test]
+fn totals_round_as_core_rounds_them() {
+    rounding(&sim(Schedule::Lockstep));
+}
+
+fn rounding(device: &Arc<dyn Device>) {
+    let engine = Engine::new(Arc::clone(device));
+    let mut random = Random(0x40d);
+    for dtype in DType::ALL {
+        let words = AnyState::identity(Op::Sum.kind(Accuracy::Exact, dtype), dtype).unwrap();
+        let count = words.payload().len() / 8 - 4;
+        let mut states = Vec::new();
+        while states.len() < 3000 {
+            let limbs = hard_limbs(count, &mut random);
+            // A count that the total could be of, and such that divides badly.
+            let n = 1 + (random.next() >> random.below(63)) as i64 / 2;
+            let specials = dtype.is_float() && random.below(50) == 0;
+            let mut special = || i64::from(specials && random.below(2) == 0);
+            let counters = [n + 3, special(), special(), special()];
+            let bytes = payload(&limbs, counters);
+            let kind = Op::Sum.kind(Accuracy::Exact, dtype);
+            if let Ok(state) = AnyState::from_payload(kind, dtype, &bytes) {
+                states.push((bytes, state));
+            }
+        }
+        for op in [Op::Sum, Op::Mean] {
+            // Totals that do not fit would hide the others.
+            let fits =
+                |(_, state): &&(Vec<u8>, AnyState)| state.finish(op, &Rules::default()).is_ok();
+            let kept: Vec<_> = states.iter().filter(fits).collect();
+            let bytes: Vec<u8> = kept.iter().flat_map(|(bytes, _)| bytes.clone()).collect();
+            let out = op.answer_type(dtype);
+            let from = device.allocate(bytes.len() as u64).unwrap();
+            let to = device.allocate((kept.len() * out.size()) as u64).unwrap();
+            device.copy_in(Stream::DEFAULT, from, &bytes).unwrap();
+            // SAFETY: the payloads are there, and there is room for the numbers.
+            let made =
+                unsafe { engine.finish_into(op, dtype, from, kept.len(), to, Stream::DEFAULT) };
+            assert_eq!(made, Ok(true), "{op} of {dtype}");
+            let mut numbers = warpfold_core::op::Numbers::zeros(out, kept.len());
+            device.copy_out(Stream::DEFAULT, to, numbers.bytes_mut()).unwrap();
+            for (got, (bytes, state)) in numbers.iter().zip(&kept) {
+                let expected = state.finish(op, &Rules::default()).unwrap().first();
+                assert!(got == expected, "{op} of {dtype}: {got:?}, not {expected:?}: {bytes:?}");
+            }
+            device.free(from).unwrap();
+            device.free(to).unwrap();
+        }
+    }
+}
