@@ -2,7 +2,7 @@
 
 use crate::gather::Source;
 use warpfold_core::layout::{Axis, Split, Traversal, View};
-use warpfold_core::{Error, Result};
+use warpfold_core::Result;
 
 /// What is reduced, and how the outputs lie.
 pub(crate) struct Plan {
