@@ -1,8 +1,8 @@
 //! From views to traversals: which elements make which answer.
 
 use crate::gather::Source;
+use warpfold_core::Result;
 use warpfold_core::layout::{Axis, Split, Traversal, View};
-use warpfold_core::{Error, Result};
 
 /// What is reduced, and how the outputs lie.
 pub(crate) struct Plan {

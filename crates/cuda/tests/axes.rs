@@ -160,12 +160,12 @@ fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
 #[test]
 fn any_axes_of_any_layout() {
     let device: Arc<dyn Device> = Arc::new(sim(Schedule::Lockstep));
-    sweep(&engines(&device), 1, 78);
+    sweep(&engines(&device), 1, 26);
 }
 
 #[test]
 fn any_axes_in_random_order() {
-    for seed in 0..2 {
+    for seed in 0..1 {
         let device: Arc<dyn Device> = Arc::new(sim(Schedule::Random { seed }));
         sweep(&engines(&device), 77 + seed, 13);
     }

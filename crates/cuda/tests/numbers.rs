@@ -318,7 +318,7 @@ fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
 
 #[test]
 fn any_axes_of_any_layout() {
-    sweep(&engines(&sim(Schedule::Lockstep)), 5, 78);
+    sweep(&engines(&sim(Schedule::Lockstep)), 5, 39);
 }
 
 #[test]

@@ -9,6 +9,9 @@ use warpfold_cuda::{Driver, Engine, Sim};
 /// What the driver, the interpreter or the engine says, as an error of a
 /// reduction.
 pub(crate) fn failure(error: warpfold_cuda::Error) -> Error {
+    if let warpfold_cuda::Error::Core(error) = error {
+        return error;
+    }
     let cpu = "--device cpu gives the same answers";
     let hint = match error.hint() {
         Some(hint) if hint.contains("--device cpu") => hint.into(),

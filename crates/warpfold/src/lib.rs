@@ -75,7 +75,6 @@ mod choice;
 mod device;
 mod engines;
 mod functions;
-mod gathered;
 mod on_device;
 mod partial;
 mod reduction;

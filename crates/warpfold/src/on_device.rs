@@ -8,6 +8,7 @@ use warpfold_core::layout::View;
 use warpfold_core::op::{AnyState, Kind, RawRun};
 use warpfold_core::{DType, Error, Result};
 use warpfold_cpu::Job;
+use warpfold_cuda::Stream;
 use warpfold_cuda::engine::Feeder;
 
 impl Opened {
@@ -35,7 +36,10 @@ impl Opened {
         {
             return Ok(vec![self.dense(job, first.dtype(), items, others)?]);
         }
-        self.gathered(job, first, second)
+        let (views, stream) = (job.views, Stream::DEFAULT);
+        self.engine
+            .states_of_host_views(views, job.reduced, job.kinds, job.start, stream)
+            .map_err(failure)
     }
 
     /// The states of elements that lie one after the other.

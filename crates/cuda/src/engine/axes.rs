@@ -4,12 +4,13 @@
 //! on the device until there is no room for more, and come back in one copy.
 
 use super::collect::Collector;
+use super::rows::Rows;
 use super::table::{Order, Table};
 use super::tiles::{LEAST_WORKSPACE, Wanted, largest_workspace};
 use super::view::{DeviceView, check_pair};
-use super::{Array, Engine, Input, kernels, left, lock};
+use super::{Array, Engine, Input, left, lock};
+use crate::Result;
 use crate::device::Stream;
-use crate::{Error, Result};
 use warpfold_core::layout::{Axis, Split, Traversal};
 use warpfold_core::op::{AnyState, Kind};
 
@@ -46,7 +47,7 @@ impl Engine {
     ///
     /// # Errors
     /// Views that cannot be, or that differ in shape or type;
-    /// [`Error::NoKernel`]; more outputs than memory holds; what the device
+    /// [`Error::NoKernel`](crate::Error::NoKernel); more outputs than memory holds; what the device
     /// says.
     ///
     /// # Safety
@@ -98,35 +99,32 @@ impl Engine {
     ) -> Result<()> {
         let Group { kinds, places, .. } = group;
         let dtype = table.dtype;
-        let words = |&kind: &Kind| match kernels::payload_len(kind, dtype) {
-            Some(bytes) => Ok(bytes / 8),
-            None => Err(Error::NoKernel { kind, dtype }),
-        };
-        let words = kinds.iter().map(words).collect::<Result<Vec<usize>>>()?;
-        let wanted = Wanted { table, kinds, words: &words, start };
+        let wanted = Wanted { table, kinds, start };
         let scratch = self.scratch(stream)?;
         // Held until all payloads are read: another thread's would overwrite
         // them.
         let mut scratch = lock(&scratch);
         let device = &**self.device();
-        let bytes = wanted.bytes().min(largest_workspace(device.limits()));
+        let bytes = wanted.bytes()?.min(largest_workspace(device.limits()));
         let space = scratch.workspace.hold(device, stream, bytes, LEAST_WORKSPACE)?;
         let mut bytes = Vec::new();
         let read = &mut |batch: &super::tiles::Batch| {
-            bytes.resize(8 * batch.used * wanted.stride(), 0);
+            bytes.resize(8 * batch.used, 0);
             device.copy_out(stream, batch.at, &mut bytes)?;
             // The copy waited already; this says what a kernel did wrong.
             device.wait(stream)?;
             let mut rest = &bytes[..];
-            let array = Array { address: 0, len: table.elements.len as u64, dtype };
-            let input = Input { array, others: None, start };
             for run in &batch.runs {
+                let Rows { len, start, .. } = run.rows;
                 for i in 0..run.count {
+                    let at = run.rows.row(i);
+                    let array = Array { address: at[0], len: len as u64, dtype };
+                    let input = Input { array, others: run.rows.others(at), start };
                     let output = table.output(run.first + i * run.step);
-                    for ((&kind, &place), &words) in kinds.iter().zip(places).zip(&words) {
-                        let (payload, after) = rest.split_at(8 * words);
+                    for ((&kind, &place), &words) in kinds.iter().zip(places).zip(&run.words) {
+                        let (bytes, after) = rest.split_at(8 * words);
                         rest = after;
-                        sink(output, place, left::state(kind, &input, payload)?)?;
+                        sink(output, place, left::state(kind, &input, bytes)?)?;
                     }
                 }
             }

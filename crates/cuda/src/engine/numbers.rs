@@ -150,12 +150,12 @@ impl Engine {
         let Some(bytes) = Engine::payload_len(answer.kind, answer.dtype) else {
             return Ok(false);
         };
-        let words = [bytes / 8];
-        let wanted = Wanted { table, kinds: &[answer.kind], words: &words, start: 0 };
+        let words = bytes / 8;
+        let wanted = Wanted { table, kinds: &[answer.kind], start: 0 };
         let device = &**self.device();
-        let bytes = wanted.bytes().min(largest_workspace(device.limits()));
+        let bytes = wanted.bytes()?.min(largest_workspace(device.limits()));
         let (at, bytes) = scratch.workspace.hold(device, stream, bytes, LEAST_WORKSPACE)?;
-        if !wanted.is_whole_in(bytes) {
+        if !wanted.is_whole_in(bytes)? {
             return Ok(false);
         }
         let size = answer.out.size();
@@ -163,12 +163,11 @@ impl Engine {
             let mut at = batch.at;
             for run in &batch.runs {
                 let to = to + (run.first * size) as u64;
-                let payloads =
-                    Payloads { at, words: words[0], count: run.count, to, step: run.step };
+                let payloads = Payloads { at, words, count: run.count, to, step: run.step };
                 // SAFETY: the payloads were left before on the stream; each
                 // output has its place.
                 unsafe { self.finish(*answer, &payloads, misfits, stream)? };
-                at += 8 * (words[0] * run.count) as u64;
+                at += 8 * (words * run.count) as u64;
             }
             Ok(())
         };

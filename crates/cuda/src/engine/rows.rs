@@ -28,7 +28,13 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    fn others(&self, at: [Address; 2]) -> Option<Address> {
+    /// Where a row begins, in each array.
+    pub(super) fn row(&self, row: usize) -> [Address; 2] {
+        offset(self.at, [row.cast_signed() * self.stride; 2])
+    }
+
+    /// The second array's part of a row.
+    pub(super) fn others(&self, at: [Address; 2]) -> Option<Address> {
         (self.arrays > 1).then_some(at[1])
     }
 }
@@ -53,19 +59,21 @@ impl Engine {
         if arrays != 1 + usize::from(kernels::takes_pairs(kind)) {
             return Err(Error::Arrays { kind, given: arrays });
         }
-        let place = |row: usize| offset(rows.at, [row.cast_signed() * rows.stride; 2]);
         let len = len as u64;
         let most = MOST_ROWS as usize;
         let kernel = self.kernel(kind, dtype)?;
         for first in (0..rows.count).step_by(most) {
             let count = (rows.count - first).min(most);
-            let at = place(first);
+            let at = rows.row(first);
             let to = to + 8 * out_words * first as u64;
             let rows_now = u32::try_from(count).unwrap_or(MOST_ROWS);
             let size = arrays * dtype.size();
-            let Some(launch) = plan_rows(&kernel.capacity, self.shape, rows_now, len, size) else {
+            // What is no payload of one length has more to it than its kernel.
+            let launch = kernels::payload_len(kind, dtype)
+                .and_then(|_| plan_rows(&kernel.capacity, self.shape, rows_now, len, size));
+            let Some(launch) = launch else {
                 for row in 0..count {
-                    let at = place(first + row);
+                    let at = rows.row(first + row);
                     let array = Array { address: at[0], len, dtype };
                     let input = Input { array, others: rows.others(at), start };
                     let to = to + 8 * out_words * row as u64;

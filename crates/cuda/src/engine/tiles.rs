@@ -4,14 +4,14 @@
 //! copied together in the workspace, as many outputs at a time as it has room
 //! for. An output that does not fit comes in pieces, each with a payload.
 
-use super::Engine;
 use super::gather::Step;
 use super::parts::{Part, parts};
 use super::rows::Rows;
 use super::scratch::Scratch;
 use super::table::{ROW_ALIGNMENT, Table, offset};
-use crate::Result;
+use super::{Array, Engine, Input, left};
 use crate::device::{Address, Limits, Stream};
+use crate::{Error, Result};
 use warpfold_core::layout::Dim;
 use warpfold_core::op::Kind;
 use warpfold_core::op::tree::BLOCK;
@@ -39,56 +39,86 @@ pub(super) fn largest_workspace(limits: &Limits) -> u64 {
 pub(super) struct Wanted<'a> {
     pub(super) table: &'a Table,
     pub(super) kinds: &'a [Kind],
-    /// The words of each kind's payload, one behind the other.
-    pub(super) words: &'a [usize],
     /// The position of each output's first element.
     pub(super) start: u64,
 }
 
 impl Wanted<'_> {
-    /// Words from one output's payloads to the next's.
-    pub(super) fn stride(&self) -> usize {
-        self.words.iter().sum::<usize>().max(1)
+    /// The words that each kind leaves of `len` elements from position `start`
+    /// on, one behind the other.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`].
+    pub(super) fn words(&self, len: usize, start: u64) -> Result<Vec<usize>> {
+        let dtype = self.table.dtype;
+        let array = Array { address: 0, len: len as u64, dtype };
+        let input = Input { array, others: None, start };
+        let words = |&kind: &Kind| match left::len(kind, &input) {
+            Some(bytes) => Ok(bytes.div_ceil(8)),
+            None => Err(Error::NoKernel { kind, dtype }),
+        };
+        self.kinds.iter().map(words).collect()
+    }
+
+    /// The bytes of what is left of an output.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`].
+    fn payload(&self) -> Result<usize> {
+        let words = self.words(self.table.elements.len, self.start)?;
+        Ok(8 * words.iter().sum::<usize>().max(1))
     }
 
     /// The bytes of the workspace that serve best.
-    pub(super) fn bytes(&self) -> u64 {
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`].
+    pub(super) fn bytes(&self) -> Result<u64> {
         let table = self.table;
         let row = if in_place(table).is_some() { 0 } else { table.row_bytes() };
-        let all = table.outputs.len.saturating_mul(row.saturating_add(8 * self.stride()));
-        (all as u64).saturating_add(LEAST_WORKSPACE)
+        let all = table.outputs.len.saturating_mul(row.saturating_add(self.payload()?));
+        Ok((all as u64).saturating_add(LEAST_WORKSPACE))
     }
 
     /// Whether outputs are reduced whole in `bytes` bytes of the workspace.
-    pub(super) fn is_whole_in(&self, bytes: u64) -> bool {
-        in_place(self.table).is_some() || {
-            let tiling = Tiling::new(self.table, 8 * self.stride(), bytes);
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`].
+    pub(super) fn is_whole_in(&self, bytes: u64) -> Result<bool> {
+        let payload = self.payload()?;
+        Ok(in_place(self.table).is_some() || {
+            let tiling = Tiling::new(self.table, payload, bytes);
             tiling.elements == self.table.elements.len
-        }
+        })
     }
 }
 
 /// Payloads on the device, and whose they are.
 pub(super) struct Batch {
     pub(super) at: Address,
-    /// How many there are, and how many there is room for.
+    /// How many words they have, and how many there is room for.
     pub(super) used: usize,
-    slots: usize,
+    room: usize,
     pub(super) runs: Vec<Run>,
 }
 
 /// Outputs whose payloads follow one another: every `step`-th position of the
 /// table's outputs from `first` on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) first: usize,
     pub(super) step: usize,
     pub(super) count: usize,
+    /// The rows that were reduced.
+    pub(super) rows: Rows,
+    /// The words of each kind.
+    pub(super) words: Vec<usize>,
 }
 
 impl Batch {
-    fn free(&self) -> usize {
-        self.slots - self.used
+    /// Outputs of so many words each that there is still room for.
+    fn free(&self, words: &[usize]) -> usize {
+        (self.room - self.used) / words.iter().sum::<usize>().max(1)
     }
 
     /// Hands over what there is.
@@ -106,8 +136,8 @@ pub(super) type Take<'a> = dyn FnMut(&Batch) -> Result<()> + 'a;
 /// How a table that is copied together goes through the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tiling {
-    /// Payloads that there is room for.
-    slots: usize,
+    /// Words of payloads that there is room for.
+    room: usize,
     /// Where gathered rows begin, behind the payloads.
     rows: u64,
     /// Outputs that are gathered at once, and elements of each.
@@ -129,18 +159,18 @@ impl Tiling {
         let payloads = table.outputs.len.max(64).saturating_mul(payload).min(bytes / 2);
         let rows = payloads.next_multiple_of(256);
         let room = bytes.saturating_sub(rows);
-        let slots = (payloads / payload).max(1);
         let fit = room / table.row_bytes().max(1);
         if fit > 0 {
-            let outputs = fit.min(slots);
-            return Tiling { slots, rows: rows as u64, outputs, elements: table.elements.len };
+            let outputs = fit.min(payloads / payload).max(1);
+            let elements = table.elements.len;
+            return Tiling { room: payloads / 8, rows: rows as u64, outputs, elements };
         }
         let elements = (room / table.arrays.max(1)) / ROW_ALIGNMENT * ROW_ALIGNMENT;
         let elements = elements / table.dtype.size();
         // Whole blocks of the fixed tree.
         let whole = elements / BLOCK * BLOCK;
         let elements = if whole > 0 { whole } else { elements };
-        Tiling { slots, rows: rows as u64, outputs: 1, elements }
+        Tiling { room: payloads / 8, rows: rows as u64, outputs: 1, elements }
     }
 }
 
@@ -163,17 +193,17 @@ impl Engine {
         take: &mut Take<'_>,
     ) -> Result<()> {
         let Wanted { table, start, .. } = wanted;
-        let payload = 8 * wanted.stride();
-        let mut batch = Batch { at, used: 0, slots: 0, runs: Vec::new() };
+        let mut batch = Batch { at, used: 0, room: 0, runs: Vec::new() };
         if let Some(rows) = in_place(table) {
-            batch.slots = usize::try_from(bytes).unwrap_or(usize::MAX) / payload;
+            batch.room = usize::try_from(bytes).unwrap_or(usize::MAX) / 8;
+            let words = wanted.words(table.elements.len, start)?;
             for part in parts(&rows.launches, 1) {
                 let mut done = 0;
                 while done < rows.count {
-                    if batch.free() == 0 {
+                    if batch.free(&words) == 0 {
                         batch.hand_over(take)?;
                     }
-                    let count = (rows.count - done).min(batch.free());
+                    let count = (rows.count - done).min(batch.free(&words)).max(1);
                     let before = done.cast_signed() * rows.stride;
                     let now = Rows {
                         dtype: table.dtype,
@@ -188,29 +218,32 @@ impl Engine {
                     // are cut in two by that of the rows.
                     let (outer, inner) = (part.first / rows.step, part.first % rows.step);
                     let first = (outer * rows.count + done) * rows.step + inner;
-                    let run = Run { first, step: rows.step, count };
+                    let words = words.clone();
+                    let run = Run { first, step: rows.step, count, rows: now, words };
                     // SAFETY: rows of the table, and the workspace's payloads.
-                    unsafe { self.add_rows(wanted, &now, run, &mut batch, scratch, stream)? };
+                    unsafe { self.add_rows(wanted, run, &mut batch, scratch, stream)? };
                     done += count;
                 }
             }
             return batch.hand_over(take);
         }
 
-        let Tiling { slots, rows, outputs, elements } = Tiling::new(table, payload, bytes);
-        batch.slots = slots;
+        let Tiling { room, rows, outputs, elements } = Tiling::new(table, wanted.payload()?, bytes);
+        batch.room = room;
         for some in parts(&table.outputs.dims, outputs) {
             for piece in parts(&table.elements.dims, elements) {
-                if batch.free() < some.len {
+                let start = start + piece.first as u64;
+                let words = wanted.words(piece.len, start)?;
+                if batch.free(&words) < some.len {
                     batch.hand_over(take)?;
                 }
                 // SAFETY: the workspace has room for so many rows.
                 let gathered =
                     unsafe { self.gather_rows(table, &some, &piece, at + rows, stream)? };
-                let now = Rows { start: start + piece.first as u64, ..gathered };
-                let run = Run { first: some.first, step: 1, count: some.len };
+                let rows = Rows { start, ..gathered };
+                let run = Run { first: some.first, step: 1, count: some.len, rows, words };
                 // SAFETY: the rows lie in the workspace, like the payloads.
-                unsafe { self.add_rows(wanted, &now, run, &mut batch, scratch, stream)? };
+                unsafe { self.add_rows(wanted, run, &mut batch, scratch, stream)? };
             }
         }
         batch.hand_over(take)
@@ -219,24 +252,29 @@ impl Engine {
     /// Reduces rows to the next payloads.
     ///
     /// # Safety
-    /// As for [`reduce_rows`](Self::reduce_rows); there are as many free slots.
+    /// As for [`reduce_rows`](Self::reduce_rows), for the rows of the run.
     unsafe fn add_rows(
         &self,
         wanted: Wanted<'_>,
-        rows: &Rows,
         run: Run,
         batch: &mut Batch,
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<()> {
-        let stride = wanted.stride() as u64;
-        let mut to = batch.at + 8 * batch.used as u64 * stride;
-        for (&kind, &words) in wanted.kinds.iter().zip(wanted.words) {
-            // SAFETY: passed on from the caller.
-            unsafe { self.reduce_rows(kind, rows, scratch, to, stride, stream)? };
+        let stride = run.words.iter().sum::<usize>();
+        if run.count * stride > batch.room - batch.used {
+            // Less than what one output leaves.
+            let (address, len) = (batch.at, run.rows.len as u64);
+            let why = "its state does not fit the workspace";
+            return Err(Error::Array { address, len, dtype: run.rows.dtype, why });
+        }
+        let mut to = batch.at + 8 * batch.used as u64;
+        for (&kind, &words) in wanted.kinds.iter().zip(&run.words) {
+            // SAFETY: passed on from the caller; there is room for what is left.
+            unsafe { self.reduce_rows(kind, &run.rows, scratch, to, stride as u64, stream)? };
             to += 8 * words as u64;
         }
-        batch.used += run.count;
+        batch.used += run.count * stride;
         batch.runs.push(run);
         Ok(())
     }

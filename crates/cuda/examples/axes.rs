@@ -1,0 +1,140 @@
+//! How fast the engine sums over an axis of arrays in device 0's memory: GB/s of
+//! input.
+//!
+//! ```text
+//! axes [DTYPE [OP]]        as in: axes f32 sum
+//! ```
+//!
+//! Calls follow one another without a wait, each on the next part of a buffer of
+//! 8 GiB, so that none finds its data in the L2 cache; the clock runs from the
+//! first call to the end of the last. Each figure is the median of several such
+//! rounds.
+
+use std::sync::Arc;
+use std::time::Instant;
+use warpfold_core::DType;
+use warpfold_core::op::Op;
+use warpfold_cuda::engine::{DeviceView, Engine};
+use warpfold_cuda::{Address, Device, Driver, Result, Stream};
+
+/// What inputs rotate over, and what is copied at once to fill it.
+const BUFFER: u64 = 8 << 30;
+const PIECE: usize = 64 << 20;
+const ROUNDS: usize = 7;
+const CALLS: usize = 24;
+
+const SHAPES: [[usize; 2]; 6] = [
+    [1 << 24, 16],
+    [1 << 20, 256],
+    [1 << 14, 1 << 14],
+    [256, 1 << 20],
+    [16, 1 << 24],
+    // Rows that no vector ends with.
+    [1_000_003, 250],
+];
+
+/// xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn unit(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Floats between -1 and 1.
+fn piece(dtype: DType) -> Vec<u8> {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let count = PIECE / dtype.size();
+    let mut next = || 2.0 * random.unit() - 1.0;
+    match dtype {
+        DType::F64 => (0..count).flat_map(|_| next().to_le_bytes()).collect(),
+        DType::F32 => (0..count).flat_map(|_| (next() as f32).to_le_bytes()).collect(),
+        DType::F16 => (0..count)
+            .flat_map(|_| warpfold_core::element::f16::from_f64(next()).to_le_bytes())
+            .collect(),
+        DType::BF16 => (0..count)
+            .flat_map(|_| warpfold_core::element::bf16::from_f64(next()).to_le_bytes())
+            .collect(),
+        _ => (0..PIECE / 8).flat_map(|_| next().to_bits().to_le_bytes()).collect(),
+    }
+}
+
+struct Bench {
+    engine: Engine,
+    buffer: Address,
+    to: Address,
+    stream: Stream,
+}
+
+impl Bench {
+    /// GB/s, the median over rounds; nothing where no kernel answers.
+    fn rate(&self, op: Op, dtype: DType, shape: [usize; 2], axis: usize) -> Result<Option<f64>> {
+        let bytes = (shape[0] * shape[1] * dtype.size()) as u64;
+        let stride = bytes.next_multiple_of(256);
+        let reduced = [axis == 0, axis == 1];
+        let mut at = 0;
+        let mut round = |calls: usize| -> Result<Option<f64>> {
+            let begin = Instant::now();
+            for _ in 0..calls {
+                if at + bytes > BUFFER {
+                    at = 0;
+                }
+                let view = DeviceView::contiguous(self.buffer + at, dtype, &shape);
+                // SAFETY: the array lies in the buffer, which is full, and there
+                // is room for as many answers as there are elements.
+                let made =
+                    unsafe { self.engine.numbers_into(op, &view, &reduced, self.to, self.stream)? };
+                if !made {
+                    return Ok(None);
+                }
+                at += stride;
+            }
+            self.engine.device().wait(self.stream)?;
+            Ok(Some(bytes as f64 / begin.elapsed().as_secs_f64() * calls as f64 / 1e9))
+        };
+        if round(4)?.is_none() {
+            return Ok(None);
+        }
+        let rates = (0..ROUNDS).map(|_| round(CALLS)).collect::<Result<Vec<_>>>()?;
+        let mut rates: Vec<f64> = rates.into_iter().flatten().collect();
+        rates.sort_by(f64::total_cmp);
+        Ok(rates.get(rates.len() / 2).copied())
+    }
+}
+
+fn main() -> Result<()> {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let wants = |place: usize, name: &str| wanted.get(place).is_none_or(|w| w == name);
+    let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
+    let stream = device.stream()?;
+    let buffer = device.allocate(BUFFER)?;
+    let to = device.allocate(8 << 24)?;
+    println!("{}, {} multiprocessors", device.limits().name, device.limits().multiprocessors);
+    let bench = Bench { engine: Engine::new(device), buffer, to, stream };
+    for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::I8] {
+        if !wants(0, dtype.name()) {
+            continue;
+        }
+        let bytes = piece(dtype);
+        for at in (0..BUFFER).step_by(PIECE) {
+            bench.engine.device().copy_in(stream, buffer + at, &bytes)?;
+        }
+        for op in [Op::Sum, Op::Mean, Op::Max].into_iter().filter(|op| wants(1, op.name())) {
+            for shape in SHAPES {
+                let mut row = format!("{:24}", format!("{op} {dtype} {} x {}", shape[0], shape[1]));
+                for axis in [0, 1] {
+                    let rate = bench.rate(op, dtype, shape, axis)?;
+                    let rate = rate.map_or("-".into(), |rate| format!("{rate:.0}"));
+                    row += &format!("  axis {axis} {rate:>6}");
+                }
+                println!("{row}");
+            }
+        }
+    }
+    bench.engine.device().free(to)?;
+    bench.engine.device().free(buffer)
+}
