@@ -52,7 +52,7 @@ impl Wanted<'_> {
     pub(super) fn words(&self, len: usize, start: u64) -> Result<Vec<usize>> {
         let dtype = self.table.dtype;
         let array = Array { address: 0, len: len as u64, dtype };
-        let input = Input { array, others: None, start };
+        let input = Input { array, others: (self.table.arrays > 1).then_some(0), start };
         let words = |&kind: &Kind| match left::len(kind, &input) {
             Some(bytes) => Ok(bytes.div_ceil(8)),
             None => Err(Error::NoKernel { kind, dtype }),
