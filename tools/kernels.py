@@ -11,7 +11,8 @@ needed. A folder's `kernels.json` names its compilers, the compute capabilities,
     "archive"    kernels.archive: all modules in one file, each compressed for itself
 
 A source may begin with `// compute: 90` (only for these devices), `// options: ...` (for the compiler) and `// elements: f32 f64`
-(one module for each, named <kernel>_<element>, compiled with ELEMENT defined). It may include the folder's headers.
+(one module for each, named <kernel>_<element>, compiled with ELEMENT defined). It may include the folder's headers, and those of
+the folders that `headers` lists.
 """
 
 import argparse
@@ -147,7 +148,9 @@ class Folder:
         except OSError as error:
             raise Failure(f"{path} is no folder of kernels: {error}") from error
         self.modules = {}
-        headers = {h.name: h.read_text(encoding="utf-8") for h in sorted(path.glob("*.cuh"))}
+        # Its own come last, so that they win.
+        folders = [path / other for other in self.settings.get("headers", [])] + [path]
+        headers = {h.name: h.read_text(encoding="utf-8") for folder in folders for h in sorted(folder.glob("*.cuh"))}
         for release in self.settings["compilers"]:
             compiler = Nvrtc(release, *COMPILERS[release])
             for source in sorted(path.glob("*.cu")):
@@ -219,7 +222,7 @@ class Folder:
         print(f"{self.path}: {len(files)} files, {size} KiB")
 
 
-# The archive, which crates/cuda/src/engine/archive.rs reads; all numbers are little-endian:
+# The archive, which crates/cuda/src/archive.rs reads; all numbers are little-endian:
 #
 #     "WFka" | u32 version | u32 modules | for each: u16 length of name, u32 packed length, u32 length, name | packed modules
 ARCHIVE = "kernels.archive"

@@ -1,8 +1,12 @@
 //! The command line: one definition of each flag feeds the parser, the help,
 //! the manual and the completions.
 
+mod ladder;
 mod ptx;
 
+pub(crate) use ladder::{
+    LadderArgs, LadderFormat, LadderVerb, ListArgs, OccupancyArgs, RunLadderArgs, ShowArgs,
+};
 pub(crate) use ptx::{InfoArgs, PtxArgs, PtxVerb, RunArgs};
 
 use crate::output::Format;
@@ -48,6 +52,8 @@ pub(crate) enum Verb {
     Inspect(InspectArgs),
     /// Run CUDA kernels without a GPU, from their PTX: checked and counted
     Ptx(PtxArgs),
+    /// The classic reduction kernels of CUDA, each checked and timed
+    Ladder(LadderArgs),
     /// Tell which instruction sets, cores and devices this machine offers
     Doctor(DoctorArgs),
     /// Measure the library on this machine, in memory
@@ -523,7 +529,8 @@ Environment:
   RAYON_NUM_THREADS  how many threads work, where -j does not say
   NO_COLOR           no colours
 
-Exit status: 0 done; 1 a data, file or device error; 2 wrong usage; 3 a check of `ptx run` found something.";
+Exit status: 0 done; 1 a data, file or device error; 2 wrong usage; 3 a check of `ptx run` or \
+`ladder run` found something.";
 
 const PARTIAL_EXAMPLES: &str = "\
 Examples:

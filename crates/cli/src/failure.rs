@@ -99,6 +99,12 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     if let Some(error) = cause.downcast_ref::<warpfold_files::Error>() {
         return error.hint();
     }
+    if let Some(error) = cause.downcast_ref::<warpfold_ladder::Error>() {
+        return error.hint();
+    }
+    if let Some(error) = cause.downcast_ref::<warpfold_cuda::Error>() {
+        return error.hint().map(Into::into);
+    }
     if let Some(error) = cause.downcast_ref::<warpfold_ptx::device::DeviceError>() {
         return error.hint();
     }

@@ -3,6 +3,7 @@
 use crate::{Error, Result};
 use core::ptr::NonNull;
 use std::alloc::{self, Layout};
+use std::time::Duration;
 
 /// A place in a device's memory.
 pub type Address = u64;
@@ -319,6 +320,21 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// Those of the work on it.
     fn is_done(&self, stream: Stream) -> Result<bool>;
+
+    /// How long the device takes for what `work` puts on a stream, by the device's
+    /// own clock; `None` if it has none. Waits for the stream.
+    ///
+    /// # Errors
+    /// Those of `work`, and of the work on the stream.
+    fn time(
+        &self,
+        stream: Stream,
+        work: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Option<Duration>> {
+        work()?;
+        self.wait(stream)?;
+        Ok(None)
+    }
 }
 
 /// Plain host memory, for devices that have no other.

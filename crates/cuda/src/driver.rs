@@ -14,6 +14,7 @@ use cudarc::driver::sys;
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 use sys::CUdevice_attribute_enum as Attribute;
 
 /// The oldest driver whose captures take launches that come early.
@@ -612,6 +613,45 @@ impl Device for Driver {
             sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
             other => while_doing(other.result(), || "asking the device".into()).map(|()| true),
         }
+    }
+
+    fn time(
+        &self,
+        stream: Stream,
+        work: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Option<Duration>> {
+        let raw = self.enter_stream(stream)?;
+        let doing = || "timing the device".to_owned();
+        let (begin, end) = (Event::new()?, Event::new()?);
+        // SAFETY: events and stream exist.
+        while_doing(unsafe { result::event::record(begin.0, raw) }, doing)?;
+        work()?;
+        self.enter()?;
+        // SAFETY: as above.
+        while_doing(unsafe { result::event::record(end.0, raw) }, doing)?;
+        self.wait(stream)?;
+        // SAFETY: both were recorded on the stream, which was waited for.
+        let milliseconds = while_doing(unsafe { result::event::elapsed(begin.0, end.0) }, doing)?;
+        Ok(Some(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3)))
+    }
+}
+
+/// A point in a stream's work, with the time at which the device came to it.
+struct Event(sys::CUevent);
+
+impl Event {
+    /// A context is current.
+    fn new() -> Result<Event> {
+        let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
+        while_doing(result::event::create(flags), || "making an event".into()).map(Event)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // Errors have nobody to go to.
+        // SAFETY: created here, and nobody else has it.
+        let _ = unsafe { result::event::destroy(self.0) };
     }
 }
 

@@ -13,6 +13,7 @@
 //! is how everything above is tested on machines without a GPU. A machine
 //! without a driver is an [`Error`] with a hint, never a panic.
 
+pub mod archive;
 pub mod device;
 pub mod driver;
 pub mod engine;
@@ -21,6 +22,7 @@ mod pinned;
 pub mod sim;
 mod slices;
 
+pub use archive::Archive;
 pub use device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream};
 pub use driver::Driver;
 pub use engine::Engine;

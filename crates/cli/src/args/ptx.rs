@@ -164,7 +164,7 @@ fn dims(text: &str) -> Result<Dims, String> {
     Ok(Dims(dims))
 }
 
-fn bytes(text: &str) -> Result<u32, String> {
+pub(super) fn bytes(text: &str) -> Result<u32, String> {
     if text == "0" {
         return Ok(0);
     }

@@ -7,9 +7,11 @@
 
 mod cases;
 mod data;
+pub(crate) mod statistics;
 
 use cases::{Case, Layout};
 use data::{Buffers, Data};
+use statistics::median;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use warpfold::{Accuracy, Error, Isa, Op, Reduction, Threads, View};
@@ -189,17 +191,6 @@ fn timed(work: impl FnOnce() -> Result<(), Error>) -> Result<Duration, Error> {
     Ok(started.elapsed())
 }
 
-/// The middle one, or the mean of the two in the middle.
-fn median(samples: &mut [f64]) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    let n = samples.len();
-    match n {
-        0 => f64::NAN,
-        _ if n % 2 == 1 => samples[n / 2],
-        _ => (samples[n / 2 - 1] + samples[n / 2]) / 2.0,
-    }
-}
-
 impl Case {
     /// Whether `fast` is this case with plain adds.
     fn is_exact_form_of(&self, fast: &Case) -> bool {
@@ -214,12 +205,6 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn medians_of_even_counts_lie_between() {
-        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
-    }
 
     /// Every case runs, over few elements.
     #[test]

@@ -4,6 +4,7 @@ mod bench;
 mod completions;
 mod doctor;
 mod inspect;
+mod ladder;
 mod man;
 mod merge;
 mod partial;
@@ -28,6 +29,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Verb::Merge(args) => merge::run(&args),
         Verb::Inspect(args) => inspect::run(&args),
         Verb::Ptx(args) => return ptx::run(&args, global),
+        Verb::Ladder(args) => return ladder::run(&args, global),
         Verb::Doctor(args) => doctor::run(&args),
         Verb::Bench(args) => bench::run(&args, global),
         Verb::Completions(args) => completions::run(&args),

@@ -10,7 +10,7 @@ use std::io::{Result, Write};
 
 pub(super) fn write(report: &Report, delimiter: u8, hex: bool, out: &mut dyn Write) -> Result<()> {
     let style = Style::text(hex);
-    let mut row = Row { out, delimiter, begun: false };
+    let mut row = Row::new(out, delimiter);
     if report.as_record || !report.is_scalar() {
         write_wide(report, style, &mut row)
     } else {
@@ -83,14 +83,18 @@ fn write_wide(report: &Report, style: Style, row: &mut Row<'_>) -> Result<()> {
 }
 
 /// The row that is being written.
-struct Row<'a> {
+pub(crate) struct Row<'a> {
     out: &'a mut dyn Write,
     delimiter: u8,
     begun: bool,
 }
 
-impl Row<'_> {
-    fn cell(&mut self, text: &str) -> Result<()> {
+impl<'a> Row<'a> {
+    pub(crate) fn new(out: &'a mut dyn Write, delimiter: u8) -> Row<'a> {
+        Row { out, delimiter, begun: false }
+    }
+
+    pub(crate) fn cell(&mut self, text: &str) -> Result<()> {
         if self.begun {
             self.out.write_all(&[self.delimiter])?;
         }
@@ -103,7 +107,7 @@ impl Row<'_> {
         }
     }
 
-    fn end(&mut self) -> Result<()> {
+    pub(crate) fn end(&mut self) -> Result<()> {
         self.begun = false;
         self.out.write_all(b"\n")
     }

@@ -6,6 +6,7 @@ pub(crate) mod npy;
 mod plain;
 mod table;
 
+pub(crate) use csv::Row;
 pub(crate) use json::quoted;
 pub(crate) use table::grid;
 

@@ -6,6 +6,7 @@ mod answers;
 mod devices;
 mod errors;
 mod examples;
+mod ladder;
 mod output;
 mod pipes;
 mod ptx;

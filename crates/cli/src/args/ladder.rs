@@ -1,0 +1,145 @@
+//! The flags of `warpfold ladder`.
+
+use super::{EXECUTION, OUTPUT, TableOrJson, TextOrJson};
+use clap::{Args, Subcommand, ValueEnum};
+use warpfold::{DType, Device, Op};
+
+const QUESTION: &str = "Question";
+const BLOCK: &str = "Block";
+
+#[derive(Args)]
+pub(crate) struct LadderArgs {
+    #[command(subcommand)]
+    pub(crate) verb: LadderVerb,
+}
+
+/// The subcommands of `ladder`.
+#[derive(Subcommand)]
+pub(crate) enum LadderVerb {
+    /// The rungs: where they come from, and what each teaches
+    List(ListArgs),
+    /// A rung: its kernel, what it teaches, what the classic listing gets wrong
+    Show(ShowArgs),
+    /// Run rungs, compare their answers with the exact one, and take their time
+    ///
+    /// A rung runs on a CUDA device, timed by the device's own clock, or on the interpreter, which looks for races and other faults and has no
+    /// clock. Floats are chosen so that every partial sum is representable: a right answer is the exact one to the bit.
+    #[command(after_long_help = RUN_EXAMPLES)]
+    Run(RunLadderArgs),
+    /// How many blocks a multiprocessor holds, and what keeps it from holding more
+    Occupancy(OccupancyArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct ListArgs {
+    /// How to print
+    #[arg(short = 'f', long, value_name = "FORMAT", default_value = "table", help_heading = OUTPUT)]
+    pub(crate) output_format: TableOrJson,
+}
+
+#[derive(Args)]
+pub(crate) struct ShowArgs {
+    /// The rung
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+}
+
+#[derive(Args)]
+pub(crate) struct RunLadderArgs {
+    /// Rungs, texts (P, F, H, S, W, beyond) or all
+    #[arg(value_name = "RUNG", default_value = "all")]
+    pub(crate) rungs: Vec<String>,
+    /// How many elements, such as 1000 or 64M [default: 64M on a CUDA device, 10000 on the interpreter]
+    #[arg(short, value_name = "N,...", value_delimiter = ',', value_parser = elements, help_heading = QUESTION)]
+    pub(crate) n: Vec<u64>,
+    /// The type of the elements
+    #[arg(long, value_name = "TYPE,...", value_delimiter = ',', default_value = "f32", value_parser = super::dtype(), hide_possible_values = true, help_heading = QUESTION)]
+    pub(crate) dtype: Vec<DType>,
+    /// Threads of a block
+    #[arg(long, value_name = "THREADS,...", value_delimiter = ',', default_value = "256", help_heading = QUESTION)]
+    pub(crate) block: Vec<u32>,
+    /// The operation; only any-op has others than sum
+    #[arg(long, value_name = "OP", default_value = "sum", value_parser = super::op(), hide_possible_values = true, help_heading = QUESTION)]
+    pub(crate) op: Op,
+    /// Which elements: another number, others of the same kind
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = QUESTION)]
+    pub(crate) seed: u64,
+    /// Where to run: cuda, cuda:N, sim, or auto, which takes the first CUDA device if there is one
+    #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = EXECUTION)]
+    pub(crate) device: Device,
+    /// How to print
+    #[arg(short = 'f', long, value_name = "FORMAT", default_value = "table", help_heading = OUTPUT)]
+    pub(crate) output_format: LadderFormat,
+}
+
+/// The formats of `ladder run`.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LadderFormat {
+    /// An aligned table
+    Table,
+    /// A list of objects; times are in seconds
+    Json,
+    /// Comma-separated values with a header; times are in seconds
+    Csv,
+    /// A table for a page in Markdown
+    Md,
+}
+
+#[derive(Args)]
+pub(crate) struct OccupancyArgs {
+    /// The compute capability: 7.5, 8.0, 8.6, 8.9, 9.0, 10.0 or 12.0
+    #[arg(long, value_name = "X.Y", value_parser = capability, help_heading = BLOCK)]
+    pub(crate) cc: (u32, u32),
+    /// Threads of a block
+    #[arg(long, value_name = "THREADS", help_heading = BLOCK)]
+    pub(crate) block: u32,
+    /// Registers of a thread
+    #[arg(long, value_name = "N", default_value_t = 32, help_heading = BLOCK)]
+    pub(crate) regs: u32,
+    /// Bytes of shared memory of a block, static and dynamic, such as 4K
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = super::ptx::bytes, help_heading = BLOCK)]
+    pub(crate) shared: u32,
+    /// How to print
+    #[arg(short = 'f', long, value_name = "FORMAT", default_value = "text", help_heading = OUTPUT)]
+    pub(crate) output_format: TextOrJson,
+}
+
+/// A number of elements, none included.
+fn elements(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { super::size(text).map(|n| n as u64) }
+}
+
+fn capability(text: &str) -> Result<(u32, u32), String> {
+    let parts = text.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+    parts.ok_or_else(|| "expected a compute capability such as 9.0".into())
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  warpfold ladder run                                  all rungs, one after the other
+  warpfold ladder run P -n 1M,64M --dtype f32          the rungs of one text
+  warpfold ladder run unroll8 --block 64,128,256,512   one rung in blocks of several sizes
+  warpfold ladder run any-op --op min --dtype i32
+  warpfold ladder run all --device sim -n 1000         checked for races, without a GPU
+
+Exit status: 0 all answers are right; 1 a device error; 2 wrong usage; 3 an answer is wrong.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_have_two_parts() {
+        assert_eq!(capability("9.0"), Ok((9, 0)));
+        assert_eq!(capability("12.0"), Ok((12, 0)));
+        for bad in ["9", "9.", ".0", "sm_90", "9.0.1", "-1.0"] {
+            assert!(capability(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn there_may_be_no_elements() {
+        assert_eq!((elements("0"), elements("64M")), (Ok(0), Ok(64 << 20)));
+        assert!(elements("-1").is_err() && elements("").is_err());
+    }
+}

@@ -1,0 +1,31 @@
+//! `ladder`: the classic reduction kernels.
+
+mod list;
+mod occupancy;
+mod run;
+mod show;
+mod table;
+
+use crate::args::{Global, LadderArgs, LadderVerb};
+use crate::failure::Usage;
+use anyhow::Result;
+use std::process::ExitCode;
+
+pub(super) fn run(args: &LadderArgs, global: &Global) -> Result<ExitCode> {
+    match &args.verb {
+        LadderVerb::List(args) => list::run(args),
+        LadderVerb::Show(args) => show::run(args),
+        LadderVerb::Run(args) => return run::run(args, global),
+        LadderVerb::Occupancy(args) => occupancy::run(args),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A question that no rung answers is wrong usage.
+fn usage(error: &warpfold_ladder::Error) -> Usage {
+    let usage = Usage::new(error.to_string());
+    match error.hint() {
+        Some(hint) => usage.hint(hint),
+        None => usage,
+    }
+}

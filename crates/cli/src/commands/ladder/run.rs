@@ -1,0 +1,114 @@
+//! `ladder run`: rungs at work.
+
+use super::{table, usage};
+use crate::args::{Global, RunLadderArgs};
+use crate::failure::{self, Usage, note};
+use crate::sink::Sink;
+use anyhow::Result;
+use std::process::ExitCode;
+use std::sync::Arc;
+use table::Row;
+use warpfold::Device;
+use warpfold_cuda::{Driver, Sim};
+use warpfold_ladder::{ALL, Error, Lab, Question, Rung, Text, Timing, find};
+
+/// How many elements, where nobody says.
+const ON_CUDA: u64 = 64 << 20;
+const ON_SIM: u64 = 10_000;
+
+pub(super) fn run(args: &RunLadderArgs, global: &Global) -> Result<ExitCode> {
+    let chosen = choose(&args.rungs)?;
+    // What is wrong with the question should not be found out on the way.
+    let elements = if args.n.is_empty() { vec![ON_SIM] } else { args.n.clone() };
+    questions(args, &chosen, &elements)?;
+    let (lab, simulated) = open(args.device)?;
+    let elements = match (args.n.is_empty(), simulated) {
+        (true, false) => vec![ON_CUDA],
+        _ => elements,
+    };
+    let asked = questions(args, &chosen, &elements)?;
+    let say = |text: &str| {
+        if !global.quiet {
+            note(text);
+        }
+    };
+    let mut rows = Vec::new();
+    for (question, named) in asked {
+        match lab.measure(&question, &Timing::default(), args.seed) {
+            Ok(measured) => rows.push(Row { question, measured }),
+            Err(error @ Error::Capability { .. }) if !named => say(&format!("skipped: {error}")),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if simulated {
+        say("the interpreter checked every access and has no clock: nothing was timed");
+    }
+    let right = rows.iter().all(|row| row.measured.verdict.is_right());
+    let write = || -> Result<()> {
+        let mut sink = Sink::open(None)?;
+        table::write(&rows, args.output_format, &mut sink)?;
+        sink.commit()
+    };
+    // A reader who leaves early changes nothing about the verdict.
+    write().or_else(|e| if failure::is_closed_pipe(&e) { Ok(()) } else { Err(e) })?;
+    Ok(if right { ExitCode::SUCCESS } else { ExitCode::from(failure::FOUND) })
+}
+
+/// The rungs that are meant, in the ladder's order, and whether by their names.
+fn choose(words: &[String]) -> Result<Vec<(&'static Rung, bool)>, Usage> {
+    let text = |word: &str| Text::ALL.into_iter().find(|t| t.name().eq_ignore_ascii_case(word));
+    for word in words {
+        if word != "all" && text(word).is_none() && find(word).is_none() {
+            return Err(usage(&Error::NoRung { id: word.clone() }));
+        }
+    }
+    let named = |rung: &Rung| words.iter().any(|word| word == rung.id);
+    let meant = |rung: &Rung| {
+        words.iter().any(|w| w == "all" || text(w).is_some_and(|t| rung.texts.contains(&t)))
+    };
+    let chosen = ALL.iter().map(|rung| (rung, named(rung)));
+    Ok(chosen.filter(|(rung, named)| *named || meant(rung)).collect())
+}
+
+/// What is asked of the rungs. One that was named must answer; of the others those
+/// are asked that can.
+fn questions(
+    args: &RunLadderArgs,
+    chosen: &[(&'static Rung, bool)],
+    elements: &[u64],
+) -> Result<Vec<(Question, bool)>, Usage> {
+    let mut asked = Vec::new();
+    let mut refused = None;
+    for &n in elements {
+        for &dtype in &args.dtype {
+            for &block in &args.block {
+                for &(rung, named) in chosen {
+                    match Question::new(rung, dtype, args.op, n, block) {
+                        Ok(question) => asked.push((question, named)),
+                        Err(error) if named => return Err(usage(&error)),
+                        Err(error) => refused = refused.or(Some(error)),
+                    }
+                }
+            }
+        }
+    }
+    match refused {
+        Some(error) if asked.is_empty() => Err(usage(&error)),
+        _ => Ok(asked),
+    }
+}
+
+/// The device, and whether the interpreter plays it.
+fn open(device: Device) -> Result<(Lab, bool)> {
+    let sim = || (Lab::new(Arc::new(Sim::checking())), true);
+    let cuda = |ordinal| Ok((Lab::new(Arc::new(Driver::open(ordinal)?)), false));
+    match device {
+        Device::Cuda(ordinal) => cuda(ordinal.unwrap_or(0)),
+        Device::Sim => Ok(sim()),
+        Device::Auto if Driver::probe().is_ok_and(|count| count > 0) => cuda(0),
+        Device::Auto => Ok(sim()),
+        Device::Cpu => Err(Usage::new("the rungs are CUDA kernels, which no CPU runs itself")
+            .hint("--device sim interprets them on the CPU")
+            .into()),
+    }
+}

@@ -1,0 +1,116 @@
+//! `warpfold ladder`: the rungs, on the interpreter.
+
+use crate::common::Dir;
+use serde_json::Value;
+
+#[track_caller]
+fn assert_says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in:\n{text}");
+    }
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+#[test]
+fn every_rung_is_listed_and_can_be_shown() {
+    let dir = Dir::new();
+    let table = dir.prints("ladder list");
+    let rungs = json(&dir.prints("ladder list -f json"));
+    let rungs = rungs.as_array().unwrap();
+    assert!(rungs.len() >= 27);
+    for rung in rungs {
+        let id = rung["id"].as_str().unwrap();
+        assert!(table.contains(id), "{id}");
+        let shown = dir.prints(&format!("ladder show {id}"));
+        let told = ["teaches", "change", "expectation", "fault", "blocks"];
+        assert_says(&shown, &told.map(|key| rung[key].as_str().unwrap()));
+        assert_says(&shown, &["// kernels/", "blockIdx.x"]);
+    }
+}
+
+#[test]
+fn rungs_are_run_and_checked_without_a_gpu() {
+    let dir = Dir::new();
+    let run = dir.run("ladder run all --device sim -n 0,1000 --dtype i32 -f json");
+    assert_says(&run.err, &["note: ", "no clock"]);
+    let rows = json(&run.success());
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 2 * 27);
+    for row in rows {
+        assert_eq!((&row["right"], &row["median"]), (&true.into(), &Value::Null), "{row}");
+        assert_eq!((&row["dtype"], &row["block"]), (&"i32".into(), &256.into()));
+    }
+    let table =
+        dir.prints("ladder run H any-op --device sim -n 500 --block 32,64 --dtype f16,f64 -q");
+    assert_eq!(table.matches(" ok ").count(), 4 * 4, "{table}");
+    assert!(!table.contains("median"), "nothing was timed: {table}");
+    let csv = dir.prints("ladder run any-op --op max --device sim -n 77 --dtype bf16 -f csv -q");
+    assert_says(&csv, &["any-op,bf16,max,77,256,1 + 1,,,,,,,,ok"]);
+    let md = dir.prints("ladder run F --device sim -n 77 -f md -q");
+    assert_eq!(md.lines().count(), 2 + 4);
+    assert!(md.lines().all(|line| line.starts_with('|') && line.ends_with('|')), "{md}");
+}
+
+/// Those that were named must answer; of a text, those do that can.
+#[test]
+fn what_cannot_be_asked() {
+    let dir = Dir::new();
+    let rows =
+        json(&dir.prints("ladder run all --device sim -n 9 --dtype bf16 --block 96 -f json -q"));
+    assert!(rows.as_array().unwrap().iter().any(|row| row["rung"] == "warp-shuffle"));
+    assert!(rows.as_array().unwrap().iter().all(|row| row["rung"] != "interleaved"));
+    for (line, parts) in [
+        ("run unroll8 --block 96", ["96 threads", "powers of two"]),
+        ("run unroll8 --dtype f16", ["f16", "f32"]),
+        ("run P --dtype f16", ["f16", "f32"]),
+        ("run any-op --op xor", ["xor of f32", "prod"]),
+        ("run any-op --op min -n 0", ["min of no elements", "error: "]),
+        ("run nothing", ["\"nothing\"", "ladder list"]),
+        ("show nothing", ["\"nothing\"", "ladder list"]),
+        ("run --device cpu", ["no CPU", "--device sim"]),
+        ("run --device gpu", ["'gpu'", "cuda:N"]),
+        ("run -n x", ["'x'", "error: "]),
+        ("occupancy --cc 6.1 --block 32", ["6.1", "12.0"]),
+        ("occupancy --cc 9.0 --block 2000", ["2000", "1024"]),
+        ("occupancy --cc 9.0 --block 32 --regs 256", ["256", "255"]),
+    ] {
+        assert_says(&dir.fails(2, &format!("ladder {line}")), &parts);
+    }
+    let complaint = dir.fails(1, "ladder run --device cuda:1000000");
+    assert_says(&complaint, &["error: no CUDA device: ", "hint: "]);
+}
+
+#[test]
+fn occupancy_names_what_limits_it() {
+    let dir = Dir::new();
+    let text = dir.prints("ladder occupancy --cc 9.0 --block 96 --regs 65");
+    assert_says(&text, &["9 blocks of 96 threads: 27 of 64 warps (42%), limited by registers"]);
+    let found = json(&dir.prints("ladder occupancy --cc 7.5 --block 256 --shared 32K -f json"));
+    assert_eq!((&found["blocks"], &found["limited_by"][0]), (&2.into(), &"shared memory".into()));
+    assert_eq!(found["occupancy"], 0.5);
+}
+
+/// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
+#[test]
+fn on_the_device_of_this_machine() {
+    let dir = Dir::new();
+    for dtype in ["i32", "i64", "f32", "f64", "f16", "bf16"] {
+        for block in [32, 256, 1024] {
+            let run = dir.run(&format!(
+                "ladder run --device cuda -n 1,1000003 --dtype {dtype} --block {block} -f json -q"
+            ));
+            if run.status == 1 && std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() {
+                println!("SKIPPED: {}", run.err);
+                return;
+            }
+            for row in json(&run.success()).as_array().unwrap() {
+                assert_eq!(row["right"], true, "{row}");
+                assert!(row["median"].as_f64().is_some_and(|t| t > 0.0), "{row}");
+                assert!(row["intervals"].as_u64().is_some_and(|n| n >= 20), "{row}");
+            }
+        }
+    }
+}

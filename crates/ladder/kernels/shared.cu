@@ -1,0 +1,42 @@
+// The fold in shared memory: a block reads its elements once and leaves one value; all between stays on the multiprocessor.
+// elements: i32 u32 i64 u64 f32 f64
+
+#include "types.cuh"
+
+extern __shared__ T slots[];
+
+// `neighbored` in shared memory. Lanes far apart meet in the same banks, but no level goes through global memory any more, and there
+// is nothing to write but the partials.
+extern "C" __global__ void shared_neighbored(const T *in, T *partials, u64 n)
+{
+    const u32 tid = threadIdx.x, width = blockDim.x;
+    const u64 i = u64(blockIdx.x) * width + tid;
+    slots[tid] = i < n ? in[i] : T(0);
+    __syncthreads();
+    for (u32 stride = 1; stride < width; stride *= 2) {
+        if (tid % (2 * stride) == 0 && tid + stride < width)
+            slots[tid] += slots[tid + stride];
+        __syncthreads();
+    }
+    if (tid == 0)
+        partials[blockIdx.x] = slots[0];
+}
+
+// The same, and each thread adds two elements while it loads: no thread is there for loading alone, and half the blocks do. With as
+// many blocks as before, the second half of them would load nothing and fold zeros.
+extern "C" __global__ void shared_first_add(const T *in, T *partials, u64 n)
+{
+    const u32 tid = threadIdx.x, width = blockDim.x;
+    const u64 i = u64(blockIdx.x) * 2 * width + tid;
+    const T first = i < n ? in[i] : T(0);
+    const T second = i + width < n ? in[i + width] : T(0);
+    slots[tid] = first + second;
+    __syncthreads();
+    for (u32 stride = 1; stride < width; stride *= 2) {
+        if (tid % (2 * stride) == 0 && tid + stride < width)
+            slots[tid] += slots[tid + stride];
+        __syncthreads();
+    }
+    if (tid == 0)
+        partials[blockIdx.x] = slots[0];
+}

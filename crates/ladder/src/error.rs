@@ -1,0 +1,115 @@
+//! What can go wrong on the ladder, beside a wrong answer.
+
+use crate::rung::Rung;
+use warpfold_core::{DType, Op};
+
+/// A question that no rung answers, or a device that fails.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No rung has this name.
+    #[error("there is no rung {id:?}")]
+    NoRung {
+        /// What was asked for.
+        id: String,
+    },
+    /// The rung's kernel cannot run in such blocks.
+    #[error("{} takes no blocks of {block} threads", rung.id)]
+    Block {
+        /// The rung.
+        rung: &'static Rung,
+        /// What was asked for.
+        block: u32,
+    },
+    /// The rung has no kernel for these elements.
+    #[error("{} is not there for {dtype}", rung.id)]
+    DType {
+        /// The rung.
+        rung: &'static Rung,
+        /// What was asked for.
+        dtype: DType,
+    },
+    /// The rung does not compute this.
+    #[error("{} does not compute {op} of {dtype}", rung.id)]
+    Op {
+        /// The rung.
+        rung: &'static Rung,
+        /// What was asked for.
+        op: Op,
+        /// The type of the elements.
+        dtype: DType,
+    },
+    /// More elements than the rung has blocks for, or this machine memory.
+    #[error("{}: {n} elements are too many for blocks of {block} threads", rung.id)]
+    Elements {
+        /// The rung.
+        rung: &'static Rung,
+        /// What was asked for.
+        n: u64,
+        /// Threads of a block.
+        block: u32,
+    },
+    /// The device is older than the rung's kernel.
+    #[error(
+        "{} needs a device of compute capability {}.{}, and this one has {}.{}",
+        rung.id, needs.0, needs.1, has.0, has.1
+    )]
+    Capability {
+        /// The rung.
+        rung: &'static Rung,
+        /// What it needs, major and minor.
+        needs: (u32, u32),
+        /// What there is.
+        has: (u32, u32),
+    },
+    /// The archive has no such module: a defect of the ladder.
+    #[error("the kernels of {} for {dtype} are not in the archive", rung.id)]
+    NoModule {
+        /// The rung.
+        rung: &'static Rung,
+        /// The type of the elements.
+        dtype: DType,
+    },
+    /// The device.
+    #[error("{id}: {source}")]
+    Device {
+        /// The rung that ran.
+        id: &'static str,
+        /// What the device says.
+        source: warpfold_cuda::Error,
+    },
+    /// The exact answer: there is none.
+    #[error(transparent)]
+    Exact(#[from] warpfold_core::Error),
+}
+
+impl Error {
+    /// What the user could do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::NoRung { .. } => Some("warpfold ladder list names them".into()),
+            Error::Block { rung, .. } => Some(format!("it takes {}", rung.blocks)),
+            Error::DType { rung, .. } => Some(format!("it takes {}", names(rung.dtypes))),
+            Error::Op { rung, dtype, .. } => {
+                let ops = rung.ops.iter().filter(|op| op.supports(*dtype));
+                let ops: Vec<_> = ops.map(|op| op.name()).collect();
+                Some(format!("it computes {}", ops.join(", ")))
+            }
+            Error::Elements { .. } => Some("larger blocks or fewer elements".into()),
+            Error::Capability { .. } => {
+                Some("--device sim plays a device of compute capability 9.0".into())
+            }
+            Error::Device { source, .. } => source.hint().map(Into::into),
+            Error::Exact(error) => error.hint(),
+            Error::NoModule { .. } => None,
+        }
+    }
+}
+
+fn names(dtypes: &[DType]) -> String {
+    dtypes.iter().map(|d| d.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// A result with [`Error`].
+pub type Result<T, E = Error> = core::result::Result<T, E>;

@@ -1,0 +1,32 @@
+//! The ladder: the reduction kernels of five well-known texts and what came after
+//! them, one rung after the other, each checked and measured.
+//!
+//! ```text
+//!   registry   every rung: what it does, teaches, expects
+//!   question   a rung, a type, an operation, a size, a block: what can be asked
+//!   lab        runs it on a Device; the answer against the exact one
+//!   occupancy  how many blocks a multiprocessor holds
+//! ```
+//!
+//! The texts are *P* (Professional CUDA C Programming, chapter 3), *F* (a course's
+//! series v0 to v2), *H* (The CUDA Handbook, section 12.2), *S* (the Stanford
+//! CS193g tutorial) and *W* (an article on warp shuffles). Their kernels are
+//! written afresh in `kernels/`, right for every size and every legal block.
+
+mod data;
+mod error;
+mod lab;
+pub mod occupancy;
+mod question;
+mod registry;
+mod rung;
+mod source;
+mod verdict;
+
+pub use data::Data;
+pub use error::{Error, Result};
+pub use lab::{Lab, Measurement, Timing};
+pub use question::Question;
+pub use registry::{ALL, find};
+pub use rung::{Blocks, Plan, Rung, Text};
+pub use verdict::{Mismatch, Verdict};

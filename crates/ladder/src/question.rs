@@ -1,0 +1,100 @@
+//! What can be asked of a rung.
+
+use crate::error::{Error, Result};
+use crate::rung::{Plan, Rung};
+use warpfold_core::{DType, Op};
+
+/// A rung, and what it is to reduce.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    pub(crate) rung: &'static Rung,
+    pub(crate) dtype: DType,
+    pub(crate) op: Op,
+    pub(crate) n: u64,
+    pub(crate) block: u32,
+    pub(crate) offset: u64,
+}
+
+/// The most blocks of a grid along x.
+const MOST_BLOCKS: u64 = i32::MAX as u64;
+
+impl Question {
+    /// The reduction of `n` elements in blocks of `block` threads.
+    ///
+    /// # Errors
+    /// What the rung cannot do; the minimum of nothing.
+    pub fn new(rung: &'static Rung, dtype: DType, op: Op, n: u64, block: u32) -> Result<Question> {
+        if !rung.dtypes.contains(&dtype) {
+            return Err(Error::DType { rung, dtype });
+        }
+        if !rung.ops.contains(&op) || !op.supports(dtype) {
+            return Err(Error::Op { rung, op, dtype });
+        }
+        if !rung.blocks.allow(block) {
+            return Err(Error::Block { rung, block });
+        }
+        if n == 0 && matches!(op, Op::Min | Op::Max) {
+            return Err(warpfold_core::Error::Empty { op }.into());
+        }
+        let question = Question { rung, dtype, op, n, block, offset: 0 };
+        let too_many = usize::try_from(n).ok().and_then(|n| n.checked_mul(dtype.size())).is_none();
+        if too_many || matches!(question.tiles(n), Some(blocks) if blocks > MOST_BLOCKS) {
+            return Err(Error::Elements { rung, n, block });
+        }
+        Ok(question)
+    }
+
+    /// The same over an array whose first element is `elements` elements behind a
+    /// multiple of 256 bytes.
+    #[must_use]
+    pub fn misaligned(self, elements: u64) -> Question {
+        Question { offset: elements, ..self }
+    }
+
+    /// The rung.
+    #[must_use]
+    pub fn rung(&self) -> &'static Rung {
+        self.rung
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The operation.
+    #[must_use]
+    pub fn op(&self) -> Op {
+        self.op
+    }
+
+    /// How many elements there are.
+    #[must_use]
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// Threads of a block.
+    #[must_use]
+    pub fn block(&self) -> u32 {
+        self.block
+    }
+
+    /// Blocks of a pass over `n` values; `None` if their number is the device's
+    /// affair.
+    pub(crate) fn tiles(&self, n: u64) -> Option<u64> {
+        let Plan::Passes { columns, surplus, .. } = self.rung.plan else { return None };
+        let tiles = n.div_ceil(u64::from(columns) * u64::from(self.block));
+        // One block is always enough for one tile: so the passes come to an end.
+        Some(if tiles <= 1 { 1 } else { tiles.saturating_mul(surplus.into()) })
+    }
+
+    /// The type in which is added: 16-bit floats as f32.
+    pub(crate) fn added(&self) -> DType {
+        match self.dtype {
+            DType::F16 | DType::BF16 => DType::F32,
+            other => other,
+        }
+    }
+}
