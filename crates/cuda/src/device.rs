@@ -40,7 +40,7 @@ pub struct Launch {
     pub cooperative: bool,
     /// Whether it may come to the device before the launch ahead of it on the
     /// stream has ended, as far as the device can: the kernel waits itself
-    /// (`griddepcontrol.wait`) before it touches memory.
+    /// (`griddepcontrol.wait`) before it touches memory that may not be ready.
     pub early: bool,
 }
 
@@ -291,6 +291,14 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// The device is lost.
     fn stream(&self) -> Result<Stream>;
+
+    /// How many calls have named a stream so far, `None` if work comes there by
+    /// other ways than this device. A launch that found a number is directly ahead
+    /// of whatever comes while the number is one more.
+    fn calls_on(&self, stream: Stream) -> Option<u64> {
+        let _ = stream;
+        None
+    }
 
     /// Puts a launch on a stream.
     ///

@@ -1,6 +1,7 @@
 //! Which kernel does what, and what it leaves in memory.
 
 use super::tree;
+use crate::device::Argument;
 use warpfold_core::DType;
 use warpfold_core::op::{AnyState, Kind};
 
@@ -113,6 +114,13 @@ pub(super) fn build(kind: Kind, dtype: DType) -> Build {
         }
         _ => usual,
     }
+}
+
+/// The arguments of a kernel that leaves states, as `kernel.cuh` names its
+/// parameters: words, and whether the elements are ready.
+pub(super) fn arguments(words: [u64; 8], ready: bool) -> [Argument; 9] {
+    let ready = Argument::from(u32::from(ready));
+    core::array::from_fn(|i| words.get(i).map_or(ready, |&word| Argument::from(word)))
 }
 
 /// Whether a kernel takes a second array.
