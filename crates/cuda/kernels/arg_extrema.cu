@@ -26,20 +26,14 @@ struct ArgExtrema {
     __device__ __forceinline__ void one(Bits) {}
 
     template <bool FULL>
-    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *at, u32 valid)
+    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *, u32 valid)
     {
         ++tiles;
         Extremes<T> here;
-        here.template take<FULL>(v, valid);
-        if constexpr (Element<T>::FLOAT) {
-            const bool any = FULL || valid > 0;
-            if (any && here.any_nan()) {
-                if (nans == 0)
-                    nan_in = tiles;
-                here = Extremes<T>();
-                nans += here.take_numbers(at, valid);
-            }
-        }
+        const u32 wrong = here.template take<FULL>(v, valid);
+        if (wrong > 0 && nans == 0)
+            nan_in = tiles;
+        nans += wrong;
         // Integers may all be the greatest, of which the first tile says nothing new; no number is a NaN's key.
         if (here.smallest < found.smallest || (!Element<T>::FLOAT && tiles == 1)) {
             found.smallest = here.smallest;

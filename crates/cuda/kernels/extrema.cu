@@ -27,19 +27,9 @@ struct Extrema {
     }
 
     template <bool FULL>
-    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *at, u32 valid)
+    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *, u32 valid)
     {
-        Extremes<T> here;
-        here.template take<FULL>(v, valid);
-        if constexpr (Element<T>::FLOAT) {
-            // Only a tile that has a NaN needs a closer look. A thread without elements has none.
-            const bool any = FULL || valid > 0;
-            if (any && here.any_nan()) {
-                nans += found.take_numbers(at, valid);
-                return;
-            }
-        }
-        found.take(here.smallest, here.largest);
+        nans += found.template take<FULL>(v, valid);
     }
 };
 

@@ -216,7 +216,7 @@ struct FloatSum {
         const Part part = part_of<T, TILE>(data, n);
         const uint4 *at = part.at;
         uint4 even[TILE];
-        load_early(even, part);
+        load_early(even, part, 0);
         wide.clear();
         wait_for_earlier_launches();
         __syncthreads();
@@ -236,7 +236,10 @@ struct FloatSum {
         }
         if (part.rest) {
             uint4 some[TILE];
-            load_rest(some, even, at, part);
+            if (part.tiles == 0)
+                copy(some, even);
+            else
+                load(some, at, part.valid);
             if (!tile<false>(some, part.valid) && !moved(at, part.valid))
                 any<false>(at, part.step, 1, part.valid);
         }

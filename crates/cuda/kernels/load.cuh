@@ -72,29 +72,24 @@ __device__ __forceinline__ void load(uint4 (&v)[N], const uint4 *__restrict__ at
             v[k] = at[32 * k];
 }
 
-// The vectors of the first tile, or of the part of one if there is no other, before the launches ahead have ended.
+// The thread's vectors of the block's tile of that number, before the launches ahead have ended.
 template <int N>
-__device__ __forceinline__ void load_early(uint4 (&v)[N], const Part &part)
+__device__ __forceinline__ void load_early(uint4 (&v)[N], const Part &part, u32 number)
 {
-    const u32 valid = part.tiles > 0 ? N : part.rest ? part.valid : 0;
+    const u32 valid = number < part.tiles ? N : number == part.tiles && part.rest ? part.valid : 0;
 #pragma unroll
     for (int k = 0; k < N; ++k)
         if (k < valid)
-            v[k] = read_early(&part.at[32 * k]);
+            v[k] = read_early(&part.at[number * part.step + 32 * k]);
 }
 
-// The vectors of the part of a tile, which lies at `at`: if it was the first one, they are there. The registers of the first are of
-// no use to others meanwhile.
+// Vectors that are there already, so that the registers they came in may be used again.
 template <int N>
-__device__ __forceinline__ void load_rest(uint4 (&v)[N], const uint4 (&first)[N], const uint4 *at, const Part &part)
+__device__ __forceinline__ void copy(uint4 (&v)[N], const uint4 (&from)[N])
 {
-    if (part.tiles > 0) {
-        load(v, at, part.valid);
-    } else {
 #pragma unroll
-        for (int k = 0; k < N; ++k)
-            v[k] = first[k];
-    }
+    for (int k = 0; k < N; ++k)
+        v[k] = from[k];
 }
 
 // What lies outside whole aligned vectors, and how many of these there are.
@@ -152,23 +147,31 @@ __device__ __forceinline__ void walk(const void *data, u64 n, Pass &pass)
     const uint4 *at = part.at;
     // Two sets of registers in turn: copies from one to the other would hold the loads back.
     uint4 even[VECTORS], odd[VECTORS];
-    load_early(even, part);
+    load_early(even, part, 0);
+    load_early(odd, part, 1);
     wait_for_earlier_launches();
     peel(data, n, pass);
     for (u64 left = part.tiles; left > 0; left -= 2, at += 2 * part.step) {
-        if (left > 1)
-            load(odd, at + part.step);
         pass.template tile<true>(even, at, VECTORS);
         if (left == 1)
             break;
         if (left > 2)
             load(even, at + 2 * part.step);
         pass.template tile<true>(odd, at + part.step, VECTORS);
+        if (left == 2)
+            break;
+        if (left > 3)
+            load(odd, at + 3 * part.step);
     }
     at = part.at + part.tiles * part.step;
     if (part.rest) {
         uint4 some[VECTORS];
-        load_rest(some, even, at, part);
+        if (part.tiles == 0)
+            copy(some, even);
+        else if (part.tiles == 1)
+            copy(some, odd);
+        else
+            load(some, at, part.valid);
         pass.template tile<false>(some, at, part.valid);
     }
 }
