@@ -397,6 +397,34 @@ fn hazards(device: &Arc<dyn Device>) {
     totals_of_products_are_flushed(&engine);
     products_of_extreme_integers(&engine);
     second_arrays_anywhere(&engine);
+    blocks_without_number(device);
+}
+
+/// As many blocks as carry their number in what they add, more, and many more than
+/// have elements; of sums as large as limbs get, of both signs.
+fn blocks_without_number(device: &Arc<dyn Device>) {
+    for blocks in [2, 33, 600, 1023, 1024, 1500] {
+        let shape = Shape { threads: Some(32), blocks: Some(blocks) };
+        let engine = Engine::with_shape(Arc::clone(device), shape);
+        let note = format!("{blocks} blocks");
+        for n in [3, 20_011] {
+            for sign in [1.0, -1.0] {
+                let largest = vec![f32::MAX * sign; n];
+                for kind in [Kind::Sum, Kind::Extrema, Kind::Counts, Kind::SquareSum] {
+                    check(&engine, kind, &largest, 1, &note);
+                }
+                check(&engine, Kind::Sum, &vec![f64::MAX * f64::from(sign); n], 0, &note);
+                let largest = f16::from_f64(f64::from(65504.0 * sign));
+                check(&engine, Kind::Sum, &vec![largest; n], 3, &note);
+            }
+            for x in [i64::MIN, i64::MAX, -1] {
+                check(&engine, Kind::Sum, &vec![x; n], 1, &note);
+                check(&engine, Kind::Bits, &vec![x; n], 1, &note);
+                check(&engine, Kind::Sum, &vec![x.cast_unsigned(); n], 0, &note);
+                check(&engine, Kind::Dot, &vec![x; n], 0, &note);
+            }
+        }
+    }
 }
 
 /// A value that takes the sum out of the anchor's binade and one that brings it
