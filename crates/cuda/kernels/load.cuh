@@ -143,7 +143,20 @@ __device__ __forceinline__ void each(const uint4 (&v)[N], u32 valid, Take take)
     }
 }
 
-// The same once more from memory: short code for what is seldom done.
+// Calls `take` with every word of vectors.
+template <int N, class Take>
+__device__ __forceinline__ void each_word(const uint4 (&v)[N], Take take)
+{
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+        take(v[k].x);
+        take(v[k].y);
+        take(v[k].z);
+        take(v[k].w);
+    }
+}
+
+// Every element once more from memory: short code for what is seldom done.
 template <class T, class Take>
 __device__ __forceinline__ void each_again(const uint4 *at, u32 valid, Take take)
 {

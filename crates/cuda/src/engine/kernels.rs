@@ -102,7 +102,8 @@ pub(super) fn build(kind: Kind, dtype: DType) -> Build {
         // `bins.cuh`.
         Kind::Sum | Kind::AbsSum => match dtype {
             DType::F64 => Build { threads: 384, vectors: 8, shared_per_thread: 8 * 44 },
-            DType::F32 | DType::BF16 => Build { threads: 384, shared_per_thread: 8 * 16, ..usual },
+            DType::F32 => Build { threads: 384, shared_per_thread: 8 * 16, ..usual },
+            DType::BF16 => Build { threads: 384, shared_per_thread: 4 * 33, ..usual },
             DType::F16 => Build { threads: 384, ..usual },
             _ => usual,
         },
