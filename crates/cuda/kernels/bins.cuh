@@ -4,15 +4,15 @@
 // An element is brought to a limb by a float add, as in window.cuh: A = 1.5 * 2^(w + 52) has a last bit of 2^w, so that for
 // |x| < 2^(w + 51) the sum t = A + x stays in A's binade and bits(t) - bits(A) is x in units of 2^w, rounded.
 //
-// f32, as f64: limb l takes the 16 exponent fields 16 l to 16 l + 15, w = 16 l - 150 is not above their last bits, and
-// |x| < 2^(w + 40): nothing is rounded. Sums of 2^22 elements fit 63 bits.
+// Shorter floats, as f64: limb l takes the W exponent fields from W l on. With P bits of a significand, w = W l - 126 - P is not above
+// their last bits, and |x| < 2^(w + P + W - 1): nothing is rounded.
 //
 // f64: bin b takes 48 fields, w = 48 b - 1026, |x| < 2^(w + 51). What rounding left, |r| <= 2^(w - 1), is a multiple of the last
 // bit of field 48 b, 2^(48 b - 1075), the unit of limb b; the rounded part is twice as many units of limb b + 1. With c =
 // 48 b - 1075, r is below 2^(c + 48): the second add is exact. Each is below 2^53 units, so that 2^10 elements fit 63 bits; then
 // the thread moves its carries. Elements and anchors are scaled towards 1 by 2^128, exactly: no anchor leaves the format.
 //
-// bf16, as f32: see narrow_bins.cuh.
+// narrow_bins.cuh does without f64 for bf16.
 
 #pragma once
 
@@ -37,27 +37,38 @@ __device__ __forceinline__ i64 moved(f64 t, f64 anchor)
 template <class T>
 struct Bins {};
 
-template <>
-struct Bins<f32> : ThreadLimbs<i64, 16, 16, -150> {
+// Elements of P bits as f64, a limb for each WIDTH exponent fields.
+template <int P, int WIDTH>
+struct FieldBins : ThreadLimbs<i64, 255 / WIDTH + 1, WIDTH, -126 - P> {
+    static_assert(P + WIDTH <= 52, "nothing is rounded");
+    // An element is below 2^(P + WIDTH - 1) units of its limb.
+    static constexpr u32 ROOM = 1 << (62 - P - WIDTH);
+
     // Adds an element that is finite.
-    __device__ __forceinline__ void add(u32 bits)
+    __device__ __forceinline__ void add(f32 x)
     {
-        const f32 x = Element<f32>::value(bits);
-        const u32 l = __float_as_uint(x) << 1 >> 28;
-        const f64 anchor = anchor_of<STEP>(l, LOWEST + 52 + 1023);
-        limb(l) += moved(__dadd_rn(f64(x), anchor), anchor);
+        const u32 field = __float_as_uint(x) << 1 >> 24;
+        // Exact: the factor is too large by less than 1 / 2^16, and fields are below 2^8.
+        const u32 l = WIDTH % 16 == 0 ? field / WIDTH : field * (65536 / WIDTH + 1) >> 16;
+        const f64 anchor = anchor_of<WIDTH>(l, -126 - P + 52 + 1023);
+        this->limb(l) += moved(__dadd_rn(f64(x), anchor), anchor);
     }
 
     // Says that `count` elements are about to be added, by all lanes of a warp.
     template <class Sums>
     __device__ __forceinline__ void make_room(u32 count, Sums &)
     {
-        added += count;
-        if (added > 1 << 22) {
-            carry();
-            added = count + 1;
+        this->added += count;
+        if (this->added > ROOM) {
+            this->carry();
+            this->added = count + 1;
         }
     }
+};
+
+template <>
+struct Bins<f32> : FieldBins<24, 16> {
+    __device__ __forceinline__ void add(u32 bits) { FieldBins::add(Element<f32>::value(bits)); }
 };
 
 template <>

@@ -14,9 +14,6 @@ constexpr int SUM_BLOCKS = sizeof(typename Element<T>::Bits) == 8 && Element<T>:
 template <class T>
 constexpr int SUM_THREADS = Element<T>::FLOAT ? 384 : THREADS;
 
-// Tiles that go to the bins at once, at most, before a window is tried again.
-constexpr u32 LONGEST_PATIENCE = 64;
-
 template <class T, bool ABSOLUTE>
 struct FloatSum {
     using Item = T;

@@ -21,6 +21,9 @@ constexpr int VECTORS = 4;
 constexpr int THREADS = 512;
 constexpr int BLOCKS = 2;
 
+// Tiles that go to bins at once, at most, before a window is tried again.
+constexpr u32 LONGEST_PATIENCE = 64;
+
 // Elements of type T in a vector, and the i-th of them; i is a constant once loops are unrolled.
 template <class T>
 constexpr int ITEMS = 16 / int(sizeof(typename Element<T>::Bits));

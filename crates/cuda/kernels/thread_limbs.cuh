@@ -1,5 +1,5 @@
-// Limbs of each thread in dynamic shared memory, a column of [limb][thread]: the lanes of a warp stay out of each other's way whichever
-// limbs they take. Limb l weighs 2^(LOWEST + STEP * l).
+// Limbs of each thread in dynamic shared memory, as [warp][limb][lane]: the lanes of a warp stay out of each other's way whichever
+// limbs they take, and from one limb to the next it is always as far. Limb l weighs 2^(LOWEST + STEP * l).
 
 #pragma once
 
@@ -14,26 +14,33 @@ __device__ __forceinline__ u32 dynamic_shared_size()
     return size;
 }
 
-// The columns lie behind BEFORE bytes for each thread, which are somebody else's. SPARE limbs behind the others are in no sum.
+// They lie behind BEFORE bytes for each thread, which are somebody else's. SPARE limbs behind the others are in no sum.
 template <class LIMB, int COUNT, int SPACING, int LOWEST_EXPONENT, int SPARE = 0, int BEFORE = 0>
 struct ThreadLimbs {
     using Limb = LIMB;
     static constexpr int LIMBS = COUNT;
     static constexpr int STEP = SPACING;
     static constexpr int LOWEST = LOWEST_EXPONENT;
-    // Bytes of dynamic shared memory for each thread of the block, up to the end of its column.
+    // Bytes of dynamic shared memory for each thread of the block, up to the end of its limbs.
     static constexpr u32 BYTES = BEFORE + sizeof(Limb) * (COUNT + SPARE);
 
-    char *column;
+    Limb *column;
     u32 added = 0;
     bool open = false;
 
-    __device__ __forceinline__ ThreadLimbs() : column(reinterpret_cast<char *>(dynamic_shared) + BEFORE * blockDim.x + sizeof(Limb) * threadIdx.x) {}
+    __device__ __forceinline__ ThreadLimbs() : column(first() + place(threadIdx.x / 32, 0) + threadIdx.x % 32) {}
+
+    static __device__ __forceinline__ Limb *first()
+    {
+        return reinterpret_cast<Limb *>(reinterpret_cast<char *>(dynamic_shared) + BEFORE * blockDim.x);
+    }
+    // Where a warp's limb l is.
+    static __device__ __forceinline__ u32 place(u32 warp, u32 l) { return (warp * (COUNT + SPARE) + l) * 32; }
 
     // Whether the launch gave the block shared memory for this.
     static __device__ __forceinline__ bool there() { return dynamic_shared_size() >= BYTES * blockDim.x; }
 
-    __device__ __forceinline__ Limb &limb(u32 l) const { return *reinterpret_cast<Limb *>(column + l * u32(sizeof(Limb) * blockDim.x)); }
+    __device__ __forceinline__ Limb &limb(u32 l) const { return column[l * 32]; }
 
     __device__ __forceinline__ void clear()
     {
@@ -96,11 +103,10 @@ struct ThreadLimbs {
             clear();
         __syncthreads();
         const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-        const auto first = reinterpret_cast<const Limb *>(column) - threadIdx.x;
         for (u32 l = warp; l < LIMBS; l += blockDim.x / 32) {
             Totals<2> halves;
-            for (u32 c = lane; c < blockDim.x; c += 32)
-                take(halves, first[l * blockDim.x + c]);
+            for (u32 w = 0; w < blockDim.x / 32; ++w)
+                take(halves, first()[place(w, l) + lane]);
             deposit(wide, l, halves);
         }
     }

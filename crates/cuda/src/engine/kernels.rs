@@ -107,10 +107,17 @@ pub(super) fn build(kind: Kind, dtype: DType) -> Build {
             DType::F16 => Build { threads: 384, ..usual },
             _ => usual,
         },
-        // `LADDER_THREADS` in `ladder.cuh`.
+        // `LADDER_THREADS` in `ladder.cuh`, the limbs in `product_bins.cuh`, and of
+        // moments those of the elements before them.
         Kind::Dot | Kind::Moments if dtype == DType::F64 => usual,
         Kind::SquareSum | Kind::Dot | Kind::Moments if dtype.is_float() => {
-            Build { threads: 384, ..usual }
+            let elements = kind == Kind::Moments;
+            let shared_per_thread = match dtype {
+                DType::F32 => 8 * (13 + if elements { 11 } else { 0 }),
+                DType::BF16 => 8 * (18 + if elements { 8 } else { 0 }),
+                _ => 0,
+            };
+            Build { threads: 384, shared_per_thread, ..usual }
         }
         _ => usual,
     }
