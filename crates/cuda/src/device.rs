@@ -143,6 +143,10 @@ pub struct Limits {
     pub memory: u64,
 }
 
+/// Why memory that is nobody's cannot be read.
+pub(crate) const UNKNOWN_MEMORY: &str =
+    "it is no memory that the device knows: null, freed, too short, or the host's own";
+
 /// A device. Work on one stream is done in order; streams do not wait for each
 /// other, except that whatever uses memory just freed must have been waited
 /// for.
@@ -251,6 +255,15 @@ pub trait Device: Send + Sync {
     /// if they can.
     fn address_of_pinned(&self, at: NonNull<u8>) -> Option<Address> {
         let _ = at;
+        None
+    }
+
+    /// Why kernels cannot read these bytes, as far as can be told without reading
+    /// them: nobody's memory, that of another device, or ordinary memory of the
+    /// host. Looks at the first byte and the last; of a device that cannot tell,
+    /// all can be read.
+    fn why_unreadable(&self, address: Address, bytes: u64) -> Option<&'static str> {
+        let _ = (address, bytes);
         None
     }
 

@@ -5,7 +5,9 @@
 //! missing: [`Driver::probe`] asks first, and whoever holds a [`Driver`] knows
 //! that both are there.
 
-use crate::device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream};
+use crate::device::{
+    Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream, UNKNOWN_MEMORY,
+};
 use crate::{Error, Result};
 use core::ffi::{CStr, c_int, c_uint, c_void};
 use core::ptr::{self, NonNull};
@@ -276,6 +278,38 @@ fn limits(device: sys::CUdevice) -> Result<Limits> {
     })
 }
 
+/// Why kernels of a device cannot read this byte; a context is current.
+fn why_unreadable_at(address: Address, device: sys::CUdevice) -> Option<&'static str> {
+    use sys::CUpointer_attribute as Attribute;
+    let (mut kind, mut managed, mut of): (c_uint, c_uint, c_int) = (0, 0, 0);
+    let mut attributes = [
+        Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+    ];
+    let mut values: [*mut c_void; 3] =
+        [(&raw mut kind).cast(), (&raw mut managed).cast(), (&raw mut of).cast()];
+    // SAFETY: as many values as attributes, each an integer of 32 bits; the
+    // address is only looked up, and of one that the driver does not know the
+    // type is 0.
+    let asked = unsafe {
+        sys::cuPointerGetAttributes(
+            attributes.len() as c_uint,
+            attributes.as_mut_ptr(),
+            values.as_mut_ptr(),
+            address,
+        )
+    };
+    let device_memory = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE as c_uint;
+    if asked != sys::CUresult::CUDA_SUCCESS || kind == 0 {
+        Some(UNKNOWN_MEMORY)
+    } else if kind == device_memory && managed == 0 && of != device {
+        Some("it is memory of another device")
+    } else {
+        None
+    }
+}
+
 /// Whether the driver knows this byte of host memory; a context is current.
 fn is_pinned_at(byte: &u8) -> bool {
     let mut kind: c_uint = 0;
@@ -445,6 +479,19 @@ impl Device for Driver {
     fn is_pinned(&self, bytes: &[u8]) -> bool {
         let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
         self.enter().is_ok() && is_pinned_at(first) && is_pinned_at(last)
+    }
+
+    fn why_unreadable(&self, address: Address, bytes: u64) -> Option<&'static str> {
+        let Some(last) = address.checked_add(bytes.checked_sub(1)?) else {
+            return Some(UNKNOWN_MEMORY);
+        };
+        if self.enter().is_err() {
+            // What comes next says it.
+            return None;
+        }
+        let ends = [address, last];
+        let ends = if address == last { &ends[..1] } else { &ends };
+        ends.iter().find_map(|&at| why_unreadable_at(at, self.device))
     }
 
     fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {

@@ -1,7 +1,9 @@
 //! Simulated devices, on the PTX interpreter: the same kernels, checked for
 //! races and other faults, on a machine without a GPU.
 
-use crate::device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream};
+use crate::device::{
+    Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream, UNKNOWN_MEMORY,
+};
 use crate::{Error, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use warpfold_ptx::device::{self as ptx, Report, Setup};
@@ -116,6 +118,14 @@ impl Device for Sim {
         state.stream(stream)?;
         let copied = state.device.read(from, to);
         while_doing(copied, || format!("copying {} bytes from {from:#x}", to.len()))
+    }
+
+    fn why_unreadable(&self, address: Address, bytes: u64) -> Option<&'static str> {
+        let last = address.checked_add(bytes.checked_sub(1)?);
+        let state = self.state();
+        let known = |at: u64| state.device.read(at, &mut [0]).is_ok();
+        let readable = last.is_some_and(|last| known(address) && known(last));
+        (!readable).then_some(UNKNOWN_MEMORY)
     }
 
     fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {

@@ -210,6 +210,7 @@ impl Engine {
         let input = input.into();
         let dtype = input.array.dtype;
         let len = left::len(kind, &input).ok_or(Error::NoKernel { kind, dtype })?;
+        self.check_readable(&input)?;
         let scratch = self.scratch(stream)?;
         // Held until the payload is read: another thread's would overwrite it.
         let mut scratch = lock(&scratch);
@@ -265,6 +266,7 @@ impl Engine {
         stream: Stream,
     ) -> Result<()> {
         let input = input.into();
+        self.check_readable(&input)?;
         if !to.is_multiple_of(8) {
             let why = "a state needs a multiple of 8";
             return Err(refused(Array { address: to, ..input.array }, why));
@@ -304,6 +306,22 @@ impl Engine {
         let freed = self.device.free(address);
         let state = state?;
         freed.map(|()| state)
+    }
+
+    /// Refuses arrays that the device cannot read: a fault there would end all
+    /// that the process has on the device.
+    fn check_readable(&self, input: &Input) -> Result<()> {
+        let Array { len, dtype, .. } = input.array;
+        for address in [Some(input.array.address), input.others].into_iter().flatten() {
+            let array = Array { address, ..input.array };
+            check(array)?;
+            let bytes = len * dtype.size() as u64;
+            match self.device.why_unreadable(address, bytes) {
+                Some(why) if bytes > 0 => return Err(refused(array, why)),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Launches the kernel.
