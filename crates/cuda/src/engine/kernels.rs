@@ -103,14 +103,22 @@ pub(super) fn build(kind: Kind, dtype: DType) -> Build {
         // `bins.cuh`.
         Kind::Sum | Kind::AbsSum => match dtype {
             DType::F64 => Build { threads: 384, vectors: 8, shared_per_thread: 8 * 44 },
-            DType::F32 | DType::BF16 => Build { threads: 384, shared_per_thread: 8 * 16, ..usual },
+            DType::F32 => Build { threads: 384, shared_per_thread: 8 * 16, ..usual },
+            DType::BF16 => Build { threads: 384, shared_per_thread: 4 * 33, ..usual },
             DType::F16 => Build { threads: 384, ..usual },
             _ => usual,
         },
-        // `LADDER_THREADS` in `ladder.cuh`.
+        // `LADDER_THREADS` in `ladder.cuh`, the limbs in `product_bins.cuh`, and of
+        // moments those of the elements before them.
         Kind::Dot | Kind::Moments if dtype == DType::F64 => usual,
         Kind::SquareSum | Kind::Dot | Kind::Moments if dtype.is_float() => {
-            Build { threads: 384, ..usual }
+            let elements = kind == Kind::Moments;
+            let shared_per_thread = match dtype {
+                DType::F32 => 8 * (13 + if elements { 11 } else { 0 }),
+                DType::BF16 => 8 * (18 + if elements { 8 } else { 0 }),
+                _ => 0,
+            };
+            Build { threads: 384, shared_per_thread, ..usual }
         }
         _ => usual,
     }
