@@ -14,6 +14,8 @@ pub(super) enum Program {
     Finish(DType),
     /// Makes numbers of short rows.
     ShortRows(Tally, DType),
+    /// Makes numbers of columns.
+    Columns(Tally, DType),
 }
 
 /// What kernels make numbers of without a payload.
@@ -56,6 +58,7 @@ impl Program {
             Program::Gather(size) => format!("gather_u{}", 8 * size),
             Program::Finish(dtype) => format!("finish_{dtype}"),
             Program::ShortRows(tally, dtype) => format!("row_{}", tally.name(dtype)),
+            Program::Columns(tally, dtype) => format!("column_{}", tally.name(dtype)),
         }
     }
 }
@@ -168,6 +171,7 @@ mod tests {
             names.insert(Program::Finish(dtype).name());
             for tally in [Tally::Sums, Tally::Extremes, Tally::Counts] {
                 names.insert(Program::ShortRows(tally, dtype).name());
+                names.insert(Program::Columns(tally, dtype).name());
             }
         }
         for name in &names {
