@@ -5,7 +5,9 @@
 //! missing: [`Driver::probe`] asks first, and whoever holds a [`Driver`] knows
 //! that both are there.
 
-use crate::device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream};
+use crate::device::{
+    Address, Argument, Device, Footprint, KernelId, Launch, Limits, ModuleId, Stream,
+};
 use crate::{Error, Result};
 use core::ffi::{CStr, c_int, c_uint, c_void};
 use core::ptr::{self, NonNull};
@@ -266,6 +268,9 @@ fn limits(device: sys::CUdevice) -> Result<Limits> {
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         ),
         multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        threads_per_multiprocessor: attribute(
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+        )?,
         threads_per_block: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
         shared_per_block: attribute(
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
@@ -524,6 +529,26 @@ impl Device for Driver {
         };
         while_doing(asked.result(), || "asking how many blocks run at once".into())?;
         Ok(blocks.unsigned_abs())
+    }
+
+    fn footprint(&self, kernel: KernelId) -> Result<Option<Footprint>> {
+        use sys::CUfunction_attribute_enum as Of;
+        self.enter()?;
+        let function = self.allow_shared(kernel, 0)?;
+        let ask = |attribute: Of| -> Result<u32> {
+            let mut value = 0;
+            // SAFETY: the function is one of a module that stays loaded; one
+            // integer is written.
+            let asked = unsafe { sys::cuFuncGetAttribute(&raw mut value, attribute, function) };
+            while_doing(asked.result(), || "asking what a kernel takes".into())?;
+            Ok(value.unsigned_abs())
+        };
+        Ok(Some(Footprint {
+            registers: Some(ask(Of::CU_FUNC_ATTRIBUTE_NUM_REGS)?),
+            shared: ask(Of::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            local: Some(ask(Of::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?),
+            threads: ask(Of::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        }))
     }
 
     fn stream(&self) -> Result<Stream> {

@@ -3,22 +3,44 @@
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::question::Question;
+use crate::registry;
 use crate::rung::Plan;
-use crate::verdict::{Expected, Verdict};
+use crate::statistics::median;
+use crate::verdict::{Truth, Verdict};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use warpfold_core::op::Numbers;
-use warpfold_core::{DType, Scalar};
-use warpfold_cuda::{Address, Archive, Argument, Device, KernelId, Launch, ModuleId, Stream};
+use warpfold_core::{DType, Op, Scalar};
+use warpfold_cuda::{
+    Address, Archive, Argument, Device, Footprint, KernelId, Launch, ModuleId, Sim, Stream,
+};
+use warpfold_ptx::count::Counters;
+use warpfold_ptx::machine::Options;
 
 static KERNELS: Archive = Archive::new(include_bytes!("../kernels/kernels.archive"));
 
 /// A device and the kernels that it has loaded.
 pub struct Lab {
     device: Arc<dyn Device>,
+    /// The same device, if it counts.
+    counting: Option<Arc<Sim>>,
     archive: Archive,
     modules: Mutex<HashMap<String, ModuleId>>,
+    /// The elements of the last question: rungs that follow each other are mostly
+    /// asked the same.
+    last: Mutex<Option<Arc<Posed>>>,
+}
+
+/// Elements and what is true of them.
+struct Posed {
+    dtype: DType,
+    op: Op,
+    n: u64,
+    data: Data,
+    seed: u64,
+    elements: Numbers,
+    truth: Truth,
 }
 
 /// How times are taken.
@@ -46,12 +68,50 @@ pub struct Measurement {
     pub verdict: Verdict,
     /// Blocks of each launch, in order.
     pub grid: Vec<u32>,
+    /// The launches of a run, in order.
+    pub steps: Vec<Step>,
     /// How long one run took, in each interval; none on a device without a clock.
     pub times: Vec<Duration>,
     /// Whether runs found their input in the L2 cache; otherwise they took turns
     /// over more copies of it than the cache holds.
     pub in_l2: bool,
+    /// What the interpreter counted in a run.
+    pub counters: Option<Counters>,
 }
+
+/// A launch, and what it takes of a multiprocessor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The kernel's name.
+    pub kernel: String,
+    /// Blocks.
+    pub grid: u32,
+    /// Threads of a block.
+    pub block: u32,
+    /// What the compiler made of it, if the device says.
+    pub footprint: Option<Footprint>,
+    /// Bytes of dynamic shared memory of a block.
+    pub dynamic_shared: u32,
+    /// Blocks that a multiprocessor runs at once.
+    pub resident: u32,
+    /// The part of a multiprocessor's warps that these have, from 0 to 1.
+    pub occupancy: f64,
+}
+
+/// The rate at which this device reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ceiling {
+    /// Bytes for each nanosecond.
+    pub gbps: f64,
+    /// What was measured.
+    pub by: String,
+}
+
+/// What the ceiling is measured on: 1 GiB of f32 and a ragged end, or an eighth of
+/// the device's memory.
+const CEILING_ELEMENTS: u64 = (1 << 28) + 3;
+const CEILING_RUNG: &str = "vector-load";
+const CEILING_BLOCKS: [u32; 4] = [128, 256, 512, 1024];
 
 /// The most copies of an input; shorter ones are timed where they lie in L2.
 const MOST_COPIES: u64 = 256;
@@ -69,7 +129,14 @@ impl Lab {
     /// A lab on a device, with other kernels of the same names.
     #[must_use]
     pub fn with_kernels(device: Arc<dyn Device>, archive: Archive) -> Lab {
-        Lab { device, archive, modules: Mutex::default() }
+        Lab { device, counting: None, archive, modules: Mutex::default(), last: Mutex::default() }
+    }
+
+    /// A lab on the interpreter, which checks every access and counts.
+    #[must_use]
+    pub fn simulated() -> Lab {
+        let sim = Arc::new(Sim::new(Options { counters: true, ..Options::default() }));
+        Lab { counting: Some(Arc::clone(&sim)), ..Lab::new(sim) }
     }
 
     /// The device.
@@ -85,9 +152,9 @@ impl Lab {
     /// A device that is too old, or fails; a simulated one fails when it finds a
     /// fault.
     pub fn check(&self, question: &Question, data: Data, seed: u64) -> Result<Verdict> {
-        let elements = data.elements(question, seed);
-        let setup = Setup::new(self, question, &elements, 1)?;
-        let expected = Expected::of(question, &elements, data, &setup.grid())?;
+        let posed = self.pose(question, data, seed)?;
+        let setup = Setup::new(self, question, &posed.elements, 1)?;
+        let expected = posed.truth.expected(question, &setup.grid());
         let first = expected.judge(question, setup.answer()?);
         match first {
             Verdict::Right => Ok(expected.judge(question, setup.answer()?)),
@@ -100,26 +167,89 @@ impl Lab {
     /// # Errors
     /// Those of [`check`](Self::check).
     pub fn measure(&self, question: &Question, timing: &Timing, seed: u64) -> Result<Measurement> {
-        let elements = Data::Representable.elements(question, seed);
-        let bytes = elements.bytes().len().max(1) as u64;
+        let posed = self.pose(question, Data::Representable, seed)?;
+        let bytes = posed.elements.bytes().len().max(1) as u64;
         let copies = (2 * self.device.limits().l2_bytes).div_ceil(bytes).max(1);
         let in_l2 = copies > MOST_COPIES;
         let copies = if in_l2 { 1 } else { copies };
-        let setup = Setup::new(self, question, &elements, copies)?;
+        let setup = Setup::new(self, question, &posed.elements, copies)?;
         let grid = setup.grid();
-        let expected = Expected::of(question, &elements, Data::Representable, &grid)?;
+        let expected = posed.truth.expected(question, &grid);
+        let steps = setup.describe()?;
+        self.counters();
         let mut verdict = expected.judge(question, setup.answer()?);
+        let counters = self.counters();
         let mut times = Vec::new();
         if verdict.is_right() {
             let runs = timing.interval_bytes.div_ceil(bytes).clamp(1, MOST_RUNS);
             times = setup.times(timing, runs as u32)?;
             verdict = expected.judge(question, setup.answer()?);
         }
-        Ok(Measurement { verdict, grid, times, in_l2 })
+        self.counters();
+        Ok(Measurement { verdict, grid, steps, times, in_l2, counters })
+    }
+
+    /// The rate at which the device reads: the best that wide loads over much more
+    /// than its cache reach in blocks of several sizes. `None` without a clock.
+    ///
+    /// # Errors
+    /// Those of [`check`](Self::check).
+    pub fn ceiling(&self, timing: &Timing, seed: u64) -> Result<Option<Ceiling>> {
+        let clock = self.device.time(STREAM, &mut || Ok(()));
+        if clock.map_err(|source| Error::Device { id: CEILING_RUNG, source })?.is_none() {
+            return Ok(None);
+        }
+        let dtype = DType::F32;
+        let rung = registry::find(CEILING_RUNG)
+            .ok_or_else(|| Error::NoRung { id: CEILING_RUNG.into() })?;
+        let n = CEILING_ELEMENTS.min(self.device.limits().memory / 8 / dtype.size() as u64);
+        let mut best: Option<Ceiling> = None;
+        for block in CEILING_BLOCKS {
+            let question = Question::new(rung, dtype, Op::Sum, n, block)?;
+            let measured = self.measure(&question, timing, seed)?;
+            let mut times: Vec<f64> = measured.times.iter().map(Duration::as_secs_f64).collect();
+            if times.is_empty() {
+                return Ok(None);
+            }
+            let gbps = (n * dtype.size() as u64) as f64 / median(&mut times) / 1e9;
+            if best.as_ref().is_none_or(|b| gbps > b.gbps) {
+                let by = format!("{} of {n} {dtype} in blocks of {block}", rung.id);
+                best = Some(Ceiling { gbps, by });
+            }
+        }
+        Ok(best)
+    }
+
+    /// The elements of a question, and what is true of them.
+    fn pose(&self, question: &Question, data: Data, seed: u64) -> Result<Arc<Posed>> {
+        let Question { dtype, op, n, .. } = *question;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(posed) = &*last
+            && (posed.dtype, posed.op, posed.n) == (dtype, op, n)
+            && (posed.data, posed.seed) == (data, seed)
+        {
+            return Ok(Arc::clone(posed));
+        }
+        // Two of them may not fit.
+        *last = None;
+        let elements = data.elements(question, seed);
+        let truth = Truth::of(question, &elements, data)?;
+        let posed = Arc::new(Posed { dtype, op, n, data, seed, elements, truth });
+        *last = Some(Arc::clone(&posed));
+        Ok(posed)
+    }
+
+    /// What the interpreter has counted since the last call.
+    fn counters(&self) -> Option<Counters> {
+        let mut total = Counters::default();
+        for report in self.counting.as_ref()?.take_reports() {
+            total.merge(&report.outcome.counters?.total());
+        }
+        Some(total)
     }
 
     /// A kernel of a question's rung.
-    fn kernel(&self, question: &Question, first: bool) -> Result<KernelId> {
+    fn kernel(&self, question: &Question, first: bool) -> Result<(String, KernelId)> {
         let Question { rung, dtype, op, block, .. } = *question;
         let device = |source| Error::Device { id: rung.id, source };
         let name = format!("{}_{dtype}", rung.module(op));
@@ -139,12 +269,15 @@ impl Lab {
                 module
             }
         };
-        self.device.kernel(module, &rung.entry(op, block, first)).map_err(device)
+        let entry = rung.entry(op, block, first);
+        let kernel = self.device.kernel(module, &entry).map_err(device)?;
+        Ok((entry, kernel))
     }
 }
 
-/// One launch of a run.
-struct Step {
+/// One launch of a run, ready to go.
+struct Ready {
+    name: String,
     kernel: KernelId,
     launch: Launch,
     /// What it reads; the input of the run if `None`.
@@ -161,7 +294,7 @@ struct Setup<'a> {
     allocated: Vec<Address>,
     /// Copies of the input.
     inputs: Vec<Address>,
-    steps: Vec<Step>,
+    steps: Vec<Ready>,
     /// Where the answer comes to lie, and its type.
     out: Address,
     added: DType,
@@ -223,7 +356,7 @@ impl<'a> Setup<'a> {
     fn plan(&mut self, lab: &Lab, question: &Question) -> Result<()> {
         let size = self.added.size() as u64;
         self.out = self.allocate(size)?;
-        let first = lab.kernel(question, true)?;
+        let (name, first) = lab.kernel(question, true)?;
         match question.rung.plan {
             Plan::Passes { global, .. } => self.plan_passes(lab, question, global),
             plan => {
@@ -244,12 +377,12 @@ impl<'a> Setup<'a> {
                         vec![partials.into(), out, tickets.into(), n]
                     }
                 };
-                self.steps.push(Step { kernel: first, launch, from: None, rest });
+                self.steps.push(Ready { name, kernel: first, launch, from: None, rest });
                 if plan == Plan::TwoLaunches {
-                    let kernel = lab.kernel(question, false)?;
+                    let (name, kernel) = lab.kernel(question, false)?;
                     let rest = vec![out, u64::from(launch.grid[0]).into()];
                     let launch = self.shape(question, 1);
-                    self.steps.push(Step { kernel, launch, from: Some(partials), rest });
+                    self.steps.push(Ready { name, kernel, launch, from: Some(partials), rest });
                 }
                 Ok(())
             }
@@ -282,9 +415,9 @@ impl<'a> Setup<'a> {
                 rest.insert(0, work.into());
             }
             let grid = u32::try_from(blocks).unwrap_or(u32::MAX);
-            let kernel = lab.kernel(question, from.is_none())?;
+            let (name, kernel) = lab.kernel(question, from.is_none())?;
             let launch = self.shape(question, grid);
-            self.steps.push(Step { kernel, launch, from, rest });
+            self.steps.push(Ready { name, kernel, launch, from, rest });
             if blocks == 1 {
                 return Ok(());
             }
@@ -317,6 +450,26 @@ impl<'a> Setup<'a> {
     /// Blocks of each launch.
     fn grid(&self) -> Vec<u32> {
         self.steps.iter().map(|step| step.launch.grid[0]).collect()
+    }
+
+    /// The launches, and what they take.
+    fn describe(&self) -> Result<Vec<Step>> {
+        let room = self.device.limits().threads_per_multiprocessor.max(32);
+        let describe = |ready: &Ready| -> warpfold_cuda::Result<Step> {
+            let Launch { grid, block, shared, .. } = ready.launch;
+            let resident = self.device.resident_blocks(ready.kernel, block[0], shared)?;
+            let threads = resident * block[0].next_multiple_of(32);
+            Ok(Step {
+                kernel: ready.name.clone(),
+                grid: grid[0],
+                block: block[0],
+                footprint: self.device.footprint(ready.kernel)?,
+                dynamic_shared: shared,
+                resident,
+                occupancy: f64::from(threads) / f64::from(room),
+            })
+        };
+        self.steps.iter().map(|ready| self.done(describe(ready))).collect()
     }
 
     /// Puts one run on the stream, over this copy of the input.

@@ -5,6 +5,7 @@
 //!   registry   every rung: what it does, teaches, expects
 //!   question   a rung, a type, an operation, a size, a block: what can be asked
 //!   lab        runs it on a Device; the answer against the exact one
+//!   statistics, warning   what is said of its times
 //!   occupancy  how many blocks a multiprocessor holds
 //! ```
 //!
@@ -21,12 +22,15 @@ mod question;
 mod registry;
 mod rung;
 mod source;
+pub mod statistics;
 mod verdict;
+mod warning;
 
 pub use data::Data;
 pub use error::{Error, Result};
-pub use lab::{Lab, Measurement, Timing};
+pub use lab::{Ceiling, Lab, Measurement, Step, Timing};
 pub use question::Question;
 pub use registry::{ALL, find};
 pub use rung::{Blocks, Plan, Rung, Text};
 pub use verdict::{Mismatch, Verdict};
+pub use warning::Warning;

@@ -60,6 +60,30 @@ fn number(scalar: Scalar) -> String {
     }
 }
 
+/// What is true of some elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Truth {
+    wanted: Scalar,
+    /// The sum of absolute values, if sums round.
+    absolute: Option<f64>,
+}
+
+impl Truth {
+    /// Of these elements.
+    pub(crate) fn of(question: &Question, elements: &Numbers, data: Data) -> Result<Truth> {
+        let wanted = data::exact(elements, question.op)?;
+        let rounds = data == Data::Random && question.op == Op::Sum && question.dtype.is_float();
+        let absolute = rounds.then(|| data::absolute(elements)).transpose()?;
+        Ok(Truth { wanted, absolute })
+    }
+
+    /// What a rung must answer; `grid` are the blocks of each launch.
+    pub(crate) fn expected(&self, question: &Question, grid: &[u32]) -> Expected {
+        let tolerance = self.absolute.map_or(0.0, |absolute| bound(question, absolute, grid));
+        Expected { wanted: self.wanted, tolerance }
+    }
+}
+
 /// The answer that a rung must give.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected {
@@ -68,19 +92,6 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// For these elements; `grid` are the blocks of each launch.
-    pub(crate) fn of(
-        question: &Question,
-        elements: &Numbers,
-        data: Data,
-        grid: &[u32],
-    ) -> Result<Expected> {
-        let wanted = data::exact(elements, question.op)?;
-        let rounds = data == Data::Random && question.op == Op::Sum && question.dtype.is_float();
-        let tolerance = if rounds { bound(question, data::absolute(elements)?, grid) } else { 0.0 };
-        Ok(Expected { wanted, tolerance })
-    }
-
     /// Whether `got`, in the type that was added in, is right.
     pub(crate) fn judge(&self, question: &Question, got: Scalar) -> Verdict {
         let right = if question.dtype.is_float() {
@@ -140,7 +151,7 @@ mod tests {
         let question = Question::new(find("two-pass-shared").unwrap(), dtype, Op::Sum, n, 64);
         let question = question.unwrap();
         let elements = data.elements(&question, 5);
-        (question, Expected::of(&question, &elements, data, &[8, 1]).unwrap())
+        (question, Truth::of(&question, &elements, data).unwrap().expected(&question, &[8, 1]))
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The flags of `warpfold ladder`.
 
 use super::{EXECUTION, OUTPUT, TableOrJson, TextOrJson};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use std::path::PathBuf;
 use warpfold::{DType, Device, Op};
 
 const QUESTION: &str = "Question";
@@ -49,7 +50,7 @@ pub(crate) struct RunLadderArgs {
     /// Rungs, texts (P, F, H, S, W, beyond) or all
     #[arg(value_name = "RUNG", default_value = "all")]
     pub(crate) rungs: Vec<String>,
-    /// How many elements, such as 1000 or 64M [default: 64M on a CUDA device, 10000 on the interpreter]
+    /// How many elements, such as 1000 or 64M [default: 1048583 and 268435459 on a CUDA device, 10007 on the interpreter]
     #[arg(short, value_name = "N,...", value_delimiter = ',', value_parser = elements, help_heading = QUESTION)]
     pub(crate) n: Vec<u64>,
     /// The type of the elements
@@ -70,6 +71,9 @@ pub(crate) struct RunLadderArgs {
     /// How to print
     #[arg(short = 'f', long, value_name = "FORMAT", default_value = "table", help_heading = OUTPUT)]
     pub(crate) output_format: LadderFormat,
+    /// Write everything that was measured to this file, too, as JSON
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    pub(crate) save: Option<PathBuf>,
 }
 
 /// The formats of `ladder run`.

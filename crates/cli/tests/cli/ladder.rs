@@ -42,16 +42,26 @@ fn rungs_are_run_and_checked_without_a_gpu() {
     for row in rows {
         assert_eq!((&row["right"], &row["median"]), (&true.into(), &Value::Null), "{row}");
         assert_eq!((&row["dtype"], &row["block"]), (&"i32".into(), &256.into()));
+        assert_eq!((&row["simulated"], &row["ceiling_gbps"]), (&true.into(), &Value::Null));
+        let n = row["n"].as_u64().unwrap();
+        let asked = row["counters"]["global_loads"]["bytes_asked"].as_u64().unwrap();
+        assert!(asked >= 4 * n, "{row}");
+        assert!(row["occupancy"].as_f64().is_some_and(|part| part > 0.0 && part <= 1.0), "{row}");
+        assert!(row["expectation"].as_str().is_some_and(|text| !text.is_empty()));
     }
+    let saved = dir.run("ladder run F --device sim -n 100 -q --save saved.json -f json");
+    let printed = saved.success();
+    assert_eq!(std::fs::read_to_string(dir.path("saved.json")).unwrap(), printed);
     let table =
         dir.prints("ladder run H any-op --device sim -n 500 --block 32,64 --dtype f16,f64 -q");
     assert_eq!(table.matches(" ok ").count(), 4 * 4, "{table}");
     assert!(!table.contains("median"), "nothing was timed: {table}");
     let csv = dir.prints("ladder run any-op --op max --device sim -n 77 --dtype bf16 -f csv -q");
-    assert_says(&csv, &["any-op,bf16,max,77,256,1 + 1,,,,,,,,ok"]);
+    assert_says(&csv, &["any-op,bf16,max,77,256,1 + 1,,,,,,,,,,128,0,,1,ok"]);
     let md = dir.prints("ladder run F --device sim -n 77 -f md -q");
-    assert_eq!(md.lines().count(), 2 + 4);
-    assert!(md.lines().all(|line| line.starts_with('|') && line.ends_with('|')), "{md}");
+    assert!(md.contains("bank conflicts"));
+    assert_eq!(md.lines().filter(|l| l.starts_with('|') && l.ends_with('|')).count(), 2 + 4);
+    assert_says(&md, &["device: simulated device, 9.0"]);
 }
 
 /// Those that were named must answer; of a text, those do that can.
