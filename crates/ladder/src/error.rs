@@ -62,6 +62,16 @@ pub enum Error {
         /// What there is.
         has: (u32, u32),
     },
+    /// This machine does not have what the rung needs beside a device.
+    #[error("{} needs what this machine does not have: {why}", rung.id)]
+    Missing {
+        /// The rung.
+        rung: &'static Rung,
+        /// What is missing.
+        why: String,
+        /// What may help.
+        hint: String,
+    },
     /// The archive has no such module: a defect of the ladder.
     #[error("the kernels of {} for {dtype} are not in the archive", rung.id)]
     NoModule {
@@ -84,6 +94,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it is this machine that cannot run the rung: it can be skipped.
+    #[must_use]
+    pub const fn is_skip(&self) -> bool {
+        matches!(self, Error::Capability { .. } | Error::Missing { .. })
+    }
+
     /// What the user could do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -102,6 +118,7 @@ impl Error {
             }
             Error::Device { source, .. } => source.hint().map(Into::into),
             Error::Exact(error) => error.hint(),
+            Error::Missing { hint, .. } => Some(hint.clone()),
             Error::NoModule { .. } => None,
         }
     }
