@@ -431,8 +431,13 @@ impl<'a> Setup<'a> {
     fn at_once(&self, question: &Question, kernel: KernelId) -> Result<Launch> {
         let launch = self.shape(question, 1);
         let resident = self.device.resident_blocks(kernel, question.block, launch.shared);
-        let resident = u64::from(self.done(resident)?);
-        let most = resident.max(1) * u64::from(self.device.limits().multiprocessors);
+        let resident = self.done(resident)?;
+        let asked = match (question.per_multiprocessor, question.rung.plan) {
+            (Some(blocks), Plan::GridSync) => blocks.min(resident),
+            (Some(blocks), _) => blocks,
+            (None, _) => resident,
+        };
+        let most = u64::from(asked.max(1)) * u64::from(self.device.limits().multiprocessors);
         let busy = question.n.div_ceil(question.block.into()).clamp(1, most);
         Ok(self.shape(question, u32::try_from(busy).unwrap_or(u32::MAX)))
     }

@@ -7,6 +7,8 @@
 //!   lab        runs it on a Device; the answer against the exact one
 //!   statistics, warning   what is said of its times
 //!   occupancy  how many blocks a multiprocessor holds
+//!   experiments  what decides how fast a kernel is, one thing each
+//!   chart      what is drawn of them
 //! ```
 //!
 //! The texts are *P* (Professional CUDA C Programming, chapter 3), *F* (a course's
@@ -14,12 +16,15 @@
 //! CS193g tutorial) and *W* (an article on warp shuffles). Their kernels are
 //! written afresh in `kernels/`, right for every size and every legal block.
 
+pub mod chart;
 mod data;
 mod error;
+pub mod experiments;
 mod lab;
 pub mod occupancy;
 mod question;
 mod registry;
+pub mod report;
 mod rung;
 mod source;
 pub mod statistics;
