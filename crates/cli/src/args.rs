@@ -5,7 +5,7 @@ mod experiment;
 mod ladder;
 mod ptx;
 
-pub(crate) use experiment::{ExperimentArgs, ExperimentFormat, ReportArgs};
+pub(crate) use experiment::{ExperimentArgs, ExperimentFormat, ReportArgs, ReportFormat};
 pub(crate) use ladder::{
     LadderArgs, LadderFormat, LadderVerb, ListArgs, OccupancyArgs, RunLadderArgs, ShowArgs,
 };

@@ -14,6 +14,9 @@ pub enum Chart {
         unit: String,
         /// From top to bottom.
         bars: Vec<Bar>,
+        /// A number that they are seen beside.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reference: Option<Mark>,
     },
     /// Numbers that depend on a number.
     Lines {
@@ -107,6 +110,11 @@ impl Bar {
 }
 
 impl Chart {
+    /// Bars that stand for themselves.
+    pub(crate) fn bars(title: &str, unit: &str, bars: Vec<Bar>) -> Chart {
+        Chart::Bars { title: title.into(), unit: unit.into(), bars, reference: None }
+    }
+
     /// What it shows.
     #[must_use]
     pub fn title(&self) -> &str {

@@ -110,14 +110,9 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
         ));
     }
     outcome.tables.push(table);
-    let chart = |title: &str, unit: &str, bars| Chart::Bars {
-        title: title.into(),
-        unit: unit.into(),
-        bars,
-    };
-    outcome.charts.push(chart("Passes of a load by its stride", "passes", passes_by));
+    outcome.charts.push(Chart::bars("Passes of a load by its stride", "passes", passes_by));
     if !times_by.is_empty() {
-        outcome.charts.push(chart("Time by stride", "us", times_by));
+        outcome.charts.push(Chart::bars("Time by stride", "us", times_by));
     }
     Ok(outcome)
 }

@@ -125,15 +125,10 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
         "branches and lanes are those of the interpreter, which runs the PTX: an assembler may still predicate a short branch".into(),
     );
     outcome.tables.push(table);
-    let chart = |title: &str, unit: &str, bars| Chart::Bars {
-        title: title.into(),
-        unit: unit.into(),
-        bars,
-    };
     if !bars.is_empty() {
-        outcome.charts.push(chart("Time of divergent branches", "us", bars));
+        outcome.charts.push(Chart::bars("Time of divergent branches", "us", bars));
     }
-    outcome.charts.push(chart("Lanes at work", "% of a warp's", lanes));
+    outcome.charts.push(Chart::bars("Lanes at work", "% of a warp's", lanes));
     Ok(outcome)
 }
 

@@ -219,29 +219,17 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
     };
     let times = bars(|row| row.time.map(|time| time * 1e6));
     if times.is_empty() {
-        outcome.charts.push(Chart::Bars {
-            title: "Sectors of a warp's load by the shape of a block".into(),
-            unit: "sectors per request".into(),
-            bars: table
-                .rows
-                .iter()
-                .filter_map(|row| match (&row[0], &row[5]) {
-                    (name, super::Cell::Number(x)) => Some(Bar::new(name.shown(), *x)),
-                    _ => None,
-                })
-                .collect(),
+        let sectors = table.rows.iter().filter_map(|row| match (&row[0], &row[5]) {
+            (name, super::Cell::Number(x)) => Some(Bar::new(name.shown(), *x)),
+            _ => None,
         });
+        let title = "Sectors of a warp's load by the shape of a block";
+        outcome.charts.push(Chart::bars(title, "sectors per request", sectors.collect()));
     } else {
-        outcome.charts.push(Chart::Bars {
-            title: "Time by the shape of a block".into(),
-            unit: "us".into(),
-            bars: times,
-        });
-        outcome.charts.push(Chart::Bars {
-            title: "Achieved occupancy by the shape of a block".into(),
-            unit: "%".into(),
-            bars: bars(|row| row.occupancy),
-        });
+        outcome.charts.push(Chart::bars("Time by the shape of a block", "us", times));
+        let occupancy = bars(|row| row.occupancy);
+        let title = "Achieved occupancy by the shape of a block";
+        outcome.charts.push(Chart::bars(title, "%", occupancy));
     }
     let fewest = table.rows.iter().filter_map(|row| match row[5] {
         super::Cell::Number(sectors) => Some(sectors),
