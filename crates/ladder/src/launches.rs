@@ -138,8 +138,13 @@ impl<'a> Launches<'a> {
         };
         let launch = self.shape(question, unit);
         let resident = self.memory.device.resident_blocks(kernel, question.block, launch.shared);
-        let resident = u64::from(self.memory.done(resident)?);
-        let most = resident.max(1) * u64::from(self.memory.device.limits().multiprocessors);
+        let resident = self.memory.done(resident)?;
+        let asked = match (question.per_multiprocessor, question.rung.plan) {
+            (Some(blocks), Plan::GridSync) => blocks.min(resident),
+            (Some(blocks), _) => blocks,
+            (None, _) => resident,
+        };
+        let most = u64::from(asked.max(1)) * u64::from(self.memory.device.limits().multiprocessors);
         let busy = question.n.div_ceil(question.block.into()).clamp(1, most);
         let whole =
             busy.next_multiple_of(unit.into()).min(most / u64::from(unit) * u64::from(unit));

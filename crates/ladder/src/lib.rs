@@ -9,6 +9,8 @@
 //!   statistics, warning   what is said of its times
 //!   faulty     what the texts' listings get wrong, at work
 //!   occupancy  how many blocks a multiprocessor holds
+//!   experiments  what decides how fast a kernel is, one thing each
+//!   chart      what is drawn of them
 //! ```
 //!
 //! The texts are *P* (Professional CUDA C Programming, chapter 3), *F* (a course's
@@ -16,8 +18,10 @@
 //! CS193g tutorial) and *W* (an article on warp shuffles). Their kernels are
 //! written afresh in `kernels/`, right for every size and every legal block.
 
+pub mod chart;
 mod data;
 mod error;
+pub mod experiments;
 pub mod faulty;
 mod host;
 mod lab;
@@ -27,6 +31,7 @@ mod memory;
 pub mod occupancy;
 mod question;
 mod registry;
+pub mod report;
 mod rung;
 mod runner;
 mod source;

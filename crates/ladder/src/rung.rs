@@ -130,6 +130,15 @@ pub enum Plan {
 }
 
 impl Plan {
+    /// Whether the grid is as large as the device runs at once, and could be another.
+    #[must_use]
+    pub const fn has_free_grid(self) -> bool {
+        matches!(
+            self,
+            Plan::TwoLaunches | Plan::LastBlock | Plan::Atomic | Plan::GridSync | Plan::Clusters(_)
+        )
+    }
+
     /// Whether it matters how many threads a block is asked to have.
     #[must_use]
     pub const fn has_blocks(self) -> bool {

@@ -1,5 +1,6 @@
 //! The flags of `warpfold ladder`.
 
+use super::experiment::{EXPERIMENT_EXAMPLES, ExperimentArgs, REPORT_EXAMPLES, ReportArgs};
 use super::{EXECUTION, OUTPUT, TableOrJson, TextOrJson};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -30,6 +31,15 @@ pub(crate) enum LadderVerb {
     Run(RunLadderArgs),
     /// How many blocks a multiprocessor holds, and what keeps it from holding more
     Occupancy(OccupancyArgs),
+    /// Show one thing that decides how fast a kernel is: what is expected, and what comes of it
+    ///
+    /// Kernels run on the interpreter, which checks and counts, and on a CUDA device, which has a clock. What they compute is compared with what
+    /// the host computes.
+    #[command(after_long_help = EXPERIMENT_EXAMPLES)]
+    Experiment(ExperimentArgs),
+    /// Make a page of what was measured, with charts, tables and the kernels' sources
+    #[command(after_long_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
 }
 
 #[derive(Args)]

@@ -146,3 +146,48 @@ fn on_the_device_of_this_machine() {
         }
     }
 }
+
+#[test]
+fn experiments_say_what_they_expect_and_what_came_of_it() {
+    let dir = Dir::new();
+    let listed = json(&dir.prints("ladder experiment -f json"));
+    assert_eq!(listed.as_array().unwrap().len(), 10);
+    let table = dir.prints("ladder experiment");
+    for experiment in listed.as_array().unwrap() {
+        assert!(table.contains(experiment["id"].as_str().unwrap()), "{table}");
+    }
+    let run = dir.run("ladder experiment coalescing --device sim --save c.json");
+    assert_says(&run.err, &["note: expected: 32 lanes", "no clock"]);
+    assert_says(&run.success(), &["expected", "found", "sectors per request"]);
+    let saved = json(&std::fs::read_to_string(dir.path("c.json")).unwrap());
+    assert_eq!(saved["experiment"], "coalescing");
+    assert_eq!(saved, json(&dir.prints("ladder experiment coalescing --device sim -f json -q")));
+    let md = dir.prints("ladder experiment warp-partition -f md -q");
+    assert_says(&md, &["## warp-partition", "| 80 x 1 | 80 | 3 | 16 |"]);
+    for (status, line, parts) in [
+        (1, "latency --device sim", ["no clock", "coalescing"]),
+        (1, "execution-sweep --device sim", ["no clock", "divergence"]),
+        (2, "nothing", ["\"nothing\"", "ladder experiment"]),
+        (2, "coalescing --rung nothing", ["\"nothing\"", "ladder list"]),
+        (2, "coalescing --device cpu", ["no CPU", "--device sim"]),
+    ] {
+        assert_says(&dir.fails(status, &format!("ladder experiment {line}")), &parts);
+    }
+}
+
+/// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
+#[test]
+fn experiments_on_the_device_of_this_machine() {
+    let dir = Dir::new();
+    let listed = json(&dir.prints("ladder experiment -f json"));
+    for id in listed.as_array().unwrap().iter().map(|e| e["id"].as_str().unwrap()) {
+        let run = dir.run(&format!("ladder experiment {id} --device cuda -f json -q"));
+        if run.status == 1 && std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() {
+            println!("SKIPPED: {}", run.err);
+            return;
+        }
+        let trial = json(&run.success());
+        assert_eq!(trial["wrong"].as_array().map(Vec::len), Some(0), "{trial}");
+        assert!(trial["machine"]["name"].is_string(), "{trial}");
+    }
+}

@@ -120,7 +120,7 @@ fn questions(
 }
 
 /// The device, and whether the interpreter plays it.
-fn open(device: Device) -> Result<(Lab, bool)> {
+pub(super) fn open(device: Device) -> Result<(Lab, bool)> {
     let sim = || (Lab::simulated(), true);
     let cuda = |ordinal| Ok((Lab::new(Arc::new(Driver::open(ordinal)?)), false));
     match device {

@@ -121,6 +121,11 @@ pub(super) fn write(run: &Run, format: LadderFormat, out: &mut dyn Write) -> Res
     }
 }
 
+/// Every row as an object.
+pub(super) fn objects(run: &Run) -> Vec<Value> {
+    lines(run).iter().map(object).collect()
+}
+
 /// What a table shows: times or counters, where there are some.
 fn columns(lines: &[Line<'_>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let timed = lines.iter().any(|line| line.time.is_some());
