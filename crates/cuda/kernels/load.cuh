@@ -21,6 +21,9 @@ constexpr int VECTORS = 4;
 constexpr int THREADS = 512;
 constexpr int BLOCKS = 2;
 
+// Tiles that go to bins at once, at most, before a window is tried again.
+constexpr u32 LONGEST_PATIENCE = 64;
+
 // Elements of type T in a vector, and the i-th of them; i is a constant once loops are unrolled.
 template <class T>
 constexpr int ITEMS = 16 / int(sizeof(typename Element<T>::Bits));
@@ -190,7 +193,20 @@ __device__ __forceinline__ void each(const uint4 (&v)[N], u32 valid, Take take)
     }
 }
 
-// The same once more from memory: short code for what is seldom done.
+// Calls `take` with every word of vectors.
+template <int N, class Take>
+__device__ __forceinline__ void each_word(const uint4 (&v)[N], Take take)
+{
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+        take(v[k].x);
+        take(v[k].y);
+        take(v[k].z);
+        take(v[k].w);
+    }
+}
+
+// Every element once more from memory: short code for what is seldom done.
 template <class T, class Take>
 __device__ __forceinline__ void each_again(const uint4 *at, u32 valid, Take take)
 {

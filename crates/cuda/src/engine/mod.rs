@@ -9,6 +9,7 @@ pub mod archive;
 mod axes;
 mod boxes;
 mod collect;
+mod columns;
 mod feeder;
 mod gather;
 mod kernels;

@@ -55,6 +55,7 @@ pub(super) struct Scratch {
     /// Where what a kernel leaves waits to be read, if it is more than a payload.
     left: Room,
     rows: Room,
+    columns: Room,
     /// Where rows are brought together and payloads wait to be read.
     pub(super) workspace: Room,
     /// Numbers that are read back.
@@ -77,6 +78,7 @@ impl Scratch {
                 meeting: Room::default(),
                 left: Room::default(),
                 rows: Room::default(),
+                columns: Room::default(),
                 workspace: Room::default(),
                 numbers: Room::default(),
                 walked: Room::default(),
@@ -147,11 +149,22 @@ impl Scratch {
         self.rows.hold_zeros(device, stream, 8 * ROW * u64::from(rows))
     }
 
+    /// Memory of so many bytes in which blocks that share columns meet: zero
+    /// between launches.
+    pub(super) fn for_columns(
+        &mut self,
+        device: &dyn Device,
+        stream: Stream,
+        bytes: u64,
+    ) -> Result<Address> {
+        self.columns.hold_zeros(device, stream, bytes.next_power_of_two())
+    }
+
     /// Frees it; whoever uses it must have been waited for.
     pub(super) fn give_back(&mut self, device: &dyn Device) {
         // Errors have nobody to go to.
-        let Scratch { meeting, left, rows, workspace, numbers, walked, .. } = self;
-        for room in [meeting, left, rows, workspace, numbers, walked] {
+        let Scratch { meeting, left, rows, columns, workspace, numbers, walked, .. } = self;
+        for room in [meeting, left, rows, columns, workspace, numbers, walked] {
             let _ = room.give_back(device);
         }
         let _: Result<(), Error> = device.free(self.address);

@@ -4,7 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use warpfold_cuda::{
-    Address, Argument, Device, Error, KernelId, Launch, Limits, ModuleId, Result, Sim, Stream,
+    Address, Argument, Device, Error, Footprint, KernelId, Launch, Limits, ModuleId, Result, Sim,
+    Stream,
 };
 
 pub(crate) struct Altered {
@@ -122,6 +123,9 @@ impl Device for Altered {
     }
     fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32> {
         self.sim.resident_blocks(kernel, threads, shared)
+    }
+    fn footprint(&self, kernel: KernelId) -> Result<Option<Footprint>> {
+        self.sim.footprint(kernel)
     }
     fn stream(&self) -> Result<Stream> {
         self.sim.stream()
