@@ -1,4 +1,5 @@
-//! Which launches may read their elements before the launch ahead has ended.
+//! Which launches may read their elements before the launch ahead has ended, and
+//! that those are the right ones.
 
 mod common;
 
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
 use warpfold_cuda::engine::{Array, Engine, Input};
-use warpfold_cuda::{Address, Device, Sim, Stream};
+use warpfold_cuda::{Address, Device, Driver, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options};
 
 const LEN: u64 = 1000;
@@ -169,4 +170,61 @@ fn none_where_others_put_work_on_the_stream() {
         bench.put(Kind::Sum, bench.array(0), bench.payload(0));
     }
     assert_eq!(bench.ready(), [false, false, false]);
+}
+
+/// An array is filled anew again and again, and each time summed behind a launch
+/// that was put directly before: nothing older may be read, and nothing too early.
+fn sums_of_fresh_elements(device: Arc<dyn Device>, rounds: u8, most: u64) {
+    let engine = Engine::new(Arc::clone(&device));
+    let stream = device.stream().unwrap();
+    engine.prepare(Kind::Sum, DType::U8, stream).unwrap();
+    engine.prepare(Kind::Extrema, DType::U8, stream).unwrap();
+    let array = Array { address: device.allocate(most).unwrap(), len: most, dtype: DType::U8 };
+    let payloads = device.allocate(ROOM * (u64::from(rounds) + 1)).unwrap();
+    for len in [most / 1024, most / 16, most] {
+        let fresh = Array { len, ..array };
+        for round in 0..rounds {
+            let to = payloads + ROOM * (u64::from(round) + 1);
+            device.fill(stream, array.address, round, most).unwrap();
+            // SAFETY: the memory holds the array and the payloads, and is waited for.
+            unsafe {
+                engine.reduce_into(Kind::Extrema, array, payloads, stream).unwrap();
+                engine.reduce_into(Kind::Sum, fresh, to, stream).unwrap();
+            }
+        }
+        for round in 0..rounds {
+            let mut limbs = [0; 24];
+            let from = payloads + ROOM * (u64::from(round) + 1);
+            device.copy_out(stream, from, &mut limbs).unwrap();
+            let sum = limbs.chunks_exact(8).rev().fold(0u128, |sum, limb| {
+                (sum << 32) + u128::from(u64::from_le_bytes(limb.try_into().unwrap()))
+            });
+            assert_eq!(sum, u128::from(round) * u128::from(len), "round {round} of {len}");
+        }
+    }
+    device.free(array.address).unwrap();
+    device.free(payloads).unwrap();
+}
+
+#[test]
+fn fresh_elements_on_the_interpreter() {
+    let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
+    sums_of_fresh_elements(Arc::new(sim), 3, 1 << 14);
+}
+
+/// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
+#[test]
+fn fresh_elements_on_the_device_of_this_machine() {
+    match Driver::open(0) {
+        Ok(device) => {
+            let device: Arc<dyn Device> = Arc::new(device);
+            for most in [1 << 14, 1 << 18, 1 << 22, 1 << 25] {
+                sums_of_fresh_elements(Arc::clone(&device), 200, most);
+            }
+        }
+        Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
+            println!("SKIPPED: {error}");
+        }
+        Err(error) => panic!("{error}"),
+    }
 }
