@@ -16,13 +16,14 @@ struct FloatProducts {
     static constexpr bool REFUSES = true;
     static constexpr int TILE = Lane::TILE;
 
-    // Of f16 the first window holds whatever is finite, of f64 there are no bins.
+    // Of f16 the first window holds whatever is finite.
     static constexpr bool FITS = Lane::SHORT;
-    static constexpr bool BINNED = !Lane::SHORT && !Lane::SPLIT;
 
     Ladder<Lane> ladder;
     ProductBins<T> bins;
     SpecialProducts specials;
+    // Of f64: whether the bins have not taken a product of the tile.
+    bool left_over = false;
 
     static __device__ __forceinline__ Bits pair(Bits x, Bits y) { return TWO ? y : x; }
 
@@ -54,7 +55,7 @@ struct FloatProducts {
         ladder.move(top);
         place.each([&](Bits x, Bits y) { add(x, y); });
         const bool holds = ladder.holds();
-        if constexpr (BINNED) {
+        if constexpr (!FITS) {
             if (bins.there() && !__all_sync(ALL_LANES, holds))
                 return false;
         }
@@ -67,9 +68,10 @@ struct FloatProducts {
     __device__ __forceinline__ void any_open()
     {
         specials.infinite = false;
+        left_over = false;
         if constexpr (FITS)
             open();
-        if constexpr (BINNED) {
+        if constexpr (!FITS) {
             if (!bins.open)
                 bins.clear();
             bins.make_room(TILE * ITEMS<T>);
@@ -79,18 +81,30 @@ struct FloatProducts {
     {
 #pragma unroll
         for (int i = 0; i < ITEMS<T>; ++i) {
-            const f64 product = specials.finite(Lane::product(item<T>(x, i), pair(item<T>(x, i), item<T>(y, i))));
-            if constexpr (FITS)
-                ladder.window.add(ladder.lane.drift, product);
-            if constexpr (BINNED)
-                bins.add(product);
+            const Bits a = item<T>(x, i), b = pair(a, item<T>(y, i));
+            if constexpr (Lane::SPLIT) {
+                left_over |= !bins.add(a, b) && !adds_nothing<T>(a, b);
+            } else {
+                const f64 product = specials.finite(Lane::product(a, b));
+                if constexpr (FITS)
+                    ladder.window.add(ladder.lane.drift, product);
+                else
+                    bins.add(product);
+            }
         }
     }
     __device__ __forceinline__ void any_close(const Place<T, TWO> &place)
     {
         if constexpr (FITS)
             ladder.commit();
-        if (specials.infinite) {
+        if constexpr (Lane::SPLIT) {
+            if (left_over) {
+                place.each([&](Bits x, Bits y) {
+                    if (!bins.takes(x, pair(x, y)))
+                        one(x, y);
+                });
+            }
+        } else if (specials.infinite) {
             place.each([&](Bits x, Bits y) {
                 const f64 product = Lane::product(x, pair(x, y));
                 if (SpecialProducts::is_infinite(product)) {
@@ -103,7 +117,7 @@ struct FloatProducts {
     __device__ __forceinline__ void finish()
     {
         ladder.finish();
-        if constexpr (BINNED)
+        if constexpr (!FITS)
             bins.flush(ladder.wide);
         if (specials.count != 0)
             atomicAdd(&ladder.wide.specials[0], specials.count);

@@ -14,43 +14,80 @@ __device__ __forceinline__ u32 dynamic_shared_size()
     return size;
 }
 
-// They lie behind BEFORE bytes for each thread, which are somebody else's. SPARE limbs behind the others are in no sum.
-template <class LIMB, int COUNT, int SPACING, int LOWEST_EXPONENT, int SPARE = 0, int BEFORE = 0>
+// They lie behind BEFORE bytes for each thread, which are somebody else's. SPARE limbs behind the others are in no sum. So many
+// neighbouring lanes as SHARING share a column, where shared memory is short, and take turns.
+template <class LIMB, int COUNT, int SPACING, int LOWEST_EXPONENT, int SPARE = 0, int BEFORE = 0, int SHARING = 1>
 struct ThreadLimbs {
     using Limb = LIMB;
     static constexpr int LIMBS = COUNT;
     static constexpr int STEP = SPACING;
     static constexpr int LOWEST = LOWEST_EXPONENT;
     // Bytes of dynamic shared memory for each thread of the block, up to the end of its limbs.
-    static constexpr u32 BYTES = BEFORE + sizeof(Limb) * (COUNT + SPARE);
+    static constexpr u32 BYTES = BEFORE + sizeof(Limb) * (COUNT + SPARE) / SHARING;
+    // Of a warp.
+    static constexpr u32 COLUMNS = 32 / SHARING;
+    static_assert(sizeof(Limb) * (COUNT + SPARE) % SHARING == 0, "whole bytes");
 
     Limb *column;
     u32 added = 0;
     bool open = false;
 
-    __device__ __forceinline__ ThreadLimbs() : column(first() + place(threadIdx.x / 32, 0) + threadIdx.x % 32) {}
+    __device__ __forceinline__ ThreadLimbs() : column(first() + place(threadIdx.x / 32, 0) + threadIdx.x % 32 / SHARING) {}
 
     static __device__ __forceinline__ Limb *first()
     {
         return reinterpret_cast<Limb *>(reinterpret_cast<char *>(dynamic_shared) + BEFORE * blockDim.x);
     }
     // Where a warp's limb l is.
-    static __device__ __forceinline__ u32 place(u32 warp, u32 l) { return (warp * (COUNT + SPARE) + l) * 32; }
+    static __device__ __forceinline__ u32 place(u32 warp, u32 l) { return (warp * (COUNT + SPARE) + l) * COLUMNS; }
 
     // Whether the launch gave the block shared memory for this.
     static __device__ __forceinline__ bool there() { return dynamic_shared_size() >= BYTES * blockDim.x; }
 
-    __device__ __forceinline__ Limb &limb(u32 l) const { return column[l * 32]; }
+    __device__ __forceinline__ Limb &limb(u32 l) const { return column[l * COLUMNS]; }
+
+    // Lets the lanes that share a column do something with it one after the other. All lanes of a warp call it, and what follows.
+    template <class Work>
+    static __device__ __forceinline__ void in_turns(Work work)
+    {
+        if constexpr (SHARING == 1) {
+            work();
+        } else {
+#pragma unroll
+            for (u32 turn = 0; turn < SHARING; ++turn) {
+                if (threadIdx.x % SHARING == turn)
+                    work();
+                __syncwarp();
+            }
+        }
+    }
+    // The same where one of them does it for all.
+    template <class Work>
+    static __device__ __forceinline__ void once(Work work)
+    {
+        if (threadIdx.x % SHARING == 0)
+            work();
+        if (SHARING > 1)
+            __syncwarp();
+    }
 
     __device__ __forceinline__ void clear()
     {
-        for (u32 l = 0; l < COUNT + SPARE; ++l)
-            limb(l) = 0;
+        once([&] {
+#pragma unroll 1
+            for (u32 l = 0; l < COUNT + SPARE; ++l)
+                limb(l) = 0;
+        });
         open = true;
     }
 
     // Brings all limbs but the last one into [0, 2^STEP).
     __device__ __forceinline__ void carry()
+    {
+        once([&] { carry_column(); });
+    }
+
+    __device__ __forceinline__ void carry_column()
     {
         Limb over = 0;
 #pragma unroll 1
@@ -84,6 +121,7 @@ struct ThreadLimbs {
     template <class Sums>
     __device__ __forceinline__ void spill(Sums &wide)
     {
+        static_assert(SHARING == 1, "a column of each lane");
 #pragma unroll 1
         for (u32 l = 0; l < LIMBS; ++l) {
             Totals<2> halves;
@@ -105,8 +143,8 @@ struct ThreadLimbs {
         const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
         for (u32 l = warp; l < LIMBS; l += blockDim.x / 32) {
             Totals<2> halves;
-            for (u32 w = 0; w < blockDim.x / 32; ++w)
-                take(halves, first()[place(w, l) + lane]);
+            for (u32 c = lane; c < blockDim.x / SHARING; c += 32)
+                take(halves, first()[place(c / COLUMNS, l) + c % COLUMNS]);
             deposit(wide, l, halves);
         }
     }

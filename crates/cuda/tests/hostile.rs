@@ -226,6 +226,10 @@ fn limbs_make_room() {
     all::<bf16>(&engine, Kind::SquareSum, narrow, true, n);
     all::<f32>(&engine, Kind::SquareSum, wide, true, n);
     all::<f32>(&engine, Kind::Moments, wide, true, 3 * n);
+    // Squares just below 2^52 units, of which four lanes share a limb.
+    let long = (2027 << 52) | 0xf_ffff_ffff_ffff;
+    all::<f64>(&engine, Kind::SquareSum, long, true, 32 * 700);
+    all::<f64>(&engine, Kind::Moments, long, true, 32 * 700);
 }
 
 /// Without shared memory for limbs, everything goes to the superaccumulator.
