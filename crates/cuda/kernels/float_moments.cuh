@@ -88,18 +88,21 @@ struct FloatMoments {
         squares.commit();
         return true;
     }
+    template <class Vectors>
     __device__ __forceinline__ bool again(const Place<T, false> &place)
     {
         if constexpr (FITS)
             return false;
+        Vectors vectors;
+        vectors.load(place.at, place.apart, place.valid);
         int top = LOWEST_TOP;
-        place.each([&](Bits x, Bits) {
+        vectors.template each_element<T>(place, [&](Bits x, Bits) {
             if (Element<T>::is_finite(x))
                 top = max(top, Element<T>::top(x));
         });
         elements.move(top);
         squares.move(2 * top);
-        place.each([&](Bits x, Bits) { add(x); });
+        vectors.template each_element<T>(place, [&](Bits x, Bits) { add(x); });
         const Held held = holds();
         if constexpr (!FITS) {
             if (square_bins.there() && !__all_sync(ALL_LANES, held.elements && held.squares))

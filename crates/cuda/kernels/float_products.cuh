@@ -43,17 +43,20 @@ struct FloatProducts {
         ladder.commit();
         return true;
     }
+    template <class Vectors>
     __device__ __forceinline__ bool again(const Place<T, TWO> &place)
     {
         if constexpr (FITS)
             return false;
+        Vectors vectors;
+        vectors.load(place.at, place.apart, place.valid);
         int top = LOWEST_TOP;
-        place.each([&](Bits x, Bits y) {
+        vectors.template each_element<T>(place, [&](Bits x, Bits y) {
             if (Element<T>::is_finite(x) && Element<T>::is_finite(y))
                 top = max(top, Lane::top(x, pair(x, y)));
         });
         ladder.move(top);
-        place.each([&](Bits x, Bits y) { add(x, y); });
+        vectors.template each_element<T>(place, [&](Bits x, Bits y) { add(x, y); });
         const bool holds = ladder.holds();
         if constexpr (!FITS) {
             if (bins.there() && !__all_sync(ALL_LANES, holds))

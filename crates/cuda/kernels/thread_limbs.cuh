@@ -99,22 +99,29 @@ struct ThreadLimbs {
         limb(LIMBS - 1) += over;
     }
 
-    // Adds what a warp's lanes have of limb l, in halves, which add over many columns without overflow.
+    // Moves what a warp's lanes have of limb l to the superaccumulator. One thread for each limb of each warp: their columns in an
+    // order that keeps the lanes out of each other's way, and their atomic adds side by side. Halves add without overflow.
     template <class Sums>
-    __device__ __forceinline__ void deposit(Sums &wide, u32 l, Totals<2> halves) const
+    static __device__ __forceinline__ void put(Sums &wide, u32 warp, u32 l)
     {
-        const u32 lane = threadIdx.x % 32;
-        halves = fold_warp(halves);
-        if (lane < 2) {
-            const i64 half = i64(halves.word[lane == 0 ? 0 : 1]);
-            wide.deposit(half < 0, half < 0 ? -u64(half) : u64(half), LOWEST + STEP * int(l) + 32 * int(lane));
+        const Limb *limbs = first() + place(warp, l);
+        u64 low = 0;
+        i64 high = 0;
+#pragma unroll 8
+        for (u32 c = 0; c < COLUMNS; ++c) {
+            const i64 one = limbs[(c + threadIdx.x) % COLUMNS];
+            low += u64(one) & 0xffffffff;
+            high += one >> 32;
         }
-    }
-
-    static __device__ __forceinline__ void take(Totals<2> &halves, i64 one)
-    {
-        halves.word[0] += u64(one) & 0xffffffff;
-        halves.word[1] += u64(one >> 32);
+        high += i64(low >> 32);
+        const int exponent = LOWEST + STEP * int(l);
+        const u64 all = u64(high) << 32 | (low & 0xffffffff);
+        if (high == i32(high)) {
+            wide.deposit(high < 0, high < 0 ? -all : all, exponent);
+        } else {
+            wide.deposit(false, low & 0xffffffff, exponent);
+            wide.deposit(high < 0, high < 0 ? -u64(high) : u64(high), exponent + 32);
+        }
     }
 
     // Moves what the warp's lanes have to the block's superaccumulator. All of them call it.
@@ -122,13 +129,14 @@ struct ThreadLimbs {
     __device__ __forceinline__ void spill(Sums &wide)
     {
         static_assert(SHARING == 1, "a column of each lane");
+        __syncwarp();
 #pragma unroll 1
-        for (u32 l = 0; l < LIMBS; ++l) {
-            Totals<2> halves;
-            take(halves, limb(l));
+        for (u32 l = threadIdx.x % 32; l < LIMBS; l += 32)
+            put(wide, threadIdx.x / 32, l);
+        __syncwarp();
+#pragma unroll 1
+        for (u32 l = 0; l < LIMBS; ++l)
             limb(l) = 0;
-            deposit(wide, l, halves);
-        }
     }
 
     // Moves what the block's threads have to its superaccumulator. All of them call it.
@@ -140,12 +148,8 @@ struct ThreadLimbs {
         if (!open)
             clear();
         __syncthreads();
-        const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-        for (u32 l = warp; l < LIMBS; l += blockDim.x / 32) {
-            Totals<2> halves;
-            for (u32 c = lane; c < blockDim.x / SHARING; c += 32)
-                take(halves, first()[place(c / COLUMNS, l) + c % COLUMNS]);
-            deposit(wide, l, halves);
-        }
+#pragma unroll 1
+        for (u32 i = threadIdx.x; i < LIMBS * (blockDim.x / 32); i += blockDim.x)
+            put(wide, i / LIMBS, i % LIMBS);
     }
 };
