@@ -130,7 +130,7 @@ struct FloatMoments {
                 square_bins.clear();
             }
             element_bins.make_room(TILE * ITEMS<T>, elements.wide);
-            square_bins.make_room(TILE * ITEMS<T>);
+            square_bins.make_room(TILE * ITEMS<T>, squares.wide);
         }
     }
     // An element is finite where its square is.

@@ -3,9 +3,15 @@
 #pragma once
 
 #include "ladder.cuh"
+#include "narrow_squares.cuh"
 #include "product_bins.cuh"
 #include "products.cuh"
 #include "ticket.cuh"
+
+template <class T, bool TWO>
+struct BinsOf : ProductBins<T> {};
+template <>
+struct BinsOf<bf16, false> : NarrowSquares {};
 
 template <class T, bool TWO>
 struct FloatProducts {
@@ -18,9 +24,11 @@ struct FloatProducts {
 
     // Of f16 the first window holds whatever is finite.
     static constexpr bool FITS = Lane::SHORT;
+    // Whether bins take words of two elements.
+    static constexpr bool BY_WORD = !TWO && !FITS && sizeof(Bits) == 2;
 
     Ladder<Lane> ladder;
-    ProductBins<T> bins;
+    BinsOf<T, TWO> bins;
     SpecialProducts specials;
     // Of f64: whether the bins have not taken a product of the tile.
     bool left_over = false;
@@ -77,10 +85,21 @@ struct FloatProducts {
         if constexpr (!FITS) {
             if (!bins.open)
                 bins.clear();
-            bins.make_room(TILE * ITEMS<T>);
+            bins.make_room(TILE * ITEMS<T>, ladder.wide);
         }
     }
     __device__ __forceinline__ void any(const uint4 &x, const uint4 &y)
+    {
+        if constexpr (BY_WORD) {
+            bins.add(x.x);
+            bins.add(x.y);
+            bins.add(x.z);
+            bins.add(x.w);
+        } else {
+            each_of(x, y);
+        }
+    }
+    __device__ __forceinline__ void each_of(const uint4 &x, const uint4 &y)
     {
 #pragma unroll
         for (int i = 0; i < ITEMS<T>; ++i) {
@@ -100,7 +119,17 @@ struct FloatProducts {
     {
         if constexpr (FITS)
             ladder.commit();
-        if constexpr (Lane::SPLIT) {
+        if constexpr (BY_WORD) {
+            const u32 nans = bins.nans(TILE * ITEMS<T>);
+            if (nans <= TILE * ITEMS<T>) {
+                specials.count += nans;
+            } else {
+                place.each([&](Bits x, Bits y) {
+                    if (!Element<T>::is_finite(x))
+                        one(x, y);
+                });
+            }
+        } else if constexpr (Lane::SPLIT) {
             if (left_over) {
                 place.each([&](Bits x, Bits y) {
                     if (!bins.takes(x, pair(x, y)))

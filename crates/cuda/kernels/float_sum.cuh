@@ -194,13 +194,12 @@ struct FloatSum {
         return some;
     }
 
-    // Takes tiles until one is refused: then `left` are left, and that one is at `at`. A tile's successor is loaded meanwhile, into
-    // registers of its own; what is under way when a tile is refused will be loaded once more, so that nothing stays in
-    // registers until then.
-    __device__ __forceinline__ void through(const uint4 *&at, u32 step, u64 &left)
+    // Takes tiles, of which the first one is in `even`, until one is refused: then `left` are left, and that one is at `at`. A
+    // tile's successor is loaded meanwhile, into registers of its own; what is under way when a tile is refused will be loaded
+    // once more, so that nothing stays in registers until then.
+    __device__ __forceinline__ void through(uint4 (&even)[TILE], const uint4 *&at, u32 step, u64 &left)
     {
-        uint4 even[TILE], odd[TILE];
-        load(even, at);
+        uint4 odd[TILE];
         for (;;) {
             if (left > 1)
                 load(odd, at + step);
@@ -221,23 +220,34 @@ struct FloatSum {
 
     __device__ __forceinline__ void take(const void *data, u64 n)
     {
-        const Part part = peel<TILE>(data, n, *this);
+        const Part part = part_of<T, TILE>(data, n);
         const uint4 *at = part.at;
+        uint4 even[TILE];
+        load_early(even, part, 0);
+        wide.clear();
+        wait_for_earlier_launches();
+        __syncthreads();
+        peel(data, n, *this);
         for (u64 left = part.tiles; left > 0;) {
             const u64 before = left;
-            through(at, part.step, left);
+            through(even, at, part.step, left);
             if (left > 0) {
                 if (before - left > patience)
                     patience = 1;
                 const u32 some = refused(at, part.step, left);
                 left -= some;
                 at += u64(some) * part.step;
+                if (left > 0)
+                    load(even, at);
             }
         }
         if (part.rest) {
-            uint4 v[TILE];
-            load(v, at, part.valid);
-            if (!tile<false>(v, part.valid) && (FITS || !moved(at, part.valid)))
+            uint4 some[TILE];
+            if (part.tiles == 0)
+                copy(some, even);
+            else
+                load(some, at, part.valid);
+            if (!tile<false>(some, part.valid) && (FITS || !moved(at, part.valid)))
                 any<false>(at, part.step, 1, part.valid);
         }
         put_away();
@@ -252,8 +262,6 @@ __device__ __forceinline__ void float_sum(const void *data, u64 n, u64 *scratch,
 {
     using Sums = Wide<typename Element<T>::Sum>;
     __shared__ Sums wide;
-    wide.clear();
-    __syncthreads();
     FloatSum<T, ABSOLUTE>(wide).take(data, n);
     __syncthreads();
     add_over_grid<Sums::WORDS>([&](int i) { return wide.entry(i, n); }, scratch, out);

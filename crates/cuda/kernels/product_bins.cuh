@@ -35,7 +35,8 @@ struct ProductLimbs : ThreadLimbs<i64, LIMBS, STEP, LOWEST, 0, BEFORE> {
         return max(u32(__double2hiint(product)) & 0x7fffffff, u32(FIRST) << 20);
     }
 
-    __device__ __forceinline__ void make_room(u32 count)
+    template <class Sums>
+    __device__ __forceinline__ void make_room(u32 count, Sums &)
     {
         this->added += count;
         if (this->added > 1 << 15) {
@@ -108,7 +109,8 @@ struct ProductBins<f64, BEFORE> : ThreadLimbs<i64, 81, 52, -2150, 0, BEFORE, 4> 
         return normal;
     }
 
-    __device__ __forceinline__ void make_room(u32 count)
+    template <class Sums>
+    __device__ __forceinline__ void make_room(u32 count, Sums &)
     {
         this->added += count;
         if (this->added > 1 << 8) {

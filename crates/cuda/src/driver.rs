@@ -6,9 +6,10 @@
 //! that both are there.
 
 use crate::device::{
-    Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream, UNKNOWN_MEMORY,
+    Address, Argument, Device, Footprint, KernelId, Launch, Limits, ModuleId, Stream,
+    UNKNOWN_MEMORY,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, device_runtime};
 use core::ffi::{CStr, c_int, c_uint, c_void};
 use core::ptr::{self, NonNull};
 use cudarc::driver::result::{self, DriverError};
@@ -42,9 +43,47 @@ pub struct Driver {
 struct Handles {
     modules: HashSet<u64>,
     kernels: HashMap<u64, Shared>,
-    streams: HashSet<u64>,
+    /// Streams, and how many calls have named each.
+    streams: HashMap<u64, u64>,
     /// Streams that others have made, and will destroy.
     adopted: HashSet<u64>,
+}
+
+impl Handles {
+    /// A stream that something is asked of.
+    fn stream(&mut self, stream: Stream) -> Result<sys::CUstream> {
+        match self.streams.get_mut(&stream.0) {
+            Some(calls) => *calls += 1,
+            None if stream == Stream::DEFAULT || self.adopted.contains(&stream.0) => {}
+            None => return Err(Error::ForeignHandle { what: "the stream" }),
+        }
+        Ok(stream.0 as sys::CUstream)
+    }
+
+    /// Allows a kernel `bytes` of dynamic shared memory: a device wants to be
+    /// asked if there are more than 48 KiB with the kernel's own. A context is
+    /// current.
+    fn allow_shared(&mut self, kernel: KernelId, bytes: u32) -> Result<sys::CUfunction> {
+        let function = kernel.0 as sys::CUfunction;
+        let Some(allowed) = self.kernels.get_mut(&kernel.0) else {
+            return Err(Error::ForeignHandle { what: "the kernel" });
+        };
+        if bytes > allowed.0 {
+            let attribute =
+                sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function is one of a module that stays loaded.
+            let set = unsafe {
+                result::function::set_function_attribute(
+                    function,
+                    attribute,
+                    c_int::try_from(bytes).unwrap_or(c_int::MAX),
+                )
+            };
+            while_doing(set, || format!("asking for {bytes} bytes of shared memory"))?;
+            allowed.0 = bytes;
+        }
+        Ok(function)
+    }
 }
 
 /// Dynamic shared memory that a kernel has been allowed so far, in bytes.
@@ -158,7 +197,7 @@ impl Driver {
         self.enter()?;
         let stream = stream as u64;
         let mut handles = self.handles();
-        if stream != Stream::DEFAULT.0 && !handles.streams.contains(&stream) {
+        if stream != Stream::DEFAULT.0 && !handles.streams.contains_key(&stream) {
             handles.adopted.insert(stream);
         }
         Ok(Stream(stream))
@@ -178,37 +217,153 @@ impl Driver {
     /// A stream of this device, in a current context.
     fn enter_stream(&self, stream: Stream) -> Result<sys::CUstream> {
         self.enter()?;
-        let handles = self.handles();
-        let known = handles.streams.contains(&stream.0) || handles.adopted.contains(&stream.0);
-        if stream != Stream::DEFAULT && !known {
-            return Err(Error::ForeignHandle { what: "the stream" });
-        }
-        Ok(stream.0 as sys::CUstream)
+        self.handles().stream(stream)
+    }
+}
+
+impl Driver {
+    /// Loads PTX that ends in a zero byte, or machine code; a context is current.
+    fn load_image(&self, name: &str, image: *const c_void) -> Result<ModuleId> {
+        let mut log = Log::new();
+        let (mut options, mut values) = (Log::OPTIONS, log.values());
+        let mut module = ptr::null_mut();
+        // SAFETY: the image is as above; the two options and their values belong
+        // together, and the log is as long as they say.
+        let loaded = unsafe {
+            sys::cuModuleLoadDataEx(
+                &raw mut module,
+                image,
+                options.len() as c_uint,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        while_doing(loaded.result(), || format!("loading {name}")).map_err(|e| log.tell(e))?;
+        self.handles().modules.insert(module as u64);
+        Ok(ModuleId(module as u64))
+    }
+}
+
+/// The compiler's words about a module.
+struct Log(Vec<u8>);
+
+impl Log {
+    /// Room for them.
+    const BYTES: usize = 16 << 10;
+
+    const OPTIONS: [sys::CUjit_option; 2] = [
+        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ];
+
+    fn new() -> Log {
+        Log(vec![0; Log::BYTES])
     }
 
-    /// Allows a kernel `bytes` of dynamic shared memory: a device wants to be
-    /// asked if there are more than 48 KiB with the kernel's own.
-    fn allow_shared(&self, kernel: KernelId, bytes: u32) -> Result<sys::CUfunction> {
-        let function = kernel.0 as sys::CUfunction;
-        let mut handles = self.handles();
-        let Some(allowed) = handles.kernels.get_mut(&kernel.0) else {
-            return Err(Error::ForeignHandle { what: "the kernel" });
-        };
-        if bytes > allowed.0 {
-            let attribute =
-                sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            // SAFETY: the function is one of a module that stays loaded.
-            let set = unsafe {
-                result::function::set_function_attribute(
-                    function,
-                    attribute,
-                    c_int::try_from(bytes).unwrap_or(c_int::MAX),
-                )
-            };
-            while_doing(set, || format!("asking for {bytes} bytes of shared memory"))?;
-            allowed.0 = bytes;
+    /// The values of the options.
+    fn values(&mut self) -> [*mut c_void; 2] {
+        [self.0.as_mut_ptr().cast(), ptr::without_provenance_mut(Log::BYTES)]
+    }
+
+    /// The driver's words, and those of its compiler.
+    fn tell(&self, error: Error) -> Error {
+        let log = CStr::from_bytes_until_nul(&self.0).unwrap_or_default().to_string_lossy();
+        match error {
+            Error::Driver { doing, name, text } if !log.trim().is_empty() => {
+                Error::Driver { doing, name, text: format!("{text}: {}", log.trim()) }
+            }
+            other => other,
         }
-        Ok(function)
+    }
+}
+
+/// A module linked with the device runtime.
+struct Linked {
+    state: sys::CUlinkState,
+    /// Its machine code, which goes with the state.
+    image: *const c_void,
+    /// Where the linker writes what it has to say, as long as the state is there.
+    log: Log,
+    /// The addresses that it was given.
+    _values: Box<[*mut c_void; 2]>,
+}
+
+impl Linked {
+    /// Links PTX; a context is current.
+    fn new(name: &str, ptx: &CStr) -> Result<Linked> {
+        let library = device_runtime::find()?;
+        let doing = || format!("linking {name} with {}", library.display());
+        let path = CString::new(library.as_os_str().as_encoded_bytes());
+        let path = path.map_err(|_| Error::Library {
+            why: format!("{} has a zero byte in its name", library.display()),
+            hint: "give it another name".into(),
+        })?;
+        let mut log = Log::new();
+        let (mut options, mut values) = (Log::OPTIONS, Box::new(log.values()));
+        let mut state = ptr::null_mut();
+        // SAFETY: options and values belong together; the values and the log, which is
+        // as long as they say, live as long as the state.
+        let created = unsafe {
+            sys::cuLinkCreate_v2(
+                options.len() as c_uint,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+                &raw mut state,
+            )
+        };
+        while_doing(created.result(), doing)?;
+        let mut linked = Linked { state, image: ptr::null(), log, _values: values };
+        let bytes = ptx.to_bytes_with_nul();
+        // SAFETY: the text is as long as is said, zero byte included; there are no
+        // options.
+        let added = unsafe {
+            sys::cuLinkAddData_v2(
+                state,
+                sys::CUjitInputType::CU_JIT_INPUT_PTX,
+                bytes.as_ptr().cast_mut().cast(),
+                bytes.len(),
+                c"warpfold".as_ptr(),
+                0,
+                ptr::null_mut(),
+                ptr::null_mut(),
+            )
+        };
+        while_doing(added.result(), doing).map_err(|e| linked.log.tell(e))?;
+        // SAFETY: the path ends in a zero byte; there are no options.
+        let added = unsafe {
+            sys::cuLinkAddFile_v2(
+                state,
+                sys::CUjitInputType::CU_JIT_INPUT_LIBRARY,
+                path.as_ptr(),
+                0,
+                ptr::null_mut(),
+                ptr::null_mut(),
+            )
+        };
+        let (mut image, mut size) = (ptr::null_mut(), 0);
+        let completed = while_doing(added.result(), doing).and_then(|()| {
+            // SAFETY: an address and a size are written.
+            let completed = unsafe { sys::cuLinkComplete(state, &raw mut image, &raw mut size) };
+            while_doing(completed.result(), doing)
+        });
+        // A library of another age than the driver is as good as none.
+        completed.map_err(|error| Error::Library {
+            why: linked.log.tell(error).to_string(),
+            hint: format!(
+                "the library must not be newer than the driver; {} may name another one",
+                device_runtime::VARIABLE
+            ),
+        })?;
+        linked.image = image;
+        Ok(linked)
+    }
+}
+
+impl Drop for Linked {
+    fn drop(&mut self) {
+        // Errors have nobody to go to.
+        // SAFETY: created in `new`, and nobody else has it.
+        let _ = unsafe { sys::cuLinkDestroy(self.state) };
     }
 }
 
@@ -217,7 +372,7 @@ impl Drop for Driver {
         if self.enter().is_ok() {
             let handles = core::mem::take(&mut *self.handles());
             // Errors have nobody to go to; the context dies with the process.
-            for stream in handles.streams {
+            for stream in handles.streams.into_keys() {
                 // SAFETY: created here, and nobody can use it any more.
                 let _ = unsafe { result::stream::destroy(stream as sys::CUstream) };
             }
@@ -268,6 +423,9 @@ fn limits(device: sys::CUdevice) -> Result<Limits> {
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         ),
         multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        threads_per_multiprocessor: attribute(
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+        )?,
         threads_per_block: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
         shared_per_block: attribute(
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
@@ -358,9 +516,6 @@ impl Attributes {
         }
     }
 }
-
-/// Room for the compiler's words about a module.
-const LOG_BYTES: usize = 16 << 10;
 
 impl Device for Driver {
     fn limits(&self) -> &Limits {
@@ -513,28 +668,11 @@ impl Device for Driver {
             name: "CUDA_ERROR_INVALID_PTX".into(),
             text: "the text holds a zero byte".into(),
         })?;
-        let mut log = vec![0u8; LOG_BYTES];
-        let mut options = [
-            sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
-            sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-        ];
-        let mut values =
-            [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(LOG_BYTES)];
-        let mut module = ptr::null_mut();
-        // SAFETY: the image ends in a zero byte; the two options and their
-        // values belong together, and the log is as long as they say.
-        let loaded = unsafe {
-            sys::cuModuleLoadDataEx(
-                &raw mut module,
-                image.as_ptr().cast(),
-                options.len() as c_uint,
-                options.as_mut_ptr(),
-                values.as_mut_ptr(),
-            )
-        };
-        while_doing(loaded.result(), doing).map_err(|error| with_log(error, &log))?;
-        self.handles().modules.insert(module as u64);
-        Ok(ModuleId(module as u64))
+        if device_runtime::is_needed(ptx) {
+            let linked = Linked::new(name, &image)?;
+            return self.load_image(name, linked.image);
+        }
+        self.load_image(name, image.as_ptr().cast())
     }
 
     fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId> {
@@ -557,7 +695,7 @@ impl Device for Driver {
 
     fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32> {
         self.enter()?;
-        let function = self.allow_shared(kernel, shared)?;
+        let function = self.handles().allow_shared(kernel, shared)?;
         let mut blocks = 0;
         // SAFETY: the function is one of a module that stays loaded; one
         // integer is written.
@@ -573,12 +711,36 @@ impl Device for Driver {
         Ok(blocks.unsigned_abs())
     }
 
+    fn footprint(&self, kernel: KernelId) -> Result<Option<Footprint>> {
+        use sys::CUfunction_attribute_enum as Of;
+        self.enter()?;
+        let function = self.handles().allow_shared(kernel, 0)?;
+        let ask = |attribute: Of| -> Result<u32> {
+            let mut value = 0;
+            // SAFETY: the function is one of a module that stays loaded; one
+            // integer is written.
+            let asked = unsafe { sys::cuFuncGetAttribute(&raw mut value, attribute, function) };
+            while_doing(asked.result(), || "asking what a kernel takes".into())?;
+            Ok(value.unsigned_abs())
+        };
+        Ok(Some(Footprint {
+            registers: Some(ask(Of::CU_FUNC_ATTRIBUTE_NUM_REGS)?),
+            shared: ask(Of::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            local: Some(ask(Of::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?),
+            threads: ask(Of::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        }))
+    }
+
     fn stream(&self) -> Result<Stream> {
         self.enter()?;
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking);
         let stream = while_doing(stream, || "making a stream".into())? as u64;
-        self.handles().streams.insert(stream);
+        self.handles().streams.insert(stream, 0);
         Ok(Stream(stream))
+    }
+
+    fn calls_on(&self, stream: Stream) -> Option<u64> {
+        self.handles().streams.get(&stream.0).copied()
     }
 
     unsafe fn launch(
@@ -588,8 +750,11 @@ impl Device for Driver {
         launch: &Launch,
         arguments: &[Argument],
     ) -> Result<()> {
-        let stream = self.enter_stream(stream)?;
-        let function = self.allow_shared(kernel, launch.shared)?;
+        self.enter()?;
+        let (stream, function) = {
+            let mut handles = self.handles();
+            (handles.stream(stream)?, handles.allow_shared(kernel, launch.shared)?)
+        };
         let mut attributes = Attributes::default();
         if let Some([x, y, z]) = launch.cluster {
             let dimensions = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
@@ -699,17 +864,6 @@ impl Drop for Event {
         // Errors have nobody to go to.
         // SAFETY: created here, and nobody else has it.
         let _ = unsafe { result::event::destroy(self.0) };
-    }
-}
-
-/// The driver's words, and those of its compiler.
-fn with_log(error: Error, log: &[u8]) -> Error {
-    let log = CStr::from_bytes_until_nul(log).unwrap_or_default().to_string_lossy();
-    match error {
-        Error::Driver { doing, name, text } if !log.trim().is_empty() => {
-            Error::Driver { doing, name, text: format!("{text}: {}", log.trim()) }
-        }
-        other => other,
     }
 }
 

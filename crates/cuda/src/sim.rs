@@ -2,7 +2,8 @@
 //! races and other faults, on a machine without a GPU.
 
 use crate::device::{
-    Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream, UNKNOWN_MEMORY,
+    Address, Argument, Device, Footprint, KernelId, Launch, Limits, ModuleId, Stream,
+    UNKNOWN_MEMORY,
 };
 use crate::{Error, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,7 +25,8 @@ struct State {
     device: ptx::Device,
     modules: Vec<ptx::ModuleId>,
     kernels: Vec<ptx::Kernel>,
-    streams: u32,
+    /// How many calls have named each stream.
+    calls: Vec<u64>,
     /// Launches that were waited for and whose reports nobody has taken; `None`
     /// if nobody will.
     reports: Option<Vec<Report>>,
@@ -39,6 +41,7 @@ impl Sim {
             name: "simulated device".into(),
             capability: (9, 0),
             multiprocessors: setup.limits.multiprocessors,
+            threads_per_multiprocessor: THREADS_AT_ONCE,
             threads_per_block: setup.limits.threads,
             shared_per_block: setup.limits.shared_opt_in,
             l2_bytes: 50 << 20,
@@ -48,7 +51,7 @@ impl Sim {
             device: ptx::Device::new(setup),
             modules: Vec::new(),
             kernels: Vec::new(),
-            streams: 0,
+            calls: vec![0],
             reports: Some(Vec::new()),
         };
         Sim { limits, state: Mutex::new(state) }
@@ -75,10 +78,15 @@ impl Sim {
 }
 
 impl State {
-    fn stream(&self, stream: Stream) -> Result<ptx::Stream> {
-        match u32::try_from(stream.0) {
-            Ok(n) if n <= self.streams => Ok(ptx::Stream(n)),
-            _ => Err(Error::ForeignHandle { what: "the stream" }),
+    /// A stream that something is asked of.
+    fn stream(&mut self, stream: Stream) -> Result<ptx::Stream> {
+        let number = u32::try_from(stream.0).ok();
+        match number.and_then(|n| Some((n, self.calls.get_mut(n as usize)?))) {
+            Some((number, calls)) => {
+                *calls += 1;
+                Ok(ptx::Stream(number))
+            }
+            None => Err(Error::ForeignHandle { what: "the stream" }),
         }
     }
 }
@@ -114,7 +122,7 @@ impl Device for Sim {
     }
 
     fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()> {
-        let state = self.state();
+        let mut state = self.state();
         state.stream(stream)?;
         let copied = state.device.read(from, to);
         while_doing(copied, || format!("copying {} bytes from {from:#x}", to.len()))
@@ -170,10 +178,29 @@ impl Device for Sim {
         Ok(by_threads.min(by_shared).min(BLOCKS_AT_ONCE))
     }
 
+    fn footprint(&self, kernel: KernelId) -> Result<Option<Footprint>> {
+        let mut state = self.state();
+        let Some(&kernel) = usize::try_from(kernel.0).ok().and_then(|i| state.kernels.get(i))
+        else {
+            return Err(Error::ForeignHandle { what: "the kernel" });
+        };
+        let shared = state.device.static_shared(kernel);
+        let shared = while_doing(shared, || "asking what a kernel takes".into())?;
+        // PTX has as many registers as it likes, and nothing is spilled.
+        let threads = self.limits.threads_per_block;
+        let shared = u32::try_from(shared).unwrap_or(u32::MAX);
+        Ok(Some(Footprint { registers: None, shared, local: None, threads }))
+    }
+
     fn stream(&self) -> Result<Stream> {
         let mut state = self.state();
-        state.streams += 1;
-        Ok(Stream(state.streams.into()))
+        state.calls.push(0);
+        Ok(Stream(state.calls.len() as u64 - 1))
+    }
+
+    fn calls_on(&self, stream: Stream) -> Option<u64> {
+        // Nobody else knows its streams.
+        self.state().calls.get(usize::try_from(stream.0).ok()?).copied()
     }
 
     unsafe fn launch(

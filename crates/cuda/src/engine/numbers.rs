@@ -149,6 +149,10 @@ impl Engine {
         if unsafe { self.numbers_of_short_rows(*answer, table, to, misfits, stream)? } {
             return Ok(true);
         }
+        // SAFETY: as above.
+        if unsafe { self.numbers_of_columns(*answer, table, to, scratch, stream)? } {
+            return Ok(true);
+        }
         let Some(bytes) = Engine::payload_len(answer.kind, answer.dtype) else {
             return Ok(false);
         };
