@@ -187,9 +187,55 @@ fn columns(engines: &[Engine], seed: u64, keep: impl Fn(usize) -> bool) {
     }
 }
 
+/// Columns of different scales side by side, scales that change on the way down
+/// or from row to row, and large elements that cancel far apart.
+fn scales_of_columns(engine: &Engine) {
+    fn ask<T: Element>(engine: &Engine, binades: i32, make: impl Fn(f64) -> T) {
+        let mut random = Random(0x5ca1e);
+        for (shape, few) in
+            [([700, 9], false), ([150, 9], true), ([14, 300], true), ([40, 70], false)]
+        {
+            let [rows, columns] = shape;
+            let exponent: [&dyn Fn(usize, usize) -> i32; 5] = [
+                &|_, c| binades * (c as i32 % 3 - 1),
+                &|r, _| if r < rows / 2 { -binades } else { binades },
+                &|r, _| if r < rows / 2 { binades } else { -binades },
+                &|r, _| binades / 3 * (r as i32 % 7 - 3),
+                &|r, c| if r % 64 == c % 64 { binades } else { 0 },
+            ];
+            for (way, exponent) in exponent.iter().enumerate() {
+                let mut items = Vec::new();
+                for r in 0..rows {
+                    for c in 0..columns {
+                        let x = (random.unit() - 0.5) * 2f64.powi(exponent(r, c));
+                        // Of every second column, the lower half takes the upper one back.
+                        let back = (c % 2 == 0 && r >= rows / 2).then(|| r - rows / 2);
+                        let back = back.map(|r: usize| items[r * columns + c]);
+                        items.push(back.map_or(x, |x: f64| -x * (1.0 + 2f64.powi(-20))));
+                    }
+                }
+                let items: Vec<T> = items.into_iter().map(&make).collect();
+                let sample = Sample::of(Layout::table(shape, size_of::<T>(), 0, 0), &items);
+                let ops = if few { &[Op::Sum][..] } else { &[Op::Sum, Op::Norm1] };
+                for &op in ops {
+                    check(engine, op, &sample, &[true, false], &format!("scales, way {way}"));
+                }
+            }
+        }
+    }
+    ask(engine, 60, |x| x as f32);
+    ask(engine, 25, |x| x as f32);
+    ask(engine, 300, |x| x);
+    ask(engine, 30, |x| x);
+    ask(engine, 60, bf16::from_f64);
+    ask(engine, 9, f16::from_f64);
+}
+
 #[test]
 fn columns_side_by_side() {
-    columns(&engines(&sim(Schedule::Lockstep)), 31, |_| true);
+    let engines = engines(&sim(Schedule::Lockstep));
+    columns(&engines, 31, |_| true);
+    scales_of_columns(&engines[2]);
 }
 
 #[test]
@@ -401,6 +447,7 @@ fn on_the_device_of_this_machine() {
     ties_of_short_formats(&engine);
     ends(&engine);
     extremes_among_nans(&engine);
+    scales_of_columns(&engine);
 }
 
 /// The payload of a sum: limbs, and counters after them.

@@ -38,6 +38,7 @@ impl Engine {
         reduced: &[bool],
         stream: Stream,
     ) -> Result<Option<Numbers>> {
+        view.check(&**self.device())?;
         let Some(question) = Question::of(op, view, reduced)? else { return Ok(None) };
         let device = &**self.device();
         let scratch = self.scratch(stream)?;
@@ -81,6 +82,7 @@ impl Engine {
         to: Address,
         stream: Stream,
     ) -> Result<bool> {
+        view.check(&**self.device())?;
         let Some(question) = Question::of(op, view, reduced)? else { return Ok(false) };
         check_alignment(to, question.table.outputs.len, question.answer.out)?;
         let scratch = self.scratch(stream)?;
@@ -190,7 +192,6 @@ pub(super) struct Question {
 impl Question {
     /// The question, if it may be one that kernels answer.
     fn of(op: Op, view: &DeviceView, reduced: &[bool]) -> Result<Option<Question>> {
-        view.check()?;
         let split = Split::new(&view.shape, [&view.strides, &[]], reduced)?;
         let Some(answer) = Answer::of(op, view.dtype) else { return Ok(None) };
         if view.is_empty() {
