@@ -226,13 +226,13 @@ fn large(engine: &Engine, shape: [usize; 2], order: [usize; 2], size: usize) {
 fn in_little_memory(engine: &Engine) {
     let mut random = Random(0x11771e);
     let cases: [(DType, &[usize], Kind); 7] = [
-        (DType::F32, &[2, 30_011], Kind::Sum),
+        (DType::F32, &[2, 20_011], Kind::Sum),
         (DType::F64, &[9001], Kind::Sum),
         (DType::I32, &[1500, 11], Kind::Extrema),
         (DType::F16, &[3, 700, 16], Kind::Counts),
         (DType::U8, &[3, 33, 700], Kind::Sum),
-        (DType::I64, &[2, 9000, 2], Kind::Bits),
-        (DType::BF16, &[70_003], Kind::AbsSum),
+        (DType::I64, &[2, 4500, 2], Kind::Bits),
+        (DType::BF16, &[40_003], Kind::AbsSum),
     ];
     for (dtype, shape, kind) in cases {
         for set in 1..1u32 << shape.len() {
