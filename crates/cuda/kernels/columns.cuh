@@ -102,13 +102,13 @@ struct Walker {
 
     const ColumnTable &table;
     u32 bytes; // of a row that are the strip's
-    i64 near;  // from a row to the thread's next, and how far that moves along the inner axis
-    u32 turn;
+    i64 near;  // from a row to the thread's next, and how far that moves along the inner axis, whose end is never met if it is the only one
+    u32 turn, inner;
     uint4 fill; // in the place of rows that there are not
 
     __device__ __forceinline__ Walker(const ColumnTable &table, const Strip<T> &strip, u64 fill)
         : table(table), bytes(strip.columns * sizeof(Bits)), near(row_offset(strip.step, table.inner, table.stride, table.jump)),
-          turn(table.inner == 0 ? 0 : strip.step % table.inner), fill(make_uint4(u32(fill), u32(fill >> 32), u32(fill), u32(fill >> 32)))
+          turn(table.inner == 0 ? 0 : strip.step % table.inner), inner(table.inner == 0 ? ~0u : table.inner), fill(make_uint4(u32(fill), u32(fill >> 32), u32(fill), u32(fill >> 32)))
     {
     }
 
@@ -120,14 +120,10 @@ struct Walker {
 
     __device__ __forceinline__ void step(Walk &walk) const
     {
-        walk.at += near;
-        if (table.inner != 0) {
-            walk.inner += turn;
-            if (walk.inner >= table.inner) {
-                walk.inner -= table.inner;
-                walk.at += table.jump - i64(table.inner) * table.stride;
-            }
-        }
+        walk.inner += turn;
+        const bool wraps = walk.inner >= inner;
+        walk.inner -= wraps ? inner : 0;
+        walk.at += near + (wraps ? table.jump - i64(table.inner) * table.stride : 0);
         walk.left -= walk.left != 0;
     }
 
@@ -163,7 +159,8 @@ struct Walker {
     template <u32 UNIT>
     __device__ __forceinline__ void load_units(uint4 (&v)[BATCH], Walk &walk) const
     {
-        if (table.inner == 0 && walk.left >= BATCH) {
+        // Elements shorter than words are not worth code of their own.
+        if (UNIT >= 4 && table.inner == 0 && walk.left >= BATCH) {
 #pragma unroll
             for (u32 k = 0; k < BATCH; ++k)
                 v[k] = read<UNIT>(walk.at + k * near);
