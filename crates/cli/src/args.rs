@@ -1,9 +1,11 @@
 //! The command line: one definition of each flag feeds the parser, the help,
 //! the manual and the completions.
 
+mod experiment;
 mod ladder;
 mod ptx;
 
+pub(crate) use experiment::{ExperimentArgs, ExperimentFormat, ReportArgs, ReportFormat};
 pub(crate) use ladder::{
     LadderArgs, LadderFormat, LadderVerb, ListArgs, OccupancyArgs, RunLadderArgs, ShowArgs,
 };

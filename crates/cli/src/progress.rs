@@ -11,6 +11,40 @@ use warpfold_files::stream::Progress;
 /// Work shorter than this is not worth a bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// One thing done after the other, with the name of what is being done.
+pub(crate) struct Steps(Option<ProgressBar>);
+
+impl Steps {
+    /// So many steps, shown on a terminal unless `quiet`.
+    pub(crate) fn new(count: usize, quiet: bool) -> Steps {
+        let shown = !quiet && std::io::stderr().is_terminal();
+        let bar = || {
+            let template = "{bar:30} {pos} of {len}  {elapsed}  {msg}";
+            let style = ProgressStyle::with_template(template);
+            ProgressBar::new(count as u64).with_style(style.unwrap_or(ProgressStyle::default_bar()))
+        };
+        Steps(shown.then(bar))
+    }
+
+    /// The next step begins, and the one before has ended.
+    pub(crate) fn begin(&self, name: &str) {
+        if let Some(bar) = &self.0 {
+            if !bar.message().is_empty() {
+                bar.inc(1);
+            }
+            bar.set_message(name.to_owned());
+        }
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// Bytes read, shown once it is known that it takes a while.
 pub(crate) struct Bar {
     enabled: bool,

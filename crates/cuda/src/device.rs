@@ -133,6 +133,8 @@ pub struct Limits {
     pub capability: (u32, u32),
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
+    /// Threads that a multiprocessor has room for.
+    pub threads_per_multiprocessor: u32,
     /// The most threads a block can have.
     pub threads_per_block: u32,
     /// The most shared memory a block can have, in bytes, where it is asked for.
@@ -146,6 +148,19 @@ pub struct Limits {
 /// Why memory that is nobody's cannot be read.
 pub(crate) const UNKNOWN_MEMORY: &str =
     "it is no memory that the device knows: null, freed, too short, or the host's own";
+
+/// What a kernel takes of a multiprocessor, as far as the device knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// Registers of a thread.
+    pub registers: Option<u32>,
+    /// Bytes of static shared memory of a block.
+    pub shared: u32,
+    /// Bytes of local memory of a thread, which spilled registers come to lie in.
+    pub local: Option<u32>,
+    /// The most threads that a block of it can have.
+    pub threads: u32,
+}
 
 /// A device. Work on one stream is done in order; streams do not wait for each
 /// other, except that whatever uses memory just freed must have been waited
@@ -298,6 +313,15 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// More shared memory than a block can have.
     fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32>;
+
+    /// What a kernel takes; `None` if the device does not say.
+    ///
+    /// # Errors
+    /// A kernel of another device.
+    fn footprint(&self, kernel: KernelId) -> Result<Option<Footprint>> {
+        let _ = kernel;
+        Ok(None)
+    }
 
     /// A new stream.
     ///

@@ -6,9 +6,10 @@
 //! that both are there.
 
 use crate::device::{
-    Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream, UNKNOWN_MEMORY,
+    Address, Argument, Device, Footprint, KernelId, Launch, Limits, ModuleId, Stream,
+    UNKNOWN_MEMORY,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, device_runtime};
 use core::ffi::{CStr, c_int, c_uint, c_void};
 use core::ptr::{self, NonNull};
 use cudarc::driver::result::{self, DriverError};
@@ -220,6 +221,152 @@ impl Driver {
     }
 }
 
+impl Driver {
+    /// Loads PTX that ends in a zero byte, or machine code; a context is current.
+    fn load_image(&self, name: &str, image: *const c_void) -> Result<ModuleId> {
+        let mut log = Log::new();
+        let (mut options, mut values) = (Log::OPTIONS, log.values());
+        let mut module = ptr::null_mut();
+        // SAFETY: the image is as above; the two options and their values belong
+        // together, and the log is as long as they say.
+        let loaded = unsafe {
+            sys::cuModuleLoadDataEx(
+                &raw mut module,
+                image,
+                options.len() as c_uint,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        while_doing(loaded.result(), || format!("loading {name}")).map_err(|e| log.tell(e))?;
+        self.handles().modules.insert(module as u64);
+        Ok(ModuleId(module as u64))
+    }
+}
+
+/// The compiler's words about a module.
+struct Log(Vec<u8>);
+
+impl Log {
+    /// Room for them.
+    const BYTES: usize = 16 << 10;
+
+    const OPTIONS: [sys::CUjit_option; 2] = [
+        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ];
+
+    fn new() -> Log {
+        Log(vec![0; Log::BYTES])
+    }
+
+    /// The values of the options.
+    fn values(&mut self) -> [*mut c_void; 2] {
+        [self.0.as_mut_ptr().cast(), ptr::without_provenance_mut(Log::BYTES)]
+    }
+
+    /// The driver's words, and those of its compiler.
+    fn tell(&self, error: Error) -> Error {
+        let log = CStr::from_bytes_until_nul(&self.0).unwrap_or_default().to_string_lossy();
+        match error {
+            Error::Driver { doing, name, text } if !log.trim().is_empty() => {
+                Error::Driver { doing, name, text: format!("{text}: {}", log.trim()) }
+            }
+            other => other,
+        }
+    }
+}
+
+/// A module linked with the device runtime.
+struct Linked {
+    state: sys::CUlinkState,
+    /// Its machine code, which goes with the state.
+    image: *const c_void,
+    /// Where the linker writes what it has to say, as long as the state is there.
+    log: Log,
+    /// The addresses that it was given.
+    _values: Box<[*mut c_void; 2]>,
+}
+
+impl Linked {
+    /// Links PTX; a context is current.
+    fn new(name: &str, ptx: &CStr) -> Result<Linked> {
+        let library = device_runtime::find()?;
+        let doing = || format!("linking {name} with {}", library.display());
+        let path = CString::new(library.as_os_str().as_encoded_bytes());
+        let path = path.map_err(|_| Error::Library {
+            why: format!("{} has a zero byte in its name", library.display()),
+            hint: "give it another name".into(),
+        })?;
+        let mut log = Log::new();
+        let (mut options, mut values) = (Log::OPTIONS, Box::new(log.values()));
+        let mut state = ptr::null_mut();
+        // SAFETY: options and values belong together; the values and the log, which is
+        // as long as they say, live as long as the state.
+        let created = unsafe {
+            sys::cuLinkCreate_v2(
+                options.len() as c_uint,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+                &raw mut state,
+            )
+        };
+        while_doing(created.result(), doing)?;
+        let mut linked = Linked { state, image: ptr::null(), log, _values: values };
+        let bytes = ptx.to_bytes_with_nul();
+        // SAFETY: the text is as long as is said, zero byte included; there are no
+        // options.
+        let added = unsafe {
+            sys::cuLinkAddData_v2(
+                state,
+                sys::CUjitInputType::CU_JIT_INPUT_PTX,
+                bytes.as_ptr().cast_mut().cast(),
+                bytes.len(),
+                c"warpfold".as_ptr(),
+                0,
+                ptr::null_mut(),
+                ptr::null_mut(),
+            )
+        };
+        while_doing(added.result(), doing).map_err(|e| linked.log.tell(e))?;
+        // SAFETY: the path ends in a zero byte; there are no options.
+        let added = unsafe {
+            sys::cuLinkAddFile_v2(
+                state,
+                sys::CUjitInputType::CU_JIT_INPUT_LIBRARY,
+                path.as_ptr(),
+                0,
+                ptr::null_mut(),
+                ptr::null_mut(),
+            )
+        };
+        let (mut image, mut size) = (ptr::null_mut(), 0);
+        let completed = while_doing(added.result(), doing).and_then(|()| {
+            // SAFETY: an address and a size are written.
+            let completed = unsafe { sys::cuLinkComplete(state, &raw mut image, &raw mut size) };
+            while_doing(completed.result(), doing)
+        });
+        // A library of another age than the driver is as good as none.
+        completed.map_err(|error| Error::Library {
+            why: linked.log.tell(error).to_string(),
+            hint: format!(
+                "the library must not be newer than the driver; {} may name another one",
+                device_runtime::VARIABLE
+            ),
+        })?;
+        linked.image = image;
+        Ok(linked)
+    }
+}
+
+impl Drop for Linked {
+    fn drop(&mut self) {
+        // Errors have nobody to go to.
+        // SAFETY: created in `new`, and nobody else has it.
+        let _ = unsafe { sys::cuLinkDestroy(self.state) };
+    }
+}
+
 impl Drop for Driver {
     fn drop(&mut self) {
         if self.enter().is_ok() {
@@ -276,6 +423,9 @@ fn limits(device: sys::CUdevice) -> Result<Limits> {
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         ),
         multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        threads_per_multiprocessor: attribute(
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+        )?,
         threads_per_block: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
         shared_per_block: attribute(
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
@@ -284,6 +434,24 @@ fn limits(device: sys::CUdevice) -> Result<Limits> {
         // SAFETY: the device exists.
         memory: while_doing(unsafe { result::device::total_mem(device) }, doing)? as u64,
     })
+}
+
+/// The pages of a device's memory.
+const PAGE: u64 = 2 << 20;
+
+/// The device that the driver knows this byte by; a context is current.
+fn ordinal_of(address: Address) -> Option<sys::CUdevice> {
+    let mut ordinal: c_int = 0;
+    // SAFETY: the attribute is one such integer; the address is only looked up,
+    // and one that the driver does not know is an error.
+    let asked = unsafe {
+        sys::cuPointerGetAttribute(
+            (&raw mut ordinal).cast(),
+            sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+            address,
+        )
+    };
+    (asked == sys::CUresult::CUDA_SUCCESS).then_some(ordinal)
 }
 
 /// Why kernels of a device cannot read this byte; a context is current.
@@ -366,9 +534,6 @@ impl Attributes {
         }
     }
 }
-
-/// Room for the compiler's words about a module.
-const LOG_BYTES: usize = 16 << 10;
 
 impl Device for Driver {
     fn limits(&self) -> &Limits {
@@ -497,9 +662,13 @@ impl Device for Driver {
             // What comes next says it.
             return None;
         }
+        // Each question costs as much as a tenth of a launch. Memory is mapped by
+        // pages: what ends on the page it begins on is there as a whole.
         let ends = [address, last];
-        let ends = if address == last { &ends[..1] } else { &ends };
-        ends.iter().find_map(|&at| why_unreadable_at(at, self.device))
+        let ends = if address / PAGE == last / PAGE { &ends[..1] } else { &ends };
+        ends.iter()
+            .filter(|&&at| ordinal_of(at) != Some(self.device))
+            .find_map(|&at| why_unreadable_at(at, self.device))
     }
 
     fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
@@ -521,28 +690,11 @@ impl Device for Driver {
             name: "CUDA_ERROR_INVALID_PTX".into(),
             text: "the text holds a zero byte".into(),
         })?;
-        let mut log = vec![0u8; LOG_BYTES];
-        let mut options = [
-            sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
-            sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-        ];
-        let mut values =
-            [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(LOG_BYTES)];
-        let mut module = ptr::null_mut();
-        // SAFETY: the image ends in a zero byte; the two options and their
-        // values belong together, and the log is as long as they say.
-        let loaded = unsafe {
-            sys::cuModuleLoadDataEx(
-                &raw mut module,
-                image.as_ptr().cast(),
-                options.len() as c_uint,
-                options.as_mut_ptr(),
-                values.as_mut_ptr(),
-            )
-        };
-        while_doing(loaded.result(), doing).map_err(|error| with_log(error, &log))?;
-        self.handles().modules.insert(module as u64);
-        Ok(ModuleId(module as u64))
+        if device_runtime::is_needed(ptx) {
+            let linked = Linked::new(name, &image)?;
+            return self.load_image(name, linked.image);
+        }
+        self.load_image(name, image.as_ptr().cast())
     }
 
     fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId> {
@@ -579,6 +731,26 @@ impl Device for Driver {
         };
         while_doing(asked.result(), || "asking how many blocks run at once".into())?;
         Ok(blocks.unsigned_abs())
+    }
+
+    fn footprint(&self, kernel: KernelId) -> Result<Option<Footprint>> {
+        use sys::CUfunction_attribute_enum as Of;
+        self.enter()?;
+        let function = self.handles().allow_shared(kernel, 0)?;
+        let ask = |attribute: Of| -> Result<u32> {
+            let mut value = 0;
+            // SAFETY: the function is one of a module that stays loaded; one
+            // integer is written.
+            let asked = unsafe { sys::cuFuncGetAttribute(&raw mut value, attribute, function) };
+            while_doing(asked.result(), || "asking what a kernel takes".into())?;
+            Ok(value.unsigned_abs())
+        };
+        Ok(Some(Footprint {
+            registers: Some(ask(Of::CU_FUNC_ATTRIBUTE_NUM_REGS)?),
+            shared: ask(Of::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            local: Some(ask(Of::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?),
+            threads: ask(Of::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        }))
     }
 
     fn stream(&self) -> Result<Stream> {
@@ -714,17 +886,6 @@ impl Drop for Event {
         // Errors have nobody to go to.
         // SAFETY: created here, and nobody else has it.
         let _ = unsafe { result::event::destroy(self.0) };
-    }
-}
-
-/// The driver's words, and those of its compiler.
-fn with_log(error: Error, log: &[u8]) -> Error {
-    let log = CStr::from_bytes_until_nul(log).unwrap_or_default().to_string_lossy();
-    match error {
-        Error::Driver { doing, name, text } if !log.trim().is_empty() => {
-            Error::Driver { doing, name, text: format!("{text}: {}", log.trim()) }
-        }
-        other => other,
     }
 }
 

@@ -15,6 +15,7 @@
 
 pub mod archive;
 pub mod device;
+pub mod device_runtime;
 pub mod driver;
 pub mod engine;
 mod error;
@@ -23,7 +24,9 @@ pub mod sim;
 mod slices;
 
 pub use archive::Archive;
-pub use device::{Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream};
+pub use device::{
+    Address, Argument, Device, Footprint, KernelId, Launch, Limits, ModuleId, Stream,
+};
 pub use driver::Driver;
 pub use engine::Engine;
 pub use error::{Error, Result};

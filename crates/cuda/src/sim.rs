@@ -2,7 +2,8 @@
 //! races and other faults, on a machine without a GPU.
 
 use crate::device::{
-    Address, Argument, Device, KernelId, Launch, Limits, ModuleId, Stream, UNKNOWN_MEMORY,
+    Address, Argument, Device, Footprint, KernelId, Launch, Limits, ModuleId, Stream,
+    UNKNOWN_MEMORY,
 };
 use crate::{Error, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,6 +41,7 @@ impl Sim {
             name: "simulated device".into(),
             capability: (9, 0),
             multiprocessors: setup.limits.multiprocessors,
+            threads_per_multiprocessor: THREADS_AT_ONCE,
             threads_per_block: setup.limits.threads,
             shared_per_block: setup.limits.shared_opt_in,
             l2_bytes: 50 << 20,
@@ -174,6 +176,20 @@ impl Device for Sim {
         let by_threads = THREADS_AT_ONCE / threads.max(1);
         let by_shared = self.limits.shared_per_block.checked_div(shared).unwrap_or(u32::MAX);
         Ok(by_threads.min(by_shared).min(BLOCKS_AT_ONCE))
+    }
+
+    fn footprint(&self, kernel: KernelId) -> Result<Option<Footprint>> {
+        let mut state = self.state();
+        let Some(&kernel) = usize::try_from(kernel.0).ok().and_then(|i| state.kernels.get(i))
+        else {
+            return Err(Error::ForeignHandle { what: "the kernel" });
+        };
+        let shared = state.device.static_shared(kernel);
+        let shared = while_doing(shared, || "asking what a kernel takes".into())?;
+        // PTX has as many registers as it likes, and nothing is spilled.
+        let threads = self.limits.threads_per_block;
+        let shared = u32::try_from(shared).unwrap_or(u32::MAX);
+        Ok(Some(Footprint { registers: None, shared, local: None, threads }))
     }
 
     fn stream(&self) -> Result<Stream> {

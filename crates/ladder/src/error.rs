@@ -1,5 +1,6 @@
 //! What can go wrong on the ladder, beside a wrong answer.
 
+use crate::experiments::{Experiment, Needs};
 use crate::rung::Rung;
 use warpfold_core::{DType, Op};
 
@@ -62,6 +63,16 @@ pub enum Error {
         /// What there is.
         has: (u32, u32),
     },
+    /// This machine does not have what the rung needs beside a device.
+    #[error("{} needs what this machine does not have: {why}", rung.id)]
+    Missing {
+        /// The rung.
+        rung: &'static Rung,
+        /// What is missing.
+        why: String,
+        /// What may help.
+        hint: String,
+    },
     /// The archive has no such module: a defect of the ladder.
     #[error("the kernels of {} for {dtype} are not in the archive", rung.id)]
     NoModule {
@@ -69,6 +80,43 @@ pub enum Error {
         rung: &'static Rung,
         /// The type of the elements.
         dtype: DType,
+    },
+    /// No experiment has this name.
+    #[error("there is no experiment {id:?}")]
+    NoExperiment {
+        /// What was asked for.
+        id: String,
+    },
+    /// The experiment is about times, and there is no clock.
+    #[error("{id} measures times, and the interpreter has no clock")]
+    NoClock {
+        /// The experiment.
+        id: &'static str,
+    },
+    /// The rung's grid follows from the number of elements.
+    #[error("the grid of {} follows from the number of elements: there is nothing to sweep", rung.id)]
+    FixedGrid {
+        /// The rung.
+        rung: &'static Rung,
+    },
+    /// The device is older than the experiment's kernels.
+    #[error(
+        "{id} needs a device of compute capability {}.{}, and this one has {}.{}",
+        needs.0, needs.1, has.0, has.1
+    )]
+    ExperimentCapability {
+        /// The experiment.
+        id: &'static str,
+        /// What it needs, major and minor.
+        needs: (u32, u32),
+        /// What there is.
+        has: (u32, u32),
+    },
+    /// The archive has no such module: a defect of the ladder.
+    #[error("the kernels of {id} are not in the archive")]
+    NoExperimentModule {
+        /// The experiment.
+        id: &'static str,
     },
     /// The device.
     #[error("{id}: {source}")]
@@ -84,6 +132,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it is this machine that cannot run the rung: it can be skipped.
+    #[must_use]
+    pub const fn is_skip(&self) -> bool {
+        matches!(self, Error::Capability { .. } | Error::Missing { .. })
+    }
+
     /// What the user could do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -100,10 +154,44 @@ impl Error {
             Error::Capability { .. } => {
                 Some("--device sim plays a device of compute capability 9.0".into())
             }
+            Error::NoExperiment { .. } => Some("warpfold ladder experiment names them".into()),
+            Error::NoClock { .. } => Some(format!(
+                "a CUDA device has one; on the interpreter there are {}",
+                names_of(crate::experiments::EXPERIMENTS, |e| e.needs != Needs::Clock)
+            )),
+            Error::FixedGrid { .. } => Some(format!(
+                "these can be swept: {}",
+                names_of(crate::ALL, |rung| rung.plan.has_free_grid())
+            )),
+            Error::ExperimentCapability { .. } => {
+                Some("--device sim plays a device of compute capability 9.0".into())
+            }
             Error::Device { source, .. } => source.hint().map(Into::into),
             Error::Exact(error) => error.hint(),
-            Error::NoModule { .. } => None,
+            Error::Missing { hint, .. } => Some(hint.clone()),
+            Error::NoModule { .. } | Error::NoExperimentModule { .. } => None,
         }
+    }
+}
+
+/// The names of those of which something is true.
+fn names_of<T: Named>(all: &[T], is: impl Fn(&T) -> bool) -> String {
+    all.iter().filter(|x| is(x)).map(Named::name).collect::<Vec<_>>().join(", ")
+}
+
+trait Named {
+    fn name(&self) -> &'static str;
+}
+
+impl Named for Rung {
+    fn name(&self) -> &'static str {
+        self.id
+    }
+}
+
+impl Named for Experiment {
+    fn name(&self) -> &'static str {
+        self.id
     }
 }
 

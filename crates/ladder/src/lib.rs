@@ -4,8 +4,13 @@
 //! ```text
 //!   registry   every rung: what it does, teaches, expects
 //!   question   a rung, a type, an operation, a size, a block: what can be asked
-//!   lab        runs it on a Device; the answer against the exact one
+//!   lab        has it answered, and compares with the exact answer
+//!   runner     who answers: launches of kernels, the library, the host
+//!   statistics, warning   what is said of its times
+//!   faulty     what the texts' listings get wrong, at work
 //!   occupancy  how many blocks a multiprocessor holds
+//!   experiments  what decides how fast a kernel is, one thing each
+//!   chart      what is drawn of them
 //! ```
 //!
 //! The texts are *P* (Professional CUDA C Programming, chapter 3), *F* (a course's
@@ -13,20 +18,32 @@
 //! CS193g tutorial) and *W* (an article on warp shuffles). Their kernels are
 //! written afresh in `kernels/`, right for every size and every legal block.
 
+pub mod chart;
 mod data;
 mod error;
+pub mod experiments;
+pub mod faulty;
+mod host;
 mod lab;
+mod launches;
+mod library;
+mod memory;
 pub mod occupancy;
 mod question;
 mod registry;
+pub mod report;
 mod rung;
+mod runner;
 mod source;
+pub mod statistics;
 mod verdict;
+mod warning;
 
 pub use data::Data;
 pub use error::{Error, Result};
-pub use lab::{Lab, Measurement, Timing};
+pub use lab::{Ceiling, Lab, Measurement, Step, Timing};
 pub use question::Question;
 pub use registry::{ALL, find};
 pub use rung::{Blocks, Plan, Rung, Text};
 pub use verdict::{Mismatch, Verdict};
+pub use warning::Warning;

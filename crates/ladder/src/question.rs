@@ -13,6 +13,8 @@ pub struct Question {
     pub(crate) n: u64,
     pub(crate) block: u32,
     pub(crate) offset: u64,
+    /// Blocks for each multiprocessor; as many as fit if `None`.
+    pub(crate) per_multiprocessor: Option<u32>,
 }
 
 /// The most blocks of a grid along x.
@@ -36,7 +38,7 @@ impl Question {
         if n == 0 && matches!(op, Op::Min | Op::Max) {
             return Err(warpfold_core::Error::Empty { op }.into());
         }
-        let question = Question { rung, dtype, op, n, block, offset: 0 };
+        let question = Question { rung, dtype, op, n, block, offset: 0, per_multiprocessor: None };
         let too_many = usize::try_from(n).ok().and_then(|n| n.checked_mul(dtype.size())).is_none();
         if too_many || matches!(question.tiles(n), Some(blocks) if blocks > MOST_BLOCKS) {
             return Err(Error::Elements { rung, n, block });
@@ -49,6 +51,13 @@ impl Question {
     #[must_use]
     pub fn misaligned(self, elements: u64) -> Question {
         Question { offset: elements, ..self }
+    }
+
+    /// The same with so many blocks for each multiprocessor, where the grid is the
+    /// device's affair, and no more than fit where blocks wait for each other.
+    #[must_use]
+    pub fn on_each_multiprocessor(self, blocks: u32) -> Question {
+        Question { per_multiprocessor: Some(blocks), ..self }
     }
 
     /// The rung.
@@ -84,10 +93,16 @@ impl Question {
     /// Blocks of a pass over `n` values; `None` if their number is the device's
     /// affair.
     pub(crate) fn tiles(&self, n: u64) -> Option<u64> {
-        let Plan::Passes { columns, surplus, .. } = self.rung.plan else { return None };
-        let tiles = n.div_ceil(u64::from(columns) * u64::from(self.block));
+        let tiles = |columns: u32| n.div_ceil(u64::from(columns) * u64::from(self.block));
         // One block is always enough for one tile: so the passes come to an end.
-        Some(if tiles <= 1 { 1 } else { tiles.saturating_mul(surplus.into()) })
+        match self.rung.plan {
+            Plan::Passes { columns, .. } if tiles(columns) <= 1 => Some(1),
+            Plan::Passes { columns, surplus, .. } => {
+                Some(tiles(columns).saturating_mul(surplus.into()))
+            }
+            Plan::TailLaunches { most } => Some(tiles(1).clamp(1, most.into())),
+            _ => None,
+        }
     }
 
     /// The type in which is added: 16-bit floats as f32.

@@ -2,6 +2,7 @@
 
 use crate::data::{self, Data};
 use crate::error::Result;
+use crate::host::RECURSIVE;
 use crate::question::Question;
 use crate::rung::Plan;
 use core::fmt;
@@ -60,6 +61,30 @@ fn number(scalar: Scalar) -> String {
     }
 }
 
+/// What is true of some elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Truth {
+    wanted: Scalar,
+    /// The sum of absolute values, if sums round.
+    absolute: Option<f64>,
+}
+
+impl Truth {
+    /// Of these elements.
+    pub(crate) fn of(question: &Question, elements: &Numbers, data: Data) -> Result<Truth> {
+        let wanted = data::exact(elements, question.op)?;
+        let rounds = data == Data::Random && question.op == Op::Sum && question.dtype.is_float();
+        let absolute = rounds.then(|| data::absolute(elements)).transpose()?;
+        Ok(Truth { wanted, absolute })
+    }
+
+    /// What a rung must answer; `grid` are the blocks of each launch.
+    pub(crate) fn expected(&self, question: &Question, grid: &[u32]) -> Expected {
+        let tolerance = self.absolute.map_or(0.0, |absolute| bound(question, absolute, grid));
+        Expected { wanted: self.wanted, tolerance }
+    }
+}
+
 /// The answer that a rung must give.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected {
@@ -68,19 +93,6 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// For these elements; `grid` are the blocks of each launch.
-    pub(crate) fn of(
-        question: &Question,
-        elements: &Numbers,
-        data: Data,
-        grid: &[u32],
-    ) -> Result<Expected> {
-        let wanted = data::exact(elements, question.op)?;
-        let rounds = data == Data::Random && question.op == Op::Sum && question.dtype.is_float();
-        let tolerance = if rounds { bound(question, data::absolute(elements)?, grid) } else { 0.0 };
-        Ok(Expected { wanted, tolerance })
-    }
-
     /// Whether `got`, in the type that was added in, is right.
     pub(crate) fn judge(&self, question: &Question, got: Scalar) -> Verdict {
         let right = if question.dtype.is_float() {
@@ -109,10 +121,17 @@ impl Expected {
 /// In each launch a thread adds one after the other what is its own: the values
 /// there are, divided by the threads there are, rounded up, and at most 16 more,
 /// where vectors are dealt out and ends are added. The fold of a block has at
-/// most 10 levels, since it has at most 1024 threads. An atomic adds once for each
+/// most 10 levels, since it has at most 1024 threads, and that of a cluster 5 more. An atomic adds once for each
 /// block. The exact answer is itself rounded to f64, and so is the sum of absolute
 /// values: 2 more.
+///
+/// The host adds n elements in f64, one after the other at worst, or halves. The
+/// fixed tree of the library folds blocks of 4096 by 64 lanes, and has at most 52
+/// levels above; its exact sum is the true one, rounded to f64.
 fn bound(question: &Question, absolute: f64, grid: &[u32]) -> f64 {
+    if question.rung.plan == (Plan::Library { exact: true }) {
+        return 0.0;
+    }
     let mut values = question.n;
     let mut height = 2;
     for &blocks in grid {
@@ -124,9 +143,15 @@ fn bound(question: &Question, absolute: f64, grid: &[u32]) -> f64 {
     height += match question.rung.plan {
         Plan::Atomic => values,
         Plan::LastBlock | Plan::GridSync => values.div_ceil(question.block.into()) + 10,
-        Plan::Passes { .. } | Plan::TwoLaunches => 0,
+        Plan::Clusters(_) => values.div_ceil(question.block.into()) + 15,
+        Plan::Library { .. } => 64 + 6 + 52,
+        // The recursive one has few levels, in the type that is added in.
+        Plan::Host if question.rung.id == RECURSIVE => 64,
+        Plan::Host => values,
+        Plan::Passes { .. } | Plan::TailLaunches { .. } | Plan::TwoLaunches => 0,
     };
-    let unit = if question.added() == DType::F64 { 53 } else { 24 };
+    let serial = question.rung.plan == Plan::Host && question.rung.id != RECURSIVE;
+    let unit = if serial || question.added() == DType::F64 { 53 } else { 24 };
     let part = height as f64 / (1u64 << unit) as f64;
     if part < 0.5 { absolute * part / (1.0 - part) } else { f64::INFINITY }
 }
@@ -140,7 +165,7 @@ mod tests {
         let question = Question::new(find("two-pass-shared").unwrap(), dtype, Op::Sum, n, 64);
         let question = question.unwrap();
         let elements = data.elements(&question, 5);
-        (question, Expected::of(&question, &elements, data, &[8, 1]).unwrap())
+        (question, Truth::of(&question, &elements, data).unwrap().expected(&question, &[8, 1]))
     }
 
     #[test]

@@ -428,6 +428,15 @@ impl Device {
         Ok(self.setup.limits.resident(&shape, program.static_shared()))
     }
 
+    /// Bytes of shared memory that a block of a kernel has before the dynamic part.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::Handle`] if its module is not loaded, [`DeviceError::Decode`] for an instruction that cannot be run.
+    pub fn static_shared(&mut self, kernel: Kernel) -> Result<u64, DeviceError> {
+        Ok(self.program(kernel)?.static_shared())
+    }
+
     /// Runs a kernel, and the launches that it asks for. What they gave waits for [`Device::synchronize`]; a kernel with faults is no error here.
     ///
     /// # Errors
@@ -472,7 +481,13 @@ impl Device {
         let program = self.program(kernel)?;
         if program.needs_heap() && self.heap.is_none() {
             let base = self.global.allocate(HEAP)?;
-            self.heap = Some(Heap { next: base, end: base + HEAP });
+            self.heap = Some(Heap { next: base, end: base + HEAP, top: base + HEAP });
+        }
+        if depth == 0
+            && let Some(heap) = &mut self.heap
+        {
+            // What was launched before has taken its arguments.
+            heap.top = heap.end;
         }
         let loaded = self.loaded(kernel.module)?;
         let opted_in = loaded.opted_in.contains(&kernel.function.0);

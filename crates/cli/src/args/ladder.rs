@@ -1,7 +1,9 @@
 //! The flags of `warpfold ladder`.
 
+use super::experiment::{EXPERIMENT_EXAMPLES, ExperimentArgs, REPORT_EXAMPLES, ReportArgs};
 use super::{EXECUTION, OUTPUT, TableOrJson, TextOrJson};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use std::path::PathBuf;
 use warpfold::{DType, Device, Op};
 
 const QUESTION: &str = "Question";
@@ -19,6 +21,7 @@ pub(crate) enum LadderVerb {
     /// The rungs: where they come from, and what each teaches
     List(ListArgs),
     /// A rung: its kernel, what it teaches, what the classic listing gets wrong
+    #[command(after_long_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
     /// Run rungs, compare their answers with the exact one, and take their time
     ///
@@ -28,6 +31,15 @@ pub(crate) enum LadderVerb {
     Run(RunLadderArgs),
     /// How many blocks a multiprocessor holds, and what keeps it from holding more
     Occupancy(OccupancyArgs),
+    /// Show one thing that decides how fast a kernel is: what is expected, and what comes of it
+    ///
+    /// Kernels run on the interpreter, which checks and counts, and on a CUDA device, which has a clock. What they compute is compared with what
+    /// the host computes.
+    #[command(after_long_help = EXPERIMENT_EXAMPLES)]
+    Experiment(ExperimentArgs),
+    /// Make a page of what was measured, with charts, tables and the kernels' sources
+    #[command(after_long_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
 }
 
 #[derive(Args)]
@@ -42,6 +54,9 @@ pub(crate) struct ShowArgs {
     /// The rung
     #[arg(value_name = "ID")]
     pub(crate) id: String,
+    /// What the classic listing gets wrong: run it on the interpreter, and tell what is found
+    #[arg(long)]
+    pub(crate) faulty: bool,
 }
 
 #[derive(Args)]
@@ -49,7 +64,7 @@ pub(crate) struct RunLadderArgs {
     /// Rungs, texts (P, F, H, S, W, beyond) or all
     #[arg(value_name = "RUNG", default_value = "all")]
     pub(crate) rungs: Vec<String>,
-    /// How many elements, such as 1000 or 64M [default: 64M on a CUDA device, 10000 on the interpreter]
+    /// How many elements, such as 1000 or 64M [default: 1048583 and 268435459 on a CUDA device, 10007 on the interpreter]
     #[arg(short, value_name = "N,...", value_delimiter = ',', value_parser = elements, help_heading = QUESTION)]
     pub(crate) n: Vec<u64>,
     /// The type of the elements
@@ -70,6 +85,9 @@ pub(crate) struct RunLadderArgs {
     /// How to print
     #[arg(short = 'f', long, value_name = "FORMAT", default_value = "table", help_heading = OUTPUT)]
     pub(crate) output_format: LadderFormat,
+    /// Write everything that was measured to this file, too, as JSON
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    pub(crate) save: Option<PathBuf>,
 }
 
 /// The formats of `ladder run`.
@@ -113,6 +131,11 @@ fn capability(text: &str) -> Result<(u32, u32), String> {
     let parts = text.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
     parts.ok_or_else(|| "expected a compute capability such as 9.0".into())
 }
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  warpfold ladder show warp-shuffle                    the kernel and what is said of it
+  warpfold ladder show --faulty warp-shuffle           what the classic listing gets wrong, at work";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

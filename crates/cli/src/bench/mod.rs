@@ -7,14 +7,13 @@
 
 mod cases;
 mod data;
-pub(crate) mod statistics;
 
 use cases::{Case, Layout};
 use data::{Buffers, Data};
-use statistics::median;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use warpfold::{Accuracy, Error, Isa, Op, Reduction, Threads, View};
+use warpfold_ladder::statistics::median;
 
 /// What is measured, and how long.
 pub(crate) struct Plan {

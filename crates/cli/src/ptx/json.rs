@@ -124,8 +124,9 @@ struct CountedLine<'a> {
     counters: Counted,
 }
 
+/// Counters, as objects have them.
 #[derive(Serialize)]
-struct Counted {
+pub(crate) struct Counted {
     instructions: u64,
     lane_instructions: u64,
     active_lanes: Option<f64>,
@@ -316,7 +317,7 @@ fn thread(place: Place) -> Thread {
     Thread { block: place.block, warp: place.warp().warp, lane: place.lane() }
 }
 
-fn counted(c: &Counters) -> Counted {
+pub(crate) fn counted(c: &Counters) -> Counted {
     Counted {
         instructions: c.instructions,
         lane_instructions: c.lane_instructions,

@@ -20,14 +20,15 @@ fn every_rung_is_listed_and_can_be_shown() {
     let table = dir.prints("ladder list");
     let rungs = json(&dir.prints("ladder list -f json"));
     let rungs = rungs.as_array().unwrap();
-    assert!(rungs.len() >= 27);
+    assert!(rungs.len() >= 36);
     for rung in rungs {
         let id = rung["id"].as_str().unwrap();
         assert!(table.contains(id), "{id}");
         let shown = dir.prints(&format!("ladder show {id}"));
         let told = ["teaches", "change", "expectation", "fault", "blocks"];
         assert_says(&shown, &told.map(|key| rung[key].as_str().unwrap()));
-        assert_says(&shown, &["// kernels/", "blockIdx.x"]);
+        let code = ["blockIdx.x", "fn recursive", "fn serial", "blockDim.x", "the library's own"];
+        assert!(code.iter().any(|part| shown.contains(part)), "{shown}");
     }
 }
 
@@ -38,20 +39,35 @@ fn rungs_are_run_and_checked_without_a_gpu() {
     assert_says(&run.err, &["note: ", "no clock"]);
     let rows = json(&run.success());
     let rows = rows.as_array().unwrap();
-    assert_eq!(rows.len(), 2 * 27);
+    assert_eq!(rows.len(), 2 * 35, "all but what adds floats alone");
     for row in rows {
         assert_eq!((&row["right"], &row["median"]), (&true.into(), &Value::Null), "{row}");
         assert_eq!((&row["dtype"], &row["block"]), (&"i32".into(), &256.into()));
+        assert_eq!((&row["simulated"], &row["ceiling_gbps"]), (&true.into(), &Value::Null));
+        let n = row["n"].as_u64().unwrap();
+        let rung = row["rung"].as_str().unwrap();
+        if !rung.starts_with("cpu-") && rung != "engine" {
+            let part = row["occupancy"].as_f64().unwrap();
+            assert!(part > 0.0 && part <= 1.0, "{row}");
+            // Bulk copies are no loads.
+            let asked = row["counters"]["global_loads"]["bytes_asked"].as_u64().unwrap();
+            assert!(asked >= 4 * n || rung == "bulk-copy", "{row}");
+        }
+        assert!(row["expectation"].as_str().is_some_and(|text| !text.is_empty()));
     }
+    let saved = dir.run("ladder run F --device sim -n 100 -q --save saved.json -f json");
+    let printed = saved.success();
+    assert_eq!(std::fs::read_to_string(dir.path("saved.json")).unwrap(), printed);
     let table =
         dir.prints("ladder run H any-op --device sim -n 500 --block 32,64 --dtype f16,f64 -q");
     assert_eq!(table.matches(" ok ").count(), 4 * 4, "{table}");
     assert!(!table.contains("median"), "nothing was timed: {table}");
     let csv = dir.prints("ladder run any-op --op max --device sim -n 77 --dtype bf16 -f csv -q");
-    assert_says(&csv, &["any-op,bf16,max,77,256,1 + 1,,,,,,,,ok"]);
+    assert_says(&csv, &["any-op,bf16,max,77,256,1 + 1,,,,,,,,,,128,0,,1,ok"]);
     let md = dir.prints("ladder run F --device sim -n 77 -f md -q");
-    assert_eq!(md.lines().count(), 2 + 4);
-    assert!(md.lines().all(|line| line.starts_with('|') && line.ends_with('|')), "{md}");
+    assert!(md.contains("bank conflicts"));
+    assert_eq!(md.lines().filter(|l| l.starts_with('|') && l.ends_with('|')).count(), 2 + 5);
+    assert_says(&md, &["device: simulated device, 9.0"]);
 }
 
 /// Those that were named must answer; of a text, those do that can.
@@ -65,7 +81,7 @@ fn what_cannot_be_asked() {
     for (line, parts) in [
         ("run unroll8 --block 96", ["96 threads", "powers of two"]),
         ("run unroll8 --dtype f16", ["f16", "f32"]),
-        ("run P --dtype f16", ["f16", "f32"]),
+        ("run P --dtype i8", ["i8", "f32"]),
         ("run any-op --op xor", ["xor of f32", "prod"]),
         ("run any-op --op min -n 0", ["min of no elements", "error: "]),
         ("run nothing", ["\"nothing\"", "ladder list"]),
@@ -81,6 +97,22 @@ fn what_cannot_be_asked() {
     }
     let complaint = dir.fails(1, "ladder run --device cuda:1000000");
     assert_says(&complaint, &["error: no CUDA device: ", "hint: "]);
+}
+
+#[test]
+fn what_the_classic_listings_get_wrong_is_shown_at_work() {
+    let dir = Dir::new();
+    for (id, parts) in [
+        ("two-pass-warp", ["unordered volatile accesses", "warp[tid] += warp[tid + 16]"]),
+        ("warp-shuffle", ["mask omits a lane", "hint: "]),
+        ("unroll8", ["wrong", "all_or_nothing"]),
+        ("cpu-serial", ["got 16777216, wanted 16777219: wrong", "fn serial_faulty"]),
+        ("nested-nosync", ["data race", "// kernels/faulty.cu"]),
+        ("grid-sync", ["does not come to its end", "300 blocks"]),
+    ] {
+        assert_says(&dir.prints(&format!("ladder show --faulty {id}")), &parts);
+    }
+    assert_says(&dir.fails(2, "ladder show --faulty redux"), &["no fault", "ladder show redux"]);
 }
 
 #[test]
@@ -112,5 +144,50 @@ fn on_the_device_of_this_machine() {
                 assert!(row["intervals"].as_u64().is_some_and(|n| n >= 20), "{row}");
             }
         }
+    }
+}
+
+#[test]
+fn experiments_say_what_they_expect_and_what_came_of_it() {
+    let dir = Dir::new();
+    let listed = json(&dir.prints("ladder experiment -f json"));
+    assert_eq!(listed.as_array().unwrap().len(), 10);
+    let table = dir.prints("ladder experiment");
+    for experiment in listed.as_array().unwrap() {
+        assert!(table.contains(experiment["id"].as_str().unwrap()), "{table}");
+    }
+    let run = dir.run("ladder experiment coalescing --device sim --save c.json");
+    assert_says(&run.err, &["note: expected: 32 lanes", "no clock"]);
+    assert_says(&run.success(), &["expected", "found", "sectors per request"]);
+    let saved = json(&std::fs::read_to_string(dir.path("c.json")).unwrap());
+    assert_eq!(saved["experiment"], "coalescing");
+    assert_eq!(saved, json(&dir.prints("ladder experiment coalescing --device sim -f json -q")));
+    let md = dir.prints("ladder experiment warp-partition -f md -q");
+    assert_says(&md, &["## warp-partition", "| 80 x 1 | 80 | 3 | 16 |"]);
+    for (status, line, parts) in [
+        (1, "latency --device sim", ["no clock", "coalescing"]),
+        (1, "execution-sweep --device sim", ["no clock", "divergence"]),
+        (2, "nothing", ["\"nothing\"", "ladder experiment"]),
+        (2, "coalescing --rung nothing", ["\"nothing\"", "ladder list"]),
+        (2, "coalescing --device cpu", ["no CPU", "--device sim"]),
+    ] {
+        assert_says(&dir.fails(status, &format!("ladder experiment {line}")), &parts);
+    }
+}
+
+/// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
+#[test]
+fn experiments_on_the_device_of_this_machine() {
+    let dir = Dir::new();
+    let listed = json(&dir.prints("ladder experiment -f json"));
+    for id in listed.as_array().unwrap().iter().map(|e| e["id"].as_str().unwrap()) {
+        let run = dir.run(&format!("ladder experiment {id} --device cuda -f json -q"));
+        if run.status == 1 && std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() {
+            println!("SKIPPED: {}", run.err);
+            return;
+        }
+        let trial = json(&run.success());
+        assert_eq!(trial["wrong"].as_array().map(Vec::len), Some(0), "{trial}");
+        assert!(trial["machine"]["name"].is_string(), "{trial}");
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 use warpfold_cuda::{
-    Address, Argument, Device, Error, KernelId, Launch, Limits, ModuleId, Result, Sim, Stream,
+    Address, Argument, Device, Error, Footprint, KernelId, Launch, Limits, ModuleId, Result, Sim,
+    Stream,
 };
 
 pub(crate) struct Altered {
@@ -112,6 +113,9 @@ impl Device for Altered {
     }
     fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32> {
         self.sim.resident_blocks(kernel, threads, shared)
+    }
+    fn footprint(&self, kernel: KernelId) -> Result<Option<Footprint>> {
+        self.sim.footprint(kernel)
     }
     fn stream(&self) -> Result<Stream> {
         self.sim.stream()

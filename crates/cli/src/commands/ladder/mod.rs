@@ -1,7 +1,10 @@
 //! `ladder`: the classic reduction kernels.
 
+mod experiment;
 mod list;
+mod measure;
 mod occupancy;
+mod report;
 mod run;
 mod show;
 mod table;
@@ -16,6 +19,8 @@ pub(super) fn run(args: &LadderArgs, global: &Global) -> Result<ExitCode> {
         LadderVerb::List(args) => list::run(args),
         LadderVerb::Show(args) => show::run(args),
         LadderVerb::Run(args) => return run::run(args, global),
+        LadderVerb::Experiment(args) => return experiment::run(args, global),
+        LadderVerb::Report(args) => return report::run(args, global),
         LadderVerb::Occupancy(args) => occupancy::run(args),
     }?;
     Ok(ExitCode::SUCCESS)

@@ -1,29 +1,34 @@
 //! `ladder run`: rungs at work.
 
 use super::{table, usage};
-use crate::args::{Global, RunLadderArgs};
+use crate::args::{Global, LadderFormat, RunLadderArgs};
 use crate::failure::{self, Usage, note};
-use crate::sink::Sink;
+use crate::progress::Steps;
+use crate::sink::{self, Sink};
 use anyhow::Result;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use table::Row;
+use table::{Outcome, Row, Run};
 use warpfold::Device;
-use warpfold_cuda::{Driver, Sim};
+use warpfold_cuda::Driver;
 use warpfold_ladder::{ALL, Error, Lab, Question, Rung, Text, Timing, find};
 
-/// How many elements, where nobody says.
-const ON_CUDA: u64 = 64 << 20;
-const ON_SIM: u64 = 10_000;
+/// How many elements, where nobody says: no multiples of any block.
+const ON_CUDA: [u64; 2] = [1_048_583, (1 << 28) + 3];
+const ON_SIM: [u64; 1] = [10_007];
 
 pub(super) fn run(args: &RunLadderArgs, global: &Global) -> Result<ExitCode> {
     let chosen = choose(&args.rungs)?;
     // What is wrong with the question should not be found out on the way.
-    let elements = if args.n.is_empty() { vec![ON_SIM] } else { args.n.clone() };
+    let elements = if args.n.is_empty() { ON_SIM.into() } else { args.n.clone() };
     questions(args, &chosen, &elements)?;
+    if let Some(path) = &args.save {
+        sink::check(path)?;
+    }
     let (lab, simulated) = open(args.device)?;
     let elements = match (args.n.is_empty(), simulated) {
-        (true, false) => vec![ON_CUDA],
+        (true, false) => ON_CUDA.into(),
         _ => elements,
     };
     let asked = questions(args, &chosen, &elements)?;
@@ -32,25 +37,38 @@ pub(super) fn run(args: &RunLadderArgs, global: &Global) -> Result<ExitCode> {
             note(text);
         }
     };
+    if simulated {
+        say("the interpreter checks every access, counts, and has no clock: nothing is timed");
+    }
+    let timing = Timing::default();
+    let steps = Steps::new(asked.len() + 1, global.quiet);
+    steps.begin("the rate of reading");
+    let ceiling = lab.ceiling(&timing, args.seed)?;
     let mut rows = Vec::new();
     for (question, named) in asked {
-        match lab.measure(&question, &Timing::default(), args.seed) {
-            Ok(measured) => rows.push(Row { question, measured }),
-            Err(error @ Error::Capability { .. }) if !named => say(&format!("skipped: {error}")),
+        steps.begin(&format!("{}, {} {}", question.rung().id, question.n(), question.dtype()));
+        let outcome = match lab.measure(&question, &timing, args.seed) {
+            Ok(measured) => Outcome::Measured(measured.into()),
+            Err(error) if error.is_skip() && !named => Outcome::Skipped(error.to_string()),
             Err(error) => return Err(error.into()),
-        }
+        };
+        rows.push(Row { question, outcome });
     }
-    if simulated {
-        say("the interpreter checked every access and has no clock: nothing was timed");
-    }
-    let right = rows.iter().all(|row| row.measured.verdict.is_right());
-    let write = || -> Result<()> {
-        let mut sink = Sink::open(None)?;
-        table::write(&rows, args.output_format, &mut sink)?;
+    drop(steps);
+    let device = lab.device().limits().clone();
+    let run = Run { device, simulated, ceiling, rows };
+    let write = |path: Option<&Path>, format| -> Result<()> {
+        let mut sink = Sink::open(path)?;
+        table::write(&run, format, &mut sink)?;
         sink.commit()
     };
+    if let Some(path) = &args.save {
+        write(Some(path), LadderFormat::Json)?;
+    }
     // A reader who leaves early changes nothing about the verdict.
-    write().or_else(|e| if failure::is_closed_pipe(&e) { Ok(()) } else { Err(e) })?;
+    write(None, args.output_format)
+        .or_else(|e| if failure::is_closed_pipe(&e) { Ok(()) } else { Err(e) })?;
+    let right = run.rows.iter().all(Row::is_right);
     Ok(if right { ExitCode::SUCCESS } else { ExitCode::from(failure::FOUND) })
 }
 
@@ -81,8 +99,11 @@ fn questions(
     let mut refused = None;
     for &n in elements {
         for &dtype in &args.dtype {
-            for &block in &args.block {
+            for (i, &block) in args.block.iter().enumerate() {
                 for &(rung, named) in chosen {
+                    if i > 0 && !rung.plan.has_blocks() {
+                        continue;
+                    }
                     match Question::new(rung, dtype, args.op, n, block) {
                         Ok(question) => asked.push((question, named)),
                         Err(error) if named => return Err(usage(&error)),
@@ -99,8 +120,8 @@ fn questions(
 }
 
 /// The device, and whether the interpreter plays it.
-fn open(device: Device) -> Result<(Lab, bool)> {
-    let sim = || (Lab::new(Arc::new(Sim::checking())), true);
+pub(super) fn open(device: Device) -> Result<(Lab, bool)> {
+    let sim = || (Lab::simulated(), true);
     let cuda = |ordinal| Ok((Lab::new(Arc::new(Driver::open(ordinal)?)), false));
     match device {
         Device::Cuda(ordinal) => cuda(ordinal.unwrap_or(0)),

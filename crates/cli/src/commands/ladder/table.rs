@@ -1,16 +1,50 @@
 //! What `ladder run` prints.
 
 use crate::args::LadderFormat;
-use crate::bench::statistics::{median, quartiles};
 use crate::output::{self, grid};
-use serde_json::json;
+use crate::ptx::json::counted;
+use serde_json::{Value, json};
 use std::io::{Result, Write};
-use warpfold_ladder::{Measurement, Question, Verdict};
+use warpfold_cuda::Limits;
+use warpfold_ladder::occupancy::{Block, multiprocessor};
+use warpfold_ladder::statistics::{far_out, median, quartiles};
+use warpfold_ladder::{Ceiling, Measurement, Question, Step, Verdict, Warning};
+use warpfold_ptx::count::Counters;
+
+/// What was run, and where.
+pub(super) struct Run {
+    pub(super) device: Limits,
+    /// Whether the interpreter played it.
+    pub(super) simulated: bool,
+    pub(super) ceiling: Option<Ceiling>,
+    pub(super) rows: Vec<Row>,
+}
 
 /// A rung's answer and times.
 pub(super) struct Row {
     pub(super) question: Question,
-    pub(super) measured: Measurement,
+    pub(super) outcome: Outcome,
+}
+
+/// What came of a rung.
+pub(super) enum Outcome {
+    Measured(Box<Measurement>),
+    /// This machine does not have what it needs.
+    Skipped(String),
+}
+
+impl Row {
+    fn measured(&self) -> Option<&Measurement> {
+        match &self.outcome {
+            Outcome::Measured(measured) => Some(measured),
+            Outcome::Skipped(_) => None,
+        }
+    }
+
+    /// Whether nothing is wrong: a rung that was skipped said nothing.
+    pub(super) fn is_right(&self) -> bool {
+        self.measured().is_none_or(|measured| measured.verdict.is_right())
+    }
 }
 
 /// Seconds of a run.
@@ -23,16 +57,19 @@ struct Time {
 
 /// A row with what follows from it and from the others.
 struct Line<'a> {
+    run: &'a Run,
     row: &'a Row,
     time: Option<Time>,
     /// Bytes of input for each nanosecond.
     gbps: Option<f64>,
+    /// The part of the rate at which the device reads, where it was read from memory.
+    of_ceiling: Option<f64>,
     /// How many times as fast as `neighbored`, and as the row before.
     over_first: Option<f64>,
     over_before: Option<f64>,
 }
 
-const HEADER: [&str; 13] = [
+const HEADER: [&str; 21] = [
     "rung",
     "dtype",
     "op",
@@ -42,29 +79,39 @@ const HEADER: [&str; 13] = [
     "median",
     "quartiles",
     "GB/s",
-    "in L2",
+    "% of read",
     "over neighbored",
     "over before",
+    "regs",
+    "shared",
+    "local",
+    "occupancy",
+    "instructions",
+    "sectors loaded",
+    "bank conflicts",
+    "divergent branches",
     "answer",
 ];
 
-/// The columns that a device without a clock leaves empty.
-const TIMES: core::ops::Range<usize> = 6..12;
+/// The columns of a device, which has a clock.
+const TIMES: core::ops::Range<usize> = 6..16;
+/// The columns of the interpreter, which counts.
+const COUNTS: core::ops::Range<usize> = 16..20;
 
-pub(super) fn write(rows: &[Row], format: LadderFormat, out: &mut dyn Write) -> Result<()> {
-    let lines = lines(rows);
+pub(super) fn write(run: &Run, format: LadderFormat, out: &mut dyn Write) -> Result<()> {
+    let lines = lines(run);
     match format {
         LadderFormat::Table => {
             let (header, cells) = columns(&lines);
             writeln!(out, "{}", grid(&header, cells, 3))?;
-            wrong(&lines, out)
+            remarks(run, &lines, out)
         }
         LadderFormat::Md => {
             let (header, cells) = columns(&lines);
             writeln!(out, "| {} |", header.join(" | "))?;
             writeln!(out, "|{}", "---|".repeat(header.len()))?;
             cells.iter().try_for_each(|cells| writeln!(out, "| {} |", cells.join(" | ")))?;
-            wrong(&lines, out)
+            remarks(run, &lines, out)
         }
         LadderFormat::Json => {
             let objects: Vec<_> = lines.iter().map(|line| object(line).to_string()).collect();
@@ -74,10 +121,18 @@ pub(super) fn write(rows: &[Row], format: LadderFormat, out: &mut dyn Write) -> 
     }
 }
 
-/// What a table shows: times only where there are some.
+/// Every row as an object.
+pub(super) fn objects(run: &Run) -> Vec<Value> {
+    lines(run).iter().map(object).collect()
+}
+
+/// What a table shows: times or counters, where there are some.
 fn columns(lines: &[Line<'_>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let timed = lines.iter().any(|line| line.time.is_some());
-    let shown = |column: &usize| timed || !TIMES.contains(column);
+    let counted = lines.iter().any(|l| l.row.measured().is_some_and(|m| m.counters.is_some()));
+    let shown = |column: &usize| {
+        (timed || !TIMES.contains(column)) && (counted || !COUNTS.contains(column))
+    };
     let row = |line| {
         let cells = cells(line).into_iter().enumerate().filter(|(i, _)| shown(i));
         cells.map(|(_, cell)| cell).collect()
@@ -86,10 +141,13 @@ fn columns(lines: &[Line<'_>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     (header.map(|(_, name)| name).collect(), lines.iter().map(row).collect())
 }
 
-fn lines(rows: &[Row]) -> Vec<Line<'_>> {
+fn lines(run: &Run) -> Vec<Line<'_>> {
+    let rows = &run.rows;
     let times: Vec<Option<Time>> = rows.iter().map(time).collect();
     let alike = |a: &Row, b: &Row| {
-        let key = |q: &Question| (q.dtype(), q.op(), q.n(), q.block());
+        // Where blocks are the rung's own affair all are alike.
+        let blocks = a.question.rung().plan.has_blocks() && b.question.rung().plan.has_blocks();
+        let key = |q: &Question| (q.dtype(), q.op(), q.n(), blocks.then_some(q.block()));
         key(&a.question) == key(&b.question)
     };
     let over = |other: Option<usize>, i: usize| {
@@ -107,10 +165,14 @@ fn lines(rows: &[Row]) -> Vec<Line<'_>> {
         .map(|(row, (i, first, before))| {
             let bytes = row.question.n() as f64 * row.question.dtype().size() as f64;
             let gbps = times[i].map(|t| bytes / t.median / 1e9).filter(|x| x.is_finite());
+            let from_memory = row.measured().is_some_and(|m| !m.in_l2 && !m.on_host);
+            let ceiling = run.ceiling.as_ref().filter(|_| from_memory);
             Line {
+                run,
                 row,
                 time: times[i],
                 gbps,
+                of_ceiling: gbps.zip(ceiling).map(|(gbps, ceiling)| gbps / ceiling.gbps),
                 over_first: over(first, i),
                 over_before: over(before, i),
             }
@@ -118,82 +180,195 @@ fn lines(rows: &[Row]) -> Vec<Line<'_>> {
         .collect()
 }
 
+/// Seconds of a run in each interval.
+fn seconds(row: &Row) -> Vec<f64> {
+    row.measured().map_or_else(Vec::new, |m| m.times.iter().map(|t| t.as_secs_f64()).collect())
+}
+
 fn time(row: &Row) -> Option<Time> {
-    let mut seconds: Vec<f64> = row.measured.times.iter().map(|t| t.as_secs_f64()).collect();
+    let mut seconds = seconds(row);
     if seconds.is_empty() {
         return None;
     }
     Some(Time { median: median(&mut seconds), quartiles: quartiles(&mut seconds) })
 }
 
+fn warnings(row: &Row) -> Vec<Warning> {
+    Warning::of(&seconds(row), row.measured().is_some_and(|m| m.in_l2))
+}
+
 /// A grid for each launch: `40 + 1`.
 fn grids(row: &Row) -> String {
-    row.measured.grid.iter().map(u32::to_string).collect::<Vec<_>>().join(" + ")
+    let grid = row.measured().map(|m| m.grid.as_slice()).unwrap_or_default();
+    if grid.is_empty() {
+        return "-".into();
+    }
+    grid.iter().map(u32::to_string).collect::<Vec<_>>().join(" + ")
+}
+
+/// The first launch, which reads the elements.
+fn first(row: &Row) -> Option<&Step> {
+    row.measured()?.steps.first()
 }
 
 fn cells(line: &Line<'_>) -> Vec<String> {
     let dash = || "-".to_string();
-    let Row { question, measured } = line.row;
+    let question = &line.row.question;
     let times = |x: Option<f64>| x.map_or_else(dash, |x| format!("{x:.2}"));
     let us = |seconds: f64| format!("{:.2}", seconds * 1e6);
+    let step = first(line.row);
+    let whole = |x: Option<u32>| x.map_or_else(dash, |x| x.to_string());
+    let footprint = step.and_then(|s| s.footprint);
+    let shared = step.map(|s| s.dynamic_shared + footprint.map_or(0, |f| f.shared));
+    let counters = line.row.measured().and_then(|m| m.counters.as_ref());
+    let count = |of: fn(&Counters) -> u64| counters.map_or_else(dash, |c| of(c).to_string());
     vec![
         question.rung().id.into(),
         question.dtype().name().into(),
         question.op().name().into(),
         question.n().to_string(),
-        question.block().to_string(),
+        if question.rung().plan.has_blocks() { question.block().to_string() } else { dash() },
         grids(line.row),
         line.time.map_or_else(dash, |t| format!("{} us", us(t.median))),
         line.time.map_or_else(dash, |t| format!("{} to {}", us(t.quartiles.0), us(t.quartiles.1))),
         line.gbps.map_or_else(dash, |x| format!("{x:.1}")),
-        line.time.map_or_else(dash, |_| if measured.in_l2 { "yes".into() } else { "no".into() }),
+        line.of_ceiling.map_or_else(dash, |x| format!("{:.1}", 100.0 * x)),
         times(line.over_first),
         times(line.over_before),
-        answer(&measured.verdict).into(),
+        whole(footprint.and_then(|f| f.registers)),
+        whole(shared),
+        whole(footprint.and_then(|f| f.local)),
+        step.map_or_else(dash, |s| format!("{:.0}%", 100.0 * s.occupancy)),
+        count(|c| c.instructions),
+        count(|c| c.global_loads.sectors),
+        count(|c| c.shared_loads.conflicts + c.shared_stores.conflicts),
+        count(|c| c.divergent_branches),
+        answer(line.row).into(),
     ]
 }
 
-fn answer(verdict: &Verdict) -> &'static str {
-    if verdict.is_right() { "ok" } else { "wrong" }
+fn answer(row: &Row) -> &'static str {
+    match row.measured().map(|m| m.verdict.is_right()) {
+        Some(true) => "ok",
+        Some(false) => "wrong",
+        None => "skipped",
+    }
 }
 
-/// What is wrong, a line each.
-fn wrong(lines: &[Line<'_>], out: &mut dyn Write) -> Result<()> {
+/// What is wrong, why what is not there is not there, and what is suspicious, a line
+/// each.
+fn remarks(run: &Run, lines: &[Line<'_>], out: &mut dyn Write) -> Result<()> {
+    let Limits { name, capability: (major, minor), multiprocessors, .. } = &run.device;
+    writeln!(out, "device: {name}, {major}.{minor}, {multiprocessors} multiprocessors")?;
+    if let Some(Ceiling { gbps, by }) = &run.ceiling {
+        writeln!(out, "reads {gbps:.1} GB/s: {by}")?;
+    }
     for line in lines {
-        if let Verdict::Wrong(mismatch) = &line.row.measured.verdict {
-            writeln!(out, "wrong: {mismatch}")?;
+        let id = line.row.question.rung().id;
+        match &line.row.outcome {
+            Outcome::Skipped(why) => writeln!(out, "skipped: {why}")?,
+            Outcome::Measured(measured) => {
+                if let Verdict::Wrong(mismatch) = &measured.verdict {
+                    writeln!(out, "wrong: {mismatch}")?;
+                }
+            }
+        }
+        let (n, block) = (line.row.question.n(), line.row.question.block());
+        for warning in warnings(line.row) {
+            writeln!(out, "warning: {id}, {n} in blocks of {block}: {warning}")?;
         }
     }
     Ok(())
 }
 
-fn object(line: &Line<'_>) -> serde_json::Value {
-    let Row { question, measured } = line.row;
-    let wrong = match &measured.verdict {
-        Verdict::Right => None,
-        Verdict::Wrong(mismatch) => Some(mismatch.to_string()),
+fn object(line: &Line<'_>) -> Value {
+    let Row { question, outcome } = line.row;
+    let measured = line.row.measured();
+    let (wrong, skipped) = match outcome {
+        Outcome::Skipped(why) => (None, Some(why)),
+        Outcome::Measured(measured) => match &measured.verdict {
+            Verdict::Right => (None, None),
+            Verdict::Wrong(mismatch) => (Some(mismatch.to_string()), None),
+        },
     };
+    let mut times = seconds(line.row);
+    let step = first(line.row);
+    let footprint = step.and_then(|s| s.footprint);
+    let ceiling = line.run.ceiling.as_ref();
+    let (major, minor) = line.run.device.capability;
+    let warning = |w: Warning| json!({ "what": w.to_string(), "hint": w.hint() });
     json!({
         "rung": question.rung().id,
         "dtype": question.dtype().name(),
         "op": question.op().name(),
         "n": question.n(),
         "block": question.block(),
-        "grid": measured.grid,
+        "grid": measured.map(|m| m.grid.as_slice()).unwrap_or_default(),
+        "launches": measured.map(|m| m.grid.len()),
         "median": line.time.map(|t| t.median),
         "quartiles": line.time.map(|t| [t.quartiles.0, t.quartiles.1]),
-        "intervals": measured.times.len(),
+        "spread": line.time.map(|t| (t.quartiles.1 - t.quartiles.0) / t.median),
+        "intervals": times.len(),
+        "times": times.clone(),
+        "outliers": far_out(&mut times),
+        "warnings": warnings(line.row).into_iter().map(warning).collect::<Vec<_>>(),
         "gbps": line.gbps,
-        "in_l2": line.time.map(|_| measured.in_l2),
+        "of_ceiling": line.of_ceiling,
+        "ceiling_gbps": ceiling.map(|c| c.gbps),
+        "ceiling_by": ceiling.map(|c| c.by.as_str()),
+        "clock": line.time.and(measured).map(|m| if m.on_host { "host" } else { "device" }),
+        "in_l2": line.time.and(measured).map(|m| m.in_l2),
         "over_neighbored": line.over_first,
         "over_before": line.over_before,
-        "right": measured.verdict.is_right(),
+        "registers": footprint.and_then(|f| f.registers),
+        "static_shared": footprint.map(|f| f.shared),
+        "dynamic_shared": step.map(|s| s.dynamic_shared),
+        "local_bytes": footprint.and_then(|f| f.local),
+        "occupancy": step.map(|s| s.occupancy),
+        "limited_by": step.map(|s| limits(s, line.run.device.capability)),
+        "kernels": measured.map(|m| m.steps.iter().map(kernel).collect::<Vec<_>>()),
+        "counters": measured.and_then(|m| m.counters.as_ref()).map(counted),
+        "right": measured.map(|m| m.verdict.is_right()),
         "wrong": wrong,
+        "skipped": skipped,
+        "expectation": question.rung().expectation,
+        "device": line.run.device.name,
+        "capability": format!("{major}.{minor}"),
+        "multiprocessors": line.run.device.multiprocessors,
+        "simulated": line.run.simulated,
+    })
+}
+
+/// What a multiprocessor runs out of, where that can be told.
+fn limits(step: &Step, capability: (u32, u32)) -> Option<Vec<&'static str>> {
+    let footprint = step.footprint?;
+    let block = Block {
+        threads: step.block,
+        registers: footprint.registers?,
+        shared: footprint.shared + step.dynamic_shared,
+    };
+    let found = multiprocessor(capability)?.occupancy(block).ok()?;
+    Some(found.limited_by().map(|resource| resource.name()).collect())
+}
+
+fn kernel(step: &Step) -> Value {
+    let footprint = step.footprint;
+    json!({
+        "name": step.kernel,
+        "grid": step.grid,
+        "block": step.block,
+        "registers": footprint.and_then(|f| f.registers),
+        "static_shared": footprint.map(|f| f.shared),
+        "dynamic_shared": step.dynamic_shared,
+        "local_bytes": footprint.and_then(|f| f.local),
+        "resident": step.resident,
+        "occupancy": step.occupancy,
     })
 }
 
 fn csv(lines: &[Line<'_>], out: &mut dyn Write) -> Result<()> {
     let number = |x: Option<f64>| x.map_or_else(String::new, |x| x.to_string());
+    let whole = |x: Option<u32>| x.map_or_else(String::new, |x| x.to_string());
     let mut row = output::Row::new(out, b',');
     for name in [
         "rung",
@@ -206,16 +381,25 @@ fn csv(lines: &[Line<'_>], out: &mut dyn Write) -> Result<()> {
         "lower_quartile",
         "upper_quartile",
         "gbps",
+        "of_ceiling",
         "in_l2",
         "over_neighbored",
         "over_before",
+        "registers",
+        "static_shared",
+        "dynamic_shared",
+        "local_bytes",
+        "occupancy",
         "answer",
     ] {
         row.cell(name)?;
     }
     row.end()?;
     for line in lines {
-        let Row { question, measured } = line.row;
+        let question = &line.row.question;
+        let step = first(line.row);
+        let footprint = step.and_then(|s| s.footprint);
+        let in_l2 = line.time.and(line.row.measured()).map(|m| m.in_l2);
         for cell in [
             question.rung().id.into(),
             question.dtype().name().into(),
@@ -227,12 +411,21 @@ fn csv(lines: &[Line<'_>], out: &mut dyn Write) -> Result<()> {
             number(line.time.map(|t| t.quartiles.0)),
             number(line.time.map(|t| t.quartiles.1)),
             number(line.gbps),
-            line.time.map_or_else(String::new, |_| measured.in_l2.to_string()),
+            number(line.of_ceiling),
+            in_l2.map_or_else(String::new, |x| x.to_string()),
             number(line.over_first),
             number(line.over_before),
-            match &measured.verdict {
-                Verdict::Right => "ok".into(),
-                Verdict::Wrong(mismatch) => mismatch.to_string(),
+            whole(footprint.and_then(|f| f.registers)),
+            whole(footprint.map(|f| f.shared)),
+            whole(step.map(|s| s.dynamic_shared)),
+            whole(footprint.and_then(|f| f.local)),
+            number(step.map(|s| s.occupancy)),
+            match &line.row.outcome {
+                Outcome::Skipped(why) => format!("skipped: {why}"),
+                Outcome::Measured(measured) => match &measured.verdict {
+                    Verdict::Right => "ok".into(),
+                    Verdict::Wrong(mismatch) => mismatch.to_string(),
+                },
             },
         ] {
             row.cell(&cell)?;
@@ -248,15 +441,35 @@ mod tests {
     use std::time::Duration;
     use warpfold::Scalar;
     use warpfold::{DType, Op};
+    use warpfold_cuda::{Device, Footprint, Sim};
     use warpfold_ladder::{Mismatch, find};
 
-    fn rows() -> Vec<Row> {
+    fn run() -> Run {
         let row = |id: &str, us: u64, verdict| {
             let rung = find(id).unwrap();
             let question = Question::new(rung, DType::F32, Op::Sum, 1000, 64).unwrap();
             let times = (0..25).map(|i| Duration::from_micros(us + i)).collect();
-            let measured = Measurement { verdict, grid: vec![16, 1], times, in_l2: true };
-            Row { question, measured }
+            let footprint =
+                Footprint { registers: Some(65), shared: 16, local: Some(8), threads: 1024 };
+            let step = Step {
+                kernel: id.into(),
+                grid: 16,
+                block: 64,
+                footprint: Some(footprint),
+                dynamic_shared: 256,
+                resident: 12,
+                occupancy: 0.375,
+            };
+            let measured = Measurement {
+                verdict,
+                grid: vec![16, 1],
+                steps: vec![step],
+                times,
+                on_host: false,
+                in_l2: id == "unroll2",
+                counters: None,
+            };
+            Row { question, outcome: Outcome::Measured(measured.into()) }
         };
         let mut rows =
             vec![row("neighbored", 88, Verdict::Right), row("interleaved", 38, Verdict::Right)];
@@ -264,12 +477,17 @@ mod tests {
         let (got, wanted) = (Scalar::F32(1.5), Scalar::F64(2.0));
         let mismatch = Mismatch { question, got, wanted, tolerance: 0.0 };
         rows.push(row("unroll2", 13, Verdict::Wrong(mismatch)));
-        rows
+        let skipped = Outcome::Skipped("redux: not here".into());
+        rows.push(Row { question, outcome: skipped });
+        let ceiling = Some(Ceiling { gbps: 0.16, by: "wide loads".into() });
+        let mut device = Sim::checking().limits().clone();
+        device.capability = (9, 0);
+        Run { device, simulated: false, ceiling, rows }
     }
 
     fn printed(format: LadderFormat) -> String {
         let mut out = Vec::new();
-        write(&rows(), format, &mut out).unwrap();
+        write(&run(), format, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -295,7 +513,34 @@ mod tests {
         {
             assert!(printed(format).contains(&told), "{}", printed(format));
         }
-        assert_eq!(printed(LadderFormat::Csv).lines().count(), 4);
-        assert_eq!(printed(LadderFormat::Md).lines().filter(|l| l.starts_with('|')).count(), 5);
+        assert_eq!(printed(LadderFormat::Csv).lines().count(), 5);
+        assert_eq!(printed(LadderFormat::Md).lines().filter(|l| l.starts_with('|')).count(), 6);
+    }
+
+    #[test]
+    fn what_a_kernel_takes_and_how_far_it_came_is_told() {
+        let all: Value = serde_json::from_str(&printed(LadderFormat::Json)).unwrap();
+        let one = &all[1];
+        assert_eq!((&one["registers"], &one["static_shared"]), (&65.into(), &16.into()));
+        assert_eq!((&one["dynamic_shared"], &one["local_bytes"]), (&256.into(), &8.into()));
+        assert_eq!((&one["occupancy"], &one["launches"]), (&0.375.into(), &2.into()));
+        assert_eq!(
+            (&one["limited_by"], &one["kernels"][0]["resident"]),
+            (&json!(["registers"]), &12.into())
+        );
+        assert!((one["of_ceiling"].as_f64().unwrap() - 0.5).abs() < 1e-12);
+        assert_eq!(one["times"].as_array().map(Vec::len), Some(25));
+        assert_eq!((&one["spread"], &one["outliers"]), (&(12.0 / 50.0).into(), &0.into()));
+        // What came from the cache is no part of what memory gives.
+        assert_eq!(all[2]["of_ceiling"], Value::Null);
+        let told = all[2]["warnings"].as_array().unwrap();
+        assert!(told.iter().any(|w| w["what"].as_str().unwrap().contains("L2")), "{told:?}");
+        assert_eq!(
+            (&all[3]["skipped"], &all[3]["right"]),
+            (&"redux: not here".into(), &Value::Null)
+        );
+        let table = printed(LadderFormat::Table);
+        assert!(table.contains("skipped: redux: not here") && table.contains("50.0"), "{table}");
+        assert!(table.contains("reads 0.2 GB/s: wide loads"), "{table}");
     }
 }

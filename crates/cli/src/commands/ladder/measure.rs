@@ -1,0 +1,114 @@
+//! Everything that a report shows, measured on one device.
+
+use super::experiment::conduct;
+use super::table::{self, Outcome, Row, Run};
+use crate::failure::note;
+use crate::progress::Steps;
+use anyhow::Result;
+use warpfold::{DType, Op};
+use warpfold_ladder::experiments::{EXPERIMENTS, Needs};
+use warpfold_ladder::report::{Document, Machine};
+use warpfold_ladder::{ALL, Lab, Question, Rung, Timing, find};
+
+/// The ladder itself: about a million elements, which lie in a cache, and a
+/// gigabyte. No multiples of any block.
+const LADDER: [u64; 2] = [1_048_583, (1 << 28) + 3];
+const TYPES: [DType; 2] = [DType::F32, DType::I32];
+const BLOCK: u32 = 256;
+
+/// The rungs of which is shown how they depend on the number of elements, and on
+/// the size of a block: one of each kind.
+const SWEPT: [&str; 9] = [
+    "neighbored",
+    "interleaved",
+    "shared-first-add",
+    "unroll8",
+    "two-pass-shared",
+    "warp-shuffle",
+    "vector-load",
+    "last-block",
+    "engine",
+];
+const POWERS: [u32; 9] = [10, 12, 14, 16, 18, 20, 22, 24, 26];
+const BLOCKS: [u32; 6] = [32, 64, 128, 256, 512, 1024];
+const BLOCK_SWEEP: u64 = (1 << 26) + 3;
+
+/// Where each is enough: the interpreter takes a million times as long.
+const ON_SIM: [u64; 1] = [10_007];
+
+/// The rung whose launches are swept.
+const LAUNCHES: &str = "vector-load";
+
+/// Runs everything. What cannot be run is told with its reason.
+///
+/// # Errors
+/// The device fails before the first rung.
+pub(super) fn all(lab: &Lab, simulated: bool, quiet: bool) -> Result<Document> {
+    let say = |text: &str| {
+        if !quiet {
+            note(text);
+        }
+    };
+    let groups = questions(simulated);
+    let count = groups.iter().map(Vec::len).sum::<usize>();
+    let timing = Timing::default();
+    let steps = Steps::new(count + 1, quiet);
+    steps.begin("the rate of reading");
+    let ceiling = lab.ceiling(&timing, 1)?;
+    let mut rungs = Vec::new();
+    for group in groups {
+        let mut rows = Vec::new();
+        for question in group {
+            steps.begin(&format!("{}, {} {}", question.rung().id, question.n(), question.dtype()));
+            let outcome = match lab.measure(&question, &timing, 1) {
+                Ok(measured) => Outcome::Measured(measured.into()),
+                Err(error) => Outcome::Skipped(error.to_string()),
+            };
+            rows.push(Row { question, outcome });
+        }
+        let device = lab.device().limits().clone();
+        rungs.extend(table::objects(&Run { device, simulated, ceiling: ceiling.clone(), rows }));
+    }
+    drop(steps);
+    let mut experiments = Vec::new();
+    let clock = (!simulated).then_some(lab);
+    if let Some(rung) = find(LAUNCHES) {
+        for experiment in EXPERIMENTS {
+            if experiment.needs == Needs::Clock && clock.is_none() {
+                continue;
+            }
+            match conduct(experiment, clock, rung, quiet) {
+                Ok(trial) => experiments.push(trial),
+                Err(error) => say(&format!("{} is left out: {error}", experiment.id)),
+            }
+        }
+    }
+    Ok(Document {
+        warpfold: env!("CARGO_PKG_VERSION").into(),
+        machine: Some(Machine::from(lab.device().limits())),
+        rungs,
+        experiments,
+    })
+}
+
+/// The ladder for each size and type, a sweep over sizes, and one over blocks.
+fn questions(simulated: bool) -> Vec<Vec<Question>> {
+    let ladder = if simulated { ON_SIM.as_slice() } else { &LADDER };
+    let ask = |rung, dtype, n, block| Question::new(rung, dtype, Op::Sum, n, block).ok();
+    let mut groups = Vec::new();
+    for &n in ladder {
+        for dtype in TYPES {
+            groups.push(ALL.iter().filter_map(|rung| ask(rung, dtype, n, BLOCK)).collect());
+        }
+    }
+    if simulated {
+        return groups;
+    }
+    let swept: Vec<&'static Rung> = SWEPT.into_iter().filter_map(find).collect();
+    let over = |n: u64, block: u32| {
+        swept.iter().filter_map(|rung| ask(rung, DType::F32, n, block)).collect()
+    };
+    groups.extend(POWERS.map(|power| over(1 << power, BLOCK)));
+    groups.extend(BLOCKS.map(|block| over(BLOCK_SWEEP, block)));
+    groups
+}

@@ -1,0 +1,53 @@
+// How long one thing takes, and how many at once hide that.
+
+#include "element.cuh"
+
+// Each load says where the next one is: no two are ever on their way together.
+extern "C" __global__ void chase(const u32 *next, u32 *out, u32 steps)
+{
+    u32 at = 0;
+    for (u32 i = 0; i < steps; ++i)
+        at = next[at];
+    *out = at;
+}
+
+// Each multiplication waits for the one before.
+extern "C" __global__ void chain(f32 *out, f32 factor, f32 summand, u32 rounds)
+{
+    f32 x = f32(threadIdx.x);
+#pragma unroll 16
+    for (u32 i = 0; i < rounds; ++i)
+        x = __fmaf_rn(x, factor, summand);
+    out[u64(blockIdx.x) * blockDim.x + threadIdx.x] = x;
+}
+
+struct alignas(16) Vector {
+    u32 item[4];
+};
+
+// Reads an array with K loads of 16 bytes from each thread on their way, and no more: the loop over them is not unrolled.
+template <int K>
+__device__ __forceinline__ void in_flight(const Vector *in, u32 *out, u64 vectors)
+{
+    const u64 thread = u64(blockIdx.x) * blockDim.x + threadIdx.x, step = u64(gridDim.x) * blockDim.x;
+    u32 found = 0;
+#pragma unroll 1
+    for (u64 i = thread; i < vectors; i += K * step) {
+        Vector flight[K] = {};
+#pragma unroll
+        for (int k = 0; k < K; ++k)
+            if (i + k * step < vectors)
+                flight[k] = in[i + k * step];
+#pragma unroll
+        for (int k = 0; k < K; ++k)
+            found ^= flight[k].item[0] ^ flight[k].item[1] ^ flight[k].item[2] ^ flight[k].item[3];
+    }
+    out[thread] = found;
+}
+
+#define IN_FLIGHT(K) \
+    extern "C" __global__ void in_flight_##K(const Vector *in, u32 *out, u64 vectors) { in_flight<K>(in, out, vectors); }
+IN_FLIGHT(1)
+IN_FLIGHT(2)
+IN_FLIGHT(4)
+IN_FLIGHT(8)

@@ -1,0 +1,272 @@
+//! Rungs that can be compared with each other, and what is drawn of them.
+
+use super::read::Gathered;
+use super::record::Measured;
+use crate::chart::{Axis, Bar, Chart, Line, Mark};
+use crate::experiments::number;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Rungs over the same elements, in blocks of the same size, on the same device.
+#[derive(Clone, Debug)]
+pub(super) struct Group<'a> {
+    pub(super) key: Key<'a>,
+    /// In the order in which they were measured.
+    pub(super) rows: Vec<&'a Measured>,
+}
+
+/// What rows of a group have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key<'a> {
+    pub(super) device: &'a str,
+    pub(super) dtype: &'a str,
+    pub(super) op: &'a str,
+    pub(super) n: u64,
+    pub(super) block: u64,
+}
+
+impl Key<'_> {
+    /// `f32, 1 048 583 elements, blocks of 256`.
+    pub(super) fn name(&self) -> String {
+        let op = if self.op.is_empty() || self.op == "sum" {
+            String::new()
+        } else {
+            format!("{} of ", self.op)
+        };
+        format!("{op}{}, {} elements, blocks of {}", self.dtype, digits(self.n), self.block)
+    }
+}
+
+/// A number in groups of three digits.
+pub(super) fn digits(n: u64) -> String {
+    let text = n.to_string();
+    let mut out = String::new();
+    for (i, c) in text.chars().enumerate() {
+        if i > 0 && (text.len() - i).is_multiple_of(3) {
+            out.push('\u{202f}');
+        }
+        out.push(c);
+    }
+    out
+}
+
+impl Measured {
+    /// Seconds of a run, if it was timed.
+    pub(super) fn seconds(&self) -> Option<f64> {
+        self.median.filter(|seconds| seconds.is_finite() && *seconds > 0.0)
+    }
+
+    /// Bytes of input for each nanosecond.
+    pub(super) fn rate(&self) -> Option<f64> {
+        self.gbps.filter(|gbps| gbps.is_finite() && *gbps > 0.0 && self.seconds().is_some())
+    }
+
+    /// A counter, by the names on the way to it.
+    pub(super) fn counter(&self, path: &[&str]) -> Option<f64> {
+        let (first, rest) = path.split_first()?;
+        let found = self.counters.as_ref()?.get(*first)?;
+        rest.iter().try_fold(found, |value, name| value.get(*name)).and_then(Value::as_f64)
+    }
+
+    fn key(&self) -> Key<'_> {
+        let Measured { dtype, op, n, block, .. } = self;
+        Key { device: self.device.as_deref().unwrap_or(""), dtype, op, n: *n, block: *block }
+    }
+}
+
+impl<'a> Group<'a> {
+    /// A rung of the group.
+    pub(super) fn find(&self, rung: &str) -> Option<&'a Measured> {
+        self.rows.iter().copied().find(|row| row.rung == rung)
+    }
+
+    /// How many times as fast one is as another.
+    pub(super) fn ratio(&self, slow: &str, fast: &str) -> Option<f64> {
+        Some(self.find(slow)?.seconds()? / self.find(fast)?.seconds()?)
+    }
+}
+
+/// All groups, those with the most rungs first, and of these the most elements. A
+/// rung that was measured twice counts as it was first.
+pub(super) fn groups(all: &Gathered) -> Vec<Group<'_>> {
+    let mut found: BTreeMap<Key<'_>, Vec<&Measured>> = BTreeMap::new();
+    for row in &all.rungs {
+        let rows = found.entry(row.key()).or_default();
+        if rows.iter().all(|other| other.rung != row.rung) {
+            rows.push(row);
+        }
+    }
+    let mut groups: Vec<_> = found.into_iter().map(|(key, rows)| Group { key, rows }).collect();
+    groups.sort_by_key(|group| {
+        let rank = |wanted: &str| u8::from(group.key.dtype != wanted);
+        // Groups that differ by a rung or two are alike.
+        (usize::MAX - group.rows.len() / 4, u64::MAX - group.key.n, rank("f32"), group.key.block)
+    });
+    groups
+}
+
+/// The groups that hold the ladder, and not a sweep of a few rungs.
+pub(super) fn ladders<'g, 'a>(groups: &'g [Group<'a>]) -> &'g [Group<'a>] {
+    let most = groups.first().map_or(0, |group| group.rows.len());
+    let count = groups.iter().take_while(|group| 2 * group.rows.len() > most).count();
+    &groups[..count]
+}
+
+/// The speed of each rung, or what the interpreter counted, where nothing was timed.
+pub(super) fn speed(group: &Group<'_>) -> Option<Chart> {
+    let text = |row: &Measured| {
+        let rung = crate::find(&row.rung)?;
+        Some(rung.texts.first()?.name().to_owned())
+    };
+    let bar = |row: &Measured, value: f64| Bar { name: row.rung.clone(), value, group: text(row) };
+    let timed: Vec<Bar> = group.rows.iter().filter_map(|row| Some(bar(row, row.rate()?))).collect();
+    if !timed.is_empty() {
+        let ceiling = group.rows.iter().find_map(|row| row.ceiling_gbps);
+        let in_l2 = |is| group.rows.iter().any(|row| row.in_l2 == Some(is));
+        let from_memory = in_l2(false) && !in_l2(true);
+        let mark = |at: f64| Mark { at, text: format!("the device reads {} GB/s", number(at)) };
+        return Some(Chart::Bars {
+            title: format!("Speed: {}", group.key.name()),
+            unit: "GB/s of input".into(),
+            bars: timed,
+            reference: ceiling.filter(|_| from_memory).map(mark),
+        });
+    }
+    let counted = |row: &&Measured| Some(bar(row, row.counter(&["instructions"])?));
+    let counted: Vec<Bar> = group.rows.iter().filter_map(counted).collect();
+    (!counted.is_empty()).then(|| Chart::Bars {
+        title: format!("Warp instructions, on the interpreter: {}", group.key.name()),
+        unit: "warp instructions".into(),
+        bars: counted,
+        reference: None,
+    })
+}
+
+/// The least number of sizes that make a sweep.
+const SWEEP: usize = 3;
+
+/// A value for each key of a sweep.
+type Points<K> = BTreeMap<K, f64>;
+
+/// How the speed of rungs depends on the number of elements: a chart for each device
+/// and type.
+pub(super) fn over_elements(all: &Gathered) -> Vec<Chart> {
+    // By device and type, then by rung and block.
+    let mut found: BTreeMap<(&str, &str), Vec<((&str, u64), Points<u64>)>> = BTreeMap::new();
+    for row in &all.rungs {
+        let (key, Some(rate)) = (row.key(), row.rate()) else { continue };
+        let rungs = found.entry((key.device, key.dtype)).or_default();
+        let which = (row.rung.as_str(), key.block);
+        match rungs.iter_mut().find(|(other, _)| *other == which) {
+            Some((_, points)) => drop(points.entry(key.n).or_insert(rate)),
+            None => rungs.push((which, Points::from([(key.n, rate)]))),
+        }
+    }
+    found
+        .into_iter()
+        .filter_map(|((_, dtype), rungs)| {
+            let swept = rungs.into_iter().filter(|(_, points)| points.len() >= SWEEP);
+            let lines: Vec<Line> = swept
+                .map(|((rung, _), points)| Line {
+                    name: rung.into(),
+                    points: points.into_iter().map(|(n, rate)| (n as f64, rate)).collect(),
+                })
+                .collect();
+            (!lines.is_empty()).then(|| Chart::Lines {
+                title: format!("Bandwidth by the number of elements, {dtype}"),
+                x: Axis::log("elements"),
+                y: Axis::linear("GB/s of input"),
+                lines,
+                marks: Vec::new(),
+            })
+        })
+        .collect()
+}
+
+/// How the speed of rungs depends on the size of a block: a chart for each device,
+/// type and number of elements.
+pub(super) fn over_blocks(all: &Gathered) -> Vec<Chart> {
+    let mut found: BTreeMap<(&str, &str, u64), Vec<(&str, Points<u64>)>> = BTreeMap::new();
+    for row in &all.rungs {
+        let (key, Some(rate)) = (row.key(), row.rate()) else { continue };
+        let rungs = found.entry((key.device, key.dtype, key.n)).or_default();
+        match rungs.iter_mut().find(|(other, _)| *other == row.rung) {
+            Some((_, points)) => drop(points.entry(key.block).or_insert(rate)),
+            None => rungs.push((&row.rung, Points::from([(key.block, rate)]))),
+        }
+    }
+    found
+        .into_iter()
+        .filter_map(|((_, dtype, n), rungs)| {
+            let mut rungs: Vec<_> =
+                rungs.into_iter().filter(|(_, points)| points.len() >= SWEEP).collect();
+            let place = |rung: &str| crate::ALL.iter().position(|known| known.id == rung);
+            rungs.sort_by_key(|(rung, _)| place(rung).unwrap_or(usize::MAX));
+            let mut blocks: Vec<u64> = rungs.iter().flat_map(|(_, p)| p.keys().copied()).collect();
+            blocks.sort_unstable();
+            blocks.dedup();
+            let row = |points: &Points<u64>| {
+                blocks.iter().map(|block| points.get(block).copied()).collect()
+            };
+            (!rungs.is_empty()).then(|| Chart::Heat {
+                title: format!("Bandwidth by the size of a block: {dtype}, {} elements", digits(n)),
+                unit: "GB/s of input".into(),
+                across: "threads of a block".into(),
+                columns: blocks.iter().map(u64::to_string).collect(),
+                down: "rung".into(),
+                rows: rungs.iter().map(|(rung, _)| (*rung).into()).collect(),
+                cells: rungs.iter().map(|(_, points)| row(points)).collect(),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(rung: &str, n: u64, block: u64, gbps: f64) -> Measured {
+        Measured {
+            rung: rung.into(),
+            dtype: "f32".into(),
+            n,
+            block,
+            median: Some(1e-6),
+            gbps: Some(gbps),
+            ..Measured::default()
+        }
+    }
+
+    #[test]
+    fn sweeps_are_told_from_the_ladder() {
+        let mut all = Gathered::default();
+        for n in [1000, 2000] {
+            all.rungs.extend(["a", "b", "c", "d"].map(|rung| row(rung, n, 256, n as f64)));
+        }
+        all.rungs.extend([4000, 8000].map(|n| row("a", n, 256, 7.0)));
+        all.rungs.extend([32, 64, 128].map(|block| row("b", 500, block, block as f64)));
+        let groups = groups(&all);
+        let ladders = ladders(&groups);
+        assert_eq!(ladders.iter().map(|g| g.key.n).collect::<Vec<_>>(), [2000, 1000]);
+        let [Chart::Lines { lines, .. }] = &over_elements(&all)[..] else { panic!() };
+        assert_eq!((lines.len(), lines[0].points.len()), (1, 4));
+        let [Chart::Heat { rows, cells, .. }] = &over_blocks(&all)[..] else { panic!() };
+        assert_eq!(
+            (rows, cells),
+            (&vec!["b".into()], &vec![vec![Some(32.0), Some(64.0), Some(128.0)]])
+        );
+        assert_eq!(speed(&ladders[0]).unwrap().marks(), 4);
+    }
+
+    #[test]
+    fn nothing_is_drawn_of_what_was_not_measured() {
+        let mut all = Gathered::default();
+        all.rungs.push(Measured { rung: "a".into(), ..Measured::default() });
+        all.rungs.push(Measured { median: Some(0.0), ..row("b", 0, 0, 0.0) });
+        let groups = groups(&all);
+        assert!(groups.iter().all(|group| speed(group).is_none()));
+        assert!(over_elements(&all).is_empty() && over_blocks(&all).is_empty());
+        assert_eq!(digits(1048583), "1\u{202f}048\u{202f}583");
+        assert_eq!((digits(0), digits(100)), ("0".into(), "100".into()));
+    }
+}

@@ -1,0 +1,156 @@
+//! What was measured, in Markdown.
+
+use super::groups::{Group, groups, ladders, over_blocks, over_elements, speed};
+use super::page::{anchor, machines};
+use super::published::CLAIMS;
+use super::read::Gathered;
+use super::record::Trial;
+use super::svg;
+use crate::chart::Chart;
+use crate::experiments::{Table, number};
+
+/// Text in which nothing is a mark of Markdown or of a table.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '\n' | '\r' => out.push(' '),
+            '|' | '*' | '_' | '`' | '[' | ']' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// A table.
+pub(super) fn table(table: &Table) -> String {
+    let table = table.without_empty_columns();
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut out = line(table.columns.iter().map(|name| escaped(name)).collect());
+    out += &format!("|{}\n", "---|".repeat(table.columns.len()));
+    for row in &table.rows {
+        out += &line(row.iter().map(|cell| escaped(&cell.shown())).collect());
+    }
+    out
+}
+
+/// An experiment: what was expected, what came of it, its tables. Charts are
+/// pictures, which have their own files.
+#[must_use]
+pub fn trial_markdown(trial: &Trial) -> String {
+    let outcome = &trial.outcome;
+    let mut out = format!("## {}\n\n{}.\n\n", escaped(&trial.experiment), escaped(&trial.title));
+    out += &format!("- expected: {}\n", escaped(&trial.expectation));
+    for (word, texts) in
+        [("found", &outcome.findings), ("skipped", &outcome.skipped), ("wrong", &outcome.wrong)]
+    {
+        for text in texts {
+            out += &format!("- {word}: {}\n", escaped(text));
+        }
+    }
+    for numbers in &outcome.tables {
+        out += &format!("\n{}\n\n{}", escaped(&numbers.title), table(numbers));
+    }
+    for drawing in &outcome.drawings {
+        out += &format!("\n```text\n{}\n```\n", drawing.trim_end());
+    }
+    out
+}
+
+/// A page in Markdown, and the pictures that belong beside it.
+#[derive(Clone, Debug, Default)]
+pub struct Markdown {
+    /// The page.
+    pub text: String,
+    /// Names of files, and what they hold.
+    pub pictures: Vec<(String, String)>,
+}
+
+/// The report in Markdown; the names of its pictures begin with `prefix`.
+#[must_use]
+pub fn markdown(all: &Gathered, prefix: &str) -> Markdown {
+    let mut out = Markdown::default();
+    let groups = groups(all);
+    let ladders = ladders(&groups);
+    out.text += "# The ladder\n\n";
+    for line in machines(all) {
+        out.text += &format!("{}.\n", escaped(&line));
+    }
+    out.text += "\n";
+    for (i, chart) in ladders.iter().filter_map(speed).enumerate() {
+        out.picture(&chart, &format!("{prefix}speed-{}", i + 1));
+    }
+    for (i, chart) in over_elements(all).iter().enumerate() {
+        out.picture(chart, &format!("{prefix}elements-{}", i + 1));
+    }
+    for (i, chart) in over_blocks(all).iter().enumerate() {
+        out.picture(chart, &format!("{prefix}blocks-{}", i + 1));
+    }
+    for group in ladders {
+        out.group(group);
+    }
+    if ladders.iter().any(|group| CLAIMS.iter().any(|claim| claim.ours(group).is_some())) {
+        out.text += "## The texts' figures\n\n";
+        let names: Vec<String> =
+            ladders.iter().map(|group| format!("here: {}", escaped(&group.key.name()))).collect();
+        out.text += &format!("| what | published | {} |\n", names.join(" | "));
+        out.text += &format!("|{}\n", "---|".repeat(2 + ladders.len()));
+        for claim in &CLAIMS {
+            let ours = ladders.iter().map(|group| claim.ours(group).unwrap_or_else(|| "-".into()));
+            let ours: Vec<String> = ours.map(|text| escaped(&text)).collect();
+            let (what, published) = (escaped(claim.what), escaped(claim.published));
+            out.text += &format!("| {what} | {published} | {} |\n", ours.join(" | "));
+        }
+        out.text.push('\n');
+    }
+    for trial in &all.trials {
+        out.text += &trial_markdown(trial);
+        out.text.push('\n');
+        for (i, chart) in trial.outcome.charts.iter().enumerate() {
+            out.picture(chart, &format!("{prefix}{}-{}", anchor(&trial.experiment), i + 1));
+        }
+    }
+    out
+}
+
+impl Markdown {
+    fn picture(&mut self, chart: &Chart, name: &str) {
+        let name = format!("{name}.svg");
+        let title = escaped(chart.title());
+        self.text += &format!("**{title}**\n\n![{title}]({name})\n\n");
+        self.pictures.push((name, svg::file(chart, "chart")));
+    }
+
+    fn group(&mut self, group: &Group<'_>) {
+        self.text += &format!("## {}\n\n", escaped(&group.key.name()));
+        self.text += "| rung | time, us | GB/s | % of read | over before | over neighbored | registers | occupancy, % | answer |\n|---|---|---|---|---|---|---|---|---|\n";
+        for row in &group.rows {
+            let shown = |x: Option<f64>| x.map_or_else(|| "-".into(), number);
+            let answer = match (row.right, &row.skipped) {
+                (_, Some(why)) => format!("skipped: {}", escaped(why)),
+                (Some(true), _) => "ok".into(),
+                (Some(false), _) => escaped(row.wrong.as_deref().unwrap_or("wrong")),
+                (None, _) => "-".into(),
+            };
+            let cells = [
+                escaped(&row.rung),
+                shown(row.seconds().map(|s| s * 1e6)),
+                shown(row.rate()),
+                shown(row.of_ceiling.map(|x| 100.0 * x)),
+                shown(row.over_before),
+                shown(row.over_neighbored),
+                shown(row.registers.map(|x| x as f64)),
+                shown(row.occupancy.map(|x| 100.0 * x)),
+                answer,
+            ];
+            self.text += &format!("| {} |\n", cells.join(" | "));
+        }
+        self.text.push('\n');
+    }
+}

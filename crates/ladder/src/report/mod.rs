@@ -1,0 +1,26 @@
+//! The report: what was measured, as a page, or as Markdown with pictures.
+//!
+//! ```text
+//!   record      what was saved of rungs, experiments, devices
+//!   read        files of that
+//!   groups      rungs that can be compared, and what is drawn of them
+//!   published   what the texts have measured
+//!   svg, style  charts; drawing: who adds what
+//!   page, markdown
+//! ```
+
+mod drawing;
+mod groups;
+mod markdown;
+mod page;
+mod published;
+mod read;
+mod record;
+mod style;
+mod svg;
+
+pub use drawing::{DRAWINGS, Drawing};
+pub use markdown::{Markdown, markdown, trial_markdown};
+pub use page::html;
+pub use read::{Foreign, Gathered, MOST_BYTES};
+pub use record::{Document, Machine, Measured, Trial};

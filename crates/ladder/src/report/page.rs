@@ -1,0 +1,456 @@
+//! The report as one page that needs nothing beside it.
+
+use super::groups::{Group, digits, groups, ladders, over_blocks, over_elements, speed};
+use super::published::CLAIMS;
+use super::read::Gathered;
+use super::record::{Machine, Measured, Trial};
+use super::style;
+use super::svg::{Width, draw, escaped};
+use crate::chart::Chart;
+use crate::experiments::{Table, number};
+use core::fmt::Write;
+use std::collections::HashSet;
+
+const SCRIPT: &str = include_str!("page.js");
+
+/// A page that grows.
+#[derive(Default)]
+struct Page {
+    body: String,
+    charts: usize,
+}
+
+/// The page.
+#[must_use]
+pub fn html(all: &Gathered) -> String {
+    let groups = groups(all);
+    let ladders = ladders(&groups);
+    let mut page = Page::default();
+    let mut sections = Vec::new();
+    if !ladders.is_empty() {
+        sections.extend([
+            ("speed", "Speed"),
+            ("table", "Rungs"),
+            ("expected", "Expected and measured"),
+        ]);
+        page.speed(all, ladders);
+        page.rungs(ladders);
+        page.expected(&ladders[0]);
+        if ladders.iter().any(|group| CLAIMS.iter().any(|claim| claim.ours(group).is_some())) {
+            sections.push(("published", "The texts' figures"));
+            page.published(ladders);
+        }
+    }
+    for trial in &all.trials {
+        sections.push((&trial.experiment, &trial.experiment));
+        page.trial(trial);
+    }
+    let links: Vec<String> = sections
+        .iter()
+        .map(|(id, name)| format!("<a href=\"#{}\">{}</a>", anchor(id), escaped(name)))
+        .collect();
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>The ladder: {}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{}</style>\n</head>\n<body>\n\
+         <header><h1>The ladder</h1><div class=\"machine\">{}</div>\
+         <button id=\"theme\" type=\"button\" hidden title=\"Switch between light and dark\">Dark</button></header>\n\
+         <main>\n<nav aria-label=\"Sections\">{}</nav>\n{}</main>\n\
+         <footer>Measured and drawn by warpfold{}. Times are medians, by the device's own clock, of launches that follow each other; every answer was compared with the exact one.</footer>\n\
+         <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        escaped(&machines(all).join("; ")),
+        style::page(),
+        machines(all).iter().map(|line| escaped(line)).collect::<Vec<_>>().join("<br>"),
+        links.join(" "),
+        page.body,
+        versions(all),
+    )
+}
+
+fn versions(all: &Gathered) -> String {
+    let mut known: Vec<&str> = all.documents.iter().map(|d| d.warpfold.as_str()).collect();
+    known.dedup();
+    if known.is_empty() { String::new() } else { format!(" {}", escaped(&known.join(", "))) }
+}
+
+/// The lines that say what was measured on.
+pub(super) fn machines(all: &Gathered) -> Vec<String> {
+    let full = |machine: &Machine| {
+        let mut line = format!(
+            "{}, compute capability {}, {} multiprocessors",
+            machine.name, machine.capability, machine.multiprocessors
+        );
+        if machine.memory > 0 {
+            let _ = write!(
+                line,
+                ", {} MiB of L2 cache, {} GiB of memory",
+                machine.l2_bytes >> 20,
+                machine.memory >> 30
+            );
+        }
+        line
+    };
+    let mut lines: Vec<String> =
+        all.documents.iter().filter_map(|d| d.machine.as_ref()).map(full).collect();
+    lines.extend(all.trials.iter().filter_map(|trial| trial.machine.as_ref()).map(full));
+    for row in &all.rungs {
+        let Some(name) = &row.device else { continue };
+        if lines.iter().any(|line| line.starts_with(name.as_str())) {
+            continue;
+        }
+        let mut line = name.clone();
+        if let Some(capability) = &row.capability {
+            let _ = write!(line, ", compute capability {capability}");
+        }
+        if let Some(count) = row.multiprocessors {
+            let _ = write!(line, ", {count} multiprocessors");
+        }
+        lines.push(line);
+    }
+    let mut seen = HashSet::new();
+    lines.retain(|line| seen.insert(line.clone()));
+    if all.rungs.iter().any(|row| row.simulated == Some(true)) {
+        lines.push("counted by the interpreter, which has no clock".into());
+    }
+    if lines.is_empty() { vec!["no device is named".into()] } else { lines }
+}
+
+/// A name as an anchor: what is no letter or digit is a hyphen.
+pub(super) fn anchor(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+}
+
+/// How a sentence of the registry is shown: its code marks are marks.
+fn prose(text: &str) -> String {
+    let mut out = String::new();
+    for (i, part) in escaped(text).split('`').enumerate() {
+        match i % 2 {
+            0 => out += part,
+            _ => out += &format!("<code>{part}</code>"),
+        }
+    }
+    out
+}
+
+fn cell(out: &mut String, class: &str, sort: Option<Option<f64>>, shown: &str) {
+    let sort = match sort {
+        Some(Some(value)) => format!(" data-v=\"{value}\""),
+        Some(None) => " data-v=\"\"".into(),
+        None => String::new(),
+    };
+    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+    let _ = write!(out, "<td{class}{sort}>{shown}</td>");
+}
+
+/// A column of the table of rungs: its name, and what a row has there.
+type Column = (&'static str, fn(&Measured) -> Option<f64>, fn(f64) -> String);
+
+fn short(x: f64) -> String {
+    number(x)
+}
+
+fn two(x: f64) -> String {
+    format!("{x:.2}")
+}
+
+fn one(x: f64) -> String {
+    format!("{x:.1}")
+}
+
+fn whole(x: f64) -> String {
+    digits(x as u64)
+}
+
+const COLUMNS: [Column; 20] = [
+    ("elements", |r| Some(r.n as f64), whole),
+    ("block", |r| Some(r.block as f64), whole),
+    ("blocks", |r| r.grid.first().map(|&blocks| blocks as f64), whole),
+    ("launches", |r| (!r.grid.is_empty()).then(|| r.grid.len() as f64), whole),
+    ("time, us", |r| r.seconds().map(|s| s * 1e6), two),
+    (
+        "spread, %",
+        |r| {
+            let (low, high) = r.quartiles?;
+            Some(100.0 * (high - low) / r.seconds()?).filter(|x| x.is_finite())
+        },
+        one,
+    ),
+    ("GB/s", Measured::rate, short),
+    ("% of read", |r| r.of_ceiling.map(|x| 100.0 * x), one),
+    ("over neighbored", |r| r.over_neighbored, two),
+    ("over before", |r| r.over_before, two),
+    ("registers", |r| r.registers.map(|x| x as f64), whole),
+    ("static shared", |r| r.static_shared.map(|x| x as f64), whole),
+    ("dynamic shared", |r| r.dynamic_shared.map(|x| x as f64), whole),
+    ("local bytes", |r| r.local_bytes.map(|x| x as f64), whole),
+    ("occupancy, %", |r| r.occupancy.map(|x| 100.0 * x), one),
+    ("warp instructions", |r| r.counter(&["instructions"]), whole),
+    ("sectors per load", |r| r.counter(&["global_loads", "sectors_per_request"]), two),
+    ("bank conflicts", |r| r.counter(&["shared_loads", "bank_conflicts"]), whole),
+    ("divergent branches", |r| r.counter(&["divergent_branches"]), whole),
+    ("active lanes", |r| r.counter(&["active_lanes"]), one),
+];
+
+impl Page {
+    fn chart(&mut self, chart: &Chart) {
+        self.charts += 1;
+        let id = format!("chart{}", self.charts);
+        let _ = write!(
+            self.body,
+            "<figure data-marks=\"{}\"><figcaption>{}</figcaption>{}{}</figure>\n",
+            chart.marks(),
+            escaped(chart.title()),
+            draw(chart, &id, Width::Wide),
+            draw(chart, &id, Width::Narrow)
+        );
+    }
+
+    fn begin(&mut self, id: &str, title: &str) {
+        let _ = write!(self.body, "<section id=\"{}\">\n<h2>{}</h2>\n", anchor(id), escaped(title));
+    }
+
+    fn end(&mut self) {
+        self.body += "</section>\n";
+    }
+
+    fn speed(&mut self, all: &Gathered, ladders: &[Group<'_>]) {
+        self.begin("speed", "Speed");
+        self.body += "<p>How many bytes of the input are reduced in a nanosecond, by rung, from the bottom of the ladder to its top. What lies in the cache may be read faster than memory gives.</p>\n";
+        self.body += "<div class=\"figures\">\n";
+        for chart in ladders.iter().filter_map(speed) {
+            self.chart(&chart);
+        }
+        for chart in over_elements(all).iter().chain(&over_blocks(all)) {
+            self.chart(chart);
+        }
+        self.body += "</div>\n";
+        self.end();
+    }
+
+    fn rungs(&mut self, ladders: &[Group<'_>]) {
+        self.begin("table", "Rungs");
+        self.body += "<p>Columns can be sorted. Beneath each rung its kernel is folded, and what was learnt from it.</p>\n";
+        if ladders.len() > 1 {
+            self.body += "<p class=\"tools\"><label>Show <select id=\"group\">";
+            for (i, group) in ladders.iter().enumerate() {
+                let _ = write!(
+                    self.body,
+                    "<option value=\"{i}\">{}</option>",
+                    escaped(&group.key.name())
+                );
+            }
+            self.body += "<option value=\"\">all</option></select></label></p>\n";
+        }
+        let rows = || ladders.iter().flat_map(|group| &group.rows);
+        let columns: Vec<&Column> =
+            COLUMNS.iter().filter(|column| rows().any(|row| column.1(row).is_some())).collect();
+        self.body += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Rungs\"><table id=\"rungs\"><thead><tr>";
+        let names = ["rung", "from", "type"]
+            .into_iter()
+            .chain(columns.iter().map(|c| c.0))
+            .chain(["answer"]);
+        for name in names {
+            let _ = write!(
+                self.body,
+                "<th scope=\"col\"><button type=\"button\">{}</button></th>",
+                escaped(name)
+            );
+        }
+        self.body += "</tr></thead>\n";
+        let mut sources = HashSet::new();
+        for (i, group) in ladders.iter().enumerate() {
+            for row in &group.rows {
+                let first = sources.insert(row.rung.as_str());
+                self.rung(i, row, &columns, first);
+            }
+        }
+        self.body += "</table></div>\n";
+        self.end();
+    }
+
+    fn rung(&mut self, group: usize, row: &Measured, columns: &[&Column], first: bool) {
+        let known = crate::find(&row.rung);
+        let out = &mut self.body;
+        let _ = write!(out, "<tbody class=\"has-fold\" data-group=\"{group}\"><tr>");
+        cell(out, "", None, &escaped(&row.rung));
+        let texts: Vec<_> =
+            known.map_or_else(Vec::new, |r| r.texts.iter().map(|t| t.name()).collect());
+        cell(out, "left", None, &escaped(&texts.join(", ")));
+        cell(out, "left", None, &escaped(&row.dtype));
+        for column in columns {
+            let value = column.1(row).filter(|value| value.is_finite());
+            cell(out, "", Some(value), &value.map_or_else(|| "-".into(), column.2));
+        }
+        match (row.right, &row.skipped) {
+            (_, Some(_)) => cell(out, "skipped", None, "skipped"),
+            (Some(true), _) => cell(out, "ok", None, "ok"),
+            (Some(false), _) => cell(out, "wrong", None, "wrong"),
+            (None, _) => cell(out, "skipped", None, "-"),
+        }
+        let _ = write!(out, "</tr>\n<tr class=\"folded\"><td colspan=\"{}\">", columns.len() + 4);
+        for (class, text) in [("wrong", &row.wrong), ("skipped", &row.skipped)] {
+            if let Some(text) = text {
+                let _ = write!(out, "<p class=\"{class}\">{}</p>", escaped(text));
+            }
+        }
+        let id = format!("source-{}", anchor(&row.rung));
+        match (known, first) {
+            (Some(rung), true) => {
+                let _ = write!(
+                    out,
+                    "<details id=\"{id}\"><summary>{}</summary><p>Teaches: {}.</p><p>Changed: {}.</p><p>The classic listing: {}.</p><p>Launched as {}.</p>",
+                    escaped(rung.title),
+                    prose(rung.teaches),
+                    prose(rung.change),
+                    prose(rung.fault),
+                    escaped(&rung.plan.to_string())
+                );
+                more(out, row);
+                let _ = write!(
+                    out,
+                    "<pre><code>{}</code></pre></details>",
+                    escaped(rung.source().trim_end())
+                );
+            }
+            (Some(_), false) => {
+                let _ = write!(out, "<a href=\"#{id}\">kernel</a> ");
+            }
+            (None, _) => {
+                out.push_str("<span class=\"note\">a rung that this warpfold does not have</span>")
+            }
+        }
+        out.push_str("</td></tr></tbody>\n");
+    }
+
+    fn expected(&mut self, group: &Group<'_>) {
+        self.begin("expected", "Expected and measured");
+        let _ = write!(
+            self.body,
+            "<p>What was written down before anything was measured, and what came: {}.</p>\n",
+            escaped(&group.key.name())
+        );
+        self.body += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Expected and measured\"><table><thead><tr><th>rung</th><th class=\"words\">changed</th><th class=\"words\">expected</th><th>over before</th><th>over neighbored</th><th>% of read</th></tr></thead><tbody>\n";
+        for row in &group.rows {
+            let Some(rung) = crate::find(&row.rung) else { continue };
+            let shown = |x: Option<f64>| x.map_or_else(|| "-".into(), two);
+            let _ = write!(
+                self.body,
+                "<tr><td>{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                escaped(rung.id),
+                prose(rung.change),
+                prose(rung.expectation),
+                shown(row.over_before),
+                shown(row.over_neighbored),
+                row.of_ceiling.map_or_else(|| "-".into(), |x| one(100.0 * x))
+            );
+        }
+        self.body += "</tbody></table></div>\n";
+        self.end();
+    }
+
+    fn published(&mut self, ladders: &[Group<'_>]) {
+        self.begin("published", "The texts' figures");
+        self.body += "<p>The texts measured on devices of their time. A ratio that is another today is no fault: it says what the hardware has learnt to hide.</p>\n";
+        self.body += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"The texts' figures\"><table><thead><tr><th class=\"words\">what</th><th class=\"words\">published</th>";
+        for group in ladders {
+            let _ =
+                write!(self.body, "<th class=\"words\">here: {}</th>", escaped(&group.key.name()));
+        }
+        self.body += "</tr></thead><tbody>\n";
+        for claim in &CLAIMS {
+            let _ = write!(
+                self.body,
+                "<tr><td class=\"words\">{}</td><td class=\"words\">{}</td>",
+                escaped(claim.what),
+                escaped(claim.published)
+            );
+            for group in ladders {
+                let ours = claim.ours(group).unwrap_or_else(|| "-".into());
+                let _ = write!(self.body, "<td class=\"words\">{}</td>", escaped(&ours));
+            }
+            self.body += "</tr>\n";
+        }
+        self.body += "</tbody></table></div>\n";
+        self.end();
+    }
+
+    fn table(&mut self, table: &Table) {
+        let table = table.without_empty_columns();
+        let words = |at: usize| {
+            let long = |row: &Vec<crate::experiments::Cell>| {
+                row.get(at).is_some_and(|c| c.shown().len() > 44)
+            };
+            if table.rows.iter().any(long) { " class=\"words\"" } else { "" }
+        };
+        let _ = write!(
+            self.body,
+            "<details><summary>{}</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table><thead><tr>",
+            escaped(&table.title)
+        );
+        for (at, name) in table.columns.iter().enumerate() {
+            let _ = write!(self.body, "<th scope=\"col\"{}>{}</th>", words(at), escaped(name));
+        }
+        self.body += "</tr></thead><tbody>\n";
+        for row in &table.rows {
+            self.body += "<tr>";
+            for (at, cell) in row.iter().enumerate() {
+                let _ = write!(self.body, "<td{}>{}</td>", words(at), escaped(&cell.shown()));
+            }
+            self.body += "</tr>\n";
+        }
+        self.body += "</tbody></table></div></details>\n";
+    }
+
+    fn trial(&mut self, trial: &Trial) {
+        let outcome = &trial.outcome;
+        self.begin(&trial.experiment, &trial.experiment);
+        let texts = if trial.texts.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", trial.texts.join(", "))
+        };
+        let _ = write!(self.body, "<p>{}{}.</p>\n", escaped(&trial.title), escaped(&texts));
+        let _ = write!(
+            self.body,
+            "<p class=\"expected\">Expected: {}.</p>\n",
+            prose(&trial.expectation)
+        );
+        self.body += "<div class=\"found\"><ul>";
+        for (class, word, texts) in [
+            ("", "", &outcome.findings),
+            ("skipped", "skipped: ", &outcome.skipped),
+            ("wrong", "wrong: ", &outcome.wrong),
+        ] {
+            for text in texts {
+                let _ = write!(self.body, "<li class=\"{class}\">{word}{}</li>", escaped(text));
+            }
+        }
+        self.body += "</ul></div>\n<div class=\"figures\">\n";
+        for chart in &outcome.charts {
+            self.chart(chart);
+        }
+        self.body += "</div>\n";
+        for drawing in &outcome.drawings {
+            let _ = write!(self.body, "<pre>{}</pre>\n", escaped(drawing.trim_end()));
+        }
+        for table in &outcome.tables {
+            self.table(table);
+        }
+        self.end();
+    }
+}
+
+/// What else is known of a row: what limits its occupancy, what a profiler said.
+fn more(out: &mut String, row: &Measured) {
+    if let Some(limits) = row.limited_by.as_ref().filter(|limits| !limits.is_empty()) {
+        let _ = write!(out, "<p>Occupancy is limited by {}.</p>", escaped(&limits.join(" and ")));
+    }
+    if let Some(serde_json::Value::Object(metrics)) = &row.profile {
+        out.push_str("<p>Of a profiler:</p><ul>");
+        for (name, value) in metrics {
+            let shown = value.as_f64().map_or_else(|| value.to_string(), number);
+            let _ = write!(out, "<li>{} {}</li>", escaped(name), escaped(&shown));
+        }
+        out.push_str("</ul>");
+    }
+}

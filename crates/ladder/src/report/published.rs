@@ -1,0 +1,104 @@
+//! What the texts have published, beside what was measured here.
+
+use super::groups::Group;
+use crate::experiments::number;
+
+/// Something that a text says.
+pub(super) struct Claim {
+    /// What is compared.
+    pub(super) what: &'static str,
+    /// What the text says of it.
+    pub(super) published: &'static str,
+    ours: fn(&Group<'_>) -> Option<String>,
+}
+
+/// The rungs of unrolling, in order; the gain of each is that over the one before.
+const UNROLLED: [&str; 5] = ["interleaved", "unroll2", "unroll4", "unroll8", "unroll16"];
+
+pub(super) static CLAIMS: [Claim; 6] = [
+    Claim {
+        what: "interleaved over neighbored (P)",
+        published: "1.69 times as fast",
+        ours: |group| times(group.ratio("neighbored", "interleaved")?),
+    },
+    Claim {
+        what: "interleaved over neighbored-compact (P)",
+        published: "1.34 times as fast",
+        ours: |group| times(group.ratio("neighbored-compact", "interleaved")?),
+    },
+    Claim {
+        what: "v0 : v1 : v2 at 2^20 floats (F): neighbored, shared-neighbored, shared-first-add",
+        published: "0.970 : 0.886 : 0.628 ms, which is 1 : 0.913 : 0.647",
+        ours: |group| {
+            let one = group.ratio("shared-neighbored", "neighbored")?;
+            let two = group.ratio("shared-first-add", "neighbored")?;
+            let first = group.find("neighbored")?.seconds()? * 1e6;
+            Some(format!("1 : {one:.3} : {two:.3}, the first {} us", number(first)))
+        },
+    },
+    Claim {
+        what: "the largest single gain among unroll2, unroll4, unroll8, unroll16 (P)",
+        published: "unroll8, over the rung before",
+        ours: |group| {
+            let gains =
+                UNROLLED.windows(2).map(|pair| Some((pair[1], group.ratio(pair[0], pair[1])?)));
+            let gains: Vec<(&str, f64)> = gains.collect::<Option<_>>()?;
+            let largest = gains.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+            let all: Vec<String> =
+                gains.iter().map(|(id, gain)| format!("{id} {gain:.2}")).collect();
+            Some(format!("{}: {}", largest.0, all.join(", ")))
+        },
+    },
+    Claim {
+        what: "unroll16 against unroll8 (P)",
+        published: "slightly ahead",
+        ours: |group| times(group.ratio("unroll8", "unroll16")?),
+    },
+    Claim {
+        what: "shared-first-add that forgets to halve the grid (F)",
+        published: "slower",
+        ours: |group| times(group.ratio("shared-first-add", "shared-first-add-full-grid")?),
+    },
+];
+
+fn times(ratio: f64) -> Option<String> {
+    Some(format!("{ratio:.2} times as fast"))
+}
+
+impl Claim {
+    /// The same of a group, if it was measured.
+    pub(super) fn ours(&self, group: &Group<'_>) -> Option<String> {
+        (self.ours)(group)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::groups::Key;
+    use crate::report::record::Measured;
+
+    #[test]
+    fn ratios_are_of_times() {
+        let row = |rung: &str, median: f64| Measured {
+            rung: rung.into(),
+            median: Some(median),
+            ..Measured::default()
+        };
+        let rows = [
+            row("neighbored", 1.69),
+            row("interleaved", 1.0),
+            row("unroll2", 0.5),
+            row("unroll4", 0.4),
+            row("unroll8", 0.1),
+            row("unroll16", 0.08),
+        ];
+        let key = Key { device: "", dtype: "f32", op: "sum", n: 1, block: 1 };
+        let group = Group { key, rows: rows.iter().collect() };
+        let ours: Vec<_> = CLAIMS.iter().map(|claim| claim.ours(&group)).collect();
+        assert_eq!(ours[0].as_deref(), Some("1.69 times as fast"));
+        assert_eq!((&ours[1], &ours[2]), (&None, &None));
+        assert!(ours[3].as_deref().is_some_and(|text| text.starts_with("unroll8: unroll2 2.00")));
+        assert_eq!(ours[4].as_deref(), Some("1.25 times as fast"));
+    }
+}

@@ -1,0 +1,211 @@
+//! What a report is made of: rungs and experiments, as they were saved.
+
+use crate::experiments::{Experiment, Outcome};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use warpfold_cuda::Limits;
+
+/// Everything that was measured on a machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// The version of warpfold that measured.
+    pub warpfold: String,
+    /// The device.
+    #[serde(default)]
+    pub machine: Option<Machine>,
+    /// What `ladder run` says of rungs.
+    #[serde(default)]
+    pub rungs: Vec<Value>,
+    /// Experiments.
+    #[serde(default)]
+    pub experiments: Vec<Trial>,
+}
+
+/// The line that says what a device is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// The compute capability: `9.0`.
+    pub capability: String,
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Bytes of the L2 cache.
+    #[serde(default)]
+    pub l2_bytes: u64,
+    /// Bytes of memory.
+    #[serde(default)]
+    pub memory: u64,
+}
+
+impl From<&Limits> for Machine {
+    fn from(limits: &Limits) -> Machine {
+        let (major, minor) = limits.capability;
+        Machine {
+            name: limits.name.clone(),
+            capability: format!("{major}.{minor}"),
+            multiprocessors: limits.multiprocessors,
+            l2_bytes: limits.l2_bytes,
+            memory: limits.memory,
+        }
+    }
+}
+
+/// An experiment, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Its name.
+    pub experiment: String,
+    /// What it shows.
+    #[serde(default)]
+    pub title: String,
+    /// The texts that have it.
+    #[serde(default)]
+    pub texts: Vec<String>,
+    /// What was expected.
+    #[serde(default)]
+    pub expectation: String,
+    /// The device with the clock, if there was one.
+    #[serde(default)]
+    pub machine: Option<Machine>,
+    /// What came of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+impl Trial {
+    /// What came of an experiment on a device.
+    #[must_use]
+    pub fn new(experiment: &Experiment, machine: Option<Machine>, outcome: Outcome) -> Trial {
+        Trial {
+            experiment: experiment.id.into(),
+            title: experiment.title.into(),
+            texts: experiment.texts.iter().map(|text| text.name().into()).collect(),
+            expectation: experiment.expectation.into(),
+            machine,
+            outcome,
+        }
+    }
+}
+
+/// What `ladder run` says of a rung, as far as a report needs it. Fields that are
+/// missing were not measured.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct Measured {
+    /// The rung's name.
+    pub rung: String,
+    /// The type of the elements.
+    #[serde(default)]
+    pub dtype: String,
+    /// The operation.
+    #[serde(default)]
+    pub op: String,
+    /// How many elements.
+    #[serde(default)]
+    pub n: u64,
+    /// Threads of a block.
+    #[serde(default)]
+    pub block: u64,
+    /// Blocks of each launch.
+    #[serde(default)]
+    pub grid: Vec<u64>,
+    /// Seconds of a run.
+    #[serde(default)]
+    pub median: Option<f64>,
+    /// Half of the intervals lie between them.
+    #[serde(default)]
+    pub quartiles: Option<(f64, f64)>,
+    /// Bytes of input for each nanosecond.
+    #[serde(default)]
+    pub gbps: Option<f64>,
+    /// The part of the rate at which the device reads.
+    #[serde(default)]
+    pub of_ceiling: Option<f64>,
+    /// That rate, and what it was measured with.
+    #[serde(default)]
+    pub ceiling_gbps: Option<f64>,
+    /// What the ceiling was measured with.
+    #[serde(default)]
+    pub ceiling_by: Option<String>,
+    /// Whether the input lay in the L2 cache.
+    #[serde(default)]
+    pub in_l2: Option<bool>,
+    /// Times as fast as `neighbored`.
+    #[serde(default)]
+    pub over_neighbored: Option<f64>,
+    /// Times as fast as the row before.
+    #[serde(default)]
+    pub over_before: Option<f64>,
+    /// Registers of a thread.
+    #[serde(default)]
+    pub registers: Option<u64>,
+    /// Bytes of static shared memory of a block.
+    #[serde(default)]
+    pub static_shared: Option<u64>,
+    /// Bytes of dynamic shared memory of a block.
+    #[serde(default)]
+    pub dynamic_shared: Option<u64>,
+    /// Bytes of local memory of a thread.
+    #[serde(default)]
+    pub local_bytes: Option<u64>,
+    /// Theoretical occupancy, from 0 to 1.
+    #[serde(default)]
+    pub occupancy: Option<f64>,
+    /// What keeps it from being higher.
+    #[serde(default)]
+    pub limited_by: Option<Vec<String>>,
+    /// What was counted.
+    #[serde(default)]
+    pub counters: Option<BTreeMap<String, Value>>,
+    /// What a profiler said, by the metric's name.
+    #[serde(default)]
+    pub profile: Option<Value>,
+    /// Whether the answer was right.
+    #[serde(default)]
+    pub right: Option<bool>,
+    /// What was wrong.
+    #[serde(default)]
+    pub wrong: Option<String>,
+    /// Why it was not run.
+    #[serde(default)]
+    pub skipped: Option<String>,
+    /// The device's name.
+    #[serde(default)]
+    pub device: Option<String>,
+    /// Its compute capability.
+    #[serde(default)]
+    pub capability: Option<String>,
+    /// Its multiprocessors.
+    #[serde(default)]
+    pub multiprocessors: Option<u32>,
+    /// Whether the interpreter played it.
+    #[serde(default)]
+    pub simulated: Option<bool>,
+}
+
+impl Document {
+    /// Whether an answer in it is wrong.
+    #[must_use]
+    pub fn is_wrong(&self) -> bool {
+        self.rungs.iter().any(|rung| rung["right"] == false)
+            || self.experiments.iter().any(|trial| !trial.outcome.wrong.is_empty())
+    }
+
+    /// The document, a line for each rung and experiment.
+    ///
+    /// # Errors
+    /// None: every part of it can be written.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        let rungs: Vec<String> = self.rungs.iter().map(Value::to_string).collect();
+        let trials: Vec<String> =
+            self.experiments.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+        Ok(format!(
+            "{{\"warpfold\":{},\n\"machine\":{},\n\"rungs\":[\n{}\n],\n\"experiments\":[\n{}\n]}}",
+            serde_json::to_string(&self.warpfold)?,
+            serde_json::to_string(&self.machine)?,
+            rungs.join(",\n"),
+            trials.join(",\n")
+        ))
+    }
+}
