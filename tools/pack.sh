@@ -31,6 +31,7 @@ for line in sys.stdin:
         print(artifact["target"]["name"], artifact["executable"])'
 }
 tests -p warpfold-cuda | while read -r name executable; do cp "$executable" "$to/tests/cuda-$name"; done
+tests -p warpfold-ladder --test device | while read -r name executable; do cp "$executable" "$to/tests/ladder-$name"; done
 tests -p warpfold --test devices | while read -r name executable; do cp "$executable" "$to/tests/front-$name"; done
 tests -p warpfold-files --test formats | while read -r name executable; do cp "$executable" "$to/tests/files-$name"; done
 tests -p warpfold-cli --test cli | while read -r name executable; do cp "$executable" "$to/tests/cli-$name"; done
@@ -61,7 +62,7 @@ case "${1:-}" in
     sanitize)
         failed=0
         for tool in memcheck racecheck initcheck synccheck; do
-            for test in tests/cuda-*; do
+            for test in tests/cuda-* tests/ladder-*; do
                 echo "== $tool $test"
                 # 86 is what the tool says of an error; it wants few processes.
                 compute-sanitizer --tool "$tool" --error-exitcode 86 "$test" sanitized --test-threads 1 || failed=1

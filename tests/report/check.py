@@ -159,7 +159,7 @@ def main():
         subprocess.run([arguments.warpfold, "ladder", "report", "--drawings", str(folder)], check=True)
         try:
             with browser.Browser(program) as page:
-                wrong = [*check(page, report), *check_pictures(page, folder, 25)]
+                wrong = [*check(page, report), *check_pictures(page, folder, 20)]
                 if arguments.pictures:
                     arguments.pictures.mkdir(parents=True, exist_ok=True)
                     for width, dark in ((1600, False), (1600, True), (380, False), (380, True)):

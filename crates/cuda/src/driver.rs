@@ -8,7 +8,7 @@
 use crate::device::{
     Address, Argument, Device, Footprint, KernelId, Launch, Limits, ModuleId, Stream,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, device_runtime};
 use core::ffi::{CStr, c_int, c_uint, c_void};
 use core::ptr::{self, NonNull};
 use cudarc::driver::result::{self, DriverError};
@@ -212,6 +212,152 @@ impl Driver {
     }
 }
 
+impl Driver {
+    /// Loads PTX that ends in a zero byte, or machine code; a context is current.
+    fn load_image(&self, name: &str, image: *const c_void) -> Result<ModuleId> {
+        let mut log = Log::new();
+        let (mut options, mut values) = (Log::OPTIONS, log.values());
+        let mut module = ptr::null_mut();
+        // SAFETY: the image is as above; the two options and their values belong
+        // together, and the log is as long as they say.
+        let loaded = unsafe {
+            sys::cuModuleLoadDataEx(
+                &raw mut module,
+                image,
+                options.len() as c_uint,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        while_doing(loaded.result(), || format!("loading {name}")).map_err(|e| log.tell(e))?;
+        self.handles().modules.insert(module as u64);
+        Ok(ModuleId(module as u64))
+    }
+}
+
+/// The compiler's words about a module.
+struct Log(Vec<u8>);
+
+impl Log {
+    /// Room for them.
+    const BYTES: usize = 16 << 10;
+
+    const OPTIONS: [sys::CUjit_option; 2] = [
+        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ];
+
+    fn new() -> Log {
+        Log(vec![0; Log::BYTES])
+    }
+
+    /// The values of the options.
+    fn values(&mut self) -> [*mut c_void; 2] {
+        [self.0.as_mut_ptr().cast(), ptr::without_provenance_mut(Log::BYTES)]
+    }
+
+    /// The driver's words, and those of its compiler.
+    fn tell(&self, error: Error) -> Error {
+        let log = CStr::from_bytes_until_nul(&self.0).unwrap_or_default().to_string_lossy();
+        match error {
+            Error::Driver { doing, name, text } if !log.trim().is_empty() => {
+                Error::Driver { doing, name, text: format!("{text}: {}", log.trim()) }
+            }
+            other => other,
+        }
+    }
+}
+
+/// A module linked with the device runtime.
+struct Linked {
+    state: sys::CUlinkState,
+    /// Its machine code, which goes with the state.
+    image: *const c_void,
+    /// Where the linker writes what it has to say, as long as the state is there.
+    log: Log,
+    /// The addresses that it was given.
+    _values: Box<[*mut c_void; 2]>,
+}
+
+impl Linked {
+    /// Links PTX; a context is current.
+    fn new(name: &str, ptx: &CStr) -> Result<Linked> {
+        let library = device_runtime::find()?;
+        let doing = || format!("linking {name} with {}", library.display());
+        let path = CString::new(library.as_os_str().as_encoded_bytes());
+        let path = path.map_err(|_| Error::Library {
+            why: format!("{} has a zero byte in its name", library.display()),
+            hint: "give it another name".into(),
+        })?;
+        let mut log = Log::new();
+        let (mut options, mut values) = (Log::OPTIONS, Box::new(log.values()));
+        let mut state = ptr::null_mut();
+        // SAFETY: options and values belong together; the values and the log, which is
+        // as long as they say, live as long as the state.
+        let created = unsafe {
+            sys::cuLinkCreate_v2(
+                options.len() as c_uint,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+                &raw mut state,
+            )
+        };
+        while_doing(created.result(), doing)?;
+        let mut linked = Linked { state, image: ptr::null(), log, _values: values };
+        let bytes = ptx.to_bytes_with_nul();
+        // SAFETY: the text is as long as is said, zero byte included; there are no
+        // options.
+        let added = unsafe {
+            sys::cuLinkAddData_v2(
+                state,
+                sys::CUjitInputType::CU_JIT_INPUT_PTX,
+                bytes.as_ptr().cast_mut().cast(),
+                bytes.len(),
+                c"warpfold".as_ptr(),
+                0,
+                ptr::null_mut(),
+                ptr::null_mut(),
+            )
+        };
+        while_doing(added.result(), doing).map_err(|e| linked.log.tell(e))?;
+        // SAFETY: the path ends in a zero byte; there are no options.
+        let added = unsafe {
+            sys::cuLinkAddFile_v2(
+                state,
+                sys::CUjitInputType::CU_JIT_INPUT_LIBRARY,
+                path.as_ptr(),
+                0,
+                ptr::null_mut(),
+                ptr::null_mut(),
+            )
+        };
+        let (mut image, mut size) = (ptr::null_mut(), 0);
+        let completed = while_doing(added.result(), doing).and_then(|()| {
+            // SAFETY: an address and a size are written.
+            let completed = unsafe { sys::cuLinkComplete(state, &raw mut image, &raw mut size) };
+            while_doing(completed.result(), doing)
+        });
+        // A library of another age than the driver is as good as none.
+        completed.map_err(|error| Error::Library {
+            why: linked.log.tell(error).to_string(),
+            hint: format!(
+                "the library must not be newer than the driver; {} may name another one",
+                device_runtime::VARIABLE
+            ),
+        })?;
+        linked.image = image;
+        Ok(linked)
+    }
+}
+
+impl Drop for Linked {
+    fn drop(&mut self) {
+        // Errors have nobody to go to.
+        // SAFETY: created in `new`, and nobody else has it.
+        let _ = unsafe { sys::cuLinkDestroy(self.state) };
+    }
+}
+
 impl Drop for Driver {
     fn drop(&mut self) {
         if self.enter().is_ok() {
@@ -329,9 +475,6 @@ impl Attributes {
         }
     }
 }
-
-/// Room for the compiler's words about a module.
-const LOG_BYTES: usize = 16 << 10;
 
 impl Device for Driver {
     fn limits(&self) -> &Limits {
@@ -471,28 +614,11 @@ impl Device for Driver {
             name: "CUDA_ERROR_INVALID_PTX".into(),
             text: "the text holds a zero byte".into(),
         })?;
-        let mut log = vec![0u8; LOG_BYTES];
-        let mut options = [
-            sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
-            sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-        ];
-        let mut values =
-            [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(LOG_BYTES)];
-        let mut module = ptr::null_mut();
-        // SAFETY: the image ends in a zero byte; the two options and their
-        // values belong together, and the log is as long as they say.
-        let loaded = unsafe {
-            sys::cuModuleLoadDataEx(
-                &raw mut module,
-                image.as_ptr().cast(),
-                options.len() as c_uint,
-                options.as_mut_ptr(),
-                values.as_mut_ptr(),
-            )
-        };
-        while_doing(loaded.result(), doing).map_err(|error| with_log(error, &log))?;
-        self.handles().modules.insert(module as u64);
-        Ok(ModuleId(module as u64))
+        if device_runtime::is_needed(ptx) {
+            let linked = Linked::new(name, &image)?;
+            return self.load_image(name, linked.image);
+        }
+        self.load_image(name, image.as_ptr().cast())
     }
 
     fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId> {
@@ -677,17 +803,6 @@ impl Drop for Event {
         // Errors have nobody to go to.
         // SAFETY: created here, and nobody else has it.
         let _ = unsafe { result::event::destroy(self.0) };
-    }
-}
-
-/// The driver's words, and those of its compiler.
-fn with_log(error: Error, log: &[u8]) -> Error {
-    let log = CStr::from_bytes_until_nul(log).unwrap_or_default().to_string_lossy();
-    match error {
-        Error::Driver { doing, name, text } if !log.trim().is_empty() => {
-            Error::Driver { doing, name, text: format!("{text}: {}", log.trim()) }
-        }
-        other => other,
     }
 }
 

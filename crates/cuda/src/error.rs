@@ -15,6 +15,15 @@ pub enum Error {
         /// What may help.
         hint: String,
     },
+    /// A library that a module must be linked with is not on this machine, or does
+    /// not go with the driver.
+    #[error("{why}")]
+    Library {
+        /// The reason.
+        why: String,
+        /// What may help.
+        hint: String,
+    },
     /// A call of the driver failed.
     #[error("CUDA: {doing}: {name} ({text})")]
     Driver {
@@ -115,7 +124,7 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Error::Unavailable { hint, .. } => Some(hint),
+            Error::Unavailable { hint, .. } | Error::Library { hint, .. } => Some(hint),
             Error::Driver { name, .. } => hint_for(name),
             Error::NoKernel { .. } => Some("--device cpu has every operation"),
             Error::Arrays { given: 1, .. } => Some("the second array's address is `Input::others`"),

@@ -15,6 +15,7 @@
 
 pub mod archive;
 pub mod device;
+pub mod device_runtime;
 pub mod driver;
 pub mod engine;
 mod error;

@@ -1,7 +1,7 @@
 //! What can go wrong on the ladder, beside a wrong answer.
 
 use crate::experiments::{Experiment, Needs};
-use crate::rung::{Plan, Rung};
+use crate::rung::Rung;
 use warpfold_core::{DType, Op};
 
 /// A question that no rung answers, or a device that fails.
@@ -63,6 +63,16 @@ pub enum Error {
         /// What there is.
         has: (u32, u32),
     },
+    /// This machine does not have what the rung needs beside a device.
+    #[error("{} needs what this machine does not have: {why}", rung.id)]
+    Missing {
+        /// The rung.
+        rung: &'static Rung,
+        /// What is missing.
+        why: String,
+        /// What may help.
+        hint: String,
+    },
     /// The archive has no such module: a defect of the ladder.
     #[error("the kernels of {} for {dtype} are not in the archive", rung.id)]
     NoModule {
@@ -122,6 +132,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it is this machine that cannot run the rung: it can be skipped.
+    #[must_use]
+    pub const fn is_skip(&self) -> bool {
+        matches!(self, Error::Capability { .. } | Error::Missing { .. })
+    }
+
     /// What the user could do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -145,13 +161,14 @@ impl Error {
             )),
             Error::FixedGrid { .. } => Some(format!(
                 "these can be swept: {}",
-                names_of(crate::ALL, |rung| !matches!(rung.plan, Plan::Passes { .. }))
+                names_of(crate::ALL, |rung| rung.plan.has_any_grid())
             )),
             Error::ExperimentCapability { .. } => {
                 Some("--device sim plays a device of compute capability 9.0".into())
             }
             Error::Device { source, .. } => source.hint().map(Into::into),
             Error::Exact(error) => error.hint(),
+            Error::Missing { hint, .. } => Some(hint.clone()),
             Error::NoModule { .. } | Error::NoExperimentModule { .. } => None,
         }
     }

@@ -1,20 +1,19 @@
-//! Runs rungs on a device, checks what they answer, and takes their time.
+//! Asks rungs on a device, checks what they answer, and takes their time.
 
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::question::Question;
 use crate::registry;
 use crate::rung::Plan;
+use crate::runner;
 use crate::statistics::median;
 use crate::verdict::{Truth, Verdict};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use warpfold_core::op::Numbers;
-use warpfold_core::{DType, Op, Scalar};
-use warpfold_cuda::{
-    Address, Archive, Argument, Device, Footprint, KernelId, Launch, ModuleId, Sim, Stream,
-};
+use warpfold_core::{DType, Op};
+use warpfold_cuda::{Archive, Device, Engine, Footprint, KernelId, ModuleId, Sim, Stream};
 use warpfold_ptx::count::Counters;
 use warpfold_ptx::machine::Options;
 
@@ -27,19 +26,20 @@ pub struct Lab {
     counting: Option<Arc<Sim>>,
     archive: Archive,
     modules: Mutex<HashMap<String, ModuleId>>,
+    engine: OnceLock<Arc<Engine>>,
     /// The elements of the last question: rungs that follow each other are mostly
     /// asked the same.
     last: Mutex<Option<Arc<Posed>>>,
 }
 
 /// Elements and what is true of them.
-struct Posed {
+pub(crate) struct Posed {
     dtype: DType,
     op: Op,
     n: u64,
     data: Data,
     seed: u64,
-    elements: Numbers,
+    pub(crate) elements: Numbers,
     truth: Truth,
 }
 
@@ -72,6 +72,8 @@ pub struct Measurement {
     pub steps: Vec<Step>,
     /// How long one run took, in each interval; none on a device without a clock.
     pub times: Vec<Duration>,
+    /// Whether the host ran it, by whose clock the times are.
+    pub on_host: bool,
     /// Whether runs found their input in the L2 cache; otherwise they took turns
     /// over more copies of it than the cache holds.
     pub in_l2: bool,
@@ -113,6 +115,9 @@ const CEILING_ELEMENTS: u64 = (1 << 28) + 3;
 const CEILING_RUNG: &str = "vector-load";
 const CEILING_BLOCKS: [u32; 4] = [128, 256, 512, 1024];
 
+/// The stream that all is done on.
+pub(crate) const STREAM: Stream = Stream::DEFAULT;
+
 /// The most copies of an input; shorter ones are timed where they lie in L2.
 const MOST_COPIES: u64 = 256;
 
@@ -129,7 +134,14 @@ impl Lab {
     /// A lab on a device, with other kernels of the same names.
     #[must_use]
     pub fn with_kernels(device: Arc<dyn Device>, archive: Archive) -> Lab {
-        Lab { device, counting: None, archive, modules: Mutex::default(), last: Mutex::default() }
+        Lab {
+            device,
+            counting: None,
+            archive,
+            modules: Mutex::default(),
+            engine: OnceLock::new(),
+            last: Mutex::default(),
+        }
     }
 
     /// A lab on the interpreter, which checks every access and counts.
@@ -153,11 +165,11 @@ impl Lab {
     /// fault.
     pub fn check(&self, question: &Question, data: Data, seed: u64) -> Result<Verdict> {
         let posed = self.pose(question, data, seed)?;
-        let setup = Setup::new(self, question, &posed.elements, 1)?;
-        let expected = posed.truth.expected(question, &setup.grid());
-        let first = expected.judge(question, setup.answer()?);
+        let runner = runner::of(self, question, &posed, 1)?;
+        let expected = posed.truth.expected(question, &runner.grid());
+        let first = expected.judge(question, runner.answer()?);
         match first {
-            Verdict::Right => Ok(expected.judge(question, setup.answer()?)),
+            Verdict::Right => Ok(expected.judge(question, runner.answer()?)),
             wrong => Ok(wrong),
         }
     }
@@ -172,21 +184,32 @@ impl Lab {
         let copies = (2 * self.device.limits().l2_bytes).div_ceil(bytes).max(1);
         let in_l2 = copies > MOST_COPIES;
         let copies = if in_l2 { 1 } else { copies };
-        let setup = Setup::new(self, question, &posed.elements, copies)?;
-        let grid = setup.grid();
+        let runner = runner::of(self, question, &posed, copies)?;
+        let grid = runner.grid();
         let expected = posed.truth.expected(question, &grid);
-        let steps = setup.describe()?;
+        let steps = runner.steps()?;
         self.counters();
-        let mut verdict = expected.judge(question, setup.answer()?);
+        let mut verdict = expected.judge(question, runner.answer()?);
         let counters = self.counters();
         let mut times = Vec::new();
-        if verdict.is_right() {
+        if verdict.is_right() && self.has_clock(question)? {
             let runs = timing.interval_bytes.div_ceil(bytes).clamp(1, MOST_RUNS);
-            times = setup.times(timing, runs as u32)?;
-            verdict = expected.judge(question, setup.answer()?);
+            times = runner.times(timing, runs as u32)?;
+            verdict = expected.judge(question, runner.answer()?);
         }
         self.counters();
-        Ok(Measurement { verdict, grid, steps, times, in_l2, counters })
+        let on_host = question.rung.plan == Plan::Host;
+        let counters = counters.filter(|_| !on_host);
+        let in_l2 = in_l2 && !on_host;
+        Ok(Measurement { verdict, grid, steps, times, on_host, in_l2, counters })
+    }
+
+    /// Whether the device has a clock. Without one not even the host's is read: there
+    /// is nothing to compare.
+    fn has_clock(&self, question: &Question) -> Result<bool> {
+        let time = self.device.time(STREAM, &mut || Ok(()));
+        time.map(|time| time.is_some())
+            .map_err(|source| Error::Device { id: question.rung.id, source })
     }
 
     /// The rate at which the device reads: the best that wide loads over much more
@@ -195,10 +218,6 @@ impl Lab {
     /// # Errors
     /// Those of [`check`](Self::check).
     pub fn ceiling(&self, timing: &Timing, seed: u64) -> Result<Option<Ceiling>> {
-        let clock = self.device.time(STREAM, &mut || Ok(()));
-        if clock.map_err(|source| Error::Device { id: CEILING_RUNG, source })?.is_none() {
-            return Ok(None);
-        }
         let dtype = DType::F32;
         let rung = registry::find(CEILING_RUNG)
             .ok_or_else(|| Error::NoRung { id: CEILING_RUNG.into() })?;
@@ -206,6 +225,9 @@ impl Lab {
         let mut best: Option<Ceiling> = None;
         for block in CEILING_BLOCKS {
             let question = Question::new(rung, dtype, Op::Sum, n, block)?;
+            if !self.has_clock(&question)? {
+                return Ok(None);
+            }
             let measured = self.measure(&question, timing, seed)?;
             let mut times: Vec<f64> = measured.times.iter().map(Duration::as_secs_f64).collect();
             if times.is_empty() {
@@ -248,8 +270,13 @@ impl Lab {
         Some(total)
     }
 
+    /// The library's engine on this device.
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        self.engine.get_or_init(|| Arc::new(Engine::new(Arc::clone(&self.device))))
+    }
+
     /// A kernel of a question's rung.
-    fn kernel(&self, question: &Question, first: bool) -> Result<(String, KernelId)> {
+    pub(crate) fn kernel(&self, question: &Question, first: bool) -> Result<(String, KernelId)> {
         let Question { rung, dtype, op, block, .. } = *question;
         let device = |source| Error::Device { id: rung.id, source };
         let name = format!("{}_{dtype}", rung.module(op));
@@ -264,7 +291,12 @@ impl Lab {
                         _ => Error::NoModule { rung, dtype },
                     }
                 })?;
-                let module = self.device.load(&name, &ptx).map_err(device)?;
+                let module = self.device.load(&name, &ptx).map_err(|source| match source {
+                    warpfold_cuda::Error::Library { why, hint } => {
+                        Error::Missing { rung, why, hint }
+                    }
+                    source => device(source),
+                })?;
                 modules.insert(name, module);
                 module
             }
@@ -272,268 +304,5 @@ impl Lab {
         let entry = rung.entry(op, block, first);
         let kernel = self.device.kernel(module, &entry).map_err(device)?;
         Ok((entry, kernel))
-    }
-}
-
-/// One launch of a run, ready to go.
-struct Ready {
-    name: String,
-    kernel: KernelId,
-    launch: Launch,
-    /// What it reads; the input of the run if `None`.
-    from: Option<Address>,
-    /// Its other arguments.
-    rest: Vec<Argument>,
-}
-
-/// Everything that a question needs on a device.
-struct Setup<'a> {
-    device: &'a dyn Device,
-    id: &'static str,
-    /// Given back in the end.
-    allocated: Vec<Address>,
-    /// Copies of the input.
-    inputs: Vec<Address>,
-    steps: Vec<Ready>,
-    /// Where the answer comes to lie, and its type.
-    out: Address,
-    added: DType,
-    /// Whether the answer must be zero before a run.
-    clear: bool,
-}
-
-/// Allocations begin at multiples of this; so do copies of an input.
-const ALIGNMENT: u64 = 256;
-
-/// The stream that all is done on.
-const STREAM: Stream = Stream::DEFAULT;
-
-impl<'a> Setup<'a> {
-    fn new(
-        lab: &'a Lab,
-        question: &Question,
-        elements: &Numbers,
-        copies: u64,
-    ) -> Result<Setup<'a>> {
-        let mut setup = Setup {
-            device: lab.device(),
-            id: question.rung.id,
-            allocated: Vec::new(),
-            inputs: Vec::new(),
-            steps: Vec::new(),
-            out: 0,
-            added: question.added(),
-            clear: question.rung.plan == Plan::Atomic,
-        };
-        setup.copy_in(question, elements, copies)?;
-        setup.plan(lab, question)?;
-        Ok(setup)
-    }
-
-    fn allocate(&mut self, bytes: u64) -> Result<Address> {
-        let address = self.device.allocate(bytes);
-        let address = address.map_err(|source| Error::Device { id: self.id, source })?;
-        self.allocated.push(address);
-        Ok(address)
-    }
-
-    fn done<T>(&self, result: warpfold_cuda::Result<T>) -> Result<T> {
-        result.map_err(|source| Error::Device { id: self.id, source })
-    }
-
-    fn copy_in(&mut self, question: &Question, elements: &Numbers, copies: u64) -> Result<()> {
-        let before = question.offset * question.dtype.size() as u64;
-        let each = (before + elements.bytes().len() as u64).next_multiple_of(ALIGNMENT);
-        let all = self.allocate(each * copies)?;
-        self.inputs = (0..copies).map(|i| all + i * each + before).collect();
-        for &input in &self.inputs {
-            self.done(self.device.copy_in(STREAM, input, elements.bytes()))?;
-        }
-        Ok(())
-    }
-
-    /// Which launches make a run, and the memory that they share.
-    fn plan(&mut self, lab: &Lab, question: &Question) -> Result<()> {
-        let size = self.added.size() as u64;
-        self.out = self.allocate(size)?;
-        let (name, first) = lab.kernel(question, true)?;
-        match question.rung.plan {
-            Plan::Passes { global, .. } => self.plan_passes(lab, question, global),
-            plan => {
-                let launch = self.at_once(question, first)?;
-                let n = Argument::from(question.n);
-                let out = Argument::from(self.out);
-                let partials = match plan {
-                    Plan::Atomic => 0,
-                    _ => self.allocate(size * u64::from(launch.grid[0]))?,
-                };
-                let rest = match plan {
-                    Plan::Atomic => vec![out, n],
-                    Plan::TwoLaunches => vec![partials.into(), n],
-                    _ => {
-                        // Kernels leave it as they find it.
-                        let tickets = self.allocate(4)?;
-                        self.done(self.device.fill(STREAM, tickets, 0, 4))?;
-                        vec![partials.into(), out, tickets.into(), n]
-                    }
-                };
-                self.steps.push(Ready { name, kernel: first, launch, from: None, rest });
-                if plan == Plan::TwoLaunches {
-                    let (name, kernel) = lab.kernel(question, false)?;
-                    let rest = vec![out, u64::from(launch.grid[0]).into()];
-                    let launch = self.shape(question, 1);
-                    self.steps.push(Ready { name, kernel, launch, from: Some(partials), rest });
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// A block for each tile, and again over the partials, which come to lie in two
-    /// places by turns.
-    fn plan_passes(&mut self, lab: &Lab, question: &Question, global: bool) -> Result<()> {
-        let size = self.added.size() as u64;
-        let mut n = question.n;
-        let mut from = None;
-        let mut places = [0; 2];
-        let mut work = 0;
-        loop {
-            let Some(blocks) = question.tiles(n) else { return Ok(()) };
-            let turn = self.steps.len() % 2;
-            if self.steps.is_empty() {
-                // The first pass has the most blocks, the second the most of the rest.
-                places[0] = self.allocate(size * blocks)?;
-                let next = question.tiles(blocks).unwrap_or(1);
-                places[1] = self.allocate(size * next)?;
-                if global {
-                    work = self.allocate(size * blocks * u64::from(question.block))?;
-                }
-            }
-            let to = if blocks == 1 { self.out } else { places[turn] };
-            let mut rest: Vec<Argument> = vec![to.into(), n.into()];
-            if global {
-                rest.insert(0, work.into());
-            }
-            let grid = u32::try_from(blocks).unwrap_or(u32::MAX);
-            let (name, kernel) = lab.kernel(question, from.is_none())?;
-            let launch = self.shape(question, grid);
-            self.steps.push(Ready { name, kernel, launch, from, rest });
-            if blocks == 1 {
-                return Ok(());
-            }
-            from = Some(to);
-            n = blocks;
-        }
-    }
-
-    /// As many blocks as the device runs at once, but no more than elements keep
-    /// busy.
-    fn at_once(&self, question: &Question, kernel: KernelId) -> Result<Launch> {
-        let launch = self.shape(question, 1);
-        let resident = self.device.resident_blocks(kernel, question.block, launch.shared);
-        let resident = self.done(resident)?;
-        let asked = match (question.per_multiprocessor, question.rung.plan) {
-            (Some(blocks), Plan::GridSync) => blocks.min(resident),
-            (Some(blocks), _) => blocks,
-            (None, _) => resident,
-        };
-        let most = u64::from(asked.max(1)) * u64::from(self.device.limits().multiprocessors);
-        let busy = question.n.div_ceil(question.block.into()).clamp(1, most);
-        Ok(self.shape(question, u32::try_from(busy).unwrap_or(u32::MAX)))
-    }
-
-    fn shape(&self, question: &Question, blocks: u32) -> Launch {
-        let launch = Launch::linear(blocks, question.block);
-        let slots = question.block * self.added.size() as u32;
-        let launch = if question.rung.kernel.slots { launch.shared(slots) } else { launch };
-        match question.rung.plan {
-            Plan::GridSync => launch.cooperative(),
-            _ => launch,
-        }
-    }
-
-    /// Blocks of each launch.
-    fn grid(&self) -> Vec<u32> {
-        self.steps.iter().map(|step| step.launch.grid[0]).collect()
-    }
-
-    /// The launches, and what they take.
-    fn describe(&self) -> Result<Vec<Step>> {
-        let room = self.device.limits().threads_per_multiprocessor.max(32);
-        let describe = |ready: &Ready| -> warpfold_cuda::Result<Step> {
-            let Launch { grid, block, shared, .. } = ready.launch;
-            let resident = self.device.resident_blocks(ready.kernel, block[0], shared)?;
-            let threads = resident * block[0].next_multiple_of(32);
-            Ok(Step {
-                kernel: ready.name.clone(),
-                grid: grid[0],
-                block: block[0],
-                footprint: self.device.footprint(ready.kernel)?,
-                dynamic_shared: shared,
-                resident,
-                occupancy: f64::from(threads) / f64::from(room),
-            })
-        };
-        self.steps.iter().map(|ready| self.done(describe(ready))).collect()
-    }
-
-    /// Puts one run on the stream, over this copy of the input.
-    fn start(&self, copy: usize) -> warpfold_cuda::Result<()> {
-        if self.clear {
-            self.device.fill(STREAM, self.out, 0, self.added.size() as u64)?;
-        }
-        let input = self.inputs[copy % self.inputs.len()];
-        for step in &self.steps {
-            let mut arguments = vec![Argument::from(step.from.unwrap_or(input))];
-            arguments.extend(&step.rest);
-            // SAFETY: kernels of a plan have its parameters; they read the n values that
-            // are there and write the memory that was allocated for them.
-            unsafe { self.device.launch(STREAM, step.kernel, &step.launch, &arguments)? };
-        }
-        Ok(())
-    }
-
-    /// Runs once, and says what came of it.
-    fn answer(&self) -> Result<Scalar> {
-        self.done(self.start(0))?;
-        self.done(self.device.wait(STREAM))?;
-        let mut bits = [0; 8];
-        let size = self.added.size();
-        self.done(self.device.copy_out(STREAM, self.out, &mut bits[..size]))?;
-        Ok(Scalar::from_bits(self.added, u64::from_le_bytes(bits)))
-    }
-
-    /// How long one run takes, in each interval of so many runs.
-    fn times(&self, timing: &Timing, runs: u32) -> Result<Vec<Duration>> {
-        let mut copy = 0;
-        let mut interval = |runs: u32| {
-            self.device.time(STREAM, &mut || {
-                (0..runs).try_for_each(|_| {
-                    copy += 1;
-                    self.start(copy)
-                })
-            })
-        };
-        let mut times = Vec::new();
-        for _ in 0..timing.warm_up {
-            // A device without a clock need not run for its time.
-            if self.done(interval(1))?.is_none() {
-                return Ok(times);
-            }
-        }
-        for _ in 0..timing.runs {
-            times.extend(self.done(interval(runs))?.map(|time| time / runs));
-        }
-        Ok(times)
-    }
-}
-
-impl Drop for Setup<'_> {
-    fn drop(&mut self) {
-        // Launches may still use it. Errors have nobody to go to.
-        let _ = self.device.wait(STREAM);
-        for &address in &self.allocated {
-            let _ = self.device.free(address);
-        }
     }
 }

@@ -4,7 +4,8 @@
 //! ```text
 //!   registry   every rung: what it does, teaches, expects
 //!   question   a rung, a type, an operation, a size, a block: what can be asked
-//!   lab        runs it on a Device; the answer against the exact one
+//!   lab        has it answered, and compares with the exact answer
+//!   runner     who answers: launches of kernels, the library, the host
 //!   statistics, warning   what is said of its times
 //!   occupancy  how many blocks a multiprocessor holds
 //!   experiments  what decides how fast a kernel is, one thing each
@@ -20,12 +21,17 @@ pub mod chart;
 mod data;
 mod error;
 pub mod experiments;
+mod host;
 mod lab;
+mod launches;
+mod library;
+mod memory;
 pub mod occupancy;
 mod question;
 mod registry;
 pub mod report;
 mod rung;
+mod runner;
 mod source;
 pub mod statistics;
 mod verdict;

@@ -93,10 +93,16 @@ impl Question {
     /// Blocks of a pass over `n` values; `None` if their number is the device's
     /// affair.
     pub(crate) fn tiles(&self, n: u64) -> Option<u64> {
-        let Plan::Passes { columns, surplus, .. } = self.rung.plan else { return None };
-        let tiles = n.div_ceil(u64::from(columns) * u64::from(self.block));
+        let tiles = |columns: u32| n.div_ceil(u64::from(columns) * u64::from(self.block));
         // One block is always enough for one tile: so the passes come to an end.
-        Some(if tiles <= 1 { 1 } else { tiles.saturating_mul(surplus.into()) })
+        match self.rung.plan {
+            Plan::Passes { columns, .. } if tiles(columns) <= 1 => Some(1),
+            Plan::Passes { columns, surplus, .. } => {
+                Some(tiles(columns).saturating_mul(surplus.into()))
+            }
+            Plan::TailLaunches { most } => Some(tiles(1).clamp(1, most.into())),
+            _ => None,
+        }
     }
 
     /// The type in which is added: 16-bit floats as f32.

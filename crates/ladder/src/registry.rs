@@ -1,6 +1,6 @@
 //! Every rung, in the order of the ladder.
 
-use crate::rung::{Blocks, Kernel, Plan, Rung, Text};
+use crate::rung::{Blocks, Kernel, Plan, Rung, Shared, Text};
 use warpfold_core::{DType, Op};
 
 /// The types of the rungs that fold elements where they lie.
@@ -24,20 +24,56 @@ const fn kernel(
     name: &'static str,
     shown: &'static [(&'static str, &'static str)],
 ) -> Kernel {
-    Kernel { file, name, again: false, fixed: false, slots: false, shown }
+    Kernel { file, name, again: false, fixed: false, shared: Shared::None, shown }
 }
 
 const fn tiles(columns: u32) -> Plan {
     Plan::Passes { columns, surplus: 1, global: true }
 }
 
+/// Only so many launches from the device may be pending.
+const NESTED: Plan = Plan::TailLaunches { most: 512 };
+
 const GUARD: &str = "returns before the barrier when past n, reads past n, and folds its input away, so that a second run differs";
 const TAIL: &str = "its guard drops a ragged tail whole";
 const VOLATILE: &str = "trusts `volatile` and lanes in step, which is a race since Volta";
 const POWER: &str = "only blocks of powers of two";
 
+/// What a rung has that launches no kernel of the ladder's.
+const fn none(shown: &'static [(&'static str, &'static str)]) -> Kernel {
+    kernel("", "", shown)
+}
+
 /// The ladder.
 pub static ALL: &[Rung] = &[
+    Rung {
+        id: "cpu-serial",
+        texts: &[Text::F],
+        title: "one element after the other, on the host",
+        teaches: "what all others are compared with: a loop whose every addition waits for the one before",
+        fault: "adds floats in their own type, whose sum stops growing: 2^24 ones are the most that an f32 counts",
+        change: "the baseline; floats are added in f64, with what is rounded away kept beside the sum",
+        expectation: "1 to 10 GB/s: the latency of an addition decides, and not memory",
+        plan: Plan::Host,
+        blocks: Blocks::Any(1),
+        dtypes: ALL_TYPES,
+        ops: SUM,
+        kernel: none(&[("host.rs", "Compensated"), ("host.rs", "serial")]),
+    },
+    Rung {
+        id: "cpu-recursive",
+        texts: &[Text::P],
+        title: "the upper half onto the lower one, on the host",
+        teaches: "the tree that the kernels fold, without threads: log2(n) levels instead of n steps",
+        fault: "drops an element when a level is odd, and folds its input away",
+        change: "as `cpu-serial`, but in halves, whose additions do not wait for each other",
+        expectation: "2 to 10 GB/s: vectors of the processor work, but half of the array is written and read again",
+        plan: Plan::Host,
+        blocks: Blocks::Any(1),
+        dtypes: ALL_TYPES,
+        ops: SUM,
+        kernel: none(&[("host.rs", "recursive"), ("host.rs", "recursive_of")]),
+    },
     Rung {
         id: "neighbored",
         texts: &[Text::P, Text::F],
@@ -93,7 +129,7 @@ pub static ALL: &[Rung] = &[
         dtypes: WORDS,
         ops: SUM,
         kernel: Kernel {
-            slots: true,
+            shared: Shared::Slots,
             ..kernel("shared", "shared_neighbored", &[("shared.cu", "shared_neighbored")])
         },
     },
@@ -110,7 +146,7 @@ pub static ALL: &[Rung] = &[
         dtypes: WORDS,
         ops: SUM,
         kernel: Kernel {
-            slots: true,
+            shared: Shared::Slots,
             ..kernel("shared", "shared_first_add", &[("shared.cu", "shared_first_add")])
         },
     },
@@ -127,7 +163,7 @@ pub static ALL: &[Rung] = &[
         dtypes: WORDS,
         ops: SUM,
         kernel: Kernel {
-            slots: true,
+            shared: Shared::Slots,
             ..kernel("shared", "shared_first_add", &[("shared.cu", "shared_first_add")])
         },
     },
@@ -252,6 +288,65 @@ pub static ALL: &[Rung] = &[
         },
     },
     Rung {
+        id: "nested",
+        texts: &[Text::P],
+        title: "each block launches the next halving of its tile",
+        teaches: "what a launch costs, even from the device; that a parent never sees what its children write",
+        fault: "waits for its child with a device-side cudaDeviceSynchronize, which is gone; more blocks than launches may be pending lose some",
+        change: "as `interleaved`, but each level is a grid of its own, launched behind the one before; 512 blocks at most",
+        expectation: "10 to 1000 times as slow: thousands of launches of a few threads, one after the other",
+        plan: NESTED,
+        blocks: Blocks::PowersOfTwo(2),
+        dtypes: WORDS,
+        ops: SUM,
+        kernel: kernel(
+            "nested",
+            "nested",
+            &[
+                ("grid_stride.cuh", "add_grid_stride"),
+                ("nested.cu", "launch_behind"),
+                ("nested.cu", "nested_fold"),
+                ("nested.cu", "nested"),
+            ],
+        ),
+    },
+    Rung {
+        id: "nested-nosync",
+        texts: &[Text::P],
+        title: "the same without barriers",
+        teaches: "when a barrier is not needed: only where something else waits, here the launch behind the grid",
+        fault: "says that no barrier is needed since the child sees what its parent thread wrote; what other threads wrote it need not see",
+        change: "as `nested`, but nobody waits before the launch, which itself waits for the grid",
+        expectation: "no difference: the launches decide",
+        plan: NESTED,
+        blocks: Blocks::PowersOfTwo(2),
+        dtypes: WORDS,
+        ops: SUM,
+        kernel: kernel(
+            "nested",
+            "nested_nosync",
+            &[("nested.cu", "nested_nosync_fold"), ("nested.cu", "nested_nosync")],
+        ),
+    },
+    Rung {
+        id: "nested-wide",
+        texts: &[Text::P],
+        title: "one launch a level for all blocks",
+        teaches: "few wide launches instead of many narrow ones",
+        fault: "as `nested-nosync`: the first block launches what all blocks must have finished for",
+        change: "as `nested`, but the first block launches the next level of all tiles",
+        expectation: "10 to 100 times as fast as `nested`, and still slower than `interleaved`: a launch a level",
+        plan: NESTED,
+        blocks: Blocks::PowersOfTwo(2),
+        dtypes: WORDS,
+        ops: SUM,
+        kernel: kernel(
+            "nested",
+            "nested_wide",
+            &[("nested.cu", "nested_wide_fold"), ("nested.cu", "nested_wide")],
+        ),
+    },
+    Rung {
         id: "two-pass-shared",
         texts: &[Text::H],
         title: "a register on the way through the array, then shared memory",
@@ -318,7 +413,7 @@ pub static ALL: &[Rung] = &[
         dtypes: ALL_TYPES,
         ops: SUM,
         kernel: Kernel {
-            slots: true,
+            shared: Shared::Slots,
             again: true,
             ..kernel("block_sum", "block_sum", &[("block_sum.cu", "block_sum_of")])
         },
@@ -407,8 +502,9 @@ pub static ALL: &[Rung] = &[
             "vector_load",
             "vector_load",
             &[
-                ("vector_load.cu", "Vector"),
-                ("vector_load.cu", "add_vector"),
+                ("vectors.cuh", "Vector"),
+                ("vectors.cuh", "add_vector"),
+                ("vectors.cuh", "Split"),
                 ("vector_load.cu", "vector_load_of"),
             ],
         ),
@@ -498,6 +594,84 @@ pub static ALL: &[Rung] = &[
             ],
         ),
     },
+    Rung {
+        id: "cluster",
+        texts: &[Text::Beyond],
+        title: "blocks read each other's shared memory",
+        teaches: "a level between block and grid, from compute capability 9.0 on; that a block must stay while it is read",
+        fault: "none: it is in none of the texts",
+        change: "as `last-block`, but eight blocks fold their sums in shared memory, and leave one partial",
+        expectation: "as fast as `last-block` for large n; no more than a microsecond either way for small n",
+        plan: Plan::Clusters(8),
+        blocks: Blocks::Warps,
+        dtypes: ALL_TYPES,
+        ops: SUM,
+        kernel: kernel(
+            "cluster",
+            "cluster",
+            &[
+                ("grid_stride.cuh", "add_grid_stride"),
+                ("shuffles.cuh", "add_block"),
+                ("cluster.cu", "wait_for_cluster"),
+                ("cluster.cu", "theirs"),
+                ("cluster.cu", "cluster"),
+            ],
+        ),
+    },
+    Rung {
+        id: "bulk-copy",
+        texts: &[Text::Beyond],
+        title: "tiles that come to shared memory on their own",
+        teaches: "bytes in flight without registers and load instructions, from compute capability 9.0 on; barriers that count bytes",
+        fault: "none: it is in none of the texts",
+        change: "as `vector-load`, but one thread asks for tiles of sixteen bytes a thread, four on their way for each block",
+        expectation: "as fast as `vector-load`, 1.05 times at best: both have enough bytes in flight",
+        plan: Plan::TwoLaunches,
+        blocks: Blocks::Warps,
+        dtypes: ALL_TYPES,
+        ops: SUM,
+        kernel: Kernel {
+            shared: Shared::Stages(4),
+            ..again(
+                "bulk_copy",
+                "bulk_copy",
+                &[
+                    ("vectors.cuh", "Split"),
+                    ("bulk_copy.cu", "begin_copy"),
+                    ("bulk_copy.cu", "wait_for_copy"),
+                    ("bulk_copy.cu", "bulk_copy_of"),
+                ],
+            )
+        },
+    },
+    Rung {
+        id: "engine-fast",
+        texts: &[Text::Beyond],
+        title: "the library's sum along a fixed tree",
+        teaches: "the same bits on every device and in every grid, at the rate of memory",
+        fault: "none: it is in none of the texts",
+        change: "as `last-block`, but who adds what is laid down for every n, and not by the grid",
+        expectation: "as fast as `vector-load` for large n",
+        plan: Plan::Library { exact: false },
+        blocks: Blocks::Any(1),
+        dtypes: &[DType::F16, DType::BF16, DType::F32, DType::F64],
+        ops: SUM,
+        kernel: none(&[]),
+    },
+    Rung {
+        id: "engine",
+        texts: &[Text::Beyond],
+        title: "the library's exact sum",
+        teaches: "a sum that does not round on its way has the same bits in every order; where memory decides it costs nothing",
+        fault: "none: it is in none of the texts",
+        change: "as `vector-load`, but every partial result is exact, and the answer is rounded once",
+        expectation: "as fast as `vector-load` for large n; some microseconds slower for small n",
+        plan: Plan::Library { exact: true },
+        blocks: Blocks::Any(1),
+        dtypes: ALL_TYPES,
+        ops: SUM,
+        kernel: none(&[]),
+    },
 ];
 
 /// A rung of P that differs from its neighbours in the number of columns.
@@ -542,7 +716,7 @@ const fn two_pass(
     fixed: bool,
     shown: &'static [(&'static str, &'static str)],
 ) -> Kernel {
-    Kernel { slots: true, fixed, ..again("two_pass", name, shown) }
+    Kernel { shared: Shared::Slots, fixed, ..again("two_pass", name, shown) }
 }
 
 /// The rung with this name.

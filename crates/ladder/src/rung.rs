@@ -112,6 +112,38 @@ pub enum Plan {
     Atomic,
     /// One cooperative launch, whose blocks wait for each other.
     GridSync,
+    /// One launch in clusters of so many blocks: the last cluster folds the partials.
+    Clusters(u32),
+    /// Each level is a grid that the one before has launched; then the same over the
+    /// partials.
+    TailLaunches {
+        /// The most blocks of the first grid.
+        most: u32,
+    },
+    /// The library's engine.
+    Library {
+        /// Whether the sum is exact, or a fixed tree.
+        exact: bool,
+    },
+    /// No launch: the host does it.
+    Host,
+}
+
+impl Plan {
+    /// Whether any number of blocks answers.
+    #[must_use]
+    pub const fn has_any_grid(self) -> bool {
+        matches!(
+            self,
+            Plan::TwoLaunches | Plan::LastBlock | Plan::Atomic | Plan::GridSync | Plan::Clusters(_)
+        )
+    }
+
+    /// Whether it matters how many threads a block is asked to have.
+    #[must_use]
+    pub const fn has_blocks(self) -> bool {
+        !matches!(self, Plan::Library { .. } | Plan::Host)
+    }
 }
 
 impl fmt::Display for Plan {
@@ -133,6 +165,15 @@ impl fmt::Display for Plan {
             Plan::LastBlock => f.write_str("one launch of the blocks that run at once"),
             Plan::Atomic => f.write_str("one launch, after the answer was set to zero"),
             Plan::GridSync => f.write_str("one cooperative launch of the blocks that run at once"),
+            Plan::Clusters(blocks) => {
+                write!(f, "one launch in clusters of {blocks}, of the blocks that run at once")
+            }
+            Plan::TailLaunches { most } => write!(
+                f,
+                "at most {most} blocks, behind them a launch for each level, then one block over their partials"
+            ),
+            Plan::Library { .. } => f.write_str("one launch, as large as the library finds right"),
+            Plan::Host => f.write_str("none: the host's own thread"),
         }
     }
 }
@@ -166,6 +207,17 @@ pub struct Rung {
     pub(crate) kernel: Kernel,
 }
 
+/// What dynamic shared memory is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shared {
+    /// There is none.
+    None,
+    /// A value for each thread.
+    Slots,
+    /// So many times sixteen bytes for each thread.
+    Stages(u32),
+}
+
 /// A rung's kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernel {
@@ -178,8 +230,8 @@ pub(crate) struct Kernel {
     pub(crate) again: bool,
     /// Whether there is one for each number of threads.
     pub(crate) fixed: bool,
-    /// Whether a block has a slot of shared memory for each thread.
-    pub(crate) slots: bool,
+    /// The dynamic shared memory of a block.
+    pub(crate) shared: Shared,
     /// The functions to show, in order: file and name.
     pub(crate) shown: &'static [(&'static str, &'static str)],
 }
@@ -205,6 +257,9 @@ impl Rung {
     /// The kernel's sources, as far as they are this rung.
     #[must_use]
     pub fn source(&self) -> String {
-        crate::source::of(self.kernel.shown)
+        match self.plan {
+            Plan::Library { .. } => "// the library's own: crates/cuda/kernels/README.md\n".into(),
+            _ => crate::source::of(self.kernel.shown),
+        }
     }
 }

@@ -11,11 +11,14 @@ static SOURCES: &[(&str, &str)] = sources![
     "any_op.cuh",
     "atomic.cu",
     "block_sum.cu",
+    "bulk_copy.cu",
+    "cluster.cu",
     "columns.cuh",
     "complete_unroll.cu",
     "grid_stride.cuh",
     "grid_sync.cu",
     "last_block.cu",
+    "nested.cu",
     "pairing.cu",
     "redux.cu",
     "shared.cu",
@@ -24,22 +27,28 @@ static SOURCES: &[(&str, &str)] = sources![
     "unrolled_warp.cu",
     "unrolling.cu",
     "vector_load.cu",
+    "vectors.cuh",
     "warps.cu",
 ];
+
+/// What the host does itself.
+static HOST: (&str, &str) = ("host.rs", include_str!("host.rs"));
 
 /// The functions, each with the comment above it and after the name of its file.
 pub(crate) fn of(functions: &[(&str, &str)]) -> String {
     let mut out = String::new();
     let mut file = "";
     for &(name, function) in functions {
-        let text = SOURCES.iter().find(|(n, _)| *n == name).map_or("", |(_, text)| text);
+        let text = SOURCES.iter().chain([&HOST]).find(|(n, _)| *n == name);
+        let text = text.map_or("", |(_, text)| text);
         let lines: Vec<&str> = text.lines().collect();
         if let Some(range) = function_in(&lines, function) {
             if !out.is_empty() {
                 out.push('\n');
             }
             if file != name {
-                out += &format!("// kernels/{name}\n\n");
+                let folder = if name == HOST.0 { "src" } else { "kernels" };
+                out += &format!("// {folder}/{name}\n\n");
                 file = name;
             }
             for line in &lines[range] {
@@ -58,9 +67,10 @@ fn function_in(lines: &[&str], name: &str) -> Option<core::ops::Range<usize>> {
         at_margin && line.contains(&format!(" {name}("))
             || line.trim_end() == format!("struct {name} {{")
             || line.ends_with(&format!(" {name} {{"))
+            || line.starts_with(&format!("fn {name}<"))
     };
     let found = lines.iter().position(|line| defines(line))?;
-    let above = |line: &&&str| line.starts_with("//") || line.starts_with("template");
+    let above = |line: &&&str| ["//", "template", "#["].iter().any(|begin| line.starts_with(begin));
     let begin = found - lines[..found].iter().rev().take_while(above).count();
     let one_line = lines[found].ends_with('}');
     let closes = |line: &&str| **line == *"}" || **line == *"};";
@@ -70,7 +80,7 @@ fn function_in(lines: &[&str], name: &str) -> Option<core::ops::Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::ALL;
+    use crate::{ALL, Plan};
 
     #[test]
     fn every_function_that_is_to_be_shown_is_found() {
@@ -81,7 +91,9 @@ mod tests {
                 assert!(one.contains(function), "{}: {function} in {file}", rung.id);
                 assert!(one.lines().count() > 2 && one.contains("// "), "{one}");
             }
-            assert!(source.contains("// kernels/"), "{}", rung.id);
+            let library = matches!(rung.plan, Plan::Library { .. });
+            let begins = source.starts_with("// kernels/") || source.starts_with("// src/");
+            assert!(begins || library, "{}", rung.id);
             let braces = |c| source.matches(c).count();
             assert_eq!(braces('{'), braces('}'), "{source}");
         }

@@ -2,6 +2,7 @@
 
 use crate::data::{self, Data};
 use crate::error::Result;
+use crate::host::RECURSIVE;
 use crate::question::Question;
 use crate::rung::Plan;
 use core::fmt;
@@ -120,10 +121,17 @@ impl Expected {
 /// In each launch a thread adds one after the other what is its own: the values
 /// there are, divided by the threads there are, rounded up, and at most 16 more,
 /// where vectors are dealt out and ends are added. The fold of a block has at
-/// most 10 levels, since it has at most 1024 threads. An atomic adds once for each
+/// most 10 levels, since it has at most 1024 threads, and that of a cluster 5 more. An atomic adds once for each
 /// block. The exact answer is itself rounded to f64, and so is the sum of absolute
 /// values: 2 more.
+///
+/// The host adds n elements in f64, one after the other at worst, or halves. The
+/// fixed tree of the library folds blocks of 4096 by 64 lanes, and has at most 52
+/// levels above; its exact sum is the true one, rounded to f64.
 fn bound(question: &Question, absolute: f64, grid: &[u32]) -> f64 {
+    if question.rung.plan == (Plan::Library { exact: true }) {
+        return 0.0;
+    }
     let mut values = question.n;
     let mut height = 2;
     for &blocks in grid {
@@ -135,9 +143,15 @@ fn bound(question: &Question, absolute: f64, grid: &[u32]) -> f64 {
     height += match question.rung.plan {
         Plan::Atomic => values,
         Plan::LastBlock | Plan::GridSync => values.div_ceil(question.block.into()) + 10,
-        Plan::Passes { .. } | Plan::TwoLaunches => 0,
+        Plan::Clusters(_) => values.div_ceil(question.block.into()) + 15,
+        Plan::Library { .. } => 64 + 6 + 52,
+        // The recursive one has few levels, in the type that is added in.
+        Plan::Host if question.rung.id == RECURSIVE => 64,
+        Plan::Host => values,
+        Plan::Passes { .. } | Plan::TailLaunches { .. } | Plan::TwoLaunches => 0,
     };
-    let unit = if question.added() == DType::F64 { 53 } else { 24 };
+    let serial = question.rung.plan == Plan::Host && question.rung.id != RECURSIVE;
+    let unit = if serial || question.added() == DType::F64 { 53 } else { 24 };
     let part = height as f64 / (1u64 << unit) as f64;
     if part < 0.5 { absolute * part / (1.0 - part) } else { f64::INFINITY }
 }

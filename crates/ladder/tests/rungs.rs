@@ -66,7 +66,7 @@ fn every_type_at_every_boundary() {
 #[test]
 fn every_legal_block() {
     let lab = lab();
-    for rung in ALL {
+    for rung in ALL.iter().filter(|r| r.plan.has_blocks()) {
         let odd = [3, 31, 33, 63, 80, 96, 160, 672, 1000, 1023, 992];
         let powers = (0..=10).map(|k| 1 << k);
         let mut tried = 0;
@@ -131,7 +131,8 @@ fn vectors_of_misaligned_arrays() {
 fn grids_that_are_smaller_than_the_array() {
     let lab = Lab::new(Arc::new(Altered::new(Sim::checking(), |l| l.multiprocessors = 1)));
     let mut asked = 0;
-    for rung in ALL.iter().filter(|r| !matches!(r.plan, Plan::Passes { .. })) {
+    let passes = |r: &Rung| matches!(r.plan, Plan::Passes { .. } | Plan::TailLaunches { .. });
+    for rung in ALL.iter().filter(|r| r.plan.has_blocks() && !passes(r)) {
         for &dtype in rung.dtypes {
             // Two blocks of 1024 threads, and 32 of 32.
             for (block, threads) in [(1024, 2048), (32, 1024)] {
@@ -176,7 +177,9 @@ fn one_launch_is_one_launch_and_times_are_not_invented() {
         assert!(measured.verdict.is_right() && measured.times.is_empty(), "{}", rung.id);
         let grid: &[u32] = match rung.plan {
             Plan::Passes { surplus: 2, .. } => &[6, 1],
-            Plan::Passes { .. } | Plan::TwoLaunches => &[3, 1],
+            Plan::Passes { .. } | Plan::TailLaunches { .. } | Plan::TwoLaunches => &[3, 1],
+            Plan::Clusters(8) => &[8],
+            Plan::Library { .. } | Plan::Host => &[],
             _ => &[3],
         };
         assert_eq!(measured.grid, grid, "{}", rung.id);
@@ -239,10 +242,18 @@ fn kernels_are_there_from_their_first_device_on() {
     let lab = Lab::new(Arc::new(Altered::new(Sim::checking(), |l| l.capability = (7, 5))));
     for rung in ALL {
         let question = ask(rung, rung.dtypes[0], Op::Sum, 100, 64);
-        if rung.id == "redux" {
+        let least = match rung.id {
+            "redux" => Some((8, 0)),
+            "nested" | "nested-nosync" | "nested-wide" | "cluster" | "bulk-copy" => Some((9, 0)),
+            _ => None,
+        };
+        if let Some(least) = least {
             let error = lab.check(&question, Data::Random, 1).unwrap_err();
-            assert!(matches!(error, Error::Capability { needs: (8, 0), has: (7, 5), .. }));
-            assert!(error.to_string().contains("8.0") && error.hint().is_some(), "{error}");
+            let Error::Capability { needs, has: (7, 5), .. } = error else { panic!("{error}") };
+            assert_eq!(needs, least);
+            let (major, minor) = least;
+            assert!(error.to_string().contains(&format!("{major}.{minor}")), "{error}");
+            assert!(error.hint().is_some() && error.is_skip());
         } else {
             assert_right(&lab, &question, Data::Random);
         }
@@ -254,7 +265,7 @@ fn kernels_are_there_from_their_first_device_on() {
 fn too_little_memory_is_an_error_and_nothing_leaks() {
     let device = Arc::new(Altered::new(Sim::checking(), |_| ()));
     let lab = Lab::new(Arc::clone(&device) as _);
-    for rung in ALL {
+    for rung in ALL.iter().filter(|r| r.plan.has_blocks()) {
         let question = ask(rung, rung.dtypes[0], Op::Sum, 3000, 64);
         for bytes in [0, 3, 4, 8, 64, 512, 1 << 20] {
             device.refuse_above(bytes);

@@ -481,7 +481,13 @@ impl Device {
         let program = self.program(kernel)?;
         if program.needs_heap() && self.heap.is_none() {
             let base = self.global.allocate(HEAP)?;
-            self.heap = Some(Heap { next: base, end: base + HEAP });
+            self.heap = Some(Heap { next: base, end: base + HEAP, top: base + HEAP });
+        }
+        if depth == 0
+            && let Some(heap) = &mut self.heap
+        {
+            // What was launched before has taken its arguments.
+            heap.top = heap.end;
         }
         let loaded = self.loaded(kernel.module)?;
         let opted_in = loaded.opted_in.contains(&kernel.function.0);

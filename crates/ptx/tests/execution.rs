@@ -655,3 +655,38 @@ fn absurd_demands_are_refused_before_they_cost_memory() {
         }
     }
 }
+
+/// The memory for the arguments of launches is there again for every launch of the host.
+#[test]
+fn arguments_of_launches_from_the_device_do_not_pile_up() {
+    let ptx = module(
+        ".extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2(\
+         .param .b64 a, .param .align 4 .b8 b[12], .param .align 4 .b8 c[12], .param .b32 d);\n\
+         .visible .entry child(.param .align 8 .b8 p[1024]) { ret; }",
+        "mov.u64 %d1, child;
+         mov.u32 %r1, 1;
+         mov.u32 %r2, 0;
+         {
+         .param .b64 a; st.param.b64 [a], %d1;
+         .param .align 4 .b8 b[12];
+         st.param.b32 [b], %r1; st.param.b32 [b+4], %r1; st.param.b32 [b+8], %r1;
+         .param .align 4 .b8 c[12];
+         st.param.b32 [c], %r1; st.param.b32 [c+4], %r1; st.param.b32 [c+8], %r1;
+         .param .b32 d; st.param.b32 [d], %r2;
+         .param .b64 r;
+         call.uni (r), __cudaCDP2GetParameterBufferV2, (a, b, c, d);
+         ld.param.b64 %d2, [r];
+         }
+         setp.ne.u64 %p1, %d2, 0;
+         selp.u32 %r3, 1, 0, %p1;
+         st.global.u32 [%o], %r3;",
+    );
+    let mut b = Bench::new(&ptx, checked(Schedule::Lockstep));
+    let out = b.upload(&[0u32; 1024]);
+    // A MiB of arguments each, of 8 that there are.
+    for _ in 0..20 {
+        let report = b.launch("k", Shape::linear(1, 1024), &[Arg::Pointer(out)]).remove(0);
+        assert!(report.outcome.is_clean(), "{}", describe(&report));
+        assert_eq!(b.download::<u32>(out, 1024), [1; 1024]);
+    }
+}

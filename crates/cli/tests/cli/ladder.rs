@@ -20,14 +20,15 @@ fn every_rung_is_listed_and_can_be_shown() {
     let table = dir.prints("ladder list");
     let rungs = json(&dir.prints("ladder list -f json"));
     let rungs = rungs.as_array().unwrap();
-    assert!(rungs.len() >= 27);
+    assert!(rungs.len() >= 36);
     for rung in rungs {
         let id = rung["id"].as_str().unwrap();
         assert!(table.contains(id), "{id}");
         let shown = dir.prints(&format!("ladder show {id}"));
         let told = ["teaches", "change", "expectation", "fault", "blocks"];
         assert_says(&shown, &told.map(|key| rung[key].as_str().unwrap()));
-        assert_says(&shown, &["// kernels/", "blockIdx.x"]);
+        let code = ["blockIdx.x", "fn recursive", "fn serial", "blockDim.x", "the library's own"];
+        assert!(code.iter().any(|part| shown.contains(part)), "{shown}");
     }
 }
 
@@ -38,15 +39,20 @@ fn rungs_are_run_and_checked_without_a_gpu() {
     assert_says(&run.err, &["note: ", "no clock"]);
     let rows = json(&run.success());
     let rows = rows.as_array().unwrap();
-    assert_eq!(rows.len(), 2 * 27);
+    assert_eq!(rows.len(), 2 * 35, "all but what adds floats alone");
     for row in rows {
         assert_eq!((&row["right"], &row["median"]), (&true.into(), &Value::Null), "{row}");
         assert_eq!((&row["dtype"], &row["block"]), (&"i32".into(), &256.into()));
         assert_eq!((&row["simulated"], &row["ceiling_gbps"]), (&true.into(), &Value::Null));
         let n = row["n"].as_u64().unwrap();
-        let asked = row["counters"]["global_loads"]["bytes_asked"].as_u64().unwrap();
-        assert!(asked >= 4 * n, "{row}");
-        assert!(row["occupancy"].as_f64().is_some_and(|part| part > 0.0 && part <= 1.0), "{row}");
+        let rung = row["rung"].as_str().unwrap();
+        if !rung.starts_with("cpu-") && rung != "engine" {
+            let part = row["occupancy"].as_f64().unwrap();
+            assert!(part > 0.0 && part <= 1.0, "{row}");
+            // Bulk copies are no loads.
+            let asked = row["counters"]["global_loads"]["bytes_asked"].as_u64().unwrap();
+            assert!(asked >= 4 * n || rung == "bulk-copy", "{row}");
+        }
         assert!(row["expectation"].as_str().is_some_and(|text| !text.is_empty()));
     }
     let saved = dir.run("ladder run F --device sim -n 100 -q --save saved.json -f json");
@@ -60,7 +66,7 @@ fn rungs_are_run_and_checked_without_a_gpu() {
     assert_says(&csv, &["any-op,bf16,max,77,256,1 + 1,,,,,,,,,,128,0,,1,ok"]);
     let md = dir.prints("ladder run F --device sim -n 77 -f md -q");
     assert!(md.contains("bank conflicts"));
-    assert_eq!(md.lines().filter(|l| l.starts_with('|') && l.ends_with('|')).count(), 2 + 4);
+    assert_eq!(md.lines().filter(|l| l.starts_with('|') && l.ends_with('|')).count(), 2 + 5);
     assert_says(&md, &["device: simulated device, 9.0"]);
 }
 
@@ -75,7 +81,7 @@ fn what_cannot_be_asked() {
     for (line, parts) in [
         ("run unroll8 --block 96", ["96 threads", "powers of two"]),
         ("run unroll8 --dtype f16", ["f16", "f32"]),
-        ("run P --dtype f16", ["f16", "f32"]),
+        ("run P --dtype i8", ["i8", "f32"]),
         ("run any-op --op xor", ["xor of f32", "prod"]),
         ("run any-op --op min -n 0", ["min of no elements", "error: "]),
         ("run nothing", ["\"nothing\"", "ladder list"]),

@@ -148,11 +148,14 @@ const SWEEP: usize = 3;
 /// A value for each key of a sweep.
 type Points<K> = BTreeMap<K, f64>;
 
+/// Sweeps of several things, in their order, each beside others of its kind.
+type Sweeps<Kind, Thing> = BTreeMap<Kind, Vec<(Thing, Points<u64>)>>;
+
 /// How the speed of rungs depends on the number of elements: a chart for each device
 /// and type.
 pub(super) fn over_elements(all: &Gathered) -> Vec<Chart> {
     // By device and type, then by rung and block.
-    let mut found: BTreeMap<(&str, &str), Vec<((&str, u64), Points<u64>)>> = BTreeMap::new();
+    let mut found: Sweeps<(&str, &str), (&str, u64)> = BTreeMap::new();
     for row in &all.rungs {
         let (key, Some(rate)) = (row.key(), row.rate()) else { continue };
         let rungs = found.entry((key.device, key.dtype)).or_default();
@@ -186,7 +189,7 @@ pub(super) fn over_elements(all: &Gathered) -> Vec<Chart> {
 /// How the speed of rungs depends on the size of a block: a chart for each device,
 /// type and number of elements.
 pub(super) fn over_blocks(all: &Gathered) -> Vec<Chart> {
-    let mut found: BTreeMap<(&str, &str, u64), Vec<(&str, Points<u64>)>> = BTreeMap::new();
+    let mut found: Sweeps<(&str, &str, u64), &str> = BTreeMap::new();
     for row in &all.rungs {
         let (key, Some(rate)) = (row.key(), row.rate()) else { continue };
         let rungs = found.entry((key.device, key.dtype, key.n)).or_default();

@@ -165,7 +165,7 @@ const COLUMNS: [Column; 20] = [
     ("elements", |r| Some(r.n as f64), whole),
     ("block", |r| Some(r.block as f64), whole),
     ("blocks", |r| r.grid.first().map(|&blocks| blocks as f64), whole),
-    ("launches", |r| (!r.grid.is_empty()).then(|| r.grid.len() as f64), whole),
+    ("launches", |r| (!r.grid.is_empty()).then_some(r.grid.len() as f64), whole),
     ("time, us", |r| r.seconds().map(|s| s * 1e6), two),
     (
         "spread, %",
@@ -195,9 +195,9 @@ impl Page {
     fn chart(&mut self, chart: &Chart) {
         self.charts += 1;
         let id = format!("chart{}", self.charts);
-        let _ = write!(
+        let _ = writeln!(
             self.body,
-            "<figure data-marks=\"{}\"><figcaption>{}</figcaption>{}{}</figure>\n",
+            "<figure data-marks=\"{}\"><figcaption>{}</figcaption>{}{}</figure>",
             chart.marks(),
             escaped(chart.title()),
             draw(chart, &id, Width::Wide),
@@ -324,18 +324,18 @@ impl Page {
 
     fn expected(&mut self, group: &Group<'_>) {
         self.begin("expected", "Expected and measured");
-        let _ = write!(
+        let _ = writeln!(
             self.body,
-            "<p>What was written down before anything was measured, and what came: {}.</p>\n",
+            "<p>What was written down before anything was measured, and what came: {}.</p>",
             escaped(&group.key.name())
         );
         self.body += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Expected and measured\"><table><thead><tr><th>rung</th><th class=\"words\">changed</th><th class=\"words\">expected</th><th>over before</th><th>over neighbored</th><th>% of read</th></tr></thead><tbody>\n";
         for row in &group.rows {
             let Some(rung) = crate::find(&row.rung) else { continue };
             let shown = |x: Option<f64>| x.map_or_else(|| "-".into(), two);
-            let _ = write!(
+            let _ = writeln!(
                 self.body,
-                "<tr><td>{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                "<tr><td>{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
                 escaped(rung.id),
                 prose(rung.change),
                 prose(rung.expectation),
@@ -409,10 +409,10 @@ impl Page {
         } else {
             format!(" ({})", trial.texts.join(", "))
         };
-        let _ = write!(self.body, "<p>{}{}.</p>\n", escaped(&trial.title), escaped(&texts));
-        let _ = write!(
+        let _ = writeln!(self.body, "<p>{}{}.</p>", escaped(&trial.title), escaped(&texts));
+        let _ = writeln!(
             self.body,
-            "<p class=\"expected\">Expected: {}.</p>\n",
+            "<p class=\"expected\">Expected: {}.</p>",
             prose(&trial.expectation)
         );
         self.body += "<div class=\"found\"><ul>";
@@ -431,7 +431,7 @@ impl Page {
         }
         self.body += "</div>\n";
         for drawing in &outcome.drawings {
-            let _ = write!(self.body, "<pre>{}</pre>\n", escaped(drawing.trim_end()));
+            let _ = writeln!(self.body, "<pre>{}</pre>", escaped(drawing.trim_end()));
         }
         for table in &outcome.tables {
             self.table(table);

@@ -134,10 +134,23 @@ impl Machine<'_> {
     fn take_from_heap(&mut self, bytes: u64) -> u64 {
         let Some(heap) = &mut self.heap else { return 0 };
         let size = bytes.max(1).checked_next_multiple_of(16);
-        match size.filter(|&s| s <= heap.end - heap.next) {
+        match size.filter(|&s| s <= heap.top - heap.next) {
             Some(size) => {
                 heap.next += size;
                 heap.next - size
+            }
+            None => 0,
+        }
+    }
+
+    /// The same for arguments, which are given back when the host launches again.
+    fn take_for_arguments(&mut self, bytes: u64) -> u64 {
+        let Some(heap) = &mut self.heap else { return 0 };
+        let size = bytes.max(1).checked_next_multiple_of(16);
+        match size.filter(|&s| s <= heap.top - heap.next) {
+            Some(size) => {
+                heap.top -= size;
+                heap.top
             }
             None => 0,
         }
@@ -162,7 +175,7 @@ impl Machine<'_> {
             return 0;
         };
         let bytes = function.argument_bytes();
-        let buffer = self.take_from_heap(bytes.max(16));
+        let buffer = self.take_for_arguments(bytes);
         if buffer != 0 {
             self.pending.insert(buffer, PendingLaunch { kernel: id as u32, shape, bytes });
         }

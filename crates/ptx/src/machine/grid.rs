@@ -132,11 +132,13 @@ pub(crate) struct PendingLaunch {
     pub(crate) bytes: u64,
 }
 
-/// Memory that kernels allocate from.
+/// Memory that kernels allocate from: what they keep from its beginning, and the arguments of launches, which nobody keeps, from its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heap {
     pub(crate) next: u64,
     pub(crate) end: u64,
+    /// Where the arguments begin.
+    pub(crate) top: u64,
 }
 
 /// All that a launch needs.

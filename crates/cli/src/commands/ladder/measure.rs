@@ -8,7 +8,7 @@ use anyhow::Result;
 use warpfold::{DType, Op};
 use warpfold_ladder::experiments::{EXPERIMENTS, Needs};
 use warpfold_ladder::report::{Document, Machine};
-use warpfold_ladder::{ALL, Lab, Question, Rung, Timing, find};
+use warpfold_ladder::{ALL, Lab, Plan, Question, Rung, Timing, find};
 
 /// The ladder itself: about a million elements, which lie in a cache, and a
 /// gigabyte. No multiples of any block.
@@ -18,7 +18,8 @@ const BLOCK: u32 = 256;
 
 /// The rungs of which is shown how they depend on the number of elements, and on
 /// the size of a block: one of each kind.
-const SWEPT: [&str; 9] = [
+const SWEPT: [&str; 11] = [
+    "cpu-serial",
     "neighbored",
     "interleaved",
     "shared-first-add",
@@ -27,6 +28,7 @@ const SWEPT: [&str; 9] = [
     "warp-shuffle",
     "vector-load",
     "last-block",
+    "engine-fast",
     "engine",
 ];
 const POWERS: [u32; 9] = [10, 12, 14, 16, 18, 20, 22, 24, 26];
@@ -60,7 +62,10 @@ pub(super) fn all(lab: &Lab, simulated: bool, quiet: bool) -> Result<Document> {
         let mut rows = Vec::new();
         for question in group {
             steps.begin(&format!("{}, {} {}", question.rung().id, question.n(), question.dtype()));
-            let outcome = match lab.measure(&question, &timing, 1) {
+            // The host's runs are long, and much alike.
+            let host = Timing { runs: 20, ..timing };
+            let timing = if question.rung().plan == Plan::Host { &host } else { &timing };
+            let outcome = match lab.measure(&question, timing, 1) {
                 Ok(measured) => Outcome::Measured(measured.into()),
                 Err(error) => Outcome::Skipped(error.to_string()),
             };
@@ -105,10 +110,14 @@ fn questions(simulated: bool) -> Vec<Vec<Question>> {
         return groups;
     }
     let swept: Vec<&'static Rung> = SWEPT.into_iter().filter_map(find).collect();
-    let over = |n: u64, block: u32| {
+    let over = |n: u64, block: u32| -> Vec<Question> {
         swept.iter().filter_map(|rung| ask(rung, DType::F32, n, block)).collect()
     };
     groups.extend(POWERS.map(|power| over(1 << power, BLOCK)));
-    groups.extend(BLOCKS.map(|block| over(BLOCK_SWEEP, block)));
+    let of_blocks = |question: &Question| question.rung().plan.has_blocks();
+    groups.extend(BLOCKS.map(|block| {
+        let asked: Vec<Question> = over(BLOCK_SWEEP, block);
+        asked.into_iter().filter(of_blocks).collect()
+    }));
     groups
 }

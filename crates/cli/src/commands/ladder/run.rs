@@ -49,7 +49,7 @@ pub(super) fn run(args: &RunLadderArgs, global: &Global) -> Result<ExitCode> {
         steps.begin(&format!("{}, {} {}", question.rung().id, question.n(), question.dtype()));
         let outcome = match lab.measure(&question, &timing, args.seed) {
             Ok(measured) => Outcome::Measured(measured.into()),
-            Err(error @ Error::Capability { .. }) if !named => Outcome::Skipped(error.to_string()),
+            Err(error) if error.is_skip() && !named => Outcome::Skipped(error.to_string()),
             Err(error) => return Err(error.into()),
         };
         rows.push(Row { question, outcome });
@@ -99,8 +99,11 @@ fn questions(
     let mut refused = None;
     for &n in elements {
         for &dtype in &args.dtype {
-            for &block in &args.block {
+            for (i, &block) in args.block.iter().enumerate() {
                 for &(rung, named) in chosen {
+                    if i > 0 && !rung.plan.has_blocks() {
+                        continue;
+                    }
                     match Question::new(rung, dtype, args.op, n, block) {
                         Ok(question) => asked.push((question, named)),
                         Err(error) if named => return Err(usage(&error)),

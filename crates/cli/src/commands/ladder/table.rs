@@ -145,7 +145,9 @@ fn lines(run: &Run) -> Vec<Line<'_>> {
     let rows = &run.rows;
     let times: Vec<Option<Time>> = rows.iter().map(time).collect();
     let alike = |a: &Row, b: &Row| {
-        let key = |q: &Question| (q.dtype(), q.op(), q.n(), q.block());
+        // Where blocks are the rung's own affair all are alike.
+        let blocks = a.question.rung().plan.has_blocks() && b.question.rung().plan.has_blocks();
+        let key = |q: &Question| (q.dtype(), q.op(), q.n(), blocks.then_some(q.block()));
         key(&a.question) == key(&b.question)
     };
     let over = |other: Option<usize>, i: usize| {
@@ -163,7 +165,7 @@ fn lines(run: &Run) -> Vec<Line<'_>> {
         .map(|(row, (i, first, before))| {
             let bytes = row.question.n() as f64 * row.question.dtype().size() as f64;
             let gbps = times[i].map(|t| bytes / t.median / 1e9).filter(|x| x.is_finite());
-            let from_memory = row.measured().is_some_and(|m| !m.in_l2);
+            let from_memory = row.measured().is_some_and(|m| !m.in_l2 && !m.on_host);
             let ceiling = run.ceiling.as_ref().filter(|_| from_memory);
             Line {
                 run,
@@ -225,7 +227,7 @@ fn cells(line: &Line<'_>) -> Vec<String> {
         question.dtype().name().into(),
         question.op().name().into(),
         question.n().to_string(),
-        question.block().to_string(),
+        if question.rung().plan.has_blocks() { question.block().to_string() } else { dash() },
         grids(line.row),
         line.time.map_or_else(dash, |t| format!("{} us", us(t.median))),
         line.time.map_or_else(dash, |t| format!("{} to {}", us(t.quartiles.0), us(t.quartiles.1))),
@@ -314,6 +316,7 @@ fn object(line: &Line<'_>) -> Value {
         "of_ceiling": line.of_ceiling,
         "ceiling_gbps": ceiling.map(|c| c.gbps),
         "ceiling_by": ceiling.map(|c| c.by.as_str()),
+        "clock": line.time.and(measured).map(|m| if m.on_host { "host" } else { "device" }),
         "in_l2": line.time.and(measured).map(|m| m.in_l2),
         "over_neighbored": line.over_first,
         "over_before": line.over_before,
@@ -462,6 +465,7 @@ mod tests {
                 grid: vec![16, 1],
                 steps: vec![step],
                 times,
+                on_host: false,
                 in_l2: id == "unroll2",
                 counters: None,
             };

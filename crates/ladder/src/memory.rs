@@ -1,0 +1,66 @@
+//! A device's memory for one question: what is read, and what else is needed.
+
+use crate::error::{Error, Result};
+use crate::lab::STREAM;
+use crate::question::Question;
+use warpfold_core::op::Numbers;
+use warpfold_cuda::{Address, Device};
+
+/// Memory that is given back in the end.
+pub(crate) struct Memory<'a> {
+    pub(crate) device: &'a dyn Device,
+    id: &'static str,
+    allocated: Vec<Address>,
+    /// Copies of the input.
+    inputs: Vec<Address>,
+}
+
+/// Allocations begin at multiples of this; so do copies of an input.
+const ALIGNMENT: u64 = 256;
+
+impl<'a> Memory<'a> {
+    /// So many copies of a question's elements.
+    pub(crate) fn new(
+        device: &'a dyn Device,
+        question: &Question,
+        elements: &Numbers,
+        copies: u64,
+    ) -> Result<Memory<'a>> {
+        let id = question.rung.id;
+        let mut memory = Memory { device, id, allocated: Vec::new(), inputs: Vec::new() };
+        let before = question.offset * question.dtype.size() as u64;
+        let each = (before + elements.bytes().len() as u64).next_multiple_of(ALIGNMENT);
+        let all = memory.allocate(each * copies)?;
+        memory.inputs = (0..copies).map(|i| all + i * each + before).collect();
+        for &input in &memory.inputs {
+            memory.done(device.copy_in(STREAM, input, elements.bytes()))?;
+        }
+        Ok(memory)
+    }
+
+    pub(crate) fn allocate(&mut self, bytes: u64) -> Result<Address> {
+        let address = self.done(self.device.allocate(bytes))?;
+        self.allocated.push(address);
+        Ok(address)
+    }
+
+    /// The copy of the input whose turn it is.
+    pub(crate) fn input(&self, turn: usize) -> Address {
+        self.inputs[turn % self.inputs.len()]
+    }
+
+    /// Says which rung it was that failed.
+    pub(crate) fn done<T>(&self, result: warpfold_cuda::Result<T>) -> Result<T> {
+        result.map_err(|source| Error::Device { id: self.id, source })
+    }
+}
+
+impl Drop for Memory<'_> {
+    fn drop(&mut self) {
+        // Launches may still use it. Errors have nobody to go to.
+        let _ = self.device.wait(STREAM);
+        for &address in &self.allocated {
+            let _ = self.device.free(address);
+        }
+    }
+}
