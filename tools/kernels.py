@@ -163,10 +163,9 @@ class Folder:
                 for name, flags in named.items():
                     for device in asked.get("compute", self.settings["compute"]):
                         ptx = compiler.compile(source, headers, device, flags)
-                        # Drivers link what printf and malloc need, and kernels that ship need neither. Launches from the device are in
-                        # a library that is linked where it is found.
-                        extern = [line for line in ptx.splitlines() if line.startswith(".extern .func")]
-                        if self.is_archive() and not all(" __cudaCDP2" in line for line in extern):
+                        # Drivers link what printf and malloc need, and kernels that ship need neither; what launches from the device is
+                        # linked with the device runtime, where it is found.
+                        if self.is_archive() and ".extern .func" in ptx and "-rdc=true" not in flags:
                             raise Failure(f"{source.name}: it calls a function that the compiler alone does not know")
                         self.modules[release, name, device] = ptx
 

@@ -161,7 +161,7 @@ impl Error {
             )),
             Error::FixedGrid { .. } => Some(format!(
                 "these can be swept: {}",
-                names_of(crate::ALL, |rung| rung.plan.has_any_grid())
+                names_of(crate::ALL, |rung| rung.plan.has_free_grid())
             )),
             Error::ExperimentCapability { .. } => {
                 Some("--device sim plays a device of compute capability 9.0".into())

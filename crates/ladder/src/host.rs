@@ -1,9 +1,11 @@
 //! The rungs that no device runs: plain loops, by the host's clock.
 
 use crate::error::Result;
+use crate::faulty::Showing;
 use crate::lab::Timing;
 use crate::question::Question;
 use crate::runner::Runner;
+use crate::source;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use warpfold_core::element::{bf16, f16};
@@ -129,6 +131,45 @@ impl<'a> Host<'a> {
         // The rungs have no other types.
         Scalar::from_bits(DType::U64, 0)
     }
+}
+
+/// The classic loop: the sum in the elements' own type.
+fn serial_faulty(items: &[f32]) -> f32 {
+    let mut sum = 0.0;
+    for &x in items {
+        sum += x;
+    }
+    sum
+}
+
+/// The classic recursion: of an odd number the last one is left out.
+fn recursive_faulty(values: &mut [u32]) -> u32 {
+    let half = values.len() / 2;
+    for i in 0..half {
+        values[i] = values[i].wrapping_add(values[half + i]);
+    }
+    if half > 1 { recursive_faulty(&mut values[..half]) } else { values[0] }
+}
+
+/// What the listings of these rungs get wrong, at work.
+pub(crate) fn faulty(id: &str) -> Option<Showing> {
+    let (function, how, got, wanted) = match id {
+        "cpu-serial" => {
+            let ones = vec![1.0; (1 << 24) + 3];
+            let how = format!("{} ones", ones.len());
+            ("serial_faulty", how, serial_faulty(&ones).to_string(), ones.len().to_string())
+        }
+        RECURSIVE => {
+            let mut values: Vec<u32> = (1..=100).collect();
+            let wanted: u32 = values.iter().sum();
+            let got = recursive_faulty(&mut values);
+            ("recursive_faulty", "1 to 100".into(), got.to_string(), wanted.to_string())
+        }
+        _ => return None,
+    };
+    let source = source::of(&[("host.rs", function)]);
+    let (findings, halt) = (Vec::new(), None);
+    Some(Showing { source, how, findings, halt, got: vec![got], wanted })
 }
 
 /// The rung that folds halves.

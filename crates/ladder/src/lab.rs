@@ -17,7 +17,7 @@ use warpfold_cuda::{Archive, Device, Engine, Footprint, KernelId, ModuleId, Sim,
 use warpfold_ptx::count::Counters;
 use warpfold_ptx::machine::Options;
 
-static KERNELS: Archive = Archive::new(include_bytes!("../kernels/kernels.archive"));
+pub(crate) static KERNELS: Archive = Archive::new(include_bytes!("../kernels/kernels.archive"));
 
 /// A device and the kernels that it has loaded.
 pub struct Lab {

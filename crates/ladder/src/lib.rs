@@ -7,6 +7,7 @@
 //!   lab        has it answered, and compares with the exact answer
 //!   runner     who answers: launches of kernels, the library, the host
 //!   statistics, warning   what is said of its times
+//!   faulty     what the texts' listings get wrong, at work
 //!   occupancy  how many blocks a multiprocessor holds
 //!   experiments  what decides how fast a kernel is, one thing each
 //!   chart      what is drawn of them
@@ -21,6 +22,7 @@ pub mod chart;
 mod data;
 mod error;
 pub mod experiments;
+pub mod faulty;
 mod host;
 mod lab;
 mod launches;

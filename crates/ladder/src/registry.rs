@@ -304,7 +304,7 @@ pub static ALL: &[Rung] = &[
             "nested",
             &[
                 ("grid_stride.cuh", "add_grid_stride"),
-                ("nested.cu", "launch_behind"),
+                ("launches.cuh", "ask_for_launch"),
                 ("nested.cu", "nested_fold"),
                 ("nested.cu", "nested"),
             ],

@@ -130,9 +130,9 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// Whether any number of blocks answers.
+    /// Whether the grid is as large as the device runs at once, and could be another.
     #[must_use]
-    pub const fn has_any_grid(self) -> bool {
+    pub const fn has_free_grid(self) -> bool {
         matches!(
             self,
             Plan::TwoLaunches | Plan::LastBlock | Plan::Atomic | Plan::GridSync | Plan::Clusters(_)

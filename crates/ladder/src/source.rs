@@ -15,9 +15,12 @@ static SOURCES: &[(&str, &str)] = sources![
     "cluster.cu",
     "columns.cuh",
     "complete_unroll.cu",
+    "faulty.cu",
+    "faulty_nested.cu",
     "grid_stride.cuh",
     "grid_sync.cu",
     "last_block.cu",
+    "launches.cuh",
     "nested.cu",
     "pairing.cu",
     "redux.cu",
@@ -65,9 +68,10 @@ fn function_in(lines: &[&str], name: &str) -> Option<core::ops::Range<usize>> {
     let defines = |line: &str| {
         let at_margin = line.starts_with("extern") || line.starts_with("__device__");
         at_margin && line.contains(&format!(" {name}("))
+            || line.starts_with(&format!("FAULTY({name})"))
             || line.trim_end() == format!("struct {name} {{")
             || line.ends_with(&format!(" {name} {{"))
-            || line.starts_with(&format!("fn {name}<"))
+            || ["<", "("].iter().any(|next| line.starts_with(&format!("fn {name}{next}")))
     };
     let found = lines.iter().position(|line| defines(line))?;
     let above = |line: &&&str| ["//", "template", "#["].iter().any(|begin| line.starts_with(begin));

@@ -132,8 +132,9 @@ fn grids_that_are_smaller_than_the_array() {
     let lab = Lab::new(Arc::new(Altered::new(Sim::checking(), |l| l.multiprocessors = 1)));
     let mut asked = 0;
     let passes = |r: &Rung| matches!(r.plan, Plan::Passes { .. } | Plan::TailLaunches { .. });
+    let sizes = [DType::I32, DType::U64, DType::F16];
     for rung in ALL.iter().filter(|r| r.plan.has_blocks() && !passes(r)) {
-        for &dtype in rung.dtypes {
+        for &dtype in rung.dtypes.iter().filter(|d| sizes.contains(d)) {
             // Two blocks of 1024 threads, and 32 of 32.
             for (block, threads) in [(1024, 2048), (32, 1024)] {
                 let vector = 16 / dtype.size() as u64;
@@ -150,7 +151,7 @@ fn grids_that_are_smaller_than_the_array() {
             }
         }
     }
-    assert!(asked > 200, "{asked}");
+    assert!(asked > 100, "{asked}");
 }
 
 /// Warps and blocks as far ahead of each other as the rules allow, or by chance.

@@ -21,6 +21,7 @@ pub(crate) enum LadderVerb {
     /// The rungs: where they come from, and what each teaches
     List(ListArgs),
     /// A rung: its kernel, what it teaches, what the classic listing gets wrong
+    #[command(after_long_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
     /// Run rungs, compare their answers with the exact one, and take their time
     ///
@@ -53,6 +54,9 @@ pub(crate) struct ShowArgs {
     /// The rung
     #[arg(value_name = "ID")]
     pub(crate) id: String,
+    /// What the classic listing gets wrong: run it on the interpreter, and tell what is found
+    #[arg(long)]
+    pub(crate) faulty: bool,
 }
 
 #[derive(Args)]
@@ -127,6 +131,11 @@ fn capability(text: &str) -> Result<(u32, u32), String> {
     let parts = text.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
     parts.ok_or_else(|| "expected a compute capability such as 9.0".into())
 }
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  warpfold ladder show warp-shuffle                    the kernel and what is said of it
+  warpfold ladder show --faulty warp-shuffle           what the classic listing gets wrong, at work";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

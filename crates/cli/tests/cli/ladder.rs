@@ -100,6 +100,22 @@ fn what_cannot_be_asked() {
 }
 
 #[test]
+fn what_the_classic_listings_get_wrong_is_shown_at_work() {
+    let dir = Dir::new();
+    for (id, parts) in [
+        ("two-pass-warp", ["unordered volatile accesses", "warp[tid] += warp[tid + 16]"]),
+        ("warp-shuffle", ["mask omits a lane", "hint: "]),
+        ("unroll8", ["wrong", "all_or_nothing"]),
+        ("cpu-serial", ["got 16777216, wanted 16777219: wrong", "fn serial_faulty"]),
+        ("nested-nosync", ["data race", "// kernels/faulty.cu"]),
+        ("grid-sync", ["does not come to its end", "300 blocks"]),
+    ] {
+        assert_says(&dir.prints(&format!("ladder show --faulty {id}")), &parts);
+    }
+    assert_says(&dir.fails(2, "ladder show --faulty redux"), &["no fault", "ladder show redux"]);
+}
+
+#[test]
 fn occupancy_names_what_limits_it() {
     let dir = Dir::new();
     let text = dir.prints("ladder occupancy --cc 9.0 --block 96 --regs 65");

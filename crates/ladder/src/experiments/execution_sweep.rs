@@ -27,7 +27,7 @@ const ELEMENTS: u64 = (1 << 26) + 3;
 fn run(bench: &Bench<'_>) -> Result<Outcome> {
     let lab = bench.lab.ok_or(Error::NoClock { id: EXPERIMENT.id })?;
     let rung = bench.rung;
-    if !rung.plan.has_any_grid() {
+    if !rung.plan.has_free_grid() {
         return Err(Error::FixedGrid { rung });
     }
     let mut outcome = Outcome::default();

@@ -1,14 +1,18 @@
 //! `ladder show`: one rung, with its kernel.
 
 use crate::args::ShowArgs;
+use crate::failure::Usage;
 use crate::sink::Sink;
 use anyhow::Result;
 use std::io::Write;
-use warpfold_ladder::{Error, find};
+use warpfold_ladder::{Error, Rung, faulty, find};
 
 pub(super) fn run(args: &ShowArgs) -> Result<()> {
     let rung =
         find(&args.id).ok_or_else(|| super::usage(&Error::NoRung { id: args.id.clone() }))?;
+    if args.faulty {
+        return faulty(rung);
+    }
     let texts: Vec<_> = rung.texts.iter().map(|t| format!("{t} ({})", t.title())).collect();
     let dtypes: Vec<_> = rung.dtypes.iter().map(|d| d.name()).collect();
     let ops: Vec<_> = rung.ops.iter().map(|o| o.name()).collect();
@@ -28,5 +32,39 @@ pub(super) fn run(args: &ShowArgs) -> Result<()> {
         writeln!(sink, "  {name:11}  {text}")?;
     }
     write!(sink, "\n{}", rung.source())?;
+    sink.commit()
+}
+
+/// What the classic listing gets wrong, at work.
+fn faulty(rung: &Rung) -> Result<()> {
+    let showings = faulty::show(rung)?;
+    if showings.is_empty() {
+        return Err(Usage::new(format!(
+            "{} has no fault that could be shown: {}",
+            rung.id, rung.fault
+        ))
+        .hint(format!("warpfold ladder show {} shows the rung", rung.id))
+        .into());
+    }
+    let mut sink = Sink::open(None)?;
+    writeln!(sink, "{}, as the texts have it: {}", rung.id, rung.fault)?;
+    let mut shown = "";
+    for showing in &showings {
+        if showing.source != shown {
+            write!(sink, "\n{}", showing.source)?;
+            shown = &showing.source;
+        }
+        writeln!(sink, "\n{}:", showing.how)?;
+        for finding in &showing.findings {
+            writeln!(sink, "  found: {finding}")?;
+        }
+        if let Some(halt) = &showing.halt {
+            writeln!(sink, "  it does not come to its end: {halt}")?;
+        }
+        for got in &showing.got {
+            let verdict = if *got == showing.wanted { "right, by luck" } else { "wrong" };
+            writeln!(sink, "  got {got}, wanted {}: {verdict}", showing.wanted)?;
+        }
+    }
     sink.commit()
 }
