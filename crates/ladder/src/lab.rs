@@ -174,6 +174,17 @@ impl Lab {
         }
     }
 
+    /// Runs a rung once, for somebody who looks on.
+    ///
+    /// # Errors
+    /// Those of [`check`](Self::check).
+    pub fn once(&self, question: &Question, seed: u64) -> Result<Verdict> {
+        let posed = self.pose(question, Data::Representable, seed)?;
+        let runner = runner::of(self, question, &posed, 1)?;
+        let expected = posed.truth.expected(question, &runner.grid());
+        Ok(expected.judge(question, runner.answer()?))
+    }
+
     /// Checks a rung, takes its time, and checks it again.
     ///
     /// # Errors

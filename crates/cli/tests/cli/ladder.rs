@@ -70,6 +70,32 @@ fn rungs_are_run_and_checked_without_a_gpu() {
     assert_says(&md, &["device: simulated device, 9.0"]);
 }
 
+#[test]
+fn sweeps_go_through_what_a_rung_can_have() {
+    let dir = Dir::new();
+    let rows = |line: &str| {
+        let rows = json(&dir.prints(&format!("ladder run {line} --device sim -f json -q")));
+        rows.as_array().unwrap().clone()
+    };
+    let blocks = rows("interleaved engine --sweep block -n 2000 --dtype i32");
+    let of = |id: &str, rows: &[Value], key: &str| -> Vec<u64> {
+        rows.iter().filter(|r| r["rung"] == id).filter_map(|r| r[key].as_u64()).collect()
+    };
+    assert_eq!(of("interleaved", &blocks, "block"), [32, 64, 128, 256, 512, 1024]);
+    assert_eq!(of("engine", &blocks, "block").len(), 1);
+    let sizes = rows("warp-shuffle --sweep n");
+    assert_eq!(of("warp-shuffle", &sizes, "n"), [259, 1027, 4099, 16387]);
+    let grids = rows("H warp-shuffle --sweep blocks-per-sm -n 100000 --block 32");
+    assert_eq!(of("warp-shuffle", &grids, "per_multiprocessor"), [1, 2, 4, 8, 16, 32]);
+    let first = grids.iter().find(|r| r["rung"] == "warp-shuffle").unwrap();
+    assert_eq!(first["grid"], serde_json::json!([132, 1]));
+    assert!(grids.iter().all(|r| r["right"] == true));
+    let fixed = dir.fails(2, "ladder run unroll8 --sweep blocks-per-sm --device sim");
+    assert_says(&fixed, &["grid of unroll8", "hint: ", "warp-shuffle"]);
+    let profiled = dir.run("ladder run redux --dtype i32 --profile --device sim -n 9");
+    assert_says(&profiled.err, &["nothing to profile"]);
+}
+
 /// Those that were named must answer; of a text, those do that can.
 #[test]
 fn what_cannot_be_asked() {

@@ -69,7 +69,7 @@ pub(super) fn all(lab: &Lab, simulated: bool, quiet: bool) -> Result<Document> {
                 Ok(measured) => Outcome::Measured(measured.into()),
                 Err(error) => Outcome::Skipped(error.to_string()),
             };
-            rows.push(Row { question, outcome });
+            rows.push(Row { question, outcome, profile: Vec::new() });
         }
         let device = lab.device().limits().clone();
         rungs.extend(table::objects(&Run { device, simulated, ceiling: ceiling.clone(), rows }));
