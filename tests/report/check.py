@@ -48,7 +48,8 @@ CHECKS = {
     "the page is no wider than its window": "document.documentElement.scrollWidth <= innerWidth",
     "kernels are folded beneath their rungs": """
         document.querySelectorAll("#rungs details").length > 20 &&
-        [...document.querySelectorAll("#rungs details pre")].every(pre => pre.textContent.includes("blockIdx"))""",
+        [...document.querySelectorAll("#rungs details pre")].every(pre => pre.textContent.length > 40) &&
+        [...document.querySelectorAll("#rungs details pre")].filter(pre => pre.textContent.includes("blockIdx")).length > 20""",
 }
 
 # The first cells of a column, from the top, of what is shown.

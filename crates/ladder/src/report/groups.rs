@@ -68,6 +68,11 @@ impl Measured {
         rest.iter().try_fold(found, |value, name| value.get(*name)).and_then(Value::as_f64)
     }
 
+    /// What a profiler counted of the first launch, which reads the elements.
+    pub(super) fn profiled(&self, metric: &str) -> Option<f64> {
+        self.profile.as_ref()?.first()?.metrics.get(metric).copied()
+    }
+
     fn key(&self) -> Key<'_> {
         let Measured { dtype, op, n, block, .. } = self;
         Key { device: self.device.as_deref().unwrap_or(""), dtype, op, n: *n, block: *block }

@@ -161,7 +161,7 @@ fn whole(x: f64) -> String {
     digits(x as u64)
 }
 
-const COLUMNS: [Column; 20] = [
+const COLUMNS: [Column; 28] = [
     ("elements", |r| Some(r.n as f64), whole),
     ("block", |r| Some(r.block as f64), whole),
     ("blocks", |r| r.grid.first().map(|&blocks| blocks as f64), whole),
@@ -189,6 +189,14 @@ const COLUMNS: [Column; 20] = [
     ("bank conflicts", |r| r.counter(&["shared_loads", "bank_conflicts"]), whole),
     ("divergent branches", |r| r.counter(&["divergent_branches"]), whole),
     ("active lanes", |r| r.counter(&["active_lanes"]), one),
+    ("achieved occupancy, %", |r| r.profiled("achieved_occupancy"), one),
+    ("load efficiency, %", |r| r.profiled("gld_efficiency"), one),
+    ("load throughput, GB/s", |r| r.profiled("gld_throughput").map(|bytes| bytes / 1e9), short),
+    ("sectors per request", |r| r.profiled("gld_transactions_per_request"), two),
+    ("branch efficiency, %", |r| r.profiled("branch_efficiency"), one),
+    ("warp execution, %", |r| r.profiled("warp_execution_efficiency"), one),
+    ("waits for memory, %", |r| r.profiled("stall_memory_dependency"), one),
+    ("waits at barriers, %", |r| r.profiled("stall_sync"), one),
 ];
 
 impl Page {
@@ -445,11 +453,18 @@ fn more(out: &mut String, row: &Measured) {
     if let Some(limits) = row.limited_by.as_ref().filter(|limits| !limits.is_empty()) {
         let _ = write!(out, "<p>Occupancy is limited by {}.</p>", escaped(&limits.join(" and ")));
     }
-    if let Some(serde_json::Value::Object(metrics)) = &row.profile {
-        out.push_str("<p>Of a profiler:</p><ul>");
-        for (name, value) in metrics {
-            let shown = value.as_f64().map_or_else(|| value.to_string(), number);
-            let _ = write!(out, "<li>{} {}</li>", escaped(name), escaped(&shown));
+    for suspicion in row.warnings.iter().flatten() {
+        let _ = write!(
+            out,
+            "<p class=\"note\">Doubtful: {}; {}.</p>",
+            escaped(&suspicion.what),
+            escaped(&suspicion.hint)
+        );
+    }
+    for launch in row.profile.iter().flatten() {
+        let _ = write!(out, "<p>The profiler of {}:</p><ul>", escaped(&launch.kernel));
+        for (name, value) in &launch.metrics {
+            let _ = write!(out, "<li>{} {}</li>", escaped(name), escaped(&number(*value)));
         }
         out.push_str("</ul>");
     }

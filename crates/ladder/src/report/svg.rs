@@ -197,7 +197,12 @@ fn draw_bars(
         y += 18.0;
         drawing.text(drawing.width - 4.0, 14.0, "label end", &mark.text);
     }
-    let top = y;
+    if let Some(mark) = reference {
+        // Numbers are written over it.
+        let x = gutter + mark.at * scale;
+        let step = if above { 37.0 } else { 23.0 };
+        drawing.line("reference", (x, y - 3.0), (x, y + step * bars.len() as f64 - 3.0));
+    }
     for bar in bars {
         let colour = bar.group.as_deref().and_then(|g| groups.iter().position(|x| *x == g));
         let colour = colour.unwrap_or(0) % COLOURS;
@@ -217,10 +222,6 @@ fn draw_bars(
         ));
         drawing.text(gutter + long + 5.0, y + 13.0, "value", &shown);
         y += if above { 22.0 } else { 23.0 };
-    }
-    if let Some(mark) = reference {
-        let x = gutter + mark.at * scale;
-        drawing.line("reference", (x, top - 3.0), (x, y - 3.0));
     }
     drawing.text(gutter, y + 10.0, "unit", unit);
     drawing.height = y + 18.0;

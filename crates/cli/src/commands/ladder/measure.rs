@@ -1,6 +1,7 @@
 //! Everything that a report shows, measured on one device.
 
 use super::experiment::conduct;
+use super::run::Profiler;
 use super::table::{self, Outcome, Row, Run};
 use crate::failure::note;
 use crate::progress::Steps;
@@ -45,7 +46,12 @@ const LAUNCHES: &str = "vector-load";
 ///
 /// # Errors
 /// The device fails before the first rung.
-pub(super) fn all(lab: &Lab, simulated: bool, quiet: bool) -> Result<Document> {
+pub(super) fn all(
+    lab: &Lab,
+    simulated: bool,
+    mut profiler: Option<Profiler>,
+    quiet: bool,
+) -> Result<Document> {
     let say = |text: &str| {
         if !quiet {
             note(text);
@@ -69,7 +75,20 @@ pub(super) fn all(lab: &Lab, simulated: bool, quiet: bool) -> Result<Document> {
                 Ok(measured) => Outcome::Measured(measured.into()),
                 Err(error) => Outcome::Skipped(error.to_string()),
             };
-            rows.push(Row { question, outcome, profile: Vec::new() });
+            let mut profile = Vec::new();
+            if let (Some(found), Outcome::Measured(measured)) = (&profiler, &outcome)
+                && !measured.on_host
+                && is_profiled(&question)
+            {
+                match found.take(&question, 1) {
+                    Ok(taken) => profile = taken,
+                    Err(error) => {
+                        say(&format!("no profile: {}; {}", error.why, error.hint));
+                        profiler = None;
+                    }
+                }
+            }
+            rows.push(Row { question, outcome, profile });
         }
         let device = lab.device().limits().clone();
         rungs.extend(table::objects(&Run { device, simulated, ceiling: ceiling.clone(), rows }));
@@ -94,6 +113,12 @@ pub(super) fn all(lab: &Lab, simulated: bool, quiet: bool) -> Result<Document> {
         rungs,
         experiments,
     })
+}
+
+/// The profiler takes seconds for each launch, whatever its size: one round of the
+/// ladder says all.
+fn is_profiled(question: &Question) -> bool {
+    (question.n(), question.dtype(), question.block()) == (LADDER[0], TYPES[0], BLOCK)
 }
 
 /// The ladder for each size and type, a sweep over sizes, and one over blocks.
