@@ -5,6 +5,7 @@ use crate::host::Host;
 use crate::lab::{Lab, Posed, STREAM, Step, Timing};
 use crate::launches::Launches;
 use crate::library::Library;
+use crate::memory::Memory;
 use crate::question::Question;
 use crate::rung::Plan;
 use std::time::Duration;
@@ -40,7 +41,10 @@ pub(crate) fn of<'a>(
     Ok(match question.rung.plan {
         Plan::Host => Box::new(Host::new(question, &posed.elements)),
         Plan::Library { .. } => Box::new(Library::new(lab, question, &posed.elements, copies)?),
-        _ => Box::new(Launches::new(lab, question, &posed.elements, copies)?),
+        _ => {
+            let memory = Memory::new(lab.device(), question, &posed.elements, copies)?;
+            Box::new(Launches::new(lab, question, memory)?)
+        }
     })
 }
 
