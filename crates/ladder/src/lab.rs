@@ -219,7 +219,7 @@ impl Lab {
 
     /// Whether the device has a clock. Without one not even the host's is read: there
     /// is nothing to compare.
-    fn has_clock(&self, question: &Question) -> Result<bool> {
+    pub(crate) fn has_clock(&self, question: &Question) -> Result<bool> {
         let time = self.device.time(STREAM, &mut || Ok(()));
         time.map(|time| time.is_some())
             .map_err(|source| Error::Device { id: question.rung.id, source })
