@@ -22,34 +22,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from gpu_targets import LARGE, SHAPES, SIZE, text as targets_text
+
 HERE = Path(__file__).resolve().parent
 BUFFER = 8 << 30
 ROUND = 16 << 30
 MOST_CALLS = 2000
 ROUNDS = 7
-LARGE = 4 << 30
 LOGS = (10, 16, 20, 24, 28)
-SIZE = {"f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i16": 2, "u16": 2, "i8": 1, "u8": 1, "bool": 1}
-
-# What the project promises itself on an H200: the operation, the type, at least this rate in GB/s or this part of a peer's.
-TARGETS = {
-    ("sum", "f32"): ("CUB", 1.0),
-    ("sum", "f64"): ("CUB", 1.0),
-    ("sum", "i32"): ("CUB", 1.0),
-    ("sum", "i64"): ("CUB", 1.0),
-    ("min", "f32"): ("CUB", 1.0),
-    ("min", "f64"): ("CUB", 1.0),
-    ("sum", "i8"): (None, 4500),
-    ("sum", "u8"): (None, 4500),
-    ("sum", "i16"): (None, 4500),
-    ("sum", "f16"): (None, 4500),
-    ("sum", "bf16"): (None, 4500),
-    ("argmin", "f32"): (None, 4500),
-    ("argmin", "f64"): (None, 4500),
-    ("var", "f32"): (None, 3500),
-    ("logsumexp", "f32"): (None, 3500),
-}
-
 
 def run(command, **options):
     """Standard output of a command, or None and a word on standard error."""
@@ -107,6 +87,25 @@ def python_peer(name, calls, events, synchronise, buffers):
     return rows
 
 
+def torch_axes(torch, buffer, events):
+    """Sums over an axis, on parts of the buffer in turn."""
+    rows = []
+    for shape in SHAPES:
+        elements = shape[0] * shape[1]
+        for axis in (0, 1):
+            times = []
+            for _ in range(5):
+                start = events()
+                for i in range(16):
+                    at = i % (len(buffer) // elements) * elements
+                    torch.sum(buffer[at : at + elements].view(shape), axis)
+                end = events()
+                torch.cuda.synchronize()
+                times.append(start.elapsed(end) / 1e3 / 16)
+            rows.append({"peer": "torch", "op": "sum", "dtype": "f32", "shape": shape, "axis": axis, "elements": elements, "seconds": statistics.median(times[1:])})
+    return rows
+
+
 def torch_peer():
     try:
         import torch
@@ -148,6 +147,7 @@ def torch_peer():
     calls = dict(sorted(calls.items(), key=lambda item: item[0][1]))
     rows = python_peer("torch", calls, Event, torch.cuda.synchronize, buffers)
     buffer = buffers("f32")
+    rows += torch_axes(torch, buffer, Event)
     times = []
     for _ in range(200):
         begin = time.perf_counter()
@@ -193,14 +193,15 @@ def machine():
     return found
 
 
-def table(rows):
-    """Rates of the large arrays, and microseconds of the small ones, op by op, with what a target says."""
+def arrays_table(rows):
+    """Rates of the large arrays, and microseconds of the small ones, op by op."""
     by = {}
     for row in rows:
+        if "elements" not in row or "shape" in row:
+            continue
         data = row.get("data", "uniform" if "f" in row["dtype"] else "bits")
         by.setdefault((row["op"], row["dtype"], data), {}).setdefault(row["peer"], {})[row["elements"]] = row["seconds"]
-    head = f"{'':30}{'':9}" + "".join(f"{'2^%d us' % log:>9}" for log in LOGS[:3]) + "".join(f"{'2^%d' % log:>8}" for log in LOGS[3:]) + f"{'4 GiB':>8}  target"
-    out = [head]
+    out = [f"{'':30}{'':9}" + "".join(f"{'2^%d us' % log:>9}" for log in LOGS[:3]) + "".join(f"{'2^%d' % log:>8}" for log in LOGS[3:]) + f"{'4 GiB':>8}"]
     for (op, dtype, data), peers in sorted(by.items()):
         for peer in sorted(peers, key=lambda p: (p != "warpfold", p)):
             times, size = peers[peer], SIZE[dtype]
@@ -209,15 +210,50 @@ def table(rows):
             line += "".join(f"{times[1 << log] * 1e6:9.2f}" if 1 << log in times else f"{'':9}" for log in LOGS[:3])
             large = [1 << log for log in LOGS[3:]] + [LARGE // size]
             line += "".join(f"{n * size / times[n] / 1e9:8.0f}" if n in times else f"{'':8}" for n in large)
-            if peer == "warpfold" and (op, dtype) in TARGETS and ("f" not in dtype or data != "bits") and LARGE // size in times:
-                against, least = TARGETS[op, dtype]
-                rate = LARGE / times[LARGE // size] / 1e9
-                if against is None:
-                    line += f"  {rate / least:.3f} of {least} GB/s"
-                elif against in peers:
-                    line += f"  {rate * peers[against][LARGE // size] / LARGE * 1e9:.3f} of {against}, aim {least}"
             out.append(line.rstrip())
     return "\n".join(out)
+
+
+def axes_table(rows):
+    """GB/s over either axis, shape by shape."""
+    by = {}
+    for row in rows:
+        if "shape" in row:
+            key = (row["op"], row["dtype"], tuple(row["shape"]))
+            by.setdefault(key, {})[row["peer"], row["axis"]] = row["elements"] * SIZE[row["dtype"]] / row["seconds"] / 1e9
+    columns = [(peer, axis) for peer in ("warpfold", "torch") for axis in (0, 1)]
+    out = [f"{'':34}" + "".join(f"{f'{peer} axis {axis}':>17}" for peer, axis in columns)]
+    for (op, dtype, shape), rates in by.items():
+        shown = "".join(f"{rates[c]:17.0f}" if c in rates else f"{'':17}" for c in columns)
+        out.append(f"{f'{op} {dtype} {shape[0]} x {shape[1]}':34}{shown}".rstrip())
+    return "\n".join(out)
+
+
+def host_table(rows):
+    """GB/s through the bus, and the first call."""
+    out = []
+    for row in rows:
+        if "bytes" in row:
+            name = f"{row['op']}, {row['memory']} memory, {row['threads']} threads" if "memory" in row else row["op"]
+            out.append(f"{name:52}{row['bytes'] / row['seconds'] / 1e9:9.1f} GB/s")
+        elif row["op"] == "first call":
+            out.append(f"{'first call of a process':52}{row['seconds'] * 1e3:9.1f} ms after {row['opening'] * 1e3:.0f} ms to open the device")
+    return "\n".join(out)
+
+
+def first_calls(example):
+    """The median of several processes; the first one fills the driver's cache."""
+    rows = [row for _ in range(6) for row in lines_of(run([example]))][1:]
+    return sorted(rows, key=lambda row: row["seconds"])[len(rows) // 2 : len(rows) // 2 + 1]
+
+
+def attempt(name, peer):
+    """A peer's rows; one that fails is left out, and what the others did is kept."""
+    try:
+        return peer()
+    except Exception as error:
+        print(f"left out: {name} ({type(error).__name__}: {str(error)[:300]})", file=sys.stderr)
+        return []
 
 
 def main():
@@ -226,28 +262,37 @@ def main():
     parser.add_argument("--ours", type=Path, default=root / "target/release/examples", help="the folder of our examples")
     parser.add_argument("--records", type=Path, default=HERE / "records", help="the folder that the record goes to")
     parser.add_argument("--only", default="ours,cub,torch,cupy", help="contestants, separated by commas")
+    parser.add_argument("--brief", action="store_true", help="print only how the targets were met; the record has all")
     arguments = parser.parse_args()
     only = set(arguments.only.split(","))
     rows = []
     if "ours" in only:
-        for example in ("full_reductions", "axes"):
-            rows += lines_of(run([arguments.ours / example, "--json"]))
+        for example, *rest in (("full_reductions",), ("axes", "f32"), ("feeder", "2")):
+            rows += lines_of(run([arguments.ours / example, "--json", *rest]))
+        rows += first_calls(arguments.ours / "first_call")
         if not rows:
             sys.exit("error: our own figures are missing\nhint: cargo build --release -p warpfold-cuda --examples, or name their folder with --ours")
     for name, peer in (("cub", cub), ("torch", torch_peer), ("cupy", cupy_peer)):
         if name in only:
-            rows += peer()
+            rows += attempt(name, peer)
     line = machine()
-    text = table(rows)
+    parts = [
+        ("Against the targets", targets_text(rows)),
+        ("Whole arrays: microseconds a call back to back, and GB/s", arrays_table(rows)),
+        ("Over an axis: GB/s of input", axes_table(rows)),
+        ("Host memory", host_table(rows)),
+    ]
     print(line["device"])
-    print(text)
+    print(parts[0][1] if arguments.brief else "\n\n".join(text for _, text in parts))
     arguments.records.mkdir(parents=True, exist_ok=True)
     name = re.sub(r"[^a-z0-9]+", "-", line["device"].split(",")[0].lower()).strip("-")
     stem = arguments.records / f"{datetime.date.today().isoformat()}-{name}-peers"
     stem.with_suffix(".json").write_text(json.dumps({"machine": line, "rows": rows}, indent=1) + "\n")
+    peers = ", ".join(sorted({row["peer"] for row in rows}))
+    sections = "\n".join(f"## {title}\n\n```text\n{text}\n```\n" for title, text in parts)
     stem.with_suffix(".md").write_text(
-        f"# {datetime.date.today().isoformat()}, {line['device'].split(',')[0]} and its peers\n\n{line['device']}; nvcc {line['nvcc']}. `benches/gpu.py`; "
-        f"microseconds a call back to back for small arrays, GB/s for large ones.\n\n```text\n{text}\n```\n"
+        f"# {datetime.date.today().isoformat()}, {line['device'].split(',')[0]} and its peers\n\n"
+        f"{line['device']}; nvcc {line['nvcc']}. `benches/gpu.py`, with {peers}.\n\n{sections}"
     )
     print(f"written: {stem}.md, {stem}.json", file=sys.stderr)
 

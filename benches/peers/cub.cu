@@ -14,6 +14,7 @@
 #include <cub/cub.cuh>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <type_traits>
 #include <vector>
 
 #define CHECK(call) \
@@ -139,7 +140,7 @@ template <class T, class S> void sums(const char *dtype, bool order)
 #endif
         });
     }
-    if (sizeof(T) == 4 && order)
+    if (std::is_same_v<T, float>)
         call_to_value<T>(dtype, sum);
 }
 
@@ -150,8 +151,8 @@ int main()
     CHECK(cudaMalloc(&workspace, workspace_bytes));
     sums<float, float>("f32", true);
     sums<double, double>("f64", true);
-    sums<int32_t, int32_t>("i32", false);
-    sums<int64_t, int64_t>("i64", false);
+    sums<int32_t, int32_t>("i32", true);
+    sums<int64_t, int64_t>("i64", true);
     sums<int8_t, int32_t>("i8", false);
     sums<uint8_t, uint32_t>("u8", false);
     sums<int16_t, int32_t>("i16", false);

@@ -2,8 +2,10 @@
 //! input.
 //!
 //! ```text
-//! axes [DTYPE [OP]]        as in: axes f32 sum
+//! axes [--json] [DTYPE [OP]]        as in: axes f32 sum
 //! ```
+//!
+//! With `--json` every figure is a line for `benches/gpu.py`.
 //!
 //! Calls follow one another without a wait, each on the next part of a buffer of
 //! 8 GiB, so that none finds its data in the L2 cache; the clock runs from the
@@ -107,13 +109,17 @@ impl Bench {
 }
 
 fn main() -> Result<()> {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let (flags, wanted): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| argument == "--json");
+    let json = !flags.is_empty();
     let wants = |place: usize, name: &str| wanted.get(place).is_none_or(|w| w == name);
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
     let buffer = device.allocate(BUFFER)?;
     let to = device.allocate(8 << 24)?;
-    println!("{}, {} multiprocessors", device.limits().name, device.limits().multiprocessors);
+    if !json {
+        println!("{}, {} multiprocessors", device.limits().name, device.limits().multiprocessors);
+    }
     let bench = Bench { engine: Engine::new(device), buffer, to, stream };
     for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::I8] {
         if !wants(0, dtype.name()) {
@@ -128,10 +134,21 @@ fn main() -> Result<()> {
                 let mut row = format!("{:24}", format!("{op} {dtype} {} x {}", shape[0], shape[1]));
                 for axis in [0, 1] {
                     let rate = bench.rate(op, dtype, shape, axis)?;
+                    if let (true, Some(rate)) = (json, rate) {
+                        let elements = shape[0] * shape[1];
+                        println!(
+                            "{{\"peer\": \"warpfold\", \"op\": \"{op}\", \"dtype\": \"{dtype}\", \
+                             \"shape\": {shape:?}, \"axis\": {axis}, \"elements\": {elements}, \
+                             \"seconds\": {:e}}}",
+                            (elements * dtype.size()) as f64 / rate / 1e9
+                        );
+                    }
                     let rate = rate.map_or("-".into(), |rate| format!("{rate:.0}"));
                     row += &format!("  axis {axis} {rate:>6}");
                 }
-                println!("{row}");
+                if !json {
+                    println!("{row}");
+                }
             }
         }
     }

@@ -16,6 +16,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 use warpfold_core::DType;
+use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::Kind;
 use warpfold_cuda::engine::{Array, Engine, Input};
 use warpfold_cuda::{Address, Device, Driver, Result, Stream};
@@ -23,15 +24,18 @@ use warpfold_cuda::{Address, Device, Driver, Result, Stream};
 /// What inputs rotate over, and what is copied at once to fill it.
 const BUFFER: u64 = 8 << 30;
 const PIECE: usize = 64 << 20;
+/// Room for what any state leaves: trees leave their edges too.
+const LEFT: u64 = 1 << 20;
 
 /// Bytes that a round reads at least, as long as that is not too many launches.
-const ROUND: u64 = 16 << 30;
+const ROUND: u64 = 8 << 30;
 const MOST_LAUNCHES: u64 = 2000;
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 5;
 
 /// Operations, and the states that answer them.
-const OPS: [(&str, Kind); 9] = [
+const OPS: [(&str, Kind); 11] = [
     ("sum", Kind::Sum),
+    ("fast sum", Kind::FastSum),
     ("norm1", Kind::AbsSum),
     ("norm2", Kind::SquareSum),
     ("dot", Kind::Dot),
@@ -40,7 +44,44 @@ const OPS: [(&str, Kind); 9] = [
     ("argmin", Kind::ArgExtrema),
     ("count", Kind::Counts),
     ("and", Kind::Bits),
+    ("logsumexp", Kind::LogSumExp),
 ];
+
+/// What the elements are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Data {
+    /// Floats in [0, 1).
+    Uniform,
+    /// Random bits: floats of every size, infinities and NaN.
+    Bits,
+    /// Floats of both signs whose exponents spread over 120 binades, or all that
+    /// the type has.
+    Binades,
+}
+
+impl Data {
+    const ALL: [Data; 3] = [Data::Uniform, Data::Bits, Data::Binades];
+
+    fn name(self) -> &'static str {
+        match self {
+            Data::Uniform => "uniform",
+            Data::Bits => "bits",
+            Data::Binades => "binades",
+        }
+    }
+
+    /// Whether the benchmark's table has this operation over such elements.
+    fn is_compared(self, op: &str, dtype: DType) -> bool {
+        match op {
+            "norm1" | "count" | "and" => false,
+            _ if !dtype.is_float() => true,
+            // Other libraries have no exact sums to hold hostile data against.
+            "sum" | "norm2" | "var" => true,
+            "min" => self != Data::Binades,
+            _ => self == Data::Uniform,
+        }
+    }
+}
 
 /// Sizes: powers of two, and 4 GiB.
 const SMALL: [u32; 3] = [10, 16, 20];
@@ -59,21 +100,28 @@ impl Random {
     }
 }
 
-/// Uniform floats in [0, 1), or random bits.
-fn piece(dtype: DType, uniform: bool) -> Vec<u8> {
+/// Elements of the type.
+fn piece(dtype: DType, data: Data) -> Vec<u8> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let mut unit = || (random.next() >> 11) as f64 / (1u64 << 53) as f64;
     let count = PIECE / dtype.size();
+    if data == Data::Bits {
+        return (0..PIECE / 8).flat_map(|_| random.next().to_le_bytes()).collect();
+    }
+    let binades = if dtype == DType::F16 { 28 } else { 120 };
+    let mut next = || {
+        let unit = (random.next() >> 11) as f64 / (1u64 << 53) as f64;
+        if data == Data::Uniform {
+            return unit;
+        }
+        let word = random.next();
+        let exponent = (word >> 32) as i32 % binades - binades / 2;
+        (1.0 + unit) * 2f64.powi(exponent) * if word.is_multiple_of(2) { 1.0 } else { -1.0 }
+    };
     match dtype {
-        DType::F64 if uniform => (0..count).flat_map(|_| unit().to_le_bytes()).collect(),
-        DType::F32 if uniform => (0..count).flat_map(|_| (unit() as f32).to_le_bytes()).collect(),
-        DType::F16 if uniform => (0..count)
-            .flat_map(|_| warpfold_core::element::f16::from_f64(unit()).to_le_bytes())
-            .collect(),
-        DType::BF16 if uniform => (0..count)
-            .flat_map(|_| warpfold_core::element::bf16::from_f64(unit()).to_le_bytes())
-            .collect(),
-        _ => (0..PIECE / 8).flat_map(|_| random.next().to_le_bytes()).collect(),
+        DType::F32 => (0..count).flat_map(|_| (next() as f32).to_le_bytes()).collect(),
+        DType::F16 => (0..count).flat_map(|_| f16::from_f64(next()).to_le_bytes()).collect(),
+        DType::BF16 => (0..count).flat_map(|_| bf16::from_f64(next()).to_le_bytes()).collect(),
+        _ => (0..count).flat_map(|_| next().to_le_bytes()).collect(),
     }
 }
 
@@ -112,6 +160,7 @@ impl Bench {
                 let array = Array { address: self.buffer + at, len, dtype };
                 let others = (kind == Kind::Dot).then_some(array.address + half);
                 let input = Input { others, ..Input::from(array) };
+                assert!(Engine::left_len(kind, input).is_some_and(|left| left as u64 <= LEFT));
                 // SAFETY: the arrays lie in the buffer, which is full; the
                 // payload has room for any state.
                 unsafe { self.engine.reduce_into(kind, input, self.payload, self.stream)? };
@@ -178,41 +227,34 @@ fn main() -> Result<()> {
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
     let buffer = device.allocate(BUFFER)?;
-    let payload = device.allocate(4096)?;
+    let payload = device.allocate(LEFT)?;
     if !json {
         println!("{}, {} multiprocessors", device.limits().name, device.limits().multiprocessors);
         println!(
-            "{:24}{:>8}{:>8}{:>8}{:>8} |{:>8}{:>8}{:>8}{:>8}",
+            "{:26}{:>8}{:>8}{:>8}{:>8} |{:>8}{:>8}{:>8}{:>8}",
             "", "2^10 us", "2^16 us", "2^20 us", "value", "2^24", "2^28", "2^30", "4 GiB"
         );
     }
     let bench = Bench { engine: Engine::new(device), buffer, payload, stream };
     for dtype in DType::ALL.into_iter().filter(|d| wants(1, d.name())) {
-        for uniform in [true, false] {
-            if uniform && !dtype.is_float() {
+        for data in Data::ALL {
+            if data != Data::Bits && !dtype.is_float() {
                 continue;
             }
-            bench.fill(&piece(dtype, uniform))?;
+            bench.fill(&piece(dtype, data))?;
             for (op, kind) in OPS.into_iter().filter(|(op, _)| wants(0, op)) {
-                // Other libraries have no exact sums to hold hostile data against.
-                let compared = match op {
-                    "norm1" | "count" | "and" => false,
-                    "sum" | "min" => true,
-                    _ => uniform || !dtype.is_float(),
-                };
-                if !Engine::supports(kind, dtype) || json && !compared {
+                if !Engine::supports(kind, dtype) || json && !data.is_compared(op, dtype) {
                     continue;
                 }
-                let data = if uniform { "uniform" } else { "bits" };
                 let (figures, value) = bench.figures(kind, dtype)?;
                 if json {
-                    figures.iter().for_each(|&(len, time)| line(op, dtype, data, len, time));
-                    if op == "sum" && uniform {
-                        line("call to value", dtype, data, 1 << 16, value);
+                    figures.iter().for_each(|&(len, time)| line(op, dtype, data.name(), len, time));
+                    if op == "sum" && data == Data::Uniform {
+                        line("call to value", dtype, data.name(), 1 << 16, value);
                     }
                 } else {
-                    let name = format!("{op} {dtype} {data}");
-                    println!("{name:24}{}", row(&figures, value, dtype));
+                    let name = format!("{op} {dtype} {}", data.name());
+                    println!("{name:26}{}", row(&figures, value, dtype));
                 }
             }
         }

@@ -26,20 +26,14 @@ struct ArgExtrema {
     __device__ __forceinline__ void one(Bits) {}
 
     template <bool FULL>
-    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *at, u32 valid)
+    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *, u32 valid)
     {
         ++tiles;
         Extremes<T> here;
-        here.template take<FULL>(v, valid);
-        if constexpr (Element<T>::FLOAT) {
-            const bool any = FULL || valid > 0;
-            if (any && here.any_nan()) {
-                if (nans == 0)
-                    nan_in = tiles;
-                here = Extremes<T>();
-                nans += here.take_numbers(at, valid);
-            }
-        }
+        const u32 wrong = here.template take<FULL>(v, valid);
+        if (wrong > 0 && nans == 0)
+            nan_in = tiles;
+        nans += wrong;
         // Integers may all be the greatest, of which the first tile says nothing new; no number is a NaN's key.
         if (here.smallest < found.smallest || (!Element<T>::FLOAT && tiles == 1)) {
             found.smallest = here.smallest;
@@ -143,7 +137,7 @@ __device__ __forceinline__ void arg_extrema(const void *data, u64 n, u64 start, 
     using Word = typename OrderOf<T>::Long;
     ArgExtrema<T> pass;
     walk(data, n, pass);
-    const Part part = peel(data, n, pass);
+    const Part part = part_of<T>(data, n);
     const Bits *items = static_cast<const Bits *>(data);
 
     Places<T> places;
@@ -164,14 +158,12 @@ __device__ __forceinline__ void arg_extrema(const void *data, u64 n, u64 start, 
         places.raise(u64(largest), first_in_tile<T>(items, part, pass.greatest_in, is));
     }
 
-    // What lies outside whole vectors, as `peel` has it.
-    const u64 before = (16 - u64(data) % 16) % 16 / sizeof(Bits);
-    const u64 head = before < n ? before : n;
-    const u64 tail = (n - head) % ITEMS<T>;
-    if (blockIdx.x == 0 && threadIdx.x < head)
+    // What lies outside whole vectors, as in `peel`.
+    const Ends cut = ends<T>(data, n);
+    if (blockIdx.x == 0 && threadIdx.x < cut.head)
         places.one(items[threadIdx.x], threadIdx.x);
-    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < tail)
-        places.one(items[n - tail + threadIdx.x], n - tail + threadIdx.x);
+    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < cut.tail)
+        places.one(items[n - cut.tail + threadIdx.x], n - cut.tail + threadIdx.x);
 
     if (fold_grid(places, scratch)) {
         const auto position = [&](u64 at) { return at == NOWHERE ? NOWHERE : start + at; };
@@ -182,7 +174,7 @@ __device__ __forceinline__ void arg_extrema(const void *data, u64 n, u64 start, 
     }
 }
 
-KERNEL(arg_extrema)(const void *data, const void *, u64 n, u64 start, u64 *scratch, u64 *out)
+EARLY_KERNEL(arg_extrema)(const void *data, const void *, u64 n, u64 start, u64 *scratch, u64 *out)
 {
     arg_extrema<ELEMENT>(data, n, start, scratch, out);
 }

@@ -60,7 +60,7 @@ struct Bitwise {
     }
 };
 
-KERNEL(bits)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
+EARLY_KERNEL(bits)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
 {
     constexpr bool TRUTH = ELEMENT(2) == ELEMENT(1);
     constexpr u64 MASK = TRUTH ? 1 : ~0ull >> (64 - Bitwise<ELEMENT>::WIDTH);

@@ -5,16 +5,15 @@
 #include "kernel.cuh"
 #include "ticket.cuh"
 
-KERNEL(counts)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
+EARLY_KERNEL(counts)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
 {
     Counts<ELEMENT> pass;
     walk(data, n, pass);
     Totals<2> totals;
     totals.word[0] = pass.nonzero;
     totals.word[1] = pass.nans;
-    if (fold_grid(totals, scratch)) {
+    totals = fold_block(totals);
+    add_over_grid<2>([&](int i) { return i == 0 ? totals.word[0] : totals.word[1]; }, scratch, out + 1);
+    if (blockIdx.x == 0 && threadIdx.x == 0)
         out[0] = n;
-        out[1] = totals.word[0];
-        out[2] = totals.word[1];
-    }
 }

@@ -27,30 +27,20 @@ struct Extrema {
     }
 
     template <bool FULL>
-    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *at, u32 valid)
+    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *, u32 valid)
     {
-        Extremes<T> here;
-        here.template take<FULL>(v, valid);
-        if constexpr (Element<T>::FLOAT) {
-            // Only a tile that has a NaN needs a closer look. A thread without elements has none.
-            const bool any = FULL || valid > 0;
-            if (any && here.any_nan()) {
-                nans += found.take_numbers(at, valid);
-                return;
-            }
-        }
-        found.take(here.smallest, here.largest);
+        nans += found.template take<FULL>(v, valid);
     }
 };
 
 // NaNs, the smallest and the largest key.
 template <class T>
-struct Ends {
+struct Range {
     using Word = typename OrderOf<T>::Long;
     static constexpr int WORDS = 3;
     u64 word[WORDS] = {0, u64(Word(Element<T>::GREATEST)), u64(Word(Element<T>::LEAST))};
 
-    __device__ __forceinline__ void merge(const Ends &other)
+    __device__ __forceinline__ void merge(const Range &other)
     {
         word[0] += other.word[0];
         word[1] = u64(min(Word(word[1]), Word(other.word[1])));
@@ -58,18 +48,18 @@ struct Ends {
     }
 };
 
-KERNEL(extrema)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
+EARLY_KERNEL(extrema)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
 {
     Extrema<ELEMENT> pass;
     walk(data, n, pass);
-    Ends<ELEMENT> ends;
+    Range<ELEMENT> range;
     using Word = OrderOf<ELEMENT>::Long;
-    ends.word[0] = pass.nans;
-    ends.word[1] = u64(Word(pass.found.smallest));
-    ends.word[2] = u64(Word(pass.found.largest));
-    if (fold_grid(ends, scratch)) {
+    range.word[0] = pass.nans;
+    range.word[1] = u64(Word(pass.found.smallest));
+    range.word[2] = u64(Word(pass.found.largest));
+    if (fold_grid(range, scratch)) {
         out[0] = n;
         for (int w = 0; w < 3; ++w)
-            out[1 + w] = ends.word[w];
+            out[1 + w] = range.word[w];
     }
 }

@@ -1,4 +1,8 @@
-// The smallest and the largest key of a lane's vectors, NaNs' included.
+// The smallest and the largest key of a lane's vectors, and how many NaNs they have, without a branch: random bits have NaNs in every
+// warp's tile.
+//
+// The keys of NaNs are the outermost at both ends. What is to be smallest is moved down by as many keys as there are NaNs at the
+// lower end, which wrap to the top, behind all numbers; what is to be largest is moved up by those at the upper end.
 
 #pragma once
 
@@ -19,6 +23,21 @@ struct Ordered<false> {
 template <class T>
 using OrderOf = Ordered<(typename Element<T>::Key(-1) < typename Element<T>::Key(0))>;
 
+// How far keys are moved, and where the numbers then end.
+template <class T, bool FLOAT = Element<T>::FLOAT>
+struct Moved {
+    using Key = typename Element<T>::Key;
+    static constexpr Key DOWN = 0, UP = 0;
+};
+template <class T>
+struct Moved<T, true> {
+    using Key = typename Element<T>::Key;
+    static constexpr Key DOWN = Key(Element<T>::LEAST_NUMBER - Element<T>::LEAST);
+    static constexpr Key UP = Key(Element<T>::GREATEST - Element<T>::GREATEST_NUMBER);
+    static constexpr Key LAST = Key(Element<T>::GREATEST_NUMBER - DOWN);
+    static constexpr Key FIRST = Key(Element<T>::LEAST_NUMBER + UP);
+};
+
 // Keys shorter than a word are compared where they lie: of two words the larger one has the larger key on top, or as large a one,
 // whatever lies below. Shifts bring the others to the top.
 template <class T>
@@ -28,9 +47,13 @@ struct Stacked {
     static constexpr int WIDTH = 8 * sizeof(Key);
     static constexpr int EACH = 32 / WIDTH;
     static constexpr Word LEAST = Word(u32(Element<T>::LEAST) << (32 - WIDTH));
+    static constexpr u32 DOWN = u32(Moved<T>::DOWN) << (32 - WIDTH);
+    static constexpr u32 UP = u32(Moved<T>::UP) << (32 - WIDTH);
 
     Word smallest[EACH];
     Word largest[EACH];
+    // NaNs by their place in the word.
+    u32 nans = 0;
 
     __device__ __forceinline__ Stacked()
     {
@@ -43,11 +66,17 @@ struct Stacked {
 
     __device__ __forceinline__ void take(u32 word)
     {
+        if constexpr (Element<T>::FLOAT) {
+            // Adding what infinities lack to 2^15 brings a carry to the upper bit of what is above them.
+            constexpr u32 LACK = 0x8000 - Element<T>::INFINITE - 1;
+            nans += ((word & 0x7fff7fff) + LACK * 0x00010001) >> 15 & 0x00010001;
+        }
         word = keys<T>(word);
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
-            smallest[e] = min(smallest[e], Word(word << (e * WIDTH)));
-            largest[e] = max(largest[e], Word(word << (e * WIDTH)));
+            const u32 key = word << (e * WIDTH);
+            smallest[e] = min(smallest[e], Word(key - DOWN));
+            largest[e] = max(largest[e], Word(key + UP));
         }
     }
 
@@ -68,9 +97,23 @@ struct Extremes {
         largest = max(largest, high);
     }
 
-    template <bool FULL>
-    __device__ __forceinline__ void take(const uint4 (&v)[VECTORS], u32 valid)
+    // Takes keys that have been moved.
+    __device__ __forceinline__ void take_moved(Key low, Key high)
     {
+        if constexpr (Element<T>::FLOAT) {
+            using By = Moved<T>;
+            // Without a number they are a NaN's or nothing's.
+            take(low <= By::LAST ? Key(low + By::DOWN) : Element<T>::GREATEST, high >= By::FIRST ? Key(high - By::UP) : Element<T>::LEAST);
+        } else {
+            take(low, high);
+        }
+    }
+
+    // Returns how many NaNs there were.
+    template <bool FULL>
+    __device__ __forceinline__ u32 take(const uint4 (&v)[VECTORS], u32 valid)
+    {
+        u32 nans = 0;
         if constexpr (sizeof(Bits) < 4) {
             Stacked<T> words;
 #pragma unroll
@@ -84,37 +127,19 @@ struct Extremes {
             }
 #pragma unroll
             for (int e = 0; e < Stacked<T>::EACH; ++e)
-                take(words.top(words.smallest[e]), words.top(words.largest[e]));
+                take_moved(words.top(words.smallest[e]), words.top(words.largest[e]));
+            nans = (words.nans & 0xffff) + (words.nans >> 16);
         } else {
+            Key low = Element<T>::GREATEST, high = Element<T>::LEAST;
             each<T, FULL>(v, valid, [&](Bits bits) {
                 const Key key = Element<T>::key(bits);
-                take(key, key);
+                low = min(low, Key(Bits(key) - Bits(Moved<T>::DOWN)));
+                high = max(high, Key(Bits(key) + Bits(Moved<T>::UP)));
+                if constexpr (Element<T>::FLOAT)
+                    nans += Element<T>::is_nan(bits);
             });
-        }
-    }
-
-    // The same without NaNs, which it counts; once more from memory, as it is seldom done.
-    __device__ __forceinline__ u32 take_numbers(const uint4 *at, u32 valid)
-    {
-        u32 nans = 0;
-#pragma unroll 1
-        for (u32 k = 0; k < valid; ++k) {
-            const uint4 v = at[32 * k];
-#pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i) {
-                const Bits bits = item<T>(v, i);
-                const Key key = Element<T>::key(bits);
-                const bool nan = Element<T>::is_nan(bits);
-                nans += nan;
-                take(nan ? Element<T>::GREATEST : key, nan ? Element<T>::LEAST : key);
-            }
+            take_moved(low, high);
         }
         return nans;
-    }
-
-    // Whether there are NaNs: their keys are the outermost.
-    __device__ __forceinline__ bool any_nan() const
-    {
-        return smallest < Element<T>::LEAST_NUMBER || largest > Element<T>::GREATEST_NUMBER;
     }
 };

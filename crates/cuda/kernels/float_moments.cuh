@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ladder.cuh"
+#include "product_bins.cuh"
 #include "products.cuh"
 #include "range.cuh"
 #include "ticket.cuh"
@@ -12,6 +13,7 @@ struct FloatMoments {
     using Item = T;
     using Bits = typename Element<T>::Bits;
     static constexpr bool PAIRED = false;
+    static constexpr bool REFUSES = true;
 
     // Of shorter floats, squares that are certified certify the sum of the N elements too. They add up to at most 2^(k(0) + 52) and none
     // but zeros is below 2^(k(1) + 2 P - 1), P the significand's bits. So the elements are multiples of 2^(k(1) / 2), and any sum of them is
@@ -22,8 +24,18 @@ struct FloatMoments {
     using Elements = LaneSum<T, IMPLIED>;
     static constexpr int TILE = Squares::TILE;
 
+    // Of f16 the first windows hold whatever is finite, of f64 there are no bins.
+    static constexpr bool FITS = Squares::SHORT;
+    static constexpr bool BINNED = Squares::BOUNDED;
+    static constexpr int P = BINNED ? Element<T>::FRACTION + 1 : 24;
+    // As few limbs as will do: the loads under way want shared memory too.
+    using ElementBins = FieldBins<P, P < 16 ? 32 : 24>;
+
     Ladder<Elements> elements;
     Ladder<Squares> squares;
+    ElementBins element_bins;
+    ProductBins<T, ElementBins::BYTES> square_bins;
+    SpecialProducts specials;
 
     struct Held {
         bool elements;
@@ -66,8 +78,10 @@ struct FloatMoments {
         squares.commit();
         return true;
     }
-    __device__ __forceinline__ void again(const Place<T, false> &place)
+    __device__ __forceinline__ bool again(const Place<T, false> &place)
     {
+        if constexpr (FITS)
+            return false;
         int top = LOWEST_TOP;
         place.each([&](Bits x, Bits) {
             if (Element<T>::is_finite(x))
@@ -77,6 +91,10 @@ struct FloatMoments {
         squares.move(2 * top);
         place.each([&](Bits x, Bits) { add(x); });
         const Held held = holds();
+        if constexpr (BINNED) {
+            if (square_bins.there() && !__all_sync(ALL_LANES, held.elements && held.squares))
+                return false;
+        }
         if (held.elements)
             elements.commit();
         else
@@ -85,6 +103,68 @@ struct FloatMoments {
             squares.commit();
         else
             place.each([&](Bits x, Bits) { absorb_product<T>(squares.wide, x, x); });
+        return true;
+    }
+    __device__ __forceinline__ void any_open()
+    {
+        specials.infinite = false;
+        if constexpr (FITS)
+            open();
+        if constexpr (BINNED) {
+            if (!square_bins.open) {
+                element_bins.clear();
+                square_bins.clear();
+            }
+            element_bins.make_room(TILE * ITEMS<T>, elements.wide);
+            square_bins.make_room(TILE * ITEMS<T>);
+        }
+    }
+    // An element is finite where its square is.
+    __device__ __forceinline__ void any(const uint4 &v, const uint4 &)
+    {
+#pragma unroll
+        for (int i = 0; i < ITEMS<T>; ++i) {
+            const Bits bits = item<T>(v, i);
+            const f64 square = Squares::product(bits, bits), finite = specials.finite(square);
+            const Bits x = SpecialProducts::is_finite(square) ? bits : Bits(0);
+            if constexpr (FITS) {
+                elements.lane.add(x, elements.window);
+                squares.window.add(squares.lane.drift, finite);
+            }
+            if constexpr (BINNED) {
+                element_bins.add(Element<T>::value(x));
+                square_bins.add(finite);
+            }
+        }
+    }
+    __device__ __forceinline__ void any_close(const Place<T, false> &place)
+    {
+        if constexpr (FITS) {
+            elements.lane.close(elements.window);
+            elements.commit();
+            squares.commit();
+        }
+        if (specials.infinite) {
+            place.each([&](Bits x, Bits) {
+                if (Element<T>::magnitude(x) == Element<T>::INFINITE) {
+                    one(x, 0);
+                    --specials.count;
+                }
+            });
+        }
+    }
+    __device__ __forceinline__ void finish()
+    {
+        elements.finish();
+        squares.finish();
+        if constexpr (BINNED) {
+            element_bins.flush(elements.wide);
+            square_bins.flush(squares.wide);
+        }
+        if (specials.count != 0) {
+            atomicAdd(&elements.wide.specials[0], specials.count);
+            atomicAdd(&squares.wide.specials[0], specials.count);
+        }
     }
     __device__ __forceinline__ void pause(u32 tiles)
     {
@@ -107,8 +187,7 @@ __device__ __forceinline__ void float_moments(const void *data, u64 n, u64 *scra
     __syncthreads();
     Pass pass{sums, squares};
     pipe(data, nullptr, n, pass);
-    pass.elements.finish();
-    pass.squares.finish();
+    pass.finish();
     __syncthreads();
     const auto entry = [&](int i) { return i < Sums::WORDS ? sums.entry(i, n) : squares.entry(i - Sums::WORDS, n); };
     add_over_grid<Sums::WORDS + SquareSums::WORDS>(entry, scratch, out);

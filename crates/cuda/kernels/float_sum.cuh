@@ -2,8 +2,9 @@
 
 #pragma once
 
-#include "bins.cuh"
+#include "narrow_bins.cuh"
 #include "range.cuh"
+#include "specials.cuh"
 #include "ticket.cuh"
 
 // Two tiles, the sums and a window want more registers than 512 threads leave. One block of f64 at a time: bins for more threads
@@ -12,9 +13,6 @@ template <class T>
 constexpr int SUM_BLOCKS = sizeof(typename Element<T>::Bits) == 8 && Element<T>::FLOAT ? 1 : BLOCKS;
 template <class T>
 constexpr int SUM_THREADS = Element<T>::FLOAT ? 384 : THREADS;
-
-// Tiles that go to the bins at once, at most, before a window is tried again.
-constexpr u32 LONGEST_PATIENCE = 64;
 
 template <class T, bool ABSOLUTE>
 struct FloatSum {
@@ -78,108 +76,111 @@ struct FloatSum {
         return commit(lane);
     }
 
-    // Takes N elements of a tile that no window takes as they are: what is not finite by itself, so that the others add side by
-    // side. Returns how many NaNs and infinities there were, in eight bits each.
-    template <int N>
-    __device__ __forceinline__ u32 any(Bits (&items)[N], Lane &lane)
+    // Adds up the lanes' NaNs and infinities, fewer than 2^15 of a lane each.
+    __device__ __forceinline__ void count(u32 nans, u32 positive, u32 negative)
     {
-        u32 specials = 0;
-        if constexpr (FITS) {
-            // One in 32 of random bits: too many for branches.
-#pragma unroll
-            for (int i = 0; i < N; ++i) {
-                const Bits bits = taken(items[i]);
-                const bool special = Format::magnitude(bits) >= Format::INFINITE;
-                specials += !special ? 0 : Format::is_nan(bits) ? 1 : bits & Format::SIGN ? 1 << 16 : 1 << 8;
-                lane.add(special ? 0 : bits, window);
-            }
-        } else {
-            bool special = false;
-#pragma unroll
-            for (int i = 0; i < N; ++i) {
-                items[i] = taken(items[i]);
-                special |= Format::magnitude(items[i]) >= Format::INFINITE;
-            }
-            if (special) {
-#pragma unroll
-                for (int i = 0; i < N; ++i) {
-                    if (Format::magnitude(items[i]) >= Format::INFINITE) {
-                        absorb<T>(wide, items[i]);
-                        items[i] = 0;
-                    }
-                }
-            }
-#pragma unroll
-            for (int i = 0; i < N; ++i)
-                bins.add(items[i]);
-        }
-        return specials;
-    }
-
-    // Adds up the lanes' NaNs and infinities.
-    __device__ __forceinline__ void count(u32 specials)
-    {
-        if (!__any_sync(ALL_LANES, specials != 0))
+        if (!__any_sync(ALL_LANES, (nans | positive | negative) != 0))
             return;
         Totals<1> all;
-        all.word[0] = u64(specials >> 16) << 40 | u64(specials >> 8 & 0xff) << 20 | (specials & 0xff);
+        all.word[0] = u64(negative) << 40 | u64(positive) << 20 | nans;
         all = fold_warp(all);
         const u32 lane = threadIdx.x % 32;
         if (lane < 3)
             atomicAdd(&wide.specials[lane], u32(all.word[0] >> 20 * lane) & 0xfffff);
     }
 
+    // Takes a vector of elements that need not be finite.
+    __device__ __forceinline__ void any(const uint4 &v)
+    {
+        Bits items[ITEMS<T>];
+        bool special = false;
+#pragma unroll
+        for (int i = 0; i < ITEMS<T>; ++i) {
+            items[i] = taken(item<T>(v, i));
+            special |= Format::magnitude(items[i]) >= Format::INFINITE;
+        }
+        if (special) {
+#pragma unroll
+            for (int i = 0; i < ITEMS<T>; ++i) {
+                if (Format::magnitude(items[i]) >= Format::INFINITE) {
+                    absorb<T>(wide, items[i]);
+                    items[i] = 0;
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < ITEMS<T>; ++i)
+            bins.add(items[i]);
+    }
+
     // Takes tiles that no window holds, or that hold NaNs or infinities, and cannot fail.
     template <bool FULL>
     __device__ __forceinline__ void any(const uint4 *at, u32 step, u32 tiles, u32 valid)
     {
-        if (!FITS && !Bins<T>::there()) {
-            for (; tiles > 0; --tiles, at += step)
-                each_again<T>(at, valid, [&](Bits bits) { absorb<T>(wide, taken(bits)); });
-            return;
+        if constexpr (!FITS) {
+            if (!Bins<T>::there()) {
+                for (; tiles > 0; --tiles, at += step)
+                    each_again<T>(at, valid, [&](Bits bits) { absorb<T>(wide, taken(bits)); });
+                return;
+            }
+            if (!bins.open)
+                bins.clear();
         }
-        if (!FITS && !bins.open)
-            bins.clear();
-        uint4 now[TILE], next[TILE];
+        // What is not there is zeros, which add nothing.
+        uint4 now[TILE], next[TILE] = {};
         if (FULL)
             load(next, at);
-        for (; tiles > 0; --tiles) {
-            if constexpr (!FITS)
-                bins.make_room(TILE * ITEMS<T>);
-            Lane lane(window);
-            u32 specials = 0;
-            if (FULL) {
+        else
+            load(next, at, valid);
+        u32 nans = 0;
+        Specials specials;
+        for (; tiles > 0; --tiles, at += step) {
 #pragma unroll
-                for (int k = 0; k < TILE; ++k)
-                    now[k] = next[k];
-                at += step;
-                if (tiles > 1)
-                    load(next, at);
-#pragma unroll
-                for (int k = 0; k < TILE; ++k) {
-                    Bits items[ITEMS<T>];
-#pragma unroll
-                    for (int i = 0; i < ITEMS<T>; ++i)
-                        items[i] = item<T>(now[k], i);
-                    specials += any(items, lane);
-                }
-            } else {
-                each_again<T>(at, valid, [&](Bits bits) {
-                    Bits items[1] = {bits};
-                    specials += any(items, lane);
-                });
-            }
+            for (int k = 0; k < TILE; ++k)
+                now[k] = next[k];
+            if (tiles > 1)
+                load(next, at + step);
             if constexpr (FITS) {
+                Lane lane(window);
+                each_word(now, [&](u32 word) {
+                    const u32 finite = specials.template finite<ABSOLUTE>(word);
+                    lane.add(Bits(finite), window);
+                    lane.add(Bits(finite >> 16), window);
+                });
                 commit(lane);
-                count(specials);
+            } else {
+                bins.make_room(TILE * ITEMS<T>, wide);
+                if constexpr (sizeof(Bits) == 2) {
+                    each_word(now, [&](u32 word) { bins.template add<ABSOLUTE>(word); });
+                    const u32 some = bins.nans(TILE * ITEMS<T>);
+                    if (some <= TILE * ITEMS<T>) {
+                        nans += some;
+                    } else {
+                        each_again<T>(at, valid, [&](Bits bits) {
+                            if (!Format::is_finite(bits))
+                                absorb<T>(wide, taken(bits));
+                        });
+                    }
+                } else {
+#pragma unroll
+                    for (int k = 0; k < TILE; ++k)
+                        any(now[k]);
+                }
             }
+        }
+        if constexpr (FITS) {
+            const u32 all = specials.count(specials.all), negative = specials.count(specials.negative);
+            nans = specials.count(specials.nans);
+            count(nans, all - nans - negative, negative);
+        } else if constexpr (sizeof(Bits) == 2) {
+            count(nans, 0, 0);
         }
     }
 
     // Works off the refused tile at `at`, and as many of the `tiles` from there as seem to be like it. Returns how many.
     __device__ __forceinline__ u32 refused(const uint4 *at, u32 step, u64 tiles)
     {
-        if (moved(at, TILE))
+        if (!FITS && moved(at, TILE))
             return 1;
         const u32 some = u32(min(tiles, u64(patience)));
         any<true>(at, step, some, TILE);
@@ -187,13 +188,12 @@ struct FloatSum {
         return some;
     }
 
-    // Takes tiles until one is refused: then `left` are left, and that one is at `at`. A tile's successor is loaded meanwhile, into
-    // registers of its own; what is under way when a tile is refused will be loaded once more, so that nothing stays in
-    // registers until then.
-    __device__ __forceinline__ void through(const uint4 *&at, u32 step, u64 &left)
+    // Takes tiles, of which the first one is in `even`, until one is refused: then `left` are left, and that one is at `at`. A
+    // tile's successor is loaded meanwhile, into registers of its own; what is under way when a tile is refused will be loaded
+    // once more, so that nothing stays in registers until then.
+    __device__ __forceinline__ void through(uint4 (&even)[TILE], const uint4 *&at, u32 step, u64 &left)
     {
-        uint4 even[TILE], odd[TILE];
-        load(even, at);
+        uint4 odd[TILE];
         for (;;) {
             if (left > 1)
                 load(odd, at + step);
@@ -214,27 +214,39 @@ struct FloatSum {
 
     __device__ __forceinline__ void take(const void *data, u64 n)
     {
-        const Part part = peel<TILE>(data, n, *this);
+        const Part part = part_of<T, TILE>(data, n);
         const uint4 *at = part.at;
+        uint4 even[TILE];
+        load_early(even, part, 0);
+        wide.clear();
+        wait_for_earlier_launches();
+        __syncthreads();
+        peel(data, n, *this);
         for (u64 left = part.tiles; left > 0;) {
             const u64 before = left;
-            through(at, part.step, left);
+            through(even, at, part.step, left);
             if (left > 0) {
                 if (before - left > patience)
                     patience = 1;
                 const u32 some = refused(at, part.step, left);
                 left -= some;
                 at += u64(some) * part.step;
+                if (left > 0)
+                    load(even, at);
             }
         }
         if (part.rest) {
-            uint4 v[TILE];
-            load(v, at, part.valid);
-            if (!tile<false>(v, part.valid) && !moved(at, part.valid))
+            uint4 some[TILE];
+            if (part.tiles == 0)
+                copy(some, even);
+            else
+                load(some, at, part.valid);
+            if (!tile<false>(some, part.valid) && (FITS || !moved(at, part.valid)))
                 any<false>(at, part.step, 1, part.valid);
         }
         window.flush(wide);
-        bins.flush(wide);
+        if constexpr (!FITS)
+            bins.flush(wide);
     }
 };
 
@@ -244,8 +256,6 @@ __device__ __forceinline__ void float_sum(const void *data, u64 n, u64 *scratch,
 {
     using Sums = Wide<typename Element<T>::Sum>;
     __shared__ Sums wide;
-    wide.clear();
-    __syncthreads();
     FloatSum<T, ABSOLUTE>(wide).take(data, n);
     __syncthreads();
     add_over_grid<Sums::WORDS>([&](int i) { return wide.entry(i, n); }, scratch, out);

@@ -93,6 +93,7 @@ struct IntegerProducts {
     using Item = T;
     using Bits = typename Element<T>::Bits;
     static constexpr bool PAIRED = TWO;
+    static constexpr bool REFUSES = false;
     static constexpr int TILE = TWO ? VECTORS / 2 : VECTORS;
 
     ProductSum<T> products;
@@ -101,7 +102,6 @@ struct IntegerProducts {
     __device__ __forceinline__ void open() {}
     __device__ __forceinline__ void take(const uint4 &x, const uint4 &y) { products.take(x, TWO ? y : x); }
     __device__ __forceinline__ bool close() { return true; }
-    __device__ __forceinline__ void again(const Place<T, TWO> &) {}
     __device__ __forceinline__ void pause(u32) {}
 };
 
@@ -110,6 +110,7 @@ struct IntegerMoments {
     using Item = T;
     using Bits = typename Element<T>::Bits;
     static constexpr bool PAIRED = false;
+    static constexpr bool REFUSES = false;
     static constexpr int TILE = VECTORS;
 
     IntegerSum<T, false> elements;
@@ -127,7 +128,6 @@ struct IntegerMoments {
         squares.take(x, x);
     }
     __device__ __forceinline__ bool close() { return true; }
-    __device__ __forceinline__ void again(const Place<T, false> &) {}
     __device__ __forceinline__ void pause(u32) {}
 };
 

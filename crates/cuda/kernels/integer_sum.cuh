@@ -92,6 +92,13 @@ struct IntegerSum {
     }
 };
 
+// Leaves what is the same for every array: the last limb, the number of elements, and three counters that stay zero.
+__device__ __forceinline__ void leave_constants(u64 n, u64 *out)
+{
+    if (blockIdx.x == 0 && threadIdx.x < 5)
+        out[threadIdx.x] = threadIdx.x == 1 ? n : 0;
+}
+
 // Leaves the vector form of core's superaccumulator in `out`: four limbs, of which the upper ones' carries are still to move,
 // and the four counters.
 template <class T, bool ABSOLUTE>
@@ -99,11 +106,7 @@ __device__ __forceinline__ void integer_sum(const void *data, u64 n, u64 *scratc
 {
     IntegerSum<T, ABSOLUTE> pass;
     walk(data, n, pass);
-    Totals<3> totals = pass.words();
-    if (fold_grid(totals, scratch)) {
-        const u64 vector[8] = {totals.word[0], totals.word[1], totals.word[2], 0, n, 0, 0, 0};
-#pragma unroll
-        for (int i = 0; i < 8; ++i)
-            out[i] = vector[i];
-    }
+    const Totals<3> totals = fold_block(pass.words());
+    add_over_grid<3>([&](int i) { return i == 0 ? totals.word[0] : i == 1 ? totals.word[1] : totals.word[2]; }, scratch, out);
+    leave_constants(n, out + 3);
 }

@@ -4,6 +4,8 @@
 //
 // With rows in gridDim.y, the r-th begins r * row_bytes behind data (and others) and leaves its payload r * out_words words behind
 // out. Each row's blocks have their own SCRATCH_ROW words of the scratch memory; a row of one block uses none.
+//
+// `ready` says that the elements may be read before the launch ahead has ended: see early.cuh.
 
 #pragma once
 
@@ -11,26 +13,24 @@
 #include "name.cuh"
 #include "ticket.cuh"
 
-// From compute capability 9.0 on a launch may come to the device while the one ahead of it on the stream still runs: it lets the
-// next one come, and waits until all that was written before it is there.
-static __device__ __forceinline__ void wait_for_earlier_launches()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
 // Begins a kernel: KERNEL(name)(data, others, n, start, scratch, out) { what a row's blocks do }
 #define KERNEL(name) KERNEL_OF(name, THREADS, BLOCKS)
 
 // The same for launches of at most `threads` threads a block, of which `blocks` fit a multiprocessor.
-#define KERNEL_OF(name, threads, blocks) \
+#define KERNEL_OF(name, threads, blocks) KERNEL_THAT(wait_for_earlier_launches(), name, threads, blocks)
+
+// The same for kernels that wait themselves once their first reads are under way, as `walk` does. If the elements are not ready,
+// that is too late.
+#define EARLY_KERNEL(name) EARLY_KERNEL_OF(name, THREADS, BLOCKS)
+#define EARLY_KERNEL_OF(name, threads, blocks) \
+    KERNEL_THAT(if (!ready) wait_for_earlier_launches(), name, threads, blocks)
+
+#define KERNEL_THAT(begins, name, threads, blocks) \
     static __device__ __forceinline__ void reduce(const void *, const void *, u64, u64, u64 *, u64 *); \
     extern "C" __global__ void __launch_bounds__(threads, blocks) NAMED(name, ELEMENT)( \
-        const char *data, const char *others, u64 n, u64 start, u64 row_bytes, u64 *scratch, u64 *out, u64 out_words) \
+        const char *data, const char *others, u64 n, u64 start, u64 row_bytes, u64 *scratch, u64 *out, u64 out_words, u32 ready) \
     { \
-        wait_for_earlier_launches(); \
+        begins; \
         const u64 before = blockIdx.y * row_bytes; \
         reduce(data + before, others + before, n, start, scratch + blockIdx.y * SCRATCH_ROW, out + blockIdx.y * out_words); \
     } \

@@ -1,5 +1,5 @@
 // A window, what a lane adds to it in a tile, and the superaccumulator below it: what a warp cannot certify goes to a window made for
-// the tile, and what a lane cannot certify there, one by one to the superaccumulator.
+// the tile, and from there to bins, or, what a lane cannot certify, one by one to the superaccumulator.
 //
 // A lane says what is summed and how it gets into the window: range.cuh, products.cuh.
 

@@ -13,13 +13,16 @@
 
 #pragma once
 
-#include "element.cuh"
+#include "early.cuh"
 
 // Vectors of a thread in a tile, and the launch that the kernels are compiled for: with two blocks a multiprocessor has 64 KiB
 // in flight.
 constexpr int VECTORS = 4;
 constexpr int THREADS = 512;
 constexpr int BLOCKS = 2;
+
+// Tiles that go to bins at once, at most, before a window is tried again.
+constexpr u32 LONGEST_PATIENCE = 64;
 
 // Elements of type T in a vector, and the i-th of them; i is a constant once loops are unrolled.
 template <class T>
@@ -72,26 +75,50 @@ __device__ __forceinline__ void load(uint4 (&v)[N], const uint4 *__restrict__ at
             v[k] = at[32 * k];
 }
 
-// Gives the peeled elements to the pass, and says which of the others are this thread's, N vectors of a tile.
-template <int N = VECTORS, class Pass>
-__device__ __forceinline__ Part peel(const void *data, u64 n, Pass &pass)
+// The thread's vectors of the block's tile of that number, before the launches ahead have ended.
+template <int N>
+__device__ __forceinline__ void load_early(uint4 (&v)[N], const Part &part, u32 number)
 {
-    using T = typename Pass::Item;
-    using Bits = typename Element<T>::Bits;
-    const Bits *__restrict__ items = static_cast<const Bits *>(data);
-    const u64 before = (16 - u64(data) % 16) % 16 / sizeof(Bits);
-    const u64 head = before < n ? before : n;
-    const u64 vectors = (n - head) / ITEMS<T>;
-    const u32 tail = u32((n - head) % ITEMS<T>);
-    if (blockIdx.x == 0 && threadIdx.x < head)
-        pass.one(items[threadIdx.x]);
-    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < tail)
-        pass.one(items[n - tail + threadIdx.x]);
+    const u32 valid = number < part.tiles ? N : number == part.tiles && part.rest ? part.valid : 0;
+#pragma unroll
+    for (int k = 0; k < N; ++k)
+        if (k < valid)
+            v[k] = read_early(&part.at[number * part.step + 32 * k]);
+}
 
+// Vectors that are there already, so that the registers they came in may be used again.
+template <int N>
+__device__ __forceinline__ void copy(uint4 (&v)[N], const uint4 (&from)[N])
+{
+#pragma unroll
+    for (int k = 0; k < N; ++k)
+        v[k] = from[k];
+}
+
+// What lies outside whole aligned vectors, and how many of these there are.
+struct Ends {
+    u64 head;
+    u64 vectors;
+    u32 tail;
+};
+
+template <class T>
+__device__ __forceinline__ Ends ends(const void *data, u64 n)
+{
+    const u64 before = (16 - u64(data) % 16) % 16 / sizeof(typename Element<T>::Bits);
+    const u64 head = before < n ? before : n;
+    return {head, (n - head) / ITEMS<T>, u32((n - head) % ITEMS<T>)};
+}
+
+// Which of the whole vectors are this thread's, N of a tile.
+template <class T, int N = VECTORS>
+__device__ __forceinline__ Part part_of(const void *data, u64 n)
+{
+    const Ends cut = ends<T>(data, n);
     Part part;
     part.step = blockDim.x * N;
-    const u64 whole = vectors / part.step;
-    const u32 rest = u32(vectors % part.step);
+    const u64 whole = cut.vectors / part.step;
+    const u32 rest = u32(cut.vectors % part.step);
     const u64 first = share(whole + (rest != 0), blockIdx.x);
     const u64 last = share(whole + (rest != 0), blockIdx.x + 1);
     part.rest = first <= whole && whole < last;
@@ -99,33 +126,56 @@ __device__ __forceinline__ Part peel(const void *data, u64 n, Pass &pass)
     // A warp's vectors of a tile lie together.
     const u32 place = threadIdx.x / 32 * (32 * N) + threadIdx.x % 32;
     part.valid = place < rest ? min((rest - place - 1) / 32 + 1, N) : 0;
-    part.at = reinterpret_cast<const uint4 *>(items + head) + first * part.step + place;
+    part.at = reinterpret_cast<const uint4 *>(static_cast<const typename Element<T>::Bits *>(data) + cut.head) + first * part.step + place;
     return part;
+}
+
+// Gives the pass what lies outside whole vectors.
+template <class Pass>
+__device__ __forceinline__ void peel(const void *data, u64 n, Pass &pass)
+{
+    using T = typename Pass::Item;
+    const typename Element<T>::Bits *__restrict__ items = static_cast<const typename Element<T>::Bits *>(data);
+    const Ends cut = ends<T>(data, n);
+    if (blockIdx.x == 0 && threadIdx.x < cut.head)
+        pass.one(items[threadIdx.x]);
+    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < cut.tail)
+        pass.one(items[n - cut.tail + threadIdx.x]);
 }
 
 template <class Pass>
 __device__ __forceinline__ void walk(const void *data, u64 n, Pass &pass)
 {
-    const Part part = peel(data, n, pass);
+    const Part part = part_of<typename Pass::Item>(data, n);
     const uint4 *at = part.at;
     // Two sets of registers in turn: copies from one to the other would hold the loads back.
     uint4 even[VECTORS], odd[VECTORS];
-    if (part.tiles > 0)
-        load(even, at);
+    load_early(even, part, 0);
+    load_early(odd, part, 1);
+    wait_for_earlier_launches();
+    peel(data, n, pass);
     for (u64 left = part.tiles; left > 0; left -= 2, at += 2 * part.step) {
-        if (left > 1)
-            load(odd, at + part.step);
         pass.template tile<true>(even, at, VECTORS);
         if (left == 1)
             break;
         if (left > 2)
             load(even, at + 2 * part.step);
         pass.template tile<true>(odd, at + part.step, VECTORS);
+        if (left == 2)
+            break;
+        if (left > 3)
+            load(odd, at + 3 * part.step);
     }
     at = part.at + part.tiles * part.step;
     if (part.rest) {
-        load(even, at, part.valid);
-        pass.template tile<false>(even, at, part.valid);
+        uint4 some[VECTORS];
+        if (part.tiles == 0)
+            copy(some, even);
+        else if (part.tiles == 1)
+            copy(some, odd);
+        else
+            load(some, at, part.valid);
+        pass.template tile<false>(some, at, part.valid);
     }
 }
 
@@ -143,7 +193,20 @@ __device__ __forceinline__ void each(const uint4 (&v)[N], u32 valid, Take take)
     }
 }
 
-// The same once more from memory: short code for what is seldom done.
+// Calls `take` with every word of vectors.
+template <int N, class Take>
+__device__ __forceinline__ void each_word(const uint4 (&v)[N], Take take)
+{
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+        take(v[k].x);
+        take(v[k].y);
+        take(v[k].z);
+        take(v[k].w);
+    }
+}
+
+// Every element once more from memory: short code for what is seldom done.
 template <class T, class Take>
 __device__ __forceinline__ void each_again(const uint4 *at, u32 valid, Take take)
 {

@@ -11,7 +11,11 @@
 //     pass.open()              begins a tile
 //     pass.take(x, y)          takes a vector of it
 //     pass.close()             ends it; false if it is needed once more: the same in all lanes of a warp
-//     pass.again(place)        has it once more: place.each(f) calls f(x, y) with every element
+//     Pass::REFUSES            whether it ever is; if so, the pass
+//     pass.again(place)        has it once more: place.each(f) calls f(x, y) with every element; false if it is to go with others to
+//     pass.any(x, y)           which takes a vector of a tile that was refused, or of one behind it, and
+//     pass.any_open()          begins such a tile,
+//     pass.any_close(place)    and ends it
 //     pass.pause(tiles)        puts away what so many tiles came to, at most RUN of them: what is seldom done is not done between
 //                              two tiles, where it would take registers from what is often done
 
@@ -103,14 +107,19 @@ struct Tile {
             }
         }
     }
+    template <class Take>
+    __device__ __forceinline__ void each(const char *at, i64 apart, Take take) const
+    {
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            take(xs[k].vector(at), ys[k].vector(at + apart));
+    }
     // Whether the pass took them.
     template <class Pass>
     __device__ __forceinline__ bool give(Pass &pass, const char *at, i64 apart) const
     {
         pass.open();
-#pragma unroll
-        for (int k = 0; k < N; ++k)
-            pass.take(xs[k].vector(at), ys[k].vector(at + apart));
+        each(at, apart, [&](const uint4 &x, const uint4 &y) { pass.take(x, y); });
         return pass.close();
     }
 };
@@ -139,6 +148,23 @@ __device__ __forceinline__ u32 through(Pass &pass, const char *&at, u32 step, i6
     while (!ends(even, odd) && !ends(odd, even)) {
     }
     return most - left;
+}
+
+// Gives the pass `tiles` tiles from `at` on that it cannot refuse; the last one may have fewer vectors than others.
+template <class Vectors, class T, class Pass>
+__device__ __forceinline__ void anything(Pass &pass, Place<T, Pass::PAIRED> place, u32 step, u32 tiles)
+{
+    Vectors now, next;
+    next.load(place.at, place.apart, place.valid);
+    for (; tiles > 0; --tiles) {
+        now = next;
+        if (tiles > 1)
+            next.load(place.at + step, place.apart);
+        pass.any_open();
+        now.each(place.at, place.apart, [&](const uint4 &x, const uint4 &y) { pass.any(x, y); });
+        pass.any_close(place);
+        place.at += step;
+    }
 }
 
 template <class Second, class Pass>
@@ -173,13 +199,24 @@ __device__ __forceinline__ void pipe(const char *data, i64 apart, u64 n, Pass &p
     const u32 place = threadIdx.x / 32 * (32 * N) + threadIdx.x % 32;
     const char *at = data + head * sizeof(Bits) + (first * size + place) * 16;
     const u32 step = size * 16;
+    u32 patience = 1;
     for (u64 left = (last < whole ? last : whole) - (first < whole ? first : whole); left > 0;) {
         const u32 most = u32(min(left, u64(RUN)));
         u32 tiles = through<Vectors>(pass, at, step, apart, most);
-        if (tiles < most) {
-            pass.again(Place<T, PAIRED>{at, apart, N});
-            at += step;
-            ++tiles;
+        if (Pass::REFUSES && tiles < most) {
+            const Place<T, PAIRED> place{at, apart, N};
+            u32 some = 1;
+            if constexpr (Pass::REFUSES) {
+                if (!pass.again(place)) {
+                    if (tiles > patience)
+                        patience = 1;
+                    some = min(most - tiles, patience);
+                    anything<Vectors>(pass, place, step, some);
+                    patience = min(2 * patience, LONGEST_PATIENCE);
+                }
+            }
+            at += u64(some) * step;
+            tiles += some;
         }
         left -= tiles;
         pass.pause(tiles);
@@ -188,8 +225,12 @@ __device__ __forceinline__ void pipe(const char *data, i64 apart, u64 n, Pass &p
         const u32 valid = place < rest ? min((rest - place - 1) / 32 + 1, N) : 0;
         Vectors some;
         some.load(at, apart, valid);
-        if (!some.give(pass, at, apart))
-            pass.again(Place<T, PAIRED>{at, apart, valid});
+        const Place<T, PAIRED> place{at, apart, valid};
+        const bool taken = some.give(pass, at, apart);
+        if constexpr (Pass::REFUSES) {
+            if (!taken && !pass.again(place))
+                anything<Vectors>(pass, place, step, 1);
+        }
         pass.pause(1);
     }
 }

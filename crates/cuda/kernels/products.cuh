@@ -43,6 +43,9 @@ struct LaneProducts {
     // The least t with the product of finite elements below 2^t.
     static __device__ __forceinline__ int top(Bits x, Bits y) { return Format::top(x) + Format::top(y); }
 
+    // Of shorter floats; exact.
+    static __device__ __forceinline__ f64 product(Bits x, Bits y) { return __dmul_rn(Format::value(x), Format::value(y)); }
+
     __device__ __forceinline__ void add(Bits x, Bits y, const Window &window)
     {
         const f64 a = Format::value(x), b = Format::value(y);

@@ -33,6 +33,7 @@ struct LaneSum {
     u32 least = ~0u;
     typename Window::Drift drift;
 
+    LaneSum() = default;
     __device__ __forceinline__ LaneSum(const Window &) {}
 
     __device__ __forceinline__ void add(Bits bits, const Window &)
@@ -68,6 +69,7 @@ struct LaneSum<f64, IMPLIED> {
 
     Window::Drift drift;
 
+    LaneSum() = default;
     __device__ __forceinline__ LaneSum(const Window &window) : drift(window.open()) {}
 
     __device__ __forceinline__ void add(u64 bits, const Window &window)

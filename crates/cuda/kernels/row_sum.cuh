@@ -8,13 +8,9 @@
 
 #pragma once
 
-#include "answer.cuh"
+#include "exact_answer.cuh"
 #include "narrow.cuh"
 #include "rows.cuh"
-#include "window.cuh"
-
-template <class T>
-using Superaccumulator = Wide<typename Element<T>::Sum>;
 
 // What is asked of the rows.
 template <class T>
@@ -87,7 +83,7 @@ struct WindowRow {
     using Levels = Window<typename Format::Sum, 2, 4>;
 
     i64 total[2];
-    int last; // the lower level's unit is 2 to the power of this
+    int first; // the upper level's unit is 2 to the power of this
     bool holds;
 
     // A lane's part of a row whose elements are below 2^top. Each vector has an anchor of its own.
@@ -95,7 +91,7 @@ struct WindowRow {
     __device__ __forceinline__ void add(const uint4 *v, Bits mask, int top)
     {
         Levels window(Levels::below(top));
-        last = window.first - Levels::STEP;
+        first = window.first;
         holds = true;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
@@ -121,9 +117,7 @@ struct WindowRow {
 
     __device__ __forceinline__ Bits answer(const Question<T> &question) const
     {
-        const u64 upper = u64(total[0]) << Levels::STEP, lower = upper + u64(total[1]);
-        const i64 high = (total[0] >> (64 - Levels::STEP)) + (total[1] >> 63) + (lower < upper);
-        return float_answer<T>(Truncated::of_integer(high, lower, last), question.ask, question.n);
+        return float_answer<T>(of_levels<Levels>(total, first, 2), question.ask, question.n);
     }
 };
 
@@ -144,11 +138,8 @@ __device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, 
     for (u64 i = lane; i < n; i += WARP)
         absorb<T>(wide, items[i] & mask);
     __syncwarp();
-    if (lane == 0) {
-        const Specials<T> specials = {wide.specials[0] != 0, wide.specials[1] != 0, wide.specials[2] != 0};
-        const auto limb = [&](int i) { return i64(wide.entry(i, 0)); };
-        *out = specials.any() ? specials.bits() : float_answer<T>(Truncated::of_limbs(Superaccumulator<T>::LIMBS, SumFormat<T>::LSB, limb), ask, n);
-    }
+    if (lane == 0)
+        *out = wide_answer<T>(wide, ask, n);
     __syncwarp();
 }
 

@@ -5,7 +5,7 @@
 #include "integer_sum.cuh"
 #include "kernel.cuh"
 
-KERNEL_OF(sum, SUM_THREADS<ELEMENT>, SUM_BLOCKS<ELEMENT>)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
+EARLY_KERNEL_OF(sum, SUM_THREADS<ELEMENT>, SUM_BLOCKS<ELEMENT>)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
 {
     if constexpr (Element<ELEMENT>::FLOAT)
         float_sum<ELEMENT, false>(data, n, scratch, out);

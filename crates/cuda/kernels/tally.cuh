@@ -1,6 +1,8 @@
 // What is exact without further thought, element by element: totals of integers, extremes, counts.
 //
-// A tally takes elements, merges with others, and writes the number that was asked for. Elements of its `fill` change nothing.
+// A tally takes elements, merges with others, and writes the number that was asked for. Elements of its `fill` change nothing. WORDS
+// words hold it. Tallies of several blocks meet in MET words of global memory, which are zero before the first comes, `distance` apart;
+// there, 2^31 of them have room.
 
 #pragma once
 
@@ -52,6 +54,35 @@ struct TotalOf {
         if constexpr (LONG)
             other.high = __shfl_xor_sync(ALL_LANES, high, distance);
         return other;
+    }
+
+    static constexpr int WORDS = LONG ? 2 : 1;
+    __device__ __forceinline__ u64 word(int w) const { return w == 0 ? low : u64(high); }
+    static __device__ __forceinline__ TotalOf of_words(const u64 *words)
+    {
+        TotalOf total;
+        total.low = words[0];
+        if constexpr (LONG)
+            total.high = i64(words[1]);
+        return total;
+    }
+
+    // Words that weigh 1, 2^32 and 2^64.
+    static constexpr int MET = LONG ? 3 : 2;
+    __device__ __forceinline__ void meet(u64 *words, u32 distance) const
+    {
+        atomicAdd(&words[0], low & 0xffffffff);
+        atomicAdd(&words[distance], LONG ? low >> 32 : u64(i64(low) >> 32));
+        if constexpr (LONG)
+            atomicAdd(&words[2 * distance], u64(high));
+    }
+    static __device__ __forceinline__ void write_met(const u64 (&words)[MET], void *out, u64 place, const Asked &asked)
+    {
+        TotalOf total;
+        total.low = words[0] + (words[1] << 32);
+        if constexpr (LONG)
+            total.high = i64(words[2] + (words[1] >> 32) + (total.low < words[0]));
+        total.write(out, place, asked);
     }
 
     __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
@@ -150,6 +181,22 @@ struct ExtremeOf {
         return other;
     }
 
+    static constexpr int WORDS = 1;
+    __device__ __forceinline__ u64 word(int) const { return rank; }
+    static __device__ __forceinline__ ExtremeOf of_words(const u64 *words)
+    {
+        ExtremeOf extreme;
+        extreme.rank = Bits(words[0]);
+        return extreme;
+    }
+
+    static constexpr int MET = 1;
+    __device__ __forceinline__ void meet(u64 *words, u32) const { atomicMax(&words[0], u64(Bits(~rank))); }
+    static __device__ __forceinline__ void write_met(const u64 (&words)[MET], void *out, u64 place, const Asked &asked)
+    {
+        static_cast<Bits *>(out)[place] = bits_of(Bits(~words[0]), asked);
+    }
+
     __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
     {
         static_cast<Bits *>(out)[place] = bits_of(rank, asked);
@@ -187,6 +234,22 @@ struct CountOf {
         CountOf other;
         other.count = __shfl_xor_sync(ALL_LANES, count, distance);
         return other;
+    }
+
+    static constexpr int WORDS = 1;
+    __device__ __forceinline__ u64 word(int) const { return count; }
+    static __device__ __forceinline__ CountOf of_words(const u64 *words)
+    {
+        CountOf counts;
+        counts.count = u32(words[0]);
+        return counts;
+    }
+
+    static constexpr int MET = 1;
+    __device__ __forceinline__ void meet(u64 *words, u32) const { atomicAdd(&words[0], u64(count)); }
+    static __device__ __forceinline__ void write_met(const u64 (&words)[MET], void *out, u64 place, const Asked &asked)
+    {
+        write(out, place, words[0], asked);
     }
 
     static __device__ __forceinline__ void write(void *out, u64 place, u64 count, const Asked &asked)

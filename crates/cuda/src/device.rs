@@ -40,7 +40,7 @@ pub struct Launch {
     pub cooperative: bool,
     /// Whether it may come to the device before the launch ahead of it on the
     /// stream has ended, as far as the device can: the kernel waits itself
-    /// (`griddepcontrol.wait`) before it touches memory.
+    /// (`griddepcontrol.wait`) before it touches memory that may not be ready.
     pub early: bool,
 }
 
@@ -144,6 +144,10 @@ pub struct Limits {
     /// Bytes of memory.
     pub memory: u64,
 }
+
+/// Why memory that is nobody's cannot be read.
+pub(crate) const UNKNOWN_MEMORY: &str =
+    "it is no memory that the device knows: null, freed, too short, or the host's own";
 
 /// What a kernel takes of a multiprocessor, as far as the device knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -269,6 +273,15 @@ pub trait Device: Send + Sync {
         None
     }
 
+    /// Why kernels cannot read these bytes, as far as can be told without reading
+    /// them: nobody's memory, that of another device, or ordinary memory of the
+    /// host. Looks at the first byte and the last; of a device that cannot tell,
+    /// all can be read.
+    fn why_unreadable(&self, address: Address, bytes: u64) -> Option<&'static str> {
+        let _ = (address, bytes);
+        None
+    }
+
     /// Whether the device copies from these bytes while the host does something
     /// else: no need to copy them to pinned memory first.
     fn is_pinned(&self, bytes: &[u8]) -> bool {
@@ -315,6 +328,14 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// The device is lost.
     fn stream(&self) -> Result<Stream>;
+
+    /// How many calls have named a stream so far, `None` if work comes there by
+    /// other ways than this device. A launch that found a number is directly ahead
+    /// of whatever comes while the number is one more.
+    fn calls_on(&self, stream: Stream) -> Option<u64> {
+        let _ = stream;
+        None
+    }
 
     /// Puts a launch on a stream.
     ///

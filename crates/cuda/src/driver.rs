@@ -7,6 +7,7 @@
 
 use crate::device::{
     Address, Argument, Device, Footprint, KernelId, Launch, Limits, ModuleId, Stream,
+    UNKNOWN_MEMORY,
 };
 use crate::{Error, Result, device_runtime};
 use core::ffi::{CStr, c_int, c_uint, c_void};
@@ -42,9 +43,47 @@ pub struct Driver {
 struct Handles {
     modules: HashSet<u64>,
     kernels: HashMap<u64, Shared>,
-    streams: HashSet<u64>,
+    /// Streams, and how many calls have named each.
+    streams: HashMap<u64, u64>,
     /// Streams that others have made, and will destroy.
     adopted: HashSet<u64>,
+}
+
+impl Handles {
+    /// A stream that something is asked of.
+    fn stream(&mut self, stream: Stream) -> Result<sys::CUstream> {
+        match self.streams.get_mut(&stream.0) {
+            Some(calls) => *calls += 1,
+            None if stream == Stream::DEFAULT || self.adopted.contains(&stream.0) => {}
+            None => return Err(Error::ForeignHandle { what: "the stream" }),
+        }
+        Ok(stream.0 as sys::CUstream)
+    }
+
+    /// Allows a kernel `bytes` of dynamic shared memory: a device wants to be
+    /// asked if there are more than 48 KiB with the kernel's own. A context is
+    /// current.
+    fn allow_shared(&mut self, kernel: KernelId, bytes: u32) -> Result<sys::CUfunction> {
+        let function = kernel.0 as sys::CUfunction;
+        let Some(allowed) = self.kernels.get_mut(&kernel.0) else {
+            return Err(Error::ForeignHandle { what: "the kernel" });
+        };
+        if bytes > allowed.0 {
+            let attribute =
+                sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function is one of a module that stays loaded.
+            let set = unsafe {
+                result::function::set_function_attribute(
+                    function,
+                    attribute,
+                    c_int::try_from(bytes).unwrap_or(c_int::MAX),
+                )
+            };
+            while_doing(set, || format!("asking for {bytes} bytes of shared memory"))?;
+            allowed.0 = bytes;
+        }
+        Ok(function)
+    }
 }
 
 /// Dynamic shared memory that a kernel has been allowed so far, in bytes.
@@ -158,7 +197,7 @@ impl Driver {
         self.enter()?;
         let stream = stream as u64;
         let mut handles = self.handles();
-        if stream != Stream::DEFAULT.0 && !handles.streams.contains(&stream) {
+        if stream != Stream::DEFAULT.0 && !handles.streams.contains_key(&stream) {
             handles.adopted.insert(stream);
         }
         Ok(Stream(stream))
@@ -178,37 +217,7 @@ impl Driver {
     /// A stream of this device, in a current context.
     fn enter_stream(&self, stream: Stream) -> Result<sys::CUstream> {
         self.enter()?;
-        let handles = self.handles();
-        let known = handles.streams.contains(&stream.0) || handles.adopted.contains(&stream.0);
-        if stream != Stream::DEFAULT && !known {
-            return Err(Error::ForeignHandle { what: "the stream" });
-        }
-        Ok(stream.0 as sys::CUstream)
-    }
-
-    /// Allows a kernel `bytes` of dynamic shared memory: a device wants to be
-    /// asked if there are more than 48 KiB with the kernel's own.
-    fn allow_shared(&self, kernel: KernelId, bytes: u32) -> Result<sys::CUfunction> {
-        let function = kernel.0 as sys::CUfunction;
-        let mut handles = self.handles();
-        let Some(allowed) = handles.kernels.get_mut(&kernel.0) else {
-            return Err(Error::ForeignHandle { what: "the kernel" });
-        };
-        if bytes > allowed.0 {
-            let attribute =
-                sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            // SAFETY: the function is one of a module that stays loaded.
-            let set = unsafe {
-                result::function::set_function_attribute(
-                    function,
-                    attribute,
-                    c_int::try_from(bytes).unwrap_or(c_int::MAX),
-                )
-            };
-            while_doing(set, || format!("asking for {bytes} bytes of shared memory"))?;
-            allowed.0 = bytes;
-        }
-        Ok(function)
+        self.handles().stream(stream)
     }
 }
 
@@ -363,7 +372,7 @@ impl Drop for Driver {
         if self.enter().is_ok() {
             let handles = core::mem::take(&mut *self.handles());
             // Errors have nobody to go to; the context dies with the process.
-            for stream in handles.streams {
+            for stream in handles.streams.into_keys() {
                 // SAFETY: created here, and nobody can use it any more.
                 let _ = unsafe { result::stream::destroy(stream as sys::CUstream) };
             }
@@ -425,6 +434,38 @@ fn limits(device: sys::CUdevice) -> Result<Limits> {
         // SAFETY: the device exists.
         memory: while_doing(unsafe { result::device::total_mem(device) }, doing)? as u64,
     })
+}
+
+/// Why kernels of a device cannot read this byte; a context is current.
+fn why_unreadable_at(address: Address, device: sys::CUdevice) -> Option<&'static str> {
+    use sys::CUpointer_attribute as Attribute;
+    let (mut kind, mut managed, mut of): (c_uint, c_uint, c_int) = (0, 0, 0);
+    let mut attributes = [
+        Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+    ];
+    let mut values: [*mut c_void; 3] =
+        [(&raw mut kind).cast(), (&raw mut managed).cast(), (&raw mut of).cast()];
+    // SAFETY: as many values as attributes, each an integer of 32 bits; the
+    // address is only looked up, and of one that the driver does not know the
+    // type is 0.
+    let asked = unsafe {
+        sys::cuPointerGetAttributes(
+            attributes.len() as c_uint,
+            attributes.as_mut_ptr(),
+            values.as_mut_ptr(),
+            address,
+        )
+    };
+    let device_memory = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE as c_uint;
+    if asked != sys::CUresult::CUDA_SUCCESS || kind == 0 {
+        Some(UNKNOWN_MEMORY)
+    } else if kind == device_memory && managed == 0 && of != device {
+        Some("it is memory of another device")
+    } else {
+        None
+    }
 }
 
 /// Whether the driver knows this byte of host memory; a context is current.
@@ -595,6 +636,19 @@ impl Device for Driver {
         self.enter().is_ok() && is_pinned_at(first) && is_pinned_at(last)
     }
 
+    fn why_unreadable(&self, address: Address, bytes: u64) -> Option<&'static str> {
+        let Some(last) = address.checked_add(bytes.checked_sub(1)?) else {
+            return Some(UNKNOWN_MEMORY);
+        };
+        if self.enter().is_err() {
+            // What comes next says it.
+            return None;
+        }
+        let ends = [address, last];
+        let ends = if address == last { &ends[..1] } else { &ends };
+        ends.iter().find_map(|&at| why_unreadable_at(at, self.device))
+    }
+
     fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
         let stream = self.enter_stream(stream)?;
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -641,7 +695,7 @@ impl Device for Driver {
 
     fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32> {
         self.enter()?;
-        let function = self.allow_shared(kernel, shared)?;
+        let function = self.handles().allow_shared(kernel, shared)?;
         let mut blocks = 0;
         // SAFETY: the function is one of a module that stays loaded; one
         // integer is written.
@@ -660,7 +714,7 @@ impl Device for Driver {
     fn footprint(&self, kernel: KernelId) -> Result<Option<Footprint>> {
         use sys::CUfunction_attribute_enum as Of;
         self.enter()?;
-        let function = self.allow_shared(kernel, 0)?;
+        let function = self.handles().allow_shared(kernel, 0)?;
         let ask = |attribute: Of| -> Result<u32> {
             let mut value = 0;
             // SAFETY: the function is one of a module that stays loaded; one
@@ -681,8 +735,12 @@ impl Device for Driver {
         self.enter()?;
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking);
         let stream = while_doing(stream, || "making a stream".into())? as u64;
-        self.handles().streams.insert(stream);
+        self.handles().streams.insert(stream, 0);
         Ok(Stream(stream))
+    }
+
+    fn calls_on(&self, stream: Stream) -> Option<u64> {
+        self.handles().streams.get(&stream.0).copied()
     }
 
     unsafe fn launch(
@@ -692,8 +750,11 @@ impl Device for Driver {
         launch: &Launch,
         arguments: &[Argument],
     ) -> Result<()> {
-        let stream = self.enter_stream(stream)?;
-        let function = self.allow_shared(kernel, launch.shared)?;
+        self.enter()?;
+        let (stream, function) = {
+            let mut handles = self.handles();
+            (handles.stream(stream)?, handles.allow_shared(kernel, launch.shared)?)
+        };
         let mut attributes = Attributes::default();
         if let Some([x, y, z]) = launch.cluster {
             let dimensions = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };

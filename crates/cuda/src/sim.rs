@@ -3,6 +3,7 @@
 
 use crate::device::{
     Address, Argument, Device, Footprint, KernelId, Launch, Limits, ModuleId, Stream,
+    UNKNOWN_MEMORY,
 };
 use crate::{Error, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,7 +25,8 @@ struct State {
     device: ptx::Device,
     modules: Vec<ptx::ModuleId>,
     kernels: Vec<ptx::Kernel>,
-    streams: u32,
+    /// How many calls have named each stream.
+    calls: Vec<u64>,
     /// Launches that were waited for and whose reports nobody has taken; `None`
     /// if nobody will.
     reports: Option<Vec<Report>>,
@@ -49,7 +51,7 @@ impl Sim {
             device: ptx::Device::new(setup),
             modules: Vec::new(),
             kernels: Vec::new(),
-            streams: 0,
+            calls: vec![0],
             reports: Some(Vec::new()),
         };
         Sim { limits, state: Mutex::new(state) }
@@ -76,10 +78,15 @@ impl Sim {
 }
 
 impl State {
-    fn stream(&self, stream: Stream) -> Result<ptx::Stream> {
-        match u32::try_from(stream.0) {
-            Ok(n) if n <= self.streams => Ok(ptx::Stream(n)),
-            _ => Err(Error::ForeignHandle { what: "the stream" }),
+    /// A stream that something is asked of.
+    fn stream(&mut self, stream: Stream) -> Result<ptx::Stream> {
+        let number = u32::try_from(stream.0).ok();
+        match number.and_then(|n| Some((n, self.calls.get_mut(n as usize)?))) {
+            Some((number, calls)) => {
+                *calls += 1;
+                Ok(ptx::Stream(number))
+            }
+            None => Err(Error::ForeignHandle { what: "the stream" }),
         }
     }
 }
@@ -115,10 +122,18 @@ impl Device for Sim {
     }
 
     fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()> {
-        let state = self.state();
+        let mut state = self.state();
         state.stream(stream)?;
         let copied = state.device.read(from, to);
         while_doing(copied, || format!("copying {} bytes from {from:#x}", to.len()))
+    }
+
+    fn why_unreadable(&self, address: Address, bytes: u64) -> Option<&'static str> {
+        let last = address.checked_add(bytes.checked_sub(1)?);
+        let state = self.state();
+        let known = |at: u64| state.device.read(at, &mut [0]).is_ok();
+        let readable = last.is_some_and(|last| known(address) && known(last));
+        (!readable).then_some(UNKNOWN_MEMORY)
     }
 
     fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
@@ -179,8 +194,13 @@ impl Device for Sim {
 
     fn stream(&self) -> Result<Stream> {
         let mut state = self.state();
-        state.streams += 1;
-        Ok(Stream(state.streams.into()))
+        state.calls.push(0);
+        Ok(Stream(state.calls.len() as u64 - 1))
+    }
+
+    fn calls_on(&self, stream: Stream) -> Option<u64> {
+        // Nobody else knows its streams.
+        self.state().calls.get(usize::try_from(stream.0).ok()?).copied()
     }
 
     unsafe fn launch(

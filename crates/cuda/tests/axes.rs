@@ -244,12 +244,12 @@ fn arrays_larger_than_the_workspace_come_in_pieces() {
 #[test]
 fn a_device_short_of_memory_gets_smaller_pieces() {
     let device = Arc::new(Altered::new(sim(Schedule::Lockstep), |_| ()));
-    let layout = Layout::contiguous(&[30, 4001], 4);
+    let layout = Layout::contiguous(&[60, 4001], 4);
     let sample = Sample::new(DType::F32, layout, "signed", &mut Random(9));
     let samples = [Some(&sample), None];
     let question = Question { samples, reduced: &[true, false], kinds: &[Kind::Counts], start: 0 };
     let engine = Engine::new(device.clone());
-    device.refuse_above(200 << 10);
+    device.refuse_above(400 << 10);
     let states = question.on_host(&engine).expect("in smaller boxes");
     assert_eq!(payloads(&states), question.expected());
     // The stream's own scratch memory fits, and nothing else does.

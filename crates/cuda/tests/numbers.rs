@@ -146,6 +146,58 @@ fn short_rows_in_random_order() {
     rows(&engine, 22, |turn| turn % 9 == 0);
 }
 
+/// Tables of few columns and many, around strips, tiles and the rows of a chunk,
+/// at every alignment, with and without gaps, alone or side by side, and with
+/// rows along two axes.
+fn columns(engines: &[Engine], seed: u64, keep: impl Fn(usize) -> bool) {
+    const ROWS: [usize; 18] =
+        [2, 3, 5, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65, 100, 257, 300, 2000, 9000];
+    let mut random = Random(seed);
+    let mut turn = 0usize;
+    for dtype in DType::ALL {
+        let size = dtype.size();
+        let vector = 16 / size;
+        let counts = (1..70).step_by(3).chain((1..4).map(|n| n * vector));
+        let around = [16 * vector, 32 * vector, 33 * vector, 64 * vector];
+        for count in counts.chain(around.into_iter().flat_map(|n| [n - 1, n, n + 1])) {
+            turn += 1;
+            if !keep(turn) {
+                continue;
+            }
+            let most = (9000 / count).max(2);
+            let rows = ROWS[random.below(ROWS.len() as u64) as usize].min(most);
+            let before = [0, 0, 1, vector, 3][random.below(5) as usize];
+            let gap = [0, 0, 0, 1, vector, 3][random.below(6) as usize];
+            let few = 1 + random.below(3) as usize;
+            let (shape, reduced) = match random.below(6) {
+                0 => (vec![few, rows, count], vec![false, true, false]),
+                1 => (vec![2 + rows / 9, few, 7, count], vec![true, false, true, false]),
+                2 => (vec![few, 2, rows.div_ceil(3), count], vec![false, false, true, false]),
+                _ => (vec![rows, count], vec![true, false]),
+            };
+            let layout = Layout::columns(&shape, size, before, gap);
+            let pattern = PATTERNS[random.below(PATTERNS.len() as u64) as usize];
+            let sample = Sample::new(dtype, layout, pattern, &mut random);
+            let engine = &engines[random.below(engines.len() as u64) as usize];
+            // Sums are what can go wrong.
+            let some = if random.below(2) == 0 { 3 } else { OPS.len() as u64 };
+            let op = OPS[random.below(some) as usize];
+            check(engine, op, &sample, &reduced, pattern);
+        }
+    }
+}
+
+#[test]
+fn columns_side_by_side() {
+    columns(&engines(&sim(Schedule::Lockstep)), 31, |_| true);
+}
+
+#[test]
+fn columns_in_random_order() {
+    let engines = engines(&sim(Schedule::Random { seed: 4 }));
+    columns(&engines, 32, |turn| turn % 7 == 0);
+}
+
 /// Rows whose range is about as wide as is certified, with full significands on
 /// both sides, and rows that are wider than a window.
 fn ranges(engine: &Engine) {
@@ -340,6 +392,7 @@ fn on_the_device_of_this_machine() {
         Err(error) => panic!("{error}"),
     };
     sweep(&engines(&device), 5, 1300);
+    (0..20).for_each(|seed| columns(&engines(&device), 31 + seed, |_| true));
     rounding(&device);
     let engine = Engine::new(device);
     rows(&engine, 21, |_| true);

@@ -69,11 +69,21 @@ fn slices_are_reduced_where_they_lie() {
 }
 
 #[test]
-fn streams_of_others_are_refused() {
+fn what_does_not_fit_together_is_refused() {
     let Some(context) = context() else { return };
     let engine = SliceEngine::new(&context).unwrap();
     let stream = context.new_stream().unwrap();
     let slice = stream.clone_htod(&numbers(100, 1)).unwrap();
+    if Driver::probe().unwrap() > 1 {
+        let elsewhere = CudaContext::new(1).expect("a context").new_stream().unwrap();
+        let refused = engine.reduce(Kind::Sum, &slice, &elsewhere).unwrap_err();
+        assert!(refused.to_string().contains("the stream does not belong"), "{refused}");
+        let theirs = elsewhere.clone_htod(&numbers(100, 2)).unwrap();
+        let refused = engine.reduce(Kind::Sum, &theirs, &stream).unwrap_err();
+        assert!(refused.to_string().contains("another device"), "{refused}");
+    } else {
+        println!("SKIPPED: streams and slices of another device, for want of a second one");
+    }
     let mut short = stream.alloc_zeros::<u64>(3).unwrap();
     let refused = engine.reduce_into(Kind::Sum, &slice, &mut short, &stream).unwrap_err();
     assert!(refused.to_string().contains("more words"), "{refused}");

@@ -62,9 +62,9 @@ impl Engine {
         stream: Stream,
     ) -> Result<Vec<Vec<AnyState>>> {
         let [Some(first), second] = views else { return Ok(Vec::new()) };
-        first.check()?;
+        first.check(&**self.device())?;
         if let Some(second) = second {
-            second.check()?;
+            second.check(&**self.device())?;
             check_pair((first.dtype, &first.shape), (second.dtype, &second.shape))?;
         }
         let dtype = first.dtype;

@@ -1,6 +1,7 @@
 //! Which kernel does what, and what it leaves in memory.
 
 use super::tree;
+use crate::device::Argument;
 use warpfold_core::DType;
 use warpfold_core::op::{AnyState, Kind};
 
@@ -13,6 +14,8 @@ pub(super) enum Program {
     Finish(DType),
     /// Makes numbers of short rows.
     ShortRows(Tally, DType),
+    /// Makes numbers of columns.
+    Columns(Tally, DType),
 }
 
 /// What kernels make numbers of without a payload.
@@ -55,6 +58,7 @@ impl Program {
             Program::Gather(size) => format!("gather_u{}", 8 * size),
             Program::Finish(dtype) => format!("finish_{dtype}"),
             Program::ShortRows(tally, dtype) => format!("row_{}", tally.name(dtype)),
+            Program::Columns(tally, dtype) => format!("column_{}", tally.name(dtype)),
         }
     }
 }
@@ -102,17 +106,32 @@ pub(super) fn build(kind: Kind, dtype: DType) -> Build {
         // `bins.cuh`.
         Kind::Sum | Kind::AbsSum => match dtype {
             DType::F64 => Build { threads: 384, vectors: 8, shared_per_thread: 8 * 44 },
-            DType::F32 | DType::BF16 => Build { threads: 384, shared_per_thread: 8 * 16, ..usual },
+            DType::F32 => Build { threads: 384, shared_per_thread: 8 * 16, ..usual },
+            DType::BF16 => Build { threads: 384, shared_per_thread: 4 * 33, ..usual },
             DType::F16 => Build { threads: 384, ..usual },
             _ => usual,
         },
-        // `LADDER_THREADS` in `ladder.cuh`.
+        // `LADDER_THREADS` in `ladder.cuh`, the limbs in `product_bins.cuh`, and of
+        // moments those of the elements before them.
         Kind::Dot | Kind::Moments if dtype == DType::F64 => usual,
         Kind::SquareSum | Kind::Dot | Kind::Moments if dtype.is_float() => {
-            Build { threads: 384, ..usual }
+            let elements = kind == Kind::Moments;
+            let shared_per_thread = match dtype {
+                DType::F32 => 8 * (13 + if elements { 11 } else { 0 }),
+                DType::BF16 => 8 * (18 + if elements { 8 } else { 0 }),
+                _ => 0,
+            };
+            Build { threads: 384, shared_per_thread, ..usual }
         }
         _ => usual,
     }
+}
+
+/// The arguments of a kernel that leaves states, as `kernel.cuh` names its
+/// parameters: words, and whether the elements are ready.
+pub(super) fn arguments(words: [u64; 8], ready: bool) -> [Argument; 9] {
+    let ready = Argument::from(u32::from(ready));
+    core::array::from_fn(|i| words.get(i).map_or(ready, |&word| Argument::from(word)))
 }
 
 /// Whether a kernel takes a second array.
@@ -152,6 +171,7 @@ mod tests {
             names.insert(Program::Finish(dtype).name());
             for tally in [Tally::Sums, Tally::Extremes, Tally::Counts] {
                 names.insert(Program::ShortRows(tally, dtype).name());
+                names.insert(Program::Columns(tally, dtype).name());
             }
         }
         for name in &names {

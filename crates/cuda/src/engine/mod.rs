@@ -9,6 +9,7 @@ pub mod archive;
 mod axes;
 mod boxes;
 mod collect;
+mod columns;
 mod feeder;
 mod gather;
 mod kernels;
@@ -32,7 +33,7 @@ pub use feeder::Feeder;
 pub use plan::{MOST_ELEMENTS, Shape};
 pub use view::DeviceView;
 
-use crate::device::{Address, Argument, Device, KernelId, Stream};
+use crate::device::{Address, Device, KernelId, Stream};
 use crate::{Error, Result};
 use kernels::{Build, Program};
 use plan::Capacity;
@@ -210,6 +211,7 @@ impl Engine {
         let input = input.into();
         let dtype = input.array.dtype;
         let len = left::len(kind, &input).ok_or(Error::NoKernel { kind, dtype })?;
+        self.check_readable(&input)?;
         let scratch = self.scratch(stream)?;
         // Held until the payload is read: another thread's would overwrite it.
         let mut scratch = lock(&scratch);
@@ -265,6 +267,7 @@ impl Engine {
         stream: Stream,
     ) -> Result<()> {
         let input = input.into();
+        self.check_readable(&input)?;
         if !to.is_multiple_of(8) {
             let why = "a state needs a multiple of 8";
             return Err(refused(Array { address: to, ..input.array }, why));
@@ -306,6 +309,22 @@ impl Engine {
         freed.map(|()| state)
     }
 
+    /// Refuses arrays that the device cannot read: a fault there would end all
+    /// that the process has on the device.
+    fn check_readable(&self, input: &Input) -> Result<()> {
+        let Array { len, dtype, .. } = input.array;
+        for address in [Some(input.array.address), input.others].into_iter().flatten() {
+            let array = Array { address, ..input.array };
+            check(array)?;
+            let bytes = len * dtype.size() as u64;
+            match self.device.why_unreadable(address, bytes) {
+                Some(why) if bytes > 0 => return Err(refused(array, why)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Launches the kernel.
     ///
     /// # Safety
@@ -342,13 +361,23 @@ impl Engine {
             Some(bytes) => scratch.meeting(&*self.device, stream, bytes)?,
             None => return Err(refused(array, "more than 2^40 bytes")),
         };
-        let (address, others) = (array.address, others.unwrap_or(0));
-        let (row_bytes, out_words) = (0, 0);
-        let arguments = [address, others, len, start, row_bytes, memory, to, out_words];
-        let arguments = arguments.map(Argument::from);
+        let calls = self.device.calls_on(stream);
+        let bytes = len.saturating_mul(dtype.size() as u64);
+        let ready = [Some(array.address), others]
+            .into_iter()
+            .flatten()
+            .all(|address| scratch.is_ready(calls, address, bytes));
+        let words = [array.address, others.unwrap_or(0), len, start, 0, memory, to, 0];
+        let arguments = kernels::arguments(words, ready);
+        scratch.launched(None);
         // SAFETY: the kernels have these parameters; they read the arrays, the
-        // caller's promise, and write the scratch memory and the payload.
-        unsafe { self.device.launch(stream, kernel.id, &launch, &arguments) }
+        // caller's promise, and write the scratch memory and the payload. What is
+        // ready was written before the launch ahead, as only this engine's
+        // launches come without another call on the stream.
+        unsafe { self.device.launch(stream, kernel.id, &launch, &arguments)? };
+        let tree = tree::is_tree(kind, dtype);
+        scratch.launched(calls.filter(|_| !tree).map(|calls| (calls, to)));
+        Ok(())
     }
 
     fn kernel(&self, kind: Kind, dtype: DType) -> Result<Kernel> {

@@ -38,6 +38,7 @@ impl Engine {
         reduced: &[bool],
         stream: Stream,
     ) -> Result<Option<Numbers>> {
+        view.check(&**self.device())?;
         let Some(question) = Question::of(op, view, reduced)? else { return Ok(None) };
         let device = &**self.device();
         let scratch = self.scratch(stream)?;
@@ -81,6 +82,7 @@ impl Engine {
         to: Address,
         stream: Stream,
     ) -> Result<bool> {
+        view.check(&**self.device())?;
         let Some(question) = Question::of(op, view, reduced)? else { return Ok(false) };
         check_alignment(to, question.table.outputs.len, question.answer.out)?;
         let scratch = self.scratch(stream)?;
@@ -147,6 +149,10 @@ impl Engine {
         if unsafe { self.numbers_of_short_rows(*answer, table, to, misfits, stream)? } {
             return Ok(true);
         }
+        // SAFETY: as above.
+        if unsafe { self.numbers_of_columns(*answer, table, to, scratch, stream)? } {
+            return Ok(true);
+        }
         let Some(bytes) = Engine::payload_len(answer.kind, answer.dtype) else {
             return Ok(false);
         };
@@ -186,7 +192,6 @@ pub(super) struct Question {
 impl Question {
     /// The question, if it may be one that kernels answer.
     fn of(op: Op, view: &DeviceView, reduced: &[bool]) -> Result<Option<Question>> {
-        view.check()?;
         let split = Split::new(&view.shape, [&view.strides, &[]], reduced)?;
         let Some(answer) = Answer::of(op, view.dtype) else { return Ok(None) };
         if view.is_empty() {

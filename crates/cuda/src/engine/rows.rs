@@ -4,7 +4,7 @@ use super::plan::{MOST_ROWS, plan_rows};
 use super::scratch::Scratch;
 use super::table::offset;
 use super::{Array, Engine, Input, check, kernels};
-use crate::device::{Address, Argument, Stream};
+use crate::device::{Address, Stream};
 use crate::{Error, Result};
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
@@ -89,8 +89,8 @@ impl Engine {
             let memory = if wide { scratch.for_rows(&*self.device, stream, rows_now)? } else { 0 };
             let others = rows.others(at).unwrap_or(0);
             let stride = (rows.stride as i64).cast_unsigned();
-            let arguments = [at[0], others, len, start, stride, memory, to, out_words];
-            let arguments = arguments.map(Argument::from);
+            let words = [at[0], others, len, start, stride, memory, to, out_words];
+            let arguments = kernels::arguments(words, false);
             // SAFETY: the kernels have these parameters; they read the rows,
             // the caller's promise, and write the scratch memory, which has a
             // part for each row of several blocks, and the payloads.

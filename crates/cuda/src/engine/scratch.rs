@@ -1,12 +1,12 @@
 //! Device memory that launches on one stream use, one after the other.
 //!
 //! ```text
-//! words     0       32              256                     256 + 6 * 4096
+//! words     0       32              256                     256 + 12 * 4096
 //!           | ticket | sums of blocks | partials of blocks    | payload | misfits
 //! ```
 //!
-//! `kernels/ticket.cuh` has the same numbers. Tickets and sums are zero between
-//! launches: the last block of each sets them back. Rows that have several
+//! `kernels/ticket.cuh` has the same numbers. Tickets, sums and partials are zero
+//! between launches: the last block of each sets them back. Rows that have several
 //! blocks each have such memory each, with room for the partials of
 //! [`MOST_ROW_BLOCKS`] blocks and without a payload. What needs more room gets it
 //! apart, and keeps it.
@@ -19,8 +19,8 @@ use crate::{Error, Result};
 use std::sync::Arc;
 
 const PARTIALS: u64 = 256;
-/// The most words of a block's partial state.
-const PARTIAL_WORDS: u64 = 6;
+/// The most words of a block's partial state: halves of words.
+const PARTIAL_WORDS: u64 = 12;
 const PAYLOAD: u64 = PARTIALS + PARTIAL_WORDS * MOST_BLOCKS as u64;
 /// The most words of a payload that a kernel leaves.
 const PAYLOAD_WORDS: u64 = 256;
@@ -28,9 +28,20 @@ const MISFITS: u64 = PAYLOAD + PAYLOAD_WORDS;
 /// The words of a row of several blocks: `SCRATCH_ROW` in `kernels/ticket.cuh`.
 const ROW: u64 = PARTIALS + PARTIAL_WORDS * MOST_ROW_BLOCKS as u64;
 
+/// A launch that writes nothing but scratch memory and a payload, and lets the
+/// next one come only after its own wait.
+#[derive(Clone, Copy)]
+struct Ahead {
+    /// How many calls had named the stream afterwards.
+    calls: u64,
+    to: Address,
+}
+
 /// The scratch memory of a stream.
 pub(super) struct Scratch {
     address: Address,
+    /// What came last from here, if it is such a launch.
+    ahead: Option<Ahead>,
     /// Where payloads come to the host by themselves, if they can.
     pub(super) slot: Option<ResultSlot>,
     /// Where warps or blocks meet that need more: see `meeting.rs`.
@@ -38,6 +49,7 @@ pub(super) struct Scratch {
     /// Where what a kernel leaves waits to be read, if it is more than a payload.
     left: Room,
     rows: Room,
+    columns: Room,
     /// Where rows are brought together and payloads wait to be read.
     pub(super) workspace: Room,
     /// Numbers that are read back.
@@ -51,13 +63,15 @@ impl Scratch {
     pub(super) fn new(device: &Arc<dyn Device>, stream: Stream) -> Result<Scratch> {
         let slot = ResultSlot::new(device, 8 * PAYLOAD_WORDS as usize)?;
         let address = device.allocate(8 * (MISFITS + 1))?;
-        match device.fill(stream, address, 0, 8 * PARTIALS) {
+        match device.fill(stream, address, 0, 8 * PAYLOAD) {
             Ok(()) => Ok(Scratch {
                 address,
+                ahead: None,
                 slot,
                 meeting: Room::default(),
                 left: Room::default(),
                 rows: Room::default(),
+                columns: Room::default(),
                 workspace: Room::default(),
                 numbers: Room::default(),
                 walked: Room::default(),
@@ -73,6 +87,20 @@ impl Scratch {
     /// Where it begins.
     pub(super) fn address(&self) -> Address {
         self.address
+    }
+
+    /// Whether these bytes were all written before the launch that is directly
+    /// ahead of the next one, once so many calls have named the stream.
+    pub(super) fn is_ready(&self, calls: Option<u64>, at: Address, bytes: u64) -> bool {
+        let Some(Ahead { calls: then, to }) = self.ahead else { return false };
+        let apart = at.saturating_add(bytes) <= to || to.saturating_add(8 * PAYLOAD_WORDS) <= at;
+        apart && calls == Some(then)
+    }
+
+    /// Remembers a launch that left a payload at `to`, where so many calls had
+    /// named the stream before; or forgets what came last.
+    pub(super) fn launched(&mut self, payload: Option<(u64, Address)>) {
+        self.ahead = payload.map(|(calls, to)| Ahead { calls: calls + 1, to });
     }
 
     /// Room for what a kernel leaves and is read back at once.
@@ -114,11 +142,22 @@ impl Scratch {
         self.rows.hold_zeros(device, stream, 8 * ROW * u64::from(rows))
     }
 
+    /// Memory of so many bytes in which blocks that share columns meet: zero
+    /// between launches.
+    pub(super) fn for_columns(
+        &mut self,
+        device: &dyn Device,
+        stream: Stream,
+        bytes: u64,
+    ) -> Result<Address> {
+        self.columns.hold_zeros(device, stream, bytes.next_power_of_two())
+    }
+
     /// Frees it; whoever uses it must have been waited for.
     pub(super) fn give_back(&mut self, device: &dyn Device) {
         // Errors have nobody to go to.
-        let Scratch { meeting, left, rows, workspace, numbers, walked, .. } = self;
-        for room in [meeting, left, rows, workspace, numbers, walked] {
+        let Scratch { meeting, left, rows, columns, workspace, numbers, walked, .. } = self;
+        for room in [meeting, left, rows, columns, workspace, numbers, walked] {
             let _ = room.give_back(device);
         }
         let _: Result<(), Error> = device.free(self.address);

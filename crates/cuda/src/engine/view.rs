@@ -1,6 +1,6 @@
 //! Arrays in a device's memory, of any strides.
 
-use crate::device::Address;
+use crate::device::{Address, Device};
 use crate::{Error, Result};
 use warpfold_core::DType;
 
@@ -37,12 +37,23 @@ impl DeviceView {
         self.shape.contains(&0)
     }
 
-    /// Refuses what no array can be.
-    pub(super) fn check(&self) -> Result<()> {
-        let refused = |why| {
-            let (shape, strides) = (self.shape.clone(), self.strides.clone());
-            Err(Error::View { address: self.address, shape, strides, why })
-        };
+    /// Refuses what no array can be, and memory that the device cannot read.
+    pub(super) fn check(&self, device: &dyn Device) -> Result<()> {
+        let (first, bytes) = self.extent()?;
+        match device.why_unreadable(first, bytes) {
+            Some(why) if bytes > 0 => Err(self.refused(why)),
+            _ => Ok(()),
+        }
+    }
+
+    fn refused(&self, why: &'static str) -> Error {
+        let (shape, strides) = (self.shape.clone(), self.strides.clone());
+        Error::View { address: self.address, shape, strides, why }
+    }
+
+    /// Where its bytes begin, and how many there are up to the last one.
+    fn extent(&self) -> Result<(Address, u64)> {
+        let refused = |why| Err(self.refused(why));
         if self.shape.len() != self.strides.len() {
             return refused("there must be one stride for each axis");
         }
@@ -65,7 +76,10 @@ impl DeviceView {
         if !self.is_empty() && (far || low < 0 || high > i128::from(u64::MAX)) {
             return refused("it leaves the address space");
         }
-        Ok(())
+        match (u64::try_from(low), u64::try_from(high - low)) {
+            (Ok(low), Ok(bytes)) if !self.is_empty() => Ok((low, bytes)),
+            _ => Ok((self.address, 0)),
+        }
     }
 }
 
@@ -87,7 +101,7 @@ mod tests {
     use super::*;
 
     fn why(view: &DeviceView) -> &'static str {
-        match view.check() {
+        match view.extent() {
             Err(Error::View { why, .. }) => why,
             other => panic!("{other:?}"),
         }
@@ -97,7 +111,14 @@ mod tests {
     fn c_order_has_the_last_axis_next_to_each_other() {
         let view = DeviceView::contiguous(256, DType::F32, &[2, 3, 4]);
         assert_eq!(view.strides, [48, 16, 4]);
-        assert_eq!(view.check(), Ok(()));
+        assert_eq!(view.extent(), Ok((256, 96)));
+    }
+
+    #[test]
+    fn steps_back_reach_bytes_before_the_first_element() {
+        let view = DeviceView::contiguous(256, DType::F32, &[2, 3]);
+        let back = DeviceView { strides: vec![-12, 4], ..view };
+        assert_eq!(back.extent(), Ok((244, 24)));
     }
 
     #[test]
@@ -125,6 +146,6 @@ mod tests {
             shape: vec![0, 1 << 40],
             strides: vec![isize::MIN, isize::MAX],
         };
-        assert_eq!(view.check(), Ok(()));
+        assert_eq!(view.extent(), Ok((0, 0)));
     }
 }

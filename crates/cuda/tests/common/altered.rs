@@ -19,6 +19,8 @@ struct State {
     largest: Option<u64>,
     calls_left: Option<u64>,
     launches: u64,
+    last_arguments: Vec<Vec<u8>>,
+    shares_streams: bool,
 }
 
 impl Altered {
@@ -46,6 +48,16 @@ impl Altered {
     /// How many launches there were.
     pub(crate) fn launches(&self) -> u64 {
         self.state.lock().unwrap().launches
+    }
+
+    /// The bytes of each launch's last argument, since this was last asked.
+    pub(crate) fn last_arguments(&self) -> Vec<Vec<u8>> {
+        core::mem::take(&mut self.state.lock().unwrap().last_arguments)
+    }
+
+    /// From now on others may put work on its streams.
+    pub(crate) fn share_streams(&self) {
+        self.state.lock().unwrap().shares_streams = true;
     }
 
     fn fails(&self) -> Result<()> {
@@ -108,6 +120,10 @@ impl Device for Altered {
     fn stream(&self) -> Result<Stream> {
         self.sim.stream()
     }
+    fn calls_on(&self, stream: Stream) -> Option<u64> {
+        let shared = self.state.lock().unwrap().shares_streams;
+        self.sim.calls_on(stream).filter(|_| !shared)
+    }
     unsafe fn launch(
         &self,
         stream: Stream,
@@ -116,7 +132,10 @@ impl Device for Altered {
         arguments: &[Argument],
     ) -> Result<()> {
         self.fails()?;
-        self.state.lock().unwrap().launches += 1;
+        let mut state = self.state.lock().unwrap();
+        state.launches += 1;
+        state.last_arguments.extend(arguments.last().map(Argument::bytes));
+        drop(state);
         // SAFETY: passed on from the caller.
         unsafe { self.sim.launch(stream, kernel, launch, arguments) }
     }

@@ -60,6 +60,13 @@ impl Layout {
         Layout::of(&shape, size, before * size, &mut axis)
     }
 
+    /// C order, with a gap of so many elements behind each row of the last axis,
+    /// from the `before`-th element of the buffer on.
+    pub(crate) fn columns(shape: &[usize], size: usize, before: usize, gap: usize) -> Layout {
+        let gap = |i| if i + 1 == shape.len() { gap * size } else { 0 };
+        Layout::of(shape, size, before * size, &mut |i| Axis { gap: gap(i), ..Axis::default() })
+    }
+
     /// Permuted, with gaps, backward axes and broadcast ones; rarely with
     /// elements that are not aligned.
     pub(crate) fn random(shape: &[usize], size: usize, random: &mut Random) -> Layout {

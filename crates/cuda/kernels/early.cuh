@@ -1,0 +1,28 @@
+// Launches that come to the device while the one ahead of them on the stream still runs, from compute capability 9.0 on.
+//
+// A launch waits until all that was written before it is there, and only then lets the next one come. So where a launch runs, the
+// one ahead of it has waited: what was written before that one is there. If that one is ours and writes none of the elements, they
+// are `ready`, and are read before the wait, while it comes to its end. Such reads pass by the L1 cache, where what an older
+// launch has read may still be.
+
+#pragma once
+
+#include "element.cuh"
+
+static __device__ __forceinline__ void wait_for_earlier_launches()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// A read that may come before the wait, and stays ahead of it.
+__device__ __forceinline__ uint4 read_early(const uint4 *at)
+{
+    uint4 v;
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(__cvta_generic_to_global(at)));
+    return v;
+}

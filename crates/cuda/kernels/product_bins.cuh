@@ -1,0 +1,82 @@
+// Exact sums of any finite products of shorter floats at a fixed price, as in bins.cuh: a product is exact in f64, at least 2^-298 if
+// it is not zero, and below 2^256. Zeros are taken as if they had the lowest field: they add nothing anywhere.
+//
+// f32: products of 48 significant bits. Bin b takes 48 exponent fields from 720 + 48 b on. The anchor whose last bit is the unit of limb
+// b + 1, 2^(48 b - 302), takes |p| < 2^47 of its units; what rounding left is at most half of one and a multiple of the last bit of
+// the bin's lowest field, 2^(48 b - 350), the unit of limb b: the second add is exact. 2^15 elements fit 63 bits, and 2^29 of
+// them the last limb, where each is below 2^30.
+//
+// bf16: products of 16 significant bits. Bin b takes 32 fields from 736 + 32 b on, and |p| is below 2^47 times the last bit of the lowest
+// of them, 2^(32 b - 302). The last limb is for carries.
+
+#pragma once
+
+#include "bins.cuh"
+
+template <class T, int BEFORE = 0>
+struct ProductBins {};
+
+// Of fields from FIRST on. What 2^15 elements move a limb by fits 62 bits.
+template <int LIMBS, int STEP, int LOWEST, int FIRST, int BEFORE>
+struct ProductLimbs : ThreadLimbs<i64, LIMBS, STEP, LOWEST, 0, BEFORE> {
+    // The exponent field of a product, and what lies below it.
+    static __device__ __forceinline__ u32 field_of(f64 product)
+    {
+        return max(u32(__double2hiint(product)) & 0x7fffffff, u32(FIRST) << 20);
+    }
+
+    __device__ __forceinline__ void make_room(u32 count)
+    {
+        this->added += count;
+        if (this->added > 1 << 15) {
+            this->carry();
+            this->added = count + 1;
+        }
+    }
+};
+
+template <int BEFORE>
+struct ProductBins<f32, BEFORE> : ProductLimbs<13, 48, -350, 720, BEFORE> {
+    __device__ __forceinline__ void add(f64 product)
+    {
+        // Division by 48, of up to 2047.
+        const u32 b = (this->field_of(product) >> 20) * 1366 - 720 * 1366 >> 16;
+        const f64 upper = anchor_of<48>(b, 720 + 53), lower = anchor_of<48>(b, 720 + 5);
+        const f64 t = __dadd_rn(product, upper);
+        const f64 u = __dadd_rn(__dsub_rn(product, __dsub_rn(t, upper)), lower);
+        // Both are read before either is written, so that they do not wait for each other.
+        i64 &low = this->limb(b), &high = this->limb(b + 1);
+        const i64 low_sum = low + moved(u, lower), high_sum = high + moved(t, upper);
+        low = low_sum;
+        high = high_sum;
+    }
+};
+
+template <int BEFORE>
+struct ProductBins<bf16, BEFORE> : ProductLimbs<18, 32, -302, 736, BEFORE> {
+    __device__ __forceinline__ void add(f64 product)
+    {
+        const u32 field = this->field_of(product);
+        const f64 anchor = __hiloint2double(int((field & 0x7e000000) + ((37 << 20) + (1 << 19))), 0);
+        this->limb((field >> 25) - 23) += moved(__dadd_rn(product, anchor), anchor);
+    }
+};
+
+// Products that are NaN or infinite, counted without branches. Infinities are few, or somebody's mistake: it is only noted that there
+// are any.
+struct SpecialProducts {
+    u32 count = 0;
+    bool infinite = false;
+
+    static __device__ __forceinline__ u32 magnitude(f64 product) { return u32(__double2hiint(product)) & 0x7fffffff; }
+    static __device__ __forceinline__ bool is_finite(f64 product) { return magnitude(product) < 0x7ff00000; }
+    static __device__ __forceinline__ bool is_infinite(f64 product) { return magnitude(product) == 0x7ff00000; }
+
+    // The product, or in its place something next to zero, which no anchor of a bin or window notices.
+    __device__ __forceinline__ f64 finite(f64 product)
+    {
+        count += !is_finite(product);
+        infinite |= is_infinite(product);
+        return __hiloint2double(is_finite(product) ? __double2hiint(product) : 0, __double2loint(product));
+    }
+};

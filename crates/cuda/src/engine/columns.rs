@@ -1,0 +1,301 @@
+//! Columns that lie side by side, reduced where they are: `kernels/columns.cuh`.
+
+use super::Engine;
+use super::answer::Answer;
+use super::kernels::{Program, Tally};
+use super::parts::parts;
+use super::scratch::Scratch;
+use super::table::{Table, offset};
+use crate::Result;
+use crate::device::{Address, Argument, Launch, Stream};
+use warpfold_core::DType;
+use warpfold_core::layout::Dim;
+use warpfold_core::op::Kind;
+
+/// `COLUMN_THREADS` in the kernels, and the bytes of a strip.
+const THREADS: usize = 256;
+const STRIP: usize = 16;
+
+/// The most rows of a thread: more could leave its integers.
+const MOST_ROWS: usize = 1 << 15;
+/// The most strips side by side in a tile.
+const MOST_WIDTH: usize = 32;
+/// Rows that a thread should have before a column is shared by more of them.
+const FEW_ROWS: usize = 16;
+/// The beginning and the end of a block take as long as so many rows.
+const ENDS: usize = 32;
+/// The most tiles of a launch, and the most tables.
+const MOST_BLOCKS: usize = 65_535;
+
+/// More launches than this are not worth it...
+const MANY_LAUNCHES: usize = 32;
+/// ... unless each reads so many bytes.
+const WORTH_A_LAUNCH: usize = 1 << 20;
+
+/// What kernels of one kind and type are like.
+#[derive(Clone, Copy, Debug)]
+struct Build {
+    tally: Tally,
+    dtype: DType,
+}
+
+impl Build {
+    /// Columns of a strip.
+    fn columns(self) -> usize {
+        STRIP / self.dtype.size()
+    }
+
+    fn is_exact_sum(self) -> bool {
+        self.tally == Tally::Sums && self.dtype.is_float()
+    }
+
+    /// Blocks of a multiprocessor: `COLUMN_BLOCKS`.
+    fn blocks(self) -> usize {
+        if self.is_exact_sum() { 2 } else { 3 }
+    }
+
+    /// The most strips of a tile. Superaccumulators of f64 are large.
+    fn most_width(self) -> usize {
+        if self.is_exact_sum() && self.dtype == DType::F64 { MOST_WIDTH / 2 } else { MOST_WIDTH }
+    }
+
+    /// Limbs of a superaccumulator.
+    fn limbs(self) -> usize {
+        let payload = Engine::payload_len(Kind::Sum, self.dtype).unwrap_or(0);
+        (payload / 8).saturating_sub(4)
+    }
+
+    /// Words of a tally: `WORDS` in `kernels/tally.cuh`.
+    fn words(self) -> usize {
+        1 + usize::from(self.tally == Tally::Sums && self.dtype.size() == 8)
+    }
+
+    /// Words in which the blocks of a column meet: `MET` there, or the
+    /// superaccumulator's.
+    fn met(self) -> usize {
+        match self.tally {
+            Tally::Sums if self.dtype.is_float() => self.limbs() + 4,
+            Tally::Sums => self.words() + 1,
+            Tally::Extremes | Tally::Counts => 1,
+        }
+    }
+
+    /// Bytes of dynamic shared memory: what threads leave for each other, and
+    /// superaccumulators, for each column of a tile or for one strip of each
+    /// warp.
+    fn shared(self, width: Option<usize>) -> usize {
+        let columns = self.columns();
+        if !self.is_exact_sum() {
+            return width.map_or(0, |_| 8 * THREADS * columns * self.words());
+        }
+        let levels = if self.dtype == DType::F16 { 1 } else { 2 };
+        let strips = width.unwrap_or(THREADS / 32);
+        8 * THREADS * (columns * levels + 1) + strips * columns * (8 * self.limbs() + 12)
+    }
+}
+
+/// How a table's columns are shared by threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sharing {
+    /// A thread for each strip.
+    Short,
+    /// Tiles of `width` strips, each with `splits` blocks that share the rows.
+    Tall { width: usize, tiles: usize, splits: usize },
+}
+
+impl Sharing {
+    /// For `tables` tables of so many strips and rows, on a device that runs
+    /// `resident` blocks at once.
+    fn of(build: Build, strips: usize, rows: usize, tables: usize, resident: usize) -> Sharing {
+        let all = strips.saturating_mul(tables);
+        if rows <= MOST_ROWS && (rows <= FEW_ROWS || all >= resident * THREADS) {
+            return Sharing::Short;
+        }
+        let tiles = strips.div_ceil(build.most_width());
+        // Whole lines of memory, where a row has several tiles.
+        let unit = if tiles > 1 { 8 } else { 1 };
+        let width = strips.div_ceil(tiles).next_multiple_of(unit);
+        let tiles = strips.div_ceil(width);
+        let groups = THREADS / width;
+        let least = rows.div_ceil(groups * MOST_ROWS);
+        let many = (4 * resident).div_ceil(tiles * tables);
+        let most = rows.div_ceil(groups * FEW_ROWS).min(many).max(least);
+        // Waves of blocks by what each takes.
+        let duration = |splits: usize| {
+            let waves = (tiles * tables * splits).div_ceil(resident);
+            waves * (rows.div_ceil(splits * groups) + ENDS)
+        };
+        let splits = (least..=most).min_by_key(|&splits| duration(splits)).unwrap_or(least);
+        Sharing::Tall { width, tiles, splits }
+    }
+}
+
+/// The bytes that a strip can be read in at once: a power of two that divides
+/// all of these.
+fn unit(distances: &[u64]) -> u32 {
+    let all = distances.iter().fold(STRIP as u64, |all, &d| all | d);
+    1 << all.trailing_zeros()
+}
+
+impl Engine {
+    /// Leaves the answers at `to` in the order of the walk, and says whether it
+    /// did: only for columns that lie side by side, whose rows lie along one
+    /// axis or two.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
+    pub(super) unsafe fn numbers_of_columns(
+        &self,
+        answer: Answer,
+        table: &Table,
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
+        let size = table.dtype.size();
+        let Some((columns, outer)) = table.outputs.dims.split_last() else { return Ok(false) };
+        let (inner, stride, jump) = match table.elements.dims[..] {
+            [rows] => (0, rows.strides[0], 0),
+            [jumps, rows] => (rows.len, rows.strides[0], jumps.strides[0]),
+            _ => return Ok(false),
+        };
+        let none = Dim { len: 1, strides: [0; 2], index_step: 0 };
+        let (tables, launches) = match outer.split_last() {
+            Some((tables, launches)) => (*tables, launches),
+            None => (none, &[][..]),
+        };
+        let count = columns.len * tables.len;
+        let bytes = table.elements.len.saturating_mul(count).saturating_mul(size);
+        let many = table.outputs.len / count > MANY_LAUNCHES;
+        let side_by_side = columns.strides[0] == size.cast_signed();
+        // The kernels count strips and inner rows in 32 bits.
+        let too_many = count >= 1 << 31 || inner >= 1 << 31;
+        if !side_by_side || !table.is_aligned() || too_many || many && bytes < WORTH_A_LAUNCH {
+            return Ok(false);
+        }
+
+        let build = Build { tally: Tally::of(answer.kind), dtype: table.dtype };
+        let limits = self.device.limits();
+        let resident = self.shape.blocks.unwrap_or(limits.multiprocessors * build.blocks() as u32);
+        let resident = resident.max(1) as usize;
+        let strips = columns.len.div_ceil(build.columns());
+        let rows = table.elements.len;
+        let sharing = Sharing::of(build, strips, rows, tables.len, resident);
+        let (grid, width) = match sharing {
+            Sharing::Short => ([(strips * tables.len).div_ceil(THREADS), 1], None),
+            Sharing::Tall { width, tiles, splits } => ([splits, tiles], Some(width)),
+        };
+        if grid[1] > MOST_BLOCKS || i32::try_from(grid[0]).is_err() {
+            return Ok(false);
+        }
+        let most_tables = if width.is_some() { MOST_BLOCKS } else { tables.len };
+        let meeting = match sharing {
+            Sharing::Tall { width, tiles, splits } if splits > 1 => {
+                let words = 1 + width * build.columns() * build.met();
+                let bytes = 8 * words * tiles * tables.len.min(MOST_BLOCKS);
+                scratch.for_columns(&*self.device, stream, bytes as u64)?
+            }
+            _ => 0,
+        };
+        let kernel = self.program(Program::Columns(build.tally, answer.dtype))?;
+        let shared = u32::try_from(build.shared(width)).unwrap_or(u32::MAX);
+        for part in parts(launches, 1) {
+            for first in (0..tables.len).step_by(most_tables) {
+                let now = (tables.len - first).min(most_tables);
+                let before = first.cast_signed() * tables.strides[0];
+                let at = offset(offset(table.at, part.offsets), [before; 2])[0];
+                let place = part.first * count + first * columns.len;
+                let distances =
+                    [stride, jump, tables.strides[0], (columns.len * size).cast_signed()];
+                let distances = distances.map(|d| d.unsigned_abs() as u64);
+                let launch = Launch {
+                    grid: [
+                        grid[0] as u32,
+                        grid[1] as u32,
+                        if width.is_some() { now as u32 } else { 1 },
+                    ],
+                    ..Launch::linear(1, THREADS as u32).shared(shared)
+                };
+                let arguments = [
+                    Argument::from(at),
+                    Argument::from(columns.len as u32),
+                    Argument::from(rows as u64),
+                    Argument::from(inner as u32),
+                    Argument::from(stride as i64),
+                    Argument::from(jump as i64),
+                    Argument::from(now as u32),
+                    Argument::from(tables.strides[0] as i64),
+                    Argument::from(unit(&distances).min(unit(&[at]))),
+                    Argument::from(width.unwrap_or(0) as u32),
+                    Argument::from(answer.ask as u32),
+                    Argument::from(u32::from(answer.kind == Kind::AbsSum)),
+                    Argument::from(meeting),
+                    Argument::from(to + (place * answer.out.size()) as u64),
+                    Argument::from(scratch.misfits()),
+                ];
+                // SAFETY: the kernels have these parameters; they read the
+                // columns and write the answers and, where blocks share rows,
+                // the memory to meet in.
+                unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On an H200, as [`Sharing::Tall`]'s numbers; `None` for a thread for each
+    /// strip.
+    fn sharing(dtype: DType, columns: usize, rows: usize) -> Option<(usize, usize, usize)> {
+        let build = Build { tally: Tally::Sums, dtype };
+        let resident = 132 * build.blocks();
+        match Sharing::of(build, columns.div_ceil(build.columns()), rows, 1, resident) {
+            Sharing::Short => None,
+            Sharing::Tall { width, tiles, splits } => Some((width, tiles, splits)),
+        }
+    }
+
+    #[test]
+    fn few_columns_are_shared_by_all_blocks() {
+        assert_eq!(sharing(DType::F32, 16, 1 << 24), Some((4, 1, 264)));
+        assert_eq!(sharing(DType::F32, 256, 1 << 20), Some((32, 2, 132)));
+        assert_eq!(sharing(DType::F64, 256, 1 << 20), Some((16, 8, 33)));
+        assert_eq!(sharing(DType::F32, 1 << 14, 1 << 14), Some((32, 128, 2)));
+    }
+
+    #[test]
+    fn many_columns_get_a_thread_for_each_strip() {
+        assert_eq!(sharing(DType::F32, 1 << 20, 256), None);
+        assert_eq!(sharing(DType::F32, 1 << 24, 16), None);
+        assert_eq!(sharing(DType::F32, 1000, 10), None);
+        assert!(sharing(DType::F32, 1000, 100).is_some());
+    }
+
+    #[test]
+    fn tiles_are_whole_lines_of_about_one_width() {
+        assert_eq!(sharing(DType::F32, 20, 100), Some((5, 1, 1)));
+        assert_eq!(sharing(DType::F32, 132, 100), Some((24, 2, 1)));
+        assert_eq!(sharing(DType::F32, 4 * 65, 100), Some((24, 3, 1)));
+    }
+
+    #[test]
+    fn no_thread_gets_more_rows_than_its_integers_count() {
+        for columns in [1, 7, 100, 5000] {
+            for rows in [1 << 20, (1 << 33) + 1, 1 << 41] {
+                let (width, _, splits) = sharing(DType::I8, columns, rows).unwrap();
+                assert!(rows.div_ceil(splits).div_ceil(THREADS / width) <= MOST_ROWS);
+            }
+        }
+    }
+
+    #[test]
+    fn units_divide_all_distances() {
+        assert_eq!(unit(&[64, 0, 4096]), 16);
+        assert_eq!(unit(&[1000]), 8);
+        assert_eq!(unit(&[64, 4]), 4);
+        assert_eq!(unit(&[256, 3]), 1);
+    }
+}

@@ -1,0 +1,172 @@
+//! Which launches may read their elements before the launch ahead has ended.
+
+mod common;
+
+use common::altered::Altered;
+use std::sync::Arc;
+use warpfold_core::DType;
+use warpfold_core::op::Kind;
+use warpfold_cuda::engine::{Array, Engine, Input};
+use warpfold_cuda::{Address, Device, Sim, Stream};
+use warpfold_ptx::machine::{Checks, Options};
+
+const LEN: u64 = 1000;
+const BYTES: u64 = 8 * LEN;
+/// As many bytes as any payload has.
+const ROOM: u64 = 2048;
+
+struct Bench {
+    device: Arc<Altered>,
+    engine: Engine,
+    stream: Stream,
+    /// Two arrays, and room for a payload behind each.
+    memory: Address,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
+        let device = Arc::new(Altered::new(sim, |_| ()));
+        let engine = Engine::new(Arc::clone(&device) as Arc<dyn Device>);
+        let stream = device.stream().unwrap();
+        let memory = device.allocate(2 * (BYTES + ROOM)).unwrap();
+        device.fill(stream, memory, 0, 2 * (BYTES + ROOM)).unwrap();
+        for kind in [Kind::Sum, Kind::Dot, Kind::FastSum] {
+            engine.prepare(kind, DType::F64, stream).unwrap();
+        }
+        Bench { device, engine, stream, memory }
+    }
+
+    fn array(&self, place: u64) -> Array {
+        let address = self.memory + place * (BYTES + ROOM);
+        Array { address, len: LEN, dtype: DType::F64 }
+    }
+
+    fn payload(&self, place: u64) -> Address {
+        self.array(place).address + BYTES
+    }
+
+    fn put(&self, kind: Kind, input: impl Into<Input>, to: Address) {
+        // SAFETY: the memory holds arrays and payloads, and is waited for.
+        unsafe { self.engine.reduce_into(kind, input, to, self.stream).unwrap() };
+    }
+
+    /// Which of the launches since the last call were told that their elements are
+    /// ready.
+    fn ready(&self) -> Vec<bool> {
+        self.device.wait(self.stream).unwrap();
+        let ready = |bytes: &Vec<u8>| match bytes[..] {
+            [0, 0, 0, 0] => false,
+            [1, 0, 0, 0] => true,
+            _ => panic!("{bytes:?} is no truth value"),
+        };
+        self.device.last_arguments().iter().map(ready).collect()
+    }
+}
+
+#[test]
+fn those_directly_behind_one_of_ours() {
+    let bench = Bench::new();
+    for _ in 0..3 {
+        bench.put(Kind::Sum, bench.array(0), bench.payload(0));
+    }
+    bench.put(Kind::Sum, bench.array(1), bench.payload(0));
+    assert_eq!(bench.ready(), [false, true, true, true]);
+    // The wait was a call, too.
+    bench.put(Kind::Extrema, bench.array(0), bench.payload(0));
+    bench.put(Kind::Sum, bench.array(1), bench.payload(1));
+    assert_eq!(bench.ready(), [false, true]);
+}
+
+#[test]
+fn none_behind_a_copy() {
+    let bench = Bench::new();
+    bench.put(Kind::Sum, bench.array(0), bench.payload(0));
+    bench.device.copy_in(bench.stream, bench.array(0).address, &[0; 8]).unwrap();
+    bench.put(Kind::Sum, bench.array(0), bench.payload(0));
+    bench.device.fill(bench.stream, bench.array(0).address, 0, 8).unwrap();
+    bench.put(Kind::Sum, bench.array(0), bench.payload(0));
+    assert_eq!(bench.ready(), [false, false, false]);
+}
+
+#[test]
+fn none_that_read_what_the_one_ahead_writes() {
+    let bench = Bench::new();
+    let array = bench.array(1);
+    // The payload's room ends where the array begins, or begins where it ends.
+    for (to, ready) in [
+        (array.address - ROOM, true),
+        (array.address - ROOM + 8, false),
+        (array.address, false),
+        (array.address + BYTES - 8, false),
+        (array.address + BYTES, true),
+    ] {
+        bench.put(Kind::Extrema, bench.array(0), to);
+        bench.put(Kind::Sum, array, bench.payload(1));
+        assert_eq!(bench.ready(), [false, ready], "{to} beside {array:?}");
+    }
+    let pair = Input { others: Some(array.address), ..bench.array(0).into() };
+    for (to, ready) in [(bench.payload(1), true), (array.address + 8, false)] {
+        bench.put(Kind::Extrema, bench.array(0), to);
+        bench.put(Kind::Dot, pair, bench.payload(1));
+        assert_eq!(bench.ready(), [false, ready]);
+    }
+}
+
+#[test]
+fn none_behind_a_tree_which_leaves_more_than_a_payload() {
+    let bench = Bench::new();
+    bench.put(Kind::FastSum, bench.array(0), bench.payload(0));
+    bench.put(Kind::Sum, bench.array(1), bench.payload(1));
+    bench.put(Kind::FastSum, bench.array(0), bench.payload(0));
+    assert_eq!(bench.ready(), [false, false, true]);
+}
+
+#[test]
+fn none_behind_another_engine_or_on_another_stream() {
+    let bench = Bench::new();
+    let other = Engine::new(Arc::clone(&bench.device) as Arc<dyn Device>);
+    other.prepare(Kind::Sum, DType::F64, bench.stream).unwrap();
+    bench.put(Kind::Sum, bench.array(0), bench.payload(0));
+    // SAFETY: as in `put`.
+    unsafe {
+        other.reduce_into(Kind::Sum, bench.array(0), bench.payload(1), bench.stream).unwrap();
+    }
+    bench.put(Kind::Sum, bench.array(0), bench.payload(0));
+    assert_eq!(bench.ready(), [false, false, false]);
+
+    let elsewhere = bench.device.stream().unwrap();
+    bench.engine.prepare(Kind::Sum, DType::F64, elsewhere).unwrap();
+    bench.put(Kind::Sum, bench.array(0), bench.payload(0));
+    // SAFETY: as in `put`.
+    unsafe {
+        bench.engine.reduce_into(Kind::Sum, bench.array(0), bench.payload(1), elsewhere).unwrap();
+    }
+    bench.put(Kind::Sum, bench.array(0), bench.payload(0));
+    assert_eq!(bench.ready(), [false, false, true]);
+}
+
+#[test]
+fn none_behind_a_launch_that_failed() {
+    let bench = Bench::new();
+    bench.put(Kind::Sum, bench.array(0), bench.payload(0));
+    bench.device.fail_after(Some(0));
+    // SAFETY: as in `put`.
+    let failed = unsafe {
+        bench.engine.reduce_into(Kind::Sum, bench.array(0), bench.payload(0), bench.stream)
+    };
+    assert!(failed.is_err());
+    bench.device.fail_after(None);
+    bench.put(Kind::Sum, bench.array(0), bench.payload(0));
+    assert_eq!(bench.ready(), [false, false]);
+}
+
+#[test]
+fn none_where_others_put_work_on_the_stream() {
+    let bench = Bench::new();
+    bench.device.share_streams();
+    for _ in 0..3 {
+        bench.put(Kind::Sum, bench.array(0), bench.payload(0));
+    }
+    assert_eq!(bench.ready(), [false, false, false]);
+}
