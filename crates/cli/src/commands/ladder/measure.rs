@@ -62,7 +62,7 @@ pub(super) fn all(
     let timing = Timing::default();
     let steps = Steps::new(count + 1, quiet);
     steps.begin("the rate of reading");
-    let ceiling = lab.ceiling(&timing, 1)?;
+    let ceiling = lab.ceiling(&timing)?;
     let mut rungs = Vec::new();
     for group in groups {
         let mut rows = Vec::new();

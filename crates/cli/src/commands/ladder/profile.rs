@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use warpfold_cuda::toolkit;
 use warpfold_ladder::Question;
 
 /// A counter: the texts' name, the profiler's, and what its value is multiplied by.
@@ -74,20 +75,10 @@ pub(super) struct Unavailable {
 
 /// The profiler: in `PATH`, or where installers put it.
 pub(super) fn find() -> Result<PathBuf, Unavailable> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/local/cuda/bin", "/opt/nvidia/nsight-compute"].map(PathBuf::from);
-    let folders = std::env::split_paths(&path).chain(usual).flat_map(|folder| {
-        // Installers have a folder for each version.
-        let versions = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-        let versions = folder.ends_with("nsight-compute").then(|| versions.map(|v| v.path()));
-        versions.into_iter().flatten().chain([folder]).collect::<Vec<_>>()
-    });
-    folders.map(|folder| folder.join("ncu")).find(|path| path.is_file()).ok_or_else(|| {
-        Unavailable {
-            why: "Nsight Compute, ncu, is not on this machine".into(),
-            hint: "it comes with the CUDA toolkit, and by itself as nsight-compute; put it in PATH"
-                .into(),
-        }
+    toolkit::program("ncu").ok_or_else(|| Unavailable {
+        why: "Nsight Compute, ncu, is not on this machine".into(),
+        hint: "it comes with the CUDA toolkit, and by itself as nsight-compute; put it in PATH"
+            .into(),
     })
 }
 

@@ -84,7 +84,7 @@ pub(super) fn run(args: &RunLadderArgs, global: &Global) -> Result<ExitCode> {
     let timing = Timing::default();
     let steps = Steps::new(asked.len() + 1, global.quiet);
     steps.begin("the rate of reading");
-    let ceiling = lab.ceiling(&timing, args.seed)?;
+    let ceiling = lab.ceiling(&timing)?;
     let mut rows = Vec::new();
     for (question, named) in asked {
         steps.begin(&format!("{}, {} {}", question.rung().id, question.n(), question.dtype()));
