@@ -239,3 +239,58 @@ fn experiments_on_the_device_of_this_machine() {
         assert!(trial["machine"]["name"].is_string(), "{trial}");
     }
 }
+
+#[test]
+fn reports_are_made_of_what_was_saved() {
+    let dir = Dir::new();
+    dir.run("ladder run F --device sim -n 100,1000 -q --save runs.json").success();
+    dir.run("ladder experiment divergence --device sim -q --save divergence.json").success();
+    dir.run("ladder report runs.json divergence.json -o page.html").success();
+    let page = std::fs::read_to_string(dir.path("page.html")).unwrap();
+    assert_says(&page, &["<!DOCTYPE html>", "shared-first-add", "twice the time", "__syncthreads"]);
+    assert!(
+        !page.contains("http://")
+            || page.matches("http").count() == page.matches("http://www.w3.org/2000/svg").count()
+    );
+    assert_eq!(dir.prints("ladder report runs.json divergence.json"), page);
+    dir.run("ladder report runs.json divergence.json -o page.md").success();
+    let text = std::fs::read_to_string(dir.path("page.md")).unwrap();
+    let pictures: Vec<_> = dir.list().into_iter().filter(|name| name.ends_with(".svg")).collect();
+    assert!(pictures.len() >= 2 && pictures.iter().all(|name| text.contains(name)), "{pictures:?}");
+    dir.run("ladder report --measure --device sim --save all.json -q").success();
+    let all = json(&std::fs::read_to_string(dir.path("all.json")).unwrap());
+    assert!(
+        all["rungs"].as_array().unwrap().len() > 50
+            && all["experiments"].as_array().unwrap().len() > 6
+    );
+    assert_says(&dir.prints("ladder report all.json"), &["simulated device", "warp instructions"]);
+}
+
+#[test]
+fn reports_refuse_what_the_ladder_did_not_write() {
+    let dir = Dir::new();
+    dir.file("list.json", "[{\"rung\": 7}]")
+        .file("text.json", "time: 3")
+        .file("bytes.json", [0xff]);
+    dir.file("other.json", "{\"name\": \"a package\"}").file("empty.json", "[]");
+    std::fs::create_dir(dir.path("folder")).unwrap();
+    for (line, parts) in [
+        ("list.json", ["list.json: item 1", "--save"]),
+        ("text.json", ["text.json: this is no JSON", "--save"]),
+        ("bytes.json", ["bytes.json: this is no JSON", "utf-8"]),
+        ("other.json", ["other.json: the object", "\"rung\""]),
+        ("empty.json", ["nothing was measured", "--save"]),
+        ("folder", ["folder: this is a directory", "error: "]),
+        ("none.json", ["none.json: ", "error: "]),
+        ("--drawings none", ["none: there is no such directory", "error: "]),
+        ("empty.json -o folder", ["folder: this is a directory", "error: "]),
+    ] {
+        assert_says(&dir.fails(1, &format!("ladder report {line}")), &parts);
+    }
+    for line in ["", "--save x.json", "--measure list.json", "list.json --format pdf"] {
+        dir.fails(2, &format!("ladder report {line}"));
+    }
+    let long = std::fs::File::create(dir.path("long.json")).unwrap();
+    long.set_len((64 << 20) + 1).unwrap();
+    assert_says(&dir.fails(1, "ladder report long.json"), &["67108865 bytes", "hint: "]);
+}

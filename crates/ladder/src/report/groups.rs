@@ -68,6 +68,11 @@ impl Measured {
         rest.iter().try_fold(found, |value, name| value.get(*name)).and_then(Value::as_f64)
     }
 
+    /// What a profiler counted of the first launch, which reads the elements.
+    pub(super) fn profiled(&self, metric: &str) -> Option<f64> {
+        self.profile.as_ref()?.first()?.metrics.get(metric).copied()
+    }
+
     fn key(&self) -> Key<'_> {
         let Measured { dtype, op, n, block, .. } = self;
         Key { device: self.device.as_deref().unwrap_or(""), dtype, op, n: *n, block: *block }
@@ -148,11 +153,14 @@ const SWEEP: usize = 3;
 /// A value for each key of a sweep.
 type Points<K> = BTreeMap<K, f64>;
 
+/// Sweeps of several things, in their order, each beside others of its kind.
+type Sweeps<Kind, Thing> = BTreeMap<Kind, Vec<(Thing, Points<u64>)>>;
+
 /// How the speed of rungs depends on the number of elements: a chart for each device
 /// and type.
 pub(super) fn over_elements(all: &Gathered) -> Vec<Chart> {
     // By device and type, then by rung and block.
-    let mut found: BTreeMap<(&str, &str), Vec<((&str, u64), Points<u64>)>> = BTreeMap::new();
+    let mut found: Sweeps<(&str, &str), (&str, u64)> = BTreeMap::new();
     for row in &all.rungs {
         let (key, Some(rate)) = (row.key(), row.rate()) else { continue };
         let rungs = found.entry((key.device, key.dtype)).or_default();
@@ -186,7 +194,7 @@ pub(super) fn over_elements(all: &Gathered) -> Vec<Chart> {
 /// How the speed of rungs depends on the size of a block: a chart for each device,
 /// type and number of elements.
 pub(super) fn over_blocks(all: &Gathered) -> Vec<Chart> {
-    let mut found: BTreeMap<(&str, &str, u64), Vec<(&str, Points<u64>)>> = BTreeMap::new();
+    let mut found: Sweeps<(&str, &str, u64), &str> = BTreeMap::new();
     for row in &all.rungs {
         let (key, Some(rate)) = (row.key(), row.rate()) else { continue };
         let rungs = found.entry((key.device, key.dtype, key.n)).or_default();

@@ -118,9 +118,9 @@ pub(super) fn take(
     }
     let profiles = parse(&text);
     if profiles.is_empty() {
-        let lines =
+        let mut lines =
             said.lines().filter(|line| line.contains("==ERROR==") || line.contains("error"));
-        let last = lines.last().or(said.lines().rfind(|line| !line.trim().is_empty()));
+        let last = lines.next_back().or(said.lines().rfind(|line| !line.trim().is_empty()));
         let said = last.unwrap_or("nothing").trim();
         return Err(failed(format!("ncu counted nothing and said: {said}")));
     }

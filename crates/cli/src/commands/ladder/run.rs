@@ -130,14 +130,14 @@ fn exit(right: bool) -> ExitCode {
 }
 
 /// The profiler, and what it runs where.
-struct Profiler {
+pub(super) struct Profiler {
     profiler: PathBuf,
     program: PathBuf,
     device: String,
 }
 
 impl Profiler {
-    fn new(device: Device) -> Result<Profiler, profile::Unavailable> {
+    pub(super) fn new(device: Device) -> Result<Profiler, profile::Unavailable> {
         let profiler = profile::find()?;
         let program = std::env::current_exe().map_err(|e| profile::Unavailable {
             why: format!("where this program lies is not known: {e}"),
@@ -150,7 +150,11 @@ impl Profiler {
         Ok(Profiler { profiler, program, device: format!("cuda:{ordinal}") })
     }
 
-    fn take(&self, question: &Question, seed: u64) -> Result<Vec<Profile>, profile::Unavailable> {
+    pub(super) fn take(
+        &self,
+        question: &Question,
+        seed: u64,
+    ) -> Result<Vec<Profile>, profile::Unavailable> {
         profile::take(&self.profiler, &self.program, question, seed, &self.device)
     }
 }
