@@ -71,6 +71,8 @@ pub(super) struct Profile {
 pub(super) struct Unavailable {
     pub(super) why: String,
     pub(super) hint: String,
+    /// Whether it would be the same for every rung.
+    pub(super) lasts: bool,
 }
 
 /// The profiler: in `PATH`, or where installers put it.
@@ -90,7 +92,8 @@ pub(super) fn take(
     seed: u64,
     device: &str,
 ) -> Result<Vec<Profile>, Unavailable> {
-    let failed = |why: String| Unavailable { why, hint: "ncu by itself may say more".into() };
+    let failed =
+        |why: String| Unavailable { why, hint: "ncu by itself may say more".into(), lasts: false };
     let metrics: Vec<&str> = METRICS.iter().map(|m| m.of).collect();
     let mut command = Command::new(profiler);
     command.args(["--csv", "--page", "raw", "--print-units", "base", "--metrics"]);
@@ -114,6 +117,7 @@ pub(super) fn take(
             why: "the driver lets administrators alone read the device's counters".into(),
             hint: "run as root, or load the driver's module with NVreg_RestrictProfilingToAdminUsers=0"
                 .into(),
+            lasts: true,
         });
     }
     let profiles = parse(&text);
@@ -234,8 +238,10 @@ mod tests {
         write("echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission'\nexit 1");
         let refused = run().err().unwrap();
         assert!(refused.hint.contains("NVreg_RestrictProfilingToAdminUsers=0"), "{refused:?}");
+        assert!(refused.lasts);
         write("echo '==ERROR== no kernels were profiled'");
-        assert!(run().err().unwrap().why.contains("no kernels were profiled"));
+        let refused = run().err().unwrap();
+        assert!(refused.why.contains("no kernels were profiled") && !refused.lasts);
         fs::remove_file(&profiler).unwrap();
         assert!(run().err().unwrap().why.contains("ncu"));
     }
