@@ -306,7 +306,7 @@ impl Page {
             (Some(rung), true) => {
                 let _ = write!(
                     out,
-                    "<details id=\"{id}\"><summary>{}</summary><p>Teaches: {}.</p><p>Changed: {}.</p><p>The classic listing: {}.</p><p>Launched as {}.</p>",
+                    "<details id=\"{id}\"><summary>{}</summary><p>Teaches: {}.</p><p>Changed: {}.</p><p>The classic listing: {}.</p><p>Launches: {}.</p>",
                     escaped(rung.title),
                     prose(rung.teaches),
                     prose(rung.change),
