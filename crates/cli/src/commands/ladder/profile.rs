@@ -81,6 +81,7 @@ pub(super) fn find() -> Result<PathBuf, Unavailable> {
         why: "Nsight Compute, ncu, is not on this machine".into(),
         hint: "it comes with the CUDA toolkit, and by itself as nsight-compute; put it in PATH"
             .into(),
+        lasts: true,
     })
 }
 
