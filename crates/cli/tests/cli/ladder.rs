@@ -151,7 +151,7 @@ fn what_the_classic_listings_get_wrong_is_shown_at_work() {
         ("unroll8", ["wrong", "all_or_nothing"]),
         ("cpu-serial", ["got 16777216, wanted 16777219: wrong", "fn serial_faulty"]),
         ("nested-nosync", ["data race", "// kernels/faulty.cu"]),
-        ("grid-sync", ["does not come to its end", "300 blocks"]),
+        ("grid-sync", ["does not come to its end", "140 blocks"]),
     ] {
         assert_says(&dir.prints(&format!("ladder show --faulty {id}")), &parts);
     }

@@ -71,6 +71,8 @@ pub(super) struct Profile {
 pub(super) struct Unavailable {
     pub(super) why: String,
     pub(super) hint: String,
+    /// Whether it would be the same for every rung.
+    pub(super) lasts: bool,
 }
 
 /// The profiler: in `PATH`, or where installers put it.
@@ -79,6 +81,7 @@ pub(super) fn find() -> Result<PathBuf, Unavailable> {
         why: "Nsight Compute, ncu, is not on this machine".into(),
         hint: "it comes with the CUDA toolkit, and by itself as nsight-compute; put it in PATH"
             .into(),
+        lasts: true,
     })
 }
 
@@ -90,7 +93,8 @@ pub(super) fn take(
     seed: u64,
     device: &str,
 ) -> Result<Vec<Profile>, Unavailable> {
-    let failed = |why: String| Unavailable { why, hint: "ncu by itself may say more".into() };
+    let failed =
+        |why: String| Unavailable { why, hint: "ncu by itself may say more".into(), lasts: false };
     let metrics: Vec<&str> = METRICS.iter().map(|m| m.of).collect();
     let mut command = Command::new(profiler);
     command.args(["--csv", "--page", "raw", "--print-units", "base", "--metrics"]);
@@ -114,13 +118,14 @@ pub(super) fn take(
             why: "the driver lets administrators alone read the device's counters".into(),
             hint: "run as root, or load the driver's module with NVreg_RestrictProfilingToAdminUsers=0"
                 .into(),
+            lasts: true,
         });
     }
     let profiles = parse(&text);
     if profiles.is_empty() {
-        let lines =
+        let mut lines =
             said.lines().filter(|line| line.contains("==ERROR==") || line.contains("error"));
-        let last = lines.last().or(said.lines().rfind(|line| !line.trim().is_empty()));
+        let last = lines.next_back().or(said.lines().rfind(|line| !line.trim().is_empty()));
         let said = last.unwrap_or("nothing").trim();
         return Err(failed(format!("ncu counted nothing and said: {said}")));
     }
@@ -234,8 +239,10 @@ mod tests {
         write("echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission'\nexit 1");
         let refused = run().err().unwrap();
         assert!(refused.hint.contains("NVreg_RestrictProfilingToAdminUsers=0"), "{refused:?}");
+        assert!(refused.lasts);
         write("echo '==ERROR== no kernels were profiled'");
-        assert!(run().err().unwrap().why.contains("no kernels were profiled"));
+        let refused = run().err().unwrap();
+        assert!(refused.why.contains("no kernels were profiled") && !refused.lasts);
         fs::remove_file(&profiler).unwrap();
         assert!(run().err().unwrap().why.contains("ncu"));
     }

@@ -100,9 +100,11 @@ pub(super) fn run(args: &RunLadderArgs, global: &Global) -> Result<ExitCode> {
             match found.take(&question, args.seed) {
                 Ok(taken) => profile = taken,
                 Err(error) => {
-                    // It would say the same of every rung.
-                    say(&format!("no profile: {}; {}", error.why, error.hint));
-                    profiler = None;
+                    let id = question.rung().id;
+                    say(&format!("no profile of {id}: {}; {}", error.why, error.hint));
+                    if error.lasts {
+                        profiler = None;
+                    }
                 }
             }
         }
@@ -142,6 +144,7 @@ impl Profiler {
         let program = std::env::current_exe().map_err(|e| profile::Unavailable {
             why: format!("where this program lies is not known: {e}"),
             hint: "run it by its whole path".into(),
+            lasts: true,
         })?;
         let ordinal = match device {
             Device::Cuda(Some(ordinal)) => ordinal,
