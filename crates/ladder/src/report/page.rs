@@ -1,6 +1,8 @@
 //! The report as one page that needs nothing beside it.
 
-use super::groups::{Group, digits, groups, ladders, over_blocks, over_elements, speed};
+use super::groups::{
+    Group, digits, groups, ladders, over_blocks, over_elements, over_launches, speed,
+};
 use super::published::CLAIMS;
 use super::read::Gathered;
 use super::record::{Machine, Measured, Trial};
@@ -228,7 +230,8 @@ impl Page {
         for chart in ladders.iter().filter_map(speed) {
             self.chart(&chart);
         }
-        for chart in over_elements(all).iter().chain(&over_blocks(all)) {
+        let swept = [over_elements(all), over_blocks(all), over_launches(all)];
+        for chart in swept.iter().flatten() {
             self.chart(chart);
         }
         self.body += "</div>\n";

@@ -129,6 +129,9 @@ pub struct Measured {
     /// Threads of a block.
     #[serde(default)]
     pub block: u64,
+    /// Blocks for each multiprocessor, where they were asked for.
+    #[serde(default)]
+    pub per_multiprocessor: Option<u64>,
     /// Blocks of each launch.
     #[serde(default)]
     pub grid: Vec<u64>,
