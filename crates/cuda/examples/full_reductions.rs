@@ -76,7 +76,7 @@ impl Data {
             "norm1" | "count" | "and" => false,
             _ if !dtype.is_float() => true,
             // Other libraries have no exact sums to hold hostile data against.
-            "sum" | "norm2" | "var" => true,
+            "sum" | "norm2" | "dot" | "var" => true,
             "min" => self != Data::Binades,
             _ => self == Data::Uniform,
         }

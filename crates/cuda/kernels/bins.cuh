@@ -71,8 +71,11 @@ struct Bins<f32> : FieldBins<24, 16> {
     __device__ __forceinline__ void add(u32 bits) { FieldBins::add(Element<f32>::value(bits)); }
 };
 
-template <>
-struct Bins<f64> : ThreadLimbs<i64, 44, 48, -1075> {
+// The limbs of f64, which lanes may share.
+template <int SHARING>
+struct LongBins : ThreadLimbs<i64, 44, 48, -1075, 0, 0, SHARING> {
+    static constexpr int STEP = 48;
+
     __device__ __forceinline__ void add(u64 bits)
     {
         const u32 high = u32(bits >> 32);
@@ -83,18 +86,24 @@ struct Bins<f64> : ThreadLimbs<i64, 44, 48, -1075> {
         const f64 lower = anchor_of<STEP>(b, scale);
         const f64 t = __dadd_rn(x, upper);
         const f64 u = __dadd_rn(__dsub_rn(x, __dsub_rn(t, upper)), lower);
-        limb(b) += moved(u, lower);
-        limb(b + 1) += 2 * moved(t, upper);
+        const i64 rest = moved(u, lower), rounded = 2 * moved(t, upper);
+        this->in_turns([&] {
+            this->limb(b) += rest;
+            this->limb(b + 1) += rounded;
+        });
     }
 
     // The last limb stays far from its end: 2^29 elements below 2^1024 are below 2^64 of its units.
     template <class Sums>
     __device__ __forceinline__ void make_room(u32 count, Sums &)
     {
-        added += count;
-        if (added > 1 << 10) {
-            carry();
-            added = count + 1;
+        this->added += count * SHARING;
+        if (this->added > 1 << 10) {
+            this->carry();
+            this->added = count * SHARING + 1;
         }
     }
 };
+
+template <>
+struct Bins<f64> : LongBins<1> {};

@@ -8,6 +8,18 @@
 #include "range.cuh"
 #include "ticket.cuh"
 
+// Bins of the elements, with as few limbs as will do: the loads under way want shared memory too.
+template <class T>
+struct ElementBins {
+    static constexpr u32 BYTES = 0;
+};
+template <>
+struct ElementBins<bf16> : FieldBins<8, 32> {};
+template <>
+struct ElementBins<f32> : FieldBins<24, 24> {};
+template <>
+struct ElementBins<f64> : LongBins<4> {};
+
 template <class T>
 struct FloatMoments {
     using Item = T;
@@ -24,18 +36,16 @@ struct FloatMoments {
     using Elements = LaneSum<T, IMPLIED>;
     static constexpr int TILE = Squares::TILE;
 
-    // Of f16 the first windows hold whatever is finite, of f64 there are no bins.
+    // Of f16 the first windows hold whatever is finite.
     static constexpr bool FITS = Squares::SHORT;
-    static constexpr bool BINNED = Squares::BOUNDED;
-    static constexpr int P = BINNED ? Element<T>::FRACTION + 1 : 24;
-    // As few limbs as will do: the loads under way want shared memory too.
-    using ElementBins = FieldBins<P, P < 16 ? 32 : 24>;
 
     Ladder<Elements> elements;
     Ladder<Squares> squares;
-    ElementBins element_bins;
-    ProductBins<T, ElementBins::BYTES> square_bins;
+    ElementBins<T> element_bins;
+    ProductBins<T, ElementBins<T>::BYTES> square_bins;
     SpecialProducts specials;
+    // Of f64: whether the bins have not taken a square of the tile.
+    bool left_over = false;
 
     struct Held {
         bool elements;
@@ -78,20 +88,23 @@ struct FloatMoments {
         squares.commit();
         return true;
     }
+    template <class Vectors>
     __device__ __forceinline__ bool again(const Place<T, false> &place)
     {
         if constexpr (FITS)
             return false;
+        Vectors vectors;
+        vectors.load(place.at, place.apart, place.valid);
         int top = LOWEST_TOP;
-        place.each([&](Bits x, Bits) {
+        vectors.template each_element<T>(place, [&](Bits x, Bits) {
             if (Element<T>::is_finite(x))
                 top = max(top, Element<T>::top(x));
         });
         elements.move(top);
         squares.move(2 * top);
-        place.each([&](Bits x, Bits) { add(x); });
+        vectors.template each_element<T>(place, [&](Bits x, Bits) { add(x); });
         const Held held = holds();
-        if constexpr (BINNED) {
+        if constexpr (!FITS) {
             if (square_bins.there() && !__all_sync(ALL_LANES, held.elements && held.squares))
                 return false;
         }
@@ -108,15 +121,16 @@ struct FloatMoments {
     __device__ __forceinline__ void any_open()
     {
         specials.infinite = false;
+        left_over = false;
         if constexpr (FITS)
             open();
-        if constexpr (BINNED) {
+        if constexpr (!FITS) {
             if (!square_bins.open) {
                 element_bins.clear();
                 square_bins.clear();
             }
             element_bins.make_room(TILE * ITEMS<T>, elements.wide);
-            square_bins.make_room(TILE * ITEMS<T>);
+            square_bins.make_room(TILE * ITEMS<T>, squares.wide);
         }
     }
     // An element is finite where its square is.
@@ -125,15 +139,19 @@ struct FloatMoments {
 #pragma unroll
         for (int i = 0; i < ITEMS<T>; ++i) {
             const Bits bits = item<T>(v, i);
-            const f64 square = Squares::product(bits, bits), finite = specials.finite(square);
-            const Bits x = SpecialProducts::is_finite(square) ? bits : Bits(0);
-            if constexpr (FITS) {
-                elements.lane.add(x, elements.window);
-                squares.window.add(squares.lane.drift, finite);
-            }
-            if constexpr (BINNED) {
-                element_bins.add(Element<T>::value(x));
-                square_bins.add(finite);
+            if constexpr (Squares::SPLIT) {
+                element_bins.add(Element<T>::is_finite(bits) ? bits : 0);
+                left_over |= !square_bins.add(bits, bits) && !adds_nothing<T>(bits, bits);
+            } else {
+                const f64 square = Squares::product(bits, bits), finite = specials.finite(square);
+                const Bits x = SpecialProducts::is_finite(square) ? bits : Bits(0);
+                if constexpr (FITS) {
+                    elements.lane.add(x, elements.window);
+                    squares.window.add(squares.lane.drift, finite);
+                } else {
+                    element_bins.add(Element<T>::value(x));
+                    square_bins.add(finite);
+                }
             }
         }
     }
@@ -144,7 +162,16 @@ struct FloatMoments {
             elements.commit();
             squares.commit();
         }
-        if (specials.infinite) {
+        if constexpr (Squares::SPLIT) {
+            if (left_over) {
+                place.each([&](Bits x, Bits) {
+                    if (!Element<T>::is_finite(x))
+                        absorb<T>(elements.wide, x);
+                    if (!square_bins.takes(x, x))
+                        absorb_product<T>(squares.wide, x, x);
+                });
+            }
+        } else if (specials.infinite) {
             place.each([&](Bits x, Bits) {
                 if (Element<T>::magnitude(x) == Element<T>::INFINITE) {
                     one(x, 0);
@@ -157,7 +184,7 @@ struct FloatMoments {
     {
         elements.finish();
         squares.finish();
-        if constexpr (BINNED) {
+        if constexpr (!FITS) {
             element_bins.flush(elements.wide);
             square_bins.flush(squares.wide);
         }

@@ -3,9 +3,15 @@
 #pragma once
 
 #include "ladder.cuh"
+#include "narrow_squares.cuh"
 #include "product_bins.cuh"
 #include "products.cuh"
 #include "ticket.cuh"
+
+template <class T, bool TWO>
+struct BinsOf : ProductBins<T> {};
+template <>
+struct BinsOf<bf16, false> : NarrowSquares {};
 
 template <class T, bool TWO>
 struct FloatProducts {
@@ -16,13 +22,16 @@ struct FloatProducts {
     static constexpr bool REFUSES = true;
     static constexpr int TILE = Lane::TILE;
 
-    // Of f16 the first window holds whatever is finite, of f64 there are no bins.
+    // Of f16 the first window holds whatever is finite.
     static constexpr bool FITS = Lane::SHORT;
-    static constexpr bool BINNED = !Lane::SHORT && !Lane::SPLIT;
+    // Whether bins take words of two elements.
+    static constexpr bool BY_WORD = !TWO && !FITS && sizeof(Bits) == 2;
 
     Ladder<Lane> ladder;
-    ProductBins<T> bins;
+    BinsOf<T, TWO> bins;
     SpecialProducts specials;
+    // Of f64: whether the bins have not taken a product of the tile.
+    bool left_over = false;
 
     static __device__ __forceinline__ Bits pair(Bits x, Bits y) { return TWO ? y : x; }
 
@@ -42,19 +51,22 @@ struct FloatProducts {
         ladder.commit();
         return true;
     }
+    template <class Vectors>
     __device__ __forceinline__ bool again(const Place<T, TWO> &place)
     {
         if constexpr (FITS)
             return false;
+        Vectors vectors;
+        vectors.load(place.at, place.apart, place.valid);
         int top = LOWEST_TOP;
-        place.each([&](Bits x, Bits y) {
+        vectors.template each_element<T>(place, [&](Bits x, Bits y) {
             if (Element<T>::is_finite(x) && Element<T>::is_finite(y))
                 top = max(top, Lane::top(x, pair(x, y)));
         });
         ladder.move(top);
-        place.each([&](Bits x, Bits y) { add(x, y); });
+        vectors.template each_element<T>(place, [&](Bits x, Bits y) { add(x, y); });
         const bool holds = ladder.holds();
-        if constexpr (BINNED) {
+        if constexpr (!FITS) {
             if (bins.there() && !__all_sync(ALL_LANES, holds))
                 return false;
         }
@@ -67,30 +79,64 @@ struct FloatProducts {
     __device__ __forceinline__ void any_open()
     {
         specials.infinite = false;
+        left_over = false;
         if constexpr (FITS)
             open();
-        if constexpr (BINNED) {
+        if constexpr (!FITS) {
             if (!bins.open)
                 bins.clear();
-            bins.make_room(TILE * ITEMS<T>);
+            bins.make_room(TILE * ITEMS<T>, ladder.wide);
         }
     }
     __device__ __forceinline__ void any(const uint4 &x, const uint4 &y)
     {
+        if constexpr (BY_WORD) {
+            bins.add(x.x);
+            bins.add(x.y);
+            bins.add(x.z);
+            bins.add(x.w);
+        } else {
+            each_of(x, y);
+        }
+    }
+    __device__ __forceinline__ void each_of(const uint4 &x, const uint4 &y)
+    {
 #pragma unroll
         for (int i = 0; i < ITEMS<T>; ++i) {
-            const f64 product = specials.finite(Lane::product(item<T>(x, i), pair(item<T>(x, i), item<T>(y, i))));
-            if constexpr (FITS)
-                ladder.window.add(ladder.lane.drift, product);
-            if constexpr (BINNED)
-                bins.add(product);
+            const Bits a = item<T>(x, i), b = pair(a, item<T>(y, i));
+            if constexpr (Lane::SPLIT) {
+                left_over |= !bins.add(a, b) && !adds_nothing<T>(a, b);
+            } else {
+                const f64 product = specials.finite(Lane::product(a, b));
+                if constexpr (FITS)
+                    ladder.window.add(ladder.lane.drift, product);
+                else
+                    bins.add(product);
+            }
         }
     }
     __device__ __forceinline__ void any_close(const Place<T, TWO> &place)
     {
         if constexpr (FITS)
             ladder.commit();
-        if (specials.infinite) {
+        if constexpr (BY_WORD) {
+            const u32 nans = bins.nans(TILE * ITEMS<T>);
+            if (nans <= TILE * ITEMS<T>) {
+                specials.count += nans;
+            } else {
+                place.each([&](Bits x, Bits y) {
+                    if (!Element<T>::is_finite(x))
+                        one(x, y);
+                });
+            }
+        } else if constexpr (Lane::SPLIT) {
+            if (left_over) {
+                place.each([&](Bits x, Bits y) {
+                    if (!bins.takes(x, pair(x, y)))
+                        one(x, y);
+                });
+            }
+        } else if (specials.infinite) {
             place.each([&](Bits x, Bits y) {
                 const f64 product = Lane::product(x, pair(x, y));
                 if (SpecialProducts::is_infinite(product)) {
@@ -103,7 +149,7 @@ struct FloatProducts {
     __device__ __forceinline__ void finish()
     {
         ladder.finish();
-        if constexpr (BINNED)
+        if constexpr (!FITS)
             bins.flush(ladder.wide);
         if (specials.count != 0)
             atomicAdd(&ladder.wide.specials[0], specials.count);

@@ -55,11 +55,19 @@ struct FloatSum {
         return true;
     }
 
+    __device__ __forceinline__ void put_away()
+    {
+        if (window.commits > 0)
+            window.flush(wide);
+    }
+
     // Takes a tile that was refused in a window made for it, if that is another one and certifies it.
     __device__ __forceinline__ bool moved(const uint4 *at, u32 valid)
     {
+        uint4 v[TILE] = {};
+        load(v, at, valid);
         int top = Format::UNIT;
-        each_again<T>(at, valid, [&](Bits bits) {
+        each<T, true>(v, TILE, [&](Bits bits) {
             if (Format::magnitude(bits) < Format::INFINITE)
                 top = max(top, Format::top(bits));
         });
@@ -69,11 +77,9 @@ struct FloatSum {
         const int first = window.below(top + Lane::K + ROOM);
         if (first == window.first)
             return false;
-        window.flush(wide);
+        put_away();
         window.first = first;
-        Lane lane(window);
-        each_again<T>(at, valid, [&](Bits bits) { lane.add(taken(bits), window); });
-        return commit(lane);
+        return tile<false>(v, valid);
     }
 
     // Adds up the lanes' NaNs and infinities, fewer than 2^15 of a lane each.
@@ -244,7 +250,7 @@ struct FloatSum {
             if (!tile<false>(some, part.valid) && (FITS || !moved(at, part.valid)))
                 any<false>(at, part.step, 1, part.valid);
         }
-        window.flush(wide);
+        put_away();
         if constexpr (!FITS)
             bins.flush(wide);
     }

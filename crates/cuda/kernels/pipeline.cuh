@@ -12,7 +12,8 @@
 //     pass.take(x, y)          takes a vector of it
 //     pass.close()             ends it; false if it is needed once more: the same in all lanes of a warp
 //     Pass::REFUSES            whether it ever is; if so, the pass
-//     pass.again(place)        has it once more: place.each(f) calls f(x, y) with every element; false if it is to go with others to
+//     pass.again<V>(place)     has it once more: place.each(f) calls f(x, y) with every element, and V loads it; false if it is to go
+//                              with others to
 //     pass.any(x, y)           which takes a vector of a tile that was refused, or of one behind it, and
 //     pass.any_open()          begins such a tile,
 //     pass.any_close(place)    and ends it
@@ -114,6 +115,16 @@ struct Tile {
         for (int k = 0; k < N; ++k)
             take(xs[k].vector(at), ys[k].vector(at + apart));
     }
+    // Calls `take` with every element, and with zeros for what is not there.
+    template <class T, class Take>
+    __device__ __forceinline__ void each_element(const Place<T, PAIRED> &place, Take take) const
+    {
+        each(place.at, place.apart, [&](const uint4 &x, const uint4 &y) {
+#pragma unroll
+            for (int i = 0; i < ITEMS<T>; ++i)
+                take(item<T>(x, i), item<T>(y, i));
+        });
+    }
     // Whether the pass took them.
     template <class Pass>
     __device__ __forceinline__ bool give(Pass &pass, const char *at, i64 apart) const
@@ -207,7 +218,7 @@ __device__ __forceinline__ void pipe(const char *data, i64 apart, u64 n, Pass &p
             const Place<T, PAIRED> place{at, apart, N};
             u32 some = 1;
             if constexpr (Pass::REFUSES) {
-                if (!pass.again(place)) {
+                if (!pass.template again<Vectors>(place)) {
                     if (tiles > patience)
                         patience = 1;
                     some = min(most - tiles, patience);
@@ -228,7 +239,7 @@ __device__ __forceinline__ void pipe(const char *data, i64 apart, u64 n, Pass &p
         const Place<T, PAIRED> place{at, apart, valid};
         const bool taken = some.give(pass, at, apart);
         if constexpr (Pass::REFUSES) {
-            if (!taken && !pass.again(place))
+            if (!taken && !pass.template again<Vectors>(place))
                 anything<Vectors>(pass, place, step, 1);
         }
         pass.pause(1);

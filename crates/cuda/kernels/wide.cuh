@@ -112,6 +112,13 @@ __device__ __forceinline__ void absorb(Sums &wide, typename Element<T>::Bits bit
     wide.deposit(negative, parts.significand, parts.exponent);
 }
 
+// Whether a product is zero.
+template <class T>
+__device__ __forceinline__ bool adds_nothing(typename Element<T>::Bits x, typename Element<T>::Bits y)
+{
+    return (Element<T>::magnitude(x) == 0 || Element<T>::magnitude(y) == 0) && Element<T>::is_finite(x) && Element<T>::is_finite(y);
+}
+
 // Takes the product of two elements. Zero times infinity is NaN.
 template <class T, class Sums>
 __device__ __forceinline__ void absorb_product(Sums &wide, typename Element<T>::Bits x, typename Element<T>::Bits y)

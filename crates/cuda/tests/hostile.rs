@@ -111,10 +111,10 @@ fn specials_among_hostile_elements() {
         let mut random = Random(0x5bec);
         let infinity = ends::<T>().1;
         let nan = T::from_bits(infinity.bits() + 1);
-        let quiet = T::from_bits(infinity.bits() | infinity.bits() - 1);
+        let quiet = T::from_bits(infinity.bits() | (infinity.bits() - 1));
         let specials = [infinity, negative(infinity), nan, negative(nan), quiet, negative(quiet)];
         let vector = 16 / size_of::<T>();
-        let n = 5 * 64 * 4 * vector + 3;
+        let n = 3 * 64 * 4 * vector + 3;
         let hostile: Vec<T> = make("finite bits", n, &mut random);
         for (i, &x) in specials.iter().enumerate() {
             // One; the vectors of one lane; all.
@@ -220,12 +220,17 @@ fn limbs_make_room() {
     // 2^16 elements a lane, and some.
     let n = 33 << 16;
     all::<bf16>(&engine, Kind::Sum, 0x7f7f, true, n);
-    // Squares just below 2^225, where bins of products end; elements of moments have
-    // twice the room.
+    // Squares just below 2^225, where bins of products end; elements of f32
+    // take more of them.
     let (narrow, wide) = (0x3fb5 + (112 << 7), 0x3fb5_04f3 + (112 << 23));
-    all::<bf16>(&engine, Kind::SquareSum, narrow, true, n);
+    all::<bf16>(&engine, Kind::Moments, narrow, true, n);
+    all::<bf16>(&engine, Kind::SquareSum, 0x7f7f, true, 2 * n);
     all::<f32>(&engine, Kind::SquareSum, wide, true, n);
-    all::<f32>(&engine, Kind::Moments, wide, true, 3 * n);
+    all::<f32>(&engine, Kind::Moments, wide, true, 3 * n / 2);
+    // Squares just below 2^52 units, of which four lanes share a limb.
+    let long = (2027 << 52) | 0xf_ffff_ffff_ffff;
+    all::<f64>(&engine, Kind::SquareSum, long, true, 32 * 700);
+    all::<f64>(&engine, Kind::Moments, long, true, 32 * 700);
 }
 
 /// Without shared memory for limbs, everything goes to the superaccumulator.

@@ -111,17 +111,20 @@ pub(super) fn build(kind: Kind, dtype: DType) -> Build {
             DType::F16 => Build { threads: 384, ..usual },
             _ => usual,
         },
-        // `LADDER_THREADS` in `ladder.cuh`, the limbs in `product_bins.cuh`, and of
-        // moments those of the elements before them.
-        Kind::Dot | Kind::Moments if dtype == DType::F64 => usual,
+        // `LADDER_THREADS` in `ladder.cuh`, the limbs in `product_bins.cuh` and
+        // `narrow_squares.cuh`, and of moments those of the elements before them;
+        // four lanes share those of f64.
         Kind::SquareSum | Kind::Dot | Kind::Moments if dtype.is_float() => {
             let elements = kind == Kind::Moments;
             let shared_per_thread = match dtype {
+                DType::F64 => 8 * (81 + if elements { 44 } else { 0 }) / 4,
                 DType::F32 => 8 * (13 + if elements { 11 } else { 0 }),
+                DType::BF16 if kind == Kind::SquareSum => 8 * 17,
                 DType::BF16 => 8 * (18 + if elements { 8 } else { 0 }),
                 _ => 0,
             };
-            Build { threads: 384, shared_per_thread, ..usual }
+            let wide = dtype == DType::F64 && kind != Kind::SquareSum;
+            Build { threads: if wide { 512 } else { 384 }, shared_per_thread, ..usual }
         }
         _ => usual,
     }
