@@ -8,7 +8,7 @@ The compilers are NVRTC's wheels from PyPI, fetched with pip into a cache and us
 needed. A folder's `kernels.json` names its compilers, the compute capabilities, options, and what is made of it:
 
     "files"      ptx/<compiler>/<kernel>.<compute>.ptx
-    "archive"    kernels.archive: all modules in one file, each compressed for itself
+    "archive"    kernels.archive: all modules in one file, compressed in groups that are much alike
 
 A source may begin with `// compute: 90` (only for these devices), `// options: ...` (for the compiler) and `// elements: f32 f64`
 (one module for each, named <kernel>_<element>, compiled with ELEMENT defined). It may include the folder's headers, and those of
@@ -17,17 +17,21 @@ the folders that `headers` lists.
 
 import argparse
 import ctypes
+import importlib
 import json
+import multiprocessing
 import os
 import pathlib
 import struct
 import subprocess
 import sys
 import zipfile
-import zlib
 
 # Where the compilers run: a place that is the same on every machine, since names of internal symbols depend on it.
 WORK = "/"
+
+# What packs archives.
+ZSTANDARD = "zstandard==0.25.0"
 
 # By release: the pinned wheel, the library in it, and the PTX version that it must print.
 COMPILERS = {
@@ -47,7 +51,9 @@ def cache_folder():
 
 def fetched(requirement):
     """The folder with the wheel's files; asks the registry only the first time."""
-    folder = cache_folder() / requirement.replace("==", "-")
+    # Some wheels are for one version of Python.
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    folder = cache_folder() / f"{requirement.replace('==', '-')}-py{version}"
     done = folder / "complete"
     if done.exists():
         return folder
@@ -138,6 +144,27 @@ def directives(source):
     return found
 
 
+def compiled(task):
+    """The modules of a source, by release, name and compute capability."""
+    release, source, headers, settings = task
+    compiler, modules = Nvrtc(release, *COMPILERS[release]), {}
+    asked = directives(source)
+    options = settings["options"] + asked.get("options", [])
+    elements = asked.get("elements")
+    named = {source.stem: options}
+    if elements:
+        named = {f"{source.stem}_{e}": [*options, f"-DELEMENT={e}"] for e in elements}
+    for name, flags in named.items():
+        for device in asked.get("compute", settings["compute"]):
+            ptx = compiler.compile(source, headers, device, flags)
+            # Drivers link what printf and malloc need, and kernels that ship need neither; what launches from the device is
+            # linked with the device runtime, where it is found.
+            if settings["output"] == "archive" and ".extern .func" in ptx and "-rdc=true" not in flags:
+                raise Failure(f"{source.name}: it calls a function that the compiler alone does not know")
+            modules[release, name, device] = ptx
+    return modules
+
+
 class Folder:
     """A folder of kernels: its modules' texts by release, module and compute capability."""
 
@@ -151,23 +178,15 @@ class Folder:
         # Its own come last, so that they win.
         folders = [path / other for other in self.settings.get("headers", [])] + [path]
         headers = {h.name: h.read_text(encoding="utf-8") for folder in folders for h in sorted(folder.glob("*.cuh"))}
+        tasks = []
         for release in self.settings["compilers"]:
-            compiler = Nvrtc(release, *COMPILERS[release])
-            for source in sorted(path.glob("*.cu")):
-                asked = directives(source)
-                options = self.settings["options"] + asked.get("options", [])
-                elements = asked.get("elements")
-                named = {source.stem: options}
-                if elements:
-                    named = {f"{source.stem}_{e}": [*options, f"-DELEMENT={e}"] for e in elements}
-                for name, flags in named.items():
-                    for device in asked.get("compute", self.settings["compute"]):
-                        ptx = compiler.compile(source, headers, device, flags)
-                        # Drivers link what printf and malloc need, and kernels that ship need neither; what launches from the device is
-                        # linked with the device runtime, where it is found.
-                        if self.is_archive() and ".extern .func" in ptx and "-rdc=true" not in flags:
-                            raise Failure(f"{source.name}: it calls a function that the compiler alone does not know")
-                        self.modules[release, name, device] = ptx
+            # Once, and not by each process.
+            fetched(COMPILERS[release][0])
+            tasks += [(release, source, headers, self.settings) for source in sorted(path.glob("*.cu"))]
+        # What a compiler prints depends on what it compiled before: each source has a process of its own.
+        with multiprocessing.get_context("fork").Pool(maxtasksperchild=1) as pool:
+            for modules in pool.imap(compiled, tasks, chunksize=1):
+                self.modules.update(modules)
 
     def is_archive(self):
         return self.settings["output"] == "archive"
@@ -192,10 +211,10 @@ class Folder:
                 yield f"{name}: differs from what its source gives"
 
     def archive_differences(self):
-        # Texts are compared, not compressed bytes, which depend on zlib's version.
+        # Texts are compared, not compressed bytes.
         try:
             committed = unpacked((self.path / ARCHIVE).read_bytes())
-        except (OSError, ValueError, struct.error, zlib.error) as error:
+        except (OSError, ValueError, struct.error, zstandard().ZstdError) as error:
             yield f"{ARCHIVE}: {error}"
             return
         wanted = {f"{name}.{device}": text for (_, name, device), text in self.modules.items()}
@@ -225,20 +244,42 @@ class Folder:
 
 # The archive, which crates/cuda/src/archive.rs reads; all numbers are little-endian:
 #
-#     "WFka" | u32 version | u32 modules | for each: u16 length of name, u32 packed length, u32 length, name | packed modules
+#     "WFka" | u32 version | u32 groups | index | packed groups
+#     index, for each group: u32 packed length, u32 modules; for each of them: u16 length of name, u32 length, name
+#
+# A group has the modules of one kernel for elements of one size, as one Zstandard frame.
 ARCHIVE = "kernels.archive"
 MAGIC = b"WFka"
-VERSION = 1
+VERSION = 2
+SIZES = {"f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i16": 2, "u16": 2, "i8": 1, "u8": 1, "bool": 1}
+
+
+def zstandard():
+    """The module of that name."""
+    folder = str(fetched(ZSTANDARD))
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return importlib.import_module("zstandard")
+
+
+def group_of(name):
+    kernel, _, element = name.rpartition(".")[0].rpartition("_")
+    return (kernel, SIZES[element]) if element in SIZES else (name.rpartition(".")[0], 0)
 
 
 def packed(modules):
+    groups = {}
+    for name in sorted(modules):
+        groups.setdefault(group_of(name), []).append(name)
     index, body = b"", b""
-    for name, text in sorted(modules.items()):
-        raw = text.encode()
-        data = zlib.compress(raw, 9)
-        index += struct.pack("<HII", len(name), len(data), len(raw)) + name.encode()
+    for names in groups.values():
+        texts = [modules[name].encode() for name in names]
+        data = zstandard().ZstdCompressor(level=19).compress(b"".join(texts))
+        index += struct.pack("<II", len(data), len(names))
+        for name, text in zip(names, texts):
+            index += struct.pack("<HI", len(name), len(text)) + name.encode()
         body += data
-    return MAGIC + struct.pack("<II", VERSION, len(modules)) + index + body
+    return MAGIC + struct.pack("<II", VERSION, len(groups)) + index + body
 
 
 def unpacked(archive):
@@ -247,15 +288,21 @@ def unpacked(archive):
     version, count = struct.unpack_from("<II", archive, 4)
     if version != VERSION:
         raise ValueError(f"version {version}, not {VERSION}")
-    entries, at = [], 12
+    groups, at = [], 12
     for _ in range(count):
-        name, size, _ = struct.unpack_from("<HII", archive, at)
-        entries.append((archive[at + 10 : at + 10 + name].decode(), size))
-        at += 10 + name
+        size, names = struct.unpack_from("<II", archive, at)
+        group, at = [], at + 8
+        for _ in range(names):
+            name, length = struct.unpack_from("<HI", archive, at)
+            group.append((archive[at + 6 : at + 6 + name].decode(), length))
+            at += 6 + name
+        groups.append((size, group))
     modules = {}
-    for name, size in entries:
-        modules[name] = zlib.decompress(archive[at : at + size]).decode()
+    for size, group in groups:
+        texts = zstandard().ZstdDecompressor().decompress(archive[at : at + size])
         at += size
+        for name, length in group:
+            modules[name], texts = texts[:length].decode(), texts[length:]
     return modules
 
 

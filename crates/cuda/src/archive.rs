@@ -2,17 +2,20 @@
 //! `tools/kernels.py`.
 //!
 //! ```text
-//! "WFka" | u32 version | u32 modules | index | packed modules
-//! index, for each module: u16 length of name | u32 packed length | u32 length | name
+//! "WFka" | u32 version | u32 groups | index | packed groups
+//! index, for each group:  u32 packed length | u32 modules | its modules
+//!        for each module: u16 length of name | u32 length | name
 //! ```
 //!
 //! Numbers are little-endian. A name ends in the compute capability that the
-//! module is for: `sum_f32.90`. Each module is compressed for itself, as a
-//! program needs few of them.
+//! module is for: `sum_f32.90`. A group is a Zstandard frame of texts that are
+//! much alike, one behind the other: a program needs few modules, and all together
+//! they would take long to unpack.
 
-use std::io::Read;
+use ruzstd::decoding::StreamingDecoder;
+use std::io::{self, Read};
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Packed modules.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +27,10 @@ struct Entry {
     name: &'static str,
     /// The compute capability, major and minor.
     capability: (u32, u32),
+    /// Its group.
     packed: &'static [u8],
+    /// Bytes of the group's texts before its own.
+    before: usize,
     len: usize,
 }
 
@@ -68,28 +74,42 @@ impl Archive {
     fn entries(&self) -> impl Iterator<Item = Entry> + use<> {
         let mut index = self.0.strip_prefix(b"WFka").unwrap_or_default();
         let version = take(&mut index).map(u32::from_le_bytes);
-        let count = take(&mut index).map_or(0, u32::from_le_bytes);
-        let count = if version == Some(VERSION) { count as usize } else { 0 };
+        let groups = take(&mut index).map_or(0, u32::from_le_bytes);
+        let groups = if version == Some(VERSION) { groups } else { 0 };
         let mut body = index;
-        for _ in 0..count {
-            let _ = next_in(&mut body);
+        for _ in 0..groups {
+            let _ = group_in(&mut body);
         }
-        (0..count).map_while(move |_| {
-            let (name, packed, len) = next_in(&mut index)?;
-            let (packed, rest) = body.split_at_checked(packed)?;
-            body = rest;
-            let (name, capability) = name.rsplit_once('.')?;
-            let capability: u32 = capability.parse().ok()?;
-            Some(Entry { name, capability: (capability / 10, capability % 10), packed, len })
-        })
+        (0..groups)
+            .map_while(move |_| {
+                let (packed, modules) = group_in(&mut index)?;
+                let (packed, rest) = body.split_at_checked(packed)?;
+                body = rest;
+                Some((packed, modules))
+            })
+            .flat_map(|(packed, mut modules)| {
+                let mut before = 0usize;
+                core::iter::from_fn(move || {
+                    let (name, len) = module_in(&mut modules)?;
+                    let (name, capability) = name.rsplit_once('.')?;
+                    let capability: u32 = capability.parse().ok()?;
+                    let capability = (capability / 10, capability % 10);
+                    let entry = Entry { name, capability, packed, before, len };
+                    before = before.checked_add(len)?;
+                    Some(entry)
+                })
+            })
     }
 }
 
 impl Entry {
     fn unpack(&self) -> Option<String> {
-        let mut text = String::with_capacity(self.len);
-        flate2::read::ZlibDecoder::new(self.packed).read_to_string(&mut text).ok()?;
-        (text.len() == self.len).then_some(text)
+        let mut texts = StreamingDecoder::new(self.packed).ok()?;
+        let before = self.before as u64;
+        let skipped = io::copy(&mut Read::by_ref(&mut texts).take(before), &mut io::sink()).ok()?;
+        let mut text = String::new();
+        texts.take(self.len as u64).read_to_string(&mut text).ok()?;
+        (skipped == before && text.len() == self.len).then_some(text)
     }
 }
 
@@ -100,36 +120,54 @@ fn take<const N: usize>(rest: &mut &'static [u8]) -> Option<[u8; N]> {
     Some(*head)
 }
 
-/// The next module of the index: its name, packed length and length.
-fn next_in(index: &mut &'static [u8]) -> Option<(&'static str, usize, usize)> {
-    let name = usize::from(u16::from_le_bytes(take(index)?));
-    let packed = u32::from_le_bytes(take(index)?) as usize;
-    let len = u32::from_le_bytes(take(index)?) as usize;
-    let (name, rest) = index.split_at_checked(name)?;
-    *index = rest;
-    Some((core::str::from_utf8(name).ok()?, packed, len))
+/// A number of 32 bits, as a length.
+fn length(rest: &mut &'static [u8]) -> Option<usize> {
+    take(rest).and_then(|bytes| usize::try_from(u32::from_le_bytes(bytes)).ok())
+}
+
+/// The next group of the index: its packed length and its modules.
+fn group_in(index: &mut &'static [u8]) -> Option<(usize, &'static [u8])> {
+    let (packed, modules) = (length(index)?, length(index)?);
+    let begin = *index;
+    for _ in 0..modules {
+        module_in(index)?;
+    }
+    Some((packed, &begin[..begin.len() - index.len()]))
+}
+
+/// The next module of a group's: its name and length.
+fn module_in(modules: &mut &'static [u8]) -> Option<(&'static str, usize)> {
+    let name = usize::from(u16::from_le_bytes(take(modules)?));
+    let len = length(modules)?;
+    let (name, rest) = modules.split_at_checked(name)?;
+    *modules = rest;
+    Some((core::str::from_utf8(name).ok()?, len))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
+    /// An archive of two groups, of which the first has one module.
     fn packed(version: u32, modules: &[(&str, &str)]) -> Archive {
         let (mut index, mut body) = (Vec::new(), Vec::new());
-        for (name, text) in modules {
-            let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), Default::default());
-            encoder.write_all(text.as_bytes()).unwrap();
-            let packed = encoder.finish().unwrap();
-            index.extend((name.len() as u16).to_le_bytes());
+        let (alone, together) = modules.split_at(modules.len().min(1));
+        for group in [alone, together] {
+            let texts: String = group.iter().map(|(_, text)| *text).collect();
+            let packed = compress_to_vec(texts.as_bytes(), CompressionLevel::Fastest);
             index.extend((packed.len() as u32).to_le_bytes());
-            index.extend((text.len() as u32).to_le_bytes());
-            index.extend(name.as_bytes());
+            index.extend((group.len() as u32).to_le_bytes());
+            for (name, text) in group {
+                index.extend((name.len() as u16).to_le_bytes());
+                index.extend((text.len() as u32).to_le_bytes());
+                index.extend(name.as_bytes());
+            }
             body.extend(packed);
         }
         let mut bytes = b"WFka".to_vec();
         bytes.extend(version.to_le_bytes());
-        bytes.extend((modules.len() as u32).to_le_bytes());
+        bytes.extend(2u32.to_le_bytes());
         bytes.extend(index);
         bytes.extend(body);
         Archive::new(bytes.leak())
@@ -138,7 +176,7 @@ mod tests {
     #[test]
     fn devices_get_the_newest_module_they_can_run() {
         let archive =
-            packed(1, &[("a.75", "old"), ("a.100", "new"), ("a.90", "mid"), ("b.80", "")]);
+            packed(2, &[("a.75", "old"), ("a.100", "new"), ("a.90", "mid"), ("b.80", "")]);
         let found = |capability| archive.module("a", capability);
         assert_eq!(found((7, 0)), None);
         assert_eq!(found((8, 9)).as_deref(), Some("old"));
@@ -153,8 +191,8 @@ mod tests {
 
     #[test]
     fn what_is_damaged_is_not_there() {
-        let whole = packed(1, &[("a.75", "some text"), ("b.75", "more text")]);
-        assert_eq!(packed(2, &[("a.75", "some text")]).size().0, 0);
+        let whole = packed(2, &[("a.75", "some text"), ("c.75", "between"), ("b.75", "more text")]);
+        assert_eq!(packed(1, &[("a.75", "some text")]).size().0, 0);
         for end in 0..whole.0.len() {
             let cut = Archive::new(&whole.0[..end]);
             assert_eq!(cut.module("b", (9, 0)), None, "cut to {end} bytes");
