@@ -3,8 +3,6 @@
 
 #include "column_tally.cuh"
 
-constexpr int COLUMN_BLOCKS = 3;
-
 COLUMNS(column_counts)(const ColumnTable &table, u32 ask, u32, void *out, u32 *)
 {
     tally_columns<ELEMENT, CountOf<ELEMENT>>(table, out, {ask, table.rows});

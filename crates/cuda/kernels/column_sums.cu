@@ -4,9 +4,6 @@
 #include "column_sum.cuh"
 #include "column_tally.cuh"
 
-// The lanes' sums of floats want more registers than three blocks leave.
-constexpr int COLUMN_BLOCKS = Element<ELEMENT>::FLOAT ? 2 : 3;
-
 template <class T>
 __device__ __forceinline__ void sums(const ColumnTable &table, u32 ask, bool absolute, void *out, u32 *misfits)
 {

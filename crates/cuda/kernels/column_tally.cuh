@@ -78,7 +78,7 @@ struct ShortTotals {
     const bool absolute;
     i32 sum[COLUMNS] = {};
 
-    __device__ __forceinline__ ShortTotals(bool absolute) : absolute(absolute) {}
+    __device__ __forceinline__ ShortTotals(const typename TotalOf<T>::Asked &asked) : absolute(asked.absolute) {}
 
     __device__ __forceinline__ void take(const uint4 (&v)[BATCH])
     {
@@ -97,12 +97,133 @@ struct ShortTotals {
         }
     }
     __device__ __forceinline__ void close(u32, u32) {}
+    __device__ __forceinline__ void hand_over(TotalOf<T> &total, int i) const { total.low = u64(i64(sum[i])); }
 };
 
-template <class T, class Tally>
-constexpr bool IS_SHORT_TOTAL = false;
+// Ranks of elements shorter than a word are compared at the top of one: of two words the smaller one has the smaller rank on top, or
+// as small a one, whatever lies below.
 template <class T>
-constexpr bool IS_SHORT_TOTAL<T, TotalOf<T>> = sizeof(T) < 4;
+struct ShortExtremes {
+    using Format = Element<T>;
+    using Extreme = ExtremeOf<T>;
+    static constexpr int COLUMNS = ITEMS<T>;
+    static constexpr u32 CHUNK = 1 << 16;
+    static constexpr int WIDTH = Extreme::WIDTH;
+    static constexpr int EACH = 32 / WIDTH;
+    static constexpr u32 EVERY = WIDTH == 8 ? 0x01010101 : 0x00010001;
+    static constexpr u32 MOVE = u32(Extreme::nans()) << (32 - WIDTH);
+
+    const u32 flip;
+    u32 least[COLUMNS];
+
+    __device__ __forceinline__ ShortExtremes(const typename Extreme::Asked &asked) : flip(EVERY * asked.flip)
+    {
+#pragma unroll
+        for (int i = 0; i < COLUMNS; ++i)
+            least[i] = ~0u;
+    }
+
+    // Ranks in their places, but for the step that moves those of NaNs to the lower end.
+    __device__ __forceinline__ u32 ranks(u32 word) const
+    {
+        constexpr u32 UPPER = EVERY * Extreme::UPPER;
+        if constexpr (Format::FLOAT)
+            return word ^ ((word >> 15 & EVERY) * 0xffff | UPPER) ^ flip;
+        else
+            return normal<T>(word) ^ (T(-1) < T(0) ? UPPER : 0) ^ flip;
+    }
+
+    __device__ __forceinline__ void take(const uint4 (&v)[BATCH])
+    {
+#pragma unroll
+        for (u32 k = 0; k < BATCH; ++k) {
+            const u32 words[4] = {ranks(v[k].x), ranks(v[k].y), ranks(v[k].z), ranks(v[k].w)};
+#pragma unroll
+            for (int i = 0; i < COLUMNS; ++i)
+                least[i] = min(least[i], (words[i / EACH] << (32 - WIDTH - WIDTH * (i % EACH))) + MOVE);
+        }
+    }
+    __device__ __forceinline__ void close(u32, u32) {}
+
+    __device__ __forceinline__ void hand_over(Extreme &extreme, int i) const
+    {
+        extreme.rank = typename Extreme::Bits(least[i] >> (32 - WIDTH));
+    }
+};
+
+// Counts of elements shorter than a word, side by side in words until they could be full.
+template <class T>
+struct ShortCounts {
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    static constexpr int COLUMNS = ITEMS<T>;
+    static constexpr int WIDTH = 8 * sizeof(Bits);
+    static constexpr int EACH = 32 / WIDTH;
+    static constexpr u32 CHUNK = WIDTH == 8 ? 128 : 1 << 15;
+    static constexpr u32 EVERY = WIDTH == 8 ? 0x01010101 : 0x00010001;
+    static constexpr u32 UPPER = EVERY << (WIDTH - 1);
+    static constexpr u32 REST = UPPER - EVERY;
+
+    // Adding this to a magnitude brings a carry to the upper bit of those that count.
+    const u32 lacks;
+    u32 words[4] = {};
+    u32 counts[COLUMNS] = {};
+
+    __device__ __forceinline__ ShortCounts(const typename CountOf<T>::Asked &asked) : lacks(REST - EVERY * limit(asked)) {}
+
+    static __device__ __forceinline__ u32 limit(const typename CountOf<T>::Asked &asked)
+    {
+        if constexpr (Format::FLOAT)
+            return asked.ask == NANS ? u32(Format::INFINITE) : 0;
+        else
+            return 0;
+    }
+
+    __device__ __forceinline__ u32 ones(u32 word) const
+    {
+        const u32 carried = (word & REST) + lacks;
+        return (Format::FLOAT ? carried : carried | word) >> (WIDTH - 1) & EVERY;
+    }
+
+    __device__ __forceinline__ void take(const uint4 (&v)[BATCH])
+    {
+#pragma unroll
+        for (u32 k = 0; k < BATCH; ++k) {
+            words[0] += ones(v[k].x);
+            words[1] += ones(v[k].y);
+            words[2] += ones(v[k].z);
+            words[3] += ones(v[k].w);
+        }
+    }
+
+    __device__ __forceinline__ void close(u32, u32)
+    {
+#pragma unroll
+        for (int i = 0; i < COLUMNS; ++i)
+            counts[i] += words[i / EACH] >> (WIDTH * (i % EACH)) & u32(Bits(~Bits(0)));
+#pragma unroll
+        for (int w = 0; w < 4; ++w)
+            words[w] = 0;
+    }
+
+    __device__ __forceinline__ void hand_over(CountOf<T> &count, int i) const { count.count = counts[i]; }
+};
+
+// Who takes a tally's elements where they are shorter than a word.
+template <class Tally>
+struct ShortTaker;
+template <class T>
+struct ShortTaker<TotalOf<T>> {
+    using Taker = ShortTotals<T>;
+};
+template <class T>
+struct ShortTaker<ExtremeOf<T>> {
+    using Taker = ShortExtremes<T>;
+};
+template <class T>
+struct ShortTaker<CountOf<T>> {
+    using Taker = ShortCounts<T>;
+};
 
 template <class T, class Tally>
 __device__ __forceinline__ void tally_columns(const ColumnTable &table, void *out, const typename Tally::Asked &asked)
@@ -110,12 +231,12 @@ __device__ __forceinline__ void tally_columns(const ColumnTable &table, void *ou
     constexpr u32 COLUMNS = ITEMS<T>;
     const Strip<T> strip(table);
     TallyColumns<T, Tally> columns(asked);
-    if constexpr (IS_SHORT_TOTAL<T, Tally>) {
-        ShortTotals<T> totals(asked.absolute);
-        walk_down(table, strip, 0, totals);
+    if constexpr (sizeof(typename Element<T>::Bits) < 4) {
+        typename ShortTaker<Tally>::Taker taker(asked);
+        walk_down(table, strip, asked.fill(), taker);
 #pragma unroll
         for (int i = 0; i < COLUMNS; ++i)
-            columns.column[i].low = u64(i64(totals.sum[i]));
+            taker.hand_over(columns.column[i], i);
     } else {
         walk_down(table, strip, asked.fill(), columns);
     }

@@ -14,10 +14,13 @@
 #include "name.cuh"
 #include "ticket.cuh"
 
+// Sums of floats want so many registers that a multiprocessor has two blocks: with 64 KiB on their way.
 constexpr u32 COLUMN_THREADS = 256;
+constexpr int COLUMN_BLOCKS = 2;
 
-// Rows of a strip that are read at once; as many more are on their way.
-constexpr u32 BATCH = 4;
+// Rows of a strip that are on their way at once. Two halves in turns would keep fewer there: the compiler waits for both where the first
+// is wanted.
+constexpr u32 BATCH = 8;
 
 extern __shared__ u64 column_shared[];
 
@@ -79,7 +82,7 @@ struct Strip {
             rows = has ? u32(table.rows) : 0;
         }
         if (has) {
-            data = table.data + index * table.table_stride + strip * 16;
+            data = table.data + index * table.table_stride + u64(strip) * 16;
             place = u64(index) * table.columns + strip * COLUMNS;
             columns = min(table.columns - strip * COLUMNS, COLUMNS);
         }
@@ -99,13 +102,13 @@ struct Walker {
 
     const ColumnTable &table;
     u32 bytes; // of a row that are the strip's
-    i64 near;  // from a row to the thread's next, and how far that moves along the inner axis
-    u32 turn;
+    i64 near;  // from a row to the thread's next, and how far that moves along the inner axis, whose end is never met if it is the only one
+    u32 turn, inner;
     uint4 fill; // in the place of rows that there are not
 
     __device__ __forceinline__ Walker(const ColumnTable &table, const Strip<T> &strip, u64 fill)
         : table(table), bytes(strip.columns * sizeof(Bits)), near(row_offset(strip.step, table.inner, table.stride, table.jump)),
-          turn(table.inner == 0 ? 0 : strip.step % table.inner), fill(make_uint4(u32(fill), u32(fill >> 32), u32(fill), u32(fill >> 32)))
+          turn(table.inner == 0 ? 0 : strip.step % table.inner), inner(table.inner == 0 ? ~0u : table.inner), fill(make_uint4(u32(fill), u32(fill >> 32), u32(fill), u32(fill >> 32)))
     {
     }
 
@@ -117,14 +120,10 @@ struct Walker {
 
     __device__ __forceinline__ void step(Walk &walk) const
     {
-        walk.at += near;
-        if (table.inner != 0) {
-            walk.inner += turn;
-            if (walk.inner >= table.inner) {
-                walk.inner -= table.inner;
-                walk.at += table.jump - i64(table.inner) * table.stride;
-            }
-        }
+        walk.inner += turn;
+        const bool wraps = walk.inner >= inner;
+        walk.inner -= wraps ? inner : 0;
+        walk.at += near + (wraps ? table.jump - i64(table.inner) * table.stride : 0);
         walk.left -= walk.left != 0;
     }
 
@@ -160,7 +159,8 @@ struct Walker {
     template <u32 UNIT>
     __device__ __forceinline__ void load_units(uint4 (&v)[BATCH], Walk &walk) const
     {
-        if (table.inner == 0 && walk.left >= BATCH) {
+        // Elements shorter than words are not worth code of their own.
+        if (UNIT >= 4 && table.inner == 0 && walk.left >= BATCH) {
 #pragma unroll
             for (u32 k = 0; k < BATCH; ++k)
                 v[k] = read<UNIT>(walk.at + k * near);
@@ -196,24 +196,21 @@ struct Walker {
     }
 };
 
-// Gives a strip's rows to what takes them: batches, and after up to CHUNK rows, a multiple of two batches, a word that they may be
-// closed: which is the first of them, and how many they are.
+// Gives a strip's rows to what takes them: batches, and after up to CHUNK rows, a multiple of a batch, a word that they may be closed:
+// which is the first of them, and how many they are.
 template <class T, class Taker>
 __device__ __forceinline__ void walk_down(const ColumnTable &table, const Strip<T> &strip, u64 fill, Taker &taker)
 {
     const Walker<T> walker(table, strip, fill);
     Walk walk = walker.begin(strip);
-    uint4 even[BATCH], odd[BATCH];
-    walker.load(even, walk);
 #pragma unroll 1
     for (u32 done = 0; done < strip.rows; done += Taker::CHUNK) {
         const u32 rows = min(strip.rows - done, Taker::CHUNK);
 #pragma unroll 1
-        for (u32 taken = 0; taken < rows; taken += 2 * BATCH) {
-            walker.load(odd, walk);
-            taker.take(even);
-            walker.load(even, walk);
-            taker.take(odd);
+        for (u32 taken = 0; taken < rows; taken += BATCH) {
+            uint4 v[BATCH];
+            walker.load(v, walk);
+            taker.take(v);
         }
         taker.close(done, rows);
     }

@@ -41,10 +41,10 @@ __device__ __forceinline__ typename Element<T>::Bits item(const uint4 &v, int i)
     }
 }
 
-// Where the b-th of the grid's shares of `tiles` begins.
+// Where the b-th of the grid's shares of `tiles` begins. Small arrays have a tile for each block, and no time for a division.
 __device__ __forceinline__ u64 share(u64 tiles, u64 b)
 {
-    return tiles * b / gridDim.x;
+    return tiles == gridDim.x ? b : tiles * b / gridDim.x;
 }
 
 // This thread's part of an array, between its ends.

@@ -176,16 +176,52 @@ __device__ __forceinline__ void absorb_lacking(const ShortRows &rows, u64 index,
     }
 }
 
+// What is seldom called finds the rows and the question here: arguments would hold registers.
+template <class T>
+struct SharedQuestion {
+    ShortRows rows;
+    Question<T> question;
+};
+
+// The rows of a tile whose plain sums are not sure, which `lacking` says by sets. They are loaded once more, so that nothing stays in
+// registers until then.
+template <class T, int SETS>
+__device__ __noinline__ void sum_again(const SharedQuestion<T> *shared, u64 index, u32 lacking, Superaccumulator<T> *wide)
+{
+    constexpr int EACH = VECTORS / SETS;
+    const ShortRows &rows = shared->rows;
+    const Question<T> &question = shared->question;
+    RowTile<T> tile;
+    tile.load(rows, index);
+    WindowRow<T> window[SETS];
+    bool lacks[SETS], answered[SETS];
+#pragma unroll
+    for (int s = 0; s < SETS; ++s) {
+        PlainRow<T> row;
+#pragma unroll
+        for (int k = 0; k < EACH; ++k)
+            row.add(tile.v[s * EACH + k], question.mask);
+        row.fold(rows.lanes());
+        window[s].template add<EACH>(tile.v + s * EACH, question.mask, row.top());
+        window[s].fold(rows.lanes());
+        const bool lacked = (lacking >> s & 1) != 0;
+        answered[s] = !lacked || !window[s].holds;
+        lacks[s] = lacked && !window[s].holds;
+    }
+    each_answer<T>(rows, index, window, answered, Write<T>{question});
+    absorb_lacking(rows, index, lacks, question, *wide);
+}
+
 template <class T, int SETS>
 __device__ __forceinline__ void sum_tile(const ShortRows &rows, const RowTile<T> &tile, u64 index, const Question<T> &question,
-    Superaccumulator<T> &wide)
+    const SharedQuestion<T> *shared, Superaccumulator<T> &wide)
 {
     constexpr int EACH = VECTORS / SETS;
     const Write<T> write = {question};
     // Whether this lane's rows lack an answer.
     bool lacks[SETS];
-    WindowRow<T> window[SETS];
     if constexpr (sizeof(typename Element<T>::Bits) == 8) {
+        WindowRow<T> window[SETS];
 #pragma unroll
         for (int s = 0; s < SETS; ++s) {
             // NaNs and infinities do not stay in any window.
@@ -213,18 +249,12 @@ __device__ __forceinline__ void sum_tile(const ShortRows &rows, const RowTile<T>
         }
         each_answer<T>(rows, index, row, lacks, write);
         if constexpr (PlainRow<T>::RANGED) {
-            if (!__any_sync(ALL_LANES, any(lacks)))
-                return;
-            bool answered[SETS];
+            u32 lacking = 0;
 #pragma unroll
-            for (int s = 0; s < SETS; ++s) {
-                window[s].template add<EACH>(tile.v + s * EACH, question.mask, row[s].top());
-                window[s].fold(rows.lanes());
-                answered[s] = !lacks[s] || !window[s].holds;
-                lacks[s] = lacks[s] && !window[s].holds;
-            }
-            each_answer<T>(rows, index, window, answered, write);
-            absorb_lacking(rows, index, lacks, question, wide);
+            for (int s = 0; s < SETS; ++s)
+                lacking |= u32(lacks[s]) << s;
+            if (__any_sync(ALL_LANES, lacking != 0))
+                sum_again<T, SETS>(shared, index, lacking, &wide);
         }
     }
 }
@@ -237,11 +267,15 @@ __device__ __forceinline__ void sum_rows(const ShortRows &rows, u64 n, u32 ask, 
     Superaccumulator<T> &wide = wides[threadIdx.x / WARP];
     const Bits mask = Bits(absolute ? ~Element<T>::SIGN : ~Bits(0));
     const Question<T> question = {ask, n, mask, spread, static_cast<Bits *>(out)};
+    __shared__ SharedQuestion<T> shared;
+    if (threadIdx.x == 0)
+        shared = {rows, question};
+    __syncthreads();
     each_tile<T>(rows, [&](const RowTile<T> &tile, u64 index) {
         switch (rows.each) {
-        case 1: return sum_tile<T, 4>(rows, tile, index, question, wide);
-        case 2: return sum_tile<T, 2>(rows, tile, index, question, wide);
-        default: return sum_tile<T, 1>(rows, tile, index, question, wide);
+        case 1: return sum_tile<T, 4>(rows, tile, index, question, &shared, wide);
+        case 2: return sum_tile<T, 2>(rows, tile, index, question, &shared, wide);
+        default: return sum_tile<T, 1>(rows, tile, index, question, &shared, wide);
         }
     });
 }

@@ -9,7 +9,7 @@
 #include "name.cuh"
 
 constexpr int ROW_THREADS = 256;
-constexpr int ROW_BLOCKS = 4;
+constexpr int ROW_BLOCKS = 3;
 
 constexpr u32 WARP = 32;
 
@@ -22,6 +22,8 @@ struct ShortRows {
     u32 each;   // the vectors of a lane of a row: 1, 2 or 4
     // Bytes that may be read beside the rows: all of a dense array, else none.
     const char *begin, *end;
+    // Whether rows follow each other from an aligned address on and fill their lanes' vectors.
+    bool exact;
     u64 fill;
 
     __device__ __forceinline__ const char *row(u64 r) const { return data + i64(r) * stride; }
@@ -31,7 +33,7 @@ struct ShortRows {
     __device__ __forceinline__ u32 group() const { return threadIdx.x % WARP >> shift; }
     __device__ __forceinline__ u32 groups() const { return WARP >> shift; }
     // Rows that a lane has in a tile.
-    __device__ __forceinline__ u32 sets() const { return VECTORS / each; }
+    __device__ __forceinline__ u32 sets() const { return VECTORS >> each / 2; }
 };
 
 // A vector of which only the bytes from `low` to `high` may be read.
@@ -50,15 +52,14 @@ __device__ __forceinline__ uint4 read_part(const char *at, int low, int high)
     return make_uint4(u32(first), u32(first >> 32), u32(second), u32(second >> 32));
 }
 
-// Two words of a vector, the bytes from `low` to `high`, with `fill` in the places of the others.
-__device__ __forceinline__ void fill_around(u32 &x, u32 &y, int low, int high, u64 fill)
+// A word of a vector, the bytes from `low` to `high` of the vector, with `fill` in the places of the others; the word begins at byte
+// `at`. Shifts by 32 and more leave nothing.
+__device__ __forceinline__ u32 fill_around(u32 word, int at, int low, int high, u32 fill)
 {
-    low = min(max(low, 0), 8);
-    high = min(high, 8);
-    const u64 keep = low < high ? ~u64(0) >> (64 - 8 * (high - low)) << 8 * low : 0;
-    const u64 both = ((u64(y) << 32 | x) & keep) | (fill & ~keep);
-    x = u32(both);
-    y = u32(both >> 32);
+    u32 upper, lower;
+    asm("shl.b32 %0, %1, %2;" : "=r"(upper) : "r"(~0u), "r"(8 * max(low - at, 0)));
+    asm("shr.u32 %0, %1, %2;" : "=r"(lower) : "r"(~0u), "r"(8 * max(at + 4 - high, 0)));
+    return (word & (upper & lower)) | (fill & ~(upper & lower));
 }
 
 // What a warp reads at once: vectors of EACH to a lane of VECTORS / EACH rows, its sets.
@@ -74,50 +75,91 @@ struct RowTile {
         return (tile * rows.sets() + set) * rows.groups() + rows.group();
     }
 
-    static __device__ __forceinline__ u64 tiles(const ShortRows &rows)
-    {
-        const u64 of_a_tile = rows.sets() * rows.groups();
-        return (rows.count + of_a_tile - 1) / of_a_tile;
-    }
+    // Rows of a tile: 2 to the power of this.
+    static __device__ __forceinline__ u32 log_rows(const ShortRows &rows) { return 7 - rows.each / 2 - rows.shift; }
 
+    // This lane's sets of a tile.
     __device__ __forceinline__ void load(const ShortRows &rows, u64 tile)
     {
-        // The first and the last byte of a vector that are a row's, where not all are.
-        int edges[VECTORS];
+        const u64 first = row(rows, tile, 0);
+        const u32 left = first < rows.count ? u32(min(rows.count - first, u64(1) << 31)) : 0;
+        const char *data = rows.row(first);
+        const i64 apart = i64(rows.groups()) * rows.stride;
+        const u32 log = rows.each / 2;
+        // The first and the last byte of a vector that are a row's.
+        int low[VECTORS], high[VECTORS];
 #pragma unroll
-        for (int q = 0; q < VECTORS; ++q) {
-            const u64 r = row(rows, tile, q / rows.each);
-            const char *begin = rows.row(r), *end = begin + rows.bytes;
-            const char *at = begin - u64(begin) % 16 + 16 * (rows.slot() + (q % rows.each << rows.shift));
-            const bool none = r >= rows.count || at >= end;
-            const int low = at < begin ? int(begin - at) : 0, high = end - at < 16 ? int(end - at) : 16;
-            edges[q] = none ? 0 : low | high << 8;
-            if (!none && ((low == 0 && high == 16) || (at >= rows.begin && at + 16 <= rows.end)))
-                v[q] = *reinterpret_cast<const uint4 *>(at);
-            else
-                v[q] = none ? make_uint4(0, 0, 0, 0) : read_part<Bits>(at, low, high);
+        for (u32 q = 0; q < VECTORS; ++q) {
+            const u32 set = q >> log;
+            const char *begin = data + set * apart;
+            const int offset = int(16 * (rows.slot() + ((q & (rows.each - 1)) << rows.shift)) - u32(u64(begin) % 16));
+            const char *at = begin + offset;
+            const bool none = set * rows.groups() >= left || offset >= int(rows.bytes);
+            low[q] = none ? 16 : max(-offset, 0);
+            high[q] = min(int(rows.bytes) - offset, 16);
+            const bool inside = low[q] == 0 && high[q] == 16;
+            v[q] = make_uint4(0, 0, 0, 0);
+            if (!none) {
+                if (inside || (at >= rows.begin && at + 16 <= rows.end))
+                    v[q] = *reinterpret_cast<const uint4 *>(at);
+                else
+                    v[q] = read_part<Bits>(at, low[q], high[q]);
+            }
         }
+        const u32 even = u32(rows.fill), odd = u32(rows.fill >> 32);
 #pragma unroll
-        for (int q = 0; q < VECTORS; ++q) {
-            if (edges[q] != 16 << 8) {
-                const int low = edges[q] & 0xff, high = edges[q] >> 8;
-                fill_around(v[q].x, v[q].y, low, high, rows.fill);
-                fill_around(v[q].z, v[q].w, low - 8, high - 8, rows.fill);
+        for (u32 q = 0; q < VECTORS; ++q) {
+            if (low[q] != 0 || high[q] != 16) {
+                v[q].x = fill_around(v[q].x, 0, low[q], high[q], even);
+                v[q].y = fill_around(v[q].y, 4, low[q], high[q], odd);
+                v[q].z = fill_around(v[q].z, 8, low[q], high[q], even);
+                v[q].w = fill_around(v[q].w, 12, low[q], high[q], odd);
             }
         }
     }
 };
 
-// Calls `take` with each tile that this warp has.
+// A lane's place in tiles of rows that fill their lanes' vectors and follow each other from an aligned address on.
+struct ExactTiles {
+    const char *at;
+    u32 offsets[VECTORS];
+
+    __device__ __forceinline__ ExactTiles(const ShortRows &rows) : at(rows.data + rows.group() * rows.bytes + 16 * rows.slot())
+    {
+        const u32 log = rows.each / 2, apart = rows.groups() * rows.bytes;
+#pragma unroll
+        for (u32 q = 0; q < VECTORS; ++q)
+            offsets[q] = (q >> log) * apart + ((q & (rows.each - 1)) << rows.shift) * 16;
+    }
+
+    __device__ __forceinline__ void load(uint4 (&v)[VECTORS], u64 tile) const
+    {
+        const char *first = at + tile * (VECTORS * WARP * 16);
+#pragma unroll
+        for (u32 q = 0; q < VECTORS; ++q)
+            v[q] = *reinterpret_cast<const uint4 *>(first + offsets[q]);
+    }
+};
+
+// Calls `take` with each tile that this warp has; the next one's loads are on their way then.
 template <class T, class Take>
 __device__ __forceinline__ void each_tile(const ShortRows &rows, Take take)
 {
-    const u64 warps = u64(gridDim.x) * (ROW_THREADS / WARP);
+    const u32 log = RowTile<T>::log_rows(rows);
+    const u64 warps = u64(gridDim.x) * (ROW_THREADS / WARP), tiles = (rows.count + (1u << log) - 1) >> log;
+    const u64 first = u64(blockIdx.x) * (ROW_THREADS / WARP) + threadIdx.x / WARP;
+    const u64 whole = rows.exact ? rows.count >> log : 0;
+    const ExactTiles exact(rows);
+    RowTile<T> now, next;
 #pragma unroll 1
-    for (u64 tile = u64(blockIdx.x) * (ROW_THREADS / WARP) + threadIdx.x / WARP; tile < RowTile<T>::tiles(rows); tile += warps) {
-        RowTile<T> now;
-        now.load(rows, tile);
-        take(now, tile);
+    for (u64 tile = first; tile < tiles + warps; tile += warps) {
+        if (tile < whole)
+            exact.load(next.v, tile);
+        else if (tile < tiles)
+            next.load(rows, tile);
+        if (tile != first)
+            take(now, tile - warps);
+        now = next;
     }
 }
 
@@ -160,7 +202,9 @@ __device__ __forceinline__ void each_answer(const ShortRows &rows, u64 tile, con
         i64 stride, u64 n, const char *begin, const char *end, u32 shift, u32 each, u32 ask, u32 absolute, u32 spread, void *out, \
         u32 *misfits) \
     { \
-        const ShortRows rows = {data, count, stride, u32(n * sizeof(Element<ELEMENT>::Bits)), shift, each, begin, end, 0}; \
+        const u32 bytes = u32(n * sizeof(Element<ELEMENT>::Bits)); \
+        const bool exact = begin != end && u64(data) % 16 == 0 && bytes == 16 * each << shift; \
+        const ShortRows rows = {data, count, stride, bytes, shift, each, begin, end, exact, 0}; \
         reduce(rows, n, ask, absolute, spread, out, misfits); \
     } \
     static __device__ __forceinline__ void reduce

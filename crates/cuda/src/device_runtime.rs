@@ -3,6 +3,7 @@
 //! It comes with the toolkit and with the wheels of the runtime, not with the
 //! driver, which links it.
 
+use crate::toolkit::{self, folders};
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -33,11 +34,10 @@ pub fn find() -> Result<PathBuf> {
             hint: format!("it names {FILE} with its folder"),
         });
     }
-    let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(variable);
-    let usual = folders(Path::new("/usr/local"), |name| name.starts_with("cuda"));
     let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(variable);
     let python = environments.chain(["/usr/local", "/usr"].map(PathBuf::from)).chain(user_site());
-    let candidates = toolkits.chain(usual).flat_map(in_toolkit).chain(python.flat_map(in_python));
+    let candidates =
+        toolkit::roots().into_iter().flat_map(in_toolkit).chain(python.flat_map(in_python));
     candidates.map(|folder| folder.join(FILE)).find(|path| path.is_file()).ok_or_else(|| {
         Error::Library {
             why: format!("{FILE}, the device runtime, is in no usual place"),
@@ -69,19 +69,6 @@ fn in_python(root: PathBuf) -> Vec<PathBuf> {
         .flat_map(|p| folders(&p.join("nvidia"), |name| name.starts_with("cu")))
         .map(|package| package.join("lib"))
         .collect()
-}
-
-/// The folders in a folder whose names please, the last one first: newer versions
-/// come before older ones, mostly.
-fn folders(within: &Path, pleases: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(within).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries
-        .filter(|entry| entry.file_name().to_str().is_some_and(&pleases))
-        .map(|entry| entry.path())
-        .collect();
-    found.sort_unstable();
-    found.reverse();
-    found
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod error;
 mod pinned;
 pub mod sim;
 mod slices;
+pub mod toolkit;
 
 pub use archive::Archive;
 pub use device::{

@@ -187,15 +187,96 @@ fn columns(engines: &[Engine], seed: u64, keep: impl Fn(usize) -> bool) {
     }
 }
 
+/// Columns of different scales side by side, scales that change on the way down
+/// or from row to row; in every second column the largest elements cancel.
+fn scales_of_columns(engine: &Engine) {
+    fn ask<T: Element>(engine: &Engine, binades: i32, make: impl Fn(f64) -> T) {
+        let mut random = Random(0x5ca1e);
+        // In the first one a thread has several chunks, and blocks share columns
+        // where there are more.
+        for shape in [[800, 256 / size_of::<T>()], [150, 9], [14, 300], [40, 70]] {
+            let [rows, columns] = shape;
+            let scales: [&dyn Fn(usize, usize) -> i32; 5] = [
+                &|_, c| binades * (c as i32 % 3 - 1),
+                &|r, _| if r < rows / 2 { -binades } else { binades },
+                &|r, _| if r < rows / 2 { binades } else { -binades },
+                &|r, _| binades / 3 * (r as i32 % 7 - 3),
+                &|r, c| if r % 64 == c % 64 { binades } else { 0 },
+            ];
+            for (way, scale) in scales.iter().enumerate() {
+                let mut items = vec![0.0; rows * columns];
+                for c in 0..columns {
+                    let most = (0..rows).map(|r| scale(r, c)).max().unwrap_or(0);
+                    // One that is still to be taken back.
+                    let mut open: Option<f64> = None;
+                    for r in 0..rows {
+                        let mut x = (random.unit() - 0.5) * 2f64.powi(scale(r, c));
+                        if c % 2 == 0 && way > 0 && scale(r, c) == most {
+                            (x, open) = match open {
+                                Some(before) => (-before, None),
+                                None => (x, Some(x)),
+                            };
+                        }
+                        items[r * columns + c] = x;
+                    }
+                }
+                let items: Vec<T> = items.into_iter().map(&make).collect();
+                let sample = Sample::of(Layout::table(shape, size_of::<T>(), 0, 0), &items);
+                check(engine, Op::Sum, &sample, &[true, false], &format!("scales, way {way}"));
+            }
+        }
+    }
+    ask(engine, 60, |x| x as f32);
+    ask(engine, 25, |x| x as f32);
+    ask(engine, 300, |x| x);
+    ask(engine, 30, |x| x);
+    ask(engine, 60, bf16::from_f64);
+    ask(engine, 9, f16::from_f64);
+}
+
+/// Where the blocks of a column meet, nothing is left for those that come
+/// later.
+fn columns_again(engine: &Engine) {
+    let mut random = Random(0xa9a1);
+    for dtype in DType::ALL {
+        // Fourteen strips, so that there are enough rows for several blocks.
+        let layout = Layout::table([600, 14 * 16 / dtype.size()], dtype.size(), 0, 0);
+        for pattern in ["signed", "random bits"] {
+            let sample = Sample::new(dtype, layout.clone(), pattern, &mut random);
+            for op in [Op::Sum, Op::Max, Op::Min, Op::CountNonzero] {
+                check(engine, op, &sample, &[true, false], "again");
+            }
+        }
+    }
+}
+
 #[test]
 fn columns_side_by_side() {
-    columns(&engines(&sim(Schedule::Lockstep)), 31, |_| true);
+    let engines = engines(&sim(Schedule::Lockstep));
+    columns(&engines, 31, |_| true);
+}
+
+#[test]
+fn columns_that_blocks_share() {
+    let engines = engines(&sim(Schedule::Lockstep));
+    scales_of_columns(&engines[1]);
+    columns_again(&engines[2]);
 }
 
 #[test]
 fn columns_in_random_order() {
     let engines = engines(&sim(Schedule::Random { seed: 4 }));
     columns(&engines, 32, |turn| turn % 7 == 0);
+}
+
+/// Checks the rows of a table, and the same as columns.
+fn check_both<T: Element>(engine: &Engine, op: Op, rows: usize, items: &[T], note: &str) {
+    let len = items.len() / rows;
+    let sample = Sample::of(Layout::table([rows, len], size_of::<T>(), 0, 0), items);
+    check(engine, op, &sample, &[false, true], note);
+    let across: Vec<T> = (0..items.len()).map(|i| items[i % rows * len + i / rows]).collect();
+    let sample = Sample::of(Layout::table([len, rows], size_of::<T>(), 0, 0), &across);
+    check(engine, op, &sample, &[true, false], note);
 }
 
 /// Rows whose range is about as wide as is certified, with full significands on
@@ -215,10 +296,8 @@ fn ranges(engine: &Engine) {
                     if random.below(3) == 0 { -x } else { x }
                 }));
             }
-            let layout = Layout::table([9, len], 4, 0, 0);
-            let sample = Sample::of(layout, &items);
             for op in [Op::Sum, Op::Mean, Op::Norm1] {
-                check(engine, op, &sample, &[false, true], &format!("{spread} binades"));
+                check_both(engine, op, 9, &items, &format!("{spread} binades"));
             }
         }
     }
@@ -232,9 +311,8 @@ fn ranges(engine: &Engine) {
                     if random.below(3) == 0 { -x } else { x }
                 })
                 .collect();
-            let sample = Sample::of(Layout::table([9, len], 8, 0, 0), &items);
             for op in [Op::Sum, Op::Mean, Op::Norm1] {
-                check(engine, op, &sample, &[false, true], &format!("{spread} binades"));
+                check_both(engine, op, 9, &items, &format!("{spread} binades"));
             }
         }
     }
@@ -269,8 +347,7 @@ fn the_last_bit(engine: &Engine) {
                     items.extend(row.iter().map(|&x| -x as f32));
                 }
             }
-            let sample = Sample::of(Layout::table([8, len], 4, 0, 0), &items);
-            check(engine, Op::Sum, &sample, &[false, true], &format!("2^{log}, {spread} binades"));
+            check_both(engine, Op::Sum, 8, &items, &format!("2^{log}, {spread} binades"));
         }
     }
 }
@@ -287,9 +364,8 @@ fn ties_of_short_formats(engine: &Engine) {
                 }
             }
         }
-        let sample = Sample::of(Layout::table([items.len() / 4, 4], 2, 0, 0), &items);
         for op in [Op::Sum, Op::Mean] {
-            check(engine, op, &sample, &[false, true], "ties");
+            check_both(engine, op, items.len() / 4, &items, "ties");
         }
     }
     ask(engine, 11, -24, f16::from_f64);
@@ -300,15 +376,10 @@ fn ties_of_short_formats(engine: &Engine) {
 /// ties.
 fn ends(engine: &Engine) {
     let ask = |items: &[f64], n: usize| {
-        let layout = Layout::table([items.len() / n, n], 8, 0, 0);
-        let sample = Sample::of(layout, items);
-        for op in [Op::Sum, Op::Mean, Op::Norm1] {
-            check(engine, op, &sample, &[false, true], "ends of f64");
-        }
         let short: Vec<f32> = items.iter().map(|&x| x as f32).collect();
-        let sample = Sample::of(Layout::table([items.len() / n, n], 4, 0, 0), &short);
         for op in [Op::Sum, Op::Mean, Op::Norm1] {
-            check(engine, op, &sample, &[false, true], "ends of f32");
+            check_both(engine, op, items.len() / n, items, "ends of f64");
+            check_both(engine, op, items.len() / n, &short, "ends of f32");
         }
     };
     let (max, ulp) = (f64::MAX, 2f64.powi(970));
@@ -349,9 +420,8 @@ fn extremes_among_nans(engine: &Engine) {
             }
         }
     }
-    let sample = Sample::of(Layout::table([rows.len() / 8, 8], 4, 0, 0), &rows);
     for op in [Op::Min, Op::Max, Op::CountNan, Op::CountNonzero, Op::Any, Op::All] {
-        check(engine, op, &sample, &[false, true], "NaNs");
+        check_both(engine, op, rows.len() / 8, &rows, "NaNs");
     }
 }
 
@@ -401,6 +471,8 @@ fn on_the_device_of_this_machine() {
     ties_of_short_formats(&engine);
     ends(&engine);
     extremes_among_nans(&engine);
+    scales_of_columns(&engine);
+    columns_again(&engine);
 }
 
 /// The payload of a sum: limbs, and counters after them.

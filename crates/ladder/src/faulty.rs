@@ -60,6 +60,8 @@ struct Listing {
     grid: u32,
     /// Elements before the first one, behind a multiple of 256 bytes.
     offset: u64,
+    /// Bytes of dynamic shared memory of a block, which nobody uses.
+    shared: u32,
     then: Then,
     runs: usize,
     schedule: Schedule,
@@ -74,8 +76,21 @@ const fn listing(
 ) -> Listing {
     // Lanes as far ahead of each other as they may be: what is only luck ends.
     let schedule = Schedule::Adversarial { seed: 1 };
-    let (file, template, offset, then) = ("faulty", None, 0, Then::Add);
-    Listing { rung, file, kernel, template, n, block, grid, offset, then, runs: 1, schedule }
+    let (file, template, offset, shared, then) = ("faulty", None, 0, 0, Then::Add);
+    Listing {
+        rung,
+        file,
+        kernel,
+        template,
+        n,
+        block,
+        grid,
+        offset,
+        shared,
+        then,
+        runs: 1,
+        schedule,
+    }
 }
 
 /// A guard that takes all tiles or none: 3 whole ones and a ragged one.
@@ -128,12 +143,13 @@ static LISTINGS: &[Listing] = &[
     GRID_SYNC,
 ];
 
-/// Two blocks of 1024 threads are on each of 132 multiprocessors. No order of lanes
-/// helps: it is the most orderly that there is.
+/// Blocks of so much shared memory have a multiprocessor each, of which there are 132.
+/// No order of lanes helps: it is the most orderly that there is.
 const GRID_SYNC: Listing = Listing {
+    shared: 200 << 10,
     then: Then::Nothing,
     schedule: Schedule::Lockstep,
-    ..listing("grid-sync", "faulty_grid_sync", 300, 1024, 300)
+    ..listing("grid-sync", "faulty_grid_sync", 140, 32, 140)
 };
 
 /// The faults of a rung's listing, each at work; none if there is nothing that could
@@ -149,7 +165,7 @@ pub fn show(rung: &Rung) -> Result<Vec<Showing>> {
 }
 
 /// Enough for every listing that comes to its end.
-const MOST_INSTRUCTIONS: u64 = 5_000_000;
+const MOST_INSTRUCTIONS: u64 = 2_500_000;
 
 impl Listing {
     fn run(&self) -> Result<Showing> {
@@ -182,7 +198,14 @@ impl Listing {
             let arguments =
                 [from.into(), to.into(), out.into(), counter.into(), Argument::from(u64::from(n))];
             // SAFETY: the interpreter checks the types and every access.
-            unsafe { sim.launch(STREAM, kernel, &Launch::linear(grid, block), &arguments) }
+            unsafe {
+                sim.launch(
+                    STREAM,
+                    kernel,
+                    &Launch::linear(grid, block).shared(self.shared),
+                    &arguments,
+                )
+            }
         };
         let words = |from: Address, len: u32| -> warpfold_cuda::Result<Vec<u32>> {
             let mut bytes = vec![0; 4 * len as usize];
@@ -222,10 +245,13 @@ impl Listing {
             _ if self.rung == "grid-sync" => self.grid,
             _ => items.iter().sum(),
         };
-        let Listing { n, block, grid, offset, runs, .. } = self;
+        let Listing { n, block, grid, offset, shared, runs, .. } = self;
         let mut how = format!("1 to {n} in {grid} blocks of {block} threads");
         if *offset > 0 {
             how += &format!(", {offset} element behind a multiple of 16 bytes");
+        }
+        if *shared > 0 {
+            how += &format!(", each with {} KiB of shared memory", shared >> 10);
         }
         if *runs > 1 {
             how += &format!(", {runs} runs over the same array");
@@ -304,7 +330,7 @@ mod tests {
         let showing = &show(find("grid-sync").unwrap()).unwrap()[0];
         assert!(showing.halt.is_some() && showing.got.is_empty(), "{showing:?}");
         // As many as fit come to their end.
-        let fit = Listing { n: 264, grid: 264, ..GRID_SYNC }.run().unwrap();
+        let fit = Listing { n: 132, grid: 132, ..GRID_SYNC }.run().unwrap();
         assert!(!fit.is_faulty(), "{fit:?}");
     }
 }

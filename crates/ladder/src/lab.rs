@@ -2,10 +2,12 @@
 
 use crate::data::Data;
 use crate::error::{Error, Result};
+use crate::launches::Launches;
+use crate::memory::Memory;
 use crate::question::Question;
 use crate::registry;
 use crate::rung::Plan;
-use crate::runner;
+use crate::runner::{self, Runner};
 use crate::statistics::median;
 use crate::verdict::{Truth, Verdict};
 use std::collections::HashMap;
@@ -174,6 +176,17 @@ impl Lab {
         }
     }
 
+    /// Runs a rung once, for somebody who looks on.
+    ///
+    /// # Errors
+    /// Those of [`check`](Self::check).
+    pub fn once(&self, question: &Question, seed: u64) -> Result<Verdict> {
+        let posed = self.pose(question, Data::Representable, seed)?;
+        let runner = runner::of(self, question, &posed, 1)?;
+        let expected = posed.truth.expected(question, &runner.grid());
+        Ok(expected.judge(question, runner.answer()?))
+    }
+
     /// Checks a rung, takes its time, and checks it again.
     ///
     /// # Errors
@@ -206,7 +219,7 @@ impl Lab {
 
     /// Whether the device has a clock. Without one not even the host's is read: there
     /// is nothing to compare.
-    fn has_clock(&self, question: &Question) -> Result<bool> {
+    pub(crate) fn has_clock(&self, question: &Question) -> Result<bool> {
         let time = self.device.time(STREAM, &mut || Ok(()));
         time.map(|time| time.is_some())
             .map_err(|source| Error::Device { id: question.rung.id, source })
@@ -217,7 +230,7 @@ impl Lab {
     ///
     /// # Errors
     /// Those of [`check`](Self::check).
-    pub fn ceiling(&self, timing: &Timing, seed: u64) -> Result<Option<Ceiling>> {
+    pub fn ceiling(&self, timing: &Timing) -> Result<Option<Ceiling>> {
         let dtype = DType::F32;
         let rung = registry::find(CEILING_RUNG)
             .ok_or_else(|| Error::NoRung { id: CEILING_RUNG.into() })?;
@@ -228,11 +241,10 @@ impl Lab {
             if !self.has_clock(&question)? {
                 return Ok(None);
             }
-            let measured = self.measure(&question, timing, seed)?;
-            let mut times: Vec<f64> = measured.times.iter().map(Duration::as_secs_f64).collect();
-            if times.is_empty() {
-                return Ok(None);
-            }
+            let memory = Memory::zeros(self.device(), &question)?;
+            let launches = Launches::new(self, &question, memory)?;
+            let times = launches.times(timing, 1)?;
+            let mut times: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
             let gbps = (n * dtype.size() as u64) as f64 / median(&mut times) / 1e9;
             if best.as_ref().is_none_or(|b| gbps > b.gbps) {
                 let by = format!("{} of {n} {dtype} in blocks of {block}", rung.id);

@@ -7,7 +7,6 @@ use crate::question::Question;
 use crate::rung::{Plan, Shared};
 use crate::runner::{self, Runner};
 use std::time::Duration;
-use warpfold_core::op::Numbers;
 use warpfold_core::{DType, Scalar};
 use warpfold_cuda::{Address, Argument, KernelId, Launch};
 
@@ -38,11 +37,10 @@ impl<'a> Launches<'a> {
     pub(crate) fn new(
         lab: &'a Lab,
         question: &Question,
-        elements: &Numbers,
-        copies: u64,
+        memory: Memory<'a>,
     ) -> Result<Launches<'a>> {
         let mut launches = Launches {
-            memory: Memory::new(lab.device(), question, elements, copies)?,
+            memory,
             id: question.rung.id,
             steps: Vec::new(),
             out: 0,

@@ -5,7 +5,7 @@
 //!   registry   every rung: what it does, teaches, expects
 //!   question   a rung, a type, an operation, a size, a block: what can be asked
 //!   lab        has it answered, and compares with the exact answer
-//!   runner     who answers: launches of kernels, the library, the host
+//!   runner     who answers: launches of kernels, the library, CUB, the host
 //!   statistics, warning   what is said of its times
 //!   faulty     what the texts' listings get wrong, at work
 //!   occupancy  how many blocks a multiprocessor holds
@@ -19,6 +19,7 @@
 //! written afresh in `kernels/`, right for every size and every legal block.
 
 pub mod chart;
+mod cub;
 mod data;
 mod error;
 pub mod experiments;

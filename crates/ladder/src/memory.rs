@@ -38,6 +38,17 @@ impl<'a> Memory<'a> {
         Ok(memory)
     }
 
+    /// Zeros in their place, which need not be copied.
+    pub(crate) fn zeros(device: &'a dyn Device, question: &Question) -> Result<Memory<'a>> {
+        let id = question.rung.id;
+        let mut memory = Memory { device, id, allocated: Vec::new(), inputs: Vec::new() };
+        let bytes = question.n * question.dtype.size() as u64;
+        let input = memory.allocate(bytes)?;
+        memory.done(device.fill(STREAM, input, 0, bytes))?;
+        memory.inputs = vec![input];
+        Ok(memory)
+    }
+
     pub(crate) fn allocate(&mut self, bytes: u64) -> Result<Address> {
         let address = self.done(self.device.allocate(bytes))?;
         self.allocated.push(address);

@@ -60,6 +60,12 @@ impl Question {
         Question { per_multiprocessor: Some(blocks), ..self }
     }
 
+    /// How many blocks there are for each multiprocessor, if that was asked for.
+    #[must_use]
+    pub fn per_multiprocessor(&self) -> Option<u32> {
+        self.per_multiprocessor
+    }
+
     /// The rung.
     #[must_use]
     pub fn rung(&self) -> &'static Rung {

@@ -672,6 +672,20 @@ pub static ALL: &[Rung] = &[
         ops: SUM,
         kernel: none(&[]),
     },
+    Rung {
+        id: "cub",
+        texts: &[Text::Beyond],
+        title: "NVIDIA's CUB, DeviceReduce",
+        teaches: "what a tuned library reaches: wide loads, several in flight, a grid that fits, two launches",
+        fault: "none: it is in none of the texts",
+        change: "as `two-pass-shared` in its launches, and as `vector-load` in its loads; compiled by nvcc, where there is one",
+        expectation: "as fast as `vector-load` for large n, 0.95 to 1.05 times",
+        plan: Plan::Cub,
+        blocks: Blocks::Any(1),
+        dtypes: ALL_TYPES,
+        ops: SUM,
+        kernel: none(&[]),
+    },
 ];
 
 /// A rung of P that differs from its neighbours in the number of columns.

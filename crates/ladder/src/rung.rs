@@ -125,6 +125,8 @@ pub enum Plan {
         /// Whether the sum is exact, or a fixed tree.
         exact: bool,
     },
+    /// NVIDIA's CUB.
+    Cub,
     /// No launch: the host does it.
     Host,
 }
@@ -142,7 +144,7 @@ impl Plan {
     /// Whether it matters how many threads a block is asked to have.
     #[must_use]
     pub const fn has_blocks(self) -> bool {
-        !matches!(self, Plan::Library { .. } | Plan::Host)
+        !matches!(self, Plan::Library { .. } | Plan::Cub | Plan::Host)
     }
 }
 
@@ -173,6 +175,7 @@ impl fmt::Display for Plan {
                 "at most {most} blocks, behind them a launch for each level, then one block over their partials"
             ),
             Plan::Library { .. } => f.write_str("one launch, as large as the library finds right"),
+            Plan::Cub => f.write_str("one or two, as CUB finds right"),
             Plan::Host => f.write_str("none: the host's own thread"),
         }
     }
@@ -259,6 +262,7 @@ impl Rung {
     pub fn source(&self) -> String {
         match self.plan {
             Plan::Library { .. } => "// the library's own: crates/cuda/kernels/README.md\n".into(),
+            Plan::Cub => crate::cub::SOURCE.into(),
             _ => crate::source::of(self.kernel.shown),
         }
     }

@@ -1,10 +1,12 @@
 //! A rung made ready for a question: something that answers, and that can be timed.
 
+use crate::cub::Cub;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::lab::{Lab, Posed, STREAM, Step, Timing};
 use crate::launches::Launches;
 use crate::library::Library;
+use crate::memory::Memory;
 use crate::question::Question;
 use crate::rung::Plan;
 use std::time::Duration;
@@ -40,7 +42,11 @@ pub(crate) fn of<'a>(
     Ok(match question.rung.plan {
         Plan::Host => Box::new(Host::new(question, &posed.elements)),
         Plan::Library { .. } => Box::new(Library::new(lab, question, &posed.elements, copies)?),
-        _ => Box::new(Launches::new(lab, question, &posed.elements, copies)?),
+        Plan::Cub => Box::new(Cub::new(lab, question, &posed.elements, copies)?),
+        _ => {
+            let memory = Memory::new(lab.device(), question, &posed.elements, copies)?;
+            Box::new(Launches::new(lab, question, memory)?)
+        }
     })
 }
 

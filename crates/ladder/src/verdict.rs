@@ -144,6 +144,8 @@ fn bound(question: &Question, absolute: f64, grid: &[u32]) -> f64 {
         Plan::Atomic => values,
         Plan::LastBlock | Plan::GridSync => values.div_ceil(question.block.into()) + 10,
         Plan::Clusters(_) => values.div_ceil(question.block.into()) + 15,
+        // Who adds what is its own affair: at worst one after the other.
+        Plan::Cub => values,
         Plan::Library { .. } => 64 + 6 + 52,
         // The recursive one has few levels, in the type that is added in.
         Plan::Host if question.rung.id == RECURSIVE => 64,

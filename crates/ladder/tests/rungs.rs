@@ -42,6 +42,11 @@ fn assert_right(lab: &Lab, question: &Question, data: Data) {
     }
 }
 
+/// The rungs that the interpreter can run: CUB is compiled for devices.
+fn here() -> impl Iterator<Item = &'static Rung> {
+    ALL.iter().filter(|rung| rung.plan != Plan::Cub)
+}
+
 fn ask(rung: &'static Rung, dtype: DType, op: Op, n: u64, block: u32) -> Question {
     Question::new(rung, dtype, op, n, block).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -49,7 +54,7 @@ fn ask(rung: &'static Rung, dtype: DType, op: Op, n: u64, block: u32) -> Questio
 #[test]
 fn every_type_at_every_boundary() {
     let lab = lab();
-    for rung in ALL {
+    for rung in here() {
         for &dtype in rung.dtypes {
             // The smallest block, and two warps.
             let least = (1..=32).find(|&b| rung.blocks.allow(b)).unwrap();
@@ -83,7 +88,7 @@ fn every_legal_block() {
 #[test]
 fn sums_that_round_stay_within_their_bound() {
     let lab = lab();
-    for rung in ALL {
+    for rung in here() {
         for &dtype in rung.dtypes.iter().filter(|d| d.is_float()) {
             let n = tile(rung, 64) * 3 - 5;
             assert_right(&lab, &ask(rung, dtype, Op::Sum, n, 64), Data::Random);
@@ -160,7 +165,7 @@ fn every_schedule_gives_the_same() {
     for schedule in [Schedule::Adversarial { seed: 3 }, Schedule::Random { seed: 4 }] {
         let options = Options { checks: Checks::ALL, schedule, ..Options::default() };
         let lab = Lab::new(Arc::new(Sim::new(options)));
-        for rung in ALL {
+        for rung in here() {
             let n = tile(rung, 64) * 5 + 7;
             let dtype = *rung.dtypes.last().unwrap();
             assert_right(&lab, &ask(rung, dtype, Op::Sum, n, 64), Data::Representable);
@@ -171,7 +176,7 @@ fn every_schedule_gives_the_same() {
 #[test]
 fn one_launch_is_one_launch_and_times_are_not_invented() {
     let lab = lab();
-    for rung in ALL {
+    for rung in here() {
         let n = tile(rung, 64) * 3;
         let question = ask(rung, rung.dtypes[0], Op::Sum, n, 64);
         let measured = lab.measure(&question, &Timing::default(), 1).unwrap();
@@ -180,7 +185,7 @@ fn one_launch_is_one_launch_and_times_are_not_invented() {
             Plan::Passes { surplus: 2, .. } => &[6, 1],
             Plan::Passes { .. } | Plan::TailLaunches { .. } | Plan::TwoLaunches => &[3, 1],
             Plan::Clusters(8) => &[8],
-            Plan::Library { .. } | Plan::Host => &[],
+            Plan::Library { .. } | Plan::Cub | Plan::Host => &[],
             _ => &[3],
         };
         assert_eq!(measured.grid, grid, "{}", rung.id);
@@ -209,6 +214,14 @@ fn wrong_kernels_are_found() {
     assert!(error.to_string().contains("data race"), "{error}");
     let error = check("unroll8", 130).unwrap_err();
     assert!(matches!(error, Error::NoModule { .. }), "{error}");
+}
+
+#[test]
+fn what_the_interpreter_cannot_run_is_a_skip() {
+    let question = ask(find("cub").unwrap(), DType::F32, Op::Sum, 100, 64);
+    let error = lab().check(&question, Data::Random, 1).unwrap_err();
+    assert!(matches!(error, Error::Missing { .. }) && error.is_skip(), "{error}");
+    assert!(error.to_string().contains("interpreter") && error.hint().is_some());
 }
 
 #[test]
@@ -241,7 +254,7 @@ fn questions_that_no_rung_answers() {
 #[test]
 fn kernels_are_there_from_their_first_device_on() {
     let lab = Lab::new(Arc::new(Altered::new(Sim::checking(), |l| l.capability = (7, 5))));
-    for rung in ALL {
+    for rung in here() {
         let question = ask(rung, rung.dtypes[0], Op::Sum, 100, 64);
         let least = match rung.id {
             "redux" => Some((8, 0)),

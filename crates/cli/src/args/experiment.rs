@@ -43,6 +43,9 @@ pub(crate) struct ReportArgs {
     /// Measure everything on a CUDA device first: all rungs, sweeps over elements and blocks, all experiments
     #[arg(long, conflicts_with = "data", help_heading = EXECUTION)]
     pub(crate) measure: bool,
+    /// Run the rungs under Nsight Compute, too, and keep what the hardware counts
+    #[arg(long, requires = "measure", help_heading = EXECUTION)]
+    pub(crate) profile: bool,
     /// The device to measure: cuda, cuda:N, or sim, which counts and does not time
     #[arg(long, value_name = "DEVICE", default_value = "cuda", help_heading = EXECUTION)]
     pub(crate) device: Device,

@@ -73,6 +73,9 @@ pub(crate) struct RunLadderArgs {
     /// Threads of a block
     #[arg(long, value_name = "THREADS,...", value_delimiter = ',', default_value = "256", help_heading = QUESTION)]
     pub(crate) block: Vec<u32>,
+    /// Run over many values of one thing: block (threads of a block), n (elements), or blocks-per-sm (blocks for each multiprocessor)
+    #[arg(long, value_name = "WHAT", help_heading = QUESTION)]
+    pub(crate) sweep: Option<Sweep>,
     /// The operation; only any-op has others than sum
     #[arg(long, value_name = "OP", default_value = "sum", value_parser = super::op(), hide_possible_values = true, help_heading = QUESTION)]
     pub(crate) op: Op,
@@ -82,12 +85,29 @@ pub(crate) struct RunLadderArgs {
     /// Where to run: cuda, cuda:N, sim, or auto, which takes the first CUDA device if there is one
     #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = EXECUTION)]
     pub(crate) device: Device,
+    /// Run each rung under Nsight Compute, too, and tell what the hardware counts
+    #[arg(long, help_heading = EXECUTION)]
+    pub(crate) profile: bool,
+    /// Run each rung once, and take no times: what the profiler looks at
+    #[arg(long, hide = true)]
+    pub(crate) once: bool,
     /// How to print
     #[arg(short = 'f', long, value_name = "FORMAT", default_value = "table", help_heading = OUTPUT)]
     pub(crate) output_format: LadderFormat,
     /// Write everything that was measured to this file, too, as JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) save: Option<PathBuf>,
+}
+
+/// What a sweep changes.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sweep {
+    /// Threads of a block
+    Block,
+    /// Elements
+    N,
+    /// Blocks for each multiprocessor, where the grid is as large as the device runs at once
+    BlocksPerSm,
 }
 
 /// The formats of `ladder run`.
@@ -143,6 +163,8 @@ Examples:
   warpfold ladder run P -n 1M,64M --dtype f32          the rungs of one text
   warpfold ladder run unroll8 --block 64,128,256,512   one rung in blocks of several sizes
   warpfold ladder run any-op --op min --dtype i32
+  warpfold ladder run warp-shuffle --sweep blocks-per-sm
+  warpfold ladder run beyond --profile --save run.json
   warpfold ladder run all --device sim -n 1000         checked for races, without a GPU
 
 Exit status: 0 all answers are right; 1 a device error; 2 wrong usage; 3 an answer is wrong.";

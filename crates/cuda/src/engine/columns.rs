@@ -12,8 +12,9 @@ use warpfold_core::DType;
 use warpfold_core::layout::Dim;
 use warpfold_core::op::Kind;
 
-/// `COLUMN_THREADS` in the kernels, and the bytes of a strip.
+/// `COLUMN_THREADS` and `COLUMN_BLOCKS` in the kernels, and the bytes of a strip.
 const THREADS: usize = 256;
+const BLOCKS: u32 = 2;
 const STRIP: usize = 16;
 
 /// The most rows of a thread: more could leave its integers.
@@ -22,6 +23,10 @@ const MOST_ROWS: usize = 1 << 15;
 const MOST_WIDTH: usize = 32;
 /// Rows that a thread should have before a column is shared by more of them.
 const FEW_ROWS: usize = 16;
+/// Strips side by side that are worth a read by themselves, and the most rows
+/// of fewer of them that a thread may walk alone.
+const WIDE: usize = 4;
+const MOST_KEPT: usize = 128;
 /// The beginning and the end of a block take as long as so many rows.
 const ENDS: usize = 32;
 /// The most tiles of a launch, and the most tables.
@@ -47,11 +52,6 @@ impl Build {
 
     fn is_exact_sum(self) -> bool {
         self.tally == Tally::Sums && self.dtype.is_float()
-    }
-
-    /// Blocks of a multiprocessor: `COLUMN_BLOCKS`.
-    fn blocks(self) -> usize {
-        if self.is_exact_sum() { 2 } else { 3 }
     }
 
     /// The most strips of a tile. Superaccumulators of f64 are large.
@@ -108,7 +108,10 @@ impl Sharing {
     /// `resident` blocks at once.
     fn of(build: Build, strips: usize, rows: usize, tables: usize, resident: usize) -> Sharing {
         let all = strips.saturating_mul(tables);
-        if rows <= MOST_ROWS && (rows <= FEW_ROWS || all >= resident * THREADS) {
+        // Neighbouring threads should read what lies together: rows of their
+        // own table, or else tables so small that the cache keeps them.
+        let together = strips >= WIDE || rows <= MOST_KEPT;
+        if rows <= FEW_ROWS || rows <= MOST_ROWS && together && all >= resident * THREADS {
             return Sharing::Short;
         }
         let tiles = strips.div_ceil(build.most_width());
@@ -176,7 +179,7 @@ impl Engine {
 
         let build = Build { tally: Tally::of(answer.kind), dtype: table.dtype };
         let limits = self.device.limits();
-        let resident = self.shape.blocks.unwrap_or(limits.multiprocessors * build.blocks() as u32);
+        let resident = self.shape.blocks.unwrap_or(limits.multiprocessors * BLOCKS);
         let resident = resident.max(1) as usize;
         let strips = columns.len.div_ceil(build.columns());
         let rows = table.elements.len;
@@ -251,7 +254,7 @@ mod tests {
     /// strip.
     fn sharing(dtype: DType, columns: usize, rows: usize) -> Option<(usize, usize, usize)> {
         let build = Build { tally: Tally::Sums, dtype };
-        let resident = 132 * build.blocks();
+        let resident = 132 * BLOCKS as usize;
         match Sharing::of(build, columns.div_ceil(build.columns()), rows, 1, resident) {
             Sharing::Short => None,
             Sharing::Tall { width, tiles, splits } => Some((width, tiles, splits)),
@@ -272,6 +275,10 @@ mod tests {
         assert_eq!(sharing(DType::F32, 1 << 24, 16), None);
         assert_eq!(sharing(DType::F32, 1000, 10), None);
         assert!(sharing(DType::F32, 1000, 100).is_some());
+        let build = Build { tally: Tally::Sums, dtype: DType::F32 };
+        let many_tables = |rows| Sharing::of(build, 1, rows, 1 << 20, 264);
+        assert_eq!(many_tables(100), Sharing::Short);
+        assert_eq!(many_tables(1000), Sharing::Tall { width: 1, tiles: 1, splits: 1 });
     }
 
     #[test]

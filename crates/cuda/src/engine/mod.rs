@@ -33,7 +33,7 @@ pub use feeder::Feeder;
 pub use plan::{MOST_ELEMENTS, Shape};
 pub use view::DeviceView;
 
-use crate::device::{Address, Device, KernelId, Stream};
+use crate::device::{Address, Device, KernelId, Launch, Stream};
 use crate::{Error, Result};
 use kernels::{Build, Program};
 use plan::Capacity;
@@ -113,6 +113,17 @@ fn check(array: Array) -> Result<()> {
 struct Kernel {
     id: KernelId,
     capacity: Capacity,
+}
+
+/// How an input is reduced.
+#[derive(Clone, Copy)]
+struct Planned {
+    kernel: KernelId,
+    launch: Launch,
+    /// Bytes of memory in which blocks meet, beside those that they always have.
+    meeting: u64,
+    /// Whether it leaves more than a payload.
+    tree: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -349,17 +360,10 @@ impl Engine {
         if given != 1 + usize::from(kernels::takes_pairs(kind)) {
             return Err(Error::Arrays { kind, given });
         }
-        let kernel = self.kernel(kind, dtype)?;
-        let launch = if tree::is_tree(kind, dtype) {
-            let (tasks, edges) = (tree::tasks(&input), tree::edge_words(&input));
-            plan::plan_tree(&kernel.capacity, self.shape, tasks, edges)
-        } else {
-            plan::plan(&kernel.capacity, self.shape, len, given * dtype.size())
-        };
-        let memory = match meeting::bytes(kind, &input, launch.grid[0]) {
-            Some(0) => scratch.address(),
-            Some(bytes) => scratch.meeting(&*self.device, stream, bytes)?,
-            None => return Err(refused(array, "more than 2^40 bytes")),
+        let Planned { kernel, launch, meeting, tree } = self.planned(kind, &input, scratch)?;
+        let memory = match meeting {
+            0 => scratch.address(),
+            bytes => scratch.meeting(&*self.device, stream, bytes)?,
         };
         let calls = self.device.calls_on(stream);
         let bytes = len.saturating_mul(dtype.size() as u64);
@@ -374,10 +378,35 @@ impl Engine {
         // caller's promise, and write the scratch memory and the payload. What is
         // ready was written before the launch ahead, as only this engine's
         // launches come without another call on the stream.
-        unsafe { self.device.launch(stream, kernel.id, &launch, &arguments)? };
-        let tree = tree::is_tree(kind, dtype);
+        unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
         scratch.launched(calls.filter(|_| !tree).map(|calls| (calls, to)));
         Ok(())
+    }
+
+    /// What launch reduces an input: what was found for the stream's last one, if
+    /// that was like it.
+    fn planned(&self, kind: Kind, input: &Input, scratch: &mut Scratch) -> Result<Planned> {
+        let Array { len, dtype, .. } = input.array;
+        if let Some((like, planned)) = scratch.planned
+            && like == (kind, dtype, len)
+        {
+            return Ok(planned);
+        }
+        let kernel = self.kernel(kind, dtype)?;
+        let tree = tree::is_tree(kind, dtype);
+        let launch = if tree {
+            let (tasks, edges) = (tree::tasks(input), tree::edge_words(input));
+            plan::plan_tree(&kernel.capacity, self.shape, tasks, edges)
+        } else {
+            let arrays = 1 + usize::from(input.others.is_some());
+            plan::plan(&kernel.capacity, self.shape, len, arrays * dtype.size())
+        };
+        let meeting = meeting::bytes(kind, input, launch.grid[0])
+            .ok_or_else(|| refused(input.array, "more than 2^40 bytes"))?;
+        let planned = Planned { kernel: kernel.id, launch, meeting, tree };
+        // Trees depend on where an array starts, too.
+        scratch.planned = Some(((kind, dtype, len), planned)).filter(|_| !tree);
+        Ok(planned)
     }
 
     fn kernel(&self, kind: Kind, dtype: DType) -> Result<Kernel> {

@@ -11,12 +11,15 @@
 //! [`MOST_ROW_BLOCKS`] blocks and without a payload. What needs more room gets it
 //! apart, and keeps it.
 
+use super::Planned;
 use super::plan::{MOST_BLOCKS, MOST_ROW_BLOCKS};
 use super::result_slot::ResultSlot;
 use super::room::Room;
 use crate::device::{Address, Device, Stream};
 use crate::{Error, Result};
 use std::sync::Arc;
+use warpfold_core::DType;
+use warpfold_core::op::Kind;
 
 const PARTIALS: u64 = 256;
 /// The most words of a block's partial state: halves of words.
@@ -42,6 +45,9 @@ pub(super) struct Scratch {
     address: Address,
     /// What came last from here, if it is such a launch.
     ahead: Option<Ahead>,
+    /// How the last input was reduced, and all that this depends on: the same comes
+    /// again and again.
+    pub(super) planned: Option<((Kind, DType, u64), Planned)>,
     /// Where payloads come to the host by themselves, if they can.
     pub(super) slot: Option<ResultSlot>,
     /// Where warps or blocks meet that need more: see `meeting.rs`.
@@ -67,6 +73,7 @@ impl Scratch {
             Ok(()) => Ok(Scratch {
                 address,
                 ahead: None,
+                planned: None,
                 slot,
                 meeting: Room::default(),
                 left: Room::default(),

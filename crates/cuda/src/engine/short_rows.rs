@@ -13,7 +13,7 @@ use warpfold_core::op::Kind;
 
 /// `ROW_THREADS`, `ROW_BLOCKS` and `VECTORS` in the kernels.
 const THREADS: u32 = 256;
-const BLOCKS: u32 = 4;
+const BLOCKS: u32 = 3;
 const VECTORS: usize = 4;
 const WARP: usize = 32;
 

@@ -1,6 +1,7 @@
-//! A simulated device that says it is another one, or fails when it is told to.
+//! A simulated device that says it is another one, or fails when it is told to. It
+//! loads each of the engine's modules once, however many engines ask for it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use warpfold_cuda::{
     Address, Argument, Device, Error, Footprint, KernelId, Launch, Limits, ModuleId, Result, Sim,
@@ -16,6 +17,7 @@ pub(crate) struct Altered {
 #[derive(Default)]
 struct State {
     held: HashSet<Address>,
+    modules: HashMap<String, ModuleId>,
     largest: Option<u64>,
     calls_left: Option<u64>,
     launches: u64,
@@ -106,7 +108,15 @@ impl Device for Altered {
     }
     fn load(&self, name: &str, ptx: &str) -> Result<ModuleId> {
         self.fails()?;
-        self.sim.load(name, ptx)
+        let target = if self.limits.capability < (9, 0) { "sm_75" } else { "sm_90" };
+        assert!(ptx.contains(&format!(".target {target}")), "{name} is not for this device");
+        let modules = &mut self.state.lock().unwrap().modules;
+        if let Some(&module) = modules.get(name) {
+            return Ok(module);
+        }
+        let module = self.sim.load(name, ptx)?;
+        modules.insert(name.into(), module);
+        Ok(module)
     }
     fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId> {
         self.sim.kernel(module, name)
@@ -119,6 +129,9 @@ impl Device for Altered {
     }
     fn stream(&self) -> Result<Stream> {
         self.sim.stream()
+    }
+    fn why_unreadable(&self, address: Address, bytes: u64) -> Option<&'static str> {
+        self.sim.why_unreadable(address, bytes)
     }
     fn calls_on(&self, stream: Stream) -> Option<u64> {
         let shared = self.state.lock().unwrap().shares_streams;

@@ -25,28 +25,37 @@ struct alignas(16) Vector {
     u32 item[4];
 };
 
+__device__ __forceinline__ u32 folded(const Vector &vector)
+{
+    return vector.item[0] ^ vector.item[1] ^ vector.item[2] ^ vector.item[3];
+}
+
 // Reads an array with K loads of 16 bytes from each thread on their way, and no more: the loop over them is not unrolled.
 template <int K>
 __device__ __forceinline__ void in_flight(const Vector *in, u32 *out, u64 vectors)
 {
     const u64 thread = u64(blockIdx.x) * blockDim.x + threadIdx.x, step = u64(gridDim.x) * blockDim.x;
     u32 found = 0;
+    u64 i = thread;
 #pragma unroll 1
-    for (u64 i = thread; i < vectors; i += K * step) {
-        Vector flight[K] = {};
+    for (; i + (K - 1) * step < vectors; i += K * step) {
+        Vector flight[K];
 #pragma unroll
         for (int k = 0; k < K; ++k)
-            if (i + k * step < vectors)
-                flight[k] = in[i + k * step];
+            flight[k] = in[i + k * step];
 #pragma unroll
         for (int k = 0; k < K; ++k)
-            found ^= flight[k].item[0] ^ flight[k].item[1] ^ flight[k].item[2] ^ flight[k].item[3];
+            found ^= folded(flight[k]);
     }
+#pragma unroll 1
+    for (; i < vectors; i += step)
+        found ^= folded(in[i]);
     out[thread] = found;
 }
 
+// A multiprocessor has one block, which may take all registers: else the compiler takes turns with fewer of them.
 #define IN_FLIGHT(K) \
-    extern "C" __global__ void in_flight_##K(const Vector *in, u32 *out, u64 vectors) { in_flight<K>(in, out, vectors); }
+    extern "C" __global__ void __launch_bounds__(1024, 1) in_flight_##K(const Vector *in, u32 *out, u64 vectors) { in_flight<K>(in, out, vectors); }
 IN_FLIGHT(1)
 IN_FLIGHT(2)
 IN_FLIGHT(4)

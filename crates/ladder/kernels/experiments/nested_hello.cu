@@ -4,8 +4,10 @@
 
 #include "element.cuh"
 
-extern "C" __device__ void *cudaGetParameterBufferV2(void *kernel, dim3 grid, dim3 block, unsigned shared);
-extern "C" __device__ int cudaLaunchDeviceV2(void *buffer, void *stream);
+// The compiler knows the second function, but blanks both names out.
+#undef __cudaCDP2GetParameterBufferV2
+#undef __cudaCDP2LaunchDeviceV2
+extern "C" __device__ void *__cudaCDP2GetParameterBufferV2(void *kernel, dim3 grid, dim3 block, u32 shared);
 
 // What a grid leaves of itself. Grids are numbered in the order in which they were asked for; the host's is 0.
 struct Greeting {
@@ -37,9 +39,9 @@ extern "C" __global__ void hello(Greeting *greetings, u32 *count, u32 most, u32 
         u32 *count;
         u32 most, self, least, deepest;
     };
-    auto *arguments = (Arguments *)cudaGetParameterBufferV2((void *)hello, dim3(1), dim3(blockDim.x / 2), 0);
+    auto *arguments = (Arguments *)__cudaCDP2GetParameterBufferV2((void *)hello, dim3(1), dim3(blockDim.x / 2), 0);
     if (arguments) {
         *arguments = {greetings, count, most, child, least, deepest};
-        cudaLaunchDeviceV2(arguments, (void *)3); // cudaStreamTailLaunch
+        __cudaCDP2LaunchDeviceV2(arguments, (cudaStream_t)3); // cudaStreamTailLaunch
     }
 }

@@ -11,7 +11,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     id: "divergence",
     texts: &[Text::P],
     title: "the same work parted by the parity of threads, and of warps",
-    expectation: "parted by thread, every warp goes both ways one after the other: twice the time, and half of the lanes at work; parted by warp nothing is lost. Sides of one statement cost nothing either way: the compiler selects instead of branching",
+    expectation: "parted by thread, every warp goes both ways one after the other: twice the time, and half of the lanes at work; parted by warp nothing is lost. Sides of one statement take as long either way: the compiler predicates them instead of branching",
     needs: Needs::Kernels,
     run,
 };
@@ -122,7 +122,7 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
         }
     }
     outcome.findings.push(
-        "branches and lanes are those of the interpreter, which runs the PTX: an assembler may still predicate a short branch".into(),
+        "branches and lanes are those of the interpreter, which runs the PTX: the assembler predicates short branches besides".into(),
     );
     outcome.tables.push(table);
     if !bars.is_empty() {

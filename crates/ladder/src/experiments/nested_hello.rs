@@ -2,7 +2,7 @@
 
 use super::place::{Place, bytes_of, counting};
 use super::{Bench, Cell, Experiment, Needs, Outcome, Table};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::rung::Text;
 use warpfold_cuda::Launch;
 
@@ -146,6 +146,18 @@ fn tree(all: &[Greeting]) -> String {
     out
 }
 
+/// What is wrong with the nestings of a device, a sentence each.
+fn on(place: &Place<'_>) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for case in &CASES {
+        let all = greetings(place, case)?;
+        if !right(case, &all) {
+            wrong.push(format!("{}, on the device: other grids: {all:?}", case.title));
+        }
+    }
+    Ok(wrong)
+}
+
 fn run(bench: &Bench<'_>) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let sim = counting();
@@ -174,8 +186,21 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
     if !outcome.wrong.is_empty() {
         outcome.findings.clear();
     }
-    if bench.lab.is_some() {
-        outcome.skipped.push("on the device: launches from a kernel need the device runtime linked in; these ran on the interpreter".into());
+    if let Some(device) = bench.place(EXPERIMENT.id) {
+        match on(&device) {
+            Ok(wrong) if wrong.is_empty() => {
+                outcome.findings.push("so it is on the device, too".into());
+            }
+            Ok(wrong) => outcome.wrong.extend(wrong),
+            // It is linked in where it is found.
+            Err(Error::Device { source: warpfold_cuda::Error::Library { why, hint }, .. }) => {
+                outcome.skipped.push(format!("on the device: {why}; {hint}"));
+            }
+            Err(error @ Error::ExperimentCapability { .. }) => {
+                outcome.skipped.push(error.to_string());
+            }
+            Err(error) => return Err(error),
+        }
     }
     outcome.tables.push(table);
     Ok(outcome)

@@ -23,6 +23,8 @@ pub(super) struct Key<'a> {
     pub(super) op: &'a str,
     pub(super) n: u64,
     pub(super) block: u64,
+    /// Blocks for each multiprocessor, where they were asked for.
+    pub(super) per: Option<u64>,
 }
 
 impl Key<'_> {
@@ -33,7 +35,8 @@ impl Key<'_> {
         } else {
             format!("{} of ", self.op)
         };
-        format!("{op}{}, {} elements, blocks of {}", self.dtype, digits(self.n), self.block)
+        let per = self.per.map_or_else(String::new, |per| format!(", {per} a multiprocessor"));
+        format!("{op}{}, {} elements, blocks of {}{per}", self.dtype, digits(self.n), self.block)
     }
 }
 
@@ -68,9 +71,15 @@ impl Measured {
         rest.iter().try_fold(found, |value, name| value.get(*name)).and_then(Value::as_f64)
     }
 
+    /// What a profiler counted of the first launch, which reads the elements.
+    pub(super) fn profiled(&self, metric: &str) -> Option<f64> {
+        self.profile.as_ref()?.first()?.metrics.get(metric).copied()
+    }
+
     fn key(&self) -> Key<'_> {
         let Measured { dtype, op, n, block, .. } = self;
-        Key { device: self.device.as_deref().unwrap_or(""), dtype, op, n: *n, block: *block }
+        let device = self.device.as_deref().unwrap_or("");
+        Key { device, dtype, op, n: *n, block: *block, per: self.per_multiprocessor }
     }
 }
 
@@ -148,12 +157,15 @@ const SWEEP: usize = 3;
 /// A value for each key of a sweep.
 type Points<K> = BTreeMap<K, f64>;
 
+/// Sweeps of several things, in their order, each beside others of its kind.
+type Sweeps<Kind, Thing> = BTreeMap<Kind, Vec<(Thing, Points<u64>)>>;
+
 /// How the speed of rungs depends on the number of elements: a chart for each device
 /// and type.
 pub(super) fn over_elements(all: &Gathered) -> Vec<Chart> {
     // By device and type, then by rung and block.
-    let mut found: BTreeMap<(&str, &str), Vec<((&str, u64), Points<u64>)>> = BTreeMap::new();
-    for row in &all.rungs {
+    let mut found: Sweeps<(&str, &str), (&str, u64)> = BTreeMap::new();
+    for row in all.rungs.iter().filter(|row| row.per_multiprocessor.is_none()) {
         let (key, Some(rate)) = (row.key(), row.rate()) else { continue };
         let rungs = found.entry((key.device, key.dtype)).or_default();
         let which = (row.rung.as_str(), key.block);
@@ -186,8 +198,8 @@ pub(super) fn over_elements(all: &Gathered) -> Vec<Chart> {
 /// How the speed of rungs depends on the size of a block: a chart for each device,
 /// type and number of elements.
 pub(super) fn over_blocks(all: &Gathered) -> Vec<Chart> {
-    let mut found: BTreeMap<(&str, &str, u64), Vec<(&str, Points<u64>)>> = BTreeMap::new();
-    for row in &all.rungs {
+    let mut found: Sweeps<(&str, &str, u64), &str> = BTreeMap::new();
+    for row in all.rungs.iter().filter(|row| row.per_multiprocessor.is_none()) {
         let (key, Some(rate)) = (row.key(), row.rate()) else { continue };
         let rungs = found.entry((key.device, key.dtype, key.n)).or_default();
         match rungs.iter_mut().find(|(other, _)| *other == row.rung) {
@@ -219,6 +231,43 @@ pub(super) fn over_blocks(all: &Gathered) -> Vec<Chart> {
             })
         })
         .collect()
+}
+
+/// A rung over so many elements of a type, on a device.
+type Rung<'a> = (&'a str, &'a str, u64, &'a str);
+
+/// How the speed of a rung depends on the shape of its launch: a chart for each
+/// device, type, number of elements and rung.
+pub(super) fn over_launches(all: &Gathered) -> Vec<Chart> {
+    let mut found: BTreeMap<Rung<'_>, Points<(u64, u64)>> = BTreeMap::new();
+    for row in &all.rungs {
+        let (key, Some(rate)) = (row.key(), row.rate()) else { continue };
+        let Some(per) = key.per else { continue };
+        let points = found.entry((key.device, key.dtype, key.n, &row.rung)).or_default();
+        points.entry((key.block, per)).or_insert(rate);
+    }
+    let sorted = |numbers: &mut Vec<u64>| {
+        numbers.sort_unstable();
+        numbers.dedup();
+    };
+    let chart = |((_, dtype, n, rung), points): (Rung<'_>, Points<(u64, u64)>)| {
+        let mut blocks: Vec<u64> = points.keys().map(|shape| shape.0).collect();
+        let mut per: Vec<u64> = points.keys().map(|shape| shape.1).collect();
+        sorted(&mut blocks);
+        sorted(&mut per);
+        let cell = |block: u64, per: u64| points.get(&(block, per)).copied();
+        let row = |&block: &u64| per.iter().map(|&per| cell(block, per)).collect();
+        (points.len() >= SWEEP).then(|| Chart::Heat {
+            title: format!("{rung} by the shape of its launch: {dtype}, {} elements", digits(n)),
+            unit: "GB/s of input".into(),
+            across: "blocks of a multiprocessor".into(),
+            columns: per.iter().map(u64::to_string).collect(),
+            down: "threads of a block".into(),
+            rows: blocks.iter().map(u64::to_string).collect(),
+            cells: blocks.iter().map(row).collect(),
+        })
+    };
+    found.into_iter().filter_map(chart).collect()
 }
 
 #[cfg(test)]
@@ -256,6 +305,19 @@ mod tests {
             (&vec!["b".into()], &vec![vec![Some(32.0), Some(64.0), Some(128.0)]])
         );
         assert_eq!(speed(&ladders[0]).unwrap().marks(), 4);
+    }
+
+    #[test]
+    fn launches_are_swept_by_themselves() {
+        let mut all = Gathered::default();
+        for (block, per) in [(64, 2), (64, 4), (128, 2)] {
+            let shape = Some(per);
+            all.rungs.push(Measured { per_multiprocessor: shape, ..row("a", 9, block, 5.0) });
+        }
+        let [Chart::Heat { rows, columns, cells, .. }] = &over_launches(&all)[..] else { panic!() };
+        assert_eq!((rows.join(" "), columns.join(" ")), ("64 128".into(), "2 4".into()));
+        assert_eq!(cells, &[vec![Some(5.0), Some(5.0)], vec![Some(5.0), None]]);
+        assert!(over_blocks(&all).is_empty() && over_elements(&all).is_empty());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What was measured, in Markdown.
 
-use super::groups::{Group, groups, ladders, over_blocks, over_elements, speed};
+use super::groups::{Group, groups, ladders, over_blocks, over_elements, over_launches, speed};
 use super::page::{anchor, machines};
 use super::published::CLAIMS;
 use super::read::Gathered;
@@ -91,6 +91,9 @@ pub fn markdown(all: &Gathered, prefix: &str) -> Markdown {
     }
     for (i, chart) in over_blocks(all).iter().enumerate() {
         out.picture(chart, &format!("{prefix}blocks-{}", i + 1));
+    }
+    for (i, chart) in over_launches(all).iter().enumerate() {
+        out.picture(chart, &format!("{prefix}launches-{}", i + 1));
     }
     for group in ladders {
         out.group(group);

@@ -1,6 +1,8 @@
 //! The report as one page that needs nothing beside it.
 
-use super::groups::{Group, digits, groups, ladders, over_blocks, over_elements, speed};
+use super::groups::{
+    Group, digits, groups, ladders, over_blocks, over_elements, over_launches, speed,
+};
 use super::published::CLAIMS;
 use super::read::Gathered;
 use super::record::{Machine, Measured, Trial};
@@ -161,11 +163,11 @@ fn whole(x: f64) -> String {
     digits(x as u64)
 }
 
-const COLUMNS: [Column; 20] = [
+const COLUMNS: [Column; 28] = [
     ("elements", |r| Some(r.n as f64), whole),
     ("block", |r| Some(r.block as f64), whole),
     ("blocks", |r| r.grid.first().map(|&blocks| blocks as f64), whole),
-    ("launches", |r| (!r.grid.is_empty()).then(|| r.grid.len() as f64), whole),
+    ("launches", |r| (!r.grid.is_empty()).then_some(r.grid.len() as f64), whole),
     ("time, us", |r| r.seconds().map(|s| s * 1e6), two),
     (
         "spread, %",
@@ -189,15 +191,23 @@ const COLUMNS: [Column; 20] = [
     ("bank conflicts", |r| r.counter(&["shared_loads", "bank_conflicts"]), whole),
     ("divergent branches", |r| r.counter(&["divergent_branches"]), whole),
     ("active lanes", |r| r.counter(&["active_lanes"]), one),
+    ("achieved occupancy, %", |r| r.profiled("achieved_occupancy"), one),
+    ("load efficiency, %", |r| r.profiled("gld_efficiency"), one),
+    ("load throughput, GB/s", |r| r.profiled("gld_throughput").map(|bytes| bytes / 1e9), short),
+    ("sectors per request", |r| r.profiled("gld_transactions_per_request"), two),
+    ("branch efficiency, %", |r| r.profiled("branch_efficiency"), one),
+    ("warp execution, %", |r| r.profiled("warp_execution_efficiency"), one),
+    ("waits for memory, %", |r| r.profiled("stall_memory_dependency"), one),
+    ("waits at barriers, %", |r| r.profiled("stall_sync"), one),
 ];
 
 impl Page {
     fn chart(&mut self, chart: &Chart) {
         self.charts += 1;
         let id = format!("chart{}", self.charts);
-        let _ = write!(
+        let _ = writeln!(
             self.body,
-            "<figure data-marks=\"{}\"><figcaption>{}</figcaption>{}{}</figure>\n",
+            "<figure data-marks=\"{}\"><figcaption>{}</figcaption>{}{}</figure>",
             chart.marks(),
             escaped(chart.title()),
             draw(chart, &id, Width::Wide),
@@ -220,7 +230,8 @@ impl Page {
         for chart in ladders.iter().filter_map(speed) {
             self.chart(&chart);
         }
-        for chart in over_elements(all).iter().chain(&over_blocks(all)) {
+        let swept = [over_elements(all), over_blocks(all), over_launches(all)];
+        for chart in swept.iter().flatten() {
             self.chart(chart);
         }
         self.body += "</div>\n";
@@ -298,7 +309,7 @@ impl Page {
             (Some(rung), true) => {
                 let _ = write!(
                     out,
-                    "<details id=\"{id}\"><summary>{}</summary><p>Teaches: {}.</p><p>Changed: {}.</p><p>The classic listing: {}.</p><p>Launched as {}.</p>",
+                    "<details id=\"{id}\"><summary>{}</summary><p>Teaches: {}.</p><p>Changed: {}.</p><p>The classic listing: {}.</p><p>Launches: {}.</p>",
                     escaped(rung.title),
                     prose(rung.teaches),
                     prose(rung.change),
@@ -324,18 +335,18 @@ impl Page {
 
     fn expected(&mut self, group: &Group<'_>) {
         self.begin("expected", "Expected and measured");
-        let _ = write!(
+        let _ = writeln!(
             self.body,
-            "<p>What was written down before anything was measured, and what came: {}.</p>\n",
+            "<p>What was written down before anything was measured, and what came: {}.</p>",
             escaped(&group.key.name())
         );
         self.body += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Expected and measured\"><table><thead><tr><th>rung</th><th class=\"words\">changed</th><th class=\"words\">expected</th><th>over before</th><th>over neighbored</th><th>% of read</th></tr></thead><tbody>\n";
         for row in &group.rows {
             let Some(rung) = crate::find(&row.rung) else { continue };
             let shown = |x: Option<f64>| x.map_or_else(|| "-".into(), two);
-            let _ = write!(
+            let _ = writeln!(
                 self.body,
-                "<tr><td>{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                "<tr><td>{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
                 escaped(rung.id),
                 prose(rung.change),
                 prose(rung.expectation),
@@ -409,10 +420,10 @@ impl Page {
         } else {
             format!(" ({})", trial.texts.join(", "))
         };
-        let _ = write!(self.body, "<p>{}{}.</p>\n", escaped(&trial.title), escaped(&texts));
-        let _ = write!(
+        let _ = writeln!(self.body, "<p>{}{}.</p>", escaped(&trial.title), escaped(&texts));
+        let _ = writeln!(
             self.body,
-            "<p class=\"expected\">Expected: {}.</p>\n",
+            "<p class=\"expected\">Expected: {}.</p>",
             prose(&trial.expectation)
         );
         self.body += "<div class=\"found\"><ul>";
@@ -431,7 +442,7 @@ impl Page {
         }
         self.body += "</div>\n";
         for drawing in &outcome.drawings {
-            let _ = write!(self.body, "<pre>{}</pre>\n", escaped(drawing.trim_end()));
+            let _ = writeln!(self.body, "<pre>{}</pre>", escaped(drawing.trim_end()));
         }
         for table in &outcome.tables {
             self.table(table);
@@ -445,11 +456,18 @@ fn more(out: &mut String, row: &Measured) {
     if let Some(limits) = row.limited_by.as_ref().filter(|limits| !limits.is_empty()) {
         let _ = write!(out, "<p>Occupancy is limited by {}.</p>", escaped(&limits.join(" and ")));
     }
-    if let Some(serde_json::Value::Object(metrics)) = &row.profile {
-        out.push_str("<p>Of a profiler:</p><ul>");
-        for (name, value) in metrics {
-            let shown = value.as_f64().map_or_else(|| value.to_string(), number);
-            let _ = write!(out, "<li>{} {}</li>", escaped(name), escaped(&shown));
+    for suspicion in row.warnings.iter().flatten() {
+        let _ = write!(
+            out,
+            "<p class=\"note\">Doubtful: {}; {}.</p>",
+            escaped(&suspicion.what),
+            escaped(&suspicion.hint)
+        );
+    }
+    for launch in row.profile.iter().flatten() {
+        let _ = write!(out, "<p>The profiler of {}:</p><ul>", escaped(&launch.kernel));
+        for (name, value) in &launch.metrics {
+            let _ = write!(out, "<li>{} {}</li>", escaped(name), escaped(&number(*value)));
         }
         out.push_str("</ul>");
     }

@@ -93,7 +93,7 @@ mod tests {
             row("unroll8", 0.1),
             row("unroll16", 0.08),
         ];
-        let key = Key { device: "", dtype: "f32", op: "sum", n: 1, block: 1 };
+        let key = Key { device: "", dtype: "f32", op: "sum", n: 1, block: 1, per: None };
         let group = Group { key, rows: rows.iter().collect() };
         let ours: Vec<_> = CLAIMS.iter().map(|claim| claim.ours(&group)).collect();
         assert_eq!(ours[0].as_deref(), Some("1.69 times as fast"));

@@ -89,6 +89,28 @@ impl Trial {
     }
 }
 
+/// What a profiler said of a launch.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct Profiled {
+    /// The kernel.
+    #[serde(default)]
+    pub kernel: String,
+    /// What was counted, by the texts' names.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, f64>,
+}
+
+/// Something about times that makes them doubtful.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct Suspicion {
+    /// What it is.
+    #[serde(default)]
+    pub what: String,
+    /// What may help.
+    #[serde(default)]
+    pub hint: String,
+}
+
 /// What `ladder run` says of a rung, as far as a report needs it. Fields that are
 /// missing were not measured.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -107,6 +129,9 @@ pub struct Measured {
     /// Threads of a block.
     #[serde(default)]
     pub block: u64,
+    /// Blocks for each multiprocessor, where they were asked for.
+    #[serde(default)]
+    pub per_multiprocessor: Option<u64>,
     /// Blocks of each launch.
     #[serde(default)]
     pub grid: Vec<u64>,
@@ -158,9 +183,12 @@ pub struct Measured {
     /// What was counted.
     #[serde(default)]
     pub counters: Option<BTreeMap<String, Value>>,
-    /// What a profiler said, by the metric's name.
+    /// What a profiler said of each launch.
     #[serde(default)]
-    pub profile: Option<Value>,
+    pub profile: Option<Vec<Profiled>>,
+    /// What is suspicious about the times.
+    #[serde(default)]
+    pub warnings: Option<Vec<Suspicion>>,
     /// Whether the answer was right.
     #[serde(default)]
     pub right: Option<bool>,

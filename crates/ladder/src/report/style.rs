@@ -17,7 +17,9 @@ const PAGE: &str = include_str!("page.css");
 /// decides.
 pub(super) fn alone() -> String {
     let font = "font:12px/1.3 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif";
-    format!("svg{{{LIGHT};{font}}}@media (prefers-color-scheme:dark){{svg{{{DARK}}}}}\n{MARKS}")
+    format!(
+        "svg{{{LIGHT};{font};background:var(--ground)}}@media (prefers-color-scheme:dark){{svg{{{DARK}}}}}\n{MARKS}"
+    )
 }
 
 /// The style of the page: the reader's preference decides, unless the page is told

@@ -197,7 +197,12 @@ fn draw_bars(
         y += 18.0;
         drawing.text(drawing.width - 4.0, 14.0, "label end", &mark.text);
     }
-    let top = y;
+    if let Some(mark) = reference {
+        // Numbers are written over it.
+        let x = gutter + mark.at * scale;
+        let step = if above { 37.0 } else { 23.0 };
+        drawing.line("reference", (x, y - 3.0), (x, y + step * bars.len() as f64 - 3.0));
+    }
     for bar in bars {
         let colour = bar.group.as_deref().and_then(|g| groups.iter().position(|x| *x == g));
         let colour = colour.unwrap_or(0) % COLOURS;
@@ -217,10 +222,6 @@ fn draw_bars(
         ));
         drawing.text(gutter + long + 5.0, y + 13.0, "value", &shown);
         y += if above { 22.0 } else { 23.0 };
-    }
-    if let Some(mark) = reference {
-        let x = gutter + mark.at * scale;
-        drawing.line("reference", (x, top - 3.0), (x, y - 3.0));
     }
     drawing.text(gutter, y + 10.0, "unit", unit);
     drawing.height = y + 18.0;
@@ -347,7 +348,7 @@ fn draw_lines(
     marks: &[Mark],
     width: Width,
 ) {
-    let (left, right, top) = (54.0, drawing.width - 14.0, 26.0 + 15.0 * marks.len() as f64);
+    let (left, right, top) = (54.0, drawing.width - 18.0, 26.0 + 15.0 * marks.len() as f64);
     let bottom = top + if width == Width::Wide { 300.0 } else { 220.0 };
     let numbers = |pick: fn(&(f64, f64)) -> f64| lines.iter().flat_map(|l| &l.points).map(pick);
     let ticks = if width == Width::Wide { 10 } else { 5 };
@@ -413,7 +414,7 @@ struct Names<'a> {
 
 fn draw_heat(drawing: &mut Drawing, names: &Names<'_>, cells: &[Vec<Option<f64>>]) {
     let longest = names.rows.iter().map(|row| row.chars().count()).max().unwrap_or(0);
-    let gutter = (longest as f64 * LETTER + 8.0).min(0.42 * drawing.width);
+    let gutter = (longest as f64 * LETTER + 12.0).clamp(44.0, 0.42 * drawing.width);
     let count = cells.iter().map(Vec::len).max().unwrap_or(0).max(names.columns.len()).max(1);
     let wide = (drawing.width - gutter - 2.0) / count as f64;
     let high = 26.0;

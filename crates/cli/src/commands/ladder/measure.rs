@@ -1,6 +1,7 @@
 //! Everything that a report shows, measured on one device.
 
 use super::experiment::conduct;
+use super::run::Profiler;
 use super::table::{self, Outcome, Row, Run};
 use crate::failure::note;
 use crate::progress::Steps;
@@ -8,7 +9,7 @@ use anyhow::Result;
 use warpfold::{DType, Op};
 use warpfold_ladder::experiments::{EXPERIMENTS, Needs};
 use warpfold_ladder::report::{Document, Machine};
-use warpfold_ladder::{ALL, Lab, Question, Rung, Timing, find};
+use warpfold_ladder::{ALL, Lab, Plan, Question, Rung, Timing, find};
 
 /// The ladder itself: about a million elements, which lie in a cache, and a
 /// gigabyte. No multiples of any block.
@@ -18,7 +19,8 @@ const BLOCK: u32 = 256;
 
 /// The rungs of which is shown how they depend on the number of elements, and on
 /// the size of a block: one of each kind.
-const SWEPT: [&str; 9] = [
+const SWEPT: [&str; 12] = [
+    "cpu-serial",
     "neighbored",
     "interleaved",
     "shared-first-add",
@@ -27,7 +29,9 @@ const SWEPT: [&str; 9] = [
     "warp-shuffle",
     "vector-load",
     "last-block",
+    "engine-fast",
     "engine",
+    "cub",
 ];
 const POWERS: [u32; 9] = [10, 12, 14, 16, 18, 20, 22, 24, 26];
 const BLOCKS: [u32; 6] = [32, 64, 128, 256, 512, 1024];
@@ -43,7 +47,12 @@ const LAUNCHES: &str = "vector-load";
 ///
 /// # Errors
 /// The device fails before the first rung.
-pub(super) fn all(lab: &Lab, simulated: bool, quiet: bool) -> Result<Document> {
+pub(super) fn all(
+    lab: &Lab,
+    simulated: bool,
+    mut profiler: Option<Profiler>,
+    quiet: bool,
+) -> Result<Document> {
     let say = |text: &str| {
         if !quiet {
             note(text);
@@ -54,17 +63,33 @@ pub(super) fn all(lab: &Lab, simulated: bool, quiet: bool) -> Result<Document> {
     let timing = Timing::default();
     let steps = Steps::new(count + 1, quiet);
     steps.begin("the rate of reading");
-    let ceiling = lab.ceiling(&timing, 1)?;
+    let ceiling = lab.ceiling(&timing)?;
     let mut rungs = Vec::new();
     for group in groups {
         let mut rows = Vec::new();
         for question in group {
             steps.begin(&format!("{}, {} {}", question.rung().id, question.n(), question.dtype()));
-            let outcome = match lab.measure(&question, &timing, 1) {
+            // The host's runs are long, and much alike.
+            let host = Timing { runs: 20, ..timing };
+            let timing = if question.rung().plan == Plan::Host { &host } else { &timing };
+            let outcome = match lab.measure(&question, timing, 1) {
                 Ok(measured) => Outcome::Measured(measured.into()),
                 Err(error) => Outcome::Skipped(error.to_string()),
             };
-            rows.push(Row { question, outcome });
+            let mut profile = Vec::new();
+            if let (Some(found), Outcome::Measured(measured)) = (&profiler, &outcome)
+                && !measured.on_host
+                && is_profiled(&question)
+            {
+                match found.take(&question, 1) {
+                    Ok(taken) => profile = taken,
+                    Err(error) => {
+                        say(&format!("no profile: {}; {}", error.why, error.hint));
+                        profiler = None;
+                    }
+                }
+            }
+            rows.push(Row { question, outcome, profile });
         }
         let device = lab.device().limits().clone();
         rungs.extend(table::objects(&Run { device, simulated, ceiling: ceiling.clone(), rows }));
@@ -91,6 +116,12 @@ pub(super) fn all(lab: &Lab, simulated: bool, quiet: bool) -> Result<Document> {
     })
 }
 
+/// The profiler takes seconds for each launch, whatever its size: one round of the
+/// ladder says all.
+fn is_profiled(question: &Question) -> bool {
+    (question.n(), question.dtype(), question.block()) == (LADDER[0], TYPES[0], BLOCK)
+}
+
 /// The ladder for each size and type, a sweep over sizes, and one over blocks.
 fn questions(simulated: bool) -> Vec<Vec<Question>> {
     let ladder = if simulated { ON_SIM.as_slice() } else { &LADDER };
@@ -98,17 +129,24 @@ fn questions(simulated: bool) -> Vec<Vec<Question>> {
     let mut groups = Vec::new();
     for &n in ladder {
         for dtype in TYPES {
-            groups.push(ALL.iter().filter_map(|rung| ask(rung, dtype, n, BLOCK)).collect());
+            // The host takes seconds for a gigabyte, and no other ones for another type.
+            let long = |rung: &Rung| n == LADDER[1] && dtype != TYPES[0] && rung.plan == Plan::Host;
+            let rungs = ALL.iter().filter(|rung| !long(rung));
+            groups.push(rungs.filter_map(|rung| ask(rung, dtype, n, BLOCK)).collect());
         }
     }
     if simulated {
         return groups;
     }
     let swept: Vec<&'static Rung> = SWEPT.into_iter().filter_map(find).collect();
-    let over = |n: u64, block: u32| {
+    let over = |n: u64, block: u32| -> Vec<Question> {
         swept.iter().filter_map(|rung| ask(rung, DType::F32, n, block)).collect()
     };
     groups.extend(POWERS.map(|power| over(1 << power, BLOCK)));
-    groups.extend(BLOCKS.map(|block| over(BLOCK_SWEEP, block)));
+    let of_blocks = |question: &Question| question.rung().plan.has_blocks();
+    groups.extend(BLOCKS.map(|block| {
+        let asked: Vec<Question> = over(BLOCK_SWEEP, block);
+        asked.into_iter().filter(of_blocks).collect()
+    }));
     groups
 }

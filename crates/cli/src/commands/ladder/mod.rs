@@ -4,6 +4,7 @@ mod experiment;
 mod list;
 mod measure;
 mod occupancy;
+mod profile;
 mod report;
 mod run;
 mod show;

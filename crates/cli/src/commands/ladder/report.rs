@@ -1,7 +1,7 @@
 //! `ladder report`: a page of what was measured.
 
 use super::measure;
-use super::run::open;
+use super::run::{Profiler, open};
 use crate::args::{Global, ReportArgs, ReportFormat};
 use crate::failure::{self, note};
 use crate::sink::{self, Sink};
@@ -29,7 +29,8 @@ pub(super) fn run(args: &ReportArgs, global: &Global) -> Result<ExitCode> {
     let mut wrong = false;
     if args.measure {
         let (lab, simulated) = open(args.device)?;
-        let document = measure::all(&lab, simulated, global.quiet)?;
+        let document =
+            measure::all(&lab, simulated, profiler(args, simulated, global), global.quiet)?;
         let text = document.to_json()? + "\n";
         if let Some(path) = &args.save {
             save(path, &text)?;
@@ -46,6 +47,19 @@ pub(super) fn run(args: &ReportArgs, global: &Global) -> Result<ExitCode> {
         write(args, global, &gathered)?;
     }
     Ok(if wrong { ExitCode::from(failure::FOUND) } else { ExitCode::SUCCESS })
+}
+
+/// The profiler, if it is asked for and there. Without counters the times are worth
+/// having.
+fn profiler(args: &ReportArgs, simulated: bool, global: &Global) -> Option<Profiler> {
+    if !args.profile || simulated {
+        return None;
+    }
+    let found = Profiler::new(args.device);
+    if let (Err(error), false) = (&found, global.quiet) {
+        note(&format!("no profile: {}; {}", error.why, error.hint));
+    }
+    found.ok()
 }
 
 /// The text of a file, unless it is longer than any that was measured.

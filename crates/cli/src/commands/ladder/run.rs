@@ -1,12 +1,13 @@
 //! `ladder run`: rungs at work.
 
+use super::profile::{self, Profile};
 use super::{table, usage};
-use crate::args::{Global, LadderFormat, RunLadderArgs};
+use crate::args::{Global, LadderFormat, RunLadderArgs, Sweep};
 use crate::failure::{self, Usage, note};
 use crate::progress::Steps;
 use crate::sink::{self, Sink};
 use anyhow::Result;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use table::{Outcome, Row, Run};
@@ -18,20 +19,50 @@ use warpfold_ladder::{ALL, Error, Lab, Question, Rung, Text, Timing, find};
 const ON_CUDA: [u64; 2] = [1_048_583, (1 << 28) + 3];
 const ON_SIM: [u64; 1] = [10_007];
 
+/// What sweeps go through.
+const BLOCKS: [u32; 10] = [32, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
+const ELEMENTS: [u64; 10] = ragged([10, 12, 14, 16, 18, 20, 22, 24, 26, 28]);
+const ELEMENTS_ON_SIM: [u64; 4] = ragged([8, 10, 12, 14]);
+const PER_MULTIPROCESSOR: [u32; 6] = [1, 2, 4, 8, 16, 32];
+
+/// A little more than powers of two.
+const fn ragged<const N: usize>(powers: [u32; N]) -> [u64; N] {
+    let mut all = [0; N];
+    let mut i = 0;
+    while i < N {
+        all[i] = (1 << powers[i]) + 3;
+        i += 1;
+    }
+    all
+}
+
+/// How many elements are asked for.
+fn elements(args: &RunLadderArgs, simulated: bool) -> Vec<u64> {
+    match (args.sweep, simulated) {
+        (Some(Sweep::N), true) => ELEMENTS_ON_SIM.into(),
+        (Some(Sweep::N), false) => ELEMENTS.into(),
+        _ if !args.n.is_empty() => args.n.clone(),
+        (_, true) => ON_SIM.into(),
+        (_, false) => ON_CUDA.into(),
+    }
+}
+
 pub(super) fn run(args: &RunLadderArgs, global: &Global) -> Result<ExitCode> {
     let chosen = choose(&args.rungs)?;
     // What is wrong with the question should not be found out on the way.
-    let elements = if args.n.is_empty() { ON_SIM.into() } else { args.n.clone() };
-    questions(args, &chosen, &elements)?;
+    questions(args, &chosen, &elements(args, true))?;
     if let Some(path) = &args.save {
         sink::check(path)?;
     }
     let (lab, simulated) = open(args.device)?;
-    let elements = match (args.n.is_empty(), simulated) {
-        (true, false) => ON_CUDA.into(),
-        _ => elements,
-    };
-    let asked = questions(args, &chosen, &elements)?;
+    let asked = questions(args, &chosen, &elements(args, simulated))?;
+    if args.once {
+        let mut right = true;
+        for (question, _) in asked {
+            right &= lab.once(&question, args.seed)?.is_right();
+        }
+        return Ok(exit(right));
+    }
     let say = |text: &str| {
         if !global.quiet {
             note(text);
@@ -40,10 +71,20 @@ pub(super) fn run(args: &RunLadderArgs, global: &Global) -> Result<ExitCode> {
     if simulated {
         say("the interpreter checks every access, counts, and has no clock: nothing is timed");
     }
+    // Without counters the times are worth having.
+    let mut profiler = None;
+    if args.profile && simulated {
+        say("the interpreter counts by itself: there is nothing to profile");
+    } else if args.profile {
+        match Profiler::new(args.device) {
+            Ok(found) => profiler = Some(found),
+            Err(error) => say(&format!("no profile: {}; {}", error.why, error.hint)),
+        }
+    }
     let timing = Timing::default();
     let steps = Steps::new(asked.len() + 1, global.quiet);
     steps.begin("the rate of reading");
-    let ceiling = lab.ceiling(&timing, args.seed)?;
+    let ceiling = lab.ceiling(&timing)?;
     let mut rows = Vec::new();
     for (question, named) in asked {
         steps.begin(&format!("{}, {} {}", question.rung().id, question.n(), question.dtype()));
@@ -52,7 +93,22 @@ pub(super) fn run(args: &RunLadderArgs, global: &Global) -> Result<ExitCode> {
             Err(error) if error.is_skip() && !named => Outcome::Skipped(error.to_string()),
             Err(error) => return Err(error.into()),
         };
-        rows.push(Row { question, outcome });
+        let mut profile = Vec::new();
+        if let (Some(found), Outcome::Measured(measured)) = (&profiler, &outcome)
+            && !measured.on_host
+        {
+            match found.take(&question, args.seed) {
+                Ok(taken) => profile = taken,
+                Err(error) => {
+                    let id = question.rung().id;
+                    say(&format!("no profile of {id}: {}; {}", error.why, error.hint));
+                    if error.lasts {
+                        profiler = None;
+                    }
+                }
+            }
+        }
+        rows.push(Row { question, outcome, profile });
     }
     drop(steps);
     let device = lab.device().limits().clone();
@@ -68,8 +124,42 @@ pub(super) fn run(args: &RunLadderArgs, global: &Global) -> Result<ExitCode> {
     // A reader who leaves early changes nothing about the verdict.
     write(None, args.output_format)
         .or_else(|e| if failure::is_closed_pipe(&e) { Ok(()) } else { Err(e) })?;
-    let right = run.rows.iter().all(Row::is_right);
-    Ok(if right { ExitCode::SUCCESS } else { ExitCode::from(failure::FOUND) })
+    Ok(exit(run.rows.iter().all(Row::is_right)))
+}
+
+fn exit(right: bool) -> ExitCode {
+    if right { ExitCode::SUCCESS } else { ExitCode::from(failure::FOUND) }
+}
+
+/// The profiler, and what it runs where.
+pub(super) struct Profiler {
+    profiler: PathBuf,
+    program: PathBuf,
+    device: String,
+}
+
+impl Profiler {
+    pub(super) fn new(device: Device) -> Result<Profiler, profile::Unavailable> {
+        let profiler = profile::find()?;
+        let program = std::env::current_exe().map_err(|e| profile::Unavailable {
+            why: format!("where this program lies is not known: {e}"),
+            hint: "run it by its whole path".into(),
+            lasts: true,
+        })?;
+        let ordinal = match device {
+            Device::Cuda(Some(ordinal)) => ordinal,
+            _ => 0,
+        };
+        Ok(Profiler { profiler, program, device: format!("cuda:{ordinal}") })
+    }
+
+    pub(super) fn take(
+        &self,
+        question: &Question,
+        seed: u64,
+    ) -> Result<Vec<Profile>, profile::Unavailable> {
+        profile::take(&self.profiler, &self.program, question, seed, &self.device)
+    }
 }
 
 /// The rungs that are meant, in the ladder's order, and whether by their names.
@@ -95,19 +185,36 @@ fn questions(
     chosen: &[(&'static Rung, bool)],
     elements: &[u64],
 ) -> Result<Vec<(Question, bool)>, Usage> {
+    let blocks = if args.sweep == Some(Sweep::Block) { BLOCKS.as_slice() } else { &args.block };
+    let grids: Vec<Option<u32>> = match args.sweep {
+        Some(Sweep::BlocksPerSm) => PER_MULTIPROCESSOR.map(Some).into(),
+        _ => vec![None],
+    };
+    let ask = |rung: &'static Rung, dtype, n, block, grid: Option<u32>| {
+        let question = Question::new(rung, dtype, args.op, n, block)?;
+        match grid {
+            Some(_) if !rung.plan.has_free_grid() => Err(Error::FixedGrid { rung }),
+            Some(blocks) => Ok(question.on_each_multiprocessor(blocks)),
+            None => Ok(question),
+        }
+    };
     let mut asked = Vec::new();
     let mut refused = None;
     for &n in elements {
         for &dtype in &args.dtype {
-            for (i, &block) in args.block.iter().enumerate() {
-                for &(rung, named) in chosen {
-                    if i > 0 && !rung.plan.has_blocks() {
-                        continue;
-                    }
-                    match Question::new(rung, dtype, args.op, n, block) {
-                        Ok(question) => asked.push((question, named)),
-                        Err(error) if named => return Err(usage(&error)),
-                        Err(error) => refused = refused.or(Some(error)),
+            for (i, &block) in blocks.iter().enumerate() {
+                for &grid in &grids {
+                    for &(rung, named) in chosen {
+                        if i > 0 && !rung.plan.has_blocks() {
+                            continue;
+                        }
+                        // A sweep passes over blocks that a rung cannot have.
+                        let named = named && args.sweep != Some(Sweep::Block);
+                        match ask(rung, dtype, n, block, grid) {
+                            Ok(question) => asked.push((question, named)),
+                            Err(error) if named => return Err(usage(&error)),
+                            Err(error) => refused = refused.or(Some(error)),
+                        }
                     }
                 }
             }

@@ -1,5 +1,6 @@
 //! What `ladder run` prints.
 
+use super::profile::Profile;
 use crate::args::LadderFormat;
 use crate::output::{self, grid};
 use crate::ptx::json::counted;
@@ -24,6 +25,8 @@ pub(super) struct Run {
 pub(super) struct Row {
     pub(super) question: Question,
     pub(super) outcome: Outcome,
+    /// What a profiler counted of each launch, where one was asked for.
+    pub(super) profile: Vec<Profile>,
 }
 
 /// What came of a rung.
@@ -147,7 +150,9 @@ fn lines(run: &Run) -> Vec<Line<'_>> {
     let alike = |a: &Row, b: &Row| {
         // Where blocks are the rung's own affair all are alike.
         let blocks = a.question.rung().plan.has_blocks() && b.question.rung().plan.has_blocks();
-        let key = |q: &Question| (q.dtype(), q.op(), q.n(), blocks.then_some(q.block()));
+        let key = |q: &Question| {
+            (q.dtype(), q.op(), q.n(), blocks.then_some((q.block(), q.per_multiprocessor())))
+        };
         key(&a.question) == key(&b.question)
     };
     let over = |other: Option<usize>, i: usize| {
@@ -263,6 +268,15 @@ fn remarks(run: &Run, lines: &[Line<'_>], out: &mut dyn Write) -> Result<()> {
     if let Some(Ceiling { gbps, by }) = &run.ceiling {
         writeln!(out, "reads {gbps:.1} GB/s: {by}")?;
     }
+    let profiled = |line: &Line<'_>| {
+        let id = line.row.question.rung().id;
+        let with_id = move |row: Vec<String>| [vec![id.to_owned()], row].concat();
+        line.row.profile.iter().flat_map(Profile::rows).map(with_id).collect::<Vec<_>>()
+    };
+    let profiles: Vec<_> = lines.iter().flat_map(profiled).collect();
+    if !profiles.is_empty() {
+        writeln!(out, "{}", grid(&["rung", "kernel", "counter", "value"], profiles, 3))?;
+    }
     for line in lines {
         let id = line.row.question.rung().id;
         match &line.row.outcome {
@@ -282,7 +296,7 @@ fn remarks(run: &Run, lines: &[Line<'_>], out: &mut dyn Write) -> Result<()> {
 }
 
 fn object(line: &Line<'_>) -> Value {
-    let Row { question, outcome } = line.row;
+    let Row { question, outcome, .. } = line.row;
     let measured = line.row.measured();
     let (wrong, skipped) = match outcome {
         Outcome::Skipped(why) => (None, Some(why)),
@@ -303,6 +317,7 @@ fn object(line: &Line<'_>) -> Value {
         "op": question.op().name(),
         "n": question.n(),
         "block": question.block(),
+        "per_multiprocessor": question.per_multiprocessor(),
         "grid": measured.map(|m| m.grid.as_slice()).unwrap_or_default(),
         "launches": measured.map(|m| m.grid.len()),
         "median": line.time.map(|t| t.median),
@@ -328,6 +343,7 @@ fn object(line: &Line<'_>) -> Value {
         "limited_by": step.map(|s| limits(s, line.run.device.capability)),
         "kernels": measured.map(|m| m.steps.iter().map(kernel).collect::<Vec<_>>()),
         "counters": measured.and_then(|m| m.counters.as_ref()).map(counted),
+        "profile": line.row.profile.iter().map(Profile::object).collect::<Vec<_>>(),
         "right": measured.map(|m| m.verdict.is_right()),
         "wrong": wrong,
         "skipped": skipped,
@@ -469,7 +485,7 @@ mod tests {
                 in_l2: id == "unroll2",
                 counters: None,
             };
-            Row { question, outcome: Outcome::Measured(measured.into()) }
+            Row { question, outcome: Outcome::Measured(measured.into()), profile: Vec::new() }
         };
         let mut rows =
             vec![row("neighbored", 88, Verdict::Right), row("interleaved", 38, Verdict::Right)];
@@ -478,7 +494,7 @@ mod tests {
         let mismatch = Mismatch { question, got, wanted, tolerance: 0.0 };
         rows.push(row("unroll2", 13, Verdict::Wrong(mismatch)));
         let skipped = Outcome::Skipped("redux: not here".into());
-        rows.push(Row { question, outcome: skipped });
+        rows.push(Row { question, outcome: skipped, profile: Vec::new() });
         let ceiling = Some(Ceiling { gbps: 0.16, by: "wide loads".into() });
         let mut device = Sim::checking().limits().clone();
         device.capability = (9, 0);
