@@ -27,7 +27,8 @@ __device__ __forceinline__ f64 exponential(f64 x)
 {
     const f64 shifted = add(mul(x, LOG2_E), ROUNDER);
     const f64 n = sub(shifted, ROUNDER);
-    const f64 r = sub(sub(x, mul(n, LN2_HIGH)), mul(n, LN2_REST));
+    // n * LN2_HIGH has at most 52 bits: nothing is rounded before it is subtracted.
+    const f64 r = sub(fused(-n, LN2_HIGH, x), mul(n, LN2_REST));
     constexpr f64 TAYLOR[12] = {
         1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
         1.0 / 5040.0,       1.0 / 720.0,       1.0 / 120.0,      1.0 / 24.0,      1.0 / 6.0,      0.5,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ladder.cuh"
+#include "narrow_squares.cuh"
 #include "product_bins.cuh"
 #include "products.cuh"
 #include "range.cuh"
@@ -14,11 +15,16 @@ struct ElementBins {
     static constexpr u32 BYTES = 0;
 };
 template <>
-struct ElementBins<bf16> : FieldBins<8, 32> {};
+struct ElementBins<bf16> : NarrowElements {};
 template <>
 struct ElementBins<f32> : FieldBins<24, 24> {};
 template <>
 struct ElementBins<f64> : LongBins<4> {};
+
+template <class T>
+struct SquareBins : ProductBins<T, ElementBins<T>::BYTES> {};
+template <>
+struct SquareBins<bf16> : NarrowSquares<ElementBins<bf16>::BYTES> {};
 
 template <class T>
 struct FloatMoments {
@@ -38,11 +44,13 @@ struct FloatMoments {
 
     // Of f16 the first windows hold whatever is finite.
     static constexpr bool FITS = Squares::SHORT;
+    // Whether bins take words of two elements.
+    static constexpr bool BY_WORD = !FITS && sizeof(Bits) == 2;
 
     Ladder<Elements> elements;
     Ladder<Squares> squares;
     ElementBins<T> element_bins;
-    ProductBins<T, ElementBins<T>::BYTES> square_bins;
+    SquareBins<T> square_bins;
     SpecialProducts specials;
     // Of f64: whether the bins have not taken a square of the tile.
     bool left_over = false;
@@ -136,6 +144,17 @@ struct FloatMoments {
     // An element is finite where its square is.
     __device__ __forceinline__ void any(const uint4 &v, const uint4 &)
     {
+        if constexpr (BY_WORD) {
+            element_bins.add(v.x, square_bins);
+            element_bins.add(v.y, square_bins);
+            element_bins.add(v.z, square_bins);
+            element_bins.add(v.w, square_bins);
+        } else {
+            each_of(v);
+        }
+    }
+    __device__ __forceinline__ void each_of(const uint4 &v)
+    {
 #pragma unroll
         for (int i = 0; i < ITEMS<T>; ++i) {
             const Bits bits = item<T>(v, i);
@@ -162,7 +181,17 @@ struct FloatMoments {
             elements.commit();
             squares.commit();
         }
-        if constexpr (Squares::SPLIT) {
+        if constexpr (BY_WORD) {
+            const u32 nans = square_bins.nans(TILE * ITEMS<T>);
+            if (nans <= TILE * ITEMS<T>) {
+                specials.count += nans;
+            } else {
+                place.each([&](Bits x, Bits y) {
+                    if (!Element<T>::is_finite(x))
+                        one(x, y);
+                });
+            }
+        } else if constexpr (Squares::SPLIT) {
             if (left_over) {
                 place.each([&](Bits x, Bits) {
                     if (!Element<T>::is_finite(x))

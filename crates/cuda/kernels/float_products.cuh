@@ -11,7 +11,7 @@
 template <class T, bool TWO>
 struct BinsOf : ProductBins<T> {};
 template <>
-struct BinsOf<bf16, false> : NarrowSquares {};
+struct BinsOf<bf16, false> : NarrowSquares<> {};
 
 template <class T, bool TWO>
 struct FloatProducts {

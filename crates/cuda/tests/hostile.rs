@@ -223,7 +223,8 @@ fn limbs_make_room() {
     // Squares just below 2^225, where bins of products end; elements of f32
     // take more of them.
     let (narrow, wide) = (0x3fb5 + (112 << 7), 0x3fb5_04f3 + (112 << 23));
-    all::<bf16>(&engine, Kind::Moments, narrow, true, n);
+    all::<bf16>(&engine, Kind::Dot, narrow, true, n);
+    all::<bf16>(&engine, Kind::Moments, 0x7f7f, true, n);
     all::<bf16>(&engine, Kind::SquareSum, 0x7f7f, true, 2 * n);
     all::<f32>(&engine, Kind::SquareSum, wide, true, n);
     all::<f32>(&engine, Kind::Moments, wide, true, 3 * n / 2);

@@ -119,8 +119,8 @@ pub(super) fn build(kind: Kind, dtype: DType) -> Build {
             let shared_per_thread = match dtype {
                 DType::F64 => 8 * (81 + if elements { 44 } else { 0 }) / 4,
                 DType::F32 => 8 * (13 + if elements { 11 } else { 0 }),
-                DType::BF16 if kind == Kind::SquareSum => 8 * 17,
-                DType::BF16 => 8 * (18 + if elements { 8 } else { 0 }),
+                DType::BF16 if kind == Kind::Dot => 8 * 18,
+                DType::BF16 => 8 * 17 + if elements { 4 * 17 } else { 0 },
                 _ => 0,
             };
             let wide = dtype == DType::F64 && kind != Kind::SquareSum;
