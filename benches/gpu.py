@@ -48,8 +48,10 @@ def lines_of(text):
     return [json.loads(line) for line in (text or "").splitlines() if line.startswith("{")]
 
 
-def cub():
-    """CUB's figures, by a program that is compiled here."""
+def cub(program):
+    """CUB's figures, by this program, or one that is compiled here."""
+    if program:
+        return lines_of(run([program]))
     if not shutil.which("nvcc"):
         print("left out: CUB, as there is no nvcc", file=sys.stderr)
         return []
@@ -262,17 +264,20 @@ def main():
     parser.add_argument("--ours", type=Path, default=root / "target/release/examples", help="the folder of our examples")
     parser.add_argument("--records", type=Path, default=HERE / "records", help="the folder that the record goes to")
     parser.add_argument("--only", default="ours,cub,torch,cupy", help="contestants, separated by commas")
+    parser.add_argument("--cub", type=Path, help="peers/cub.cu, compiled before")
+    parser.add_argument("--quick", action="store_true", help="of ours, only what a target asks for")
     parser.add_argument("--brief", action="store_true", help="print only how the targets were met; the record has all")
     arguments = parser.parse_args()
     only = set(arguments.only.split(","))
     rows = []
     if "ours" in only:
-        for example, *rest in (("full_reductions",), ("axes", "f32"), ("feeder", "2")):
+        quick = ["--quick"] if arguments.quick else []
+        for example, *rest in (("full_reductions", *quick), ("axes", "f32"), ("feeder", "2")):
             rows += lines_of(run([arguments.ours / example, "--json", *rest]))
         rows += first_calls(arguments.ours / "first_call")
         if not rows:
             sys.exit("error: our own figures are missing\nhint: cargo build --release -p warpfold-cuda --examples, or name their folder with --ours")
-    for name, peer in (("cub", cub), ("torch", torch_peer), ("cupy", cupy_peer)):
+    for name, peer in (("cub", lambda: cub(arguments.cub)), ("torch", torch_peer), ("cupy", cupy_peer)):
         if name in only:
             rows += attempt(name, peer)
     line = machine()

@@ -2,11 +2,12 @@
 //! microseconds a call for small arrays.
 //!
 //! ```text
-//! full_reductions [--json] [OP [DTYPE]]        as in: full_reductions sum f32
+//! full_reductions [--json [--quick]] [OP [DTYPE]]        as in: full_reductions sum f32
 //! ```
 //!
 //! With `--json` every figure is a line for `benches/gpu.py`, which puts those of
-//! other libraries beside them.
+//! other libraries beside them; with `--quick` too, only those that a target asks
+//! for.
 //!
 //! Launches follow one another without a wait, each on the next part of a buffer
 //! of 8 GiB, so that none finds its data in the L2 cache; the clock runs from the
@@ -125,6 +126,18 @@ fn piece(dtype: DType, data: Data) -> Vec<u8> {
     }
 }
 
+/// Whether a target of `benches/gpu_targets.py` asks for it.
+fn is_aimed_at(op: &str, dtype: DType, data: Data) -> bool {
+    let plain = data == Data::Uniform || !dtype.is_float();
+    match op {
+        "sum" => !matches!(dtype, DType::U16 | DType::U32 | DType::U64 | DType::Bool),
+        "fast sum" => plain && dtype.is_float(),
+        "min" => plain && dtype.size() >= 4 && !matches!(dtype, DType::U32 | DType::U64),
+        "argmin" => plain && matches!(dtype, DType::F32 | DType::I8),
+        _ => dtype == DType::F32,
+    }
+}
+
 /// A device with a full buffer.
 struct Bench {
     engine: Engine,
@@ -136,9 +149,16 @@ struct Bench {
 impl Bench {
     fn fill(&self, piece: &[u8]) -> Result<()> {
         let device = self.engine.device();
+        let pinned = device.allocate_pinned(PIECE)?;
+        // SAFETY: just allocated with as many bytes, which are initialised.
+        let staged = unsafe { core::slice::from_raw_parts_mut(pinned.as_ptr(), PIECE) };
+        staged.copy_from_slice(piece);
         (0..BUFFER)
             .step_by(PIECE)
-            .try_for_each(|at| device.copy_in(self.stream, self.buffer + at, piece))
+            .try_for_each(|at| device.copy_in(self.stream, self.buffer + at, staged))?;
+        device.wait(self.stream)?;
+        // SAFETY: all copies were waited for.
+        unsafe { device.free_pinned(pinned, PIECE) }
     }
 
     /// Seconds a call, the median over rounds.
@@ -221,8 +241,9 @@ fn line(op: &str, dtype: DType, data: &str, len: u64, seconds: f64) {
 
 fn main() -> Result<()> {
     let (flags, wanted): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|argument| argument == "--json");
-    let json = !flags.is_empty();
+        std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
+    let json = flags.iter().any(|flag| flag == "--json");
+    let quick = flags.iter().any(|flag| flag == "--quick");
     let wants = |place: usize, name: &str| wanted.get(place).is_none_or(|w| w == name);
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
@@ -243,7 +264,10 @@ fn main() -> Result<()> {
             }
             bench.fill(&piece(dtype, data))?;
             for (op, kind) in OPS.into_iter().filter(|(op, _)| wants(0, op)) {
-                if !Engine::supports(kind, dtype) || json && !data.is_compared(op, dtype) {
+                if !Engine::supports(kind, dtype)
+                    || json && !data.is_compared(op, dtype)
+                    || quick && !is_aimed_at(op, dtype, data)
+                {
                     continue;
                 }
                 let (figures, value) = bench.figures(kind, dtype)?;
