@@ -145,6 +145,9 @@ pub struct Limits {
     pub memory: u64,
 }
 
+/// Memory is mapped by pages of at least so many bytes.
+pub(crate) const PAGE: u64 = 2 << 20;
+
 /// Why memory that is nobody's cannot be read.
 pub(crate) const UNKNOWN_MEMORY: &str =
     "it is no memory that the device knows: null, freed, too short, or the host's own";

@@ -6,7 +6,7 @@
 //! that both are there.
 
 use crate::device::{
-    Address, Argument, Device, Footprint, KernelId, Launch, Limits, ModuleId, Stream,
+    Address, Argument, Device, Footprint, KernelId, Launch, Limits, ModuleId, PAGE, Stream,
     UNKNOWN_MEMORY,
 };
 use crate::{Error, Result, device_runtime};
@@ -435,9 +435,6 @@ fn limits(device: sys::CUdevice) -> Result<Limits> {
         memory: while_doing(unsafe { result::device::total_mem(device) }, doing)? as u64,
     })
 }
-
-/// The pages of a device's memory.
-const PAGE: u64 = 2 << 20;
 
 /// The device that the driver knows this byte by; a context is current.
 fn ordinal_of(address: Address) -> Option<sys::CUdevice> {

@@ -62,7 +62,21 @@ fn bad_addresses(device: &Arc<dyn Device>) {
     // SAFETY: nothing is read.
     let none = unsafe { engine.reduce(Kind::Sum, array(0, 0), Stream::DEFAULT) };
     assert!(none.is_ok(), "{none:?}");
+    // What launches in a row read is not asked for again, and yet freed memory is
+    // noticed.
+    let left = device.allocate(4096).unwrap();
+    let own = device.stream().unwrap();
+    // SAFETY: allocated and filled above, until it is freed.
+    let launch = |len| unsafe { engine.reduce_into(Kind::Sum, array(good, len), left, own) };
+    for len in [LEN, 1, LEN] {
+        launch(len).unwrap();
+    }
+    device.wait(own).unwrap();
     device.free(good).unwrap();
+    // A device may keep pages of what was freed; a large array is on none of them.
+    let gone = launch(1 << 30).unwrap_err();
+    assert!(gone.to_string().contains(unknown), "{gone}");
+    device.free(left).unwrap();
 }
 
 #[test]

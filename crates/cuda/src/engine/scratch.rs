@@ -38,6 +38,8 @@ struct Ahead {
     /// How many calls had named the stream afterwards.
     calls: u64,
     to: Address,
+    /// The first and the last page of what it reads.
+    read: [u64; 2],
 }
 
 /// The scratch memory of a stream.
@@ -99,15 +101,23 @@ impl Scratch {
     /// Whether these bytes were all written before the launch that is directly
     /// ahead of the next one, once so many calls have named the stream.
     pub(super) fn is_ready(&self, calls: Option<u64>, at: Address, bytes: u64) -> bool {
-        let Some(Ahead { calls: then, to }) = self.ahead else { return false };
+        let Some(Ahead { calls: then, to, .. }) = self.ahead else { return false };
         let apart = at.saturating_add(bytes) <= to || to.saturating_add(8 * PAYLOAD_WORDS) <= at;
         apart && calls == Some(then)
     }
 
     /// Remembers a launch that left a payload at `to`, where so many calls had
     /// named the stream before; or forgets what came last.
-    pub(super) fn launched(&mut self, payload: Option<(u64, Address)>) {
-        self.ahead = payload.map(|(calls, to)| Ahead { calls: calls + 1, to });
+    pub(super) fn launched(&mut self, payload: Option<(u64, Address)>, read: [u64; 2]) {
+        self.ahead = payload.map(|(calls, to)| Ahead { calls: calls + 1, to, read });
+    }
+
+    /// Whether these pages are among those that the launch directly ahead reads,
+    /// which nobody has waited for: they are still there.
+    pub(super) fn is_being_read(&self, calls: Option<u64>, [first, last]: [u64; 2]) -> bool {
+        self.ahead.is_some_and(|ahead| {
+            calls == Some(ahead.calls) && ahead.read[0] <= first && last <= ahead.read[1]
+        })
     }
 
     /// Room for what a kernel leaves and is read back at once.
