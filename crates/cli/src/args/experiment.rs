@@ -44,13 +44,13 @@ pub(crate) struct ReportArgs {
     #[arg(long, conflicts_with = "data", help_heading = EXECUTION)]
     pub(crate) measure: bool,
     /// Run the rungs under Nsight Compute, too, and keep what the hardware counts
-    #[arg(long, requires = "measure", help_heading = EXECUTION)]
+    #[arg(long, requires = "measure", conflicts_with = "data", help_heading = EXECUTION)]
     pub(crate) profile: bool,
     /// The device to measure: cuda, cuda:N, or sim, which counts and does not time
     #[arg(long, value_name = "DEVICE", default_value = "cuda", help_heading = EXECUTION)]
     pub(crate) device: Device,
     /// Write what was measured to this file, as JSON
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "measure", help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "measure", conflicts_with = "data", help_heading = OUTPUT)]
     pub(crate) save: Option<PathBuf>,
     /// Write the page to this file; pictures of Markdown go beside it
     #[arg(short = 'o', long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]

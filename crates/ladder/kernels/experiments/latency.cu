@@ -2,13 +2,15 @@
 
 #include "element.cuh"
 
-// Each load says where the next one is: no two are ever on their way together.
-extern "C" __global__ void chase(const u32 *next, u32 *out, u32 steps)
+// Each load says where the next one is: no two are ever on their way together. A walk begins where the one before ended, or it would
+// only see what that one left in the caches; `walk` holds the place, and how many steps it is from the first one.
+extern "C" __global__ void chase(const u32 *next, u32 *walk, u32 steps)
 {
-    u32 at = 0;
+    u32 at = walk[0];
     for (u32 i = 0; i < steps; ++i)
         at = next[at];
-    *out = at;
+    walk[0] = at;
+    walk[1] += steps;
 }
 
 // Each multiplication waits for the one before.
