@@ -4,6 +4,7 @@
 use super::style;
 use crate::chart::{Axis, Bar, Chart, Line, Mark};
 use crate::experiments::number;
+use crate::rung::Text;
 use core::fmt::Write;
 
 /// Text in which nothing is a mark of XML.
@@ -165,7 +166,8 @@ fn description(chart: &Chart) -> String {
     }
 }
 
-/// The groups of bars, in the order in which they come.
+/// The groups of bars: the texts in their order, so that each has one colour in all
+/// charts, and others in the order in which they come.
 fn groups(bars: &[Bar]) -> Vec<&str> {
     let mut groups = Vec::new();
     for group in bars.iter().filter_map(|bar| bar.group.as_deref()) {
@@ -173,6 +175,8 @@ fn groups(bars: &[Bar]) -> Vec<&str> {
             groups.push(group);
         }
     }
+    let place = |name: &str| Text::ALL.iter().position(|text| text.name() == name);
+    groups.sort_by_key(|name| place(name).unwrap_or(Text::ALL.len()));
     groups
 }
 
@@ -522,6 +526,13 @@ mod tests {
                 assert!(scale.ticks.is_sorted());
             }
         }
+    }
+
+    #[test]
+    fn a_text_has_the_same_colour_whichever_comes_first() {
+        let bar = |group: &str| Bar { name: "x".into(), value: 1.0, group: Some(group.into()) };
+        let bars = ["other", "W", "F", "P", "F"].map(bar);
+        assert_eq!(groups(&bars), ["P", "F", "W", "other"]);
     }
 
     #[test]
