@@ -16,6 +16,7 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use sys::CUdevice_attribute_enum as Attribute;
@@ -42,6 +43,8 @@ pub struct Driver {
 #[derive(Default)]
 struct Handles {
     modules: HashSet<u64>,
+    /// By what they were compiled from.
+    texts: HashMap<(u64, usize), ModuleId>,
     kernels: HashMap<u64, Shared>,
     /// Streams, and how many calls have named each.
     streams: HashMap<u64, u64>,
@@ -84,6 +87,13 @@ impl Handles {
         }
         Ok(function)
     }
+}
+
+/// What tells the text of a module from others: a hash and its length.
+fn ptx_key(ptx: &str) -> (u64, usize) {
+    let mut hasher = DefaultHasher::new();
+    ptx.hash(&mut hasher);
+    (hasher.finish(), ptx.len())
 }
 
 /// Dynamic shared memory that a kernel has been allowed so far, in bytes.
@@ -687,11 +697,20 @@ impl Device for Driver {
             name: "CUDA_ERROR_INVALID_PTX".into(),
             text: "the text holds a zero byte".into(),
         })?;
-        if device_runtime::is_needed(ptx) {
-            let linked = Linked::new(name, &image)?;
-            return self.load_image(name, linked.image);
+        // Modules stay loaded, and to compile one takes up to a second: whoever asks
+        // for the same text gets the same module.
+        let text = ptx_key(ptx);
+        if let Some(&module) = self.handles().texts.get(&text) {
+            return Ok(module);
         }
-        self.load_image(name, image.as_ptr().cast())
+        let module = if device_runtime::is_needed(ptx) {
+            let linked = Linked::new(name, &image)?;
+            self.load_image(name, linked.image)?
+        } else {
+            self.load_image(name, image.as_ptr().cast())?
+        };
+        self.handles().texts.insert(text, module);
+        Ok(module)
     }
 
     fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId> {

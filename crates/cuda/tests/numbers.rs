@@ -451,18 +451,33 @@ fn any_axes_in_random_order() {
 }
 
 /// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
-#[test]
-fn on_the_device_of_this_machine() {
-    let device: Arc<dyn Device> = match Driver::open(0) {
-        Ok(device) => Arc::new(device),
+fn device_of_this_machine() -> Option<Arc<dyn Device>> {
+    match Driver::open(0) {
+        Ok(device) => Some(Arc::new(device)),
         Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
             println!("SKIPPED: {error}");
-            return;
+            None
         }
         Err(error) => panic!("{error}"),
-    };
-    sweep(&engines(&device), 5, 1300);
-    (0..20).for_each(|seed| columns(&engines(&device), 31 + seed, |_| true));
+    }
+}
+
+/// A sample, for compute-sanitizer.
+#[test]
+fn sanitized_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    let all = engines(&device);
+    sweep(&all, 77, 13);
+    columns(&all, 78, |turn| turn % 9 == 0);
+    rows(&all[0], 79, |turn| turn % 12 == 0);
+}
+
+#[test]
+fn on_the_device_of_this_machine() {
+    let Some(device) = device_of_this_machine() else { return };
+    let all = engines(&device);
+    sweep(&all, 5, 1300);
+    (0..20).for_each(|seed| columns(&all, 31 + seed, |_| true));
     rounding(&device);
     let engine = Engine::new(device);
     rows(&engine, 21, |_| true);
