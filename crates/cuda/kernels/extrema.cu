@@ -29,7 +29,7 @@ struct Extrema {
     template <bool FULL>
     __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *, u32 valid)
     {
-        nans += found.template take<FULL>(v, valid);
+        nans += found.template take<FULL, sizeof(Bits) == 8>(v, valid);
     }
 };
 

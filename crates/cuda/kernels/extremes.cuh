@@ -2,7 +2,8 @@
 // warp's tile.
 //
 // The keys of NaNs are the outermost at both ends. What is to be smallest is moved down by as many keys as there are NaNs at the
-// lower end, which wrap to the top, behind all numbers; what is to be largest is moved up by those at the upper end.
+// lower end, which wrap to the top, behind all numbers; what is to be largest is moved up by those at the upper end. The extremes of
+// f64 alone have the branch.
 
 #pragma once
 
@@ -109,8 +110,9 @@ struct Extremes {
         }
     }
 
-    // Returns how many NaNs there were.
-    template <bool FULL>
+    // Returns how many NaNs there were. Words in pairs take several instructions to be moved, and NaNs are rare among random bits
+    // of f64: with TWICE they are looked for once more where there are some, for which a caller needs registers to spare.
+    template <bool FULL, bool TWICE = false>
     __device__ __forceinline__ u32 take(const uint4 (&v)[VECTORS], u32 valid)
     {
         u32 nans = 0;
@@ -129,6 +131,26 @@ struct Extremes {
             for (int e = 0; e < Stacked<T>::EACH; ++e)
                 take_moved(words.top(words.smallest[e]), words.top(words.largest[e]));
             nans = (words.nans & 0xffff) + (words.nans >> 16);
+        } else if constexpr (Element<T>::FLOAT && TWICE) {
+            Key low = Element<T>::GREATEST, high = Element<T>::LEAST;
+            each<T, FULL>(v, valid, [&](Bits bits) {
+                const Key key = Element<T>::key(bits);
+                low = min(low, key);
+                high = max(high, key);
+            });
+            // Nothing at all has neither.
+            if (low < Element<T>::LEAST_NUMBER || high > Element<T>::GREATEST_NUMBER) {
+                low = Element<T>::GREATEST;
+                high = Element<T>::LEAST;
+                each<T, FULL>(v, valid, [&](Bits bits) {
+                    const Key key = Element<T>::key(bits);
+                    const bool nan = Element<T>::is_nan(bits);
+                    nans += nan;
+                    low = min(low, nan ? Element<T>::GREATEST : key);
+                    high = max(high, nan ? Element<T>::LEAST : key);
+                });
+            }
+            take(low, high);
         } else {
             Key low = Element<T>::GREATEST, high = Element<T>::LEAST;
             each<T, FULL>(v, valid, [&](Bits bits) {
