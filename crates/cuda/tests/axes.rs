@@ -7,13 +7,14 @@ mod common;
 use common::Random;
 use common::altered::Altered;
 use common::data::PATTERNS;
+use common::machine::device_of_this_machine;
 use common::views::{Layout, Placed, Sample, reference};
 use std::sync::Arc;
 use warpfold_core::DType;
 use warpfold_core::layout::View;
 use warpfold_core::op::{AnyState, Kind};
 use warpfold_cuda::engine::{DeviceView, Engine, Shape};
-use warpfold_cuda::{Device, Driver, Error, Result, Sim, Stream};
+use warpfold_cuda::{Device, Error, Result, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 fn sim(schedule: Schedule) -> Sim {
@@ -192,14 +193,7 @@ fn any_axes_in_random_order() {
 /// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
 #[test]
 fn on_the_device_of_this_machine() {
-    let device: Arc<dyn Device> = match Driver::open(0) {
-        Ok(device) => Arc::new(device),
-        Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
-            println!("SKIPPED: {error}");
-            return;
-        }
-        Err(error) => panic!("{error}"),
-    };
+    let Some(device) = device_of_this_machine() else { return };
     sweep(&engines(&device), 1, 260);
     for (shape, size) in [([300, 7001], 4), ([70_001, 3], 8), ([3, 70_001], 8)] {
         for order in [[0, 1], [1, 0]] {

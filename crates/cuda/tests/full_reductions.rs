@@ -5,12 +5,13 @@
 mod common;
 
 use common::altered::Altered;
+use common::machine::device_of_this_machine;
 use std::sync::Arc;
 use warpfold_core::element::{Bool8, bf16, f16};
 use warpfold_core::op::{AnyState, Kind, RawRun, Run, State};
 use warpfold_core::{DType, Element, with_element, with_state};
 use warpfold_cuda::engine::{Array, Engine, Input, Shape};
-use warpfold_cuda::{Device, Driver, Error, Result, Sim, Stream};
+use warpfold_cuda::{Device, Error, Result, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 /// xorshift64*.
@@ -265,18 +266,6 @@ fn with_every_lane_for_itself() {
 #[test]
 fn hazards_on_the_interpreter() {
     hazards(&sim(Schedule::Lockstep));
-}
-
-/// The GPU. Skips aloud without one, unless `WARPFOLD_REQUIRE_CUDA` asks for it.
-fn device_of_this_machine() -> Option<Arc<dyn Device>> {
-    match Driver::open(0) {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
-            println!("SKIPPED: {error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
 }
 
 /// A sample, for compute-sanitizer, under which launches take a hundred times as

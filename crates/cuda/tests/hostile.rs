@@ -7,12 +7,13 @@ mod common;
 use common::Random;
 use common::altered::Altered;
 use common::data::make;
+use common::machine::device_of_this_machine;
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{AnyState, Kind, RawRun, Run, State};
 use warpfold_core::{DType, Element, with_element, with_state};
 use warpfold_cuda::engine::{Array, Engine, Input, Shape};
-use warpfold_cuda::{Device, Driver, Sim, Stream};
+use warpfold_cuda::{Device, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options};
 
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
@@ -64,18 +65,6 @@ fn check<T: Element>(engine: &Engine, kind: Kind, items: &[T], offset: usize, no
 
 fn sim() -> Arc<dyn Device> {
     Arc::new(Sim::new(Options { checks: Checks::ALL, ..Options::default() }))
-}
-
-/// The GPU. Skips aloud without one, unless `WARPFOLD_REQUIRE_CUDA` asks for it.
-fn device_of_this_machine() -> Option<Arc<dyn Device>> {
-    match Driver::open(0) {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
-            println!("SKIPPED: {error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
 }
 
 /// The interpreter, and the GPU if there is one.

@@ -6,13 +6,14 @@ mod common;
 
 use common::Random;
 use common::data::PATTERNS;
+use common::machine::device_of_this_machine;
 use common::views::{Layout, Placed, Sample, reference};
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{Accuracy, AnyState, Op, Rules, Value};
 use warpfold_core::{DType, Element, Scalar};
 use warpfold_cuda::engine::{Engine, Shape};
-use warpfold_cuda::{Device, Driver, Sim, Stream};
+use warpfold_cuda::{Device, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 /// The operations that devices finish.
@@ -447,18 +448,6 @@ fn any_axes_of_any_layout() {
 fn any_axes_in_random_order() {
     for seed in 0..2 {
         sweep(&engines(&sim(Schedule::Random { seed })), 11 + seed, 13);
-    }
-}
-
-/// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
-fn device_of_this_machine() -> Option<Arc<dyn Device>> {
-    match Driver::open(0) {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
-            println!("SKIPPED: {error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
     }
 }
 

@@ -5,12 +5,13 @@
 mod common;
 
 use common::altered::Altered;
+use common::machine::device_of_this_machine;
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{AnyState, Extrema, Kind, RawRun, Run, State, Summary};
 use warpfold_core::{DType, Element, with_element, with_state};
 use warpfold_cuda::engine::{Array, Engine, Input, Shape};
-use warpfold_cuda::{Device, Driver, Error, Result, Sim, Stream};
+use warpfold_cuda::{Device, Error, Result, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 /// xorshift64*.
@@ -258,14 +259,7 @@ fn hazards_on_the_interpreter() {
 /// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
 #[test]
 fn on_the_device_of_this_machine() {
-    let device: Arc<dyn Device> = match Driver::open(0) {
-        Ok(device) => Arc::new(device),
-        Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
-            println!("SKIPPED: {error}");
-            return;
-        }
-        Err(error) => panic!("{error}"),
-    };
+    let Some(device) = device_of_this_machine() else { return };
     let engines = engines(&device);
     for dtype in DType::ALL {
         sweep(&engines, dtype, 0x5eed, |turn| turn % 4 != 0);

@@ -4,6 +4,7 @@
 
 pub(crate) mod altered;
 pub(crate) mod data;
+pub(crate) mod machine;
 pub(crate) mod profiled;
 pub(crate) mod random;
 pub(crate) mod views;
