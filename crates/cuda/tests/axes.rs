@@ -8,7 +8,7 @@ use common::Random;
 use common::altered::Altered;
 use common::data::PATTERNS;
 use common::machine::device_of_this_machine;
-use common::views::{Layout, Placed, Sample, reference};
+use common::views::{Layout, Placed, Sample, reference, shape};
 use std::sync::Arc;
 use warpfold_core::DType;
 use warpfold_core::layout::View;
@@ -115,29 +115,12 @@ impl Question<'_> {
 
 const LENS: [usize; 14] = [0, 1, 2, 3, 5, 7, 16, 17, 31, 32, 33, 64, 129, 257];
 
-/// A shape of up to `most` elements.
-fn shape(random: &mut Random, most: usize) -> Vec<usize> {
-    let ndim = 1 + random.below(5) as usize;
-    let mut shape: Vec<usize> = (0..ndim)
-        .map(|_| {
-            // Zeros are rare: they leave nothing to do.
-            let from = u64::from(random.below(12) != 0);
-            LENS[(from + random.below(LENS.len() as u64 - from)) as usize]
-        })
-        .collect();
-    while shape.iter().product::<usize>() > most {
-        let longest = (0..ndim).max_by_key(|&i| shape[i]).unwrap();
-        shape[longest] = shape[longest].div_ceil(2);
-    }
-    shape
-}
-
 /// Random arrays, each over every set of its axes.
 fn sweep(engines: &[Engine], seed: u64, rounds: usize) {
     let mut random = Random(seed);
     for round in 0..rounds {
         let dtype = DType::ALL[round % DType::ALL.len()];
-        let shape = shape(&mut random, 3000);
+        let shape = shape(&mut random, &LENS, 5, 3000);
         let sample = |random: &mut Random| {
             let layout = Layout::random(&shape, dtype.size(), random);
             let pattern = PATTERNS[random.below(PATTERNS.len() as u64) as usize];

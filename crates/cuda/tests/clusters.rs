@@ -3,8 +3,9 @@
 
 mod common;
 
+use common::machine::device_of_this_machine;
 use common::{Case, Fill, buffer, value, zeros};
-use warpfold_cuda::{Device, Driver, Error, Launch, Sim};
+use warpfold_cuda::{Device, Error, Launch, Sim};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 fn shape(blocks: u32, launch: Launch) -> Case {
@@ -65,16 +66,12 @@ fn on_the_interpreter() {
 /// one that has no clusters.
 #[test]
 fn on_the_device_of_this_machine() {
-    match Driver::open(0) {
-        Ok(device) if device.limits().capability >= (9, 0) => {
-            blocks_know_their_cluster(&device);
-            clusters_fold_through_shared_memory(&device);
-            wrong_clusters_are_errors(&device);
-        }
-        Ok(device) => println!("SKIPPED: {} has no clusters", device.limits().name),
-        Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
-            println!("SKIPPED: {error}");
-        }
-        Err(error) => panic!("{error}"),
+    let Some(device) = device_of_this_machine() else { return };
+    if device.limits().capability < (9, 0) {
+        println!("SKIPPED: {} has no clusters", device.limits().name);
+        return;
     }
+    blocks_know_their_cluster(&*device);
+    clusters_fold_through_shared_memory(&*device);
+    wrong_clusters_are_errors(&*device);
 }

@@ -4,11 +4,12 @@
 mod common;
 
 use common::altered::Altered;
+use common::machine::device_of_this_machine;
 use std::sync::Arc;
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
 use warpfold_cuda::engine::{Array, Engine, Input};
-use warpfold_cuda::{Address, Device, Driver, Sim, Stream};
+use warpfold_cuda::{Address, Device, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options};
 
 const LEN: u64 = 1000;
@@ -215,16 +216,8 @@ fn fresh_elements_on_the_interpreter() {
 /// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
 #[test]
 fn fresh_elements_on_the_device_of_this_machine() {
-    match Driver::open(0) {
-        Ok(device) => {
-            let device: Arc<dyn Device> = Arc::new(device);
-            for most in [1 << 14, 1 << 18, 1 << 22, 1 << 25] {
-                sums_of_fresh_elements(Arc::clone(&device), 200, most);
-            }
-        }
-        Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
-            println!("SKIPPED: {error}");
-        }
-        Err(error) => panic!("{error}"),
+    let Some(device) = device_of_this_machine() else { return };
+    for most in [1 << 14, 1 << 18, 1 << 22, 1 << 25] {
+        sums_of_fresh_elements(Arc::clone(&device), 200, most);
     }
 }

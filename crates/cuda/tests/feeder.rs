@@ -2,6 +2,9 @@
 //! interpreter, on devices that are late, short of memory or broken, and on the GPU
 //! if there is one.
 
+mod common;
+
+use common::machine::device_of_this_machine;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,8 +12,7 @@ use warpfold_core::op::{AnyState, Kind, RawRun, Run, State};
 use warpfold_core::{DType, with_state};
 use warpfold_cuda::engine::{Engine, Feeder};
 use warpfold_cuda::{
-    Address, Argument, Device, Driver, Error, KernelId, Launch, Limits, ModuleId, Result, Sim,
-    Stream,
+    Address, Argument, Device, Error, KernelId, Launch, Limits, ModuleId, Result, Sim, Stream,
 };
 
 /// The least room of a slot: several runs need no long arrays.
@@ -522,18 +524,6 @@ fn from_many_threads(device: &Arc<dyn Device>) {
 #[test]
 fn from_many_threads_on_the_interpreter() {
     from_many_threads(&sim());
-}
-
-/// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
-fn device_of_this_machine() -> Option<Arc<dyn Device>> {
-    match Driver::open(0) {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
-            println!("SKIPPED: {error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
 }
 
 /// Small enough for compute-sanitizer.

@@ -4,138 +4,18 @@
 
 mod common;
 
+use common::Random;
 use common::altered::Altered;
+use common::arrays::{Placed, state_of};
+use common::data::{PATTERNS, make};
 use common::machine::device_of_this_machine;
 use std::sync::Arc;
 use warpfold_core::element::{Bool8, bf16, f16};
-use warpfold_core::op::{AnyState, Kind, RawRun, Run, State};
-use warpfold_core::{DType, Element, with_element, with_state};
+use warpfold_core::op::{AnyState, Kind};
+use warpfold_core::{DType, Element, with_element};
 use warpfold_cuda::engine::{Array, Engine, Input, Shape};
 use warpfold_cuda::{Device, Error, Result, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
-/// Data that has broken such kernels.
-const PATTERNS: [&str; 13] = [
-    "uniform",
-    "signed",
-    "random bits",
-    "finite bits",
-    "wide",
-    "sparse",
-    "zeros",
-    "negative zeros",
-    "specials",
-    "top of the window",
-    "one huge",
-    "subnormal",
-    "drifting",
-];
-
-fn from_f64<T: Element>(x: f64) -> T {
-    T::from_bits(match T::DTYPE {
-        DType::F64 => x.to_bits(),
-        DType::F32 => u64::from((x as f32).to_bits()),
-        DType::F16 => u64::from(f16::from_f64(x).to_bits()),
-        DType::BF16 => u64::from(bf16::from_f64(x).to_bits()),
-        _ => (x * 100.0) as i64 as u64,
-    })
-}
-
-fn make<T: Element>(pattern: &str, n: usize, random: &mut Random) -> Vec<T> {
-    let infinity: T = from_f64(f64::INFINITY);
-    let finite = |x: T| {
-        let special = T::DTYPE.is_float() && x.without_sign() >= infinity.without_sign();
-        if special { T::from_bits(0) } else { x }
-    };
-    (0..n)
-        .map(|i| match pattern {
-            "uniform" => from_f64(random.unit()),
-            "signed" => from_f64(random.unit() * 4.0 - 2.0),
-            "random bits" => T::from_bits(random.next()),
-            "finite bits" => finite(T::from_bits(random.next())),
-            "wide" => {
-                let e = (random.next() % 600) as i32 - 300;
-                finite(from_f64((random.unit() - 0.5) * 2f64.powi(e)))
-            }
-            "sparse" if !random.next().is_multiple_of(100) => T::from_bits(0),
-            "sparse" => from_f64(random.unit() - 0.5),
-            "zeros" => T::from_bits(0),
-            "negative zeros" => from_f64(-0.0),
-            "specials" => match random.next() % 50 {
-                0 => from_f64(f64::NAN),
-                1 => from_f64(f64::INFINITY),
-                2 => from_f64(f64::NEG_INFINITY),
-                3 => from_f64(-f64::NAN),
-                _ => from_f64(random.unit()),
-            },
-            // All equal and just below a power of two: as many of them as an
-            // anchor takes reach the end of the binade.
-            "top of the window" => from_f64(1024.0 - 1024.0 * f64::EPSILON / 2.0),
-            "one huge" if i == n / 2 => finite(T::from_bits(infinity.bits().wrapping_sub(1))),
-            "one huge" => from_f64(2f64.powi(-1000) * random.unit()),
-            "subnormal" => T::from_bits(random.next() & 0x3f),
-            // A slow climb: windows that fit at first do not later on.
-            _ => finite(from_f64((random.unit() - 0.5) * 2f64.powi((i / 64) as i32 - 20))),
-        })
-        .collect()
-}
-
-fn reference(kind: Kind, dtype: DType, items: &[u8]) -> AnyState {
-    reference_of(kind, dtype, items, &[])
-}
-
-fn reference_of(kind: Kind, dtype: DType, items: &[u8], others: &[u8]) -> AnyState {
-    let run = RawRun { start: 0, items, others };
-    with_state!(kind, dtype,
-        S => {
-            let mut state = <S as State>::identity(kind);
-            let run: Run<'_, <S as State>::Item> = run.typed().expect("aligned");
-            state.absorb(run);
-            AnyState::from(state)
-        },
-        else => panic!("no {kind:?} of {dtype}"))
-}
-
-/// An array in a device's memory that begins `offset` elements behind a multiple
-/// of 256 bytes and ends where the allocation ends.
-struct Placed<'a> {
-    device: &'a dyn Device,
-    base: u64,
-    array: Array,
-}
-
-impl<'a> Placed<'a> {
-    fn new<T: Element>(device: &'a dyn Device, items: &[T], offset: usize) -> Placed<'a> {
-        let bytes: &[u8] = bytemuck::cast_slice(items);
-        let before = (offset * size_of::<T>()) as u64;
-        let base = device.allocate(before + bytes.len() as u64).expect("enough memory");
-        let address = base + before;
-        device.copy_in(Stream::DEFAULT, address, bytes).expect("a copy");
-        let array = Array { address, len: items.len() as u64, dtype: T::DTYPE };
-        Placed { device, base, array }
-    }
-}
-
-impl Drop for Placed<'_> {
-    fn drop(&mut self) {
-        let _ = self.device.free(self.base);
-    }
-}
 
 fn reduce(engine: &Engine, kind: Kind, input: impl Into<Input>) -> Result<Vec<u8>> {
     // SAFETY: `Placed` holds the arrays' memory, and nobody writes to it.
@@ -151,7 +31,7 @@ fn check<T: Element>(engine: &Engine, kind: Kind, items: &[T], offset: usize, no
         return check_dot(engine, [items, &backwards], [offset, elsewhere], note);
     }
     let placed = Placed::new(&**engine.device(), items, offset);
-    let expected = reference(kind, T::DTYPE, bytemuck::cast_slice(items)).payload();
+    let expected = state_of(kind, T::DTYPE, 0, bytemuck::cast_slice(items), &[]).payload();
     let (n, dtype) = (items.len(), T::DTYPE);
     match reduce(engine, kind, placed.array) {
         Ok(payload) => assert!(payload == expected, "{kind:?} of {n} {dtype} at {offset}, {note}"),
@@ -165,7 +45,7 @@ fn check_dot<T: Element>(engine: &Engine, arrays: [&[T]; 2], offsets: [usize; 2]
     let [x, y] = [0, 1].map(|i| Placed::new(device, arrays[i], offsets[i]));
     let input = Input { others: Some(y.array.address), ..x.array.into() };
     let [items, others] = arrays.map(|items| bytemuck::cast_slice(items));
-    let expected = reference_of(Kind::Dot, T::DTYPE, items, others).payload();
+    let expected = state_of(Kind::Dot, T::DTYPE, 0, items, others).payload();
     let what = format!("dot of {} {} at {offsets:?}, {note}", arrays[0].len(), T::DTYPE);
     match reduce(engine, Kind::Dot, input) {
         Ok(payload) => assert!(payload == expected, "{what}"),
@@ -753,7 +633,7 @@ fn from_many_threads(device: &Arc<dyn Device>) {
                     let bytes = bytemuck::cast_slice(&items);
                     for kind in kinds(DType::F64).filter(|&kind| kind != Kind::Dot) {
                         let got = engine.reduce_host(kind, DType::F64, bytes, stream).unwrap();
-                        let expected = reference(kind, DType::F64, bytes);
+                        let expected = state_of(kind, DType::F64, 0, bytes, &[]);
                         assert!(got.payload() == expected.payload(), "{kind:?} in {thread}");
                     }
                 }
@@ -766,7 +646,7 @@ fn from_many_threads(device: &Arc<dyn Device>) {
 /// merging states with themselves.
 fn repeated<T: Element>(kind: Kind, x: T, n: u64) -> AnyState {
     let (item, pair) = (bytemuck::bytes_of(&x), kind == Kind::Dot);
-    let mut power = reference_of(kind, T::DTYPE, item, if pair { item } else { &[] });
+    let mut power = state_of(kind, T::DTYPE, 0, item, if pair { item } else { &[] });
     let mut state = AnyState::identity(kind, T::DTYPE).unwrap();
     for bit in 0..64 - n.leading_zeros() {
         if n >> bit & 1 == 1 {
@@ -842,7 +722,7 @@ fn what_cannot_be_reduced_is_an_error_and_the_engine_goes_on() {
     assert!(matches!(outside, Error::Array { .. }), "{outside}");
 
     let fresh = Engine::new(Arc::clone(&device));
-    let expected = reference(Kind::Sum, DType::F64, bytes).payload();
+    let expected = state_of(Kind::Sum, DType::F64, 0, bytes, &[]).payload();
     assert_eq!(reduce(&fresh, Kind::Sum, array(base, 4, DType::F64)), Ok(expected));
 }
 
@@ -864,6 +744,6 @@ fn the_state_may_stay_on_the_device() {
     let mut payload = vec![0; len];
     device.copy_out(Stream::DEFAULT, to, &mut payload).unwrap();
     let state = AnyState::from_payload(Kind::Sum, DType::F32, &payload).unwrap();
-    let expected = reference(Kind::Sum, DType::F32, bytemuck::cast_slice(&items));
+    let expected = state_of(Kind::Sum, DType::F32, 0, bytemuck::cast_slice(&items), &[]);
     assert_eq!(state.payload(), expected.payload());
 }

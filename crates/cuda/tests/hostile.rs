@@ -8,29 +8,17 @@ use common::Random;
 use common::altered::Altered;
 use common::data::make;
 use common::machine::device_of_this_machine;
+use common::views::absorbed;
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
-use warpfold_core::op::{AnyState, Kind, RawRun, Run, State};
-use warpfold_core::{DType, Element, with_element, with_state};
+use warpfold_core::op::Kind;
+use warpfold_core::{DType, Element, with_element};
 use warpfold_cuda::engine::{Array, Engine, Input, Shape};
 use warpfold_cuda::{Device, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options};
 
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
 const SUMS: [Kind; 5] = [Kind::Sum, Kind::AbsSum, Kind::SquareSum, Kind::Moments, Kind::Dot];
-
-fn reference<T: Element>(kind: Kind, items: &[T], others: &[T]) -> AnyState {
-    let bytes = bytemuck::cast_slice::<T, u8>;
-    let run = RawRun { start: 0, items: bytes(items), others: bytes(others) };
-    with_state!(kind, T::DTYPE,
-        S => {
-            let mut state = <S as State>::identity(kind);
-            let run: Run<'_, <S as State>::Item> = run.typed().expect("aligned");
-            state.absorb(run);
-            AnyState::from(state)
-        },
-        else => panic!("no {kind:?} of {}", T::DTYPE))
-}
 
 /// Checks a reduction of an array that begins `offset` elements behind a multiple
 /// of 256 bytes; of products, with the same array in another order, elsewhere.
@@ -57,7 +45,7 @@ fn check<T: Element>(engine: &Engine, kind: Kind, items: &[T], offset: usize, no
     let state = unsafe { engine.reduce(kind, input, Stream::DEFAULT) };
     let what = format!("{kind:?} of {} {} at {offset}, {note}", items.len(), T::DTYPE);
     let payload = state.unwrap_or_else(|error| panic!("{what}: {error}")).payload();
-    assert!(payload == reference(kind, items, &others).payload(), "{what}");
+    assert!(payload == absorbed(kind, items, &others, 0).payload(), "{what}");
     for base in second.map(|(base, _)| base).into_iter().chain([base]) {
         device.free(base).expect("it was allocated");
     }

@@ -7,7 +7,7 @@ mod common;
 use common::Random;
 use common::data::PATTERNS;
 use common::machine::device_of_this_machine;
-use common::views::{Layout, Placed, Sample, reference};
+use common::views::{Layout, Placed, Sample, reference, shape};
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{Accuracy, AnyState, Op, Rules, Value};
@@ -68,28 +68,12 @@ fn check(engine: &Engine, op: Op, sample: &Sample, reduced: &[bool], note: &str)
 
 const LENS: [usize; 16] = [0, 1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 33, 64, 129, 256, 513];
 
-fn shape(random: &mut Random, most: usize) -> Vec<usize> {
-    let ndim = 1 + random.below(4) as usize;
-    let mut shape: Vec<usize> = (0..ndim)
-        .map(|_| {
-            // Zeros are rare: they leave nothing to do.
-            let from = u64::from(random.below(12) != 0);
-            LENS[(from + random.below(LENS.len() as u64 - from)) as usize]
-        })
-        .collect();
-    while shape.iter().product::<usize>() > most {
-        let longest = (0..ndim).max_by_key(|&i| shape[i]).unwrap();
-        shape[longest] = shape[longest].div_ceil(2);
-    }
-    shape
-}
-
 /// Random arrays, each over every set of its axes.
 fn sweep(engines: &[Engine], seed: u64, rounds: usize) {
     let mut random = Random(seed);
     for round in 0..rounds {
         let dtype = DType::ALL[round % DType::ALL.len()];
-        let shape = shape(&mut random, 5000);
+        let shape = shape(&mut random, &LENS, 4, 5000);
         let layout = if random.below(2) == 0 {
             Layout::contiguous(&shape, dtype.size())
         } else {

@@ -4,33 +4,18 @@
 
 mod common;
 
+use common::Random;
 use common::altered::Altered;
+use common::arrays::{Placed, state_of};
+use common::data::from_f64;
 use common::machine::device_of_this_machine;
 use std::sync::Arc;
-use warpfold_core::element::{bf16, f16};
-use warpfold_core::op::{AnyState, Extrema, Kind, RawRun, Run, State, Summary};
-use warpfold_core::{DType, Element, with_element, with_state};
+use warpfold_core::element::bf16;
+use warpfold_core::op::{AnyState, Extrema, Kind, State, Summary};
+use warpfold_core::{DType, Element, with_element};
 use warpfold_cuda::engine::{Array, Engine, Input, Shape};
 use warpfold_cuda::{Device, Error, Result, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-}
 
 /// What elements look like.
 const PATTERNS: [&str; 11] = [
@@ -47,76 +32,28 @@ const PATTERNS: [&str; 11] = [
     "large",
 ];
 
-fn from_f64<T: Element>(x: f64) -> T {
-    T::from_bits(match T::DTYPE {
-        DType::F64 => x.to_bits(),
-        DType::F32 => u64::from((x as f32).to_bits()),
-        DType::F16 => u64::from(f16::from_f64(x).to_bits()),
-        DType::BF16 => u64::from(bf16::from_f64(x).to_bits()),
-        _ => (x * 100.0) as i64 as u64,
-    })
-}
-
 fn make<T: Element>(pattern: &str, n: usize, random: &mut Random) -> Vec<T> {
     let special = |random: &mut Random| {
-        from_f64([f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY][random.below(4)])
+        from_f64([f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY][random.place(4)])
     };
     let constant = random.next();
-    let place = random.below(n.max(1));
+    let place = random.place(n.max(1));
     (0..n)
         .map(|i| match pattern {
             "signed" => from_f64(random.unit() * 4.0 - 2.0),
             "near one" => from_f64(0.75 + 0.5 * random.unit()),
             "random bits" => T::from_bits(random.next()),
             "subnormal" => T::from_bits(random.next() & 0x3f | 1),
-            "few values" => from_f64(random.below(3) as f64 - 1.0),
+            "few values" => from_f64(random.place(3) as f64 - 1.0),
             "all the same" => T::from_bits(constant),
-            "zeros of both signs" => from_f64(if random.below(2) == 0 { 0.0 } else { -0.0 }),
-            "some specials" if random.below(500) == 0 => special(random),
+            "zeros of both signs" => from_f64(if random.place(2) == 0 { 0.0 } else { -0.0 }),
+            "some specials" if random.place(500) == 0 => special(random),
             "one special" if i == place => special(random),
-            "only NaNs" => from_f64(if random.below(2) == 0 { f64::NAN } else { -f64::NAN }),
-            "large" => from_f64((random.unit() - 0.25) * 2f64.powi(random.below(500) as i32)),
+            "only NaNs" => from_f64(if random.place(2) == 0 { f64::NAN } else { -f64::NAN }),
+            "large" => from_f64((random.unit() - 0.25) * 2f64.powi(random.place(500) as i32)),
             _ => from_f64(random.unit() * 60.0 - 30.0),
         })
         .collect()
-}
-
-fn reference(kind: Kind, dtype: DType, start: u64, items: &[u8], others: &[u8]) -> AnyState {
-    let run = RawRun { start, items, others };
-    with_state!(kind, dtype,
-        S => {
-            let mut state = <S as State>::identity(kind);
-            let run: Run<'_, <S as State>::Item> = run.typed().expect("aligned");
-            state.absorb(run);
-            AnyState::from(state)
-        },
-        else => panic!("no {kind:?} of {dtype}"))
-}
-
-/// An array in a device's memory that begins `offset` elements behind a multiple
-/// of 256 bytes and ends where the allocation ends.
-struct Placed<'a> {
-    device: &'a dyn Device,
-    base: u64,
-    array: Array,
-}
-
-impl<'a> Placed<'a> {
-    fn new<T: Element>(device: &'a dyn Device, items: &[T], offset: usize) -> Placed<'a> {
-        let bytes: &[u8] = bytemuck::cast_slice(items);
-        let before = (offset * size_of::<T>()) as u64;
-        let base = device.allocate(before + bytes.len() as u64).expect("enough memory");
-        let address = base + before;
-        device.copy_in(Stream::DEFAULT, address, bytes).expect("a copy");
-        let array = Array { address, len: items.len() as u64, dtype: T::DTYPE };
-        Placed { device, base, array }
-    }
-}
-
-impl Drop for Placed<'_> {
-    fn drop(&mut self) {
-        let _ = self.device.free(self.base);
-    }
 }
 
 fn reduce(engine: &Engine, kind: Kind, input: Input) -> Result<AnyState> {
@@ -155,7 +92,7 @@ impl<T: Element> Data<T> {
         let pair = (kind == Kind::FastDot).then_some(others.array.address);
         let input = Input { array: items.array, others: pair, start };
         let bytes = [&self.items, &self.others].map(|items| bytemuck::cast_slice(items));
-        let expected = reference(kind, T::DTYPE, start, bytes[0], bytes[1]).payload();
+        let expected = state_of(kind, T::DTYPE, start, bytes[0], bytes[1]).payload();
         let what = || {
             let (n, dtype, offsets) = (self.items.len(), T::DTYPE, self.offsets);
             format!("{kind:?} of {n} {dtype} at {offsets:?} from {start}, {note}")
@@ -201,12 +138,12 @@ fn sweep(engines: &[Engine], dtype: DType, seed: u64, keep: impl Fn(usize) -> bo
                 if !keep(turn) {
                     continue;
                 }
-                let engine = &engines[random.below(engines.len())];
-                let start = STARTS[random.below(STARTS.len())];
-                let pattern = PATTERNS[random.below(PATTERNS.len())];
+                let engine = &engines[random.place(engines.len())];
+                let start = STARTS[random.place(STARTS.len())];
+                let pattern = PATTERNS[random.place(PATTERNS.len())];
                 // Half of the pairs lie alike, half of the runs are aligned.
-                let skew = if random.below(2) == 0 { 0 } else { random.below(vector) };
-                let other = if random.below(2) == 0 { skew } else { random.below(vector) };
+                let skew = if random.place(2) == 0 { 0 } else { random.place(vector) };
+                let other = if random.place(2) == 0 { skew } else { random.place(vector) };
                 with_element!(dtype, T => {
                     let items: Vec<T> = make(pattern, n, &mut random);
                     let data = Data::for_kind(kind, items, [skew, other]);
@@ -301,12 +238,12 @@ fn large(engines: &[Engine], dtype: DType) {
 fn first_of_equals(engines: &[Engine]) {
     let mut random = Random(1);
     for round in 0..60 {
-        let n = 1 + random.below(9000);
+        let n = 1 + random.place(9000);
         let mut items = vec![3i16; n];
         let mut bytes = vec![0u8; n];
         let mut floats = vec![1.5f64; n];
-        for _ in 0..random.below(12) {
-            let (low, high) = (random.below(n), random.below(n));
+        for _ in 0..random.place(12) {
+            let (low, high) = (random.place(n), random.place(n));
             (items[low], items[high]) = (i16::MIN, i16::MAX);
             (bytes[low], bytes[high]) = (1, 255);
             (floats[low], floats[high]) = (-0.0, f64::INFINITY);
@@ -360,9 +297,9 @@ fn nothing_but_nans(engine: &Engine) {
 /// their factors anywhere among ones; zeros and signs.
 fn products_around_2_to_128(engines: &[Engine]) {
     fn scattered<T: Element>(one: T, factors: &[T], random: &mut Random) -> Vec<T> {
-        let mut items = vec![one; 3000 + random.below(3000)];
+        let mut items = vec![one; 3000 + random.place(3000)];
         for &factor in factors {
-            let at = random.below(items.len());
+            let at = random.place(items.len());
             // Two factors at one place would be one.
             let free = (at..items.len()).chain(0..at).find(|&i| items[i].bits() == one.bits());
             items[free.unwrap()] = factor;
@@ -418,8 +355,8 @@ fn counts_below_a_rising_largest(engines: &[Engine]) {
     let mut random = Random(7);
     for (i, rise) in [0, 1, 3, 126, 127, 128, 129, 5000].into_iter().enumerate() {
         for (j, engine) in engines.iter().enumerate() {
-            let n = 5000 + random.below(3000);
-            let mut near = |i: usize| (i as i64 / 700) * rise + random.below(140) as i64;
+            let n = 5000 + random.place(3000);
+            let mut near = |i: usize| (i as i64 / 700) * rise + random.place(140) as i64;
             let wide: Vec<i64> = (0..n).map(|i| i64::MIN + near(i)).collect();
             let word: Vec<u32> = (0..n).map(|i| near(i) as u32).collect();
             let short: Vec<i16> = (0..n).map(|i| (near(i) - 20_000) as i16).collect();
@@ -495,13 +432,13 @@ fn parts_merge_to_the_whole() {
         for kind in kinds(dtype).filter(|&kind| kind != Kind::FastDot) {
             with_element!(dtype, T => {
                 let items: Vec<T> = make("some specials", n, &mut random);
-                let mut cuts: Vec<usize> = (0..6).map(|_| random.below(n)).collect();
+                let mut cuts: Vec<usize> = (0..6).map(|_| random.place(n)).collect();
                 cuts.extend([0, 8192, n]);
                 cuts.sort_unstable();
                 let mut states: Vec<AnyState> = cuts
                     .windows(2)
                     .map(|cut| {
-                        let engine = &engines[random.below(engines.len())];
+                        let engine = &engines[random.place(engines.len())];
                         let placed = Placed::new(&**engine.device(), &items[cut[0]..cut[1]], 0);
                         let start = cut[0] as u64;
                         reduce(engine, kind, Input { start, ..placed.array.into() }).unwrap()
@@ -509,10 +446,10 @@ fn parts_merge_to_the_whole() {
                     .collect();
                 let mut merged = AnyState::identity(kind, dtype).unwrap();
                 while !states.is_empty() {
-                    merged.merge(&states.swap_remove(random.below(states.len()))).unwrap();
+                    merged.merge(&states.swap_remove(random.place(states.len()))).unwrap();
                 }
                 let bytes = bytemuck::cast_slice(&items);
-                let expected = reference(kind, dtype, 0, bytes, &[]);
+                let expected = state_of(kind, dtype, 0, bytes, &[]);
                 assert!(merged.payload() == expected.payload(), "{kind:?} of {dtype}");
             });
         }
@@ -542,7 +479,7 @@ fn the_state_may_stay_on_the_device() {
                     device.free(to).unwrap();
                     let state = Engine::state_left(kind, input, &left).unwrap();
                     let bytes = bytemuck::cast_slice(&items);
-                    let expected = reference(kind, dtype, start, bytes, &[]);
+                    let expected = state_of(kind, dtype, start, bytes, &[]);
                     assert!(state.payload() == expected.payload(), "{kind:?} of {n} {dtype}");
                     // Bytes that are none are refused.
                     let short = Engine::state_left(kind, input, &left[..len.min(4)]);

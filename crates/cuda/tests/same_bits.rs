@@ -2,9 +2,10 @@
 
 mod common;
 
+use common::machine::device_of_this_machine;
 use common::random::{COUNT, Compute, case, compiler};
 use std::collections::HashMap;
-use warpfold_cuda::{Device, Driver, Sim};
+use warpfold_cuda::{Device, Sim};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 /// A device for a case: all schedules get their share.
@@ -49,19 +50,12 @@ fn a_thousand_random_launches() {
 /// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
 #[test]
 fn the_device_of_this_machine_agrees() {
-    let device = match Driver::open(0) {
-        Ok(device) => device,
-        Err(error) if std::env::var_os("WARPFOLD_REQUIRE_CUDA").is_none() => {
-            println!("SKIPPED: {error}");
-            return;
-        }
-        Err(error) => panic!("{error}"),
-    };
+    let Some(device) = device_of_this_machine() else { return };
     let hopper = device.limits().capability >= (9, 0);
     let compute = if hopper { Compute::Hopper } else { Compute::Any };
     for number in 0..COUNT {
         let case = case(number, compute);
-        let wanted = case.run(&device, compiler(number)).expect("the device runs it");
+        let wanted = case.run(&*device, compiler(number)).expect("the device runs it");
         let sim = sim(number, case.kernel);
         let found = case.run(&sim, compiler(number)).expect("the interpreter runs it");
         assert!(wanted == found, "{number} {case:?}");

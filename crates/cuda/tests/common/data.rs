@@ -20,7 +20,8 @@ pub(crate) const PATTERNS: [&str; 13] = [
     "drifting",
 ];
 
-fn from_f64<T: Element>(x: f64) -> T {
+/// The element nearest to a number; of integers, to a hundred of it.
+pub(crate) fn from_f64<T: Element>(x: f64) -> T {
     T::from_bits(match T::DTYPE {
         DType::F64 => x.to_bits(),
         DType::F32 => u64::from((x as f32).to_bits()),

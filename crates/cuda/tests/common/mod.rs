@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 pub(crate) mod altered;
+pub(crate) mod arrays;
 pub(crate) mod data;
 pub(crate) mod machine;
 pub(crate) mod profiled;
@@ -81,6 +82,10 @@ impl Random {
     /// From 0 to `n - 1`.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
+    }
+    /// The place of one of `n` things.
+    pub(crate) fn place(&mut self, n: usize) -> usize {
+        self.below(n as u64) as usize
     }
     /// From 0 to 1, with 53 random bits.
     pub(crate) fn unit(&mut self) -> f64 {

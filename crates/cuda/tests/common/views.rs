@@ -2,12 +2,30 @@
 //! reductions must be, element by element.
 
 use super::Random;
+use super::arrays::state_of;
 use super::data::make;
 use warpfold_core::layout::View;
-use warpfold_core::op::{AnyState, Kind, RawRun, Run, State};
-use warpfold_core::{DType, Element, with_element, with_state};
+use warpfold_core::op::{AnyState, Kind};
+use warpfold_core::{DType, Element, with_element};
 use warpfold_cuda::engine::DeviceView;
 use warpfold_cuda::{Device, Stream};
+
+/// A shape of up to `axes` axes, of these lengths, and `most` elements.
+pub(crate) fn shape(random: &mut Random, lens: &[usize], axes: usize, most: usize) -> Vec<usize> {
+    let ndim = 1 + random.place(axes);
+    let mut shape: Vec<usize> = (0..ndim)
+        .map(|_| {
+            // Zeros, which come first, are rare: they leave nothing to do.
+            let from = usize::from(random.below(12) != 0);
+            lens[from + random.place(lens.len() - from)]
+        })
+        .collect();
+    while shape.iter().product::<usize>() > most {
+        let longest = (0..ndim).max_by_key(|&i| shape[i]).unwrap();
+        shape[longest] = shape[longest].div_ceil(2);
+    }
+    shape
+}
 
 /// A shape and where its elements are in a buffer.
 #[derive(Clone, Debug)]
@@ -277,14 +295,5 @@ pub(crate) fn reference(
 
 /// The state of elements, one by one.
 pub(crate) fn absorbed<T: Element>(kind: Kind, items: &[T], others: &[T], start: u64) -> AnyState {
-    let run =
-        RawRun { start, items: bytemuck::cast_slice(items), others: bytemuck::cast_slice(others) };
-    with_state!(kind, T::DTYPE,
-        S => {
-            let mut state = <S as State>::identity(kind);
-            let run: Run<'_, <S as State>::Item> = run.typed().expect("aligned");
-            state.absorb(run);
-            AnyState::from(state)
-        },
-        else => panic!("no {kind:?} of {}", T::DTYPE))
+    state_of(kind, T::DTYPE, start, bytemuck::cast_slice(items), bytemuck::cast_slice(others))
 }
