@@ -691,18 +691,18 @@ impl Device for Driver {
 
     fn load(&self, name: &str, ptx: &str) -> Result<ModuleId> {
         self.enter()?;
-        let doing = || format!("loading {name}");
-        let image = CString::new(ptx).map_err(|_| Error::Driver {
-            doing: doing(),
-            name: "CUDA_ERROR_INVALID_PTX".into(),
-            text: "the text holds a zero byte".into(),
-        })?;
         // Modules stay loaded, and to compile one takes up to a second: whoever asks
         // for the same text gets the same module.
         let text = ptx_key(ptx);
         if let Some(&module) = self.handles().texts.get(&text) {
             return Ok(module);
         }
+        let doing = || format!("loading {name}");
+        let image = CString::new(ptx).map_err(|_| Error::Driver {
+            doing: doing(),
+            name: "CUDA_ERROR_INVALID_PTX".into(),
+            text: "the text holds a zero byte".into(),
+        })?;
         let module = if device_runtime::is_needed(ptx) {
             let linked = Linked::new(name, &image)?;
             self.load_image(name, linked.image)?
