@@ -5,7 +5,7 @@ mod common;
 use common::machine::device_of_this_machine;
 use common::random::{COUNT, Compute, case, compiler};
 use std::collections::HashMap;
-use warpfold_cuda::{Device, Sim};
+use warpfold_cuda::Sim;
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 /// A device for a case: all schedules get their share.
