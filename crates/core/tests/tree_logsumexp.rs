@@ -80,6 +80,11 @@ fn samples(n: usize, rng: &mut Rng) -> Vec<Vec<f64>> {
     add(&mut |i| if i == 0 { 0.0 } else { -600.0 + (rng.unit() - 0.5) * 1e-9 });
     // All weight in elements far below the largest.
     add(&mut |i| if i == 0 { 0.0 } else { -9.0 });
+    // Around the reach of the reference 0, from both sides.
+    add(&mut |_| 255.0 + rng.unit() * 2.0);
+    add(&mut |_| -257.0 + rng.unit() * 2.0);
+    add(&mut |i| if i == n / 2 { -250.0 } else { -290.0 - rng.unit() });
+    add(&mut |i| if i % 2 == 0 { 250.0 } else { 270.0 - rng.unit() });
     // Differences that do not fit an f64.
     add(&mut |i| if i % 2 == 0 { 1e-20 } else { -rng.unit() });
     // Ascending, so that the maximum grows with every block.

@@ -1,4 +1,4 @@
-// Numbers of about 106 bits as sums of two f64, and exponentials: operation by operation what crates/core/src/op/double_double.rs
+// Numbers of about 106 bits as sums of two f64, and their exponentials: operation by operation what crates/core/src/op/double_double.rs
 // computes, where the bounds are proven.
 
 #pragma once
@@ -6,6 +6,7 @@
 #include "rounded.cuh"
 
 constexpr f64 LOG2_E = 1.44269504088896340735992468100189214;
+constexpr f64 LN2 = 0.693147180559945309417232121458176568;
 // ln 2 = HIGH + MID + LOW; HIGH + REST, shorter.
 constexpr f64 LN2_HIGH = 0x1.62e42fefa38p-1;
 constexpr f64 LN2_MID = 0x1.ef35793c76p-45;
@@ -20,27 +21,6 @@ constexpr f64 CUTOFF = -600.0;
 __device__ __forceinline__ bool is_above_cutoff(f64 x)
 {
     return (bits_of(x) & ~(u64(1) << 63)) <= 0x4082c00000000000;
-}
-
-// e^x for x <= 0.
-__device__ __forceinline__ f64 exponential(f64 x)
-{
-    const f64 shifted = add(mul(x, LOG2_E), ROUNDER);
-    const f64 n = sub(shifted, ROUNDER);
-    // n * LN2_HIGH has at most 52 bits: nothing is rounded before it is subtracted.
-    const f64 r = sub(fused(-n, LN2_HIGH, x), mul(n, LN2_REST));
-    constexpr f64 TAYLOR[12] = {
-        1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
-        1.0 / 5040.0,       1.0 / 720.0,       1.0 / 120.0,      1.0 / 24.0,      1.0 / 6.0,      0.5,
-    };
-    f64 q = TAYLOR[0];
-#pragma unroll
-    for (int i = 1; i < 12; ++i)
-        q = add(mul(q, r), TAYLOR[i]);
-    const f64 e = add(1.0, add(r, mul(mul(r, r), q)));
-    // e lies between 2^-1 and 2 and n is not below -866: the power of two goes straight into the exponent.
-    const u64 scaled = bits_of(e) + (bits_of(shifted) << 52);
-    return is_above_cutoff(x) ? of_bits(scaled) : 0.0;
 }
 
 struct Double {

@@ -1,18 +1,31 @@
 // Sums of exponentials of floats in the fixed tree: core's `Exponentials`, crates/core/src/op/logsumexp.rs.
 //
-// A leaf is read twice: for its largest element, and for the exponentials of all differences from it. Infinities and NaNs among its
-// elements count as nothing in both; only if there are any, they are counted.
+// Where sums are in one f64, a leaf is read once: as if its largest element were not beyond REACH, so that exponents count from 0. If it
+// is, or an element is NaN, the leaf is read again, as the next ones are until they need it no more: for the largest element, and for
+// the exponentials of all differences from it. Infinities and NaNs count as nothing in both; only if there are any, they are counted.
 
 #pragma once
 
 #include "double_double.cuh"
+#include "exponential.cuh"
 #include "tree.cuh"
 
 // What sums of exponentials of elements are kept in, and how far they are from the largest: core's `ExpSum`.
 struct OneF64 {
     using Sum = f64;
+    static constexpr f64 REACH = 256.0;
+    // e^(x - reference), added to sums.
+    struct Terms {
+        const f64 reference;
+        Powers powers;
+        __device__ __forceinline__ f64 add(f64 sum, f64 x) const
+        {
+            const f64 difference = sub(x, reference);
+            return plus_exponential(sum, difference, !is_above_cutoff(difference), powers);
+        }
+    };
     static __device__ __forceinline__ f64 of_difference(f64 x, f64 largest) { return exponential(sub(x, largest)); }
-    static __device__ __forceinline__ f64 plus(f64 a, f64 b) { return add(a, b); }
+    static __device__ __forceinline__ f64 plus(f64 a, f64 b) { return ::add(a, b); }
     static __device__ __forceinline__ f64 times(f64 a, f64 b) { return mul(a, b); }
     static __device__ __forceinline__ f64 swap(f64 x, int distance) { return __shfl_xor_sync(ALL_LANES, x, distance); }
     static __device__ __forceinline__ Double whole(f64 x) { return {x, 0.0}; }
@@ -20,6 +33,11 @@ struct OneF64 {
 };
 struct TwoF64 {
     using Sum = Double;
+    static constexpr f64 REACH = 0.0;
+    struct Terms {
+        const f64 reference;
+        __device__ __forceinline__ Double add(Double sum, f64 x) const { return ::plus(sum, of_difference(x, reference)); }
+    };
     static __device__ __forceinline__ Double of_difference(f64 x, f64 largest) { return exponential(two_sum(x, -largest)); }
     static __device__ __forceinline__ Double plus(Double a, Double b) { return ::plus(a, b); }
     static __device__ __forceinline__ Double times(Double a, Double b) { return ::times(a, b); }
@@ -43,7 +61,7 @@ struct FloatLogSumExp {
     static constexpr bool PAIRS = false;
     static constexpr int DEPTH = 4;
     static constexpr Bits IDENTITY = Element<T>::SIGN | Element<T>::INFINITE;
-    // The largest element, the two parts of the sum, NaNs, positive infinities.
+    // The reference, the two parts of the sum, NaNs, positive infinities.
     static constexpr int WORDS = 5;
     static constexpr int GROUP = LANES / ITEMS<T>;
     // Minus infinity: the largest of no elements.
@@ -51,11 +69,10 @@ struct FloatLogSumExp {
 
     static __device__ __forceinline__ Value infinity() { return Element<T>::value(Element<T>::INFINITE); }
 
-    static __device__ __forceinline__ Node<WORDS> node(f64 largest, Sum sum, u64 nans, u64 infinities)
+    static __device__ __forceinline__ Node<WORDS> node(f64 reference, Sum sum, u64 nans, u64 infinities)
     {
         const Double whole = Exp::whole(sum);
-        // Which zero is the largest is of no matter.
-        return {largest == 0.0 ? 0 : bits_of(largest), bits_of(whole.hi), bits_of(whole.lo), nans, infinities};
+        return {bits_of(reference), bits_of(whole.hi), bits_of(whole.lo), nans, infinities};
     }
 
     static __device__ __forceinline__ Node<WORDS> combine(const Node<WORDS> &a, const Node<WORDS> &b)
@@ -71,11 +88,49 @@ struct FloatLogSumExp {
         return node(above(0), sum, a.word[3] + b.word[3], a.word[4] + b.word[4]);
     }
 
-    static __device__ __forceinline__ Node<WORDS> leaf(Rows<FloatLogSumExp> &rows)
+    static __device__ __forceinline__ bool reaches(f64 largest) { return fabs(largest) <= Exp::REACH; }
+    static __device__ __forceinline__ bool is_none(f64 largest) { return largest == of_bits(NONE); }
+
+    // The largest of all that the leaf's threads have.
+    static __device__ __forceinline__ f64 largest_of(Value most)
+    {
+#pragma unroll
+        for (int distance = GROUP / 2; distance > 0; distance /= 2) {
+            const Value other = __shfl_xor_sync(ALL_LANES, most, distance);
+            most = other > most ? other : most;
+        }
+        return most;
+    }
+
+    // The node of a leaf with exponents that count from 0, and whether that is right for all leaves of the warp.
+    static __device__ __forceinline__ bool leaf_from_zero(Rows<FloatLogSumExp> &rows, Node<WORDS> &out)
+    {
+        constexpr Value BELOW = CUTOFF;
+        const Powers powers;
+        Value most = -infinity();
+        f64 lane[ITEMS<T>] = {};
+        rows.template pass<false>([&](const uint4 &v, const uint4 &, int) {
+#pragma unroll
+            for (int i = 0; i < ITEMS<T>; ++i) {
+                const Value x = Element<T>::value(item<T>(v, i));
+                most = fmaxf(most, x);
+                lane[i] = plus_exponential(lane[i], x, x < BELOW, powers);
+            }
+        });
+        const f64 largest = largest_of(most);
+        const f64 sum = fold_lanes<GROUP>(lane, Exp::plus, Exp::swap);
+        // NaNs, which `most` does not show, are in the sum.
+        out = node(is_none(largest) ? largest : 0.0, sum, 0, 0);
+        return __all_sync(ALL_LANES, (is_none(largest) || reaches(largest)) && sum == sum);
+    }
+
+    // The node of a leaf of any elements, of which the first rows are on their way or not.
+    template <bool COMING>
+    static __device__ __forceinline__ Node<WORDS> leaf_from_largest(Rows<FloatLogSumExp> &rows)
     {
         Value most = -infinity();
         bool odd = false;
-        rows.template pass<true>([&](const uint4 &v, const uint4 &, int) {
+        const auto look = [&](const uint4 &v, const uint4 &, int) {
 #pragma unroll
             for (int i = 0; i < ITEMS<T>; ++i) {
                 const Value x = Element<T>::value(item<T>(v, i));
@@ -83,24 +138,29 @@ struct FloatLogSumExp {
                 most = ordinary && x > most ? x : most;
                 odd |= !ordinary;
             }
-        });
-#pragma unroll
-        for (int distance = GROUP / 2; distance > 0; distance /= 2) {
-            const Value other = __shfl_xor_sync(ALL_LANES, most, distance);
-            most = other > most ? other : most;
-        }
-        const f64 largest = most;
+        };
+        if constexpr (COMING)
+            rows.template pass<true>(look);
+        else
+            rows.once_more(look);
+        const f64 largest = largest_of(most), reference = reaches(largest) ? 0.0 : largest;
 
+        const typename Exp::Terms terms = {reference};
         Sum lane[ITEMS<T>] = {};
-        rows.template pass<false>([&](const uint4 &v, const uint4 &, int) {
+        const auto take = [&](const uint4 &v, const uint4 &, int) {
 #pragma unroll
             for (int i = 0; i < ITEMS<T>; ++i)
-                lane[i] = Exp::plus(lane[i], Exp::of_difference(f64(Element<T>::value(item<T>(v, i))), largest));
-        });
+                lane[i] = terms.add(lane[i], f64(Element<T>::value(item<T>(v, i))));
+        };
+        if constexpr (COMING)
+            rows.template pass<false>(take);
+        else
+            rows.once_more(take);
         const Sum sum = fold_lanes<GROUP>(lane, Exp::plus, Exp::swap);
 
         u64 nans = 0, infinities = 0;
-        if (__any_sync(ALL_LANES, odd)) {
+        const bool some_odd = __any_sync(ALL_LANES, odd);
+        if (some_odd) {
             u32 nan = 0, infinite = 0;
             rows.once_more([&](const uint4 &v, const uint4 &, int) {
 #pragma unroll
@@ -113,6 +173,18 @@ struct FloatLogSumExp {
             nans = group_sum<GROUP>(nan);
             infinities = group_sum<GROUP>(infinite);
         }
-        return node(largest, sum, nans, infinities);
+        rows.twice = some_odd || !__all_sync(ALL_LANES, is_none(largest) || reaches(largest));
+        return node(reference, sum, nans, infinities);
+    }
+
+    static __device__ __forceinline__ Node<WORDS> leaf(Rows<FloatLogSumExp> &rows)
+    {
+        if constexpr (Exp::REACH > 0.0) {
+            if (!rows.twice) {
+                Node<WORDS> node;
+                return leaf_from_zero(rows, node) ? node : leaf_from_largest<false>(rows);
+            }
+        }
+        return leaf_from_largest<true>(rows);
     }
 };

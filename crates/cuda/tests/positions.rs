@@ -10,7 +10,7 @@ use common::arrays::{Placed, state_of};
 use common::data::from_f64;
 use common::machine::device_of_this_machine;
 use std::sync::Arc;
-use warpfold_core::element::bf16;
+use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{AnyState, Extrema, Kind, State, Summary};
 use warpfold_core::{DType, Element, with_element};
 use warpfold_cuda::engine::{Array, Engine, Input, Shape};
@@ -213,6 +213,10 @@ fn hazards(device: &Arc<dyn Device>) {
     nothing_but_nans(&engines[0]);
     products_around_2_to_128(&engines);
     counts_below_a_rising_largest(&engines);
+    exponents_from_zero_or_not::<f32>(&engines);
+    exponents_from_zero_or_not::<f16>(&engines);
+    exponents_from_zero_or_not::<bf16>(&engines);
+    exponents_from_zero_or_not::<f64>(&engines);
     siblings_meet(&engines);
     tasks_of_several_units(device);
 }
@@ -376,6 +380,43 @@ fn counts_below_a_rising_largest(engines: &[Engine]) {
                 Data::of(items.clone(), offset % 4).check(engine, Kind::LogSumExp, 0, "one high");
             }
         }
+    }
+}
+
+/// Leaves of exponentials that count from 0 and leaves that cannot, behind one
+/// another in a warp and side by side in it.
+fn exponents_from_zero_or_not<T: Element>(engines: &[Engine]) {
+    const LEAF: usize = 4096;
+    let mut random = Random(11);
+    for (round, engine) in engines.iter().cycle().take(2 * engines.len()).enumerate() {
+        let leaves = 9 + random.place(16);
+        let mut items: Vec<T> = Vec::new();
+        for _ in 0..leaves {
+            let (pattern, at) = (random.place(14), random.place(LEAF));
+            items.extend((0..LEAF).map(|i| {
+                let (unit, here) = (random.unit(), i == at);
+                from_f64::<T>(match pattern {
+                    0 => 250.0 + 12.0 * unit,
+                    1 => -262.0 + 12.0 * unit,
+                    2 => f64::NEG_INFINITY,
+                    3 => 256.0,
+                    4 => -256.0,
+                    5 if here => 256.125,
+                    6 if here => f64::NAN,
+                    7 if here => f64::INFINITY,
+                    8 if here => 6e4,
+                    8 => -6e4 * unit,
+                    9 => -1200.0 * unit,
+                    10 => -590.0 - 20.0 * unit,
+                    11 => 1000.0 + unit,
+                    _ => unit * 8.0 - 4.0,
+                })
+            }));
+        }
+        let (start, offset) = (STARTS[random.place(STARTS.len())], random.place(4));
+        let n = items.len() - random.place(100);
+        items.truncate(n);
+        Data::of(items, offset).check(engine, Kind::LogSumExp, start, &format!("round {round}"));
     }
 }
 

@@ -1,8 +1,10 @@
 //! The logarithm of a sum of exponentials, `ln(e^x1 + ... + e^xn)`.
 //!
-//! Floats are folded by the fixed tree. A node is the largest element and the
-//! sum of `e^(x - largest)`, which is at least 1 and cannot overflow. What the
-//! answer is worth:
+//! Floats are folded by the fixed tree. A node is a reference and the sum of
+//! `e^(x - reference)`. The reference is the largest element, so that the sum
+//! is at least 1 and cannot overflow; or, where sums are in one f64 and the
+//! largest element is not beyond 256, it is 0: then one pass over the elements
+//! is enough. What the answer is worth:
 //!
 //! | elements | sums in | absolute error before the last rounding | within 1 ulp of the true value if |
 //! |---|---|---|---|
@@ -21,22 +23,28 @@
 //!
 //! # The error of the tree
 //!
-//! Let e bound the relative error of an exponential, a that of an addition and
-//! m that of a product. A term is rounded at most once in its exponential, by
-//! 64 + 6 additions in the leaf, and on each of at most 52 levels above by a
-//! factor, its product and an addition. Sums of positive numbers do not
-//! amplify, so the sum's relative error, which is the absolute error of its
-//! logarithm, is at most `e + 70 a + 52 (e + m + a)` up to higher powers. In f64
-//! (e = 2^-51.8, a = m = 2^-53) differences are rounded too, by 2^-53 of
+//! Let t bound the relative error of a term, e that of the exponential on the
+//! levels above, a that of an addition and m that of a product. A term is
+//! rounded by its exponential, by 64 + 6 additions in the leaf, and on each of
+//! at most 52 levels above by a factor, its product and an addition. Sums of
+//! positive numbers do not amplify, so the sum's relative error, which is the
+//! absolute error of its logarithm, is at most `t + 70 a + 52 (e + m + a)` up to
+//! higher powers.
+//!
+//! In one f64, e = 2^-51.8, a = m = u = 2^-53 and `t = (23 + 0.31 |d|) u`, where
+//! d is what the exponential is taken of. Differences are rounded too, by u of
 //! themselves; along a term's path they add up to its distance from the
-//! maximum, of which at most 50 matters, since all terms beyond weigh less
-//! than 2^64 e^-50. That makes `2^-53 (2.3 + 70 + 52 * 4.3 + 50) < 2^-44.5`; with two f64
-//! (e = 2^-96, a = 2^-104.4, m = 2^-103.6) it is below 2^-90.1, and the
-//! logarithm and the last addition add 2^-94. Half an ulp of an answer y with p
-//! bits is at least 2^(-p-1) |y|, which gives the last column.
+//! maximum. Of that, and of d with the maximum as reference, at most 50 matters,
+//! since all terms beyond weigh less than 2^64 e^-50; with 0 as reference nothing
+//! is subtracted and |d| up to 306 matters. The larger of the two is
+//! `u (23 + 95 + 70 + 52 * 4.3) < 2^-44.2`. With two f64 (e = t = 2^-96,
+//! a = 2^-104.4, m = 2^-103.6) it is below 2^-90.1, and the logarithm and the
+//! last addition add 2^-94. Half an ulp of an answer y with p bits is at least
+//! 2^(-p-1) |y|, which gives the last column.
 
 pub use super::double_double::Double;
-use super::double_double::{self, INV_E};
+use super::double_double::INV_E;
+use super::exponential;
 use super::fast::{Accumulator, FloatElement, admit_nans, float_answer};
 use super::tree::{BLOCK, FixedTree, LANES, Reader, TreeOp, fold_lanes};
 use super::{Kind, Op, Rules, Run, State, Value, narrow};
@@ -55,12 +63,16 @@ pub trait ExpSum: Copy + Debug + PartialEq + Send + Sync + 'static {
     type Lanes: Copy;
     /// Lanes without terms.
     const LANES: Self::Lanes;
-    /// Adds `e^(x - max)` to lane `l`.
-    fn add_exp(lanes: &mut Self::Lanes, l: usize, x: f64, max: f64);
+    /// Leaves whose largest element is no farther from 0 have it as reference.
+    const REACH: f64;
+    /// A power of two that is not below `e^REACH`.
+    const EXP_REACH: f64;
+    /// Adds `e^(x - reference)` to lane `l`.
+    fn add_exp(lanes: &mut Self::Lanes, l: usize, x: f64, reference: f64);
     /// The lanes one by one.
     fn lanes(lanes: &Self::Lanes) -> [Self; LANES];
-    /// `e^(x - max)` for `x <= max`; 0 if `x` is minus infinity.
-    fn exp_of_difference(x: f64, max: f64) -> Self;
+    /// `e^(low - high)` for `low <= high`; 0 if `low` is minus infinity.
+    fn exp_of_difference(low: f64, high: f64) -> Self;
     /// The sum.
     #[must_use]
     fn plus(self, other: Self) -> Self;
@@ -76,18 +88,20 @@ pub trait ExpSum: Copy + Debug + PartialEq + Send + Sync + 'static {
 impl ExpSum for f64 {
     type Lanes = [f64; LANES];
     const LANES: [f64; LANES] = [0.0; LANES];
+    const REACH: f64 = 256.0;
+    const EXP_REACH: f64 = f64::from_bits((1023 + 370) << 52);
     #[inline(always)]
-    fn add_exp(lanes: &mut [f64; LANES], l: usize, x: f64, max: f64) {
-        lanes[l] += f64::exp_of_difference(x, max);
+    fn add_exp(lanes: &mut [f64; LANES], l: usize, x: f64, reference: f64) {
+        // Rounds only if the magnitudes differ by 2^29: see the module.
+        lanes[l] = exponential::plus_exp(lanes[l], x - reference);
     }
     #[inline(always)]
     fn lanes(lanes: &[f64; LANES]) -> [f64; LANES] {
         *lanes
     }
     #[inline(always)]
-    fn exp_of_difference(x: f64, max: f64) -> f64 {
-        // Rounds only if the magnitudes differ by 2^29: see the module.
-        double_double::exp(x - max)
+    fn exp_of_difference(low: f64, high: f64) -> f64 {
+        exponential::exp(low - high)
     }
     #[inline(always)]
     fn plus(self, other: f64) -> f64 {
@@ -109,9 +123,11 @@ impl ExpSum for Double {
     /// High parts and low parts.
     type Lanes = [[f64; LANES]; 2];
     const LANES: [[f64; LANES]; 2] = [[0.0; LANES]; 2];
+    const REACH: f64 = 0.0;
+    const EXP_REACH: f64 = 1.0;
     #[inline(always)]
-    fn add_exp([hi, lo]: &mut [[f64; LANES]; 2], l: usize, x: f64, max: f64) {
-        let sum = Double { hi: hi[l], lo: lo[l] }.plus(Double::exp_of_difference(x, max));
+    fn add_exp([hi, lo]: &mut [[f64; LANES]; 2], l: usize, x: f64, reference: f64) {
+        let sum = Double { hi: hi[l], lo: lo[l] }.plus(Double::exp_of_difference(x, reference));
         (hi[l], lo[l]) = (sum.hi, sum.lo);
     }
     #[inline(always)]
@@ -119,8 +135,8 @@ impl ExpSum for Double {
         core::array::from_fn(|l| Double { hi: hi[l], lo: lo[l] })
     }
     #[inline(always)]
-    fn exp_of_difference(x: f64, max: f64) -> Double {
-        Double::difference(x, max).exp()
+    fn exp_of_difference(low: f64, high: f64) -> Double {
+        Double::difference(low, high).exp()
     }
     #[inline(always)]
     fn plus(self, other: Double) -> Double {
@@ -159,10 +175,13 @@ impl ExpElement for f64 {
 /// A sum of exponentials.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpNode<S> {
-    /// The largest element below plus infinity; minus infinity if none.
-    pub max: f64,
-    /// The sum of `e^(x - max)`; 0 if `max` is minus infinity, else about 1
-    /// or more.
+    /// What exponents count from: minus infinity if no element is between the
+    /// infinities; 0 if the largest such element of the leaf where it lies is
+    /// within [`ExpSum::REACH`]; else that element.
+    pub reference: f64,
+    /// The sum of `e^(x - reference)`; 0 if that is minus infinity, else about
+    /// [`ExpSum::EXP_REACH`]'s inverse or more if it is 0, else about 1 or
+    /// more.
     pub sum: S,
     /// How many elements are NaN.
     pub nans: u64,
@@ -201,25 +220,31 @@ impl<T: ExpElement> Exponentials<T> {
         (max, fold_lanes(odd, |a, b| a | b) == 0)
     }
 
+    /// What exponents count from, below a largest element.
+    #[inline(always)]
+    fn reference(max: f64) -> f64 {
+        if max.abs() <= T::Total::REACH { 0.0 } else { max }
+    }
+
     /// The node of elements that are all below plus infinity.
     #[inline(always)]
     fn sum(items: &[T], max: T::Wide) -> ExpNode<T::Total> {
-        let max: f64 = max.into();
+        let reference = Self::reference(max.into());
         let mut lanes = T::Total::LANES;
         // Minus infinity from itself would be NaN; there is nothing to add.
-        if max > f64::NEG_INFINITY {
+        if reference > f64::NEG_INFINITY {
             let (chunks, rest) = items.as_chunks::<LANES>();
             for xs in chunks {
                 for (l, x) in xs.iter().enumerate() {
-                    T::Total::add_exp(&mut lanes, l, x.widen().into(), max);
+                    T::Total::add_exp(&mut lanes, l, x.widen().into(), reference);
                 }
             }
             for (l, x) in rest.iter().enumerate() {
-                T::Total::add_exp(&mut lanes, l, x.widen().into(), max);
+                T::Total::add_exp(&mut lanes, l, x.widen().into(), reference);
             }
         }
         let sum = fold_lanes(T::Total::lanes(&lanes), |a, b| a.plus(b));
-        ExpNode { max, sum, nans: 0, pos_infs: 0 }
+        ExpNode { reference, sum, nans: 0, pos_infs: 0 }
     }
 
     /// The leaf of a block with NaNs or plus infinities, which are counted and
@@ -260,17 +285,15 @@ impl<T: ExpElement> TreeOp for Exponentials<T> {
     }
 
     fn combine(a: &Self::Node, b: &Self::Node) -> Self::Node {
-        let (max, sum) = if b.max == f64::NEG_INFINITY {
-            (a.max, a.sum)
-        } else if a.max == f64::NEG_INFINITY {
-            (b.max, b.sum)
-        } else if a.max >= b.max {
-            (a.max, a.sum.plus(b.sum.times(T::Total::exp_of_difference(b.max, a.max))))
+        let (high, low) = if a.reference >= b.reference { (a, b) } else { (b, a) };
+        let sum = if low.reference == f64::NEG_INFINITY {
+            high.sum
         } else {
-            (b.max, a.sum.times(T::Total::exp_of_difference(a.max, b.max)).plus(b.sum))
+            let factor = T::Total::exp_of_difference(low.reference, high.reference);
+            high.sum.plus(low.sum.times(factor))
         };
         ExpNode {
-            max,
+            reference: high.reference,
             sum,
             nans: a.nans.wrapping_add(b.nans),
             pos_infs: a.pos_infs.wrapping_add(b.pos_infs),
@@ -279,9 +302,8 @@ impl<T: ExpElement> TreeOp for Exponentials<T> {
 
     fn put(node: &Self::Node, out: &mut Vec<u8>) {
         let Double { hi, lo } = node.sum.to_double();
-        // Which zero is the largest is no one's business.
-        let max = if node.max == 0.0 { 0.0 } else { node.max };
-        for word in [max.to_bits(), hi.to_bits(), lo.to_bits(), node.nans, node.pos_infs] {
+        for word in [node.reference.to_bits(), hi.to_bits(), lo.to_bits(), node.nans, node.pos_infs]
+        {
             out.extend(word.to_le_bytes());
         }
     }
@@ -289,34 +311,37 @@ impl<T: ExpElement> TreeOp for Exponentials<T> {
     fn get(bytes: &[u8], span: u64) -> Option<Self::Node> {
         let mut from = Reader(bytes);
         let mut float = || from.u64().ok().map(f64::from_bits);
-        let (max, hi, lo) = (float()?, float()?, float()?);
+        let (reference, hi, lo) = (float()?, float()?, float()?);
         let [nans, pos_infs] = [from.u64().ok()?, from.u64().ok()?];
         let sum = T::Total::from_double(Double { hi, lo })?;
-        // A maximum that is an element; a sum of at most one per element,
-        // with room for rounding.
-        let known = max < f64::INFINITY
-            && narrow::from_f64(T::DTYPE, max)?.to_f64().to_bits() == max.to_bits();
-        let empty = max == f64::NEG_INFINITY && hi.to_bits() == 0 && lo.to_bits() == 0;
-        let some = max > f64::NEG_INFINITY && (0.5..=1.5 * span as f64).contains(&hi);
+        // A reference that is 0 or a far element; a sum of at most one per
+        // element, or as much as 0's reach allows, with room for rounding.
+        let known = reference < f64::INFINITY
+            && narrow::from_f64(T::DTYPE, reference)?.to_f64() == reference
+            && Self::reference(reference).to_bits() == reference.to_bits();
+        let empty = reference == f64::NEG_INFINITY && hi.to_bits() == 0 && lo.to_bits() == 0;
+        let room = if reference == 0.0 { T::Total::EXP_REACH } else { 1.0 };
+        let some =
+            reference > f64::NEG_INFINITY && (0.5 / room..=1.5 * room * span as f64).contains(&hi);
         let fits = known && (empty || some) && nans.checked_add(pos_infs)? <= span;
-        fits.then_some(ExpNode { max, sum, nans, pos_infs })
+        fits.then_some(ExpNode { reference, sum, nans, pos_infs })
     }
 
     fn value(root: &Self::Node, _count: u64, op: Op, rules: &Rules) -> Result<Value> {
         if op != Op::LogSumExp {
             return Err(Error::UnsupportedType { op, dtype: T::DTYPE });
         }
-        let ExpNode { max, sum, nans, pos_infs } = *root;
+        let ExpNode { reference, sum, nans, pos_infs } = *root;
         let skip_nans = admit_nans(nans, rules.nan)?;
         float_answer(op, T::DTYPE, rules, |out| {
             if nans > 0 && !skip_nans {
                 narrow::nan(out)
             } else if pos_infs > 0 {
                 narrow::infinity(out, false)
-            } else if max == f64::NEG_INFINITY {
+            } else if reference == f64::NEG_INFINITY {
                 narrow::infinity(out, true)
             } else {
-                rounded(out, Double::new(max).plus(sum.to_double().ln()))
+                rounded(out, Double::new(reference).plus(sum.to_double().ln()))
             }
         })
     }
@@ -491,21 +516,21 @@ impl<T: Element> State for IntLogSumExp<T> {
 mod tests {
     use super::*;
 
-    /// The sum over `x`, straight from the definition of the tree.
-    fn reference(x: &[f32]) -> (f64, f64) {
-        let largest = |x: &[f32]| x.iter().fold(f64::NEG_INFINITY, |m, &v| m.max(v.into()));
+    /// The root over `x`, straight from the definition of the tree.
+    fn definition(x: &[f32]) -> (f64, f64) {
         let leaf = |x: &[f32]| {
-            let max = largest(x);
+            let max = x.iter().fold(f64::NEG_INFINITY, |m, &v| m.max(v.into()));
+            let reference = if (-256.0..=256.0).contains(&max) { 0.0 } else { max };
             let mut lanes = [0.0; 64];
             for (i, &v) in x.iter().enumerate() {
-                lanes[i % 64] += double_double::exp(f64::from(v) - max);
+                lanes[i % 64] = exponential::plus_exp(lanes[i % 64], f64::from(v) - reference);
             }
             for width in [32, 16, 8, 4, 2, 1] {
                 for l in 0..width {
                     lanes[l] += lanes[l + width];
                 }
             }
-            (max, lanes[0])
+            (reference, lanes[0])
         };
         if x.len() <= BLOCK {
             return leaf(x);
@@ -514,18 +539,23 @@ mod tests {
         while 2 * half < x.len() {
             half *= 2;
         }
-        let ((m0, s0), (m1, s1)) = (reference(&x[..half]), reference(&x[half..]));
-        let max = m0.max(m1);
-        (max, s0 * double_double::exp(m0 - max) + s1 * double_double::exp(m1 - max))
+        let ((r0, s0), (r1, s1)) = (definition(&x[..half]), definition(&x[half..]));
+        let high = r0.max(r1);
+        (high, s0 * exponential::exp(r0 - high) + s1 * exponential::exp(r1 - high))
     }
 
     #[test]
     fn the_tree_is_the_one_defined() {
         for n in [1usize, 2, 63, 64, 65, 4095, 4096, 4097, 8193, 12289, 20000] {
-            let x: Vec<f32> = (0..n).map(|i| ((i * 7919) % 1013) as f32 * 0.01).collect();
-            let root = FixedTree::<Exponentials<f32>>::root_of(&x, &[], Exponentials::leaf);
-            let (max, sum) = reference(&x);
-            assert_eq!((root.max, root.sum), (max, sum), "{n}");
+            for scale in [0.01, 1.0, -1.0] {
+                let x: Vec<f32> = (0..n)
+                    .map(|i| {
+                        (((i * 7919) % 1013) as f32 - 500.0 + (i / BLOCK) as f32 * 170.0) * scale
+                    })
+                    .collect();
+                let root = FixedTree::<Exponentials<f32>>::root_of(&x, &[], Exponentials::leaf);
+                assert_eq!((root.reference, root.sum), definition(&x), "{n} {scale}");
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ mod any;
 mod bits;
 mod counts;
 mod double_double;
+mod exponential;
 mod extrema;
 pub mod fast;
 pub mod logsumexp;

@@ -37,7 +37,7 @@ pub(crate) fn magnitude(x: &BigInt) -> BigInt {
     if *x < BigInt::from(0) { -x } else { x.clone() }
 }
 
-/// `e^x` for `x <= 1`; 0 if it is below 2^-BITS.
+/// `e^x` for `x <= 300`; 0 if it is below 2^-BITS.
 pub(crate) fn exp(x: &BigInt) -> BigInt {
     const HALVINGS: u32 = 16;
     if *x < BigInt::from(-300) << BITS {
