@@ -52,6 +52,8 @@ cd "$here"
 export WARPFOLD_REQUIRE_CUDA=1 WARPFOLD_KERNELS="$here/kernels" WARPFOLD_BIN="$here/warpfold"
 case "${1:-}" in
     tests)
+        # One process after the other would wait for the driver's compiler.
+        examples/compile
         failed=0
         for test in tests/*; do
             echo "== $test"

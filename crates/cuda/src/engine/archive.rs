@@ -4,10 +4,20 @@ use crate::archive::Archive;
 
 static KERNELS: Archive = Archive::new(include_bytes!("../../kernels/kernels.archive"));
 
-/// The PTX of a module for a device, if there is such a module and the device
-/// is new enough.
-pub(super) fn module(name: &str, capability: (u32, u32)) -> Option<String> {
+/// The PTX of a module for a device of this compute capability, major and minor,
+/// if there is such a module and the device is new enough.
+#[must_use]
+pub fn module(name: &str, capability: (u32, u32)) -> Option<String> {
     KERNELS.module(name, capability)
+}
+
+/// The modules' names, in order.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<_> = KERNELS.names().collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// How many modules there are, their bytes, and the bytes they are packed to.
