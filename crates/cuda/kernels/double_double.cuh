@@ -16,8 +16,8 @@ constexpr f64 LN2_REST = 0x1.ef35793c7673p-45;
 constexpr f64 ROUNDER = 6755399441055744.0;
 constexpr f64 CUTOFF = -600.0;
 
-// Whether an exponential is above 0: of what is not below CUTOFF. No argument is positive; one that is infinite or NaN counts as
-// none at all.
+// Whether an exponential is above 0: of what is not below CUTOFF. No argument is above -CUTOFF; one that is infinite or NaN counts
+// as none at all.
 __device__ __forceinline__ bool is_above_cutoff(f64 x)
 {
     return (bits_of(x) & ~(u64(1) << 63)) <= 0x4082c00000000000;
@@ -67,7 +67,7 @@ __device__ __forceinline__ Double step(Double a, Double x, Double c)
     return {s.hi, add(s.lo, add(e, add(cross, c.lo)))};
 }
 
-// e^x for x <= 0.
+// e^x for x <= 600.
 __device__ __forceinline__ Double exponential(Double x)
 {
     constexpr Double C5 = {1.0 / 120.0, 1.1564823173178714e-19};
@@ -99,4 +99,36 @@ __device__ __forceinline__ Double exponential(Double x)
     const f64 scale = of_bits((bits_of(shifted) + 1023) << 52);
     const bool above = is_above_cutoff(x.hi);
     return {above ? mul(e.hi, scale) : 0.0, above ? mul(e.lo, scale) : 0.0};
+}
+
+// ln x for numbers from 2^-372 to 2^440.
+__device__ __forceinline__ Double logarithm(Double x)
+{
+    const u64 bits = bits_of(x.hi);
+    const f64 fraction = of_bits((bits & 0x000fffffffffffff) | 0x3ff0000000000000);
+    const f64 exponent = f64(int(bits >> 52) - 1023);
+    const bool above = fraction > 1.41421356237309504880;
+    const f64 m = above ? mul(fraction, 0.5) : fraction;
+    const f64 k = above ? add(exponent, 1.0) : exponent;
+    const f64 t = __ddiv_rn(sub(m, 1.0), add(m, 1.0));
+    const f64 t2 = mul(t, t);
+    constexpr f64 ARTANH[7] = {1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0};
+    f64 series = 0.0;
+#pragma unroll
+    for (int i = 0; i < 7; ++i)
+        series = add(mul(series, t2), ARTANH[i]);
+    const f64 y = add(mul(k, LN2_HIGH), add(mul(k, LN2_REST), mul(mul(2.0, t), series)));
+    const Double p = times(x, exponential(Double{-y, 0.0}));
+    const Double z = two_sum(sub(p.hi, 1.0), p.lo);
+    return plus(two_sum(z.hi, sub(z.lo, mul(mul(0.5, z.hi), z.hi))), {y, 0.0});
+}
+
+// A number whose rounding to types of at most 51 bits is that of x.
+__device__ __forceinline__ f64 round_to_odd(Double x)
+{
+    const u64 bits = bits_of(x.hi);
+    // Even and not zero, unless it is finite no more.
+    const bool is_it = x.lo == 0.0 || (bits & 1) != 0 || (bits >> 52 & 0x7ff) == 0x7ff;
+    const bool outward = (x.lo > 0.0) == (x.hi > 0.0);
+    return is_it ? x.hi : of_bits(outward ? bits + 1 : bits - 1);
 }

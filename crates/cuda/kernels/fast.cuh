@@ -56,7 +56,7 @@ struct Fast {
         else
             rows.template pass<false>(take);
         const auto swap = [](Sum x, int distance) { return __shfl_xor_sync(ALL_LANES, x, distance); };
-        return fold_lanes<Rows<Fast>::GROUP>(lane, [](Sum a, Sum b) { return add(a, b); }, swap);
+        return fold_lanes(rows.group(), lane, [](Sum a, Sum b) { return add(a, b); }, swap);
     }
 
     static __device__ __forceinline__ Node<WORDS> leaf(Rows<Fast> &rows)
@@ -74,10 +74,9 @@ struct Fast {
                 down += z < 0;
                 return Sum(0);
             });
-            constexpr int GROUP = Rows<Fast>::GROUP;
-            nans = group_sum<GROUP>(nan);
-            above = group_sum<GROUP>(up);
-            below = group_sum<GROUP>(down);
+            nans = group_sum(rows.group(), nan);
+            above = group_sum(rows.group(), up);
+            below = group_sum(rows.group(), down);
         }
         return {word(total), nans, above, below};
     }

@@ -6,8 +6,10 @@
 
 #pragma once
 
+#include "answer.cuh"
 #include "double_double.cuh"
 #include "exponential.cuh"
+#include "narrow.cuh"
 #include "tree.cuh"
 
 // What sums of exponentials of elements are kept in, and how far they are from the largest: core's `ExpSum`.
@@ -63,7 +65,6 @@ struct FloatLogSumExp {
     static constexpr Bits IDENTITY = Element<T>::SIGN | Element<T>::INFINITE;
     // The reference, the two parts of the sum, NaNs, positive infinities.
     static constexpr int WORDS = 5;
-    static constexpr int GROUP = LANES / ITEMS<T>;
     // Minus infinity: the largest of no elements.
     static constexpr u64 NONE = 0xfff0000000000000;
 
@@ -92,10 +93,10 @@ struct FloatLogSumExp {
     static __device__ __forceinline__ bool is_none(f64 largest) { return largest == of_bits(NONE); }
 
     // The largest of all that the leaf's threads have.
-    static __device__ __forceinline__ f64 largest_of(Value most)
+    static __device__ __forceinline__ f64 largest_of(int group, Value most)
     {
 #pragma unroll
-        for (int distance = GROUP / 2; distance > 0; distance /= 2) {
+        for (int distance = group / 2; distance > 0; distance /= 2) {
             const Value other = __shfl_xor_sync(ALL_LANES, most, distance);
             most = other > most ? other : most;
         }
@@ -103,7 +104,8 @@ struct FloatLogSumExp {
     }
 
     // The node of a leaf with exponents that count from 0, and whether that is right for all leaves of the warp.
-    static __device__ __forceinline__ bool leaf_from_zero(Rows<FloatLogSumExp> &rows, Node<WORDS> &out)
+    template <class Rows>
+    static __device__ __forceinline__ bool leaf_from_zero(Rows &rows, Node<WORDS> &out)
     {
         constexpr Value BELOW = CUTOFF;
         const Powers powers;
@@ -117,16 +119,16 @@ struct FloatLogSumExp {
                 lane[i] = plus_exponential(lane[i], x, x < BELOW, powers);
             }
         });
-        const f64 largest = largest_of(most);
-        const f64 sum = fold_lanes<GROUP>(lane, Exp::plus, Exp::swap);
+        const f64 largest = largest_of(rows.group(), most);
+        const f64 sum = fold_lanes(rows.group(), lane, Exp::plus, Exp::swap);
         // NaNs, which `most` does not show, are in the sum.
         out = node(is_none(largest) ? largest : 0.0, sum, 0, 0);
         return __all_sync(ALL_LANES, (is_none(largest) || reaches(largest)) && sum == sum);
     }
 
     // The node of a leaf of any elements, of which the first rows are on their way or not.
-    template <bool COMING>
-    static __device__ __forceinline__ Node<WORDS> leaf_from_largest(Rows<FloatLogSumExp> &rows)
+    template <bool COMING, class Rows>
+    static __device__ __forceinline__ Node<WORDS> leaf_from_largest(Rows &rows)
     {
         Value most = -infinity();
         bool odd = false;
@@ -143,7 +145,7 @@ struct FloatLogSumExp {
             rows.template pass<true>(look);
         else
             rows.once_more(look);
-        const f64 largest = largest_of(most), reference = reaches(largest) ? 0.0 : largest;
+        const f64 largest = largest_of(rows.group(), most), reference = reaches(largest) ? 0.0 : largest;
 
         const typename Exp::Terms terms = {reference};
         Sum lane[ITEMS<T>] = {};
@@ -156,7 +158,7 @@ struct FloatLogSumExp {
             rows.template pass<false>(take);
         else
             rows.once_more(take);
-        const Sum sum = fold_lanes<GROUP>(lane, Exp::plus, Exp::swap);
+        const Sum sum = fold_lanes(rows.group(), lane, Exp::plus, Exp::swap);
 
         u64 nans = 0, infinities = 0;
         const bool some_odd = __any_sync(ALL_LANES, odd);
@@ -170,14 +172,15 @@ struct FloatLogSumExp {
                     infinite += bits == Element<T>::INFINITE;
                 }
             });
-            nans = group_sum<GROUP>(nan);
-            infinities = group_sum<GROUP>(infinite);
+            nans = group_sum(rows.group(), nan);
+            infinities = group_sum(rows.group(), infinite);
         }
         rows.twice = some_odd || !__all_sync(ALL_LANES, is_none(largest) || reaches(largest));
         return node(reference, sum, nans, infinities);
     }
 
-    static __device__ __forceinline__ Node<WORDS> leaf(Rows<FloatLogSumExp> &rows)
+    template <class Rows>
+    static __device__ __forceinline__ Node<WORDS> leaf(Rows &rows)
     {
         if constexpr (Exp::REACH > 0.0) {
             if (!rows.twice) {
@@ -186,5 +189,25 @@ struct FloatLogSumExp {
             }
         }
         return leaf_from_largest<true>(rows);
+    }
+
+    // The logarithm of the sum, rounded once.
+    static __device__ __forceinline__ Bits value(const Node<WORDS> &root)
+    {
+        if (root.word[3] != 0)
+            return NOT_A_NUMBER<T>;
+        if (root.word[4] != 0)
+            return Element<T>::INFINITE;
+        const f64 reference = of_bits(root.word[0]);
+        if (is_none(reference))
+            return IDENTITY;
+        const Double answer = plus({reference, 0.0}, logarithm({of_bits(root.word[1]), of_bits(root.word[2])}));
+        // No -0 and no trace of one.
+        if (answer.hi == 0.0)
+            return 0;
+        if constexpr (sizeof(Bits) == 8)
+            return bits_of(answer.hi);
+        else
+            return narrow<T>(round_to_odd(answer));
     }
 };

@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include "answer.cuh"
 #include "rounded.cuh"
 #include "tree.cuh"
 
@@ -48,7 +49,6 @@ struct FloatProd {
     // The smallest elements, of f32 and bf16 2^-149, to this power are normal f64.
     static constexpr int PERIOD = sizeof(Bits) == 8 ? DEPTH : 4;
     static_assert(DEPTH % PERIOD == 0, "whole periods");
-    static constexpr int GROUP = LANES / ITEMS<T>;
 
     static __device__ __forceinline__ Node<WORDS> combine(const Node<WORDS> &a, const Node<WORDS> &b)
     {
@@ -68,13 +68,13 @@ struct FloatProd {
     static __device__ __forceinline__ u64 wide(Bits bits) { return bits_of(Element<T>::value(bits)); }
 
     // The product of the lanes' products, whose powers have been split off.
-    static __device__ __forceinline__ Factored fold(Factored (&lane)[ITEMS<T>])
+    static __device__ __forceinline__ Factored fold(int group, Factored (&lane)[ITEMS<T>])
     {
         const auto times = [](Factored a, Factored b) { return Factored{mul(a.factor, b.factor), a.exponent + b.exponent}; };
         const auto swap = [](Factored x, int distance) {
             return Factored{__shfl_xor_sync(ALL_LANES, x.factor, distance), __shfl_xor_sync(ALL_LANES, x.exponent, distance)};
         };
-        Factored all = fold_lanes<GROUP>(lane, times, swap);
+        Factored all = fold_lanes(group, lane, times, swap);
         all.split();
         return all;
     }
@@ -86,7 +86,8 @@ struct FloatProd {
             lane[i] = {1.0, 0};
     }
 
-    static __device__ __forceinline__ Node<WORDS> leaf(Rows<FloatProd> &rows)
+    template <class Rows>
+    static __device__ __forceinline__ Node<WORDS> leaf(Rows &rows)
     {
         Factored lane[ITEMS<T>];
         clear(lane);
@@ -116,13 +117,14 @@ struct FloatProd {
         split();
         if (__any_sync(ALL_LANES, special))
             return leaf_with_specials(rows);
-        const Factored all = fold(lane);
+        const Factored all = fold(rows.group(), lane);
         const u64 bits = bits_of(all.factor);
         return {bits >> 63, bits & ~(u64(1) << 63), u64(i64(all.exponent)), 0, 0, 0};
     }
 
     // The same with elements taken apart: zeros, infinities and NaNs are counted and multiply nothing.
-    static __device__ __forceinline__ Node<WORDS> leaf_with_specials(Rows<FloatProd> &rows)
+    template <class Rows>
+    static __device__ __forceinline__ Node<WORDS> leaf_with_specials(Rows &rows)
     {
         Factored lane[ITEMS<T>];
         clear(lane);
@@ -151,14 +153,34 @@ struct FloatProd {
 #pragma unroll
         for (int i = 0; i < ITEMS<T>; ++i)
             lane[i].split();
-        const Factored all = fold(lane);
+        const Factored all = fold(rows.group(), lane);
         return {
-            group_sum<GROUP>(negatives) % 2,
+            group_sum(rows.group(), negatives) % 2,
             bits_of(all.factor),
             u64(i64(all.exponent)),
-            group_sum<GROUP>(zeros),
-            group_sum<GROUP>(infs),
-            group_sum<GROUP>(nans),
+            group_sum(rows.group(), zeros),
+            group_sum(rows.group(), infs),
+            group_sum(rows.group(), nans),
         };
+    }
+
+    // The product, rounded once.
+    static __device__ __forceinline__ Bits value(const Node<WORDS> &root)
+    {
+        const Bits sign = root.word[0] != 0 ? Element<T>::SIGN : Bits(0);
+        const bool zero = root.word[3] != 0, infinite = root.word[4] != 0;
+        if (root.word[5] != 0 || (zero && infinite))
+            return NOT_A_NUMBER<T>;
+        if (infinite)
+            return Element<T>::INFINITE | sign;
+        if (zero)
+            return sign;
+        // Powers far beyond all formats do not fit the exponent.
+        constexpr i64 FAR = 1 << 20;
+        Truncated t;
+        t.negative = sign != 0;
+        t.low = (root.word[1] & 0x000fffffffffffff) | 0x0010000000000000;
+        t.exponent = int(min(max(i64(root.word[2]), -FAR), FAR)) - 52;
+        return t.template round<T>();
     }
 };

@@ -88,6 +88,7 @@ struct Rows {
     static constexpr int DEPTH = Op::DEPTH;
     // Threads that share a leaf.
     static constexpr int GROUP = LANES / ITEMS<T>;
+    static __device__ __forceinline__ constexpr int group() { return GROUP; }
     static_assert(ROWS % DEPTH == 0, "whole rounds");
 
     // What brings an element's address to that of the other one.
@@ -234,12 +235,12 @@ struct Rows {
     }
 };
 
-// Folds what a leaf's threads have by lane: `fold` takes two values and gives one, `swap` a value and gives another thread's.
-template <int GROUP, int COUNT, class V, class Fold, class Swap>
-__device__ __forceinline__ V fold_lanes(V (&lane)[COUNT], Fold fold, Swap swap)
+// Folds what a leaf's `group` threads have by lane: `fold` takes two values and gives one, `swap` a value and gives another thread's.
+template <int COUNT, class V, class Fold, class Swap>
+__device__ __forceinline__ V fold_lanes(int group, V (&lane)[COUNT], Fold fold, Swap swap)
 {
 #pragma unroll
-    for (int distance = GROUP / 2; distance > 0; distance /= 2) {
+    for (int distance = group / 2; distance > 0; distance /= 2) {
 #pragma unroll
         for (int i = 0; i < COUNT; ++i)
             lane[i] = fold(lane[i], swap(lane[i], distance));
@@ -254,11 +255,10 @@ __device__ __forceinline__ V fold_lanes(V (&lane)[COUNT], Fold fold, Swap swap)
 }
 
 // The sum over the threads that share a leaf.
-template <int GROUP>
-__device__ __forceinline__ u64 group_sum(u32 mine)
+__device__ __forceinline__ u64 group_sum(int group, u32 mine)
 {
 #pragma unroll
-    for (int distance = GROUP / 2; distance > 0; distance /= 2)
+    for (int distance = group / 2; distance > 0; distance /= 2)
         mine += __shfl_xor_sync(ALL_LANES, mine, distance);
     return mine;
 }

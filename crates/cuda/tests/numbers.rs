@@ -435,6 +435,129 @@ fn any_axes_in_random_order() {
     }
 }
 
+/// What a fixed tree of floats folds to.
+const ROOTS: [Op; 2] = [Op::Prod, Op::LogSumExp];
+
+/// Rows of every length that lanes share differently, of one leaf and of more, at
+/// every alignment, with and without gaps; a few that are columns.
+fn tree_rows(device: &Arc<dyn Device>, seed: u64, keep: impl Fn(usize) -> bool) {
+    const LEAF: usize = 4096;
+    let mut random = Random(seed);
+    let mut turn = 0usize;
+    let engines = [None, Some(3), Some(1)]
+        .map(|blocks| Engine::with_shape(Arc::clone(device), Shape { threads: None, blocks }));
+    for dtype in DType::ALL.into_iter().filter(|d| d.is_float()) {
+        let vector = 16 / dtype.size();
+        let around = [vector, 2 * vector, 4 * vector, 64, 128, 256, 320];
+        let lens = around.into_iter().flat_map(|n| [n - 1, n, n + 1]);
+        let long = [LEAF - 1, LEAF, LEAF + 1, 3 * LEAF + 70, 6 * LEAF];
+        for len in lens.chain([1, 3, 7, 1000]).chain(long).filter(|&n| n > 0) {
+            for op in ROOTS {
+                turn += 1;
+                if !keep(turn) {
+                    continue;
+                }
+                // A large device had rather share a few rows of several leaves.
+                let first = usize::from(len > LEAF);
+                let engine = &engines[first + random.place(engines.len() - first)];
+                let rows = 1 + random.below((9000 / len).clamp(3, 150) as u64);
+                let gap = [0, 0, 0, 1, vector, 3][random.below(6) as usize];
+                let before = random.below(2 * vector as u64) as usize;
+                let pattern = PATTERNS[random.below(PATTERNS.len() as u64) as usize];
+                let (shape, reduced) = match random.below(5) {
+                    0 => ([len, rows as usize], [true, false]),
+                    _ => ([rows as usize, len], [false, true]),
+                };
+                let layout = Layout::table(shape, dtype.size(), before, gap);
+                let sample = Sample::new(dtype, layout, pattern, &mut random);
+                check(engine, op, &sample, &reduced, pattern);
+            }
+        }
+    }
+}
+
+/// Trees over any axes.
+fn any_tree_rows(engines: &[Engine], seed: u64, rounds: usize) {
+    let mut random = Random(seed);
+    let floats: Vec<DType> = DType::ALL.into_iter().filter(|d| d.is_float()).collect();
+    for round in 0..rounds {
+        let dtype = floats[round % floats.len()];
+        let shape = shape(&mut random, &LENS, 4, 5000);
+        let layout = Layout::random(&shape, dtype.size(), &mut random);
+        let pattern = PATTERNS[random.below(PATTERNS.len() as u64) as usize];
+        let sample = Sample::new(dtype, layout, pattern, &mut random);
+        for set in 0..1u32 << shape.len() {
+            let reduced: Vec<bool> = (0..shape.len()).map(|i| set >> i & 1 == 1).collect();
+            let elements: usize =
+                (0..shape.len()).filter(|&i| reduced[i]).map(|i| shape[i]).product();
+            if elements > 4096 {
+                continue;
+            }
+            let engine = &engines[random.below(engines.len() as u64) as usize];
+            let op = ROOTS[random.below(2) as usize];
+            check(engine, op, &sample, &reduced, &format!("{pattern}, round {round}"));
+        }
+    }
+}
+
+/// Logarithms of sums of any size, and none; products at the formats' ends.
+fn roots_at_the_ends(engine: &Engine) {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    #[rustfmt::skip]
+    let rows = [
+        [0.0, 0.0, 0.0, 0.0], [-0.0, -0.0, -inf, -inf], [-inf; 4], [inf, 1.0, -inf, 2.0],
+        [nan, 1.0, 1.0, 1.0], [inf, nan, 0.0, 0.0], [256.0, 256.0, -inf, 255.0], [257.0, 256.0, 1.0, 0.0],
+        [-256.0; 4], [-257.0, -256.5, -300.0, -900.0], [6e4, -6e4, 6e4, 0.0], [-1.0, -1.5, -2.0, -2.5],
+        [-1.3862943611198906; 4], [1e-3, -37.0, -37.0, -37.0], [700.0, -700.0, 1.0, 1.0], [-0.69, -0.7, -50.0, -80.0],
+        [2e-5, 2e-5, 1.0, 1.0], [-3e-8, 1.0, 1.0, 0.5], [inf, 0.0, 1.0, 1.0], [-inf, 2.0, 3.0, -1.0],
+        [-0.0, 5.0, 5.0, 5.0], [6e4, 6e4, 6e4, 6e4], [1.5, 1.5, 1.5, 1.5], [1.0 / 3.0; 4],
+    ];
+    for op in ROOTS {
+        fn ask<T: Element>(engine: &Engine, op: Op, rows: &[[f64; 4]], make: impl Fn(f64) -> T) {
+            let items: Vec<T> = rows.as_flattened().iter().map(|&x| make(x)).collect();
+            check_both(engine, op, rows.len(), &items, "ends");
+        }
+        ask(engine, op, &rows, |x| x);
+        ask(engine, op, &rows, |x| x as f32);
+        ask(engine, op, &rows, f16::from_f64);
+        ask(engine, op, &rows, bf16::from_f64);
+    }
+}
+
+/// Few rows of many leaves had better be reduced by the whole device, and
+/// integers have no tree.
+fn what_is_no_tree_row(device: &Arc<dyn Device>) {
+    let engine = Engine::new(Arc::clone(device));
+    let mut random = Random(8);
+    for (dtype, shape) in [(DType::F32, [1, 5000]), (DType::I32, [30, 20]), (DType::U8, [3, 9])] {
+        let sample =
+            Sample::new(dtype, Layout::table(shape, dtype.size(), 0, 0), "signed", &mut random);
+        let placed = Placed::new(&**device, &sample);
+        for op in ROOTS {
+            // SAFETY: the array was placed here, and nobody writes to it.
+            let got = unsafe {
+                engine.numbers_of_view(op, &placed.view, &[false, true], Stream::DEFAULT)
+            };
+            assert_eq!(got.unwrap(), None, "{op} of {dtype}");
+        }
+    }
+}
+
+#[test]
+fn rows_of_trees() {
+    let device = sim(Schedule::Lockstep);
+    let engine = Engine::new(Arc::clone(&device));
+    tree_rows(&device, 41, |_| true);
+    roots_at_the_ends(&engine);
+    what_is_no_tree_row(&device);
+}
+
+#[test]
+fn rows_of_trees_in_random_order() {
+    tree_rows(&sim(Schedule::Random { seed: 6 }), 42, |turn| turn % 7 == 0);
+    any_tree_rows(&engines(&sim(Schedule::Random { seed: 7 })), 43, 12);
+}
+
 /// A sample, for compute-sanitizer.
 #[test]
 fn sanitized_on_the_device() {
@@ -443,6 +566,7 @@ fn sanitized_on_the_device() {
     sweep(&all, 77, 13);
     columns(&all, 78, |turn| turn % 9 == 0);
     rows(&all[0], 79, |turn| turn % 12 == 0);
+    tree_rows(&device, 80, |turn| turn % 12 == 0);
 }
 
 #[test]
@@ -452,6 +576,7 @@ fn on_the_device_of_this_machine() {
     sweep(&all, 5, 1300);
     (0..20).for_each(|seed| columns(&all, 31 + seed, |_| true));
     rounding(&device);
+    tree_rows(&device, 41, |_| true);
     let engine = Engine::new(device);
     rows(&engine, 21, |_| true);
     ranges(&engine);
@@ -461,6 +586,8 @@ fn on_the_device_of_this_machine() {
     extremes_among_nans(&engine);
     scales_of_columns(&engine);
     columns_again(&engine);
+    any_tree_rows(&all, 43, 200);
+    roots_at_the_ends(&engine);
 }
 
 /// The payload of a sum: limbs, and counters after them.

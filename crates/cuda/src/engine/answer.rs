@@ -24,6 +24,8 @@ pub(super) enum Ask {
     Nans,
     Any,
     All,
+    /// What a fixed tree folds to.
+    Root,
 }
 
 /// An operation whose answers are finished on the device, under the default
@@ -51,6 +53,7 @@ impl Answer {
             Op::CountNan => Ask::Nans,
             Op::Any => Ask::Any,
             Op::All => Ask::All,
+            Op::Prod | Op::LogSumExp if dtype.is_float() => Ask::Root,
             _ => return None,
         };
         let kind = op.kind(Accuracy::Exact, dtype);

@@ -16,6 +16,8 @@ pub(super) enum Program {
     ShortRows(Tally, DType),
     /// Makes numbers of columns.
     Columns(Tally, DType),
+    /// Makes numbers of rows that a fixed tree folds.
+    RowTrees(Kind, DType),
 }
 
 /// What kernels make numbers of without a payload.
@@ -59,6 +61,8 @@ impl Program {
             Program::Finish(dtype) => format!("finish_{dtype}"),
             Program::ShortRows(tally, dtype) => format!("row_{}", tally.name(dtype)),
             Program::Columns(tally, dtype) => format!("column_{}", tally.name(dtype)),
+            Program::RowTrees(Kind::LogSumExp, dtype) => format!("row_logsumexp_{dtype}"),
+            Program::RowTrees(_, dtype) => format!("row_prods_{dtype}"),
         }
     }
 }
@@ -175,6 +179,11 @@ mod tests {
             for tally in [Tally::Sums, Tally::Extremes, Tally::Counts] {
                 names.insert(Program::ShortRows(tally, dtype).name());
                 names.insert(Program::Columns(tally, dtype).name());
+            }
+            for kind in [Kind::Prod, Kind::LogSumExp] {
+                if dtype.is_float() {
+                    names.insert(Program::RowTrees(kind, dtype).name());
+                }
             }
         }
         for name in &names {

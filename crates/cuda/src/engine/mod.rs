@@ -20,6 +20,7 @@ mod parts;
 mod plan;
 mod result_slot;
 mod room;
+mod row_trees;
 mod rows;
 mod scratch;
 mod short_rows;

@@ -4,7 +4,7 @@
 //! Numbers are made in the order of the walk over the outputs. Where that is
 //! not C order, they are put in order in the end.
 
-use super::answer::{Answer, Payloads, check_alignment};
+use super::answer::{Answer, Ask, Payloads, check_alignment};
 use super::scratch::Scratch;
 use super::table::{Order, Table};
 use super::tiles::{LEAST_WORKSPACE, Wanted, largest_workspace};
@@ -22,8 +22,9 @@ impl Engine {
     /// The answers of `op` over the axes that `reduced` marks, in C order, as
     /// core finishes them under the default rules; waits for them. `None` where
     /// no kernel makes them: other operations than sums, means, norm1, minima,
-    /// maxima and counts, of outputs without elements, or of totals that do not
-    /// fit their type. Then [`states_of_view`](Self::states_of_view) answers.
+    /// maxima, counts and, of floats, products and logsumexp; of outputs without
+    /// elements, of few long rows of these two, or of totals that do not fit
+    /// their type. Then [`states_of_view`](Self::states_of_view) answers.
     ///
     /// # Errors
     /// Views that cannot be; more outputs than memory holds; what the device
@@ -145,7 +146,11 @@ impl Engine {
     ) -> Result<bool> {
         let Question { answer, table } = question;
         let misfits = scratch.misfits();
-        // SAFETY: passed on from the caller.
+        if answer.ask == Ask::Root {
+            // SAFETY: passed on from the caller.
+            return unsafe { self.numbers_of_trees(*answer, table, to, scratch, stream) };
+        }
+        // SAFETY: as above.
         if unsafe { self.numbers_of_short_rows(*answer, table, to, misfits, stream)? } {
             return Ok(true);
         }

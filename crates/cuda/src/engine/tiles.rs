@@ -285,7 +285,7 @@ impl Engine {
     /// # Safety
     /// The elements of the table may be read, and as many rows of
     /// [`pitch`] bytes written at `to`, an array after the other.
-    unsafe fn gather_rows(
+    pub(super) unsafe fn gather_rows(
         &self,
         table: &Table,
         outputs: &Part,
@@ -332,17 +332,17 @@ impl Engine {
 
 /// How rows are reduced where they lie: launches of `count` rows, one for each
 /// step of the other dimensions of the outputs.
-struct InPlace {
-    launches: Vec<Dim>,
-    count: usize,
-    stride: isize,
+pub(super) struct InPlace {
+    pub(super) launches: Vec<Dim>,
+    pub(super) count: usize,
+    pub(super) stride: isize,
     /// From row to row in the outputs' positions.
-    step: usize,
+    pub(super) step: usize,
 }
 
 /// The rows of a table, if they can be reduced where they lie and few launches
 /// go through all of them.
-fn in_place(table: &Table) -> Option<InPlace> {
+pub(super) fn in_place(table: &Table) -> Option<InPlace> {
     let dims = &table.outputs.dims;
     if !table.has_rows() {
         return None;

@@ -1,0 +1,208 @@
+//! Rows folded by the fixed tree and made numbers in one launch:
+//! `kernels/row_tree.cuh`.
+
+use super::Engine;
+use super::answer::Answer;
+use super::kernels::Program;
+use super::parts::{Part, parts};
+use super::rows::Rows;
+use super::scratch::Scratch;
+use super::table::{Table, offset};
+use super::tiles::{LEAST_WORKSPACE, in_place, largest_workspace};
+use crate::Result;
+use crate::device::{Address, Argument, Launch, Stream};
+use warpfold_core::op::tree::{BLOCK, LANES};
+
+/// `ROW_THREADS` and `ROW_BLOCKS` in the kernels.
+const THREADS: usize = 128;
+const BLOCKS: u32 = 4;
+const WARP: usize = 32;
+/// Bytes of a vector.
+const VECTOR: usize = 16;
+/// `MOST_LEVELS` there.
+const MOST_LEVELS: u32 = 20;
+/// Of rows of several leaves there must be one for so many blocks that run at
+/// once: else blocks had better share a row.
+const BLOCKS_OF_A_ROW: usize = 2;
+
+/// How rows are shared by the lanes of a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sharing {
+    /// Lanes of a row, a power of two.
+    lanes: usize,
+    /// Elements that the first vector of a row may have before it, at most.
+    slack: usize,
+    /// Rows of a warp, a power of two.
+    tile: usize,
+}
+
+impl Sharing {
+    /// For `count` rows of `len` elements of `size` bytes that begin at multiples
+    /// of `unit` bytes, on a device that runs `warps` warps at once.
+    fn of(count: usize, len: usize, size: usize, unit: usize, warps: usize) -> Sharing {
+        let each = VECTOR / size;
+        let slack = (VECTOR - unit.min(VECTOR)) / size;
+        let vectors = len.saturating_add(slack).div_ceil(each).min(LANES / each);
+        let lanes = vectors.next_power_of_two();
+        // All lanes make numbers, unless warps would lack rows.
+        let most = (count / warps.max(1)).max(1);
+        let tile = (1 << most.ilog2()).clamp(WARP / lanes, WARP);
+        Sharing { lanes, slack, tile }
+    }
+}
+
+/// The power of two, a vector at most, that rows begin at multiples of.
+fn unit(at: Address, stride: isize) -> usize {
+    1 << (at | stride.unsigned_abs() as u64 | VECTOR as u64).trailing_zeros()
+}
+
+impl Engine {
+    /// Leaves the answers at `to` in the order of the walk, and says whether it
+    /// did: not of few rows that are long.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
+    pub(super) unsafe fn numbers_of_trees(
+        &self,
+        answer: Answer,
+        table: &Table,
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
+        let len = table.elements.len;
+        let few = table.outputs.len < self.resident_blocks() / BLOCKS_OF_A_ROW;
+        if len > BLOCK << MOST_LEVELS || few && len > BLOCK {
+            return Ok(false);
+        }
+        let size = answer.out.size();
+        if let Some(rows) = in_place(table) {
+            for part in parts(&rows.launches, 1) {
+                let (outer, inner) = (part.first / rows.step, part.first % rows.step);
+                let first = outer * rows.count * rows.step + inner;
+                let now = Rows {
+                    dtype: table.dtype,
+                    arrays: 1,
+                    at: offset(table.at, part.offsets),
+                    stride: rows.stride,
+                    count: rows.count,
+                    len,
+                    start: 0,
+                };
+                let to = to + (first * size) as u64;
+                // SAFETY: passed on from the caller.
+                unsafe { self.fold_rows(answer, &now, to, rows.step, stream)? };
+            }
+            return Ok(true);
+        }
+
+        let most = largest_workspace(self.device.limits());
+        let bytes = table.outputs.len.saturating_mul(table.row_bytes()) as u64;
+        let device = &*self.device;
+        let (at, bytes) =
+            scratch.workspace.hold(device, stream, bytes.min(most), LEAST_WORKSPACE)?;
+        let outputs = usize::try_from(bytes).unwrap_or(usize::MAX) / table.row_bytes().max(1);
+        if outputs == 0 {
+            return Ok(false);
+        }
+        let offsets = [0; 2];
+        let whole = Part { first: 0, len, offsets, dims: table.elements.dims.clone() };
+        for some in parts(&table.outputs.dims, outputs) {
+            // SAFETY: the elements are the table's; the workspace has room for so
+            // many rows, which nobody else uses.
+            let rows = unsafe { self.gather_rows(table, &some, &whole, at, stream)? };
+            let to = to + (some.first * size) as u64;
+            // SAFETY: the rows were gathered before on the stream.
+            unsafe { self.fold_rows(answer, &rows, to, 1, stream)? };
+        }
+        Ok(true)
+    }
+
+    /// Blocks of these kernels that run at once.
+    fn resident_blocks(&self) -> usize {
+        let all = self.device.limits().multiprocessors * BLOCKS;
+        self.shape.blocks.unwrap_or(all).max(1) as usize
+    }
+
+    /// Leaves the number of each row at `to`, `step` numbers apart.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into), for every row.
+    unsafe fn fold_rows(
+        &self,
+        answer: Answer,
+        rows: &Rows,
+        to: Address,
+        step: usize,
+        stream: Stream,
+    ) -> Result<()> {
+        let kernel = self.program(Program::RowTrees(answer.kind, answer.dtype))?;
+        let size = answer.dtype.size();
+        let warps = self.resident_blocks() * THREADS / WARP;
+        let unit = unit(rows.at[0], rows.stride);
+        let Sharing { lanes, slack, tile } = Sharing::of(rows.count, rows.len, size, unit, warps);
+        // As many as a grid takes.
+        let most = (tile * THREADS / WARP) << 30;
+        for first in (0..rows.count).step_by(most) {
+            let count = (rows.count - first).min(most);
+            let blocks = count.div_ceil(tile).div_ceil(THREADS / WARP);
+            let launch = Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), THREADS as u32);
+            let arguments = [
+                Argument::from(rows.row(first)[0]),
+                Argument::from(count as u64),
+                Argument::from(rows.stride as i64),
+                Argument::from(rows.len as u64),
+                Argument::from(lanes.trailing_zeros()),
+                Argument::from(slack as u32),
+                Argument::from(tile as u32),
+                Argument::from(to + (first * step * answer.out.size()) as u64),
+                Argument::from(step as u64),
+            ];
+            // SAFETY: the kernels have these parameters; they read the rows and
+            // write the answers.
+            unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sharing(count: usize, len: usize, size: usize, unit: usize) -> (usize, usize, usize) {
+        let Sharing { lanes, slack, tile } = Sharing::of(count, len, size, unit, 1000);
+        (lanes, slack, tile)
+    }
+
+    #[test]
+    fn rows_have_as_many_lanes_as_vectors() {
+        let many = 1 << 20;
+        assert_eq!(sharing(many, 1, 4, 16), (1, 0, 32));
+        assert_eq!(sharing(many, 16, 4, 16), (4, 0, 32));
+        assert_eq!(sharing(many, 17, 4, 16), (8, 0, 32));
+        assert_eq!(sharing(many, 100_000, 4, 16), (16, 0, 32));
+        assert_eq!(sharing(many, 3, 8, 16), (2, 0, 32));
+        assert_eq!(sharing(many, 100_000, 8, 16), (32, 0, 32));
+        assert_eq!(sharing(many, 100_000, 2, 16), (8, 0, 32));
+    }
+
+    #[test]
+    fn rows_between_vectors_have_room_for_one_more() {
+        assert_eq!(sharing(1 << 20, 16, 4, 4), (8, 3, 32));
+        assert_eq!(sharing(1 << 20, 13, 4, 4), (4, 3, 32));
+        assert_eq!(sharing(1 << 20, 14, 4, 8), (4, 2, 32));
+        assert_eq!(sharing(1 << 20, 1, 2, 2), (1, 7, 32));
+        assert_eq!(unit(256, 1000), 8);
+        assert_eq!(unit(258, 64), 2);
+        assert_eq!(unit(4096, -32), 16);
+    }
+
+    #[test]
+    fn few_rows_are_spread_over_all_warps() {
+        assert_eq!(sharing(3, 100, 4, 16), (16, 0, 2));
+        assert_eq!(sharing(4000, 100, 4, 16), (16, 0, 4));
+        assert_eq!(sharing(4000, 16, 4, 16), (4, 0, 8));
+        assert_eq!(sharing(0, 100, 8, 16), (32, 0, 1));
+    }
+}
