@@ -5,6 +5,7 @@
 mod common;
 
 use common::Random;
+use common::altered::Altered;
 use common::data::PATTERNS;
 use common::machine::device_of_this_machine;
 use common::views::{Layout, Placed, Sample, reference, shape};
@@ -558,6 +559,46 @@ fn rows_of_trees_in_random_order() {
     any_tree_rows(&engines(&sim(Schedule::Random { seed: 7 })), 43, 12);
 }
 
+/// Arrays in the host's memory have the numbers of the same arrays on the device,
+/// however many boxes they come in, or none.
+fn of_host_views(engine: &Engine, seed: u64, rounds: usize) {
+    let mut random = Random(seed);
+    let device = &**engine.device();
+    for round in 0..rounds {
+        let dtype = DType::ALL[round % DType::ALL.len()];
+        let ops: &[Op] = match round % 3 {
+            0 => &[Op::Sum],
+            1 if dtype.is_float() => &[Op::LogSumExp, Op::Min],
+            _ => &[Op::Mean, Op::Max, Op::CountNonzero],
+        };
+        let shape = shape(&mut random, &[0, 1, 2, 5, 16, 33, 129, 700], 4, 60_000);
+        let layout = Layout::random(&shape, dtype.size(), &mut random);
+        let sample = Sample::new(dtype, layout, "signed", &mut random);
+        let reduced: Vec<bool> = shape.iter().map(|_| random.below(2) == 0).collect();
+        let placed = Placed::new(device, &sample);
+        // SAFETY: the array was placed here, and nobody writes to it.
+        let expected = ops.iter().map(|&op| unsafe {
+            engine.numbers_of_view(op, &placed.view, &reduced, Stream::DEFAULT).unwrap()
+        });
+        let expected: Option<Vec<_>> = expected.collect();
+        let got =
+            engine.numbers_of_host_view(ops, &sample.view(), &reduced, Stream::DEFAULT).unwrap();
+        let len: usize = (0..shape.len()).filter(|&i| reduced[i]).map(|i| shape[i]).product();
+        // Where the device has little memory, an output's elements may not fit.
+        if got.is_some() || len * dtype.size() < 32 << 10 {
+            assert!(got == expected, "{ops:?} of {dtype} {:?} over {reduced:?}", sample.layout);
+        }
+    }
+}
+
+#[test]
+fn of_the_hosts_memory() {
+    of_host_views(&Engine::new(sim(Schedule::Lockstep)), 51, 26);
+    let little = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
+    let little = Altered::new(little, |limits| limits.memory = 1);
+    of_host_views(&Engine::new(Arc::new(little)), 52, 26);
+}
+
 /// A sample, for compute-sanitizer.
 #[test]
 fn sanitized_on_the_device() {
@@ -587,6 +628,7 @@ fn on_the_device_of_this_machine() {
     scales_of_columns(&engine);
     columns_again(&engine);
     any_tree_rows(&all, 43, 200);
+    of_host_views(&engine, 51, 300);
     roots_at_the_ends(&engine);
 }
 

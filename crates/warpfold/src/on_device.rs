@@ -5,7 +5,7 @@ use crate::engines::{Opened, failure};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use warpfold_core::layout::View;
-use warpfold_core::op::{AnyState, Kind, RawRun};
+use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun};
 use warpfold_core::{DType, Error, Result};
 use warpfold_cpu::Job;
 use warpfold_cuda::Stream;
@@ -40,6 +40,20 @@ impl Opened {
         self.engine
             .states_of_host_views(views, job.reduced, job.kinds, job.start, stream)
             .map_err(failure)
+    }
+
+    /// The answers of operations under the default rules over some axes of an
+    /// array, in C order, where the device makes numbers of them: payloads would
+    /// have to come back and be finished here.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub(crate) fn numbers(&self, ops: &[Op], job: &Job<'_>) -> Result<Option<Vec<Numbers>>> {
+        let [Some(view), None] = job.views else { return Ok(None) };
+        if job.reduced.iter().all(|&reduced| reduced) {
+            return Ok(None);
+        }
+        self.engine.numbers_of_host_view(ops, view, job.reduced, Stream::DEFAULT).map_err(failure)
     }
 
     /// The states of elements that lie one after the other.

@@ -279,15 +279,28 @@ impl Reduction {
         self.open(self.device, dtype).map(drop)
     }
 
-    /// The states of a job whose device is not the CPU. One that was not named may
-    /// fail: the CPU is there.
-    fn states_on_device(&self, job: &Job<'_>, dtype: DType) -> Result<Option<Vec<Vec<AnyState>>>> {
+    /// What `make` makes of a job on its device, if that is not the CPU. One that
+    /// was not named may fail: the CPU is there.
+    fn on_device<A>(
+        &self,
+        job: &Job<'_>,
+        dtype: DType,
+        make: impl FnOnce(&Opened) -> Result<A>,
+    ) -> Result<Option<A>> {
         let device = self.choose(dtype, Some(bytes_of(job.views)));
         let Some(opened) = self.open(device, dtype)? else { return Ok(None) };
-        match opened.states(job) {
+        match make(&opened) {
             Err(Error::Device { .. }) if self.device == Device::Auto => Ok(None),
-            states => states.map(Some),
+            made => made.map(Some),
         }
+    }
+
+    /// The columns of an answer that a device finishes as well as core does.
+    fn columns_on_device(&self, job: &Job<'_>, opened: &Opened) -> Result<Option<Vec<Column>>> {
+        let plain = self.accuracy == Accuracy::Exact && self.rules == Rules::default();
+        let numbers = if plain { opened.numbers(&self.ops, job)? } else { None };
+        let column = |(&op, numbers)| Column { op, numbers, second: None };
+        Ok(numbers.map(|numbers| self.ops.iter().zip(numbers).map(column).collect()))
     }
 
     fn run_views(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
@@ -302,8 +315,18 @@ impl Reduction {
         let isa = Isa::active()?;
         let job =
             Job { views, reduced: &reduced, kinds: &kinds, start: 0, isa, threads: self.threads };
-        if let Some(states) = self.states_on_device(&job, dtype)? {
-            return Partial::new(dtype, shape, ops, states).finish(&self.rules);
+        let made = self.on_device(&job, dtype, |opened| {
+            Ok(match self.columns_on_device(&job, opened)? {
+                Some(columns) => Made::Columns(columns),
+                None => Made::States(opened.states(&job)?),
+            })
+        })?;
+        match made {
+            Some(Made::Columns(columns)) => return Ok(Answer { shape, columns }),
+            Some(Made::States(states)) => {
+                return Partial::new(dtype, shape, ops, states).finish(&self.rules);
+            }
+            None => {}
         }
         let columns = job.values(&ops, &self.rules)?;
         let columns = ops
@@ -361,7 +384,7 @@ impl Reduction {
         let isa = Isa::active()?;
         let job =
             Job { views, reduced: &reduced, kinds: &kinds, start, isa, threads: self.threads };
-        let states = match self.states_on_device(&job, dtype)? {
+        let states = match self.on_device(&job, dtype, |opened| opened.states(&job))? {
             Some(states) => states,
             None => job.states()?,
         };
@@ -435,6 +458,13 @@ impl Reduction {
     pub fn identities(&self, dtype: DType) -> Result<Vec<AnyState>> {
         self.kinds(dtype).0.into_iter().map(|kind| AnyState::identity(kind, dtype)).collect()
     }
+}
+
+/// What a device makes of a job.
+enum Made {
+    Columns(Vec<Column>),
+    /// To be finished.
+    States(Vec<Vec<AnyState>>),
 }
 
 fn bytes_of(views: [Option<&View<'_>>; 2]) -> u64 {

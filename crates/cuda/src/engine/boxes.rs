@@ -6,8 +6,10 @@
 //! are over the same elements in the same order as on the host.
 
 use super::Engine;
+use super::answer::Answer;
 use super::axes::{Group, groups};
 use super::collect::Collector;
+use super::numbers::Question;
 use super::parts::{Part, parts};
 use super::room::Room;
 use super::table::{Order, Table};
@@ -16,7 +18,7 @@ use crate::Result;
 use crate::device::{Address, Device, Stream};
 use warpfold_core::DType;
 use warpfold_core::layout::{Axis, Dim, Split, Traversal, View};
-use warpfold_core::op::{AnyState, Kind};
+use warpfold_core::op::{AnyState, Kind, Numbers, Op};
 
 /// Bytes of the boxes of one call: at most these, and at most this part of the
 /// device's memory.
@@ -35,6 +37,8 @@ struct Held<'a> {
     device: &'a dyn Device,
     stream: Stream,
     room: Room,
+    /// Where it begins.
+    at: Address,
 }
 
 impl Drop for Held<'_> {
@@ -123,6 +127,80 @@ impl Engine {
         collector.finish()
     }
 
+    /// The answers of operations over the axes that `reduced` marks, of an array
+    /// in the host's memory: what [`numbers_of_view`](Self::numbers_of_view) makes
+    /// of the same array on the device, for each operation. `None` where one has
+    /// none, or where the elements of an output do not fit the device at once.
+    ///
+    /// # Errors
+    /// Those of [`numbers_of_view`](Self::numbers_of_view).
+    pub fn numbers_of_host_view(
+        &self,
+        ops: &[Op],
+        view: &View<'_>,
+        reduced: &[bool],
+        stream: Stream,
+    ) -> Result<Option<Vec<Numbers>>> {
+        let dtype = view.dtype();
+        let answers: Option<Vec<Answer>> = ops.iter().map(|&op| Answer::of(op, dtype)).collect();
+        let Some(answers) = answers.filter(|_| !view.is_empty()) else { return Ok(None) };
+        let split = Split::new(view.shape(), [view.strides(), &[]], reduced)?;
+        let source = Source {
+            dtype,
+            views: [Some(view), None],
+            outputs: Traversal::new(&split.kept, false),
+            indices: Traversal::new(&split.kept, true),
+            elements: Order::Memory.walk(&split.reduced),
+        };
+        let mut all: Vec<Numbers> =
+            answers.iter().map(|a| Numbers::zeros(a.out, split.outputs)).collect();
+        let (held, room) = self.hold_boxes(&source, stream)?;
+        let output = source.elements.len.saturating_mul(dtype.size());
+        if room < output {
+            return Ok(None);
+        }
+        let whole = Part {
+            first: 0,
+            len: source.elements.len,
+            offsets: [0; 2],
+            dims: source.elements.dims.clone(),
+        };
+        for outputs in parts(&source.outputs.dims, room / output) {
+            let table = self.copy_box(&source, &outputs, &whole, Order::Memory, held.at, stream)?;
+            for (&answer, all) in answers.iter().zip(&mut all) {
+                let question = Question { answer, table: table.clone() };
+                // SAFETY: the box was allocated and filled here, and the copies
+                // come before on the stream.
+                let Some(some) = (unsafe { self.numbers_of(&question, stream)? }) else {
+                    return Ok(None);
+                };
+                let size = answer.out.size();
+                for (i, number) in some.bytes().chunks_exact(size).enumerate() {
+                    let place = source.indices.index((outputs.first + i) as u64) as usize;
+                    all.bytes_mut()[place * size..][..size].copy_from_slice(number);
+                }
+            }
+        }
+        Ok(Some(all))
+    }
+
+    /// Device memory for boxes of a source, and how many bytes of elements it has
+    /// room for.
+    fn hold_boxes(&self, source: &Source<'_>, stream: Stream) -> Result<(Held<'_>, usize)> {
+        let device = &**self.device();
+        let arrays = source.views.iter().flatten().count();
+        let output = source.elements.len.saturating_mul(source.dtype.size() * arrays);
+        let slack = ALIGNMENT * arrays;
+        let all = source.outputs.len.saturating_mul(output).saturating_add(slack);
+        let limit = BOXES.min(device.limits().memory / PART_OF_MEMORY).max(LEAST_BOXES);
+        let wanted = (all as u64).min(limit);
+        let mut held = Held { device, stream, room: Room::default(), at: 0 };
+        let (at, bytes) = held.room.hold(device, stream, wanted, LEAST_BOXES.min(wanted))?;
+        held.at = at;
+        let room = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_sub(slack);
+        Ok((held, room))
+    }
+
     fn states_of_source(
         &self,
         source: &Source<'_>,
@@ -131,21 +209,14 @@ impl Engine {
         stream: Stream,
         collector: &mut Collector<'_>,
     ) -> Result<()> {
-        let device = &**self.device();
         let arrays = source.views.iter().flatten().count();
-        let size = source.dtype.size();
-        let output = source.elements.len.saturating_mul(size * arrays);
-        let slack = ALIGNMENT * arrays;
-        let all = source.outputs.len.saturating_mul(output).saturating_add(slack);
-        let limit = BOXES.min(device.limits().memory / PART_OF_MEMORY).max(LEAST_BOXES);
-        let wanted = (all as u64).min(limit);
-        let mut held = Held { device, stream, room: Room::default() };
-        let (at, bytes) = held.room.hold(device, stream, wanted, LEAST_BOXES.min(wanted))?;
-        let room = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_sub(slack);
-
+        let size = source.dtype.size() * arrays;
+        let output = source.elements.len.saturating_mul(size);
+        let (held, room) = self.hold_boxes(source, stream)?;
         for outputs in parts(&source.outputs.dims, room / output) {
-            for elements in parts(&source.elements.dims, room / (size * arrays)) {
-                let table = self.copy_box(source, &outputs, &elements, group.order, at, stream)?;
+            for elements in parts(&source.elements.dims, room / size) {
+                let table =
+                    self.copy_box(source, &outputs, &elements, group.order, held.at, stream)?;
                 let start = start + elements.first as u64;
                 let sink = &mut |output: usize, kind, state| {
                     let position = (outputs.first + output) as u64;

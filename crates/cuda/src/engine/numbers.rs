@@ -40,7 +40,23 @@ impl Engine {
         stream: Stream,
     ) -> Result<Option<Numbers>> {
         view.check(&**self.device())?;
-        let Some(question) = Question::of(op, view, reduced)? else { return Ok(None) };
+        match Question::of(op, view, reduced)? {
+            // SAFETY: passed on from the caller.
+            Some(question) => unsafe { self.numbers_of(&question, stream) },
+            None => Ok(None),
+        }
+    }
+
+    /// The answers to a question, if there are any.
+    ///
+    /// # Safety
+    /// As for [`numbers_of_view`](Self::numbers_of_view), for the elements of the
+    /// question's table.
+    pub(super) unsafe fn numbers_of(
+        &self,
+        question: &Question,
+        stream: Stream,
+    ) -> Result<Option<Numbers>> {
         let device = &**self.device();
         let scratch = self.scratch(stream)?;
         // Held until the numbers are read: another thread's would overwrite
@@ -49,7 +65,7 @@ impl Engine {
         let bytes = question.bytes();
         let (to, _) = scratch.numbers.hold(device, stream, bytes, bytes)?;
         // SAFETY: passed on from the caller; the room was made here.
-        let made = unsafe { self.make_numbers(&question, to, &mut scratch, stream) };
+        let made = unsafe { self.make_numbers(question, to, &mut scratch, stream) };
         let read = made.and_then(|made| {
             if !made {
                 return Ok(None);
