@@ -136,7 +136,7 @@ impl Launch {
                 Key { shared_of: None, address: 0 },
                 ticket,
             );
-            races.end_block(block);
+            races.end_block(block, &mut |_| {});
         }
     }
 }

@@ -252,6 +252,19 @@ impl Clocks {
         }
     }
 
+    /// Whether blocks have clusters.
+    pub(crate) fn has_clusters(&self) -> bool {
+        self.cluster > 1
+    }
+
+    /// Whether some thread of a block knows a moment of lane `lane` of `warp`.
+    pub(crate) fn block_knows(&self, block: u32, warp: Warp, lane: u32, at: Moment) -> bool {
+        let all = self.blocks.get(&block).map_or(&[][..], |lanes| lanes);
+        // Neighbours mostly share what they know.
+        let each = all.chunk_by(|a, b| Arc::ptr_eq(&a.known, &b.known)).filter_map(<[Lane]>::first);
+        each.into_iter().any(|l| self.knows(&l.known, block, warp, lane, at))
+    }
+
     /// `bar.warp.sync`, or another instruction that converges lanes: they learn from each other.
     pub fn sync_warp(&mut self, warp: Warp, mask: u32) {
         let mask = mask & self.existing(warp.warp);

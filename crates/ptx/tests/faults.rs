@@ -306,3 +306,26 @@ fn a_tile_that_was_not_waited_for() {
     });
     everywhere("async_copy", run("async_sum"), clean);
 }
+
+/// Blocks of a cluster read each other's memory and do not wait before they end.
+#[test]
+fn a_block_that_ends_while_another_reads_its_memory() {
+    for (path, ptx) in builds("cluster") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (before, last) = text.rsplit_once("barrier.cluster.arrive.aligned;").unwrap();
+        let early = format!("{before}{}", last.replacen("barrier.cluster.wait.aligned;", "", 1));
+        for schedule in schedules() {
+            for (ptx, is_early) in [(&ptx, false), (&early, true)] {
+                let mut bench = Bench::new(ptx, checked(schedule));
+                let args = [ones(&mut bench, 250), room(&mut bench, 4), Arg::U32(250)];
+                let [report] = &bench.launch("cluster_sum", Shape::linear(4, 64), &args)[..] else {
+                    panic!("one launch")
+                };
+                let kinds: Vec<Kind> = found(report).into_iter().map(|(kind, _)| kind).collect();
+                eprintln!("{} {schedule:?}: {}", path.display(), describe(report));
+                assert_eq!(kinds.contains(&Kind::Freed), is_early);
+                assert!(kinds.iter().all(|&kind| kind == Kind::Freed));
+            }
+        }
+    }
+}

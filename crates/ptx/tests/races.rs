@@ -358,7 +358,7 @@ fn ticket(blocks: u32, parts: TicketParts) -> Grid {
             // Resets the counter for the next launch: after all tickets, since it saw them.
             grid.weak(leader, 1, Act::Write, Target::Global, |_| TICKET << 20);
         }
-        grid.races.end_block(block);
+        grid.races.end_block(block, &mut |_| {});
     }
     grid
 }
@@ -581,6 +581,28 @@ fn a_cluster_barrier_orders_the_shared_memory_of_its_blocks() {
 }
 
 #[test]
+fn a_block_of_a_cluster_ends_after_what_others_did_in_its_memory() {
+    for (arrives, waits) in [(true, true), (true, false), (false, true)] {
+        let mut grid = Grid::of_clusters(4, 2);
+        let mut gate = Gate::default();
+        grid.weak(warp(1, 1), 1, Act::Read, SHARED, |_| 12);
+        if arrives {
+            grid.races.clocks.arrive(&mut gate, warp(1, 1), ALL);
+        }
+        if waits {
+            grid.races.clocks.depart(&gate, warp(0, 1), ALL);
+        }
+        let faults = &mut grid.faults;
+        grid.races.end_block(0, &mut |fault| faults.push(fault));
+        assert_eq!(grid.kinds().is_empty(), arrives && waits);
+        // Who comes later finds nothing there.
+        grid.faults.clear();
+        grid.weak(warp(1, 0), ALL, Act::Write, SHARED, own_word);
+        assert_eq!(grid.kinds(), [Kind::Freed]);
+    }
+}
+
+#[test]
 fn a_word_that_everyone_reads_may_be_written_behind_a_barrier() {
     for synced in [true, false] {
         let mut grid = Grid::new(1);
@@ -647,7 +669,7 @@ fn a_crowd_of_readers_is_remembered_up_to_a_bound() {
         }
         grid.weak(warp(block, 0), ALL, Act::Read, Target::Global, |_| PARTIAL);
         if block + 1 < blocks {
-            grid.races.end_block(block);
+            grid.races.end_block(block, &mut |_| {});
         }
     }
     assert!(grid.races.forgotten() > 0);

@@ -760,7 +760,8 @@ impl Residents {
     fn end(&mut self, machine: &mut Machine<'_>, at: usize) {
         let mut block = self.blocks.remove(at);
         if let Some(races) = &mut machine.races {
-            races.end_block(block.memory.index);
+            let findings = &mut machine.findings;
+            races.end_block(block.memory.index, &mut |fault| findings.report(fault));
         }
         // Shared memory that others of the cluster still see is not used again.
         block.memory.peers.clear();

@@ -130,11 +130,35 @@ impl Races {
         self.shared.insert(block, Shadow::default());
     }
 
-    /// A block has ended, and its shared memory with it.
-    pub fn end_block(&mut self, block: u32) {
-        self.clocks.end_block(block);
+    /// A block has ended, and its shared memory with it: of what other blocks of the cluster did there, one of its threads must know.
+    pub fn end_block(&mut self, block: u32, report: &mut dyn FnMut(Fault)) {
         if let Some(shadow) = self.shared.remove(&block) {
+            if self.clocks.has_clusters() {
+                self.find_late(block, &shadow, report);
+            }
             shadow.discard(&mut self.memory.sets);
+        }
+        self.clocks.end_block(block);
+    }
+
+    /// Reports accesses to a block's shared memory that may have come after its end, one of each instruction's.
+    fn find_late(&self, block: u32, shadow: &Shadow, report: &mut dyn FnMut(Fault)) {
+        let Memory { stamps, sets, .. } = &self.memory;
+        let mut reported: Vec<u32> = Vec::new();
+        for (address, cell) in shadow.places() {
+            let entries = [cell.writes, cell.reads].into_iter().flat_map(|slot| sets.entries(slot));
+            for Entry { stamp: number, lanes: all, .. } in entries {
+                let stamp = &stamps[number as usize - 1];
+                if stamp.warp.block == block || reported.contains(&number) {
+                    continue;
+                }
+                let known =
+                    |&lane: &u32| self.clocks.block_knows(block, stamp.warp, lane, stamp.moment);
+                if let Some(lane) = lanes(all).find(|lane| !known(lane)) {
+                    reported.push(number);
+                    report(late(stamp, lane, address));
+                }
+            }
         }
     }
 
@@ -174,7 +198,16 @@ impl Races {
         }
         let shadow = match target {
             Target::Global => &mut self.global,
-            Target::Shared { of } => self.shared.entry(of).or_default(),
+            Target::Shared { of } => match self.shared.get_mut(&of) {
+                Some(shadow) => shadow,
+                None => {
+                    // Its block has ended.
+                    let Request { warp, act, size, line, .. } = *request;
+                    let Some(lane) = lanes(request.active).next() else { return };
+                    let stamp = Stamp { warp, moment: 0, act, scope, size: size as u8, line };
+                    return report(late(&stamp, lane, request.addresses[lane as usize]));
+                }
+            },
         };
         let visit = Visit {
             clocks: &self.clocks,
@@ -266,6 +299,21 @@ impl Races {
         }
         sets.for_each(|entry| entry.stamp = numbers[entry.stamp as usize]);
         kept as usize
+    }
+}
+
+/// An access to the shared memory of a block that may have ended.
+fn late(stamp: &Stamp, lane: u32, address: u64) -> Fault {
+    let Stamp { act, size, line, .. } = *stamp;
+    Fault {
+        kind: Kind::Freed,
+        line,
+        place: stamp.party(lane).place,
+        access: Some(Access { space: Space::Shared, act, address, size: u32::from(size) }),
+        other: None,
+        detail: Cow::Borrowed(
+            "the block whose memory it is may have ended: it must wait for the cluster before that",
+        ),
     }
 }
 

@@ -73,6 +73,15 @@ impl Shadow {
         self.pages.iter().map(|p| p.cells.len() * size_of::<Cell>() + size_of::<Page>()).sum()
     }
 
+    /// Every cell, with the first address that it stands for.
+    pub(super) fn places(&self) -> impl Iterator<Item = (u64, &Cell)> {
+        self.index.iter().flat_map(|(number, &at)| {
+            let Page { grain, cells } = &self.pages[at];
+            let address = move |i: usize| (number << PAGE_BITS) + ((i as u64) << grain);
+            cells.iter().enumerate().map(move |(i, cell)| (address(i), cell))
+        })
+    }
+
     /// Every cell.
     pub(super) fn all_cells(&mut self) -> impl Iterator<Item = &mut Cell> {
         self.pages.iter_mut().flat_map(|page| page.cells.iter_mut())

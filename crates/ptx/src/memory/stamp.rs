@@ -150,6 +150,18 @@ impl Sets {
         &self.sets[number as usize]
     }
 
+    /// What a slot holds.
+    pub(super) fn entries(&self, slot: Slot) -> impl Iterator<Item = Entry> {
+        let (one, many) = match slot.held() {
+            Held::Nothing => (None, &[][..]),
+            Held::One { stamp, sees, lane } => {
+                (Some(Entry { stamp, sees, lanes: 1 << lane }), &[][..])
+            }
+            Held::Set(number) => (None, self.get(number)),
+        };
+        one.into_iter().chain(many.iter().copied())
+    }
+
     /// Adds lanes to the last entry of a set.
     pub(super) fn widen_last(&mut self, number: u32, lanes: u32) {
         if let Some(last) = self.sets[number as usize].last_mut() {
