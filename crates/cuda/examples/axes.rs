@@ -1,9 +1,11 @@
-//! How fast the engine sums over an axis of arrays in device 0's memory: GB/s of
-//! input.
+//! How fast the engine reduces over an axis of arrays in device 0's memory: GB/s
+//! of input.
 //!
 //! ```text
-//! axes [--json] [DTYPE [OP]]        as in: axes f32 sum
+//! axes [--json] [DTYPE [OP]]        as in: axes f32 logsumexp
 //! ```
+//!
+//! Without an operation: sums, means and maxima.
 //!
 //! With `--json` every figure is a line for `benches/gpu.py`.
 //!
@@ -112,7 +114,6 @@ fn main() -> Result<()> {
     let (flags, wanted): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|argument| argument == "--json");
     let json = !flags.is_empty();
-    let wants = |place: usize, name: &str| wanted.get(place).is_none_or(|w| w == name);
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
     let buffer = device.allocate(BUFFER)?;
@@ -121,15 +122,18 @@ fn main() -> Result<()> {
         println!("{}, {} multiprocessors", device.limits().name, device.limits().multiprocessors);
     }
     let bench = Bench { engine: Engine::new(device), buffer, to, stream };
+    let usual = [Op::Sum, Op::Mean, Op::Max];
+    let asked = |op: &Op| wanted.get(1).map_or(usual.contains(op), |name| name == op.name());
+    let ops: Vec<Op> = Op::ALL.into_iter().filter(asked).collect();
     for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::I8] {
-        if !wants(0, dtype.name()) {
+        if wanted.first().is_some_and(|name| name != dtype.name()) {
             continue;
         }
         let bytes = piece(dtype);
         for at in (0..BUFFER).step_by(PIECE) {
             bench.engine.device().copy_in(stream, buffer + at, &bytes)?;
         }
-        for op in [Op::Sum, Op::Mean, Op::Max].into_iter().filter(|op| wants(1, op.name())) {
+        for &op in &ops {
             for shape in SHAPES {
                 let mut row = format!("{:24}", format!("{op} {dtype} {} x {}", shape[0], shape[1]));
                 for axis in [0, 1] {
