@@ -15,6 +15,13 @@ enum Ask : u32 {
     NANS,
     ANY,
     ALL,
+    FIRST_LEAST,
+    FIRST_GREATEST,
+    RANGE,
+    MAGNITUDE,
+    AND,
+    OR,
+    XOR,
 };
 
 // Where the superaccumulator of a sum begins, and its limbs.

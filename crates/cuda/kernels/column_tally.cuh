@@ -67,6 +67,16 @@ struct TallyColumns {
             column[i].merge(Tally::of_words(words));
         }
     }
+
+    // Folds what the groups of a block have into the first group's.
+    __device__ __forceinline__ void fold_groups(const ColumnTable &table, const Strip<T> &strip)
+    {
+        leave();
+        ::fold_groups<T>(table, strip, [&](u32 thread) {
+            merge(thread);
+            leave();
+        });
+    }
 };
 
 // Totals of short integers fit 32 bits: a thread has no more than 2^15 elements of a column.
@@ -104,7 +114,6 @@ struct ShortTotals {
 // as small a one, whatever lies below.
 template <class T>
 struct ShortExtremes {
-    using Format = Element<T>;
     using Extreme = ExtremeOf<T>;
     static constexpr int COLUMNS = ITEMS<T>;
     static constexpr u32 CHUNK = 1 << 16;
@@ -123,15 +132,7 @@ struct ShortExtremes {
             least[i] = ~0u;
     }
 
-    // Ranks in their places, but for the step that moves those of NaNs to the lower end.
-    __device__ __forceinline__ u32 ranks(u32 word) const
-    {
-        constexpr u32 UPPER = EVERY * Extreme::UPPER;
-        if constexpr (Format::FLOAT)
-            return word ^ ((word >> 15 & EVERY) * 0xffff | UPPER) ^ flip;
-        else
-            return normal<T>(word) ^ (T(-1) < T(0) ? UPPER : 0) ^ flip;
-    }
+    __device__ __forceinline__ u32 ranks(u32 word) const { return Extreme::ranks(word, flip); }
 
     __device__ __forceinline__ void take(const uint4 (&v)[BATCH])
     {
@@ -225,29 +226,71 @@ struct ShortTaker<CountOf<T>> {
     using Taker = ShortCounts<T>;
 };
 
+// Folds what the blocks of a tile have into the last one's first group where no words take tallies one by one: each block leaves its
+// own, and the last one puts zeros there. Returns whether this is the last one. All threads of the block call it.
 template <class T, class Tally>
-__device__ __forceinline__ void tally_columns(const ColumnTable &table, void *out, const typename Tally::Asked &asked)
+__device__ __forceinline__ bool fold_blocks(const ColumnTable &table, const Strip<T> &strip, TallyColumns<T, Tally> &columns)
+{
+    constexpr u32 COLUMNS = ITEMS<T>, AT_ONCE = 4;
+    const u32 width = table.width * COLUMNS, groups = table.groups();
+    u64 *const meeting = meeting_of_tile(table, width, u64(gridDim.x) * Tally::WORDS);
+    const auto left = [&](u32 block, int i, int w) { return &meeting[1 + (u64(block) * Tally::WORDS + w) * width + strip.slot * COLUMNS + i]; };
+    if (strip.group == 0) {
+#pragma unroll
+        for (int i = 0; i < COLUMNS; ++i) {
+#pragma unroll
+            for (int w = 0; w < Tally::WORDS; ++w)
+                *left(blockIdx.x, i, w) = columns.column[i].word(w);
+        }
+    }
+    __threadfence();
+    if (!is_last_block(meeting))
+        return false;
+#pragma unroll
+    for (int i = 0; i < COLUMNS; ++i)
+        columns.column[i] = Tally();
+#pragma unroll 1
+    for (u32 first = strip.group; strip.group < groups && first < gridDim.x; first += AT_ONCE * groups) {
+        u64 words[AT_ONCE][COLUMNS][Tally::WORDS];
+#pragma unroll
+        for (u32 b = 0; b < AT_ONCE; ++b) {
+            const u32 block = first + b * groups;
+#pragma unroll
+            for (int i = 0; i < COLUMNS; ++i) {
+#pragma unroll
+                for (int w = 0; w < Tally::WORDS; ++w)
+                    words[b][i][w] = block < gridDim.x ? __ldcg(left(block, i, w)) : Tally().word(w);
+            }
+        }
+#pragma unroll
+        for (u32 b = 0; b < AT_ONCE; ++b) {
+            const u32 block = first + b * groups;
+#pragma unroll
+            for (int i = 0; i < COLUMNS; ++i) {
+                columns.column[i].merge(Tally::of_words(words[b][i]));
+#pragma unroll
+                for (int w = 0; w < Tally::WORDS; ++w)
+                    if (block < gridDim.x)
+                        *left(block, i, w) = 0;
+            }
+        }
+    }
+    columns.fold_groups(table, strip);
+    return true;
+}
+
+// Folds what the threads of a table have of its columns, and writes the answers.
+template <class T, class Tally>
+__device__ __forceinline__ void write_columns(const ColumnTable &table, const Strip<T> &strip, TallyColumns<T, Tally> &columns, void *out)
 {
     constexpr u32 COLUMNS = ITEMS<T>;
-    const Strip<T> strip(table);
-    TallyColumns<T, Tally> columns(asked);
-    if constexpr (sizeof(typename Element<T>::Bits) < 4) {
-        typename ShortTaker<Tally>::Taker taker(asked);
-        walk_down(table, strip, asked.fill(), taker);
-#pragma unroll
-        for (int i = 0; i < COLUMNS; ++i)
-            taker.hand_over(columns.column[i], i);
-    } else {
-        walk_down(table, strip, asked.fill(), columns);
-    }
-    if (table.is_tall()) {
-        columns.leave();
-        fold_groups<T>(table, strip, [&](u32 thread) {
-            columns.merge(thread);
-            columns.leave();
-        });
-    }
-    if (!table.is_tall() || gridDim.x == 1) {
+    const auto &asked = columns.asked;
+    if (table.is_tall())
+        columns.fold_groups(table, strip);
+    bool whole = !table.is_tall() || gridDim.x == 1;
+    if constexpr (Tally::MET == 0)
+        whole = whole || fold_blocks(table, strip, columns);
+    if (whole) {
         if (strip.group == 0) {
 #pragma unroll
             for (int i = 0; i < COLUMNS; ++i)
@@ -256,24 +299,43 @@ __device__ __forceinline__ void tally_columns(const ColumnTable &table, void *ou
         }
         return;
     }
-    const u32 width = table.width * COLUMNS;
-    u64 *const meeting = meeting_of_tile(table, width, Tally::MET);
-    u64 *const met = meeting + 1 + strip.slot * COLUMNS;
-    if (strip.group == 0) {
+    if constexpr (Tally::MET != 0) {
+        const u32 width = table.width * COLUMNS;
+        u64 *const meeting = meeting_of_tile(table, width, Tally::MET);
+        u64 *const met = meeting + 1 + strip.slot * COLUMNS;
+        if (strip.group == 0) {
 #pragma unroll
-        for (int i = 0; i < COLUMNS; ++i)
-            if (i < strip.columns)
-                columns.column[i].meet(met + i, width);
-    }
-    __threadfence();
-    if (!is_last_block(meeting) || strip.group != 0)
-        return;
+            for (int i = 0; i < COLUMNS; ++i)
+                if (i < strip.columns)
+                    columns.column[i].meet(met + i, width);
+        }
+        __threadfence();
+        if (!is_last_block(meeting) || strip.group != 0)
+            return;
 #pragma unroll 1
-    for (u32 i = 0; i < strip.columns; ++i) {
-        u64 words[Tally::MET];
+        for (u32 i = 0; i < strip.columns; ++i) {
+            u64 words[Tally::MET];
 #pragma unroll
-        for (int w = 0; w < Tally::MET; ++w)
-            words[w] = atomicExch(&met[w * width + i], 0);
-        Tally::write_met(words, out, strip.place + i, asked);
+            for (int w = 0; w < Tally::MET; ++w)
+                words[w] = atomicExch(&met[w * width + i], 0);
+            Tally::write_met(words, out, strip.place + i, asked);
+        }
     }
+}
+
+template <class T, class Tally>
+__device__ __forceinline__ void tally_columns(const ColumnTable &table, void *out, const typename Tally::Asked &asked)
+{
+    const Strip<T> strip(table);
+    TallyColumns<T, Tally> columns(asked);
+    if constexpr (sizeof(typename Element<T>::Bits) < 4) {
+        typename ShortTaker<Tally>::Taker taker(asked);
+        walk_down(table, strip, asked.fill(), taker);
+#pragma unroll
+        for (int i = 0; i < ITEMS<T>; ++i)
+            taker.hand_over(columns.column[i], i);
+    } else {
+        walk_down(table, strip, asked.fill(), columns);
+    }
+    write_columns(table, strip, columns, out);
 }

@@ -233,7 +233,7 @@ __device__ __forceinline__ void fold_groups(const ColumnTable &table, const Stri
 
 // Where the blocks of a tile meet: a ticket, and then `words` words for each column, the first of all columns and so on. Between launches
 // they are zero.
-__device__ __forceinline__ u64 *meeting_of_tile(const ColumnTable &table, u32 columns, u32 words)
+__device__ __forceinline__ u64 *meeting_of_tile(const ColumnTable &table, u32 columns, u64 words)
 {
     return table.scratch + (u64(blockIdx.z) * gridDim.y + blockIdx.y) * (1 + columns * words);
 }

@@ -3,6 +3,7 @@
 
 #include "answer.cuh"
 #include "name.cuh"
+#include "narrow.cuh"
 
 constexpr int THREADS = 128;
 
@@ -31,6 +32,43 @@ template <class Number>
 __device__ __forceinline__ void write(void *out, i64 place, Number x)
 {
     static_cast<Number *>(out)[place] = x;
+}
+
+// How far the least element and the greatest, which is no NaN, are apart. A difference of shorter floats that is rounded to f64 first
+// rounds as it does itself: 53 bits are two more than twice as many, and where the shorter ones have no more than their last bits it is
+// exact (Figueroa 1995).
+template <class T>
+__device__ __forceinline__ auto difference(typename Element<T>::Key greatest, typename Element<T>::Key least)
+{
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    if constexpr (Format::FLOAT) {
+        const auto value = [](typename Format::Key key) { return f64(Format::value(Bits(Format::key(Bits(key))))); };
+        const f64 apart = __dsub_rn(value(greatest), value(least));
+        if (apart != apart)
+            return NOT_A_NUMBER<T>;
+        if constexpr (sizeof(Bits) == 8)
+            return Bits(__double_as_longlong(apart));
+        else
+            return narrow<T>(apart);
+    } else {
+        return u64(greatest) - u64(least);
+    }
+}
+
+// The larger of their magnitudes.
+template <class T>
+__device__ __forceinline__ auto larger_magnitude(typename Element<T>::Key greatest, typename Element<T>::Key least)
+{
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    if constexpr (Format::FLOAT) {
+        const auto magnitude = [](typename Format::Key key) { return Format::magnitude(Bits(Format::key(Bits(key)))); };
+        return Bits(max(magnitude(greatest), magnitude(least)));
+    } else {
+        const auto magnitude = [](typename Format::Key key) { return key < 0 ? -u64(key) : u64(key); };
+        return max(magnitude(greatest), magnitude(least));
+    }
 }
 
 template <class T>
@@ -63,6 +101,21 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i
             write(out, place, payload[1] != 0 ? NOT_A_NUMBER<T> : Bits(Format::key(Bits(key))));
         else
             write(out, place, Bits(key));
+    } else if (ask == RANGE || ask == MAGNITUDE) {
+        const auto least = typename Format::Key(payload[2]), greatest = typename Format::Key(payload[3]);
+        if constexpr (Format::FLOAT) {
+            if (payload[1] != 0)
+                return write(out, place, NOT_A_NUMBER<T>);
+        }
+        if (ask == RANGE)
+            write(out, place, difference<T>(greatest, least));
+        else
+            write(out, place, larger_magnitude<T>(greatest, least));
+    } else if (ask == AND || ask == OR || ask == XOR) {
+        write(out, place, Bits(payload[ask - AND]));
+    } else if (ask == FIRST_LEAST || ask == FIRST_GREATEST) {
+        // Behind the keys: the positions of the first NaN, of the smallest and of the largest.
+        write(out, place, payload[payload[1] != 0 ? 4 : ask == FIRST_LEAST ? 5 : 6]);
     } else {
         // Count, what is not zero, NaNs.
         const u64 nonzero = payload[1];

@@ -2,12 +2,23 @@
 //
 // A tally takes elements, merges with others, and writes the number that was asked for. Elements of its `fill` change nothing. WORDS
 // words hold it. Tallies of several blocks meet in MET words of global memory, which are zero before the first comes, `distance` apart;
-// there, 2^31 of them have room.
+// there, 2^31 of them have room. Where MET is 0, no words take them in one by one.
 
 #pragma once
 
 #include "answer.cuh"
 #include "fold.cuh"
+#include "words.cuh"
+
+// Another lane's bits.
+template <class Bits>
+__device__ __forceinline__ Bits bits_from_lane(Bits bits, u32 distance)
+{
+    if constexpr (sizeof(Bits) == 8)
+        return __shfl_xor_sync(ALL_LANES, bits, distance);
+    else
+        return Bits(__shfl_xor_sync(ALL_LANES, u32(bits), distance));
+}
 
 // The total of integers, in 128 bits where elements have 64.
 template <class T>
@@ -141,11 +152,25 @@ struct ExtremeOf {
             const Bits signs = Bits(typename Format::Key(bits) >> (WIDTH - 1));
             return Bits(Bits(bits ^ Bits(signs | UPPER) ^ asked.flip) + nans());
         } else if constexpr (T(2) == T(1)) {
-            return Bits(Bits(bits != 0) ^ asked.flip);
+            return Bits((bits != 0 ? Bits(~Bits(0)) : Bits(0)) ^ asked.flip);
         } else {
             constexpr Bits BIAS = T(-1) < T(0) ? UPPER : Bits(0);
             return Bits(bits ^ Bits(BIAS ^ asked.flip));
         }
+    }
+
+    // The ranks of a word of shorter elements in their places, but for the step that moves those of NaNs to the lower end; `flip` in
+    // the place of each.
+    static __device__ __forceinline__ u32 ranks(u32 word, u32 flip)
+    {
+        constexpr u32 EVERY = WIDTH == 8 ? 0x01010101 : 0x00010001;
+        constexpr u32 UPPERS = EVERY * UPPER;
+        if constexpr (Format::FLOAT)
+            return word ^ ((word >> 15 & EVERY) * 0xffff | UPPERS) ^ flip;
+        else if constexpr (T(2) == T(1))
+            return normal<T>(word) * 0xff ^ flip;
+        else
+            return word ^ (T(-1) < T(0) ? UPPERS : 0) ^ flip;
     }
 
     static __device__ __forceinline__ Bits bits_of(Bits rank, const Asked &asked)
@@ -174,10 +199,7 @@ struct ExtremeOf {
     __device__ __forceinline__ ExtremeOf from_lane(u32 distance) const
     {
         ExtremeOf other;
-        if constexpr (WIDTH == 64)
-            other.rank = __shfl_xor_sync(ALL_LANES, rank, distance);
-        else
-            other.rank = Bits(__shfl_xor_sync(ALL_LANES, u32(rank), distance));
+        other.rank = bits_from_lane(rank, distance);
         return other;
     }
 

@@ -6,19 +6,19 @@ mod common;
 
 use common::Random;
 use common::altered::Altered;
-use common::data::PATTERNS;
+use common::data::{PATTERNS, from_f64};
 use common::machine::device_of_this_machine;
 use common::views::{Layout, Placed, Sample, reference, shape};
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{Accuracy, AnyState, Op, Rules, Value};
-use warpfold_core::{DType, Element, Scalar};
+use warpfold_core::{DType, Element, Scalar, with_element};
 use warpfold_cuda::engine::{Engine, Shape};
 use warpfold_cuda::{Device, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 /// The operations that devices finish.
-const OPS: [Op; 10] = [
+const OPS: [Op; 17] = [
     Op::Sum,
     Op::Mean,
     Op::Norm1,
@@ -29,7 +29,30 @@ const OPS: [Op; 10] = [
     Op::CountNan,
     Op::Any,
     Op::All,
+    Op::ArgMin,
+    Op::ArgMax,
+    Op::Range,
+    Op::NormInf,
+    Op::And,
+    Op::Or,
+    Op::Xor,
 ];
+
+/// Those that ask where.
+const POSITIONS: [Op; 2] = [Op::ArgMin, Op::ArgMax];
+
+/// Those whose answers the ends of a type make.
+const ENDS: [Op; 5] = [Op::Range, Op::NormInf, Op::And, Op::Or, Op::Xor];
+
+/// One of these operations that is for the type.
+fn one_of(ops: &[Op], dtype: DType, random: &mut Random) -> Op {
+    loop {
+        let op = ops[random.below(ops.len() as u64) as usize];
+        if op.supports(dtype) {
+            return op;
+        }
+    }
+}
 
 fn sim(schedule: Schedule) -> Arc<dyn Device> {
     Arc::new(Sim::new(Options { schedule, checks: Checks::ALL, ..Options::default() }))
@@ -70,7 +93,7 @@ fn check(engine: &Engine, op: Op, sample: &Sample, reduced: &[bool], note: &str)
 const LENS: [usize; 16] = [0, 1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 33, 64, 129, 256, 513];
 
 /// Random arrays, each over every set of its axes.
-fn sweep(engines: &[Engine], seed: u64, rounds: usize) {
+fn sweep(engines: &[Engine], seed: u64, rounds: usize, ops: &[Op]) {
     let mut random = Random(seed);
     for round in 0..rounds {
         let dtype = DType::ALL[round % DType::ALL.len()];
@@ -85,7 +108,7 @@ fn sweep(engines: &[Engine], seed: u64, rounds: usize) {
         for set in 0..1u32 << shape.len() {
             let reduced: Vec<bool> = (0..shape.len()).map(|i| set >> i & 1 == 1).collect();
             let engine = &engines[random.below(engines.len() as u64) as usize];
-            let op = OPS[random.below(OPS.len() as u64) as usize];
+            let op = one_of(ops, dtype, &mut random);
             check(engine, op, &sample, &reduced, &format!("{pattern}, round {round}"));
         }
     }
@@ -114,7 +137,7 @@ fn rows(engine: &Engine, seed: u64, keep: impl Fn(usize) -> bool) {
                 let layout = Layout::table(shape, size, before, gap);
                 let pattern = PATTERNS[random.below(PATTERNS.len() as u64) as usize];
                 let sample = Sample::new(dtype, layout, pattern, &mut random);
-                let op = OPS[random.below(OPS.len() as u64) as usize];
+                let op = one_of(&OPS, dtype, &mut random);
                 check(engine, op, &sample, &[false, true], pattern);
             }
         }
@@ -166,8 +189,8 @@ fn columns(engines: &[Engine], seed: u64, keep: impl Fn(usize) -> bool) {
             let sample = Sample::new(dtype, layout, pattern, &mut random);
             let engine = &engines[random.below(engines.len() as u64) as usize];
             // Sums are what can go wrong.
-            let some = if random.below(2) == 0 { 3 } else { OPS.len() as u64 };
-            let op = OPS[random.below(some) as usize];
+            let some = if random.below(2) == 0 { 3 } else { OPS.len() };
+            let op = one_of(&OPS[..some], dtype, &mut random);
             check(engine, op, &sample, &reduced, pattern);
         }
     }
@@ -229,11 +252,32 @@ fn columns_again(engine: &Engine) {
         let layout = Layout::table([600, 14 * 16 / dtype.size()], dtype.size(), 0, 0);
         for pattern in ["signed", "random bits"] {
             let sample = Sample::new(dtype, layout.clone(), pattern, &mut random);
-            for op in [Op::Sum, Op::Max, Op::Min, Op::CountNonzero] {
+            let ops = [Op::ArgMin, Op::Sum, Op::Max, Op::ArgMax, Op::CountNonzero, Op::Min];
+            let more = [Op::NormInf, Op::Or, Op::And, Op::Xor, Op::Or];
+            for op in ops.into_iter().chain(more).filter(|op| op.supports(dtype)) {
                 check(engine, op, &sample, &[true, false], "again");
             }
         }
     }
+}
+
+/// More blocks than a thread of the last one folds at once, in a tile of the
+/// most columns: the first of equal elements is in the one block or the other.
+fn columns_of_many_blocks(device: &Arc<dyn Device>) {
+    let shape = Shape { threads: None, blocks: Some(40) };
+    let engine = Engine::with_shape(Arc::clone(device), shape);
+    let (rows, columns) = (40 * 8 * 16, 64);
+    let mut items = vec![0i64; rows * columns];
+    for c in 0..columns {
+        // Two of a column, or one.
+        for r in [c * rows / columns, (c * 37 % 70) * rows / columns] {
+            if r < rows {
+                items[r * columns + c] = -1;
+            }
+        }
+    }
+    let sample = Sample::of(Layout::table([rows, columns], 8, 0, 0), &items);
+    check(&engine, Op::ArgMin, &sample, &[true, false], "many blocks");
 }
 
 #[test]
@@ -247,12 +291,95 @@ fn columns_that_blocks_share() {
     let engines = engines(&sim(Schedule::Lockstep));
     scales_of_columns(&engines[1]);
     columns_again(&engines[2]);
+    columns_of_many_blocks(engines[0].device());
 }
 
 #[test]
 fn columns_in_random_order() {
     let engines = engines(&sim(Schedule::Random { seed: 4 }));
     columns(&engines, 32, |turn| turn % 7 == 0);
+}
+
+/// Elements of which many are the same: the ends of the type, zeros of both
+/// signs, and NaNs of both signs and of several payloads, rarely or often.
+fn repeated<T: Element>(n: usize, random: &mut Random) -> Vec<T> {
+    let sign = 1u64 << (8 * size_of::<T>() - 1);
+    let infinity: T = from_f64(f64::INFINITY);
+    let infinity = infinity.bits();
+    let numbers = match T::DTYPE.is_float() {
+        true => vec![0, sign, infinity, infinity | sign, infinity - 1, 1],
+        false => vec![0, u64::MAX, sign, sign - 1, 1, 2],
+    };
+    let nans = [infinity + 1, (infinity + 1) | sign, sign - 1, u64::MAX];
+    let mut number = || numbers[random.below(numbers.len() as u64) as usize];
+    let (usual, other) = (number(), number());
+    // How many others there are among the usual ones, and NaNs.
+    let rare = [1, 3, 50, 1000, u64::MAX];
+    let mut rarely = || rare[random.below(rare.len() as u64) as usize];
+    let (others, not_numbers) = (rarely(), if T::DTYPE.is_float() { rarely() } else { u64::MAX });
+    let mut one = || {
+        if not_numbers > 1 && random.below(not_numbers) == 0 {
+            nans[random.below(4) as usize]
+        } else if random.below(others) == 0 {
+            other
+        } else {
+            usual
+        }
+    };
+    (0..n).map(|_| T::from_bits(one())).collect()
+}
+
+/// Positions and the like in rows and columns of repeated elements, short and
+/// tall, that lie anywhere; where blocks and groups share rows, each has its own
+/// first one.
+fn ties(engines: &[Engine], seed: u64, keep: impl Fn(usize) -> bool) {
+    let mut random = Random(seed);
+    let mut turn = 0usize;
+    for dtype in DType::ALL {
+        let size = dtype.size();
+        let vector = 16 / size;
+        #[rustfmt::skip]
+        let shapes: [(&[usize], &[bool]); 16] = [
+            // Short rows, and one that is too long for them.
+            (&[40, 3], &[false, true]),             (&[70, vector], &[false, true]),
+            (&[9, 5 * vector + 1], &[false, true]), (&[5, 128 * vector], &[false, true]),
+            (&[3, 129 * vector], &[false, true]),   (&[6, 2, vector], &[false, true, true]),
+            // Columns that a thread walks alone, that groups share, and blocks.
+            (&[7, 3 * vector], &[true, false]),     (&[16, 300], &[true, false]),
+            (&[60, 5], &[true, false]),             (&[200, 2 * vector + 1], &[true, false]),
+            (&[900, 14 * vector], &[true, false]),  (&[1500, 1], &[true, false]),
+            (&[900, vector - 1], &[true, false]),   (&[2, 70, 9], &[false, true, false]),
+            // Two axes whose rows lie along both.
+            (&[9, 2, 30, 2 * vector], &[true, false, true, false]),
+            (&[40, 2, 11, 3], &[true, false, true, false]),
+        ];
+        for (shape, reduced) in shapes {
+            turn += 1;
+            if !keep(turn) {
+                continue;
+            }
+            let before = [0, 0, 1, 3][random.below(4) as usize];
+            let gap = [0, 0, 1, vector][random.below(4) as usize];
+            let layout = Layout::columns(shape, size, before, gap);
+            let sample = with_element!(dtype, T => {
+                Sample::of(layout.clone(), &repeated::<T>(layout.bytes / size, &mut random))
+            });
+            let engine = &engines[random.below(engines.len() as u64) as usize];
+            for op in POSITIONS.into_iter().chain([one_of(&ENDS, dtype, &mut random)]) {
+                check(engine, op, &sample, reduced, "repeated elements");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_of_equal_elements() {
+    ties(&engines(&sim(Schedule::Lockstep)), 51, |_| true);
+}
+
+#[test]
+fn the_first_of_equal_elements_in_random_order() {
+    ties(&engines(&sim(Schedule::Random { seed: 5 })), 52, |turn| turn % 5 == 0);
 }
 
 /// Checks the rows of a table, and the same as columns.
@@ -385,6 +512,33 @@ fn ends(engine: &Engine) {
     ], 3);
 }
 
+/// Differences of two elements that round hard: one of them is about as large as
+/// the last bit of the other, or half of it.
+fn differences(engine: &Engine) {
+    fn ask<T: Element>(engine: &Engine, fraction: u32) {
+        let mut random = Random(0xd1ff);
+        let infinity: T = from_f64(f64::INFINITY);
+        let (infinity, sign) = (infinity.bits(), 1u64 << (8 * size_of::<T>() - 1));
+        let mut items = Vec::new();
+        for _ in 0..400 {
+            let large = random.next() % infinity;
+            let below = (u64::from(fraction) + random.below(5)).saturating_sub(1);
+            let exponent = (large >> fraction).saturating_sub(below);
+            let rest = [0, 0, 1, (1 << fraction) - 1, random.next() % (1 << fraction)];
+            let small = exponent << fraction | rest[random.below(5) as usize];
+            for bits in [large, small] {
+                items.push(T::from_bits(if random.below(2) == 0 { bits } else { bits | sign }));
+            }
+        }
+        let layout = Layout::table([400, 2], size_of::<T>(), 0, 0);
+        check(engine, Op::Range, &Sample::of(layout, &items), &[false, true], "differences");
+    }
+    ask::<f16>(engine, 10);
+    ask::<bf16>(engine, 7);
+    ask::<f32>(engine, 23);
+    ask::<f64>(engine, 52);
+}
+
 #[test]
 fn ranges_and_ends_on_the_interpreter() {
     let engine = Engine::new(sim(Schedule::Lockstep));
@@ -392,6 +546,7 @@ fn ranges_and_ends_on_the_interpreter() {
     the_last_bit(&engine);
     ties_of_short_formats(&engine);
     ends(&engine);
+    differences(&engine);
 }
 
 /// One number among NaNs of both signs, wherever it is.
@@ -406,7 +561,9 @@ fn extremes_among_nans(engine: &Engine) {
             }
         }
     }
-    for op in [Op::Min, Op::Max, Op::CountNan, Op::CountNonzero, Op::Any, Op::All] {
+    let counts = [Op::CountNan, Op::CountNonzero, Op::Any, Op::All];
+    let ends = [Op::Min, Op::Max, Op::Range, Op::NormInf];
+    for op in ends.into_iter().chain(POSITIONS).chain(counts) {
         check_both(engine, op, rows.len() / 8, &rows, "NaNs");
     }
 }
@@ -426,13 +583,15 @@ fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
 
 #[test]
 fn any_axes_of_any_layout() {
-    sweep(&engines(&sim(Schedule::Lockstep)), 5, 39);
+    let all = engines(&sim(Schedule::Lockstep));
+    sweep(&all, 5, 39, &OPS);
+    sweep(&all, 6, 26, &POSITIONS);
 }
 
 #[test]
 fn any_axes_in_random_order() {
     for seed in 0..2 {
-        sweep(&engines(&sim(Schedule::Random { seed })), 11 + seed, 13);
+        sweep(&engines(&sim(Schedule::Random { seed })), 11 + seed, 13, &OPS);
     }
 }
 
@@ -566,9 +725,12 @@ fn of_host_views(engine: &Engine, seed: u64, rounds: usize) {
     let device = &**engine.device();
     for round in 0..rounds {
         let dtype = DType::ALL[round % DType::ALL.len()];
-        let ops: &[Op] = match round % 3 {
+        let ops: &[Op] = match round % 4 {
             0 => &[Op::Sum],
-            1 if dtype.is_float() => &[Op::LogSumExp, Op::Min],
+            // Elements in one order, and in both.
+            1 => &[Op::ArgMax, Op::ArgMin],
+            2 => &[Op::Mean, Op::ArgMin, Op::Range],
+            3 if dtype.is_float() => &[Op::LogSumExp, Op::Min],
             _ => &[Op::Mean, Op::Max, Op::CountNonzero],
         };
         let shape = shape(&mut random, &[0, 1, 2, 5, 16, 33, 129, 700], 4, 60_000);
@@ -593,10 +755,10 @@ fn of_host_views(engine: &Engine, seed: u64, rounds: usize) {
 
 #[test]
 fn of_the_hosts_memory() {
-    of_host_views(&Engine::new(sim(Schedule::Lockstep)), 51, 26);
+    of_host_views(&Engine::new(sim(Schedule::Lockstep)), 51, 39);
     let little = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
     let little = Altered::new(little, |limits| limits.memory = 1);
-    of_host_views(&Engine::new(Arc::new(little)), 52, 26);
+    of_host_views(&Engine::new(Arc::new(little)), 52, 39);
 }
 
 /// A sample, for compute-sanitizer.
@@ -604,17 +766,20 @@ fn of_the_hosts_memory() {
 fn sanitized_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     let all = engines(&device);
-    sweep(&all, 77, 13);
+    sweep(&all, 77, 13, &OPS);
     columns(&all, 78, |turn| turn % 9 == 0);
     rows(&all[0], 79, |turn| turn % 12 == 0);
     tree_rows(&device, 80, |turn| turn % 12 == 0);
+    ties(&all, 81, |turn| turn % 7 == 0);
 }
 
 #[test]
 fn on_the_device_of_this_machine() {
     let Some(device) = device_of_this_machine() else { return };
     let all = engines(&device);
-    sweep(&all, 5, 1300);
+    sweep(&all, 5, 1300, &OPS);
+    sweep(&all, 6, 650, &POSITIONS);
+    (0..20).for_each(|seed| ties(&all, 41 + seed, |_| true));
     (0..20).for_each(|seed| columns(&all, 31 + seed, |_| true));
     rounding(&device);
     tree_rows(&device, 41, |_| true);
@@ -624,9 +789,11 @@ fn on_the_device_of_this_machine() {
     the_last_bit(&engine);
     ties_of_short_formats(&engine);
     ends(&engine);
+    differences(&engine);
     extremes_among_nans(&engine);
     scales_of_columns(&engine);
     columns_again(&engine);
+    columns_of_many_blocks(engine.device());
     any_tree_rows(&all, 43, 200);
     of_host_views(&engine, 51, 300);
     roots_at_the_ends(&engine);

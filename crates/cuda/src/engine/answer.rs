@@ -1,6 +1,6 @@
 //! What the device can finish: which number of which state.
 
-use super::kernels::Program;
+use super::kernels::{Program, Tally};
 use super::scratch::Scratch;
 use super::{Engine, lock};
 use crate::device::{Address, Argument, Launch, Stream};
@@ -24,7 +24,14 @@ pub(super) enum Ask {
     Nans,
     Any,
     All,
-    /// What a fixed tree folds to.
+    FirstLeast,
+    FirstGreatest,
+    Range,
+    Magnitude,
+    And,
+    Or,
+    Xor,
+    /// What a fixed tree folds to; no kernel is asked by this name.
     Root,
 }
 
@@ -44,6 +51,7 @@ impl Answer {
     /// How an operation is finished there, if it is.
     pub(super) fn of(op: Op, dtype: DType) -> Option<Answer> {
         let ask = match op {
+            _ if !op.supports(dtype) => return None,
             Op::Sum | Op::Norm1 => Ask::Total,
             Op::Mean => Ask::Mean,
             Op::Min => Ask::Least,
@@ -53,11 +61,33 @@ impl Answer {
             Op::CountNan => Ask::Nans,
             Op::Any => Ask::Any,
             Op::All => Ask::All,
+            Op::ArgMin => Ask::FirstLeast,
+            Op::ArgMax => Ask::FirstGreatest,
+            Op::Range => Ask::Range,
+            Op::NormInf => Ask::Magnitude,
+            Op::And => Ask::And,
+            Op::Or => Ask::Or,
+            Op::Xor => Ask::Xor,
             Op::Prod | Op::LogSumExp if dtype.is_float() => Ask::Root,
             _ => return None,
         };
         let kind = op.kind(Accuracy::Exact, dtype);
         Some(Answer { ask, kind, dtype, out: op.answer_type(dtype) })
+    }
+
+    /// What makes the number of any rows without a payload, if anything does: a
+    /// tree has its own kernels, and what comes in the place of elements that
+    /// there are not would widen a range.
+    pub(super) fn tally(&self) -> Option<Tally> {
+        Some(match self.ask {
+            Ask::Total | Ask::Mean => Tally::Sums,
+            Ask::Least | Ask::Greatest => Tally::Extremes,
+            Ask::Count | Ask::Nonzero | Ask::Nans | Ask::Any | Ask::All => Tally::Counts,
+            Ask::FirstLeast | Ask::FirstGreatest => Tally::Positions,
+            Ask::Magnitude => Tally::Magnitudes,
+            Ask::And | Ask::Or | Ask::Xor => Tally::Bits,
+            Ask::Range | Ask::Root => return None,
+        })
     }
 
     /// Whether the number of `len` elements may not fit its type: totals of

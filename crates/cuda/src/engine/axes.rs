@@ -19,7 +19,7 @@ use warpfold_core::op::{AnyState, Kind};
 pub(super) struct Group {
     pub(super) order: Order,
     kinds: Vec<Kind>,
-    places: Vec<usize>,
+    pub(super) places: Vec<usize>,
 }
 
 /// The kinds that walk in each order; one group if all can.

@@ -145,19 +145,34 @@ impl Engine {
         let answers: Option<Vec<Answer>> = ops.iter().map(|&op| Answer::of(op, dtype)).collect();
         let Some(answers) = answers.filter(|_| !view.is_empty()) else { return Ok(None) };
         let split = Split::new(view.shape(), [view.strides(), &[]], reduced)?;
-        let source = Source {
-            dtype,
-            views: [Some(view), None],
-            outputs: Traversal::new(&split.kept, false),
-            indices: Traversal::new(&split.kept, true),
-            elements: Order::Memory.walk(&split.reduced),
-        };
         let mut all: Vec<Numbers> =
             answers.iter().map(|a| Numbers::zeros(a.out, split.outputs)).collect();
-        let (held, room) = self.hold_boxes(&source, stream)?;
-        let output = source.elements.len.saturating_mul(dtype.size());
+        let kinds: Vec<Kind> = answers.iter().map(|a| a.kind).collect();
+        for group in groups(&kinds, &split.reduced) {
+            let outputs = Traversal::new(&split.kept, false);
+            let indices = Traversal::new(&split.kept, true);
+            let elements = group.order.walk(&split.reduced);
+            let source = Source { dtype, views: [Some(view), None], outputs, indices, elements };
+            if !self.numbers_of_source(&source, &group, &answers, stream, &mut all)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(all))
+    }
+
+    /// Leaves a group's answers in their places, and says whether it did.
+    fn numbers_of_source(
+        &self,
+        source: &Source<'_>,
+        group: &Group,
+        answers: &[Answer],
+        stream: Stream,
+        all: &mut [Numbers],
+    ) -> Result<bool> {
+        let (held, room) = self.hold_boxes(source, stream)?;
+        let output = source.elements.len.saturating_mul(source.dtype.size());
         if room < output {
-            return Ok(None);
+            return Ok(false);
         }
         let whole = Part {
             first: 0,
@@ -166,22 +181,23 @@ impl Engine {
             dims: source.elements.dims.clone(),
         };
         for outputs in parts(&source.outputs.dims, room / output) {
-            let table = self.copy_box(&source, &outputs, &whole, Order::Memory, held.at, stream)?;
-            for (&answer, all) in answers.iter().zip(&mut all) {
+            let table = self.copy_box(source, &outputs, &whole, group.order, held.at, stream)?;
+            for &place in &group.places {
+                let answer = answers[place];
                 let question = Question { answer, table: table.clone() };
                 // SAFETY: the box was allocated and filled here, and the copies
                 // come before on the stream.
                 let Some(some) = (unsafe { self.numbers_of(&question, stream)? }) else {
-                    return Ok(None);
+                    return Ok(false);
                 };
                 let size = answer.out.size();
                 for (i, number) in some.bytes().chunks_exact(size).enumerate() {
-                    let place = source.indices.index((outputs.first + i) as u64) as usize;
-                    all.bytes_mut()[place * size..][..size].copy_from_slice(number);
+                    let at = source.indices.index((outputs.first + i) as u64) as usize;
+                    all[place].bytes_mut()[at * size..][..size].copy_from_slice(number);
                 }
             }
         }
-        Ok(Some(all))
+        Ok(true)
     }
 
     /// Device memory for boxes of a source, and how many bytes of elements it has

@@ -6,6 +6,7 @@ use super::kernels::{Program, Tally};
 use super::parts::parts;
 use super::scratch::Scratch;
 use super::table::{Table, offset};
+use super::tiles::largest_workspace;
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::DType;
@@ -67,17 +68,27 @@ impl Build {
 
     /// Words of a tally: `WORDS` in `kernels/tally.cuh`.
     fn words(self) -> usize {
-        1 + usize::from(self.tally == Tally::Sums && self.dtype.size() == 8)
+        let two = matches!(self.tally, Tally::Sums | Tally::Positions);
+        1 + usize::from(two && self.dtype.size() == 8)
     }
 
-    /// Words in which the blocks of a column meet: `MET` there, or the
-    /// superaccumulator's.
-    fn met(self) -> usize {
+    /// Words in which the blocks of a column meet, so many of them: `MET` there,
+    /// the superaccumulator's, or what each of them leaves.
+    fn met(self, blocks: usize) -> usize {
         match self.tally {
             Tally::Sums if self.dtype.is_float() => self.limbs() + 4,
             Tally::Sums => self.words() + 1,
-            Tally::Extremes | Tally::Counts => 1,
+            Tally::Positions if self.dtype.size() == 8 => self.words() * blocks,
+            Tally::Positions | Tally::Extremes => 1,
+            Tally::Counts | Tally::Magnitudes | Tally::Bits => 1,
         }
+    }
+
+    /// Whether so many rows have their numbers: those of positions lie beside
+    /// ranks, if these are no whole word.
+    fn counts(self, rows: usize) -> bool {
+        let beside = self.tally == Tally::Positions && self.dtype.size() < 8;
+        !beside || rows <= 1 << (64 - 8 * self.dtype.size())
     }
 
     /// Bytes of dynamic shared memory: what threads leave for each other, and
@@ -155,6 +166,7 @@ impl Engine {
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
+        let Some(tally) = answer.tally() else { return Ok(false) };
         let size = table.dtype.size();
         let Some((columns, outer)) = table.outputs.dims.split_last() else { return Ok(false) };
         let (inner, stride, jump) = match table.elements.dims[..] {
@@ -171,13 +183,13 @@ impl Engine {
         let bytes = table.elements.len.saturating_mul(count).saturating_mul(size);
         let many = table.outputs.len / count > MANY_LAUNCHES;
         let side_by_side = columns.strides[0] == size.cast_signed();
+        let build = Build { tally, dtype: table.dtype };
         // The kernels count strips and inner rows in 32 bits.
-        let too_many = count >= 1 << 31 || inner >= 1 << 31;
-        if !side_by_side || !table.is_aligned() || too_many || many && bytes < WORTH_A_LAUNCH {
+        let few = count < 1 << 31 && inner < 1 << 31 && build.counts(table.elements.len);
+        if !side_by_side || !table.is_aligned() || !few || many && bytes < WORTH_A_LAUNCH {
             return Ok(false);
         }
 
-        let build = Build { tally: Tally::of(answer.kind), dtype: table.dtype };
         let limits = self.device.limits();
         let resident = self.shape.blocks.unwrap_or(limits.multiprocessors * BLOCKS);
         let resident = resident.max(1) as usize;
@@ -194,9 +206,13 @@ impl Engine {
         let most_tables = if width.is_some() { MOST_BLOCKS } else { tables.len };
         let meeting = match sharing {
             Sharing::Tall { width, tiles, splits } if splits > 1 => {
-                let words = 1 + width * build.columns() * build.met();
-                let bytes = 8 * words * tiles * tables.len.min(MOST_BLOCKS);
-                scratch.for_columns(&*self.device, stream, bytes as u64)?
+                let words = 1 + width * build.columns() * build.met(splits);
+                let all = words.saturating_mul(tiles * tables.len.min(MOST_BLOCKS));
+                let bytes = 8u64.saturating_mul(all as u64);
+                if bytes > largest_workspace(limits) {
+                    return Ok(false);
+                }
+                scratch.for_columns(&*self.device, stream, bytes)?
             }
             _ => 0,
         };
@@ -296,6 +312,16 @@ mod tests {
                 assert!(rows.div_ceil(splits).div_ceil(THREADS / width) <= MOST_ROWS);
             }
         }
+    }
+
+    #[test]
+    fn positions_have_room_beside_ranks() {
+        let counts = |tally, dtype, rows| Build { tally, dtype }.counts(rows);
+        assert!(counts(Tally::Positions, DType::F32, 1 << 32));
+        assert!(!counts(Tally::Positions, DType::F32, (1 << 32) + 1));
+        assert!(counts(Tally::Positions, DType::Bool, (1 << 32) + 1));
+        assert!(counts(Tally::Positions, DType::I64, usize::MAX));
+        assert!(counts(Tally::Extremes, DType::F32, usize::MAX));
     }
 
     #[test]

@@ -29,24 +29,25 @@ pub(super) enum Tally {
     Extremes,
     /// How many elements are not zero, or NaN.
     Counts,
+    /// Where the smallest or the largest element is first.
+    Positions,
+    /// The largest absolute value.
+    Magnitudes,
+    /// Bitwise folds.
+    Bits,
 }
 
 impl Tally {
-    /// What the states of a kind are for.
-    pub(super) fn of(kind: Kind) -> Tally {
-        match kind {
-            Kind::Extrema => Tally::Extremes,
-            Kind::Counts => Tally::Counts,
-            _ => Tally::Sums,
-        }
-    }
-
-    /// The name of its kernels, which for counts are told by the size of
-    /// integers alone.
+    /// The name of its kernels, which for counts and bits are told by the size
+    /// of integers alone, but for truth values' bits.
     fn name(self, dtype: DType) -> String {
         match self {
             Tally::Sums => format!("sums_{dtype}"),
             Tally::Extremes => format!("extremes_{dtype}"),
+            Tally::Positions => format!("positions_{dtype}"),
+            Tally::Magnitudes => format!("magnitudes_{dtype}"),
+            Tally::Bits if dtype == DType::Bool => format!("bits_{dtype}"),
+            Tally::Bits => format!("bits_u{}", 8 * dtype.size()),
             Tally::Counts if dtype.is_float() => format!("counts_{dtype}"),
             Tally::Counts => format!("counts_u{}", 8 * dtype.size()),
         }
@@ -158,9 +159,11 @@ pub(super) fn payload_len(kind: Kind, dtype: DType) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::answer::Answer;
     use super::super::archive;
     use super::*;
     use std::collections::HashSet;
+    use warpfold_core::op::Op;
 
     #[test]
     fn whatever_has_a_name_is_in_the_archive() {
@@ -176,7 +179,7 @@ mod tests {
         names.extend([1, 2, 4, 8].map(|size| Program::Gather(size).name()));
         for dtype in DType::ALL {
             names.insert(Program::Finish(dtype).name());
-            for tally in [Tally::Sums, Tally::Extremes, Tally::Counts] {
+            for tally in Op::ALL.into_iter().filter_map(|op| Answer::of(op, dtype)?.tally()) {
                 names.insert(Program::ShortRows(tally, dtype).name());
                 names.insert(Program::Columns(tally, dtype).name());
             }

@@ -21,10 +21,10 @@ const MOST_SCATTERED: usize = 1 << 30;
 impl Engine {
     /// The answers of `op` over the axes that `reduced` marks, in C order, as
     /// core finishes them under the default rules; waits for them. `None` where
-    /// no kernel makes them: other operations than sums, means, norm1, minima,
-    /// maxima, counts and, of floats, products and logsumexp; of outputs without
-    /// elements, of few long rows of these two, or of totals that do not fit
-    /// their type. Then [`states_of_view`](Self::states_of_view) answers.
+    /// no kernel makes them: pairs of answers, variances, sums of squares, products
+    /// and logsumexp of integers; of outputs without elements, of few long rows
+    /// whose floats a fixed tree folds, and of totals that do not fit their type.
+    /// Then [`states_of_view`](Self::states_of_view) answers.
     ///
     /// # Errors
     /// Views that cannot be; more outputs than memory holds; what the device
@@ -219,7 +219,8 @@ impl Question {
             return Ok(None);
         }
         let at = [Some(view.address), None];
-        let table = Table::new(view.dtype, at, &split.kept, &split.reduced, Order::Memory);
+        let order = Order::of(answer.kind);
+        let table = Table::new(view.dtype, at, &split.kept, &split.reduced, order);
         Ok(Some(Question { answer, table }))
     }
 

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::answer::Answer;
-use super::kernels::{Program, Tally};
+use super::kernels::Program;
 use super::parts::parts;
 use super::table::{Table, offset};
 use crate::Result;
@@ -94,6 +94,7 @@ impl Engine {
         misfits: Address,
         stream: Stream,
     ) -> Result<bool> {
+        let Some(tally) = answer.tally() else { return Ok(false) };
         let bytes = table.elements.len.saturating_mul(table.dtype.size());
         if !table.has_rows() || bytes > 16 * VECTORS * WARP {
             return Ok(false);
@@ -107,7 +108,7 @@ impl Engine {
         if many && rows.len < WORTH_A_LAUNCH {
             return Ok(false);
         }
-        let kernel = self.program(Program::ShortRows(Tally::of(answer.kind), answer.dtype))?;
+        let kernel = self.program(Program::ShortRows(tally, answer.dtype))?;
         let limits = self.device.limits();
         let stride = rows.strides[0];
         let dense = stride == bytes.cast_signed();
