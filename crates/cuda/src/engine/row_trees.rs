@@ -7,7 +7,7 @@ use super::kernels::Program;
 use super::parts::{Part, parts};
 use super::rows::Rows;
 use super::scratch::Scratch;
-use super::table::{Table, offset};
+use super::table::Table;
 use super::tiles::{LEAST_WORKSPACE, in_place, largest_workspace};
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
@@ -77,13 +77,11 @@ impl Engine {
         }
         let size = answer.out.size();
         if let Some(rows) = in_place(table) {
-            for part in parts(&rows.launches, 1) {
-                let (outer, inner) = (part.first / rows.step, part.first % rows.step);
-                let first = outer * rows.count * rows.step + inner;
+            for (first, at) in rows.launches(table) {
                 let now = Rows {
                     dtype: table.dtype,
                     arrays: 1,
-                    at: offset(table.at, part.offsets),
+                    at,
                     stride: rows.stride,
                     count: rows.count,
                     len,

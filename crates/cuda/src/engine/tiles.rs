@@ -197,7 +197,7 @@ impl Engine {
         if let Some(rows) = in_place(table) {
             batch.room = usize::try_from(bytes).unwrap_or(usize::MAX) / 8;
             let words = wanted.words(table.elements.len, start)?;
-            for part in parts(&rows.launches, 1) {
+            for (first, at) in rows.launches(table) {
                 let mut done = 0;
                 while done < rows.count {
                     if batch.free(&words) == 0 {
@@ -208,16 +208,13 @@ impl Engine {
                     let now = Rows {
                         dtype: table.dtype,
                         arrays: table.arrays,
-                        at: offset(offset(table.at, part.offsets), [before; 2]),
+                        at: offset(at, [before; 2]),
                         stride: rows.stride,
                         count,
                         len: table.elements.len,
                         start,
                     };
-                    // Launches go through the other dimensions, whose positions
-                    // are cut in two by that of the rows.
-                    let (outer, inner) = (part.first / rows.step, part.first % rows.step);
-                    let first = (outer * rows.count + done) * rows.step + inner;
+                    let first = first + done * rows.step;
                     let words = words.clone();
                     let run = Run { first, step: rows.step, count, rows: now, words };
                     // SAFETY: rows of the table, and the workspace's payloads.
@@ -333,11 +330,23 @@ impl Engine {
 /// How rows are reduced where they lie: launches of `count` rows, one for each
 /// step of the other dimensions of the outputs.
 pub(super) struct InPlace {
-    pub(super) launches: Vec<Dim>,
+    launches: Vec<Dim>,
     pub(super) count: usize,
     pub(super) stride: isize,
     /// From row to row in the outputs' positions.
     pub(super) step: usize,
+}
+
+impl InPlace {
+    /// The position of each launch's first output, and where its row is.
+    pub(super) fn launches(&self, table: &Table) -> impl Iterator<Item = (usize, [Address; 2])> {
+        // Launches go through the other dimensions, whose positions are cut in two
+        // by that of the rows.
+        parts(&self.launches, 1).map(|part| {
+            let (outer, inner) = (part.first / self.step, part.first % self.step);
+            (outer * self.count * self.step + inner, offset(table.at, part.offsets))
+        })
+    }
 }
 
 /// The rows of a table, if they can be reduced where they lie and few launches
