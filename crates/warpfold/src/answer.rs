@@ -31,11 +31,10 @@ impl Column {
             }
             numbers
         };
-        let paired = matches!(op, Op::MinMax | Op::ArgMinMax);
         Column {
             op,
             numbers: of(&|v| Some(v.first())),
-            second: paired.then(|| of(&|v| v.second())),
+            second: halves(op).get(1).map(|_| of(&|v| v.second())),
         }
     }
 
@@ -59,6 +58,16 @@ impl Column {
             Some(second) => Value::Pair(first, second.get(index)?),
             None => Value::One(first),
         })
+    }
+}
+
+/// The operations of one number each that an operation's answer is put together
+/// of.
+pub(crate) fn halves(op: Op) -> Vec<Op> {
+    match op {
+        Op::MinMax => vec![Op::Min, Op::Max],
+        Op::ArgMinMax => vec![Op::ArgMin, Op::ArgMax],
+        _ => vec![op],
     }
 }
 

@@ -1,6 +1,6 @@
 //! The builder: what is asked of an array.
 
-use crate::answer::{Answer, Column};
+use crate::answer::{Answer, Column, halves};
 use crate::device::Device;
 use crate::engines::Opened;
 use crate::partial::Partial;
@@ -297,10 +297,17 @@ impl Reduction {
 
     /// The columns of an answer that a device finishes as well as core does.
     fn columns_on_device(&self, job: &Job<'_>, opened: &Opened) -> Result<Option<Vec<Column>>> {
-        let plain = self.accuracy == Accuracy::Exact && self.rules == Rules::default();
-        let numbers = if plain { opened.numbers(&self.ops, job)? } else { None };
-        let column = |(&op, numbers)| Column { op, numbers, second: None };
-        Ok(numbers.map(|numbers| self.ops.iter().zip(numbers).map(column).collect()))
+        if self.accuracy != Accuracy::Exact || self.rules != Rules::default() {
+            return Ok(None);
+        }
+        let single: Vec<Op> = self.ops.iter().flat_map(|&op| halves(op)).collect();
+        let Some(numbers) = opened.numbers(&single, job)? else { return Ok(None) };
+        let mut numbers = numbers.into_iter();
+        let columns = self.ops.iter().map(|&op| {
+            let mut its = halves(op).into_iter().map_while(|_| numbers.next());
+            Some(Column { op, numbers: its.next()?, second: its.next() })
+        });
+        Ok(columns.collect())
     }
 
     fn run_views(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
