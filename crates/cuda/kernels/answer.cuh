@@ -22,6 +22,9 @@ enum Ask : u32 {
     AND,
     OR,
     XOR,
+    NORM,
+    VARIANCE,
+    DEVIATION,
 };
 
 // Where the superaccumulator of a sum begins, and its limbs.

@@ -18,13 +18,23 @@ struct bf16;
 
 // Bits   the unsigned integer of the same size
 // Key    the integer whose order is the elements' order: core's `Element::key`
+// Sum    the superaccumulator of sums of elements, and Dot of sums of products of two
 template <class T>
 struct Element;
+
+// A superaccumulator's size, as core's `Format` has it: the exponent of the lowest limb's last bit, and the number of limbs.
+template <int LAST_BIT, int COUNT>
+struct Limbs {
+    static constexpr int LSB = LAST_BIT;
+    static constexpr int LIMBS = COUNT;
+};
 
 template <class T, class B>
 struct Integer {
     using Bits = B;
     using Key = T;
+    using Sum = Limbs<0, 4>;
+    using Dot = Limbs<0, 6>;
     static constexpr bool FLOAT = false;
     static __device__ __forceinline__ Key key(Bits bits) { return Key(bits); }
     static constexpr Key LEAST = T(-1) < T(0) ? T(B(1) << (8 * sizeof(T) - 1)) : T(0);
@@ -44,15 +54,7 @@ template <> struct Element<bool> : Integer<u8, u8> {
     static __device__ __forceinline__ Key key(Bits bits) { return bits != 0; }
 };
 
-// A superaccumulator's size, as core's `Format` has it: the exponent of the lowest limb's last bit, and the number of limbs.
-template <int LAST_BIT, int COUNT>
-struct Limbs {
-    static constexpr int LSB = LAST_BIT;
-    static constexpr int LIMBS = COUNT;
-};
-
-// A binary interchange format: FRACTION stored bits, a bias, the exponent of its own last bit (UNIT), and the superaccumulators of
-// sums of elements and of products of two.
+// A binary interchange format: FRACTION stored bits, a bias, and the exponent of its own last bit (UNIT).
 template <class B, class K, int STORED, int LAST_BIT, class OF_ELEMENTS, class OF_PRODUCTS>
 struct Float {
     using Bits = B;

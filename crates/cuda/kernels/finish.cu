@@ -1,38 +1,8 @@
-// Makes numbers of the payloads that other kernels left, a thread for each.
+// Makes numbers of the payloads of sums, extremes, positions, counts and bits.
 // elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
 
-#include "answer.cuh"
-#include "name.cuh"
+#include "finish.cuh"
 #include "narrow.cuh"
-
-constexpr int THREADS = 128;
-
-// The total of integers, in 64 bits: whether it fits there.
-template <class T>
-__device__ __forceinline__ bool integer_total(const u64 *payload, u64 &total)
-{
-    constexpr bool SIGNED = T(-1) < T(0);
-    i64 carry = 0;
-    u64 digits[2];
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-        carry += i64(payload[i]);
-        digits[i] = u64(carry) & 0xffffffff;
-        carry >>= 32;
-    }
-    carry += i64(payload[2]);
-    const i64 upper = carry & 0xffffffff;
-    const i64 top = (carry >> 32) + i64(payload[3]);
-    total = digits[1] << 32 | digits[0];
-    const i64 sign = SIGNED && i64(total) < 0 ? -1 : 0;
-    return upper == (sign & 0xffffffff) && top == sign;
-}
-
-template <class Number>
-__device__ __forceinline__ void write(void *out, i64 place, Number x)
-{
-    static_cast<Number *>(out)[place] = x;
-}
 
 // How far the least element and the greatest, which is no NaN, are apart. A difference of shorter floats that is rounded to f64 first
 // rounds as it does itself: 53 bits are two more than twice as many, and where the shorter ones have no more than their last bits it is
@@ -77,22 +47,21 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i
     using Format = Element<T>;
     using Bits = typename Format::Bits;
     if (ask == TOTAL || ask == MEAN) {
+        constexpr int LIMBS = SumFormat<T>::LIMBS;
+        const u64 n = payload[LIMBS];
+        const auto limb = [&](int i) { return i64(payload[i]); };
         if constexpr (Format::FLOAT) {
-            constexpr int LIMBS = SumFormat<T>::LIMBS;
-            const u64 n = payload[LIMBS];
-            const Specials<T> specials = {payload[LIMBS + 1] != 0, payload[LIMBS + 2] != 0, payload[LIMBS + 3] != 0};
+            const Specials<T> specials = specials_of<T>(payload + LIMBS);
             if (specials.any())
                 return write(out, place, specials.bits());
-            const auto limb = [&](int i) { return i64(payload[i]); };
             write(out, place, float_answer<T>(Truncated::of_limbs(LIMBS, SumFormat<T>::LSB, limb), ask, n));
         } else if (ask == TOTAL) {
             u64 total;
-            if (!integer_total<T>(payload, total))
+            if (!integer_total<T, LIMBS>(payload, total))
                 atomicOr(misfits, 1u);
             write(out, place, total);
         } else {
-            const auto limb = [&](int i) { return i64(payload[i]); };
-            write(out, place, Truncated::of_limbs(4, 0, limb).divide(payload[4]).template round<f64>());
+            write(out, place, Truncated::of_limbs(LIMBS, SumFormat<T>::LSB, limb).divide(n).template round<f64>());
         }
     } else if (ask == LEAST || ask == GREATEST) {
         // Count, NaNs and keys.
@@ -129,12 +98,4 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i
     }
 }
 
-// The i-th of `count` payloads is i * words words behind `payloads`; its number goes i * step numbers behind `out`. `misfits` is set
-// where a total does not fit its type.
-extern "C" __global__ void __launch_bounds__(THREADS) NAMED(finish, ELEMENT)(const u64 *payloads, u64 words, u32 count, u32 ask,
-    void *out, i64 step, u32 *misfits)
-{
-    const u32 i = blockIdx.x * THREADS + threadIdx.x;
-    if (i < count)
-        finish<ELEMENT>(payloads + i * words, ask, out, i * step, misfits);
-}
+FINISHING_KERNEL(finish)

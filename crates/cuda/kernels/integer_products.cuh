@@ -133,9 +133,6 @@ struct IntegerMoments {
 
 // Vector forms of core's superaccumulators of integers: limbs, of which the upper ones' carries are still to move, the count of
 // n elements over the grid, and three counters that stay zero.
-constexpr int SUM_LIMBS = 4;
-constexpr int PRODUCT_LIMBS = 6;
-
 template <int LIMBS, int N>
 __device__ __forceinline__ void write_limbs(const Totals<N> &totals, u64 n, u64 *vector)
 {
@@ -150,20 +147,22 @@ __device__ __forceinline__ void write_limbs(const Totals<N> &totals, u64 n, u64 
 template <class T, bool PAIRED>
 __device__ __forceinline__ void integer_products(const void *data, const void *others, u64 n, u64 *scratch, u64 *out)
 {
-    __shared__ u64 vector[PRODUCT_LIMBS + 4];
+    constexpr int LIMBS = Element<T>::Dot::LIMBS;
+    __shared__ u64 vector[LIMBS + 4];
     IntegerProducts<T, PAIRED> pass;
     pipe(data, others, n, pass);
     const auto products = fold_block(pass.products.halves());
     if (threadIdx.x == 0)
-        write_limbs<PRODUCT_LIMBS>(products, n, vector);
+        write_limbs<LIMBS>(products, n, vector);
     __syncthreads();
-    add_over_grid<PRODUCT_LIMBS + 4>([&](int i) { return vector[i]; }, scratch, out);
+    add_over_grid<LIMBS + 4>([&](int i) { return vector[i]; }, scratch, out);
 }
 
 template <class T>
 __device__ __forceinline__ void integer_moments(const void *data, u64 n, u64 *scratch, u64 *out)
 {
-    constexpr int BEFORE = SUM_LIMBS + 4, COUNT = BEFORE + PRODUCT_LIMBS + 4;
+    constexpr int SUM = Element<T>::Sum::LIMBS, DOT = Element<T>::Dot::LIMBS;
+    constexpr int BEFORE = SUM + 4, COUNT = BEFORE + DOT + 4;
     __shared__ u64 vector[COUNT];
     IntegerMoments<T> pass;
     pipe(data, nullptr, n, pass);
@@ -171,8 +170,8 @@ __device__ __forceinline__ void integer_moments(const void *data, u64 n, u64 *sc
     __syncthreads();
     const auto squares = fold_block(pass.squares.halves());
     if (threadIdx.x == 0) {
-        write_limbs<SUM_LIMBS>(elements, n, vector);
-        write_limbs<PRODUCT_LIMBS>(squares, n, vector + BEFORE);
+        write_limbs<SUM>(elements, n, vector);
+        write_limbs<DOT>(squares, n, vector + BEFORE);
     }
     __syncthreads();
     add_over_grid<COUNT>([&](int i) { return vector[i]; }, scratch, out);

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "element.cuh"
+#include "digits.cuh"
 
 struct Truncated {
     bool negative = false;
@@ -35,61 +35,25 @@ struct Truncated {
     template <class Limb>
     static __device__ __forceinline__ Truncated of_limbs(int count, int lsb, Limb limb)
     {
-        // Digits from the lowest up, with the carry to the next.
-        i64 carry = 0;
+        Digits digits = Digits::of_limbs(count, limb);
+        Leading<5> leading;
 #pragma unroll 1
-        for (int i = 0; i < count; ++i)
-            carry = (limb(i) + carry) >> 32;
+        for (int i = 0; i <= count; ++i)
+            leading.push(digits.next(i < count ? limb(i) : 0), i);
         Truncated t;
-        t.negative = carry < 0;
-        // Of the magnitude: the highest digit so far that is not 0, the four below it, and whether anything is lower still.
-        u32 digits[5] = {}, last[5] = {};
-        bool lower = false, below = false;
-        int top = 0;
-        carry = 0;
-        u32 borrow = 1;
-#pragma unroll 1
-        for (int i = 0; i <= count; ++i) {
-            // The last carry is a digit of its own.
-            i64 sum = carry;
-            if (i < count)
-                sum += limb(i);
-            u32 digit = u32(sum);
-            carry = sum >> 32;
-            if (t.negative) {
-                digit = ~digit + borrow;
-                borrow &= digit == 0;
-            }
-            lower |= last[4] != 0;
-            last[4] = last[3];
-            last[3] = last[2];
-            last[2] = last[1];
-            last[1] = last[0];
-            last[0] = digit;
-            if (digit != 0) {
-                top = i;
-                below = lower;
-#pragma unroll
-                for (int d = 0; d < 5; ++d)
-                    digits[d] = last[d];
-            }
-        }
-        if (digits[0] == 0) {
-            t.negative = false;
+        if (leading.is_zero())
             return t;
-        }
-        const int shift = __clz(int(digits[0]));
-        const u32 rest = digits[4] << shift;
-        t.high = u64(__funnelshift_l(digits[1], digits[0], shift)) << 32 | __funnelshift_l(digits[2], digits[1], shift);
-        t.low = u64(__funnelshift_l(digits[3], digits[2], shift)) << 32 | __funnelshift_l(digits[4], digits[3], shift);
-        t.exponent = lsb + 32 * (top - 3) - shift;
-        t.inexact = below || rest != 0;
+        const int shift = leading.normalise();
+        t.negative = digits.negative;
+        t.high = leading.word(0);
+        t.low = leading.word(1);
+        t.exponent = lsb + 32 * (leading.top - 3) - shift;
+        t.inexact = leading.below || leading.digits[4] != 0;
         return t;
     }
 
-    // The number divided by n, which is neither 0 nor 2^63 or more. A normalised window is at least 2^127, so that the quotient
-    // keeps 64 bits.
-    __device__ __forceinline__ Truncated divide(u64 n) const
+    // The same number with the window's highest bit set, if it is exact or has it set already; an inexact one is left as it is.
+    __device__ __forceinline__ Truncated normalised() const
     {
         Truncated t = *this;
         if (!inexact && !is_zero()) {
@@ -105,6 +69,14 @@ struct Truncated {
                 t.low <<= shift;
             }
         }
+        return t;
+    }
+
+    // The number divided by n, which is neither 0 nor 2^63 or more. A normalised window is at least 2^127, so that the quotient
+    // keeps 64 bits.
+    __device__ __forceinline__ Truncated divide(u64 n) const
+    {
+        Truncated t = normalised();
         u64 rest;
         if (n >> 32 == 0) {
             // Digit by digit: the remainder is below 2^32.
@@ -129,6 +101,43 @@ struct Truncated {
             }
         }
         t.inexact |= rest != 0;
+        return t;
+    }
+
+    // The square root of the magnitude. A normalised window, less one bit where the exponent is odd, is at least 2^126, so that the
+    // root keeps 64 bits.
+    __device__ __forceinline__ Truncated sqrt() const
+    {
+        Truncated t = normalised();
+        t.negative = false;
+        const int odd = t.exponent & 1;
+        t.exponent = (t.exponent + odd) / 2;
+        if (odd) {
+            t.inexact |= t.low & 1;
+            t.low = t.low >> 1 | t.high << 63;
+            t.high >>= 1;
+        }
+        // Two bits of the radicand make one of the root. The rest is at most twice the root, so that four times as much and three fit
+        // 67 bits.
+        u64 root = 0, rest = 0, above = 0;
+#pragma unroll 1
+        for (int i = 0; i < 64; ++i) {
+            above = above << 2 | rest >> 62;
+            rest = rest << 2 | t.high >> 62;
+            t.high = t.high << 2 | t.low >> 62;
+            t.low <<= 2;
+            // (2 root + 1)^2 - (2 root)^2 = 4 root + 1.
+            const u64 more = root << 2 | 1, upper = root >> 62;
+            root <<= 1;
+            if (above > upper || (above == upper && rest >= more)) {
+                above -= upper + (rest < more);
+                rest -= more;
+                root |= 1;
+            }
+        }
+        t.high = 0;
+        t.low = root;
+        t.inexact |= (above | rest) != 0;
         return t;
     }
 

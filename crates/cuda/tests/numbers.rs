@@ -9,15 +9,16 @@ use common::altered::Altered;
 use common::data::{PATTERNS, from_f64};
 use common::machine::device_of_this_machine;
 use common::views::{Layout, Placed, Sample, reference, shape};
+use num_bigint::BigInt;
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
-use warpfold_core::op::{Accuracy, AnyState, Op, Rules, Value};
+use warpfold_core::op::{Accuracy, AnyState, Kind, Numbers, Op, Rules, Value};
 use warpfold_core::{DType, Element, Scalar, with_element};
 use warpfold_cuda::engine::{Engine, Shape};
 use warpfold_cuda::{Device, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
-/// The operations that devices finish.
+/// The operations that devices finish, and mostly without payloads.
 const OPS: [Op; 17] = [
     Op::Sum,
     Op::Mean,
@@ -43,6 +44,9 @@ const POSITIONS: [Op; 2] = [Op::ArgMin, Op::ArgMax];
 
 /// Those whose answers the ends of a type make.
 const ENDS: [Op; 5] = [Op::Range, Op::NormInf, Op::And, Op::Or, Op::Xor];
+
+/// Those of squares, which are finished from payloads: a block for each output.
+const SQUARES: [Op; 4] = [Op::SumSq, Op::Norm2, Op::Var, Op::Std];
 
 /// One of these operations that is for the type.
 fn one_of(ops: &[Op], dtype: DType, random: &mut Random) -> Op {
@@ -91,13 +95,14 @@ fn check(engine: &Engine, op: Op, sample: &Sample, reduced: &[bool], note: &str)
 }
 
 const LENS: [usize; 16] = [0, 1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 33, 64, 129, 256, 513];
+const MOST: usize = 5000;
 
-/// Random arrays, each over every set of its axes.
-fn sweep(engines: &[Engine], seed: u64, rounds: usize, ops: &[Op]) {
+/// Random arrays of so many elements at most, each over every set of its axes.
+fn sweep(engines: &[Engine], seed: u64, rounds: usize, most: usize, ops: &[Op]) {
     let mut random = Random(seed);
     for round in 0..rounds {
         let dtype = DType::ALL[round % DType::ALL.len()];
-        let shape = shape(&mut random, &LENS, 4, 5000);
+        let shape = shape(&mut random, &LENS, 4, most);
         let layout = if random.below(2) == 0 {
             Layout::contiguous(&shape, dtype.size())
         } else {
@@ -573,6 +578,86 @@ fn extremes_among_nans_on_the_interpreter() {
     extremes_among_nans(&Engine::new(sim(Schedule::Lockstep)));
 }
 
+/// Rows of equal elements, whose variance is exactly 0, and such of which one
+/// differs by its last bit.
+fn deviations(engine: &Engine) {
+    fn ask<T: Element>(engine: &Engine, random: &mut Random) {
+        let sign = 1u64 << (8 * size_of::<T>() - 1);
+        let [one, infinity]: [T; 2] = [1.0, f64::INFINITY].map(from_f64);
+        let mut usual = vec![0, 1, one.bits(), sign, sign - 1, u64::MAX];
+        if T::DTYPE.is_float() {
+            usual.extend([infinity.bits() - 1, infinity.bits(), infinity.bits() + 1]);
+        }
+        for len in [1, 2, 3, 7, 32, 200] {
+            let mut items: Vec<T> = Vec::new();
+            for x in usual.iter().copied().chain([random.next(), random.next()]) {
+                let at = random.place(len);
+                let row = |i| T::from_bits(x ^ u64::from(i == at));
+                items.extend(vec![T::from_bits(x); len]);
+                items.extend((0..len).map(row));
+            }
+            for op in SQUARES {
+                check_both(engine, op, items.len() / len, &items, "deviations");
+            }
+        }
+    }
+    let mut random = Random(0xd0e5);
+    for dtype in DType::ALL {
+        with_element!(dtype, T => ask::<T>(engine, &mut random));
+    }
+}
+
+/// Squares that add up to just what fits, and one more.
+fn ends_of_integers(engine: &Engine) {
+    fn ask<T: Element>(engine: &Engine) {
+        let signed = T::DTYPE.is_signed_int();
+        let all = u64::MAX >> (64 - 8 * size_of::<T>());
+        let (largest, mut rest) =
+            if signed { (all >> 1, i64::MAX as u64) } else { (all, u64::MAX) };
+        let mut full = Vec::new();
+        while rest > 0 {
+            let x = rest.isqrt().min(largest);
+            rest -= x * x;
+            // Negative elements have the same squares.
+            full.push(T::from_bits(if signed && full.len() % 2 == 1 {
+                x.wrapping_neg()
+            } else {
+                x
+            }));
+        }
+        assert!(full.len() < 20);
+        full.resize(20, T::from_bits(0));
+        let mut over = full.clone();
+        over[19] = T::from_bits(1);
+        for op in SQUARES {
+            check_both(engine, op, 3, &[&full[..], &full, &full].concat(), "a full total");
+            check_both(engine, op, 3, &[&full[..], &over, &full].concat(), "one over");
+        }
+        // Totals that wrap around to something that fits.
+        let ends = [all, largest, largest.wrapping_add(1)].map(T::from_bits);
+        for len in [1, 2, 4, 5, 100] {
+            let rows: Vec<T> = ends.iter().flat_map(|&x| vec![x; len]).collect();
+            for op in SQUARES {
+                check_both(engine, op, ends.len(), &rows, "ends");
+                for row in rows.chunks(len) {
+                    check_both(engine, op, 1, row, "an end");
+                }
+            }
+        }
+    }
+    ask::<i32>(engine);
+    ask::<u32>(engine);
+    ask::<i64>(engine);
+    ask::<u64>(engine);
+}
+
+#[test]
+fn deviations_on_the_interpreter() {
+    let engine = Engine::new(sim(Schedule::Lockstep));
+    deviations(&engine);
+    ends_of_integers(&engine);
+}
+
 const SHAPES: [Option<(u32, u32)>; 3] = [None, Some((32, 1)), Some((64, 3))];
 
 /// Engines of several shapes.
@@ -584,14 +669,17 @@ fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
 #[test]
 fn any_axes_of_any_layout() {
     let all = engines(&sim(Schedule::Lockstep));
-    sweep(&all, 5, 39, &OPS);
-    sweep(&all, 6, 26, &POSITIONS);
+    sweep(&all, 5, 39, MOST, &OPS);
+    sweep(&all, 6, 26, MOST, &POSITIONS);
+    sweep(&all, 7, 39, MOST / 16, &SQUARES);
 }
 
 #[test]
 fn any_axes_in_random_order() {
     for seed in 0..2 {
-        sweep(&engines(&sim(Schedule::Random { seed })), 11 + seed, 13, &OPS);
+        let all = engines(&sim(Schedule::Random { seed }));
+        sweep(&all, 11 + seed, 13, MOST, &OPS);
+        sweep(&all, 13 + seed, 13, MOST / 16, &SQUARES);
     }
 }
 
@@ -766,7 +854,8 @@ fn of_the_hosts_memory() {
 fn sanitized_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     let all = engines(&device);
-    sweep(&all, 77, 13, &OPS);
+    sweep(&all, 77, 13, MOST, &OPS);
+    sweep(&all, 81, 13, MOST, &SQUARES);
     columns(&all, 78, |turn| turn % 9 == 0);
     rows(&all[0], 79, |turn| turn % 12 == 0);
     tree_rows(&device, 80, |turn| turn % 12 == 0);
@@ -777,13 +866,16 @@ fn sanitized_on_the_device() {
 fn on_the_device_of_this_machine() {
     let Some(device) = device_of_this_machine() else { return };
     let all = engines(&device);
-    sweep(&all, 5, 1300, &OPS);
-    sweep(&all, 6, 650, &POSITIONS);
+    sweep(&all, 5, 1300, MOST, &OPS);
+    sweep(&all, 6, 650, MOST, &POSITIONS);
+    sweep(&all, 7, 650, MOST, &SQUARES);
     (0..20).for_each(|seed| ties(&all, 41 + seed, |_| true));
     (0..20).for_each(|seed| columns(&all, 31 + seed, |_| true));
     rounding(&device);
     tree_rows(&device, 41, |_| true);
+    rounding_of_squares(&device);
     let engine = Engine::new(device);
+    misfits(&engine);
     rows(&engine, 21, |_| true);
     ranges(&engine);
     the_last_bit(&engine);
@@ -791,6 +883,8 @@ fn on_the_device_of_this_machine() {
     ends(&engine);
     differences(&engine);
     extremes_among_nans(&engine);
+    deviations(&engine);
+    ends_of_integers(&engine);
     scales_of_columns(&engine);
     columns_again(&engine);
     columns_of_many_blocks(engine.device());
@@ -840,15 +934,24 @@ fn hard_limbs(count: usize, random: &mut Random) -> Vec<i64> {
             }
         }),
     }
-    // The same number with carries that are still to move.
-    for i in 1..count {
+    with_carries(&mut limbs, random);
+    limbs
+}
+
+/// Makes of limbs others of the same number, with carries that are still to move.
+fn with_carries(limbs: &mut [i64], random: &mut Random) {
+    for i in 1..limbs.len() {
         let carry = random.below(1 << 20) as i64 - (1 << 19);
         if random.below(3) == 0 {
             limbs[i] -= carry;
             limbs[i - 1] += carry << 32;
         }
     }
-    limbs
+}
+
+/// A count that a total could be of, or such that divides badly.
+fn count(random: &mut Random) -> i64 {
+    4 + (random.next() >> (1 + random.below(62))) as i64 / 2
 }
 
 #[test]
@@ -860,44 +963,215 @@ fn rounding(device: &Arc<dyn Device>) {
     let engine = Engine::new(Arc::clone(device));
     let mut random = Random(0x40d);
     for dtype in DType::ALL {
-        let words = AnyState::identity(Op::Sum.kind(Accuracy::Exact, dtype), dtype).unwrap();
-        let count = words.payload().len() / 8 - 4;
-        let mut states = Vec::new();
-        while states.len() < 3000 {
-            let limbs = hard_limbs(count, &mut random);
-            // A count that the total could be of, and such that divides badly.
-            let n = 1 + (random.next() >> random.below(63)) as i64 / 2;
-            let specials = dtype.is_float() && random.below(50) == 0;
-            let mut special = || i64::from(specials && random.below(2) == 0);
-            let counters = [n + 3, special(), special(), special()];
-            let bytes = payload(&limbs, counters);
-            let kind = Op::Sum.kind(Accuracy::Exact, dtype);
-            if let Ok(state) = AnyState::from_payload(kind, dtype, &bytes) {
-                states.push((bytes, state));
-            }
-        }
+        let limbs = limbs(Kind::Sum, dtype)[0];
+        let make = |random: &mut Random| {
+            let n = count(random);
+            let counters =
+                [n, special(dtype, random), special(dtype, random), special(dtype, random)];
+            payload(&hard_limbs(limbs, random), counters)
+        };
         for op in [Op::Sum, Op::Mean] {
-            // Totals that do not fit would hide the others.
-            let fits =
-                |(_, state): &&(Vec<u8>, AnyState)| state.finish(op, &Rules::default()).is_ok();
-            let kept: Vec<_> = states.iter().filter(fits).collect();
-            let bytes: Vec<u8> = kept.iter().flat_map(|(bytes, _)| bytes.clone()).collect();
-            let out = op.answer_type(dtype);
-            let from = device.allocate(bytes.len() as u64).unwrap();
-            let to = device.allocate((kept.len() * out.size()) as u64).unwrap();
-            device.copy_in(Stream::DEFAULT, from, &bytes).unwrap();
-            // SAFETY: the payloads are there, and there is room for the numbers.
-            let made =
-                unsafe { engine.finish_into(op, dtype, from, kept.len(), to, Stream::DEFAULT) };
-            assert_eq!(made, Ok(true), "{op} of {dtype}");
-            let mut numbers = warpfold_core::op::Numbers::zeros(out, kept.len());
-            device.copy_out(Stream::DEFAULT, to, numbers.bytes_mut()).unwrap();
-            for (got, (bytes, state)) in numbers.iter().zip(&kept) {
-                let expected = state.finish(op, &Rules::default()).unwrap().first();
-                assert!(got == expected, "{op} of {dtype}: {got:?}, not {expected:?}: {bytes:?}");
-            }
-            device.free(from).unwrap();
-            device.free(to).unwrap();
+            check_payloads(&engine, op, dtype, 3000, &mut random, make);
         }
     }
+}
+
+/// How many limbs the superaccumulators of a state have.
+fn limbs(kind: Kind, dtype: DType) -> Vec<usize> {
+    let words = |kind| AnyState::identity(kind, dtype).unwrap().payload().len() / 8;
+    match kind {
+        Kind::Moments => {
+            let squares = words(Kind::SquareSum);
+            vec![words(kind) - squares - 4, squares - 4]
+        }
+        _ => vec![words(kind) - 4],
+    }
+}
+
+/// A counter of NaNs or infinities, which is rarely not 0.
+fn special(dtype: DType, random: &mut Random) -> i64 {
+    i64::from(dtype.is_float() && random.below(100) == 0)
+}
+
+/// Finishes so many payloads that are valid, as core does.
+fn check_payloads(
+    engine: &Engine,
+    op: Op,
+    dtype: DType,
+    count: usize,
+    random: &mut Random,
+    make: impl Fn(&mut Random) -> Vec<u8>,
+) {
+    let kind = op.kind(Accuracy::Exact, dtype);
+    let (mut payloads, mut expected) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        let (bytes, state) = loop {
+            let bytes = make(random);
+            if let Ok(state) = AnyState::from_payload(kind, dtype, &bytes) {
+                break (bytes, state);
+            }
+        };
+        // Totals that do not fit would hide the others.
+        if let Ok(value) = state.finish(op, &Rules::default()) {
+            payloads.push(bytes);
+            expected.push(value.first());
+        }
+    }
+    let numbers = numbers_of(engine, op, dtype, &payloads).unwrap();
+    for ((got, expected), bytes) in numbers.iter().zip(&expected).zip(&payloads) {
+        assert!(got == *expected, "{op} of {dtype}: {got:?}, not {expected:?}: {bytes:?}");
+    }
+}
+
+/// What the device makes of payloads, if all totals fit.
+fn numbers_of(engine: &Engine, op: Op, dtype: DType, payloads: &[Vec<u8>]) -> Option<Numbers> {
+    let device = &**engine.device();
+    let bytes = payloads.concat();
+    let mut numbers = Numbers::zeros(op.answer_type(dtype), payloads.len());
+    let from = device.allocate(bytes.len() as u64).unwrap();
+    let to = device.allocate(numbers.bytes().len() as u64).unwrap();
+    device.copy_in(Stream::DEFAULT, from, &bytes).unwrap();
+    // SAFETY: the payloads are there, and there is room for the numbers.
+    let made = unsafe { engine.finish_into(op, dtype, from, payloads.len(), to, Stream::DEFAULT) };
+    device.copy_out(Stream::DEFAULT, to, numbers.bytes_mut()).unwrap();
+    device.free(from).unwrap();
+    device.free(to).unwrap();
+    made.unwrap().then_some(numbers)
+}
+
+#[test]
+fn totals_that_do_not_fit_are_refused() {
+    misfits(&Engine::new(sim(Schedule::Lockstep)));
+}
+
+/// Totals of integers at the ends of what fits, and as far above and below as
+/// limbs reach.
+fn misfits(engine: &Engine) {
+    let mut random = Random(0xf175);
+    for dtype in DType::ALL.into_iter().filter(|d| !d.is_float()) {
+        for (op, kind) in [(Op::Sum, Kind::Sum), (Op::SumSq, Kind::SquareSum)] {
+            let limbs = limbs(kind, dtype)[0];
+            let mut numbers = vec![BigInt::ZERO];
+            for bit in [5, 31, 32, 63, 64, 65, 95, 96, 127, 128, 150, 160, 190, 220] {
+                let power = BigInt::from(1) << bit;
+                numbers.extend([-1, 0, 1].map(|beside| &power + beside));
+                numbers.extend([-1, 0, 1].map(|beside| -&power + beside));
+                numbers.push(&power + i64::MIN);
+            }
+            for number in numbers {
+                let Some(limbs) = limbs_of(&number, limbs, &mut random) else { continue };
+                let bytes = payload(&limbs, [7, 0, 0, 0]);
+                let Ok(state) = AnyState::from_payload(kind, dtype, &bytes) else { continue };
+                let expected = state.finish(op, &Rules::default()).ok();
+                let got = numbers_of(engine, op, dtype, &[bytes]).and_then(|n| n.get(0));
+                assert_eq!(got, expected.map(Value::first), "{op} of {dtype}: {number}");
+            }
+        }
+    }
+}
+
+#[test]
+fn roots_and_variances_round_as_core_rounds_them() {
+    rounding_of_squares(&sim(Schedule::Lockstep));
+}
+
+fn rounding_of_squares(device: &Arc<dyn Device>) {
+    let engine = Engine::new(Arc::clone(device));
+    let mut random = Random(0x5c4a);
+    for dtype in DType::ALL {
+        let dot = limbs(Kind::SquareSum, dtype)[0];
+        let squares = |random: &mut Random| {
+            let limbs = match random.below(3) {
+                0 => hard_limbs(dot, random),
+                _ => loop {
+                    let number = hard_number(dot, random);
+                    if let Some(limbs) = limbs_of(&number, dot, random) {
+                        break limbs;
+                    }
+                },
+            };
+            let counters = [count(random), special(dtype, random), special(dtype, random), 0];
+            payload(&limbs, counters)
+        };
+        for op in [Op::SumSq, Op::Norm2] {
+            check_payloads(&engine, op, dtype, 2000, &mut random, squares);
+        }
+        let formats = limbs(Kind::Moments, dtype);
+        let moments = |random: &mut Random| {
+            let n = count(random);
+            let (sum, squares) = loop {
+                let (sum, squares) = hard_moments(&formats, n, random);
+                let sum = limbs_of(&sum, formats[0], random);
+                if let Some(both) = sum.zip(limbs_of(&squares, formats[1], random)) {
+                    break both;
+                }
+            };
+            let [nans, positive, negative] = [(); 3].map(|()| special(dtype, random));
+            let of_sum = payload(&sum, [n, nans, positive, negative]);
+            [of_sum, payload(&squares, [n, nans, positive + negative, 0])].concat()
+        };
+        for op in [Op::Var, Op::Std] {
+            check_payloads(&engine, op, dtype, 2000, &mut random, moments);
+        }
+    }
+}
+
+/// A number that is a tie at some precision or of which the root is, or just
+/// beside such a number, with room for it in so many limbs mostly.
+fn hard_number(limbs: usize, random: &mut Random) -> BigInt {
+    let bits = [8, 11, 24, 53][random.place(4)] + random.below(2);
+    let one = BigInt::from(1u64 << bits | random.next() & ((1 << bits) - 1));
+    let number = if random.below(2) == 0 { &one * &one } else { one };
+    // As wide as a window, or of any width.
+    let wide = random.below(4) == 0;
+    let window = (126 + random.below(5)).saturating_sub(number.bits());
+    let shift = if wide { window } else { random.below(32 * limbs as u64) };
+    (number << shift) + ((random.below(3) as i64 - 1) << random.below(3))
+}
+
+/// A sum of n elements and a sum of their squares whose variance rounds hard.
+fn hard_moments(limbs: &[usize], n: i64, random: &mut Random) -> (BigInt, BigInt) {
+    let mut number = |limbs: usize| match random.below(4) {
+        0 => BigInt::ZERO,
+        1 => number_of(&hard_limbs(limbs, random)),
+        _ => hard_number(limbs, random) * (1 - 2 * random.below(2) as i64),
+    };
+    let (sum, other) = (number(limbs[0]), number(limbs[1]));
+    let least: BigInt = (&sum * &sum + (n - 1)) / n;
+    match random.below(4) {
+        // Mean and variance are whole, or almost so: there are n of the one
+        // squared and of the other.
+        0 => {
+            let mean = sum / n;
+            let beside = random.below(3) as i64 - 1;
+            (&mean * n, (&mean * &mean + other) * n + beside)
+        }
+        // All but little cancels; less than nothing is no variance.
+        1 => (sum, least + (random.below(5) as i64 - 1)),
+        2 => (sum, least + other),
+        _ => (sum, other),
+    }
+}
+
+/// The number that limbs stand for.
+fn number_of(limbs: &[i64]) -> BigInt {
+    limbs.iter().rev().fold(BigInt::ZERO, |number, &limb| (number << 32) + limb)
+}
+
+/// Limbs of a number, with carries that are still to move, if there is room for
+/// it.
+fn limbs_of(number: &BigInt, count: usize, random: &mut Random) -> Option<Vec<i64>> {
+    let mut rest = number.clone();
+    let mut limbs = Vec::new();
+    for _ in 1..count {
+        let above: BigInt = &rest >> 32;
+        let digit: BigInt = &rest - (&above << 32);
+        limbs.push(i64::try_from(digit).ok()?);
+        rest = above;
+    }
+    // A carry must not leave the highest.
+    let highest = i64::try_from(rest).ok().filter(|l| l.unsigned_abs() < 1 << 62)?;
+    limbs.push(highest);
+    with_carries(&mut limbs, random);
+    Some(limbs)
 }

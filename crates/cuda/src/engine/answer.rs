@@ -8,7 +8,7 @@ use crate::{Error, Result};
 use warpfold_core::DType;
 use warpfold_core::op::{Accuracy, Kind, Op};
 
-/// Threads of a block: `THREADS` in `kernels/finish.cu`.
+/// Threads of a block: `FINISH_THREADS` in `kernels/finish.cuh`.
 const THREADS: u32 = 128;
 
 /// The number that is asked of a state; `Ask` in `kernels/answer.cuh`.
@@ -31,6 +31,9 @@ pub(super) enum Ask {
     And,
     Or,
     Xor,
+    Norm,
+    Variance,
+    Deviation,
     /// What a fixed tree folds to; no kernel is asked by this name.
     Root,
 }
@@ -52,8 +55,11 @@ impl Answer {
     pub(super) fn of(op: Op, dtype: DType) -> Option<Answer> {
         let ask = match op {
             _ if !op.supports(dtype) => return None,
-            Op::Sum | Op::Norm1 => Ask::Total,
+            Op::Sum | Op::Norm1 | Op::SumSq => Ask::Total,
             Op::Mean => Ask::Mean,
+            Op::Norm2 => Ask::Norm,
+            Op::Var => Ask::Variance,
+            Op::Std => Ask::Deviation,
             Op::Min => Ask::Least,
             Op::Max => Ask::Greatest,
             Op::Count => Ask::Count,
@@ -76,25 +82,29 @@ impl Answer {
     }
 
     /// What makes the number of any rows without a payload, if anything does: a
-    /// tree has its own kernels, and what comes in the place of elements that
-    /// there are not would widen a range.
+    /// tree has its own kernels, what comes in the place of elements that there
+    /// are not would widen a range, and squares are finished from payloads.
     pub(super) fn tally(&self) -> Option<Tally> {
         Some(match self.ask {
+            Ask::Total if self.kind == Kind::SquareSum => return None,
             Ask::Total | Ask::Mean => Tally::Sums,
             Ask::Least | Ask::Greatest => Tally::Extremes,
             Ask::Count | Ask::Nonzero | Ask::Nans | Ask::Any | Ask::All => Tally::Counts,
             Ask::FirstLeast | Ask::FirstGreatest => Tally::Positions,
             Ask::Magnitude => Tally::Magnitudes,
             Ask::And | Ask::Or | Ask::Xor => Tally::Bits,
+            Ask::Norm | Ask::Variance | Ask::Deviation => return None,
             Ask::Range | Ask::Root => return None,
         })
     }
 
     /// Whether the number of `len` elements may not fit its type: totals of
-    /// elements of 64 bits, or of 2^32 and more shorter ones.
+    /// integers of 64 bits, of squares of 32 bits and more, or of 2^32 and more
+    /// shorter ones.
     pub(super) fn may_misfit(&self, len: usize) -> bool {
         let integers = self.ask == Ask::Total && !self.dtype.is_float();
-        integers && (self.dtype.size() == 8 || len as u64 >= 1 << 32)
+        let long = if self.kind == Kind::SquareSum { 4 } else { 8 };
+        integers && (self.dtype.size() >= long || len as u64 >= 1 << 32)
     }
 }
 
@@ -164,7 +174,7 @@ impl Engine {
         misfits: Address,
         stream: Stream,
     ) -> Result<()> {
-        let kernel = self.program(Program::Finish(answer.dtype))?;
+        let kernel = self.program(Program::finish(answer.kind, answer.dtype))?;
         let Payloads { at, words, count, to, step } = *payloads;
         let most = 1 << 30;
         for first in (0..count).step_by(most) {
@@ -224,4 +234,34 @@ pub(super) fn check_alignment(address: Address, count: usize, dtype: DType) -> R
     }
     let why = "not aligned for the type";
     Err(Error::Array { address, len: count as u64, dtype, why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_that_nobody_watches_fit() {
+        let mut watched = 0;
+        for dtype in DType::ALL.into_iter().filter(|d| !d.is_float()) {
+            let bits = 8 * dtype.size();
+            let largest: u128 = match dtype {
+                DType::Bool => 1,
+                _ if dtype.is_signed_int() => 1 << (bits - 1),
+                _ => (1 << bits) - 1,
+            };
+            for op in [Op::Sum, Op::Norm1, Op::SumSq] {
+                let answer = Answer::of(op, dtype).unwrap();
+                let most =
+                    if answer.out == DType::I64 { i64::MAX as u128 } else { u64::MAX.into() };
+                let term = if op == Op::SumSq { largest * largest } else { largest };
+                for len in [1, 2, 1 << 16, (1 << 32) - 1] {
+                    let fits = term.checked_mul(len as u128).is_some_and(|total| total <= most);
+                    assert!(fits || answer.may_misfit(len), "{op} of {len} {dtype}");
+                    watched += usize::from(answer.may_misfit(len));
+                }
+            }
+        }
+        assert!(watched > 0);
+    }
 }

@@ -10,8 +10,12 @@ use warpfold_core::op::{AnyState, Kind};
 pub(super) enum Program {
     /// Copies elements of so many bytes.
     Gather(usize),
-    /// Makes numbers of payloads.
+    /// Makes numbers of payloads of sums, extremes, positions, counts and bits.
     Finish(DType),
+    /// Makes numbers of payloads of sums of squares.
+    FinishSquares(DType),
+    /// Makes numbers of payloads of moments.
+    FinishMoments(DType),
     /// Makes numbers of short rows.
     ShortRows(Tally, DType),
     /// Makes numbers of columns.
@@ -55,11 +59,22 @@ impl Tally {
 }
 
 impl Program {
+    /// What makes numbers of payloads of a kind.
+    pub(super) fn finish(kind: Kind, dtype: DType) -> Program {
+        match kind {
+            Kind::SquareSum => Program::FinishSquares(dtype),
+            Kind::Moments => Program::FinishMoments(dtype),
+            _ => Program::Finish(dtype),
+        }
+    }
+
     /// The name of the kernel, and of its module.
     pub(super) fn name(self) -> String {
         match self {
             Program::Gather(size) => format!("gather_u{}", 8 * size),
             Program::Finish(dtype) => format!("finish_{dtype}"),
+            Program::FinishSquares(dtype) => format!("finish_squares_{dtype}"),
+            Program::FinishMoments(dtype) => format!("finish_moments_{dtype}"),
             Program::ShortRows(tally, dtype) => format!("row_{}", tally.name(dtype)),
             Program::Columns(tally, dtype) => format!("column_{}", tally.name(dtype)),
             Program::RowTrees(Kind::LogSumExp, dtype) => format!("row_logsumexp_{dtype}"),
@@ -178,7 +193,9 @@ mod tests {
         }
         names.extend([1, 2, 4, 8].map(|size| Program::Gather(size).name()));
         for dtype in DType::ALL {
-            names.insert(Program::Finish(dtype).name());
+            for kind in [Kind::Sum, Kind::SquareSum, Kind::Moments] {
+                names.insert(Program::finish(kind, dtype).name());
+            }
             for tally in Op::ALL.into_iter().filter_map(|op| Answer::of(op, dtype)?.tally()) {
                 names.insert(Program::ShortRows(tally, dtype).name());
                 names.insert(Program::Columns(tally, dtype).name());

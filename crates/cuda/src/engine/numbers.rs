@@ -21,10 +21,10 @@ const MOST_SCATTERED: usize = 1 << 30;
 impl Engine {
     /// The answers of `op` over the axes that `reduced` marks, in C order, as
     /// core finishes them under the default rules; waits for them. `None` where
-    /// no kernel makes them: pairs of answers, variances, sums of squares, products
-    /// and logsumexp of integers; of outputs without elements, of few long rows
-    /// whose floats a fixed tree folds, and of totals that do not fit their type.
-    /// Then [`states_of_view`](Self::states_of_view) answers.
+    /// no kernel makes them: pairs of answers, products and logsumexp of integers; of
+    /// outputs without elements, of few long rows whose floats a fixed tree folds,
+    /// and of totals that do not fit their type. Then
+    /// [`states_of_view`](Self::states_of_view) answers.
     ///
     /// # Errors
     /// Views that cannot be; more outputs than memory holds; what the device
@@ -81,7 +81,8 @@ impl Engine {
 
     /// Leaves such answers in the device's memory at `to`, and says whether it
     /// did; what is there means nothing otherwise. Waits only where totals may
-    /// not fit: those of integers of 64 bits, and of 2^32 and more shorter ones.
+    /// not fit: those of integers of 64 bits, of squares of 32 bits and more, and
+    /// of 2^32 and more shorter ones.
     ///
     /// # Errors
     /// Those of [`numbers_of_view`](Self::numbers_of_view), and a misaligned

@@ -1,0 +1,69 @@
+// What the kernels have in common that make numbers of the payloads of others, a thread for each.
+
+#pragma once
+
+#include "answer.cuh"
+#include "name.cuh"
+
+constexpr int FINISH_THREADS = 128;
+
+// The type of roots and variances.
+template <class T, bool FLOAT = Element<T>::FLOAT>
+struct RealOf {
+    using Type = T;
+};
+template <class T>
+struct RealOf<T, false> {
+    using Type = f64;
+};
+template <class T>
+using Real = typename RealOf<T>::Type;
+
+// What the counters behind the limbs of floats say: the count, NaNs, positive and negative infinities.
+template <class T>
+__device__ __forceinline__ Specials<T> specials_of(const u64 *counters)
+{
+    return {counters[1] != 0, counters[2] != 0, counters[3] != 0};
+}
+
+// The total of integers, in 64 bits: whether it fits there.
+template <class T, int LIMBS>
+__device__ __forceinline__ bool integer_total(const u64 *limbs, u64 &total)
+{
+    constexpr bool SIGNED = T(-1) < T(0);
+    i64 carry = 0;
+    u64 digits[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        carry += i64(limbs[i]);
+        digits[i] = u64(carry) & 0xffffffff;
+        carry >>= 32;
+    }
+    total = digits[1] << 32 | digits[0];
+    const i64 sign = SIGNED && i64(total) < 0 ? -1 : 0;
+    bool fits = true;
+#pragma unroll
+    for (int i = 2; i < LIMBS - 1; ++i) {
+        carry += i64(limbs[i]);
+        fits &= (carry & 0xffffffff) == (sign & 0xffffffff);
+        carry >>= 32;
+    }
+    return fits && carry + i64(limbs[LIMBS - 1]) == sign;
+}
+
+template <class Number>
+__device__ __forceinline__ void write(void *out, i64 place, Number x)
+{
+    static_cast<Number *>(out)[place] = x;
+}
+
+// The kernel NAME_ELEMENT, of which `finish` makes a number. The i-th of `count` payloads is i * words words behind `payloads`; its
+// number goes i * step numbers behind `out`. `misfits` is set where a total does not fit its type.
+#define FINISHING_KERNEL(name) \
+    extern "C" __global__ void __launch_bounds__(FINISH_THREADS) NAMED(name, ELEMENT)(const u64 *payloads, u64 words, u32 count, u32 ask, \
+        void *out, i64 step, u32 *misfits) \
+    { \
+        const u32 i = blockIdx.x * FINISH_THREADS + threadIdx.x; \
+        if (i < count) \
+            finish<ELEMENT>(payloads + i * words, ask, out, i * step, misfits); \
+    }

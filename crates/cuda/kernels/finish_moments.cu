@@ -1,0 +1,26 @@
+// Makes numbers of the payloads of moments: variances, or standard deviations.
+// elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+
+#include "finish.cuh"
+#include "variance.cuh"
+
+template <class T>
+__device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i64 place, u32 *)
+{
+    using Sum = typename Element<T>::Sum;
+    using Dot = typename Element<T>::Dot;
+    // The sum and its counters, then the sum of squares.
+    const u64 *counters = payload + Sum::LIMBS;
+    const u64 n = counters[0];
+    if constexpr (Element<T>::FLOAT) {
+        if (specials_of<T>(counters).any())
+            return write(out, place, NOT_A_NUMBER<Real<T>>);
+    }
+    Numerator numerator;
+    if (!subtract<Sum, Dot>(payload, counters + 4, n, numerator))
+        return write(out, place, NOT_A_NUMBER<Real<T>>);
+    const Truncated variance = over_square(numerator, Dot::LSB, n);
+    write(out, place, (ask == DEVIATION ? variance.sqrt() : variance).template round<Real<T>>());
+}
+
+FINISHING_KERNEL(finish_moments)

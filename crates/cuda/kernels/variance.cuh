@@ -1,0 +1,114 @@
+// The variance of an exact sum and an exact sum of squares: core's exact/variance.rs, on a device.
+//
+// It is (n S2 - S1^2) / n^2. In every format the unit of S2 is the square of S1's, so that the numerator is an integer in units of
+// S2, and nothing is lost where its terms cancel. Its leading digits are enough: cutting the others off is a floor, which the floor
+// of the quotient does not see.
+
+#pragma once
+
+#include "round.cuh"
+
+// So many digits have 257 bits or more, of which a quotient by 126 bits needs 127 + 126.
+using Numerator = Leading<9>;
+
+// n S2 - S1^2, and whether it is not negative, as it is of real numbers. Their limbs may have carries to move.
+template <class Sum, class Dot>
+__device__ __forceinline__ bool subtract(const u64 *sum, const u64 *squares, u64 n, Numerator &numerator)
+{
+    static_assert(Dot::LSB == 2 * Sum::LSB, "the same units");
+    // A digit more than limbs; twice as many of a square, two more of a product with 64 bits.
+    constexpr int OF_SQUARE = 2 * (Sum::LIMBS + 1), OF_PRODUCT = Dot::LIMBS + 1 + 2;
+    constexpr int COUNT = OF_SQUARE < OF_PRODUCT ? OF_PRODUCT : OF_SQUARE;
+
+    // |S1|: digits that are not 0 lie from the first to the last.
+    const auto limb = [&](int i) { return i64(sum[i]); };
+    Digits of_sum = Digits::of_limbs(Sum::LIMBS, limb);
+    u32 digits[Sum::LIMBS + 1];
+    int first = Sum::LIMBS + 1, last = -1;
+#pragma unroll 1
+    for (int i = 0; i <= Sum::LIMBS; ++i) {
+        digits[i] = of_sum.next(i < Sum::LIMBS ? limb(i) : 0);
+        if (digits[i] != 0) {
+            first = min(first, i);
+            last = i;
+        }
+    }
+
+    Digits of_squares; // which are not negative
+    u32 before = 0;
+    // Of S2 times the lower half of n and, a place higher, the upper half: what is carried to the next place.
+    u64 low = 0, high = 0;
+    // The same of S1^2, and how often that left 64 bits.
+    u64 column = 0, above = 0;
+    u32 borrow = 0;
+#pragma unroll 1
+    for (int i = 0; i < COUNT; ++i) {
+        const u32 digit = of_squares.next(i < Dot::LIMBS ? i64(squares[i]) : 0);
+        // Neither leaves 64 bits: (2^32 - 1)^2 + 2 (2^32 - 1) = 2^64 - 1.
+        low += u64(digit) * u32(n);
+        high += u64(before) * u32(n >> 32) + u32(low);
+        before = digit;
+#pragma unroll 1
+        for (int k = max(first, i - last); k <= min(last, i - first); ++k) {
+            const u64 product = u64(digits[k]) * digits[i - k];
+            column += product;
+            above += column < product;
+        }
+        const i64 difference = i64(u32(high)) - u32(column) - borrow;
+        numerator.push(u32(difference), i);
+        borrow = difference < 0;
+        low >>= 32;
+        high >>= 32;
+        // Far fewer products than 2^32 are in a column.
+        column = column >> 32 | above << 32;
+        above = 0;
+    }
+    return borrow == 0;
+}
+
+// The numerator in units of 2^lsb over n^2, n from 1 to 2^63 - 1, with 127 or 128 bits unless it is 0.
+__device__ __forceinline__ Truncated over_square(Numerator &numerator, int lsb, u64 n)
+{
+    Truncated t;
+    if (numerator.is_zero())
+        return t;
+    const int moved = numerator.normalise();
+    const u64 upper = __umul64hi(n, n), lower = n * n;
+    // The leading 128 + s bits over a divisor of s + 1 bits lie in (2^126, 2^128). The first s of them are below the divisor: a rest
+    // to begin with. Each one after them gives a bit of the quotient.
+    int shift = upper != 0 ? 127 - __clzll(i64(upper)) : 63 - __clzll(i64(lower));
+    t.exponent = lsb + 32 * (numerator.top - 7) - moved + 128 - shift;
+    u64 words[6] = {0, 0, numerator.word(0), numerator.word(1), numerator.word(2), numerator.word(3)};
+    if (shift >= 64) {
+#pragma unroll
+        for (int i = 0; i < 5; ++i)
+            words[i] = words[i + 1];
+        words[5] = 0;
+        shift -= 64;
+    }
+    if (shift != 0) {
+#pragma unroll
+        for (int i = 0; i < 5; ++i)
+            words[i] = words[i] << shift | words[i + 1] >> (64 - shift);
+        words[5] <<= shift;
+    }
+    u64 above = words[0], rest = words[1];
+    t.high = words[2];
+    t.low = words[3];
+#pragma unroll 1
+    for (int i = 0; i < 128; ++i) {
+        // Twice a rest and one is below 2^127.
+        above = above << 1 | rest >> 63;
+        rest = rest << 1 | t.high >> 63;
+        t.high = t.high << 1 | t.low >> 63;
+        t.low <<= 1;
+        const u64 difference = above - upper - (rest < lower);
+        if (i64(difference) >= 0) {
+            above = difference;
+            rest -= lower;
+            t.low |= 1;
+        }
+    }
+    t.inexact = (above | rest | words[4] | words[5]) != 0 || numerator.digits[8] != 0 || numerator.below;
+    return t;
+}
