@@ -196,9 +196,10 @@ __device__ __forceinline__ void each_answer(const ShortRows &rows, u64 tile, con
 
 // The r-th of `count` rows of n elements is r * stride bytes behind data; a dense array may be read from begin to end. `each` is how
 // many vectors each of the 2^shift lanes of a row takes, 1, 2 or 4. The r-th answer goes to the r-th place of out.
-#define ROWS(name) \
+#define ROWS(name) ROWS_OF(name, ROW_BLOCKS)
+#define ROWS_OF(name, blocks) \
     static __device__ __forceinline__ void reduce(ShortRows, u64, u32, u32, u32, void *, u32 *); \
-    extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS) NAMED(name, ELEMENT)(const char *data, u64 count, \
+    extern "C" __global__ void __launch_bounds__(ROW_THREADS, blocks) NAMED(name, ELEMENT)(const char *data, u64 count, \
         i64 stride, u64 n, const char *begin, const char *end, u32 shift, u32 each, u32 ask, u32 absolute, u32 spread, void *out, \
         u32 *misfits) \
     { \

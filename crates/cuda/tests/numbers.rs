@@ -142,8 +142,10 @@ fn rows(engine: &Engine, seed: u64, keep: impl Fn(usize) -> bool) {
                 let layout = Layout::table(shape, size, before, gap);
                 let pattern = PATTERNS[random.below(PATTERNS.len() as u64) as usize];
                 let sample = Sample::new(dtype, layout, pattern, &mut random);
-                let op = one_of(&OPS, dtype, &mut random);
-                check(engine, op, &sample, &[false, true], pattern);
+                for ops in [&OPS[..], &SQUARES] {
+                    let op = one_of(ops, dtype, &mut random);
+                    check(engine, op, &sample, &[false, true], pattern);
+                }
             }
         }
     }
@@ -607,6 +609,71 @@ fn deviations(engine: &Engine) {
     }
 }
 
+/// Rows of floats of up to 32 bits whose squares, norms, variances or deviations
+/// are ties, or nearly; elements that are just not too small beside the largest,
+/// and such as are; and ends of the formats.
+fn squares_of_short_rows(engine: &Engine) {
+    /// `tie` has a square that is halfway between two numbers, `root` two squares
+    /// with such a norm, `apart` such a half; `least` is the power of two that the
+    /// smallest number is.
+    struct Ties {
+        tie: f64,
+        root: [f64; 2],
+        apart: f64,
+        least: i32,
+    }
+    fn ask<T: Element>(engine: &Engine, ties: &Ties, make: impl Fn(f64) -> T) {
+        let Ties { tie, root: [p, q], apart, least } = *ties;
+        let mut rows = Vec::new();
+        for scale in [1.0, -1.0, 2f64.powi(-3), 2f64.powi(2)] {
+            for beside in [0.0, 2f64.powi(-2), 2f64.powi(-6), 2f64.powi(-10), 2f64.powi(-20)] {
+                rows.push([tie, 0.0, beside, 0.0].map(|x| x * scale));
+                rows.push([p, q, beside, 0.0].map(|x| x * scale));
+                rows.push([tie, 0.0, tie, 0.0].map(|x| (x + beside) * scale));
+                rows.push([apart - 1.0, -1.0, apart - 1.0, beside - 1.0].map(|x| x * scale));
+            }
+        }
+        for far in 20..40 {
+            let small = 2f64.powi(-far);
+            rows.push([1.0, small, -small, 0.0]);
+            rows.push([1.75, -1.75, 1.5 * small, small]);
+            rows.push([small, small, 1.0, 1.0 + small]);
+        }
+        let (large, tiny) = (2f64.powi(-least / 2), 2f64.powi(least));
+        rows.push([large, -large, large, tiny]);
+        rows.push([tiny, -tiny, 0.0, -0.0]);
+        rows.push([tiny, 3.0 * tiny, 5.0 * tiny, -tiny]);
+        rows.push([1e38, -1e38, 3e38, 1e-38]);
+        rows.push([f64::NAN, 1.0, tiny, 1.0]);
+        rows.push([f64::INFINITY, tiny, 1.0, 1.0]);
+        rows.push([f64::NEG_INFINITY, f64::NAN, 1.0, 1.0]);
+        let pairs: Vec<T> = rows.iter().flat_map(|r| [make(r[0]), make(r[1])]).collect();
+        let items: Vec<T> = rows.as_flattened().iter().map(|&x| make(x)).collect();
+        for op in SQUARES {
+            check_both(engine, op, rows.len(), &items, "squares");
+            check_both(engine, op, rows.len(), &pairs, "pairs");
+        }
+    }
+    // 4097^2, 16779425 and 2^24 + 1 have a bit too many for f32, and so on.
+    let root = [5793.0, 16_779_424.0];
+    ask(engine, &Ties { tie: 4097.0, root, apart: 16_777_217.0, least: -149 }, |x| x as f32);
+    let root = [1475.0, 1428.0];
+    ask(engine, &Ties { tie: 47.0, root, apart: 2049.0, least: -24 }, f16::from_f64);
+    let root = [255.0, 32.0];
+    ask(engine, &Ties { tie: 17.0, root, apart: 257.0, least: -133 }, bf16::from_f64);
+    // As many elements as a row has at most, all as large as they can be.
+    for len in [512, 511, 64] {
+        for x in [f32::from_bits(0x3fff_ffff), -f32::MAX, f32::from_bits(0x00ff_ffff)] {
+            let mut items = vec![x; 3 * len];
+            items[len..2 * len].iter_mut().step_by(2).for_each(|x| *x = -*x);
+            items[2 * len] = x * 2f32.powi(-29);
+            for op in SQUARES {
+                check_both(engine, op, 3, &items, "long rows");
+            }
+        }
+    }
+}
+
 /// Squares that add up to just what fits, and one more.
 fn ends_of_integers(engine: &Engine) {
     fn ask<T: Element>(engine: &Engine) {
@@ -655,6 +722,7 @@ fn ends_of_integers(engine: &Engine) {
 fn deviations_on_the_interpreter() {
     let engine = Engine::new(sim(Schedule::Lockstep));
     deviations(&engine);
+    squares_of_short_rows(&engine);
     ends_of_integers(&engine);
 }
 
@@ -884,6 +952,7 @@ fn on_the_device_of_this_machine() {
     differences(&engine);
     extremes_among_nans(&engine);
     deviations(&engine);
+    squares_of_short_rows(&engine);
     ends_of_integers(&engine);
     scales_of_columns(&engine);
     columns_again(&engine);

@@ -83,19 +83,24 @@ impl Answer {
 
     /// What makes the number of any rows without a payload, if anything does: a
     /// tree has its own kernels, what comes in the place of elements that there
-    /// are not would widen a range, and squares are finished from payloads.
+    /// are not would widen a range, and squares of integers and f64 are finished
+    /// from payloads.
     pub(super) fn tally(&self) -> Option<Tally> {
         Some(match self.ask {
-            Ask::Total if self.kind == Kind::SquareSum => return None,
+            Ask::Norm | Ask::Variance | Ask::Deviation => self.squares()?,
+            Ask::Total if self.kind == Kind::SquareSum => self.squares()?,
             Ask::Total | Ask::Mean => Tally::Sums,
             Ask::Least | Ask::Greatest => Tally::Extremes,
             Ask::Count | Ask::Nonzero | Ask::Nans | Ask::Any | Ask::All => Tally::Counts,
             Ask::FirstLeast | Ask::FirstGreatest => Tally::Positions,
             Ask::Magnitude => Tally::Magnitudes,
             Ask::And | Ask::Or | Ask::Xor => Tally::Bits,
-            Ask::Norm | Ask::Variance | Ask::Deviation => return None,
             Ask::Range | Ask::Root => return None,
         })
+    }
+
+    fn squares(&self) -> Option<Tally> {
+        (self.dtype.is_float() && self.dtype.size() < 8).then_some(Tally::Squares)
     }
 
     /// Whether the number of `len` elements may not fit its type: totals of

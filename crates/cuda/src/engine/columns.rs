@@ -80,7 +80,7 @@ impl Build {
             Tally::Sums => self.words() + 1,
             Tally::Positions if self.dtype.size() == 8 => self.words() * blocks,
             Tally::Positions | Tally::Extremes => 1,
-            Tally::Counts | Tally::Magnitudes | Tally::Bits => 1,
+            Tally::Counts | Tally::Magnitudes | Tally::Bits | Tally::Squares => 1,
         }
     }
 
@@ -166,7 +166,7 @@ impl Engine {
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
-        let Some(tally) = answer.tally() else { return Ok(false) };
+        let Some(tally) = answer.tally().filter(|t| t.has_columns()) else { return Ok(false) };
         let size = table.dtype.size();
         let Some((columns, outer)) = table.outputs.dims.split_last() else { return Ok(false) };
         let (inner, stride, jump) = match table.elements.dims[..] {

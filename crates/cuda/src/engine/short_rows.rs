@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::answer::Answer;
-use super::kernels::Program;
+use super::kernels::{Program, Tally};
 use super::parts::parts;
 use super::table::{Table, offset};
 use crate::Result;
@@ -11,9 +11,10 @@ use warpfold_core::DType;
 use warpfold_core::layout::Dim;
 use warpfold_core::op::Kind;
 
-/// `ROW_THREADS`, `ROW_BLOCKS` and `VECTORS` in the kernels.
+/// `ROW_THREADS`, `ROW_BLOCKS`, `SQUARE_BLOCKS` and `VECTORS` in the kernels.
 const THREADS: u32 = 256;
 const BLOCKS: u32 = 3;
+const SQUARE_BLOCKS: u32 = 2;
 const VECTORS: usize = 4;
 const WARP: usize = 32;
 
@@ -73,9 +74,10 @@ fn spread(dtype: DType, len: usize) -> u32 {
 }
 
 /// The blocks of a launch.
-fn blocks(limits: &Limits, forced: Option<u32>, tiles: usize) -> u32 {
+fn blocks(tally: Tally, limits: &Limits, forced: Option<u32>, tiles: usize) -> u32 {
     let needed = tiles.div_ceil(THREADS as usize / WARP);
-    let resident = forced.unwrap_or(limits.multiprocessors * BLOCKS).max(1);
+    let each = if tally == Tally::Squares { SQUARE_BLOCKS } else { BLOCKS };
+    let resident = forced.unwrap_or(limits.multiprocessors * each).max(1);
     u32::try_from(needed).unwrap_or(u32::MAX).clamp(1, resident)
 }
 
@@ -116,7 +118,7 @@ impl Engine {
             let at = offset(table.at, part.offsets)[0];
             let Some(sharing) = Sharing::of(vectors(at, stride, bytes)) else { return Ok(false) };
             let tiles = rows.len.div_ceil(sharing.rows());
-            let launch = Launch::linear(blocks(limits, self.shape.blocks, tiles), THREADS);
+            let launch = Launch::linear(blocks(tally, limits, self.shape.blocks, tiles), THREADS);
             let end = if dense { at + (bytes * rows.len) as u64 } else { 0 };
             let to = to + (part.first * rows.len * answer.out.size()) as u64;
             let arguments = [

@@ -1,0 +1,244 @@
+// Sums of squares and variances of short rows of floats of up to 32 bits, exact and rounded once.
+//
+// Elements become integers in units of 2^-REACH of the last place of their row's largest one: every element that is not REACH binades
+// below it has at most 53 bits then. Cut in two, as a 2^HALF + b, a row's sums of a^2, a b and b^2 fit 64 bits each, as it has at most 2^10
+// elements. Rows with smaller elements that are not zero go, one by one, to the warp's superaccumulators.
+//
+// n S2 and S1^2 are below 2^126: the variance's numerator fits two words.
+
+#pragma once
+
+#include "exact_answer.cuh"
+#include "narrow.cuh"
+#include "rows.cuh"
+#include "variance.cuh"
+
+// A number of crates/cuda/src/engine/short_rows.rs.
+constexpr int SQUARE_BLOCKS = 2;
+
+constexpr int REACH = 29;
+constexpr int HALF = 27;
+
+// What is asked of totals: of squares, or of squared deviations from the mean; those or their root.
+__device__ __forceinline__ bool asks_spread(u32 ask) { return ask == VARIANCE || ask == DEVIATION; }
+__device__ __forceinline__ bool asks_root(u32 ask) { return ask == NORM || ask == DEVIATION; }
+
+// {high, low} / divisor * 2^exponent, or its root.
+template <class T>
+__device__ __noinline__ typename Element<T>::Bits exact_real(u64 high, u64 low, u64 divisor, int exponent, bool root)
+{
+    Truncated t;
+    t.exponent = exponent;
+    t.high = high;
+    t.low = low;
+    // The quotient keeps 107 bits and its root 54.
+    t = t.divide(divisor);
+    return (root ? t.sqrt() : t).template round<T>();
+}
+
+// Totals of a row.
+template <class T>
+struct ScaledRow {
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    static constexpr u32 INFINITE = 0x7f800000;
+
+    u64 high, low; // squares
+    i64 sum;
+    u32 most;   // magnitudes are at most this, as f32
+    bool holds; // whether no element was too small
+
+    static __device__ __forceinline__ u32 bits_of(const uint4 &v, int i) { return __float_as_uint(Format::value(item<T>(v, i))); }
+
+    // The exponent's field, which is 1 of subnormals.
+    static __device__ __forceinline__ int field(u32 magnitude) { return max(int(magnitude >> 23), 1); }
+
+    // A row of which each lane has EACH vectors.
+    template <int EACH>
+    __device__ __forceinline__ void take(const uint4 *v, u32 lanes)
+    {
+        most = 0;
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+#pragma unroll
+            for (int i = 0; i < ITEMS<T>; ++i)
+                most = max(most, bits_of(v[k], i) & 0x7fffffff);
+        }
+        for (u32 d = lanes / 2; d > 0; d /= 2)
+            most = max(most, __shfl_xor_sync(ALL_LANES, most, d));
+
+        const int lowest = field(most) - REACH;
+        u64 squares[3] = {};
+        i64 sums[2] = {};
+        int least = 0;
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+#pragma unroll
+            for (int i = 0; i < ITEMS<T>; ++i) {
+                const u32 bits = bits_of(v[k], i), magnitude = bits & 0x7fffffff;
+                const u32 significand = (magnitude & 0x7fffff) | (magnitude >> 23 != 0 ? 0x800000 : 0);
+                const int up = field(magnitude) - lowest;
+                least = min(least, significand != 0 ? up : 0);
+                // What is made of elements that are too small is of no matter.
+                const u32 lower = significand << (up & 31), upper = __funnelshift_l(significand, 0, up);
+                const u32 a = __funnelshift_l(lower, upper, 32 - HALF), b = lower & ((1u << HALF) - 1);
+                const i32 sign = i32(bits) >> 31 | 1;
+                squares[0] += u64(a) * a;
+                squares[1] += u64(a) * b;
+                squares[2] += u64(b) * b;
+                sums[0] += i64(i32(a)) * sign;
+                sums[1] += i64(i32(b)) * sign;
+            }
+        }
+        for (u32 d = lanes / 2; d > 0; d /= 2) {
+#pragma unroll
+            for (int w = 0; w < 3; ++w)
+                squares[w] += __shfl_xor_sync(ALL_LANES, squares[w], d);
+#pragma unroll
+            for (int w = 0; w < 2; ++w)
+                sums[w] += __shfl_xor_sync(ALL_LANES, sums[w], d);
+            least = min(least, __shfl_xor_sync(ALL_LANES, least, d));
+        }
+        holds = least >= 0;
+        sum = sums[0] * (i64(1) << HALF) + sums[1];
+        // The middle one counts twice.
+        const u64 middle = squares[1] << (HALF + 1);
+        low = squares[0] << 2 * HALF;
+        high = (squares[0] >> (64 - 2 * HALF)) + (squares[1] >> (63 - HALF));
+        low += middle;
+        high += low < middle;
+        low += squares[2];
+        high += low < squares[2];
+    }
+
+    // Whether the superaccumulators have to look at it.
+    __device__ __forceinline__ bool lacks() const { return !holds && most < INFINITE; }
+
+    __device__ __forceinline__ Bits answer(u32 ask, u64 n) const
+    {
+        if (most >= INFINITE)
+            return asks_spread(ask) || most > INFINITE ? NOT_A_NUMBER<T> : Format::INFINITE;
+        u64 upper = high, lower = low, divisor = 1;
+        if (asks_spread(ask)) {
+            const u64 magnitude = u64(sum < 0 ? -sum : sum);
+            const u64 minuend = low * n, subtrahend = magnitude * magnitude;
+            upper = high * n + __umul64hi(low, n) - __umul64hi(magnitude, magnitude) - (minuend < subtrahend);
+            lower = minuend - subtrahend;
+            divisor = n * n;
+        }
+        // The last place of the integers, whose square is that of the totals. All numbers here are normal f64.
+        const int exponent = field(most) - REACH - 150;
+        const auto power = [](int e) { return __longlong_as_double(i64(1023 + e) << 52); };
+        f64 real = __ddiv_rn(__fma_rn(f64(upper), power(64), f64(lower)), f64(divisor));
+        real = asks_root(ask) ? __dsqrt_rn(real) * power(exponent) : real * power(2 * exponent);
+        // Off by less than 2^-50 of itself: seldom enough to matter.
+        const Bits below = narrow<T>(real - real * power(-49)), above = narrow<T>(real + real * power(-49));
+        return below == above ? below : exact_real<T>(upper, lower, divisor, 2 * exponent, asks_root(ask));
+    }
+};
+
+// What a warp has for rows that are given up.
+template <class T>
+struct WideMoments {
+    using Sum = typename Element<T>::Sum;
+    using Dot = typename Element<T>::Dot;
+    Wide<Sum> sum;
+    Wide<Dot> squares;
+    u64 limbs[Sum::LIMBS + Dot::LIMBS];
+
+    template <class Sums>
+    static __device__ __forceinline__ void clear(Sums &wide, u32 lane)
+    {
+        for (int i = lane; i < Sums::LIMBS; i += WARP) {
+            wide.low[i] = 0;
+            wide.high[i] = 0;
+        }
+        if (lane < 3)
+            wide.specials[lane] = 0;
+    }
+};
+
+// The answer of a row of finite elements, by all lanes of a warp.
+template <class T>
+__device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, u64 n, u32 ask, WideMoments<T> &wide,
+    typename Element<T>::Bits *out)
+{
+    using Moments = WideMoments<T>;
+    using Sum = typename Moments::Sum;
+    using Dot = typename Moments::Dot;
+    const u32 lane = threadIdx.x % WARP;
+    Moments::clear(wide.sum, lane);
+    Moments::clear(wide.squares, lane);
+    __syncwarp();
+#pragma unroll 1
+    for (u64 i = lane; i < n; i += WARP) {
+        absorb<T>(wide.sum, items[i]);
+        absorb_product<T>(wide.squares, items[i], items[i]);
+    }
+    __syncwarp();
+    for (int i = lane; i < Sum::LIMBS; i += WARP)
+        wide.limbs[i] = wide.sum.entry(i, 0);
+    for (int i = lane; i < Dot::LIMBS; i += WARP)
+        wide.limbs[Sum::LIMBS + i] = wide.squares.entry(i, 0);
+    __syncwarp();
+    if (lane == 0) {
+        const u64 *const squares = wide.limbs + Sum::LIMBS;
+        Truncated t;
+        if (asks_spread(ask)) {
+            Numerator numerator;
+            subtract<Sum, Dot>(wide.limbs, squares, n, numerator);
+            t = over_square(numerator, Dot::LSB, n);
+        } else {
+            t = Truncated::of_limbs(Dot::LIMBS, Dot::LSB, [&](int i) { return i64(squares[i]); });
+        }
+        *out = (asks_root(ask) ? t.sqrt() : t).template round<T>();
+    }
+    __syncwarp();
+}
+
+template <class T, int SETS>
+__device__ __forceinline__ void square_tile(const ShortRows &rows, const RowTile<T> &tile, u64 index, u64 n, u32 ask, WideMoments<T> &wide,
+    typename Element<T>::Bits *out)
+{
+    using Bits = typename Element<T>::Bits;
+    constexpr int EACH = VECTORS / SETS;
+    ScaledRow<T> row[SETS];
+    bool lacks[SETS];
+#pragma unroll
+    for (int s = 0; s < SETS; ++s) {
+        row[s].template take<EACH>(tile.v + s * EACH, rows.lanes());
+        lacks[s] = row[s].lacks() && RowTile<T>::row(rows, index, s) < rows.count;
+    }
+    each_answer<T>(rows, index, row, lacks, [&](const ScaledRow<T> &mine, u64 r) { out[r] = mine.answer(ask, n); });
+    // Rows that are given up, one by one.
+#pragma unroll 1
+    while (const u32 lane = __ffs(int(__ballot_sync(ALL_LANES, any(lacks))))) {
+        int set = 0;
+#pragma unroll
+        for (int s = SETS - 1; s >= 0; --s)
+            set = lacks[s] ? s : set;
+        set = __shfl_sync(ALL_LANES, set, lane - 1);
+        const u64 r = __shfl_sync(ALL_LANES, RowTile<T>::row(rows, index, set), lane - 1);
+        absorb_row<T>(reinterpret_cast<const Bits *>(rows.row(r)), n, ask, wide, out + r);
+        const u32 group = (lane - 1) >> rows.shift;
+#pragma unroll
+        for (int s = 0; s < SETS; ++s)
+            lacks[s] = lacks[s] && !(s == set && rows.group() == group);
+    }
+}
+
+template <class T>
+__device__ __forceinline__ void square_rows(const ShortRows &rows, u64 n, u32 ask, void *out)
+{
+    using Bits = typename Element<T>::Bits;
+    __shared__ WideMoments<T> wides[ROW_THREADS / WARP];
+    WideMoments<T> &wide = wides[threadIdx.x / WARP];
+    Bits *const numbers = static_cast<Bits *>(out);
+    each_tile<T>(rows, [&](const RowTile<T> &tile, u64 index) {
+        switch (rows.each) {
+        case 1: return square_tile<T, 4>(rows, tile, index, n, ask, wide, numbers);
+        case 2: return square_tile<T, 2>(rows, tile, index, n, ask, wide, numbers);
+        default: return square_tile<T, 1>(rows, tile, index, n, ask, wide, numbers);
+        }
+    });
+}
