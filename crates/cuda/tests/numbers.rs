@@ -1124,7 +1124,7 @@ fn misfits(engine: &Engine) {
             for bit in [5, 31, 32, 63, 64, 65, 95, 96, 127, 128, 150, 160, 190, 220] {
                 let power = BigInt::from(1) << bit;
                 numbers.extend([-1, 0, 1].map(|beside| &power + beside));
-                numbers.extend([-1, 0, 1].map(|beside| -&power + beside));
+                numbers.extend([-1, 0, 1].map(|beside| beside - &power));
                 numbers.push(&power + i64::MIN);
             }
             for number in numbers {
