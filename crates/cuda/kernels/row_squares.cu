@@ -1,5 +1,5 @@
 // Sums of squares, norms, variances and standard deviations of short rows.
-// elements: f16 bf16 f32
+// elements: f16 bf16 f32 f64
 
 #include "row_squares.cuh"
 

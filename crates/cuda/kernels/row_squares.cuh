@@ -1,8 +1,9 @@
-// Sums of squares and variances of short rows of floats of up to 32 bits, exact and rounded once.
+// Sums of squares and variances of short rows of floats, exact and rounded once.
 //
 // Elements become integers in units of 2^-REACH of the last place of their row's largest one: every element that is not REACH binades
-// below it has at most 53 bits then. Cut in two, as a 2^HALF + b, a row's sums of a^2, a b and b^2 fit 64 bits each, as it has at most 2^10
-// elements. Rows with smaller elements that are not zero go, one by one, to the warp's superaccumulators.
+// below it has at most 53 bits then, or 82 of f64. Cut in two, as a 2^HALF + b, a row's sums of a^2, a b and b^2 fit 64 bits each, as it has
+// at most 2^10 elements; f64 is in scaled_f64.cuh. Rows with smaller elements that are not zero go, one by one, to the warp's
+// superaccumulators.
 //
 // n S2 and S1^2 are below 2^126: the variance's numerator fits two words.
 
@@ -11,17 +12,13 @@
 #include "exact_answer.cuh"
 #include "narrow.cuh"
 #include "rows.cuh"
+#include "scaled_f64.cuh"
 #include "variance.cuh"
 
 // A number of crates/cuda/src/engine/short_rows.rs.
 constexpr int SQUARE_BLOCKS = 2;
 
-constexpr int REACH = 29;
 constexpr int HALF = 27;
-
-// What is asked of totals: of squares, or of squared deviations from the mean; those or their root.
-__device__ __forceinline__ bool asks_spread(u32 ask) { return ask == VARIANCE || ask == DEVIATION; }
-__device__ __forceinline__ bool asks_root(u32 ask) { return ask == NORM || ask == DEVIATION; }
 
 // {high, low} / divisor * 2^exponent, or its root.
 template <class T>
@@ -137,6 +134,15 @@ struct ScaledRow {
     }
 };
 
+template <class T>
+struct TotalsOf {
+    using Type = ScaledRow<T>;
+};
+template <>
+struct TotalsOf<f64> {
+    using Type = ScaledF64;
+};
+
 // What a warp has for rows that are given up.
 template <class T>
 struct WideMoments {
@@ -202,29 +208,18 @@ __device__ __forceinline__ void square_tile(const ShortRows &rows, const RowTile
 {
     using Bits = typename Element<T>::Bits;
     constexpr int EACH = VECTORS / SETS;
-    ScaledRow<T> row[SETS];
+    using Totals = typename TotalsOf<T>::Type;
+    Totals row[SETS];
     bool lacks[SETS];
 #pragma unroll
     for (int s = 0; s < SETS; ++s) {
         row[s].template take<EACH>(tile.v + s * EACH, rows.lanes());
         lacks[s] = row[s].lacks() && RowTile<T>::row(rows, index, s) < rows.count;
     }
-    each_answer<T>(rows, index, row, lacks, [&](const ScaledRow<T> &mine, u64 r) { out[r] = mine.answer(ask, n); });
-    // Rows that are given up, one by one.
-#pragma unroll 1
-    while (const u32 lane = __ffs(int(__ballot_sync(ALL_LANES, any(lacks))))) {
-        int set = 0;
-#pragma unroll
-        for (int s = SETS - 1; s >= 0; --s)
-            set = lacks[s] ? s : set;
-        set = __shfl_sync(ALL_LANES, set, lane - 1);
-        const u64 r = __shfl_sync(ALL_LANES, RowTile<T>::row(rows, index, set), lane - 1);
+    each_answer<T>(rows, index, row, lacks, [&](const Totals &mine, u64 r) { out[r] = mine.answer(ask, n); });
+    each_lacking<T>(rows, index, lacks, [&](u64 r) {
         absorb_row<T>(reinterpret_cast<const Bits *>(rows.row(r)), n, ask, wide, out + r);
-        const u32 group = (lane - 1) >> rows.shift;
-#pragma unroll
-        for (int s = 0; s < SETS; ++s)
-            lacks[s] = lacks[s] && !(s == set && rows.group() == group);
-    }
+    });
 }
 
 template <class T>

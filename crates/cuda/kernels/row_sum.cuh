@@ -159,21 +159,9 @@ __device__ __forceinline__ void absorb_lacking(const ShortRows &rows, u64 index,
     Superaccumulator<T> &wide)
 {
     using Bits = typename Element<T>::Bits;
-#pragma unroll 1
-    while (const u32 lane = __ffs(int(__ballot_sync(ALL_LANES, any(lacks))))) {
-        int set = 0;
-#pragma unroll
-        for (int s = SETS - 1; s >= 0; --s)
-            set = lacks[s] ? s : set;
-        set = __shfl_sync(ALL_LANES, set, lane - 1);
-        const u32 group = (lane - 1) >> rows.shift;
-        const u64 r = (index * SETS + set) * rows.groups() + group;
-        const auto items = reinterpret_cast<const Bits *>(rows.row(r));
-        absorb_row<T>(items, question.n, question.mask, question.ask, wide, question.out + r);
-#pragma unroll
-        for (int s = 0; s < SETS; ++s)
-            lacks[s] = lacks[s] && !(s == set && rows.group() == group);
-    }
+    each_lacking<T>(rows, index, lacks, [&](u64 r) {
+        absorb_row<T>(reinterpret_cast<const Bits *>(rows.row(r)), question.n, question.mask, question.ask, wide, question.out + r);
+    });
 }
 
 // What is seldom called finds the rows and the question here: arguments would hold registers.

@@ -194,6 +194,25 @@ __device__ __forceinline__ void each_answer(const ShortRows &rows, u64 tile, con
     }
 }
 
+// Calls `take`, with all lanes of the warp, with the index of each row of a tile that lacks an answer. All lanes of such a row say so.
+template <class T, int SETS, class Take>
+__device__ __forceinline__ void each_lacking(const ShortRows &rows, u64 tile, bool (&lacks)[SETS], Take take)
+{
+#pragma unroll 1
+    while (const u32 lane = __ffs(int(__ballot_sync(ALL_LANES, any(lacks))))) {
+        int set = 0;
+#pragma unroll
+        for (int s = SETS - 1; s >= 0; --s)
+            set = lacks[s] ? s : set;
+        set = __shfl_sync(ALL_LANES, set, lane - 1);
+        const u32 group = (lane - 1) >> rows.shift;
+        take((tile * SETS + set) * rows.groups() + group);
+#pragma unroll
+        for (int s = 0; s < SETS; ++s)
+            lacks[s] = lacks[s] && !(s == set && rows.group() == group);
+    }
+}
+
 // The r-th of `count` rows of n elements is r * stride bytes behind data; a dense array may be read from begin to end. `each` is how
 // many vectors each of the 2^shift lanes of a row takes, 1, 2 or 4. The r-th answer goes to the r-th place of out.
 #define ROWS(name) ROWS_OF(name, ROW_BLOCKS)

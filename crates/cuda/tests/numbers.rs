@@ -609,28 +609,28 @@ fn deviations(engine: &Engine) {
     }
 }
 
-/// Rows of floats of up to 32 bits whose squares, norms, variances or deviations
+/// Rows of floats whose squares, norms, variances or deviations
 /// are ties, or nearly; elements that are just not too small beside the largest,
 /// and such as are; and ends of the formats.
 fn squares_of_short_rows(engine: &Engine) {
     /// `tie` has a square that is halfway between two numbers, `root` two squares
-    /// with such a norm, `apart` such a half; `least` is the power of two that the
-    /// smallest number is.
+    /// with such a norm, `high` such a half if it is one larger; `least` is the power
+    /// of two that the smallest number is.
     struct Ties {
         tie: f64,
         root: [f64; 2],
-        apart: f64,
+        high: f64,
         least: i32,
     }
     fn ask<T: Element>(engine: &Engine, ties: &Ties, make: impl Fn(f64) -> T) {
-        let Ties { tie, root: [p, q], apart, least } = *ties;
+        let Ties { tie, root: [p, q], high, least } = *ties;
         let mut rows = Vec::new();
         for scale in [1.0, -1.0, 2f64.powi(-3), 2f64.powi(2)] {
             for beside in [0.0, 2f64.powi(-2), 2f64.powi(-6), 2f64.powi(-10), 2f64.powi(-20)] {
                 rows.push([tie, 0.0, beside, 0.0].map(|x| x * scale));
                 rows.push([p, q, beside, 0.0].map(|x| x * scale));
                 rows.push([tie, 0.0, tie, 0.0].map(|x| (x + beside) * scale));
-                rows.push([apart - 1.0, -1.0, apart - 1.0, beside - 1.0].map(|x| x * scale));
+                rows.push([high, -1.0, high, beside - 1.0].map(|x| x * scale));
             }
         }
         for far in 20..40 {
@@ -656,12 +656,25 @@ fn squares_of_short_rows(engine: &Engine) {
     }
     // 4097^2, 16779425 and 2^24 + 1 have a bit too many for f32, and so on.
     let root = [5793.0, 16_779_424.0];
-    ask(engine, &Ties { tie: 4097.0, root, apart: 16_777_217.0, least: -149 }, |x| x as f32);
+    ask(engine, &Ties { tie: 4097.0, root, high: 16_777_216.0, least: -149 }, |x| x as f32);
     let root = [1475.0, 1428.0];
-    ask(engine, &Ties { tie: 47.0, root, apart: 2049.0, least: -24 }, f16::from_f64);
+    ask(engine, &Ties { tie: 47.0, root, high: 2048.0, least: -24 }, f16::from_f64);
     let root = [255.0, 32.0];
-    ask(engine, &Ties { tie: 17.0, root, apart: 257.0, least: -133 }, bf16::from_f64);
+    ask(engine, &Ties { tie: 17.0, root, high: 256.0, least: -133 }, bf16::from_f64);
+    let root = [134_217_729.0, 9_007_199_388_958_720.0];
+    let high = 9_007_199_254_740_992.0;
+    ask(engine, &Ties { tie: 94_906_267.0, root, high, least: -1074 }, |x| x);
     // As many elements as a row has at most, all as large as they can be.
+    for len in [256, 255] {
+        for x in [f64::from_bits(0x3fff_ffff_ffff_ffff), -f64::MAX, 1e-308] {
+            let mut items = vec![x; 3 * len];
+            items[len..2 * len].iter_mut().step_by(2).for_each(|x| *x = -*x);
+            items[2 * len] = x * 2f64.powi(-29);
+            for op in SQUARES {
+                check_both(engine, op, 3, &items, "long rows");
+            }
+        }
+    }
     for len in [512, 511, 64] {
         for x in [f32::from_bits(0x3fff_ffff), -f32::MAX, f32::from_bits(0x00ff_ffff)] {
             let mut items = vec![x; 3 * len];

@@ -83,8 +83,8 @@ impl Answer {
 
     /// What makes the number of any rows without a payload, if anything does: a
     /// tree has its own kernels, what comes in the place of elements that there
-    /// are not would widen a range, and squares of integers and f64 are finished
-    /// from payloads.
+    /// are not would widen a range, and squares of integers are finished from
+    /// payloads.
     pub(super) fn tally(&self) -> Option<Tally> {
         Some(match self.ask {
             Ask::Norm | Ask::Variance | Ask::Deviation => self.squares()?,
@@ -100,7 +100,7 @@ impl Answer {
     }
 
     fn squares(&self) -> Option<Tally> {
-        (self.dtype.is_float() && self.dtype.size() < 8).then_some(Tally::Squares)
+        self.dtype.is_float().then_some(Tally::Squares)
     }
 
     /// Whether the number of `len` elements may not fit its type: totals of

@@ -1,0 +1,214 @@
+// The totals of a short row of f64 in units of its own scale, as row_squares.cuh has them of shorter floats.
+//
+// Elements have 82 bits, a 2^56 + b 2^28 + c. A row has at most 2^8 of them, so that the sums of all products of two parts fit 64 bits.
+// n S2 and S1^2 are below 2^180: three words.
+
+#pragma once
+
+#include "double_double.cuh"
+#include "rows.cuh"
+#include "variance.cuh"
+
+// Binades below the largest element that are looked after.
+constexpr int REACH = 29;
+
+// What is asked of totals: of squares, or of squared deviations from the mean; those or their root.
+__device__ __forceinline__ bool asks_spread(u32 ask) { return ask == VARIANCE || ask == DEVIATION; }
+__device__ __forceinline__ bool asks_root(u32 ask) { return ask == NORM || ask == DEVIATION; }
+
+// Three words, the lowest first.
+struct Triple {
+    u64 word[3] = {};
+
+    // Adds x * 2^shift; constants say where it goes.
+    __device__ __forceinline__ void add(u64 x, int shift)
+    {
+        const int first = shift / 64, up = shift % 64;
+        u64 carry = 0;
+#pragma unroll
+        for (int w = 0; w < 3; ++w) {
+            u64 part = w == first ? x << up : w == first + 1 && up != 0 ? x >> (64 - up & 63) : 0;
+            part += carry;
+            carry = part < carry;
+            word[w] += part;
+            carry += word[w] < part;
+        }
+    }
+
+    __device__ __forceinline__ void subtract(const Triple &other)
+    {
+        u64 borrow = 0;
+#pragma unroll
+        for (int w = 0; w < 3; ++w) {
+            const u64 before = word[w], difference = before - other.word[w];
+            word[w] = difference - borrow;
+            borrow = (before < other.word[w]) + (difference < borrow);
+        }
+    }
+
+    // The product of {high, low} and n.
+    static __device__ __forceinline__ Triple times(const Triple &x, u64 n)
+    {
+        Triple product;
+        u64 carry = 0;
+#pragma unroll
+        for (int w = 0; w < 3; ++w) {
+            const u64 low = x.word[w] * n;
+            product.word[w] = low + carry;
+            carry = __umul64hi(x.word[w], n) + (product.word[w] < low);
+        }
+        return product;
+    }
+
+    // The same number to 100 bits: 32 at a time, from the top, are added without a loss but for what the lower part has too much.
+    __device__ __forceinline__ Double real() const
+    {
+        Double sum = {0.0, 0.0};
+        f64 unit = of_bits(u64(1023 + 160) << 52);
+#pragma unroll
+        for (int i = 5; i >= 0; --i) {
+            const f64 part = mul(f64(u32(word[i / 2] >> 32 * (i % 2))), unit);
+            const Double next = two_sum(sum.hi, part);
+            sum = fast_two_sum(next.hi, ::add(sum.lo, next.lo));
+            unit = mul(unit, of_bits(u64(1023 - 32) << 52));
+        }
+        return sum;
+    }
+};
+
+// total / divisor * 2^exponent, or its root.
+__device__ __noinline__ u64 exact_real(Triple total, u64 divisor, int exponent, bool root)
+{
+    const auto limb = [&](int i) { return i64(u32(total.word[i / 2] >> 32 * (i % 2))); };
+    // The quotient keeps more than 100 bits of 128, and its root half of them.
+    const Truncated t = Truncated::of_limbs(6, exponent, limb).divide(divisor);
+    return (root ? t.sqrt() : t).round<f64>();
+}
+
+struct ScaledF64 {
+    static constexpr u64 INFINITE = Element<f64>::INFINITE;
+    static constexpr int PART = 28;
+
+    Triple squares;
+    u64 low;
+    i64 high;  // of the sum
+    u64 most;  // magnitudes are at most this
+    bool holds; // whether no element was too small
+
+    // The exponent's field, which is 1 of subnormals.
+    static __device__ __forceinline__ int field(u64 magnitude) { return max(int(magnitude >> 52), 1); }
+
+    template <int EACH>
+    __device__ __forceinline__ void take(const uint4 *v, u32 lanes)
+    {
+        most = 0;
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+#pragma unroll
+            for (int i = 0; i < 2; ++i)
+                most = max(most, Element<f64>::magnitude(item<f64>(v[k], i)));
+        }
+        for (u32 d = lanes / 2; d > 0; d /= 2)
+            most = max(most, __shfl_xor_sync(ALL_LANES, most, d));
+
+        const int lowest = field(most) - REACH;
+        // Of products of parts: those that weigh 2^0, 2^28, ... 2^112, the mixed ones once.
+        u64 sums[6] = {};
+        i64 parts[3] = {};
+        int least = 0;
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                const u64 bits = item<f64>(v[k], i), magnitude = Element<f64>::magnitude(bits);
+                const u64 fraction = magnitude & ((u64(1) << 52) - 1);
+                const u64 significand = magnitude >> 52 != 0 ? fraction | u64(1) << 52 : fraction;
+                const int up = field(magnitude) - lowest;
+                least = min(least, significand != 0 ? up : 0);
+                // What is made of elements that are too small is of no matter.
+                const int shift = up & 31;
+                const u64 lower = significand << shift;
+                constexpr u32 MASK = (1u << PART) - 1;
+                const u32 c = u32(lower) & MASK, b = u32(lower >> PART) & MASK;
+                const u32 a = u32(significand >> (2 * PART - shift));
+                const i64 sign = i64(bits) >> 63 | 1;
+                sums[0] += u64(c) * c;
+                sums[1] += u64(b) * c;
+                sums[2] += u64(b) * b;
+                sums[3] += u64(a) * c;
+                sums[4] += u64(a) * b;
+                sums[5] += u64(a) * a;
+                parts[0] += i64(c) * sign;
+                parts[1] += i64(b) * sign;
+                parts[2] += i64(a) * sign;
+            }
+        }
+        for (u32 d = lanes / 2; d > 0; d /= 2) {
+#pragma unroll
+            for (int w = 0; w < 6; ++w)
+                sums[w] += __shfl_xor_sync(ALL_LANES, sums[w], d);
+#pragma unroll
+            for (int w = 0; w < 3; ++w)
+                parts[w] += __shfl_xor_sync(ALL_LANES, parts[w], d);
+            least = min(least, __shfl_xor_sync(ALL_LANES, least, d));
+        }
+        holds = least >= 0;
+        squares = Triple();
+        squares.add(sums[0], 0);
+        squares.add(sums[1], PART + 1);
+        squares.add(sums[2], 2 * PART);
+        squares.add(sums[3], 2 * PART + 1);
+        squares.add(sums[4], 3 * PART + 1);
+        squares.add(sums[5], 4 * PART);
+        low = u64(parts[0]);
+        high = parts[0] >> 63;
+#pragma unroll
+        for (int w = 1; w < 3; ++w) {
+            const u64 part = u64(parts[w]) << PART * w;
+            low += part;
+            high += (parts[w] >> (64 - PART * w)) + (low < part);
+        }
+    }
+
+    // Whether the superaccumulators have to look at it.
+    __device__ __forceinline__ bool lacks() const { return !holds && most < INFINITE; }
+
+    __device__ __forceinline__ u64 answer(u32 ask, u64 n) const
+    {
+        if (most >= INFINITE)
+            return asks_spread(ask) || most > INFINITE ? NOT_A_NUMBER<f64> : INFINITE;
+        Triple total = squares;
+        u64 divisor = 1;
+        if (asks_spread(ask)) {
+            const bool negative = high < 0;
+            const u64 l = negative ? -low : low, h = negative ? ~u64(high) + (low == 0) : u64(high);
+            Triple square;
+            square.word[0] = l * l;
+            square.word[1] = __umul64hi(l, l);
+            square.add(l * h, 65);
+            square.word[2] += (__umul64hi(l, h) << 1) + h * h;
+            total = Triple::times(squares, n);
+            total.subtract(square);
+            divisor = n * n;
+        }
+        // The last place of the integers, whose square is that of the totals.
+        const int exponent = field(most) - REACH - 1075;
+        const bool root = asks_root(ask);
+        const Double real = total.real();
+        const f64 by = f64(divisor), quotient = __ddiv_rn(real.hi, by);
+        Double found = {quotient, __ddiv_rn(::add(fused(-quotient, by, real.hi), real.lo), by)};
+        if (root) {
+            const f64 s = __dsqrt_rn(found.hi);
+            found = {s, __ddiv_rn(::add(fused(-s, s, found.hi), found.lo), ::add(s, s))};
+        }
+        found = fast_two_sum(found.hi, found.lo);
+        // Off by less than 2^-95 of itself: seldom enough to matter. Where it is zero, nothing, or at the format's ends, the other way is
+        // as good.
+        const f64 off = mul(found.hi, of_bits(u64(1023 - 90) << 52));
+        const int moved = int(bits_of(found.hi) >> 52) + (root ? exponent : 2 * exponent);
+        const bool sure = ::add(found.hi, ::add(found.lo, off)) == found.hi && ::add(found.hi, sub(found.lo, off)) == found.hi;
+        if (sure && found.hi > 0.0 && moved > 1 && moved < 2046)
+            return bits_of(found.hi) + (i64(root ? exponent : 2 * exponent) << 52);
+        return exact_real(total, divisor, 2 * exponent, root);
+    }
+};
