@@ -868,6 +868,9 @@ fn what_is_no_tree_row(device: &Arc<dyn Device>) {
                 engine.numbers_of_view(op, &placed.view, &[false, true], Stream::DEFAULT)
             };
             assert_eq!(got.unwrap(), None, "{op} of {dtype}");
+            let reduced = [false, true];
+            let got = engine.numbers_of_host_view(&[op], &sample.view(), &reduced, Stream::DEFAULT);
+            assert_eq!(got.unwrap(), None, "{op} of {dtype} on the host");
         }
     }
 }

@@ -6,7 +6,7 @@
 //! are over the same elements in the same order as on the host.
 
 use super::Engine;
-use super::answer::Answer;
+use super::answer::{Answer, Ask};
 use super::axes::{Group, groups};
 use super::collect::Collector;
 use super::numbers::Question;
@@ -174,13 +174,15 @@ impl Engine {
         if room < output {
             return Ok(false);
         }
-        let whole = Part {
-            first: 0,
-            len: source.elements.len,
-            offsets: [0; 2],
-            dims: source.elements.dims.clone(),
-        };
-        for outputs in parts(&source.outputs.dims, room / output) {
+        let boxes = || parts(&source.outputs.dims, room / output);
+        // What is known to have no numbers is not worth a copy.
+        let fewest = boxes().map(|outputs| outputs.len).min().unwrap_or(0);
+        let trees = group.places.iter().any(|&place| answers[place].ask == Ask::Root);
+        if trees && !self.folds_rows(fewest, source.elements.len) {
+            return Ok(false);
+        }
+        let whole = Part::whole(&source.elements);
+        for outputs in boxes() {
             let table = self.copy_box(source, &outputs, &whole, group.order, held.at, stream)?;
             for &place in &group.places {
                 let answer = answers[place];
@@ -190,10 +192,15 @@ impl Engine {
                 let Some(some) = (unsafe { self.numbers_of(&question, stream)? }) else {
                     return Ok(false);
                 };
-                let size = answer.out.size();
-                for (i, number) in some.bytes().chunks_exact(size).enumerate() {
+                let (size, some) = (answer.out.size(), some.bytes());
+                let all = all[place].bytes_mut();
+                if source.indices.in_order {
+                    all[outputs.first * size..][..some.len()].copy_from_slice(some);
+                    continue;
+                }
+                for (i, number) in some.chunks_exact(size).enumerate() {
                     let at = source.indices.index((outputs.first + i) as u64) as usize;
-                    all[place].bytes_mut()[at * size..][..size].copy_from_slice(number);
+                    all[at * size..][..size].copy_from_slice(number);
                 }
             }
         }

@@ -5,7 +5,7 @@ use super::answer::Answer;
 use super::kernels::{Program, Tally};
 use super::parts::parts;
 use super::scratch::Scratch;
-use super::table::{Table, offset};
+use super::table::{Table, offset, unit};
 use super::tiles::largest_workspace;
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
@@ -144,13 +144,6 @@ impl Sharing {
     }
 }
 
-/// The bytes that a strip can be read in at once: a power of two that divides
-/// all of these.
-fn unit(distances: &[u64]) -> u32 {
-    let all = distances.iter().fold(STRIP as u64, |all, &d| all | d);
-    1 << all.trailing_zeros()
-}
-
 impl Engine {
     /// Leaves the answers at `to` in the order of the walk, and says whether it
     /// did: only for columns that lie side by side, whose rows lie along one
@@ -190,9 +183,7 @@ impl Engine {
             return Ok(false);
         }
 
-        let limits = self.device.limits();
-        let resident = self.shape.blocks.unwrap_or(limits.multiprocessors * BLOCKS);
-        let resident = resident.max(1) as usize;
+        let resident = self.blocks_at_once(BLOCKS) as usize;
         let strips = columns.len.div_ceil(build.columns());
         let rows = table.elements.len;
         let sharing = Sharing::of(build, strips, rows, tables.len, resident);
@@ -209,7 +200,7 @@ impl Engine {
                 let words = 1 + width * build.columns() * build.met(splits);
                 let all = words.saturating_mul(tiles * tables.len.min(MOST_BLOCKS));
                 let bytes = 8u64.saturating_mul(all as u64);
-                if bytes > largest_workspace(limits) {
+                if bytes > largest_workspace(self.device.limits()) {
                     return Ok(false);
                 }
                 scratch.for_columns(&*self.device, stream, bytes)?
@@ -322,13 +313,5 @@ mod tests {
         assert!(counts(Tally::Positions, DType::Bool, (1 << 32) + 1));
         assert!(counts(Tally::Positions, DType::I64, usize::MAX));
         assert!(counts(Tally::Extremes, DType::F32, usize::MAX));
-    }
-
-    #[test]
-    fn units_divide_all_distances() {
-        assert_eq!(unit(&[64, 0, 4096]), 16);
-        assert_eq!(unit(&[1000]), 8);
-        assert_eq!(unit(&[64, 4]), 4);
-        assert_eq!(unit(&[256, 3]), 1);
     }
 }

@@ -435,6 +435,12 @@ impl Engine {
         Ok(kernel)
     }
 
+    /// Blocks that run at once, where a multiprocessor has so many.
+    fn blocks_at_once(&self, each: u32) -> u32 {
+        let all = self.device.limits().multiprocessors * each;
+        self.shape.blocks.unwrap_or(all).max(1)
+    }
+
     /// A kernel that leaves no state.
     fn program(&self, program: Program) -> Result<KernelId> {
         // As above.

@@ -1,6 +1,6 @@
 //! Cutting a walk into parts that fit somewhere.
 
-use warpfold_core::layout::Dim;
+use warpfold_core::layout::{Dim, Traversal};
 
 /// Consecutive positions of a walk that are a box in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,13 @@ pub(super) struct Part {
     pub(super) offsets: [isize; 2],
     /// The box's dimensions.
     pub(super) dims: Vec<Dim>,
+}
+
+impl Part {
+    /// All of a walk.
+    pub(super) fn whole(walk: &Traversal) -> Part {
+        Part { first: 0, len: walk.len, offsets: [0; 2], dims: walk.dims.clone() }
+    }
 }
 
 /// Cuts a walk into parts of at most `most` positions, at least one each, as

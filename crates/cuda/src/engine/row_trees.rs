@@ -7,7 +7,7 @@ use super::kernels::Program;
 use super::parts::{Part, parts};
 use super::rows::Rows;
 use super::scratch::Scratch;
-use super::table::Table;
+use super::table::{Table, unit};
 use super::tiles::{LEAST_WORKSPACE, in_place, largest_workspace};
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
@@ -51,11 +51,6 @@ impl Sharing {
     }
 }
 
-/// The power of two, a vector at most, that rows begin at multiples of.
-fn unit(at: Address, stride: isize) -> usize {
-    1 << (at | stride.unsigned_abs() as u64 | VECTOR as u64).trailing_zeros()
-}
-
 impl Engine {
     /// Leaves the answers at `to` in the order of the walk, and says whether it
     /// did: not of few rows that are long.
@@ -71,8 +66,7 @@ impl Engine {
         stream: Stream,
     ) -> Result<bool> {
         let len = table.elements.len;
-        let few = table.outputs.len < self.resident_blocks() / BLOCKS_OF_A_ROW;
-        if len > BLOCK << MOST_LEVELS || few && len > BLOCK {
+        if !self.folds_rows(table.outputs.len, len) {
             return Ok(false);
         }
         let size = answer.out.size();
@@ -103,8 +97,7 @@ impl Engine {
         if outputs == 0 {
             return Ok(false);
         }
-        let offsets = [0; 2];
-        let whole = Part { first: 0, len, offsets, dims: table.elements.dims.clone() };
+        let whole = Part::whole(&table.elements);
         for some in parts(&table.outputs.dims, outputs) {
             // SAFETY: the elements are the table's; the workspace has room for so
             // many rows, which nobody else uses.
@@ -116,10 +109,10 @@ impl Engine {
         Ok(true)
     }
 
-    /// Blocks of these kernels that run at once.
-    fn resident_blocks(&self) -> usize {
-        let all = self.device.limits().multiprocessors * BLOCKS;
-        self.shape.blocks.unwrap_or(all).max(1) as usize
+    /// Whether so many rows of `len` elements are folded so.
+    pub(super) fn folds_rows(&self, count: usize, len: usize) -> bool {
+        let few = count < self.blocks_at_once(BLOCKS) as usize / BLOCKS_OF_A_ROW;
+        len <= BLOCK << MOST_LEVELS && (len <= BLOCK || !few)
     }
 
     /// Leaves the number of each row at `to`, `step` numbers apart.
@@ -136,8 +129,8 @@ impl Engine {
     ) -> Result<()> {
         let kernel = self.program(Program::RowTrees(answer.kind, answer.dtype))?;
         let size = answer.dtype.size();
-        let warps = self.resident_blocks() * THREADS / WARP;
-        let unit = unit(rows.at[0], rows.stride);
+        let warps = self.blocks_at_once(BLOCKS) as usize * THREADS / WARP;
+        let unit = unit(&[rows.at[0], rows.stride.unsigned_abs() as u64]) as usize;
         let Sharing { lanes, slack, tile } = Sharing::of(rows.count, rows.len, size, unit, warps);
         // As many as a grid takes.
         let most = (tile * THREADS / WARP) << 30;
@@ -191,9 +184,6 @@ mod tests {
         assert_eq!(sharing(1 << 20, 13, 4, 4), (4, 3, 32));
         assert_eq!(sharing(1 << 20, 14, 4, 8), (4, 2, 32));
         assert_eq!(sharing(1 << 20, 1, 2, 2), (1, 7, 32));
-        assert_eq!(unit(256, 1000), 8);
-        assert_eq!(unit(258, 64), 2);
-        assert_eq!(unit(4096, -32), 16);
     }
 
     #[test]

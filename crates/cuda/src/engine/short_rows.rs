@@ -4,9 +4,9 @@ use super::Engine;
 use super::answer::Answer;
 use super::kernels::{Program, Tally};
 use super::parts::parts;
-use super::table::{Table, offset};
+use super::table::{Table, offset, unit};
 use crate::Result;
-use crate::device::{Address, Argument, Launch, Limits, Stream};
+use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::DType;
 use warpfold_core::layout::Dim;
 use warpfold_core::op::Kind;
@@ -57,7 +57,7 @@ impl Sharing {
 /// `at` and `stride` bytes apart.
 fn vectors(at: Address, stride: isize, bytes: usize) -> usize {
     // Every row begins at a multiple of this power of two.
-    let unit = 1 << (at | stride.unsigned_abs() as u64 | 16).trailing_zeros();
+    let unit = unit(&[at, stride.unsigned_abs() as u64]) as usize;
     (bytes + 16 - unit).div_ceil(16)
 }
 
@@ -74,11 +74,9 @@ fn spread(dtype: DType, len: usize) -> u32 {
 }
 
 /// The blocks of a launch.
-fn blocks(tally: Tally, limits: &Limits, forced: Option<u32>, tiles: usize) -> u32 {
+fn blocks(tiles: usize, at_once: u32) -> u32 {
     let needed = tiles.div_ceil(THREADS as usize / WARP);
-    let each = if tally == Tally::Squares { SQUARE_BLOCKS } else { BLOCKS };
-    let resident = forced.unwrap_or(limits.multiprocessors * each).max(1);
-    u32::try_from(needed).unwrap_or(u32::MAX).clamp(1, resident)
+    u32::try_from(needed).unwrap_or(u32::MAX).clamp(1, at_once)
 }
 
 impl Engine {
@@ -111,14 +109,15 @@ impl Engine {
             return Ok(false);
         }
         let kernel = self.program(Program::ShortRows(tally, answer.dtype))?;
-        let limits = self.device.limits();
+        let each = if tally == Tally::Squares { SQUARE_BLOCKS } else { BLOCKS };
+        let at_once = self.blocks_at_once(each);
         let stride = rows.strides[0];
         let dense = stride == bytes.cast_signed();
         for part in parts(launches, 1) {
             let at = offset(table.at, part.offsets)[0];
             let Some(sharing) = Sharing::of(vectors(at, stride, bytes)) else { return Ok(false) };
             let tiles = rows.len.div_ceil(sharing.rows());
-            let launch = Launch::linear(blocks(tally, limits, self.shape.blocks, tiles), THREADS);
+            let launch = Launch::linear(blocks(tiles, at_once), THREADS);
             let end = if dense { at + (bytes * rows.len) as u64 } else { 0 };
             let to = to + (part.first * rows.len * answer.out.size()) as u64;
             let arguments = [

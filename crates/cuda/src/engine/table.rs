@@ -128,7 +128,27 @@ impl Table {
     }
 }
 
+/// The bytes, a vector's at most, that all of these are a multiple of: a power of
+/// two, in which what lies at such distances can be read at once.
+pub(super) fn unit(distances: &[u64]) -> u32 {
+    let all = distances.iter().fold(ROW_ALIGNMENT as u64, |all, &d| all | d);
+    1 << all.trailing_zeros()
+}
+
 /// Addresses so many bytes further on.
 pub(super) fn offset(at: [Address; 2], offsets: [isize; 2]) -> [Address; 2] {
     [0, 1].map(|i| at[i].wrapping_add_signed(offsets[i] as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_divide_all_distances() {
+        assert_eq!(unit(&[64, 0, 4096]), 16);
+        assert_eq!(unit(&[1000]), 8);
+        assert_eq!(unit(&[64, 4]), 4);
+        assert_eq!(unit(&[256, 3]), 1);
+    }
 }
