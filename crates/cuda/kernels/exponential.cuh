@@ -35,27 +35,38 @@ __device__ const u64 POWERS[32] = {
     0x3feee89f995ad3ad, 0x3feeff76f2fb5e47, 0x3fef199bdd85529c, 0x3fef3720dcef9069, 0x3fef5818dcfba487, 0x3fef7c97337b9b5f, 0x3fefa4afa2a490da, 0x3fefd0765b6e4540,
 };
 
-// The powers in a warp's registers, of which each lane keeps one: to look one up is a shuffle, which knows no bank conflicts.
+// The powers in a block's shared memory, once for each pair of banks: whatever lanes look up, each half of a warp finds it at once. (A
+// lane could as well keep one power and be asked by a shuffle, but the compiler keeps code from moving past those.)
 struct Powers {
-    u32 low, high;
+    static constexpr int STEPS = 32;
+    static constexpr int COPIES = 16;
+    const u64 *mine;
 
-    __device__ __forceinline__ Powers()
+    static __device__ __forceinline__ u64 *room()
     {
-        const u64 mine = POWERS[threadIdx.x % 32];
-        low = u32(mine);
-        high = u32(mine >> 32);
+        __shared__ u64 powers[STEPS * COPIES];
+        return powers;
     }
 
-    // 2^(n / 32); the whole warp asks. A shuffle takes the lane modulo 32.
+    // Before the first is looked up, by all threads of the block.
+    static __device__ __forceinline__ void lay_out()
+    {
+        for (int i = threadIdx.x; i < STEPS * COPIES; i += blockDim.x)
+            room()[i] = POWERS[i / COPIES];
+        __syncthreads();
+    }
+
+    __device__ __forceinline__ Powers() : mine(room() + threadIdx.x % COPIES) {}
+
+    // 2^(n / 32).
     __device__ __forceinline__ f64 of(u32 n) const
     {
-        const u32 bottom = __shfl_sync(ALL_LANES, low, int(n));
-        const u32 top = __shfl_sync(ALL_LANES, high, int(n)) + (n << 15);
-        return __hiloint2double(int(top), int(bottom));
+        const u64 power = mine[n % STEPS * COPIES];
+        return __hiloint2double(int(u32(power >> 32) + (n << 15)), int(u32(power)));
     }
 };
 
-// sum + e^x, or sum where x is below CUTOFF; the whole warp calls it.
+// sum + e^x, or sum where x is below CUTOFF.
 __device__ __forceinline__ f64 plus_exponential(f64 sum, f64 x, bool below, const Powers &powers)
 {
     const f64 shifted = fused(x, 32.0 * LOG2_E, ROUNDER);
@@ -67,5 +78,7 @@ __device__ __forceinline__ f64 plus_exponential(f64 sum, f64 x, bool below, cons
     p = fused(p, r, 1.0);
     p = fused(p, r, 1.0);
     const f64 power = powers.of(u32(bits_of(shifted)));
-    return below ? sum : fused(power, p, sum);
+    // A predicate, where the compiler would take a branch around all of the above, and one element after the other.
+    asm("{\n\t.reg .pred skip;\n\tsetp.ne.s32 skip, %3, 0;\n\t@!skip fma.rn.f64 %0, %1, %2, %0;\n\t}" : "+d"(sum) : "d"(power), "d"(p), "r"(int(below)));
+    return sum;
 }

@@ -26,6 +26,7 @@ struct OneF64 {
             return plus_exponential(sum, difference, !is_above_cutoff(difference), powers);
         }
     };
+    static __device__ __forceinline__ void prepare() { Powers::lay_out(); }
     static __device__ __forceinline__ f64 of_difference(f64 x, f64 largest) { return exponential(sub(x, largest)); }
     static __device__ __forceinline__ f64 plus(f64 a, f64 b) { return ::add(a, b); }
     static __device__ __forceinline__ f64 times(f64 a, f64 b) { return mul(a, b); }
@@ -40,6 +41,7 @@ struct TwoF64 {
         const f64 reference;
         __device__ __forceinline__ Double add(Double sum, f64 x) const { return ::plus(sum, of_difference(x, reference)); }
     };
+    static __device__ __forceinline__ void prepare() {}
     static __device__ __forceinline__ Double of_difference(f64 x, f64 largest) { return exponential(two_sum(x, -largest)); }
     static __device__ __forceinline__ Double plus(Double a, Double b) { return ::plus(a, b); }
     static __device__ __forceinline__ Double times(Double a, Double b) { return ::times(a, b); }
@@ -67,6 +69,9 @@ struct FloatLogSumExp {
     static constexpr int WORDS = 5;
     // Minus infinity: the largest of no elements.
     static constexpr u64 NONE = 0xfff0000000000000;
+
+    // By all threads of the block, before the first leaf.
+    static __device__ __forceinline__ void prepare() { Exp::prepare(); }
 
     static __device__ __forceinline__ Value infinity() { return Element<T>::value(Element<T>::INFINITE); }
 
