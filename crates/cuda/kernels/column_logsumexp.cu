@@ -12,12 +12,13 @@ struct SumsFromZero {
     using Value = typename Op::Value;
     using Exp = typename Op::Exp;
     using Given = Nothing;
+    static constexpr bool ORDERED = true;
     static constexpr bool RARE = false;
     static constexpr u32 PERIOD = ROWS;
 
     struct Part {
         f64 sum;
-        f64 largest;
+        Value largest;
     };
 
     static __device__ __forceinline__ Part fold(const Part &a, const Part &b)
@@ -57,6 +58,7 @@ struct LargestElements {
     using Bits = typename Element<T>::Bits;
     using Value = typename Op::Value;
     using Given = Nothing;
+    static constexpr bool ORDERED = false;
     static constexpr bool RARE = true;
     static constexpr u32 PERIOD = ROWS;
 
@@ -100,6 +102,7 @@ struct SumsFromReference {
     using Sum = typename Exp::Sum;
     using Given = f64;
     using Part = Sum;
+    static constexpr bool ORDERED = true;
     static constexpr bool RARE = Exp::REACH > 0.0;
     static constexpr u32 PERIOD = ROWS;
 
@@ -130,58 +133,66 @@ struct SumsFromReference {
 template <class T>
 struct ColumnLogSumExp {
     using Op = FloatLogSumExp<T>;
+    using Bits = typename Element<T>::Bits;
     using Exp = typename Op::Exp;
-    static constexpr int WORDS = Op::WORDS;
+    using Leaf = TreeLeaf<Op>;
     static constexpr int COLUMNS = ITEMS<T>;
 
-    // The nodes of a leaf, and whether it was right to count from 0, for all that share it.
-    template <class Leaf>
-    static __device__ __forceinline__ bool leaf_from_zero(Leaf &leaf, Node<WORDS> (&node)[Leaf::OWN])
+    // A node of a leaf.
+    struct Total {
+        f64 reference;
+        typename Exp::Sum sum;
+        u32 nans, infinities;
+
+        __device__ __forceinline__ Node<Op::WORDS> node() const { return Op::node(reference, sum, nans, infinities); }
+    };
+
+    // Counts exponents from 0, and says whether this was right for all that share the leaf.
+    static __device__ __forceinline__ bool leaf_from_zero(Leaf &leaf, Total (&total)[COLUMNS])
     {
         const Nothing nothing[COLUMNS] = {};
-        typename SumsFromZero<T>::Part part[Leaf::OWN];
+        typename SumsFromZero<T>::Part part[COLUMNS];
         leaf.template pass<SumsFromZero<T>>(nothing, part);
         bool right = true;
 #pragma unroll
-        for (int i = 0; i < Leaf::OWN; ++i) {
+        for (int i = 0; i < COLUMNS; ++i) {
             const bool none = Op::is_none(part[i].largest);
             // NaNs, which are never the largest, are in the sum.
             right &= !leaf.owns(i) || ((none || Op::reaches(part[i].largest)) && part[i].sum == part[i].sum);
-            node[i] = Op::node(none ? part[i].largest : 0.0, part[i].sum, 0, 0);
+            total[i] = {none ? part[i].largest : 0.0, part[i].sum, 0, 0};
         }
         return leaf.all(right);
     }
 
-    template <class Leaf>
-    static __device__ __forceinline__ void leaf_from_largest(Leaf &leaf, Node<WORDS> (&node)[Leaf::OWN])
+    static __device__ __forceinline__ void leaf_from_largest(Leaf &leaf, Total (&total)[COLUMNS])
     {
         const Nothing nothing[COLUMNS] = {};
-        typename LargestElements<T>::Part part[Leaf::OWN];
+        typename LargestElements<T>::Part part[COLUMNS];
         leaf.template pass<LargestElements<T>>(nothing, part);
         bool usual = true;
-        f64 own[Leaf::OWN], reference[COLUMNS];
+        f64 reference[COLUMNS];
 #pragma unroll
-        for (int i = 0; i < Leaf::OWN; ++i) {
-            own[i] = Op::reaches(part[i].largest) ? 0.0 : part[i].largest;
-            usual &= !leaf.owns(i) || ((own[i] == 0.0 || Op::is_none(own[i])) && part[i].infinities + part[i].nans == 0);
+        for (int i = 0; i < COLUMNS; ++i) {
+            const f64 largest = part[i].largest;
+            reference[i] = Op::reaches(largest) ? 0.0 : largest;
+            usual &= !leaf.owns(i) || ((Op::reaches(largest) || Op::is_none(largest)) && part[i].infinities + part[i].nans == 0);
         }
-        leaf.tell(own, reference);
-        typename Exp::Sum sum[Leaf::OWN];
+        leaf.tell(reference);
+        typename Exp::Sum sum[COLUMNS];
         leaf.template pass<SumsFromReference<T>>(reference, sum);
 #pragma unroll
-        for (int i = 0; i < Leaf::OWN; ++i)
-            node[i] = Op::node(own[i], sum[i], part[i].nans, part[i].infinities);
+        for (int i = 0; i < COLUMNS; ++i)
+            total[i] = {reference[i], sum[i], part[i].nans, part[i].infinities};
         leaf.twice = !leaf.all(usual);
     }
 
-    template <class Leaf>
-    static __device__ __forceinline__ void leaf(Leaf &leaf, Node<WORDS> (&node)[Leaf::OWN])
+    static __device__ __forceinline__ void leaf(Leaf &leaf, Total (&total)[COLUMNS])
     {
         if constexpr (Exp::REACH > 0.0) {
-            if (!leaf.twice && leaf_from_zero(leaf, node))
+            if (!leaf.twice && leaf_from_zero(leaf, total))
                 return;
         }
-        leaf_from_largest(leaf, node);
+        leaf_from_largest(leaf, total);
     }
 };
 

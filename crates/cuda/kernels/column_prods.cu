@@ -56,6 +56,7 @@ struct OrdinaryFactors {
     using Given = Nothing;
     using Part = FoldedProduct;
     // Shorter elements are split when PERIOD of them are multiplied, those of f64 one by one.
+    static constexpr bool ORDERED = true;
     static constexpr bool RARE = false;
     static constexpr u32 PERIOD = Op::WHOLE ? Op::PERIOD : ROWS;
 
@@ -82,6 +83,7 @@ struct FactorsApart {
     using Bits = typename Element<T>::Bits;
     using Given = Nothing;
     using Part = FoldedProduct;
+    static constexpr bool ORDERED = true;
     static constexpr bool RARE = true;
     static constexpr u32 PERIOD = ROWS;
 
@@ -104,6 +106,7 @@ struct SpecialCounts {
     using Bits = typename Element<T>::Bits;
     using Given = Nothing;
     using Part = uint4;
+    static constexpr bool ORDERED = false;
     static constexpr bool RARE = true;
     static constexpr u32 PERIOD = ROWS;
 
@@ -131,37 +134,54 @@ struct SpecialCounts {
 template <class T>
 struct ColumnProd {
     using Op = FloatProd<T>;
-    static constexpr int WORDS = Op::WORDS;
+    using Bits = typename Element<T>::Bits;
+    using Leaf = TreeLeaf<Op>;
     static constexpr int COLUMNS = ITEMS<T>;
 
-    static __device__ __forceinline__ Factored split(const FoldedProduct &product)
-    {
-        Factored all = {product.factor, product.exponent};
-        all.split();
-        return all;
-    }
+    // A node of a leaf: the counts of SpecialCounts, of which those of ordinary elements say no more than the sign.
+    struct Total {
+        f64 factor;
+        i32 exponent;
+        u16 negatives, zeros, infs, nans;
 
-    template <class Leaf>
-    static __device__ __forceinline__ void leaf(Leaf &leaf, Node<WORDS> (&node)[Leaf::OWN])
+        Total() = default;
+        __device__ __forceinline__ Total(const FoldedProduct &product)
+        {
+            Factored all = {product.factor, product.exponent};
+            all.split();
+            factor = all.factor;
+            exponent = all.exponent;
+            negatives = u16(bits_of(all.factor) >> 63);
+            zeros = infs = nans = 0;
+        }
+        __device__ __forceinline__ Node<Op::WORDS> node() const { return Op::node({factor, exponent}, negatives % 2, zeros, infs, nans); }
+    };
+
+    static __device__ __forceinline__ void leaf(Leaf &leaf, Total (&total)[COLUMNS])
     {
         const Nothing nothing[COLUMNS] = {};
-        FoldedProduct part[Leaf::OWN];
+        FoldedProduct part[COLUMNS];
         leaf.template pass<OrdinaryFactors<T>>(nothing, part);
         bool ordinary = true;
 #pragma unroll
-        for (int i = 0; i < Leaf::OWN; ++i) {
+        for (int i = 0; i < COLUMNS; ++i) {
             ordinary &= !leaf.owns(i) || part[i].special == 0;
-            const Factored all = split(part[i]);
-            node[i] = Op::node(all, bits_of(all.factor) >> 63, 0, 0, 0);
+            total[i] = part[i];
         }
         if (leaf.all(ordinary))
             return;
-        leaf.template pass<FactorsApart<T>>(nothing, part);
-        uint4 counts[Leaf::OWN];
+        FoldedProduct apart[COLUMNS];
+        leaf.template pass<FactorsApart<T>>(nothing, apart);
+        uint4 counts[COLUMNS];
         leaf.template pass<SpecialCounts<T>>(nothing, counts);
 #pragma unroll
-        for (int i = 0; i < Leaf::OWN; ++i)
-            node[i] = Op::node(split(part[i]), counts[i].x % 2, counts[i].y, counts[i].z, counts[i].w);
+        for (int i = 0; i < COLUMNS; ++i) {
+            total[i] = apart[i];
+            total[i].negatives = u16(counts[i].x);
+            total[i].zeros = u16(counts[i].y);
+            total[i].infs = u16(counts[i].z);
+            total[i].nans = u16(counts[i].w);
+        }
     }
 };
 

@@ -13,9 +13,11 @@
 //     Pass::Lanes<N>    what a thread has of a column's lanes, N of them: `take` adds an element to one, `close` comes after no more than
 //                       PERIOD elements of each
 //     Pass::Part        what lanes fold to, of 16 bytes at most; `fold` folds two of them
-//     Pass::RARE        whether short code is better than fast code
+//     Pass::ORDERED     whether it matters which elements a lane has
+//     Pass::RARE        whether short code is worth more than fast code
 //
-// Nodes of leaves meet in the scratch memory, where the last of MEETING_NODES siblings goes on, a level higher.
+// A leaf's total stays with the thread that owns the column: who walks alone, or of a team the first group. Nodes of leaves meet in the
+// scratch memory, where the last of MEETING_NODES siblings goes on, a level higher.
 
 #pragma once
 
@@ -50,11 +52,15 @@ struct TreeTaker {
 
     __device__ __forceinline__ void take(const uint4 (&v)[BATCH])
     {
+        constexpr u32 AT_ONCE = Pass::RARE ? N : BATCH;
+#pragma unroll 1
+        for (u32 first = 0; first < BATCH; first += AT_ONCE) {
 #pragma unroll
-        for (u32 k = 0; k < BATCH; ++k) {
+            for (u32 k = 0; k < AT_ONCE; ++k) {
 #pragma unroll
-            for (int i = 0; i < COLUMNS; ++i)
-                column[i].take(k % N, item<T>(v[k], i));
+                for (int i = 0; i < COLUMNS; ++i)
+                    column[i].take(k % N, item<T>(v[first + k], i));
+            }
         }
     }
 
@@ -74,43 +80,86 @@ __device__ __forceinline__ u64 missing_rows()
     return u64(v.y) << 32 | v.x;
 }
 
-// A leaf of a short table: a thread walks its strip by itself.
+// A leaf, and what a thread has of it.
 template <class Op>
-struct OwnLeaf {
+struct TreeLeaf {
     using T = typename Op::Item;
-    // Columns of which the thread gets what lanes fold to.
-    static constexpr int OWN = ITEMS<T>;
-    // Sets of lanes, at most: 2 to the power of this.
+    static constexpr u32 COLUMNS = ITEMS<T>;
+    // Sets of lanes that a thread takes one after the other, at most: 2 to the power of this.
     static constexpr u32 LEVELS = 5;
-    static_assert(GROUPS == 1 << LEVELS, "a set of lanes for each group");
+    static_assert(GROUPS == 1 << LEVELS, "a set for each group of a team");
 
     const ColumnTable &table;
+    const u64 leaves;
+    const u32 teams;
+    u32 team = 0;
     Strip<T> strip;
+    bool owner = true; // of what its strip's columns fold to
     bool twice = false;
 
-    __device__ __forceinline__ OwnLeaf(const ColumnTable &table) : table(table) {}
-
-    __device__ __forceinline__ bool owns(int i) const { return i < strip.columns; }
-    __device__ __forceinline__ bool all(bool good) const { return good; }
-
-    template <class Value>
-    __device__ __forceinline__ void tell(const Value (&mine)[OWN], Value (&told)[OWN]) const
+    __device__ __forceinline__ TreeLeaf(const ColumnTable &table)
+        : table(table), leaves((table.rows + LEAF - 1) / LEAF), teams(table.is_tall() ? STRIPS / table.width : 1)
     {
+        if (table.is_tall()) {
+            team = threadIdx.x / table.width / GROUPS;
+            strip.slot = threadIdx.x % table.width;
+            strip.group = threadIdx.x / table.width % GROUPS;
+        }
+    }
+
+    // Of a tile.
+    __device__ __forceinline__ u32 columns() const { return table.width * COLUMNS; }
+
+    // At the leaves of a tile from `first` on, one for each team.
+    __device__ __forceinline__ void begin(u32 tile, u64 first)
+    {
+        const u64 leaf = first + team;
+        strip.stand(table, tile * table.width + strip.slot);
+        strip.first = leaf * LEAF + strip.group;
+        strip.step = GROUPS;
+        const u64 end = min(table.rows, (leaf + 1) * LEAF);
+        strip.rows = strip.columns != 0 && strip.first < end ? u32(end - strip.first + GROUPS - 1) / GROUPS : 0;
+        owner = strip.group == 0 && leaf < leaves;
+    }
+
+    __device__ __forceinline__ bool owns(int i) const { return owner && i < strip.columns; }
+    __device__ __forceinline__ bool all(bool good) const { return table.is_tall() ? __syncthreads_and(good) : good; }
+
+    static __device__ __forceinline__ void *room()
+    {
+        __shared__ uint4 parts[COLUMNS * COLUMN_THREADS];
+        return parts;
+    }
+
+    // What owners know of their columns, told to all that have them.
+    template <class Value>
+    __device__ __forceinline__ void tell(Value (&value)[COLUMNS]) const
+    {
+        if (!table.is_tall())
+            return;
+        Value *const values = static_cast<Value *>(room()) + (team * table.width + strip.slot);
+        __syncthreads();
+        if (strip.group == 0) {
 #pragma unroll
-        for (int i = 0; i < OWN; ++i)
-            told[i] = mine[i];
+            for (int i = 0; i < COLUMNS; ++i)
+                values[i * STRIPS] = value[i];
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < COLUMNS; ++i)
+            value[i] = values[i * STRIPS];
     }
 
     // What the lanes of a strip fold to that has no more rows than a batch: one for each lane.
     template <class Pass>
-    __device__ __forceinline__ void take_batch(const typename Pass::Given (&given)[OWN], typename Pass::Part (&part)[OWN]) const
+    __device__ __forceinline__ void take_batch(const typename Pass::Given (&given)[COLUMNS], typename Pass::Part (&part)[COLUMNS]) const
     {
         const Walker<T> walker(table, strip, missing_rows<Op>());
         Walk walk = walker.begin(strip);
         uint4 v[BATCH];
         walker.load(v, walk);
-#pragma unroll
-        for (int i = 0; i < OWN; ++i) {
+#pragma unroll (Pass::RARE ? 1 : COLUMNS)
+        for (int i = 0; i < COLUMNS; ++i) {
             typename Pass::template Lanes<BATCH> lanes;
             lanes.begin(given[i]);
 #pragma unroll
@@ -121,143 +170,81 @@ struct OwnLeaf {
     }
 
     template <class Pass>
-    __device__ __forceinline__ void take_lanes(const typename Pass::Given (&given)[OWN], typename Pass::Part (&part)[OWN]) const
+    __device__ __forceinline__ void take_lanes(const typename Pass::Given (&given)[COLUMNS], typename Pass::Part (&part)[COLUMNS]) const
     {
         TreeTaker<T, Pass, SHARE> taker(given);
         walk_down(table, strip, missing_rows<Op>(), taker);
 #pragma unroll
-        for (int i = 0; i < OWN; ++i)
+        for (int i = 0; i < COLUMNS; ++i)
             part[i] = taker.column[i].part();
     }
 
-    // A set is every 2^levels-th lane. Halving folds sets in the order of their reversed bits: of each level one waits for its sibling.
-    template <class Pass>
-    __device__ __forceinline__ void pass(const typename Pass::Given (&given)[OWN], typename Pass::Part (&part)[OWN])
+    // Of a table that the thread walks alone, the set-th of 2^levels sets.
+    __device__ __forceinline__ void choose(u32 set, u32 levels)
     {
         const u32 rows = u32(table.rows);
-        const bool batches = !Pass::RARE && rows <= LANES;
-        const u32 levels = !batches ? LEVELS : rows <= BATCH ? 0 : 32 - __clz(int((rows - 1) / BATCH));
         strip.step = 1u << levels;
-        typename Pass::Part waiting[LEVELS + 1][OWN];
-#pragma unroll 1
-        for (u32 set = 0; set < strip.step; ++set) {
-            strip.first = __brev(set) >> 1 >> (31 - levels);
-            strip.rows = strip.first < rows ? u32(rows - strip.first + strip.step - 1) >> levels : 0;
-            if (batches)
-                take_batch<Pass>(given, part);
-            else
-                take_lanes<Pass>(given, part);
-            u32 level = 0;
-#pragma unroll 1
-            for (u32 left = set; left % 2 != 0; left /= 2, ++level) {
-#pragma unroll
-                for (int i = 0; i < OWN; ++i)
-                    part[i] = Pass::fold(waiting[level][i], part[i]);
-            }
-#pragma unroll
-            for (int i = 0; i < OWN; ++i)
-                waiting[level][i] = part[i];
-        }
-    }
-};
-
-// A leaf of a tall table, and who of a block has which part of it.
-template <class Op>
-struct TeamLeaf {
-    using T = typename Op::Item;
-    static constexpr u32 COLUMNS = ITEMS<T>;
-    static constexpr int OWN = 1;
-
-    const ColumnTable &table;
-    const u32 width;
-    const u32 teams;
-    const u64 leaves;
-    Strip<T> strip;
-    bool twice = false;
-    // Whether there is a leaf of a column for the thread to own, and the column's place among the outputs.
-    bool counts = false;
-    u64 place = 0;
-
-    __device__ __forceinline__ TeamLeaf(const ColumnTable &table)
-        : table(table), width(table.width), teams(STRIPS / table.width), leaves((table.rows + LEAF - 1) / LEAF)
-    {
-        strip.slot = threadIdx.x % width;
-        strip.group = threadIdx.x / width % GROUPS;
-        strip.step = GROUPS;
+        strip.first = __brev(set) >> 1 >> (31 - levels);
+        strip.rows = strip.columns != 0 && strip.first < rows ? u32(rows - strip.first + strip.step - 1) >> levels : 0;
     }
 
-    __device__ __forceinline__ u32 team() const { return threadIdx.x / width / GROUPS; }
-
-    // The first threads own the columns of all teams' leaves; of a team, the first columns of all strips are ahead of the second ones.
-    __device__ __forceinline__ u32 columns() const { return width * COLUMNS; }
-    __device__ __forceinline__ u32 own_team() const { return threadIdx.x / columns(); }
-    __device__ __forceinline__ u32 own_place() const { return threadIdx.x % columns(); }
-
-    // At the leaves of a tile from `first` on, one for each team.
-    __device__ __forceinline__ void begin(u32 tile, u64 first)
-    {
-        const u64 leaf = first + team();
-        strip.stand(table, tile * width + strip.slot);
-        strip.first = leaf * LEAF + strip.group;
-        const u64 end = min(table.rows, (leaf + 1) * LEAF);
-        strip.rows = strip.columns != 0 && strip.first < end ? u32(end - strip.first + GROUPS - 1) / GROUPS : 0;
-        Strip<T> own;
-        own.stand(table, tile * width + own_place() % width);
-        counts = own_team() < teams && first + own_team() < leaves && own_place() / width < own.columns;
-        place = own.place + own_place() / width;
-    }
-
-    __device__ __forceinline__ bool owns(int) const { return counts; }
-    __device__ __forceinline__ bool all(bool good) const { return __syncthreads_and(good); }
-
-    static __device__ __forceinline__ void *room()
-    {
-        __shared__ uint4 parts[COLUMNS * COLUMN_THREADS];
-        return parts;
-    }
-
-    // What a thread knows of the column that it owns, told to all that have the column.
-    template <class Value>
-    __device__ __forceinline__ void tell(const Value (&mine)[OWN], Value (&told)[COLUMNS]) const
-    {
-        Value *const values = static_cast<Value *>(room());
-        __syncthreads();
-        if (own_team() < teams)
-            values[threadIdx.x] = mine[0];
-        __syncthreads();
-#pragma unroll
-        for (int i = 0; i < COLUMNS; ++i)
-            told[i] = values[(team() * COLUMNS + i) * width + strip.slot];
-    }
-
+    // Folds what the groups of a team have into the first one's.
     template <class Pass>
-    __device__ __forceinline__ void pass(const typename Pass::Given (&given)[COLUMNS], typename Pass::Part (&part)[OWN])
+    __device__ __forceinline__ void fold_team(typename Pass::Part (&part)[COLUMNS]) const
     {
         using Part = typename Pass::Part;
         static_assert(sizeof(Part) <= sizeof(uint4), "room");
-        TreeTaker<T, Pass, SHARE> taker(given);
-        walk_down(table, strip, missing_rows<Op>(), taker);
-        Part *const parts = static_cast<Part *>(room());
+        Part *const mine = static_cast<Part *>(room()) + threadIdx.x;
         // Somebody may still read what was there.
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < COLUMNS; ++i)
-            parts[i * COLUMN_THREADS + threadIdx.x] = taker.column[i].part();
-        __syncthreads();
-        if (own_team() >= teams)
-            return;
-        const Part *const first = parts + own_place() / width * COLUMN_THREADS + own_team() * GROUPS * width + own_place() % width;
-        Part group[GROUPS / 2];
+            mine[i * COLUMN_THREADS] = part[i];
+#pragma unroll 1
+        for (u32 half = GROUPS / 2; half > 0; half /= 2) {
+            __syncthreads();
+            if (strip.group < half) {
 #pragma unroll
-        for (u32 g = 0; g < GROUPS / 2; ++g)
-            group[g] = Pass::fold(first[g * width], first[(g + GROUPS / 2) * width]);
-#pragma unroll
-        for (u32 half = GROUPS / 4; half > 0; half /= 2) {
-#pragma unroll
-            for (u32 g = 0; g < half; ++g)
-                group[g] = Pass::fold(group[g], group[g + half]);
+                for (int i = 0; i < COLUMNS; ++i) {
+                    part[i] = Pass::fold(part[i], mine[i * COLUMN_THREADS + half * table.width]);
+                    mine[i * COLUMN_THREADS] = part[i];
+                }
+            }
         }
-        part[0] = group[0];
+    }
+
+    // What a pass makes of the columns of a leaf, where they are owned. Who walks alone takes sets, each of every 2^levels-th lane: halving
+    // folds them in the order of their reversed bits, and of each level one waits for its sibling.
+    template <class Pass>
+    __device__ __forceinline__ void pass(const typename Pass::Given (&given)[COLUMNS], typename Pass::Part (&part)[COLUMNS])
+    {
+        const bool tall = table.is_tall(), alone = Pass::ORDERED && !tall;
+        const bool batches = alone && table.rows <= LANES;
+        const u32 levels = !alone || table.rows <= BATCH ? 0 : batches ? 32 - __clz(int((table.rows - 1) / BATCH)) : LEVELS;
+        typename Pass::Part waiting[LEVELS + 1][COLUMNS];
+#pragma unroll 1
+        for (u32 set = 0; set < 1u << levels; ++set) {
+            if (!tall)
+                choose(set, levels);
+            if (batches)
+                take_batch<Pass>(given, part);
+            else
+                take_lanes<Pass>(given, part);
+            if (alone) {
+                u32 level = 0;
+#pragma unroll 1
+                for (u32 left = set; left % 2 != 0; left /= 2, ++level) {
+#pragma unroll
+                    for (int i = 0; i < COLUMNS; ++i)
+                        part[i] = Pass::fold(waiting[level][i], part[i]);
+                }
+#pragma unroll
+                for (int i = 0; i < COLUMNS; ++i)
+                    waiting[level][i] = part[i];
+            }
+        }
+        if (tall)
+            fold_team<Pass>(part);
     }
 };
 
@@ -325,62 +312,84 @@ struct TreeMeeting {
     }
 };
 
-// Makes the numbers of the columns of `count` tiles from the first one on. Each has `counters` counters.
+// Makes numbers of a leaf's totals, where they are owned.
 template <class Fold>
-__device__ __forceinline__ void fold_tall_columns(const ColumnTable &table, u32 first, u32 count, u32 counters, typename Element<typename Fold::Op::Item>::Bits *out)
+__device__ __forceinline__ void write_totals(const TreeLeaf<typename Fold::Op> &leaf, const typename Fold::Total (&total)[Fold::COLUMNS], typename Fold::Bits *out)
 {
     using Op = typename Fold::Op;
-    TeamLeaf<Op> leaf(table);
-    const u32 steps = u32((leaf.leaves + leaf.teams - 1) / leaf.teams);
-#pragma unroll 1
-    for (u32 unit = blockIdx.x; unit < count * steps; unit += gridDim.x) {
-        const u32 tile = unit % count;
-        const u64 begin = u64(unit / count) * leaf.teams;
-        leaf.begin(first + tile, begin);
-        Node<Op::WORDS> node[1];
-        Fold::leaf(leaf, node);
-        bool mine = leaf.counts && leaf.own_team() == 0;
-        if (leaf.leaves > 1) {
-            const TreeMeeting<Op> meeting = {table.scratch + MEETING_ZEROS + tile * leaf.leaves * (Op::WORDS * leaf.columns()), leaf.columns()};
-            if (leaf.own_team() < leaf.teams && begin + leaf.own_team() < leaf.leaves)
-                meeting.store(node[0], begin + leaf.own_team(), leaf.own_place());
-            mine &= meeting.rise(begin, leaf.teams, leaf.leaves, reinterpret_cast<u32 *>(table.scratch) + tile * counters);
-            if (mine)
-                node[0] = meeting.load(0, leaf.own_place());
-        }
-        if (mine)
-            out[leaf.place] = Op::value(node[0]);
-    }
-}
-
-// Makes the numbers of the columns of all strips.
-template <class Fold>
-__device__ __forceinline__ void fold_short_columns(const ColumnTable &table, typename Element<typename Fold::Op::Item>::Bits *out)
-{
-    using Op = typename Fold::Op;
-    OwnLeaf<Op> leaf(table);
-#pragma unroll 1
-    for (u32 strip = blockIdx.x * COLUMN_THREADS + threadIdx.x;; strip += gridDim.x * COLUMN_THREADS) {
-        leaf.strip.stand(table, strip);
-        if (leaf.strip.columns == 0)
-            return;
-        Node<Op::WORDS> node[OwnLeaf<Op>::OWN];
-        Fold::leaf(leaf, node);
+    u32 unsure = 0;
 #pragma unroll
-        for (int i = 0; i < OwnLeaf<Op>::OWN; ++i)
-            if (leaf.owns(i))
-                out[leaf.strip.place + i] = Op::value(node[i]);
+    for (int i = 0; i < Fold::COLUMNS; ++i) {
+        typename Fold::Bits number;
+        if (!leaf.owns(i))
+            continue;
+        if (Op::quick_value(total[i].node(), number))
+            out[leaf.strip.place + i] = number;
+        else
+            unsure |= 1u << i;
+    }
+    // Seldom: long code, once.
+#pragma unroll 1
+    while (unsure != 0) {
+        const int place = __ffs(int(unsure)) - 1;
+        typename Fold::Total one = total[0];
+#pragma unroll
+        for (int i = 1; i < Fold::COLUMNS; ++i)
+            if (i == place)
+                one = total[i];
+        out[leaf.strip.place + place] = Op::value(one.node());
+        unsure &= unsure - 1;
     }
 }
 
+// Folds a leaf's totals with those of the other leaves of the tile, of which the block takes those from `begin` on; whoever has the root
+// makes the numbers. The tile is the turn-th of this launch.
+template <class Fold>
+__device__ __forceinline__ void fold_leaves(TreeLeaf<typename Fold::Op> &leaf, const typename Fold::Total (&total)[Fold::COLUMNS], u32 tile, u32 turn, u64 begin, u32 counters, typename Fold::Bits *out)
+{
+    using Op = typename Fold::Op;
+    const ColumnTable &table = leaf.table;
+    const TreeMeeting<Op> meeting = {table.scratch + MEETING_ZEROS + turn * leaf.leaves * (Op::WORDS * leaf.columns()), leaf.columns()};
+    if (leaf.owner) {
+#pragma unroll
+        for (int i = 0; i < Fold::COLUMNS; ++i)
+            meeting.store(total[i].node(), begin + leaf.team, leaf.strip.slot * Fold::COLUMNS + i);
+    }
+    if (!meeting.rise(begin, leaf.teams, leaf.leaves, reinterpret_cast<u32 *>(table.scratch) + turn * counters))
+        return;
+    if (threadIdx.x < leaf.columns()) {
+        const u32 i = threadIdx.x % Fold::COLUMNS;
+        Strip<typename Op::Item> strip;
+        strip.stand(table, tile * table.width + threadIdx.x / Fold::COLUMNS);
+        if (i < strip.columns)
+            out[strip.place + i] = Op::value(meeting.load(0, threadIdx.x));
+    }
+}
+
+// Makes the numbers of the columns: of tall tables those of `count` tiles from the first one on, each of which has `counters` counters.
 template <class Fold>
 __device__ __forceinline__ void fold_columns(const ColumnTable &table, u32 first, u32 count, u32 counters, void *out)
 {
-    auto *const numbers = static_cast<typename Element<typename Fold::Op::Item>::Bits *>(out);
-    if (table.is_tall())
-        fold_tall_columns<Fold>(table, first, count, counters, numbers);
-    else
-        fold_short_columns<Fold>(table, numbers);
+    auto *const numbers = static_cast<typename Fold::Bits *>(out);
+    TreeLeaf<typename Fold::Op> leaf(table);
+    typename Fold::Total total[Fold::COLUMNS];
+    const bool tall = table.is_tall();
+    const u32 steps = tall ? u32((leaf.leaves + leaf.teams - 1) / leaf.teams) : 1;
+    // Each block takes a tile's leaves of all its teams, or a strip for each thread.
+#pragma unroll 1
+    for (u32 unit = blockIdx.x; unit < count * steps; unit += gridDim.x) {
+        const u32 turn = unit % count;
+        const u64 begin = u64(unit / count) * leaf.teams;
+        if (tall)
+            leaf.begin(first + turn, begin);
+        else
+            leaf.strip.stand(table, unit * COLUMN_THREADS + threadIdx.x);
+        Fold::leaf(leaf, total);
+        if (leaf.leaves == 1)
+            write_totals<Fold>(leaf, total, numbers);
+        else
+            fold_leaves<Fold>(leaf, total, first + turn, turn, begin, counters, numbers);
+    }
 }
 
 // The r-th row of a table is as ColumnTable says; the numbers of the first table's columns go to the first places of out, and so on.

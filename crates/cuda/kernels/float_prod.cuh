@@ -174,6 +174,13 @@ struct FloatProd {
         return node(all, group_sum(rows.group(), negatives) % 2, group_sum(rows.group(), zeros), group_sum(rows.group(), infs), group_sum(rows.group(), nans));
     }
 
+    // The same as `value`: nothing in it takes long.
+    static __device__ __forceinline__ bool quick_value(const Node<WORDS> &root, Bits &bits)
+    {
+        bits = value(root);
+        return true;
+    }
+
     // The product, rounded once.
     static __device__ __forceinline__ Bits value(const Node<WORDS> &root)
     {

@@ -116,10 +116,13 @@ impl Engine {
         let resident = self.blocks_at_once(BLOCKS) as usize;
         let strips = columns.strips() * columns.tables();
         let kernel = Program::ColumnTrees(answer.kind, answer.dtype);
-        // Width, blocks, tiles of a launch and of all, and counters of each.
-        let (width, most_blocks, at_once, count, counters, meeting) =
+        // Width, what blocks share, tiles of a launch and of all, and counters of each.
+        let (width, units, at_once, count, counters, meeting) =
             match Sharing::of(strips, columns.rows, resident) {
-                Sharing::Short => (0, strips.div_ceil(THREADS), 1, 1, 0, 0),
+                Sharing::Short => {
+                    let blocks = strips.div_ceil(THREADS);
+                    (0, blocks, blocks, blocks, 0, 0)
+                }
                 Sharing::Tall { width } => {
                     let tiles = Tiles::of(width, strips, columns.rows, answer.dtype.size());
                     let node = tree::node_words(answer.kind, answer.dtype) as usize;
@@ -139,7 +142,7 @@ impl Engine {
                 }
             };
         let kernel = self.program(kernel)?;
-        let blocks = u32::try_from(most_blocks.min(resident)).unwrap_or(u32::MAX);
+        let blocks = u32::try_from(units.min(resident)).unwrap_or(u32::MAX);
         for now in columns.launches(columns.tables()) {
             let to = to + (now.first * answer.out.size()) as u64;
             for first in (0..count).step_by(at_once) {
