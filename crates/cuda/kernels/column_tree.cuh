@@ -52,16 +52,32 @@ struct TreeTaker {
 
     __device__ __forceinline__ void take(const uint4 (&v)[BATCH])
     {
-        constexpr u32 AT_ONCE = Pass::RARE ? N : BATCH;
+        if constexpr (Pass::RARE) {
+            // A copy: the compiler keeps the rows of all passes in one place, which must not be local memory for the sake of this loop.
+            struct {
+                uint4 row[BATCH];
+            } rows;
+#pragma unroll
+            for (u32 k = 0; k < BATCH; ++k)
+                rows.row[k] = v[k];
 #pragma unroll 1
-        for (u32 first = 0; first < BATCH; first += AT_ONCE) {
+            for (u32 first = 0; first < BATCH; first += N) {
 #pragma unroll
-            for (u32 k = 0; k < AT_ONCE; ++k) {
-#pragma unroll
-                for (int i = 0; i < COLUMNS; ++i)
-                    column[i].take(k % N, item<T>(v[first + k], i));
+                for (u32 k = 0; k < N; ++k)
+                    take_row(k, rows.row[first + k]);
             }
+        } else {
+#pragma unroll
+            for (u32 k = 0; k < BATCH; ++k)
+                take_row(k % N, v[k]);
         }
+    }
+
+    __device__ __forceinline__ void take_row(u32 lane, const uint4 &row)
+    {
+#pragma unroll
+        for (int i = 0; i < COLUMNS; ++i)
+            column[i].take(lane, item<T>(row, i));
     }
 
     __device__ __forceinline__ void close(u32, u32)

@@ -196,7 +196,7 @@ struct FloatLogSumExp {
         return leaf_from_largest<true>(rows);
     }
 
-    // Whether a rough logarithm tells the number; then it is the one of `value`, whose own is off by less than 2^-90 of itself. The rough
+    // Whether a rough logarithm tells the number; then it is the one of `value`, whose long one is off by less than 2^-90 of itself. The rough
     // one is off by less than 2^-40, the sums with it each round by 2^-53 of themselves: if both ends of what it may be round to one
     // number, all between them does, and zero is not among that.
     static __device__ __forceinline__ bool quick_value(const Node<WORDS> &root, Bits &bits)
@@ -217,6 +217,9 @@ struct FloatLogSumExp {
     // The logarithm of the sum, rounded once.
     static __device__ __forceinline__ Bits value(const Node<WORDS> &root)
     {
+        Bits quick;
+        if (quick_value(root, quick))
+            return quick;
         if (root.word[3] != 0)
             return NOT_A_NUMBER<T>;
         if (root.word[4] != 0)
