@@ -41,10 +41,9 @@ struct SumsFromZero {
         }
         __device__ __forceinline__ void take(u32 k, Bits bits)
         {
-            constexpr Value BELOW = CUTOFF;
             const Value x = Element<T>::value(bits);
             most = fmaxf(most, x);
-            lane[k] = plus_exponential(lane[k], x, x < BELOW, powers);
+            lane[k] = plus_exponential(lane[k], at_least_floor(x), powers);
         }
         __device__ __forceinline__ void close() {}
         __device__ __forceinline__ Part part() { return {fold_lanes(1, lane, Exp::plus, Exp::swap), most}; }

@@ -23,7 +23,8 @@ struct OneF64 {
         __device__ __forceinline__ f64 add(f64 sum, f64 x) const
         {
             const f64 difference = sub(x, reference);
-            return plus_exponential(sum, difference, !is_above_cutoff(difference), powers);
+            // Infinities and NaN are as good as far below.
+            return plus_exponential(sum, fabs(difference) < -FLOOR ? difference : FLOOR, powers);
         }
     };
     static __device__ __forceinline__ void prepare() { Powers::lay_out(); }
@@ -63,7 +64,7 @@ struct FloatLogSumExp {
     using Exp = Exponential<T>;
     using Sum = typename Exp::Sum;
     static constexpr bool PAIRS = false;
-    static constexpr int DEPTH = 4;
+    static constexpr int DEPTH = sizeof(Bits) == 4 ? 8 : 4;
     static constexpr Bits IDENTITY = Element<T>::SIGN | Element<T>::INFINITE;
     // The reference, the two parts of the sum, NaNs, positive infinities.
     static constexpr int WORDS = 5;
@@ -112,7 +113,6 @@ struct FloatLogSumExp {
     template <class Rows>
     static __device__ __forceinline__ bool leaf_from_zero(Rows &rows, Node<WORDS> &out)
     {
-        constexpr Value BELOW = CUTOFF;
         const Powers powers;
         Value most = -infinity();
         f64 lane[ITEMS<T>] = {};
@@ -121,7 +121,7 @@ struct FloatLogSumExp {
             for (int i = 0; i < ITEMS<T>; ++i) {
                 const Value x = Element<T>::value(item<T>(v, i));
                 most = fmaxf(most, x);
-                lane[i] = plus_exponential(lane[i], x, x < BELOW, powers);
+                lane[i] = plus_exponential(lane[i], at_least_floor(x), powers);
             }
         });
         const f64 largest = largest_of(rows.group(), most);
