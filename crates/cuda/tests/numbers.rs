@@ -855,6 +855,26 @@ fn roots_at_the_ends(engine: &Engine) {
         ask(engine, op, &rows, f16::from_f64);
         ask(engine, op, &rows, bf16::from_f64);
     }
+    nearly_ties(engine);
+}
+
+/// Logarithms so close to halfway between two numbers of f32 that a rough one does
+/// not tell which is the nearer.
+fn nearly_ties(engine: &Engine) {
+    let mut random = Random(0x71e5);
+    let mut items = Vec::new();
+    while items.len() < 2 * 24 {
+        let sum = core::f64::consts::SQRT_2 * (0.995 + 0.01 * random.unit());
+        let part = 0.1 + 0.8 * random.unit();
+        let pair = [part, 1.0 - part].map(|p| (p * sum).ln() as f32);
+        let logarithm = pair.map(|x| f64::from(x).exp()).iter().sum::<f64>().ln();
+        // In units of its last bit.
+        let rest = (logarithm * 2f64.powi(25)).fract();
+        if (rest - 0.5).abs() < 1e-5 {
+            items.extend(pair);
+        }
+    }
+    check_both(engine, Op::LogSumExp, items.len() / 2, &items, "nearly ties");
 }
 
 /// Few rows of many leaves had better be reduced by the whole device, and
