@@ -96,6 +96,37 @@ impl Tiles {
     }
 }
 
+/// What the blocks of launches share: tiles, or as many strips as a block has
+/// threads.
+#[derive(Clone, Copy, Debug)]
+struct Shares {
+    /// 0 for short tables.
+    width: usize,
+    /// Of all launches, and of one.
+    count: usize,
+    at_once: usize,
+    /// What blocks take of each, one by one.
+    steps: usize,
+    /// Counters of each, and words of all that a launch takes.
+    counters: usize,
+    words: usize,
+}
+
+impl Shares {
+    fn of_strips(strips: usize) -> Shares {
+        let count = strips.div_ceil(THREADS);
+        Shares { width: 0, count, at_once: count, steps: 1, counters: 0, words: 0 }
+    }
+
+    /// For nodes of so many words, of which there may be so many at once.
+    fn of_tiles(width: usize, tiles: Tiles, node: usize, room: usize) -> Shares {
+        let at_once = tiles.at_once(node, room).min(tiles.count);
+        let (count, steps, counters) = (tiles.count, tiles.steps(), tiles.counters());
+        let words = if at_once == 0 { 0 } else { at_once * tiles.words(node) };
+        Shares { width, count, at_once, steps, counters, words }
+    }
+}
+
 impl Engine {
     /// Leaves the answers at `to` in the order of the walk, and says whether it
     /// did: only for columns that lie side by side, whose rows lie along one
@@ -115,43 +146,34 @@ impl Engine {
         let device = &*self.device;
         let resident = self.blocks_at_once(BLOCKS) as usize;
         let strips = columns.strips() * columns.tables();
-        let kernel = Program::ColumnTrees(answer.kind, answer.dtype);
-        // Width, what blocks share, tiles of a launch and of all, and counters of each.
-        let (width, units, at_once, count, counters, meeting) =
-            match Sharing::of(strips, columns.rows, resident) {
-                Sharing::Short => {
-                    let blocks = strips.div_ceil(THREADS);
-                    (0, blocks, blocks, blocks, 0, 0)
-                }
-                Sharing::Tall { width } => {
-                    let tiles = Tiles::of(width, strips, columns.rows, answer.dtype.size());
-                    let node = tree::node_words(answer.kind, answer.dtype) as usize;
-                    let room = largest_workspace(device.limits()) / 8;
-                    let at_once = tiles.at_once(node, room as usize).min(tiles.count);
-                    if at_once == 0 {
-                        return Ok(false);
-                    }
-                    let words = (at_once * tiles.words(node)) as u64;
-                    let meeting = if words == 0 {
-                        0
-                    } else {
-                        scratch.meeting(device, stream, 8 * (meeting::ZEROS + words))?
-                    };
-                    let units = at_once * tiles.steps();
-                    (width, units, at_once, tiles.count, tiles.counters(), meeting)
-                }
-            };
-        let kernel = self.program(kernel)?;
-        let blocks = u32::try_from(units.min(resident)).unwrap_or(u32::MAX);
+        let shares = match Sharing::of(strips, columns.rows, resident) {
+            Sharing::Short => Shares::of_strips(strips),
+            Sharing::Tall { width } => {
+                let tiles = Tiles::of(width, strips, columns.rows, answer.dtype.size());
+                let node = tree::node_words(answer.kind, answer.dtype) as usize;
+                let room = largest_workspace(device.limits()) / 8;
+                Shares::of_tiles(width, tiles, node, room as usize)
+            }
+        };
+        if shares.at_once == 0 {
+            return Ok(false);
+        }
+        let meeting = match shares.words {
+            0 => 0,
+            words => scratch.meeting(device, stream, 8 * (meeting::ZEROS + words as u64))?,
+        };
+        let kernel = self.program(Program::ColumnTrees(answer.kind, answer.dtype))?;
+        let blocks = (shares.at_once * shares.steps).min(resident);
         for now in columns.launches(columns.tables()) {
             let to = to + (now.first * answer.out.size()) as u64;
-            for first in (0..count).step_by(at_once) {
-                let launch = Launch::linear(blocks, THREADS as u32);
+            for first in (0..shares.count).step_by(shares.at_once) {
+                let launch =
+                    Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), THREADS as u32);
                 let others = [
-                    Argument::from(width as u32),
+                    Argument::from(shares.width as u32),
                     Argument::from(first as u32),
-                    Argument::from((count - first).min(at_once) as u32),
-                    Argument::from(counters as u32),
+                    Argument::from((shares.count - first).min(shares.at_once) as u32),
+                    Argument::from(shares.counters as u32),
                     Argument::from(meeting),
                     Argument::from(to),
                 ];
