@@ -38,6 +38,13 @@ struct ColumnTable {
 
     __device__ __forceinline__ bool is_tall() const { return width != 0; }
     __device__ __forceinline__ u32 groups() const { return COLUMN_THREADS / width; }
+
+    // Of each table.
+    template <class T>
+    __device__ __forceinline__ u32 strips() const
+    {
+        return (columns + ITEMS<T> - 1) / ITEMS<T>;
+    }
 };
 
 // Bytes from the first row to another one.
@@ -59,9 +66,28 @@ struct Strip {
     u32 rows = 0, step = 1;
     u32 group = 0, slot = 0;    // in a tall table: the group of threads, and which thread of it
 
+    Strip() = default;
+
+    // At a strip of the index-th table.
+    __device__ __forceinline__ void stand(const ColumnTable &table, u32 index, u32 strip)
+    {
+        data = table.data + index * table.table_stride + u64(strip) * 16;
+        place = u64(index) * table.columns + strip * COLUMNS;
+        columns = min(table.columns - strip * COLUMNS, COLUMNS);
+    }
+
+    // At one of the strips of all tables, those of the first ahead of the second's; if there is none, it has no columns.
+    __device__ __forceinline__ void stand(const ColumnTable &table, u32 strip)
+    {
+        const u32 strips = table.strips<T>(), index = strip / strips;
+        columns = 0;
+        if (index < table.tables)
+            stand(table, index, strip % strips);
+    }
+
     __device__ __forceinline__ Strip(const ColumnTable &table)
     {
-        const u32 strips = (table.columns + COLUMNS - 1) / COLUMNS;
+        const u32 strips = table.strips<T>();
         u32 strip, index;
         bool has;
         if (table.is_tall()) {
@@ -81,11 +107,8 @@ struct Strip {
             has = index < table.tables;
             rows = has ? u32(table.rows) : 0;
         }
-        if (has) {
-            data = table.data + index * table.table_stride + u64(strip) * 16;
-            place = u64(index) * table.columns + strip * COLUMNS;
-            columns = min(table.columns - strip * COLUMNS, COLUMNS);
-        }
+        if (has)
+            stand(table, index, strip);
     }
 };
 

@@ -67,6 +67,38 @@ struct FloatProd {
 
     static __device__ __forceinline__ u64 wide(Bits bits) { return bits_of(Element<T>::value(bits)); }
 
+    // The node of a product of numbers, whose power has been split off, and of what else there was.
+    static __device__ __forceinline__ Node<WORDS> node(const Factored &all, u64 sign, u64 zeros, u64 infs, u64 nans)
+    {
+        return {sign, bits_of(all.factor) & ~(u64(1) << 63), u64(i64(all.exponent)), zeros, infs, nans};
+    }
+
+    // Multiplies a lane by an ordinary element; returns whether it is known to be none. Of those that come whole, the lane shows it.
+    static __device__ __forceinline__ bool multiply(Factored &lane, Bits element)
+    {
+        const u64 bits = wide(element);
+        if constexpr (WHOLE) {
+            lane.factor = mul(lane.factor, of_bits(bits));
+            return false;
+        } else {
+            lane.exponent += i32(Factored::field(bits)) - 1023;
+            lane.factor = mul(lane.factor, Factored::significand(bits));
+            return Factored::is_special(bits);
+        }
+    }
+
+    // Multiplies a lane by the magnitude of an element that may be subnormal; zeros, infinities and NaNs multiply nothing.
+    static __device__ __forceinline__ void multiply_apart(Factored &lane, u64 bits)
+    {
+        const u64 fraction = bits << 12 >> 12;
+        if (Factored::field(bits) == 0x7ff || bits << 1 == 0)
+            return;
+        // A subnormal's leading bit moves up to where that of the others is understood to be.
+        const int up = Factored::field(bits) == 0 ? __clzll(i64(fraction)) - 11 : 0;
+        lane.exponent += i32(Factored::field(bits)) - 1023 - (up > 0 ? up - 1 : 0);
+        lane.factor = mul(lane.factor, Factored::significand(fraction << up));
+    }
+
     // The product of the lanes' products, whose powers have been split off.
     static __device__ __forceinline__ Factored fold(int group, Factored (&lane)[ITEMS<T>])
     {
@@ -101,16 +133,8 @@ struct FloatProd {
         };
         rows.template pass<false>([&](const uint4 &x, const uint4 &, int k) {
 #pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i) {
-                const u64 bits = wide(item<T>(x, i));
-                if constexpr (WHOLE) {
-                    lane[i].factor = mul(lane[i].factor, of_bits(bits));
-                } else {
-                    special |= Factored::is_special(bits);
-                    lane[i].exponent += i32(Factored::field(bits)) - 1023;
-                    lane[i].factor = mul(lane[i].factor, Factored::significand(bits));
-                }
-            }
+            for (int i = 0; i < ITEMS<T>; ++i)
+                special |= multiply(lane[i], item<T>(x, i));
             if (WHOLE && k % PERIOD == PERIOD - 1)
                 split();
         });
@@ -118,8 +142,7 @@ struct FloatProd {
         if (__any_sync(ALL_LANES, special))
             return leaf_with_specials(rows);
         const Factored all = fold(rows.group(), lane);
-        const u64 bits = bits_of(all.factor);
-        return {bits >> 63, bits & ~(u64(1) << 63), u64(i64(all.exponent)), 0, 0, 0};
+        return node(all, bits_of(all.factor) >> 63, 0, 0, 0);
     }
 
     // The same with elements taken apart: zeros, infinities and NaNs are counted and multiply nothing.
@@ -133,35 +156,29 @@ struct FloatProd {
 #pragma unroll
             for (int i = 0; i < ITEMS<T>; ++i) {
                 const u64 bits = wide(item<T>(x, i));
-                const u64 fraction = bits << 12 >> 12;
                 const bool infinite = Factored::field(bits) == 0x7ff, zero = bits << 1 == 0;
-                if (infinite && fraction != 0) {
+                if (infinite && bits << 12 != 0) {
                     ++nans;
                     continue;
                 }
                 negatives += u32(bits >> 63);
                 zeros += zero;
                 infs += infinite;
-                if (zero || infinite)
-                    continue;
-                // A subnormal's leading bit moves up to where that of the others is understood to be.
-                const int up = Factored::field(bits) == 0 ? __clzll(i64(fraction)) - 11 : 0;
-                lane[i].exponent += i32(Factored::field(bits)) - 1023 - (up > 0 ? up - 1 : 0);
-                lane[i].factor = mul(lane[i].factor, Factored::significand(fraction << up));
+                multiply_apart(lane[i], bits);
             }
         });
 #pragma unroll
         for (int i = 0; i < ITEMS<T>; ++i)
             lane[i].split();
         const Factored all = fold(rows.group(), lane);
-        return {
-            group_sum(rows.group(), negatives) % 2,
-            bits_of(all.factor),
-            u64(i64(all.exponent)),
-            group_sum(rows.group(), zeros),
-            group_sum(rows.group(), infs),
-            group_sum(rows.group(), nans),
-        };
+        return node(all, group_sum(rows.group(), negatives) % 2, group_sum(rows.group(), zeros), group_sum(rows.group(), infs), group_sum(rows.group(), nans));
+    }
+
+    // The same as `value`: nothing in it takes long.
+    static __device__ __forceinline__ bool quick_value(const Node<WORDS> &root, Bits &bits)
+    {
+        bits = value(root);
+        return true;
     }
 
     // The product, rounded once.

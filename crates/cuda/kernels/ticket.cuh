@@ -18,19 +18,25 @@ constexpr int SCRATCH_PARTIAL_WORDS = 12;
 // Where the next row's part begins, if several rows have several blocks each: at most 64.
 constexpr u64 SCRATCH_ROW = SCRATCH_PARTIALS + SCRATCH_PARTIAL_WORDS * 64;
 
-// Whether this block is the last to come here; if so, it sees what the others did before.
-__device__ __forceinline__ bool is_last_block(u64 *scratch)
+// Whether this block is the last of `count` to come here; if so, it sees what the others did before.
+__device__ __forceinline__ bool is_last(u32 *ticket, u32 count)
 {
     __shared__ bool last;
     __syncthreads();
     if (threadIdx.x == 0) {
         __threadfence();
         // The last ticket sets the counter back to 0.
-        last = atomicInc(reinterpret_cast<u32 *>(scratch), gridDim.x - 1) == gridDim.x - 1;
+        last = atomicInc(ticket, count - 1) == count - 1;
         __threadfence();
     }
     __syncthreads();
     return last;
+}
+
+// The same of the grid's blocks.
+__device__ __forceinline__ bool is_last_block(u64 *scratch)
+{
+    return is_last(reinterpret_cast<u32 *>(scratch), gridDim.x);
 }
 
 // A block's partial state lies in halves, each in the lower half of a word whose upper half says that it is there.

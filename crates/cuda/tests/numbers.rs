@@ -58,8 +58,12 @@ fn one_of(ops: &[Op], dtype: DType, random: &mut Random) -> Op {
     }
 }
 
+fn interpreter(schedule: Schedule) -> Sim {
+    Sim::new(Options { schedule, checks: Checks::ALL, ..Options::default() })
+}
+
 fn sim(schedule: Schedule) -> Arc<dyn Device> {
-    Arc::new(Sim::new(Options { schedule, checks: Checks::ALL, ..Options::default() }))
+    Arc::new(interpreter(schedule))
 }
 
 /// What core answers; `None` if some output has no answer.
@@ -851,6 +855,26 @@ fn roots_at_the_ends(engine: &Engine) {
         ask(engine, op, &rows, f16::from_f64);
         ask(engine, op, &rows, bf16::from_f64);
     }
+    nearly_ties(engine);
+}
+
+/// Logarithms so close to halfway between two numbers of f32 that a rough one does
+/// not tell which is the nearer.
+fn nearly_ties(engine: &Engine) {
+    let mut random = Random(0x71e5);
+    let mut items = Vec::new();
+    while items.len() < 2 * 24 {
+        let sum = core::f64::consts::SQRT_2 * (0.995 + 0.01 * random.unit());
+        let part = 0.1 + 0.8 * random.unit();
+        let pair = [part, 1.0 - part].map(|p| (p * sum).ln() as f32);
+        let logarithm = pair.map(|x| f64::from(x).exp()).iter().sum::<f64>().ln();
+        // In units of its last bit.
+        let rest = (logarithm * 2f64.powi(25)).fract();
+        if (rest - 0.5).abs() < 1e-5 {
+            items.extend(pair);
+        }
+    }
+    check_both(engine, Op::LogSumExp, items.len() / 2, &items, "nearly ties");
 }
 
 /// Few rows of many leaves had better be reduced by the whole device, and
@@ -888,6 +912,134 @@ fn rows_of_trees() {
 fn rows_of_trees_in_random_order() {
     tree_rows(&sim(Schedule::Random { seed: 6 }), 42, |turn| turn % 7 == 0);
     any_tree_rows(&engines(&sim(Schedule::Random { seed: 7 })), 43, 12);
+}
+
+/// Rows of columns side by side, each of its own kind, which mostly changes from
+/// leaf to leaf: around what exponents reach from 0 and where exponentials end, of
+/// any size, of no size, and with what is no number.
+fn mixed_columns<T: Element>([rows, columns]: [usize; 2], random: &mut Random) -> Vec<T> {
+    let infinity: T = from_f64(f64::INFINITY);
+    let kinds: Vec<u64> = (0..columns).map(|_| random.below(14)).collect();
+    let changes = random.below(3) != 0;
+    let (at, leaf) = (random.place(rows), 4096);
+    let mut items = Vec::with_capacity(rows * columns);
+    for row in 0..rows {
+        for (c, &kind) in kinds.iter().enumerate() {
+            // Of most columns one leaf alone is special.
+            let here = !changes || row / leaf == (at + c * leaf) % rows / leaf;
+            let signed = random.unit() * 4.0 - 2.0;
+            items.push(match if here { kind } else { 0 } {
+                1 => from_f64(255.0 + 2.0 * random.unit()),
+                2 => from_f64(-255.0 - 2.0 * random.unit()),
+                3 => from_f64(if row == at { 256.0 } else { -343.0 - 2.0 * random.unit() }),
+                4 => from_f64(if row == at { 300.0 } else { -299.0 - 2.0 * random.unit() }),
+                5 => from_f64(f64::NEG_INFINITY),
+                6 if row == at => from_f64(f64::NAN),
+                7 if row == at => infinity,
+                8 => T::from_bits(random.next()),
+                9 => from_f64(signed * 2f64.powi(random.below(121) as i32 - 60)),
+                10 => T::from_bits(random.next() & 0x3f),
+                11 if row == at => from_f64(-0.0),
+                12 => T::from_bits(infinity.bits() - 1 - random.below(3)),
+                13 => from_f64(-600.0 - random.unit()),
+                _ => from_f64(signed),
+            });
+        }
+    }
+    items
+}
+
+/// So many leaves of a tile of the most columns that blocks meet on two levels.
+fn many_leaves(engine: &Engine) {
+    let shape = [32 * 4096 + 1, 15];
+    let items = mixed_columns::<f64>(shape, &mut Random(64));
+    let sample = Sample::of(Layout::table(shape, 8, 0, 0), &items);
+    check(engine, Op::Prod, &sample, &[true, false], "many leaves");
+}
+
+/// Trees of columns: short and tall, of one leaf and of more, with ragged ends,
+/// side by side in any number, alone or in several tables, at every alignment, with
+/// and without gaps, and with rows along two axes. Each takes one launch, whose
+/// number `launches` counts if it can.
+fn tree_columns(
+    device: &Arc<dyn Device>,
+    launches: &dyn Fn() -> u64,
+    seed: u64,
+    keep: impl Fn(usize) -> bool,
+) {
+    const LEAF: usize = 4096;
+    const ROWS: [usize; 24] = [
+        1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 129, 257, 1000, 4095, 4096,
+        4097, 8193,
+    ];
+    // Leaves of which many meet.
+    const LONG: [usize; 4] = [3 * LEAF + 70, 7 * LEAF, 33 * LEAF + 1, 64 * LEAF];
+    let mut random = Random(seed);
+    let mut turn = 0usize;
+    let engines = [None, Some(1), Some(5)]
+        .map(|blocks| Engine::with_shape(Arc::clone(device), Shape { threads: None, blocks }));
+    for dtype in DType::ALL.into_iter().filter(|d| d.is_float()) {
+        let size = dtype.size();
+        let vector = 16 / size;
+        let counts = [2, vector - 1, vector, vector + 1, 3 * vector, 7 * vector + 1, 8 * vector];
+        let more = [8 * vector + 1, 16 * vector, 33 * vector - 1, 260 * vector];
+        for rows in ROWS.into_iter().chain(LONG) {
+            for op in ROOTS {
+                turn += 1;
+                if !keep(turn) {
+                    continue;
+                }
+                let most = if rows > LEAF { 40_000 } else { 12_000 };
+                let count = counts.into_iter().chain(more).filter(|&n| n > 1 && n * rows <= most);
+                let count: Vec<usize> = count.collect();
+                let count = if count.is_empty() { 2 } else { count[random.place(count.len())] };
+                let most = (most / (rows * count)).clamp(1, 5) as u64;
+                let tables = 1 + random.below(most) as usize;
+                let (before, gap) = ([0, 0, 0, 1, vector, 3][random.place(6)], random.place(6));
+                let gap = [0, 0, 0, 1, vector, 3][gap];
+                let (shape, reduced) = match random.below(5) {
+                    0 => (vec![tables, rows, count], vec![false, true, false]),
+                    1 if rows % 2 == 0 => {
+                        (vec![2, tables, rows / 2, count], vec![true, false, true, false])
+                    }
+                    _ => (vec![rows, count], vec![true, false]),
+                };
+                let layout = Layout::columns(&shape, size, before, gap);
+                let plain = random.below(3) == 0;
+                let pattern = PATTERNS[random.place(PATTERNS.len())];
+                let (pattern, sample) = if plain {
+                    (pattern, Sample::new(dtype, layout, pattern, &mut random))
+                } else {
+                    // The layout's gaps come out of the rows' elements.
+                    let lines = (layout.bytes / size).div_ceil(count);
+                    let items = with_element!(dtype, T => {
+                        let mut items = mixed_columns::<T>([lines, count], &mut random);
+                        items.truncate(layout.bytes / size);
+                        Sample::of(layout, &items)
+                    });
+                    ("mixed", items)
+                };
+                let engine = &engines[random.place(engines.len())];
+                let before = launches();
+                check(engine, op, &sample, &reduced, pattern);
+                assert!(launches() - before <= 1, "{op} of {dtype} {:?}", sample.layout);
+            }
+        }
+    }
+}
+
+#[test]
+fn columns_of_trees() {
+    let counted = Arc::new(Altered::new(interpreter(Schedule::Lockstep), |_| ()));
+    let device: Arc<dyn Device> = counted.clone();
+    tree_columns(&device, &|| counted.launches(), 61, |_| true);
+    many_leaves(&Engine::new(device));
+}
+
+#[test]
+fn columns_of_trees_in_random_order() {
+    let device = sim(Schedule::Random { seed: 8 });
+    tree_columns(&device, &|| 0, 62, |turn| turn % 7 == 0);
 }
 
 /// Arrays in the host's memory have the numbers of the same arrays on the device,
@@ -943,6 +1095,7 @@ fn sanitized_on_the_device() {
     columns(&all, 78, |turn| turn % 9 == 0);
     rows(&all[0], 79, |turn| turn % 12 == 0);
     tree_rows(&device, 80, |turn| turn % 12 == 0);
+    tree_columns(&device, &|| 0, 83, |turn| turn % 12 == 0);
     ties(&all, 81, |turn| turn % 7 == 0);
 }
 
@@ -974,6 +1127,8 @@ fn on_the_device_of_this_machine() {
     columns_again(&engine);
     columns_of_many_blocks(engine.device());
     any_tree_rows(&all, 43, 200);
+    many_leaves(&engine);
+    (0..8).for_each(|seed| tree_columns(engine.device(), &|| 0, 61 + seed, |_| true));
     of_host_views(&engine, 51, 300);
     roots_at_the_ends(&engine);
 }

@@ -178,7 +178,11 @@ impl Engine {
         // What is known to have no numbers is not worth a copy.
         let fewest = boxes().map(|outputs| outputs.len).min().unwrap_or(0);
         let trees = group.places.iter().any(|&place| answers[place].ask == Ask::Root);
-        if trees && !self.folds_rows(fewest, source.elements.len) {
+        // Columns have kernels however long they are.
+        let step =
+            |walk: &Traversal| walk.dims.last().map_or(usize::MAX, |d| d.strides[0].unsigned_abs());
+        let columns = step(&source.outputs) < step(&source.elements);
+        if trees && !columns && !self.folds_rows(fewest, source.elements.len) {
             return Ok(false);
         }
         let whole = Part::whole(&source.elements);

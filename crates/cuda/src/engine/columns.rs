@@ -2,21 +2,15 @@
 
 use super::Engine;
 use super::answer::Answer;
+use super::column_table::{BLOCKS, ColumnTable, STRIP, THREADS};
 use super::kernels::{Program, Tally};
-use super::parts::parts;
 use super::scratch::Scratch;
-use super::table::{Table, offset, unit};
+use super::table::Table;
 use super::tiles::largest_workspace;
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::DType;
-use warpfold_core::layout::Dim;
 use warpfold_core::op::Kind;
-
-/// `COLUMN_THREADS` and `COLUMN_BLOCKS` in the kernels, and the bytes of a strip.
-const THREADS: usize = 256;
-const BLOCKS: u32 = 2;
-const STRIP: usize = 16;
 
 /// The most rows of a thread: more could leave its integers.
 const MOST_ROWS: usize = 1 << 15;
@@ -32,11 +26,6 @@ const MOST_KEPT: usize = 128;
 const ENDS: usize = 32;
 /// The most tiles of a launch, and the most tables.
 const MOST_BLOCKS: usize = 65_535;
-
-/// More launches than this are not worth it...
-const MANY_LAUNCHES: usize = 32;
-/// ... unless each reads so many bytes.
-const WORTH_A_LAUNCH: usize = 1 << 20;
 
 /// What kernels of one kind and type are like.
 #[derive(Clone, Copy, Debug)]
@@ -160,45 +149,27 @@ impl Engine {
         stream: Stream,
     ) -> Result<bool> {
         let Some(tally) = answer.tally().filter(|t| t.has_columns()) else { return Ok(false) };
-        let size = table.dtype.size();
-        let Some((columns, outer)) = table.outputs.dims.split_last() else { return Ok(false) };
-        let (inner, stride, jump) = match table.elements.dims[..] {
-            [rows] => (0, rows.strides[0], 0),
-            [jumps, rows] => (rows.len, rows.strides[0], jumps.strides[0]),
-            _ => return Ok(false),
-        };
-        let none = Dim { len: 1, strides: [0; 2], index_step: 0 };
-        let (tables, launches) = match outer.split_last() {
-            Some((tables, launches)) => (*tables, launches),
-            None => (none, &[][..]),
-        };
-        let count = columns.len * tables.len;
-        let bytes = table.elements.len.saturating_mul(count).saturating_mul(size);
-        let many = table.outputs.len / count > MANY_LAUNCHES;
-        let side_by_side = columns.strides[0] == size.cast_signed();
         let build = Build { tally, dtype: table.dtype };
-        // The kernels count strips and inner rows in 32 bits.
-        let few = count < 1 << 31 && inner < 1 << 31 && build.counts(table.elements.len);
-        if !side_by_side || !table.is_aligned() || !few || many && bytes < WORTH_A_LAUNCH {
+        let Some(columns) = ColumnTable::of(table) else { return Ok(false) };
+        if !build.counts(columns.rows) {
             return Ok(false);
         }
 
         let resident = self.blocks_at_once(BLOCKS) as usize;
-        let strips = columns.len.div_ceil(build.columns());
-        let rows = table.elements.len;
-        let sharing = Sharing::of(build, strips, rows, tables.len, resident);
+        let (strips, tables) = (columns.strips(), columns.tables());
+        let sharing = Sharing::of(build, strips, columns.rows, tables, resident);
         let (grid, width) = match sharing {
-            Sharing::Short => ([(strips * tables.len).div_ceil(THREADS), 1], None),
+            Sharing::Short => ([(strips * tables).div_ceil(THREADS), 1], None),
             Sharing::Tall { width, tiles, splits } => ([splits, tiles], Some(width)),
         };
         if grid[1] > MOST_BLOCKS || i32::try_from(grid[0]).is_err() {
             return Ok(false);
         }
-        let most_tables = if width.is_some() { MOST_BLOCKS } else { tables.len };
+        let most_tables = if width.is_some() { MOST_BLOCKS } else { tables };
         let meeting = match sharing {
             Sharing::Tall { width, tiles, splits } if splits > 1 => {
                 let words = 1 + width * build.columns() * build.met(splits);
-                let all = words.saturating_mul(tiles * tables.len.min(MOST_BLOCKS));
+                let all = words.saturating_mul(tiles * tables.min(MOST_BLOCKS));
                 let bytes = 8u64.saturating_mul(all as u64);
                 if bytes > largest_workspace(self.device.limits()) {
                     return Ok(false);
@@ -209,45 +180,26 @@ impl Engine {
         };
         let kernel = self.program(Program::Columns(build.tally, answer.dtype))?;
         let shared = u32::try_from(build.shared(width)).unwrap_or(u32::MAX);
-        for part in parts(launches, 1) {
-            for first in (0..tables.len).step_by(most_tables) {
-                let now = (tables.len - first).min(most_tables);
-                let before = first.cast_signed() * tables.strides[0];
-                let at = offset(offset(table.at, part.offsets), [before; 2])[0];
-                let place = part.first * count + first * columns.len;
-                let distances =
-                    [stride, jump, tables.strides[0], (columns.len * size).cast_signed()];
-                let distances = distances.map(|d| d.unsigned_abs() as u64);
-                let launch = Launch {
-                    grid: [
-                        grid[0] as u32,
-                        grid[1] as u32,
-                        if width.is_some() { now as u32 } else { 1 },
-                    ],
-                    ..Launch::linear(1, THREADS as u32).shared(shared)
-                };
-                let arguments = [
-                    Argument::from(at),
-                    Argument::from(columns.len as u32),
-                    Argument::from(rows as u64),
-                    Argument::from(inner as u32),
-                    Argument::from(stride as i64),
-                    Argument::from(jump as i64),
-                    Argument::from(now as u32),
-                    Argument::from(tables.strides[0] as i64),
-                    Argument::from(unit(&distances).min(unit(&[at]))),
-                    Argument::from(width.unwrap_or(0) as u32),
-                    Argument::from(answer.ask as u32),
-                    Argument::from(u32::from(answer.kind == Kind::AbsSum)),
-                    Argument::from(meeting),
-                    Argument::from(to + (place * answer.out.size()) as u64),
-                    Argument::from(scratch.misfits()),
-                ];
-                // SAFETY: the kernels have these parameters; they read the
-                // columns and write the answers and, where blocks share rows,
-                // the memory to meet in.
-                unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
-            }
+        for now in columns.launches(most_tables) {
+            let depth = if width.is_some() { now.count as u32 } else { 1 };
+            let launch = Launch {
+                grid: [grid[0] as u32, grid[1] as u32, depth],
+                ..Launch::linear(1, THREADS as u32).shared(shared)
+            };
+            let to = to + (now.first * answer.out.size()) as u64;
+            let others = [
+                Argument::from(width.unwrap_or(0) as u32),
+                Argument::from(answer.ask as u32),
+                Argument::from(u32::from(answer.kind == Kind::AbsSum)),
+                Argument::from(meeting),
+                Argument::from(to),
+                Argument::from(scratch.misfits()),
+            ];
+            let arguments = [&columns.arguments(&now)[..], &others].concat();
+            // SAFETY: the kernels have these parameters; they read the columns
+            // and write the answers and, where blocks share rows, the memory to
+            // meet in.
+            unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
         }
         Ok(true)
     }

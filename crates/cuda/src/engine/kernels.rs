@@ -22,6 +22,8 @@ pub(super) enum Program {
     Columns(Tally, DType),
     /// Makes numbers of rows that a fixed tree folds.
     RowTrees(Kind, DType),
+    /// Makes numbers of columns that a fixed tree folds.
+    ColumnTrees(Kind, DType),
 }
 
 /// What kernels make numbers of without a payload.
@@ -87,6 +89,8 @@ impl Program {
             Program::Columns(tally, dtype) => format!("column_{}", tally.name(dtype)),
             Program::RowTrees(Kind::LogSumExp, dtype) => format!("row_logsumexp_{dtype}"),
             Program::RowTrees(_, dtype) => format!("row_prods_{dtype}"),
+            Program::ColumnTrees(Kind::LogSumExp, dtype) => format!("column_logsumexp_{dtype}"),
+            Program::ColumnTrees(_, dtype) => format!("column_prods_{dtype}"),
         }
     }
 }
@@ -213,6 +217,7 @@ mod tests {
             for kind in [Kind::Prod, Kind::LogSumExp] {
                 if dtype.is_float() {
                     names.insert(Program::RowTrees(kind, dtype).name());
+                    names.insert(Program::ColumnTrees(kind, dtype).name());
                 }
             }
         }

@@ -11,7 +11,7 @@ use warpfold_core::DType;
 use warpfold_core::op::Kind;
 
 /// Words that are zero between launches: `MEETING_ZEROS` in `kernels/ticket.cuh`.
-const ZEROS: u64 = 17408;
+pub(super) const ZEROS: u64 = 17408;
 
 /// Words that a block leaves of a sum of exponentials of integers:
 /// `COUNTED_WORDS` in `kernels/integer_logsumexp.cuh`.

@@ -9,6 +9,8 @@ pub mod archive;
 mod axes;
 mod boxes;
 mod collect;
+mod column_table;
+mod column_trees;
 mod columns;
 mod feeder;
 mod gather;

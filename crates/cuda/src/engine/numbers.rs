@@ -165,7 +165,12 @@ impl Engine {
         let misfits = scratch.misfits();
         if answer.ask == Ask::Root {
             // SAFETY: passed on from the caller.
-            return unsafe { self.numbers_of_trees(*answer, table, to, scratch, stream) };
+            let made =
+                unsafe { self.numbers_of_column_trees(*answer, table, to, scratch, stream)? };
+            // SAFETY: as above.
+            return Ok(
+                made || unsafe { self.numbers_of_trees(*answer, table, to, scratch, stream)? }
+            );
         }
         // SAFETY: as above.
         if unsafe { self.numbers_of_short_rows(*answer, table, to, misfits, stream)? } {

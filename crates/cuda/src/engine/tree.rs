@@ -99,7 +99,7 @@ pub(super) fn is_tree(kind: Kind, dtype: DType) -> bool {
 }
 
 /// Words of a node, as it is left.
-fn node_words(kind: Kind, dtype: DType) -> u64 {
+pub(super) fn node_words(kind: Kind, dtype: DType) -> u64 {
     let bytes = with_tree!(kind, dtype, P => <P as TreeOp>::NODE_BYTES, else => 0);
     bytes.div_ceil(8) as u64
 }

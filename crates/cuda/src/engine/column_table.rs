@@ -1,0 +1,111 @@
+//! Columns that lie side by side, as kernels are told of them: `ColumnTable` in
+//! `kernels/columns.cuh`.
+
+use super::parts::parts;
+use super::table::{Table, offset, unit};
+use crate::device::{Address, Argument};
+use warpfold_core::layout::Dim;
+
+/// `COLUMN_THREADS` and `COLUMN_BLOCKS` in the kernels, and the bytes of a strip.
+pub(super) const THREADS: usize = 256;
+pub(super) const BLOCKS: u32 = 2;
+pub(super) const STRIP: usize = 16;
+
+/// More launches than this are not worth it...
+const MANY_LAUNCHES: usize = 32;
+/// ... unless each reads so many bytes.
+const WORTH_A_LAUNCH: usize = 1 << 20;
+
+/// Columns side by side whose rows lie along one axis or two, in tables at equal
+/// distances, as many of these as there are launches.
+pub(super) struct ColumnTable<'a> {
+    table: &'a Table,
+    pub(super) columns: usize,
+    pub(super) rows: usize,
+    /// Of rows along two axes, how many lie along the inner one; else 0.
+    inner: usize,
+    stride: isize,
+    /// From one step of the outer axis to the next.
+    jump: isize,
+    tables: Dim,
+    launches: &'a [Dim],
+}
+
+/// Tables of one launch: the first one's address, how many they are, and the
+/// position of the first output.
+pub(super) struct Tables {
+    pub(super) at: Address,
+    pub(super) count: usize,
+    pub(super) first: usize,
+}
+
+impl<'a> ColumnTable<'a> {
+    /// A table's columns, if kernels can walk down them in few launches.
+    pub(super) fn of(table: &'a Table) -> Option<ColumnTable<'a>> {
+        let size = table.dtype.size();
+        let (columns, outer) = table.outputs.dims.split_last()?;
+        let (inner, stride, jump) = match table.elements.dims[..] {
+            [rows] => (0, rows.strides[0], 0),
+            [jumps, rows] => (rows.len, rows.strides[0], jumps.strides[0]),
+            _ => return None,
+        };
+        let none = Dim { len: 1, strides: [0; 2], index_step: 0 };
+        let (tables, launches) = match outer.split_last() {
+            Some((tables, launches)) => (*tables, launches),
+            None => (none, &[][..]),
+        };
+        let count = columns.len * tables.len;
+        let rows = table.elements.len;
+        let bytes = rows.saturating_mul(count).saturating_mul(size);
+        let many = table.outputs.len / count > MANY_LAUNCHES;
+        let side_by_side = columns.strides[0] == size.cast_signed();
+        // The kernels count strips and inner rows in 32 bits.
+        let few = count < 1 << 31 && inner < 1 << 31;
+        let fits = side_by_side && table.is_aligned() && few && (!many || bytes >= WORTH_A_LAUNCH);
+        let columns = columns.len;
+        fits.then_some(ColumnTable { table, columns, rows, inner, stride, jump, tables, launches })
+    }
+
+    /// Tables of a launch, if one takes all of them.
+    pub(super) fn tables(&self) -> usize {
+        self.tables.len
+    }
+
+    /// Strips of a table.
+    pub(super) fn strips(&self) -> usize {
+        self.columns.div_ceil(STRIP / self.table.dtype.size())
+    }
+
+    /// All tables, at most so many at once.
+    pub(super) fn launches(&self, most: usize) -> impl Iterator<Item = Tables> {
+        parts(self.launches, 1).flat_map(move |part| {
+            (0..self.tables.len).step_by(most).map(move |first| {
+                let before = first.cast_signed() * self.tables.strides[0];
+                Tables {
+                    at: offset(offset(self.table.at, part.offsets), [before; 2])[0],
+                    count: (self.tables.len - first).min(most),
+                    first: (part.first * self.tables.len + first) * self.columns,
+                }
+            })
+        })
+    }
+
+    /// What kernels are told of these tables: their first nine arguments.
+    pub(super) fn arguments(&self, now: &Tables) -> [Argument; 9] {
+        let row = self.columns * self.table.dtype.size();
+        let table_stride = self.tables.strides[0];
+        let distances = [self.stride, self.jump, table_stride, row.cast_signed()];
+        let distances = distances.map(|d| d.unsigned_abs() as u64);
+        [
+            Argument::from(now.at),
+            Argument::from(self.columns as u32),
+            Argument::from(self.rows as u64),
+            Argument::from(self.inner as u32),
+            Argument::from(self.stride as i64),
+            Argument::from(self.jump as i64),
+            Argument::from(now.count as u32),
+            Argument::from(table_stride as i64),
+            Argument::from(unit(&distances).min(unit(&[now.at]))),
+        ]
+    }
+}
