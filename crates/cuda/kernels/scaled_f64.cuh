@@ -7,14 +7,10 @@
 
 #include "double_double.cuh"
 #include "rows.cuh"
-#include "variance.cuh"
+#include "square_answer.cuh"
 
 // Binades below the largest element that are looked after.
 constexpr int REACH = 29;
-
-// What is asked of totals: of squares, or of squared deviations from the mean; those or their root.
-__device__ __forceinline__ bool asks_spread(u32 ask) { return ask == VARIANCE || ask == DEVIATION; }
-__device__ __forceinline__ bool asks_root(u32 ask) { return ask == NORM || ask == DEVIATION; }
 
 // Three words, the lowest first.
 struct Triple {

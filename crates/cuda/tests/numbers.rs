@@ -45,7 +45,8 @@ const POSITIONS: [Op; 2] = [Op::ArgMin, Op::ArgMax];
 /// Those whose answers the ends of a type make.
 const ENDS: [Op; 5] = [Op::Range, Op::NormInf, Op::And, Op::Or, Op::Xor];
 
-/// Those of squares, which are finished from payloads: a block for each output.
+/// Those of squares, which are finished from payloads where rows are long: a
+/// block for each output.
 const SQUARES: [Op; 4] = [Op::SumSq, Op::Norm2, Op::Var, Op::Std];
 
 /// One of these operations that is for the type.
@@ -199,6 +200,10 @@ fn columns(engines: &[Engine], seed: u64, keep: impl Fn(usize) -> bool) {
             let some = if random.below(2) == 0 { 3 } else { OPS.len() };
             let op = one_of(&OPS[..some], dtype, &mut random);
             check(engine, op, &sample, &reduced, pattern);
+            if dtype.is_float() {
+                let op = one_of(&SQUARES, dtype, &mut random);
+                check(engine, op, &sample, &reduced, pattern);
+            }
         }
     }
 }
@@ -238,7 +243,9 @@ fn scales_of_columns(engine: &Engine) {
                 }
                 let items: Vec<T> = items.into_iter().map(&make).collect();
                 let sample = Sample::of(Layout::table(shape, size_of::<T>(), 0, 0), &items);
-                check(engine, Op::Sum, &sample, &[true, false], &format!("scales, way {way}"));
+                for op in [Op::Sum, one_of(&SQUARES, T::DTYPE, &mut random)] {
+                    check(engine, op, &sample, &[true, false], &format!("scales, way {way}"));
+                }
             }
         }
     }
@@ -261,8 +268,151 @@ fn columns_again(engine: &Engine) {
             let sample = Sample::new(dtype, layout.clone(), pattern, &mut random);
             let ops = [Op::ArgMin, Op::Sum, Op::Max, Op::ArgMax, Op::CountNonzero, Op::Min];
             let more = [Op::NormInf, Op::Or, Op::And, Op::Xor, Op::Or];
-            for op in ops.into_iter().chain(more).filter(|op| op.supports(dtype)) {
+            let squares = SQUARES.into_iter().filter(|_| dtype.is_float());
+            let ops = ops.into_iter().chain(more).chain(squares);
+            for op in ops.filter(|op| op.supports(dtype)) {
                 check(engine, op, &sample, &[true, false], "again");
+            }
+        }
+    }
+}
+
+/// What tests of squares want to know of a float.
+#[derive(Clone, Copy)]
+struct Short {
+    /// The largest number below 2.
+    full: f64,
+    /// How many binades below the largest of the first rows an element may be
+    /// that a window holds.
+    apart: i32,
+    /// A number whose square is halfway between two neighbours.
+    tie: f64,
+}
+
+/// Calls `ask` with the shorter floats.
+macro_rules! for_short_floats {
+    ($ask:ident, $of:expr) => {
+        let [f, b, h] = [24, 8, 11].map(|bits| 2.0 - 2f64.powi(1 - bits));
+        $ask::<f32>($of, Short { full: f, apart: 20, tie: 4097.0 });
+        $ask::<bf16>($of, Short { full: b, apart: 32, tie: 17.0 });
+        $ask::<f16>($of, Short { full: h, apart: 12, tie: 47.0 });
+    };
+}
+
+/// Columns whose sums of squares are halfway between two neighbours but for one
+/// element that is so many binades below the others, in any row: it has to count
+/// however far that is. Where rows are 40, blocks share them.
+fn squares_of_far_scales(engine: &Engine) {
+    fn ask<T: Element>(engine: &Engine, Short { tie, .. }: Short) {
+        let mut random = Random(0xfa4);
+        for rows in [2, 9, 16, 17, 40, 70] {
+            let columns = 100;
+            let mut items = vec![0.0; rows * columns];
+            for c in 0..columns {
+                let (tied, other) = (random.place(rows), random.place(rows - 1));
+                items[tied * columns + c] = tie;
+                items[(other + usize::from(other >= tied)) * columns + c] =
+                    1.5 * 2f64.powi(4 - c as i32);
+            }
+            let items: Vec<T> = items.into_iter().map(from_f64).collect();
+            let sample = Sample::of(Layout::table([rows, columns], size_of::<T>(), 0, 0), &items);
+            for op in SQUARES {
+                check(engine, op, &sample, &[true, false], "far scales");
+            }
+        }
+    }
+    for_short_floats!(ask, engine);
+}
+
+/// Columns of equal elements, each of a scale of its own, side by side: their
+/// variance is exactly 0, whatever window they share, and whatever scale the
+/// first rows have, which are zeros in some columns.
+fn equal_elements_side_by_side(engine: &Engine) {
+    fn ask<T: Element>(engine: &Engine, Short { full, apart, .. }: Short) {
+        let columns = 64;
+        for rows in [3, 16, 100, 300] {
+            for step in [1, apart - 8, apart - 1, apart, apart + 1, apart + 9] {
+                let items: Vec<T> = (0..rows * columns)
+                    .map(|i| {
+                        let (r, c) = (i / columns, (i % columns) as i32);
+                        let scale = if c % 3 == 0 { 0 } else { -step + c % 5 };
+                        let there = c % 7 != 0 || r >= 10;
+                        from_f64(if there { full * 2f64.powi(scale) } else { 0.0 })
+                    })
+                    .collect();
+                let layout = Layout::table([rows, columns], size_of::<T>(), 0, 0);
+                let sample = Sample::of(layout, &items);
+                for op in [Op::Var, Op::Norm2] {
+                    check(engine, op, &sample, &[true, false], &format!("{step} binades"));
+                }
+            }
+        }
+    }
+    for_short_floats!(ask, engine);
+}
+
+/// Infinities and NaNs in any rows of columns, near each other and far apart.
+fn specials_of_columns(engine: &Engine) {
+    fn ask<T: Element>(engine: &Engine, Short { tie, .. }: Short) {
+        let mut random = Random(0x5bec);
+        let kinds = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, tie, 0.0];
+        for rows in [3, 16, 40, 120, 400] {
+            let columns = 48;
+            let mut items = vec![1.25; rows * columns];
+            // Columns with nothing special among them.
+            for c in (0..columns).filter(|c| c % 5 != 0) {
+                for _ in 0..1 + random.below(3) {
+                    items[random.place(rows) * columns + c] = kinds[random.place(kinds.len())];
+                }
+            }
+            let items: Vec<T> = items.into_iter().map(from_f64).collect();
+            let sample = Sample::of(Layout::table([rows, columns], size_of::<T>(), 0, 0), &items);
+            for op in SQUARES {
+                check(engine, op, &sample, &[true, false], "specials");
+            }
+        }
+    }
+    for_short_floats!(ask, engine);
+}
+
+/// More rows than a thread of a block takes by itself, of as large elements as
+/// their first rows leave room for; totals of so many fill their words.
+fn many_rows_of_squares(device: &Arc<dyn Device>) {
+    fn ask<T: Element>(device: &Arc<dyn Device>, Short { full, .. }: Short) {
+        let shape = Shape { threads: None, blocks: Some(1) };
+        let engine = Engine::with_shape(Arc::clone(device), shape);
+        for (rows, columns) in [(33_000, 2), (9000, 17)] {
+            let grown = |i: usize| if i / columns < 600 { full } else { full * 16.0 };
+            let items: Vec<T> = (0..rows * columns).map(|i| from_f64(grown(i))).collect();
+            let sample = Sample::of(Layout::table([rows, columns], size_of::<T>(), 0, 0), &items);
+            for op in SQUARES {
+                check(&engine, op, &sample, &[true, false], "many rows");
+            }
+        }
+    }
+    for_short_floats!(ask, device);
+}
+
+/// Squares of columns are reduced where they are, in one launch.
+#[test]
+fn squares_of_columns_take_one_launch() {
+    let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
+    let device = Arc::new(Altered::new(sim, |_| ()));
+    let engine = Engine::new(Arc::clone(&device) as Arc<dyn Device>);
+    let mut random = Random(0x1a);
+    for dtype in [DType::F16, DType::BF16, DType::F32] {
+        #[rustfmt::skip]
+        let cases: [(&[usize], &[bool]); 5] = [
+            (&[16, 300], &[true, false]), (&[900, 40], &[true, false]), (&[1, 900], &[true, false]),
+            (&[3, 70, 20], &[false, true, false]), (&[30, 2, 5, 24], &[true, false, true, false]),
+        ];
+        for (shape, reduced) in cases {
+            let layout = Layout::columns(shape, dtype.size(), 1, 3);
+            let sample = Sample::new(dtype, layout, "signed", &mut random);
+            for op in SQUARES {
+                let before = device.launches();
+                check(&engine, op, &sample, reduced, "one launch");
+                assert_eq!(device.launches(), before + 1, "{op} of {dtype} {shape:?}");
             }
         }
     }
@@ -299,6 +449,17 @@ fn columns_that_blocks_share() {
     scales_of_columns(&engines[1]);
     columns_again(&engines[2]);
     columns_of_many_blocks(engines[0].device());
+}
+
+#[test]
+fn squares_of_columns() {
+    let engines = engines(&sim(Schedule::Lockstep));
+    for engine in &engines[..2] {
+        squares_of_far_scales(engine);
+        equal_elements_side_by_side(engine);
+        specials_of_columns(engine);
+    }
+    many_rows_of_squares(engines[0].device());
 }
 
 #[test]
@@ -973,6 +1134,10 @@ fn on_the_device_of_this_machine() {
     scales_of_columns(&engine);
     columns_again(&engine);
     columns_of_many_blocks(engine.device());
+    squares_of_far_scales(&engine);
+    equal_elements_side_by_side(&engine);
+    specials_of_columns(&engine);
+    many_rows_of_squares(engine.device());
     any_tree_rows(&all, 43, 200);
     of_host_views(&engine, 51, 300);
     roots_at_the_ends(&engine);
