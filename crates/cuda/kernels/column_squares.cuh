@@ -1,94 +1,16 @@
 // Sums of squares and variances of columns of floats, exact and rounded once.
 //
-// Squares of shorter floats are exact in f64. A chunk of a column adds them to two levels of an anchored window (window.cuh), where a fused
-// multiply-add makes the term and takes it in at once, and the elements themselves to a plain f64. Squares have no sign: level 0 never comes
-// back to a binade that it has left, and so is looked at in the end. There it also tells infinities and NaNs, which need no other proof.
-//
-// With units 2^k(0) and 2^k(1) of the levels, k(0) - k(1) = 48 and k(1) even, let u = 2^(k(1) / 2) and P be an element's significant bits:
-//
-//  - An element that is not below 2^(P - 1) u, or of a format whose last bit is u or more, is a multiple of u, and its square one of u^2.
-//    Then level 1 takes what level 0 hands down, at most 2^(k(0) - 1) each and 2^4 of them, without a loss. The smallest element but
-//    zero is found by twice its bits minus one, as a zero wraps and drops out. f16 has one window for all its values.
-//  - The squares of a chunk are below 2^(k(0) + 51) + 2^(k(0) + 3), so that 2^4 elements add up to less than
-//    sqrt(2^4 2^(k(0) + 51.1)) = 2^51.6 u, by Cauchy and Schwarz, as do any of them: their plain sum is exact.
-//  - A thread has at most 2^15 rows, 2^11 chunks. Its totals of levels, each at most 2^51 a chunk, and of elements stay below 2^63.
+// A thread has a window for each column, or, of shorter types than words, one that all its columns share. It has at most 2^15 rows, 2^11
+// chunks: its totals, each at most 2^51.6 a chunk, stay below 2^63.
 
 #pragma once
 
 #include "column_windows.cuh"
-#include "square_answer.cuh"
+#include "square_lanes.cuh"
+#include "triple.cuh"
 
 // The most rows whose totals fit the words of an answer.
 constexpr u64 SCALED_ROWS = 1 << 15;
-
-// A column's squares in a chunk, and its elements.
-template <class T, bool SPREAD>
-struct SquareLane {
-    using Format = Element<T>;
-    using Bits = typename Format::Bits;
-    using Levels = Window<typename Format::Dot, 2, 4, true>;
-    static constexpr bool RANGED = Format::Dot::LSB != -48;
-    // Binades above the elements that say where a window is. It reaches 24 binades down from there, of bf16 40.
-    static constexpr int ROOM = sizeof(Bits) == 4 ? 4 : 8;
-
-    f64 at[2];
-    f64 sum;
-    u32 least;
-
-    // Sixteen squares are below 2^(k(0) + 50). Threads should have the same units where their elements are much alike.
-    static __device__ __forceinline__ int place_above(int top)
-    {
-        constexpr int ALIKE = ROOM / 2;
-        return RANGED ? max(2 * ((top + ALIKE - 1 & -ALIKE) + ROOM) - 46, Levels::LOWEST) : Levels::LOWEST;
-    }
-
-    // k(1) / 2.
-    static __device__ __forceinline__ int unit(int place) { return (place - Levels::STEP) / 2; }
-
-    __device__ __forceinline__ void open(int place)
-    {
-#pragma unroll
-        for (int l = 0; l < 2; ++l)
-            at[l] = __hiloint2double(Levels(place).anchor(l), 0);
-        sum = 0.0;
-        least = ~0u;
-    }
-
-    __device__ __forceinline__ void add(Bits bits)
-    {
-        const f32 x = Format::value(bits);
-        if constexpr (RANGED)
-            least = min(least, (__float_as_uint(x) << 1) - 1);
-        const f64 wide = x, t = __fma_rn(wide, wide, at[0]);
-        at[1] = __dadd_rn(at[1], __fma_rn(wide, wide, __dsub_rn(at[0], t)));
-        at[0] = t;
-        if constexpr (SPREAD)
-            sum = __dadd_rn(sum, wide);
-    }
-
-    __device__ __forceinline__ bool holds(int place) const
-    {
-        bool exact = true;
-        if constexpr (RANGED) {
-            const int lowest = unit(place);
-            exact = lowest <= Format::UNIT || least >= u32((lowest + Format::FRACTION + 127) << 24) - 1;
-        }
-        return exact && u32(__double2hiint(at[0]) ^ Levels(place).anchor(0)) >> 20 == 0;
-    }
-
-    __device__ __forceinline__ bool is_special() const { return u32(__double2hiint(at[0])) << 1 >= 0xffe00000; }
-    __device__ __forceinline__ bool is_nan() const { return at[0] != at[0]; }
-
-    // Of each level, and of elements in units of u, once they are known to hold.
-    __device__ __forceinline__ void totals(int place, i64 *total) const
-    {
-#pragma unroll
-        for (int l = 0; l < 2; ++l)
-            total[l] = __double_as_longlong(at[l]) - i64(u64(u32(Levels(place).anchor(l))) << 32);
-        if constexpr (SPREAD)
-            total[2] = __double2ll_rz(__dmul_rn(sum, __hiloint2double((1023 - unit(place)) << 20, 0)));
-    }
-};
 
 template <class T, bool SPREAD>
 struct ColumnSquares {
@@ -96,12 +18,11 @@ struct ColumnSquares {
     using Bits = typename Element<T>::Bits;
     using Wides = WideMoments<T>;
     using Lane = SquareLane<T, SPREAD>;
-    using Levels = typename Lane::Levels;
     using Sum = typename Wides::Sum;
     using Squares = typename Wides::Squares;
-    static constexpr u32 LEVELS = SPREAD ? 3 : 2;
-    // Columns of bf16 share a window, which has room for most scales side by side.
-    static constexpr u32 PLACES = sizeof(Bits) == 4 ? ITEMS<T> : 1;
+    static constexpr u32 LEVELS = Lane::LEVELS;
+    // A window of bf16 has room for most scales side by side.
+    static constexpr u32 PLACES = sizeof(Bits) >= 4 ? ITEMS<T> : 1;
     static constexpr u32 WORDS = Sum::WORDS + Squares::WORDS;
 
     static __device__ __forceinline__ int initial() { return place_above(START - Lane::ROOM); }
@@ -110,10 +31,10 @@ struct ColumnSquares {
     {
         const bool negative = total < 0;
         const u64 magnitude = negative ? -u64(total) : u64(total);
-        if (l == 2)
-            wides.sum.deposit(negative, magnitude, Lane::unit(place));
+        if (l < Lane::SQUARES)
+            wides.squares.deposit(negative, magnitude, Lane::unit(l, place));
         else
-            wides.squares.deposit(negative, magnitude, place - Levels::STEP * int(l));
+            wides.sum.deposit(negative, magnitude, Lane::unit(l, place));
     }
     static __device__ __forceinline__ void absorb(Wides &wides, Bits bits) { wides.absorb(bits); }
     static __device__ __forceinline__ u64 entry(const Wides &wides, int i, u64 n)
@@ -129,6 +50,29 @@ struct ColumnSquares {
         if (nan || infinite)
             return special_answer(nan);
         return moments_answer<T>([&](int i) { return i64(word(i)); }, [&](int i) { return i64(word(Sum::WORDS + i)); }, ask, n);
+    }
+    // What is asked of a column's totals.
+    static __device__ __forceinline__ Bits answer(const i64 *total, int place, u32 ask, u64 n)
+    {
+        if constexpr (sizeof(Bits) == 8) {
+            // In units of the last level of squares, and of their root for elements, which are multiples of that. No total of squares but the
+            // first is without a sign: all of them are made so.
+            constexpr u64 MOVE = u64(1) << 63;
+            Triple squares, moved;
+#pragma unroll
+            for (int l = 0; l < Lane::SQUARES; ++l) {
+                const int up = Lane::unit(l, 0) - Lane::unit(Lane::SQUARES - 1, 0);
+                squares.add(u64(total[l]) + MOVE, up);
+                moved.add(MOVE, up);
+            }
+            squares.subtract(moved);
+            const i64 sums[2] = {SPREAD ? total[LEVELS - 2] : 0, SPREAD ? total[LEVELS - 1] >> 21 : 0};
+            const Joined<27> sum(sums);
+            return scaled_answer(squares, sum.high, sum.low, place / 2 - 50, ask, n);
+        } else {
+            const Joined<48> squares(total);
+            return scaled_answer<T>(u64(squares.high), squares.low, SPREAD ? total[LEVELS - 1] : 0, place / 2 - 24, ask, n);
+        }
     }
     static __device__ __forceinline__ Bits special_answer(bool nan) { return SPREAD || nan ? NOT_A_NUMBER<T> : Element<T>::INFINITE; }
 
@@ -155,9 +99,8 @@ struct SquareColumns {
     using Bits = typename Format::Bits;
     using Own = Committed<Form>;
     using Lane = typename Form::Lane;
-    using Levels = typename Form::Levels;
     static constexpr u32 COLUMNS = Own::COLUMNS;
-    static constexpr u32 CHUNK = Levels::ADDS;
+    static constexpr u32 CHUNK = SQUARE_CHUNK;
     static constexpr u32 AT_ONCE = 2;
 
     const ColumnTable *const shared_table;
@@ -278,8 +221,7 @@ struct SquareColumns {
 #pragma unroll
         for (u32 l = 0; l < Own::LEVELS; ++l)
             total[l] = own().total(i, l);
-        const Joined<Levels> squares(total);
-        return scaled_answer<T>(u64(squares.high), squares.low, SPREAD ? total[Own::LEVELS - 1] : 0, Lane::unit(place(i)), ask, n);
+        return Form::answer(total, place(i), ask, n);
     }
 };
 

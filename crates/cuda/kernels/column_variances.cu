@@ -1,5 +1,5 @@
 // Variances and standard deviations of columns.
-// elements: f16 bf16 f32
+// elements: f16 bf16 f32 f64
 
 #include "column_squares.cuh"
 

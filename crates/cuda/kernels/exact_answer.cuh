@@ -8,17 +8,17 @@
 template <class T>
 using Superaccumulator = Wide<typename Element<T>::Sum>;
 
-// The integer that two levels' committed totals make, in units of the lower one.
-template <class Levels>
+// The integer that two levels' committed totals make, in units of the lower one, 2^-STEP of the upper one's.
+template <int STEP>
 struct Joined {
     i64 high;
     u64 low;
 
     __device__ __forceinline__ Joined(const i64 *total)
     {
-        const u64 upper = u64(total[0]) << Levels::STEP;
+        const u64 upper = u64(total[0]) << STEP;
         low = upper + u64(total[1]);
-        high = (total[0] >> (64 - Levels::STEP)) + (total[1] >> 63) + (low < upper);
+        high = (total[0] >> (64 - STEP)) + (total[1] >> 63) + (low < upper);
     }
 };
 
@@ -28,7 +28,7 @@ __device__ __forceinline__ Truncated of_levels(const i64 *total, int first, int 
 {
     if (levels == 1)
         return Truncated::of_integer(total[0] < 0 ? -1 : 0, u64(total[0]), first);
-    const Joined<Levels> joined(total);
+    const Joined<Levels::STEP> joined(total);
     return Truncated::of_integer(joined.high, joined.low, first - Levels::STEP);
 }
 

@@ -279,23 +279,26 @@ fn columns_again(engine: &Engine) {
 
 /// What tests of squares want to know of a float.
 #[derive(Clone, Copy)]
-struct Short {
+struct Squared {
     /// The largest number below 2.
     full: f64,
     /// How many binades below the largest of the first rows an element may be
     /// that a window holds.
     apart: i32,
+    /// How much larger than those below 2 elements may be that it holds, too.
+    grown: f64,
     /// A number whose square is halfway between two neighbours.
     tie: f64,
 }
 
-/// Calls `ask` with the shorter floats.
-macro_rules! for_short_floats {
+/// Calls `ask` with all floats.
+macro_rules! for_floats {
     ($ask:ident, $of:expr) => {
-        let [f, b, h] = [24, 8, 11].map(|bits| 2.0 - 2f64.powi(1 - bits));
-        $ask::<f32>($of, Short { full: f, apart: 20, tie: 4097.0 });
-        $ask::<bf16>($of, Short { full: b, apart: 32, tie: 17.0 });
-        $ask::<f16>($of, Short { full: h, apart: 12, tie: 47.0 });
+        let [d, f, b, h] = [53, 24, 8, 11].map(|bits| 2.0 - 2f64.powi(1 - bits));
+        $ask::<f64>($of, Squared { full: d, apart: 17, grown: 32.0, tie: 94_906_267.0 });
+        $ask::<f32>($of, Squared { full: f, apart: 20, grown: 32.0, tie: 4097.0 });
+        $ask::<bf16>($of, Squared { full: b, apart: 32, grown: 2048.0, tie: 17.0 });
+        $ask::<f16>($of, Squared { full: h, apart: 12, grown: 4096.0, tie: 47.0 });
     };
 }
 
@@ -303,7 +306,7 @@ macro_rules! for_short_floats {
 /// element that is so many binades below the others, in any row: it has to count
 /// however far that is. Where rows are 40, blocks share them.
 fn squares_of_far_scales(engine: &Engine) {
-    fn ask<T: Element>(engine: &Engine, Short { tie, .. }: Short) {
+    fn ask<T: Element>(engine: &Engine, Squared { tie, .. }: Squared) {
         let mut random = Random(0xfa4);
         for rows in [2, 9, 16, 17, 40, 70] {
             let columns = 100;
@@ -321,14 +324,14 @@ fn squares_of_far_scales(engine: &Engine) {
             }
         }
     }
-    for_short_floats!(ask, engine);
+    for_floats!(ask, engine);
 }
 
 /// Columns of equal elements, each of a scale of its own, side by side: their
 /// variance is exactly 0, whatever window they share, and whatever scale the
 /// first rows have, which are zeros in some columns.
 fn equal_elements_side_by_side(engine: &Engine) {
-    fn ask<T: Element>(engine: &Engine, Short { full, apart, .. }: Short) {
+    fn ask<T: Element>(engine: &Engine, Squared { full, apart, .. }: Squared) {
         let columns = 64;
         for rows in [3, 16, 100, 300] {
             for step in [1, apart - 8, apart - 1, apart, apart + 1, apart + 9] {
@@ -348,12 +351,12 @@ fn equal_elements_side_by_side(engine: &Engine) {
             }
         }
     }
-    for_short_floats!(ask, engine);
+    for_floats!(ask, engine);
 }
 
 /// Infinities and NaNs in any rows of columns, near each other and far apart.
 fn specials_of_columns(engine: &Engine) {
-    fn ask<T: Element>(engine: &Engine, Short { tie, .. }: Short) {
+    fn ask<T: Element>(engine: &Engine, Squared { tie, .. }: Squared) {
         let mut random = Random(0x5bec);
         let kinds = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, tie, 0.0];
         for rows in [3, 16, 40, 120, 400] {
@@ -372,25 +375,32 @@ fn specials_of_columns(engine: &Engine) {
             }
         }
     }
-    for_short_floats!(ask, engine);
+    for_floats!(ask, engine);
 }
 
-/// More rows than a thread of a block takes by itself, of as large elements as
-/// their first rows leave room for; totals of so many fill their words.
+/// One block for all rows, of which the later ones are as large as their first
+/// leave room for, so that totals fill their words; and so many rows that these
+/// times their number would not.
 fn many_rows_of_squares(device: &Arc<dyn Device>) {
-    fn ask<T: Element>(device: &Arc<dyn Device>, Short { full, .. }: Short) {
-        let shape = Shape { threads: None, blocks: Some(1) };
-        let engine = Engine::with_shape(Arc::clone(device), shape);
-        for (rows, columns) in [(33_000, 2), (9000, 17)] {
-            let grown = |i: usize| if i / columns < 600 { full } else { full * 16.0 };
-            let items: Vec<T> = (0..rows * columns).map(|i| from_f64(grown(i))).collect();
+    fn ask<T: Element>(engine: &Engine, Squared { full, grown, .. }: Squared) {
+        let of = |rows: usize, columns: usize, large: f64, op: Op| {
+            let item = |i: usize| if i / columns < 600 { full } else { full * large };
+            let items: Vec<T> = (0..rows * columns).map(|i| from_f64(item(i))).collect();
             let sample = Sample::of(Layout::table([rows, columns], size_of::<T>(), 0, 0), &items);
-            for op in SQUARES {
-                check(&engine, op, &sample, &[true, false], "many rows");
-            }
+            check(engine, op, &sample, &[true, false], "many rows");
+        };
+        for op in SQUARES {
+            of(33_000, 2, grown, op);
+            of(9000, 17, grown, op);
+        }
+        of(140_000, 1, grown, Op::Norm2);
+        if T::DTYPE == DType::F32 {
+            of(1 << 20, 1, 5.0, Op::Std);
         }
     }
-    for_short_floats!(ask, device);
+    let shape = Shape { threads: None, blocks: Some(1) };
+    let engine = Engine::with_shape(Arc::clone(device), shape);
+    for_floats!(ask, &engine);
 }
 
 /// Squares of columns are reduced where they are, in one launch.
@@ -400,7 +410,7 @@ fn squares_of_columns_take_one_launch() {
     let device = Arc::new(Altered::new(sim, |_| ()));
     let engine = Engine::new(Arc::clone(&device) as Arc<dyn Device>);
     let mut random = Random(0x1a);
-    for dtype in [DType::F16, DType::BF16, DType::F32] {
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
         #[rustfmt::skip]
         let cases: [(&[usize], &[bool]); 5] = [
             (&[16, 300], &[true, false]), (&[900, 40], &[true, false]), (&[1, 900], &[true, false]),

@@ -66,9 +66,8 @@ impl Build {
     /// The most strips of a tile. Superaccumulators of f64 are large, and those
     /// of squares beside those of elements, where there are many columns.
     fn most_width(self) -> usize {
-        let large = if self.is_of_squares() { 2 } else { 8 };
-        let few = self.has_windows() && self.dtype.size() == large;
-        if few { MOST_WIDTH / 2 } else { MOST_WIDTH }
+        let large = self.dtype == DType::F64 || self.is_of_squares() && self.dtype.size() == 2;
+        if self.has_windows() && large { MOST_WIDTH / 2 } else { MOST_WIDTH }
     }
 
     /// Words of the vector form of a column's superaccumulators, and how many
@@ -80,13 +79,16 @@ impl Build {
 
     /// Totals of a column, and windows of a thread: `LEVELS` and `PLACES` there.
     fn windows(self) -> (usize, usize) {
+        let long = self.dtype == DType::F64;
         let levels = match self.tally {
+            Tally::Squares if long => 4,
+            Tally::Variances if long => 6,
             Tally::Variances => 3,
             Tally::Sums if self.dtype == DType::F16 => 1,
             _ => 2,
         };
-        let own = if self.is_of_squares() { DType::F32 } else { DType::F64 };
-        (levels, if self.dtype == own { self.columns() } else { 1 })
+        let own = long || self.is_of_squares() && self.dtype == DType::F32;
+        (levels, if own { self.columns() } else { 1 })
     }
 
     /// Words of a tally: `WORDS` in `kernels/tally.cuh`.
@@ -183,9 +185,7 @@ impl Engine {
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
-        let Some(tally) = answer.tally().filter(|t| t.has_columns(table.dtype)) else {
-            return Ok(false);
-        };
+        let Some(tally) = answer.tally() else { return Ok(false) };
         let size = table.dtype.size();
         let Some((columns, outer)) = table.outputs.dims.split_last() else { return Ok(false) };
         let (inner, stride, jump) = match table.elements.dims[..] {
