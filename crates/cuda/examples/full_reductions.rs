@@ -2,12 +2,15 @@
 //! microseconds a call for small arrays.
 //!
 //! ```text
-//! full_reductions [--json [--quick]] [OP [DTYPE]]        as in: full_reductions sum f32
+//! full_reductions [--json [--quick]] [--blocks=N] [--len=N] [OP [DTYPE]]
+//! full_reductions sum f32
 //! ```
 //!
 //! With `--json` every figure is a line for `benches/gpu.py`, which puts those of
 //! other libraries beside them; with `--quick` too, only those that a target asks
-//! for.
+//! for. `--blocks` takes another number of blocks than the plan's, to see whether
+//! that is right, and `--len` another number of elements than the table's, for a
+//! profiler.
 //!
 //! Launches follow one another without a wait, each on the next part of a buffer
 //! of 8 GiB, so that none finds its data in the L2 cache; the clock runs from the
@@ -19,7 +22,7 @@ use std::time::Instant;
 use warpfold_core::DType;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::Kind;
-use warpfold_cuda::engine::{Array, Engine, Input};
+use warpfold_cuda::engine::{Array, Engine, Input, Shape};
 use warpfold_cuda::{Address, Device, Driver, Result, Stream};
 
 /// What inputs rotate over, and what is copied at once to fill it.
@@ -144,6 +147,8 @@ struct Bench {
     buffer: Address,
     payload: Address,
     stream: Stream,
+    /// Another number of elements than the table's.
+    len: Option<u64>,
 }
 
 impl Bench {
@@ -215,6 +220,7 @@ impl Bench {
     fn figures(&self, kind: Kind, dtype: DType) -> Result<(Vec<(u64, f64)>, f64)> {
         let powers = SMALL.into_iter().chain(LARGE).map(|log| 1u64 << log);
         let lengths = powers.chain([LARGEST / dtype.size() as u64]);
+        let lengths = lengths.map(|len| self.len.unwrap_or(len));
         let times = lengths.map(|len| Ok((len, self.seconds(kind, dtype, len)?)));
         Ok((times.collect::<Result<Vec<_>>>()?, self.seconds_to_value(kind, dtype, 1 << 16)?))
     }
@@ -256,7 +262,13 @@ fn main() -> Result<()> {
             "", "2^10 us", "2^16 us", "2^20 us", "value", "2^24", "2^28", "2^30", "4 GiB"
         );
     }
-    let bench = Bench { engine: Engine::new(device), buffer, payload, stream };
+    let number = |name: &str| {
+        let given = flags.iter().find_map(|flag| flag.strip_prefix(name)?.strip_prefix('='))?;
+        given.parse::<u64>().ok()
+    };
+    let shape = Shape { blocks: number("--blocks").map(|b| b as u32), ..Shape::default() };
+    let engine = Engine::with_shape(device, shape);
+    let bench = Bench { engine, buffer, payload, stream, len: number("--len") };
     for dtype in DType::ALL.into_iter().filter(|d| wants(1, d.name())) {
         for data in Data::ALL {
             if data != Data::Bits && !dtype.is_float() {

@@ -23,9 +23,11 @@ struct OneF64 {
         __device__ __forceinline__ f64 add(f64 sum, f64 x) const
         {
             const f64 difference = sub(x, reference);
-            return plus_exponential(sum, difference, !is_above_cutoff(difference), powers);
+            // Infinities and NaN are as good as far below.
+            return plus_exponential(sum, fabs(difference) < -FLOOR ? difference : FLOOR, powers);
         }
     };
+    static __device__ __forceinline__ void prepare() { Powers::lay_out(); }
     static __device__ __forceinline__ f64 of_difference(f64 x, f64 largest) { return exponential(sub(x, largest)); }
     static __device__ __forceinline__ f64 plus(f64 a, f64 b) { return ::add(a, b); }
     static __device__ __forceinline__ f64 times(f64 a, f64 b) { return mul(a, b); }
@@ -40,6 +42,7 @@ struct TwoF64 {
         const f64 reference;
         __device__ __forceinline__ Double add(Double sum, f64 x) const { return ::plus(sum, of_difference(x, reference)); }
     };
+    static __device__ __forceinline__ void prepare() {}
     static __device__ __forceinline__ Double of_difference(f64 x, f64 largest) { return exponential(two_sum(x, -largest)); }
     static __device__ __forceinline__ Double plus(Double a, Double b) { return ::plus(a, b); }
     static __device__ __forceinline__ Double times(Double a, Double b) { return ::times(a, b); }
@@ -61,12 +64,15 @@ struct FloatLogSumExp {
     using Exp = Exponential<T>;
     using Sum = typename Exp::Sum;
     static constexpr bool PAIRS = false;
-    static constexpr int DEPTH = 4;
+    static constexpr int DEPTH = sizeof(Bits) == 4 ? 8 : 4;
     static constexpr Bits IDENTITY = Element<T>::SIGN | Element<T>::INFINITE;
     // The reference, the two parts of the sum, NaNs, positive infinities.
     static constexpr int WORDS = 5;
     // Minus infinity: the largest of no elements.
     static constexpr u64 NONE = 0xfff0000000000000;
+
+    // By all threads of the block, before the first leaf.
+    static __device__ __forceinline__ void prepare() { Exp::prepare(); }
 
     static __device__ __forceinline__ Value infinity() { return Element<T>::value(Element<T>::INFINITE); }
 
@@ -107,7 +113,6 @@ struct FloatLogSumExp {
     template <class Rows>
     static __device__ __forceinline__ bool leaf_from_zero(Rows &rows, Node<WORDS> &out)
     {
-        constexpr Value BELOW = CUTOFF;
         const Powers powers;
         Value most = -infinity();
         f64 lane[ITEMS<T>] = {};
@@ -116,7 +121,7 @@ struct FloatLogSumExp {
             for (int i = 0; i < ITEMS<T>; ++i) {
                 const Value x = Element<T>::value(item<T>(v, i));
                 most = fmaxf(most, x);
-                lane[i] = plus_exponential(lane[i], x, x < BELOW, powers);
+                lane[i] = plus_exponential(lane[i], at_least_floor(x), powers);
             }
         });
         const f64 largest = largest_of(rows.group(), most);

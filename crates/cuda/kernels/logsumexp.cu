@@ -9,10 +9,12 @@
 template <class T>
 __device__ __forceinline__ void logsumexp(const void *data, const void *others, u64 n, u64 start, u64 *scratch, u64 *out)
 {
-    if constexpr (Element<T>::FLOAT)
+    if constexpr (Element<T>::FLOAT) {
+        FloatLogSumExp<T>::prepare();
         fold_tree<FloatLogSumExp<T>>(data, others, n, start, scratch, out);
-    else
+    } else {
         integer_logsumexp<T>(data, n, scratch, out);
+    }
 }
 
 // Truth values are two.

@@ -6,5 +6,6 @@
 
 TREE_ROWS(row_logsumexp)(const TreeRows &rows, void *out)
 {
+    FloatLogSumExp<ELEMENT>::prepare();
     fold_rows<FloatLogSumExp<ELEMENT>>(rows, static_cast<typename Element<ELEMENT>::Bits *>(out));
 }

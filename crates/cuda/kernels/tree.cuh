@@ -202,18 +202,23 @@ struct Rows {
 #pragma unroll 1
         for (int row = 0; row < ROWS; row += DEPTH) {
             const bool turn = row == ROWS - DEPTH;
+            // Behind the last unit its own first rows are read once more: cheaper than a question at every load.
             if (turn)
-                ahead = AGAIN ? here : next;
-            const bool wanted = AGAIN || more || !turn;
+                ahead = AGAIN || !more ? here : next;
 #pragma unroll
-            for (int k = 0; k < DEPTH; ++k) {
-                take(x[k], y[PAIRS ? k : 0], k);
-                if (wanted) {
+            for (int half = 0; half < DEPTH; half += DEPTH / 2) {
+#pragma unroll
+                for (int k = half; k < half + DEPTH / 2; ++k)
+                    take(x[k], y[PAIRS ? k : 0], k);
+#pragma unroll
+                for (int k = half; k < half + DEPTH / 2; ++k) {
                     if (k == 0 && turn)
                         fetch_first(ahead);
                     else
                         fetch(k, ahead);
                 }
+                // Keeps the compiler from putting the loads off until the other half is done.
+                __syncwarp();
             }
             ahead += DEPTH * LANES;
         }

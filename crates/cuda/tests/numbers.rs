@@ -388,7 +388,7 @@ fn many_rows_of_squares(device: &Arc<dyn Device>) {
             // adds up to little.
             let item = |i: usize| {
                 let row = i / columns;
-                let sign = if row / 256 % 2 == 0 { 1.0 } else { -1.0 };
+                let sign = if (row / 256).is_multiple_of(2) { 1.0 } else { -1.0 };
                 sign * if row < 4096 { full } else { full * large }
             };
             let items: Vec<T> = (0..rows * columns).map(|i| from_f64(item(i))).collect();

@@ -236,7 +236,8 @@ impl Reduction {
     #[must_use]
     pub fn device_pays_from(&self, dtype: DType) -> Option<u64> {
         let (kinds, _) = self.kinds(dtype);
-        choice::pays_from(&kinds, dtype, self.thread_count(), engines::is_open(0))
+        let from = choice::pays_from(&kinds, dtype, self.thread_count(), engines::is_open(0))?;
+        Some(from.max(choice::SMALL))
     }
 
     /// The device that works, for so many bytes in the host's memory or a file.

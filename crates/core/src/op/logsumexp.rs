@@ -31,13 +31,13 @@
 //! absolute error of its logarithm, is at most `t + 70 a + 52 (e + m + a)` up to
 //! higher powers.
 //!
-//! In one f64, e = 2^-51.8, a = m = u = 2^-53 and `t = (23 + 0.31 |d|) u`, where
+//! In one f64, e = 2^-51.8, a = m = u = 2^-53 and `t = (25 + 0.31 |d|) u`, where
 //! d is what the exponential is taken of. Differences are rounded too, by u of
 //! themselves; along a term's path they add up to its distance from the
 //! maximum. Of that, and of d with the maximum as reference, at most 50 matters,
 //! since all terms beyond weigh less than 2^64 e^-50; with 0 as reference nothing
 //! is subtracted and |d| up to 306 matters. The larger of the two is
-//! `u (23 + 95 + 70 + 52 * 4.3) < 2^-44.2`. With two f64 (e = t = 2^-96,
+//! `u (25 + 95 + 70 + 52 * 4.3) < 2^-44.2`. With two f64 (e = t = 2^-96,
 //! a = 2^-104.4, m = 2^-103.6) it is below 2^-90.1, and the logarithm and the
 //! last addition add 2^-94. Half an ulp of an answer y with p bits is at least
 //! 2^(-p-1) |y|, which gives the last column.
