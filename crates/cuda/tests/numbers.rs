@@ -15,7 +15,7 @@ use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{Accuracy, AnyState, Kind, Numbers, Op, Rules, Value};
 use warpfold_core::{DType, Element, Scalar, with_element};
 use warpfold_cuda::engine::{Engine, Shape};
-use warpfold_cuda::{Device, Sim, Stream};
+use warpfold_cuda::{Device, Limits, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 /// The operations that devices finish, and mostly without payloads.
@@ -409,12 +409,17 @@ fn many_rows_of_squares(device: &Arc<dyn Device>) {
     for_floats!(ask, &engine);
 }
 
-/// Squares of columns are reduced where they are, in one launch.
+/// Squares of columns are reduced where they are, in one launch; transposed,
+/// where a block has too little shared memory.
 #[test]
 fn squares_of_columns_take_one_launch() {
-    let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
-    let device = Arc::new(Altered::new(sim, |_| ()));
-    let engine = Engine::new(Arc::clone(&device) as Arc<dyn Device>);
+    let new = |change: fn(&mut Limits)| {
+        let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
+        let device = Arc::new(Altered::new(sim, change));
+        (Engine::new(Arc::clone(&device) as Arc<dyn Device>), device)
+    };
+    let usual = new(|_| ());
+    let little = new(|limits| limits.shared_per_block = 16 << 10);
     let mut random = Random(0x1a);
     for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
         #[rustfmt::skip]
@@ -426,9 +431,13 @@ fn squares_of_columns_take_one_launch() {
             let layout = Layout::columns(shape, dtype.size(), 1, 3);
             let sample = Sample::new(dtype, layout, "signed", &mut random);
             for op in SQUARES {
-                let before = device.launches();
-                check(&engine, op, &sample, reduced, "one launch");
-                assert_eq!(device.launches(), before + 1, "{op} of {dtype} {shape:?}");
+                let launches = [&usual, &little].map(|(engine, device)| {
+                    let before = device.launches();
+                    check(engine, op, &sample, reduced, "launches");
+                    device.launches() - before
+                });
+                assert_eq!(launches[0], 1, "{op} of {dtype} {shape:?}");
+                assert!(launches[1] > 1 || shape[0] == 1, "{op} of {dtype} {shape:?}");
             }
         }
     }
@@ -470,7 +479,7 @@ fn columns_that_blocks_share() {
 #[test]
 fn squares_of_columns() {
     let engines = engines(&sim(Schedule::Lockstep));
-    for engine in &engines[..2] {
+    for engine in &engines {
         squares_of_far_scales(engine);
         equal_elements_side_by_side(engine);
         specials_of_columns(engine);
@@ -482,6 +491,7 @@ fn squares_of_columns() {
 fn columns_in_random_order() {
     let engines = engines(&sim(Schedule::Random { seed: 4 }));
     columns(&engines, 32, |turn| turn % 7 == 0);
+    specials_of_columns(&engines[2]);
 }
 
 /// Elements of which many are the same: the ends of the type, zeros of both

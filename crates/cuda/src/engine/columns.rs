@@ -333,6 +333,20 @@ mod tests {
     }
 
     #[test]
+    fn multiprocessors_have_shared_memory_for_two_blocks() {
+        for tally in [Tally::Sums, Tally::Squares, Tally::Variances] {
+            for dtype in DType::ALL.into_iter().filter(|d| d.is_float()) {
+                let build = Build { tally, dtype };
+                for width in [None, Some(build.most_width())] {
+                    // Of capability 9.0; a KiB of each block's is the system's.
+                    let each = build.shared(width) + STATIC as usize + 1024;
+                    assert!(BLOCKS as usize * each <= 228 << 10, "{build:?} {width:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn positions_have_room_beside_ranks() {
         let counts = |tally, dtype, rows| Build { tally, dtype }.counts(rows);
         assert!(counts(Tally::Positions, DType::F32, 1 << 32));
