@@ -55,8 +55,8 @@ struct ColumnSquares {
     static __device__ __forceinline__ Bits answer(const i64 *total, int place, u32 ask, u64 n)
     {
         if constexpr (sizeof(Bits) == 8) {
-            // In units of the last level of squares, and of their root for elements, which are multiples of that. No total of squares but the
-            // first is without a sign: all of them are made so.
+            // In units of the last level of squares, and of their root for elements, which are multiples of that. Totals may be negative: they
+            // are moved first.
             constexpr u64 MOVE = u64(1) << 63;
             Triple squares, moved;
 #pragma unroll
