@@ -245,7 +245,6 @@ __device__ __forceinline__ u64 *meeting_of_tile(const ColumnTable &table, u32 co
         u64 rows, u32 inner, i64 stride, i64 jump, u32 tables, i64 table_stride, u32 unit, u32 width, u32 ask, u32 absolute, \
         u64 *scratch, void *out, u32 *misfits) \
     { \
-        wait_for_earlier_launches(); \
         reduce({data, columns, rows, inner, stride, jump, tables, table_stride, unit, width, scratch}, ask, absolute, out, misfits); \
     } \
     static __device__ __forceinline__ void reduce

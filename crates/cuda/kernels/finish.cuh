@@ -3,7 +3,6 @@
 #pragma once
 
 #include "answer.cuh"
-#include "early.cuh"
 #include "name.cuh"
 
 constexpr int FINISH_THREADS = 128;
@@ -64,7 +63,6 @@ __device__ __forceinline__ void write(void *out, i64 place, Number x)
     extern "C" __global__ void __launch_bounds__(FINISH_THREADS) NAMED(name, ELEMENT)(const u64 *payloads, u64 words, u32 count, u32 ask, \
         void *out, i64 step, u32 *misfits) \
     { \
-        wait_for_earlier_launches(); \
         const u32 i = blockIdx.x * FINISH_THREADS + threadIdx.x; \
         if (i < count) \
             finish<ELEMENT>(payloads + i * words, ask, out, i * step, misfits); \

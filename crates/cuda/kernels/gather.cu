@@ -6,7 +6,6 @@
 // neighbours are the target's, or if the side that goes by larger steps has few of them. Else `transpose` has tiles of the first
 // two axes read along the second, which is the source's, and written along the first, which is the target's.
 
-#include "early.cuh"
 #include "element.cuh"
 #include "name.cuh"
 
@@ -94,7 +93,6 @@ __device__ __forceinline__ void in_tiles(const T *from, T *to, const Axis (&axes
 extern "C" __global__ void __launch_bounds__(THREADS) NAMED(gather, ELEMENT)(const ELEMENT *from, ELEMENT *to, u32 total,
     u32 transpose, u32 count, AXIS(0), AXIS(1), AXIS(2), AXIS(3), AXIS(4), AXIS(5))
 {
-    wait_for_earlier_launches();
     const Axis axes[AXES] = {{len0, from0, to0}, {len1, from1, to1}, {len2, from2, to2}, {len3, from3, to3}, {len4, from4, to4},
         {len5, from5, to5}};
     if (transpose)

@@ -193,7 +193,6 @@ __device__ __forceinline__ void fold_rows(const TreeRows &rows, typename Element
     extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS) NAMED(name, ELEMENT)(const char *data, u64 count, \
         i64 stride, u64 n, u32 shift, u32 slack, u32 tile, void *out, u64 step) \
     { \
-        wait_for_earlier_launches(); \
         reduce({data, count, stride, n, shift, slack, tile, step}, out); \
     } \
     static __device__ __forceinline__ void reduce

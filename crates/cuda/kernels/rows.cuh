@@ -223,7 +223,6 @@ __device__ __forceinline__ void each_lacking(const ShortRows &rows, u64 tile, bo
         i64 stride, u64 n, const char *begin, const char *end, u32 shift, u32 each, u32 ask, u32 absolute, u32 spread, void *out, \
         u32 *misfits) \
     { \
-        wait_for_earlier_launches(); \
         const u32 bytes = u32(n * sizeof(Element<ELEMENT>::Bits)); \
         const bool exact = begin != end && u64(data) % 16 == 0 && bytes == 16 * each << shift; \
         const ShortRows rows = {data, count, stride, bytes, shift, each, begin, end, exact, 0}; \

@@ -54,15 +54,19 @@ impl Bench {
     }
 
     /// Which of the launches since the last call were told that their elements are
-    /// ready.
-    fn ready(&self) -> Vec<bool> {
+    /// ready, and came early.
+    fn launched(&self) -> Vec<(bool, bool)> {
         self.device.wait(self.stream).unwrap();
-        let ready = |bytes: &Vec<u8>| match bytes[..] {
+        let ready = |bytes: &[u8]| match bytes {
             [0, 0, 0, 0] => false,
             [1, 0, 0, 0] => true,
             _ => panic!("{bytes:?} is no truth value"),
         };
-        self.device.last_arguments().iter().map(ready).collect()
+        self.device.launched().iter().map(|(early, last)| (ready(last), *early)).collect()
+    }
+
+    fn ready(&self) -> Vec<bool> {
+        self.launched().iter().map(|&(ready, _)| ready).collect()
     }
 }
 
@@ -105,7 +109,8 @@ fn none_that_read_what_the_one_ahead_writes() {
     ] {
         bench.put(Kind::Extrema, bench.array(0), to);
         bench.put(Kind::Sum, array, bench.payload(1));
-        assert_eq!(bench.ready(), [false, ready], "{to} beside {array:?}");
+        // Those that are not ready do not come early, either.
+        assert_eq!(bench.launched(), [(false, true), (ready, ready)], "{to} beside {array:?}");
     }
     let pair = Input { others: Some(array.address), ..bench.array(0).into() };
     for (to, ready) in [(bench.payload(1), true), (array.address + 8, false)] {
@@ -116,12 +121,20 @@ fn none_that_read_what_the_one_ahead_writes() {
 }
 
 #[test]
-fn none_behind_a_tree_which_leaves_more_than_a_payload() {
+fn none_that_read_what_a_tree_leaves_which_is_more_than_a_payload() {
     let bench = Bench::new();
-    bench.put(Kind::FastSum, bench.array(0), bench.payload(0));
+    // Elements of no whole leaf stay as they are.
+    let part = Array { len: 600, ..bench.array(0) };
+    let left = Engine::left_len(Kind::FastSum, part).unwrap() as u64;
+    assert_eq!(left, 8 * 600);
+    let to = bench.array(1).address - left;
+    bench.put(Kind::FastSum, part, to + 8);
     bench.put(Kind::Sum, bench.array(1), bench.payload(1));
-    bench.put(Kind::FastSum, bench.array(0), bench.payload(0));
-    assert_eq!(bench.ready(), [false, false, true]);
+    let part = Array { len: 500, ..part };
+    bench.put(Kind::FastSum, part, to + 8 * 100);
+    bench.put(Kind::Sum, bench.array(1), bench.payload(1));
+    let expected = [(false, true), (false, false), (true, true), (true, true)];
+    assert_eq!(bench.launched(), expected);
 }
 
 #[test]
@@ -207,10 +220,50 @@ fn sums_of_fresh_elements(device: Arc<dyn Device>, rounds: u8, most: u64) {
     device.free(payloads).unwrap();
 }
 
+/// What one launch leaves is at once reduced by the next, again and again at the
+/// same place: no cache may give what was there before.
+fn sums_of_fresh_payloads(device: &dyn Device, engine: &Engine, rounds: u8) {
+    let stream = device.stream().unwrap();
+    for kind in [Kind::Extrema, Kind::Sum] {
+        engine.prepare(kind, DType::U8, stream).unwrap();
+    }
+    let array = Array { address: device.allocate(LEN).unwrap(), len: LEN, dtype: DType::U8 };
+    let left = Engine::left_len(Kind::Extrema, array).unwrap();
+    let between = device.allocate(left as u64).unwrap();
+    let again = Array { address: between, len: left as u64, dtype: DType::U8 };
+    let payloads = device.allocate(ROOM * u64::from(rounds)).unwrap();
+    for round in 0..rounds {
+        device.fill(stream, array.address, round, LEN).unwrap();
+        // SAFETY: the memory holds the array and the payloads, and is waited for.
+        unsafe {
+            engine.reduce_into(Kind::Extrema, array, between, stream).unwrap();
+            engine
+                .reduce_into(Kind::Sum, again, payloads + ROOM * u64::from(round), stream)
+                .unwrap();
+        }
+    }
+    for round in 0..rounds {
+        let mut extrema = vec![0; left];
+        device.fill(stream, array.address, round, LEN).unwrap();
+        // SAFETY: as above.
+        unsafe { engine.reduce_into(Kind::Extrema, array, between, stream).unwrap() };
+        device.copy_out(stream, between, &mut extrema).unwrap();
+        let mut sum = [0; 8];
+        device.copy_out(stream, payloads + ROOM * u64::from(round), &mut sum).unwrap();
+        let expected: u64 = extrema.iter().map(|&byte| u64::from(byte)).sum();
+        assert_eq!(u64::from_le_bytes(sum), expected, "round {round}");
+    }
+    for address in [array.address, between, payloads] {
+        device.free(address).unwrap();
+    }
+}
+
 #[test]
 fn fresh_elements_on_the_interpreter() {
     let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
-    sums_of_fresh_elements(Arc::new(sim), 3, 1 << 14);
+    let sim: Arc<dyn Device> = Arc::new(sim);
+    sums_of_fresh_elements(Arc::clone(&sim), 3, 1 << 14);
+    sums_of_fresh_payloads(&*sim, &Engine::new(Arc::clone(&sim)), 5);
 }
 
 /// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
@@ -220,4 +273,5 @@ fn fresh_elements_on_the_device_of_this_machine() {
     for most in [1 << 14, 1 << 18, 1 << 22, 1 << 25] {
         sums_of_fresh_elements(Arc::clone(&device), 200, most);
     }
+    sums_of_fresh_payloads(&*device, &Engine::new(Arc::clone(&device)), 250);
 }

@@ -183,7 +183,7 @@ impl Engine {
         let most = 1 << 30;
         for first in (0..count).step_by(most) {
             let now = (count - first).min(most) as u32;
-            let launch = Launch::linear(now.div_ceil(THREADS), THREADS).early();
+            let launch = Launch::linear(now.div_ceil(THREADS), THREADS);
             let size = answer.out.size();
             let arguments = [
                 Argument::from(at + 8 * (first * words) as u64),

@@ -251,7 +251,7 @@ impl Engine {
                         grid[1] as u32,
                         if width.is_some() { now as u32 } else { 1 },
                     ],
-                    ..Launch::linear(1, THREADS as u32).shared(shared).early()
+                    ..Launch::linear(1, THREADS as u32).shared(shared)
                 };
                 let arguments = [
                     Argument::from(at),

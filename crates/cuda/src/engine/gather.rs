@@ -100,8 +100,7 @@ impl Engine {
         let blocks = if transpose { total } else { total.div_ceil(THREADS * EACH) };
         let limits = self.device.limits();
         let blocks = blocks.clamp(1, limits.multiprocessors.max(1) as usize * BLOCKS);
-        let launch =
-            Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), THREADS as u32).early();
+        let launch = Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), THREADS as u32);
         let kernel = self.program(Program::Gather(size))?;
         let unit = size.cast_signed();
         for index in 0..outer.iter().map(|s| s.len).product() {

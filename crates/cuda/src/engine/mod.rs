@@ -373,7 +373,7 @@ impl Engine {
         if given != 1 + usize::from(kernels::takes_pairs(kind)) {
             return Err(Error::Arrays { kind, given });
         }
-        let Planned { kernel, launch, meeting, tree } = self.planned(kind, &input, scratch)?;
+        let Planned { kernel, mut launch, meeting, tree } = self.planned(kind, &input, scratch)?;
         let memory = match meeting {
             0 => scratch.address(),
             bytes => scratch.meeting(&*self.device, stream, bytes)?,
@@ -384,6 +384,9 @@ impl Engine {
             .into_iter()
             .flatten()
             .all(|address| scratch.is_ready(calls, address, bytes));
+        // One that reads what the launch ahead writes comes after it: even behind
+        // the wait, a cache for what is only read may keep what was there before.
+        launch.early &= ready || !scratch.is_ahead(calls);
         let words = [array.address, others.unwrap_or(0), len, start, 0, memory, to, 0];
         let arguments = kernels::arguments(words, ready);
         scratch.launched(None, [0, 0]);
@@ -392,7 +395,8 @@ impl Engine {
         // ready was written before the launch ahead, as only this engine's
         // launches come without another call on the stream.
         unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
-        scratch.launched(calls.filter(|_| !tree).map(|calls| (calls, to)), pages(array));
+        let left = if tree { tree::left_len(kind, &input) as u64 } else { scratch::MOST_PAYLOAD };
+        scratch.launched(calls.map(|calls| (calls, to, left)), pages(array));
         Ok(())
     }
 

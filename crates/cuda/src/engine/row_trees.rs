@@ -137,8 +137,7 @@ impl Engine {
         for first in (0..rows.count).step_by(most) {
             let count = (rows.count - first).min(most);
             let blocks = count.div_ceil(tile).div_ceil(THREADS / WARP);
-            let launch =
-                Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), THREADS as u32).early();
+            let launch = Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), THREADS as u32);
             let arguments = [
                 Argument::from(rows.row(first)[0]),
                 Argument::from(count as u64),

@@ -28,16 +28,20 @@ const PAYLOAD: u64 = PARTIALS + PARTIAL_WORDS * MOST_BLOCKS as u64;
 /// The most words of a payload that a kernel leaves.
 const PAYLOAD_WORDS: u64 = 256;
 const MISFITS: u64 = PAYLOAD + PAYLOAD_WORDS;
+/// The most bytes of one.
+pub(super) const MOST_PAYLOAD: u64 = 8 * PAYLOAD_WORDS;
 /// The words of a row of several blocks: `SCRATCH_ROW` in `kernels/ticket.cuh`.
 const ROW: u64 = PARTIALS + PARTIAL_WORDS * MOST_ROW_BLOCKS as u64;
 
-/// A launch that writes nothing but scratch memory and a payload, and lets the
-/// next one come only after its own wait.
+/// A launch that writes nothing but scratch memory and what it leaves, and lets
+/// the next one come only after its own wait.
 #[derive(Clone, Copy)]
 struct Ahead {
     /// How many calls had named the stream afterwards.
     calls: u64,
+    /// Where it leaves how many bytes.
     to: Address,
+    len: u64,
     /// The first and the last page of what it reads.
     read: [u64; 2],
 }
@@ -101,15 +105,21 @@ impl Scratch {
     /// Whether these bytes were all written before the launch that is directly
     /// ahead of the next one, once so many calls have named the stream.
     pub(super) fn is_ready(&self, calls: Option<u64>, at: Address, bytes: u64) -> bool {
-        let Some(Ahead { calls: then, to, .. }) = self.ahead else { return false };
-        let apart = at.saturating_add(bytes) <= to || to.saturating_add(8 * PAYLOAD_WORDS) <= at;
-        apart && calls == Some(then)
+        let Some(Ahead { to, len, .. }) = self.ahead else { return false };
+        let apart = at.saturating_add(bytes) <= to || to.saturating_add(len) <= at;
+        apart && self.is_ahead(calls)
     }
 
-    /// Remembers a launch that left a payload at `to`, where so many calls had
-    /// named the stream before; or forgets what came last.
-    pub(super) fn launched(&mut self, payload: Option<(u64, Address)>, read: [u64; 2]) {
-        self.ahead = payload.map(|(calls, to)| Ahead { calls: calls + 1, to, read });
+    /// Whether the launch directly ahead of the next one is one from here, once so
+    /// many calls have named the stream.
+    pub(super) fn is_ahead(&self, calls: Option<u64>) -> bool {
+        self.ahead.is_some_and(|ahead| calls == Some(ahead.calls))
+    }
+
+    /// Remembers a launch that leaves so many bytes at `to`, where so many calls
+    /// had named the stream before; or forgets what came last.
+    pub(super) fn launched(&mut self, left: Option<(u64, Address, u64)>, read: [u64; 2]) {
+        self.ahead = left.map(|(calls, to, len)| Ahead { calls: calls + 1, to, len, read });
     }
 
     /// Whether these pages are among those that the launch directly ahead reads,

@@ -118,7 +118,7 @@ impl Engine {
             let at = offset(table.at, part.offsets)[0];
             let Some(sharing) = Sharing::of(vectors(at, stride, bytes)) else { return Ok(false) };
             let tiles = rows.len.div_ceil(sharing.rows());
-            let launch = Launch::linear(blocks(tiles, at_once), THREADS).early();
+            let launch = Launch::linear(blocks(tiles, at_once), THREADS);
             let end = if dense { at + (bytes * rows.len) as u64 } else { 0 };
             let to = to + (part.first * rows.len * answer.out.size()) as u64;
             let arguments = [

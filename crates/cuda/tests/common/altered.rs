@@ -21,7 +21,7 @@ struct State {
     largest: Option<u64>,
     calls_left: Option<u64>,
     launches: u64,
-    last_arguments: Vec<Vec<u8>>,
+    launched: Vec<(bool, Vec<u8>)>,
     shares_streams: bool,
 }
 
@@ -52,9 +52,10 @@ impl Altered {
         self.state.lock().unwrap().launches
     }
 
-    /// The bytes of each launch's last argument, since this was last asked.
-    pub(crate) fn last_arguments(&self) -> Vec<Vec<u8>> {
-        core::mem::take(&mut self.state.lock().unwrap().last_arguments)
+    /// Of each launch since this was last asked, whether it was to come early, and
+    /// the bytes of its last argument.
+    pub(crate) fn launched(&self) -> Vec<(bool, Vec<u8>)> {
+        core::mem::take(&mut self.state.lock().unwrap().launched)
     }
 
     /// From now on others may put work on its streams.
@@ -150,7 +151,7 @@ impl Device for Altered {
         self.fails()?;
         let mut state = self.state.lock().unwrap();
         state.launches += 1;
-        state.last_arguments.extend(arguments.last().map(Argument::bytes));
+        state.launched.extend(arguments.last().map(|last| (launch.early, last.bytes())));
         drop(state);
         // SAFETY: passed on from the caller.
         unsafe { self.sim.launch(stream, kernel, launch, arguments) }
