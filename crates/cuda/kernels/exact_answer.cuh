@@ -8,29 +8,43 @@
 template <class T>
 using Superaccumulator = Wide<typename Element<T>::Sum>;
 
+// The integer that two levels' committed totals make, in units of the lower one, 2^-STEP of the upper one's.
+template <int STEP>
+struct Joined {
+    i64 high;
+    u64 low;
+
+    __device__ __forceinline__ Joined(const i64 *total)
+    {
+        const u64 upper = u64(total[0]) << STEP;
+        low = upper + u64(total[1]);
+        high = (total[0] >> (64 - STEP)) + (total[1] >> 63) + (low < upper);
+    }
+};
+
 // What a window's committed totals make: the upper level's unit is 2^first.
 template <class Levels>
 __device__ __forceinline__ Truncated of_levels(const i64 *total, int first, int levels)
 {
     if (levels == 1)
         return Truncated::of_integer(total[0] < 0 ? -1 : 0, u64(total[0]), first);
-    const u64 upper = u64(total[0]) << Levels::STEP, lower = upper + u64(total[1]);
-    const i64 high = (total[0] >> (64 - Levels::STEP)) + (total[1] >> 63) + (lower < upper);
-    return Truncated::of_integer(high, lower, first - Levels::STEP);
+    const Joined<Levels::STEP> joined(total);
+    return Truncated::of_integer(joined.high, joined.low, first - Levels::STEP);
 }
 
-// The answer of n elements of which `limb` says the limbs, and `specials` the NaNs and infinities.
-template <class T, class Limb>
-__device__ __forceinline__ typename Element<T>::Bits limbs_answer(Limb limb, const Specials<T> &specials, u32 ask, u64 n)
+// The answer of n elements of which `word` says the superaccumulator's vector form.
+template <class T, class Word>
+__device__ __forceinline__ typename Element<T>::Bits words_answer(Word word, u32 ask, u64 n)
 {
+    constexpr int LIMBS = SumFormat<T>::LIMBS;
+    const Specials<T> specials = {word(LIMBS + 1) != 0, word(LIMBS + 2) != 0, word(LIMBS + 3) != 0};
     if (specials.any())
         return specials.bits();
-    return float_answer<T>(Truncated::of_limbs(SumFormat<T>::LIMBS, SumFormat<T>::LSB, limb), ask, n);
+    return float_answer<T>(Truncated::of_limbs(LIMBS, SumFormat<T>::LSB, [&](int i) { return i64(word(i)); }), ask, n);
 }
 
 template <class T>
 __device__ __forceinline__ typename Element<T>::Bits wide_answer(const Superaccumulator<T> &wide, u32 ask, u64 n)
 {
-    const Specials<T> specials = {wide.specials[0] != 0, wide.specials[1] != 0, wide.specials[2] != 0};
-    return limbs_answer<T>([&](int i) { return i64(wide.entry(i, 0)); }, specials, ask, n);
+    return words_answer<T>([&](int i) { return wide.entry(i, 0); }, ask, n);
 }

@@ -17,7 +17,9 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i
             return write(out, place, NOT_A_NUMBER<Real<T>>);
     }
     Numerator numerator;
-    if (!subtract<Sum, Dot>(payload, counters + 4, n, numerator))
+    const auto sum = [&](int i) { return i64(payload[i]); };
+    const auto square = [&](int i) { return i64(counters[4 + i]); };
+    if (!subtract<Sum, Dot>(sum, square, n, numerator))
         return write(out, place, NOT_A_NUMBER<Real<T>>);
     const Truncated variance = over_square(numerator, Dot::LSB, n);
     write(out, place, (ask == DEVIATION ? variance.sqrt() : variance).template round<Real<T>>());

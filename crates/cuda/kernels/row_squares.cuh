@@ -9,29 +9,14 @@
 
 #pragma once
 
-#include "exact_answer.cuh"
-#include "narrow.cuh"
 #include "rows.cuh"
 #include "scaled_f64.cuh"
-#include "variance.cuh"
+#include "square_answer.cuh"
 
 // A number of crates/cuda/src/engine/short_rows.rs.
 constexpr int SQUARE_BLOCKS = 2;
 
 constexpr int HALF = 27;
-
-// {high, low} / divisor * 2^exponent, or its root.
-template <class T>
-__device__ __noinline__ typename Element<T>::Bits exact_real(u64 high, u64 low, u64 divisor, int exponent, bool root)
-{
-    Truncated t;
-    t.exponent = exponent;
-    t.high = high;
-    t.low = low;
-    // The quotient keeps 107 bits and its root 54.
-    t = t.divide(divisor);
-    return (root ? t.sqrt() : t).template round<T>();
-}
 
 // Totals of a row.
 template <class T>
@@ -115,22 +100,8 @@ struct ScaledRow {
     {
         if (most >= INFINITE)
             return asks_spread(ask) || most > INFINITE ? NOT_A_NUMBER<T> : Format::INFINITE;
-        u64 upper = high, lower = low, divisor = 1;
-        if (asks_spread(ask)) {
-            const u64 magnitude = u64(sum < 0 ? -sum : sum);
-            const u64 minuend = low * n, subtrahend = magnitude * magnitude;
-            upper = high * n + __umul64hi(low, n) - __umul64hi(magnitude, magnitude) - (minuend < subtrahend);
-            lower = minuend - subtrahend;
-            divisor = n * n;
-        }
-        // The last place of the integers, whose square is that of the totals. All numbers here are normal f64.
-        const int exponent = field(most) - REACH - 150;
-        const auto power = [](int e) { return __longlong_as_double(i64(1023 + e) << 52); };
-        f64 real = __ddiv_rn(__fma_rn(f64(upper), power(64), f64(lower)), f64(divisor));
-        real = asks_root(ask) ? __dsqrt_rn(real) * power(exponent) : real * power(2 * exponent);
-        // Off by less than 2^-50 of itself: seldom enough to matter.
-        const Bits below = narrow<T>(real - real * power(-49)), above = narrow<T>(real + real * power(-49));
-        return below == above ? below : exact_real<T>(upper, lower, divisor, 2 * exponent, asks_root(ask));
+        // The last place of the integers.
+        return scaled_answer<T>(high, low, sum, field(most) - REACH - 150, ask, n);
     }
 };
 
@@ -145,11 +116,9 @@ struct TotalsOf<f64> {
 
 // What a warp has for rows that are given up.
 template <class T>
-struct WideMoments {
+struct RowMoments : WideMoments<T> {
     using Sum = typename Element<T>::Sum;
     using Dot = typename Element<T>::Dot;
-    Wide<Sum> sum;
-    Wide<Dot> squares;
     u64 limbs[Sum::LIMBS + Dot::LIMBS];
 
     template <class Sums>
@@ -166,10 +135,10 @@ struct WideMoments {
 
 // The answer of a row of finite elements, by all lanes of a warp.
 template <class T>
-__device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, u64 n, u32 ask, WideMoments<T> &wide,
+__device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, u64 n, u32 ask, RowMoments<T> &wide,
     typename Element<T>::Bits *out)
 {
-    using Moments = WideMoments<T>;
+    using Moments = RowMoments<T>;
     using Sum = typename Moments::Sum;
     using Dot = typename Moments::Dot;
     const u32 lane = threadIdx.x % WARP;
@@ -177,10 +146,8 @@ __device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, 
     Moments::clear(wide.squares, lane);
     __syncwarp();
 #pragma unroll 1
-    for (u64 i = lane; i < n; i += WARP) {
-        absorb<T>(wide.sum, items[i]);
-        absorb_product<T>(wide.squares, items[i], items[i]);
-    }
+    for (u64 i = lane; i < n; i += WARP)
+        wide.absorb(items[i]);
     __syncwarp();
     for (int i = lane; i < Sum::LIMBS; i += WARP)
         wide.limbs[i] = wide.sum.entry(i, 0);
@@ -188,22 +155,15 @@ __device__ __noinline__ void absorb_row(const typename Element<T>::Bits *items, 
         wide.limbs[Sum::LIMBS + i] = wide.squares.entry(i, 0);
     __syncwarp();
     if (lane == 0) {
-        const u64 *const squares = wide.limbs + Sum::LIMBS;
-        Truncated t;
-        if (asks_spread(ask)) {
-            Numerator numerator;
-            subtract<Sum, Dot>(wide.limbs, squares, n, numerator);
-            t = over_square(numerator, Dot::LSB, n);
-        } else {
-            t = Truncated::of_limbs(Dot::LIMBS, Dot::LSB, [&](int i) { return i64(squares[i]); });
-        }
-        *out = (asks_root(ask) ? t.sqrt() : t).template round<T>();
+        const auto sum = [&](int i) { return i64(wide.limbs[i]); };
+        const auto square = [&](int i) { return i64(wide.limbs[Sum::LIMBS + i]); };
+        *out = moments_answer<T>(sum, square, ask, n);
     }
     __syncwarp();
 }
 
 template <class T, int SETS>
-__device__ __forceinline__ void square_tile(const ShortRows &rows, const RowTile<T> &tile, u64 index, u64 n, u32 ask, WideMoments<T> &wide,
+__device__ __forceinline__ void square_tile(const ShortRows &rows, const RowTile<T> &tile, u64 index, u64 n, u32 ask, RowMoments<T> &wide,
     typename Element<T>::Bits *out)
 {
     using Bits = typename Element<T>::Bits;
@@ -226,8 +186,8 @@ template <class T>
 __device__ __forceinline__ void square_rows(const ShortRows &rows, u64 n, u32 ask, void *out)
 {
     using Bits = typename Element<T>::Bits;
-    __shared__ WideMoments<T> wides[ROW_THREADS / WARP];
-    WideMoments<T> &wide = wides[threadIdx.x / WARP];
+    __shared__ RowMoments<T> wides[ROW_THREADS / WARP];
+    RowMoments<T> &wide = wides[threadIdx.x / WARP];
     Bits *const numbers = static_cast<Bits *>(out);
     each_tile<T>(rows, [&](const RowTile<T> &tile, u64 index) {
         switch (rows.each) {

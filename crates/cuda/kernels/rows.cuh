@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "fold.cuh"
 #include "load.cuh"
 #include "name.cuh"
 

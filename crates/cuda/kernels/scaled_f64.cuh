@@ -5,85 +5,11 @@
 
 #pragma once
 
-#include "double_double.cuh"
 #include "rows.cuh"
-#include "variance.cuh"
+#include "triple.cuh"
 
 // Binades below the largest element that are looked after.
 constexpr int REACH = 29;
-
-// What is asked of totals: of squares, or of squared deviations from the mean; those or their root.
-__device__ __forceinline__ bool asks_spread(u32 ask) { return ask == VARIANCE || ask == DEVIATION; }
-__device__ __forceinline__ bool asks_root(u32 ask) { return ask == NORM || ask == DEVIATION; }
-
-// Three words, the lowest first.
-struct Triple {
-    u64 word[3] = {};
-
-    // Adds x * 2^shift; constants say where it goes.
-    __device__ __forceinline__ void add(u64 x, int shift)
-    {
-        const int first = shift / 64, up = shift % 64;
-        u64 carry = 0;
-#pragma unroll
-        for (int w = 0; w < 3; ++w) {
-            u64 part = w == first ? x << up : w == first + 1 && up != 0 ? x >> (64 - up & 63) : 0;
-            part += carry;
-            carry = part < carry;
-            word[w] += part;
-            carry += word[w] < part;
-        }
-    }
-
-    __device__ __forceinline__ void subtract(const Triple &other)
-    {
-        u64 borrow = 0;
-#pragma unroll
-        for (int w = 0; w < 3; ++w) {
-            const u64 before = word[w], difference = before - other.word[w];
-            word[w] = difference - borrow;
-            borrow = (before < other.word[w]) + (difference < borrow);
-        }
-    }
-
-    // The product of {high, low} and n.
-    static __device__ __forceinline__ Triple times(const Triple &x, u64 n)
-    {
-        Triple product;
-        u64 carry = 0;
-#pragma unroll
-        for (int w = 0; w < 3; ++w) {
-            const u64 low = x.word[w] * n;
-            product.word[w] = low + carry;
-            carry = __umul64hi(x.word[w], n) + (product.word[w] < low);
-        }
-        return product;
-    }
-
-    // The same number to 100 bits: 32 at a time, from the top, are added without a loss but for what the lower part has too much.
-    __device__ __forceinline__ Double real() const
-    {
-        Double sum = {0.0, 0.0};
-        f64 unit = of_bits(u64(1023 + 160) << 52);
-#pragma unroll
-        for (int i = 5; i >= 0; --i) {
-            const f64 part = mul(f64(u32(word[i / 2] >> 32 * (i % 2))), unit);
-            const Double next = two_sum(sum.hi, part);
-            sum = fast_two_sum(next.hi, ::add(sum.lo, next.lo));
-            unit = mul(unit, of_bits(u64(1023 - 32) << 52));
-        }
-        return sum;
-    }
-};
-
-// total / divisor * 2^exponent, or its root.
-__device__ __noinline__ u64 exact_real(Triple total, u64 divisor, int exponent, bool root)
-{
-    const auto limb = [&](int i) { return i64(u32(total.word[i / 2] >> 32 * (i % 2))); };
-    // The quotient keeps more than 100 bits of 128, and its root half of them.
-    const Truncated t = Truncated::of_limbs(6, exponent, limb).divide(divisor);
-    return (root ? t.sqrt() : t).round<f64>();
-}
 
 struct ScaledF64 {
     static constexpr u64 INFINITE = Element<f64>::INFINITE;
@@ -177,38 +103,7 @@ struct ScaledF64 {
     {
         if (most >= INFINITE)
             return asks_spread(ask) || most > INFINITE ? NOT_A_NUMBER<f64> : INFINITE;
-        Triple total = squares;
-        u64 divisor = 1;
-        if (asks_spread(ask)) {
-            const bool negative = high < 0;
-            const u64 l = negative ? -low : low, h = negative ? ~u64(high) + (low == 0) : u64(high);
-            Triple square;
-            square.word[0] = l * l;
-            square.word[1] = __umul64hi(l, l);
-            square.add(l * h, 65);
-            square.word[2] += (__umul64hi(l, h) << 1) + h * h;
-            total = Triple::times(squares, n);
-            total.subtract(square);
-            divisor = n * n;
-        }
-        // The last place of the integers, whose square is that of the totals.
-        const int exponent = field(most) - REACH - 1075;
-        const bool root = asks_root(ask);
-        const Double real = total.real();
-        const f64 by = f64(divisor), quotient = __ddiv_rn(real.hi, by);
-        Double found = {quotient, __ddiv_rn(::add(fused(-quotient, by, real.hi), real.lo), by)};
-        if (root) {
-            const f64 s = __dsqrt_rn(found.hi);
-            found = {s, __ddiv_rn(::add(fused(-s, s, found.hi), found.lo), ::add(s, s))};
-        }
-        found = fast_two_sum(found.hi, found.lo);
-        // Off by less than 2^-95 of itself: seldom enough to matter. Where it is zero, nothing, or at the format's ends, the other way is
-        // as good.
-        const f64 off = mul(found.hi, of_bits(u64(1023 - 90) << 52));
-        const int moved = int(bits_of(found.hi) >> 52) + (root ? exponent : 2 * exponent);
-        const bool sure = ::add(found.hi, ::add(found.lo, off)) == found.hi && ::add(found.hi, sub(found.lo, off)) == found.hi;
-        if (sure && found.hi > 0.0 && moved > 1 && moved < 2046)
-            return bits_of(found.hi) + (i64(root ? exponent : 2 * exponent) << 52);
-        return exact_real(total, divisor, 2 * exponent, root);
+        // The last place of the integers.
+        return scaled_answer(squares, high, low, field(most) - REACH - 1075, ask, n);
     }
 };

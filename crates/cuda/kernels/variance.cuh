@@ -11,9 +11,10 @@
 // So many digits have 257 bits or more, of which a quotient by 126 bits needs 127 + 126.
 using Numerator = Leading<9>;
 
-// n S2 - S1^2, and whether it is not negative, as it is of real numbers. Their limbs may have carries to move.
-template <class Sum, class Dot>
-__device__ __forceinline__ bool subtract(const u64 *sum, const u64 *squares, u64 n, Numerator &numerator)
+// n S2 - S1^2, and whether it is not negative, as it is of real numbers. `sum` and `square` say the i-th limbs of S1 and S2, which may
+// have carries to move; that of S1 is asked twice.
+template <class Sum, class Dot, class SumLimb, class SquareLimb>
+__device__ __forceinline__ bool subtract(SumLimb sum, SquareLimb square, u64 n, Numerator &numerator)
 {
     static_assert(Dot::LSB == 2 * Sum::LSB, "the same units");
     // A digit more than limbs; twice as many of a square, two more of a product with 64 bits.
@@ -21,13 +22,12 @@ __device__ __forceinline__ bool subtract(const u64 *sum, const u64 *squares, u64
     constexpr int COUNT = OF_SQUARE < OF_PRODUCT ? OF_PRODUCT : OF_SQUARE;
 
     // |S1|: digits that are not 0 lie from the first to the last.
-    const auto limb = [&](int i) { return i64(sum[i]); };
-    Digits of_sum = Digits::of_limbs(Sum::LIMBS, limb);
+    Digits of_sum = Digits::of_limbs(Sum::LIMBS, sum);
     u32 digits[Sum::LIMBS + 1];
     int first = Sum::LIMBS + 1, last = -1;
 #pragma unroll 1
     for (int i = 0; i <= Sum::LIMBS; ++i) {
-        digits[i] = of_sum.next(i < Sum::LIMBS ? limb(i) : 0);
+        digits[i] = of_sum.next(i < Sum::LIMBS ? sum(i) : 0);
         if (digits[i] != 0) {
             first = min(first, i);
             last = i;
@@ -43,7 +43,7 @@ __device__ __forceinline__ bool subtract(const u64 *sum, const u64 *squares, u64
     u32 borrow = 0;
 #pragma unroll 1
     for (int i = 0; i < COUNT; ++i) {
-        const u32 digit = of_squares.next(i < Dot::LIMBS ? i64(squares[i]) : 0);
+        const u32 digit = of_squares.next(i < Dot::LIMBS ? square(i) : 0);
         // Neither leaves 64 bits: (2^32 - 1)^2 + 2 (2^32 - 1) = 2^64 - 1.
         low += u64(digit) * u32(n);
         high += u64(before) * u32(n >> 32) + u32(low);

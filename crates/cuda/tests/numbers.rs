@@ -15,7 +15,7 @@ use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{Accuracy, AnyState, Kind, Numbers, Op, Rules, Value};
 use warpfold_core::{DType, Element, Scalar, with_element};
 use warpfold_cuda::engine::{Engine, Shape};
-use warpfold_cuda::{Device, Sim, Stream};
+use warpfold_cuda::{Device, Limits, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 /// The operations that devices finish, and mostly without payloads.
@@ -45,7 +45,8 @@ const POSITIONS: [Op; 2] = [Op::ArgMin, Op::ArgMax];
 /// Those whose answers the ends of a type make.
 const ENDS: [Op; 5] = [Op::Range, Op::NormInf, Op::And, Op::Or, Op::Xor];
 
-/// Those of squares, which are finished from payloads: a block for each output.
+/// Those of squares, which are finished from payloads where rows are long: a
+/// block for each output.
 const SQUARES: [Op; 4] = [Op::SumSq, Op::Norm2, Op::Var, Op::Std];
 
 /// One of these operations that is for the type.
@@ -203,6 +204,10 @@ fn columns(engines: &[Engine], seed: u64, keep: impl Fn(usize) -> bool) {
             let some = if random.below(2) == 0 { 3 } else { OPS.len() };
             let op = one_of(&OPS[..some], dtype, &mut random);
             check(engine, op, &sample, &reduced, pattern);
+            if dtype.is_float() {
+                let op = one_of(&SQUARES, dtype, &mut random);
+                check(engine, op, &sample, &reduced, pattern);
+            }
         }
     }
 }
@@ -242,7 +247,9 @@ fn scales_of_columns(engine: &Engine) {
                 }
                 let items: Vec<T> = items.into_iter().map(&make).collect();
                 let sample = Sample::of(Layout::table(shape, size_of::<T>(), 0, 0), &items);
-                check(engine, Op::Sum, &sample, &[true, false], &format!("scales, way {way}"));
+                for op in [Op::Sum, one_of(&SQUARES, T::DTYPE, &mut random)] {
+                    check(engine, op, &sample, &[true, false], &format!("scales, way {way}"));
+                }
             }
         }
     }
@@ -265,8 +272,176 @@ fn columns_again(engine: &Engine) {
             let sample = Sample::new(dtype, layout.clone(), pattern, &mut random);
             let ops = [Op::ArgMin, Op::Sum, Op::Max, Op::ArgMax, Op::CountNonzero, Op::Min];
             let more = [Op::NormInf, Op::Or, Op::And, Op::Xor, Op::Or];
-            for op in ops.into_iter().chain(more).filter(|op| op.supports(dtype)) {
+            let squares = SQUARES.into_iter().filter(|_| dtype.is_float());
+            let ops = ops.into_iter().chain(more).chain(squares);
+            for op in ops.filter(|op| op.supports(dtype)) {
                 check(engine, op, &sample, &[true, false], "again");
+            }
+        }
+    }
+}
+
+/// What tests of squares want to know of a float.
+#[derive(Clone, Copy)]
+struct Squared {
+    /// The largest number below 2.
+    full: f64,
+    /// How many binades below the largest of the first rows an element may be
+    /// that a window holds.
+    apart: i32,
+    /// How much larger than those below 2 elements may be that it holds, too.
+    grown: f64,
+    /// A number whose square is halfway between two neighbours.
+    tie: f64,
+}
+
+/// Calls `ask` with all floats.
+macro_rules! for_floats {
+    ($ask:ident, $of:expr) => {
+        let [d, f, b, h] = [53, 24, 8, 11].map(|bits| 2.0 - 2f64.powi(1 - bits));
+        $ask::<f64>($of, Squared { full: d, apart: 17, grown: 32.0, tie: 94_906_267.0 });
+        $ask::<f32>($of, Squared { full: f, apart: 20, grown: 32.0, tie: 4097.0 });
+        $ask::<bf16>($of, Squared { full: b, apart: 32, grown: 2048.0, tie: 17.0 });
+        $ask::<f16>($of, Squared { full: h, apart: 12, grown: 4096.0, tie: 47.0 });
+    };
+}
+
+/// Columns whose sums of squares are halfway between two neighbours but for one
+/// element that is so many binades below the others, in any row: it has to count
+/// however far that is. Where rows are 40, blocks share them.
+fn squares_of_far_scales(engine: &Engine) {
+    fn ask<T: Element>(engine: &Engine, Squared { tie, .. }: Squared) {
+        let mut random = Random(0xfa4);
+        for rows in [2, 9, 16, 17, 40, 70] {
+            let columns = 100;
+            let mut items = vec![0.0; rows * columns];
+            for c in 0..columns {
+                let (tied, other) = (random.place(rows), random.place(rows - 1));
+                items[tied * columns + c] = tie;
+                items[(other + usize::from(other >= tied)) * columns + c] =
+                    1.5 * 2f64.powi(4 - c as i32);
+            }
+            let items: Vec<T> = items.into_iter().map(from_f64).collect();
+            let sample = Sample::of(Layout::table([rows, columns], size_of::<T>(), 0, 0), &items);
+            for op in SQUARES {
+                check(engine, op, &sample, &[true, false], "far scales");
+            }
+        }
+    }
+    for_floats!(ask, engine);
+}
+
+/// Columns of equal elements, each of a scale of its own, side by side: their
+/// variance is exactly 0, whatever window they share, and whatever scale the
+/// first rows have, which are zeros in some columns.
+fn equal_elements_side_by_side(engine: &Engine) {
+    fn ask<T: Element>(engine: &Engine, Squared { full, apart, .. }: Squared) {
+        let columns = 64;
+        for rows in [3, 16, 100, 300] {
+            for step in [1, apart - 8, apart - 1, apart, apart + 1, apart + 9] {
+                let items: Vec<T> = (0..rows * columns)
+                    .map(|i| {
+                        let (r, c) = (i / columns, (i % columns) as i32);
+                        let scale = if c % 3 == 0 { 0 } else { -step + c % 5 };
+                        let there = c % 7 != 0 || r >= 10;
+                        from_f64(if there { full * 2f64.powi(scale) } else { 0.0 })
+                    })
+                    .collect();
+                let layout = Layout::table([rows, columns], size_of::<T>(), 0, 0);
+                let sample = Sample::of(layout, &items);
+                for op in [Op::Var, Op::Norm2] {
+                    check(engine, op, &sample, &[true, false], &format!("{step} binades"));
+                }
+            }
+        }
+    }
+    for_floats!(ask, engine);
+}
+
+/// Infinities and NaNs in any rows of columns, near each other and far apart.
+fn specials_of_columns(engine: &Engine) {
+    fn ask<T: Element>(engine: &Engine, Squared { tie, .. }: Squared) {
+        let mut random = Random(0x5bec);
+        let kinds = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, tie, 0.0];
+        for rows in [3, 16, 40, 120, 400] {
+            let columns = 48;
+            let mut items = vec![1.25; rows * columns];
+            // Columns with nothing special among them.
+            for c in (0..columns).filter(|c| c % 5 != 0) {
+                for _ in 0..1 + random.below(3) {
+                    items[random.place(rows) * columns + c] = kinds[random.place(kinds.len())];
+                }
+            }
+            let items: Vec<T> = items.into_iter().map(from_f64).collect();
+            let sample = Sample::of(Layout::table([rows, columns], size_of::<T>(), 0, 0), &items);
+            for op in SQUARES {
+                check(engine, op, &sample, &[true, false], "specials");
+            }
+        }
+    }
+    for_floats!(ask, engine);
+}
+
+/// One block for all rows, of which the later ones are as large as their first
+/// leave room for, so that totals fill their words; and so many rows that these
+/// times their number would not.
+fn many_rows_of_squares(device: &Arc<dyn Device>) {
+    fn ask<T: Element>(engine: &Engine, Squared { full, grown, .. }: Squared) {
+        let of = |rows: usize, columns: usize, large: f64, op: Op| {
+            // There may be 256 groups of threads: each begins with small ones, and
+            // adds up to little.
+            let item = |i: usize| {
+                let row = i / columns;
+                let sign = if (row / 256).is_multiple_of(2) { 1.0 } else { -1.0 };
+                sign * if row < 4096 { full } else { full * large }
+            };
+            let items: Vec<T> = (0..rows * columns).map(|i| from_f64(item(i))).collect();
+            let sample = Sample::of(Layout::table([rows, columns], size_of::<T>(), 0, 0), &items);
+            check(engine, op, &sample, &[true, false], "many rows");
+        };
+        for op in SQUARES {
+            of(33_000, 2, grown, op);
+            of(9000, 17, grown, op);
+        }
+        of(140_000, 2, grown, Op::Norm2);
+        if T::DTYPE == DType::F32 {
+            of(1 << 20, 2, 5.0, Op::Std);
+        }
+    }
+    let shape = Shape { threads: None, blocks: Some(1) };
+    let engine = Engine::with_shape(Arc::clone(device), shape);
+    for_floats!(ask, &engine);
+}
+
+/// Squares of columns are reduced where they are, in one launch; transposed,
+/// where a block has too little shared memory.
+#[test]
+fn squares_of_columns_take_one_launch() {
+    let new = |change: fn(&mut Limits)| {
+        let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
+        let device = Arc::new(Altered::new(sim, change));
+        (Engine::new(Arc::clone(&device) as Arc<dyn Device>), device)
+    };
+    let usual = new(|_| ());
+    let little = new(|limits| limits.shared_per_block = 16 << 10);
+    let mut random = Random(0x1a);
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        #[rustfmt::skip]
+        let cases: [(&[usize], &[bool]); 5] = [
+            (&[16, 300], &[true, false]), (&[900, 40], &[true, false]), (&[1, 900], &[true, false]),
+            (&[3, 70, 20], &[false, true, false]), (&[30, 2, 5, 24], &[true, false, true, false]),
+        ];
+        for (shape, reduced) in cases {
+            let layout = Layout::columns(shape, dtype.size(), 1, 3);
+            let sample = Sample::new(dtype, layout, "signed", &mut random);
+            for op in SQUARES {
+                let launches = [&usual, &little].map(|(engine, device)| {
+                    let before = device.launches();
+                    check(engine, op, &sample, reduced, "launches");
+                    device.launches() - before
+                });
+                assert_eq!(launches[0], 1, "{op} of {dtype} {shape:?}");
+                assert!(launches[1] > 1 || shape[0] == 1, "{op} of {dtype} {shape:?}");
             }
         }
     }
@@ -306,9 +481,21 @@ fn columns_that_blocks_share() {
 }
 
 #[test]
+fn squares_of_columns() {
+    let engines = engines(&sim(Schedule::Lockstep));
+    for engine in &engines {
+        squares_of_far_scales(engine);
+        equal_elements_side_by_side(engine);
+        specials_of_columns(engine);
+    }
+    many_rows_of_squares(engines[0].device());
+}
+
+#[test]
 fn columns_in_random_order() {
     let engines = engines(&sim(Schedule::Random { seed: 4 }));
     columns(&engines, 32, |turn| turn % 7 == 0);
+    specials_of_columns(&engines[2]);
 }
 
 /// Elements of which many are the same: the ends of the type, zeros of both
@@ -1126,6 +1313,10 @@ fn on_the_device_of_this_machine() {
     scales_of_columns(&engine);
     columns_again(&engine);
     columns_of_many_blocks(engine.device());
+    squares_of_far_scales(&engine);
+    equal_elements_side_by_side(&engine);
+    specials_of_columns(&engine);
+    many_rows_of_squares(engine.device());
     any_tree_rows(&all, 43, 200);
     many_leaves(&engine);
     (0..8).for_each(|seed| tree_columns(engine.device(), &|| 0, 61 + seed, |_| true));

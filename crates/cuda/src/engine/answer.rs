@@ -86,9 +86,12 @@ impl Answer {
     /// are not would widen a range, and squares of integers are finished from
     /// payloads.
     pub(super) fn tally(&self) -> Option<Tally> {
+        let of_squares = matches!(self.kind, Kind::SquareSum | Kind::Moments);
         Some(match self.ask {
-            Ask::Norm | Ask::Variance | Ask::Deviation => self.squares()?,
-            Ask::Total if self.kind == Kind::SquareSum => self.squares()?,
+            _ if of_squares && !self.dtype.is_float() => return None,
+            Ask::Norm => Tally::Squares,
+            Ask::Variance | Ask::Deviation => Tally::Variances,
+            Ask::Total if of_squares => Tally::Squares,
             Ask::Total | Ask::Mean => Tally::Sums,
             Ask::Least | Ask::Greatest => Tally::Extremes,
             Ask::Count | Ask::Nonzero | Ask::Nans | Ask::Any | Ask::All => Tally::Counts,
@@ -97,10 +100,6 @@ impl Answer {
             Ask::And | Ask::Or | Ask::Xor => Tally::Bits,
             Ask::Range | Ask::Root => return None,
         })
-    }
-
-    fn squares(&self) -> Option<Tally> {
-        self.dtype.is_float().then_some(Tally::Squares)
     }
 
     /// Whether the number of `len` elements may not fit its type: totals of

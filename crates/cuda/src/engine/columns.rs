@@ -24,6 +24,8 @@ const WIDE: usize = 4;
 const MOST_KEPT: usize = 128;
 /// The beginning and the end of a block take as long as so many rows.
 const ENDS: usize = 32;
+/// Shared memory that kernels have besides, at most.
+const STATIC: u32 = 1 << 10;
 /// The most tiles of a launch, and the most tables.
 const MOST_BLOCKS: usize = 65_535;
 
@@ -40,19 +42,42 @@ impl Build {
         STRIP / self.dtype.size()
     }
 
-    fn is_exact_sum(self) -> bool {
-        self.tally == Tally::Sums && self.dtype.is_float()
+    /// Whether it sums squares.
+    fn is_of_squares(self) -> bool {
+        matches!(self.tally, Tally::Squares | Tally::Variances)
     }
 
-    /// The most strips of a tile. Superaccumulators of f64 are large.
+    /// Whether it has windows: `kernels/column_windows.cuh`.
+    fn has_windows(self) -> bool {
+        self.is_of_squares() || self.tally == Tally::Sums && self.dtype.is_float()
+    }
+
+    /// The most strips of a tile. Superaccumulators of f64 are large, and those
+    /// of squares beside those of elements, where there are many columns.
     fn most_width(self) -> usize {
-        if self.is_exact_sum() && self.dtype == DType::F64 { MOST_WIDTH / 2 } else { MOST_WIDTH }
+        let large = self.dtype == DType::F64 || self.is_of_squares() && self.dtype.size() == 2;
+        if self.has_windows() && large { MOST_WIDTH / 2 } else { MOST_WIDTH }
     }
 
-    /// Limbs of a superaccumulator.
-    fn limbs(self) -> usize {
-        let payload = Engine::payload_len(Kind::Sum, self.dtype).unwrap_or(0);
-        (payload / 8).saturating_sub(4)
+    /// Words of the vector form of a column's superaccumulators, and how many
+    /// these are.
+    fn vector(self) -> (usize, usize) {
+        let (kind, count) = if self.is_of_squares() { (Kind::Moments, 2) } else { (Kind::Sum, 1) };
+        (Engine::payload_len(kind, self.dtype).unwrap_or(0) / 8, count)
+    }
+
+    /// Totals of a column, and windows of a thread: `LEVELS` and `PLACES` there.
+    fn windows(self) -> (usize, usize) {
+        let long = self.dtype == DType::F64;
+        let levels = match self.tally {
+            Tally::Squares if long => 4,
+            Tally::Variances if long => 6,
+            Tally::Variances => 3,
+            Tally::Sums if self.dtype == DType::F16 => 1,
+            _ => 2,
+        };
+        let own = long || self.is_of_squares() && self.dtype == DType::F32;
+        (levels, if own { self.columns() } else { 1 })
     }
 
     /// Words of a tally: `WORDS` in `kernels/tally.cuh`.
@@ -65,11 +90,10 @@ impl Build {
     /// the superaccumulator's, or what each of them leaves.
     fn met(self, blocks: usize) -> usize {
         match self.tally {
-            Tally::Sums if self.dtype.is_float() => self.limbs() + 4,
+            _ if self.has_windows() => self.vector().0,
             Tally::Sums => self.words() + 1,
             Tally::Positions if self.dtype.size() == 8 => self.words() * blocks,
-            Tally::Positions | Tally::Extremes => 1,
-            Tally::Counts | Tally::Magnitudes | Tally::Bits | Tally::Squares => 1,
+            _ => 1,
         }
     }
 
@@ -85,12 +109,14 @@ impl Build {
     /// warp.
     fn shared(self, width: Option<usize>) -> usize {
         let columns = self.columns();
-        if !self.is_exact_sum() {
+        if !self.has_windows() {
             return width.map_or(0, |_| 8 * THREADS * columns * self.words());
         }
-        let levels = if self.dtype == DType::F16 { 1 } else { 2 };
+        let (levels, places) = self.windows();
+        let (words, count) = self.vector();
+        let wides = 8 * words.saturating_sub(4 * count) + 12 * count;
         let strips = width.unwrap_or(THREADS / 32);
-        8 * THREADS * (columns * levels + 1) + strips * columns * (8 * self.limbs() + 12)
+        8 * THREADS * (columns * levels + places.div_ceil(2)) + strips * columns * wides
     }
 }
 
@@ -148,7 +174,7 @@ impl Engine {
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
-        let Some(tally) = answer.tally().filter(|t| t.has_columns()) else { return Ok(false) };
+        let Some(tally) = answer.tally() else { return Ok(false) };
         let build = Build { tally, dtype: table.dtype };
         let Some(columns) = ColumnTable::of(table) else { return Ok(false) };
         if !build.counts(columns.rows) {
@@ -162,7 +188,9 @@ impl Engine {
             Sharing::Short => ([(strips * tables).div_ceil(THREADS), 1], None),
             Sharing::Tall { width, tiles, splits } => ([splits, tiles], Some(width)),
         };
-        if grid[1] > MOST_BLOCKS || i32::try_from(grid[0]).is_err() {
+        let shared = u32::try_from(build.shared(width)).unwrap_or(u32::MAX);
+        let room = self.device.limits().shared_per_block.saturating_sub(STATIC);
+        if grid[1] > MOST_BLOCKS || i32::try_from(grid[0]).is_err() || shared > room {
             return Ok(false);
         }
         let most_tables = if width.is_some() { MOST_BLOCKS } else { tables };
@@ -179,7 +207,6 @@ impl Engine {
             _ => 0,
         };
         let kernel = self.program(Program::Columns(build.tally, answer.dtype))?;
-        let shared = u32::try_from(build.shared(width)).unwrap_or(u32::MAX);
         for now in columns.launches(most_tables) {
             let depth = if width.is_some() { now.count as u32 } else { 1 };
             let launch = Launch {
@@ -253,6 +280,20 @@ mod tests {
             for rows in [1 << 20, (1 << 33) + 1, 1 << 41] {
                 let (width, _, splits) = sharing(DType::I8, columns, rows).unwrap();
                 assert!(rows.div_ceil(splits).div_ceil(THREADS / width) <= MOST_ROWS);
+            }
+        }
+    }
+
+    #[test]
+    fn multiprocessors_have_shared_memory_for_two_blocks() {
+        for tally in [Tally::Sums, Tally::Squares, Tally::Variances] {
+            for dtype in DType::ALL.into_iter().filter(|d| d.is_float()) {
+                let build = Build { tally, dtype };
+                for width in [None, Some(build.most_width())] {
+                    // Of capability 9.0; a KiB of each block's is the system's.
+                    let each = build.shared(width) + STATIC as usize + 1024;
+                    assert!(BLOCKS as usize * each <= 228 << 10, "{build:?} {width:?}");
+                }
             }
         }
     }

@@ -41,16 +41,13 @@ pub(super) enum Tally {
     Magnitudes,
     /// Bitwise folds.
     Bits,
-    /// Sums of squares and variances, of rows alone.
+    /// Sums of squares and norms.
     Squares,
+    /// Variances and standard deviations.
+    Variances,
 }
 
 impl Tally {
-    /// Whether there are kernels for columns.
-    pub(super) fn has_columns(self) -> bool {
-        self != Tally::Squares
-    }
-
     /// The name of its kernels, which for counts and bits are told by the size
     /// of integers alone, but for truth values' bits.
     fn name(self, dtype: DType) -> String {
@@ -60,6 +57,7 @@ impl Tally {
             Tally::Positions => format!("positions_{dtype}"),
             Tally::Magnitudes => format!("magnitudes_{dtype}"),
             Tally::Squares => format!("squares_{dtype}"),
+            Tally::Variances => format!("variances_{dtype}"),
             Tally::Bits if dtype == DType::Bool => format!("bits_{dtype}"),
             Tally::Bits => format!("bits_u{}", 8 * dtype.size()),
             Tally::Counts if dtype.is_float() => format!("counts_{dtype}"),
@@ -85,6 +83,8 @@ impl Program {
             Program::Finish(dtype) => format!("finish_{dtype}"),
             Program::FinishSquares(dtype) => format!("finish_squares_{dtype}"),
             Program::FinishMoments(dtype) => format!("finish_moments_{dtype}"),
+            // One kernel makes both of rows.
+            Program::ShortRows(Tally::Variances, dtype) => format!("row_squares_{dtype}"),
             Program::ShortRows(tally, dtype) => format!("row_{}", tally.name(dtype)),
             Program::Columns(tally, dtype) => format!("column_{}", tally.name(dtype)),
             Program::RowTrees(Kind::LogSumExp, dtype) => format!("row_logsumexp_{dtype}"),
@@ -210,9 +210,7 @@ mod tests {
             }
             for tally in Op::ALL.into_iter().filter_map(|op| Answer::of(op, dtype)?.tally()) {
                 names.insert(Program::ShortRows(tally, dtype).name());
-                if tally.has_columns() {
-                    names.insert(Program::Columns(tally, dtype).name());
-                }
+                names.insert(Program::Columns(tally, dtype).name());
             }
             for kind in [Kind::Prod, Kind::LogSumExp] {
                 if dtype.is_float() {

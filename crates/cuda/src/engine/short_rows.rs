@@ -109,7 +109,8 @@ impl Engine {
             return Ok(false);
         }
         let kernel = self.program(Program::ShortRows(tally, answer.dtype))?;
-        let each = if tally == Tally::Squares { SQUARE_BLOCKS } else { BLOCKS };
+        let squares = matches!(tally, Tally::Squares | Tally::Variances);
+        let each = if squares { SQUARE_BLOCKS } else { BLOCKS };
         let at_once = self.blocks_at_once(each);
         let stride = rows.strides[0];
         let dense = stride == bytes.cast_signed();

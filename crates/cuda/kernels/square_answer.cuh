@@ -1,0 +1,83 @@
+// How the totals of squares, and of the elements beside them, become the answer of a sum of squares, a norm, a variance or a deviation.
+
+#pragma once
+
+#include "answer.cuh"
+#include "narrow.cuh"
+#include "variance.cuh"
+#include "wide.cuh"
+
+// What is asked of totals: of squares, or of squared deviations from the mean; those or their root.
+__device__ __forceinline__ bool asks_spread(u32 ask) { return ask == VARIANCE || ask == DEVIATION; }
+__device__ __forceinline__ bool asks_root(u32 ask) { return ask == NORM || ask == DEVIATION; }
+
+// {high, low} / divisor * 2^exponent, or its root, of a divisor below 2^31.
+template <class T>
+__device__ __noinline__ typename Element<T>::Bits exact_real(u64 high, u64 low, u64 divisor, int exponent, bool root)
+{
+    Truncated t;
+    t.exponent = exponent;
+    t.high = high;
+    t.low = low;
+    // The quotient keeps 97 bits and its root 48: shorter floats want 25 of them.
+    t = t.divide(divisor);
+    return (root ? t.sqrt() : t).template round<T>();
+}
+
+// The answer of n shorter floats, at most 2^15 of them, from totals that fit words: {high, low} of squares and `sum` of elements, in units
+// of 2^(2 exponent) and 2^exponent. n S2 and S1^2 are below 2^127, the units from 2^-178 to 2^89.
+template <class T>
+__device__ __forceinline__ typename Element<T>::Bits scaled_answer(u64 high, u64 low, i64 sum, int exponent, u32 ask, u64 n)
+{
+    u64 divisor = 1;
+    if (asks_spread(ask)) {
+        const u64 magnitude = u64(sum < 0 ? -sum : sum);
+        const u64 minuend = low * n, subtrahend = magnitude * magnitude;
+        high = high * n + __umul64hi(low, n) - __umul64hi(magnitude, magnitude) - (minuend < subtrahend);
+        low = minuend - subtrahend;
+        divisor = n * n;
+    }
+    // All numbers here are normal f64.
+    const auto power = [](int e) { return __longlong_as_double(i64(1023 + e) << 52); };
+    f64 real = __fma_rn(f64(high), power(64), f64(low));
+    if (asks_spread(ask))
+        real = __ddiv_rn(real, f64(divisor));
+    real = asks_root(ask) ? __dsqrt_rn(real) * power(exponent) : real * power(2 * exponent);
+    // Off by less than 2^-50 of itself: seldom enough to matter.
+    const auto below = narrow<T>(real - real * power(-49)), above = narrow<T>(real + real * power(-49));
+    return below == above ? below : exact_real<T>(high, low, divisor, 2 * exponent, asks_root(ask));
+}
+
+// The same from superaccumulators whose limbs `sum` and `square` say, of any float and any n; that of squares has nothing but finite
+// ones.
+template <class T, class SumLimb, class SquareLimb>
+__device__ __forceinline__ typename Element<T>::Bits moments_answer(SumLimb sum, SquareLimb square, u32 ask, u64 n)
+{
+    using Sum = typename Element<T>::Sum;
+    using Dot = typename Element<T>::Dot;
+    Truncated t;
+    if (asks_spread(ask)) {
+        Numerator numerator;
+        subtract<Sum, Dot>(sum, square, n, numerator);
+        t = over_square(numerator, Dot::LSB, n);
+    } else {
+        t = Truncated::of_limbs(Dot::LIMBS, Dot::LSB, square);
+    }
+    return (asks_root(ask) ? t.sqrt() : t).template round<T>();
+}
+
+// Both superaccumulators.
+template <class T>
+struct WideMoments {
+    using Sum = Wide<typename Element<T>::Sum>;
+    using Squares = Wide<typename Element<T>::Dot>;
+
+    Sum sum;
+    Squares squares;
+
+    __device__ __forceinline__ void absorb(typename Element<T>::Bits bits)
+    {
+        ::absorb<T>(sum, bits);
+        absorb_product<T>(squares, bits, bits);
+    }
+};
