@@ -1272,18 +1272,43 @@ fn of_the_hosts_memory() {
     of_host_views(&Engine::new(Arc::new(little)), 52, 39);
 }
 
-/// A sample, for compute-sanitizer.
+/// Samples for compute-sanitizer, which takes long for every kernel that is new to
+/// it: one process for each.
 #[test]
-fn sanitized_on_the_device() {
+fn sanitized_arrays_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
-    let all = engines(&device);
-    sweep(&all, 77, 13, MOST, &OPS);
-    sweep(&all, 81, 13, MOST, &SQUARES);
-    columns(&all, 78, |turn| turn % 9 == 0);
-    rows(&all[0], 79, |turn| turn % 12 == 0);
+    sweep(&engines(&device), 77, 13, MOST, &OPS);
+}
+
+#[test]
+fn sanitized_squares_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    sweep(&engines(&device), 81, 13, MOST, &SQUARES);
+}
+
+#[test]
+fn sanitized_columns_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    columns(&engines(&device), 78, |turn| turn % 9 == 0);
+}
+
+#[test]
+fn sanitized_rows_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    rows(&Engine::new(device), 79, |turn| turn % 12 == 0);
+}
+
+#[test]
+fn sanitized_trees_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
     tree_rows(&device, 80, |turn| turn % 12 == 0);
     tree_columns(&device, &|| 0, 83, |turn| turn % 12 == 0);
-    ties(&all, 81, |turn| turn % 7 == 0);
+}
+
+#[test]
+fn sanitized_ties_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    ties(&engines(&device), 81, |turn| turn % 7 == 0);
 }
 
 #[test]
