@@ -42,27 +42,24 @@ impl Build {
         STRIP / self.dtype.size()
     }
 
-    /// Whether it sums squares.
-    fn is_of_squares(self) -> bool {
-        matches!(self.tally, Tally::Squares | Tally::Variances)
-    }
-
     /// Whether it has windows: `kernels/column_windows.cuh`.
     fn has_windows(self) -> bool {
-        self.is_of_squares() || self.tally == Tally::Sums && self.dtype.is_float()
+        self.tally.is_of_squares() || self.tally == Tally::Sums && self.dtype.is_float()
     }
 
     /// The most strips of a tile. Superaccumulators of f64 are large, and those
     /// of squares beside those of elements, where there are many columns.
     fn most_width(self) -> usize {
-        let large = self.dtype == DType::F64 || self.is_of_squares() && self.dtype.size() == 2;
+        let large =
+            self.dtype == DType::F64 || self.tally.is_of_squares() && self.dtype.size() == 2;
         if self.has_windows() && large { MOST_WIDTH / 2 } else { MOST_WIDTH }
     }
 
     /// Words of the vector form of a column's superaccumulators, and how many
     /// these are.
     fn vector(self) -> (usize, usize) {
-        let (kind, count) = if self.is_of_squares() { (Kind::Moments, 2) } else { (Kind::Sum, 1) };
+        let (kind, count) =
+            if self.tally.is_of_squares() { (Kind::Moments, 2) } else { (Kind::Sum, 1) };
         (Engine::payload_len(kind, self.dtype).unwrap_or(0) / 8, count)
     }
 
@@ -76,7 +73,7 @@ impl Build {
             Tally::Sums if self.dtype == DType::F16 => 1,
             _ => 2,
         };
-        let own = long || self.is_of_squares() && self.dtype == DType::F32;
+        let own = long || self.tally.is_of_squares() && self.dtype == DType::F32;
         (levels, if own { self.columns() } else { 1 })
     }
 

@@ -48,6 +48,11 @@ pub(super) enum Tally {
 }
 
 impl Tally {
+    /// Whether it sums squares.
+    pub(super) fn is_of_squares(self) -> bool {
+        matches!(self, Tally::Squares | Tally::Variances)
+    }
+
     /// The name of its kernels, which for counts and bits are told by the size
     /// of integers alone, but for truth values' bits.
     fn name(self, dtype: DType) -> String {

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::answer::Answer;
-use super::kernels::{Program, Tally};
+use super::kernels::Program;
 use super::parts::parts;
 use super::table::{Table, offset, unit};
 use crate::Result;
@@ -109,8 +109,7 @@ impl Engine {
             return Ok(false);
         }
         let kernel = self.program(Program::ShortRows(tally, answer.dtype))?;
-        let squares = matches!(tally, Tally::Squares | Tally::Variances);
-        let each = if squares { SQUARE_BLOCKS } else { BLOCKS };
+        let each = if tally.is_of_squares() { SQUARE_BLOCKS } else { BLOCKS };
         let at_once = self.blocks_at_once(each);
         let stride = rows.strides[0];
         let dense = stride == bytes.cast_signed();
