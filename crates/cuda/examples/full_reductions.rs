@@ -9,14 +9,15 @@
 //! With `--json` every figure is a line for `benches/gpu.py`, which puts those of
 //! other libraries beside them; with `--quick` too, only those that a target asks
 //! for. `--blocks` takes another number of blocks than the plan's, to see whether
-//! that is right, and `--len` another number of elements than the table's, for a
-//! profiler.
+//! that is right, and `--len` one number of elements in place of the table's, for
+//! a profiler.
 //!
 //! Launches follow one another without a wait, each on the next part of a buffer
 //! of 8 GiB, so that none finds its data in the L2 cache; the clock runs from the
 //! first launch to the end of the last. Each figure is the median of several such
 //! rounds.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Instant;
 use warpfold_core::DType;
@@ -147,8 +148,6 @@ struct Bench {
     buffer: Address,
     payload: Address,
     stream: Stream,
-    /// Another number of elements than the table's.
-    len: Option<u64>,
 }
 
 impl Bench {
@@ -220,7 +219,6 @@ impl Bench {
     fn figures(&self, kind: Kind, dtype: DType) -> Result<(Vec<(u64, f64)>, f64)> {
         let powers = SMALL.into_iter().chain(LARGE).map(|log| 1u64 << log);
         let lengths = powers.chain([LARGEST / dtype.size() as u64]);
-        let lengths = lengths.map(|len| self.len.unwrap_or(len));
         let times = lengths.map(|len| Ok((len, self.seconds(kind, dtype, len)?)));
         Ok((times.collect::<Result<Vec<_>>>()?, self.seconds_to_value(kind, dtype, 1 << 16)?))
     }
@@ -251,24 +249,29 @@ fn main() -> Result<()> {
     let json = flags.iter().any(|flag| flag == "--json");
     let quick = flags.iter().any(|flag| flag == "--quick");
     let wants = |place: usize, name: &str| wanted.get(place).is_none_or(|w| w == name);
+    let number = |name: &str| {
+        let given = flags.iter().find_map(|flag| flag.strip_prefix(name)?.strip_prefix('='))?;
+        Some(given.parse::<NonZeroU32>().unwrap_or_else(|_| {
+            eprintln!("error: {name} takes a number from 1 to 2^32 - 1, not {given:?}");
+            std::process::exit(2)
+        }))
+    };
+    let shape = Shape { blocks: number("--blocks").map(NonZeroU32::get), ..Shape::default() };
+    let only = number("--len").map(|len| u64::from(len.get()));
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
     let buffer = device.allocate(BUFFER)?;
     let payload = device.allocate(LEFT)?;
     if !json {
         println!("{}, {} multiprocessors", device.limits().name, device.limits().multiprocessors);
+    }
+    if !json && only.is_none() {
         println!(
             "{:26}{:>8}{:>8}{:>8}{:>8} |{:>8}{:>8}{:>8}{:>8}",
             "", "2^10 us", "2^16 us", "2^20 us", "value", "2^24", "2^28", "2^30", "4 GiB"
         );
     }
-    let number = |name: &str| {
-        let given = flags.iter().find_map(|flag| flag.strip_prefix(name)?.strip_prefix('='))?;
-        given.parse::<u64>().ok()
-    };
-    let shape = Shape { blocks: number("--blocks").map(|b| b as u32), ..Shape::default() };
-    let engine = Engine::with_shape(device, shape);
-    let bench = Bench { engine, buffer, payload, stream, len: number("--len") };
+    let bench = Bench { engine: Engine::with_shape(device, shape), buffer, payload, stream };
     for dtype in DType::ALL.into_iter().filter(|d| wants(1, d.name())) {
         for data in Data::ALL {
             if data != Data::Bits && !dtype.is_float() {
@@ -280,6 +283,17 @@ fn main() -> Result<()> {
                     || json && !data.is_compared(op, dtype)
                     || quick && !is_aimed_at(op, dtype, data)
                 {
+                    continue;
+                }
+                if let Some(len) = only {
+                    let time = bench.seconds(kind, dtype, len)?;
+                    if json {
+                        line(op, dtype, data.name(), len, time);
+                    } else {
+                        let rate = (len * dtype.size() as u64) as f64 / time / 1e9;
+                        let name = format!("{op} {dtype} {}", data.name());
+                        println!("{name:26}{:10.2} us{rate:8.0} GB/s", time * 1e6);
+                    }
                     continue;
                 }
                 let (figures, value) = bench.figures(kind, dtype)?;
