@@ -2,15 +2,15 @@
 //! microseconds a call for small arrays.
 //!
 //! ```text
-//! full_reductions [--json [--quick]] [--blocks=N] [--len=N] [OP [DTYPE]]
+//! full_reductions [--json [--quick]] [--blocks=N] [--threads=N] [--len=N] [OP [DTYPE]]
 //! full_reductions sum f32
 //! ```
 //!
 //! With `--json` every figure is a line for `benches/gpu.py`, which puts those of
 //! other libraries beside them; with `--quick` too, only those that a target asks
-//! for. `--blocks` takes another number of blocks than the plan's, to see whether
-//! that is right, and `--len` one number of elements in place of the table's, for
-//! a profiler.
+//! for. `--blocks` and `--threads` take other numbers than the plan's, to see
+//! whether those are right, and `--len` one number of elements in place of the
+//! table's, for a profiler.
 //!
 //! Launches follow one another without a wait, each on the next part of a buffer
 //! of 8 GiB, so that none finds its data in the L2 cache; the clock runs from the
@@ -256,7 +256,8 @@ fn main() -> Result<()> {
             std::process::exit(2)
         }))
     };
-    let shape = Shape { blocks: number("--blocks").map(NonZeroU32::get), ..Shape::default() };
+    let [threads, blocks] = ["--threads", "--blocks"].map(|n| number(n).map(NonZeroU32::get));
+    let shape = Shape { threads, blocks };
     let only = number("--len").map(|len| u64::from(len.get()));
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;

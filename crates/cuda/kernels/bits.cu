@@ -38,7 +38,7 @@ struct Bitwise {
     }
 
     template <bool FULL>
-    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *, u32 valid)
+    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], u32, u32 valid)
     {
 #pragma unroll
         for (int k = 0; k < VECTORS; ++k) {
@@ -65,7 +65,7 @@ EARLY_KERNEL(bits)(const void *data, const void *, u64 n, u64, u64 *scratch, u64
     constexpr bool TRUTH = ELEMENT(2) == ELEMENT(1);
     constexpr u64 MASK = TRUTH ? 1 : ~0ull >> (64 - Bitwise<ELEMENT>::WIDTH);
     Bitwise<ELEMENT> pass;
-    walk(data, n, pass);
+    walk(data, n, scratch, pass);
     Folds all = pass.folds();
     if (fold_grid(all, scratch)) {
         for (int w = 0; w < 3; ++w)

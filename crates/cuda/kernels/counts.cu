@@ -8,7 +8,7 @@
 EARLY_KERNEL(counts)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
 {
     Counts<ELEMENT> pass;
-    walk(data, n, pass);
+    walk(data, n, scratch, pass);
     Totals<2> totals;
     totals.word[0] = pass.nonzero;
     totals.word[1] = pass.nans;

@@ -47,7 +47,7 @@ struct Counts {
     }
 
     template <bool FULL>
-    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *, u32 valid)
+    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], u32, u32 valid)
     {
         u32 some = 0, wrong = 0;
 #pragma unroll

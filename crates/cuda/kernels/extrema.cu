@@ -27,9 +27,9 @@ struct Extrema {
     }
 
     template <bool FULL>
-    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *, u32 valid)
+    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], u32, u32 valid)
     {
-        nans += found.template take<FULL, sizeof(Bits) == 8>(v, valid);
+        nans += found.template take<FULL>(v, valid);
     }
 };
 
@@ -51,7 +51,7 @@ struct Range {
 EARLY_KERNEL(extrema)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
 {
     Extrema<ELEMENT> pass;
-    walk(data, n, pass);
+    walk(data, n, scratch, pass);
     Range<ELEMENT> range;
     using Word = OrderOf<ELEMENT>::Long;
     range.word[0] = pass.nans;

@@ -41,7 +41,12 @@ struct FloatSum {
     __device__ __forceinline__ bool tile(const uint4 (&v)[TILE], u32 valid)
     {
         Lane lane(window);
-        each<T, FULL>(v, valid, [&](Bits bits) { lane.add(taken(bits), window); });
+        if constexpr (sizeof(Bits) == 2) {
+            constexpr u32 TAKEN = ABSOLUTE ? 0x7fff7fff : ~0u;
+            each_word<FULL>(v, valid, [&](u32 word) { lane.add_pair(word & TAKEN, window); });
+        } else {
+            each<T, FULL>(v, valid, [&](Bits bits) { lane.add(taken(bits), window); });
+        }
         return commit(lane);
     }
 
@@ -148,7 +153,7 @@ struct FloatSum {
                 load(next, at + step);
             if constexpr (FITS) {
                 Lane lane(window);
-                each_word(now, [&](u32 word) {
+                each_word<true>(now, TILE, [&](u32 word) {
                     const u32 finite = specials.template finite<ABSOLUTE>(word);
                     lane.add(Bits(finite), window);
                     lane.add(Bits(finite >> 16), window);
@@ -157,7 +162,7 @@ struct FloatSum {
             } else {
                 bins.make_room(TILE * ITEMS<T>, wide);
                 if constexpr (sizeof(Bits) == 2) {
-                    each_word(now, [&](u32 word) { bins.template add<ABSOLUTE>(word); });
+                    each_word<true>(now, TILE, [&](u32 word) { bins.template add<ABSOLUTE>(word); });
                     const u32 some = bins.nans(TILE * ITEMS<T>);
                     if (some <= TILE * ITEMS<T>) {
                         nans += some;
@@ -220,7 +225,7 @@ struct FloatSum {
 
     __device__ __forceinline__ void take(const void *data, u64 n)
     {
-        const Part part = part_of<T, TILE>(data, n);
+        const Part part = part_of<T, false, TILE>(data, n);
         const uint4 *at = part.at;
         uint4 even[TILE];
         load_early(even, part, 0);

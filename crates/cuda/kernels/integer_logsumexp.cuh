@@ -81,7 +81,7 @@ struct IntegerLogSumExp {
     }
 
     template <bool FULL>
-    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *, u32 valid)
+    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], u32, u32 valid)
     {
         if constexpr (BYTES) {
             each<T, FULL>(v, valid, [&](Bits bits) { count(Element<T>::key(bits)); });
@@ -166,7 +166,7 @@ __device__ __forceinline__ void integer_logsumexp(const void *data, u64 n, u64 *
     __shared__ u64 counts[TOLD_APART];
     __shared__ u32 length;
     Pass pass(rows);
-    walk(data, n, pass);
+    walk(data, n, scratch, pass);
     pass.close();
     Long top = pass.top;
     bool any = pass.any;

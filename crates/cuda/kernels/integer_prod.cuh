@@ -101,7 +101,7 @@ struct IntegerProd {
     }
 
     template <bool FULL>
-    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *, u32 valid)
+    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], u32, u32 valid)
     {
 #pragma unroll
         for (int k = 0; k < VECTORS; ++k) {
@@ -151,7 +151,7 @@ template <class T>
 __device__ __forceinline__ void integer_prod(const void *data, u64 n, u64 *scratch, u64 *out)
 {
     IntegerProd<T> pass;
-    walk(data, n, pass);
+    walk(data, n, scratch, pass);
     Product product;
     product.word[0] = pass.magnitude.low;
     product.word[1] = pass.magnitude.high;

@@ -4,6 +4,7 @@
 
 #include "load.cuh"
 #include "ticket.cuh"
+#include "words.cuh"
 
 // What four, two or one elements in a 32-bit word add up to; 2^16 of them stay within 32 bits for elements of up to 16.
 template <class T> __device__ __forceinline__ i32 add_word(u32 word, i32 sum);
@@ -19,8 +20,7 @@ template <> __device__ __forceinline__ i32 add_word<u8>(u32 word, i32 sum)
 }
 template <> __device__ __forceinline__ i32 add_word<i16>(u32 word, i32 sum) { return sum + i16(word) + (i32(word) >> 16); }
 template <> __device__ __forceinline__ i32 add_word<u16>(u32 word, i32 sum) { return sum + i32(word & 0xffff) + i32(word >> 16); }
-// The upper bit of every byte that is not 0: any such byte counts as one.
-__device__ __forceinline__ u32 any_byte(u32 word) { return (((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word) & 0x80808080; }
+// Any byte that is not 0 counts as one.
 template <> __device__ __forceinline__ i32 add_word<bool>(u32 word, i32 sum) { return sum + __popc(any_byte(word)); }
 
 // Absolute values of signed elements are taken one by one.
@@ -66,7 +66,7 @@ struct IntegerSum {
     }
 
     template <bool FULL>
-    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], const uint4 *, u32 valid)
+    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], u32, u32 valid)
     {
         if constexpr (sizeof(T) < 4 && !NEGATE) {
             i32 sum = 0;
@@ -105,7 +105,7 @@ template <class T, bool ABSOLUTE>
 __device__ __forceinline__ void integer_sum(const void *data, u64 n, u64 *scratch, u64 *out)
 {
     IntegerSum<T, ABSOLUTE> pass;
-    walk(data, n, pass);
+    walk(data, n, scratch, pass);
     const Totals<3> totals = fold_block(pass.words());
     add_over_grid<3>([&](int i) { return i == 0 ? totals.word[0] : i == 1 ? totals.word[1] : totals.word[2]; }, scratch, out);
     leave_constants(n, out + 3);

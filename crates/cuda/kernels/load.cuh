@@ -3,16 +3,19 @@
 //     |head|  tile  |  tile  | ... |  tile  | part of a tile |tail|
 //
 // Head and tail are what lies outside whole aligned vectors, fewer elements than a vector has. Blocks take consecutive tiles,
-// which memory likes better than tiles in turn. The next tile's loads are on their way while a tile is worked on.
+// which memory likes better than tiles in turn, and draw the last ones of a large array: draw.cuh. The next tile's loads are on their
+// way while a tile is worked on.
 //
 // A pass says what is done with the elements:
 //
-//     pass.one(bits)                          takes a peeled element
-//     pass.tile<FULL>(vectors, at, valid)     takes this thread's vectors of a tile, the k-th of which is at[32 * k];
-//                                             valid of them, if the tile is not FULL
+//     pass.one(bits)                              takes a peeled element
+//     pass.tile<FULL>(vectors, number, valid)     takes this thread's vectors of a tile; valid of them, if the tile is not FULL.
+//                                                 The block's first tile has number 0, others follow in the array's order, and a
+//                                                 block's tiles ascend
 
 #pragma once
 
+#include "draw.cuh"
 #include "early.cuh"
 
 // Vectors of a thread in a tile, and the launch that the kernels are compiled for: with two blocks a multiprocessor has 64 KiB
@@ -51,9 +54,15 @@ __device__ __forceinline__ u64 share(u64 tiles, u64 b)
 struct Part {
     const uint4 *at; // the thread's first vector
     u32 step;        // vectors from one tile to the next
-    u64 tiles;       // whole ones of the block
-    bool rest;       // whether the block has the part of a tile behind them,
+    u64 tiles;       // whole ones of the block's share
+    u32 drawn;       // tiles of the array behind all shares, which blocks draw
+    u32 before;      // tiles from the block's first to those
+    bool rest;       // whether the block has the part of a tile behind them all,
     u32 valid;       // and how many of its vectors the thread has
+
+    __device__ __forceinline__ const uint4 *tile(u64 number) const { return at + number * step; }
+    // The number of the part of a tile, if the block has it.
+    __device__ __forceinline__ u64 last() const { return tiles + drawn; }
 };
 
 // The thread's vectors of the tile at `at`.
@@ -110,8 +119,8 @@ __device__ __forceinline__ Ends ends(const void *data, u64 n)
     return {head, (n - head) / ITEMS<T>, u32((n - head) % ITEMS<T>)};
 }
 
-// Which of the whole vectors are this thread's, N of a tile.
-template <class T, int N = VECTORS>
+// Which of the whole vectors are this thread's, N of a tile. If the grid DRAWS, some are theirs that draw them.
+template <class T, bool DRAWS, int N = VECTORS>
 __device__ __forceinline__ Part part_of(const void *data, u64 n)
 {
     const Ends cut = ends<T>(data, n);
@@ -119,9 +128,12 @@ __device__ __forceinline__ Part part_of(const void *data, u64 n)
     part.step = blockDim.x * N;
     const u64 whole = cut.vectors / part.step;
     const u32 rest = u32(cut.vectors % part.step);
-    const u64 first = share(whole + (rest != 0), blockIdx.x);
-    const u64 last = share(whole + (rest != 0), blockIdx.x + 1);
-    part.rest = first <= whole && whole < last;
+    part.drawn = DRAWS ? drawn_of(whole, part.step * ITEMS<T>) : 0;
+    const u64 shared = whole - part.drawn;
+    const u64 first = share(shared + (rest != 0), blockIdx.x);
+    const u64 last = share(shared + (rest != 0), blockIdx.x + 1);
+    part.before = u32(shared - first);
+    part.rest = first <= shared && shared < last;
     part.tiles = last - first - part.rest;
     // A warp's vectors of a tile lie together.
     const u32 place = threadIdx.x / 32 * (32 * N) + threadIdx.x % 32;
@@ -144,38 +156,46 @@ __device__ __forceinline__ void peel(const void *data, u64 n, Pass &pass)
 }
 
 template <class Pass>
-__device__ __forceinline__ void walk(const void *data, u64 n, Pass &pass)
+__device__ __forceinline__ void walk(const void *data, u64 n, u64 *scratch, Pass &pass)
 {
-    const Part part = part_of<typename Pass::Item>(data, n);
-    const uint4 *at = part.at;
+    const Part part = part_of<typename Pass::Item, true>(data, n);
     // Two sets of registers in turn: copies from one to the other would hold the loads back.
     uint4 even[VECTORS], odd[VECTORS];
     load_early(even, part, 0);
     load_early(odd, part, 1);
     wait_for_earlier_launches();
     peel(data, n, pass);
-    for (u64 left = part.tiles; left > 0; left -= 2, at += 2 * part.step) {
-        pass.template tile<true>(even, at, VECTORS);
-        if (left == 1)
+    Draws draws(part.drawn, scratch);
+    u32 number = 0;
+    for (u64 left = part.tiles;;) {
+        for (const uint4 *at = part.tile(number); left > 0; left -= 2, number += 2, at += 2 * part.step) {
+            pass.template tile<true>(even, number, VECTORS);
+            if (left == 1)
+                break;
+            if (left > 2)
+                load(even, at + 2 * part.step);
+            pass.template tile<true>(odd, number + 1, VECTORS);
+            if (left == 2)
+                break;
+            if (left > 3)
+                load(odd, at + 3 * part.step);
+        }
+        if (!draws.next(number, left))
             break;
-        if (left > 2)
-            load(even, at + 2 * part.step);
-        pass.template tile<true>(odd, at + part.step, VECTORS);
-        if (left == 2)
-            break;
-        if (left > 3)
-            load(odd, at + 3 * part.step);
+        number += part.before;
+        load(even, part.tile(number));
+        if (left > 1)
+            load(odd, part.tile(number + 1));
     }
-    at = part.at + part.tiles * part.step;
     if (part.rest) {
         uint4 some[VECTORS];
-        if (part.tiles == 0)
+        if (part.last() == 0)
             copy(some, even);
-        else if (part.tiles == 1)
+        else if (part.last() == 1)
             copy(some, odd);
         else
-            load(some, at, part.valid);
-        pass.template tile<false>(some, at, part.valid);
+            load(some, part.tile(part.last()), part.valid);
+        pass.template tile<false>(some, u32(part.last()), part.valid);
     }
 }
 
@@ -193,16 +213,18 @@ __device__ __forceinline__ void each(const uint4 (&v)[N], u32 valid, Take take)
     }
 }
 
-// Calls `take` with every word of vectors.
-template <int N, class Take>
-__device__ __forceinline__ void each_word(const uint4 (&v)[N], Take take)
+// Calls `take` with every word of this thread's vectors of a tile.
+template <bool FULL, int N, class Take>
+__device__ __forceinline__ void each_word(const uint4 (&v)[N], u32 valid, Take take)
 {
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-        take(v[k].x);
-        take(v[k].y);
-        take(v[k].z);
-        take(v[k].w);
+        if (FULL || k < valid) {
+            take(v[k].x);
+            take(v[k].y);
+            take(v[k].z);
+            take(v[k].w);
+        }
     }
 }
 

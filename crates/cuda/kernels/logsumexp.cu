@@ -22,7 +22,7 @@ template <>
 __device__ __forceinline__ void logsumexp<bool>(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
 {
     Counts<bool> pass;
-    walk(data, n, pass);
+    walk(data, n, scratch, pass);
     Totals<1> nonzero;
     nonzero.word[0] = pass.nonzero;
     if (fold_grid(nonzero, scratch)) {

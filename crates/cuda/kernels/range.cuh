@@ -31,6 +31,8 @@ struct LaneSum {
     f64 sum = 0.0;
     u32 most = 0;
     u32 least = ~0u;
+    u32 pair_most = 0;
+    u32 pair_least = ~0u;
     typename Window::Drift drift;
 
     LaneSum() = default;
@@ -47,9 +49,37 @@ struct LaneSum {
         sum = __dadd_rn(sum, f64(x));
     }
 
+    // Adds two elements of 16 bits, whose range is found side by side where the device can. All of a tile come so, or none.
+    __device__ __forceinline__ void add_pair(u32 word, const Window &window)
+    {
+#if __CUDA_ARCH__ >= 900
+        if constexpr (RANGED) {
+            const u32 magnitudes = word & 0x7fff7fff;
+            u32 below;
+            asm("max.u16x2 %0, %0, %1;" : "+r"(pair_most) : "r"(magnitudes));
+            asm("add.u16x2 %0, %1, %2;" : "=r"(below) : "r"(magnitudes), "r"(0xffffffff));
+            asm("min.u16x2 %0, %0, %1;" : "+r"(pair_least) : "r"(below));
+            sum = __dadd_rn(sum, f64(Format::value(Bits(word))));
+            sum = __dadd_rn(sum, f64(Format::value(Bits(word >> 16))));
+            return;
+        }
+#endif
+        add(Bits(word), window);
+        add(Bits(word >> 16), window);
+    }
+
+    // What the pairs have, as `add` would have found it: 2 * bits as f32 are 2^17 times a bf16's magnitude.
+    __device__ __forceinline__ void settle_pairs()
+    {
+        most = max(most, max(pair_most & 0xffff, pair_most >> 16) << 17);
+        least = min(least, min(pair_least & 0xffff, pair_least >> 16) << 17 | 0x1ffff);
+    }
+
     // Whether the sum is certified and `drift` holds it.
     __device__ __forceinline__ bool close(const Window &window)
     {
+        if constexpr (RANGED && sizeof(Bits) == 2)
+            settle_pairs();
         drift = window.open();
         window.add(drift, sum);
         const bool exact = !RANGED || most - least <= LARGEST_SPREAD;

@@ -4,12 +4,15 @@
 
 #include "element.cuh"
 
+// The upper bit of every byte that is not 0.
+__device__ __forceinline__ u32 any_byte(u32 word) { return (((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word) & 0x80808080; }
+
 // Bytes of truth values become 0 or 1; all other elements are what their bits say.
 template <class T>
 __device__ __forceinline__ u32 normal(u32 word)
 {
     if constexpr (sizeof(T) == 1 && T(2) == T(1))
-        return (((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word) >> 7 & 0x01010101;
+        return any_byte(word) >> 7;
     else
         return word;
 }

@@ -7,7 +7,7 @@ mod common;
 use common::Random;
 use common::altered::Altered;
 use common::arrays::{Placed, state_of};
-use common::data::{PATTERNS, make};
+use common::data::{PATTERNS, from_f64, make};
 use common::machine::device_of_this_machine;
 use std::sync::Arc;
 use warpfold_core::element::{Bool8, bf16, f16};
@@ -213,6 +213,40 @@ fn hazards(device: &Arc<dyn Device>) {
     products_of_extreme_integers(&engine);
     second_arrays_anywhere(&engine);
     blocks_without_number(device);
+    drawn_tiles(device);
+}
+
+/// Tiles that are no block's share, with the extremes in them: twice, as far apart
+/// as in other warps and other tiles, and once more behind them.
+fn drawn_tiles(device: &Arc<dyn Device>) {
+    for (threads, blocks) in [(32, 3), (64, 2)] {
+        let shape = Shape { threads: Some(threads), blocks: Some(blocks) };
+        let engine = Engine::with_shape(Arc::clone(device), shape);
+        let note = format!("drawn by {blocks} blocks of {threads} threads");
+        for dtype in DType::ALL {
+            with_element!(dtype, T => {
+                let tile = 4 * 16 / size_of::<T>() * threads as usize;
+                // The fewest tiles that some are drawn of, an eighth.
+                let shares = 28 * blocks as usize;
+                let mut items = vec![from_f64::<T>(0.5); (shares + 4 * blocks as usize) * tile + 77];
+                for (x, places) in [(0.0, [3 * tile - 1, 3 * tile + 5]), (1.0, [tile + 9, 7 * tile])] {
+                    for at in places {
+                        items[shares * tile + at] = from_f64(x);
+                    }
+                    *items.last_mut().unwrap() = from_f64(x);
+                }
+                for kind in [Kind::ArgExtrema, Kind::Sum, Kind::Counts, Kind::Bits, Kind::LogSumExp] {
+                    // Blocks do not draw what they fold in a tree, nor exact sums of floats.
+                    let draws = kind == Kind::ArgExtrema || size_of::<T>() == 4 && !dtype.is_float();
+                    if draws && Engine::supports(kind, dtype) {
+                        check(&engine, kind, &items, 1, &note);
+                        // The counter is back.
+                        check(&engine, kind, &items, 2, &note);
+                    }
+                }
+            });
+        }
+    }
 }
 
 /// As many blocks as carry their number in what they add, more, and many more than
@@ -369,18 +403,32 @@ fn integers_beyond_64_bits(engine: &Engine) {
     }
 }
 
-/// One number among NaNs of both signs, wherever it is.
+/// One number among NaNs of both signs, wherever it is, and one zero among those of
+/// the other sign.
 fn minima_among_nans(engine: &Engine) {
-    for at in [0, 1, 5, 300, 511] {
-        for x in [f32::NEG_INFINITY, -0.0, 0.0, f32::MAX] {
-            for nan in [f32::NAN, -f32::NAN] {
-                let mut items = vec![nan; 512];
-                items[at] = x;
-                check(engine, Kind::Extrema, &items, 0, "one number");
-                check(engine, Kind::Counts, &items, 1, "one number");
+    fn all<T: Element>(engine: &Engine) {
+        let number = from_f64::<T>;
+        for at in [0, 1, 5, 300, 511] {
+            for x in [f64::NEG_INFINITY, -0.0, 0.0, 60000.0] {
+                for nan in [f64::NAN, -f64::NAN] {
+                    let mut items = vec![number(nan); 512];
+                    items[at] = number(x);
+                    check(engine, Kind::Extrema, &items, 0, "one number");
+                    check(engine, Kind::Counts, &items, 1, "one number");
+                }
+            }
+            for zero in [0.0, -0.0] {
+                let mut items = vec![number(zero); 512];
+                items[at] = number(-zero);
+                check(engine, Kind::Extrema, &items, 0, "two zeros");
+                check(engine, Kind::ArgExtrema, &items, 1, "two zeros");
             }
         }
     }
+    all::<f16>(engine);
+    all::<bf16>(engine);
+    all::<f32>(engine);
+    all::<f64>(engine);
 }
 
 /// Products that become zero or subnormal, alone and among others: what rounding

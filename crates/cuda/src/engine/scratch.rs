@@ -1,15 +1,15 @@
 //! Device memory that launches on one stream use, one after the other.
 //!
 //! ```text
-//! words     0       32              256                     256 + 12 * 4096
-//!           | ticket | sums of blocks | partials of blocks    | payload | misfits
+//! words     0        16      32               256                  256 + 12 * 4096
+//!           | ticket | draws | sums of blocks | partials of blocks | payload | misfits
 //! ```
 //!
-//! `kernels/ticket.cuh` has the same numbers. Tickets, sums and partials are zero
-//! between launches: the last block of each sets them back. Rows that have several
-//! blocks each have such memory each, with room for the partials of
-//! [`MOST_ROW_BLOCKS`] blocks and without a payload. What needs more room gets it
-//! apart, and keeps it.
+//! `kernels/ticket.cuh` and `kernels/draw.cuh` have the same numbers. Tickets, draws,
+//! sums and partials are zero between launches: the last block of each sets them
+//! back. Rows that have several blocks each have such memory each, with room for the
+//! partials of [`MOST_ROW_BLOCKS`] blocks and without a payload. What needs more room
+//! gets it apart, and keeps it.
 
 use super::Planned;
 use super::plan::{MOST_BLOCKS, MOST_ROW_BLOCKS};
