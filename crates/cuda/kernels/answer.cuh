@@ -25,6 +25,7 @@ enum Ask : u32 {
     NORM,
     VARIANCE,
     DEVIATION,
+    ROOT,
 };
 
 // Where the superaccumulator of a sum begins, and its limbs.

@@ -195,8 +195,8 @@ struct ColumnLogSumExp {
     }
 };
 
-TREE_COLUMNS(column_logsumexp)(const ColumnTable &table, u32 first, u32 count, u32 counters, void *out)
+TREE_COLUMNS(column_logsumexp)(const ColumnTable &table, u32 first, u32 count, u32 counters, u32 ask, void *out)
 {
     FloatLogSumExp<ELEMENT>::prepare();
-    fold_columns<ColumnLogSumExp<ELEMENT>>(table, first, count, counters, out);
+    fold_columns<ColumnLogSumExp<ELEMENT>>(table, first, count, counters, ask, out);
 }

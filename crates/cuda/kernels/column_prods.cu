@@ -185,7 +185,7 @@ struct ColumnProd {
     }
 };
 
-TREE_COLUMNS(column_prods)(const ColumnTable &table, u32 first, u32 count, u32 counters, void *out)
+TREE_COLUMNS(column_prods)(const ColumnTable &table, u32 first, u32 count, u32 counters, u32 ask, void *out)
 {
-    fold_columns<ColumnProd<ELEMENT>>(table, first, count, counters, out);
+    fold_columns<ColumnProd<ELEMENT>>(table, first, count, counters, ask, out);
 }

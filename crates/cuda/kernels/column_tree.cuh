@@ -330,7 +330,7 @@ struct TreeMeeting {
 
 // Makes numbers of a leaf's totals, where they are owned.
 template <class Fold>
-__device__ __forceinline__ void write_totals(const TreeLeaf<typename Fold::Op> &leaf, const typename Fold::Total (&total)[Fold::COLUMNS], typename Fold::Bits *out)
+__device__ __forceinline__ void write_totals(const TreeLeaf<typename Fold::Op> &leaf, const typename Fold::Total (&total)[Fold::COLUMNS], u32 ask, typename Fold::Bits *out)
 {
     using Op = typename Fold::Op;
     u32 unsure = 0;
@@ -339,7 +339,7 @@ __device__ __forceinline__ void write_totals(const TreeLeaf<typename Fold::Op> &
         typename Fold::Bits number;
         if (!leaf.owns(i))
             continue;
-        if (Op::quick_value(total[i].node(), number))
+        if (Op::quick_value(total[i].node(), ask, leaf.table.rows, number))
             out[leaf.strip.place + i] = number;
         else
             unsure |= 1u << i;
@@ -353,7 +353,7 @@ __device__ __forceinline__ void write_totals(const TreeLeaf<typename Fold::Op> &
         for (int i = 1; i < Fold::COLUMNS; ++i)
             if (i == place)
                 one = total[i];
-        out[leaf.strip.place + place] = Op::value(one.node());
+        out[leaf.strip.place + place] = Op::value(one.node(), ask, leaf.table.rows);
         unsure &= unsure - 1;
     }
 }
@@ -361,7 +361,7 @@ __device__ __forceinline__ void write_totals(const TreeLeaf<typename Fold::Op> &
 // Folds a leaf's totals with those of the other leaves of the tile, of which the block takes those from `begin` on; whoever has the root
 // makes the numbers. The tile is the turn-th of this launch.
 template <class Fold>
-__device__ __forceinline__ void fold_leaves(TreeLeaf<typename Fold::Op> &leaf, const typename Fold::Total (&total)[Fold::COLUMNS], u32 tile, u32 turn, u64 begin, u32 counters, typename Fold::Bits *out)
+__device__ __forceinline__ void fold_leaves(TreeLeaf<typename Fold::Op> &leaf, const typename Fold::Total (&total)[Fold::COLUMNS], u32 tile, u32 turn, u64 begin, u32 counters, u32 ask, typename Fold::Bits *out)
 {
     using Op = typename Fold::Op;
     const ColumnTable &table = leaf.table;
@@ -378,13 +378,13 @@ __device__ __forceinline__ void fold_leaves(TreeLeaf<typename Fold::Op> &leaf, c
         Strip<typename Op::Item> strip;
         strip.stand(table, tile * table.width + threadIdx.x / Fold::COLUMNS);
         if (i < strip.columns)
-            out[strip.place + i] = Op::value(meeting.load(0, threadIdx.x));
+            out[strip.place + i] = Op::value(meeting.load(0, threadIdx.x), ask, table.rows);
     }
 }
 
 // Makes the numbers of the columns: of tall tables those of `count` tiles from the first one on, each of which has `counters` counters.
 template <class Fold>
-__device__ __forceinline__ void fold_columns(const ColumnTable &table, u32 first, u32 count, u32 counters, void *out)
+__device__ __forceinline__ void fold_columns(const ColumnTable &table, u32 first, u32 count, u32 counters, u32 ask, void *out)
 {
     auto *const numbers = static_cast<typename Fold::Bits *>(out);
     TreeLeaf<typename Fold::Op> leaf(table);
@@ -402,19 +402,20 @@ __device__ __forceinline__ void fold_columns(const ColumnTable &table, u32 first
             leaf.strip.stand(table, unit * COLUMN_THREADS + threadIdx.x);
         Fold::leaf(leaf, total);
         if (leaf.leaves == 1)
-            write_totals<Fold>(leaf, total, numbers);
+            write_totals<Fold>(leaf, total, ask, numbers);
         else
-            fold_leaves<Fold>(leaf, total, first + turn, turn, begin, counters, numbers);
+            fold_leaves<Fold>(leaf, total, first + turn, turn, begin, counters, ask, numbers);
     }
 }
 
-// The r-th row of a table is as ColumnTable says; the numbers of the first table's columns go to the first places of out, and so on.
+// The r-th row of a table is as ColumnTable says; the numbers of the first table's columns go to the first places of out, and so on. Of
+// some trees several numbers can be asked: `Ask`.
 #define TREE_COLUMNS(name) \
-    static __device__ __forceinline__ void reduce(const ColumnTable &, u32, u32, u32, void *); \
+    static __device__ __forceinline__ void reduce(const ColumnTable &, u32, u32, u32, u32, void *); \
     extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS) NAMED(name, ELEMENT)(const char *data, u32 columns, \
         u64 rows, u32 inner, i64 stride, i64 jump, u32 tables, i64 table_stride, u32 unit, u32 width, u32 first, u32 count, \
-        u32 counters, u64 *scratch, void *out) \
+        u32 counters, u32 ask, u64 *scratch, void *out) \
     { \
-        reduce({data, columns, rows, inner, stride, jump, tables, table_stride, unit, width, scratch}, first, count, counters, out); \
+        reduce({data, columns, rows, inner, stride, jump, tables, table_stride, unit, width, scratch}, first, count, counters, ask, out); \
     } \
     static __device__ __forceinline__ void reduce

@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include "answer.cuh"
+#include "narrow.cuh"
 #include "rounded.cuh"
 #include "tree.cuh"
 
@@ -16,13 +18,14 @@ __device__ __forceinline__ f64 magnitude(f64 x) { return fabs(x); }
 __device__ __forceinline__ bool is_finite(f32 x) { return fabsf(x) < __uint_as_float(0x7f800000); }
 __device__ __forceinline__ bool is_finite(f64 x) { return fabs(x) < of_bits(0x7ff0000000000000); }
 
-template <class T, Term TERM>
+// AHEAD rows are on their way while one is worked on.
+template <class T, Term TERM, int AHEAD = TERM == PRODUCT ? 8 : 16>
 struct Fast {
     using Item = T;
     using Bits = typename Element<T>::Bits;
     using Sum = decltype(Element<T>::value(0));
     static constexpr bool PAIRS = TERM == PRODUCT;
-    static constexpr int DEPTH = PAIRS ? 8 : 16;
+    static constexpr int DEPTH = AHEAD;
     static constexpr Bits IDENTITY = 0;
     // The sum as an f64, NaN terms, infinite terms above zero and below.
     static constexpr int WORDS = 4;
@@ -42,8 +45,8 @@ struct Fast {
     }
 
     // Adds what `of` makes of each pair of elements, by lane, and folds the lanes.
-    template <bool AGAIN, class Of>
-    static __device__ __forceinline__ Sum sum_of(Rows<Fast> &rows, Of of)
+    template <bool AGAIN, class Rows, class Of>
+    static __device__ __forceinline__ Sum sum_of(Rows &rows, Of of)
     {
         Sum lane[ITEMS<T>] = {};
         const auto take = [&](const uint4 &x, const uint4 &y, int) {
@@ -59,7 +62,8 @@ struct Fast {
         return fold_lanes(rows.group(), lane, [](Sum a, Sum b) { return add(a, b); }, swap);
     }
 
-    static __device__ __forceinline__ Node<WORDS> leaf(Rows<Fast> &rows)
+    template <class Rows>
+    static __device__ __forceinline__ Node<WORDS> leaf(Rows &rows)
     {
         Sum total = sum_of<false>(rows, [](Sum x, Sum y) { return term(x, y); });
         u64 nans = 0, above = 0, below = 0;
@@ -80,4 +84,27 @@ struct Fast {
         }
         return {word(total), nans, above, below};
     }
+
+    // Whether the number is the sum, and that.
+    static __device__ __forceinline__ bool quick_value(const Node<WORDS> &root, u32 ask, u64 n, Bits &bits)
+    {
+        bits = value(root, TOTAL, n);
+        return ask == TOTAL;
+    }
+
+    // The sum, the mean of n elements or the root of the sum: each a rounded f64, and then rounded to the format.
+    static __device__ __forceinline__ Bits value(const Node<WORDS> &root, u32 ask, u64 n)
+    {
+        const Specials<T> specials = {root.word[1] != 0, root.word[2] != 0, root.word[3] != 0};
+        // Nothing makes anything else of them: no square is below zero.
+        if (specials.any())
+            return specials.bits();
+        const f64 total = of_bits(root.word[0]);
+        const f64 number = ask == MEAN ? __ddiv_rn(total, f64(n)) : ask == NORM ? __dsqrt_rn(total) : total;
+        return number != number ? NOT_A_NUMBER<T> : narrow<T>(number);
+    }
 };
+
+// For rows of a table, which may be short: what is on its way of rows that are not there is a waste.
+template <class T, Term TERM>
+using RowFast = Fast<T, TERM, 8>;

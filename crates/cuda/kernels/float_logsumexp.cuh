@@ -199,7 +199,7 @@ struct FloatLogSumExp {
     // Whether a rough logarithm tells the number; then it is the one of `value`, whose long one is off by less than 2^-90 of itself. The rough
     // one is off by less than 2^-40, the sums with it each round by 2^-53 of themselves: if both ends of what it may be round to one
     // number, all between them does, and zero is not among that.
-    static __device__ __forceinline__ bool quick_value(const Node<WORDS> &root, Bits &bits)
+    static __device__ __forceinline__ bool quick_value(const Node<WORDS> &root, u32, u64, Bits &bits)
     {
         bits = 0;
         if constexpr (sizeof(Bits) < 8) {
@@ -214,11 +214,11 @@ struct FloatLogSumExp {
         return false;
     }
 
-    // The logarithm of the sum, rounded once.
-    static __device__ __forceinline__ Bits value(const Node<WORDS> &root)
+    // The logarithm of the sum, rounded once; nothing else can be asked.
+    static __device__ __forceinline__ Bits value(const Node<WORDS> &root, u32 ask, u64 n)
     {
         Bits quick;
-        if (quick_value(root, quick))
+        if (quick_value(root, ask, n, quick))
             return quick;
         if (root.word[3] != 0)
             return NOT_A_NUMBER<T>;

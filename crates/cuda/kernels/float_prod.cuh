@@ -175,14 +175,14 @@ struct FloatProd {
     }
 
     // The same as `value`: nothing in it takes long.
-    static __device__ __forceinline__ bool quick_value(const Node<WORDS> &root, Bits &bits)
+    static __device__ __forceinline__ bool quick_value(const Node<WORDS> &root, u32 ask, u64 n, Bits &bits)
     {
-        bits = value(root);
+        bits = value(root, ask, n);
         return true;
     }
 
-    // The product, rounded once.
-    static __device__ __forceinline__ Bits value(const Node<WORDS> &root)
+    // The product, rounded once; nothing else can be asked.
+    static __device__ __forceinline__ Bits value(const Node<WORDS> &root, u32, u64)
     {
         const Bits sign = root.word[0] != 0 ? Element<T>::SIGN : Bits(0);
         const bool zero = root.word[3] != 0, infinite = root.word[4] != 0;

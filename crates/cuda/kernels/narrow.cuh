@@ -1,4 +1,4 @@
-// From an exact f64 to a shorter float, rounded once.
+// From an exact f64 to a float that is no longer, rounded once.
 //
 // A number rounded to odd (cut off, with the last bit set if anything was lost) to two bits more than the format's, and as many more
 // as its range is wider, rounds to the format as the number itself does: a tie stays a tie only if nothing was lost, and the last
@@ -26,6 +26,11 @@ __device__ __forceinline__ f64 quotient(f64 x, u64 n)
 
 template <class T>
 __device__ __forceinline__ typename Element<T>::Bits narrow(f64 x);
+template <>
+__device__ __forceinline__ u64 narrow<f64>(f64 x)
+{
+    return u64(__double_as_longlong(x));
+}
 template <>
 __device__ __forceinline__ u32 narrow<f32>(f64 x)
 {

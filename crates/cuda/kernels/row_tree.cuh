@@ -25,6 +25,7 @@ struct TreeRows {
     u32 slack;  // elements that a row's first vector may have before it, at most
     u32 tile;   // rows of a warp, a power of two
     u64 step;   // from a number to the next
+    u32 ask;    // which number
 
     __device__ __forceinline__ u32 lane() const { return threadIdx.x % 32; }
     __device__ __forceinline__ u32 lanes() const { return 1u << shift; }
@@ -109,7 +110,7 @@ struct RowLeaves {
     }
 };
 
-// Writes the number of the r-th row, what `Op::value` makes of its root, to out[r * step].
+// Writes the number of the r-th row, what `Op::value` makes of its root, of what is asked and of how many elements there are, to out[r * step].
 template <class Op>
 __device__ __forceinline__ void fold_rows(const TreeRows &rows, typename Element<typename Op::Item>::Bits *out)
 {
@@ -184,15 +185,16 @@ __device__ __forceinline__ void fold_rows(const TreeRows &rows, typename Element
     }
     const u64 row = first + rows.lane();
     if (rows.lane() < rows.tile && row < rows.count)
-        out[row * rows.step] = Op::value(mine);
+        out[row * rows.step] = Op::value(mine, rows.ask, rows.n);
 }
 
-// The r-th of `count` rows of n elements is r * stride bytes behind data; its number goes r * step numbers behind out.
+// The r-th of `count` rows of n elements is r * stride bytes behind data; its number goes r * step numbers behind out. Of some trees several
+// numbers can be asked: `Ask`.
 #define TREE_ROWS(name) \
     static __device__ __forceinline__ void reduce(const TreeRows &, void *); \
     extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_BLOCKS) NAMED(name, ELEMENT)(const char *data, u64 count, \
-        i64 stride, u64 n, u32 shift, u32 slack, u32 tile, void *out, u64 step) \
+        i64 stride, u64 n, u32 shift, u32 slack, u32 tile, void *out, u64 step, u32 ask) \
     { \
-        reduce({data, count, stride, n, shift, slack, tile, step}, out); \
+        reduce({data, count, stride, n, shift, slack, tile, step, ask}, out); \
     } \
     static __device__ __forceinline__ void reduce

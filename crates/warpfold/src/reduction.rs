@@ -298,11 +298,11 @@ impl Reduction {
 
     /// The columns of an answer that a device finishes as well as core does.
     fn columns_on_device(&self, job: &Job<'_>, opened: &Opened) -> Result<Option<Vec<Column>>> {
-        if self.accuracy != Accuracy::Exact || self.rules != Rules::default() {
+        if self.rules != Rules::default() {
             return Ok(None);
         }
         let single: Vec<Op> = self.ops.iter().flat_map(|&op| halves(op)).collect();
-        let Some(numbers) = opened.numbers(&single, job)? else { return Ok(None) };
+        let Some(numbers) = opened.numbers(&single, self.accuracy, job)? else { return Ok(None) };
         let mut numbers = numbers.into_iter();
         let columns = self.ops.iter().map(|&op| {
             let mut its = halves(op).into_iter().map_while(|_| numbers.next());

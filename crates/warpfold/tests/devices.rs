@@ -191,6 +191,8 @@ fn shapes(device: Device) {
     let question = Reduction::new([Op::Sum, Op::Min, Op::Max, Op::Count, Op::CountNan]);
     assert!(has(device, &question, dtype, 1));
     let pairs = Reduction::new([Op::ArgMinMax, Op::LogSumExp, Op::MinMax, Op::Var, Op::ArgMax]);
+    let plain = [Op::Mean, Op::Sum, Op::Norm1, Op::Max, Op::SumSq, Op::Norm2, Op::Std];
+    let plain = Reduction::new(plain).accuracy(Accuracy::Fast);
     for view in &views {
         let ndim = view.shape().len();
         for some in 0..1usize << ndim {
@@ -198,7 +200,8 @@ fn shapes(device: Device) {
                 (0..ndim).filter(|a| some >> a & 1 == 1).map(usize::cast_signed).collect();
             let question = question.clone().axes(axes.clone()).keepdims(some % 3 == 0);
             compare(device, &question, std::slice::from_ref(view), 5);
-            compare(device, &pairs.clone().axes(axes), std::slice::from_ref(view), 5);
+            compare(device, &pairs.clone().axes(axes.clone()), std::slice::from_ref(view), 5);
+            compare(device, &plain.clone().axes(axes), std::slice::from_ref(view), 5);
         }
     }
 }

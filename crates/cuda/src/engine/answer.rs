@@ -2,7 +2,7 @@
 
 use super::kernels::{Program, Tally};
 use super::scratch::Scratch;
-use super::{Engine, lock};
+use super::{Engine, lock, tree};
 use crate::device::{Address, Argument, Launch, Stream};
 use crate::{Error, Result};
 use warpfold_core::DType;
@@ -34,7 +34,7 @@ pub(super) enum Ask {
     Norm,
     Variance,
     Deviation,
-    /// What a fixed tree folds to; no kernel is asked by this name.
+    /// What a fixed tree folds to, of which nothing else can be asked.
     Root,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Answer {
 
 impl Answer {
     /// How an operation is finished there, if it is.
-    pub(super) fn of(op: Op, dtype: DType) -> Option<Answer> {
+    pub(super) fn of(op: Op, accuracy: Accuracy, dtype: DType) -> Option<Answer> {
         let ask = match op {
             _ if !op.supports(dtype) => return None,
             Op::Sum | Op::Norm1 | Op::SumSq => Ask::Total,
@@ -77,8 +77,13 @@ impl Answer {
             Op::Prod | Op::LogSumExp if dtype.is_float() => Ask::Root,
             _ => return None,
         };
-        let kind = op.kind(Accuracy::Exact, dtype);
+        let kind = op.kind(accuracy, dtype);
         Some(Answer { ask, kind, dtype, out: op.answer_type(dtype) })
+    }
+
+    /// Whether a fixed tree is folded to it.
+    pub(super) fn is_of_tree(&self) -> bool {
+        tree::is_tree(self.kind, self.dtype)
     }
 
     /// What makes the number of any rows without a payload, if anything does: a
@@ -88,7 +93,7 @@ impl Answer {
     pub(super) fn tally(&self) -> Option<Tally> {
         let of_squares = matches!(self.kind, Kind::SquareSum | Kind::Moments);
         Some(match self.ask {
-            _ if of_squares && !self.dtype.is_float() => return None,
+            _ if self.is_of_tree() || of_squares && !self.dtype.is_float() => return None,
             Ask::Norm => Tally::Squares,
             Ask::Variance | Ask::Deviation => Tally::Variances,
             Ask::Total if of_squares => Tally::Squares,
@@ -150,7 +155,7 @@ impl Engine {
         to: Address,
         stream: Stream,
     ) -> Result<bool> {
-        let Some(answer) = Answer::of(op, dtype) else { return Ok(false) };
+        let Some(answer) = Answer::of(op, Accuracy::Exact, dtype) else { return Ok(false) };
         let Some(bytes) = Engine::payload_len(answer.kind, dtype) else { return Ok(false) };
         for (address, dtype) in [(payloads, DType::U64), (to, answer.out)] {
             check_alignment(address, count, dtype)?;
@@ -255,7 +260,7 @@ mod tests {
                 _ => (1 << bits) - 1,
             };
             for op in [Op::Sum, Op::Norm1, Op::SumSq] {
-                let answer = Answer::of(op, dtype).unwrap();
+                let answer = Answer::of(op, Accuracy::Exact, dtype).unwrap();
                 let most =
                     if answer.out == DType::I64 { i64::MAX as u128 } else { u64::MAX.into() };
                 let term = if op == Op::SumSq { largest * largest } else { largest };

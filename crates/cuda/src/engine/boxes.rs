@@ -6,7 +6,7 @@
 //! are over the same elements in the same order as on the host.
 
 use super::Engine;
-use super::answer::{Answer, Ask};
+use super::answer::Answer;
 use super::axes::{Group, groups};
 use super::collect::Collector;
 use super::numbers::Question;
@@ -18,7 +18,7 @@ use crate::Result;
 use crate::device::{Address, Device, Stream};
 use warpfold_core::DType;
 use warpfold_core::layout::{Axis, Dim, Split, Traversal, View};
-use warpfold_core::op::{AnyState, Kind, Numbers, Op};
+use warpfold_core::op::{Accuracy, AnyState, Kind, Numbers, Op};
 
 /// Bytes of the boxes of one call: at most these, and at most this part of the
 /// device's memory.
@@ -137,12 +137,14 @@ impl Engine {
     pub fn numbers_of_host_view(
         &self,
         ops: &[Op],
+        accuracy: Accuracy,
         view: &View<'_>,
         reduced: &[bool],
         stream: Stream,
     ) -> Result<Option<Vec<Numbers>>> {
         let dtype = view.dtype();
-        let answers: Option<Vec<Answer>> = ops.iter().map(|&op| Answer::of(op, dtype)).collect();
+        let answers: Option<Vec<Answer>> =
+            ops.iter().map(|&op| Answer::of(op, accuracy, dtype)).collect();
         let Some(answers) = answers.filter(|_| !view.is_empty()) else { return Ok(None) };
         let split = Split::new(view.shape(), [view.strides(), &[]], reduced)?;
         let mut all: Vec<Numbers> =
@@ -177,7 +179,7 @@ impl Engine {
         let boxes = || parts(&source.outputs.dims, room / output);
         // What is known to have no numbers is not worth a copy.
         let fewest = boxes().map(|outputs| outputs.len).min().unwrap_or(0);
-        let trees = group.places.iter().any(|&place| answers[place].ask == Ask::Root);
+        let trees = group.places.iter().any(|&place| answers[place].is_of_tree());
         // Columns have kernels however long they are.
         let step =
             |walk: &Traversal| walk.dims.last().map_or(usize::MAX, |d| d.strides[0].unsigned_abs());

@@ -174,6 +174,7 @@ impl Engine {
                     Argument::from(first as u32),
                     Argument::from((shares.count - first).min(shares.at_once) as u32),
                     Argument::from(shares.counters as u32),
+                    Argument::from(answer.ask as u32),
                     Argument::from(meeting),
                     Argument::from(to),
                 ];

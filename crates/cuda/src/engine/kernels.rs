@@ -92,11 +92,20 @@ impl Program {
             Program::ShortRows(Tally::Variances, dtype) => format!("row_squares_{dtype}"),
             Program::ShortRows(tally, dtype) => format!("row_{}", tally.name(dtype)),
             Program::Columns(tally, dtype) => format!("column_{}", tally.name(dtype)),
-            Program::RowTrees(Kind::LogSumExp, dtype) => format!("row_logsumexp_{dtype}"),
-            Program::RowTrees(_, dtype) => format!("row_prods_{dtype}"),
-            Program::ColumnTrees(Kind::LogSumExp, dtype) => format!("column_logsumexp_{dtype}"),
-            Program::ColumnTrees(_, dtype) => format!("column_prods_{dtype}"),
+            Program::RowTrees(kind, dtype) => format!("row_{}_{dtype}", tree_name(kind)),
+            Program::ColumnTrees(kind, dtype) => format!("column_{}_{dtype}", tree_name(kind)),
         }
+    }
+}
+
+/// What kernels make numbers of that fold trees.
+fn tree_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::LogSumExp => "logsumexp",
+        Kind::FastSum => "fast_sums",
+        Kind::FastAbsSum => "fast_abs_sums",
+        Kind::FastSquareSum => "fast_square_sums",
+        _ => "prods",
     }
 }
 
@@ -195,7 +204,7 @@ mod tests {
     use super::super::archive;
     use super::*;
     use std::collections::HashSet;
-    use warpfold_core::op::Op;
+    use warpfold_core::op::{Accuracy, Op};
 
     #[test]
     fn whatever_has_a_name_is_in_the_archive() {
@@ -213,14 +222,16 @@ mod tests {
             for kind in [Kind::Sum, Kind::SquareSum, Kind::Moments] {
                 names.insert(Program::finish(kind, dtype).name());
             }
-            for tally in Op::ALL.into_iter().filter_map(|op| Answer::of(op, dtype)?.tally()) {
-                names.insert(Program::ShortRows(tally, dtype).name());
-                names.insert(Program::Columns(tally, dtype).name());
-            }
-            for kind in [Kind::Prod, Kind::LogSumExp] {
-                if dtype.is_float() {
-                    names.insert(Program::RowTrees(kind, dtype).name());
-                    names.insert(Program::ColumnTrees(kind, dtype).name());
+            for accuracy in [Accuracy::Exact, Accuracy::Fast] {
+                for answer in Op::ALL.into_iter().filter_map(|op| Answer::of(op, accuracy, dtype)) {
+                    if let Some(tally) = answer.tally() {
+                        names.insert(Program::ShortRows(tally, dtype).name());
+                        names.insert(Program::Columns(tally, dtype).name());
+                    }
+                    if answer.is_of_tree() {
+                        names.insert(Program::RowTrees(answer.kind, dtype).name());
+                        names.insert(Program::ColumnTrees(answer.kind, dtype).name());
+                    }
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! Numbers are made in the order of the walk over the outputs. Where that is
 //! not C order, they are put in order in the end.
 
-use super::answer::{Answer, Ask, Payloads, check_alignment};
+use super::answer::{Answer, Payloads, check_alignment};
 use super::scratch::Scratch;
 use super::table::{Order, Table};
 use super::tiles::{LEAST_WORKSPACE, Wanted, largest_workspace};
@@ -13,18 +13,18 @@ use super::{Engine, lock};
 use crate::Result;
 use crate::device::{Address, Stream};
 use warpfold_core::layout::Split;
-use warpfold_core::op::{Numbers, Op};
+use warpfold_core::op::{Accuracy, Numbers, Op};
 
 /// The most answers that are put in order.
 const MOST_SCATTERED: usize = 1 << 30;
 
 impl Engine {
     /// The answers of `op` over the axes that `reduced` marks, in C order, as
-    /// core finishes them under the default rules; waits for them. `None` where
-    /// no kernel makes them: pairs of answers, products and logsumexp of integers; of
+    /// core finishes them under the default rules; waits for them. `None` where no
+    /// kernel makes them: pairs of answers, products and logsumexp of integers; of
     /// outputs without elements, of few long rows whose floats a fixed tree folds,
-    /// and of totals that do not fit their type. Then
-    /// [`states_of_view`](Self::states_of_view) answers.
+    /// as it does wherever they are to be fast, and of totals that do not fit their
+    /// type. Then [`states_of_view`](Self::states_of_view) answers.
     ///
     /// # Errors
     /// Views that cannot be; more outputs than memory holds; what the device
@@ -35,12 +35,13 @@ impl Engine {
     pub unsafe fn numbers_of_view(
         &self,
         op: Op,
+        accuracy: Accuracy,
         view: &DeviceView,
         reduced: &[bool],
         stream: Stream,
     ) -> Result<Option<Numbers>> {
         view.check(&**self.device())?;
-        match Question::of(op, view, reduced)? {
+        match Question::of(op, accuracy, view, reduced)? {
             // SAFETY: passed on from the caller.
             Some(question) => unsafe { self.numbers_of(&question, stream) },
             None => Ok(None),
@@ -95,13 +96,14 @@ impl Engine {
     pub unsafe fn numbers_into(
         &self,
         op: Op,
+        accuracy: Accuracy,
         view: &DeviceView,
         reduced: &[bool],
         to: Address,
         stream: Stream,
     ) -> Result<bool> {
         view.check(&**self.device())?;
-        let Some(question) = Question::of(op, view, reduced)? else { return Ok(false) };
+        let Some(question) = Question::of(op, accuracy, view, reduced)? else { return Ok(false) };
         check_alignment(to, question.table.outputs.len, question.answer.out)?;
         let scratch = self.scratch(stream)?;
         let mut scratch = lock(&scratch);
@@ -163,7 +165,7 @@ impl Engine {
     ) -> Result<bool> {
         let Question { answer, table } = question;
         let misfits = scratch.misfits();
-        if answer.ask == Ask::Root {
+        if answer.is_of_tree() {
             // SAFETY: passed on from the caller.
             let made =
                 unsafe { self.numbers_of_column_trees(*answer, table, to, scratch, stream)? };
@@ -218,9 +220,14 @@ pub(super) struct Question {
 
 impl Question {
     /// The question, if it may be one that kernels answer.
-    fn of(op: Op, view: &DeviceView, reduced: &[bool]) -> Result<Option<Question>> {
+    fn of(
+        op: Op,
+        accuracy: Accuracy,
+        view: &DeviceView,
+        reduced: &[bool],
+    ) -> Result<Option<Question>> {
         let split = Split::new(&view.shape, [&view.strides, &[]], reduced)?;
-        let Some(answer) = Answer::of(op, view.dtype) else { return Ok(None) };
+        let Some(answer) = Answer::of(op, accuracy, view.dtype) else { return Ok(None) };
         if view.is_empty() {
             return Ok(None);
         }

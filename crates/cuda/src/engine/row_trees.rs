@@ -148,6 +148,7 @@ impl Engine {
                 Argument::from(tile as u32),
                 Argument::from(to + (first * step * answer.out.size()) as u64),
                 Argument::from(step as u64),
+                Argument::from(answer.ask as u32),
             ];
             // SAFETY: the kernels have these parameters; they read the rows and
             // write the answers.
