@@ -226,9 +226,10 @@ fn drawn_tiles(device: &Arc<dyn Device>) {
         for dtype in DType::ALL {
             with_element!(dtype, T => {
                 let tile = 4 * 16 / size_of::<T>() * threads as usize;
-                // The fewest tiles that some are drawn of, an eighth.
-                let shares = 28 * blocks as usize;
-                let mut items = vec![from_f64::<T>(0.5); (shares + 4 * blocks as usize) * tile + 77];
+                // Nearly the fewest tiles that some are drawn of, an eighth: an odd number.
+                let drawn = 4 * blocks as usize + 1;
+                let shares = 7 * drawn;
+                let mut items = vec![from_f64::<T>(0.5); (shares + drawn) * tile + 77];
                 for (x, places) in [(0.0, [3 * tile - 1, 3 * tile + 5]), (1.0, [tile + 9, 7 * tile])] {
                     for at in places {
                         items[shares * tile + at] = from_f64(x);

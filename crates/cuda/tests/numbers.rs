@@ -1312,19 +1312,39 @@ fn sanitized_ties_on_the_device() {
 }
 
 #[test]
-fn on_the_device_of_this_machine() {
+fn arrays_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     let all = engines(&device);
     sweep(&all, 5, 1300, MOST, &OPS);
     sweep(&all, 6, 650, MOST, &POSITIONS);
     sweep(&all, 7, 650, MOST, &SQUARES);
-    (0..20).for_each(|seed| ties(&all, 41 + seed, |_| true));
-    (0..20).for_each(|seed| columns(&all, 31 + seed, |_| true));
-    rounding(&device);
-    tree_rows(&device, 41, |_| true);
-    rounding_of_squares(&device);
+    of_host_views(&Engine::new(device), 51, 300);
+}
+
+#[test]
+fn ties_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    (0..20).for_each(|seed| ties(&engines(&device), 41 + seed, |_| true));
+}
+
+#[test]
+fn columns_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    (0..20).for_each(|seed| columns(&engines(&device), 31 + seed, |_| true));
     let engine = Engine::new(device);
-    misfits(&engine);
+    scales_of_columns(&engine);
+    columns_again(&engine);
+    columns_of_many_blocks(engine.device());
+    squares_of_far_scales(&engine);
+    equal_elements_side_by_side(&engine);
+    specials_of_columns(&engine);
+    many_rows_of_squares(engine.device());
+}
+
+#[test]
+fn rows_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    let engine = Engine::new(device);
     rows(&engine, 21, |_| true);
     ranges(&engine);
     the_last_bit(&engine);
@@ -1335,18 +1355,30 @@ fn on_the_device_of_this_machine() {
     deviations(&engine);
     squares_of_short_rows(&engine);
     ends_of_integers(&engine);
-    scales_of_columns(&engine);
-    columns_again(&engine);
-    columns_of_many_blocks(engine.device());
-    squares_of_far_scales(&engine);
-    equal_elements_side_by_side(&engine);
-    specials_of_columns(&engine);
-    many_rows_of_squares(engine.device());
-    any_tree_rows(&all, 43, 200);
+}
+
+#[test]
+fn rounding_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    rounding(&device);
+    rounding_of_squares(&device);
+    misfits(&Engine::new(device));
+}
+
+#[test]
+fn trees_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    tree_rows(&device, 41, |_| true);
+    any_tree_rows(&engines(&device), 43, 200);
+    let engine = Engine::new(device);
     many_leaves(&engine);
-    (0..8).for_each(|seed| tree_columns(engine.device(), &|| 0, 61 + seed, |_| true));
-    of_host_views(&engine, 51, 300);
     roots_at_the_ends(&engine);
+}
+
+#[test]
+fn columns_of_trees_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    (0..8).for_each(|seed| tree_columns(&device, &|| 0, 61 + seed, |_| true));
 }
 
 /// The payload of a sum: limbs, and counters after them.

@@ -229,6 +229,21 @@ fn accesses_that_cannot_be_are_skipped_and_the_rest_goes_on() {
     assert_eq!(found(&report).len(), 3);
 }
 
+/// The system's kilobyte is ahead of all variables: larger alignments than that are lost, as on a device.
+#[test]
+fn shared_variables_lie_behind_the_systems() {
+    let ptx = module(
+        ".shared .align 8192 .b8 table[8192];\n.shared .align 512 .b8 other[4];",
+        "mov.u32 %r1, table;\nmov.u32 %r2, other;\nand.b32 %r3, %r1, 1023;\nsub.u32 %r4, %r2, %r1;\nadd.u32 %r4, %r4, %r3;\n\
+         and.b32 %r1, %r1, 8191;\nadd.u32 %r4, %r4, %r1;\nst.global.u32 [%o], %r4;",
+    );
+    assert_eq!(agreed(&ptx, 1), [8192 + 1024]);
+    let ptx = kernel("ld.shared.u32 %r1, [1020];");
+    let (_, report) = run_one(&ptx, plain(Schedule::Lockstep), 1);
+    assert_eq!(found(&report).len(), 1);
+    assert!(describe(&report).contains("which are the system's"), "{}", describe(&report));
+}
+
 #[test]
 fn endless_loops_end_at_the_limit() {
     for body in ["l:\nbra.uni l;", "l:\nsetp.eq.u32 %p1, %t, 5;\n@%p1 bra l;\nbar.sync 0;"] {

@@ -386,7 +386,7 @@ impl Machine<'_> {
             order(races, &request, target, access);
         }
         if sound != 0 {
-            f(shared.region.bytes(), 0, sound);
+            f(shared.region.bytes(), shared.region.base(), sound);
         }
     }
 

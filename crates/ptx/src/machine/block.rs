@@ -4,6 +4,7 @@ use super::lanes::Register;
 use super::launch::Shape;
 use super::mbarrier::Mbarrier;
 use super::program::{Constant, Program, along};
+use super::space::SYSTEM_SHARED;
 use super::warp::{Wait, Warp};
 use crate::clock::Gate;
 use crate::finding::Space;
@@ -110,7 +111,7 @@ impl Block {
         let bytes = program.static_shared as usize + shape.shared as usize;
         let shared = Shared {
             block: 0,
-            region: Region::new(Space::Shared, bytes, track)?,
+            region: Region::new(Space::Shared, bytes, track)?.from_address(SYSTEM_SHARED),
             mbarriers: RefCell::default(),
         };
         let warps = shape.warps() as usize;
@@ -277,7 +278,7 @@ impl Seat {
             Special::LaneMaskGt => lanes(&|lane| (u32::MAX << lane) & !(1 << lane)),
             Special::DynamicSmemSize => all(shape.shared),
             Special::TotalSmemSize => all(shared),
-            Special::AggrSmemSize => all(shared + 1024),
+            Special::AggrSmemSize => all(shared + SYSTEM_SHARED as u32),
             Special::IsExplicitCluster => all(shape.cluster.is_some().into()),
             Special::ClusterId(axis) => all(along(axis, self.cluster)),
             Special::NClusterId(axis) => all(along(axis, clusters)),

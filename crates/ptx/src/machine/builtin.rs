@@ -112,6 +112,7 @@ impl Machine<'_> {
     fn peek(&self, memory: &BlockMemory, thread: u32, address: u64) -> Option<u8> {
         let (which, within) = window(address);
         let byte = |region: &crate::memory::Region, start: usize| {
+            let within = within.checked_sub(region.base())?;
             (within < region.len() as u64)
                 .then(|| region.bytes().load(start + within as usize, 1) as u8)
         };

@@ -136,7 +136,7 @@ impl Machine<'_> {
             if let Some((shared, at)) =
                 self.locate(&block.memory, site, lane, space, addresses[lane])
             {
-                shared.region.bytes().store(at as usize, 8, 0);
+                shared.region.bytes().store((at - shared.region.base()) as usize, 8, 0);
                 shared.mbarriers.borrow_mut().insert(at, Mbarrier::new(counts[lane] as u32));
             }
         }

@@ -7,7 +7,7 @@ use super::program::{
     Constant, CopyAsync, CopyBulk, Guarded, Join, Load, PREDICATE_CONSTANTS, Passed, PhaseWait,
     Place, PlaceBase, Predicate, Program, REGISTER, Shuffle, Slot, Step, Store,
 };
-use super::space::{self, RANK_SHIFT, Window};
+use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
 use crate::flow::{CallGraph, Flow};
 use crate::ir::{
     self, Address, BarrierOp, Base, BulkCopy, Class, Function, FunctionId, FunctionKind, IntBinary,
@@ -55,7 +55,7 @@ pub(crate) fn decode(
     })?;
     let mut decoder = Decoder {
         addresses,
-        shared: layout.offsets.iter().copied().collect(),
+        shared: layout.offsets.iter().map(|&(id, at)| (id, SYSTEM_SHARED + at)).collect(),
         reached: &reached,
         constants: Vec::new(),
         index: FxHashMap::default(),

@@ -1,6 +1,7 @@
 //! What a launch asks for, what it may not ask for, and how it can end.
 
 use super::program::Program;
+use super::space::SYSTEM_SHARED;
 use crate::ir::{Function, Line, Type};
 use crate::place::{LANES, Place};
 use core::fmt;
@@ -150,8 +151,7 @@ impl Default for Limits {
 impl Limits {
     /// Blocks of a shape that are resident at once on the whole device.
     pub(crate) fn resident(&self, shape: &Shape, static_shared: u64) -> u32 {
-        // A block takes a kilobyte of shared memory for the system.
-        let shared = static_shared + u64::from(shape.shared) + 1024;
+        let shared = static_shared + u64::from(shape.shared) + SYSTEM_SHARED;
         let by_shared = u64::from(self.multiprocessor_shared) / shared;
         let by_threads = self.resident_threads / (shape.warps() * LANES as u32).max(1);
         let each = by_threads.min(self.resident_blocks).min(by_shared as u32);

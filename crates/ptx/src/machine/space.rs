@@ -4,6 +4,9 @@ use crate::memory::global;
 
 /// Shared memory as generic addresses.
 pub(crate) const SHARED: u64 = 0x6_0000_0000_0000;
+/// Shared memory of every block that is the system's, as on devices of compute capability 8.0 and later: a kernel's variables lie behind it, aligned
+/// to each other, so that no alignment beyond this one is kept.
+pub(crate) const SYSTEM_SHARED: u64 = 1024;
 /// Local memory as generic addresses.
 pub(crate) const LOCAL: u64 = 0x5_0000_0000_0000;
 /// Constant memory as generic addresses.

@@ -1,15 +1,17 @@
-//! Memories that are one allocation with addresses from 0: a block's shared
-//! memory, a constant bank, a kernel's parameters; and threads' local memory,
-//! which is one such range for each thread.
+//! Memories that are one allocation: a constant bank, a kernel's parameters, with
+//! addresses from 0; a block's shared memory, whose first addresses are the
+//! system's; and threads' local memory, which is one range for each thread.
 
 use super::{Bytes, MemoryError, Request, Trouble};
 use crate::finding::{Fault, Kind, Space};
 use crate::place::{LANES, lanes};
 
-/// A memory whose addresses begin at 0.
+/// A memory that is one allocation.
 #[derive(Debug)]
 pub struct Region {
     space: Space,
+    /// The first address.
+    base: u64,
     /// The bytes of one range.
     len: usize,
     /// The distance from one thread's range to the next: `len`, rounded up so that all are aligned alike.
@@ -24,7 +26,13 @@ impl Region {
     ///
     /// [`MemoryError::Host`] if this machine's memory does not suffice.
     pub fn new(space: Space, len: usize, track: bool) -> Result<Region, MemoryError> {
-        Ok(Region { space, len, stride: 0, bytes: Bytes::new(len, track)? })
+        Ok(Region { space, base: 0, len, stride: 0, bytes: Bytes::new(len, track)? })
+    }
+
+    /// The same memory, with addresses from `base` on.
+    #[must_use]
+    pub fn from_address(self, base: u64) -> Region {
+        Region { base, ..self }
     }
 
     /// The local memory of a block: `len` bytes for each of its threads.
@@ -36,7 +44,7 @@ impl Region {
         let host = MemoryError::Host { asked: (len as u64).saturating_mul(threads.into()) };
         let stride = len.checked_next_multiple_of(16).ok_or(host.clone())?;
         let all = stride.checked_mul(threads as usize).ok_or(host)?;
-        Ok(Region { space: Space::Local, len, stride, bytes: Bytes::new(all, track)? })
+        Ok(Region { space: Space::Local, base: 0, len, stride, bytes: Bytes::new(all, track)? })
     }
 
     /// Memory that holds `contents` and counts as written.
@@ -67,7 +75,13 @@ impl Region {
         &mut self.bytes
     }
 
-    /// The bytes. An address is an offset, in local memory behind [`start`](Region::start).
+    /// The first address.
+    #[must_use]
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// The bytes. An address is an offset behind [`base`](Region::base), in local memory behind [`start`](Region::start).
     #[must_use]
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
@@ -96,12 +110,12 @@ impl Region {
             return 0;
         }
         let mut sound = request.active;
-        if !request.fits(0, self.len as u64) {
+        if !request.fits(self.base, self.base + self.len as u64) {
             sound = self.check_each(request, report);
         }
         let rest = Request { active: sound, ..*request };
         if self.stride == 0 {
-            rest.find_unwritten(self.space, 0, &self.bytes, report);
+            rest.find_unwritten(self.space, self.base, &self.bytes, report);
         } else {
             self.find_unwritten_local(&rest, report);
         }
@@ -124,16 +138,19 @@ impl Region {
     #[must_use]
     pub fn trouble(&self, address: u64, size: u32) -> Option<Trouble> {
         let len = self.len as u64;
+        let (first, last) = (self.base, self.base + len);
         let end = address.checked_add(size.into());
-        if end.is_some_and(|end| end <= len) {
+        if address >= first && end.is_some_and(|end| end <= last) {
             return Trouble::of_alignment(address, size);
         }
         let (space, whose) = (self.space, if self.stride == 0 { "" } else { " of a thread" });
-        let detail = if address < len {
-            let over = end.map_or(u64::MAX, |end| end - len);
+        let detail = if address < first {
+            format!("among the first {first} bytes of {space} memory, which are the system's")
+        } else if address < last {
+            let over = end.map_or(u64::MAX, |end| end - last);
             format!("which leaves the {len} bytes of {space} memory{whose} by {over}")
         } else {
-            format!("{} bytes past the {len} bytes of {space} memory{whose}", address - len)
+            format!("{} bytes past the {len} bytes of {space} memory{whose}", address - last)
         };
         Some(Trouble { kind: Kind::OutOfBounds, detail })
     }
