@@ -21,7 +21,7 @@
 use crate::device::Stream;
 use crate::engine::{Array, Engine, Input};
 use crate::{Driver, Error, Result};
-use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut};
+use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use warpfold_core::Element;
@@ -87,6 +87,17 @@ impl SliceEngine {
         Ok(known)
     }
 
+    /// Refuses a slice of another context, before cudarc makes the stream wait for
+    /// its owner: that would leave an error in the stream's context for whoever
+    /// uses it next.
+    fn own<T>(&self, slice: &impl DeviceSlice<T>) -> Result<()> {
+        if slice.stream().context().cu_ctx() == self.context.cu_ctx() {
+            Ok(())
+        } else {
+            Err(Error::ForeignHandle { what: "the slice" })
+        }
+    }
+
     /// Gets ready what a kind and type of reduction on a stream needs: what a
     /// capture does not allow.
     ///
@@ -100,7 +111,7 @@ impl SliceEngine {
     /// it.
     ///
     /// # Errors
-    /// Those of [`Engine::reduce`], and a stream of another context.
+    /// Those of [`Engine::reduce`], and a stream or a slice of another context.
     pub fn reduce<T: Element>(
         &self,
         kind: Kind,
@@ -108,6 +119,7 @@ impl SliceEngine {
         stream: &Arc<CudaStream>,
     ) -> Result<AnyState> {
         let on = self.stream(stream)?;
+        self.own(slice)?;
         let (address, _read) = slice.device_ptr(stream);
         let array = Array { address, len: slice.len() as u64, dtype: T::DTYPE };
         // SAFETY: the slice is borrowed until the state has come back, and cudarc
@@ -127,6 +139,8 @@ impl SliceEngine {
         stream: &Arc<CudaStream>,
     ) -> Result<AnyState> {
         let on = self.stream(stream)?;
+        self.own(left)?;
+        self.own(right)?;
         let (address, _read) = left.device_ptr(stream);
         let (others, _read_too) = right.device_ptr(stream);
         let array = Array { address, len: left.len() as u64, dtype: T::DTYPE };
@@ -143,7 +157,8 @@ impl SliceEngine {
     /// [`payload_len`](Engine::payload_len) / 8 words of `to`; does not wait.
     ///
     /// # Errors
-    /// Those of [`Engine::reduce_into`]; too few words; a stream of another context.
+    /// Those of [`Engine::reduce_into`]; too few words; a stream or a slice of
+    /// another context.
     pub fn reduce_into<T: Element>(
         &self,
         kind: Kind,
@@ -153,6 +168,8 @@ impl SliceEngine {
     ) -> Result<()> {
         let on = self.stream(stream)?;
         let words = to.len();
+        self.own(slice)?;
+        self.own(to)?;
         let (address, _read) = slice.device_ptr(stream);
         let (to, _written) = to.device_ptr_mut(stream);
         let array = Array { address, len: slice.len() as u64, dtype: T::DTYPE };

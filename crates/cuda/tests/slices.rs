@@ -79,8 +79,14 @@ fn what_does_not_fit_together_is_refused() {
         let refused = engine.reduce(Kind::Sum, &slice, &elsewhere).unwrap_err();
         assert!(refused.to_string().contains("the stream does not belong"), "{refused}");
         let theirs = elsewhere.clone_htod(&numbers(100, 2)).unwrap();
-        let refused = engine.reduce(Kind::Sum, &theirs, &stream).unwrap_err();
-        assert!(refused.to_string().contains("another device"), "{refused}");
+        let mut to = elsewhere.alloc_zeros::<u64>(256).unwrap();
+        for refused in [
+            engine.reduce(Kind::Sum, &theirs, &stream).unwrap_err(),
+            engine.reduce_pair(Kind::Dot, &slice, &theirs, &stream).unwrap_err(),
+            engine.reduce_into(Kind::Sum, &slice, &mut to, &stream).unwrap_err(),
+        ] {
+            assert!(refused.to_string().contains("the slice does not belong"), "{refused}");
+        }
     } else {
         println!("SKIPPED: streams and slices of another device, for want of a second one");
     }
