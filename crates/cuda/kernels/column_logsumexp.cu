@@ -149,9 +149,8 @@ struct ColumnLogSumExp {
     // Counts exponents from 0, and says whether this was right for all that share the leaf.
     static __device__ __forceinline__ bool leaf_from_zero(Leaf &leaf, Total (&total)[COLUMNS])
     {
-        const Nothing nothing[COLUMNS] = {};
         typename SumsFromZero<T>::Part part[COLUMNS];
-        leaf.template pass<SumsFromZero<T>>(nothing, part);
+        leaf.template pass<SumsFromZero<T>>(part);
         bool right = true;
 #pragma unroll
         for (int i = 0; i < COLUMNS; ++i) {
@@ -165,9 +164,8 @@ struct ColumnLogSumExp {
 
     static __device__ __forceinline__ void leaf_from_largest(Leaf &leaf, Total (&total)[COLUMNS])
     {
-        const Nothing nothing[COLUMNS] = {};
         typename LargestElements<T>::Part part[COLUMNS];
-        leaf.template pass<LargestElements<T>>(nothing, part);
+        leaf.template pass<LargestElements<T>>(part);
         bool usual = true;
         f64 reference[COLUMNS];
 #pragma unroll

@@ -16,86 +16,59 @@ struct FoldedProduct {
     }
 };
 
-// Lanes that multiply numbers.
-template <u32 N>
-struct FactoredLanes {
-    Factored lane[N];
-    bool special;
-
-    __device__ __forceinline__ void begin(Nothing)
-    {
-        special = false;
-#pragma unroll
-        for (u32 k = 0; k < N; ++k)
-            lane[k] = {1.0, 0};
-    }
-
-    __device__ __forceinline__ void split()
-    {
-#pragma unroll
-        for (u32 k = 0; k < N; ++k) {
-            special |= Factored::is_special(bits_of(lane[k].factor));
-            lane[k].split();
-        }
-    }
-
-    __device__ __forceinline__ FoldedProduct part()
-    {
-        split();
-        const auto times = [](Factored a, Factored b) { return Factored{mul(a.factor, b.factor), a.exponent + b.exponent}; };
-        const Factored all = fold_lanes(1, lane, times, [](Factored x, int) { return x; });
-        return {all.factor, all.exponent, special};
-    }
-};
-
-// Products of ordinary elements.
-template <class T>
-struct OrdinaryFactors {
+// Products of ordinary elements, or, if others are set APART, of all elements but zeros, infinities and NaNs.
+template <class T, bool APART>
+struct Factors {
     using Op = FloatProd<T>;
     using Bits = typename Element<T>::Bits;
     using Given = Nothing;
     using Part = FoldedProduct;
-    // Shorter elements are split when PERIOD of them are multiplied, those of f64 one by one.
+    // Shorter elements are split when PERIOD of them are multiplied, those of f64 and subnormal ones one by one.
+    static constexpr bool WHOLE = Op::WHOLE && !APART;
     static constexpr bool ORDERED = true;
-    static constexpr bool RARE = false;
-    static constexpr u32 PERIOD = Op::WHOLE ? Op::PERIOD : ROWS;
+    static constexpr bool RARE = APART;
+    static constexpr u32 PERIOD = WHOLE ? Op::PERIOD : ROWS;
 
     static __device__ __forceinline__ Part fold(const Part &a, const Part &b) { return Part::of(a, b); }
 
     template <u32 N>
-    struct Lanes : FactoredLanes<N> {
+    struct Lanes {
+        Factored lane[N];
+        bool special;
+
+        __device__ __forceinline__ void begin(Nothing)
+        {
+            special = false;
+#pragma unroll
+            for (u32 k = 0; k < N; ++k)
+                lane[k] = {1.0, 0};
+        }
+        __device__ __forceinline__ void split()
+        {
+#pragma unroll
+            for (u32 k = 0; k < N; ++k) {
+                special |= Factored::is_special(bits_of(lane[k].factor));
+                lane[k].split();
+            }
+        }
         __device__ __forceinline__ void take(u32 k, Bits bits)
         {
-            this->special |= Op::multiply(this->lane[k], bits);
+            if constexpr (APART)
+                Op::multiply_apart(lane[k], Op::wide(bits));
+            else
+                special |= Op::multiply(lane[k], bits);
         }
         __device__ __forceinline__ void close()
         {
-            if (Op::WHOLE)
-                this->split();
+            if (WHOLE)
+                split();
         }
-    };
-};
-
-// Products of all elements but zeros, infinities and NaNs.
-template <class T>
-struct FactorsApart {
-    using Op = FloatProd<T>;
-    using Bits = typename Element<T>::Bits;
-    using Given = Nothing;
-    using Part = FoldedProduct;
-    static constexpr bool ORDERED = true;
-    static constexpr bool RARE = true;
-    static constexpr u32 PERIOD = ROWS;
-
-    static __device__ __forceinline__ Part fold(const Part &a, const Part &b) { return Part::of(a, b); }
-
-    template <u32 N>
-    struct Lanes : FactoredLanes<N> {
-        __device__ __forceinline__ void take(u32 k, Bits bits)
+        __device__ __forceinline__ Part part()
         {
-            Op::multiply_apart(this->lane[k], Op::wide(bits));
+            split();
+            const Factored all = fold_lanes(1, lane, Factored::times, [](Factored x, int) { return x; });
+            return {all.factor, all.exponent, special};
         }
-        __device__ __forceinline__ void close() {}
     };
 };
 
@@ -159,9 +132,8 @@ struct ColumnProd {
 
     static __device__ __forceinline__ void leaf(Leaf &leaf, Total (&total)[COLUMNS])
     {
-        const Nothing nothing[COLUMNS] = {};
         FoldedProduct part[COLUMNS];
-        leaf.template pass<OrdinaryFactors<T>>(nothing, part);
+        leaf.template pass<Factors<T, false>>(part);
         bool ordinary = true;
 #pragma unroll
         for (int i = 0; i < COLUMNS; ++i) {
@@ -171,9 +143,9 @@ struct ColumnProd {
         if (leaf.all(ordinary))
             return;
         FoldedProduct apart[COLUMNS];
-        leaf.template pass<FactorsApart<T>>(nothing, apart);
+        leaf.template pass<Factors<T, true>>(apart);
         uint4 counts[COLUMNS];
-        leaf.template pass<SpecialCounts<T>>(nothing, counts);
+        leaf.template pass<SpecialCounts<T>>(counts);
 #pragma unroll
         for (int i = 0; i < COLUMNS; ++i) {
             total[i] = apart[i];

@@ -262,6 +262,14 @@ struct TreeLeaf {
         if (tall)
             fold_team<Pass>(part);
     }
+
+    // The same of a pass that needs to know nothing.
+    template <class Pass>
+    __device__ __forceinline__ void pass(typename Pass::Part (&part)[COLUMNS])
+    {
+        const Nothing nothing[COLUMNS] = {};
+        pass<Pass>(nothing, part);
+    }
 };
 
 // Where the leaves of a tile meet: nodes of `columns` columns each, word by word, of which those of a level lie `span` leaves apart.

@@ -7,6 +7,7 @@
 #include "product_bins.cuh"
 #include "products.cuh"
 #include "range.cuh"
+#include "specials.cuh"
 #include "ticket.cuh"
 
 // Bins of the elements, with as few limbs as will do: the loads under way want shared memory too.
@@ -182,15 +183,7 @@ struct FloatMoments {
             squares.commit();
         }
         if constexpr (BY_WORD) {
-            const u32 nans = square_bins.nans(TILE * ITEMS<T>);
-            if (nans <= TILE * ITEMS<T>) {
-                specials.count += nans;
-            } else {
-                place.each([&](Bits x, Bits y) {
-                    if (!Element<T>::is_finite(x))
-                        one(x, y);
-                });
-            }
+            specials.close_words<T>(square_bins, TILE * ITEMS<T>, place, [&](Bits x, Bits y) { one(x, y); });
         } else if constexpr (Squares::SPLIT) {
             if (left_over) {
                 place.each([&](Bits x, Bits) {
@@ -200,13 +193,9 @@ struct FloatMoments {
                         absorb_product<T>(squares.wide, x, x);
                 });
             }
-        } else if (specials.infinite) {
-            place.each([&](Bits x, Bits) {
-                if (Element<T>::magnitude(x) == Element<T>::INFINITE) {
-                    one(x, 0);
-                    --specials.count;
-                }
-            });
+        } else {
+            const auto is_infinite = [](Bits x, Bits) { return Element<T>::magnitude(x) == Element<T>::INFINITE; };
+            specials.close<T>(place, is_infinite, [&](Bits x, Bits y) { one(x, y); });
         }
     }
     __device__ __forceinline__ void finish()

@@ -17,6 +17,8 @@ struct Factored {
     f64 factor;
     i32 exponent;
 
+    static __device__ __forceinline__ Factored times(Factored a, Factored b) { return {mul(a.factor, b.factor), a.exponent + b.exponent}; }
+
     static __device__ __forceinline__ u32 field(u64 bits) { return u32(bits >> 52) & 0x7ff; }
 
     // Whether these bits are zero, subnormal, infinite or NaN.
@@ -102,11 +104,10 @@ struct FloatProd {
     // The product of the lanes' products, whose powers have been split off.
     static __device__ __forceinline__ Factored fold(int group, Factored (&lane)[ITEMS<T>])
     {
-        const auto times = [](Factored a, Factored b) { return Factored{mul(a.factor, b.factor), a.exponent + b.exponent}; };
         const auto swap = [](Factored x, int distance) {
             return Factored{__shfl_xor_sync(ALL_LANES, x.factor, distance), __shfl_xor_sync(ALL_LANES, x.exponent, distance)};
         };
-        Factored all = fold_lanes(group, lane, times, swap);
+        Factored all = fold_lanes(group, lane, Factored::times, swap);
         all.split();
         return all;
     }

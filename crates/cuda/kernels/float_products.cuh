@@ -6,6 +6,7 @@
 #include "narrow_squares.cuh"
 #include "product_bins.cuh"
 #include "products.cuh"
+#include "specials.cuh"
 #include "ticket.cuh"
 
 template <class T, bool TWO>
@@ -120,15 +121,7 @@ struct FloatProducts {
         if constexpr (FITS)
             ladder.commit();
         if constexpr (BY_WORD) {
-            const u32 nans = bins.nans(TILE * ITEMS<T>);
-            if (nans <= TILE * ITEMS<T>) {
-                specials.count += nans;
-            } else {
-                place.each([&](Bits x, Bits y) {
-                    if (!Element<T>::is_finite(x))
-                        one(x, y);
-                });
-            }
+            specials.close_words<T>(bins, TILE * ITEMS<T>, place, [&](Bits x, Bits y) { one(x, y); });
         } else if constexpr (Lane::SPLIT) {
             if (left_over) {
                 place.each([&](Bits x, Bits y) {
@@ -136,14 +129,9 @@ struct FloatProducts {
                         one(x, y);
                 });
             }
-        } else if (specials.infinite) {
-            place.each([&](Bits x, Bits y) {
-                const f64 product = Lane::product(x, pair(x, y));
-                if (SpecialProducts::is_infinite(product)) {
-                    one(x, y);
-                    --specials.count;
-                }
-            });
+        } else {
+            const auto is_infinite = [](Bits x, Bits y) { return SpecialProducts::is_infinite(Lane::product(x, pair(x, y))); };
+            specials.close<T>(place, is_infinite, [&](Bits x, Bits y) { one(x, y); });
         }
     }
     __device__ __forceinline__ void finish()

@@ -119,22 +119,3 @@ struct ProductBins<f64, BEFORE> : ThreadLimbs<i64, 81, 52, -2150, 0, BEFORE, 4> 
         }
     }
 };
-
-// Products that are NaN or infinite, counted without branches. Infinities are few, or somebody's mistake: it is only noted that there
-// are any.
-struct SpecialProducts {
-    u32 count = 0;
-    bool infinite = false;
-
-    static __device__ __forceinline__ u32 magnitude(f64 product) { return u32(__double2hiint(product)) & 0x7fffffff; }
-    static __device__ __forceinline__ bool is_finite(f64 product) { return magnitude(product) < 0x7ff00000; }
-    static __device__ __forceinline__ bool is_infinite(f64 product) { return magnitude(product) == 0x7ff00000; }
-
-    // The product, or in its place something next to zero, which no anchor of a bin or window notices.
-    __device__ __forceinline__ f64 finite(f64 product)
-    {
-        count += !is_finite(product);
-        infinite |= is_infinite(product);
-        return __hiloint2double(is_finite(product) ? __double2hiint(product) : 0, __double2loint(product));
-    }
-};

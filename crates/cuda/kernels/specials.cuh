@@ -1,4 +1,4 @@
-// NaNs and infinities among f16, two in a word, counted without branches: one in 32 of random bits is one.
+// NaNs and infinities, counted without branches: among f16, two in a word, of whose random bits one in 32 is one, and among products.
 
 #pragma once
 
@@ -42,5 +42,54 @@ struct Specials {
     {
         const u32 halves = sum * 0xfffeffff;
         return (halves & 0xffff) + (halves >> 16);
+    }
+};
+
+// Products that are NaN or infinite. Infinities are few, or somebody's mistake: it is only noted that there are any.
+struct SpecialProducts {
+    u32 count = 0;
+    bool infinite = false;
+
+    static __device__ __forceinline__ u32 magnitude(f64 product) { return u32(__double2hiint(product)) & 0x7fffffff; }
+    static __device__ __forceinline__ bool is_finite(f64 product) { return magnitude(product) < 0x7ff00000; }
+    static __device__ __forceinline__ bool is_infinite(f64 product) { return magnitude(product) == 0x7ff00000; }
+
+    // The product, or in its place something next to zero, which no anchor of a bin or window notices.
+    __device__ __forceinline__ f64 finite(f64 product)
+    {
+        count += !is_finite(product);
+        infinite |= is_infinite(product);
+        return __hiloint2double(is_finite(product) ? __double2hiint(product) : 0, __double2loint(product));
+    }
+
+    // Ends a tile whose infinities have been noted: `one` takes those that `is_infinite` tells of the tile's elements.
+    template <class T, class Place, class IsInfinite, class One>
+    __device__ __forceinline__ void close(const Place &place, IsInfinite is_infinite, One one)
+    {
+        using Bits = typename Element<T>::Bits;
+        if (!infinite)
+            return;
+        place.each([&](Bits x, Bits y) {
+            if (is_infinite(x, y)) {
+                one(x, y);
+                --count;
+            }
+        });
+    }
+
+    // Ends a tile of so many elements whose bins know the number of NaNs if there are no infinities: else `one` takes what is not finite.
+    template <class T, class Bins, class Place, class One>
+    __device__ __forceinline__ void close_words(Bins &bins, u32 items, const Place &place, One one)
+    {
+        using Bits = typename Element<T>::Bits;
+        const u32 nans = bins.nans(items);
+        if (nans <= items) {
+            count += nans;
+            return;
+        }
+        place.each([&](Bits x, Bits y) {
+            if (!Element<T>::is_finite(x))
+                one(x, y);
+        });
     }
 };

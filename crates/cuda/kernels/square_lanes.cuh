@@ -31,22 +31,8 @@
 // Elements of a chunk.
 constexpr u32 SQUARE_CHUNK = 16;
 
-// The upper half of an anchor whose last bit weighs 2^unit.
-__device__ __forceinline__ int anchor(int unit) { return (unit + 52 + 1023) << 20 | 1 << 19; }
-
-// The integer that a level has taken in, in its units.
-__device__ __forceinline__ i64 taken(f64 level, int unit)
-{
-    return __double_as_longlong(level) - i64(u64(u32(anchor(unit))) << 32);
-}
-
 // Adds a term to two levels.
-__device__ __forceinline__ void take_in(f64 &upper, f64 &lower, f64 r)
-{
-    const f64 t = __dadd_rn(upper, r);
-    lower = __dadd_rn(lower, __dsub_rn(r, __dsub_rn(t, upper)));
-    upper = t;
-}
+__device__ __forceinline__ void take_in(f64 &upper, f64 &lower, f64 r) { lower = __dadd_rn(lower, take_in(upper, r)); }
 
 // The unit of the first level, for chunks whose elements are below 2^(top + room) and squares thus add up to 2^(k + 50). Threads should have
 // the same where their elements are much alike.
@@ -81,7 +67,7 @@ struct SquareLane {
     {
 #pragma unroll
         for (int l = 0; l < 2; ++l)
-            at[l] = __hiloint2double(anchor(unit(l, place)), 0);
+            at[l] = level_at(unit(l, place));
         sum = 0.0;
         least = ~0u;
     }
@@ -145,7 +131,7 @@ struct SquareLane<f64, SPREAD> {
     {
 #pragma unroll
         for (int l = 0; l < LEVELS; ++l)
-            at[l] = __hiloint2double(anchor(unit(l, place)), 0);
+            at[l] = level_at(unit(l, place));
         least = ~0u;
     }
 

@@ -16,6 +16,27 @@ constexpr int START = 10;
 // Binades left above a tile that moved the window.
 constexpr int ROOM = 4;
 
+// The upper half of an anchor whose last bit weighs 2^unit. The lower half is zero: cheaper to make than to keep.
+__device__ __forceinline__ int anchor(int unit) { return (unit + 52 + 1023) << 20 | 1 << 19; }
+
+// A level that has taken in nothing.
+__device__ __forceinline__ f64 level_at(int unit) { return __hiloint2double(anchor(unit), 0); }
+
+// Adds a term to a level. Returns what goes to the next one.
+__device__ __forceinline__ f64 take_in(f64 &level, f64 r)
+{
+    const f64 t = __dadd_rn(level, r);
+    r = __dsub_rn(r, __dsub_rn(t, level));
+    level = t;
+    return r;
+}
+
+// The integer that a level has taken in, in its units.
+__device__ __forceinline__ i64 taken(f64 level, int unit)
+{
+    return __double_as_longlong(level) - i64(u64(u32(anchor(unit))) << 32);
+}
+
 // Where a lane stands in a tile.
 template <int LEVELS>
 struct Drift {
@@ -52,15 +73,15 @@ struct Window {
         return k < LOWEST ? LOWEST : k > HIGHEST ? HIGHEST : k;
     }
 
-    // The upper half of an anchor, whose lower half is zero: cheaper to make than to keep.
-    __device__ __forceinline__ int anchor(int l) const { return (first - STEP * l + 52 + 1023) << 20 | 1 << 19; }
+    // k(l)
+    __device__ __forceinline__ int unit(int l) const { return first - STEP * l; }
 
     __device__ __forceinline__ Drift open() const
     {
         Drift drift;
 #pragma unroll
         for (int l = 0; l < LEVELS; ++l)
-            drift.at[l] = __hiloint2double(anchor(l), 0);
+            drift.at[l] = level_at(unit(l));
         return drift;
     }
 
@@ -70,12 +91,9 @@ struct Window {
     {
 #pragma unroll
         for (int l = FROM; l < LEVELS; ++l) {
-            const f64 t = __dadd_rn(drift.at[l], r);
-            if (!MULTIPLES || l < LEVELS - 1)
-                r = __dsub_rn(r, __dsub_rn(t, drift.at[l]));
-            drift.at[l] = t;
+            r = take_in(drift.at[l], r);
             if (l == 0)
-                drift.bad |= u32(__double2hiint(t) ^ anchor(0));
+                drift.bad |= u32(__double2hiint(drift.at[0]) ^ anchor(first));
         }
         if (!MULTIPLES)
             drift.leftover |= u64(__double_as_longlong(r));
@@ -90,7 +108,7 @@ struct Window {
     {
 #pragma unroll
         for (int l = 0; l < LEVELS; ++l)
-            total[l] += __double_as_longlong(drift.at[l]) - i64(u64(u32(anchor(l))) << 32);
+            total[l] += taken(drift.at[l], unit(l));
     }
 
     // Moves the warp's totals to the block's superaccumulator. All lanes call it. Halves of totals add over the lanes without
@@ -109,7 +127,7 @@ struct Window {
             total[l] = 0;
         }
         if (mine != 0)
-            wide.deposit(mine < 0, mine < 0 ? -u64(mine) : u64(mine), first - STEP * (lane / 2) + 32 * (lane % 2));
+            wide.deposit(mine < 0, mine < 0 ? -u64(mine) : u64(mine), unit(lane / 2) + 32 * (lane % 2));
         commits = 0;
     }
 };
