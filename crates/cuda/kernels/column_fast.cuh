@@ -99,9 +99,8 @@ struct ColumnFast {
 
     static __device__ __forceinline__ void leaf(Leaf &leaf, Total (&total)[COLUMNS])
     {
-        const Nothing nothing[COLUMNS] = {};
         typename Op::Sum sum[COLUMNS];
-        leaf.template pass<PlainSums<T, TERM>>(nothing, sum);
+        leaf.template pass<PlainSums<T, TERM>>(sum);
         bool finite = true;
 #pragma unroll
         for (int i = 0; i < COLUMNS; ++i) {
@@ -111,7 +110,7 @@ struct ColumnFast {
         if (leaf.all(finite))
             return;
         typename FiniteSums<T, TERM>::Part part[COLUMNS];
-        leaf.template pass<FiniteSums<T, TERM>>(nothing, part);
+        leaf.template pass<FiniteSums<T, TERM>>(part);
 #pragma unroll
         for (int i = 0; i < COLUMNS; ++i)
             total[i] = {part[i]};
