@@ -136,8 +136,11 @@ fn is_aimed_at(op: &str, dtype: DType, data: Data) -> bool {
     match op {
         "sum" => !matches!(dtype, DType::U16 | DType::U32 | DType::U64 | DType::Bool),
         "fast sum" => plain && dtype.is_float(),
-        "min" => plain && dtype.size() >= 4 && !matches!(dtype, DType::U32 | DType::U64),
-        "argmin" => plain && matches!(dtype, DType::F32 | DType::I8),
+        "min" => {
+            plain
+                && !matches!(dtype, DType::U8 | DType::U16 | DType::U32 | DType::U64 | DType::Bool)
+        }
+        "argmin" => plain,
         _ => dtype == DType::F32,
     }
 }

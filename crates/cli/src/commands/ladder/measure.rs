@@ -6,6 +6,9 @@ use super::table::{self, Outcome, Row, Run};
 use crate::failure::note;
 use crate::progress::Steps;
 use anyhow::Result;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use warpfold::{DType, Op};
 use warpfold_ladder::experiments::{EXPERIMENTS, Needs};
 use warpfold_ladder::report::{Document, Machine};
@@ -50,7 +53,7 @@ const LAUNCHES: &str = "vector-load";
 pub(super) fn all(
     lab: &Lab,
     simulated: bool,
-    mut profiler: Option<Profiler>,
+    profiler: Option<Profiler>,
     quiet: bool,
 ) -> Result<Document> {
     let say = |text: &str| {
@@ -61,10 +64,10 @@ pub(super) fn all(
     let groups = questions(simulated);
     let count = groups.iter().map(Vec::len).sum::<usize>();
     let timing = Timing::default();
-    let steps = Steps::new(count + 1, quiet);
+    let steps = Steps::new(count + 1 + usize::from(profiler.is_some()), quiet);
     steps.begin("the rate of reading");
     let ceiling = lab.ceiling(&timing)?;
-    let mut rungs = Vec::new();
+    let mut measured = Vec::new();
     for group in groups {
         let mut rows = Vec::new();
         for question in group {
@@ -76,24 +79,20 @@ pub(super) fn all(
                 Ok(measured) => Outcome::Measured(measured.into()),
                 Err(error) => Outcome::Skipped(error.to_string()),
             };
-            let mut profile = Vec::new();
-            if let (Some(found), Outcome::Measured(measured)) = (&profiler, &outcome)
-                && !measured.on_host
-                && is_profiled(&question)
-            {
-                match found.take(&question, 1) {
-                    Ok(taken) => profile = taken,
-                    Err(error) => {
-                        say(&format!("no profile: {}; {}", error.why, error.hint));
-                        profiler = None;
-                    }
-                }
-            }
-            rows.push(Row { question, outcome, profile });
+            rows.push(Row { question, outcome, profile: Vec::new() });
         }
-        let device = lab.device().limits().clone();
-        rungs.extend(table::objects(&Run { device, simulated, ceiling: ceiling.clone(), rows }));
+        measured.push(rows);
     }
+    if let Some(profiler) = profiler {
+        steps.begin("what the hardware counts");
+        let rows = measured.iter_mut().flatten().filter(|row| is_profiled(row)).collect();
+        profile(rows, &profiler, &say);
+    }
+    let rungs = measured.into_iter().flat_map(|rows| {
+        let device = lab.device().limits().clone();
+        table::objects(&Run { device, simulated, ceiling: ceiling.clone(), rows })
+    });
+    let rungs = rungs.collect();
     drop(steps);
     let mut experiments = Vec::new();
     let clock = (!simulated).then_some(lab);
@@ -118,8 +117,39 @@ pub(super) fn all(
 
 /// The profiler takes seconds for each launch, whatever its size: one round of the
 /// ladder says all.
-fn is_profiled(question: &Question) -> bool {
-    (question.n(), question.dtype(), question.block()) == (LADDER[0], TYPES[0], BLOCK)
+fn is_profiled(row: &Row) -> bool {
+    let question = &row.question;
+    matches!(&row.outcome, Outcome::Measured(measured) if !measured.on_host)
+        && (question.n(), question.dtype(), question.block()) == (LADDER[0], TYPES[0], BLOCK)
+}
+
+/// Profilers at once: each takes seconds to begin, and counts for milliseconds,
+/// while the others wait for it.
+const PROFILERS: usize = 6;
+
+/// Has what rows' launches do counted. A row without counters says why.
+fn profile(rows: Vec<&mut Row>, profiler: &Profiler, say: &(dyn Fn(&str) + Sync)) {
+    let rows = Mutex::new(rows.into_iter());
+    let next = || rows.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let given_up = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..PROFILERS {
+            scope.spawn(|| {
+                while !given_up.load(Ordering::Relaxed)
+                    && let Some(row) = next()
+                {
+                    match profiler.take(&row.question, 1) {
+                        Ok(taken) => row.profile = taken,
+                        Err(error) => {
+                            let id = row.question.rung().id;
+                            say(&format!("no profile of {id}: {}; {}", error.why, error.hint));
+                            given_up.fetch_or(error.lasts, Ordering::Relaxed);
+                        }
+                    }
+                }
+            });
+        }
+    });
 }
 
 /// The ladder for each size and type, a sweep over sizes, and one over blocks.
