@@ -1,10 +1,10 @@
 //! What was measured, in Markdown.
 
 use super::groups::{Group, groups, ladders, over_blocks, over_elements, over_launches, speed};
-use super::page::{anchor, machines};
+use super::page::{Column, PROFILED, anchor, machines};
 use super::published::CLAIMS;
 use super::read::Gathered;
-use super::record::Trial;
+use super::record::{Measured, Trial};
 use super::svg;
 use crate::chart::Chart;
 use crate::experiments::{Table, number};
@@ -155,5 +155,47 @@ impl Markdown {
             self.text += &format!("| {} |\n", cells.join(" | "));
         }
         self.text.push('\n');
+        self.profiled(group);
+    }
+
+    /// What a profiler counted, if it looked at any of the rows.
+    fn profiled(&mut self, group: &Group<'_>) {
+        let has = |row: &Measured| PROFILED.iter().any(|(_, value, _)| value(row).is_some());
+        let rows: Vec<_> = group.rows.iter().filter(|row| has(row)).collect();
+        if rows.is_empty() {
+            return;
+        }
+        self.text += "What the hardware counted of the first launch, which reads the elements:\n\n";
+        self.text += &format!("| rung | {} |\n", PROFILED.map(|(name, ..)| name).join(" | "));
+        self.text += &format!("|{}\n", "---|".repeat(1 + PROFILED.len()));
+        for row in rows {
+            let cell = |(_, value, shown): Column| value(row).map_or_else(|| "-".into(), shown);
+            self.text +=
+                &format!("| {} | {} |\n", escaped(&row.rung), PROFILED.map(cell).join(" | "));
+        }
+        self.text.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_profiled_has_a_table() {
+        let page = |rows: &str| {
+            let mut all = Gathered::default();
+            all.add(rows).unwrap();
+            markdown(&all, "").text
+        };
+        let row = r#"{"rung": "unroll8", "dtype": "f32", "op": "sum", "n": 7, "block": 32, "median": 1e-6}"#;
+        let profiled = row.replace(
+            "1e-6",
+            r#"1e-6, "profile": [{"kernel": "k", "metrics": {"gld_efficiency": 25.04, "gld_throughput": 2e12}}]"#,
+        );
+        let text = page(&format!("[{row}, {}]", profiled.replace("unroll8", "unroll16")));
+        assert!(text.contains("| unroll16 | - | 25.0 | 2000 | - | - | - | - | - |\n"), "{text}");
+        assert!(!text.contains("| unroll8 | - | "), "{text}");
+        assert!(!page(&format!("[{row}]")).contains("counted"));
     }
 }

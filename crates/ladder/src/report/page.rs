@@ -145,7 +145,7 @@ fn cell(out: &mut String, class: &str, sort: Option<Option<f64>>, shown: &str) {
 }
 
 /// A column of the table of rungs: its name, and what a row has there.
-type Column = (&'static str, fn(&Measured) -> Option<f64>, fn(f64) -> String);
+pub(super) type Column = (&'static str, fn(&Measured) -> Option<f64>, fn(f64) -> String);
 
 fn short(x: f64) -> String {
     number(x)
@@ -163,7 +163,7 @@ fn whole(x: f64) -> String {
     digits(x as u64)
 }
 
-const COLUMNS: [Column; 28] = [
+const COLUMNS: [Column; 20] = [
     ("elements", |r| Some(r.n as f64), whole),
     ("block", |r| Some(r.block as f64), whole),
     ("blocks", |r| r.grid.first().map(|&blocks| blocks as f64), whole),
@@ -191,6 +191,10 @@ const COLUMNS: [Column; 28] = [
     ("bank conflicts", |r| r.counter(&["shared_loads", "bank_conflicts"]), whole),
     ("divergent branches", |r| r.counter(&["divergent_branches"]), whole),
     ("active lanes", |r| r.counter(&["active_lanes"]), one),
+];
+
+/// What a profiler counted of a row's first launch.
+pub(super) const PROFILED: [Column; 8] = [
     ("achieved occupancy, %", |r| r.profiled("achieved_occupancy"), one),
     ("load efficiency, %", |r| r.profiled("gld_efficiency"), one),
     ("load throughput, GB/s", |r| r.profiled("gld_throughput").map(|bytes| bytes / 1e9), short),
@@ -253,8 +257,11 @@ impl Page {
             self.body += "<option value=\"\">all</option></select></label></p>\n";
         }
         let rows = || ladders.iter().flat_map(|group| &group.rows);
-        let columns: Vec<&Column> =
-            COLUMNS.iter().filter(|column| rows().any(|row| column.1(row).is_some())).collect();
+        let columns: Vec<&Column> = COLUMNS
+            .iter()
+            .chain(&PROFILED)
+            .filter(|column| rows().any(|row| column.1(row).is_some()))
+            .collect();
         self.body += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Rungs\"><table id=\"rungs\"><thead><tr>";
         let names = ["rung", "from", "type"]
             .into_iter()
