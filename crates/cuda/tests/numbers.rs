@@ -1369,6 +1369,21 @@ fn of_the_hosts_memory() {
     of_host_views(&Engine::new(Arc::new(little)), 52, 39);
 }
 
+/// The kernels for devices before Ampere, which differ where instructions are newer.
+#[test]
+fn on_a_turing_device() {
+    let old = |limits: &mut warpfold_cuda::Limits| limits.capability = (7, 5);
+    let device: Arc<dyn Device> = Arc::new(Altered::new(interpreter(Schedule::Lockstep), old));
+    let all = engines(&device);
+    sweep(&all, 91, 39, MOST, &OPS);
+    sweep(&all, 92, 13, MOST, &SQUARES);
+    ties(&all, 93, |turn| turn % 13 == 0);
+    columns(&all, 94, |turn| turn % 13 == 0);
+    tree_rows(&device, 95, |turn| turn % 13 == 0);
+    tree_columns(&device, &|| 0, 96, |turn| turn % 13 == 0);
+    rows(&Engine::new(device), 97, |turn| turn % 13 == 0);
+}
+
 /// Samples for compute-sanitizer, which takes long for every kernel that is new to
 /// it: one process for each.
 #[test]
