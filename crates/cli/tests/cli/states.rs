@@ -56,6 +56,56 @@ fn states_are_finished_under_any_rules() {
     assert!(dir.path("a.csv").exists());
 }
 
+/// As `reduce` takes them, and as the first word.
+#[test]
+fn operations_are_named_by_flag_or_first() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2], &[1.0, 2.0]).f64s("b.npy", &[1], &[5.0]).f64s("sum", &[1], &[9.0]);
+    for line in [
+        "partial sum,max a.npy b.npy -o s.state",
+        "partial --op sum,max a.npy b.npy -o s.state",
+        "partial --op sum --op max a.npy b.npy -o s.state",
+        "partial a.npy --op=sum,max b.npy -o s.state",
+        "partial -o s.state a.npy b.npy --op sum,max",
+    ] {
+        dir.prints(line);
+        assert_eq!(dir.prints("merge s.state"), "sum\t8\nmax\t5\n", "{line}");
+    }
+    // A file may be called like an operation.
+    dir.prints("partial --op max sum -o s.state");
+    assert_eq!(dir.prints("merge s.state"), "9\n");
+    assert_eq!(dir.pipe("partial --op max -o s.state", "1\n4\n").success(), "");
+    assert_eq!(dir.prints("merge s.state"), "4\n");
+    for (line, part) in [
+        ("partial total a.npy -o s.state", "'total'"),
+        ("partial a.npy -o s.state", "'a.npy'"),
+        ("partial sum, a.npy -o s.state", "OPS"),
+        ("partial --op total a.npy -o s.state", "'total'"),
+        ("partial -o s.state", "<OPS>"),
+        ("partial --op sum,sum a.npy -o s.state", "sum is named twice"),
+        ("partial sum --start -1 a.npy -o s.state", "'-1'"),
+        ("partial argmax --start 18446744073709551615 a.npy -o s.state", "9223372036854775807"),
+    ] {
+        let complaint = dir.fails(2, line);
+        assert!(complaint.contains(part), "{line}: {complaint}");
+    }
+    dir.prints("partial argmax --start 9223372036854775807 a.npy -o s.state");
+    assert_eq!(dir.prints("merge s.state"), "9223372036854775808\n");
+}
+
+#[test]
+fn rules_are_for_answers() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2], &[1.0, 2.0]);
+    dir.prints("partial var a.npy -o a.state");
+    for rule in ["--hex", "--ddof 1", "--nan omit", "--out f32", "--wrap"] {
+        let complaint = dir.fails(2, &format!("merge a.state {rule} -o b.state"));
+        assert!(complaint.contains("hint: "), "{complaint}");
+    }
+    dir.prints("merge a.state -o b.state");
+    assert_eq!(dir.prints("merge --ddof 1 b.state"), "0.5\n");
+}
+
 #[test]
 fn states_travel_through_pipes() {
     let dir = Dir::new();
