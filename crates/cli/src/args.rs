@@ -39,7 +39,8 @@ pub(crate) enum Verb {
     ///
     /// A state holds everything that the answer depends on. Merging the states
     /// of any split of the data, in any order, prints the very bits that a
-    /// single run over all of it would.
+    /// single run over all of it would. The data is split along its first axis,
+    /// which --axis must therefore name.
     #[command(after_long_help = PARTIAL_EXAMPLES)]
     Partial(PartialArgs),
     /// Put the states of pieces together, and finish them
@@ -133,7 +134,10 @@ pub(crate) struct PartialArgs {
     pub(crate) ops: Vec<Op>,
     #[command(flatten)]
     pub(crate) input: InputArgs,
-    /// The index of the first element within the whole data
+    #[command(flatten)]
+    pub(crate) axes: AxisArgs,
+    /// How many elements of the whole data are in front of the piece; with
+    /// --axis how many of each output
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = start(), allow_negative_numbers = true, help_heading = REDUCTION)]
     pub(crate) start: u64,
     #[command(flatten)]

@@ -430,7 +430,9 @@ fn nothing(columns: &[ColumnSelector], options: &OpenOptions) -> Format {
 fn not_empty(format: Format, is_empty: bool, name: &str) -> Result<Format> {
     match format {
         Format::Raw | Format::Csv | Format::Tsv | Format::Text => Ok(format),
-        _ if is_empty => Err(Error::format(name, format!("it is empty, but {format} data begin with a header"))),
+        _ if is_empty => {
+            Err(Error::format(name, format!("it is empty, but {format} data begin with a header")))
+        }
         _ => Ok(format),
     }
 }

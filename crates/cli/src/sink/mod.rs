@@ -39,6 +39,12 @@ pub(crate) fn check(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Whether the path names a regular file or none yet, beside which others may
+/// be put.
+pub(crate) fn is_file(path: &Path) -> bool {
+    matches!(Place::find(path), Ok(Place::File { .. }))
+}
+
 /// A file beside `path` that can take its place.
 ///
 /// A file in a directory where no other can be made could be written in place.
@@ -53,9 +59,10 @@ fn temporary(path: &Path, existing: Option<Existing>) -> Result<Temporary> {
             bail!("{name}: {error}");
         }
     }
-    match Temporary::beside(path, existing) {
+    // The error itself names the temporary file, which nobody has asked for.
+    match Temporary::beside(path, existing).map_err(|error| error.kind()) {
         Ok(file) => Ok(file),
-        Err(error) if existing.is_some() && is_refusal(&error) => {
+        Err(error) if existing.is_some() && is_refusal(error) => {
             let what = format!("{name}: no file can be made in its directory: {error}");
             let hint = "to write it in place, whole or in part, redirect: > FILE";
             Err(Obstacle { what, hint }.into())
@@ -64,8 +71,8 @@ fn temporary(path: &Path, existing: Option<Existing>) -> Result<Temporary> {
     }
 }
 
-fn is_refusal(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+fn is_refusal(error: ErrorKind) -> bool {
+    matches!(error, ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }
 
 impl Sink {
@@ -88,11 +95,13 @@ impl Sink {
         };
         let writer = match place {
             Place::Stdout => stream(Box::new(io::stdout().lock())),
+            #[cfg(unix)]
             Place::Stderr => stream(Box::new(io::stderr())),
             Place::File { path, existing } => {
                 Writer::File(BufWriter::new(temporary(&path, existing)?))
             }
             Place::Other { path } => opened(OpenOptions::new().write(true).open(path))?,
+            #[cfg(unix)]
             Place::Descriptor { path } => {
                 // What the descriptor's file holds already stays.
                 opened(OpenOptions::new().append(true).open(path))?

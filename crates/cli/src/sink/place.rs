@@ -13,12 +13,14 @@ pub(super) enum Place {
     /// Standard output.
     Stdout,
     /// Standard error.
+    #[cfg(unix)]
     Stderr,
     /// A regular file, or nothing yet. Symbolic links have been followed: what
     /// they lead to is replaced, and they stay.
     File { path: PathBuf, existing: Option<Existing> },
     /// Something that the system lists as an open descriptor, such as
     /// `/dev/fd/3`.
+    #[cfg(unix)]
     Descriptor { path: PathBuf },
     /// A socket that somebody listens on.
     #[cfg(unix)]
@@ -78,7 +80,7 @@ impl Place {
             }
             let target = fs::read_link(&path).with_context(name)?;
             // An absolute target replaces all that is in front of it.
-            path = folder(&path).join(target);
+            path = path.parent().unwrap_or(Path::new("")).join(target);
         }
         bail!("{}: too many symbolic links", name())
     }

@@ -128,7 +128,7 @@ fn hints_about_columns_name_some_with_numbers() {
     assert_eq!(dir.prints("sum t.csv -c 2"), "1\n");
     assert_says(&dir.fails(1, "sum -c x t.csv"), &["several", "-c 2 or -c 4"]);
     let text = |bytes: &[u8]| npy("<U2", &[1], bytes);
-    assert_says(&dir.fails(2, "dot t.csv:x"), &["hint: ", "-c NAME,NAME"]);
+    assert_says(&dir.fails(2, "dot t.csv:y"), &["hint: ", "-c NAME,NAME"]);
     let mut zip = Vec::new();
     for (name, array) in [("a", text(&[b'a'; 8])), ("b", npy("<f8", &[1], &[0; 8]))] {
         zip.push((name, array));

@@ -157,7 +157,7 @@ fn members_behind_odd_names() {
     assert!(run(&dir, &[b"sum", b"\xff:y.csv:\xff"]).failure(1).contains("No such file"));
     let child = dir
         .command("")
-        .args([OsStr::new("sum"), OsStr::from_bytes(b"-:\xff")])
+        .args([OsStr::new("sum"), OsStr::new("--"), OsStr::from_bytes(b"-:\xff")])
         .stdin(Stdio::null())
         .output()
         .unwrap();

@@ -126,6 +126,44 @@ fn states_along_axes_of_pairs_and_of_gaps() {
     assert!(json.contains("\"missing\":2"), "{json}");
 }
 
+/// Pieces along the first axis, which goes with or without others.
+#[test]
+fn states_keep_the_axes_that_stay() {
+    let dir = Dir::new();
+    let values = noise(60 * 4 * 3);
+    dir.f64s("all.npy", &[60, 4, 3], &values);
+    let cuts = [0, 7, 8, 41, 60];
+    for (axes, each) in [("0", 1), ("0,2", 3), ("-3,1", 4), ("0,1,2", 12), ("0 --keepdims", 1)] {
+        for accuracy in ["exact", "fast"] {
+            let ops = "sum,var,minmax,argmax,prod,logsumexp,norm2,count";
+            let mut states = String::new();
+            for (i, pair) in cuts.windows(2).enumerate() {
+                let piece = &values[pair[0] * 12..pair[1] * 12];
+                dir.f64s("piece.npy", &[pair[1] - pair[0], 4, 3], piece);
+                dir.prints(&format!(
+                    "partial {ops} --axis {axes} --accuracy {accuracy} --start {} piece.npy -o {i}.state",
+                    pair[0] * each
+                ));
+                states = format!(" {i}.state{states}");
+            }
+            let single = dir.prints(&format!(
+                "reduce --op {ops} --axis {axes} --accuracy {accuracy} --hex -f json all.npy"
+            ));
+            let merged = dir.prints(&format!("merge --hex -f json{states}"));
+            assert_eq!(merged, single, "{axes} {accuracy}");
+        }
+    }
+    dir.prints("partial sum --axis 0 all.npy -o a.state");
+    dir.prints("partial sum --axis 0,1 all.npy -o b.state");
+    assert!(dir.fails(1, "merge a.state b.state").contains("b.state: "));
+    for axes in ["1", "-1", "1,2"] {
+        let complaint = dir.fails(2, &format!("partial sum --axis {axes} all.npy -o c.state"));
+        assert!(complaint.contains("axis 0 stays") && complaint.contains("hint: "), "{complaint}");
+    }
+    assert!(dir.fails(1, "partial sum --axis 3 all.npy -o c.state").contains("axis 3"));
+    assert!(!dir.path("c.state").exists());
+}
+
 #[test]
 fn states_that_do_not_belong_together() {
     let dir = Dir::new();
