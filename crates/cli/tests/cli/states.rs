@@ -71,6 +71,11 @@ fn operations_are_named_by_flag_or_first() {
         dir.prints(line);
         assert_eq!(dir.prints("merge s.state"), "sum\t8\nmax\t5\n", "{line}");
     }
+    // The first word is the first file.
+    for (line, place) in [("a.npy --op argmax b.npy", "2"), ("b.npy --op argmax a.npy", "0")] {
+        dir.prints(&format!("partial {line} -o s.state"));
+        assert_eq!(dir.prints("merge s.state"), format!("{place}\n"), "{line}");
+    }
     // A file may be called like an operation.
     dir.prints("partial --op max sum -o s.state");
     assert_eq!(dir.prints("merge s.state"), "9\n");
