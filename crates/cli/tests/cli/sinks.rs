@@ -340,3 +340,15 @@ fn errors_are_told_by_the_status_where_nobody_reads_them() {
         assert!(String::from_utf8(output.stderr).unwrap().contains("No space left"), "{line}");
     }
 }
+
+/// A device has no folder for what belongs to a page.
+#[test]
+fn pictures_lie_beside_files_only() {
+    let dir = Dir::new();
+    dir.prints("ladder experiment divergence --device sim -q --save s.json");
+    symlink("/dev/null", dir.path("void")).unwrap();
+    dir.prints("ladder report s.json --format md -o void");
+    assert_eq!(dir.list(), ["s.json", "void"]);
+    dir.prints("ladder report s.json --format md -o page");
+    assert_eq!(dir.list(), ["page", "page-divergence-1.svg", "s.json", "void"]);
+}
