@@ -19,6 +19,7 @@ mod format;
 #[doc(hidden)]
 pub mod fuzzing;
 mod guard;
+mod member;
 mod npy;
 mod npz;
 mod open;
@@ -36,5 +37,6 @@ pub use describe::Description;
 pub use error::{Error, Result};
 pub use format::Format;
 pub use guard::hide_guarded_panics;
+pub use member::{join_member, split_members};
 pub use open::{Endian, OpenOptions, inspect, open};
 pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};

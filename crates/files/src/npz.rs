@@ -36,11 +36,21 @@ pub(crate) fn open(
     match (&options.columns[..], archive.names.len()) {
         (_, 0) => Err(Error::format(name, "the archive holds no npy arrays")),
         ([], 1) => archive.member(0)?.open(&[], options),
-        ([], n) => Err(Error::format(
-            &name,
-            format!("which array? There are {n}: {}", columns::list(&archive.names)),
-        )
-        .with_hint(format!("name it behind a colon: {name}:{}", archive.names[0]))),
+        ([], n) => {
+            let error = Error::format(
+                &name,
+                format!("which array? There are {n}: {}", columns::list(&archive.names)),
+            );
+            // Strings and objects are no advice.
+            let readable =
+                (0..n).find(|&i| archive.member(i).is_ok_and(|m| m.open(&[], options).is_ok()));
+            Err(match readable {
+                Some(i) => {
+                    error.with_hint(format!("name it behind a colon: {name}:{}", archive.names[i]))
+                }
+                None => error,
+            })
+        }
         (wanted, n) => match columns::resolve(wanted, &archive.names, &name) {
             Ok(chosen) => {
                 let mut sources = Vec::new();

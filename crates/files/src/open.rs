@@ -2,10 +2,12 @@
 
 use crate::columns::ColumnSelector;
 use crate::file::PositionalFile;
+use crate::member::split_members;
 use crate::{
     Description, Error, Format, Result, Source, arrow, format, npy, npz, parquet, raw, safetensors,
     text,
 };
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -131,8 +133,8 @@ enum Input {
 /// Opens the arrays or columns that `input` and `options` name, without
 /// reading their elements.
 ///
-/// `input` is a path, `path:member`, or `-` for standard input. A file whose
-/// name holds a colon wins over a member. What follows the colon is an array
+/// `input` is a path of any bytes, `path:member`, or `-` for standard input. A
+/// file whose name holds a colon wins over a member. What follows the colon is an array
 /// of an archive, a column of a table or a field of an array of records. One
 /// source comes back for each; where none is named, the file's only one.
 ///
@@ -148,8 +150,8 @@ enum Input {
 /// }
 /// # Ok::<(), warpfold_files::Error>(())
 /// ```
-pub fn open(input: &str, options: &OpenOptions) -> Result<Vec<Source>> {
-    let (input, member) = find(input)?;
+pub fn open(input: impl AsRef<OsStr>, options: &OpenOptions) -> Result<Vec<Source>> {
+    let (input, member) = find(input.as_ref())?;
     match input {
         Input::File(file) => open_file(&file, member, options),
         Input::Stream(stream) => open_stream(stream, member, options),
@@ -161,8 +163,8 @@ pub fn open(input: &str, options: &OpenOptions) -> Result<Vec<Source>> {
 ///
 /// # Errors
 /// A file that cannot be read or is not what it should be.
-pub fn inspect(input: &str, options: &OpenOptions) -> Result<Vec<Description>> {
-    let (input, member) = find(input)?;
+pub fn inspect(input: impl AsRef<OsStr>, options: &OpenOptions) -> Result<Vec<Description>> {
+    let (input, member) = find(input.as_ref())?;
     let all = match input {
         Input::File(file) => inspect_file(&file, options),
         Input::Stream(stream) => inspect_stream(stream, options),
@@ -268,6 +270,7 @@ fn inspect_stream(stream: Stream, options: &OpenOptions) -> Result<Vec<Descripti
         }
         Format::Text => Ok(vec![text::plain::describe(&stream.name, None, options)]),
         Format::ArrowStream => arrow::inspect_stream(stream),
+        Format::Raw => raw::describe_stream(stream, options).map(|d| vec![d]),
         _ => Err(needs_file(&stream.name, format)),
     }
 }
@@ -301,7 +304,7 @@ fn needs_file(name: &str, format: Format) -> Error {
 }
 
 /// Splits off a member and opens what is left.
-fn find(input: &str) -> Result<(Input, Option<&str>)> {
+fn find(input: &OsStr) -> Result<(Input, Option<&str>)> {
     if input == "-" {
         return Ok((stdin()?, None));
     }
@@ -317,8 +320,7 @@ fn find(input: &str) -> Result<(Input, Option<&str>)> {
         Err(_) => {}
     }
     // The longest front part that is a file; members may hold colons too.
-    for (at, _) in input.rmatch_indices(':') {
-        let (front, member) = (&input[..at], &input[at + 1..]);
+    for (front, member) in split_members(input) {
         if front == "-" {
             return Ok((stdin()?, Some(member)));
         }
@@ -375,12 +377,8 @@ fn detect_file(
     options: &OpenOptions,
 ) -> Result<Format> {
     let name = file.name();
-    // Unless the caller says that there is nothing to expect.
-    if file.len() == 0 && !options.shape.as_ref().is_some_and(|s| s.contains(&0)) {
-        return Err(Error::format(name, "the file is empty"));
-    }
     if let Some(format) = options.format {
-        return Ok(format);
+        return not_empty(format, file.len() == 0, &name);
     }
     let head = file.head(HEAD)?;
     let by_name = Format::from_extension(file.path());
@@ -397,8 +395,11 @@ fn detect_file(
     }
     match by_name {
         Some(Format::Text) => return Ok(text::format(&head, columns, options)),
-        Some(format) => return Ok(format),
+        Some(format) => return not_empty(format, head.is_empty(), &name),
         None => {}
+    }
+    if head.is_empty() {
+        return Ok(nothing(columns, options));
     }
     if safetensors::is_likely(&head, file.len()) {
         return Ok(Format::Safetensors);
@@ -417,18 +418,40 @@ fn detect_file(
     }
 }
 
+/// The format of no bytes, in a file or on a stream: raw elements where the
+/// options speak of such, else text without a line.
+fn nothing(columns: &[ColumnSelector], options: &OpenOptions) -> Format {
+    let says_raw =
+        options.shape.is_some() || options.offset != 0 || options.endian != Endian::default();
+    if says_raw { Format::Raw } else { text::format(&[], columns, options) }
+}
+
+/// Refuses no bytes where the format begins with some.
+fn not_empty(format: Format, is_empty: bool, name: &str) -> Result<Format> {
+    match format {
+        Format::Raw | Format::Csv | Format::Tsv | Format::Text => Ok(format),
+        _ if is_empty => {
+            Err(Error::format(name, format!("it is empty, but {format} data begin with a header")))
+        }
+        _ => Ok(format),
+    }
+}
+
 fn detect_stream(
     stream: &Stream,
     columns: &[ColumnSelector],
     options: &OpenOptions,
 ) -> Result<Format> {
     if let Some(format) = options.format {
-        return Ok(format);
+        return not_empty(format, stream.head.is_empty(), &stream.name);
+    }
+    if stream.head.is_empty() {
+        return Ok(nothing(columns, options));
     }
     if let Some(format) = Format::from_magic(&stream.head, &stream.name)? {
         return Ok(format);
     }
-    if stream.head.is_empty() || format::looks_like_text(&stream.head) {
+    if format::looks_like_text(&stream.head) {
         return Ok(text::format(&stream.head, columns, options));
     }
     Err(Error::format(&stream.name, "these bytes are neither text nor of a known format")

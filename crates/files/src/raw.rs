@@ -31,7 +31,7 @@ pub(crate) fn open(file: &Arc<PositionalFile>, options: &OpenOptions) -> Result<
     let Some(bytes) = file.len().checked_sub(options.offset) else {
         return Err(Error::format(
             &name,
-            format!("offset {} lies beyond the file's {} bytes", options.offset, file.len()),
+            format!("offset {} lies beyond the data's {} bytes", options.offset, file.len()),
         ));
     };
     let behind = match options.offset {
@@ -102,8 +102,16 @@ pub(crate) fn open_stream(stream: Stream, options: &OpenOptions) -> Result<Sourc
 
 /// What `inspect` says about a raw file.
 pub(crate) fn describe(file: &Arc<PositionalFile>, options: &OpenOptions) -> Result<Description> {
-    let source = open(file, options)?;
-    Ok(Description {
+    open(file, options).map(|source| description(source, options))
+}
+
+/// What `inspect` says about raw bytes on a stream.
+pub(crate) fn describe_stream(stream: Stream, options: &OpenOptions) -> Result<Description> {
+    open_stream(stream, options).map(|source| description(source, options))
+}
+
+fn description(source: Source, options: &OpenOptions) -> Description {
+    Description {
         name: source.name,
         format: Format::Raw,
         stored_as: source.dtype.to_string(),
@@ -114,5 +122,5 @@ pub(crate) fn describe(file: &Arc<PositionalFile>, options: &OpenOptions) -> Res
         offset: Some(options.offset),
         bytes: source.bytes,
         compression: None,
-    })
+    }
 }

@@ -36,11 +36,15 @@ pub(crate) fn open(
         (None, [], []) => return Err(Error::format(name, "the file holds no tensors")),
         (None, [], [_]) => vec![0],
         (None, [], _) => {
-            return Err(Error::format(
+            let error = Error::format(
                 &name,
                 format!("which tensor? There are {}: {}", names.len(), columns::list(&names)),
-            )
-            .with_hint(format!("name it behind a colon: {name}:{}", names[0])));
+            );
+            // Types that are not read are no advice.
+            return Err(match tensors.iter().find(|t| t.dtype.is_some()) {
+                Some(t) => error.with_hint(format!("name it behind a colon: {name}:{}", t.name)),
+                None => error,
+            });
         }
         (None, wanted, _) => columns::resolve(wanted, &names, &name)?,
     };

@@ -6,6 +6,7 @@ use crate::progress::Bar;
 use crate::report::{Array, Report};
 use crate::{inputs, output};
 use anyhow::Result;
+use std::ffi::OsString;
 use warpfold::{Op, Reduction};
 use warpfold_files::OpenOptions;
 use warpfold_files::stream;
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
 /// The inputs of operations that take as many arrays.
 pub(super) fn open(
     ops: &[Op],
-    files: &[String],
+    files: &[OsString],
     options: &OpenOptions,
 ) -> Result<Vec<inputs::Named>> {
     match ops.iter().filter(|op| op.arity() == 2).count() {

@@ -293,7 +293,7 @@ fn raw_bytes_that_do_not_fit() {
         (f64s(Some(vec![4]), 6), "takes 32 bytes, but the file has 24 behind offset 6", "--shape"),
         (f64s(Some(vec![2]), 6), "takes 16 bytes, but the file has 24", "--shape"),
         (f64s(Some(vec![usize::MAX, 9]), 6), "more elements than can be counted", ""),
-        (f64s(None, 31), "offset 31 lies beyond the file's 30 bytes", ""),
+        (f64s(None, 31), "offset 31 lies beyond the data's 30 bytes", ""),
     ] {
         let (message, given) = complaint(&path, &options);
         assert!(message.contains(what), "{message}");
@@ -381,10 +381,14 @@ fn files_that_are_none() {
     assert!(message.contains("absent.npz:member: No such file"), "{message}");
     let (message, hint) = complaint(dir.path("").to_str().unwrap(), &defaults());
     assert!(message.contains("this is a directory") && hint.contains("*.npy"), "{message}");
-    for name in ["e.npy", "e.npz", "e.csv", "e.txt", "e.bin", "e.parquet", "e.arrow", "e"] {
+    for name in ["e.npy", "e.npz", "e.parquet", "e.arrow", "e.arrows", "e.safetensors"] {
         let (message, _) = complaint(&dir.file(name, ""), &defaults());
-        assert!(message.contains("the file is empty"), "{message}");
+        assert!(message.contains("it is empty, but") && message.contains("header"), "{message}");
     }
+    let (message, _) = complaint(&dir.file("e.csv", ""), &defaults());
+    assert!(message.contains("no rows"), "{message}");
+    let (_, hint) = complaint(&dir.file("e.bin", ""), &defaults());
+    assert!(hint.contains("--dtype"), "{hint}");
     let (message, hint) = complaint(&dir.file("x.unknown", [0, 1, 2, 200]), &defaults());
     assert!(message.contains("what format this is") && hint.contains("--dtype"), "{message}");
     for (bytes, what) in [
