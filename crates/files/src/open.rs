@@ -375,8 +375,11 @@ fn detect_file(
     options: &OpenOptions,
 ) -> Result<Format> {
     let name = file.name();
-    // Unless the caller says that there is nothing to expect.
-    if file.len() == 0 && !options.shape.as_ref().is_some_and(|s| s.contains(&0)) {
+    // Unless the caller says that there is nothing to expect, or that there is
+    // nothing but elements: then there are none.
+    let raw = options.format.or(Format::from_extension(file.path())) == Some(Format::Raw)
+        && options.dtype.is_some();
+    if file.len() == 0 && !raw && !options.shape.as_ref().is_some_and(|s| s.contains(&0)) {
         return Err(Error::format(name, "the file is empty"));
     }
     if let Some(format) = options.format {
