@@ -369,26 +369,22 @@ fn positions_do_not_depend_on_the_borders_of_blocks() {
         {
             values[i] = x;
         }
-        for container in CONTAINERS {
-            for axes in
-                [None, Some(vec![0]), Some(vec![1]), Some((0..shape.len().cast_signed()).collect())]
-            {
-                let written = Written { stored, fortran: true, container };
-                let case = Case {
-                    shape: shape.clone(),
-                    values: values.clone(),
-                    cuts: vec![0, shape[0]],
-                    pieces: vec![written],
-                    axes,
-                    memory: None,
-                    threads: 3,
-                };
-                let expected = naive(&case.values, &case.shape, &case.reduced());
-                assert!(
-                    case.joined(&dir).unwrap() == expected,
-                    "{shape:?} {container:?} {:?}",
-                    case.axes
-                );
+        let all = (0..shape.len().cast_signed()).collect();
+        for axes in [None, Some(vec![0]), Some(vec![1]), Some(all)] {
+            let mut case = Case {
+                shape: shape.clone(),
+                values: values.clone(),
+                cuts: vec![0, shape[0]],
+                pieces: Vec::new(),
+                axes,
+                memory: None,
+                threads: 3,
+            };
+            let expected = naive(&case.values, &case.shape, &case.reduced());
+            for container in CONTAINERS {
+                case.pieces = vec![Written { stored, fortran: true, container }];
+                let answer = case.joined(&dir).unwrap();
+                assert!(answer == expected, "{shape:?} {container:?} {:?}", case.axes);
             }
         }
     }
