@@ -101,10 +101,13 @@ fn encoded(values: &[f64], shape: &[usize], written: Written) -> Vec<u8> {
     npy(1, &descr, fortran, &format!("({dims})"), &data)
 }
 
+/// A pipe's end that is read, and who writes into it.
+type Pipe = (std::io::PipeReader, JoinHandle<()>);
+
 /// A source, and what must live as long.
 struct Opened {
     source: Source,
-    _pipe: Option<(std::io::PipeReader, JoinHandle<()>)>,
+    _pipe: Option<Pipe>,
 }
 
 /// Writes an array and opens it.
@@ -132,9 +135,7 @@ fn opened(dir: &Dir, name: &str, values: &[f64], shape: &[usize], written: Writt
     Opened { source: one(&path, &options), _pipe: None }
 }
 
-fn inputs(
-    opened: &mut Vec<Opened>,
-) -> (Inputs, Vec<Option<(std::io::PipeReader, JoinHandle<()>)>>) {
+fn inputs(opened: &mut Vec<Opened>) -> (Inputs, Vec<Option<Pipe>>) {
     let (items, pipes) = opened.drain(..).map(|o| (o.source, o._pipe)).unzip();
     (Inputs { items, others: Vec::new() }, pipes)
 }
