@@ -73,10 +73,12 @@ impl<'a> Cub<'a> {
         input: Address,
     ) -> warpfold_cuda::Result<usize> {
         let mut bytes = bytes;
+        // CUB works on the device that is current.
+        let _current = self.memory.device.make_current()?;
         let pointer = |address: Address| address as *mut c_void;
-        // SAFETY: the function is one of the source above. The device's context is
-        // current on this thread, as memory was allocated before; the array, the
-        // workspace and the answer are as long as they must be.
+        // SAFETY: the function is one of the source above; the device is current; the
+        // array, the workspace and the answer are as long as they must be, and stay
+        // until the stream was waited for.
         let error = unsafe {
             (self.sum)(
                 pointer(workspace),
@@ -108,9 +110,8 @@ impl Runner for Cub<'_> {
         self.memory.done(self.start(0))?;
         let mut bits = [0; 8];
         let size = self.added.size();
-        let device = self.memory.device;
-        self.memory.done(device.wait(STREAM))?;
-        self.memory.done(device.copy_out(STREAM, self.out, &mut bits[..size]))?;
+        self.memory.done(self.memory.device.wait(STREAM))?;
+        self.memory.read(self.out, &mut bits[..size])?;
         Ok(Scalar::from_bits(self.added, u64::from_le_bytes(bits)))
     }
 
