@@ -1,5 +1,6 @@
 //! NVIDIA's CUB as a rung, where its compiler is on the machine.
 
+use crate::cache;
 use crate::error::{Error, Result};
 use crate::lab::{Lab, STREAM, Timing};
 use crate::memory::Memory;
@@ -141,6 +142,11 @@ fn not_here(rung: &'static Rung, why: String) -> Error {
     Error::Missing { rung, why, hint }
 }
 
+fn not_kept(rung: &'static Rung, why: String) -> Error {
+    let hint = "XDG_CACHE_HOME may name a folder of yours that nobody else can write to".into();
+    Error::Missing { rung, why, hint }
+}
+
 /// The compiled library, loaded once and for as long as the process lives.
 fn library(rung: &'static Rung) -> Result<&'static libloading::Library> {
     static LOADED: Mutex<Option<&'static libloading::Library>> = Mutex::new(None);
@@ -150,9 +156,10 @@ fn library(rung: &'static Rung) -> Result<&'static libloading::Library> {
     }
     let nvcc = toolkit::program("nvcc");
     let nvcc = nvcc.ok_or_else(|| not_here(rung, "nvcc is not on this machine".into()))?;
-    let path = compiled(&nvcc, &cache()).map_err(|why| not_here(rung, why))?;
+    let cache = cache::folder("cub").map_err(|why| not_kept(rung, why))?;
+    let path = compiled(&nvcc, &cache).map_err(|why| not_here(rung, why))?;
     // SAFETY: it was compiled from the source above, which has no initialisers but
-    // those of the runtime.
+    // those of the runtime, and lies where nobody else can put a file.
     let library = unsafe { libloading::Library::new(&path) };
     let library = library.map_err(|e| not_here(rung, format!("{}: {e}", path.display())))?;
     let library: &'static libloading::Library = Box::leak(Box::new(library));
@@ -160,14 +167,8 @@ fn library(rung: &'static Rung) -> Result<&'static libloading::Library> {
     Ok(library)
 }
 
-/// Where compiled libraries are kept.
-fn cache() -> PathBuf {
-    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-    let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
-    base.unwrap_or_else(std::env::temp_dir).join("warpfold")
-}
-
-/// The library, compiled unless this compiler has done it before; or what it says.
+/// The library in a folder of ours, compiled unless this compiler has done it before;
+/// or what it says.
 fn compiled(nvcc: &Path, cache: &Path) -> Result<PathBuf, String> {
     let run = |command: &mut Command| {
         let output = command.output().map_err(|e| format!("{}: {e}", nvcc.display()))?;
@@ -183,7 +184,6 @@ fn compiled(nvcc: &Path, cache: &Path) -> Result<PathBuf, String> {
         return Ok(path);
     }
     let failed = |e: std::io::Error| format!("{}: {e}", cache.display());
-    std::fs::create_dir_all(cache).map_err(failed)?;
     // Whoever compiles beside us does not see half a file.
     let part = |extension: &str| path.with_extension(format!("{}.{extension}", std::process::id()));
     let (source, part) = (part("cu"), part("so"));
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn it_is_compiled_once_for_each_compiler() {
         let root = std::env::temp_dir().join(format!("warpfold-cub-{}", std::process::id()));
-        fs::create_dir_all(&root).unwrap();
+        fs::create_dir_all(root.join("cache")).unwrap();
         let (nvcc, cache, calls) = (root.join("nvcc"), root.join("cache"), root.join("calls"));
         let write = |version: &str, body: &str| {
             let version = format!("[ \"$1\" = --version ] && echo {version} && exit");

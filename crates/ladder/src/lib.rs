@@ -19,6 +19,7 @@
 //! written afresh in `kernels/`, right for every size and every legal block.
 
 mod buffers;
+mod cache;
 pub mod chart;
 mod cub;
 mod data;
