@@ -225,7 +225,9 @@ impl Drop for Current<'_> {
 ///   [`copy_in`](Self::copy_in) and [`copy_out`](Self::copy_out) none of the host's
 ///   after they have returned.
 /// - [`wait`](Self::wait) returns without an error only when everything on the
-///   stream is done.
+///   stream is done; [`is_done`](Self::is_done) is true only then.
+/// - [`limits`](Self::limits), [`resident_blocks`](Self::resident_blocks) and
+///   [`calls_on`](Self::calls_on) say what is so: launches are planned by it.
 pub unsafe trait Device: Send + Sync {
     /// What the device is.
     fn limits(&self) -> &Limits;

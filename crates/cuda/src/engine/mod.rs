@@ -334,6 +334,10 @@ impl Engine {
             // SAFETY: the array was allocated and filled here.
             unsafe { self.reduce(kind, Array { address, len, dtype }, stream) }
         });
+        if state.is_err() {
+            // Launches may still read it. The first error says more.
+            let _ = self.device.wait(stream);
+        }
         let freed = buffer.free();
         let state = state?;
         freed.map(|()| state)

@@ -75,7 +75,8 @@ impl Altered {
     }
 }
 
-// SAFETY: memory is the interpreter's, which keeps the promise.
+// SAFETY: memory is the interpreter's, which checks every access, whatever is said of
+// the device.
 unsafe impl Device for Altered {
     fn limits(&self) -> &Limits {
         &self.limits
