@@ -18,7 +18,7 @@ pub(super) const LEAST: usize = 64 << 10;
 
 /// The least room for payloads, and the most of anything.
 const LEAST_PAYLOADS: usize = 4 << 10;
-const MOST: usize = 1 << 40;
+const MOST: usize = if usize::BITS > 40 { 1 << 40 } else { 1 << 30 };
 
 /// Memory and a stream.
 pub(super) struct Slot {
