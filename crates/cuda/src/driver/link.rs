@@ -7,6 +7,7 @@ use crate::{Error, Result, device_runtime};
 use core::ffi::{CStr, c_uint, c_void};
 use core::ptr;
 use std::ffi::CString;
+use std::path::Path;
 
 /// The compiler's words about a module.
 struct Log(Vec<u8>);
@@ -48,7 +49,7 @@ impl Driver {
             text: "the text holds a zero byte".into(),
         })?;
         let linked = match device_runtime::is_needed(ptx) {
-            true => Some(Linked::new(self.api(), name, &image)?),
+            true => Some(Linked::new(self.api(), name, &image, &device_runtime::find()?)?),
             false => None,
         };
         let start = linked.as_ref().map_or(image.as_ptr().cast(), |linked| linked.image);
@@ -83,7 +84,7 @@ impl Driver {
 }
 
 /// A module linked with the device runtime.
-struct Linked<'a> {
+pub(super) struct Linked<'a> {
     api: &'a Api,
     state: CUlinkState,
     /// Its machine code, which goes with the state.
@@ -95,9 +96,8 @@ struct Linked<'a> {
 }
 
 impl<'a> Linked<'a> {
-    /// Links PTX; a context is current until the value is dropped.
-    fn new(api: &'a Api, name: &str, ptx: &CStr) -> Result<Linked<'a>> {
-        let library = device_runtime::find()?;
+    /// Links PTX with a library; a context is current until the value is dropped.
+    pub(super) fn new(api: &'a Api, name: &str, ptx: &CStr, library: &Path) -> Result<Linked<'a>> {
         let doing = || format!("linking {name} with {}", library.display());
         let path = CString::new(library.as_os_str().as_encoded_bytes());
         let path = path.map_err(|_| Error::Library {

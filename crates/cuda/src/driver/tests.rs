@@ -430,35 +430,26 @@ fn times_are_the_devices() {
     assert_eq!(fake.alive(), alive, "events were kept");
 }
 
-/// Modules that need the device runtime are linked; whatever fails, the linker's state
-/// goes.
+/// Whatever fails, the linker's state goes.
 #[test]
 fn modules_are_linked_with_the_device_runtime() {
     let Some(fake) = Fake::new(&[]) else { return };
     let driver = fake.open(0);
-    let needs = ".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2\n(\n)\n;";
-    if device_runtime_is_missing(&driver, needs) {
-        return;
-    }
-    let module = driver.load("m", needs).unwrap();
-    assert!(driver.kernel(module, "linked").is_ok());
+    let library = std::path::Path::new("/a/toolkit/libcudadevrt.a");
     let alive = fake.alive();
+    let _current = driver.make_current().unwrap();
+    let link = || link::Linked::new(driver.api(), "m", c"needs it", library).map(drop);
+    link().unwrap();
+    assert_eq!(fake.alive(), alive);
     for name in [c"cuLinkCreate_v2", c"cuLinkAddData_v2", c"cuLinkAddFile_v2", c"cuLinkComplete"] {
         fake.fail(Some(name), 1, 0);
-        assert!(driver.load("m", &format!("{needs}\n// {name:?}")).is_err());
+        let said = link().unwrap_err().to_string();
+        assert!(said.contains("linking m with /a/toolkit/libcudadevrt.a"), "{said}");
         assert_eq!(fake.alive(), alive, "{name:?}");
     }
-}
-
-/// Says so where the library is not on this machine.
-fn device_runtime_is_missing(driver: &Driver, needs: &str) -> bool {
-    match driver.load("m", needs) {
-        Err(error @ Error::Library { .. }) => {
-            println!("SKIPPED: {error}");
-            true
-        }
-        _ => false,
-    }
+    fake.fail(None, 0, 0);
+    let bad = std::path::Path::new("/a\0b/libcudadevrt.a");
+    assert!(link::Linked::new(driver.api(), "m", c"needs it", bad).is_err());
 }
 
 #[test]
