@@ -25,6 +25,7 @@ mod open;
 mod parquet;
 mod raw;
 mod safetensors;
+mod seal;
 mod source;
 pub mod stream;
 mod text;

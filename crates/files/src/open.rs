@@ -100,6 +100,8 @@ pub(crate) struct Stream {
     pub(crate) head: Vec<u8>,
     /// Whether nothing follows the head.
     pub(crate) whole: bool,
+    /// Whether its end has something to check, such as a checksum.
+    pub(crate) to_end: bool,
     rest: Box<dyn Read + Send>,
 }
 
@@ -111,7 +113,7 @@ impl Stream {
             .read_to_end(&mut head)
             .map_err(|source| Error::Io { path: name.into(), source })?;
         let whole = head.len() < HEAD;
-        Ok(Stream { name: name.into(), head, whole, rest })
+        Ok(Stream { name: name.into(), head, whole, to_end: false, rest })
     }
 
     /// The name and a reader from the first byte on.

@@ -189,7 +189,7 @@ impl Tensor {
             dtype,
             extent: self.extent(),
             bytes: Some(self.bytes),
-            access: Access::Random(Box::new(FixedFile { file: Arc::clone(file), layout })),
+            access: Access::Random(Box::new(FixedFile { file: Arc::clone(file), layout, seal: None })),
         })
     }
 

@@ -14,6 +14,7 @@ use arrow_schema::{DataType, Field};
 use half::f16;
 use parquet::basic::Compression;
 use parquet::data_type as pq;
+use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -451,6 +452,40 @@ fn damaged_parquet_files() {
         let _ = inspect(&path, &defaults());
         for column in ["f64", "bool", "i8", "f16"] {
             let _ = open(&path, &columns(column)).map(|s| s.into_iter().map(read).count());
+        }
+    }
+}
+
+#[test]
+fn a_flipped_byte_of_a_parquet_page_is_told_by_its_checksum() {
+    let dir = Dir::new();
+    // By pyarrow 26, with `write_page_checksum=True`: see `fixtures/make.py`.
+    for name in ["checksums.v1.parquet", "checksums.v2.parquet"] {
+        let path = format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+        let whole = std::fs::read(&path).unwrap();
+        let metadata = ParquetMetaDataReader::new()
+            .parse_and_finish(&bytes::Bytes::from(whole.clone()))
+            .unwrap();
+        for (i, column) in ["plain", "dictionary"].into_iter().enumerate() {
+            assert_eq!(read(one(&path, &columns(column))).unwrap().rows, 1000);
+            let chunk = metadata.row_group(0).column(i);
+            let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+            let (start, end) = (start as usize, (start + chunk.compressed_size()) as usize);
+            let mut told = 0;
+            for at in (start..end).step_by(7) {
+                let mut flipped = whole.clone();
+                flipped[at] ^= 4;
+                let path = dir.file("f.parquet", flipped);
+                // Bytes of the header of a page have no checksum.
+                let Ok(sources) = open(&path, &columns(column)) else { continue };
+                let results = sources.into_iter().map(read).collect::<Result<Vec<_>, _>>();
+                if let Err(e) = results {
+                    let message = e.to_string();
+                    assert!(message.contains(&format!("f.parquet:{column}: damaged")), "{message}");
+                    told += usize::from(message.contains("CRC"));
+                }
+            }
+            assert!(told * 7 > (end - start) * 4 / 5, "{name} {column}: {told}");
         }
     }
 }
