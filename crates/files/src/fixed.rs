@@ -181,9 +181,7 @@ impl FixedStream {
 /// as `InvalidData`; that is the file's fault and not the system's.
 pub(crate) fn stream_error(name: &str, source: io::Error) -> Error {
     match source.kind() {
-        io::ErrorKind::InvalidData
-        | io::ErrorKind::InvalidInput
-        | io::ErrorKind::UnexpectedEof => {
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
             Error::format(name, format!("the data are damaged: {source}"))
         }
         _ => Error::Io { path: name.into(), source },

@@ -30,6 +30,7 @@ mod source;
 pub mod stream;
 mod text;
 mod thrift;
+mod unit;
 
 pub use batch::{Batch, Gap};
 pub use columns::ColumnSelector;
@@ -39,3 +40,4 @@ pub use format::Format;
 pub use guard::hide_guarded_panics;
 pub use open::{Endian, OpenOptions, inspect, open};
 pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};
+pub use unit::Unit;

@@ -118,8 +118,11 @@ impl Archive {
         let window = Window::new(Cursor::new(Arc::clone(file)), LONGEST);
         let zip = match ZipArchive::new(window) {
             Err(zip::result::ZipError::Io(e)) if e.kind() == io::ErrorKind::FileTooLarge => {
-                return Err(Error::format(&name, "the directory is damaged, or longer than 32 MiB")
-                    .with_hint("spread the arrays over several archives"));
+                return Err(Error::format(
+                    &name,
+                    "the directory is damaged, or longer than 32 MiB",
+                )
+                .with_hint("spread the arrays over several archives"));
             }
             zip => zip.map_err(damaged)?,
         };

@@ -189,7 +189,11 @@ impl Tensor {
             dtype,
             extent: self.extent(),
             bytes: Some(self.bytes),
-            access: Access::Random(Box::new(FixedFile { file: Arc::clone(file), layout, seal: None })),
+            access: Access::Random(Box::new(FixedFile {
+                file: Arc::clone(file),
+                layout,
+                seal: None,
+            })),
         })
     }
 

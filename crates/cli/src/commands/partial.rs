@@ -25,6 +25,7 @@ pub(crate) fn run(args: &PartialArgs, global: &Global) -> Result<()> {
             .hint("write a state for each column")
             .into());
     };
+    reduce::note_unit(&named, global);
     let bar = Bar::new(global.quiet);
     let limit = args.execution.memory_limit;
     let partial = stream::partial(named.inputs, &reduction, args.start, limit, &bar)?;

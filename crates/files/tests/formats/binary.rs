@@ -301,7 +301,11 @@ fn a_flipped_bit_of_a_stored_member_is_told_by_its_checksum() {
                 wrong[at] ^= 1;
             }
             let (message, _) = complaint(&dir.file("c.npz", wrong), &options);
-            assert!(message.contains("checksum of the zip member") || message.contains("checksum of a zip member"), "{what}: {message}");
+            assert!(
+                message.contains("checksum of the zip member")
+                    || message.contains("checksum of a zip member"),
+                "{what}: {message}"
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Every format as a user meets it: files in, values or complaints out.
 
+mod arrow_dictionaries;
 mod binary;
 mod common;
 mod devices;
