@@ -31,6 +31,7 @@ pub mod stream;
 mod text;
 mod thrift;
 mod unit;
+mod unpack;
 
 pub use batch::{Batch, Gap};
 pub use columns::ColumnSelector;

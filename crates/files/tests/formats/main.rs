@@ -3,6 +3,7 @@
 mod arrow_dictionaries;
 mod binary;
 mod common;
+mod compressed;
 mod devices;
 mod seeds;
 mod stream;

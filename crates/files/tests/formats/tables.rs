@@ -613,16 +613,21 @@ fn a_flipped_byte_of_a_parquet_page_is_told_by_its_checksum() {
     }
 }
 
-/// Small Arrow files and streams: name, bytes, whether a stream.
-pub(crate) fn arrow_seeds() -> Vec<(String, Vec<u8>, bool)> {
+/// Two small batches with a column `n` of numbers.
+pub(crate) fn small_batches() -> [RecordBatch; 2] {
     let numbers: ArrayRef = Arc::new(Int16Array::from(vec![Some(1), None, Some(3)]));
     let flags: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, true]));
     let words: ArrayRef = Arc::new(StringViewArray::from(vec!["a", "b", "a word that is long"]));
     let table = RecordBatch::try_from_iter([("w", words), ("n", numbers), ("b", flags)]).unwrap();
+    [table.clone(), table]
+}
+
+/// Small Arrow files and streams: name, bytes, whether a stream.
+pub(crate) fn arrow_seeds() -> Vec<(String, Vec<u8>, bool)> {
     let mut seeds = Vec::new();
     for stream in [false, true] {
         for codec in [None, Some(CompressionType::LZ4_FRAME), Some(CompressionType::ZSTD)] {
-            let bytes = arrow(&[table.clone(), table.clone()], stream, codec);
+            let bytes = arrow(&small_batches(), stream, codec);
             seeds.push((format!("{codec:?}").to_lowercase(), bytes, stream));
         }
     }
