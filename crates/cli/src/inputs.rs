@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use warpfold_files::stream::Inputs;
-use warpfold_files::{OpenOptions, Source, inspect, open};
+use warpfold_files::{Description, OpenOptions, Source, inspect, open};
 
 /// One array, or two for `dot`, and what to call it.
 pub(crate) struct Named {
@@ -165,7 +165,7 @@ pub(crate) fn all_arrays(files: &[String], options: &OpenOptions) -> Result<Vec<
         return arrays(files, options);
     }
     let readable: Vec<_> =
-        inspect(first, options)?.into_iter().filter(|d| d.dtype.is_some()).collect();
+        inspect(first, options)?.into_iter().filter(Description::is_plain).collect();
     if readable.len() < 2 {
         return arrays(files, options);
     }

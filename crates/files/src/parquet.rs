@@ -91,6 +91,7 @@ pub(crate) fn inspect(file: &Arc<PositionalFile>) -> Result<Vec<Description>> {
                 offset: None,
                 bytes: chunks().map(|c| u64::try_from(c.compressed_size()).ok()).sum(),
                 compression: codec.filter(|c| c != "uncompressed"),
+                unit: read.ok().and_then(|_| unit_of(&table.column(i))),
             }
         })
         .collect())

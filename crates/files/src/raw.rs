@@ -114,5 +114,6 @@ pub(crate) fn describe(file: &Arc<PositionalFile>, options: &OpenOptions) -> Res
         offset: Some(options.offset),
         bytes: source.bytes,
         compression: None,
+        unit: None,
     })
 }

@@ -292,6 +292,7 @@ impl Tensor {
             offset: Some(self.start),
             bytes: Some(self.bytes),
             compression: None,
+            unit: None,
         }
     }
 }

@@ -143,6 +143,7 @@ fn describe(
         offset: None,
         bytes: None,
         compression: compression.clone(),
+        unit: column.unit.clone(),
     };
     table.columns.iter().map(one).collect()
 }

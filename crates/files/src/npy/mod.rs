@@ -186,6 +186,7 @@ pub(crate) fn describe(name: &str, header: &Header, format: Format) -> Vec<Descr
             offset: Some(offset),
             bytes: header.count.checked_mul(scalar.size),
             compression: None,
+            unit: None,
         }
     };
     match &header.descr {

@@ -1,6 +1,6 @@
 //! A reader that works on a thread of its own, ahead of whoever reads.
 
-use crate::{Error, guard};
+use crate::guard;
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -53,8 +53,6 @@ impl Decoder {
     fn blamed(&self, error: io::Error) -> io::Error {
         match (error.raw_os_error(), error.kind()) {
             (Some(_), _) => error,
-            // A file that has become shorter.
-            _ if error.get_ref().is_some_and(|e| e.is::<Error>()) => error,
             (_, io::ErrorKind::UnexpectedEof) => self.broken("the end is missing"),
             _ => self.broken(&error.to_string()),
         }

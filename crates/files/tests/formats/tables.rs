@@ -281,6 +281,8 @@ fn dates_and_times_are_integers_with_a_unit() {
         assert_eq!(source.unit().unwrap().to_string(), unit);
         assert_eq!(&*described[i].stored_as, stored_as);
         assert_eq!(described[i].dtype, Some(source.dtype));
+        assert_eq!(described[i].unit, source.unit());
+        assert!(!described[i].is_plain());
         let contents = read(source).unwrap();
         assert_eq!((contents.rows, &contents.gaps[..]), (3, &[1][..]));
         // Some questions have no answer in that unit.
@@ -352,6 +354,7 @@ fn parquet_dates_and_times_have_units_too() {
     let described = inspect(&path, &defaults()).unwrap();
     assert_eq!(described[4].stored_as, "INT64 (milliseconds since 1970-01-01 UTC)");
     assert_eq!(described[4].dtype, Some(DType::I64));
+    assert!(!described[4].is_plain() && described[6].is_plain());
 }
 
 #[test]
