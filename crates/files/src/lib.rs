@@ -26,10 +26,13 @@ mod open;
 mod parquet;
 mod raw;
 mod safetensors;
+mod seal;
 mod source;
 pub mod stream;
 mod text;
 mod thrift;
+mod unit;
+mod unpack;
 
 pub use batch::{Batch, Gap};
 pub use columns::ColumnSelector;
@@ -40,3 +43,4 @@ pub use guard::hide_guarded_panics;
 pub use member::{join_member, split_members};
 pub use open::{Endian, OpenOptions, inspect, open};
 pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};
+pub use unit::Unit;
