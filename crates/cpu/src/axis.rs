@@ -8,18 +8,18 @@ use crate::exact::side_by_side::{
 };
 use crate::exact::{self, Plain, Tuner};
 use crate::exact::{HEADROOM, RANGE_GROWTH, Window, largest_exponent};
-use crate::fpenv;
 use crate::isa::Isa;
 use crate::order::{ColumnRanges, RowRanges};
 use crate::plan::Plan;
 use crate::simd::dispatch;
-use crate::threads::{Pieces, Threads};
+use crate::slices::Slices;
 use std::sync::{Mutex, PoisonError};
 use warpfold_core::element::Key;
 use warpfold_core::exact::{FloatFormat, Superacc};
 use warpfold_core::layout::Dim;
 use warpfold_core::op::Numbers;
-use warpfold_core::{Element, Op, Result};
+use warpfold_core::{Element, Op, Result, fpenv};
+use warpfold_threads::{Pieces, Threads};
 
 /// An element type with such kernels.
 pub(crate) trait Columnar: FloatFormat {
@@ -74,17 +74,17 @@ impl Columnar for f32 {
     unsafe fn columns(table: Table<f32>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
         let [high, low] = sums;
         let window = Window::below(top + RANGE_GROWTH, 2, false);
-        fpenv::is_default() && dispatch(isa, RangeColumns { table, window, high, low })
+        fpenv::is_usual() && dispatch(isa, RangeColumns { table, window, high, low })
     }
     const FALLBACK_ROWS: usize = WINDOW_ROWS;
     unsafe fn fallback(table: Table<f32>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
         let [high, low] = sums;
         Window::below(top, 2, false)
-            .filter(|_| fpenv::is_default())
+            .filter(|_| fpenv::is_usual())
             .is_some_and(|window| dispatch(isa, WindowColumns { table, window, high, low }))
     }
     fn rows(items: &[f32], len: usize, sums: &mut [f64], isa: Isa) -> bool {
-        fpenv::is_default() && dispatch(isa, RangeRows { items, len, sums })
+        fpenv::is_usual() && dispatch(isa, RangeRows { items, len, sums })
     }
     fn short(items: &[f32], isa: Isa) -> Option<f32> {
         short::sum_f32(items, isa)
@@ -99,7 +99,7 @@ impl Columnar for f32 {
         dispatch(isa, DivideToF32 { sums, n, out })
     }
     fn absorb(acc: &mut Superacc<Self::Sum>, items: &[f32], tuner: &mut Tuner, isa: Isa) {
-        exact::absorb::<Plain<f32>, _>(acc, items, &[], tuner, isa);
+        exact::absorb::<Plain<f32>, _>(acc, Slices::one(items), tuner, isa);
     }
 }
 
@@ -109,7 +109,7 @@ impl Columnar for f64 {
     unsafe fn columns(table: Table<f64>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
         let [high, low] = sums;
         Window::below(top, 2, false)
-            .filter(|_| fpenv::is_default())
+            .filter(|_| fpenv::is_usual())
             .is_some_and(|window| dispatch(isa, WindowColumns { table, window, high, low }))
     }
     fn rows(_items: &[f64], _len: usize, _sums: &mut [f64], _isa: Isa) -> bool {
@@ -131,7 +131,7 @@ impl Columnar for f64 {
         true
     }
     fn absorb(acc: &mut Superacc<Self::Sum>, items: &[f64], tuner: &mut Tuner, isa: Isa) {
-        exact::absorb::<Plain<f64>, _>(acc, items, &[], tuner, isa);
+        exact::absorb::<Plain<f64>, _>(acc, Slices::one(items), tuner, isa);
     }
 }
 

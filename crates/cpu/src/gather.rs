@@ -3,9 +3,9 @@
 //! together.
 
 use core::ops::Range;
-use warpfold_core::DType;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
+use warpfold_core::{DType, Result};
 
 /// Elements of a copied block: a multiple of the fixed tree's blocks.
 const COPIED: usize = 8192;
@@ -81,8 +81,8 @@ pub(crate) fn for_each_run(
     walk: &Traversal,
     positions: Range<usize>,
     buffers: &mut Buffers,
-    mut sink: impl FnMut(RawRun<'_>),
-) {
+    mut sink: impl FnMut(RawRun<'_>) -> Result<()>,
+) -> Result<()> {
     let size = source.dtype.size();
     let source = source.shifted(walk.offsets);
     let arrays = source.arrays();
@@ -111,7 +111,7 @@ pub(crate) fn for_each_run(
                 }
             };
             let others: &[u8] = if arrays == 2 { slice(1) } else { &[] };
-            sink(RawRun { start: at as u64, items: slice(0), others });
+            sink(RawRun { start: at as u64, items: slice(0), others })?;
             at += len;
         } else {
             let len = COPIED.min(positions.end - at);
@@ -122,8 +122,9 @@ pub(crate) fn for_each_run(
             }
             let block = |i: usize| &bytemuck::cast_slice(&buffers.words[i])[..len * size];
             let others: &[u8] = if arrays == 2 { block(1) } else { &[] };
-            sink(RawRun { start: at as u64, items: block(0), others });
+            sink(RawRun { start: at as u64, items: block(0), others })?;
             at += len;
         }
     }
+    Ok(())
 }

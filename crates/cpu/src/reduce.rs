@@ -5,11 +5,12 @@ use crate::axis::{self, Wanted};
 use crate::gather::{Buffers, for_each_run};
 use crate::isa::Isa;
 use crate::plan::Plan;
-use crate::threads::{Pieces, Threads};
+use crate::slices::Slices;
 use crate::worker::{Worker, absorb_in_turn};
 use warpfold_core::layout::{Traversal, View};
-use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules, Run, Value};
-use warpfold_core::{DType, Result, with_element};
+use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules, Value};
+use warpfold_core::{DType, Result, fpenv, with_element};
+use warpfold_threads::{Pieces, Threads};
 
 /// Elements of a piece of work: a multiple of the fixed tree's blocks, and
 /// enough to make handing out pieces cheap.
@@ -26,32 +27,29 @@ pub enum Outputs {
     Numbers(Numbers),
 }
 
-/// The state of a slice: without allocation if one thread is enough.
-/// `others` is the second slice for `dot`, as long as the first, else empty.
+/// The state of a slice, or of two for `dot`: without allocation if one thread
+/// is enough.
 #[must_use]
 pub fn accelerated<S: Accelerate>(
     kind: Kind,
-    items: &[S::Item],
-    others: &[S::Item],
+    slices: Slices<'_, S::Item>,
     isa: Isa,
     threads: Threads,
 ) -> S {
-    if size_of_val(items) < SMALL {
+    if size_of_val(slices.items()) < SMALL {
         let mut state = S::identity(kind);
-        state.accelerate(Run { start: 0, items, others }, &mut Context::new(isa));
+        state.accelerate(0, slices, &mut Context::new(isa));
         return state;
     }
-    let pieces = Pieces::new(items.len().div_ceil(PIECE));
+    let pieces = Pieces::new(slices.len().div_ceil(PIECE));
     let mut states = threads
-        .run(items.len().div_ceil(PIECE), || {
+        .run(pieces.count(), || {
             let mut state = S::identity(kind);
             let mut context = Context::new(isa);
             while let Some(piece) = pieces.take() {
                 let start = piece * PIECE;
-                let range = start..(start + PIECE).min(items.len());
-                let others = others.get(range.clone()).unwrap_or(&[]);
-                let run = Run { start: start as u64, items: &items[range], others };
-                state.accelerate(run, &mut context);
+                let part = slices.range(start..(start + PIECE).min(slices.len()));
+                state.accelerate(start as u64, part, &mut context);
             }
             state
         })
@@ -59,8 +57,8 @@ pub fn accelerated<S: Accelerate>(
     let mut state = states.next().unwrap_or_else(|| S::identity(kind));
     for other in states {
         // The pieces of one slice are of one kind and share no position.
-        let merged = state.merge(&other);
-        debug_assert!(merged.is_ok());
+        let merged = fpenv::usual(|| state.merge(&other));
+        assert!(merged.is_ok(), "pieces that were handed out once overlap");
     }
     state
 }
@@ -183,7 +181,7 @@ impl Job<'_> {
                 for worker in &mut workers {
                     worker.reset();
                 }
-                self.absorb(plan, output, 0..plan.plain.len, &mut workers, &mut buffers);
+                self.absorb(plan, output, 0..plan.plain.len, &mut workers, &mut buffers)?;
                 for (column, &(op, state)) in columns.iter_mut().zip(ops) {
                     column.push(workers[state].finish(op, rules)?);
                 }
@@ -201,8 +199,8 @@ impl Job<'_> {
     /// Whether the threads share each output's elements rather than the
     /// outputs.
     fn across_elements(&self, plan: &Plan, dtype: DType) -> bool {
-        plan.outputs < 4 * self.threads.count()
-            && plan.plain.len.saturating_mul(dtype.size()) >= SMALL
+        plan.plain.len.saturating_mul(dtype.size()) >= SMALL
+            && plan.outputs < 4 * self.threads.count()
     }
 
     /// Runs `work` on ranges of outputs, on all threads, and puts its results
@@ -246,7 +244,7 @@ impl Job<'_> {
             let mut buffers = Buffers::default();
             while let Some(piece) = pieces.take() {
                 let positions = piece * PIECE..((piece + 1) * PIECE).min(len);
-                self.absorb(plan, output, positions, &mut workers, &mut buffers);
+                self.absorb(plan, output, positions, &mut workers, &mut buffers)?;
             }
             Ok(workers.into_iter().map(Worker::into_state).collect::<Vec<_>>())
         });
@@ -269,14 +267,14 @@ impl Job<'_> {
         positions: core::ops::Range<usize>,
         workers: &mut [Worker],
         buffers: &mut Buffers,
-    ) {
+    ) -> Result<()> {
         let source = plan.output(output);
         // All states of a job walk the same way, so that each block is read
         // once: by index if one of them asks for indices.
         let indexed = self.kinds.contains(&Kind::ArgExtrema);
         let walk: &Traversal = if indexed { &plan.indexed } else { &plan.plain };
         for_each_run(&source, walk, positions, buffers, |run| {
-            absorb_in_turn(workers, run, source.dtype, Some(walk), self.start);
-        });
+            absorb_in_turn(workers, run, source.dtype, Some(walk), self.start)
+        })
     }
 }

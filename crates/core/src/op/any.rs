@@ -4,6 +4,7 @@ use super::{Kind, Op, Rules, Run, State, Value};
 use crate::DType;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::fpenv;
 use core::any::Any;
 use core::fmt;
 
@@ -228,7 +229,8 @@ impl AnyState {
             });
         }
         let (left, right) = (self.kind(), other.kind());
-        self.0.merge(other.0.as_any()).unwrap_or_else(|| {
+        // Fixed trees round where they merge.
+        fpenv::usual(|| self.0.merge(other.0.as_any())).unwrap_or_else(|| {
             Err(Error::StateMismatch {
                 what: "kind",
                 left: format!("{left:?}"),
@@ -242,7 +244,7 @@ impl AnyState {
     /// # Errors
     /// Those of [`State::finish`].
     pub fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
-        self.0.finish(op, rules)
+        fpenv::usual(|| self.0.finish(op, rules))
     }
 
     /// The payload alone: for superaccumulators a plain vector of
@@ -260,7 +262,7 @@ impl AnyState {
     /// [`DamagedState`](Error::DamagedState).
     pub fn from_payload(kind: Kind, dtype: DType, payload: &[u8]) -> Result<AnyState> {
         with_state!(kind, dtype,
-            S => Ok(AnyState::from(<S as State>::read(kind, payload)?)),
+            S => fpenv::usual(|| <S as State>::read(kind, payload)).map(AnyState::from),
             else => Err(no_such_state(kind, dtype)))
     }
 
