@@ -41,6 +41,12 @@ pub fn accelerated<S: Accelerate>(
         state.accelerate(0, slices, &mut Context::new(isa));
         return state;
     }
+    // Threads that are started take over the environment.
+    fpenv::usual(|| shared(kind, slices, isa, threads))
+}
+
+/// The same on several threads.
+fn shared<S: Accelerate>(kind: Kind, slices: Slices<'_, S::Item>, isa: Isa, threads: Threads) -> S {
     let pieces = Pieces::new(slices.len().div_ceil(PIECE));
     let mut states = threads
         .run(pieces.count(), || {
@@ -57,7 +63,7 @@ pub fn accelerated<S: Accelerate>(
     let mut state = states.next().unwrap_or_else(|| S::identity(kind));
     for other in states {
         // The pieces of one slice are of one kind and share no position.
-        let merged = fpenv::usual(|| state.merge(&other));
+        let merged = state.merge(&other);
         assert!(merged.is_ok(), "pieces that were handed out once overlap");
     }
     state

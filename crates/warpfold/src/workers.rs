@@ -3,7 +3,7 @@
 use crate::engines::{Opened, failure};
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::{AnyState, Kind, RawRun};
-use warpfold_core::{DType, Error, Result};
+use warpfold_core::{DType, Error, Result, fpenv};
 use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Worker, absorb_in_turn, check_run};
 use warpfold_cuda::engine::Feeder;
@@ -87,6 +87,10 @@ impl Workers {
         walk: Option<&Traversal>,
         base: u64,
     ) -> Result<()> {
+        fpenv::usual(|| self.along(run, walk, base))
+    }
+
+    fn along(&mut self, run: RawRun<'_>, walk: Option<&Traversal>, base: u64) -> Result<()> {
         let fed = match &mut self.at {
             At::Cpu(workers) => return absorb_in_turn(workers, run, self.dtype, walk, base),
             At::Device(fed) => fed,
@@ -123,11 +127,12 @@ impl Workers {
         base: u64,
         mut read: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
     ) -> Result<Result<(), E>> {
-        if let (At::Device(fed), None) = (&mut self.at, walk.filter(|walk| !walk.in_order)) {
-            return fed.feeder.absorb_from(start + base, bytes, read).map_err(failure);
-        }
         if !bytes.is_multiple_of(self.dtype.size()) {
             return Err(Error::PartialElement { bytes, dtype: self.dtype });
+        }
+        if let (At::Device(fed), None) = (&mut self.at, walk.filter(|walk| !walk.in_order)) {
+            let start = start.saturating_add(base);
+            return fpenv::usual(|| fed.feeder.absorb_from(start, bytes, read)).map_err(failure);
         }
         let mut words = core::mem::take(&mut self.buffer);
         if words.len() * 8 < bytes {
@@ -149,6 +154,14 @@ impl Workers {
     /// # Errors
     /// Those of [`absorb`](Self::absorb).
     pub fn absorb_around(
+        &mut self,
+        run: RawRun<'_>,
+        gaps: impl Iterator<Item = (u64, u64)> + Clone,
+    ) -> Result<()> {
+        fpenv::usual(|| self.values_and_gaps(run, gaps))
+    }
+
+    fn values_and_gaps(
         &mut self,
         run: RawRun<'_>,
         gaps: impl Iterator<Item = (u64, u64)> + Clone,
