@@ -18,6 +18,7 @@ mod read;
 mod reduce;
 mod simd;
 mod slices;
+mod table;
 mod worker;
 
 pub use accelerate::{Accelerate, Context, CpuElement};
