@@ -236,7 +236,9 @@ impl Reduction {
     #[must_use]
     pub fn device_pays_from(&self, dtype: DType) -> Option<u64> {
         let (kinds, _) = self.kinds(dtype);
-        let from = choice::pays_from(&kinds, dtype, self.thread_count(), engines::is_open(0))?;
+        let open = engines::is_open(0);
+        let pays = || choice::pays_from(&kinds, dtype, self.thread_count(), open);
+        let from = fpenv::usual(pays)?;
         Some(from.max(choice::SMALL))
     }
 
