@@ -35,8 +35,9 @@ pub struct OpenOptions {
     pub format: Option<Format>,
     /// The columns, fields or members wanted.
     pub columns: Vec<ColumnSelector>,
-    /// The element type of raw bytes and of text (`f64` if not given). For
-    /// formats that know their types: what they are expected to hold.
+    /// The element type of raw bytes and of text. For formats that know their
+    /// types: what they are expected to hold. Text without it is read as i64,
+    /// or u64 if it needs that, where all cells are integers, else as f64.
     pub dtype: Option<DType>,
     /// The shape of raw bytes; `None` for as many elements as there are.
     pub shape: Option<Vec<usize>>,
@@ -49,8 +50,17 @@ pub struct OpenOptions {
     pub header: Option<bool>,
     /// What separates the cells; `None` to tell from the name and first row.
     pub delimiter: Option<u8>,
-    /// Whether an empty cell is an error rather than a gap.
+    /// Whether a missing value in text is an error rather than a gap.
     pub strict: bool,
+    /// The cells of text that stand for missing values; `None` for the usual
+    /// ones: empty, `NA`, `N/A`, `NULL`, `null` and their kin.
+    pub na: Option<Vec<String>>,
+    /// Whether all columns of text with numbers are taken, where none is asked
+    /// for, rather than the only one.
+    pub all_columns: bool,
+    /// Bytes of text that are parsed at once; for tests.
+    #[doc(hidden)]
+    pub chunk: Option<usize>,
 }
 
 impl OpenOptions {
@@ -114,9 +124,34 @@ impl Stream {
         Ok(Stream { name: name.into(), head, whole, rest })
     }
 
+    /// Reads more of it into the head, which becomes twice as long.
+    fn read_on(&mut self) -> Result<()> {
+        let more = self.head.len().max(HEAD);
+        let got = (&mut self.rest)
+            .take(more as u64)
+            .read_to_end(&mut self.head)
+            .map_err(|source| Error::Io { path: self.name.clone().into(), source })?;
+        self.whole = got < more;
+        Ok(())
+    }
+
     /// The name and a reader from the first byte on.
     pub(crate) fn into_reader(self) -> (String, Box<dyn Read + Send>) {
         (self.name, Box::new(Cursor::new(self.head).chain(self.rest)))
+    }
+}
+
+impl text::Head for Stream {
+    fn bytes(&self) -> &[u8] {
+        &self.head
+    }
+
+    fn whole(&self) -> bool {
+        self.whole
+    }
+
+    fn grow(&mut self) -> Result<()> {
+        self.read_on()
     }
 }
 
@@ -244,9 +279,11 @@ pub(crate) fn inspect_file(
         Format::Npz => npz::inspect(file),
         Format::Raw => raw::describe(file, options).map(|d| vec![d]),
         Format::Csv | Format::Tsv => {
-            text::csv::describe(&name, &file.head(HEAD)?, file.len(), format, options)
+            text::csv::describe(&name, &mut text::FileHead::new(file)?, format, options)
         }
-        Format::Text => Ok(vec![text::plain::describe(&name, Some(file.len()), options)]),
+        Format::Text => {
+            Ok(vec![text::plain::describe(&name, &file.head(HEAD)?, Some(file.len()), options)])
+        }
         Format::Arrow | Format::ArrowStream => arrow::inspect(file, format),
         Format::Parquet => parquet::inspect(file),
         Format::Safetensors => safetensors::inspect(file),
@@ -262,11 +299,10 @@ fn inspect_stream(stream: Stream, options: &OpenOptions) -> Result<Vec<Descripti
             Ok(npy::describe(&name, &header, format))
         }
         Format::Csv | Format::Tsv => {
-            let Stream { name, head, whole, .. } = stream;
-            let len = if whole { head.len() as u64 } else { u64::MAX };
-            text::csv::describe(&name, &head, len, format, options)
+            let (name, mut stream) = (stream.name.clone(), stream);
+            text::csv::describe(&name, &mut stream, format, options)
         }
-        Format::Text => Ok(vec![text::plain::describe(&stream.name, None, options)]),
+        Format::Text => Ok(vec![text::plain::describe(&stream.name, &stream.head, None, options)]),
         Format::ArrowStream => arrow::inspect_stream(stream),
         _ => Err(needs_file(&stream.name, format)),
     }
@@ -396,7 +432,7 @@ fn detect_file(
         }
     }
     match by_name {
-        Some(Format::Text) => return Ok(text::format(&head, columns, options)),
+        Some(Format::Text) => return text::format(&head, &name, columns, options),
         Some(format) => return Ok(format),
         None => {}
     }
@@ -406,7 +442,7 @@ fn detect_file(
     let bytes = matches!(options.dtype, Some(DType::Bool | DType::I8 | DType::U8));
     let says_raw = options.dtype.is_some() || options.shape.is_some() || options.offset != 0;
     if format::looks_like_text(&head) && !bytes {
-        Ok(text::format(&head, columns, options))
+        text::format(&head, &name, columns, options)
     } else if says_raw {
         Ok(Format::Raw)
     } else {
@@ -429,7 +465,7 @@ fn detect_stream(
         return Ok(format);
     }
     if stream.head.is_empty() || format::looks_like_text(&stream.head) {
-        return Ok(text::format(&stream.head, columns, options));
+        return text::format(&stream.head, &stream.name, columns, options);
     }
     Err(Error::format(&stream.name, "these bytes are neither text nor of a known format")
         .with_hint("for bytes without a header: --format raw --dtype f32"))

@@ -30,6 +30,11 @@ impl Elements {
         let (Some(source), None) = (sources.pop(), sources.pop()) else {
             bail!("{file}: there is not one array in it");
         };
+        // A column becomes elements of the type that its first cells show.
+        let mut source = source;
+        if let Access::Column(column) = &source.access {
+            source.access = Access::Sequential(column.blocks(source.dtype)?);
+        }
         let mut elements = Elements { source, count: 0, read: None };
         elements.count = elements.counted()?;
         elements.compare(file, buffer)?;
@@ -100,6 +105,8 @@ impl Elements {
                 }
                 Ok(())
             }
+            // Made sequential when it was opened.
+            Access::Column(_) => bail!("{}: a column is read once", self.source.name),
             Access::Sequential(blocks) => {
                 let name = &self.source.name;
                 let mut batch = Batch::new(self.source.dtype);

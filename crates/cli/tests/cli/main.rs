@@ -12,3 +12,4 @@ mod pipes;
 mod ptx;
 mod snapshots;
 mod states;
+mod tables;

@@ -1,5 +1,6 @@
 //! Full reductions: every element goes into the same states.
 
+use super::failure::Failure;
 use super::feed::Feed;
 use super::ledger::Ledger;
 use super::{Piece, Progress, wants_indices};
@@ -42,43 +43,6 @@ struct Flat<'a> {
     reduction: &'a Reduction,
     start: u64,
     progress: &'a dyn Progress,
-}
-
-/// The error of several threads that comes first in the source, whoever meets
-/// one first: what is said of a damaged file is the same every time.
-///
-/// Work is handed out in order, so whatever precedes a failure is already in
-/// somebody's hands; it is finished, and what follows is dropped.
-struct Failure {
-    /// The place of the error, `u64::MAX` while there is none.
-    place: AtomicU64,
-    error: Mutex<Option<(u64, Error)>>,
-}
-
-impl Failure {
-    fn new() -> Failure {
-        Failure { place: AtomicU64::new(u64::MAX), error: Mutex::new(None) }
-    }
-
-    /// `place` orders the work: the number of a block, the index of an element.
-    fn record(&self, place: u64, error: Error) {
-        let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
-        if first.as_ref().is_none_or(|&(earlier, _)| place < earlier) {
-            self.place.store(place, Ordering::Relaxed);
-            *first = Some((place, error));
-        }
-    }
-
-    fn precedes(&self, place: u64) -> bool {
-        self.place.load(Ordering::Relaxed) < place
-    }
-
-    fn into_result(self) -> Result<()> {
-        match self.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some((_, error)) => Err(error),
-            None => Ok(()),
-        }
-    }
 }
 
 impl Flat<'_> {
@@ -128,6 +92,10 @@ impl Flat<'_> {
         match source.access {
             Access::Random(ref reader) => self.random(&source, reader.as_ref()),
             Access::Sequential(blocks) => self.sequential(&source.name, source.dtype, blocks),
+            Access::Column(column) => {
+                let blocks = column.blocks(source.dtype)?;
+                self.sequential(&source.name, source.dtype, blocks)
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 mod binary;
 mod common;
 mod devices;
+mod random_tables;
 mod seeds;
 mod stream;
 mod tables;
