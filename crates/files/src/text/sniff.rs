@@ -196,8 +196,11 @@ impl Sniffed {
         let taken = |i: &usize| places.binary_search(i).is_ok();
         let out: Vec<LeftOut> = all
             .filter(|i| !taken(i))
-            .filter_map(|i| Some((i, self.looks[i].why_not()?)))
-            .map(|(i, why)| LeftOut { name: self.labels[i].clone(), why })
+            .map(|i| {
+                let why = self.looks[i].why_not();
+                let why = why.unwrap_or_else(|| "no value in the first rows".into());
+                LeftOut { name: self.labels[i].clone(), why }
+            })
             .collect();
         if places.is_empty() {
             let list = columns::list(&self.labels);
