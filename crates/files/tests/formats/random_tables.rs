@@ -39,7 +39,7 @@ const KINDS: [Kind; 9] = [
 
 /// The text of a cell; `None` is missing.
 fn cell(kind: Kind, last: bool, r: u64) -> Option<String> {
-    if r % 5 == 0 && kind != Kind::LateDecimal || kind == Kind::Missing {
+    if r.is_multiple_of(5) && kind != Kind::LateDecimal || kind == Kind::Missing {
         return None;
     }
     let big = r >> 3;
@@ -48,7 +48,7 @@ fn cell(kind: Kind, last: bool, r: u64) -> Option<String> {
         Kind::Signed => (r as i64).to_string(),
         Kind::Natural => r.to_string(),
         Kind::Huge => format!("{r}{}", big % 7),
-        Kind::Decimal if r % 7 == 0 => big.to_string(),
+        Kind::Decimal if r.is_multiple_of(7) => big.to_string(),
         Kind::Decimal => format!("{:e}", f64::from_bits(r)),
         Kind::LateDecimal if last => ["0.5", "nan", "inf", "1e3"][(r % 4) as usize].into(),
         Kind::LateDecimal => (big as i64).to_string(),
@@ -87,13 +87,13 @@ fn written(cells: &[Vec<Option<String>>], style: &Style) -> String {
             if i > 0 {
                 text.push(style.delimiter);
             }
-            let quoted = style.quotes % 3 > 0 && next() % 4 == 0;
+            let quoted = !style.quotes.is_multiple_of(3) && next() % 4 == 1;
             let cell = match &column[row] {
                 Some(cell) if cell.starts_with('t') && quoted => {
                     format!(
                         "{cell}{}\"\"{}x",
                         style.delimiter,
-                        if next() % 2 == 0 { "\n" } else { "" }
+                        if next() % 2 == 1 { "\n" } else { "" }
                     )
                 }
                 Some(cell) => cell.clone(),
