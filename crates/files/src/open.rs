@@ -58,7 +58,8 @@ pub struct OpenOptions {
     /// Whether all columns of text with numbers are taken, where none is asked
     /// for, rather than the only one.
     pub all_columns: bool,
-    /// Bytes of text that are parsed at once; for tests.
+    /// Bytes of text that are parsed at once, and looked at to tell what the columns
+    /// hold; for tests.
     #[doc(hidden)]
     pub chunk: Option<usize>,
 }

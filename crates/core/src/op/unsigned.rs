@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn negative_elements_are_refused_where_they_show() {
-        for kind in [Kind::Sum, Kind::Moments, Kind::Extrema, Kind::Prod, Kind::LogSumExp] {
+        for kind in [Kind::Sum, Kind::Moments, Kind::Prod] {
             let state = state_of(kind, DType::I64, 0, &[-3i64 as u64]);
             assert!(state.unsigned().is_err(), "{kind:?}");
         }

@@ -6,7 +6,7 @@ use proptest::test_runner::TestCaseError;
 use warpfold::{Op, Partial, Reduction, Rules, Scalar, Threads, Value};
 use warpfold_core::DType;
 use warpfold_files::stream::{self, Inputs, Silent};
-use warpfold_files::{ColumnSelector, OpenOptions, open};
+use warpfold_files::{ColumnSelector, Format, OpenOptions, open};
 
 const TOKENS: [&str; 6] = ["", "NA", "N/A", "NULL", "null", "<NA>"];
 const OPS: [Op; 7] = [Op::Sum, Op::Var, Op::Min, Op::Max, Op::ArgMin, Op::ArgMax, Op::CountNan];
@@ -51,6 +51,7 @@ fn cell(kind: Kind, last: bool, r: u64) -> Option<String> {
         Kind::Decimal if r.is_multiple_of(7) => big.to_string(),
         Kind::Decimal => format!("{:e}", f64::from_bits(r)),
         Kind::LateDecimal if last => ["0.5", "nan", "inf", "1e3"][(r % 4) as usize].into(),
+        Kind::LateDecimal if r % 6 == 1 => "-0".into(),
         Kind::LateDecimal => (big as i64).to_string(),
         Kind::Zeros => ["-0", "0", "+0", "1"][(r % 4) as usize].into(),
         Kind::Missing => unreachable!(),
@@ -220,6 +221,8 @@ fn reduced(
 ) -> warpfold_files::Result<Vec<Partial>> {
     let selectors = columns.iter().map(|i| ColumnSelector::Range(i + 1, i + 1)).collect();
     let options = OpenOptions {
+        // A text without a digit or a line feed is not told from other bytes.
+        format: Some(Format::Csv),
         columns: selectors,
         header: Some(style.header),
         delimiter: Some(style.delimiter as u8),
