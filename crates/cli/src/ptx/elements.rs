@@ -30,9 +30,11 @@ impl Elements {
         let (Some(source), None) = (sources.pop(), sources.pop()) else {
             bail!("{file}: there is not one array in it");
         };
-        // A column becomes elements of the type that its first cells show.
+        // A column of text becomes elements of the buffer's type, or of the one that
+        // its first cells show.
         let mut source = source;
         if let Access::Column(column) = &source.access {
+            source.dtype = buffer.dtype.unwrap_or(source.dtype);
             source.access = Access::Sequential(column.blocks(source.dtype)?);
         }
         let mut elements = Elements { source, count: 0, read: None };
