@@ -70,34 +70,45 @@
 //!
 //! [`NanPolicy`] changes what a NaN does.
 
+mod accumulator;
 mod answer;
 mod choice;
+mod columns;
 mod device;
 mod engines;
 mod functions;
+#[doc(hidden)]
+pub mod internal;
+mod iterators;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+mod number;
 mod on_device;
 mod partial;
 mod reduction;
+#[cfg(feature = "serde")]
+mod serial;
 mod workers;
 
+pub use accumulator::Accumulator;
 pub use answer::{Answer, Column};
 pub use device::Device;
 pub use functions::{
-    FloatNumber, Number, all, any, argmax, argmin, count_nonzero, dot, max, mean, min, minmax,
-    norm_inf, norm1, norm2, prod, std, sum, sumsq, var,
+    all, any, argmax, argmin, count_nonzero, dot, dot_i128, max, mean, min, minmax, norm_inf,
+    norm1, norm2, prod, range, std, sum, sum_i128, sumsq, var,
 };
+pub use iterators::{ExactSum, Term};
+pub use number::{FloatNumber, IntegerNumber, Number};
 pub use partial::Partial;
 pub use reduction::Reduction;
-pub use workers::Workers;
 
 pub use warpfold_core::element::{Bool8, bf16, f16};
-pub use warpfold_core::layout::{Axes, View};
-pub use warpfold_core::op::{AnyState, Kind, Numbers, State};
+pub use warpfold_core::layout::{Axes, Input, View};
+pub use warpfold_core::op::Numbers;
 pub use warpfold_core::{
-    Accuracy, DType, Element, Error, NanPolicy, Op, Result, Rules, Scalar, Value,
+    Accuracy, DType, Element, Error, Item, NanPolicy, Op, Result, Rules, Scalar, Value,
 };
 pub use warpfold_cpu::Threads;
-pub use warpfold_cpu::isa::Isa;
 
 /// The Rust of README.md, compiled and run.
 #[cfg(doctest)]

@@ -23,7 +23,8 @@ use warpfold_core::{DType, Error, Op, Result, Rules};
 /// assert_eq!(merged.finish(&Rules::default())?, whole);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+/// Partials of the same elements are equal, however they were made.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partial {
     dtype: DType,
     shape: Vec<usize>,
@@ -73,11 +74,13 @@ impl Partial {
     }
 
     /// Counts rows that had no value.
+    #[doc(hidden)]
     pub fn add_missing(&mut self, rows: u64) {
         self.missing = self.missing.saturating_add(rows);
     }
 
     /// Each output's states.
+    #[doc(hidden)]
     #[must_use]
     pub fn states(&self) -> &[Vec<AnyState>] {
         &self.states
@@ -89,6 +92,7 @@ impl Partial {
     /// # Errors
     /// [`Error::StateMismatch`] if they differ in operations or type,
     /// [`Error::ShapeMismatch`] if the shape has another number of outputs.
+    #[doc(hidden)]
     pub fn joined(shape: Vec<usize>, parts: Vec<Partial>) -> Result<Partial> {
         let mut parts = parts.into_iter();
         let Some(mut joined) = parts.next() else {

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &StatsArgs, global: &Global) -> Result<()> {
 /// for the others.
 fn finish(partial: &Partial, op: Op, rules: &Rules) -> Result<OpAnswer> {
     let answer = partial.finish_op(op, rules).or_else(|error| match error {
-        Error::UnsupportedOut { .. } => partial.finish_op(op, &Rules { out: None, ..*rules }),
+        Error::UnsupportedOut { .. } => partial.finish_op(op, &rules.out(None)),
         error => Err(error),
     });
     match answer {

@@ -7,7 +7,8 @@ use crate::{Access, Batch, Block, Blocks, Error, Extent, Order, ReadAt, Result, 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
-use warpfold::{DType, Partial, Reduction, Workers};
+use warpfold::internal::Workers;
+use warpfold::{DType, Partial, Reduction};
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
 
