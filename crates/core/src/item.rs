@@ -17,10 +17,25 @@ mod sealed {
 ///
 /// Sealed, as [`Element`] is:
 ///
-/// ```compile_fail
-/// #[derive(Clone, Copy, Debug)]
+/// ```compile_fail,E0277
+/// use warpfold_core::Item;
+///
+/// #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+/// #[repr(transparent)]
 /// struct Metres(f64);
-/// impl warpfold_core::Item for Metres {}
+///
+/// impl Item for Metres {
+///     type Element = f64;
+///     fn elements(items: &[Metres]) -> &[f64] {
+///         bytemuck::cast_slice(items)
+///     }
+///     fn to_element(self) -> f64 {
+///         self.0
+///     }
+///     fn from_element(element: f64) -> Metres {
+///         Metres(element)
+///     }
+/// }
 /// ```
 pub trait Item:
     sealed::Sealed + NoUninit + CheckedBitPattern + fmt::Debug + Send + Sync + 'static

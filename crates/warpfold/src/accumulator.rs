@@ -76,7 +76,7 @@ pub struct Accumulator<T: Item> {
 
 impl Reduction {
     /// An accumulator for this question, of no elements yet. It answers one number
-    /// for each operation: of its axes only that there are such is checked.
+    /// for each operation, whatever axes were named.
     ///
     /// ```
     /// use warpfold::{NanPolicy, Op, Reduction};
@@ -89,7 +89,7 @@ impl Reduction {
     ///
     /// # Errors
     /// An operation that the type does not have, and [`Op::Dot`], which takes two
-    /// arrays; an axis beyond the first; a device that this machine lacks.
+    /// arrays; an axis that a slice does not have; a device that this machine lacks.
     pub fn accumulator<T: Item>(&self) -> Result<Accumulator<T>> {
         self.named_axes().resolve(1)?;
         self.check_type(T::Element::DTYPE, 1)?;

@@ -112,10 +112,12 @@ impl Answer {
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] if a column has another number of outputs than
-    /// the shape.
+    /// the shape, or if no array has that shape.
     pub fn from_columns(shape: Vec<usize>, columns: Vec<Column>) -> Result<Answer> {
-        let outputs = outputs_of(&shape);
-        match columns.iter().find(|c| Some(c.len()) != outputs) {
+        let Some(outputs) = outputs_of(&shape) else {
+            return Err(Error::ShapeMismatch { left: shape, right: Vec::new() });
+        };
+        match columns.iter().find(|c| c.len() != outputs) {
             Some(column) => Err(Error::ShapeMismatch { left: shape, right: vec![column.len()] }),
             None => Ok(Answer { shape, columns }),
         }
@@ -194,7 +196,12 @@ impl fmt::Display for Answer {
             if several {
                 write!(f, "{}: ", column.op.name())?;
             }
-            nested(column, &self.shape, &mut 0, f)?;
+            if column.is_empty() {
+                // Of any shape with a 0 in it, however long its other axes.
+                f.write_str("[]")?;
+            } else {
+                nested(column, &self.shape, &mut 0, f)?;
+            }
         }
         Ok(())
     }

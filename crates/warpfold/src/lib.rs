@@ -12,9 +12,11 @@
 //! assert_eq!(warpfold::argmax(&[3, 1, 4, 1, 5]), Some(4));
 //! ```
 //!
-//! The functions at the root take a slice. [`Reduction`] is the whole library:
-//! several operations in one pass, axes, strides, NaN policy, accuracy,
-//! threads, and [`Partial`] states that can be written down, sent and merged.
+//! The functions at the root take a slice, and [`ExactSum`] adds up iterators.
+//! [`Reduction`] is the whole library: several operations in one pass, axes,
+//! strides, NaN policy, accuracy, threads, and [`Partial`] states that can be
+//! written down, sent and merged. [`Accumulator`] takes numbers, slices and bytes as
+//! they come.
 //!
 //! ```
 //! use warpfold::{Op, Reduction, View};
@@ -28,7 +30,13 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
-//! With the feature `ndarray`, `ndarray` views are taken as they are:
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `ndarray` | `ndarray` arrays and views are reduced as they are, and answers are such: `Answer::array` |
+//! | `arrow` | Arrow arrays of numbers and truth values are reduced, nulls left out: see [`Input`] |
+//! | `serde` | [`Op`], [`DType`], [`NanPolicy`], [`Accuracy`], [`Answer`] and [`Partial`] are written and read |
 //!
 #![cfg_attr(feature = "ndarray", doc = "```")]
 #![cfg_attr(not(feature = "ndarray"), doc = "```ignore")]
@@ -36,7 +44,7 @@
 //! use warpfold::{Op, Reduction};
 //!
 //! let table = arr2(&[[1.0, 2.0], [3.0, 4.0]]);
-//! let answer = Reduction::of(Op::Sum).axis(1).run(table.t())?;
+//! let answer = Reduction::of(Op::Sum).axis(0).run(&table)?;
 //! assert_eq!(answer.slice::<f64>(Op::Sum), Some(&[4.0, 6.0][..]));
 //! # Ok::<(), warpfold::Error>(())
 //! ```
@@ -69,6 +77,8 @@
 //! | `prod`, `logsumexp`, `accuracy = fast` | a fixed tree: the same bits for any number of threads |
 //!
 //! [`NanPolicy`] changes what a NaN does.
+
+#![warn(missing_debug_implementations)]
 
 mod accumulator;
 mod answer;

@@ -142,3 +142,37 @@ integer! {
     u64 => i128;
     usize => i128;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpfold_core::op::{Kind, Run};
+
+    /// `2^doublings` elements twice.
+    fn sums<T: CpuElement>(item: T, doublings: u32) -> Sums<T> {
+        let mut sums = Sums::identity(Kind::Sum);
+        sums.absorb(Run { start: 0, items: &[item; 2], others: &[] });
+        for _ in 0..doublings {
+            let same = sums;
+            sums.merge(&same).unwrap();
+        }
+        sums
+    }
+
+    /// More elements than memory holds, but not more than a state does.
+    #[test]
+    fn totals_of_32_bits_hold_2_to_the_32_elements_and_stop_at_the_end_of_the_range() {
+        assert_eq!(i32::sum_of(&sums(i32::MIN, 31), Op::Sum), i64::MIN);
+        assert_eq!(i32::sum_of(&sums(i32::MIN, 32), Op::Sum), i64::MIN);
+        assert_eq!(i32::sum_of(&sums(i32::MAX, 33), Op::Sum), i64::MAX);
+        assert_eq!(u32::sum_of(&sums(u32::MAX, 31), Op::Sum), u64::MAX - ((1 << 32) - 1));
+        assert_eq!(u32::sum_of(&sums(u32::MAX, 32), Op::Sum), u64::MAX);
+        assert_eq!(exact_sum(&sums(i32::MIN, 32)), -1 << 64);
+    }
+
+    #[test]
+    fn totals_of_64_bits_hold_any_slice() {
+        assert_eq!(i64::sum_of(&sums(i64::MIN, 59), Op::Sum), -1 << 123);
+        assert_eq!(u64::sum_of(&sums(u64::MAX, 59), Op::Sum), i128::from(u64::MAX) << 60);
+    }
+}

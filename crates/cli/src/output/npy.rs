@@ -4,8 +4,8 @@ use crate::failure::Usage;
 use crate::report::Report;
 use anyhow::Result;
 use std::io::Write;
-use warpfold::internal::Known;
 use warpfold::DType;
+use warpfold::internal::Known;
 
 /// # Errors
 /// Several answers, types that NumPy lacks, and what the system says.
