@@ -25,7 +25,8 @@ fn state<S: Accelerate>(kind: Kind, items: &[S::Item], others: &[S::Item]) -> S 
 ///
 /// Integers answer in 64 bits, those of 64 bits in 128: see [`Number`]. A slice
 /// of more than 2^32 integers of 32 bits may have a total beyond 64 bits; the
-/// answer is then the end of the range, and [`sum_i128`] is right.
+/// answer is then the end of the range, and [`sum_i128`] is right. Where nothing
+/// but literals says which integers they are, say it: `sum(&[1i32, 2])`.
 ///
 /// ```
 /// assert_eq!(warpfold::sum(&[0.1f64; 10]), 1.0);

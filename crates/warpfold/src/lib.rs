@@ -108,7 +108,7 @@ pub use functions::{
     norm1, norm2, prod, range, std, sum, sum_i128, sumsq, var,
 };
 pub use iterators::{ExactSum, Term};
-pub use number::{FloatNumber, IntegerNumber, Number};
+pub use number::{Answered, FloatNumber, IntegerNumber, Number};
 pub use partial::Partial;
 pub use reduction::Reduction;
 

@@ -1,5 +1,6 @@
 //! What slices of numbers answer in.
 
+use core::fmt;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::exact::to_i128;
 use warpfold_core::op::{FloatElement, State, Sums};
@@ -35,11 +36,11 @@ use warpfold_cpu::isa::Isa;
 )]
 pub trait Number: Item<Element: CpuElement> {
     /// What sums answer in.
-    type Total;
+    type Total: Answered;
     /// What absolute values and differences answer in.
-    type Magnitude;
+    type Magnitude: Answered;
     /// What means, variances and Euclidean norms answer in.
-    type Real;
+    type Real: Answered;
 
     /// The sum of a few numbers where that needs no state.
     #[doc(hidden)]
@@ -53,6 +54,25 @@ pub trait Number: Item<Element: CpuElement> {
     fn magnitude(scalar: Option<Scalar>) -> Self::Magnitude;
     #[doc(hidden)]
     fn real(scalar: Option<Scalar>) -> Self::Real;
+}
+
+/// What generic code may do with an answer.
+///
+/// ```
+/// use warpfold::Number;
+///
+/// fn report<T: Number>(items: &[T]) -> String {
+///     format!("sum {}, mean {}", warpfold::sum(items), warpfold::mean(items))
+/// }
+/// assert_eq!(report(&[1u8, 2]), "sum 3, mean 1.5");
+/// ```
+pub trait Answered:
+    Copy + fmt::Debug + fmt::Display + Default + PartialEq + PartialOrd + Send + Sync + 'static
+{
+}
+impl<T> Answered for T where
+    T: Copy + fmt::Debug + fmt::Display + Default + PartialEq + PartialOrd + Send + Sync + 'static
+{
 }
 
 /// Floating-point numbers.
