@@ -22,6 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import shapes
 from gpu_targets import LARGE, SHAPES, SIZE, text as targets_text
 
 HERE = Path(__file__).resolve().parent
@@ -258,6 +259,109 @@ def attempt(name, peer):
         return []
 
 
+class TorchShapes:
+    """Times torch's reduction of any view: the calls that `examples/shapes` times of ours, over the same parts of a buffer."""
+
+    def __init__(self):
+        import torch
+
+        self.torch = torch
+        self.types = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64, "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}
+        self.dtype, self.buffer = None, None
+
+    def fill(self, dtype):
+        torch = self.torch
+        if dtype == self.dtype:
+            return
+        self.buffer = None
+        torch.cuda.empty_cache()
+        self.dtype, self.buffer = dtype, torch.empty(BUFFER // SIZE[dtype], dtype=self.types[dtype], device="cuda")
+        if dtype == "bool":
+            self.buffer.view(torch.uint8).random_(0, 2)
+        elif self.types[dtype].is_floating_point:
+            self.buffer.uniform_(0, 1)
+        else:
+            self.buffer.random_()
+
+    def call(self, case):
+        torch, axes = self.torch, list(case.axes)
+        one = None if len(axes) == len(case.shape) else axes[0]
+        whole = len(axes) == len(case.shape)
+        return {
+            "sum": lambda x: torch.sum(x, axes),
+            "mean": lambda x: torch.mean(x, axes),
+            "min": lambda x: torch.amin(x, axes),
+            "max": lambda x: torch.amax(x, axes),
+            "argmin": lambda x: torch.argmin(x, one),
+            "argmax": lambda x: torch.argmax(x, one),
+            "var": lambda x: torch.var(x, axes, correction=0),
+            "std": lambda x: torch.std(x, axes, correction=0),
+            "norm1": lambda x: torch.linalg.vector_norm(x, 1, axes),
+            "norm2": lambda x: torch.linalg.vector_norm(x, 2, axes),
+            "norm-inf": lambda x: torch.linalg.vector_norm(x, float("inf"), axes),
+            "prod": lambda x: torch.prod(x) if whole else torch.prod(x, one),
+            "logsumexp": lambda x: torch.logsumexp(x, axes),
+            "any": lambda x: torch.any(x, axes),
+            "all": lambda x: torch.all(x, axes),
+            "count-nonzero": lambda x: torch.count_nonzero(x, axes),
+        }[case.op]
+
+    def seconds(self, case):
+        self.fill(case.dtype)
+        torch, call = self.torch, self.call(case)
+        span = -(-case.span * SIZE[case.dtype] // 256) * 256 // SIZE[case.dtype]
+        count = min(max((4 << 30) // (span * SIZE[case.dtype]), 4), 200)
+        parts = max(len(self.buffer) // span, 1)
+        views = [torch.as_strided(self.buffer, case.shape, case.strides, i % parts * span + case.offset) for i in range(count)]
+        times = []
+        for _ in range(4):
+            begin = time.perf_counter()
+            for view in views:
+                call(view)
+            torch.cuda.synchronize()
+            times.append((time.perf_counter() - begin) / count)
+        return statistics.median(times[1:])
+
+
+def shapes_run(arguments, seed, count):
+    """Cases drawn at random, ours and torch in turn; prints and records how they compare."""
+    drawn = shapes.cases(seed, count, 1 << 10, 2 << 30)
+    program = subprocess.Popen([arguments.ours / "shapes"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    torch = TorchShapes()
+    deadline = time.monotonic() + arguments.seconds if arguments.seconds else None
+    rows = []
+    for done, case in enumerate(drawn):
+        if deadline and time.monotonic() > deadline:
+            print(f"stopped after {done} of {len(drawn)} cases", file=sys.stderr)
+            break
+        print(case.line(), file=program.stdin, flush=True)
+        answer = program.stdout.readline().strip()
+        try:
+            ours = float(answer)
+        except ValueError:
+            ours = None
+            print(f"{case}: {answer}", file=sys.stderr)
+        try:
+            theirs = torch.seconds(case)
+        except RuntimeError as error:
+            print(f"left out: {case}: {str(error).splitlines()[0][:120]}", file=sys.stderr)
+            continue
+        rows.append((case, ours, theirs))
+    program.stdin.close()
+    program.wait()
+    line = machine()
+    print(line["device"])
+    text = f"seed {seed}, {count} cases asked for\n" + shapes.report(rows, "torch", arguments.read_rate)
+    print(text)
+    arguments.records.mkdir(parents=True, exist_ok=True)
+    name = re.sub(r"[^a-z0-9]+", "-", line["device"].split(",")[0].lower()).strip("-")
+    stem = arguments.records / f"{datetime.date.today().isoformat()}-{name}-shapes-{seed}"
+    fields = [{**shapes.dataclasses.asdict(case), "ours": ours, "torch": theirs} for case, ours, theirs in rows]
+    stem.with_suffix(".json").write_text("[\n" + ",\n".join(json.dumps(row) for row in fields) + "\n]\n")
+    stem.with_suffix(".md").write_text(f"# {datetime.date.today().isoformat()}, shapes drawn at random on {line['device'].split(',')[0]}\n\n{line['device']}. `benches/gpu.py --shapes {seed} {count}`.\n\n```text\n{text}\n```\n")
+    print(f"written: {stem}.md, {stem}.json", file=sys.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     root = HERE.parent
@@ -267,7 +371,12 @@ def main():
     parser.add_argument("--cub", type=Path, help="peers/cub.cu, compiled before")
     parser.add_argument("--quick", action="store_true", help="of ours, only what a target asks for")
     parser.add_argument("--brief", action="store_true", help="print only how the targets were met; the record has all")
+    parser.add_argument("--shapes", nargs=2, type=int, metavar=("SEED", "COUNT"), help="times COUNT cases drawn by SEED, of any shape, beside torch, and nothing else")
+    parser.add_argument("--seconds", type=float, help="of --shapes: stop after so long")
+    parser.add_argument("--read-rate", type=float, help="of --shapes: GB/s at which a whole array is read, to tell shares of it")
     arguments = parser.parse_args()
+    if arguments.shapes:
+        return shapes_run(arguments, *arguments.shapes)
     only = set(arguments.only.split(","))
     rows = []
     if "ours" in only:

@@ -16,7 +16,7 @@ to=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 
 cargo build --release -p warpfold-cli
-cargo build --release -p warpfold-cuda --examples
+cargo build --release -p warpfold-cuda --features cudarc --examples
 mkdir -p "$to/tests" "$to/examples" "$to/peers"
 cp "${CARGO_TARGET_DIR:-target}/release/warpfold" "$to/"
 
@@ -30,7 +30,7 @@ for line in sys.stdin:
     if artifact.get("executable") and artifact["target"]["kind"] == ["test"]:
         print(artifact["target"]["name"], artifact["executable"])'
 }
-tests -p warpfold-cuda | while read -r name executable; do cp "$executable" "$to/tests/cuda-$name"; done
+tests -p warpfold-cuda --features cudarc | while read -r name executable; do cp "$executable" "$to/tests/cuda-$name"; done
 tests -p warpfold-ladder --test device | while read -r name executable; do cp "$executable" "$to/tests/ladder-$name"; done
 tests -p warpfold --test devices | while read -r name executable; do cp "$executable" "$to/tests/front-$name"; done
 tests -p warpfold-files --test formats | while read -r name executable; do cp "$executable" "$to/tests/files-$name"; done
@@ -40,7 +40,7 @@ for source in crates/cuda/examples/*.rs; do
     cp "${CARGO_TARGET_DIR:-target}/release/examples/$name" "$to/examples/"
 done
 strip "$to/warpfold" "$to"/tests/* "$to"/examples/*
-cp benches/gpu.py benches/gpu_targets.py "$to/"
+cp benches/gpu.py benches/gpu_targets.py benches/shapes.py "$to/"
 cp benches/peers/cub.cu "$to/peers/"
 rm -rf "$to/kernels" && mkdir -p "$to/kernels" && cp -r crates/ptx/kernels/ptx "$to/kernels/"
 

@@ -14,7 +14,8 @@ pub(crate) use ptx::{InfoArgs, PtxArgs, PtxVerb, RunArgs};
 use crate::output::Format;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{ArgAction, Args, Command, FromArgMatches, Subcommand, ValueEnum};
+use clap::{Arg, Args, Command, FromArgMatches, Subcommand, ValueEnum};
+use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use warpfold::internal::Known;
@@ -39,7 +40,8 @@ pub(crate) enum Verb {
     ///
     /// A state holds everything that the answer depends on. Merging the states
     /// of any split of the data, in any order, prints the very bits that a
-    /// single run over all of it would.
+    /// single run over all of it would. The data is split along its first axis,
+    /// which --axis must therefore name.
     #[command(after_long_help = PARTIAL_EXAMPLES)]
     Partial(PartialArgs),
     /// Put the states of pieces together, and finish them
@@ -125,13 +127,19 @@ pub(crate) struct StatsArgs {
 
 #[derive(Args)]
 pub(crate) struct PartialArgs {
-    /// The operations, separated by commas
-    #[arg(value_name = "OPS", required = true, action = ArgAction::Set, num_args = 1, value_delimiter = ',', value_parser = op())]
+    /// The operations, separated by commas; with --op the first FILE
+    #[arg(value_name = "OPS", required_unless_present = "ops", value_parser = OpsOrFile)]
+    word: Option<OsString>,
+    /// The operations, separated by commas, instead of OPS
+    #[arg(long = "op", value_name = "OPS", value_delimiter = ',', value_parser = op(), help_heading = REDUCTION)]
     pub(crate) ops: Vec<Op>,
     #[command(flatten)]
     pub(crate) input: InputArgs,
-    /// The index of the first element within the whole data
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = REDUCTION)]
+    #[command(flatten)]
+    pub(crate) axes: AxisArgs,
+    /// How many elements of the whole data are in front of the piece; with
+    /// --axis how many of each output
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = start(), allow_negative_numbers = true, help_heading = REDUCTION)]
     pub(crate) start: u64,
     #[command(flatten)]
     pub(crate) accuracy: AccuracyArgs,
@@ -146,7 +154,7 @@ pub(crate) struct PartialArgs {
 pub(crate) struct MergeArgs {
     /// States written by `partial`; `-` for stdin
     #[arg(value_name = "STATE", required = true)]
-    pub(crate) states: Vec<String>,
+    pub(crate) states: Vec<OsString>,
     #[command(flatten)]
     pub(crate) rules: RulesArgs,
     #[command(flatten)]
@@ -229,7 +237,7 @@ pub(crate) struct InputArgs {
     /// Files, quoted globs, `archive.npz:member`, `table.csv:column`, `-` for
     /// stdin; joined along their first axis [default: stdin, if it is a pipe]
     #[arg(value_name = "FILE")]
-    pub(crate) files: Vec<String>,
+    pub(crate) files: Vec<OsString>,
     /// Columns, fields or members: names, numbers from 1 and ranges
     #[arg(short, long, value_name = "LIST", value_parser = columns, help_heading = INPUT)]
     columns: Vec<Columns>,
@@ -241,10 +249,10 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "TYPE", value_parser = dtype(), help_heading = INPUT)]
     dtype: Option<DType>,
     /// The shape of raw bytes, such as 3,4
-    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = length, help_heading = INPUT)]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = length, allow_negative_numbers = true, help_heading = INPUT)]
     shape: Vec<usize>,
     /// Bytes of a raw file to skip
-    #[arg(long, value_name = "BYTES", default_value_t = 0, hide_default_value = true, help_heading = INPUT)]
+    #[arg(long, value_name = "BYTES", default_value_t = 0, hide_default_value = true, allow_negative_numbers = true, help_heading = INPUT)]
     offset: u64,
     /// The byte order of raw bytes
     #[arg(long, value_name = "ORDER", default_value = "little", value_parser = endian(), help_heading = INPUT)]
@@ -312,7 +320,7 @@ pub(crate) struct RulesArgs {
     #[arg(long, value_name = "WHAT", default_value = "propagate", value_parser = nan_policy(), help_heading = REDUCTION)]
     nan: NanPolicy,
     /// Divide variances by n - DDOF
-    #[arg(long, value_name = "DDOF", default_value_t = 0, help_heading = REDUCTION)]
+    #[arg(long, value_name = "DDOF", default_value_t = 0, allow_negative_numbers = true, help_heading = REDUCTION)]
     ddof: u64,
     /// The type of the answer [default: the operation's own]
     #[arg(long, value_name = "TYPE", value_parser = dtype(), help_heading = REDUCTION)]
@@ -354,10 +362,10 @@ pub(crate) struct ExecutionArgs {
     #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = EXECUTION)]
     device: Device,
     /// How many threads work [default: one for each core]
-    #[arg(short = 'j', long, value_name = "N", help_heading = EXECUTION)]
+    #[arg(short = 'j', long, value_name = "N", value_parser = threads, allow_negative_numbers = true, help_heading = EXECUTION)]
     threads: Option<NonZeroUsize>,
     /// How much memory buffers may take, such as 256M
-    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = EXECUTION)]
+    #[arg(long, value_name = "SIZE", value_parser = size, allow_negative_numbers = true, help_heading = EXECUTION)]
     pub(crate) memory_limit: Option<usize>,
 }
 
@@ -408,6 +416,16 @@ fn axis(text: &str) -> Result<isize, String> {
     text.trim().parse().map_err(|_| "expected a number such as 0 or -1".into())
 }
 
+/// The largest place of an element, such that adding a length does not
+/// overflow: arrays have up to 2^63 elements.
+fn start() -> impl TypedValueParser<Value = u64> {
+    clap::value_parser!(u64).range(..=i64::MAX as u64)
+}
+
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected a number from 1".into())
+}
+
 fn length(text: &str) -> Result<usize, String> {
     text.trim().parse().map_err(|_| "expected a length".into())
 }
@@ -443,6 +461,52 @@ fn named<T: Clone + Send + Sync + 'static>(
 
 fn op() -> impl TypedValueParser<Value = Op> {
     named(Op::ALL.map(|op| PossibleValue::new(op.name())), Op::from_name)
+}
+
+/// The first word of `partial`, which is a file if `--op` names the operations:
+/// it is judged when that is known.
+#[derive(Clone)]
+struct OpsOrFile;
+
+impl TypedValueParser for OpsOrFile {
+    type Value = OsString;
+
+    fn parse_ref(
+        &self,
+        _: &Command,
+        _: Option<&Arg>,
+        word: &OsStr,
+    ) -> Result<OsString, clap::Error> {
+        Ok(word.into())
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Op::ALL.into_iter().map(|op| PossibleValue::new(op.name()))))
+    }
+}
+
+impl PartialArgs {
+    /// Says what the first word means.
+    fn settle(&mut self, command: &mut Command) -> Result<(), clap::Error> {
+        let Some(word) = self.word.take() else { return Ok(()) };
+        if !self.ops.is_empty() {
+            self.input.files.insert(0, word);
+            return Ok(());
+        }
+        command.build();
+        let Some(own) = command.find_subcommand("partial") else { return Ok(()) };
+        let arg = own.get_arguments().find(|arg| arg.get_id() == "word");
+        let parser = op();
+        let one = |text: &OsStr| parser.parse_ref(own, arg, text);
+        self.ops = match word.to_str() {
+            Some(list) => {
+                list.split(',').map(|name| one(name.as_ref())).collect::<Result<_, _>>()?
+            }
+            // No name is such: the parser says so.
+            None => vec![one(&word)?],
+        };
+        Ok(())
+    }
 }
 
 /// NumPy's names are understood, but not advertised.
@@ -590,8 +654,9 @@ fn sentence(about: &str) -> String {
 ///
 /// # Errors
 /// What clap has to say: a usage error, help or the version.
-pub(crate) fn parse(words: &[std::ffi::OsString]) -> Result<Cli, clap::Error> {
-    let matches = parser().color(color_asked_for(words)).try_get_matches_from(words)?;
+pub(crate) fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut parser = parser().color(color_asked_for(words));
+    let matches = parser.try_get_matches_from_mut(words)?;
     let global = Global::from_arg_matches(&matches)?;
     if let Some((name, rest)) = matches.subcommand()
         && let Some(op) = Op::from_name(name)
@@ -599,12 +664,16 @@ pub(crate) fn parse(words: &[std::ffi::OsString]) -> Result<Cli, clap::Error> {
         let rest = OpArgs::from_arg_matches(rest)?;
         return Ok(Cli { global, verb: Verb::Reduce(ReduceArgs { ops: vec![op], rest }) });
     }
-    Ok(Cli { global, verb: Verb::from_arg_matches(&matches)? })
+    let mut verb = Verb::from_arg_matches(&matches)?;
+    if let Verb::Partial(args) = &mut verb {
+        args.settle(&mut parser)?;
+    }
+    Ok(Cli { global, verb })
 }
 
 /// The value of `--color`, which must be known before the rest is understood:
 /// messages about the rest are coloured, too.
-fn color_asked_for(words: &[std::ffi::OsString]) -> clap::ColorChoice {
+fn color_asked_for(words: &[OsString]) -> clap::ColorChoice {
     let mut words = words.iter().filter_map(|w| w.to_str());
     while let Some(word) = words.next() {
         let value = match word.strip_prefix("--color") {

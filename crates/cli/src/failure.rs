@@ -1,6 +1,9 @@
 //! What goes to stderr when something goes wrong, and the exit status.
 
+use crate::printable::{is_disturbing, printable, printable_lines};
 use anstyle::{AnsiColor, Style};
+use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// A question that makes no sense, found after the flags were read.
@@ -9,6 +12,21 @@ pub(crate) struct Usage {
     what: String,
     hint: Option<String>,
 }
+
+/// Something outside that stands in the way, and what would help.
+#[derive(Debug)]
+pub(crate) struct Obstacle {
+    pub(crate) what: String,
+    pub(crate) hint: &'static str,
+}
+
+impl std::fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Obstacle {}
 
 impl Usage {
     pub(crate) fn new(what: impl Into<String>) -> Self {
@@ -44,16 +62,46 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    anstream::eprintln!("{ERROR}error:{ERROR:#} {}", message(error));
+    say(ERROR, "error:", &message(error));
     if let Some(hint) = error.chain().find_map(hint) {
-        anstream::eprintln!("{HINT}hint:{HINT:#} {hint}");
+        say(HINT, "hint:", &hint);
     }
     ExitCode::from(if error.is::<Usage>() { USAGE } else { DATA })
 }
 
+/// Prints what clap has to say: help and the version, which are no errors, or
+/// what is wrong with the flags.
+pub(crate) fn report_usage(error: &clap::Error, words: &[OsString]) -> ExitCode {
+    let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
+    // A shell may have put names of files among the words, which are quoted
+    // as they are.
+    if words.iter().any(|w| w.to_string_lossy().chars().any(is_disturbing)) {
+        let text = printable_lines(&error.render().to_string()).into_owned();
+        let written = if error.use_stderr() {
+            std::io::stderr().write_all(text.as_bytes())
+        } else {
+            std::io::stdout().write_all(text.as_bytes())
+        };
+        return if written.is_ok() || error.use_stderr() { status } else { ExitCode::from(DATA) };
+    }
+    match error.print() {
+        Err(e) if !error.use_stderr() && e.kind() != std::io::ErrorKind::BrokenPipe => {
+            report(&e.into())
+        }
+        _ => status,
+    }
+}
+
 /// Prints a remark that changes nothing.
 pub(crate) fn note(text: &str) {
-    anstream::eprintln!("{NOTE}note:{NOTE:#} {text}");
+    say(NOTE, "note:", text);
+}
+
+/// A line on stderr. Where it cannot be written there is nobody to tell; the
+/// exit status still does.
+fn say(style: Style, label: &str, text: &str) {
+    let text = printable(text);
+    let _ = writeln!(anstream::stderr().lock(), "{style}{label}{style:#} {text}");
 }
 
 /// Whether the reader of our output has left.
@@ -95,6 +143,9 @@ fn words(cause: &(dyn std::error::Error + 'static)) -> String {
 fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     if let Some(usage) = cause.downcast_ref::<Usage>() {
         return usage.hint.clone();
+    }
+    if let Some(obstacle) = cause.downcast_ref::<Obstacle>() {
+        return Some(obstacle.hint.into());
     }
     if let Some(error) = cause.downcast_ref::<warpfold_files::Error>() {
         return error.hint();

@@ -1,12 +1,14 @@
 //! From the words on the command line to arrays.
 
 use crate::failure::Usage;
-use anyhow::{Context, Result, anyhow, bail};
+use crate::globs;
+use anyhow::{Result, bail};
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use warpfold_files::stream::Inputs;
-use warpfold_files::{OpenOptions, Source, inspect, open};
+use warpfold_files::{Description, OpenOptions, Source, inspect, open};
 
 /// One array, or two for `dot`, and what to call it.
 pub(crate) struct Named {
@@ -19,7 +21,7 @@ pub(crate) struct Named {
 /// # Errors
 /// Nothing to read but a terminal, stdin named twice, a glob that no file
 /// matches.
-pub(crate) fn files(words: &[String]) -> Result<Vec<String>> {
+pub(crate) fn files(words: &[OsString]) -> Result<Vec<OsString>> {
     if words.is_empty() {
         if std::io::stdin().is_terminal() {
             return Err(Usage::new("there is nothing to read")
@@ -28,12 +30,15 @@ pub(crate) fn files(words: &[String]) -> Result<Vec<String>> {
         }
         return Ok(vec!["-".into()]);
     }
-    if words.iter().filter(|w| *w == "-" || w.starts_with("-:")).count() > 1 {
+    if words.iter().filter(|w| is_stdin(w)).count() > 1 {
         return Err(Usage::new("stdin can be read only once, but is named twice").into());
+    }
+    if words.iter().any(|w| w.is_empty()) {
+        return Err(Usage::new("the name of a file is empty").into());
     }
     let mut files = Vec::new();
     for word in words {
-        match expand(word)? {
+        match globs::expand(word)? {
             Some(matches) => files.extend(matches),
             None => files.push(word.clone()),
         }
@@ -41,43 +46,9 @@ pub(crate) fn files(words: &[String]) -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// The files that match `word`, sorted, if it is a glob and no file has that
-/// very name; what follows a colon is kept with each.
-fn expand(word: &str) -> Result<Option<Vec<String>>> {
-    if !word.contains(['*', '?', '[']) || word == "-" || Path::new(word).exists() {
-        return Ok(None);
-    }
-    let Some(matches) = matching(word)? else { return Ok(None) };
-    if !matches.is_empty() {
-        return Ok(Some(matches));
-    }
-    // The glob in front of a member's name; where the front is a file rather
-    // than a glob, the member may hold what it likes.
-    for (at, _) in word.rmatch_indices(':') {
-        let (front, member) = word.split_at(at);
-        if Path::new(front).is_file() {
-            return Ok(None);
-        }
-        let matches = matching(front)?.unwrap_or_default();
-        if !matches.is_empty() {
-            return Ok(Some(matches.into_iter().map(|m| m + member).collect()));
-        }
-    }
-    bail!("{word}: no file matches");
-}
-
-/// The files that match, sorted; `None` if this is no pattern.
-fn matching(pattern: &str) -> Result<Option<Vec<String>>> {
-    let Ok(paths) = glob::glob(pattern) else { return Ok(None) };
-    let mut files = Vec::new();
-    for path in paths {
-        let path: PathBuf = path.with_context(|| pattern.to_string())?;
-        if !path.is_dir() {
-            let path = path.into_os_string().into_string();
-            files.push(path.map_err(|p| anyhow!("{p:?} is not a name in Unicode"))?);
-        }
-    }
-    Ok(Some(files))
+/// Whether the word names standard input, or a column of it.
+pub(crate) fn is_stdin(word: &OsString) -> bool {
+    word == "-" || word.as_encoded_bytes().starts_with(b"-:")
 }
 
 /// The arrays of the files, for operations on one array: column by column,
@@ -85,7 +56,7 @@ fn matching(pattern: &str) -> Result<Option<Vec<String>>> {
 ///
 /// # Errors
 /// What opening finds; files with different numbers of columns.
-pub(crate) fn arrays(files: &[String], options: &OpenOptions) -> Result<Vec<Named>> {
+pub(crate) fn arrays(files: &[OsString], options: &OpenOptions) -> Result<Vec<Named>> {
     let mut columns: Vec<Vec<Source>> = Vec::new();
     for file in files {
         let sources = open(file, options)?;
@@ -94,10 +65,11 @@ pub(crate) fn arrays(files: &[String], options: &OpenOptions) -> Result<Vec<Name
         }
         if columns.len() != sources.len() {
             bail!(
-                "{file}: {} columns are chosen here, but {} in {}",
+                "{}: {} columns are chosen here, but {} in {}",
+                file.display(),
                 sources.len(),
                 columns.len(),
-                files[0]
+                files[0].display()
             );
         }
         columns.iter_mut().zip(sources).for_each(|(column, source)| column.push(source));
@@ -111,17 +83,20 @@ pub(crate) fn arrays(files: &[String], options: &OpenOptions) -> Result<Vec<Name
 ///
 /// # Errors
 /// What opening finds; one array, or three.
-pub(crate) fn pairs(files: &[String], options: &OpenOptions) -> Result<Vec<Named>> {
+pub(crate) fn pairs(files: &[OsString], options: &OpenOptions) -> Result<Vec<Named>> {
     let usage = |what: String| {
-        Usage::new(what).hint("dot takes two files, or two columns of one: -c x,y table.csv")
+        Usage::new(what).hint("dot takes two files, or two columns of one: -c NAME,NAME FILE")
     };
     let (left, right) = match files {
         [file] => {
             let mut sources = open(file, options)?;
             if sources.len() != 2 {
-                return Err(
-                    usage(format!("{file}: dot takes two arrays, not {}", sources.len())).into()
-                );
+                return Err(usage(format!(
+                    "{}: dot takes two arrays, not {}",
+                    file.display(),
+                    sources.len()
+                ))
+                .into());
             }
             let right = sources.split_off(1);
             (sources, right)
@@ -144,10 +119,11 @@ pub(crate) fn pairs(files: &[String], options: &OpenOptions) -> Result<Vec<Named
 
 /// What to call columns: their names without the file's, which is the same for
 /// all.
-fn labels<'a>(names: impl Iterator<Item = &'a str>, files: &[String]) -> Vec<String> {
-    let file = files.first().map_or("", String::as_str);
+fn labels<'a>(names: impl Iterator<Item = &'a str>, files: &[OsString]) -> Vec<String> {
+    // As sources are called: shown where they are no Unicode.
+    let file = files.first().map_or_else(Default::default, |f| f.to_string_lossy());
     let short = |name: &'a str| {
-        let column = name.strip_prefix(file).and_then(|rest| rest.strip_prefix(':'));
+        let column = name.strip_prefix(&*file).and_then(|rest| rest.strip_prefix(':'));
         column.or_else(|| name.strip_prefix("stdin:")).unwrap_or(name).to_string()
     };
     names.map(short).collect()
@@ -158,14 +134,14 @@ fn labels<'a>(names: impl Iterator<Item = &'a str>, files: &[String]) -> Vec<Str
 ///
 /// # Errors
 /// As for [`arrays`].
-pub(crate) fn all_arrays(files: &[String], options: &OpenOptions) -> Result<Vec<Named>> {
+pub(crate) fn all_arrays(files: &[OsString], options: &OpenOptions) -> Result<Vec<Named>> {
     let first = &files[0];
     // Looking at a pipe would take from it what is to be reduced.
     if !options.columns.is_empty() || first == "-" || !Path::new(first).is_file() {
         return arrays(files, options);
     }
     let readable: Vec<_> =
-        inspect(first, options)?.into_iter().filter(|d| d.dtype.is_some()).collect();
+        inspect(first, options)?.into_iter().filter(Description::is_plain).collect();
     if readable.len() < 2 {
         return arrays(files, options);
     }
@@ -185,7 +161,7 @@ mod tests {
 
     #[test]
     fn columns_are_called_by_their_own_names() {
-        let files = ["d/t.csv".to_string()];
+        let files = ["d/t.csv".into()];
         let names = labels(["d/t.csv:a", "d/t.csv:b:c"].into_iter(), &files);
         assert_eq!(names, ["a", "b:c"]);
         assert_eq!(labels(["d/t.csv"].into_iter(), &files), ["d/t.csv"]);
@@ -193,7 +169,7 @@ mod tests {
 
     #[test]
     fn stdin_is_read_once() {
-        let words = ["-".to_string(), "-:x".to_string()];
+        let words = ["-".into(), "-:x".into()];
         assert!(files(&words).unwrap_err().is::<Usage>());
     }
 }

@@ -4,9 +4,11 @@ mod args;
 mod bench;
 mod commands;
 mod failure;
+mod globs;
 mod inputs;
 mod number;
 mod output;
+mod printable;
 mod progress;
 mod ptx;
 mod report;
@@ -18,11 +20,7 @@ fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     let cli = match args::parse(&words) {
         Ok(cli) => cli,
-        // Help and the version are not errors; clap knows which is which.
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
-        }
+        Err(error) => return failure::report_usage(&error, &words),
     };
     match cli.global.color {
         clap::ColorChoice::Auto => {}

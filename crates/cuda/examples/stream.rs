@@ -1,6 +1,6 @@
 //! A slice of cudarc, reduced where it lies, on the stream that it was made on.
 //!
-//! `cargo run -p warpfold-cuda --example stream`; says so if there is no GPU.
+//! `cargo run -p warpfold-cuda --example stream --features cudarc`; says so if there is no GPU.
 
 use cudarc::driver::CudaContext;
 use warpfold_core::op::{Kind, Op, Rules};

@@ -115,9 +115,9 @@ pub(crate) fn resolve(
         let text = selector.to_string();
         let mut same = names.iter().enumerate().filter(|(_, n)| **n == text).map(|(i, _)| i);
         if let Some(i) = same.next() {
-            if same.next().is_some() {
+            if let Some(j) = same.next() {
                 return Err(Error::format(file, format!("several columns are called {text:?}"))
-                    .with_hint("choose it by number: -c 3"));
+                    .with_hint(format!("choose it by number: -c {} or -c {}", i + 1, j + 1)));
             }
             chosen.push(i);
             continue;
@@ -156,13 +156,18 @@ pub(crate) fn only_numeric(numeric: &[usize], names: &[String], file: &str) -> R
             file,
             format!("no column has numbers; the columns are {}", list(names)),
         )),
-        several => {
-            let names: Vec<&String> = several.iter().map(|&i| &names[i]).collect();
+        &[first, ..] => {
+            let numeric: Vec<&String> = numeric.iter().map(|&i| &names[i]).collect();
             Err(Error::format(
                 file,
-                format!("which column? There are {} with numbers: {}", names.len(), list(&names)),
+                format!(
+                    "which column? There are {} with numbers: {}",
+                    numeric.len(),
+                    list(&numeric)
+                ),
             )
-            .with_hint("choose with -c NAME, or by number: -c 1"))
+            // The first of those with numbers, which need not be the first of all.
+            .with_hint(format!("choose with -c NAME, or by number: -c {}", first + 1)))
         }
     }
 }
@@ -227,6 +232,16 @@ mod tests {
         assert_eq!(picks("3"), [1]);
         assert_eq!(picks("2-3"), [2]);
         assert_eq!(picks("4,1-2"), [3, 0, 1]);
+    }
+
+    #[test]
+    fn hints_name_columns_that_have_numbers() {
+        let names: Vec<String> = ["id", "v", "w", "v"].map(String::from).to_vec();
+        let hint = only_numeric(&[1, 2, 3], &names, "t.csv").unwrap_err().hint().unwrap();
+        assert!(hint.ends_with("-c 2"), "{hint}");
+        let list = ColumnSelector::parse_list("v").unwrap();
+        let hint = resolve(&list, &names, "t.csv").unwrap_err().hint().unwrap();
+        assert!(hint.ends_with("-c 2 or -c 4"), "{hint}");
     }
 
     #[test]

@@ -19,16 +19,20 @@ mod format;
 #[doc(hidden)]
 pub mod fuzzing;
 mod guard;
+mod member;
 mod npy;
 mod npz;
 mod open;
 mod parquet;
 mod raw;
 mod safetensors;
+mod seal;
 mod source;
 pub mod stream;
 mod text;
 mod thrift;
+mod unit;
+mod unpack;
 
 pub use batch::{Batch, Gap};
 pub use columns::ColumnSelector;
@@ -36,5 +40,7 @@ pub use describe::Description;
 pub use error::{Error, Result};
 pub use format::Format;
 pub use guard::hide_guarded_panics;
+pub use member::{join_member, split_members};
 pub use open::{Endian, OpenOptions, inspect, open};
 pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};
+pub use unit::Unit;

@@ -2,10 +2,13 @@
 
 use crate::columns::ColumnSelector;
 use crate::file::PositionalFile;
+use crate::fixed::stream_error;
+use crate::member::split_members;
 use crate::{
     Description, Error, Format, Result, Source, arrow, format, npy, npz, parquet, raw, safetensors,
-    text,
+    text, unpack,
 };
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -100,18 +103,22 @@ pub(crate) struct Stream {
     pub(crate) head: Vec<u8>,
     /// Whether nothing follows the head.
     pub(crate) whole: bool,
+    /// Whether its end has something to check, such as a checksum.
+    pub(crate) to_end: bool,
+    /// What was unpacked to get at these bytes.
+    pub(crate) codec: Option<unpack::Codec>,
+    /// The format that a name promises, if there is one.
+    pub(crate) by_name: Option<Format>,
     rest: Box<dyn Read + Send>,
 }
 
 impl Stream {
     pub(crate) fn new(name: &str, mut rest: Box<dyn Read + Send>) -> Result<Self> {
         let mut head = Vec::new();
-        (&mut rest)
-            .take(HEAD as u64)
-            .read_to_end(&mut head)
-            .map_err(|source| Error::Io { path: name.into(), source })?;
+        (&mut rest).take(HEAD as u64).read_to_end(&mut head).map_err(|e| stream_error(name, e))?;
         let whole = head.len() < HEAD;
-        Ok(Stream { name: name.into(), head, whole, rest })
+        let name = name.into();
+        Ok(Stream { name, head, whole, to_end: false, codec: None, by_name: None, rest })
     }
 
     /// The name and a reader from the first byte on.
@@ -131,8 +138,8 @@ enum Input {
 /// Opens the arrays or columns that `input` and `options` name, without
 /// reading their elements.
 ///
-/// `input` is a path, `path:member`, or `-` for standard input. A file whose
-/// name holds a colon wins over a member. What follows the colon is an array
+/// `input` is a path of any bytes, `path:member`, or `-` for standard input. A
+/// file whose name holds a colon wins over a member. What follows the colon is an array
 /// of an archive, a column of a table or a field of an array of records. One
 /// source comes back for each; where none is named, the file's only one.
 ///
@@ -148,8 +155,8 @@ enum Input {
 /// }
 /// # Ok::<(), warpfold_files::Error>(())
 /// ```
-pub fn open(input: &str, options: &OpenOptions) -> Result<Vec<Source>> {
-    let (input, member) = find(input)?;
+pub fn open(input: impl AsRef<OsStr>, options: &OpenOptions) -> Result<Vec<Source>> {
+    let (input, member) = find(input.as_ref())?;
     match input {
         Input::File(file) => open_file(&file, member, options),
         Input::Stream(stream) => open_stream(stream, member, options),
@@ -161,8 +168,8 @@ pub fn open(input: &str, options: &OpenOptions) -> Result<Vec<Source>> {
 ///
 /// # Errors
 /// A file that cannot be read or is not what it should be.
-pub fn inspect(input: &str, options: &OpenOptions) -> Result<Vec<Description>> {
-    let (input, member) = find(input)?;
+pub fn inspect(input: impl AsRef<OsStr>, options: &OpenOptions) -> Result<Vec<Description>> {
+    let (input, member) = find(input.as_ref())?;
     let all = match input {
         Input::File(file) => inspect_file(&file, options),
         Input::Stream(stream) => inspect_stream(stream, options),
@@ -185,6 +192,9 @@ pub(crate) fn open_file(
     member: Option<&str>,
     options: &OpenOptions,
 ) -> Result<Vec<Source>> {
+    if let Some(stream) = unpack::file(file, options)? {
+        return open_stream(stream, member, options);
+    }
     let columns = chosen(member, options);
     let format = detect_file(file, &columns, options)?;
     options.check(format, &file.name())?;
@@ -209,6 +219,7 @@ pub(crate) fn open_stream(
     member: Option<&str>,
     options: &OpenOptions,
 ) -> Result<Vec<Source>> {
+    let stream = unpack::stream(stream, options)?;
     let columns = chosen(member, options);
     let format = detect_stream(&stream, &columns, options)?;
     options.check(format, &stream.name)?;
@@ -223,7 +234,7 @@ pub(crate) fn open_stream(
             .map(|s| vec![s]),
         Format::ArrowStream => arrow::open_stream(stream, &columns, options),
         Format::Npz | Format::Arrow | Format::Parquet | Format::Safetensors => {
-            Err(needs_file(&stream.name, format))
+            Err(needs_file(&stream, format))
         }
     }
 }
@@ -232,6 +243,9 @@ pub(crate) fn inspect_file(
     file: &Arc<PositionalFile>,
     options: &OpenOptions,
 ) -> Result<Vec<Description>> {
+    if let Some(stream) = unpack::file(file, options)? {
+        return inspect_stream(stream, options);
+    }
     let format = detect_file(file, &options.columns, options)?;
     let name = file.name();
     match format {
@@ -253,7 +267,24 @@ pub(crate) fn inspect_file(
     }
 }
 
-fn inspect_stream(stream: Stream, options: &OpenOptions) -> Result<Vec<Description>> {
+pub(crate) fn inspect_stream(stream: Stream, options: &OpenOptions) -> Result<Vec<Description>> {
+    let stream = unpack::stream(stream, options)?;
+    let codec = stream.codec;
+    let mut all = inspect_bytes(stream, options)?;
+    if let Some(codec) = codec {
+        for description in &mut all {
+            // Elements have no place in the file, and take up who knows how much.
+            (description.offset, description.bytes) = (None, None);
+            description.compression = Some(match &description.compression {
+                Some(inner) => format!("{}, {inner}", codec.name()),
+                None => codec.name().into(),
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn inspect_bytes(stream: Stream, options: &OpenOptions) -> Result<Vec<Description>> {
     let format = detect_stream(&stream, &options.columns, options)?;
     match format {
         Format::Npy => {
@@ -268,7 +299,8 @@ fn inspect_stream(stream: Stream, options: &OpenOptions) -> Result<Vec<Descripti
         }
         Format::Text => Ok(vec![text::plain::describe(&stream.name, None, options)]),
         Format::ArrowStream => arrow::inspect_stream(stream),
-        _ => Err(needs_file(&stream.name, format)),
+        Format::Raw => raw::describe_stream(stream, options).map(|d| vec![d]),
+        _ => Err(needs_file(&stream, format)),
     }
 }
 
@@ -295,13 +327,17 @@ fn no_member(name: &str, columns: &[ColumnSelector], format: Format) -> Result<(
     }
 }
 
-fn needs_file(name: &str, format: Format) -> Error {
+fn needs_file(stream: &Stream, format: Format) -> Error {
+    let name = &stream.name;
+    if let Some(codec) = stream.codec {
+        return unpack::needs_unpacking(name, format, codec);
+    }
     Error::format(name, format!("{format} data cannot be read from a stream: they need seeking"))
         .with_hint("save them to a file and name the file")
 }
 
 /// Splits off a member and opens what is left.
-fn find(input: &str) -> Result<(Input, Option<&str>)> {
+fn find(input: &OsStr) -> Result<(Input, Option<&str>)> {
     if input == "-" {
         return Ok((stdin()?, None));
     }
@@ -317,8 +353,7 @@ fn find(input: &str) -> Result<(Input, Option<&str>)> {
         Err(_) => {}
     }
     // The longest front part that is a file; members may hold colons too.
-    for (at, _) in input.rmatch_indices(':') {
-        let (front, member) = (&input[..at], &input[at + 1..]);
+    for (front, member) in split_members(input) {
         if front == "-" {
             return Ok((stdin()?, Some(member)));
         }
@@ -375,12 +410,8 @@ fn detect_file(
     options: &OpenOptions,
 ) -> Result<Format> {
     let name = file.name();
-    // Unless the caller says that there is nothing to expect.
-    if file.len() == 0 && !options.shape.as_ref().is_some_and(|s| s.contains(&0)) {
-        return Err(Error::format(name, "the file is empty"));
-    }
     if let Some(format) = options.format {
-        return Ok(format);
+        return not_empty(format, file.len() == 0, &name);
     }
     let head = file.head(HEAD)?;
     let by_name = Format::from_extension(file.path());
@@ -397,8 +428,11 @@ fn detect_file(
     }
     match by_name {
         Some(Format::Text) => return Ok(text::format(&head, columns, options)),
-        Some(format) => return Ok(format),
+        Some(format) => return not_empty(format, head.is_empty(), &name),
         None => {}
+    }
+    if head.is_empty() {
+        return Ok(nothing(columns, options));
     }
     if safetensors::is_likely(&head, file.len()) {
         return Ok(Format::Safetensors);
@@ -417,18 +451,44 @@ fn detect_file(
     }
 }
 
+/// The format of no bytes, in a file or on a stream: raw elements where the
+/// options speak of such, else text without a line.
+fn nothing(columns: &[ColumnSelector], options: &OpenOptions) -> Format {
+    let says_raw =
+        options.shape.is_some() || options.offset != 0 || options.endian != Endian::default();
+    if says_raw { Format::Raw } else { text::format(&[], columns, options) }
+}
+
+/// Refuses no bytes where the format begins with some.
+fn not_empty(format: Format, is_empty: bool, name: &str) -> Result<Format> {
+    match format {
+        Format::Raw | Format::Csv | Format::Tsv | Format::Text => Ok(format),
+        _ if is_empty => {
+            Err(Error::format(name, format!("it is empty, but {format} data begin with a header")))
+        }
+        _ => Ok(format),
+    }
+}
+
 fn detect_stream(
     stream: &Stream,
     columns: &[ColumnSelector],
     options: &OpenOptions,
 ) -> Result<Format> {
     if let Some(format) = options.format {
-        return Ok(format);
+        return not_empty(format, stream.head.is_empty(), &stream.name);
+    }
+    if stream.head.is_empty() {
+        return Ok(nothing(columns, options));
     }
     if let Some(format) = Format::from_magic(&stream.head, &stream.name)? {
         return Ok(format);
     }
-    if stream.head.is_empty() || format::looks_like_text(&stream.head) {
+    match stream.by_name {
+        Some(Format::Text) | None => {}
+        Some(format) => return Ok(format),
+    }
+    if format::looks_like_text(&stream.head) {
         return Ok(text::format(&stream.head, columns, options));
     }
     Err(Error::format(&stream.name, "these bytes are neither text nor of a known format")

@@ -31,7 +31,7 @@ pub(crate) fn open(file: &Arc<PositionalFile>, options: &OpenOptions) -> Result<
     let Some(bytes) = file.len().checked_sub(options.offset) else {
         return Err(Error::format(
             &name,
-            format!("offset {} lies beyond the file's {} bytes", options.offset, file.len()),
+            format!("offset {} lies beyond the data's {} bytes", options.offset, file.len()),
         ));
     };
     let behind = match options.offset {
@@ -70,12 +70,13 @@ pub(crate) fn open(file: &Arc<PositionalFile>, options: &OpenOptions) -> Result<
         dtype,
         extent: Extent::Array { shape, order: Order::C },
         bytes: Some(bytes),
-        access: Access::Random(Box::new(FixedFile { file: Arc::clone(file), layout })),
+        access: Access::Random(Box::new(FixedFile { file: Arc::clone(file), layout, seal: None })),
     })
 }
 
 /// A raw stream: an array if the shape is given, otherwise all there is.
 pub(crate) fn open_stream(stream: Stream, options: &OpenOptions) -> Result<Source> {
+    let to_end = stream.to_end;
     let (name, mut reader) = stream.into_reader();
     let dtype = dtype(&name, options)?;
     let skipped = std::io::copy(&mut (&mut reader).take(options.offset), &mut std::io::sink())
@@ -95,15 +96,22 @@ pub(crate) fn open_stream(stream: Stream, options: &OpenOptions) -> Result<Sourc
         None => (Extent::Column { rows: None }, None, None),
     };
     let layout = Layout::packed(dtype, options.endian, 0);
-    let access =
-        Access::Sequential(Box::new(FixedStream { name: name.clone(), reader, layout, left }));
-    Ok(Source { name, dtype, extent, bytes, access })
+    let blocks = FixedStream { name: name.clone(), reader, layout, left, to_end };
+    Ok(Source { name, dtype, extent, bytes, access: Access::Sequential(Box::new(blocks)) })
 }
 
 /// What `inspect` says about a raw file.
 pub(crate) fn describe(file: &Arc<PositionalFile>, options: &OpenOptions) -> Result<Description> {
-    let source = open(file, options)?;
-    Ok(Description {
+    open(file, options).map(|source| description(source, options))
+}
+
+/// What `inspect` says about raw bytes on a stream.
+pub(crate) fn describe_stream(stream: Stream, options: &OpenOptions) -> Result<Description> {
+    open_stream(stream, options).map(|source| description(source, options))
+}
+
+fn description(source: Source, options: &OpenOptions) -> Description {
+    Description {
         name: source.name,
         format: Format::Raw,
         stored_as: source.dtype.to_string(),
@@ -114,5 +122,6 @@ pub(crate) fn describe(file: &Arc<PositionalFile>, options: &OpenOptions) -> Res
         offset: Some(options.offset),
         bytes: source.bytes,
         compression: None,
-    })
+        unit: None,
+    }
 }

@@ -102,7 +102,8 @@ impl<T: Item> Accumulator<T> {
     /// see [`Reduction::accumulator`].
     ///
     /// # Errors
-    /// An operation that the type does not have; [`Op::Dot`].
+    /// An operation that the type does not have; [`Op::Dot`]; [`Error::Operations`]
+    /// if there is none.
     pub fn new(ops: impl IntoIterator<Item = Op>) -> Result<Accumulator<T>> {
         Reduction::new(ops).accumulator()
     }
@@ -110,7 +111,7 @@ impl<T: Item> Accumulator<T> {
     fn empty(question: Reduction) -> Result<Accumulator<T>> {
         let dtype = T::Element::DTYPE;
         let (_, ops) = question.kinds(dtype);
-        let done = Partial::new(dtype, Vec::new(), ops, vec![question.identities(dtype)?]);
+        let done = Partial::new(dtype, Vec::new(), ops, vec![question.identities(dtype)?])?;
         Ok(Accumulator::from_parts(question, done))
     }
 
@@ -181,10 +182,7 @@ impl<T: Item> Accumulator<T> {
         self.check()?;
         let settled = self.settled()?;
         self.settle(settled);
-        // Merged with a copy: after an error all is as it was.
-        let mut merged = self.done.clone();
-        merged.merge(&self.question.partial(T::elements(items), position)?)?;
-        self.done = merged;
+        self.done.merge(&self.question.partial(T::elements(items), position)?)?;
         self.start = position + items.len() as u64;
         Ok(())
     }
@@ -348,9 +346,7 @@ impl<T: Item> Default for Accumulator<T> {
         let question = Reduction::of(Op::Sum);
         let dtype = T::Element::DTYPE;
         let failed = question.check_type(dtype, 1).err();
-        let (_, ops) = question.kinds(dtype);
-        let states = vec![question.identities(dtype).unwrap_or_default()];
-        let done = Partial::new(dtype, Vec::new(), ops, states);
+        let done = Partial::sum_of_none(dtype);
         Accumulator { failed, ..Accumulator::from_parts(question, done) }
     }
 }

@@ -327,6 +327,9 @@ impl Reduction {
         let reduced = self.axes.resolve(first.shape().len())?;
         let (kinds, ops) = self.kinds(dtype);
         let shape = output_shape(first.shape(), &reduced, self.keepdims);
+        if ops.is_empty() {
+            return Ok(Answer { shape, columns: Vec::new() });
+        }
         let isa = Isa::active()?;
         let job =
             Job { views, reduced: &reduced, kinds: &kinds, start: 0, isa, threads: self.threads };
@@ -339,7 +342,7 @@ impl Reduction {
         match made {
             Some(Made::Columns(columns)) => return Ok(Answer { shape, columns }),
             Some(Made::States(states)) => {
-                return Partial::new(dtype, shape, ops, states).finish(&self.rules);
+                return Partial::new(dtype, shape, ops, states)?.finish(&self.rules);
             }
             None => {}
         }
@@ -383,7 +386,7 @@ impl Reduction {
     /// fails.
     pub fn run<'a>(&self, array: impl Into<Input<'a>>) -> Result<Answer> {
         let array = array.into();
-        if array.missing() > 0 {
+        if array.missing() > 0 && !self.ops.is_empty() {
             return self.partial_of_column(&array, 0)?.finish(&self.rules);
         }
         self.run_views([Some(&array.view()?), None])
@@ -423,8 +426,9 @@ impl Reduction {
         let dtype = first.dtype();
         self.check(dtype, views.iter().flatten().count())?;
         let reduced = self.axes.resolve(first.shape().len())?;
-        let len =
-            first.shape().iter().zip(&reduced).filter(|(_, r)| **r).map(|(&n, _)| n).product();
+        // No product overflows: without its zeros the shape has a size.
+        let axes = || first.shape().iter().zip(&reduced).filter(|(_, r)| **r).map(|(&n, _)| n);
+        let len = if axes().any(|n| n == 0) { 0 } else { axes().product() };
         // The last position of all stands for none.
         if start.checked_add(len as u64).is_none() {
             return Err(Error::StartTooLarge { start, len });
@@ -438,7 +442,7 @@ impl Reduction {
             None => job.states()?,
         };
         let shape = output_shape(first.shape(), &reduced, self.keepdims);
-        Ok(Partial::new(dtype, shape, ops, states))
+        Partial::new(dtype, shape, ops, states)
     }
 
     /// The unfinished states of an array that is a piece of a larger one, whose
@@ -446,7 +450,8 @@ impl Reduction {
     ///
     /// # Errors
     /// As for [`run`](Self::run), but for those of finishing;
-    /// [`Error::StartTooLarge`].
+    /// [`Error::StartTooLarge`]; [`Error::Operations`] if no operation is asked
+    /// for.
     pub fn partial<'a>(&self, array: impl Into<Input<'a>>, start: u64) -> Result<Partial> {
         let array = array.into();
         if array.missing() > 0 {
@@ -502,11 +507,12 @@ impl Reduction {
     /// Puts the states of such workers together.
     ///
     /// # Errors
-    /// What a device says about runs that were absorbed.
+    /// What a device says about runs that were absorbed; [`Error::Operations`]
+    /// if no operation is asked for.
     #[doc(hidden)]
     pub fn gather(&self, dtype: DType, workers: Workers) -> Result<Partial> {
         let (_, ops) = self.kinds(dtype);
-        Ok(Partial::new(dtype, Vec::new(), ops, vec![workers.into_states()?]))
+        Partial::new(dtype, Vec::new(), ops, vec![workers.into_states()?])
     }
 
     /// The states of no elements that an output needs.

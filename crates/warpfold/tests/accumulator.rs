@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use warpfold::{
-    Accumulator, Accuracy, DType, Device, Error, Item, NanPolicy, Op, Partial, Reduction, Rules,
-    f16,
+    Accumulator, Accuracy, DType, Device, Error, Input, Item, NanPolicy, Op, Partial, Reduction,
+    Rules, f16,
 };
 
 const OPS: [Op; 9] = [
@@ -245,7 +245,9 @@ fn no_elements() {
     assert_eq!(all.finish().unwrap().to_string(), "sum: 0\ncount: 0");
     let none = Accumulator::<f64>::new([Op::Min]).unwrap();
     assert_eq!(none.finish(), Err(Error::Empty { op: Op::Min }));
-    assert_eq!(Accumulator::<f64>::new([]).unwrap().finish().unwrap().columns().len(), 0);
+    assert!(matches!(Accumulator::<f64>::new([]), Err(Error::Operations { given: 0, .. })));
+    let none = Reduction::new([]).run(Input::masked(&[1.0, 2.0], &[1], 0).unwrap());
+    assert_eq!(none.unwrap().columns().len(), 0);
     let sums: Accumulator<u16> = [].iter().sum();
     assert_eq!(sums.to_partial().unwrap().finish(&Rules::new()), sums.finish());
 }

@@ -2,8 +2,9 @@
 
 use crate::args::InspectArgs;
 use crate::inputs;
-use crate::output::{self, Format, quoted};
-use crate::sink::Sink;
+use crate::output::{self, Format, Row, quoted};
+use crate::printable::printable;
+use crate::sink::{self, Sink};
 use anyhow::Result;
 use std::io::{IsTerminal, Write};
 use warpfold_files::{Description, Extent, Order};
@@ -11,6 +12,9 @@ use warpfold_files::{Description, Extent, Order};
 const HEADER: [&str; 7] = ["name", "format", "type", "stored as", "shape", "bytes", "compression"];
 
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
+    if let Some(path) = &args.output {
+        sink::check(path)?;
+    }
     let options = args.input.options();
     let mut all = Vec::new();
     for file in inputs::files(&args.input.files)? {
@@ -26,8 +30,9 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         Format::Table => {
             writeln!(sink, "{}", output::grid(&HEADER, all.iter().map(row).collect(), 4))?
         }
-        Format::Csv => rows(&all, ",", &mut sink)?,
-        Format::Plain | Format::Tsv => rows(&all, "\t", &mut sink)?,
+        Format::Csv => rows(&all, b',', &mut sink)?,
+        Format::Tsv => rows(&all, b'\t', &mut sink)?,
+        Format::Plain => lines(&all, &mut sink)?,
     }
     sink.commit()
 }
@@ -42,19 +47,28 @@ fn format(args: &InspectArgs) -> Format {
     args.output_format.or(promised).unwrap_or(by_itself)
 }
 
-fn rows(all: &[Description], separator: &str, out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "{}", HEADER.join(separator))?;
+/// Rows for other programs.
+fn rows(all: &[Description], delimiter: u8, out: &mut dyn Write) -> std::io::Result<()> {
+    let mut writer = Row::new(out, delimiter);
+    let cells = |writer: &mut Row<'_>, cells: &[&str]| {
+        cells.iter().try_for_each(|cell| writer.cell(cell))?;
+        writer.end()
+    };
+    cells(&mut writer, &HEADER)?;
     for description in all {
-        let cells = row(description).into_iter().map(|cell| {
-            if cell.contains([',', '"', '\t', '\n']) && cell.contains(separator)
-                || cell.contains('"')
-            {
-                format!("\"{}\"", cell.replace('"', "\"\""))
-            } else {
-                cell
-            }
-        });
-        writeln!(out, "{}", cells.collect::<Vec<_>>().join(separator))?;
+        let row = row(description);
+        cells(&mut writer, &row.iter().map(String::as_str).collect::<Vec<_>>())?;
+    }
+    Ok(())
+}
+
+/// Rows for people and shells: a line each, whatever names hold.
+fn lines(all: &[Description], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "{}", HEADER.join("\t"))?;
+    for description in all {
+        let row = row(description);
+        let cells: Vec<_> = row.iter().map(|cell| printable(cell)).collect();
+        writeln!(out, "{}", cells.join("\t"))?;
     }
     Ok(())
 }
@@ -63,7 +77,10 @@ fn rows(all: &[Description], separator: &str, out: &mut dyn Write) -> std::io::R
 fn row(d: &Description) -> Vec<String> {
     let dash = || "-".to_string();
     let dtype = match (&d.dtype, &d.why_not) {
-        (Some(dtype), _) => dtype.to_string(),
+        (Some(dtype), _) => match &d.unit {
+            Some(unit) => format!("{dtype}: {unit}"),
+            None => dtype.to_string(),
+        },
         (None, Some(why)) => format!("not read: {why}"),
         (None, None) => "not read".into(),
     };
@@ -101,6 +118,9 @@ fn object(d: &Description) -> String {
         ("stored_as", quoted(&d.stored_as)),
         ("dtype", d.dtype.map_or_else(|| "null".into(), |t| quoted(t.name()))),
     ];
+    if let Some(unit) = &d.unit {
+        members.push(("unit", quoted(&unit.to_string())));
+    }
     if let Some(why) = &d.why_not {
         members.push(("why_not", quoted(why)));
     }

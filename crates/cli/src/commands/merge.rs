@@ -3,32 +3,39 @@
 use super::partial;
 use crate::args::MergeArgs;
 use crate::failure::Usage;
-use crate::output;
 use crate::report::{Array, Report};
+use crate::{inputs, output};
 use anyhow::{Context, Result};
+use std::ffi::OsStr;
 use std::io::Read;
 use std::path::Path;
-use warpfold::{Partial, Reduction};
+use warpfold::{Partial, Reduction, Rules};
 
 pub(crate) fn run(args: &MergeArgs) -> Result<()> {
-    if args.states.iter().filter(|s| *s == "-").count() > 1 {
-        return Err(Usage::new("stdin can be read only once, but is named twice").into());
+    output::check(&args.output)?;
+    let rules = *args.rules.apply(Reduction::new([])).rules();
+    let state = match args.output.output.as_deref() {
+        Some(path) if is_state(path) && args.output.output_format.is_none() => Some(path),
+        _ => None,
+    };
+    if state.is_some() && (args.output.hex || rules != Rules::default()) {
+        return Err(Usage::new("a .state file holds no answers, which --hex and rules are for")
+            .hint("leave them out, and give them to the merge that finishes")
+            .into());
     }
-    let Some((first, others)) = args.states.split_first() else {
+    let states = inputs::files(&args.states)?;
+    let Some((first, others)) = states.split_first() else {
         return Err(Usage::new("there is nothing to merge").into());
     };
     let mut merged = read(first)?;
     for path in others {
-        merged.merge(&read(path)?).with_context(|| path.clone())?;
+        merged.merge(&read(path)?).with_context(|| path.display().to_string())?;
     }
-    let rules = *args.rules.apply(Reduction::new([])).rules();
-    match args.output.output.as_deref() {
-        Some(path) if is_state(path) && args.output.output_format.is_none() => {
-            partial::write(&merged, path)
-        }
-        _ => {
+    match state {
+        Some(path) => partial::write(&merged, path),
+        None => {
             let answer = merged.finish(&rules)?;
-            let array = Array::new(first.clone(), answer, merged.missing());
+            let array = Array::new(first.display().to_string(), answer, merged.missing());
             output::write(&Report { arrays: vec![array], as_record: false }, &args.output)
         }
     }
@@ -38,12 +45,13 @@ fn is_state(path: &Path) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case("state"))
 }
 
-fn read(path: &str) -> Result<Partial> {
+fn read(path: &OsStr) -> Result<Partial> {
     let bytes = if path == "-" {
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
     } else {
         std::fs::read(path)
     };
-    Partial::from_bytes(&bytes.with_context(|| path.to_string())?).with_context(|| path.to_string())
+    let name = || path.display().to_string();
+    Partial::from_bytes(&bytes.with_context(name)?).with_context(name)
 }

@@ -9,7 +9,7 @@ use crate::sink::{self, Sink};
 use anyhow::Result;
 use std::io::Write;
 use warpfold::{Partial, Reduction};
-use warpfold_files::stream;
+use warpfold_files::{Extent, stream};
 
 pub(crate) fn run(args: &PartialArgs, global: &Global) -> Result<()> {
     sink::check(&args.output)?;
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &PartialArgs, global: &Global) -> Result<()> {
         return Err(Usage::new(format!("{} is named twice", args.ops[op])).into());
     }
     let reduction = Reduction::new(args.ops.iter().copied());
-    let reduction = args.execution.apply(args.accuracy.apply(reduction));
+    let reduction = args.execution.apply(args.accuracy.apply(args.axes.apply(reduction)));
     let files = inputs::files(&args.input.files)?;
     let mut arrays = reduce::open(&args.ops, &files, &args.input.options())?;
     let (Some(named), true) = (arrays.pop(), arrays.is_empty()) else {
@@ -25,6 +25,20 @@ pub(crate) fn run(args: &PartialArgs, global: &Global) -> Result<()> {
             .hint("write a state for each column")
             .into());
     };
+    // Merging goes output by output. Pieces along an axis that stays have
+    // outputs of their own.
+    let ndim = named.inputs.items.first().map_or(0, |source| match &source.extent {
+        Extent::Array { shape, .. } => shape.len(),
+        Extent::Column { .. } => 1,
+    });
+    if reduction.named_axes().resolve(ndim).is_ok_and(|reduced| reduced.first() == Some(&false)) {
+        return Err(Usage::new(
+            "axis 0 stays, along which the data is split: there is nothing to merge",
+        )
+        .hint("reduce each piece, and put the answers one behind the other; or name axis 0 too")
+        .into());
+    }
+    reduce::note_unit(&named, global);
     let bar = Bar::new(global.quiet);
     let limit = args.execution.memory_limit;
     let partial = stream::partial(named.inputs, &reduction, args.start, limit, &bar)?;

@@ -6,9 +6,9 @@ use crate::progress::Bar;
 use crate::report::{Array, Report};
 use crate::{inputs, output};
 use anyhow::Result;
+use std::ffi::OsString;
 use warpfold::{Op, Reduction};
-use warpfold_files::OpenOptions;
-use warpfold_files::stream;
+use warpfold_files::{OpenOptions, Source, stream};
 
 pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
     let rest = &args.rest;
@@ -19,6 +19,7 @@ pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
     let bar = Bar::new(global.quiet);
     let mut arrays = Vec::new();
     for named in open(&args.ops, &files, &rest.input.options())? {
+        note_unit(&named, global);
         let outcome = stream::reduce(named.inputs, &reduction, rest.execution.memory_limit, &bar)?;
         arrays.push(Array::new(named.name, outcome.answer, outcome.missing));
     }
@@ -30,13 +31,21 @@ pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
 /// The inputs of operations that take as many arrays.
 pub(super) fn open(
     ops: &[Op],
-    files: &[String],
+    files: &[OsString],
     options: &OpenOptions,
 ) -> Result<Vec<inputs::Named>> {
     match ops.iter().filter(|op| op.arity() == 2).count() {
         0 => inputs::arrays(files, options),
         n if n == ops.len() => inputs::pairs(files, options),
         _ => Err(Usage::new("dot takes two arrays and cannot share a pass with the others").into()),
+    }
+}
+
+/// Says aloud what the numbers are that are no plain ones.
+pub(super) fn note_unit(named: &inputs::Named, global: &Global) {
+    let unit = named.inputs.items.first().and_then(Source::unit);
+    if let Some(unit) = unit.filter(|_| !global.quiet) {
+        note(&format!("{}: integers that count {unit}", named.name));
     }
 }
 

@@ -11,6 +11,7 @@
 //! `"Infinity"` and `"-Infinity"`; a value that does not exist is `null`.
 
 use crate::number::{self, Style};
+use crate::printable::printable_json;
 use crate::report::{Array, Field, OpAnswer, Report};
 use std::io::{Result, Write};
 
@@ -39,7 +40,7 @@ pub(super) fn write_lines(report: &Report, hex: bool, out: &mut dyn Write) -> Re
 
 /// A string as JSON writes it.
 pub(crate) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    printable_json(&serde_json::Value::from(text).to_string()).into_owned()
 }
 
 /// What becomes an object: a record, or one answer of an array.

@@ -89,7 +89,7 @@ impl Form {
 /// Finds out what is wrong with the flags before hours of work are.
 ///
 /// # Errors
-/// Flags that contradict each other; a place that is none for a file.
+/// Flags that contradict each other; a file that cannot be written.
 pub(crate) fn check(args: &OutputArgs) -> Result<()> {
     Form::choose(args, None)?;
     args.output.as_deref().map_or(Ok(()), sink::check)

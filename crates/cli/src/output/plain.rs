@@ -6,16 +6,19 @@
 //! does.
 
 use crate::number::{self, Style};
+use crate::printable::printable;
 use crate::report::{Array, Field, Indices, OpAnswer, Report};
 use std::io::{Result, Write};
 
 pub(super) fn write(report: &Report, hex: bool, out: &mut dyn Write) -> Result<()> {
     let style = Style::text(hex);
     for array in &report.arrays {
+        // A line end in a name would make two lines of one.
+        let name = printable(&array.name);
         for (i, answer) in array.answers.iter().enumerate() {
             let mut keys = Vec::new();
             if report.is_named() {
-                keys.push(array.name.as_str());
+                keys.push(&*name);
             }
             if array.answers.len() > 1 {
                 keys.push(answer.op.name());
@@ -35,7 +38,7 @@ pub(super) fn write(report: &Report, hex: bool, out: &mut dyn Write) -> Result<(
         }
         if report.as_record && array.missing > 0 {
             if report.is_named() {
-                write!(out, "{}\t", array.name)?;
+                write!(out, "{name}\t")?;
             }
             writeln!(out, "missing\t{}", array.missing)?;
         }

@@ -1,6 +1,7 @@
 //! Aligned tables, for people.
 
 use crate::number::{self, Style};
+use crate::printable::printable;
 use crate::report::{Array, Field, Indices, Report};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use std::io::{Result, Write};
@@ -51,7 +52,7 @@ pub(crate) fn grid<S: AsRef<str>>(header: &[S], rows: Vec<Vec<String>>, names: u
         .set_content_arrangement(ContentArrangement::Disabled)
         .set_header(header.iter().map(AsRef::as_ref));
     for row in rows {
-        table.add_row(row);
+        table.add_row(row.iter().map(|cell| printable(cell)));
     }
     for column in table.column_iter_mut().skip(names) {
         column.set_cell_alignment(CellAlignment::Right);

@@ -192,9 +192,7 @@ impl Buffers {
             let buffer = self.named(name).ok_or_else(|| anyhow!("no buffer {name}"))?;
             let mut sink = Sink::open(Some(path))?;
             sink.write_all(&npy::header(buffer.dtype, &[buffer.count as usize])?)?;
-            buffer.each(device, &mut |bytes| {
-                sink.write_all(bytes).with_context(|| path.display().to_string())
-            })?;
+            buffer.each(device, &mut |bytes| Ok(sink.write_all(bytes)?))?;
             sinks.push(sink);
         }
         sinks.into_iter().try_for_each(Sink::commit)

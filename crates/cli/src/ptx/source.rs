@@ -58,10 +58,10 @@ fn read(path: &Path) -> Option<Vec<String>> {
     Some(String::from_utf8_lossy(&bytes).lines().map(printable).collect())
 }
 
-/// The text with tabs as spaces and without other control characters.
+/// The text with tabs as spaces and other disturbing characters escaped.
 pub(crate) fn printable(text: &str) -> String {
     let spaced = text.replace('\t', "    ");
-    spaced.trim_end().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    crate::printable::printable(spaced.trim_end()).into_owned()
 }
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
         std::fs::write(path("src/b.cu"), "only").unwrap();
         let mut sources = Sources::new(&path("x.ptx"), &[path("src")]);
         assert_eq!(sources.line("a.cu", 1), Some("first"));
-        assert_eq!(sources.line("a.cu", 2), Some("    second \u{fffd}[31m"));
+        assert_eq!(sources.line("a.cu", 2), Some("    second \\u{1b}[31m"));
         for (file, line) in [("a.cu", 3), ("a.cu", 4), ("a.cu", 0), ("c.cu", 1)] {
             assert_eq!(sources.line(file, line), None, "{file}:{line}");
         }

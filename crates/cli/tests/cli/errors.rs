@@ -102,6 +102,79 @@ fn instructions_that_are_not_there() {
 }
 
 #[test]
+fn values_that_are_huge() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2, 1], &[1.0, 2.0]);
+    assert_says(&dir.fails(1, "sum -a 99999999999 a.npy"), &["axis 99999999999", "hint: "]);
+    assert_says(&dir.fails(1, "sum --axis=-9223372036854775808 a.npy"), &["out of range"]);
+    assert_says(&dir.fails(2, "sum -a 99999999999999999999 a.npy"), &["AXES"]);
+    assert_eq!(dir.prints("sum -j 100000 a.npy"), "3\n");
+    assert_eq!(dir.prints("sum -a 0 -j 18446744073709551615 --memory-limit 1 a.npy"), "3\n");
+    assert_eq!(dir.prints("sum --memory-limit 16777215T a.npy"), "3\n");
+    assert_eq!(dir.prints("var --ddof 18446744073709551615 a.npy"), "nan\n");
+    let shape = "sum --format raw --dtype f64 --shape 99999999999,99999999999 a.npy";
+    assert_says(&dir.fails(1, shape), &["more elements than can be counted"]);
+    let offset = "sum --format raw --dtype u8 --offset 18446744073709551615 a.npy";
+    assert_says(&dir.fails(1, offset), &["lies beyond"]);
+}
+
+/// What a hint says can be done.
+#[test]
+fn hints_about_columns_name_some_with_numbers() {
+    let dir = Dir::new();
+    dir.file("t.csv", "name,x,y,x\nab,1,2,3\n");
+    let complaint = dir.fails(1, "sum t.csv");
+    assert_says(&complaint, &["x, y", "-c 2"]);
+    assert_eq!(dir.prints("sum t.csv -c 2"), "1\n");
+    assert_says(&dir.fails(1, "sum -c x t.csv"), &["several", "-c 2 or -c 4"]);
+    let text = |bytes: &[u8]| npy("<U2", &[1], bytes);
+    assert_says(&dir.fails(2, "dot t.csv:y"), &["hint: ", "-c NAME,NAME"]);
+    let mut zip = Vec::new();
+    for (name, array) in [("a", text(&[b'a'; 8])), ("b", npy("<f8", &[1], &[0; 8]))] {
+        zip.push((name, array));
+    }
+    dir.file("z.npz", stored_zip(&zip));
+    let complaint = dir.fails(1, "sum z.npz");
+    assert_says(&complaint, &["a, b", "hint: name it behind a colon: z.npz:b"]);
+}
+
+/// An archive of stored members.
+fn stored_zip(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let (mut out, mut directory) = (Vec::new(), Vec::new());
+    for (name, bytes) in members {
+        let name = format!("{name}.npy");
+        let offset = out.len() as u32;
+        let size = bytes.len() as u32;
+        let mut shared = vec![20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0];
+        shared.extend(crc32(bytes).to_le_bytes());
+        shared.extend([size, size].iter().flat_map(|n| n.to_le_bytes()));
+        shared.extend((name.len() as u16).to_le_bytes());
+        shared.extend([0, 0]);
+        out.extend(b"PK\x03\x04");
+        out.extend(&shared);
+        out.extend(name.as_bytes());
+        out.extend(bytes);
+        directory.extend(b"PK\x01\x02\x14\x00");
+        directory.extend(&shared);
+        directory.extend([0; 10]);
+        directory.extend(offset.to_le_bytes());
+        directory.extend(name.as_bytes());
+    }
+    let count = (members.len() as u16).to_le_bytes();
+    let start = (out.len() as u32).to_le_bytes();
+    let length = (directory.len() as u32).to_le_bytes();
+    out.extend(&directory);
+    out.extend(b"PK\x05\x06\0\0\0\0");
+    out.extend([&count[..], &count, &length, &start, &[0, 0]].concat());
+    out
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+    !bytes.iter().fold(!0, |crc, &b| (0..8).fold(crc ^ u32::from(b), |crc, _| step(crc)))
+}
+
+#[test]
 fn wrong_usage() {
     let dir = Dir::new();
     dir.f64s("a.npy", &[2], &[0.0; 2]).file("t.csv", "x,y\n1,2\n");
@@ -111,7 +184,14 @@ fn wrong_usage() {
         ("sum --nan maybe a.npy", "omit"),
         ("sum --dtype f31 a.npy", "bf16"),
         ("sum --device gpu a.npy", "cuda:N"),
-        ("sum -j 0 a.npy", "'0'"),
+        ("sum -j 0 a.npy", "expected a number from 1"),
+        ("sum -j -1 a.npy", "'-1'"),
+        ("sum -j 99999999999999999999 a.npy", "'99999999999999999999'"),
+        ("var --ddof -1 a.npy", "'-1'"),
+        ("sum --offset -1 a.npy", "'-1'"),
+        ("sum --shape -1 a.npy", "'-1'"),
+        ("sum --memory-limit -1 a.npy", "'-1'"),
+        ("sum --memory-limit 0 a.npy", "more than 0"),
         ("sum --memory-limit 1X a.npy", "'1X'"),
         ("sum --shape 3,x a.npy", "'x'"),
         ("sum -c 0 a.npy", "counted from 1"),
@@ -136,6 +216,7 @@ fn wrong_usage() {
         ("bench --only nothing", "nothing"),
         ("bench --elements 10", "10"),
         ("completions tcsh", "bash"),
+        ("merge a.state --hex -o b.state", ".state"),
     ] {
         let complaint = dir.fails(2, line);
         assert!(complaint.contains(part), "{line}: {part:?} is not in:\n{complaint}");

@@ -7,8 +7,12 @@ mod devices;
 mod errors;
 mod examples;
 mod ladder;
+#[cfg(unix)]
+mod names;
 mod output;
 mod pipes;
 mod ptx;
+#[cfg(unix)]
+mod sinks;
 mod snapshots;
 mod states;

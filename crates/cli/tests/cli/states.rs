@@ -56,6 +56,61 @@ fn states_are_finished_under_any_rules() {
     assert!(dir.path("a.csv").exists());
 }
 
+/// As `reduce` takes them, and as the first word.
+#[test]
+fn operations_are_named_by_flag_or_first() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2], &[1.0, 2.0]).f64s("b.npy", &[1], &[5.0]).f64s("sum", &[1], &[9.0]);
+    for line in [
+        "partial sum,max a.npy b.npy -o s.state",
+        "partial --op sum,max a.npy b.npy -o s.state",
+        "partial --op sum --op max a.npy b.npy -o s.state",
+        "partial a.npy --op=sum,max b.npy -o s.state",
+        "partial -o s.state a.npy b.npy --op sum,max",
+    ] {
+        dir.prints(line);
+        assert_eq!(dir.prints("merge s.state"), "sum\t8\nmax\t5\n", "{line}");
+    }
+    // The first word is the first file.
+    for (line, place) in [("a.npy --op argmax b.npy", "2"), ("b.npy --op argmax a.npy", "0")] {
+        dir.prints(&format!("partial {line} -o s.state"));
+        assert_eq!(dir.prints("merge s.state"), format!("{place}\n"), "{line}");
+    }
+    // A file may be called like an operation.
+    dir.prints("partial --op max sum -o s.state");
+    assert_eq!(dir.prints("merge s.state"), "9\n");
+    assert_eq!(dir.pipe("partial --op max -o s.state", "1\n4\n").success(), "");
+    assert_eq!(dir.prints("merge s.state"), "4\n");
+    for (line, part) in [
+        ("partial total a.npy -o s.state", "'total'"),
+        ("partial a.npy -o s.state", "'a.npy'"),
+        ("partial sum, a.npy -o s.state", "OPS"),
+        ("partial --op total a.npy -o s.state", "'total'"),
+        ("partial -o s.state", "<OPS>"),
+        ("partial --op sum,sum a.npy -o s.state", "sum is named twice"),
+        ("partial sum --start -1 a.npy -o s.state", "'-1'"),
+        ("partial argmax --start 18446744073709551615 a.npy -o s.state", "9223372036854775807"),
+    ] {
+        let complaint = dir.fails(2, line);
+        assert!(complaint.contains(part), "{line}: {complaint}");
+    }
+    dir.prints("partial argmax --start 9223372036854775807 a.npy -o s.state");
+    assert_eq!(dir.prints("merge s.state"), "9223372036854775808\n");
+}
+
+#[test]
+fn rules_are_for_answers() {
+    let dir = Dir::new();
+    dir.f64s("a.npy", &[2], &[1.0, 2.0]);
+    dir.prints("partial var a.npy -o a.state");
+    for rule in ["--hex", "--ddof 1", "--nan omit", "--out f32", "--wrap"] {
+        let complaint = dir.fails(2, &format!("merge a.state {rule} -o b.state"));
+        assert!(complaint.contains("hint: "), "{complaint}");
+    }
+    dir.prints("merge a.state -o b.state");
+    assert_eq!(dir.prints("merge --ddof 1 b.state"), "0.5\n");
+}
+
 #[test]
 fn states_travel_through_pipes() {
     let dir = Dir::new();
@@ -74,6 +129,44 @@ fn states_along_axes_of_pairs_and_of_gaps() {
     dir.prints("partial count -c x g.csv -o g.state");
     let json = dir.prints("merge -f json g.state g.state");
     assert!(json.contains("\"missing\":2"), "{json}");
+}
+
+/// Pieces along the first axis, which goes with or without others.
+#[test]
+fn states_keep_the_axes_that_stay() {
+    let dir = Dir::new();
+    let values = noise(60 * 4 * 3);
+    dir.f64s("all.npy", &[60, 4, 3], &values);
+    let cuts = [0, 7, 8, 41, 60];
+    for (axes, each) in [("0", 1), ("0,2", 3), ("-3,1", 4), ("0,1,2", 12), ("0 --keepdims", 1)] {
+        for accuracy in ["exact", "fast"] {
+            let ops = "sum,var,minmax,argmax,prod,logsumexp,norm2,count";
+            let mut states = String::new();
+            for (i, pair) in cuts.windows(2).enumerate() {
+                let piece = &values[pair[0] * 12..pair[1] * 12];
+                dir.f64s("piece.npy", &[pair[1] - pair[0], 4, 3], piece);
+                dir.prints(&format!(
+                    "partial {ops} --axis {axes} --accuracy {accuracy} --start {} piece.npy -o {i}.state",
+                    pair[0] * each
+                ));
+                states = format!(" {i}.state{states}");
+            }
+            let single = dir.prints(&format!(
+                "reduce --op {ops} --axis {axes} --accuracy {accuracy} --hex -f json all.npy"
+            ));
+            let merged = dir.prints(&format!("merge --hex -f json{states}"));
+            assert_eq!(merged, single, "{axes} {accuracy}");
+        }
+    }
+    dir.prints("partial sum --axis 0 all.npy -o a.state");
+    dir.prints("partial sum --axis 0,1 all.npy -o b.state");
+    assert!(dir.fails(1, "merge a.state b.state").contains("b.state: "));
+    for axes in ["1", "-1", "1,2"] {
+        let complaint = dir.fails(2, &format!("partial sum --axis {axes} all.npy -o c.state"));
+        assert!(complaint.contains("axis 0 stays") && complaint.contains("hint: "), "{complaint}");
+    }
+    assert!(dir.fails(1, "partial sum --axis 3 all.npy -o c.state").contains("axis 3"));
+    assert!(!dir.path("c.state").exists());
 }
 
 #[test]
@@ -108,6 +201,35 @@ fn a_piece_that_is_missing_is_noticed() {
     dir.prints("partial prod a.npy --start 5 -o last.state");
     let complaint = dir.fails(1, "merge first.state last.state");
     assert!(complaint.contains("2 to 5"), "{complaint}");
+    let rows = |from: usize, to: usize| (from..to).map(|i| format!("{i}\n")).collect::<String>();
+    for (name, from, to) in [("a", 0, 3000), ("b", 3000, 7000), ("c", 7000, 10_000)] {
+        dir.file("piece.txt", rows(from, to));
+        dir.prints(&format!("partial argmax,max piece.txt --start {from} -o {name}.state"));
+    }
+    let complaint = dir.fails(1, "merge a.state c.state");
+    assert!(complaint.contains("3000 to 7000") && complaint.contains("--start"), "{complaint}");
+    assert_eq!(dir.prints("merge a.state c.state b.state"), "argmax\t9999\nmax\t9999\n");
+    // A piece from anywhere has an answer, and so have neighbours.
+    assert_eq!(dir.prints("merge c.state b.state"), "argmax\t9999\nmax\t9999\n");
+}
+
+#[test]
+fn an_empty_raw_piece_is_a_piece() {
+    let dir = Dir::new();
+    let x: Vec<u8> = [1.0f64, 3.0, 2.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+    dir.file("empty.bin", []).file("empty", []).file("x.bin", &x);
+    dir.prints("partial sum,argmax --dtype f64 x.bin -o x.state");
+    dir.prints("partial sum,argmax --dtype f64 --start 3 empty.bin -o by-name.state");
+    dir.prints("partial sum,argmax --dtype f64 --format raw empty -o by-format.state");
+    let merged = dir.prints("merge by-name.state x.state by-format.state");
+    assert_eq!(merged, "sum\t6\nargmax\t1\n");
+    assert_eq!(dir.prints("sum --dtype f64 x.bin empty.bin x.bin"), "12\n");
+    let piped = dir.pipe("partial sum,argmax --dtype f64 --format raw - -o pipe.state", []);
+    piped.success();
+    assert_eq!(dir.prints("merge pipe.state x.state"), "sum\t6\nargmax\t1\n");
+    // What is not raw is still told to be empty.
+    assert!(dir.fails(1, "sum empty").contains("empty"));
+    assert!(dir.fails(1, "sum --dtype f64 empty").contains("empty"));
 }
 
 #[test]

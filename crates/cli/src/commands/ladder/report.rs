@@ -101,7 +101,7 @@ fn write(args: &ReportArgs, global: &Global, gathered: &Gathered) -> Result<()> 
         ReportFormat::Md => {
             let stem = output.and_then(Path::file_stem).and_then(OsStr::to_str).unwrap_or("ladder");
             let page = markdown(gathered, &format!("{stem}-"));
-            if let Some(path) = output {
+            if let Some(path) = output.filter(|path| sink::is_file(path)) {
                 for (name, picture) in &page.pictures {
                     save(&path.with_file_name(name), picture)?;
                 }
