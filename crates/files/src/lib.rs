@@ -7,6 +7,8 @@
 //! decoded on any thread ([`Blocks`]). [`inspect`] tells what a file holds
 //! from its metadata alone.
 
+#![forbid(unsafe_code)]
+
 mod arrow;
 mod batch;
 mod columns;

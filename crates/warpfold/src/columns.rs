@@ -3,11 +3,10 @@
 use crate::partial::Partial;
 use crate::reduction::Reduction;
 use crate::workers::Workers;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use warpfold_core::layout::{Input, View};
 use warpfold_core::op::{AnyState, RawRun};
 use warpfold_core::{DType, Error, Result};
+use warpfold_threads::{Pieces, scoped};
 
 /// Rows that are put together at once: a multiple of the fixed tree's blocks.
 const BLOCK: usize = 1 << 16;
@@ -103,41 +102,30 @@ impl Reduction {
     /// The states of all rows of a column.
     fn all_rows(&self, column: &Column<'_>, start: u64) -> Result<Partial> {
         let question = self.of_all().settled(column.dtype, Some(column.bytes.len() as u64));
-        let next = AtomicUsize::new(0);
+        let pieces = Pieces::new(column.rows.div_ceil(BLOCK));
         let work = || -> Result<Partial> {
             let mut workers: Workers = question.workers(column.dtype, 1)?;
             let mut block = Block::default();
-            loop {
-                let from = next.fetch_add(1, Ordering::Relaxed).saturating_mul(BLOCK);
-                if from >= column.rows {
-                    return question.gather(column.dtype, workers);
-                }
+            while let Some(piece) = pieces.take() {
+                let from = piece * BLOCK;
                 column.gather(from, column.rows.min(from + BLOCK), &mut block);
                 let run = RawRun { start: start + from as u64, items: block.bytes(), others: &[] };
                 workers.absorb_around(run, block.gaps.iter().copied())?;
             }
+            question.gather(column.dtype, workers)
         };
-        let most = column.rows.div_ceil(BLOCK);
-        let threads = question.most_readers().min(most).max(1);
-        thread::scope(|scope| {
-            // Where the system gives no more threads, fewer do it all.
-            let others: Vec<_> = (1..threads)
-                .map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
-                .collect();
-            let mut all = work();
-            for other in others {
-                let lost = || Error::Device {
-                    what: "a thread that reduces a column failed".into(),
-                    hint: "please report it".into(),
-                };
-                let other = other.join().unwrap_or_else(|_| Err(lost()));
-                all = all.and_then(|mut all| {
-                    all.merge(&other?)?;
-                    Ok(all)
-                });
-            }
-            all
-        })
+        let threads = question.most_readers().min(pieces.count()).max(1);
+        let lost = || Error::Device {
+            what: "a thread that reduces a column failed".into(),
+            hint: "please report it".into(),
+        };
+        let mut parts = scoped(threads, work).into_iter();
+        let mut part = || parts.next().map(|part| part.unwrap_or_else(|| Err(lost())));
+        let mut all = part().unwrap_or_else(|| Err(lost()))?;
+        while let Some(other) = part() {
+            all.merge(&other?)?;
+        }
+        Ok(all)
     }
 
     /// The states of each row alone: of no element where there is no value.

@@ -1,24 +1,24 @@
 //! The common case: a slice in, a number out.
 
-use crate::number::{FloatNumber, IntegerNumber, Number, exact_sum, finished};
+use crate::number::{FloatNumber, IntegerNumber, Number, exact_sum, finished, value};
 use warpfold_core::exact::to_i128;
 use warpfold_core::op::{Counts, Extrema, FloatProd, Kind, Moments, Squares, State, Sums};
-use warpfold_core::{Element, Error, Op, Result, Rules, Scalar, Value};
+use warpfold_core::{Element, Op, Result, Rules, Scalar, Value};
 use warpfold_cpu::isa::Isa;
-use warpfold_cpu::{Accelerate, Threads, accelerated};
+use warpfold_cpu::{Accelerate, Slices, Threads, accelerated};
 
 /// The instruction set. `WARPFOLD_CPU` is honoured where it makes sense; a name
 /// that makes none is reported by [`Reduction`](crate::Reduction), which can
 /// fail.
 #[inline]
 pub(crate) fn isa() -> Isa {
-    Isa::active().unwrap_or(Isa::Baseline)
+    Isa::active().unwrap_or(Isa::BASELINE)
 }
 
-/// The state of a slice.
+/// The state of a slice, or of two.
 #[inline]
-fn state<S: Accelerate>(kind: Kind, items: &[S::Item], others: &[S::Item]) -> S {
-    accelerated(kind, items, others, isa(), Threads::All)
+fn state<S: Accelerate>(kind: Kind, slices: Slices<'_, S::Item>) -> S {
+    accelerated(kind, slices, isa(), Threads::All)
 }
 
 /// The exact sum, rounded once. `+0` of nothing.
@@ -41,7 +41,7 @@ pub fn sum<T: Number>(items: &[T]) -> T::Total {
 }
 
 fn sum_of<T: Number>(kind: Kind, items: &[T], op: Op) -> T::Total {
-    T::sum_of(&state(kind, T::elements(items), &[]), op)
+    T::sum_of(&state(kind, Slices::one(T::elements(items))), op)
 }
 
 /// The exact sum of integers in 128 bits, which no slice overflows.
@@ -51,7 +51,7 @@ fn sum_of<T: Number>(kind: Kind, items: &[T], op: Op) -> T::Total {
 /// ```
 #[must_use]
 pub fn sum_i128<T: IntegerNumber>(items: &[T]) -> i128 {
-    exact_sum(&state::<Sums<T::Element>>(Kind::Sum, T::elements(items), &[]))
+    exact_sum(&state::<Sums<T::Element>>(Kind::Sum, Slices::one(T::elements(items))))
 }
 
 /// The exact mean, rounded once. NaN of nothing.
@@ -61,7 +61,10 @@ pub fn sum_i128<T: IntegerNumber>(items: &[T]) -> i128 {
 /// ```
 #[must_use]
 pub fn mean<T: Number>(items: &[T]) -> T::Real {
-    T::real(finished(&state::<Sums<T::Element>>(Kind::Sum, T::elements(items), &[]), Op::Mean))
+    T::real(finished(
+        &state::<Sums<T::Element>>(Kind::Sum, Slices::one(T::elements(items))),
+        Op::Mean,
+    ))
 }
 
 /// The exact sum of absolute values, rounded once. `+0` of nothing; integers
@@ -85,7 +88,7 @@ pub fn norm1<T: Number>(items: &[T]) -> T::Total {
 #[must_use]
 pub fn norm2<T: Number>(items: &[T]) -> T::Real {
     let items = T::elements(items);
-    T::real(finished(&state::<Squares<T::Element>>(Kind::SquareSum, items, &[]), Op::Norm2))
+    T::real(finished(&state::<Squares<T::Element>>(Kind::SquareSum, Slices::one(items)), Op::Norm2))
 }
 
 /// The exact sum of squares, rounded once. For integers, whose squares may
@@ -96,21 +99,13 @@ pub fn norm2<T: Number>(items: &[T]) -> T::Real {
 /// ```
 #[must_use]
 pub fn sumsq<T: FloatNumber>(items: &[T]) -> T {
-    T::real(finished(&state::<Squares<T>>(Kind::SquareSum, items, &[]), Op::SumSq))
-}
-
-/// Checks that two slices are equally long.
-fn paired<T>(left: &[T], right: &[T]) -> Result<()> {
-    if left.len() == right.len() {
-        return Ok(());
-    }
-    Err(Error::ShapeMismatch { left: vec![left.len()], right: vec![right.len()] })
+    T::real(finished(&state::<Squares<T>>(Kind::SquareSum, Slices::one(items)), Op::SumSq))
 }
 
 /// The exact sum of products, rounded once. `+0` of nothing.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] if the slices differ in length.
+/// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) if the slices differ in length.
 ///
 /// ```
 /// // 1e200^2 - 1e200^2 + 1
@@ -121,14 +116,14 @@ fn paired<T>(left: &[T], right: &[T]) -> Result<()> {
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 pub fn dot<T: FloatNumber>(left: &[T], right: &[T]) -> Result<T> {
-    paired(left, right)?;
-    Ok(T::real(finished(&state::<Squares<T>>(Kind::Dot, left, right), Op::Dot)))
+    let pairs = Slices::pair(left, right)?;
+    Ok(T::real(finished(&state::<Squares<T>>(Kind::Dot, pairs), Op::Dot)))
 }
 
 /// The exact sum of products of integers.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] if the slices differ in length, [`Error::Overflow`] if
+/// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) if the slices differ in length, [`Error::Overflow`](crate::Error::Overflow) if
 /// the total does not fit 128 bits.
 ///
 /// ```
@@ -136,9 +131,8 @@ pub fn dot<T: FloatNumber>(left: &[T], right: &[T]) -> Result<T> {
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 pub fn dot_i128<T: IntegerNumber>(left: &[T], right: &[T]) -> Result<i128> {
-    paired(left, right)?;
-    let (left, right) = (T::elements(left), T::elements(right));
-    let products = state::<Squares<T::Element>>(Kind::Dot, left, right);
+    let pairs = Slices::pair(T::elements(left), T::elements(right))?;
+    let products = state::<Squares<T::Element>>(Kind::Dot, pairs);
     match to_i128(products.acc.canonical_limbs().as_ref()) {
         Some(total) => Ok(total),
         // Beyond 128 bits, and so beyond the 64 of this answer, whose error says
@@ -159,7 +153,7 @@ pub fn dot_i128<T: IntegerNumber>(left: &[T], right: &[T]) -> Result<i128> {
 #[must_use]
 pub fn var<T: Number>(items: &[T]) -> T::Real {
     let items = T::elements(items);
-    T::real(finished(&state::<Moments<T::Element>>(Kind::Moments, items, &[]), Op::Var))
+    T::real(finished(&state::<Moments<T::Element>>(Kind::Moments, Slices::one(items)), Op::Var))
 }
 
 /// The standard deviation (divided by n), rounded once. NaN of nothing.
@@ -170,12 +164,12 @@ pub fn var<T: Number>(items: &[T]) -> T::Real {
 #[must_use]
 pub fn std<T: Number>(items: &[T]) -> T::Real {
     let items = T::elements(items);
-    T::real(finished(&state::<Moments<T::Element>>(Kind::Moments, items, &[]), Op::Std))
+    T::real(finished(&state::<Moments<T::Element>>(Kind::Moments, Slices::one(items)), Op::Std))
 }
 
 fn extreme<T: Number>(items: &[T], op: Op) -> Option<Value> {
-    let state = state::<Extrema<T::Element>>(Kind::Extrema, T::elements(items), &[]);
-    state.finish(op, &Rules::default()).ok()
+    let state = state::<Extrema<T::Element>>(Kind::Extrema, Slices::one(T::elements(items)));
+    value(&state, op)
 }
 
 fn item<T: Number>(scalar: Scalar) -> T {
@@ -238,8 +232,8 @@ pub fn range<T: Number>(items: &[T]) -> Option<T::Magnitude> {
 }
 
 fn place<T: Number>(items: &[T], op: Op) -> Option<usize> {
-    let state = state::<Extrema<T::Element>>(Kind::ArgExtrema, T::elements(items), &[]);
-    match state.finish(op, &Rules::default()).ok()?.first() {
+    let state = state::<Extrema<T::Element>>(Kind::ArgExtrema, Slices::one(T::elements(items)));
+    match value(&state, op)?.first() {
         Scalar::UInt(index, _) => usize::try_from(index).ok(),
         _ => None,
     }
@@ -274,7 +268,7 @@ pub fn argmax<T: Number>(items: &[T]) -> Option<usize> {
 /// ```
 #[must_use]
 pub fn count_nonzero<T: Number>(items: &[T]) -> u64 {
-    state::<Counts<T::Element>>(Kind::Counts, T::elements(items), &[]).nonzero
+    state::<Counts<T::Element>>(Kind::Counts, Slices::one(T::elements(items))).nonzero
 }
 
 /// Whether any element is not zero; NaN is not. False of nothing.
@@ -306,5 +300,5 @@ pub fn all<T: Number>(items: &[T]) -> bool {
 /// ```
 #[must_use]
 pub fn prod<T: FloatNumber>(items: &[T]) -> T {
-    T::real(finished(&state::<FloatProd<T>>(Kind::Prod, items, &[]), Op::Prod))
+    T::real(finished(&state::<FloatProd<T>>(Kind::Prod, Slices::one(items)), Op::Prod))
 }

@@ -4,8 +4,8 @@ use crate::functions::isa;
 use crate::number::{Number, finished};
 use warpfold_core::Item;
 use warpfold_core::element::{Bool8, bf16, f16};
-use warpfold_core::op::{Kind, Moments, Op, Run, Sums};
-use warpfold_cpu::{Accelerate, Context};
+use warpfold_core::op::{Kind, Moments, Op, Sums};
+use warpfold_cpu::{Accelerate, Context, Slices};
 
 /// Numbers gathered before they are reduced: small enough for the cache.
 const BLOCK: usize = 4096;
@@ -109,7 +109,7 @@ where
     let mut context = Context::new(isa());
     let mut start = 0;
     let mut absorb = |block: &mut Vec<S::Item>| {
-        state.accelerate(Run { start, items: block, others: &[] }, &mut context);
+        state.accelerate(start, Slices::one(block), &mut context);
         start += block.len() as u64;
         block.clear();
     };

@@ -78,6 +78,7 @@
 //!
 //! [`NanPolicy`] changes what a NaN does.
 
+#![deny(unsafe_code)]
 #![warn(missing_debug_implementations)]
 
 mod accumulator;
@@ -93,6 +94,7 @@ mod iterators;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod number;
+#[expect(unsafe_code, reason = "pinned memory is lent to a device")]
 mod on_device;
 mod partial;
 mod reduction;

@@ -4,7 +4,7 @@ use core::fmt;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::exact::to_i128;
 use warpfold_core::op::{FloatElement, State, Sums};
-use warpfold_core::{Item, Op, Rules, Scalar, Value};
+use warpfold_core::{Item, Op, Rules, Scalar, Value, fpenv};
 use warpfold_cpu::CpuElement;
 use warpfold_cpu::isa::Isa;
 
@@ -88,10 +88,15 @@ pub trait FloatNumber:
 /// Integers and truth values.
 pub trait IntegerNumber: Number<Magnitude = u64, Real = f64> {}
 
-/// What a state answers under the default rules.
+/// What a state answers under the default rules. What rounds on the way rounds as
+/// usual, whatever other code has set.
+pub(crate) fn value<S: State>(state: &S, op: Op) -> Option<Value> {
+    fpenv::usual(|| state.finish(op, &Rules::default())).ok()
+}
+
 #[inline]
 pub(crate) fn finished<S: State>(state: &S, op: Op) -> Option<Scalar> {
-    state.finish(op, &Rules::default()).ok().map(Value::first)
+    value(state, op).map(Value::first)
 }
 
 /// A sum of integers: a slice has fewer than 2^63 elements of 64 bits.
