@@ -83,11 +83,14 @@ def columns(value):
 
 
 def first_line(err):
-    """The error without its place and numbers, so that equal faults read alike."""
+    """The error without its place, names and numbers, so that equal faults read alike."""
     lines = [l for l in err.splitlines() if l.startswith("error")] or [err.strip() or "no message"]
     text = re.sub(r'"[^"]*"', '"..."', lines[0].removeprefix("error: "))
-    text = re.sub(r"\S*\.(npy|npz|bin|csv|tsv|txt|parquet|arrow\w*|safetensors|gz|zst|bz2|xz|state)(:\S*)?", "FILE", text)
-    return re.sub(r"\d+", "N", text)[:110]
+    # The place: a file, perhaps with a member or a column.
+    text = re.sub(r"^(stdin|[^ ]*\.(npy|npz|bin|csv|tsv|txt|parquet|arrow|arrows|safetensors|gz|zst|bz2|xz|state))[^ ]*(:[^:]*)?: ", "", text)
+    for end in ("; ", " There are", ", not ", " in column"):
+        text = text.split(end)[0]
+    return re.sub(r"\d+", "N", text).encode("ascii", "replace").decode()[:110]
 
 
 def why(outcome):

@@ -30,11 +30,19 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import array_cases  # noqa: E402
+import damage_cases  # noqa: E402
+import text_cases  # noqa: E402
+import typed_cases  # noqa: E402
 from binary import Warpfold  # noqa: E402
 from elements import rng_for  # noqa: E402
 
-FAMILIES = {"arrays": array_cases.cases}
-SHRINK_SECONDS = 8
+FAMILIES = {
+    "arrays": array_cases.cases,
+    "text": text_cases.cases,
+    "typed": typed_cases.cases,
+    "damage": damage_cases.cases,
+}
+SHRINK_SECONDS = 4
 
 
 class Kind:
@@ -73,7 +81,11 @@ def check_number(warpfold, findings, seed, family, number):
     """All cases of one number of a family."""
     skipped = collections.Counter()
     for case in FAMILIES[family](rng_for(seed, family, number), skipped):
-        findings.add(case, check(warpfold, case), f"{family}:{number}")
+        try:
+            faults = check(warpfold, case)
+        except Exception as error:
+            raise RuntimeError(f"the check itself fails: {family}:{number} of seed {seed}, {case.label}") from error
+        findings.add(case, faults, f"{family}:{number}")
     with findings.lock:
         findings.skipped.update(skipped)
 
