@@ -30,6 +30,7 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import array_cases  # noqa: E402
+import containers_self_test  # noqa: E402
 import damage_cases  # noqa: E402
 import text_cases  # noqa: E402
 import typed_cases  # noqa: E402
@@ -169,6 +170,10 @@ def main():
     parser.add_argument("--self-test", action="store_true", help="test that faults are found")
     options = parser.parse_args()
     warpfold = Warpfold(options.binary)
+    if options.self_test:
+        passed, failed = containers_self_test.run(warpfold)
+        print(f"self-test: {passed} passed, {failed} failed")
+        return 1 if failed else 0
     return report(warpfold, run(warpfold, options), options)
 
 

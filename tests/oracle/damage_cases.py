@@ -112,8 +112,13 @@ class Damaged:
         content = self.content(warpfold, folder, rng)
         path.write_bytes(content)
         if self.how == "cut":
-            damaged = content[: rng.randrange(1, len(content))]
+            # Ends that only just miss something are told least easily.
+            least = len(content) - 16 if rng.random() < 0.3 else 1
+            damaged = content[: rng.randrange(max(1, least), len(content))]
             place = f"{len(damaged)} of {len(content)} bytes"
+        elif self.how == "followed":
+            damaged = content + rng.randbytes(rng.choice((1, 8, 40)))
+            place = f"{len(damaged) - len(content)} bytes follow"
         else:
             at = rng.choice(self.format.covered(content))
             damaged = bytearray(content)
@@ -162,5 +167,5 @@ def cases(rng, skipped):
             continue
         sequential = format_.name not in ("stored.npz", "deflated.npz", "x.parquet", "x.arrow", "x.state", "x.safetensors")
         piped = sequential and rng.random() < 0.3
-        for how in ("cut", "flipped") if format_.covered else ("cut",):
+        for how in ("cut", "flipped", "followed") if format_.covered else ("cut",):
             yield Damaged(array, format_, how, piped, rng.random())
