@@ -32,6 +32,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import array_cases  # noqa: E402
 import containers_self_test  # noqa: E402
 import damage_cases  # noqa: E402
+import odd_cases  # noqa: E402
 import text_cases  # noqa: E402
 import typed_cases  # noqa: E402
 from binary import Warpfold  # noqa: E402
@@ -40,6 +41,7 @@ from elements import rng_for  # noqa: E402
 FAMILIES = {
     "arrays": array_cases.cases,
     "text": text_cases.cases,
+    "odd": odd_cases.cases,
     "typed": typed_cases.cases,
     "damage": damage_cases.cases,
 }

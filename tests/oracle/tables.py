@@ -172,6 +172,7 @@ def with_holes(column, rng):
 
 
 def draw_table(rng, draw_column):
-    n = rng.choice((1, 2, 3, 5, 8, 20, 60, 200)) if rng.random() < 0.95 else 3000
+    size = rng.random()
+    n = rng.choice((1, 2, 3, 5, 8, 20, 60, 200)) if size < 0.95 else 3000 if size < 0.996 else 40_000
     names = rng.sample(NAMES, rng.choice((1, 1, 2, 3, 4)))
     return Table([draw_column(name, n, rng) for name in names])

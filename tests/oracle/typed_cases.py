@@ -1,4 +1,4 @@
-"""Tables in Parquet and Arrow: one column each, some columns together, all of them."""
+"""Tables in Parquet and Arrow: a column of a file, of joined files, of states that are merged."""
 
 import json
 from decimal import Decimal
@@ -6,7 +6,7 @@ from decimal import Decimal
 import answers
 import typed_files
 from answers import FAILS
-from asking import Fault, ask, crashed, judge_end, judge_objects, objects, why
+from asking import Fault, ask, command_line, crashed, first_line, judge, judge_end, judge_objects, objects, why
 from elements import rng_for
 from tables import Table, draw_table, draw_typed_column, typed_reading
 from typed_files import WRITERS
@@ -102,9 +102,72 @@ class Typed:
         return [Fault(kind, self.label, command, str([str(w) for w in wanted]), str([str(f) for f in found]))]
 
 
+class Pieces:
+    """The rows of a table in several files, by any writers: joined, or as states that are merged."""
+
+    def __init__(self, table, writers, merged, seed, only=None):
+        self.table, self.writers, self.merged, self.seed, self.only = table, writers, merged, seed, only
+        self.label = "typed, merged" if merged else "typed, joined"
+
+    def smaller(self):
+        if self.only is None:
+            for op in ("sum", "max", "argmax", "count", "prod"):
+                yield Pieces(self.table, self.writers, self.merged, self.seed, op)
+        n = len(self.table)
+        for start, end in ((0, n // 2), (n // 2, n), (0, n - 1), (1, n)):
+            if 0 <= start < end <= n and end - start < n:
+                yield Pieces(self.table.rows(start, end), self.writers, self.merged, self.seed, self.only)
+
+    def check(self, warpfold, folder):
+        rng = rng_for(self.seed)
+        numbers = [c for c in self.table.columns if c.kind == "number"]
+        if not numbers:
+            return []
+        column = rng.choice(numbers)
+        reading = typed_reading(column)
+        every = answers.answers(reading.type, reading.elements, reading.places)
+        wanted = {op: [found] for op, found in every.items() if found != FAILS}
+        if self.only in wanted:
+            wanted = {self.only: wanted[self.only]}
+        n = len(self.table)
+        bounds = [0, *sorted(rng.randint(0, n) for _ in range(rng.choice((1, 2, 3)))), n]
+        runs = [(a, b) for a, b in zip(bounds, bounds[1:]) if a < b]
+        chosen = ["-c", column.name, "--device", "cpu", "-j", rng.choice((1, 2))]
+        inputs = []
+        for i, (start, end) in enumerate(runs):
+            write, _ = WRITERS[rng.choice(self.writers)]
+            source = write(self.table.rows(start, end), folder, rng, f"p{i}")
+            if source is None:
+                return []
+            inputs.append(source.piped or source.arguments[0])
+        output = ["--hex", "-f", "json"]
+        commands = []
+        if self.merged:
+            states = []
+            for i, (start, _) in enumerate(runs):
+                arguments = ["partial", "--start", start, "-o", f"{i}.state", *chosen, ",".join(wanted), inputs[i]]
+                outcome = warpfold.ask(arguments, folder=folder)
+                commands.append(command_line("warpfold", arguments))
+                if outcome.status != 0:
+                    kind = f"fails: partial: {crashed(outcome) or first_line(outcome.err)}"
+                    return [Fault(kind, self.label, "; ".join(commands), "a state", why(outcome))]
+                states.append(f"{i}.state")
+            rng.shuffle(states)
+            arguments = ["merge", *output, *states]
+        else:
+            arguments = ["reduce", "--op", ",".join(wanted), *output, *chosen, *inputs]
+        outcome = warpfold.ask(arguments, folder=folder)
+        commands.append(command_line("warpfold", arguments))
+        nulls = ", with nulls" if column.missing() else ""
+        return judge(self.label, outcome, "; ".join(commands), wanted, (), reading.missing, f"typed: column of {column.type.kind}{nulls}")
+
+
 def cases(rng, skipped):
     """The cases of one drawn table."""
     table = draw_table(rng, draw_typed_column)
+    usable = [w for w, (_, packages) in WRITERS.items() if all(getattr(typed_files, p) for p in packages)]
+    if usable:
+        yield Pieces(table, rng.sample(usable, min(2, len(usable))), rng.random() < 0.5, rng.random())
     for writer, (_, packages) in WRITERS.items():
         lacking = [p for p in packages if getattr(typed_files, p) is None]
         if lacking:

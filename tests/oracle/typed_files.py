@@ -65,36 +65,36 @@ def batches(table, rng):
     return table.to_batches(max_chunksize=rng.choice((1, 3, 7, 64, 10**6)) if len(table) < 300 else 1000)
 
 
-def arrow_file(table, folder, rng):
-    return _ipc(table, folder, rng, pyarrow.ipc.new_file, "arrow", False)
+def arrow_file(table, folder, rng, stem="t"):
+    return _ipc(table, folder, rng, stem, pyarrow.ipc.new_file, "arrow", False)
 
 
-def arrow_stream(table, folder, rng):
-    return _ipc(table, folder, rng, pyarrow.ipc.new_stream, "arrows", rng.random() < 0.4)
+def arrow_stream(table, folder, rng, stem="t"):
+    return _ipc(table, folder, rng, stem, pyarrow.ipc.new_stream, "arrows", rng.random() < 0.4)
 
 
-def _ipc(table, folder, rng, new, suffix, piped):
+def _ipc(table, folder, rng, stem, new, suffix, piped):
     data = arrow_table(table, rng)
     options = pyarrow.ipc.IpcWriteOptions(
         compression=rng.choice((None, None, "lz4", "zstd")), emit_dictionary_deltas=False, unify_dictionaries=True
     )
-    path = folder / f"t.{suffix}"
+    path = folder / f"{stem}.{suffix}"
     with pyarrow.OSFile(str(path), "wb") as out, new(out, data.schema, options=options) as writer:
         for batch in batches(data, rng):
             writer.write_batch(batch)
     return Input(["-"], piped=path.name) if piped else Input([path.name])
 
 
-def polars_ipc(table, folder, rng):
+def polars_ipc(table, folder, rng, stem="t"):
     frame = polars.from_arrow(arrow_table(table, rng))
     stream = rng.random() < 0.4
-    path = folder / ("t.arrows" if stream else "t.arrow")
+    path = folder / (f"{stem}.arrows" if stream else f"{stem}.arrow")
     write = frame.write_ipc_stream if stream else frame.write_ipc
     write(path, compression=rng.choice(("uncompressed", "lz4", "zstd")))
     return Input([path.name])
 
 
-def parquet(table, folder, rng):
+def parquet(table, folder, rng, stem="t"):
     """PyArrow's Parquet: encodings, codecs, page versions and sizes, checksums."""
     data = arrow_table(table, rng)
     options = {
@@ -111,8 +111,8 @@ def parquet(table, folder, rng):
     if not options["use_dictionary"] and rng.random() < 0.6:
         encodings = {c.name: encoding(c, rng) for c in table.columns}
         options["column_encoding"] = {name: e for name, e in encodings.items() if e}
-    pyarrow.parquet.write_table(data, folder / "t.parquet", **options)
-    return Input(["t.parquet"])
+    pyarrow.parquet.write_table(data, folder / f"{stem}.parquet", **options)
+    return Input([f"{stem}.parquet"])
 
 
 def encoding(column, rng):
@@ -124,26 +124,28 @@ def encoding(column, rng):
     return rng.choice(("PLAIN", "DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"))
 
 
-def polars_parquet(table, folder, rng):
+def polars_parquet(table, folder, rng, stem="t"):
     frame = polars.from_arrow(arrow_table(table, rng))
     frame.write_parquet(
-        folder / "t.parquet",
+        folder / f"{stem}.parquet",
         compression=rng.choice(("uncompressed", "snappy", "gzip", "zstd", "lz4")),
         statistics=rng.random() < 0.5,
         row_group_size=rng.choice((None, 5, 100)),
         data_page_size=rng.choice((None, 64)),
     )
-    return Input(["t.parquet"])
+    return Input([f"{stem}.parquet"])
 
 
-def duckdb_parquet(table, folder, rng):
+def duckdb_parquet(table, folder, rng, stem="t"):
     """DuckDB's Parquet; it has no f16."""
     if any(c.type is not None and c.type.name == "f16" for c in table.columns):
         return None
     data = arrow_table(table, rng, dictionaries=False)
     codec = rng.choice(("uncompressed", "snappy", "zstd", "gzip", "lz4_raw"))
-    version = rng.choice(("V1", "V2"))
-    path = folder / "t.parquet"
+    # Its second version writes deltas of 32-bit integers that PyArrow refuses, as the differences need 33 bits.
+    narrow = any(c.type is not None and c.type.name in ("i32", "u32") for c in table.columns)
+    version = "V1" if narrow else rng.choice(("V1", "V2"))
+    path = folder / f"{stem}.parquet"
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.register("data", data)
         connection.execute(f"COPY data TO '{path}' (FORMAT parquet, CODEC '{codec}', PARQUET_VERSION {version})")
