@@ -51,7 +51,14 @@ class Question:
         """Questions like it, with less to them."""
         if self.only is None:
             yield from (self.but(only=op) for op in wanted)
-        for name, value in (("cpu", None), ("threads", 1), ("device", "cpu"), ("nan", "propagate"), ("ddof", 0), ("keep", False)):
+        for name, value in (
+            ("cpu", None),
+            ("threads", 1),
+            ("device", "cpu"),
+            ("nan", "propagate"),
+            ("ddof", 0),
+            ("keep", False),
+        ):
             if getattr(self, name) != value:
                 yield self.but(**{name: value})
 
@@ -273,7 +280,9 @@ class Merged:
         if outcome.status == 1 and not crashed(outcome):
             return []
         kind = "merge: a missing middle piece goes unnoticed"
-        return [Fault(kind, self.container.kind, "; ".join(commands), "an error", crashed(outcome) or outcome.out.strip())]
+        return [
+            Fault(kind, self.container.kind, "; ".join(commands), "an error", crashed(outcome) or outcome.out.strip())
+        ]
 
     def smaller(self):
         for question in self.question.simpler(self.question.wanted(self.array)):

@@ -188,7 +188,9 @@ def shaped(array):
 
 CONTAINERS = [
     *(
-        Container(f"npy {version}.0{' big-endian' * big}{' Fortran' * fortran}", npy_writer(version, big, fortran), named)
+        Container(
+            f"npy {version}.0{' big-endian' * big}{' Fortran' * fortran}", npy_writer(version, big, fortran), named
+        )
         for version in (1, 2, 3)
         for big in (False, True)
         for fortran in (False, True)

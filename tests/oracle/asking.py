@@ -87,7 +87,11 @@ def first_line(err):
     lines = [l for l in err.splitlines() if l.startswith("error")] or [err.strip() or "no message"]
     text = re.sub(r'"[^"]*"', '"..."', lines[0].removeprefix("error: "))
     # The place: a file, perhaps with a member or a column.
-    text = re.sub(r"^(stdin|[^ ]*\.(npy|npz|bin|csv|tsv|txt|parquet|arrow|arrows|safetensors|gz|zst|bz2|xz|state))[^ ]*(:[^:]*)?: ", "", text)
+    text = re.sub(
+        r"^(stdin|[^ ]*\.(npy|npz|bin|csv|tsv|txt|parquet|arrow|arrows|safetensors|gz|zst|bz2|xz|state))[^ ]*(:[^ :][^:]*)?: ",
+        "",
+        text,
+    )
     for end in ("; ", " There are", ", not ", " in column"):
         text = text.split(end)[0]
     return re.sub(r"\d+", "N", text).encode("ascii", "replace").decode()[:110]

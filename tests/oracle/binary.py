@@ -54,9 +54,7 @@ class Warpfold:
 
     def table(self, operations, *arguments, **how):
         """The answers of several operations in one pass: ({operation: text}, None) or (None, error)."""
-        text = self.run(
-            "reduce", "--op", ",".join(operations), *arguments, "--hex", "-f", "csv", **how
-        )
+        text = self.run("reduce", "--op", ",".join(operations), *arguments, "--hex", "-f", "csv", **how)
         try:
             rows = list(csv.DictReader(io.StringIO(text)))
             answers = {row["op"]: row["value"] for row in rows}

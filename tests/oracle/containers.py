@@ -156,7 +156,9 @@ def report(warpfold, findings, options):
     for what, count in sorted(findings.skipped.items()):
         print(f"skipped {count} times: {what}")
     checked = sum(findings.checked.values())
-    print(f"{checked} cases in {len(findings.checked)} containers, {sum(findings.skipped.values())} skipped, {len(kinds)} kinds of faults")
+    print(
+        f"{checked} cases in {len(findings.checked)} containers, {sum(findings.skipped.values())} skipped, {len(kinds)} kinds of faults"
+    )
     return 1 if kinds or not checked else 0
 
 

@@ -70,7 +70,16 @@ def other_type(outcome, _):
 def question(array, **changes):
     """The plainest question."""
     plain = Question(random.Random(1), array)
-    settings = {"nan": "propagate", "ddof": 0, "threads": 1, "cpu": None, "device": "cpu", "axes": None, "keep": False, "failing": False}
+    settings = {
+        "nan": "propagate",
+        "ddof": 0,
+        "threads": 1,
+        "cpu": None,
+        "device": "cpu",
+        "axes": None,
+        "keep": False,
+        "failing": False,
+    }
     return plain.but(**settings, **changes)
 
 
@@ -89,7 +98,9 @@ def cases():
         "no answer": Whole(empty, npy, question(empty).but(only="min"), 1),
         "column": Asked(holes, "joined cells", "column", 1, only="sum"),
         "stats": Asked(words, "csv module", "stats", 3),
-        "gap": Merged(Array(TYPES["f64"], (40,), floats.elements * 13 + [0]), npy, question(ints).but(only="logsumexp"), 8, True),
+        "gap": Merged(
+            Array(TYPES["f64"], (40,), floats.elements * 13 + [0]), npy, question(ints).but(only="logsumexp"), 8, True
+        ),
         "damage": Damaged(Array(TYPES["i64"], (400,), list(range(400))), damaged, "cut", False, 1),
     }
 

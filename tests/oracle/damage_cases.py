@@ -104,7 +104,9 @@ class Damaged:
         n = len(self.array.elements)
         for k in (n // 2, n - 1):
             if k > 0:
-                yield Damaged(Array(self.array.type, (k,), self.array.elements[:k]), self.format, self.how, self.piped, self.seed)
+                yield Damaged(
+                    Array(self.array.type, (k,), self.array.elements[:k]), self.format, self.how, self.piped, self.seed
+                )
 
     def check(self, warpfold, folder):
         rng = rng_for(self.seed)
@@ -147,7 +149,9 @@ class Damaged:
         return (folder / "whole.state").read_bytes()
 
     def ask(self, warpfold, folder, name):
-        command = ["merge"] if self.format.make is None else ["reduce", "--op", ",".join(OPERATIONS), *self.format.flags]
+        command = (
+            ["merge"] if self.format.make is None else ["reduce", "--op", ",".join(OPERATIONS), *self.format.flags]
+        )
         if self.piped and self.format.make is not None:
             kind = ["--format", "csv"] if ".csv" in name else []
             return ask(warpfold, folder, [*command, *kind, "--hex", "-f", "json"], Input(["-"], piped=name))
@@ -165,7 +169,14 @@ def cases(rng, skipped):
         if format_.package and pyarrow is None:
             skipped[f"damaged {format_.name} (no {format_.package})"] += 1
             continue
-        sequential = format_.name not in ("stored.npz", "deflated.npz", "x.parquet", "x.arrow", "x.state", "x.safetensors")
+        sequential = format_.name not in (
+            "stored.npz",
+            "deflated.npz",
+            "x.parquet",
+            "x.arrow",
+            "x.state",
+            "x.safetensors",
+        )
         piped = sequential and rng.random() < 0.3
         for how in ("cut", "flipped", "followed") if format_.covered else ("cut",):
             yield Damaged(array, format_, how, piped, rng.random())

@@ -66,7 +66,9 @@ def text_readings(column, token):
     missing = column.missing()
     if column.kind == "nan":
         numbers = [(row, c) for row, c in present if c == c]
-        absent = Reading(F64, [float_bits(c) for _, c in numbers], [row for row, _ in numbers], len(column.cells) - len(numbers))
+        absent = Reading(
+            F64, [float_bits(c) for _, c in numbers], [row for row, _ in numbers], len(column.cells) - len(numbers)
+        )
         if token == "NaN":
             cells = [F64.fmt.nan if c is None else float_bits(c) for c in column.cells]
             return [absent, Reading(F64, cells, list(range(len(cells))), 0)]
@@ -107,7 +109,9 @@ def float_of(bits):
 
 def draw_text_column(name, n, rng, others):
     """A column for a text file."""
-    kind = rng.choice(("int", "int", "big", "unsigned", "decimal", "decimal", "float", "text", "bool", "date", "nan", *others))
+    kind = rng.choice(
+        ("int", "int", "big", "unsigned", "decimal", "decimal", "float", "text", "bool", "date", "nan", *others)
+    )
     make = {
         "int": lambda: rng.randint(-100, 100),
         "big": lambda: rng.choice((2**53, 2**53, 2**62, -(2**53), -(2**63))) + rng.randint(0, 3),

@@ -22,7 +22,14 @@ class Asked:
         self.label = f"text by {writer}" + (f", {packed}" if packed else "") + (", a pipe" if piped else "")
 
     def but(self, **changes):
-        keep = {"table": self.table, "packed": self.packed, "piped": self.piped, "bits": self.bits, "only": self.only, **changes}
+        keep = {
+            "table": self.table,
+            "packed": self.packed,
+            "piped": self.piped,
+            "bits": self.bits,
+            "only": self.only,
+            **changes,
+        }
         return Asked(writer=self.writer, form=self.form, seed=self.seed, **keep)
 
     def smaller(self):
@@ -71,7 +78,9 @@ class Asked:
 
     def data(self, text, column):
         """What begins the kind of a fault."""
-        return f"text: column of {column.kind}{self.holes(text, column)}{', beside an index without a name' * text.index}"
+        return (
+            f"text: column of {column.kind}{self.holes(text, column)}{', beside an index without a name' * text.index}"
+        )
 
     def holes(self, text, column):
         """How missing cells look."""
@@ -108,7 +117,9 @@ class Asked:
             mine = found[i * len(operations) : (i + 1) * len(operations)]
             data = self.data(text, column)
             if len(chosen) > 1 and any(o.get("name") not in (column.name, self.selector(text, column)) for o in mine):
-                faults.append(Fault(f"{data}: names", self.label, command, column.name, str([o.get("name") for o in mine])))
+                faults.append(
+                    Fault(f"{data}: names", self.label, command, column.name, str([o.get("name") for o in mine]))
+                )
             faults += judge_readings(self.label, mine, command, choices, operations, data)
         return faults
 
@@ -123,7 +134,9 @@ class Asked:
             if outcome.status == 1 and not crashed(outcome):
                 return []
             kind = f"text: no column is named, and {'several' if numeric else 'none'} would do"
-            return [Fault(kind, self.label, command, "an error", crashed(outcome) or outcome.out.strip() or why(outcome))]
+            return [
+                Fault(kind, self.label, command, "an error", crashed(outcome) or outcome.out.strip() or why(outcome))
+            ]
         if text.index:
             return []
         choices = text_readings(numeric[0], text.token)
@@ -155,7 +168,15 @@ class Asked:
         names = [r.get("name") for r in records]
         expected = [self.selector(text, c) if not text.header else c.name for c in numeric]
         if len(names) != len(expected) or text.header and names != expected and len(expected) > 1:
-            return [Fault("text: stats: columns", self.label, command, f"columns {expected}", f"columns {names}; {why(outcome)}")]
+            return [
+                Fault(
+                    "text: stats: columns",
+                    self.label,
+                    command,
+                    f"columns {expected}",
+                    f"columns {names}; {why(outcome)}",
+                )
+            ]
         faults = []
         for column, choices, record in zip(numeric, readings, records):
             mine = [
@@ -165,7 +186,9 @@ class Asked:
             faults += judge_readings(self.label, mine, command, choices, STATS, self.data(text, column))
         for column in self.table.columns:
             if not column.is_numeric() and text.header and column.name not in outcome.err:
-                faults.append(Fault("text: stats: a skipped column is not named", self.label, command, column.name, why(outcome)))
+                faults.append(
+                    Fault("text: stats: a skipped column is not named", self.label, command, column.name, why(outcome))
+                )
         return faults
 
     def check_pieces(self, warpfold, folder, text, rng):
@@ -251,7 +274,9 @@ def judge_readings(where, found, command, readings, operations, data):
         return [Fault(kind, where, command, chosen.wanted, chosen.found)]
     missed = [f for f in best if f.kind.endswith(": missing")]
     if missed:
-        missed[0].kind = "text" + data[data.index(", missing") :] + ": missing" if ", missing" in data else missed[0].kind
+        missed[0].kind = (
+            "text" + data[data.index(", missing") :] + ": missing" if ", missing" in data else missed[0].kind
+        )
         return missed
     return best[:1]
 
@@ -276,7 +301,9 @@ def refused(data, where, outcome, command):
     """The faults where only an error is right."""
     if outcome.status == 1 and "error:" in outcome.err and not crashed(outcome):
         return []
-    return [Fault(f"{data}: no error", where, command, "an error", crashed(outcome) or outcome.out.strip() or why(outcome))]
+    return [
+        Fault(f"{data}: no error", where, command, "an error", crashed(outcome) or outcome.out.strip() or why(outcome))
+    ]
 
 
 def crash_fault(where, outcome, command):

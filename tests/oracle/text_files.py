@@ -78,7 +78,8 @@ def may_lack_header(table):
     first = [c.cells[0] for c in table.columns]
     return all(c.is_numeric() for c in table.columns) and not (
         any(v is None or isinstance(v, float) and not math.isfinite(v) for v in first)
-        or len(table.columns) == 1 and table.columns[0].missing()
+        or len(table.columns) == 1
+        and table.columns[0].missing()
     )
 
 

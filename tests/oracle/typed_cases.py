@@ -159,7 +159,15 @@ class Pieces:
         outcome = warpfold.ask(arguments, folder=folder)
         commands.append(command_line("warpfold", arguments))
         nulls = ", with nulls" if column.missing() else ""
-        return judge(self.label, outcome, "; ".join(commands), wanted, (), reading.missing, f"typed: column of {column.type.kind}{nulls}")
+        return judge(
+            self.label,
+            outcome,
+            "; ".join(commands),
+            wanted,
+            (),
+            reading.missing,
+            f"typed: column of {column.type.kind}{nulls}",
+        )
 
 
 def cases(rng, skipped):

@@ -106,7 +106,9 @@ def parquet(table, folder, rng, stem="t"):
         "data_page_size": rng.choice((64, 1 << 20)),
         "write_batch_size": rng.choice((3, 1024)),
         # Version 1.0 stores u32 as i64.
-        "version": rng.choice(("2.4", "2.6") if any(c.type and c.type.name == "u32" for c in table.columns) else ("1.0", "2.4", "2.6")),
+        "version": rng.choice(
+            ("2.4", "2.6") if any(c.type and c.type.name == "u32" for c in table.columns) else ("1.0", "2.4", "2.6")
+        ),
     }
     if not options["use_dictionary"] and rng.random() < 0.6:
         encodings = {c.name: encoding(c, rng) for c in table.columns}
