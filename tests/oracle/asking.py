@@ -92,7 +92,8 @@ def first_line(err):
         "",
         text,
     )
-    for end in ("; ", " There are", ", not ", " in column"):
+    text = re.sub(r"^line \d+(, column \d+( \(.*\))?)?: ", "", text)
+    for end in ("; ", " There are", ", not ", " in column", " ("):
         text = text.split(end)[0]
     return re.sub(r"\d+", "N", text).encode("ascii", "replace").decode()[:110]
 

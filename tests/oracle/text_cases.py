@@ -293,8 +293,10 @@ def with_type(answer, wanted):
 
 def near(wanted, text):
     """Whether it is the f64 beside an integer answer."""
+    if wanted.type.kind == "float" or not isinstance(text, str):
+        return False
     exact, value = wanted.type.exact(wanted.bits), F64.exact(int(text, 16))
-    return wanted.type.kind != "float" and value is not None and abs(value - exact) * 2**40 <= abs(exact)
+    return value is not None and abs(value - exact) * 2**40 <= abs(exact)
 
 
 def refused(data, where, outcome, command):
