@@ -72,7 +72,12 @@ def text_readings(column, token):
         if token == "NaN":
             cells = [F64.fmt.nan if c is None else float_bits(c) for c in column.cells]
             return [absent, Reading(F64, cells, list(range(len(cells))), 0)]
-        return [absent, Reading(F64, [float_bits(c) for _, c in present], [row for row, _ in present], missing)]
+        readings = [absent, Reading(F64, [float_bits(c) for _, c in present], [row for row, _ in present], missing)]
+        # Some write 0.0 as 0: without its NaNs the column may hold integers.
+        if all(abs(c) < 2**63 and c == int(c) for _, c in numbers):
+            integers = [I64.bits(int(c)) for _, c in numbers]
+            readings.append(Reading(I64, integers, absent.places, absent.missing))
+        return readings
     places, values = [row for row, _ in present], [c for _, c in present]
     readings = []
     if all(isinstance(v, int) for v in values):

@@ -1,5 +1,6 @@
 //! The formats and how a file's first bytes and its name tell them.
 
+use crate::text::TextNumber;
 use crate::unpack::Codec;
 use crate::{Error, Result};
 use core::fmt;
@@ -140,7 +141,8 @@ impl fmt::Display for Format {
 }
 
 /// Whether the bytes read as text: none that text does not hold, and a line
-/// end or a digit among them.
+/// end or a digit among them, or nothing but a number that has neither: `nan`,
+/// `-inf`.
 pub(crate) fn looks_like_text(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let head = &head[..head.len().min(4096)];
@@ -150,5 +152,7 @@ pub(crate) fn looks_like_text(head: &[u8]) -> bool {
         // Cut inside a character by the sample's end.
         Err(e) => e.error_len().is_none(),
     };
-    utf8 && head.iter().all(|&b| texty(b)) && head.iter().any(|&b| b == b'\n' || b.is_ascii_digit())
+    let telling = |&b: &u8| b == b'\n' || b.is_ascii_digit();
+    let is_number = || f64::parse(head.trim_ascii()).is_ok();
+    utf8 && head.iter().all(|&b| texty(b)) && (head.iter().any(telling) || is_number())
 }
