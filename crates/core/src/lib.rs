@@ -26,3 +26,8 @@ pub use element::{DType, Element};
 pub use error::{Error, Result};
 pub use item::Item;
 pub use op::{Accuracy, NanPolicy, Op, Rules, Scalar, Value};
+
+/// The Rust of README.md, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

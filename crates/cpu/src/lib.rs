@@ -27,3 +27,8 @@ pub use reduce::{Job, Outputs, accelerated};
 pub use slices::Slices;
 pub use warpfold_threads::Threads;
 pub use worker::{Worker, absorb_in_turn, check_run};
+
+/// The Rust of README.md, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -43,3 +43,8 @@ pub use error::{Error, Result};
 pub use sim::Sim;
 #[cfg(feature = "cudarc")]
 pub use slices::SliceEngine;
+
+/// The Rust of README.md, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

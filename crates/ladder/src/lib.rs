@@ -50,3 +50,8 @@ pub use registry::{ALL, find};
 pub use rung::{Blocks, Plan, Rung, Text};
 pub use verdict::{Mismatch, Verdict};
 pub use warning::Warning;
+
+/// The Rust of README.md, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
