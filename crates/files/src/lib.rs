@@ -40,3 +40,8 @@ pub use guard::hide_guarded_panics;
 pub use member::{join_member, split_members};
 pub use open::{Endian, OpenOptions, inspect, open};
 pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};
+
+/// The Rust of the guide's page about files, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust-files.md")]
+struct Guide;
