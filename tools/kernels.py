@@ -22,6 +22,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import stat
 import struct
 import subprocess
 import sys
@@ -45,8 +46,14 @@ class Failure(Exception):
 
 
 def cache_folder():
+    """Where the compilers are kept, which are loaded from there: nobody else may write to it."""
     base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    return pathlib.Path(base) / "warpfold" / "nvrtc"
+    folder = pathlib.Path(base) / "warpfold" / "nvrtc"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise Failure(f"{folder} is a link, belongs to somebody else, or can be written by others\nhint: XDG_CACHE_HOME may name another folder")
+    return folder
 
 
 def fetched(requirement):

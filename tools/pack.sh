@@ -16,7 +16,7 @@ to=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 
 cargo build --release -p warpfold-cli
-cargo build --release -p warpfold-cuda --examples
+cargo build --release -p warpfold-cuda --features cudarc --examples
 mkdir -p "$to/tests" "$to/examples" "$to/peers"
 cp "${CARGO_TARGET_DIR:-target}/release/warpfold" "$to/"
 
@@ -30,7 +30,7 @@ for line in sys.stdin:
     if artifact.get("executable") and artifact["target"]["kind"] == ["test"]:
         print(artifact["target"]["name"], artifact["executable"])'
 }
-tests -p warpfold-cuda | while read -r name executable; do cp "$executable" "$to/tests/cuda-$name"; done
+tests -p warpfold-cuda --features cudarc | while read -r name executable; do cp "$executable" "$to/tests/cuda-$name"; done
 tests -p warpfold-ladder --test device | while read -r name executable; do cp "$executable" "$to/tests/ladder-$name"; done
 tests -p warpfold --test devices | while read -r name executable; do cp "$executable" "$to/tests/front-$name"; done
 tests -p warpfold-files --test formats | while read -r name executable; do cp "$executable" "$to/tests/files-$name"; done

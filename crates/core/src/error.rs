@@ -122,7 +122,8 @@ pub enum Error {
         /// The first element held twice.
         at: u64,
     },
-    /// A state whose answer depends on positions lacks some elements.
+    /// A state whose answer depends on positions lacks elements between those
+    /// that it holds; a fixed tree also notices that the first ones are missing.
     #[error("elements {from} to {to} are missing from the merged states")]
     Gap {
         /// The first missing element.
@@ -137,6 +138,14 @@ pub enum Error {
         start: u64,
         /// How many elements it has.
         len: usize,
+    },
+    /// A partial of no operation, or of more than its byte form can list.
+    #[error("a partial takes from 1 to {most} operations, not {given}")]
+    Operations {
+        /// How many there were.
+        given: usize,
+        /// The most there may be.
+        most: usize,
     },
     /// More answers than memory holds.
     #[error("{outputs} answers do not fit into memory")]
@@ -187,7 +196,9 @@ impl Error {
             Error::Overlap { .. } => {
                 "say where each piece begins with --start, and give each piece once".into()
             }
-            Error::Gap { .. } => "merge the missing piece too".into(),
+            Error::Gap { .. } => {
+                "merge the missing piece too, and say where each piece begins with --start".into()
+            }
             Error::StateVersion { .. } => {
                 "write the state again with this version of warpfold".into()
             }

@@ -228,5 +228,20 @@ fn no_bytes_make_it_panic() {
         &mut rng,
     );
     let over: IntProd<u64> = whole(Kind::Prod, &[u64::MAX; 9], &[]);
+    // Beyond 2^128, infinity is the exact product rounded to narrower types.
+    for dtype in [DType::F32, DType::F16, DType::BF16] {
+        let rules = Rules { out: Some(dtype), ..Rules::default() };
+        let bits = over.finish(Op::Prod, &rules).unwrap().first().to_bits();
+        let mut negative: IntProd<i64> = whole(Kind::Prod, &[i64::MIN; 3], &[]);
+        let below = negative.finish(Op::Prod, &rules).unwrap().first().to_bits();
+        negative.absorb(run(&[0], &[], 0, 1));
+        let zero = negative.finish(Op::Prod, &rules).unwrap().first().to_bits();
+        let (infinity, sign) = match dtype {
+            DType::F32 => (u64::from(f32::INFINITY.to_bits()), 1 << 31),
+            DType::F16 => (0x7c00, 1 << 15),
+            _ => (0x7f80, 1 << 15),
+        };
+        assert_eq!((bits, below, zero), (infinity, infinity | sign, 0), "{dtype}");
+    }
     survive_damage(Kind::Prod, Op::Prod, &over, &mut rng);
 }

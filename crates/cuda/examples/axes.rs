@@ -20,7 +20,7 @@ use std::time::Instant;
 use warpfold_core::DType;
 use warpfold_core::op::{Accuracy, Op};
 use warpfold_cuda::engine::{DeviceView, Engine};
-use warpfold_cuda::{Address, Device, Driver, Result, Stream};
+use warpfold_cuda::{Address, Buffer, Device, Driver, Result, Stream};
 
 /// What inputs rotate over, and what is copied at once to fill it.
 const BUFFER: u64 = 8 << 30;
@@ -123,8 +123,9 @@ fn main() -> Result<()> {
         if has("--fast") { (Accuracy::Fast, "fast ") } else { (Accuracy::Exact, "") };
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
-    let buffer = device.allocate(BUFFER)?;
-    let to = device.allocate(8 << 24)?;
+    let elements = Buffer::new(&device, BUFFER)?;
+    let numbers = Buffer::new(&device, 8 << 24)?;
+    let (buffer, to) = (elements.address(), numbers.address());
     if !json {
         println!("{}, {} multiprocessors", device.limits().name, device.limits().multiprocessors);
     }
@@ -138,7 +139,7 @@ fn main() -> Result<()> {
         }
         let bytes = piece(dtype);
         for at in (0..BUFFER).step_by(PIECE) {
-            bench.engine.device().copy_in(stream, buffer + at, &bytes)?;
+            elements.copy_in(stream, at, &bytes)?;
         }
         for &op in &ops {
             for shape in SHAPES {
@@ -164,6 +165,6 @@ fn main() -> Result<()> {
             }
         }
     }
-    bench.engine.device().free(to)?;
-    bench.engine.device().free(buffer)
+    numbers.free()?;
+    elements.free()
 }

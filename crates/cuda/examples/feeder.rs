@@ -17,7 +17,7 @@ use std::time::Instant;
 use warpfold_core::DType;
 use warpfold_core::op::{AnyState, Kind, RawRun};
 use warpfold_cuda::engine::Engine;
-use warpfold_cuda::{Device, Driver, Result};
+use warpfold_cuda::{Buffer, Device, Driver, Result};
 
 const ROUNDS: usize = 5;
 
@@ -76,16 +76,16 @@ fn reduce(
 /// Seconds to copy pinned memory to the device, the median of several rounds.
 fn copy_time(device: &Arc<dyn Device>, pinned: &[u8]) -> Result<f64> {
     let stream = device.stream()?;
-    let at = device.allocate(pinned.len() as u64)?;
+    let buffer = Buffer::new(device, pinned.len() as u64)?;
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let begin = Instant::now();
-        device.copy_in(stream, at, pinned)?;
+        buffer.copy_in(stream, 0, pinned)?;
         device.wait(stream)?;
         times.push(begin.elapsed().as_secs_f64());
     }
     times.sort_by(f64::total_cmp);
-    device.free(at)?;
+    buffer.free()?;
     Ok(times[ROUNDS / 2])
 }
 

@@ -24,7 +24,7 @@ use warpfold_core::DType;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::Kind;
 use warpfold_cuda::engine::{Array, Engine, Input, Shape};
-use warpfold_cuda::{Address, Device, Driver, Result, Stream};
+use warpfold_cuda::{Buffer, Device, Driver, Result, Stream};
 
 /// What inputs rotate over, and what is copied at once to fill it.
 const BUFFER: u64 = 8 << 30;
@@ -148,8 +148,8 @@ fn is_aimed_at(op: &str, dtype: DType, data: Data) -> bool {
 /// A device with a full buffer.
 struct Bench {
     engine: Engine,
-    buffer: Address,
-    payload: Address,
+    buffer: Buffer<'static>,
+    payload: Buffer<'static>,
     stream: Stream,
 }
 
@@ -162,7 +162,7 @@ impl Bench {
         staged.copy_from_slice(piece);
         (0..BUFFER)
             .step_by(PIECE)
-            .try_for_each(|at| device.copy_in(self.stream, self.buffer + at, staged))?;
+            .try_for_each(|at| self.buffer.copy_in(self.stream, at, staged))?;
         device.wait(self.stream)?;
         // SAFETY: all copies were waited for.
         unsafe { device.free_pinned(pinned, PIECE) }
@@ -184,13 +184,15 @@ impl Bench {
                 if at + bytes > BUFFER {
                     at = 0;
                 }
-                let array = Array { address: self.buffer + at, len, dtype };
+                let array = Array { address: self.buffer.address() + at, len, dtype };
                 let others = (kind == Kind::Dot).then_some(array.address + half);
                 let input = Input { others, ..Input::from(array) };
                 assert!(Engine::left_len(kind, input).is_some_and(|left| left as u64 <= LEFT));
                 // SAFETY: the arrays lie in the buffer, which is full; the
                 // payload has room for any state.
-                unsafe { self.engine.reduce_into(kind, input, self.payload, self.stream)? };
+                unsafe {
+                    self.engine.reduce_into(kind, input, self.payload.address(), self.stream)?
+                };
                 at += stride;
             }
             self.engine.device().wait(self.stream)?;
@@ -204,8 +206,8 @@ impl Bench {
 
     /// Seconds from the call to the value on the host, the median of many.
     fn seconds_to_value(&self, kind: Kind, dtype: DType, len: u64) -> Result<f64> {
-        let array = Array { address: self.buffer, len, dtype };
-        let others = (kind == Kind::Dot).then_some(self.buffer);
+        let array = Array { address: self.buffer.address(), len, dtype };
+        let others = (kind == Kind::Dot).then_some(self.buffer.address());
         let input = Input { others, ..Input::from(array) };
         let call = || -> Result<f64> {
             let begin = Instant::now();
@@ -264,8 +266,8 @@ fn main() -> Result<()> {
     let only = number("--len").map(|len| u64::from(len.get()));
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
-    let buffer = device.allocate(BUFFER)?;
-    let payload = device.allocate(LEFT)?;
+    let buffer = Buffer::new(&device, BUFFER)?;
+    let payload = Buffer::new(&device, LEFT)?;
     if !json {
         println!("{}, {} multiprocessors", device.limits().name, device.limits().multiprocessors);
     }
@@ -313,6 +315,6 @@ fn main() -> Result<()> {
             }
         }
     }
-    bench.engine.device().free(payload)?;
-    bench.engine.device().free(buffer)
+    bench.payload.free()?;
+    bench.buffer.free()
 }

@@ -18,7 +18,7 @@ use std::time::Instant;
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
 use warpfold_cuda::engine::{Array, Engine, Input, Shape};
-use warpfold_cuda::{Address, Device, Driver, Result, Stream};
+use warpfold_cuda::{Address, Buffer, Device, Driver, Result, Stream};
 
 const BUFFER: u64 = 8 << 30;
 const ROUNDS: usize = 9;
@@ -110,8 +110,9 @@ fn main() -> Result<()> {
     let wants = |place: usize, name: &str| wanted.get(place).is_none_or(|w| w == name);
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
-    let buffer = device.allocate(BUFFER)?;
-    let payload = device.allocate(4096)?;
+    let elements = Buffer::new(&device, BUFFER)?;
+    let left = Buffer::new(&device, 4096)?;
+    let (buffer, payload) = (elements.address(), left.address());
     println!("{}, {shape:?}", device.limits().name);
     println!("{:16}{:>6}{:>9}{:>9}{:>9}", "", "", "call", "host", "device");
     let engine = Engine::with_shape(device, shape);
@@ -119,7 +120,7 @@ fn main() -> Result<()> {
     for dtype in DType::ALL.into_iter().filter(|d| wants(1, d.name())) {
         // Numbers between 1 and 2 of every type of floats, and any integers.
         let byte = if dtype == DType::F16 { 0x3c } else { 0x3f };
-        bench.engine.device().fill(stream, buffer, byte, BUFFER)?;
+        elements.fill(stream, 0..BUFFER, byte)?;
         for (op, kind) in OPS.into_iter().filter(|(op, _)| wants(0, op)) {
             if !Engine::supports(kind, dtype) {
                 continue;
@@ -140,6 +141,6 @@ fn main() -> Result<()> {
             }
         }
     }
-    bench.engine.device().free(payload)?;
-    bench.engine.device().free(buffer)
+    left.free()?;
+    elements.free()
 }

@@ -1,6 +1,7 @@
 //! The seam: what host code may ask of a device.
 
 use crate::{Error, Result};
+use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::alloc::{self, Layout};
 use std::time::Duration;
@@ -165,16 +166,80 @@ pub struct Footprint {
     pub threads: u32,
 }
 
+/// A device that is current on this thread until the value is dropped; then what was
+/// current before is so again.
+#[must_use = "the device is current as long as the value lives"]
+pub struct Current<'a> {
+    left: Option<&'a dyn Leave>,
+    /// What is current is so on one thread.
+    _thread: PhantomData<*mut ()>,
+}
+
+/// What has made itself current on a thread.
+pub(crate) trait Leave {
+    /// Makes current what was so before.
+    fn leave(&self);
+}
+
+impl<'a> Current<'a> {
+    /// Of a device that is current already, or of which there is no such thing.
+    pub fn as_it_was() -> Current<'a> {
+        Current { left: None, _thread: PhantomData }
+    }
+
+    /// Of a device that leaves when the value is dropped.
+    pub(crate) fn until_left(device: &'a dyn Leave) -> Current<'a> {
+        Current { left: Some(device), _thread: PhantomData }
+    }
+}
+
+impl Drop for Current<'_> {
+    fn drop(&mut self) {
+        if let Some(device) = self.left {
+            device.leave();
+        }
+    }
+}
+
 /// A device. Work on one stream is done in order; streams do not wait for each
 /// other, except that whatever uses memory just freed must have been waited
 /// for.
 ///
+/// Addresses are plain numbers, so that whoever names one vouches for it:
+/// [`Buffer`](crate::Buffer) is memory of one's own that needs no such promise.
+///
 /// # Errors
 /// Every method says what the driver or the interpreter says, with what was
 /// being done. Errors of kernels surface with a later call, mostly `wait`.
-pub trait Device: Send + Sync {
+///
+/// # Safety
+/// Who implements it promises what others build upon without a check:
+///
+/// - [`allocate_pinned`](Self::allocate_pinned) gives memory of the host that is
+///   valid for reads and writes of as many bytes as were asked for, initialised,
+///   aligned as it says, and nobody else's until it is given back.
+/// - [`address_of_pinned`](Self::address_of_pinned) is an address of that memory.
+/// - [`allocate`](Self::allocate) gives memory of the device that is nobody else's
+///   until it is given back.
+/// - Copies and fills touch no bytes but those that their arguments name, and
+///   [`copy_in`](Self::copy_in) and [`copy_out`](Self::copy_out) none of the host's
+///   after they have returned.
+/// - [`wait`](Self::wait) returns without an error only when everything on the
+///   stream is done; [`is_done`](Self::is_done) is true only then.
+/// - [`limits`](Self::limits), [`resident_blocks`](Self::resident_blocks) and
+///   [`calls_on`](Self::calls_on) say what is so: launches are planned by it.
+pub unsafe trait Device: Send + Sync {
     /// What the device is.
     fn limits(&self) -> &Limits;
+
+    /// Makes the device current on this thread for libraries that work on whatever
+    /// device is, as the CUDA runtime does. The methods here do not need it.
+    ///
+    /// # Errors
+    /// The device is lost.
+    fn make_current(&self) -> Result<Current<'_>> {
+        Ok(Current::as_it_was())
+    }
 
     /// `bytes` of uninitialised memory, aligned to at least 256 bytes.
     ///
@@ -186,20 +251,32 @@ pub trait Device: Send + Sync {
     ///
     /// # Errors
     /// An address that was not allocated.
-    fn free(&self, address: Address) -> Result<()>;
+    ///
+    /// # Safety
+    /// [`allocate`](Self::allocate) of this device gave the address, and nobody uses
+    /// the memory any more, no launch either.
+    unsafe fn free(&self, address: Address) -> Result<()>;
 
     /// Copies to the device; `from` may change once this returns.
     ///
     /// # Errors
     /// A range that is not in the device's memory.
-    fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()>;
+    ///
+    /// # Safety
+    /// As many bytes at `to` are the caller's to write to: an address may be that of
+    /// somebody else's memory, on the device or on the host.
+    unsafe fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()>;
 
     /// Copies from the device, once everything before it on the stream is
     /// done; returns when `to` is filled.
     ///
     /// # Errors
     /// A range that is not in the device's memory; errors of kernels before it.
-    fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()>;
+    ///
+    /// # Safety
+    /// As many bytes at `from` are the caller's to read, once everything before it on
+    /// the stream is done.
+    unsafe fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()>;
 
     /// Begins to copy `bytes` bytes to the device; whether it waits is the
     /// device's affair. Only from pinned memory does the copy run beside the
@@ -210,7 +287,8 @@ pub trait Device: Send + Sync {
     ///
     /// # Safety
     /// `from` is valid for reads of `bytes` bytes, which nobody writes to until
-    /// the stream was waited for.
+    /// the stream was waited for; for `to` as for [`copy_in`](Self::copy_in), until
+    /// then.
     unsafe fn start_copy_in(
         &self,
         stream: Stream,
@@ -219,7 +297,7 @@ pub trait Device: Send + Sync {
         bytes: usize,
     ) -> Result<()> {
         // SAFETY: the caller's promise; the borrow ends with the call.
-        self.copy_in(stream, to, unsafe { core::slice::from_raw_parts(from, bytes) })
+        unsafe { self.copy_in(stream, to, core::slice::from_raw_parts(from, bytes)) }
     }
 
     /// Begins to copy `bytes` bytes from the device, once everything before it
@@ -230,7 +308,8 @@ pub trait Device: Send + Sync {
     ///
     /// # Safety
     /// `to` is valid for writes of `bytes` initialised bytes, which nobody else
-    /// looks at until the stream was waited for.
+    /// looks at until the stream was waited for; for `from` as for
+    /// [`copy_out`](Self::copy_out), until then.
     unsafe fn start_copy_out(
         &self,
         stream: Stream,
@@ -239,7 +318,7 @@ pub trait Device: Send + Sync {
         bytes: usize,
     ) -> Result<()> {
         // SAFETY: the caller's promise; the borrow ends with the call.
-        self.copy_out(stream, from, unsafe { core::slice::from_raw_parts_mut(to, bytes) })
+        unsafe { self.copy_out(stream, from, core::slice::from_raw_parts_mut(to, bytes)) }
     }
 
     /// `bytes` bytes of host memory, all zero and aligned to at least 256
@@ -296,7 +375,10 @@ pub trait Device: Send + Sync {
     ///
     /// # Errors
     /// A range that is not in the device's memory.
-    fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()>;
+    ///
+    /// # Safety
+    /// The bytes are the caller's to write to, until the stream was waited for.
+    unsafe fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()>;
 
     /// Loads PTX; `name` is for messages.
     ///

@@ -54,6 +54,16 @@ pub enum Error {
         /// What it was used as.
         what: &'static str,
     },
+    /// A copy or a fill that goes beyond the memory it is within.
+    #[error("{bytes} bytes from byte {at} on are not within {len} bytes of memory")]
+    Bounds {
+        /// Where they begin, counted from the memory's beginning.
+        at: u64,
+        /// How many they are.
+        bytes: u64,
+        /// How many the memory has.
+        len: u64,
+    },
     /// There is no kernel for what was asked.
     #[error("no CUDA kernel for {kind:?} of {dtype}")]
     NoKernel {
@@ -133,6 +143,7 @@ impl Error {
             Error::State { .. } => Some("please report it, with the device's name and driver"),
             Error::Simulated { .. }
             | Error::ForeignHandle { .. }
+            | Error::Bounds { .. }
             | Error::Array { .. }
             | Error::View { .. }
             | Error::Core(_) => None,

@@ -12,8 +12,15 @@
 //! Host code that talks to [`Device`] runs the very same kernels on both, which
 //! is how everything above is tested on machines without a GPU. A machine
 //! without a driver is an [`Error`] with a hint, never a panic.
+//!
+//! # Features
+//!
+//! `cudarc` (off by default) adds `SliceEngine`, which reduces cudarc's slices on its
+//! streams. It chooses no version of CUDA: the program does, with one of cudarc's
+//! `cuda-*` features. Without it nothing here depends on a version.
 
 pub mod archive;
+pub mod buffer;
 pub mod device;
 pub mod device_runtime;
 pub mod driver;
@@ -21,15 +28,18 @@ pub mod engine;
 mod error;
 mod pinned;
 pub mod sim;
+#[cfg(feature = "cudarc")]
 mod slices;
 pub mod toolkit;
 
 pub use archive::Archive;
+pub use buffer::Buffer;
 pub use device::{
-    Address, Argument, Device, Footprint, KernelId, Launch, Limits, ModuleId, Stream,
+    Address, Argument, Current, Device, Footprint, KernelId, Launch, Limits, ModuleId, Stream,
 };
 pub use driver::Driver;
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use sim::Sim;
+#[cfg(feature = "cudarc")]
 pub use slices::SliceEngine;

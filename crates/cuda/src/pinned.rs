@@ -14,7 +14,8 @@ pub(crate) struct Pinned {
 
 // SAFETY: the memory is this value's own, as a `Vec`'s is.
 unsafe impl Send for Pinned {}
-// SAFETY: shared, it is only read.
+// SAFETY: shared, it gives bytes out to those alone who vouch that nobody writes
+// them meanwhile.
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
@@ -24,15 +25,28 @@ impl Pinned {
         Ok(Pinned { device: Arc::clone(device), at, len })
     }
 
-    /// The bytes. No copy to them may be under way.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: allocated in `new` with as many bytes, and initialised.
+    /// How many bytes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The bytes.
+    ///
+    /// # Safety
+    /// As long as they are borrowed, the device does not write to them: no copy or
+    /// launch that does is under way, nor is one started.
+    pub(crate) unsafe fn bytes(&self) -> &[u8] {
+        // SAFETY: allocated in `new` with as many bytes, and initialised; that they
+        // do not change is the caller's promise.
         unsafe { core::slice::from_raw_parts(self.at.as_ptr(), self.len) }
     }
 
-    /// The bytes. No copy from or to them may be under way.
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above; `&mut self` says that nobody else looks.
+    /// The bytes.
+    ///
+    /// # Safety
+    /// As long as they are borrowed, the device neither reads nor writes them.
+    pub(crate) unsafe fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above; `&mut self` says that nobody else on the host looks.
         unsafe { core::slice::from_raw_parts_mut(self.at.as_ptr(), self.len) }
     }
 
@@ -50,7 +64,7 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         // SAFETY: allocated in `new`; whoever starts copies waits for them
-        // before the memory goes. An error has nobody to go to.
+        // before the memory goes. Errors cannot be reported here.
         let _ = unsafe { self.device.free_pinned(self.at, self.len) };
     }
 }

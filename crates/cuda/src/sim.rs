@@ -77,6 +77,51 @@ impl Sim {
     }
 }
 
+impl Sim {
+    /// Gives memory back: as [`Device::free`], and safe since it is checked.
+    ///
+    /// # Errors
+    /// An address that was not allocated.
+    pub fn free(&self, address: Address) -> Result<()> {
+        let freed = self.state().device.free(address);
+        while_doing(freed, || format!("freeing memory at {address:#x}"))
+    }
+
+    /// Copies to the device: as [`Device::copy_in`], and safe since it is checked.
+    ///
+    /// # Errors
+    /// A range that is not in the device's memory.
+    pub fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()> {
+        let mut state = self.state();
+        state.stream(stream)?;
+        let copied = state.device.write(to, from);
+        while_doing(copied, || format!("copying {} bytes to {to:#x}", from.len()))
+    }
+
+    /// Copies from the device: as [`Device::copy_out`], and safe since it is checked.
+    ///
+    /// # Errors
+    /// A range that is not in the device's memory.
+    pub fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()> {
+        let mut state = self.state();
+        state.stream(stream)?;
+        let copied = state.device.read(from, to);
+        while_doing(copied, || format!("copying {} bytes from {from:#x}", to.len()))
+    }
+
+    /// Sets bytes to a value: as [`Device::fill`], and safe since it is checked.
+    ///
+    /// # Errors
+    /// A range that is not in the device's memory.
+    pub fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
+        let mut state = self.state();
+        state.stream(stream)?;
+        let len = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let filled = state.device.fill(to, len, value);
+        while_doing(filled, || format!("filling {bytes} bytes at {to:#x}"))
+    }
+}
+
 impl State {
     /// A stream that something is asked of.
     fn stream(&mut self, stream: Stream) -> Result<ptx::Stream> {
@@ -99,7 +144,9 @@ fn while_doing<T>(
     result.map_err(|error| Error::Simulated { doing: doing(), why: error.to_string() })
 }
 
-impl Device for Sim {
+// SAFETY: its memory is a part of the value and checked at every access; pinned
+// memory is the trait's own; whatever is asked is done when the call returns.
+unsafe impl Device for Sim {
     fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -109,23 +156,16 @@ impl Device for Sim {
         while_doing(allocated, || format!("allocating {bytes} bytes"))
     }
 
-    fn free(&self, address: Address) -> Result<()> {
-        let freed = self.state().device.free(address);
-        while_doing(freed, || format!("freeing memory at {address:#x}"))
+    unsafe fn free(&self, address: Address) -> Result<()> {
+        Sim::free(self, address)
     }
 
-    fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()> {
-        let mut state = self.state();
-        state.stream(stream)?;
-        let copied = state.device.write(to, from);
-        while_doing(copied, || format!("copying {} bytes to {to:#x}", from.len()))
+    unsafe fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()> {
+        Sim::copy_in(self, stream, to, from)
     }
 
-    fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()> {
-        let mut state = self.state();
-        state.stream(stream)?;
-        let copied = state.device.read(from, to);
-        while_doing(copied, || format!("copying {} bytes from {from:#x}", to.len()))
+    unsafe fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()> {
+        Sim::copy_out(self, stream, from, to)
     }
 
     fn why_unreadable(&self, address: Address, bytes: u64) -> Option<&'static str> {
@@ -136,12 +176,8 @@ impl Device for Sim {
         (!readable).then_some(UNKNOWN_MEMORY)
     }
 
-    fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
-        let mut state = self.state();
-        state.stream(stream)?;
-        let len = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let filled = state.device.fill(to, len, value);
-        while_doing(filled, || format!("filling {bytes} bytes at {to:#x}"))
+    unsafe fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
+        Sim::fill(self, stream, to, value, bytes)
     }
 
     fn load(&self, name: &str, ptx: &str) -> Result<ModuleId> {

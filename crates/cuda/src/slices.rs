@@ -82,7 +82,7 @@ impl SliceEngine {
             return Ok(*known);
         }
         // SAFETY: a stream of the same context, kept alive by the map.
-        let known = unsafe { self.driver.adopt_stream(handle)? };
+        let known = unsafe { self.driver.adopt_stream(handle.cast())? };
         streams.insert(handle as usize, (known, Arc::clone(stream)));
         Ok(known)
     }

@@ -14,7 +14,7 @@ use warpfold_core::DType;
 use warpfold_core::layout::View;
 use warpfold_core::op::{AnyState, Kind};
 use warpfold_cuda::engine::{DeviceView, Engine, Shape};
-use warpfold_cuda::{Device, Error, Result, Sim, Stream};
+use warpfold_cuda::{Buffer, Device, Error, Result, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 fn sim(schedule: Schedule) -> Sim {
@@ -315,9 +315,9 @@ fn rows_go_to_few_launches() {
 fn what_cannot_be_reduced_is_an_error() {
     let device: Arc<dyn Device> = Arc::new(sim(Schedule::Lockstep));
     let engine = Engine::new(Arc::clone(&device));
-    let base = device.allocate(64).unwrap();
-    device.copy_in(Stream::DEFAULT, base, &[0; 64]).unwrap();
-    let view = |shape: &[usize], dtype| DeviceView::contiguous(base, dtype, shape);
+    let buffer = Buffer::new(&device, 64).unwrap();
+    buffer.copy_in(Stream::DEFAULT, 0, &[0; 64]).unwrap();
+    let view = |shape: &[usize], dtype| DeviceView::contiguous(buffer.address(), dtype, shape);
     let ask = |views: [Option<&DeviceView>; 2], kind| {
         // SAFETY: the views are of the memory above.
         unsafe { engine.states_of_view(views, &[true], &[kind], 0, Stream::DEFAULT) }

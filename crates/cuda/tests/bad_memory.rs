@@ -5,7 +5,7 @@ use std::sync::Arc;
 use warpfold_core::DType;
 use warpfold_core::op::{Accuracy, Kind, Op};
 use warpfold_cuda::engine::{Array, DeviceView, Engine, Input};
-use warpfold_cuda::{Address, Device, Driver, Sim, Stream};
+use warpfold_cuda::{Address, Buffer, Device, Driver, Sim, Stream};
 use warpfold_ptx::machine::Options;
 
 const LEN: u64 = 1000;
@@ -18,7 +18,8 @@ fn array(address: Address, len: u64) -> Array {
 /// Every way to hand over an array refuses this one.
 fn is_refused(engine: &Engine, address: Address, len: u64, good: Address, why: &str) {
     let on = Stream::DEFAULT;
-    let left = engine.device().allocate(4096).unwrap();
+    let room = Buffer::new(engine.device(), 4096).unwrap();
+    let left = room.address();
     let view = DeviceView::contiguous(address, DType::F64, &[len as usize / 10, 10]);
     let kinds = [Kind::Sum];
     // SAFETY: it is the library that must see that this is no array.
@@ -40,13 +41,14 @@ fn is_refused(engine: &Engine, address: Address, len: u64, good: Address, why: &
     for error in errors {
         assert!(error.to_string().contains(why), "{error}");
     }
-    engine.device().free(left).unwrap();
+    room.free().unwrap();
 }
 
 fn bad_addresses(device: &Arc<dyn Device>) {
     let engine = Engine::new(Arc::clone(device));
-    let good = device.allocate(BYTES).unwrap();
-    device.fill(Stream::DEFAULT, good, 0, BYTES).unwrap();
+    let buffer = Buffer::new(device, BYTES).unwrap();
+    buffer.fill(Stream::DEFAULT, 0..BYTES, 0).unwrap();
+    let good = buffer.address();
     let sum = || {
         // SAFETY: allocated and filled here.
         unsafe { engine.reduce(Kind::Sum, array(good, LEN), Stream::DEFAULT) }.unwrap().payload()
@@ -58,8 +60,9 @@ fn bad_addresses(device: &Arc<dyn Device>) {
     is_refused(&engine, host.as_ptr().addr() as Address, LEN, good, unknown);
     // 2^40 bytes are more than any device has.
     is_refused(&engine, good, 1 << 37, good, unknown);
-    let freed = device.allocate(64 << 20).unwrap();
-    device.free(freed).unwrap();
+    let gone = Buffer::new(device, 64 << 20).unwrap();
+    let freed = gone.address();
+    gone.free().unwrap();
     is_refused(&engine, freed, 1 << 20, good, unknown);
     assert_eq!(sum(), expected);
     // Of no elements, any address will do.
@@ -68,7 +71,8 @@ fn bad_addresses(device: &Arc<dyn Device>) {
     assert!(none.is_ok(), "{none:?}");
     // What launches in a row read is not asked for again, and yet freed memory is
     // noticed.
-    let left = device.allocate(4096).unwrap();
+    let room = Buffer::new(device, 4096).unwrap();
+    let left = room.address();
     let own = device.stream().unwrap();
     // SAFETY: allocated and filled above, until it is freed.
     let launch = |len| unsafe { engine.reduce_into(Kind::Sum, array(good, len), left, own) };
@@ -76,11 +80,11 @@ fn bad_addresses(device: &Arc<dyn Device>) {
         launch(len).unwrap();
     }
     device.wait(own).unwrap();
-    device.free(good).unwrap();
+    buffer.free().unwrap();
     // A device may keep pages of what was freed; a large array is on none of them.
     let gone = launch(1 << 30).unwrap_err();
     assert!(gone.to_string().contains(unknown), "{gone}");
-    device.free(left).unwrap();
+    room.free().unwrap();
 }
 
 #[test]
@@ -107,10 +111,10 @@ fn on_the_devices_of_this_machine() {
     }
     for (own, other) in devices.iter().zip(devices.iter().skip(1)) {
         let engine = Engine::new(Arc::clone(own));
-        let good = own.allocate(BYTES).unwrap();
-        let foreign = other.allocate(BYTES).unwrap();
-        is_refused(&engine, foreign, LEN, good, "another device");
-        other.free(foreign).unwrap();
-        own.free(good).unwrap();
+        let good = Buffer::new(own, BYTES).unwrap();
+        let foreign = Buffer::new(other, BYTES).unwrap();
+        is_refused(&engine, foreign.address(), LEN, good.address(), "another device");
+        foreign.free().unwrap();
+        good.free().unwrap();
     }
 }

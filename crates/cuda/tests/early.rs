@@ -9,7 +9,7 @@ use std::sync::Arc;
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
 use warpfold_cuda::engine::{Array, Engine, Input};
-use warpfold_cuda::{Address, Device, Sim, Stream};
+use warpfold_cuda::{Address, Buffer, Device, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options};
 
 const LEN: u64 = 1000;
@@ -22,7 +22,7 @@ struct Bench {
     engine: Engine,
     stream: Stream,
     /// Two arrays, and room for a payload behind each.
-    memory: Address,
+    memory: Buffer<'static>,
 }
 
 impl Bench {
@@ -31,8 +31,8 @@ impl Bench {
         let device = Arc::new(Altered::new(sim, |_| ()));
         let engine = Engine::new(Arc::clone(&device) as Arc<dyn Device>);
         let stream = device.stream().unwrap();
-        let memory = device.allocate(2 * (BYTES + ROOM)).unwrap();
-        device.fill(stream, memory, 0, 2 * (BYTES + ROOM)).unwrap();
+        let memory = Buffer::new(engine.device(), 2 * (BYTES + ROOM)).unwrap();
+        memory.fill(stream, 0..memory.len(), 0).unwrap();
         for kind in [Kind::Sum, Kind::Dot, Kind::FastSum] {
             engine.prepare(kind, DType::F64, stream).unwrap();
         }
@@ -40,7 +40,7 @@ impl Bench {
     }
 
     fn array(&self, place: u64) -> Array {
-        let address = self.memory + place * (BYTES + ROOM);
+        let address = self.memory.address() + place * (BYTES + ROOM);
         Array { address, len: LEN, dtype: DType::F64 }
     }
 
@@ -88,9 +88,9 @@ fn those_directly_behind_one_of_ours() {
 fn none_behind_a_copy() {
     let bench = Bench::new();
     bench.put(Kind::Sum, bench.array(0), bench.payload(0));
-    bench.device.copy_in(bench.stream, bench.array(0).address, &[0; 8]).unwrap();
+    bench.memory.copy_in(bench.stream, 0, &[0; 8]).unwrap();
     bench.put(Kind::Sum, bench.array(0), bench.payload(0));
-    bench.device.fill(bench.stream, bench.array(0).address, 0, 8).unwrap();
+    bench.memory.fill(bench.stream, 0..8, 0).unwrap();
     bench.put(Kind::Sum, bench.array(0), bench.payload(0));
     assert_eq!(bench.ready(), [false, false, false]);
 }
@@ -193,13 +193,15 @@ fn sums_of_fresh_elements(device: Arc<dyn Device>, rounds: u8, most: u64) {
     let stream = device.stream().unwrap();
     engine.prepare(Kind::Sum, DType::U8, stream).unwrap();
     engine.prepare(Kind::Extrema, DType::U8, stream).unwrap();
-    let array = Array { address: device.allocate(most).unwrap(), len: most, dtype: DType::U8 };
-    let payloads = device.allocate(ROOM * (u64::from(rounds) + 1)).unwrap();
+    let elements = Buffer::new(&device, most).unwrap();
+    let array = Array { address: elements.address(), len: most, dtype: DType::U8 };
+    let left = Buffer::new(&device, ROOM * (u64::from(rounds) + 1)).unwrap();
+    let payloads = left.address();
     for len in [most / 1024, most / 16, most] {
         let fresh = Array { len, ..array };
         for round in 0..rounds {
             let to = payloads + ROOM * (u64::from(round) + 1);
-            device.fill(stream, array.address, round, most).unwrap();
+            elements.fill(stream, 0..most, round).unwrap();
             // SAFETY: the memory holds the array and the payloads, and is waited for.
             unsafe {
                 engine.reduce_into(Kind::Extrema, array, payloads, stream).unwrap();
@@ -208,32 +210,35 @@ fn sums_of_fresh_elements(device: Arc<dyn Device>, rounds: u8, most: u64) {
         }
         for round in 0..rounds {
             let mut limbs = [0; 24];
-            let from = payloads + ROOM * (u64::from(round) + 1);
-            device.copy_out(stream, from, &mut limbs).unwrap();
+            let from = ROOM * (u64::from(round) + 1);
+            left.copy_out(stream, from, &mut limbs).unwrap();
             let sum = limbs.chunks_exact(8).rev().fold(0u128, |sum, limb| {
                 (sum << 32) + u128::from(u64::from_le_bytes(limb.try_into().unwrap()))
             });
             assert_eq!(sum, u128::from(round) * u128::from(len), "round {round} of {len}");
         }
     }
-    device.free(array.address).unwrap();
-    device.free(payloads).unwrap();
+    elements.free().unwrap();
+    left.free().unwrap();
 }
 
 /// What one launch leaves is at once reduced by the next, again and again at the
 /// same place: no cache may give what was there before.
-fn sums_of_fresh_payloads(device: &dyn Device, engine: &Engine, rounds: u8) {
+fn sums_of_fresh_payloads(device: &Arc<dyn Device>, engine: &Engine, rounds: u8) {
     let stream = device.stream().unwrap();
     for kind in [Kind::Extrema, Kind::Sum] {
         engine.prepare(kind, DType::U8, stream).unwrap();
     }
-    let array = Array { address: device.allocate(LEN).unwrap(), len: LEN, dtype: DType::U8 };
+    let elements = Buffer::new(device, LEN).unwrap();
+    let array = Array { address: elements.address(), len: LEN, dtype: DType::U8 };
     let left = Engine::left_len(Kind::Extrema, array).unwrap();
-    let between = device.allocate(left as u64).unwrap();
+    let between_them = Buffer::new(device, left as u64).unwrap();
+    let between = between_them.address();
     let again = Array { address: between, len: left as u64, dtype: DType::U8 };
-    let payloads = device.allocate(ROOM * u64::from(rounds)).unwrap();
+    let sums = Buffer::new(device, ROOM * u64::from(rounds)).unwrap();
+    let payloads = sums.address();
     for round in 0..rounds {
-        device.fill(stream, array.address, round, LEN).unwrap();
+        elements.fill(stream, 0..LEN, round).unwrap();
         // SAFETY: the memory holds the array and the payloads, and is waited for.
         unsafe {
             engine.reduce_into(Kind::Extrema, array, between, stream).unwrap();
@@ -244,17 +249,17 @@ fn sums_of_fresh_payloads(device: &dyn Device, engine: &Engine, rounds: u8) {
     }
     for round in 0..rounds {
         let mut extrema = vec![0; left];
-        device.fill(stream, array.address, round, LEN).unwrap();
+        elements.fill(stream, 0..LEN, round).unwrap();
         // SAFETY: as above.
         unsafe { engine.reduce_into(Kind::Extrema, array, between, stream).unwrap() };
-        device.copy_out(stream, between, &mut extrema).unwrap();
+        between_them.copy_out(stream, 0, &mut extrema).unwrap();
         let mut sum = [0; 8];
-        device.copy_out(stream, payloads + ROOM * u64::from(round), &mut sum).unwrap();
+        sums.copy_out(stream, ROOM * u64::from(round), &mut sum).unwrap();
         let expected: u64 = extrema.iter().map(|&byte| u64::from(byte)).sum();
         assert_eq!(u64::from_le_bytes(sum), expected, "round {round}");
     }
-    for address in [array.address, between, payloads] {
-        device.free(address).unwrap();
+    for buffer in [elements, between_them, sums] {
+        buffer.free().unwrap();
     }
 }
 
@@ -263,7 +268,7 @@ fn fresh_elements_on_the_interpreter() {
     let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
     let sim: Arc<dyn Device> = Arc::new(sim);
     sums_of_fresh_elements(Arc::clone(&sim), 3, 1 << 14);
-    sums_of_fresh_payloads(&*sim, &Engine::new(Arc::clone(&sim)), 5);
+    sums_of_fresh_payloads(&sim, &Engine::new(Arc::clone(&sim)), 5);
 }
 
 /// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
@@ -273,5 +278,5 @@ fn fresh_elements_on_the_device_of_this_machine() {
     for most in [1 << 14, 1 << 18, 1 << 22, 1 << 25] {
         sums_of_fresh_elements(Arc::clone(&device), 200, most);
     }
-    sums_of_fresh_payloads(&*device, &Engine::new(Arc::clone(&device)), 250);
+    sums_of_fresh_payloads(&device, &Engine::new(Arc::clone(&device)), 250);
 }

@@ -209,7 +209,9 @@ impl Carried {
     }
 }
 
-impl Device for Late {
+// SAFETY: memory is the interpreter's, which keeps the promise; what is put off is
+// done when its stream is waited for.
+unsafe impl Device for Late {
     fn limits(&self) -> &Limits {
         self.sim.limits()
     }
@@ -224,16 +226,16 @@ impl Device for Late {
         self.allocated.lock().unwrap().insert(address, bytes_signed);
         Ok(address)
     }
-    fn free(&self, address: Address) -> Result<()> {
+    unsafe fn free(&self, address: Address) -> Result<()> {
         let bytes = self.allocated.lock().unwrap().remove(&address).expect("allocated once");
         self.free.fetch_add(bytes, Ordering::Relaxed);
         self.sim.free(address)
     }
-    fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()> {
+    unsafe fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()> {
         self.catch_up(stream)?;
         self.sim.copy_in(stream, to, from)
     }
-    fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()> {
+    unsafe fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()> {
         self.catch_up(stream)?;
         self.sim.copy_out(stream, from, to)
     }
@@ -279,7 +281,7 @@ impl Device for Late {
     fn is_pinned(&self, _bytes: &[u8]) -> bool {
         self.all_pinned
     }
-    fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
+    unsafe fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
         self.later(stream, move |sim| sim.fill(stream, to, value, bytes));
         Ok(())
     }

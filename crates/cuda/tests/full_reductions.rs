@@ -14,7 +14,7 @@ use warpfold_core::element::{Bool8, bf16, f16};
 use warpfold_core::op::{AnyState, Kind};
 use warpfold_core::{DType, Element, with_element};
 use warpfold_cuda::engine::{Array, Engine, Input, Shape};
-use warpfold_cuda::{Device, Error, Result, Sim, Stream};
+use warpfold_cuda::{Buffer, Device, Error, Result, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 fn reduce(engine: &Engine, kind: Kind, input: impl Into<Input>) -> Result<Vec<u8>> {
@@ -708,23 +708,22 @@ fn repeated<T: Element>(kind: Kind, x: T, n: u64) -> AnyState {
 
 /// Indices beyond 32 bits, where memory has room for as many elements.
 fn more_than_32_bits_count(engine: &Engine) {
-    let device = &**engine.device();
     let n = (1u64 << 32) + 12_345;
     for (dtype, byte) in
         [(DType::I8, 0xff), (DType::Bool, 0x02), (DType::F16, 0x3c), (DType::F32, 0xbf)]
     {
         let bytes = (n + 1) * dtype.size() as u64;
-        let base = match device.allocate(bytes) {
-            Ok(base) => base,
+        let buffer = match Buffer::new(engine.device(), bytes) {
+            Ok(buffer) => buffer,
             Err(error) if error.is_out_of_memory() => {
                 println!("SKIPPED: 2^32 elements of {dtype}: {error}");
                 continue;
             }
             Err(error) => panic!("{error}"),
         };
-        device.fill(Stream::DEFAULT, base, byte, bytes).unwrap();
+        buffer.fill(Stream::DEFAULT, 0..bytes, byte).unwrap();
         // Behind the first element, so that there is a head.
-        let array = Array { address: base + dtype.size() as u64, len: n, dtype };
+        let array = Array { address: buffer.address() + dtype.size() as u64, len: n, dtype };
         // Equal elements at other places are no other state only if places do not count.
         for kind in kinds(dtype).filter(|kind| !kind.is_positional()) {
             let expected = with_element!(dtype, T => {
@@ -735,7 +734,7 @@ fn more_than_32_bits_count(engine: &Engine) {
             let payload = reduce(engine, kind, input).unwrap();
             assert!(payload == expected.payload(), "{kind:?} of {n} {dtype}");
         }
-        device.free(base).unwrap();
+        buffer.free().unwrap();
     }
 }
 
@@ -745,8 +744,9 @@ fn what_cannot_be_reduced_is_an_error_and_the_engine_goes_on() {
     let engine = Engine::new(Arc::clone(&device));
     let items = [1.0f64, 2.0, 3.0, 4.0];
     let bytes: &[u8] = bytemuck::cast_slice(&items);
-    let base = device.allocate(32).unwrap();
-    device.copy_in(Stream::DEFAULT, base, bytes).unwrap();
+    let buffer = Buffer::new(&device, 32).unwrap();
+    buffer.copy_in(Stream::DEFAULT, 0, bytes).unwrap();
+    let base = buffer.address();
     let array = |address, len, dtype| Array { address, len, dtype };
     let refused = |kind, array| reduce(&engine, kind, array).unwrap_err();
 
@@ -782,7 +782,8 @@ fn the_state_may_stay_on_the_device() {
     let items: Vec<f32> = make("signed", 5000, &mut Random(5));
     let placed = Placed::new(&*device, &items, 3);
     let len = Engine::payload_len(Kind::Sum, DType::F32).unwrap();
-    let to = device.allocate(len as u64).unwrap();
+    let payload = Buffer::new(&device, len as u64).unwrap();
+    let to = payload.address();
     let into = |to| {
         // SAFETY: `placed` holds the array, and the payload was allocated.
         unsafe { engine.reduce_into(Kind::Sum, placed.array, to, Stream::DEFAULT) }
@@ -790,9 +791,9 @@ fn the_state_may_stay_on_the_device() {
     assert!(into(to + 4).is_err());
     into(to).unwrap();
     device.wait(Stream::DEFAULT).unwrap();
-    let mut payload = vec![0; len];
-    device.copy_out(Stream::DEFAULT, to, &mut payload).unwrap();
-    let state = AnyState::from_payload(Kind::Sum, DType::F32, &payload).unwrap();
+    let mut bytes = vec![0; len];
+    payload.copy_out(Stream::DEFAULT, 0, &mut bytes).unwrap();
+    let state = AnyState::from_payload(Kind::Sum, DType::F32, &bytes).unwrap();
     let expected = state_of(Kind::Sum, DType::F32, 0, bytemuck::cast_slice(&items), &[]);
     assert_eq!(state.payload(), expected.payload());
 }

@@ -14,7 +14,7 @@ use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::Kind;
 use warpfold_core::{DType, Element, with_element};
 use warpfold_cuda::engine::{Array, Engine, Input, Shape};
-use warpfold_cuda::{Device, Sim, Stream};
+use warpfold_cuda::{Buffer, Device, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options};
 
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
@@ -23,13 +23,14 @@ const SUMS: [Kind; 5] = [Kind::Sum, Kind::AbsSum, Kind::SquareSum, Kind::Moments
 /// Checks a reduction of an array that begins `offset` elements behind a multiple
 /// of 256 bytes; of products, with the same array in another order, elsewhere.
 fn check<T: Element>(engine: &Engine, kind: Kind, items: &[T], offset: usize, note: &str) {
-    let device = &**engine.device();
     let place = |items: &[T], offset: usize| {
         let bytes: &[u8] = bytemuck::cast_slice(items);
         let before = (offset * size_of::<T>()) as u64;
-        let base = device.allocate(before + bytes.len() as u64).expect("enough memory");
-        device.copy_in(Stream::DEFAULT, base + before, bytes).expect("a copy");
-        (base, base + before)
+        let room = before + bytes.len() as u64;
+        let buffer = Buffer::new(engine.device(), room).expect("enough memory");
+        buffer.copy_in(Stream::DEFAULT, before, bytes).expect("a copy");
+        let address = buffer.address() + before;
+        (buffer, address)
     };
     let others: Vec<T> = match kind {
         Kind::Dot => {
@@ -37,17 +38,17 @@ fn check<T: Element>(engine: &Engine, kind: Kind, items: &[T], offset: usize, no
         }
         _ => Vec::new(),
     };
-    let (base, address) = place(items, offset);
+    let (buffer, address) = place(items, offset);
     let second = (kind == Kind::Dot).then(|| place(&others, offset / 2));
     let array = Array { address, len: items.len() as u64, dtype: T::DTYPE };
-    let input = Input { others: second.map(|(_, at)| at), ..Input::from(array) };
+    let input = Input { others: second.as_ref().map(|&(_, at)| at), ..Input::from(array) };
     // SAFETY: the arrays were allocated and filled, and nobody writes to them.
     let state = unsafe { engine.reduce(kind, input, Stream::DEFAULT) };
     let what = format!("{kind:?} of {} {} at {offset}, {note}", items.len(), T::DTYPE);
     let payload = state.unwrap_or_else(|error| panic!("{what}: {error}")).payload();
     assert!(payload == absorbed(kind, items, &others, 0).payload(), "{what}");
-    for base in second.map(|(base, _)| base).into_iter().chain([base]) {
-        device.free(base).expect("it was allocated");
+    for buffer in second.map(|(buffer, _)| buffer).into_iter().chain([buffer]) {
+        buffer.free().expect("it was allocated");
     }
 }
 

@@ -16,7 +16,7 @@ use warpfold_core::op::fast::FloatElement;
 use warpfold_core::op::{Accuracy, AnyState, Kind, Numbers, Op, Rules, Value};
 use warpfold_core::{DType, Element, Scalar, with_element};
 use warpfold_cuda::engine::{Engine, Shape};
-use warpfold_cuda::{Device, Limits, Sim, Stream};
+use warpfold_cuda::{Buffer, Device, Limits, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 /// The operations that devices finish, and mostly without payloads.
@@ -1626,17 +1626,17 @@ fn check_payloads(
 
 /// What the device makes of payloads, if all totals fit.
 fn numbers_of(engine: &Engine, op: Op, dtype: DType, payloads: &[Vec<u8>]) -> Option<Numbers> {
-    let device = &**engine.device();
     let bytes = payloads.concat();
     let mut numbers = Numbers::zeros(op.answer_type(dtype), payloads.len());
-    let from = device.allocate(bytes.len() as u64).unwrap();
-    let to = device.allocate(numbers.bytes().len() as u64).unwrap();
-    device.copy_in(Stream::DEFAULT, from, &bytes).unwrap();
+    let from = Buffer::new(engine.device(), bytes.len() as u64).unwrap();
+    let to = Buffer::new(engine.device(), numbers.bytes().len() as u64).unwrap();
+    from.copy_in(Stream::DEFAULT, 0, &bytes).unwrap();
+    let (at, stream) = (from.address(), Stream::DEFAULT);
     // SAFETY: the payloads are there, and there is room for the numbers.
-    let made = unsafe { engine.finish_into(op, dtype, from, payloads.len(), to, Stream::DEFAULT) };
-    device.copy_out(Stream::DEFAULT, to, numbers.bytes_mut()).unwrap();
-    device.free(from).unwrap();
-    device.free(to).unwrap();
+    let made = unsafe { engine.finish_into(op, dtype, at, payloads.len(), to.address(), stream) };
+    to.copy_out(stream, 0, numbers.bytes_mut()).unwrap();
+    from.free().unwrap();
+    to.free().unwrap();
     made.unwrap().then_some(numbers)
 }
 

@@ -14,7 +14,7 @@ use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{AnyState, Extrema, Kind, State, Summary};
 use warpfold_core::{DType, Element, with_element};
 use warpfold_cuda::engine::{Array, Engine, Input, Shape};
-use warpfold_cuda::{Device, Error, Result, Sim, Stream};
+use warpfold_cuda::{Buffer, Device, Error, Result, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 /// What elements look like.
@@ -511,13 +511,14 @@ fn the_state_may_stay_on_the_device() {
                     let placed = Placed::new(&*device, &items, 1);
                     let input = Input { start, ..placed.array.into() };
                     let len = Engine::left_len(kind, input).unwrap();
-                    let to = device.allocate(len as u64).unwrap();
+                    let room = Buffer::new(&device, len as u64).unwrap();
+                    let to = room.address();
                     // SAFETY: `placed` holds the array; the rest was allocated.
                     unsafe { engine.reduce_into(kind, input, to, Stream::DEFAULT).unwrap() };
                     device.wait(Stream::DEFAULT).unwrap();
                     let mut left = vec![0; len];
-                    device.copy_out(Stream::DEFAULT, to, &mut left).unwrap();
-                    device.free(to).unwrap();
+                    room.copy_out(Stream::DEFAULT, 0, &mut left).unwrap();
+                    room.free().unwrap();
                     let state = Engine::state_left(kind, input, &left).unwrap();
                     let bytes = bytemuck::cast_slice(&items);
                     let expected = state_of(kind, dtype, start, bytes, &[]);
@@ -553,20 +554,19 @@ fn what_has_no_positions_or_no_pair_is_an_error() {
 
 /// Extremes behind the first 2^32 elements, where memory has room for as many.
 fn positions_beyond_32_bits(engine: &Engine) {
-    let device = &**engine.device();
     let n = (1u64 << 32) + 12_345;
-    let base = match device.allocate(n) {
-        Ok(base) => base,
+    let buffer = match Buffer::new(engine.device(), n) {
+        Ok(buffer) => buffer,
         Err(error) if error.is_out_of_memory() => {
             println!("SKIPPED: 2^32 bytes: {error}");
             return;
         }
         Err(error) => panic!("{error}"),
     };
-    device.fill(Stream::DEFAULT, base, 7, n).unwrap();
+    buffer.fill(Stream::DEFAULT, 0..n, 7).unwrap();
     let (least, greatest) = ((1u64 << 32) + 5, n - 3);
-    device.copy_in(Stream::DEFAULT, base + least, &[0x80]).unwrap();
-    device.copy_in(Stream::DEFAULT, base + greatest, &[0x7f]).unwrap();
+    buffer.copy_in(Stream::DEFAULT, least, &[0x80]).unwrap();
+    buffer.copy_in(Stream::DEFAULT, greatest, &[0x7f]).unwrap();
     let mut expected = Extrema::<i8>::identity(Kind::ArgExtrema);
     expected.absorb_summary(Summary {
         start: 3,
@@ -576,8 +576,8 @@ fn positions_beyond_32_bits(engine: &Engine) {
         min: Some((i8::MIN, 3 + least)),
         max: Some((i8::MAX, 3 + greatest)),
     });
-    let array = Array { address: base, len: n, dtype: DType::I8 };
+    let array = Array { address: buffer.address(), len: n, dtype: DType::I8 };
     let state = reduce(engine, Kind::ArgExtrema, Input { start: 3, ..array.into() }).unwrap();
     assert_eq!(state.payload(), AnyState::from(expected).payload());
-    device.free(base).unwrap();
+    buffer.free().unwrap();
 }

@@ -1,12 +1,12 @@
 //! Arrays, streams and graphs of cudarc, on the GPU if there is one.
 
-use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
+use cudarc::driver::sys::{self, CUgraphInstantiate_flags, CUstreamCaptureMode};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, result};
 use std::sync::Arc;
 use warpfold_core::op::{AnyState, Kind, RawRun, Run, State};
 use warpfold_core::{DType, Element, with_state};
-use warpfold_cuda::engine::Engine;
-use warpfold_cuda::{Driver, SliceEngine};
+use warpfold_cuda::engine::{Array, Engine};
+use warpfold_cuda::{Buffer, Driver, SliceEngine, Stream};
 
 /// The context of device 0. Skips aloud without one, unless
 /// `WARPFOLD_REQUIRE_CUDA` asks for it.
@@ -48,7 +48,7 @@ fn numbers(n: usize, seed: u64) -> Vec<f64> {
 }
 
 #[test]
-fn slices_are_reduced_where_they_lie() {
+fn slices_are_reduced_where_they_lie_on_a_device() {
     let Some(context) = context() else { return };
     let engine = SliceEngine::new(&context).unwrap();
     for stream in [context.default_stream(), context.new_stream().unwrap()] {
@@ -69,7 +69,7 @@ fn slices_are_reduced_where_they_lie() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused() {
+fn what_does_not_fit_the_device_is_refused() {
     let Some(context) = context() else { return };
     let engine = SliceEngine::new(&context).unwrap();
     let stream = context.new_stream().unwrap();
@@ -109,7 +109,7 @@ fn left(stream: &Arc<CudaStream>, room: &CudaSlice<u64>, kind: Kind, dtype: DTyp
 
 /// A graph of several reductions, replayed on other data each time.
 #[test]
-fn reductions_are_captured_and_replayed() {
+fn reductions_on_a_device_are_captured_and_replayed() {
     let Some(context) = context() else { return };
     // The graph's launches are ordered by their stream alone.
     // SAFETY: one stream is used, so that no slice needs events.
@@ -142,7 +142,7 @@ fn reductions_are_captured_and_replayed() {
 
 /// Eight threads, each with a stream of its own and one that all share.
 #[test]
-fn threads_share_an_engine() {
+fn threads_share_a_devices_engine() {
     let Some(context) = context() else { return };
     let engine = SliceEngine::new(&context).unwrap();
     let shared = context.new_stream().unwrap();
@@ -161,4 +161,58 @@ fn threads_share_an_engine() {
             });
         }
     });
+}
+
+/// Whoever calls has the same current context before and after: none, the device's own
+/// or one that they have made.
+#[test]
+fn the_device_that_is_current_stays_so() {
+    let Some(context) = context() else { return };
+    let engine = SliceEngine::new(&context).unwrap();
+    let stream = context.new_stream().unwrap();
+    let items = numbers(10_000, 3);
+    let slice = stream.clone_htod(&items).unwrap();
+    stream.synchronize().unwrap();
+    let array = {
+        let (address, _read) = slice.device_ptr(&stream);
+        Array { address, len: items.len() as u64, dtype: DType::F64 }
+    };
+    let device = engine.engine().device();
+    let mut own = core::ptr::null_mut();
+    // SAFETY: the device exists; the context is destroyed below.
+    unsafe { sys::cuCtxCreate_v2(&raw mut own, 0, context.cu_device()) }.result().unwrap();
+    for current in [core::ptr::null_mut(), context.cu_ctx(), own] {
+        // SAFETY: there is no context, or it is not destroyed yet.
+        unsafe { result::ctx::set_current(current) }.unwrap();
+        let unchanged = |call: &str| {
+            let found = result::ctx::get_current().unwrap().unwrap_or(core::ptr::null_mut());
+            assert_eq!(found, current, "{call}");
+        };
+        let fresh = device.stream().unwrap();
+        unchanged("stream");
+        for on in [Stream::DEFAULT, fresh] {
+            // SAFETY: the slice lives, and nobody writes to it.
+            let state = unsafe { engine.engine().reduce(Kind::Sum, array, on) }.unwrap();
+            assert_eq!(state.payload(), expected(Kind::Sum, &items));
+            unchanged("reduce");
+        }
+        let buffer = Buffer::new(device, 1000).unwrap();
+        buffer.fill(fresh, 0..1000, 7).unwrap();
+        let mut bytes = [0; 1000];
+        buffer.copy_out(fresh, 0, &mut bytes).unwrap();
+        assert_eq!(bytes, [7; 1000]);
+        assert!(device.allocate(1 << 60).is_err());
+        assert!(device.time(fresh, &mut || device.wait(fresh)).unwrap().is_some());
+        drop(buffer);
+        unchanged("the rest");
+        let held = device.make_current().unwrap();
+        assert_eq!(result::ctx::get_current().unwrap(), Some(context.cu_ctx()));
+        drop(held);
+        unchanged("make_current");
+    }
+    // SAFETY: nothing was made in the last one.
+    unsafe {
+        result::ctx::set_current(core::ptr::null_mut()).unwrap();
+        sys::cuCtxDestroy_v2(own).result().unwrap();
+    }
 }

@@ -1,5 +1,6 @@
 //! NVIDIA's CUB as a rung, where its compiler is on the machine.
 
+use crate::cache;
 use crate::error::{Error, Result};
 use crate::lab::{Lab, STREAM, Timing};
 use crate::memory::Memory;
@@ -73,10 +74,12 @@ impl<'a> Cub<'a> {
         input: Address,
     ) -> warpfold_cuda::Result<usize> {
         let mut bytes = bytes;
+        // CUB works on the device that is current.
+        let _current = self.memory.device.make_current()?;
         let pointer = |address: Address| address as *mut c_void;
-        // SAFETY: the function is one of the source above. The device's context is
-        // current on this thread, as memory was allocated before; the array, the
-        // workspace and the answer are as long as they must be.
+        // SAFETY: the function is one of the source above; the device is current; the
+        // array, the workspace and the answer are as long as they must be, and stay
+        // until the stream was waited for.
         let error = unsafe {
             (self.sum)(
                 pointer(workspace),
@@ -108,9 +111,8 @@ impl Runner for Cub<'_> {
         self.memory.done(self.start(0))?;
         let mut bits = [0; 8];
         let size = self.added.size();
-        let device = self.memory.device;
-        self.memory.done(device.wait(STREAM))?;
-        self.memory.done(device.copy_out(STREAM, self.out, &mut bits[..size]))?;
+        self.memory.done(self.memory.device.wait(STREAM))?;
+        self.memory.read(self.out, &mut bits[..size])?;
         Ok(Scalar::from_bits(self.added, u64::from_le_bytes(bits)))
     }
 
@@ -140,6 +142,11 @@ fn not_here(rung: &'static Rung, why: String) -> Error {
     Error::Missing { rung, why, hint }
 }
 
+fn not_kept(rung: &'static Rung, why: String) -> Error {
+    let hint = "XDG_CACHE_HOME may name a folder of yours that nobody else can write to".into();
+    Error::Missing { rung, why, hint }
+}
+
 /// The compiled library, loaded once and for as long as the process lives.
 fn library(rung: &'static Rung) -> Result<&'static libloading::Library> {
     static LOADED: Mutex<Option<&'static libloading::Library>> = Mutex::new(None);
@@ -149,9 +156,10 @@ fn library(rung: &'static Rung) -> Result<&'static libloading::Library> {
     }
     let nvcc = toolkit::program("nvcc");
     let nvcc = nvcc.ok_or_else(|| not_here(rung, "nvcc is not on this machine".into()))?;
-    let path = compiled(&nvcc, &cache()).map_err(|why| not_here(rung, why))?;
+    let cache = cache::folder("cub").map_err(|why| not_kept(rung, why))?;
+    let path = compiled(&nvcc, &cache).map_err(|why| not_here(rung, why))?;
     // SAFETY: it was compiled from the source above, which has no initialisers but
-    // those of the runtime.
+    // those of the runtime, and lies where nobody else can put a file.
     let library = unsafe { libloading::Library::new(&path) };
     let library = library.map_err(|e| not_here(rung, format!("{}: {e}", path.display())))?;
     let library: &'static libloading::Library = Box::leak(Box::new(library));
@@ -159,14 +167,8 @@ fn library(rung: &'static Rung) -> Result<&'static libloading::Library> {
     Ok(library)
 }
 
-/// Where compiled libraries are kept.
-fn cache() -> PathBuf {
-    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-    let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
-    base.unwrap_or_else(std::env::temp_dir).join("warpfold")
-}
-
-/// The library, compiled unless this compiler has done it before; or what it says.
+/// The library in a folder of ours, compiled unless this compiler has done it before;
+/// or what it says.
 fn compiled(nvcc: &Path, cache: &Path) -> Result<PathBuf, String> {
     let run = |command: &mut Command| {
         let output = command.output().map_err(|e| format!("{}: {e}", nvcc.display()))?;
@@ -182,7 +184,6 @@ fn compiled(nvcc: &Path, cache: &Path) -> Result<PathBuf, String> {
         return Ok(path);
     }
     let failed = |e: std::io::Error| format!("{}: {e}", cache.display());
-    std::fs::create_dir_all(cache).map_err(failed)?;
     // Whoever compiles beside us does not see half a file.
     let part = |extension: &str| path.with_extension(format!("{}.{extension}", std::process::id()));
     let (source, part) = (part("cu"), part("so"));
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn it_is_compiled_once_for_each_compiler() {
         let root = std::env::temp_dir().join(format!("warpfold-cub-{}", std::process::id()));
-        fs::create_dir_all(&root).unwrap();
+        fs::create_dir_all(root.join("cache")).unwrap();
         let (nvcc, cache, calls) = (root.join("nvcc"), root.join("cache"), root.join("calls"));
         let write = |version: &str, body: &str| {
             let version = format!("[ \"$1\" = --version ] && echo {version} && exit");

@@ -73,7 +73,7 @@ impl<'a> Launches<'a> {
                     _ => {
                         // Kernels leave it as they find it.
                         let tickets = self.memory.allocate(4)?;
-                        self.memory.done(self.memory.device.fill(STREAM, tickets, 0, 4))?;
+                        self.memory.done(self.memory.clear(tickets, 4))?;
                         vec![partials.into(), out, tickets.into(), n]
                     }
                 };
@@ -167,7 +167,7 @@ impl<'a> Launches<'a> {
     /// Puts one run on the stream, over this copy of the input.
     fn start(&self, copy: usize) -> warpfold_cuda::Result<()> {
         if self.clear {
-            self.memory.device.fill(STREAM, self.out, 0, self.added.size() as u64)?;
+            self.memory.clear(self.out, self.added.size() as u64)?;
         }
         let input = self.memory.input(copy);
         for step in &self.steps {
@@ -210,7 +210,7 @@ impl Runner for Launches<'_> {
         self.memory.done(self.memory.device.wait(STREAM))?;
         let mut bits = [0; 8];
         let size = self.added.size();
-        self.memory.done(self.memory.device.copy_out(STREAM, self.out, &mut bits[..size]))?;
+        self.memory.read(self.out, &mut bits[..size])?;
         Ok(Scalar::from_bits(self.added, u64::from_le_bytes(bits)))
     }
 

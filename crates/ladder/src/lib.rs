@@ -18,6 +18,8 @@
 //! CS193g tutorial) and *W* (an article on warp shuffles). Their kernels are
 //! written afresh in `kernels/`, right for every size and every legal block.
 
+mod buffers;
+mod cache;
 pub mod chart;
 mod cub;
 mod data;

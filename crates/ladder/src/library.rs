@@ -37,7 +37,7 @@ impl<'a> Library<'a> {
         let Question { rung, dtype, op, n: len, .. } = *question;
         let exact = rung.plan == Plan::Library { exact: true };
         let kind = op.kind(if exact { Accuracy::Exact } else { Accuracy::Fast }, dtype);
-        let mut memory = Memory::new(lab.device(), question, elements, copies)?;
+        let memory = Memory::new(lab.device(), question, elements, copies)?;
         let array = Array { address: memory.input(0), len, dtype };
         let left = Engine::left_len(kind, array).ok_or(Error::Op { rung, op, dtype })?;
         let out = memory.allocate(left as u64)?;
@@ -63,7 +63,7 @@ impl Runner for Library<'_> {
         memory.done(self.start(0))?;
         memory.done(memory.device.wait(STREAM))?;
         let mut left = vec![0; self.left];
-        memory.done(memory.device.copy_out(STREAM, self.out, &mut left))?;
+        memory.read(self.out, &mut left)?;
         let state = memory.done(Engine::state_left(*kind, self.input(0), &left))?;
         let out = self.dtype.is_float().then_some(DType::F64);
         let rules = Rules { out, wrap: true, ..Rules::default() };

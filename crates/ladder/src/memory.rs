@@ -1,7 +1,7 @@
 //! A device's memory for one question: what is read, and what else is needed.
 
+use crate::buffers::Buffers;
 use crate::error::{Error, Result};
-use crate::lab::STREAM;
 use crate::question::Question;
 use warpfold_core::op::Numbers;
 use warpfold_cuda::{Address, Device};
@@ -10,7 +10,7 @@ use warpfold_cuda::{Address, Device};
 pub(crate) struct Memory<'a> {
     pub(crate) device: &'a dyn Device,
     id: &'static str,
-    allocated: Vec<Address>,
+    buffers: Buffers<'a>,
     /// Copies of the input.
     inputs: Vec<Address>,
 }
@@ -27,13 +27,13 @@ impl<'a> Memory<'a> {
         copies: u64,
     ) -> Result<Memory<'a>> {
         let id = question.rung.id;
-        let mut memory = Memory { device, id, allocated: Vec::new(), inputs: Vec::new() };
+        let mut memory = Memory { device, id, buffers: Buffers::new(device), inputs: Vec::new() };
         let before = question.offset * question.dtype.size() as u64;
         let each = (before + elements.bytes().len() as u64).next_multiple_of(ALIGNMENT);
         let all = memory.allocate(each * copies)?;
         memory.inputs = (0..copies).map(|i| all + i * each + before).collect();
         for &input in &memory.inputs {
-            memory.done(device.copy_in(STREAM, input, elements.bytes()))?;
+            memory.done(memory.buffers.copy_in(input, elements.bytes()))?;
         }
         Ok(memory)
     }
@@ -41,18 +41,26 @@ impl<'a> Memory<'a> {
     /// Zeros in their place, which need not be copied.
     pub(crate) fn zeros(device: &'a dyn Device, question: &Question) -> Result<Memory<'a>> {
         let id = question.rung.id;
-        let mut memory = Memory { device, id, allocated: Vec::new(), inputs: Vec::new() };
+        let mut memory = Memory { device, id, buffers: Buffers::new(device), inputs: Vec::new() };
         let bytes = question.n * question.dtype.size() as u64;
         let input = memory.allocate(bytes)?;
-        memory.done(device.fill(STREAM, input, 0, bytes))?;
+        memory.done(memory.clear(input, bytes))?;
         memory.inputs = vec![input];
         Ok(memory)
     }
 
-    pub(crate) fn allocate(&mut self, bytes: u64) -> Result<Address> {
-        let address = self.done(self.device.allocate(bytes))?;
-        self.allocated.push(address);
-        Ok(address)
+    pub(crate) fn allocate(&self, bytes: u64) -> Result<Address> {
+        self.done(self.buffers.allocate(bytes))
+    }
+
+    /// Sets some of this memory to zero.
+    pub(crate) fn clear(&self, to: Address, bytes: u64) -> warpfold_cuda::Result<()> {
+        self.buffers.clear(to, bytes)
+    }
+
+    /// Waits for the stream, and takes bytes of this memory back.
+    pub(crate) fn read(&self, from: Address, to: &mut [u8]) -> Result<()> {
+        self.done(self.buffers.copy_out(from, to))
     }
 
     /// The copy of the input whose turn it is.
@@ -63,15 +71,5 @@ impl<'a> Memory<'a> {
     /// Says which rung it was that failed.
     pub(crate) fn done<T>(&self, result: warpfold_cuda::Result<T>) -> Result<T> {
         result.map_err(|source| Error::Device { id: self.id, source })
-    }
-}
-
-impl Drop for Memory<'_> {
-    fn drop(&mut self) {
-        // Launches may still use it. Errors have nobody to go to.
-        let _ = self.device.wait(STREAM);
-        for &address in &self.allocated {
-            let _ = self.device.free(address);
-        }
     }
 }

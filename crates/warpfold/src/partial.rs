@@ -1,8 +1,8 @@
 //! Unfinished reductions: states that can be written down, sent and merged.
 
 use crate::answer::{Answer, Column, outputs_of};
-use warpfold_core::op::AnyState;
-use warpfold_core::{DType, Error, Op, Result, Rules};
+use warpfold_core::op::{AnyState, Extrema, Kind};
+use warpfold_core::{DType, Error, Op, Result, Rules, with_element};
 
 /// The states of a reduction over a piece of the data.
 ///
@@ -37,16 +37,23 @@ pub struct Partial {
 
 const MAGIC: [u8; 8] = *b"WARPFOLD";
 const VERSION: u32 = 1;
-const MOST_DIMS: u64 = 64;
+/// The operations that the byte form can list.
+const MOST_OPS: usize = (1 << 24) - 1;
 
 impl Partial {
+    /// # Errors
+    /// [`Error::Operations`] for operations that the byte form cannot hold: it
+    /// is better to hear of that here than where the bytes are read.
     pub(crate) fn new(
         dtype: DType,
         shape: Vec<usize>,
         ops: Vec<(Op, usize)>,
         states: Vec<Vec<AnyState>>,
-    ) -> Partial {
-        Partial { dtype, shape, ops, states, missing: 0 }
+    ) -> Result<Partial> {
+        if ops.is_empty() || ops.len() > MOST_OPS {
+            return Err(Error::Operations { given: ops.len(), most: MOST_OPS });
+        }
+        Ok(Partial { dtype, shape, ops, states, missing: 0 })
     }
 
     /// The element type.
@@ -126,12 +133,26 @@ impl Partial {
         Err(Error::StateMismatch { what, left, right })
     }
 
-    /// Takes in the partial of another piece.
+    /// Takes in the partial of another piece. After an error `self` is what it
+    /// was before.
     ///
     /// # Errors
     /// [`Error::StateMismatch`] if operations, element types or shapes differ,
-    /// [`Error::Overlap`] if states that know positions share some. After an
-    /// error `self` may have taken in a part, and is of no use.
+    /// [`Error::Overlap`] if states that know positions share some.
+    ///
+    /// # Examples
+    /// ```
+    /// use warpfold::{Error, Op, Reduction, Rules};
+    ///
+    /// let question = Reduction::of(Op::ArgMax);
+    /// let mut merged = question.partial(&[1.0, 5.0], 0)?;
+    /// let again = question.partial(&[7.0, 2.0], 1)?;
+    /// assert_eq!(merged.merge(&again), Err(Error::Overlap { at: 1 }));
+    /// // Nothing was taken in: the answer is that of the first piece.
+    /// let answer = merged.finish(&Rules::default())?;
+    /// assert_eq!(answer.slice::<u64>(Op::ArgMax), Some(&[1][..]));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
     pub fn merge(&mut self, other: &Partial) -> Result<()> {
         self.check_same_question(other)?;
         if self.shape != other.shape || self.states.len() != other.states.len() {
@@ -142,7 +163,20 @@ impl Partial {
             });
         }
         // The same operations over the same type need the same states, but a
-        // damaged partial may say otherwise: merging states checks their kinds.
+        // damaged partial may say otherwise: checking states looks at their
+        // kinds. All are checked before the first is merged.
+        for (states, others) in self.states.iter().zip(&other.states) {
+            if states.len() != others.len() {
+                return Err(Error::StateMismatch {
+                    what: "number of states",
+                    left: states.len().to_string(),
+                    right: others.len().to_string(),
+                });
+            }
+            for (state, other) in states.iter().zip(others) {
+                state.check_merge(other)?;
+            }
+        }
         for (states, others) in self.states.iter_mut().zip(&other.states) {
             for (state, other) in states.iter_mut().zip(others) {
                 state.merge(other)?;
@@ -152,11 +186,30 @@ impl Partial {
         Ok(())
     }
 
+    /// Moves the positions that are answers to where `place` says: see
+    /// [`Extrema::relocate`]. States without positions, and fixed trees, stay
+    /// as they are.
+    pub fn relocate(&mut self, place: impl Fn(u64) -> u64) {
+        let positional = |state: &&mut AnyState| state.kind() == Kind::ArgExtrema;
+        for state in self.states.iter_mut().flatten().filter(positional) {
+            with_element!(self.dtype, T => {
+                if let Some(extrema) = state.downcast_mut::<Extrema<T>>() {
+                    extrema.relocate(&place);
+                }
+            });
+        }
+    }
+
     /// The answers. The states stay as they are and can be finished again
     /// under other rules.
     ///
     /// # Errors
     /// Those of finishing: see [`Reduction::run`](crate::Reduction::run).
+    /// [`Error::Gap`] if the answer depends on positions and a piece in the
+    /// middle is missing. A piece from anywhere has an argmin and its kin, whose
+    /// positions count from the whole array's first element; what follows a
+    /// fixed tree also needs the first piece. Nothing tells that the last one is
+    /// missing.
     pub fn finish(&self, rules: &Rules) -> Result<Answer> {
         let columns: Result<Vec<Column>> =
             self.ops.iter().map(|&(op, place)| self.finish_from(op, place, rules)).collect();
@@ -188,7 +241,7 @@ impl Partial {
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.push(self.dtype.code());
-        // As many as 2^24, of the 26 there are.
+        // `new` made sure that the number fits.
         out.extend_from_slice(&(self.ops.len() as u32).to_le_bytes()[..3]);
         for &(op, place) in &self.ops {
             out.extend_from_slice(&[op.code(), place as u8]);
@@ -246,9 +299,7 @@ impl Partial {
         }
         let missing = word(take(8)?);
         let ndim = word(take(8)?);
-        if ndim > MOST_DIMS {
-            return Err(damaged("it has too many dimensions"));
-        }
+        // Each dimension takes bytes off: no claim costs memory.
         let mut shape = Vec::new();
         for _ in 0..ndim {
             let n = usize::try_from(word(take(8)?));
@@ -262,11 +313,13 @@ impl Partial {
         if word(checksum) as u32 != crc32fast::hash(&bytes[..header]) {
             return Err(damaged("its header's checksum is wrong"));
         }
-        let known = ops.iter().all(|&(_, place)| (place as u64) < per_output);
-        // States of no operation take no bytes, but memory; all others are
-        // really there.
-        let backed = per_output > 0 || outputs <= 1;
-        if outputs_of(&shape).map(|n| n as u64) != Some(outputs) || !known || !backed {
+        // Every state answers some operation, and every operation has a state:
+        // outputs without states would take no bytes, but memory.
+        let mut used = [false; 256];
+        ops.iter().for_each(|&(_, place)| used[place] = true);
+        let places = used.iter().take_while(|&&used| used).count();
+        let known = places > 0 && per_output == places as u64 && !used[places..].contains(&true);
+        if outputs_of(&shape).map(|n| n as u64) != Some(outputs) || !known {
             return Err(damaged("its header contradicts itself"));
         }
         let mut states = Vec::new();

@@ -320,6 +320,9 @@ impl Reduction {
         let reduced = self.axes.resolve(first.shape().len())?;
         let (kinds, ops) = self.kinds(dtype);
         let shape = output_shape(first.shape(), &reduced, self.keepdims);
+        if ops.is_empty() {
+            return Ok(Answer { shape, columns: Vec::new() });
+        }
         let isa = Isa::active()?;
         let job =
             Job { views, reduced: &reduced, kinds: &kinds, start: 0, isa, threads: self.threads };
@@ -332,7 +335,7 @@ impl Reduction {
         match made {
             Some(Made::Columns(columns)) => return Ok(Answer { shape, columns }),
             Some(Made::States(states)) => {
-                return Partial::new(dtype, shape, ops, states).finish(&self.rules);
+                return Partial::new(dtype, shape, ops, states)?.finish(&self.rules);
             }
             None => {}
         }
@@ -382,8 +385,9 @@ impl Reduction {
         let dtype = first.dtype();
         self.check(dtype, views.iter().flatten().count())?;
         let reduced = self.axes.resolve(first.shape().len())?;
-        let len =
-            first.shape().iter().zip(&reduced).filter(|(_, r)| **r).map(|(&n, _)| n).product();
+        // No product overflows: without its zeros the shape has a size.
+        let axes = || first.shape().iter().zip(&reduced).filter(|(_, r)| **r).map(|(&n, _)| n);
+        let len = if axes().any(|n| n == 0) { 0 } else { axes().product() };
         // The last position of all stands for none.
         if start.checked_add(len as u64).is_none() {
             return Err(Error::StartTooLarge { start, len });
@@ -397,7 +401,7 @@ impl Reduction {
             None => job.states()?,
         };
         let shape = output_shape(first.shape(), &reduced, self.keepdims);
-        Ok(Partial::new(dtype, shape, ops, states))
+        Partial::new(dtype, shape, ops, states)
     }
 
     /// The unfinished states of an array that is a piece of a larger one, whose
@@ -405,7 +409,8 @@ impl Reduction {
     ///
     /// # Errors
     /// As for [`run`](Self::run), but for those of finishing;
-    /// [`Error::StartTooLarge`].
+    /// [`Error::StartTooLarge`]; [`Error::Operations`] if no operation is asked
+    /// for.
     pub fn partial<'a>(&self, array: impl Into<View<'a>>, start: u64) -> Result<Partial> {
         self.partial_views([Some(&array.into()), None], start)
     }
@@ -453,10 +458,11 @@ impl Reduction {
     /// Puts the states of such workers together.
     ///
     /// # Errors
-    /// What a device says about runs that were absorbed.
+    /// What a device says about runs that were absorbed; [`Error::Operations`]
+    /// if no operation is asked for.
     pub fn gather(&self, dtype: DType, workers: Workers) -> Result<Partial> {
         let (_, ops) = self.kinds(dtype);
-        Ok(Partial::new(dtype, Vec::new(), ops, vec![workers.into_states()?]))
+        Partial::new(dtype, Vec::new(), ops, vec![workers.into_states()?])
     }
 
     /// The states of no elements that an output needs.

@@ -201,6 +201,35 @@ fn a_piece_that_is_missing_is_noticed() {
     dir.prints("partial prod a.npy --start 5 -o last.state");
     let complaint = dir.fails(1, "merge first.state last.state");
     assert!(complaint.contains("2 to 5"), "{complaint}");
+    let rows = |from: usize, to: usize| (from..to).map(|i| format!("{i}\n")).collect::<String>();
+    for (name, from, to) in [("a", 0, 3000), ("b", 3000, 7000), ("c", 7000, 10_000)] {
+        dir.file("piece.txt", rows(from, to));
+        dir.prints(&format!("partial argmax,max piece.txt --start {from} -o {name}.state"));
+    }
+    let complaint = dir.fails(1, "merge a.state c.state");
+    assert!(complaint.contains("3000 to 7000") && complaint.contains("--start"), "{complaint}");
+    assert_eq!(dir.prints("merge a.state c.state b.state"), "argmax\t9999\nmax\t9999\n");
+    // A piece from anywhere has an answer, and so have neighbours.
+    assert_eq!(dir.prints("merge c.state b.state"), "argmax\t9999\nmax\t9999\n");
+}
+
+#[test]
+fn an_empty_raw_piece_is_a_piece() {
+    let dir = Dir::new();
+    let x: Vec<u8> = [1.0f64, 3.0, 2.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+    dir.file("empty.bin", []).file("empty", []).file("x.bin", &x);
+    dir.prints("partial sum,argmax --dtype f64 x.bin -o x.state");
+    dir.prints("partial sum,argmax --dtype f64 --start 3 empty.bin -o by-name.state");
+    dir.prints("partial sum,argmax --dtype f64 --format raw empty -o by-format.state");
+    let merged = dir.prints("merge by-name.state x.state by-format.state");
+    assert_eq!(merged, "sum\t6\nargmax\t1\n");
+    assert_eq!(dir.prints("sum --dtype f64 x.bin empty.bin x.bin"), "12\n");
+    let piped = dir.pipe("partial sum,argmax --dtype f64 --format raw - -o pipe.state", []);
+    piped.success();
+    assert_eq!(dir.prints("merge pipe.state x.state"), "sum\t6\nargmax\t1\n");
+    // What is not raw is still told to be empty.
+    assert!(dir.fails(1, "sum empty").contains("empty"));
+    assert!(dir.fails(1, "sum --dtype f64 empty").contains("empty"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! States whose kind and element type are known at run time.
 
-use super::{Kind, Op, Rules, Run, State, Value};
+use super::{Kind, Op, Rules, Run, State, Value, payload};
 use crate::DType;
 use crate::element::Element;
 use crate::error::{Error, Result};
@@ -135,7 +135,9 @@ impl<'a> RawRun<'a> {
 trait Erased: Send + Sync {
     fn dtype(&self) -> DType;
     fn kind(&self) -> Kind;
+    fn check_merge(&self, other: &dyn Any) -> Option<Result<()>>;
     fn merge(&mut self, other: &dyn Any) -> Option<Result<()>>;
+    fn most_bytes(&self, positions: u64) -> usize;
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value>;
     fn write(&self, out: &mut Vec<u8>);
     fn duplicate(&self) -> Box<dyn Erased>;
@@ -149,6 +151,12 @@ impl<S: State> Erased for S {
     }
     fn kind(&self) -> Kind {
         State::kind(self)
+    }
+    fn check_merge(&self, other: &dyn Any) -> Option<Result<()>> {
+        Some(State::check_merge(self, other.downcast_ref::<S>()?))
+    }
+    fn most_bytes(&self, positions: u64) -> usize {
+        S::most_bytes(positions)
     }
     fn merge(&mut self, other: &dyn Any) -> Option<Result<()>> {
         Some(State::merge(self, other.downcast_ref::<S>()?))
@@ -213,28 +221,41 @@ impl AnyState {
         self.0.as_any_mut().downcast_mut()
     }
 
-    /// Takes in another state.
+    /// Whether [`merge`](Self::merge) takes in `other`; nothing is changed.
+    ///
+    /// # Errors
+    /// Those of [`merge`](Self::merge), which does not fail if this does not.
+    pub fn check_merge(&self, other: &AnyState) -> Result<()> {
+        let checked = self.0.check_merge(other.0.as_any());
+        checked.unwrap_or_else(|| Err(self.mismatch(other)))
+    }
+
+    /// Takes in another state. After an error this state is what it was
+    /// before.
     ///
     /// # Errors
     /// [`StateMismatch`](Error::StateMismatch) if it is of another kind or
     /// type, and the errors of [`State::merge`].
     pub fn merge(&mut self, other: &AnyState) -> Result<()> {
+        let merged = self.0.merge(other.0.as_any());
+        merged.unwrap_or_else(|| Err(self.mismatch(other)))
+    }
+
+    /// What to say of a state that has another type than this one.
+    fn mismatch(&self, other: &AnyState) -> Error {
         let (left, right) = (self.dtype(), other.dtype());
-        if left != right {
-            return Err(Error::StateMismatch {
-                what: "element type",
-                left: left.to_string(),
-                right: right.to_string(),
-            });
+        if left == right {
+            return payload::kind_mismatch(self.kind(), other.kind());
         }
-        let (left, right) = (self.kind(), other.kind());
-        self.0.merge(other.0.as_any()).unwrap_or_else(|| {
-            Err(Error::StateMismatch {
-                what: "kind",
-                left: format!("{left:?}"),
-                right: format!("{right:?}"),
-            })
-        })
+        let (left, right) = (left.to_string(), right.to_string());
+        Error::StateMismatch { what: "element type", left, right }
+    }
+
+    /// The most bytes of memory that a state of this kind takes; see
+    /// [`State::most_bytes`].
+    #[must_use]
+    pub fn most_bytes(&self, positions: u64) -> usize {
+        self.0.most_bytes(positions)
     }
 
     /// The value of `op`; see [`State::finish`].

@@ -39,7 +39,8 @@ const NOWHERE: u64 = u64::MAX;
 /// [`Op::Range`] and [`Op::NormInf`]; [`Kind::ArgExtrema`] also
 /// [`Op::ArgMin`], [`Op::ArgMax`] and [`Op::ArgMinMax`], and only it compares
 /// and writes positions. Of equal elements the one at the smaller position
-/// wins.
+/// wins. Positions that are missing between others are an error; unlike a fixed
+/// tree, which begins at position 0, a piece from anywhere has an answer.
 #[derive(Clone, Debug)]
 pub struct Extrema<T: Element> {
     kind: Kind,
@@ -69,6 +70,21 @@ impl<T: Element> Extrema<T> {
 
     fn positional(&self) -> bool {
         self.kind == Kind::ArgExtrema
+    }
+
+    /// Moves the positions that are answers: what it found at `p` lies at
+    /// `place(p)`. The set of positions held stays.
+    ///
+    /// This is for elements that were absorbed in another order than that of
+    /// the positions, piece by piece. Within a piece `place` must be
+    /// increasing, so that first occurrences stay first; over all pieces it
+    /// must be a permutation, so that the set held in the end is right.
+    pub fn relocate(&mut self, place: impl Fn(u64) -> u64) {
+        for at in [&mut self.first_nan, &mut self.min.1, &mut self.max.1] {
+            if *at != NOWHERE && self.kind == Kind::ArgExtrema {
+                *at = place(*at);
+            }
+        }
     }
 
     /// How many elements were absorbed, NaNs included.
@@ -287,10 +303,21 @@ impl<T: Element> State for Extrema<T> {
         }
     }
 
+    fn check_merge(&self, other: &Self) -> Result<()> {
+        if self.kind != other.kind {
+            return Err(payload::kind_mismatch(self.kind, other.kind));
+        }
+        match self.seen.first_common(&other.seen) {
+            Some(at) => Err(Error::Overlap { at }),
+            None => Ok(()),
+        }
+    }
+
     fn merge(&mut self, other: &Self) -> Result<()> {
         if self.kind != other.kind {
             return Err(payload::kind_mismatch(self.kind, other.kind));
         }
+        // Changes nothing if it fails.
         self.seen.merge(&other.seen)?;
         self.count = self.count.saturating_add(other.count);
         self.nans = self.nans.saturating_add(other.nans);
@@ -301,6 +328,9 @@ impl<T: Element> State for Extrema<T> {
     }
 
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
+        if let Some((from, to)) = self.seen.first_gap() {
+            return Err(Error::Gap { from, to });
+        }
         let first = (self.first_nan != NOWHERE).then_some(self.first_nan);
         let nan = answer::nan_wins(rules, self.nans, first)?;
         match op {

@@ -438,6 +438,11 @@ impl<T: Element> State for IntLogSumExp<T> {
         self.trim();
     }
 
+    fn most_bytes(_positions: u64) -> usize {
+        // A vector that grows may have doubled.
+        size_of::<Self>() + 2 * DEPTH * size_of::<u64>()
+    }
+
     fn merge(&mut self, other: &Self) -> Result<()> {
         let Some(theirs) = other.max else { return Ok(()) };
         self.raise(theirs);

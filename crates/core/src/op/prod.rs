@@ -293,7 +293,7 @@ impl<T: Element> State for IntProd<T> {
     }
 
     /// An integer answer fits or wraps; a float one is the exact product
-    /// rounded once, up to magnitudes of 2^128.
+    /// rounded once, an f64 up to magnitudes of 2^128.
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
         if op != Op::Prod {
             return Err(Error::UnsupportedType { op, dtype: T::DTYPE });
@@ -310,7 +310,18 @@ impl<T: Element> State for IntProd<T> {
             out,
         };
         if out.is_float() {
-            let magnitude = if self.zero { 0 } else { self.magnitude.ok_or_else(overflow)? };
+            let magnitude = match (self.zero, self.magnitude) {
+                (true, _) => 0,
+                (false, Some(magnitude)) => magnitude,
+                // From 2^128 on every product rounds to infinity in the types
+                // whose largest number is below.
+                (false, None) if out != DType::F64 => {
+                    return narrow::infinity(out, self.negative)
+                        .map(Value::One)
+                        .ok_or(Error::UnsupportedOut { op, dtype: T::DTYPE, out });
+                }
+                (false, None) => return Err(overflow()),
+            };
             // 64 leading bits, the last one set if any below is: no type has
             // more than 53, so that the rounding sees the same.
             let shift = (128 - magnitude.leading_zeros()).saturating_sub(64);

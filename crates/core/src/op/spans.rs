@@ -42,6 +42,14 @@ impl Spans {
         holds(&self.last) || self.earlier.get(i).is_some_and(holds)
     }
 
+    /// The first range of positions that is missing between two that are held.
+    #[must_use]
+    pub fn first_gap(&self) -> Option<(u64, u64)> {
+        let mut ranges = self.ranges();
+        let (_, end) = ranges.next()?;
+        ranges.next().map(|(next, _)| (end, next))
+    }
+
     /// The ranges `(start, end)`, ascending.
     pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let last = (!self.is_empty()).then_some(self.last);

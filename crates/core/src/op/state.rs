@@ -1,6 +1,6 @@
 //! The idea that carries the house: identity, absorb, merge, finish.
 
-use super::{Op, Rules, Value};
+use super::{Op, Rules, Value, payload};
 use crate::element::Element;
 use crate::error::Result;
 
@@ -122,18 +122,40 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
     fn skip(&mut self, start: u64, len: u64) {
         let _ = (start, len);
     }
-    /// Takes in another state of the same kind.
+    /// Whether [`merge`](Self::merge) takes in `other`; nothing is changed.
+    ///
+    /// Who merges many states checks them all first, so that an error leaves
+    /// none of them merged.
     ///
     /// # Errors
+    /// Those of [`merge`](Self::merge), which does not fail if this does not.
+    fn check_merge(&self, other: &Self) -> Result<()> {
+        let (left, right) = (self.kind(), other.kind());
+        if left == right { Ok(()) } else { Err(payload::kind_mismatch(left, right)) }
+    }
+    /// Takes in another state of the same kind. After an error this state is
+    /// what it was before.
+    ///
+    /// # Errors
+    /// [`StateMismatch`](crate::Error::StateMismatch) if it is of another kind,
     /// [`Overlap`](crate::Error::Overlap) if a positional state holds an
     /// element that this one holds.
     fn merge(&mut self, other: &Self) -> Result<()>;
+    /// The most bytes of memory that a state takes which has absorbed, in
+    /// order, up to `positions` positions from 0 on.
+    #[must_use]
+    fn most_bytes(positions: u64) -> usize {
+        let _ = positions;
+        size_of::<Self>()
+    }
     /// The value of `op`, which must be one that this kind answers.
     ///
     /// # Errors
     /// [`Empty`](crate::Error::Empty), [`Overflow`](crate::Error::Overflow),
-    /// [`NanFound`](crate::Error::NanFound), [`Gap`](crate::Error::Gap) or
-    /// [`UnsupportedOut`](crate::Error::UnsupportedOut).
+    /// [`NanFound`](crate::Error::NanFound) or
+    /// [`UnsupportedOut`](crate::Error::UnsupportedOut);
+    /// [`Gap`](crate::Error::Gap) if a positional state lacks a position between
+    /// two that it holds, and a fixed tree also if it lacks the first ones.
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value>;
     /// Appends the state's payload, little-endian.
     fn write(&self, out: &mut Vec<u8>);

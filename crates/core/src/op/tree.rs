@@ -130,16 +130,27 @@ impl<T> Piece<T> {
     fn meets(&self, next: &Self) -> bool {
         self.last().checked_add(1) == Some(next.start) && self.block() == next.block()
     }
-    fn append(&mut self, next: &Self)
+    fn append(&mut self, items: &[T], others: &[T])
     where
         T: Copy,
     {
-        self.items.extend_from_slice(&next.items);
-        self.others.extend_from_slice(&next.others);
+        grow(&mut self.items, items);
+        grow(&mut self.others, others);
     }
     fn is_block(&self) -> bool {
         self.items.len() == BLOCK
     }
+}
+
+/// Appends elements of a block: capacity doubles, but not beyond a block, so
+/// that [`State::most_bytes`] holds.
+fn grow<T: Copy>(items: &mut Vec<T>, more: &[T]) {
+    let len = items.len() + more.len();
+    if len > items.capacity() {
+        let capacity = (2 * items.capacity()).clamp(len, BLOCK.max(len));
+        items.reserve_exact(capacity - items.len());
+    }
+    items.extend_from_slice(more);
 }
 
 /// The state of a fixed tree: the nodes that are complete and the raw
@@ -334,15 +345,14 @@ impl<P: TreeOp> FixedTree<P> {
         let block = start / BLOCK as u64;
         if i > 0 && self.pieces[i - 1].last() + 1 == start && self.pieces[i - 1].block() == block {
             i -= 1;
-            self.pieces[i].items.extend_from_slice(items);
-            self.pieces[i].others.extend_from_slice(others);
+            self.pieces[i].append(items, others);
         } else {
             let piece = Piece { start, items: items.to_vec(), others: others.to_vec() };
             self.pieces.insert(i, piece);
         }
         if i + 1 < self.pieces.len() && self.pieces[i].meets(&self.pieces[i + 1]) {
             let next = self.pieces.remove(i + 1);
-            self.pieces[i].append(&next);
+            self.pieces[i].append(&next.items, &next.others);
         }
         if self.pieces[i].is_block() {
             let piece = self.pieces.remove(i);
@@ -477,10 +487,28 @@ impl<P: TreeOp> State for FixedTree<P> {
         }
     }
 
-    fn merge(&mut self, other: &Self) -> Result<()> {
-        if let Some(at) = self.clash.or(other.clash).or_else(|| self.overlap(other)) {
-            return Err(Error::Overlap { at });
+    fn check_merge(&self, other: &Self) -> Result<()> {
+        match self.clash.or(other.clash).or_else(|| self.overlap(other)) {
+            Some(at) => Err(Error::Overlap { at }),
+            None => Ok(()),
         }
+    }
+
+    fn most_bytes(positions: u64) -> usize {
+        // From 0 on: a node for each binary digit of the number of blocks and
+        // one piece, of less than a block; vectors begin with room for four
+        // and double.
+        let digits = (positions / BLOCK as u64).checked_ilog2().map_or(0, |top| top as usize + 1);
+        let arrays = 1 + usize::from(P::PAIRS);
+        let raw = positions.min(BLOCK as u64) as usize * size_of::<P::Item>() * arrays;
+        size_of::<Self>()
+            + 4 * size_of::<Piece<P::Item>>()
+            + (2 * digits).max(4) * size_of::<Placed<P::Node>>()
+            + raw
+    }
+
+    fn merge(&mut self, other: &Self) -> Result<()> {
+        self.check_merge(other)?;
         self.skipped = self.skipped.saturating_add(other.skipped);
         // The stable sorts merge two sorted halves in linear time.
         let mut pieces = core::mem::take(&mut self.pieces);
@@ -490,7 +518,7 @@ impl<P: TreeOp> State for FixedTree<P> {
         nodes.extend_from_slice(&other.nodes);
         for piece in pieces {
             match self.pieces.last_mut() {
-                Some(before) if before.meets(&piece) => before.append(&piece),
+                Some(before) if before.meets(&piece) => before.append(&piece.items, &piece.others),
                 _ => self.pieces.push(piece),
             }
             if let Some(whole) = self.pieces.pop_if(|p| p.is_block()) {
@@ -499,7 +527,6 @@ impl<P: TreeOp> State for FixedTree<P> {
             }
         }
         nodes.sort_by_key(Placed::first_block);
-        self.nodes.reserve(nodes.len());
         for mut node in nodes {
             while let Some(left) = self.nodes.pop_if(|left| left.is_left_sibling_of(&node)) {
                 node = parent::<P>(&left, &node);
@@ -631,4 +658,51 @@ fn parse<P: TreeOp>(bytes: &[u8]) -> Result<FixedTree<P>, &'static str> {
         return Err("it skips more positions than it holds");
     }
     Ok(tree)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::{FastDot, FastSum, FloatLogSumExp, FloatProd};
+
+    /// The memory that a state takes.
+    fn held<P: TreeOp>(tree: &FixedTree<P>) -> usize {
+        let raw =
+            |p: &Piece<P::Item>| (p.items.capacity() + p.others.capacity()) * size_of::<P::Item>();
+        size_of::<FixedTree<P>>()
+            + tree.nodes.capacity() * size_of::<Placed<P::Node>>()
+            + tree.pieces.capacity() * size_of::<Piece<P::Item>>()
+            + tree.pieces.iter().map(raw).sum::<usize>()
+    }
+
+    fn grows_as_it_says<P: TreeOp<Item = f64>>(_: FixedTree<P>) {
+        let items = vec![1.0; 40_000];
+        let others: &[f64] = if P::PAIRS { &items } else { &[] };
+        for step in [1usize, 63, 1000, 4095, 4096, 4097, 9000] {
+            let (mut absorbed, mut merged) = (FixedTree::<P>::new(), FixedTree::<P>::new());
+            for start in (0..items.len()).step_by(step) {
+                let to = (start + step).min(items.len());
+                let others = others.get(start..to).unwrap_or(&[]);
+                let run = Run { start: start as u64, items: &items[start..to], others };
+                absorbed.absorb(run);
+                let mut piece = FixedTree::<P>::new();
+                piece.absorb(run);
+                merged.merge(&piece).unwrap();
+                let most = FixedTree::<P>::most_bytes(to as u64);
+                assert!(held(&absorbed) <= most, "{step}, {to}: {} > {most}", held(&absorbed));
+                assert!(held(&merged) <= most, "{step}, {to}: {} > {most}", held(&merged));
+            }
+        }
+    }
+
+    #[test]
+    fn a_state_takes_no_more_memory_than_it_says() {
+        grows_as_it_says(FastSum::<f64>::new());
+        grows_as_it_says(FastDot::<f64>::new());
+        grows_as_it_says(FloatProd::<f64>::new());
+        grows_as_it_says(FloatLogSumExp::<f64>::new());
+        let (sum, dot) = (FastSum::<f64>::most_bytes(1 << 40), FastDot::<f64>::most_bytes(1 << 40));
+        assert!((32 << 10..40 << 10).contains(&sum), "{sum}");
+        assert!((64 << 10..72 << 10).contains(&dot), "{dot}");
+    }
 }

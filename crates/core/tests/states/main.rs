@@ -2,6 +2,7 @@
 
 mod damage;
 mod integers;
+mod merge;
 mod oracle;
 mod order;
 mod rounding;

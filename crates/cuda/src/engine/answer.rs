@@ -224,12 +224,14 @@ impl Engine {
         }
         let device = &*self.device;
         let at = scratch.misfits();
-        device.fill(stream, at, 0, 8)?;
+        // SAFETY: the word is the scratch memory's, which is held until it is read.
+        unsafe { device.fill(stream, at, 0, 8)? };
         if !make(self, scratch)? {
             return Ok(false);
         }
         let mut word = [0; 8];
-        device.copy_out(stream, at, &mut word)?;
+        // SAFETY: as above.
+        unsafe { device.copy_out(stream, at, &mut word)? };
         // The copy waited already; this says what a kernel did wrong.
         device.wait(stream)?;
         Ok(word == [0; 8])

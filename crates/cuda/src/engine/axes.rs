@@ -110,7 +110,8 @@ impl Engine {
         let mut bytes = Vec::new();
         let read = &mut |batch: &super::tiles::Batch| {
             bytes.resize(8 * batch.used, 0);
-            device.copy_out(stream, batch.at, &mut bytes)?;
+            // SAFETY: the batch lies in the workspace, which is held until it is read.
+            unsafe { device.copy_out(stream, batch.at, &mut bytes)? };
             // The copy waited already; this says what a kernel did wrong.
             device.wait(stream)?;
             let mut rest = &bytes[..];

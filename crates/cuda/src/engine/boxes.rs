@@ -43,8 +43,8 @@ struct Held<'a> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        // After an error, launches may still read it. Errors have nobody to go
-        // to.
+        // After an error, launches may still read it. Errors cannot be reported
+        // here.
         let _ = self.device.wait(self.stream);
         let _ = self.room.give_back(self.device);
     }
@@ -293,7 +293,8 @@ impl Engine {
             let offsets = offsets.into_iter().chain([&outputs.offsets, &elements.offsets]);
             let offset = offsets.map(|o| o[i]).sum::<isize>() + walk.offsets[0];
             let first = view.origin().wrapping_offset(offset);
-            // SAFETY: the walk is over elements of the view.
+            // SAFETY: the walk is over elements of the view, and the box that it is a
+            // part of has room for all of them.
             unsafe { self.copy_walk(&walk, first, size, next, stream)? };
             at[i] = Some(next + packed.origin as u64);
             next += packed.bytes.next_multiple_of(ALIGNMENT) as u64;
@@ -305,7 +306,8 @@ impl Engine {
     /// Copies the elements of a walk to the device, one after the other.
     ///
     /// # Safety
-    /// All of them, counted from `first`, are valid for reads.
+    /// All of them, counted from `first`, are valid for reads, and there is room for
+    /// them at `to`.
     unsafe fn copy_walk(
         &self,
         walk: &Traversal,
@@ -324,7 +326,8 @@ impl Engine {
             // SAFETY: the elements follow each other, and the caller vouches
             // for them.
             let bytes = unsafe { core::slice::from_raw_parts(first, walk.len * size) };
-            return device.copy_in(stream, to, bytes);
+            // SAFETY: the caller vouches for the room at `to`.
+            return unsafe { device.copy_in(stream, to, bytes) };
         }
         let step = STAGED / size;
         let mut staged = vec![0; walk.len.min(step) * size];
@@ -332,7 +335,8 @@ impl Engine {
             let staged = &mut staged[..step.min(walk.len - position) * size];
             // SAFETY: passed on from the caller.
             unsafe { walk.copy(0, first, size, position, staged) };
-            device.copy_in(stream, to + (position * size) as u64, staged)?;
+            // SAFETY: as above.
+            unsafe { device.copy_in(stream, to + (position * size) as u64, staged)? };
         }
         Ok(())
     }

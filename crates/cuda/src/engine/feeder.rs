@@ -247,7 +247,10 @@ impl Feeder {
             let (place, len) = self.next_slot(start, most, wanted)?;
             let slot = &mut self.slots[place].slot;
             let half = slot.room() / self.arrays;
-            let (items, others) = slot.staging.bytes_mut().split_at_mut(half);
+            // SAFETY: `next_slot` has waited for what was under way in this slot, and
+            // the next copy from it starts in `send`.
+            let staging = unsafe { slot.staging.bytes_mut() };
+            let (items, others) = staging.split_at_mut(half);
             let others = &mut others[..if self.arrays == 2 { len } else { 0 }];
             let Some(from) = provide(done..done + len, [&mut items[..len], others]) else {
                 return Ok(());
@@ -298,7 +301,7 @@ impl Feeder {
             let fits = bytes.min(slot.room() / self.arrays);
             // Of less, kernels may leave more.
             let left = self.left(&self.input(start, fits, 0, 0), wanted)?.bytes;
-            if left <= slot.payloads.bytes().len() {
+            if left <= slot.payloads.len() {
                 self.turn = (self.turn + 1) % SLOTS;
                 return Ok((place, fits));
             }
@@ -325,7 +328,7 @@ impl Feeder {
         let place = self.turn;
         self.collect(place)?;
         let old = &mut self.slots[place].slot;
-        let lacks = old.payloads.bytes().len() < left;
+        let lacks = old.payloads.len() < left;
         if lacks || old.room() < bytes {
             match self.engine.slots.take(&self.engine, bytes, left) {
                 Ok(mut slot) => {
@@ -355,7 +358,7 @@ impl Feeder {
     ) -> Result<()> {
         let (memory, half) = {
             let slot = &self.slots[place].slot;
-            (slot.memory, slot.room() / self.arrays)
+            (slot.memory_at(), slot.room() / self.arrays)
         };
         let input = self.input(start, bytes, memory, half);
         let left = self.left(&input, wanted)?;
@@ -390,9 +393,11 @@ impl Feeder {
         }
         self.engine.device().wait(slot.stream)?;
         let Some(OnItsWay { input, left }) = run.take() else { return Ok(()) };
+        // SAFETY: the copy to them was waited for, and only `send` starts another.
+        let payloads = unsafe { slot.payloads.bytes() };
         for (state, place) in left.places {
             let state = &mut self.states[state];
-            merge(state, &left::state(state.kind(), &input, &slot.payloads.bytes()[place])?)?;
+            merge(state, &left::state(state.kind(), &input, &payloads[place])?)?;
         }
         Ok(())
     }

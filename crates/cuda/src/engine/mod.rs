@@ -36,6 +36,7 @@ pub use feeder::Feeder;
 pub use plan::{MOST_ELEMENTS, Shape};
 pub use view::DeviceView;
 
+use crate::buffer::Buffer;
 use crate::device::{Address, Device, KernelId, Launch, PAGE, Stream};
 use crate::{Error, Result};
 use kernels::{Build, Program};
@@ -259,7 +260,9 @@ impl Engine {
             }
             _ => {
                 let mut left = vec![0; len];
-                self.device.copy_out(stream, to, &mut left)?;
+                // SAFETY: the scratch memory has room for as many bytes there, and
+                // is held until they are read.
+                unsafe { self.device.copy_out(stream, to, &mut left)? };
                 // The copy waited already; this says what the kernel did wrong.
                 self.device.wait(stream)?;
                 left
@@ -325,12 +328,17 @@ impl Engine {
         if !Engine::supports(kind, dtype) {
             return Err(Error::NoKernel { kind, dtype });
         }
-        let address = self.device.allocate(bytes.len() as u64)?;
-        let state = self.device.copy_in(stream, address, bytes).and_then(|()| {
+        let buffer = Buffer::new(&self.device, bytes.len() as u64)?;
+        let address = buffer.address();
+        let state = buffer.copy_in(stream, 0, bytes).and_then(|()| {
             // SAFETY: the array was allocated and filled here.
             unsafe { self.reduce(kind, Array { address, len, dtype }, stream) }
         });
-        let freed = self.device.free(address);
+        if state.is_err() {
+            // Launches may still read it. The first error says more.
+            let _ = self.device.wait(stream);
+        }
+        let freed = buffer.free();
         let state = state?;
         freed.map(|()| state)
     }
@@ -511,7 +519,7 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         for (stream, scratch) in lock(&self.scratch).drain() {
-            // Launches may still use it. Errors have nobody to go to.
+            // Launches may still use it. Errors cannot be reported here.
             let _ = self.device.wait(stream);
             lock(&scratch).give_back(&*self.device);
         }

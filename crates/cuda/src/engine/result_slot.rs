@@ -39,7 +39,7 @@ impl ResultSlot {
 
     /// Whether there is room for so many bytes.
     pub(super) fn holds(&self, bytes: usize) -> bool {
-        bytes <= self.memory.bytes().len()
+        bytes <= self.memory.len()
     }
 
     /// Where the device finds it.
@@ -49,10 +49,11 @@ impl ResultSlot {
 
     fn words(&self, bytes: usize) -> impl Iterator<Item = &AtomicU64> {
         let start = self.memory.as_ptr().cast::<u64>();
-        let count = bytes.min(self.memory.bytes().len()) / 8;
+        let count = bytes.min(self.memory.len()) / 8;
         (0..count).map(move |i| {
             // SAFETY: within the memory, which is aligned and lives as long as
-            // `self`; whoever writes it, writes whole words.
+            // `self`. Host and device touch it by words alone, the host by atomic
+            // accesses: nobody makes a slice of it.
             unsafe { AtomicU64::from_ptr(start.add(i)) }
         })
     }

@@ -56,7 +56,9 @@ impl Room {
         let before = self.held;
         let (address, all) = self.hold(device, stream, bytes, bytes)?;
         if before != self.held {
-            device.fill(stream, address, 0, all).inspect_err(|_: &Error| {
+            // SAFETY: they were just allocated, and nobody else knows them.
+            let filled = unsafe { device.fill(stream, address, 0, all) };
+            filled.inspect_err(|_: &Error| {
                 // The first error says more than one of giving back.
                 let _ = self.give_back(device);
             })?;
@@ -86,6 +88,9 @@ impl Room {
     /// # Errors
     /// What the device says.
     pub(super) fn give_back(&mut self, device: &dyn Device) -> Result<()> {
-        self.held.take().map_or(Ok(()), |(address, _)| device.free(address))
+        let Some((address, _)) = self.held.take() else { return Ok(()) };
+        // SAFETY: `hold` allocated it and has not given it back; that nobody uses it
+        // any more is the caller's affair.
+        unsafe { device.free(address) }
     }
 }

@@ -75,7 +75,8 @@ impl Scratch {
     pub(super) fn new(device: &Arc<dyn Device>, stream: Stream) -> Result<Scratch> {
         let slot = ResultSlot::new(device, 8 * PAYLOAD_WORDS as usize)?;
         let address = device.allocate(8 * (MISFITS + 1))?;
-        match device.fill(stream, address, 0, 8 * PAYLOAD) {
+        // SAFETY: it was just allocated, with more bytes.
+        match unsafe { device.fill(stream, address, 0, 8 * PAYLOAD) } {
             Ok(()) => Ok(Scratch {
                 address,
                 ahead: None,
@@ -91,7 +92,8 @@ impl Scratch {
             }),
             Err(error) => {
                 // The first error says more than one of giving back.
-                let _: Result<(), Error> = device.free(address);
+                // SAFETY: allocated above, and nobody has used it.
+                let _: Result<(), Error> = unsafe { device.free(address) };
                 Err(error)
             }
         }
@@ -182,11 +184,13 @@ impl Scratch {
 
     /// Frees it; whoever uses it must have been waited for.
     pub(super) fn give_back(&mut self, device: &dyn Device) {
-        // Errors have nobody to go to.
+        // Errors cannot be reported here.
         let Scratch { meeting, left, rows, columns, workspace, numbers, walked, .. } = self;
         for room in [meeting, left, rows, columns, workspace, numbers, walked] {
             let _ = room.give_back(device);
         }
-        let _: Result<(), Error> = device.free(self.address);
+        // SAFETY: allocated in `new`; that nobody uses it any more is the caller's
+        // affair, who gives it back once.
+        let _: Result<(), Error> = unsafe { device.free(self.address) };
     }
 }

@@ -7,6 +7,7 @@
 
 use super::Engine;
 use crate::Result;
+use crate::buffer::Buffer;
 use crate::device::{Address, Device, Stream};
 use crate::pinned::Pinned;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,16 +18,15 @@ pub(super) const LEAST: usize = 64 << 10;
 
 /// The least room for payloads, and the most of anything.
 const LEAST_PAYLOADS: usize = 4 << 10;
-const MOST: usize = 1 << 40;
+const MOST: usize = if usize::BITS > 40 { 1 << 40 } else { 1 << 30 };
 
 /// Memory and a stream.
 pub(super) struct Slot {
-    device: Arc<dyn Device>,
     pub(super) stream: Stream,
     /// Where the host puts elements that are not in pinned memory.
     pub(super) staging: Pinned,
     /// The device's room for elements, and behind it that for payloads.
-    pub(super) memory: Address,
+    memory: Buffer<'static>,
     /// Where payloads are copied to.
     pub(super) payloads: Pinned,
 }
@@ -37,25 +37,23 @@ impl Slot {
         let memory_bytes = (room + payloads) as u64;
         let staging = Pinned::new(device, room)?;
         let payloads = Pinned::new(device, payloads)?;
-        let memory = device.allocate(memory_bytes)?;
-        Ok(Slot { device: Arc::clone(device), stream, staging, memory, payloads })
+        let memory = Buffer::new(device, memory_bytes)?;
+        Ok(Slot { stream, staging, memory, payloads })
     }
 
     /// The bytes of elements that it has room for.
     pub(super) fn room(&self) -> usize {
-        self.staging.bytes().len()
+        self.staging.len()
+    }
+
+    /// Where the elements lie in the device's memory.
+    pub(super) fn memory_at(&self) -> Address {
+        self.memory.address()
     }
 
     /// Where the payloads lie in the device's memory.
     pub(super) fn payloads_at(&self) -> Address {
-        self.memory + self.room() as u64
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        // Nothing is under way. An error has nobody to go to.
-        let _ = self.device.free(self.memory);
+        self.memory_at() + self.room() as u64
     }
 }
 
@@ -78,7 +76,7 @@ impl Pool {
     pub(super) fn take(&self, engine: &Engine, room: usize, payloads: usize) -> Result<Slot> {
         let room = room.clamp(LEAST, MOST).next_power_of_two();
         let payloads = payloads.clamp(LEAST_PAYLOADS, MOST).next_power_of_two();
-        let fits = |s: &Slot| s.room() == room && s.payloads.bytes().len() == payloads;
+        let fits = |s: &Slot| s.room() == room && s.payloads.len() == payloads;
         let stream = {
             let mut idle = self.idle();
             if let Some(place) = idle.slots.iter().position(fits) {

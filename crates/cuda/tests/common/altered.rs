@@ -75,7 +75,9 @@ impl Altered {
     }
 }
 
-impl Device for Altered {
+// SAFETY: memory is the interpreter's, which checks every access, whatever is said of
+// the device.
+unsafe impl Device for Altered {
     fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -89,21 +91,21 @@ impl Device for Altered {
         self.state.lock().unwrap().held.insert(address);
         Ok(address)
     }
-    fn free(&self, address: Address) -> Result<()> {
+    unsafe fn free(&self, address: Address) -> Result<()> {
         // Giving back works on a device that fails.
         self.sim.free(address)?;
         assert!(self.state.lock().unwrap().held.remove(&address));
         Ok(())
     }
-    fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()> {
+    unsafe fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()> {
         self.fails()?;
         self.sim.copy_in(stream, to, from)
     }
-    fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()> {
+    unsafe fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()> {
         self.fails()?;
         self.sim.copy_out(stream, from, to)
     }
-    fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
+    unsafe fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
         self.fails()?;
         self.sim.fill(stream, to, value, bytes)
     }

@@ -3,7 +3,7 @@
 use warpfold_core::op::{AnyState, Kind, RawRun, Run, State};
 use warpfold_core::{DType, Element, with_state};
 use warpfold_cuda::engine::Array;
-use warpfold_cuda::{Device, Stream};
+use warpfold_cuda::{Buffer, Device, Stream};
 
 /// The state of a run's elements, whose first one has the position `start`.
 pub(crate) fn state_of(
@@ -27,8 +27,8 @@ pub(crate) fn state_of(
 /// An array in a device's memory that begins `offset` elements behind a multiple
 /// of 256 bytes and ends where the allocation ends.
 pub(crate) struct Placed<'a> {
-    device: &'a dyn Device,
-    base: u64,
+    /// Kept as long as the array.
+    _buffer: Buffer<'a>,
     pub(crate) array: Array,
 }
 
@@ -40,16 +40,10 @@ impl<'a> Placed<'a> {
     ) -> Placed<'a> {
         let bytes: &[u8] = bytemuck::cast_slice(items);
         let before = (offset * size_of::<T>()) as u64;
-        let base = device.allocate(before + bytes.len() as u64).expect("enough memory");
-        let address = base + before;
-        device.copy_in(Stream::DEFAULT, address, bytes).expect("a copy");
+        let buffer = Buffer::new(device, before + bytes.len() as u64).expect("enough memory");
+        buffer.copy_in(Stream::DEFAULT, before, bytes).expect("a copy");
+        let address = buffer.address() + before;
         let array = Array { address, len: items.len() as u64, dtype: T::DTYPE };
-        Placed { device, base, array }
-    }
-}
-
-impl Drop for Placed<'_> {
-    fn drop(&mut self) {
-        let _ = self.device.free(self.base);
+        Placed { _buffer: buffer, array }
     }
 }

@@ -11,7 +11,7 @@ pub(crate) mod random;
 pub(crate) mod views;
 
 use std::path::PathBuf;
-use warpfold_cuda::{Address, Argument, Device, Launch, Result, Stream};
+use warpfold_cuda::{Argument, Buffer, Device, Launch, Result, Stream};
 
 /// What a buffer holds before the launch.
 #[derive(Clone, Copy, Debug)]
@@ -182,16 +182,16 @@ impl Case {
         let module = device.load(self.module, &ptx(self.module, compiler, compute))?;
         let kernel = device.kernel(module, self.kernel)?;
         let stream = Stream::DEFAULT;
-        let mut buffers: Vec<(Address, usize)> = Vec::new();
+        let mut buffers: Vec<Buffer<'_>> = Vec::new();
         let mut arguments = Vec::new();
         for parameter in &self.parameters {
             match *parameter {
                 Parameter::Value(argument) => arguments.push(argument),
                 Parameter::Buffer(fill, len) => {
-                    let address = device.allocate(len as u64)?;
-                    device.copy_in(stream, address, &fill.bytes(len))?;
-                    buffers.push((address, len));
-                    arguments.push(Argument::from(address));
+                    let buffer = Buffer::new(device, len as u64)?;
+                    buffer.copy_in(stream, 0, &fill.bytes(len))?;
+                    arguments.push(Argument::from(buffer.address()));
+                    buffers.push(buffer);
                 }
             }
         }
@@ -200,10 +200,10 @@ impl Case {
         unsafe { device.launch(stream, kernel, &self.launch, &arguments)? };
         device.wait(stream)?;
         let mut after = Vec::new();
-        for (address, len) in buffers {
-            let mut bytes = vec![0; len];
-            device.copy_out(stream, address, &mut bytes)?;
-            device.free(address)?;
+        for buffer in buffers {
+            let mut bytes = vec![0; buffer.len() as usize];
+            buffer.copy_out(stream, 0, &mut bytes)?;
+            buffer.free()?;
             after.push(bytes);
         }
         Ok(after)

@@ -8,7 +8,7 @@ use warpfold_core::layout::View;
 use warpfold_core::op::{AnyState, Kind};
 use warpfold_core::{DType, Element, with_element};
 use warpfold_cuda::engine::DeviceView;
-use warpfold_cuda::{Device, Stream};
+use warpfold_cuda::{Buffer, Device, Stream};
 
 /// A shape of up to `axes` axes, of these lengths, and `most` elements.
 pub(crate) fn shape(random: &mut Random, lens: &[usize], axes: usize, most: usize) -> Vec<usize> {
@@ -213,15 +213,15 @@ impl Sample {
 /// A sample in a device's memory, which has nothing else in it that was
 /// written.
 pub(crate) struct Placed<'a> {
-    device: &'a dyn Device,
-    base: u64,
+    /// Kept as long as the view.
+    _buffer: Buffer<'a>,
     pub(crate) view: DeviceView,
 }
 
 impl<'a> Placed<'a> {
     pub(crate) fn new(device: &'a dyn Device, sample: &Sample) -> Placed<'a> {
         let Layout { shape, strides, offset, bytes } = sample.layout.clone();
-        let base = device.allocate(bytes as u64).expect("enough memory");
+        let buffer = Buffer::new(device, bytes as u64).expect("enough memory");
         let mut written = vec![false; bytes];
         let size = sample.dtype.size();
         for at in sample.layout.elements(&vec![true; shape.len()]).concat() {
@@ -231,18 +231,12 @@ impl<'a> Placed<'a> {
         for run in written.chunk_by(|a, b| a == b) {
             if run[0] {
                 let part = &sample.bytes()[at..at + run.len()];
-                device.copy_in(Stream::DEFAULT, base + at as u64, part).expect("a copy");
+                buffer.copy_in(Stream::DEFAULT, at as u64, part).expect("a copy");
             }
             at += run.len();
         }
-        let (address, dtype) = (base + offset as u64, sample.dtype);
-        Placed { device, base, view: DeviceView { address, dtype, shape, strides } }
-    }
-}
-
-impl Drop for Placed<'_> {
-    fn drop(&mut self) {
-        let _ = self.device.free(self.base);
+        let (address, dtype) = (buffer.address() + offset as u64, sample.dtype);
+        Placed { _buffer: buffer, view: DeviceView { address, dtype, shape, strides } }
     }
 }
 

@@ -7,7 +7,7 @@
 //! back.
 
 use super::feed::Feed;
-use super::{Piece, Plan, Progress, order_of, wants_indices};
+use super::{Piece, Plan, Progress, check_shape, order_of, wants_indices};
 use crate::{Access, Error, Extent, Order, ReadAt, Result, Source};
 use core::ops::Range;
 use std::sync::mpsc::sync_channel;
@@ -21,6 +21,18 @@ const BOX: usize = 16 << 20;
 
 /// Bytes of a run that make reading in runs worth it.
 const LONG_RUN: usize = 32 << 10;
+
+/// Bytes beside a state: the allocator's, and those of the vectors it is in.
+const BESIDE_STATE: usize = 48;
+
+/// Bytes of answers that any machine has memory for.
+const FEW: usize = 1 << 20;
+
+/// The product of an array's lengths, which do not overflow without the zeros:
+/// `check_shape` made sure.
+fn product(lengths: impl Iterator<Item = usize> + Clone) -> usize {
+    if lengths.clone().any(|n| n == 0) { 0 } else { lengths.product() }
+}
 
 /// The answers of a reduction over some axes.
 pub(super) fn answer(
@@ -147,6 +159,7 @@ struct Boxes<'a> {
     /// Whether states are wanted, not answers.
     states: bool,
     box_bytes: usize,
+    /// What the states of a tile's outputs may take.
     states_bytes: usize,
     progress: &'a dyn Progress,
 }
@@ -168,10 +181,8 @@ impl<'a> Boxes<'a> {
         progress: &'a dyn Progress,
     ) -> Result<Boxes<'a>> {
         let name = plan.name;
-        let first = plan.pieces.first().map(|p| &p.items);
-        let (Some(dtype), Some(order)) = (first.map(|s| s.dtype), first.map(order_of)) else {
-            return Err(Error::format(name, "there is nothing to reduce"));
-        };
+        let dtype = plan.dtype;
+        let mut order: Option<Order> = None;
         let mut pieces = Vec::new();
         let mut shape: Vec<usize> = Vec::new();
         let mut offset = 0;
@@ -184,19 +195,23 @@ impl<'a> Boxes<'a> {
                         .with_hint("leave out --axis"));
                 }
             };
-            if order_of(&items) != order && dims.len() > 1 {
+            let its_order = order_of(&items);
+            if order.is_some() && its_order.is_some() && order != its_order {
                 return Err(Error::format(
                     items.name,
-                    "it is stored in another order of axes than the first input",
+                    "it is stored in another order of axes than the inputs before it",
                 )
                 .with_hint("save all pieces in C order"));
             }
+            order = order.or(its_order);
             let length = dims.first().copied().unwrap_or(1);
             if shape.is_empty() {
                 shape.clone_from(&dims);
             } else if let Some(n) = shape.first_mut() {
-                *n += length;
+                // A sum that is too large is refused below.
+                *n = n.saturating_add(length);
             }
+            check_shape(&items.name, &shape, dtype)?;
             let sources: Vec<Source> = std::iter::once(items).chain(others).collect();
             let names = sources.iter().map(|s| s.name.clone()).collect();
             seekable &= sources.iter().all(|s| matches!(s.access, Access::Random(_)));
@@ -204,22 +219,38 @@ impl<'a> Boxes<'a> {
             pieces.push(Stored { names, readers, dims, offset });
             offset += length;
         }
-        Ok(Boxes {
+        let arrays = pieces.first().map_or(1, |p| p.readers.len());
+        // Two boxes of each array are in memory at a time.
+        let box_bytes = BOX.min(memory / (8 * arrays)).max(dtype.size());
+        let boxes = Boxes {
             name,
             dtype,
             pieces,
             shape,
             reduced: plan.reduced,
-            order,
+            order: order.unwrap_or(Order::C),
             reduction,
             start,
             seekable,
             states: false,
-            // Two boxes of each array are in memory at a time.
-            box_bytes: BOX.min(memory / 8).max(dtype.size()),
-            states_bytes: memory / 2,
+            box_bytes,
+            // The states of one more box hold its elements once more, at most.
+            states_bytes: memory.saturating_sub(3 * arrays * box_bytes),
             progress,
-        })
+        };
+        let len = boxes.reduced_len();
+        if start.checked_add(len).is_none() {
+            let len = usize::try_from(len).unwrap_or(usize::MAX);
+            let source = warpfold::Error::StartTooLarge { start, len };
+            return Err(Error::Reduce { name: boxes.name, source });
+        }
+        Ok(boxes)
+    }
+
+    /// How many elements make an output.
+    fn reduced_len(&self) -> u64 {
+        let lengths = self.shape.iter().zip(&self.reduced).filter(|(_, r)| **r).map(|(&n, _)| n);
+        product(lengths) as u64
     }
 
     fn output_shape(&self) -> Vec<usize> {
@@ -256,10 +287,11 @@ impl<'a> Boxes<'a> {
     fn for_each_tile(&self, sink: &mut dyn FnMut(usize, &Tile, Done) -> Result<()>) -> Result<()> {
         let kept = |axis: usize| !self.reduced[axis];
         let outputs_of = |lengths: &[usize]| -> usize {
-            lengths.iter().enumerate().filter(|&(a, _)| kept(a)).map(|(_, &n)| n).product()
+            product(lengths.iter().enumerate().filter(|&(a, _)| kept(a)).map(|(_, &n)| n))
         };
         let outputs = outputs_of(&self.shape);
         let state_bytes = self.state_bytes()?;
+        self.check_outputs(outputs, state_bytes)?;
         // Tiles: all outputs, if their states fit.
         let mut tile = self.shape.clone();
         if !self.shape.is_empty() && kept(0) {
@@ -271,7 +303,6 @@ impl<'a> Boxes<'a> {
         });
         // Boxes: all of a tile, if it fits.
         let mut part = tile.clone();
-        let several = self.reduced.iter().filter(|&&r| r).count() > 1;
         // Best are boxes that hold all elements of their outputs: answers come
         // straight out of them, without states that are merged.
         let mut narrow = tile.clone();
@@ -280,26 +311,22 @@ impl<'a> Boxes<'a> {
             let parts = self.parts(&narrow, &narrow);
             return self.run(parts, outputs, sink);
         }
-        let positions_cannot_be_cut =
-            self.order == Order::Fortran && several && wants_indices(self.reduction);
-        if !positions_cannot_be_cut {
-            let fits = |b: &[usize]| self.fits(b);
-            // Cutting kept axes gives more tiles, not more merging: where they
-            // are the slowest, they go first.
-            let slowest = self.storage_axes().into_iter().find(|&a| self.shape[a] > 1);
-            if slowest.is_some_and(kept) {
-                self.cut(&mut tile, |a| Some(a) == slowest, fits);
-                part.clone_from(&tile);
-            }
-            self.cut(&mut part, |a| self.reduced[a], fits);
-            if !fits(&part) {
-                self.cut(&mut tile, kept, |t| {
-                    let mut b = part.clone();
-                    t.iter().enumerate().filter(|&(a, _)| kept(a)).for_each(|(a, &n)| b[a] = n);
-                    fits(&b)
-                });
-                (0..tile.len()).filter(|&a| kept(a)).for_each(|a| part[a] = tile[a]);
-            }
+        let fits = |b: &[usize]| self.fits(b);
+        // Cutting kept axes gives more tiles, not more merging: where they are
+        // the slowest, they go first.
+        let slowest = self.storage_axes().into_iter().find(|&a| self.shape[a] > 1);
+        if slowest.is_some_and(kept) {
+            self.cut(&mut tile, |a| Some(a) == slowest, fits);
+            part.clone_from(&tile);
+        }
+        self.cut(&mut part, |a| self.reduced[a], fits);
+        if !fits(&part) {
+            self.cut(&mut tile, kept, |t| {
+                let mut b = part.clone();
+                t.iter().enumerate().filter(|&(a, _)| kept(a)).for_each(|(a, &n)| b[a] = n);
+                fits(&b)
+            });
+            (0..tile.len()).filter(|&a| kept(a)).for_each(|a| part[a] = tile[a]);
         }
         let parts = self.parts(&tile, &part);
         self.run(parts, outputs, sink)
@@ -322,11 +349,29 @@ impl<'a> Boxes<'a> {
         run
     }
 
-    /// The memory that the states of one output take.
+    /// The memory that the states of one output take, at most: those of all its
+    /// elements, and those of a box beside them, without the elements that a
+    /// fixed tree keeps of the box.
     fn state_bytes(&self) -> Result<usize> {
         let wrong = |source| Error::Reduce { name: self.name.clone(), source };
         let states = self.reduction.identities(self.dtype).map_err(wrong)?;
-        Ok(states.iter().map(|s| s.payload().len() + 64).sum())
+        let len = self.reduced_len();
+        let each = states.iter().map(|s| s.most_bytes(len) + s.most_bytes(0) + 2 * BESIDE_STATE);
+        Ok(2 * BESIDE_STATE + each.sum::<usize>())
+    }
+
+    /// Refuses more outputs than memory has room for: a header of a few bytes
+    /// may ask for any number, and an allocation that fails ends the process.
+    fn check_outputs(&self, outputs: usize, state_bytes: usize) -> Result<()> {
+        // A pair of numbers is the longest answer.
+        let each = if self.states { state_bytes } else { 16 * self.reduction.ops().len() };
+        let room = outputs.checked_mul(each);
+        if room.is_some_and(|room| room <= FEW || Vec::<u8>::new().try_reserve_exact(room).is_ok())
+        {
+            return Ok(());
+        }
+        let source = warpfold::Error::TooManyOutputs { outputs };
+        Err(Error::Reduce { name: self.name.clone(), source })
     }
 
     /// All boxes, tile by tile.
@@ -357,7 +402,7 @@ impl<'a> Boxes<'a> {
                                 }
                             })
                             .collect();
-                        let start = self.start + self.index_of(piece, &ranges);
+                        let start = self.start + self.place_of(piece, &ranges);
                         boxes.push(Part { piece, ranges, start });
                     }
                 }
@@ -393,20 +438,53 @@ impl<'a> Boxes<'a> {
         all
     }
 
-    /// The index of a box's first element among the reduced elements: in C
-    /// order, or in the order of the file where no one asks for indices.
-    fn index_of(&self, piece: usize, ranges: &[Range<usize>]) -> u64 {
+    /// The place of a box's first element among the reduced elements, in the
+    /// order of the file: those of a box follow each other.
+    fn place_of(&self, piece: usize, ranges: &[Range<usize>]) -> u64 {
         let dims = &self.pieces[piece].dims;
         let mut step = 1u64;
-        let mut index = 0u64;
+        let mut place = self.pieces_before(piece);
         for axis in self.storage_axes().into_iter().rev().filter(|&a| self.reduced[a]) {
-            index += ranges[axis].start as u64 * step;
+            place += ranges[axis].start as u64 * step;
             step = step.saturating_mul(dims[axis] as u64);
         }
-        let others: u64 =
-            (1..dims.len()).filter(|&a| self.reduced[a]).map(|a| dims[a] as u64).product();
-        if self.reduced.first() == Some(&true) {
-            index += self.pieces[piece].offset as u64 * others;
+        place
+    }
+
+    /// How many of the reduced elements lie in pieces before this one.
+    fn pieces_before(&self, piece: usize) -> u64 {
+        let Stored { dims, offset, .. } = &self.pieces[piece];
+        if self.reduced.first() != Some(&true) {
+            return 0;
+        }
+        let others = product((1..dims.len()).filter(|&a| self.reduced[a]).map(|a| dims[a]));
+        *offset as u64 * others as u64
+    }
+
+    /// Whether the indices of a box's elements are not those from its place on:
+    /// in Fortran order, where more than one axis is reduced and the box does
+    /// not hold all of them.
+    fn is_scattered(&self, part: &Part) -> bool {
+        let dims = &self.pieces[part.piece].dims;
+        let reduced = || (0..dims.len()).filter(|&a| self.reduced[a]);
+        self.order == Order::Fortran
+            && wants_indices(self.reduction)
+            && reduced().count() > 1
+            && reduced().any(|a| part.ranges[a].len() < dims[a])
+    }
+
+    /// The index, among the reduced elements in C order, of a box's element
+    /// whose index in the box is `at`. It increases with `at`.
+    fn index_in(&self, part: &Part, at: u64) -> u64 {
+        let dims = &self.pieces[part.piece].dims;
+        let (mut rest, mut step) = (at, 1u64);
+        let mut index = self.start + self.pieces_before(part.piece);
+        for axis in (0..dims.len()).rev().filter(|&a| self.reduced[a]) {
+            let range = &part.ranges[axis];
+            let len = range.len().max(1) as u64;
+            index += (range.start as u64 + rest % len) * step;
+            rest /= len;
+            step = step.saturating_mul(dims[axis] as u64);
         }
         index
     }
@@ -521,6 +599,8 @@ impl<'a> Boxes<'a> {
         for (reader, words) in stored.readers.iter().zip(buffers) {
             let bytes = count * size;
             if words.len() * 8 < bytes {
+                // Exactly: a vector that doubles would not keep to the limit.
+                words.reserve_exact(bytes.div_ceil(8) - words.len());
                 words.resize(bytes.div_ceil(8), 0);
             }
             let buffer: &mut [u8] = &mut bytemuck::cast_slice_mut(words)[..bytes];
@@ -584,7 +664,12 @@ impl<'a> Boxes<'a> {
                 [a] => question.partial(a, part.start),
                 _ => return Err(Error::format(self.name.clone(), "there is nothing to reduce")),
             }
-            .map(Done::Partial)
+            .map(|mut partial| {
+                if self.is_scattered(part) {
+                    partial.relocate(|at| self.index_in(part, at.saturating_sub(part.start)));
+                }
+                Done::Partial(partial)
+            })
         };
         done.map_err(wrong)
     }

@@ -3,6 +3,7 @@
 use super::feed::Feed;
 use super::ledger::Ledger;
 use super::{Piece, Progress, wants_indices};
+use crate::source::element_count;
 use crate::{Access, Batch, Block, Blocks, Error, Extent, Order, ReadAt, Result, Source};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -36,6 +37,14 @@ pub(super) fn partial(
         }
     }
     whole.ok_or_else(|| Error::format("no input", "there is nothing to reduce"))
+}
+
+/// Where the blocks of a sequential source come from.
+#[derive(Clone, Copy)]
+struct Origin<'a> {
+    name: &'a str,
+    /// The walk in file order, where that is not the order of the indices.
+    walk: Option<&'a Traversal>,
 }
 
 struct Flat<'a> {
@@ -125,19 +134,39 @@ impl Flat<'_> {
 
     /// Reduces one source; says where the next one begins.
     fn one(&self, source: Source) -> Result<(Partial, u64)> {
+        let walk = walk(&source, self.reduction);
         match source.access {
-            Access::Random(ref reader) => self.random(&source, reader.as_ref()),
-            Access::Sequential(blocks) => self.sequential(&source.name, source.dtype, blocks),
+            Access::Random(ref reader) => self.random(&source, reader.as_ref(), walk),
+            Access::Sequential(blocks) => {
+                self.sequential(&source.name, source.dtype, blocks, walk.as_ref())
+            }
         }
     }
 
-    fn random(&self, source: &Source, reader: &dyn ReadAt) -> Result<(Partial, u64)> {
+    /// Where the piece ends that begins at `start`; the last position of all
+    /// stands for none.
+    fn end(&self, name: &str, start: u64, len: u64) -> Result<u64> {
+        start.checked_add(len).ok_or_else(|| {
+            let len = usize::try_from(len).unwrap_or(usize::MAX);
+            Error::Reduce {
+                name: name.into(),
+                source: warpfold::Error::StartTooLarge { start, len },
+            }
+        })
+    }
+
+    fn random(
+        &self,
+        source: &Source,
+        reader: &dyn ReadAt,
+        walk: Option<Traversal>,
+    ) -> Result<(Partial, u64)> {
         let dtype = source.dtype;
         let size = dtype.size();
         let len = length(source)?;
+        let end = self.end(&source.name, self.start, len)?;
         let read = self.reduction.best_run();
         let step = (read / size) as u64;
-        let walk = walk(source, self.reduction);
         let next = AtomicU64::new(0);
         let most = usize::try_from(len.div_ceil(step)).unwrap_or(usize::MAX);
         let most = most.min(self.reduction.most_readers());
@@ -165,7 +194,7 @@ impl Flat<'_> {
             0
         };
         let partial = self.on_threads(name, dtype, most, work)?;
-        Ok((partial, self.start.saturating_add(len)))
+        Ok((partial, end))
     }
 
     fn sequential(
@@ -173,7 +202,9 @@ impl Flat<'_> {
         name: &str,
         dtype: DType,
         mut blocks: Box<dyn Blocks>,
+        walk: Option<&Traversal>,
     ) -> Result<(Partial, u64)> {
+        let origin = Origin { name, walk };
         type Numbered = (u64, Box<dyn Block>);
         let ledger = Ledger::new(self.start);
         let threads = self.reduction.thread_count();
@@ -190,7 +221,7 @@ impl Flat<'_> {
                     continue;
                 }
                 let bytes = block.bytes();
-                match self.block(name, workers, &mut batch, number, block, &ledger) {
+                match self.block(origin, workers, &mut batch, number, block, &ledger) {
                     Ok(n) => missing += n,
                     Err(error) => {
                         failed.store(true, Ordering::Relaxed);
@@ -232,7 +263,7 @@ impl Flat<'_> {
     /// Decodes and absorbs one block; says how many rows were missing.
     fn block(
         &self,
-        name: &str,
+        Origin { name, walk }: Origin<'_>,
         workers: &mut Workers,
         batch: &mut Batch,
         number: u64,
@@ -255,10 +286,11 @@ impl Flat<'_> {
             missing += batch.missing();
             // Without a start the ledger was aborted: there is an error
             // already, and what is absorbed does not count.
-            let at = start.unwrap_or(0);
-            absorb_batch(workers, batch, at)
+            let at = start.unwrap_or(self.start);
+            let end = self.end(name, at, batch.rows())?;
+            absorb_batch(workers, batch, at, walk, self.start)
                 .map_err(|source| Error::Reduce { name: name.into(), source })?;
-            start = start.map(|s| s + batch.rows());
+            start = start.map(|_| end);
             Ok(())
         })?;
         if rows.is_none() && batches == 0 {
@@ -306,9 +338,10 @@ impl Flat<'_> {
             if n == 0 {
                 break;
             }
+            let end = self.end(&left_name, start, (n / size) as u64)?;
             let run = RawRun { start, items: &a[..n], others: &b[..n] };
             workers.absorb(run).map_err(wrong)?;
-            start += (n / size) as u64;
+            start = end;
             self.progress.advance(2 * n as u64);
         }
         Ok((self.reduction.gather(dtype, workers).map_err(wrong)?, start))
@@ -318,7 +351,10 @@ impl Flat<'_> {
 /// How many elements a source with random access has.
 pub(super) fn length(source: &Source) -> Result<u64> {
     match &source.extent {
-        Extent::Array { shape, .. } => Ok(shape.iter().map(|&n| n as u64).product()),
+        Extent::Array { shape, .. } => element_count(shape).ok_or_else(|| {
+            let what = format!("the shape {shape:?} has more elements than can be counted");
+            Error::format(source.name.clone(), what)
+        }),
         Extent::Column { rows: Some(rows) } => Ok(*rows),
         Extent::Column { rows: None } => {
             Err(Error::format(source.name.clone(), "its length is not known"))
@@ -330,7 +366,8 @@ pub(super) fn length(source: &Source) -> Result<u64> {
 /// somebody asks for them.
 fn walk(source: &Source, reduction: &Reduction) -> Option<Traversal> {
     let Extent::Array { shape, order: Order::Fortran } = &source.extent else { return None };
-    if !wants_indices(reduction) {
+    // Without elements there is nowhere to walk, whatever the other axes are.
+    if !wants_indices(reduction) || shape.contains(&0) {
         return None;
     }
     let mut stride = source.dtype.size().cast_signed();
@@ -345,10 +382,20 @@ fn walk(source: &Source, reduction: &Reduction) -> Option<Traversal> {
     Some(Traversal::new(&axes, true))
 }
 
-/// Absorbs a batch whose first row has index `start`.
-fn absorb_batch(workers: &mut Workers, batch: &Batch, start: u64) -> warpfold::Result<()> {
+/// Absorbs a batch whose first row comes `start - base` rows after the source's
+/// first one, which has index `base`. With a walk there are no gaps: only whole
+/// arrays have one.
+fn absorb_batch(
+    workers: &mut Workers,
+    batch: &Batch,
+    start: u64,
+    walk: Option<&Traversal>,
+    base: u64,
+) -> warpfold::Result<()> {
     let run = RawRun { start, items: batch.bytes(), others: &[] };
-    if batch.gaps().is_empty() {
+    if let Some(walk) = walk {
+        workers.absorb_along(RawRun { start: start.saturating_sub(base), ..run }, Some(walk), base)
+    } else if batch.gaps().is_empty() {
         workers.absorb(run)
     } else {
         workers.absorb_around(run, batch.gaps().iter().map(|gap| (gap.row, gap.len)))

@@ -159,6 +159,9 @@ impl Plan {
             if other.dtype != first.dtype {
                 return Err(mismatch("type", first.dtype.to_string(), other.dtype.to_string()));
             }
+            if let Extent::Array { shape, .. } = &other.extent {
+                check_shape(&other.name, shape, other.dtype)?;
+            }
             let (left, right) = (shape_of(first), shape_of(other));
             if left.len() != right.len() || left.iter().skip(1).ne(right.iter().skip(1)) {
                 return Err(mismatch("shape", shape_text(&left), shape_text(&right)));
@@ -189,7 +192,9 @@ impl Plan {
                         ),
                     ));
                 }
-                if order_of(left) != order_of(right) && ndim > 1 {
+                if let (Some(a), Some(b)) = (order_of(left), order_of(right))
+                    && a != b
+                {
                     return Err(Error::format(
                         right.name.clone(),
                         format!("it is stored in another order of axes than {}", left.name),
@@ -220,11 +225,30 @@ fn shape_text(shape: &[Option<usize>]) -> String {
     format!("({})", axes.join(", "))
 }
 
-/// The order of an array's elements; columns have only one.
-fn order_of(source: &Source) -> Order {
-    match source.extent {
-        Extent::Array { order, .. } => order,
-        Extent::Column { .. } => Order::C,
+/// The order of an array's elements, where there is more than one: not for
+/// columns, and not for arrays with one axis that is longer than 1 or without
+/// elements.
+fn order_of(source: &Source) -> Option<Order> {
+    match &source.extent {
+        Extent::Array { shape, order } => {
+            let long = shape.iter().filter(|&&n| n > 1).count();
+            (long > 1 && !shape.contains(&0)).then_some(*order)
+        }
+        Extent::Column { .. } => None,
+    }
+}
+
+/// Refuses a shape that no array in memory has, as NumPy does: without its
+/// axes of length 0 it must be countable, since they may be reduced away.
+fn check_shape(name: &str, shape: &[usize], dtype: DType) -> Result<()> {
+    let bytes = shape
+        .iter()
+        .filter(|&&n| n > 0)
+        .try_fold(dtype.size().cast_signed(), |n, &d| n.checked_mul(isize::try_from(d).ok()?));
+    match bytes {
+        Some(_) => Ok(()),
+        None => Err(Error::format(name, format!("the shape {shape:?} is larger than any array"))
+            .with_hint("axes of length 0 do not make the others smaller: check the header")),
     }
 }
 

@@ -3,6 +3,8 @@
 mod binary;
 mod common;
 mod devices;
+#[cfg(target_os = "linux")]
+mod positions;
 mod seeds;
 mod stream;
 mod tables;

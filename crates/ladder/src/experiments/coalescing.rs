@@ -34,16 +34,16 @@ fn element(i: u64) -> u32 {
 }
 
 /// An array on a device, and where threads leave what they found.
-struct Setup<'a> {
-    place: &'a Place<'a>,
+struct Setup<'a, 'd> {
+    place: &'a Place<'d>,
     words: u64,
     array: u64,
     out: u64,
     launch: Launch,
 }
 
-impl<'a> Setup<'a> {
-    fn new(place: &'a Place<'a>, words: u64, blocks: u32) -> Result<Setup<'a>> {
+impl<'a, 'd> Setup<'a, 'd> {
+    fn new(place: &'a Place<'d>, words: u64, blocks: u32) -> Result<Setup<'a, 'd>> {
         let launch = Launch::linear(blocks, BLOCK);
         let array = place.room(4 * words)?;
         let out = place.room(4 * u64::from(blocks * BLOCK))?;

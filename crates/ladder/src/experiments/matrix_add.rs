@@ -49,16 +49,16 @@ fn matrix(seed: u32, elements: u64) -> Vec<u8> {
     (0..elements).flat_map(|i| element(i).to_le_bytes()).collect()
 }
 
-struct Matrices<'a> {
-    place: &'a Place<'a>,
+struct Matrices<'a, 'd> {
+    place: &'a Place<'d>,
     size: (u32, u32),
     arguments: Vec<Argument>,
     sum: u64,
     wanted: Vec<u8>,
 }
 
-impl<'a> Matrices<'a> {
-    fn new(place: &'a Place<'a>, size: (u32, u32)) -> Result<Matrices<'a>> {
+impl<'a, 'd> Matrices<'a, 'd> {
+    fn new(place: &'a Place<'d>, size: (u32, u32)) -> Result<Matrices<'a, 'd>> {
         let elements = u64::from(size.0) * u64::from(size.1);
         let (a, b) = (matrix(1, elements), matrix(77, elements));
         let sum = place.room(4 * elements)?;

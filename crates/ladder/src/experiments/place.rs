@@ -1,24 +1,23 @@
 //! Where an experiment's kernels run.
 
+use crate::buffers::Buffers;
 use crate::error::{Error, Result};
+use crate::lab::STREAM;
 use crate::statistics::median;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use warpfold_cuda::{Address, Archive, Argument, Device, KernelId, Launch, ModuleId, Sim, Stream};
+use warpfold_cuda::{Address, Archive, Argument, Device, KernelId, Launch, ModuleId, Sim};
 use warpfold_ptx::count::Counters;
 use warpfold_ptx::machine::Options;
 
 static KERNELS: Archive = Archive::new(include_bytes!("../../kernels/experiments/kernels.archive"));
-
-/// The stream that all is done on.
-const STREAM: Stream = Stream::DEFAULT;
 
 /// A device with the experiments' kernels, and memory that it gets back.
 pub(super) struct Place<'a> {
     id: &'static str,
     device: &'a dyn Device,
     modules: RefCell<HashMap<String, ModuleId>>,
-    allocated: RefCell<Vec<Address>>,
+    buffers: Buffers<'a>,
 }
 
 /// Intervals of the device's clock that are taken, and those before that do not
@@ -35,7 +34,7 @@ const MOST_RUNS: f64 = 100.0;
 
 impl<'a> Place<'a> {
     pub(super) fn new(id: &'static str, device: &'a dyn Device) -> Place<'a> {
-        Place { id, device, modules: RefCell::default(), allocated: RefCell::default() }
+        Place { id, device, modules: RefCell::default(), buffers: Buffers::new(device) }
     }
 
     /// The device.
@@ -71,15 +70,13 @@ impl<'a> Place<'a> {
 
     /// Memory that holds nothing yet.
     pub(super) fn room(&self, bytes: u64) -> Result<Address> {
-        let address = self.done(self.device.allocate(bytes))?;
-        self.allocated.borrow_mut().push(address);
-        Ok(address)
+        self.done(self.buffers.allocate(bytes))
     }
 
     /// Memory with these bytes.
     pub(super) fn upload(&self, bytes: &[u8]) -> Result<Address> {
         let address = self.room(bytes.len() as u64)?;
-        self.done(self.device.copy_in(STREAM, address, bytes))?;
+        self.done(self.buffers.copy_in(address, bytes))?;
         Ok(address)
     }
 
@@ -92,13 +89,13 @@ impl<'a> Place<'a> {
 
     /// Sets memory to zero.
     pub(super) fn clear(&self, address: Address, bytes: u64) -> Result<()> {
-        self.done(self.device.fill(STREAM, address, 0, bytes))
+        self.done(self.buffers.clear(address, bytes))
     }
 
     /// Waits, and takes bytes back.
     pub(super) fn download(&self, address: Address, bytes: u64) -> Result<Vec<u8>> {
         let mut to = vec![0; bytes as usize];
-        self.done(self.device.copy_out(STREAM, address, &mut to))?;
+        self.done(self.buffers.copy_out(address, &mut to))?;
         Ok(to)
     }
 
@@ -158,16 +155,6 @@ impl<'a> Place<'a> {
             times.extend(interval(runs)?);
         }
         Ok(Some(median(&mut times)))
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        // Launches may still use it. Errors have nobody to go to.
-        let _ = self.device.wait(STREAM);
-        for address in self.allocated.take() {
-            let _ = self.device.free(address);
-        }
     }
 }
 

@@ -130,7 +130,6 @@ fn samples() -> Vec<Partial> {
     let mut missing = all[0].clone();
     missing.add_missing(12);
     all.push(missing);
-    all.push(Reduction::new([]).partial(&[1.0f32], 0).unwrap());
     all
 }
 
@@ -234,8 +233,100 @@ fn forged_headers_cost_nothing() {
         assert!(matches!(Partial::from_bytes(&bytes), Err(Error::DamagedState { .. })));
     }
     // The forger's header is the library's own.
-    let empty = Reduction::new([]).partial(&[1.0f64], 0).unwrap();
-    assert_eq!(empty.to_bytes(), forged(0, 1, &[], &[]));
+    let bytes = Reduction::of(Op::Sum).partial(&[1.0f64], 0).unwrap().to_bytes();
+    let header = forged(1, 1, &[], &[sum]);
+    assert_eq!(bytes[..header.len()], header);
+    // States that no operation asks for, and operations of one state twice.
+    let state = &bytes[header.len()..];
+    let of = |per_output, ops: &[[u8; 2]], states: usize| {
+        let header = forged(per_output, 1, &[], ops);
+        Partial::from_bytes(&[&header[..], &state.repeat(states)[..]].concat())
+    };
+    assert!(of(2, &[sum], 2).is_err());
+    assert!(of(2, &[[Op::Sum.code(), 1]], 2).is_err());
+    assert!(of(0, &[], 0).is_err());
+    assert!(of(1, &[sum, [Op::Mean.code(), 0]], 1).is_ok());
+}
+
+/// What bytes cannot hold is refused where it is made.
+#[test]
+fn every_partial_that_is_made_can_be_read() {
+    let none = |question: &Reduction| match question.partial(&[1.0f32, 2.0], 0) {
+        Err(Error::Operations { given, .. }) => given,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(none(&Reduction::new([])), 0);
+    assert_eq!(none(&Reduction::new([]).axes([])), 0);
+    // Without states there is nothing to write.
+    assert!(Reduction::new([]).run(&[1.0f32]).unwrap().columns().is_empty());
+    for ndim in [0, 1, 64, 65, 70, 300] {
+        let mut shape = vec![1; ndim];
+        if let Some(last) = shape.last_mut() {
+            *last = 3;
+        }
+        let data = [1.0f64, 2.0, 3.0];
+        let data = &data[..shape.iter().product()];
+        let strides = vec![1; ndim];
+        let view = View::of_strided(data, 0, &shape, &strides).unwrap();
+        for question in [Reduction::of(Op::ArgMax).axes([]), Reduction::of(Op::Sum).keepdims(true)]
+        {
+            let bytes = question.partial(&view, 0).unwrap().to_bytes();
+            let partial = Partial::from_bytes(&bytes).unwrap();
+            assert_eq!(partial.shape().len(), ndim);
+            assert_eq!(partial.to_bytes(), bytes);
+            assert_eq!(partial.finish(&Rules::default()), question.run(&view));
+        }
+    }
+}
+
+/// An error in one state of one output: none of the others has been merged.
+#[test]
+fn a_merge_that_fails_leaves_both_sides_as_they_were() {
+    let question = Reduction::new([Op::Sum, Op::Count, Op::ArgMax]).axis(0);
+    let column = |start: u64, x: f64| {
+        let one = Reduction::new([Op::Sum, Op::Count, Op::ArgMax]);
+        one.partial(&[x, 2.0], start).unwrap()
+    };
+    // Of two outputs the second overlaps, in its last state.
+    let mut left = Partial::joined(vec![2], vec![column(0, 1.0), column(0, 5.0)]).unwrap();
+    let mut right = Partial::joined(vec![2], vec![column(2, 1.0), column(1, 7.0)]).unwrap();
+    right.add_missing(3);
+    let before = [left.to_bytes(), right.to_bytes()];
+    assert_eq!(left.merge(&right), Err(Error::Overlap { at: 1 }));
+    assert_eq!([left.to_bytes(), right.to_bytes()], before);
+    assert_eq!(left.missing(), 0);
+    let view = View::of_strided(&[1.0, 5.0, 2.0, 2.0], 0, &[2, 2], &[2, 1]).unwrap();
+    assert_eq!(left.finish(&Rules::default()), question.run(&view));
+    // Every mismatch, too.
+    for other in samples() {
+        let _ = left.merge(&other).unwrap_err();
+        assert_eq!(left.to_bytes(), before[0]);
+    }
+}
+
+#[test]
+fn a_missing_piece_in_the_middle_is_noticed() {
+    let x: Vec<f64> = (0..10_000).map(|i| f64::from(i * 7919 % 10_007)).collect();
+    let ops = [Op::ArgMin, Op::ArgMax, Op::ArgMinMax, Op::Prod, Op::LogSumExp];
+    let fast = [Op::Sum, Op::Norm1, Op::SumSq];
+    let questions = (ops.iter().map(|&op| Reduction::of(op)))
+        .chain(fast.iter().map(|&op| Reduction::of(op).accuracy(Accuracy::Fast)));
+    for question in questions {
+        let part = |from: usize, to: usize| question.partial(&x[from..to], from as u64).unwrap();
+        let whole = question.run(&x).unwrap();
+        for cuts in [[0, 3000, 7000, 10_000], [0, 4096, 8192, 10_000], [0, 1, 2, 10_000]] {
+            let [a, b, c] = [0, 1, 2].map(|i| part(cuts[i], cuts[i + 1]));
+            for (mut one, two) in [(a.clone(), &c), (c.clone(), &a)] {
+                one.merge(two).unwrap();
+                let gap = Error::Gap { from: cuts[1] as u64, to: cuts[2] as u64 };
+                assert!(gap.hint().unwrap().contains("--start"));
+                assert_eq!(one.finish(&Rules::default()), Err(gap), "{:?}", question.ops());
+                // The missing piece can still come.
+                one.merge(&b).unwrap();
+                assert_eq!(one.finish(&Rules::default()).unwrap(), whole);
+            }
+        }
+    }
 }
 
 #[test]
