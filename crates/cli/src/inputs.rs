@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
 use warpfold_files::stream::Inputs;
-use warpfold_files::{OpenOptions, Source, inspect, open};
+use warpfold_files::{Description, OpenOptions, Source, inspect, open};
 
 /// One array, or two for `dot`, and what to call it.
 pub(crate) struct Named {
@@ -141,7 +141,7 @@ pub(crate) fn all_arrays(files: &[OsString], options: &OpenOptions) -> Result<Ve
         return arrays(files, options);
     }
     let readable: Vec<_> =
-        inspect(first, options)?.into_iter().filter(|d| d.dtype.is_some()).collect();
+        inspect(first, options)?.into_iter().filter(Description::is_plain).collect();
     if readable.len() < 2 {
         return arrays(files, options);
     }

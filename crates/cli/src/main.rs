@@ -1,5 +1,7 @@
 //! The `warpfold` command.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod bench;
 mod commands;

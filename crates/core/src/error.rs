@@ -106,6 +106,14 @@ pub enum Error {
         /// The buffer's length in bytes.
         len: usize,
     },
+    /// Bytes handed over as elements that end within one.
+    #[error("{bytes} bytes of {dtype} elements end within an element of {} bytes", dtype.size())]
+    PartialElement {
+        /// How many bytes there were.
+        bytes: usize,
+        /// The element type.
+        dtype: DType,
+    },
     /// Two partial states that cannot be merged.
     #[error("states of different {what} cannot be merged: {left} and {right}")]
     StateMismatch {
@@ -198,6 +206,9 @@ impl Error {
             }
             Error::Gap { .. } => {
                 "merge the missing piece too, and say where each piece begins with --start".into()
+            }
+            Error::PartialElement { .. } => {
+                "hand over whole elements, and keep the rest for the next run".into()
             }
             Error::StateVersion { .. } => {
                 "write the state again with this version of warpfold".into()

@@ -14,6 +14,7 @@
 pub mod element;
 pub mod error;
 pub mod exact;
+pub mod fpenv;
 pub mod layout;
 pub mod op;
 pub mod prefetch;

@@ -4,11 +4,12 @@ use crate::exact::{self, Absolute, Plain, Product, Tuner};
 use crate::integer;
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
+use crate::slices::Slices;
 use crate::{count, order};
 use warpfold_core::Element;
 use warpfold_core::element::{Bool8, bf16, f16};
 use warpfold_core::exact::Superacc;
-use warpfold_core::exact::format::Format;
+use warpfold_core::fpenv;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::{
     Bits, Counts, Extrema, FixedTree, IntLogSumExp, IntProd, Kind, Moments, Run, Squares, State,
@@ -34,20 +35,23 @@ impl Context {
 
 /// A state with a CPU kernel.
 pub trait Accelerate: State {
-    /// Absorbs a run; the same result as [`State::absorb`].
-    fn accelerate(&mut self, run: Run<'_, Self::Item>, context: &mut Context);
+    /// Absorbs elements of which the first has position `start`; the same
+    /// result as [`State::absorb`]. States of pairs take both arrays, others
+    /// the first.
+    fn accelerate(&mut self, start: u64, slices: Slices<'_, Self::Item>, context: &mut Context);
 
-    /// Absorbs a run whose positions are those of `walk`, beginning at index
-    /// `base`. States that do not ask for indices take it as it comes.
+    /// Absorbs elements whose positions are those of `walk`, beginning at index
+    /// `base`. States that do not ask for indices take them as they come.
     fn accelerate_along(
         &mut self,
-        run: Run<'_, Self::Item>,
+        start: u64,
+        slices: Slices<'_, Self::Item>,
         walk: &Traversal,
         base: u64,
         context: &mut Context,
     ) {
         let _ = walk;
-        self.accelerate(Run { start: run.start + base, ..run }, context);
+        self.accelerate(start + base, slices, context);
     }
 }
 
@@ -78,13 +82,8 @@ pub trait CpuElement: Element {
             Self::add_squares(squares, items, context);
         }
     }
-    /// Adds products of elements of two equally long slices to an exact sum.
-    fn add_products(
-        acc: &mut Superacc<Self::Dot>,
-        items: &[Self],
-        others: &[Self],
-        context: &mut Context,
-    );
+    /// Adds products of the elements of two arrays to an exact sum.
+    fn add_products(acc: &mut Superacc<Self::Dot>, pairs: Slices<'_, Self>, context: &mut Context);
 }
 
 macro_rules! float {
@@ -96,10 +95,10 @@ macro_rules! float {
                 short.and_then(|short| short(items, isa))
             }
             fn add_plain(acc: &mut Superacc<Self::Sum>, items: &[Self], c: &mut Context) {
-                exact::absorb::<Plain<$t>, _>(acc, items, &[], &mut c.tuners[0], c.isa);
+                exact::absorb::<Plain<$t>, _>(acc, Slices::one(items), &mut c.tuners[0], c.isa);
             }
             fn add_absolute(acc: &mut Superacc<Self::Sum>, items: &[Self], c: &mut Context) {
-                exact::absorb::<Absolute<$t>, _>(acc, items, &[], &mut c.tuners[0], c.isa);
+                exact::absorb::<Absolute<$t>, _>(acc, Slices::one(items), &mut c.tuners[0], c.isa);
             }
             fn add_moments(
                 sum: &mut Superacc<Self::Sum>,
@@ -110,15 +109,15 @@ macro_rules! float {
                 exact::absorb_moments::<$t, _, _>(sum, squares, items, &mut c.tuners, c.isa);
             }
             fn add_squares(acc: &mut Superacc<Self::Dot>, items: &[Self], c: &mut Context) {
-                exact::absorb::<Product<$t, false>, _>(acc, items, &[], &mut c.tuners[1], c.isa);
+                let slices = Slices::one(items);
+                exact::absorb::<Product<$t, false>, _>(acc, slices, &mut c.tuners[1], c.isa);
             }
             fn add_products(
                 acc: &mut Superacc<Self::Dot>,
-                items: &[Self],
-                others: &[Self],
+                pairs: Slices<'_, Self>,
                 c: &mut Context,
             ) {
-                exact::absorb::<Product<$t, true>, _>(acc, items, others, &mut c.tuners[1], c.isa);
+                exact::absorb::<Product<$t, true>, _>(acc, pairs, &mut c.tuners[1], c.isa);
             }
         }
     )*};
@@ -130,42 +129,24 @@ float! {
     f64, Some(exact::short::sum_f64);
 }
 
-fn add_integers<T: integer::Integer, M: integer::Term, F: Format>(
-    acc: &mut Superacc<F>,
-    items: &[T],
-    others: &[T],
-    isa: Isa,
-) {
-    let mut others = others.chunks(integer::LARGEST_RUN);
-    for items in items.chunks(integer::LARGEST_RUN) {
-        let (low, high) = integer::sum::<T, M>(items, others.next().unwrap_or(&[]), isa);
-        acc.deposit_wide(low, 0);
-        if high != 0 {
-            acc.deposit_wide(high, 64);
-        }
-        acc.count += items.len() as i64;
-    }
-}
-
 macro_rules! integer {
     ($($t:ty),*) => {$(
         impl CpuElement for $t {
             fn add_plain(acc: &mut Superacc<Self::Sum>, items: &[Self], c: &mut Context) {
-                add_integers::<_, integer::Plain, _>(acc, items, &[], c.isa);
+                integer::absorb::<_, integer::Plain, _>(acc, Slices::one(items), c.isa);
             }
             fn add_absolute(acc: &mut Superacc<Self::Sum>, items: &[Self], c: &mut Context) {
-                add_integers::<_, integer::Absolute, _>(acc, items, &[], c.isa);
+                integer::absorb::<_, integer::Absolute, _>(acc, Slices::one(items), c.isa);
             }
             fn add_squares(acc: &mut Superacc<Self::Dot>, items: &[Self], c: &mut Context) {
-                add_integers::<_, integer::Product, _>(acc, items, items, c.isa);
+                integer::absorb::<_, integer::Product, _>(acc, Slices::one(items), c.isa);
             }
             fn add_products(
                 acc: &mut Superacc<Self::Dot>,
-                items: &[Self],
-                others: &[Self],
+                pairs: Slices<'_, Self>,
                 c: &mut Context,
             ) {
-                add_integers::<_, integer::Product, _>(acc, items, others, c.isa);
+                integer::absorb::<_, integer::Product, _>(acc, pairs, c.isa);
             }
         }
     )*};
@@ -173,28 +154,28 @@ macro_rules! integer {
 integer!(i8, i16, i32, i64, u8, u16, u32, u64, Bool8);
 
 impl<T: CpuElement> Accelerate for Sums<T> {
-    fn accelerate(&mut self, run: Run<'_, T>, context: &mut Context) {
+    fn accelerate(&mut self, _: u64, slices: Slices<'_, T>, context: &mut Context) {
         if self.kind() == Kind::AbsSum {
-            T::add_absolute(&mut self.acc, run.items, context);
+            T::add_absolute(&mut self.acc, slices.items(), context);
         } else {
-            T::add_plain(&mut self.acc, run.items, context);
+            T::add_plain(&mut self.acc, slices.items(), context);
         }
     }
 }
 
 impl<T: CpuElement> Accelerate for Squares<T> {
-    fn accelerate(&mut self, run: Run<'_, T>, context: &mut Context) {
+    fn accelerate(&mut self, _: u64, slices: Slices<'_, T>, context: &mut Context) {
         if self.kind() == Kind::Dot {
-            T::add_products(&mut self.acc, run.items, run.others, context);
+            T::add_products(&mut self.acc, slices, context);
         } else {
-            T::add_squares(&mut self.acc, run.items, context);
+            T::add_squares(&mut self.acc, slices.items(), context);
         }
     }
 }
 
 impl<T: CpuElement> Accelerate for Moments<T> {
-    fn accelerate(&mut self, run: Run<'_, T>, context: &mut Context) {
-        T::add_moments(&mut self.sum, &mut self.squares, run.items, context);
+    fn accelerate(&mut self, _: u64, slices: Slices<'_, T>, context: &mut Context) {
+        T::add_moments(&mut self.sum, &mut self.squares, slices.items(), context);
     }
 }
 
@@ -202,11 +183,11 @@ impl<T: CpuElement> Accelerate for Moments<T> {
 const SEARCH_BLOCK: usize = 8192;
 
 impl<T: CpuElement> Accelerate for Extrema<T> {
-    fn accelerate(&mut self, run: Run<'_, T>, context: &mut Context) {
+    fn accelerate(&mut self, start: u64, slices: Slices<'_, T>, context: &mut Context) {
         let positional = self.kind() == Kind::ArgExtrema;
-        let block = if positional { SEARCH_BLOCK } else { run.items.len().max(1) };
-        let mut start = run.start;
-        for items in run.items.chunks(block) {
+        let block = if positional { SEARCH_BLOCK } else { slices.items().len().max(1) };
+        let mut start = start;
+        for items in slices.items().chunks(block) {
             let found = order::summarise(items, context.isa);
             let some = items.len() as u64 > found.nans;
             // Only a better extreme is worth a search; one that is equal, if
@@ -235,29 +216,30 @@ impl<T: CpuElement> Accelerate for Extrema<T> {
 
     fn accelerate_along(
         &mut self,
-        run: Run<'_, T>,
+        start: u64,
+        slices: Slices<'_, T>,
         walk: &Traversal,
         base: u64,
         context: &mut Context,
     ) {
         if self.kind() != Kind::ArgExtrema || walk.in_order {
-            return self.accelerate(Run { start: run.start + base, ..run }, context);
+            return self.accelerate(start + base, slices, context);
         }
-        let found = order::summarise(run.items, context.isa);
-        let index = |i: usize| base + walk.index(run.start + i as u64);
+        let found = order::summarise(slices.items(), context.isa);
+        let index = |i: usize| base + walk.index(start + i as u64);
         // Indices do not ascend along the walk: every equal element counts.
         let first = |key| {
-            let equal = run.items.iter().enumerate().filter(|(_, x)| x.key() == key);
+            let equal = slices.items().iter().enumerate().filter(|(_, x)| x.key() == key);
             (key, equal.map(|(i, _)| index(i)).min().unwrap_or(u64::MAX))
         };
-        let some = run.items.len() as u64 > found.nans;
-        let nans = run.items.iter().enumerate().filter(|(_, x)| x.is_nan());
+        let some = slices.items().len() as u64 > found.nans;
+        let nans = slices.items().iter().enumerate().filter(|(_, x)| x.is_nan());
         let first_nan = if found.nans > 0 { nans.map(|(i, _)| index(i)).min() } else { None };
         // `start` and `count` say which positions are held: the whole walk is
         // absorbed in the end, so that positions serve as well as indices.
         self.absorb_summary(Summary {
-            start: base + run.start,
-            count: run.items.len() as u64,
+            start: base + start,
+            count: slices.items().len() as u64,
             nans: found.nans,
             first_nan,
             min: some.then(|| {
@@ -273,21 +255,21 @@ impl<T: CpuElement> Accelerate for Extrema<T> {
 }
 
 impl<T: CpuElement> Accelerate for Counts<T> {
-    fn accelerate(&mut self, run: Run<'_, T>, context: &mut Context) {
-        let counted = count::count(run.items, context.isa);
-        self.count += run.items.len() as u64;
+    fn accelerate(&mut self, _: u64, slices: Slices<'_, T>, context: &mut Context) {
+        let counted = count::count(slices.items(), context.isa);
+        self.count += slices.items().len() as u64;
         self.nonzero += counted.nonzero;
         self.nans += counted.nans;
     }
 }
 
 impl<T: CpuElement> Accelerate for Bits<T> {
-    fn accelerate(&mut self, run: Run<'_, T>, context: &mut Context) {
+    fn accelerate(&mut self, start: u64, slices: Slices<'_, T>, context: &mut Context) {
         if T::DTYPE == warpfold_core::DType::Bool {
             // Any byte but 0 is true: bits alone do not say.
-            return self.absorb(run);
+            return self.absorb(Run { start, items: slices.items(), others: &[] });
         }
-        let [and, or, xor] = count::fold_bits(run.items, context.isa);
+        let [and, or, xor] = count::fold_bits(slices.items(), context.isa);
         self.and &= and;
         self.or |= or;
         self.xor ^= xor;
@@ -310,17 +292,22 @@ impl<P: TreeOp> Kernel for Leaf<'_, P> {
 }
 
 impl<P: TreeOp> Accelerate for FixedTree<P> {
-    fn accelerate(&mut self, run: Run<'_, P::Item>, context: &mut Context) {
+    fn accelerate(&mut self, start: u64, slices: Slices<'_, P::Item>, context: &mut Context) {
         let isa = context.isa;
-        self.absorb_with(run, |items, others| dispatch(isa, Leaf::<P> { items, others }));
+        let others = if P::PAIRS { slices.others() } else { &[] };
+        let run = Run { start, items: slices.items(), others };
+        // These round on the way.
+        fpenv::usual(|| {
+            self.absorb_with(run, |items, others| dispatch(isa, Leaf::<P> { items, others }));
+        });
     }
 }
 
 macro_rules! as_it_is {
     ($($state:ident),*) => {$(
         impl<T: CpuElement> Accelerate for $state<T> {
-            fn accelerate(&mut self, run: Run<'_, T>, _: &mut Context) {
-                self.absorb(run);
+            fn accelerate(&mut self, start: u64, slices: Slices<'_, T>, _: &mut Context) {
+                self.absorb(Run { start, items: slices.items(), others: &[] });
             }
         }
     )*};

@@ -4,22 +4,23 @@
 use crate::exact::short;
 use crate::exact::side_by_side::{
     DivideToF32, GROUP, LONGEST_ROW, MOST_COLUMNS, NarrowToF32, RANGE_ROWS, ROWS_IN_A_TILE,
-    RangeColumns, RangeRows, RoundToF32, Table, WINDOW_ROWS, WindowColumns,
+    RangeColumns, RangeRows, RoundToF32, WINDOW_ROWS, WindowColumns,
 };
 use crate::exact::{self, Plain, Tuner};
 use crate::exact::{HEADROOM, RANGE_GROWTH, Window, largest_exponent};
-use crate::fpenv;
 use crate::isa::Isa;
 use crate::order::{ColumnRanges, RowRanges};
 use crate::plan::Plan;
 use crate::simd::dispatch;
-use crate::threads::{Pieces, Threads};
+use crate::slices::Slices;
+use crate::table::Table;
 use std::sync::{Mutex, PoisonError};
 use warpfold_core::element::Key;
 use warpfold_core::exact::{FloatFormat, Superacc};
 use warpfold_core::layout::Dim;
 use warpfold_core::op::Numbers;
-use warpfold_core::{Element, Op, Result};
+use warpfold_core::{Element, Op, Result, fpenv};
+use warpfold_threads::{Pieces, Threads};
 
 /// An element type with such kernels.
 pub(crate) trait Columnar: FloatFormat {
@@ -32,21 +33,17 @@ pub(crate) trait Columnar: FloatFormat {
     /// Sums columns; false if a certificate failed, or if the floating-point
     /// environment is not the usual one.
     ///
-    /// # Safety
-    /// Every element of the table is valid for reads; the table has at most
-    /// [`ROWS`](Self::ROWS) rows and [`MOST_COLUMNS`] columns, a multiple of
-    /// [`GROUP`]; `sums` are as long as there are columns.
-    unsafe fn columns(table: Table<Self>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool;
+    /// The table has at most [`ROWS`](Self::ROWS) rows and [`MOST_COLUMNS`]
+    /// columns, a multiple of [`GROUP`]; `sums` are as long as there are columns.
+    fn columns(table: Table<'_, Self>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool;
 
     /// Rows that [`fallback`](Self::fallback) sums.
     const FALLBACK_ROWS: usize = 0;
 
     /// A slower way, for tables of at most
-    /// [`FALLBACK_ROWS`](Self::FALLBACK_ROWS) rows that failed.
-    ///
-    /// # Safety
-    /// As for [`columns`](Self::columns).
-    unsafe fn fallback(table: Table<Self>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
+    /// [`FALLBACK_ROWS`](Self::FALLBACK_ROWS) rows that failed, otherwise as
+    /// [`columns`](Self::columns).
+    fn fallback(table: Table<'_, Self>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
         let _ = (table, top, sums, isa);
         false
     }
@@ -71,20 +68,20 @@ pub(crate) trait Columnar: FloatFormat {
 impl Columnar for f32 {
     const ROWS: usize = RANGE_ROWS;
     const WINDOWLESS_ROWS: usize = ROWS_IN_A_TILE;
-    unsafe fn columns(table: Table<f32>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
+    fn columns(table: Table<'_, f32>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
         let [high, low] = sums;
         let window = Window::below(top + RANGE_GROWTH, 2, false);
-        fpenv::is_default() && dispatch(isa, RangeColumns { table, window, high, low })
+        fpenv::is_usual() && dispatch(isa, RangeColumns { table, window, high, low })
     }
     const FALLBACK_ROWS: usize = WINDOW_ROWS;
-    unsafe fn fallback(table: Table<f32>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
+    fn fallback(table: Table<'_, f32>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
         let [high, low] = sums;
         Window::below(top, 2, false)
-            .filter(|_| fpenv::is_default())
+            .filter(|_| fpenv::is_usual())
             .is_some_and(|window| dispatch(isa, WindowColumns { table, window, high, low }))
     }
     fn rows(items: &[f32], len: usize, sums: &mut [f64], isa: Isa) -> bool {
-        fpenv::is_default() && dispatch(isa, RangeRows { items, len, sums })
+        fpenv::is_usual() && dispatch(isa, RangeRows { items, len, sums })
     }
     fn short(items: &[f32], isa: Isa) -> Option<f32> {
         short::sum_f32(items, isa)
@@ -99,17 +96,17 @@ impl Columnar for f32 {
         dispatch(isa, DivideToF32 { sums, n, out })
     }
     fn absorb(acc: &mut Superacc<Self::Sum>, items: &[f32], tuner: &mut Tuner, isa: Isa) {
-        exact::absorb::<Plain<f32>, _>(acc, items, &[], tuner, isa);
+        exact::absorb::<Plain<f32>, _>(acc, Slices::one(items), tuner, isa);
     }
 }
 
 impl Columnar for f64 {
     const ROWS: usize = WINDOW_ROWS;
     const WINDOWLESS_ROWS: usize = 0;
-    unsafe fn columns(table: Table<f64>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
+    fn columns(table: Table<'_, f64>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
         let [high, low] = sums;
         Window::below(top, 2, false)
-            .filter(|_| fpenv::is_default())
+            .filter(|_| fpenv::is_usual())
             .is_some_and(|window| dispatch(isa, WindowColumns { table, window, high, low }))
     }
     fn rows(_items: &[f64], _len: usize, _sums: &mut [f64], _isa: Isa) -> bool {
@@ -131,7 +128,7 @@ impl Columnar for f64 {
         true
     }
     fn absorb(acc: &mut Superacc<Self::Sum>, items: &[f64], tuner: &mut Tuner, isa: Isa) {
-        exact::absorb::<Plain<f64>, _>(acc, items, &[], tuner, isa);
+        exact::absorb::<Plain<f64>, _>(acc, Slices::one(items), tuner, isa);
     }
 }
 
@@ -213,9 +210,13 @@ impl Reduce<'_> {
     ///
     /// # Errors
     /// Those of `otherwise`.
-    pub(crate) fn sums<T: Columnar>(&self, plan: &Plan, wanted: Wanted) -> Result<Option<Numbers>> {
+    pub(crate) fn sums<T: Columnar>(
+        &self,
+        plan: &Plan<'_>,
+        wanted: Wanted,
+    ) -> Result<Option<Numbers>> {
         let Some(shape) = Shape::<T>::of(plan) else { return Ok(None) };
-        let mut numbers = Numbers::zeros(T::DTYPE, plan.outputs);
+        let mut numbers = Numbers::zeros(T::DTYPE, plan.outputs());
         let Some(out) = numbers.as_mut_slice::<T>() else { return Ok(None) };
         match shape {
             Shape::Rows { items, len } => {
@@ -226,19 +227,17 @@ impl Reduce<'_> {
                 self.row_sums(wanted, items, len, out)?;
             }
             Shape::Columns(tables) => {
-                let Table { origin, stride, rows, columns } = tables.get(0);
+                let table = tables.get(0);
+                let (rows, columns) = (table.rows(), table.columns());
                 let narrow = columns < 4 * GROUP
                     && columns / gcd(columns, GROUP) * GROUP <= MOST_COLUMNS
-                    && stride == (columns * size_of::<T>()).cast_signed();
-                if tables.count() == 1 && narrow && rows >= 2 * GROUP {
-                    // SAFETY: the elements of the view, whose rows have no
-                    // gaps between them.
-                    let items = unsafe { core::slice::from_raw_parts(origin, rows * columns) };
+                    && tables.count() == 1
+                    && rows >= 2 * GROUP;
+                if let Some(items) = table.items().filter(|_| narrow) {
                     self.narrow_sums(wanted, items, columns, out)?;
                 } else if columns >= GROUP {
                     self.tables(&tables, out, |job, table, first, out| {
-                        // SAFETY: the elements of the view.
-                        unsafe { job.column_sums(wanted, table, first, out) }
+                        job.column_sums(wanted, table, first, out)
                     })?;
                 } else {
                     return Ok(None);
@@ -255,11 +254,11 @@ impl Reduce<'_> {
     /// Those of `otherwise`.
     pub(crate) fn extremes<T: Element>(
         &self,
-        plan: &Plan,
+        plan: &Plan<'_>,
         largest: bool,
     ) -> Result<Option<Numbers>> {
         let Some(shape) = Shape::<T>::of(plan) else { return Ok(None) };
-        let mut numbers = Numbers::zeros(T::DTYPE, plan.outputs);
+        let mut numbers = Numbers::zeros(T::DTYPE, plan.outputs());
         let Some(out) = numbers.as_mut_slice::<T>() else { return Ok(None) };
         let (low, high) = T::key_range();
         let answer = |min: T::Key, max: T::Key, index: usize| -> Result<T> {
@@ -297,12 +296,10 @@ impl Reduce<'_> {
                 )?;
             }
             Shape::Columns(tables) => {
-                let Table { origin, stride, rows, columns } = tables.get(0);
-                let gapless = stride == (columns * size_of::<T>()).cast_signed();
-                if columns < 4 * GROUP && gapless && tables.count() == 1 && rows >= 2 * GROUP {
-                    // SAFETY: the elements of the view, whose rows have no
-                    // gaps between them.
-                    let items = unsafe { core::slice::from_raw_parts(origin, rows * columns) };
+                let table = tables.get(0);
+                let (rows, columns) = (table.rows(), table.columns());
+                let narrow = columns < 4 * GROUP && tables.count() == 1 && rows >= 2 * GROUP;
+                if let Some(items) = table.items().filter(|_| narrow) {
                     for (i, (out, (min, max))) in
                         out.iter_mut().zip(self.narrow_ranges(items, columns)).enumerate()
                     {
@@ -314,7 +311,6 @@ impl Reduce<'_> {
                     return Ok(None);
                 }
                 self.tables(&tables, out, |job, table, first, out| {
-                    let tables = Shared(1, |_: usize| table);
                     let share =
                         if out.len() < 2 * MOST_COLUMNS { out.len() / 4 } else { MOST_COLUMNS };
                     job.share(
@@ -322,15 +318,12 @@ impl Reduce<'_> {
                         share.next_multiple_of(GROUP),
                         || (),
                         |(), start, out| {
-                            let table = tables.get(0);
                             let mut min = vec![T::Key::GREATEST; out.len()];
                             let mut max = vec![T::Key::LEAST; out.len()];
                             dispatch(
                                 job.isa,
                                 ColumnRanges {
-                                    origin: table.origin.wrapping_add(start),
-                                    stride: table.stride,
-                                    rows: table.rows,
+                                    table: table.some_columns(start..start + out.len()),
                                     min: &mut min,
                                     max: &mut max,
                                 },
@@ -369,10 +362,9 @@ impl Reduce<'_> {
             while let Some(piece) = pieces.take() {
                 let first = piece * piece_rows;
                 let rows = piece_rows.min(items.len() / wide - first);
-                let origin = items[first * wide..(first + rows) * wide].as_ptr();
-                let stride = (wide * size_of::<T>()).cast_signed();
+                let table = Table::of(&items[first * wide..(first + rows) * wide], wide);
                 let (min, max) = (&mut min[..], &mut max[..]);
-                dispatch(self.isa, ColumnRanges { origin, stride, rows, min, max });
+                dispatch(self.isa, ColumnRanges { table, min, max });
             }
             (min, max)
         });
@@ -396,12 +388,12 @@ impl Reduce<'_> {
         &self,
         tables: &Tables<'_, T>,
         out: &mut [T],
-        work: impl Fn(&Self, Table<T>, usize, &mut [T]) -> Result<()> + Sync,
+        work: impl Fn(&Self, Table<'_, T>, usize, &mut [T]) -> Result<()> + Sync,
     ) -> Result<()> {
         if tables.count() == 1 {
             return work(self, tables.get(0), 0, out);
         }
-        let columns = tables.get(0).columns;
+        let columns = tables.get(0).columns();
         let alone = Reduce { threads: Threads::Exactly(1), ..*self };
         self.share(
             out,
@@ -489,23 +481,18 @@ impl Reduce<'_> {
 
     /// Columns of a table with at least [`GROUP`] of them.
     ///
-    /// # Safety
-    /// Every element of the table is valid for reads.
-    ///
     /// # Errors
     /// Those of `otherwise`.
-    unsafe fn column_sums<T: Columnar>(
+    fn column_sums<T: Columnar>(
         &self,
         wanted: Wanted,
-        table: Table<T>,
+        table: Table<'_, T>,
         first: usize,
         out: &mut [T],
     ) -> Result<()> {
-        let tables = Shared(1, |_: usize| table);
         let share =
             if out.len() < 2 * MOST_COLUMNS { GROUP.max(out.len() / 4) } else { MOST_COLUMNS };
         self.share(out, share.next_multiple_of(GROUP), Side::new, |sums, start, out| {
-            let table = tables.get(0);
             // The last group reaches back, so that it is whole, if need be
             // before the share.
             let mut done = 0;
@@ -518,16 +505,13 @@ impl Reduce<'_> {
                     let from = (start + out.len()).max(GROUP) - GROUP;
                     (from, GROUP, start + done - from)
                 };
-                let part = Table { origin: table.origin.wrapping_add(from), columns, ..table };
-                // SAFETY: a part of the table, of whole groups: `from` plus
-                // `columns` is at most the table's columns.
-                unsafe { sums.sum(part, self) };
+                sums.sum(table.some_columns(from..from + columns), self);
                 let answers = (columns - skip).min(out.len() - done);
                 let places = skip..skip + answers;
                 let answered = &mut out[done..done + answers];
-                if !sums.answers(places.clone(), table.rows, wanted, answered, self.isa) {
+                if !sums.answers(places.clone(), table.rows(), wanted, answered, self.isa) {
                     for (i, (out, place)) in answered.iter_mut().zip(places).enumerate() {
-                        *out = match sums.answer(place, table.rows, wanted) {
+                        *out = match sums.answer(place, table.rows(), wanted) {
                             Some(x) => x,
                             None => T::from_bits((self.otherwise)(first + start + done + i)?),
                         };
@@ -562,14 +546,8 @@ impl Reduce<'_> {
             let mut sums = Side::new();
             while let Some(piece) = pieces.take() {
                 let first = piece * piece_rows;
-                let table = Table {
-                    origin: items[first * wide..].as_ptr(),
-                    stride: (wide * size_of::<T>()).cast_signed(),
-                    rows: piece_rows.min(rows - first),
-                    columns: wide,
-                };
-                // SAFETY: rows of the slice.
-                unsafe { sums.sum(table, self) };
+                let end = first + piece_rows.min(rows - first);
+                sums.sum(Table::of(&items[first * wide..end * wide], wide), self);
                 for column in 0..wide {
                     sums.add_to(column, &mut accs[column % columns]);
                 }
@@ -594,27 +572,33 @@ impl Reduce<'_> {
     }
 }
 
-/// What tells a thread where tables lie, and how many there are.
-struct Shared<F>(usize, F);
-
-// SAFETY: tables are only read, and whoever made them vouches for their
-// elements.
-unsafe impl<F> Sync for Shared<F> {}
-
-impl<F> Shared<F> {
-    fn count(&self) -> usize {
-        self.0
-    }
-    fn get<T>(&self, index: usize) -> Table<T>
-    where
-        F: Fn(usize) -> Table<T>,
-    {
-        (self.1)(index)
-    }
+/// Tables of one shape, which lie where the axes around them say.
+struct Tables<'a, T> {
+    first: Table<'a, T>,
+    /// Lengths, and the bytes from one table to the next, outermost first. Every
+    /// element of every table may be read for `'a`.
+    outer: Vec<(usize, isize)>,
 }
 
-/// Tables of one shape.
-type Tables<'a, T> = Shared<Box<dyn Fn(usize) -> Table<T> + 'a>>;
+impl<'a, T> Tables<'a, T> {
+    fn count(&self) -> usize {
+        self.outer.iter().map(|&(len, _)| len).product()
+    }
+
+    /// The table at `index`.
+    fn get(&self, index: usize) -> Table<'a, T> {
+        let mut offset = 0isize;
+        let mut rest = index;
+        for &(len, stride) in self.outer.iter().rev() {
+            offset += (rest % len).cast_signed() * stride;
+            rest /= len;
+        }
+        let origin = self.first.at(0, 0).wrapping_byte_offset(offset);
+        let (rows, columns) = (self.first.rows(), self.first.columns());
+        // SAFETY: one of the tables, whose elements may all be read: see `outer`.
+        unsafe { Table::new(origin, self.first.stride(), rows, columns) }
+    }
+}
 
 /// A plan as tables whose rows or columns make the outputs.
 enum Shape<'a, T> {
@@ -627,41 +611,32 @@ enum Shape<'a, T> {
 impl<'a, T: Element> Shape<'a, T> {
     /// The shape of a plan with one reduced axis, at least one element to each
     /// output, and aligned elements.
-    fn of(plan: &'a Plan) -> Option<Shape<'a, T>> {
+    fn of(plan: &Plan<'a>) -> Option<Shape<'a, T>> {
         let size = size_of::<T>().cast_signed();
-        let &[Dim { len: rows, strides: [stride, _], .. }] = &plan.plain.dims[..] else {
+        let &[Dim { len: rows, strides: [stride, _], .. }] = &plan.plain().dims[..] else {
             return None;
         };
-        let mut kept = joined(&plan.kept);
+        let mut kept = joined(plan.kept());
         let (columns, step) = kept.pop()?;
         let outer = kept;
-        let origin = plan.source.shifted(plan.plain.offsets).origin();
+        let origin = plan.first_element();
         let aligned = origin.addr().is_multiple_of(align_of::<T>())
             && stride % size == 0
             && step % size == 0
             && outer.iter().all(|&(_, s)| s % size == 0);
-        if !aligned || rows == 0 || plan.outputs == 0 {
+        if !aligned || rows == 0 || plan.outputs() == 0 {
             return None;
         }
         let origin: *const T = origin.cast();
         if stride == size && outer.is_empty() && step == rows.cast_signed() * size {
-            // SAFETY: the elements of the view, which follow each other.
+            // SAFETY: the plan's elements, which follow each other.
             let items = unsafe { core::slice::from_raw_parts(origin, rows * columns) };
             Some(Shape::Rows { items, len: rows })
         } else if step == size && stride != size {
-            let count = outer.iter().map(|&(len, _)| len).product();
-            Some(Shape::Columns(Shared(
-                count,
-                Box::new(move |index| {
-                    let mut offset = 0isize;
-                    let mut rest = index;
-                    for &(len, stride) in outer.iter().rev() {
-                        offset += (rest % len).cast_signed() * stride;
-                        rest /= len;
-                    }
-                    Table { origin: origin.wrapping_byte_offset(offset), stride, rows, columns }
-                }),
-            )))
+            // SAFETY: the plan's elements: the reduced axis makes rows, the
+            // innermost of the kept axes columns, and the others are around.
+            let first = unsafe { Table::new(origin, stride, rows, columns) };
+            Some(Shape::Columns(Tables { first, outer }))
         } else {
             None
         }
@@ -699,39 +674,30 @@ impl<T: Columnar> Side<T> {
         }
     }
 
-    /// Sums the columns of a table.
-    ///
-    /// # Safety
-    /// Every element of the table is valid for reads; it has at most
-    /// [`MOST_COLUMNS`] columns, a multiple of [`GROUP`].
-    unsafe fn sum(&mut self, table: Table<T>, job: &Reduce<'_>) {
-        let columns = table.columns;
-        // SAFETY: here and below, parts of the caller's table.
-        self.long = !(table.rows <= T::ROWS && unsafe { self.certified(table, job.isa) });
+    /// Sums the columns of a table: at most [`MOST_COLUMNS`], a multiple of
+    /// [`GROUP`].
+    fn sum(&mut self, table: Table<'_, T>, job: &Reduce<'_>) {
+        let columns = table.columns();
+        self.long = !(table.rows() <= T::ROWS && self.certified(table, job.isa));
         if !self.long {
             return;
         }
         self.accs.clear();
         self.accs.resize(columns, Superacc::new());
         for part in parts(table, T::ROWS) {
-            // SAFETY: as above.
-            if unsafe { self.certified(part, job.isa) } {
+            if self.certified(part, job.isa) {
                 self.gather();
                 continue;
             }
             let step = if T::FALLBACK_ROWS > 0 { T::FALLBACK_ROWS } else { T::ROWS };
             for part in parts(part, step) {
-                // SAFETY: as above.
-                let top =
-                    self.top.or_else(|| unsafe { look(part, part.rows, job.isa) }).unwrap_or(0);
+                let top = self.top.or_else(|| look(part, part.rows(), job.isa)).unwrap_or(0);
                 let (high, low) = (&mut self.high[..columns], &mut self.low[..columns]);
                 self.one_part = false;
-                // SAFETY: as above.
-                if T::FALLBACK_ROWS > 0 && unsafe { T::fallback(part, top, [high, low], job.isa) } {
+                if T::FALLBACK_ROWS > 0 && T::fallback(part, top, [high, low], job.isa) {
                     self.gather();
                 } else {
-                    // SAFETY: as above.
-                    unsafe { self.one_by_one(part, job.isa) };
+                    self.one_by_one(part, job.isa);
                 }
             }
         }
@@ -746,50 +712,37 @@ impl<T: Columnar> Side<T> {
     }
 
     /// Tries the kernel, a second time with a look at all elements.
-    unsafe fn certified(&mut self, table: Table<T>, isa: Isa) -> bool {
-        if table.rows <= T::WINDOWLESS_ROWS {
+    fn certified(&mut self, table: Table<'_, T>, isa: Isa) -> bool {
+        if table.rows() <= T::WINDOWLESS_ROWS {
             if !self.one_part {
                 self.low.fill(0.0);
                 self.one_part = true;
             }
-            // SAFETY: passed on from the caller.
-            return unsafe { self.columns(table, 0, isa) };
+            return self.columns(table, 0, isa);
         }
         self.one_part = false;
-        // SAFETY: rows of the caller's table, here and below.
-        let old = self.top.or_else(|| unsafe { look(table, table.rows.min(8), isa) });
+        let old = self.top.or_else(|| look(table, table.rows().min(8), isa));
         let Some(old) = old else { return false };
         self.top = Some(old);
-        // SAFETY: passed on from the caller.
-        if unsafe { self.columns(table, old, isa) } {
+        if self.columns(table, old, isa) {
             return true;
         }
-        // SAFETY: as above.
-        let Some(new) = (unsafe { look(table, table.rows, isa) }) else { return false };
+        let Some(new) = look(table, table.rows(), isa) else { return false };
         self.top = Some(new);
-        // SAFETY: passed on from the caller.
-        new != old && unsafe { self.columns(table, new, isa) }
+        new != old && self.columns(table, new, isa)
     }
 
     /// Runs the kernel.
-    unsafe fn columns(&mut self, table: Table<T>, top: i32, isa: Isa) -> bool {
-        let (high, low) = (&mut self.high[..table.columns], &mut self.low[..table.columns]);
-        // SAFETY: passed on from the caller.
-        unsafe { T::columns(table, top, [high, low], isa) }
+    fn columns(&mut self, table: Table<'_, T>, top: i32, isa: Isa) -> bool {
+        let (high, low) = (&mut self.high[..table.columns()], &mut self.low[..table.columns()]);
+        T::columns(table, top, [high, low], isa)
     }
 
     /// Adds every column by itself.
-    unsafe fn one_by_one(&mut self, table: Table<T>, isa: Isa) {
-        for column in 0..table.columns {
+    fn one_by_one(&mut self, table: Table<'_, T>, isa: Isa) {
+        for column in 0..table.columns() {
             self.buffer.clear();
-            self.buffer.extend((0..table.rows).map(|row| {
-                let place = table
-                    .origin
-                    .wrapping_byte_offset(row.cast_signed() * table.stride)
-                    .wrapping_add(column);
-                // SAFETY: an element of the caller's table.
-                unsafe { place.read() }
-            }));
+            self.buffer.extend((0..table.rows()).map(|row| table.row(row)[column]));
             T::absorb(&mut self.accs[column], &self.buffer, &mut self.tuner, isa);
         }
     }
@@ -829,29 +782,20 @@ impl<T: Columnar> Side<T> {
     }
 }
 
-/// The least `t` with every element of some rows below `2^t`, and headroom;
+/// The least `t` with every element of the first rows below `2^t`, and headroom;
 /// `None` if there is an infinity or a NaN.
-///
-/// # Safety
-/// The table has so many rows, and their elements are valid for reads.
-unsafe fn look<T: Element>(table: Table<T>, rows: usize, isa: Isa) -> Option<i32> {
+fn look<T: Element>(table: Table<'_, T>, rows: usize, isa: Isa) -> Option<i32> {
     let mut top = None;
     for row in 0..rows {
-        let start = table.origin.wrapping_byte_offset(row.cast_signed() * table.stride);
-        // SAFETY: passed on from the caller.
-        let items = unsafe { core::slice::from_raw_parts(start, table.columns) };
-        top = top.max(Some(largest_exponent(items, isa)? + HEADROOM));
+        top = top.max(Some(largest_exponent(table.row(row), isa)? + HEADROOM));
     }
     top
 }
 
 /// A table cut into parts of at most `step` rows.
-fn parts<T: Columnar>(table: Table<T>, step: usize) -> impl Iterator<Item = Table<T>> {
-    (0..table.rows).step_by(step).map(move |first| Table {
-        origin: table.origin.wrapping_byte_offset(first.cast_signed() * table.stride),
-        rows: step.min(table.rows - first),
-        ..table
-    })
+fn parts<T: Columnar>(table: Table<'_, T>, step: usize) -> impl Iterator<Item = Table<'_, T>> {
+    let rows = table.rows();
+    (0..rows).step_by(step).map(move |first| table.some_rows(first..rows.min(first + step)))
 }
 
 /// Adds a finite f64 to a sum in whose format it lies.

@@ -3,9 +3,9 @@
 //! together.
 
 use core::ops::Range;
-use warpfold_core::DType;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
+use warpfold_core::{DType, Result};
 
 /// Elements of a copied block: a multiple of the fixed tree's blocks.
 const COPIED: usize = 8192;
@@ -24,19 +24,15 @@ pub(crate) struct Source {
     origins: [*const u8; 2],
 }
 
-// SAFETY: the pointers are only read through, and the views that they were
-// taken from are borrowed for as long as the source is used.
+// SAFETY: a source reads nothing: whoever reads through its pointers vouches
+// for that, see `for_each_run`.
 unsafe impl Send for Source {}
 // SAFETY: as above.
 unsafe impl Sync for Source {}
 
 impl Source {
-    /// The arrays whose elements of index 0 lie at `origins`.
-    ///
-    /// # Safety
-    /// Every element that is later walked is valid for reads and not written
-    /// to meanwhile.
-    pub(crate) unsafe fn new(dtype: DType, first: *const u8, second: Option<*const u8>) -> Self {
+    /// The arrays whose elements of index 0 lie there.
+    pub(crate) fn new(dtype: DType, first: *const u8, second: Option<*const u8>) -> Self {
         Source { dtype, origins: [first, second.unwrap_or(core::ptr::null())] }
     }
 
@@ -76,13 +72,21 @@ impl Buffers {
 }
 
 /// Hands the elements at `positions` of `walk` to `sink`, in order.
-pub(crate) fn for_each_run(
+///
+/// # Errors
+/// Those of `sink`.
+///
+/// # Safety
+/// Every element of the walk over the source, in both arrays if there are two,
+/// is valid for reads and not written to meanwhile; `positions` are among the
+/// walk's.
+pub(crate) unsafe fn for_each_run(
     source: &Source,
     walk: &Traversal,
     positions: Range<usize>,
     buffers: &mut Buffers,
-    mut sink: impl FnMut(RawRun<'_>),
-) {
+    mut sink: impl FnMut(RawRun<'_>) -> Result<()>,
+) -> Result<()> {
     let size = source.dtype.size();
     let source = source.shifted(walk.offsets);
     let arrays = source.arrays();
@@ -102,7 +106,7 @@ pub(crate) fn for_each_run(
             let len = left.min(AT_ONCE);
             let slice = |i: usize| {
                 // SAFETY: the elements of a contiguous innermost dimension,
-                // from `at` on, `len` of them; `Source::new`'s contract.
+                // from `at` on, `len` of them; the caller vouches for them.
                 unsafe {
                     core::slice::from_raw_parts(
                         source.origins[i].wrapping_offset(offset[i]),
@@ -111,19 +115,20 @@ pub(crate) fn for_each_run(
                 }
             };
             let others: &[u8] = if arrays == 2 { slice(1) } else { &[] };
-            sink(RawRun { start: at as u64, items: slice(0), others });
+            sink(RawRun { start: at as u64, items: slice(0), others })?;
             at += len;
         } else {
             let len = COPIED.min(positions.end - at);
             for i in 0..arrays {
                 let to = buffers.block(i, len * size);
-                // SAFETY: the elements of the walk; `Source::new`'s contract.
+                // SAFETY: the elements of the walk; the caller vouches for them.
                 unsafe { walk.copy(i, source.origins[i], size, at, to) };
             }
             let block = |i: usize| &bytemuck::cast_slice(&buffers.words[i])[..len * size];
             let others: &[u8] = if arrays == 2 { block(1) } else { &[] };
-            sink(RawRun { start: at as u64, items: block(0), others });
+            sink(RawRun { start: at as u64, items: block(0), others })?;
             at += len;
         }
     }
+    Ok(())
 }

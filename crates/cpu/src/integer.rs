@@ -6,9 +6,11 @@
 
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
+use crate::slices::Slices;
 use core::marker::PhantomData;
 use warpfold_core::Element;
 use warpfold_core::element::Bool8;
+use warpfold_core::exact::{Superacc, format::Format};
 use warpfold_core::prefetch;
 
 /// The lanes of the loops that the compiler vectorises.
@@ -118,8 +120,8 @@ impl Term for Product {
 }
 
 struct IntegerSum<'a, T, M> {
-    items: &'a [T],
-    others: &'a [T],
+    /// At most [`LARGEST_RUN`].
+    slices: Slices<'a, T>,
     term: PhantomData<M>,
 }
 
@@ -127,9 +129,9 @@ impl<T: Integer, M: Term> IntegerSum<'_, T, M> {
     /// Hands each term of a range to `add`, with its lane.
     #[inline(always)]
     fn for_each_row(&self, range: core::ops::Range<usize>, mut add: impl FnMut(usize, i64)) {
-        let x = &self.items[range.clone()];
-        let y = if M::PRODUCT { &self.others[range] } else { x };
-        let (mut xs, mut ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
+        let part = self.slices.range(range);
+        let y = if M::PRODUCT { part.others() } else { part.items() };
+        let (mut xs, mut ys) = (part.items().chunks_exact(LANES), y.chunks_exact(LANES));
         for (x, y) in (&mut xs).zip(&mut ys) {
             prefetch::ahead(x);
             if M::PRODUCT {
@@ -151,10 +153,10 @@ impl<T: Integer, M: Term> Kernel for IntegerSum<'_, T, M> {
     /// The sum as `low + high * 2^64`.
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> (i128, i128) {
-        let n = self.items.len();
+        let n = self.slices.len();
         if T::LONG && M::PRODUCT {
             let (mut low, mut high) = (0u128, 0i128);
-            for (&x, &y) in self.items.iter().zip(self.others) {
+            for (&x, &y) in self.slices.items().iter().zip(self.slices.others()) {
                 let product = if T::UNSIGNED {
                     (u128::from(x.bits()) * u128::from(y.bits())).cast_signed()
                 } else {
@@ -205,12 +207,23 @@ impl<T: Integer, M: Term> Kernel for IntegerSum<'_, T, M> {
     }
 }
 
-/// The most elements of one call: what a lane's halves hold, and more than
-/// any block.
-pub(crate) const LARGEST_RUN: usize = 1 << 30;
+/// The most elements of one call of the kernel: what a lane's halves hold, and
+/// more than any block.
+const LARGEST_RUN: usize = 1 << 30;
 
-/// The exact sum of up to [`LARGEST_RUN`] terms, as `low + high * 2^64`.
-pub(crate) fn sum<T: Integer, M: Term>(items: &[T], others: &[T], isa: Isa) -> (i128, i128) {
-    debug_assert!(items.len() <= LARGEST_RUN);
-    dispatch(isa, IntegerSum::<T, M> { items, others, term: PhantomData })
+/// Adds the terms of the elements to an exact sum.
+pub(crate) fn absorb<T: Integer, M: Term, F: Format>(
+    acc: &mut Superacc<F>,
+    slices: Slices<'_, T>,
+    isa: Isa,
+) {
+    for slices in slices.chunks(LARGEST_RUN) {
+        let kernel = IntegerSum::<T, M> { slices, term: PhantomData };
+        let (low, high) = dispatch(isa, kernel);
+        acc.deposit_wide(low, 0);
+        if high != 0 {
+            acc.deposit_wide(high, 64);
+        }
+        acc.count += slices.len() as i64;
+    }
 }

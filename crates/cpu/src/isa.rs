@@ -1,11 +1,28 @@
 //! Which instruction set runs, chosen once.
 
+use core::fmt;
 use std::sync::OnceLock;
 use warpfold_core::Error;
 
-/// An instruction set that the kernels are compiled for.
+/// An instruction set that the kernels are compiled for and that this machine
+/// has: there is no way to get another one.
+///
+/// ```
+/// use warpfold_cpu::isa::Isa;
+///
+/// assert_eq!(Isa::available().last(), Some(Isa::best()));
+/// assert!(Isa::named("abacus").is_err());
+/// ```
+///
+/// ```compile_fail
+/// let isa = warpfold_cpu::isa::Isa::Avx512;
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Isa(Set);
+
+/// The instruction sets, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Isa {
+pub(crate) enum Set {
     /// What every machine of the architecture has: SSE2 on x86-64, NEON on
     /// AArch64.
     Baseline,
@@ -20,60 +37,95 @@ pub enum Isa {
 /// The environment variable that forces an instruction set.
 pub const FORCE: &str = "WARPFOLD_CPU";
 
-impl Isa {
-    /// Every instruction set, weakest first.
-    pub const ALL: [Isa; 4] = [Isa::Baseline, Isa::Avx2, Isa::Avx512, Isa::Avx512Ifma];
+impl Set {
+    const ALL: [Set; 4] = [Set::Baseline, Set::Avx2, Set::Avx512, Set::Avx512Ifma];
 
-    /// The name understood by `WARPFOLD_CPU`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
-            Isa::Baseline if cfg!(target_arch = "aarch64") => "neon",
-            Isa::Baseline if cfg!(target_arch = "x86_64") => "sse2",
-            Isa::Baseline => "portable",
-            Isa::Avx2 => "avx2",
-            Isa::Avx512 => "avx512",
-            Isa::Avx512Ifma => "avx512ifma",
+            Set::Baseline if cfg!(target_arch = "aarch64") => "neon",
+            Set::Baseline if cfg!(target_arch = "x86_64") => "sse2",
+            Set::Baseline => "portable",
+            Set::Avx2 => "avx2",
+            Set::Avx512 => "avx512",
+            Set::Avx512Ifma => "avx512ifma",
         }
     }
 
     /// Whether this machine has it.
-    #[must_use]
-    pub fn is_available(self) -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    fn is_here(self) -> bool {
         match self {
-            Isa::Baseline => true,
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => {
+            Set::Baseline => true,
+            Set::Avx2 => {
                 is_x86_feature_detected!("avx2")
                     && is_x86_feature_detected!("fma")
                     && is_x86_feature_detected!("f16c")
             }
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => {
-                Isa::Avx2.is_available()
+            Set::Avx512 => {
+                Set::Avx2.is_here()
                     && is_x86_feature_detected!("avx512f")
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
             }
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512Ifma => Isa::Avx512.is_available() && is_x86_feature_detected!("avx512ifma"),
-            #[cfg(not(target_arch = "x86_64"))]
-            Isa::Avx2 | Isa::Avx512 | Isa::Avx512Ifma => false,
+            Set::Avx512Ifma => Set::Avx512.is_here() && is_x86_feature_detected!("avx512ifma"),
         }
+    }
+
+    /// Whether this machine has it. Miri runs the portable bodies.
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    fn is_here(self) -> bool {
+        self == Set::Baseline
+    }
+}
+
+impl Isa {
+    /// What every machine of the architecture has: SSE2 on x86-64, NEON on
+    /// AArch64.
+    pub const BASELINE: Isa = Isa(Set::Baseline);
+
+    /// The instruction sets that this machine has, weakest first.
+    pub fn available() -> impl Iterator<Item = Isa> {
+        Set::ALL.into_iter().filter(|set| set.is_here()).map(Isa)
+    }
+
+    /// The best instruction set that this machine has.
+    #[must_use]
+    pub fn best() -> Isa {
+        Isa::available().last().unwrap_or(Isa::BASELINE)
+    }
+
+    /// The instruction set with this name.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if there is no such name or if this machine lacks the
+    /// instructions.
+    pub fn named(name: &str) -> Result<Isa, Error> {
+        let names: Vec<_> = Isa::available().map(Isa::name).collect();
+        let hint = format!("this machine has {}", names.join(", "));
+        match Set::ALL.into_iter().find(|set| set.name() == name) {
+            Some(set) if set.is_here() => Ok(Isa(set)),
+            Some(_) => Err(Error::Device { what: format!("this machine has no {name}"), hint }),
+            None => Err(Error::Device { what: format!("{name} is not an instruction set"), hint }),
+        }
+    }
+
+    /// The name that [`named`](Self::named) and `WARPFOLD_CPU` understand.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Which it is: this machine has it.
+    #[inline]
+    pub(crate) fn set(self) -> Set {
+        self.0
     }
 
     /// Whether [`madd52`](crate::simd::madd52) kernels run.
     #[inline]
     pub(crate) fn has_madd52(self) -> bool {
-        self == Isa::Avx512Ifma
-    }
-
-    /// The best instruction set this machine has.
-    #[must_use]
-    pub fn best() -> Isa {
-        let mut all = Isa::ALL.into_iter().rev();
-        all.find(|isa| isa.is_available()).unwrap_or(Isa::Baseline)
+        self.0 == Set::Avx512Ifma
     }
 
     /// The instruction set that reductions use: the one `WARPFOLD_CPU` names,
@@ -92,19 +144,24 @@ impl Isa {
             return Ok(Isa::best());
         };
         let forced = forced.to_string_lossy();
-        let names: Vec<_> =
-            Isa::ALL.into_iter().filter(|i| i.is_available()).map(Isa::name).collect();
-        let hint = format!("this machine has {}; unset {FORCE} for the best", names.join(", "));
-        match Isa::ALL.into_iter().find(|i| i.name() == forced) {
-            Some(isa) if isa.is_available() => Ok(isa),
-            Some(isa) => Err(Error::Device {
-                what: format!("{FORCE}={forced}: this machine has no {}", isa.name()),
-                hint,
-            }),
-            None => Err(Error::Device {
-                what: format!("{FORCE}={forced} is not an instruction set"),
-                hint,
-            }),
-        }
+        Isa::named(&forced).map_err(|error| match error {
+            Error::Device { what, hint } => Error::Device {
+                what: format!("{FORCE}={forced}: {what}"),
+                hint: format!("{hint}; unset {FORCE} for the best"),
+            },
+            other => other,
+        })
+    }
+}
+
+impl fmt::Debug for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
+use crate::table::Table;
 use warpfold_core::Element;
 use warpfold_core::element::Key;
 use warpfold_core::prefetch;
@@ -132,13 +133,9 @@ pub(crate) fn position<T: Element>(items: &[T], key: T::Key, isa: Isa) -> Option
 /// How many rows below the current one [`ColumnRanges`] asks for.
 const ROWS_AHEAD: isize = 4;
 
-/// The extremes of every column of a table: `rows` rows of `columns`
-/// consecutive elements, `stride` bytes apart.
+/// The extremes of every column of a table.
 pub(crate) struct ColumnRanges<'a, T: Element> {
-    /// The first row; every element of the table is valid for reads.
-    pub(crate) origin: *const T,
-    pub(crate) stride: isize,
-    pub(crate) rows: usize,
+    pub(crate) table: Table<'a, T>,
     /// Where the smallest and largest keys go, one for each column: initially
     /// the greatest and the least key.
     pub(crate) min: &'a mut [T::Key],
@@ -150,12 +147,11 @@ impl<T: Element> Kernel for ColumnRanges<'_, T> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let columns = self.min.len().min(self.max.len());
-        for row in 0..self.rows {
-            let start = self.origin.wrapping_byte_offset(row.cast_signed() * self.stride);
-            // SAFETY: a row of the table, which the maker vouches for.
-            let items = unsafe { core::slice::from_raw_parts(start, columns) };
-            let below: *const u8 = start.wrapping_byte_offset(ROWS_AHEAD * self.stride).cast();
+        let table = self.table;
+        for row in 0..table.rows() {
+            let items = table.row(row);
+            let below = ROWS_AHEAD * table.stride();
+            let below: *const u8 = items.as_ptr().wrapping_byte_offset(below).cast();
             for ((min, max), x) in self.min.iter_mut().zip(self.max.iter_mut()).zip(items) {
                 let key = x.key();
                 *min = (*min).min(key);

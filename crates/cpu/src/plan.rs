@@ -1,52 +1,111 @@
 //! From views to traversals: which elements make which answer.
 
-use crate::gather::Source;
-use warpfold_core::Result;
+use crate::gather::{Buffers, Source, for_each_run};
+use core::marker::PhantomData;
+use core::ops::Range;
 use warpfold_core::layout::{Axis, Split, Traversal, View};
+use warpfold_core::op::RawRun;
+use warpfold_core::{DType, Result};
 
-/// What is reduced, and how the outputs lie.
-pub(crate) struct Plan {
-    pub(crate) source: Source,
+/// What is reduced, and how the outputs lie. Every element that its walks and
+/// kept axes lead to may be read for `'a`: fields are private, so that only
+/// this file answers for that.
+pub(crate) struct Plan<'a> {
+    source: Source,
     /// The walk over the elements of one output, for states that ask for
     /// indices.
-    pub(crate) indexed: Traversal,
+    indexed: Traversal,
     /// The same for the others: as long runs as there are.
-    pub(crate) plain: Traversal,
+    plain: Traversal,
     /// The kept axes, outermost first.
-    pub(crate) kept: Vec<Axis>,
+    kept: Vec<Axis>,
     /// How many outputs there are.
-    pub(crate) outputs: usize,
+    outputs: usize,
+    views: PhantomData<&'a [u8]>,
 }
 
-impl Plan {
+impl<'a> Plan<'a> {
     /// The plan for reducing the axes of `views` (one, or two of the same
     /// shape and type) that `reduced` marks.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`], [`Error::DTypeMismatch`] and
-    /// [`Error::TooManyOutputs`].
-    pub(crate) fn new(views: [Option<&View<'_>>; 2], reduced: &[bool]) -> Result<Option<Plan>> {
+    /// [`Error::ShapeMismatch`](warpfold_core::Error::ShapeMismatch),
+    /// [`Error::DTypeMismatch`](warpfold_core::Error::DTypeMismatch) and
+    /// [`Error::TooManyOutputs`](warpfold_core::Error::TooManyOutputs).
+    pub(crate) fn new(views: [Option<&View<'a>>; 2], reduced: &[bool]) -> Result<Option<Plan<'a>>> {
         let [Some(first), second] = views else { return Ok(None) };
         if let Some(second) = second {
             first.check_pair(second)?;
         }
         let strides = [first.strides(), second.map_or(&[][..], View::strides)];
         let Split { kept, reduced, outputs } = Split::new(first.shape(), strides, reduced)?;
-        // SAFETY: the views borrow all their elements, and plans do not
-        // outlive the call that was given the views.
-        let source =
-            unsafe { Source::new(first.dtype(), first.origin(), second.map(View::origin)) };
         Ok(Some(Plan {
-            source,
+            source: Source::new(first.dtype(), first.origin(), second.map(View::origin)),
             indexed: Traversal::new(&reduced, true),
             plain: Traversal::new(&reduced, false),
             outputs,
             kept,
+            views: PhantomData,
         }))
     }
 
-    /// The elements of output `index`: the source seen from its first one.
-    pub(crate) fn output(&self, index: usize) -> Source {
+    /// The element type.
+    pub(crate) fn dtype(&self) -> DType {
+        self.source.dtype
+    }
+
+    /// How many outputs there are.
+    pub(crate) fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// How many elements make an output.
+    pub(crate) fn len(&self) -> usize {
+        self.plain.len
+    }
+
+    /// The kept axes, outermost first.
+    pub(crate) fn kept(&self) -> &[Axis] {
+        &self.kept
+    }
+
+    /// The walk over the elements of one output in as long runs as there are.
+    pub(crate) fn plain(&self) -> &Traversal {
+        &self.plain
+    }
+
+    /// The walk, for states that ask for indices or for others.
+    pub(crate) fn walk(&self, indexed: bool) -> &Traversal {
+        if indexed { &self.indexed } else { &self.plain }
+    }
+
+    /// Where the plain walk over the first array's first output begins.
+    pub(crate) fn first_element(&self) -> *const u8 {
+        self.source.shifted(self.plain.offsets).origin()
+    }
+
+    /// Hands the elements of output `index` at `positions` of its walk to
+    /// `sink`, in order.
+    ///
+    /// # Errors
+    /// Those of `sink`.
+    pub(crate) fn for_each_run(
+        &self,
+        index: usize,
+        indexed: bool,
+        positions: Range<usize>,
+        buffers: &mut Buffers,
+        sink: impl FnMut(RawRun<'_>) -> Result<()>,
+    ) -> Result<()> {
+        assert!(index < self.outputs && positions.end <= self.plain.len);
+        // SAFETY: the output is one of the views', which are borrowed for `'a`
+        // and may be read wherever shape and strides lead; the walk is over the
+        // reduced axes, and the positions are among its own.
+        unsafe { for_each_run(&self.output(index), self.walk(indexed), positions, buffers, sink) }
+    }
+
+    /// The source seen from the first element of output `index`.
+    fn output(&self, index: usize) -> Source {
         let mut offsets = [0isize; 2];
         let mut rest = index;
         for &(len, strides) in self.kept.iter().rev() {

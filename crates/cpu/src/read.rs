@@ -2,8 +2,8 @@
 
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
-use crate::threads::{Pieces, Threads};
 use warpfold_core::prefetch;
+use warpfold_threads::{Pieces, Threads};
 
 /// Vectors loaded in a row.
 const VECTORS: usize = 8;

@@ -2,14 +2,15 @@
 
 use crate::accelerate::{Accelerate, Context};
 use crate::axis::{self, Wanted};
-use crate::gather::{Buffers, for_each_run};
+use crate::gather::Buffers;
 use crate::isa::Isa;
 use crate::plan::Plan;
-use crate::threads::{Pieces, Threads};
+use crate::slices::Slices;
 use crate::worker::{Worker, absorb_in_turn};
-use warpfold_core::layout::{Traversal, View};
-use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules, Run, Value};
-use warpfold_core::{DType, Result, with_element};
+use warpfold_core::layout::View;
+use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules, Value};
+use warpfold_core::{DType, Result, fpenv, with_element};
+use warpfold_threads::{Pieces, Threads};
 
 /// Elements of a piece of work: a multiple of the fixed tree's blocks, and
 /// enough to make handing out pieces cheap.
@@ -26,32 +27,35 @@ pub enum Outputs {
     Numbers(Numbers),
 }
 
-/// The state of a slice: without allocation if one thread is enough.
-/// `others` is the second slice for `dot`, as long as the first, else empty.
+/// The state of a slice, or of two for `dot`: without allocation if one thread
+/// is enough.
 #[must_use]
 pub fn accelerated<S: Accelerate>(
     kind: Kind,
-    items: &[S::Item],
-    others: &[S::Item],
+    slices: Slices<'_, S::Item>,
     isa: Isa,
     threads: Threads,
 ) -> S {
-    if size_of_val(items) < SMALL {
+    if size_of_val(slices.items()) < SMALL {
         let mut state = S::identity(kind);
-        state.accelerate(Run { start: 0, items, others }, &mut Context::new(isa));
+        state.accelerate(0, slices, &mut Context::new(isa));
         return state;
     }
-    let pieces = Pieces::new(items.len().div_ceil(PIECE));
+    // Threads that are started take over the environment.
+    fpenv::usual(|| shared(kind, slices, isa, threads))
+}
+
+/// The same on several threads.
+fn shared<S: Accelerate>(kind: Kind, slices: Slices<'_, S::Item>, isa: Isa, threads: Threads) -> S {
+    let pieces = Pieces::new(slices.len().div_ceil(PIECE));
     let mut states = threads
-        .run(items.len().div_ceil(PIECE), || {
+        .run(pieces.count(), || {
             let mut state = S::identity(kind);
             let mut context = Context::new(isa);
             while let Some(piece) = pieces.take() {
                 let start = piece * PIECE;
-                let range = start..(start + PIECE).min(items.len());
-                let others = others.get(range.clone()).unwrap_or(&[]);
-                let run = Run { start: start as u64, items: &items[range], others };
-                state.accelerate(run, &mut context);
+                let part = slices.range(start..(start + PIECE).min(slices.len()));
+                state.accelerate(start as u64, part, &mut context);
             }
             state
         })
@@ -60,7 +64,7 @@ pub fn accelerated<S: Accelerate>(
     for other in states {
         // The pieces of one slice are of one kind and share no position.
         let merged = state.merge(&other);
-        debug_assert!(merged.is_ok());
+        assert!(merged.is_ok(), "pieces that were handed out once overlap");
     }
     state
 }
@@ -102,7 +106,7 @@ impl Job<'_> {
         };
         let one = |output: usize, threads: Threads| self.one(&plan, output, dtype, threads);
         if self.across_elements(&plan, dtype) {
-            return (0..plan.outputs).map(|output| one(output, self.threads)).collect();
+            return (0..plan.outputs()).map(|output| one(output, self.threads)).collect();
         }
         let shares = self.shares(&plan, |outputs| {
             outputs.map(|o| one(o, Threads::Exactly(1))).collect::<Result<Vec<_>>>()
@@ -130,7 +134,7 @@ impl Job<'_> {
     /// fits.
     fn side_by_side(
         &self,
-        plan: &Plan,
+        plan: &Plan<'_>,
         ops: &[(Op, usize)],
         rules: &Rules,
     ) -> Result<Option<Numbers>> {
@@ -138,7 +142,7 @@ impl Job<'_> {
         if self.views[1].is_some() || rules.out.is_some() {
             return Ok(None);
         }
-        let dtype = plan.source.dtype;
+        let dtype = plan.dtype();
         let otherwise = |output: usize| -> Result<u64> {
             let states = self.one(plan, output, dtype, Threads::Exactly(1))?;
             Ok(states[0].finish(op, rules)?.first().to_bits())
@@ -160,14 +164,14 @@ impl Job<'_> {
     /// The values of `ops` with a state for each output.
     fn one_by_one(
         &self,
-        plan: &Plan,
+        plan: &Plan<'_>,
         dtype: DType,
         ops: &[(Op, usize)],
         rules: &Rules,
     ) -> Result<Vec<Vec<Value>>> {
         let mut columns: Vec<Vec<Value>> = ops.iter().map(|_| Vec::new()).collect();
         if self.across_elements(plan, dtype) {
-            for output in 0..plan.outputs {
+            for output in 0..plan.outputs() {
                 let states = self.one(plan, output, dtype, self.threads)?;
                 for (column, &(op, state)) in columns.iter_mut().zip(ops) {
                     column.push(states[state].finish(op, rules)?);
@@ -183,7 +187,7 @@ impl Job<'_> {
                 for worker in &mut workers {
                     worker.reset();
                 }
-                self.absorb(plan, output, 0..plan.plain.len, &mut workers, &mut buffers);
+                self.absorb(plan, output, 0..plan.len(), &mut workers, &mut buffers)?;
                 for (column, &(op, state)) in columns.iter_mut().zip(ops) {
                     column.push(workers[state].finish(op, rules)?);
                 }
@@ -200,26 +204,26 @@ impl Job<'_> {
 
     /// Whether the threads share each output's elements rather than the
     /// outputs.
-    fn across_elements(&self, plan: &Plan, dtype: DType) -> bool {
-        plan.outputs < 4 * self.threads.count()
-            && plan.plain.len.saturating_mul(dtype.size()) >= SMALL
+    fn across_elements(&self, plan: &Plan<'_>, dtype: DType) -> bool {
+        plan.len().saturating_mul(dtype.size()) >= SMALL
+            && plan.outputs() < 4 * self.threads.count()
     }
 
     /// Runs `work` on ranges of outputs, on all threads, and puts its results
     /// in the order of the outputs.
     fn shares<R: Send>(
         &self,
-        plan: &Plan,
+        plan: &Plan<'_>,
         work: impl Fn(core::ops::Range<usize>) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
-        let per_output = plan.plain.len.max(1);
-        let share = (PIECE / per_output).clamp(1, plan.outputs.max(1));
-        let pieces = Pieces::new(plan.outputs.div_ceil(share));
-        let most = plan.outputs.saturating_mul(per_output) / (SMALL / 8) + 1;
+        let per_output = plan.len().max(1);
+        let share = (PIECE / per_output).clamp(1, plan.outputs().max(1));
+        let pieces = Pieces::new(plan.outputs().div_ceil(share));
+        let most = plan.outputs().saturating_mul(per_output) / (SMALL / 8) + 1;
         let done = self.threads.run(most, || {
             let mut done = Vec::new();
             while let Some(piece) = pieces.take() {
-                let outputs = piece * share..((piece + 1) * share).min(plan.outputs);
+                let outputs = piece * share..((piece + 1) * share).min(plan.outputs());
                 done.push((piece, work(outputs)?));
             }
             Ok(done)
@@ -233,12 +237,12 @@ impl Job<'_> {
     /// The states of one output.
     fn one(
         &self,
-        plan: &Plan,
+        plan: &Plan<'_>,
         output: usize,
         dtype: DType,
         threads: Threads,
     ) -> Result<Vec<AnyState>> {
-        let len = plan.plain.len;
+        let len = plan.len();
         let pieces = Pieces::new(len.div_ceil(PIECE));
         let most = if len.saturating_mul(dtype.size()) < SMALL { 1 } else { len.div_ceil(PIECE) };
         let partial = threads.run(most, || {
@@ -246,7 +250,7 @@ impl Job<'_> {
             let mut buffers = Buffers::default();
             while let Some(piece) = pieces.take() {
                 let positions = piece * PIECE..((piece + 1) * PIECE).min(len);
-                self.absorb(plan, output, positions, &mut workers, &mut buffers);
+                self.absorb(plan, output, positions, &mut workers, &mut buffers)?;
             }
             Ok(workers.into_iter().map(Worker::into_state).collect::<Vec<_>>())
         });
@@ -264,19 +268,18 @@ impl Job<'_> {
     /// Lets the workers absorb some positions of an output.
     fn absorb(
         &self,
-        plan: &Plan,
+        plan: &Plan<'_>,
         output: usize,
         positions: core::ops::Range<usize>,
         workers: &mut [Worker],
         buffers: &mut Buffers,
-    ) {
-        let source = plan.output(output);
+    ) -> Result<()> {
         // All states of a job walk the same way, so that each block is read
         // once: by index if one of them asks for indices.
         let indexed = self.kinds.contains(&Kind::ArgExtrema);
-        let walk: &Traversal = if indexed { &plan.indexed } else { &plan.plain };
-        for_each_run(&source, walk, positions, buffers, |run| {
-            absorb_in_turn(workers, run, source.dtype, Some(walk), self.start);
-        });
+        let walk = plan.walk(indexed);
+        plan.for_each_run(output, indexed, positions, buffers, |run| {
+            absorb_in_turn(workers, run, plan.dtype(), Some(walk), self.start)
+        })
     }
 }

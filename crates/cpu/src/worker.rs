@@ -2,18 +2,20 @@
 
 use crate::accelerate::{Accelerate, Context};
 use crate::isa::Isa;
+use crate::slices::Slices;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::{AnyState, Kind, Op, RawRun, Rules, State, Value};
-use warpfold_core::{DType, Error, Result, with_state};
+use warpfold_core::{Accuracy, DType, Element, Error, Result, fpenv, with_state};
 
 /// A state and what its kernels have learnt about the data.
 pub struct Worker(Box<dyn Typed>);
 
-/// A [`Worker`] whose type is known.
+/// A [`Worker`] whose type is known. Runs have been checked by [`check_run`].
 trait Typed: Send {
     fn kind(&self) -> Kind;
-    fn absorb(&mut self, run: RawRun<'_>);
-    fn absorb_along(&mut self, run: RawRun<'_>, walk: &Traversal, base: u64);
+    fn dtype(&self) -> DType;
+    fn absorb(&mut self, run: RawRun<'_>) -> Result<()>;
+    fn absorb_along(&mut self, run: RawRun<'_>, walk: &Traversal, base: u64) -> Result<()>;
     fn skip(&mut self, start: u64, len: u64);
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value>;
     fn reset(&mut self);
@@ -29,23 +31,23 @@ impl<S: Accelerate> Typed for Holder<S> {
     fn kind(&self) -> Kind {
         self.state.kind()
     }
-    fn absorb(&mut self, run: RawRun<'_>) {
-        debug_assert!(run.typed::<S::Item>().is_some(), "the driver hands over aligned runs");
-        if let Some(run) = run.typed() {
-            self.state.accelerate(run, &mut self.context);
-        }
+    fn dtype(&self) -> DType {
+        S::Item::DTYPE
     }
-    fn absorb_along(&mut self, run: RawRun<'_>, walk: &Traversal, base: u64) {
-        debug_assert!(run.typed::<S::Item>().is_some(), "the driver hands over aligned runs");
-        if let Some(run) = run.typed() {
-            self.state.accelerate_along(run, walk, base, &mut self.context);
-        }
+    fn absorb(&mut self, run: RawRun<'_>) -> Result<()> {
+        aligned(run, |start, slices| self.state.accelerate(start, slices, &mut self.context))
+    }
+    fn absorb_along(&mut self, run: RawRun<'_>, walk: &Traversal, base: u64) -> Result<()> {
+        aligned(run, |start, slices| {
+            self.state.accelerate_along(start, slices, walk, base, &mut self.context);
+        })
     }
     fn skip(&mut self, start: u64, len: u64) {
         self.state.skip(start, len);
     }
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
-        self.state.finish(op, rules)
+        // What rounds on the way rounds here, too.
+        fpenv::usual(|| self.state.finish(op, rules))
     }
     fn reset(&mut self) {
         self.state = S::identity(self.state.kind());
@@ -53,6 +55,84 @@ impl<S: Accelerate> Typed for Holder<S> {
     fn into_state(self: Box<Self>) -> AnyState {
         AnyState::from(self.state)
     }
+}
+
+/// Whether states of this kind absorb pairs.
+fn is_paired(kind: Kind) -> bool {
+    matches!(kind, Kind::Dot | Kind::FastDot)
+}
+
+/// Checks that a run can be absorbed by states of this kind over elements of
+/// this type, as [`Worker::absorb`] does or along a walk whose first index is
+/// `base`. Bytes may lie at any address.
+///
+/// # Errors
+/// [`Error::PartialElement`]; [`Error::ShapeMismatch`] if the arrays of a pair
+/// differ in length, [`Error::Arity`] if there is a second array that the kind
+/// has no use for; [`Error::StartTooLarge`] if positions leave the walk or do
+/// not fit 64 bits.
+pub fn check_run(
+    kind: Kind,
+    dtype: DType,
+    run: RawRun<'_>,
+    walk: Option<&Traversal>,
+    base: u64,
+) -> Result<()> {
+    for bytes in [run.items.len(), run.others.len()] {
+        if !bytes.is_multiple_of(dtype.size()) {
+            return Err(Error::PartialElement { bytes, dtype });
+        }
+    }
+    let [len, others] = [run.items, run.others].map(|bytes| bytes.len() / dtype.size());
+    if is_paired(kind) && len != others {
+        return Err(Error::ShapeMismatch { left: vec![len], right: vec![others] });
+    }
+    if !is_paired(kind) && others != 0 {
+        let answers =
+            |op: &Op| [Accuracy::Exact, Accuracy::Fast].iter().any(|&a| op.kind(a, dtype) == kind);
+        let op = Op::ALL.into_iter().find(answers).unwrap_or(Op::Sum);
+        return Err(Error::Arity { op, takes: 1, given: 2 });
+    }
+    let end = run.start.checked_add(len as u64);
+    let inside = walk.is_none_or(|walk| {
+        end.is_some_and(|end| end <= walk.len as u64) && base.checked_add(walk.len as u64).is_some()
+    });
+    if !inside || end.and_then(|end| end.checked_add(base)).is_none() {
+        return Err(Error::StartTooLarge { start: run.start.saturating_add(base), len });
+    }
+    Ok(())
+}
+
+/// Bytes that are copied at once from where they are not aligned.
+const COPIED: usize = 1 << 13;
+
+/// Hands a run's elements to `sink`: as they lie, or copied block by block to
+/// where they are aligned.
+fn aligned<T: Element>(run: RawRun<'_>, mut sink: impl FnMut(u64, Slices<'_, T>)) -> Result<()> {
+    let paired = !run.others.is_empty();
+    if let Some(run) = run.typed::<T>() {
+        let slices =
+            if paired { Slices::pair(run.items, run.others)? } else { Slices::one(run.items) };
+        sink(run.start, slices);
+        return Ok(());
+    }
+    let mut blocks = [[0u64; COPIED / 8]; 2];
+    let mut others = run.others.chunks(COPIED);
+    let mut start = run.start;
+    for items in run.items.chunks(COPIED) {
+        let mut sources = [items, others.next().unwrap_or(&[])].into_iter();
+        let [items, others] = blocks.each_mut().map(|block| -> &[T] {
+            let source = sources.next().unwrap_or(&[]);
+            let bytes: &mut [u8] = &mut bytemuck::cast_slice_mut(block)[..source.len()];
+            bytes.copy_from_slice(source);
+            // Aligned, and whole: the run was checked.
+            bytemuck::cast_slice(bytes)
+        });
+        let slices = if paired { Slices::pair(items, others)? } else { Slices::one(items) };
+        sink(start, slices);
+        start += slices.len() as u64;
+    }
+    Ok(())
 }
 
 impl Worker {
@@ -77,15 +157,24 @@ impl Worker {
         self.0.kind()
     }
 
-    /// Takes in a run of elements, which must be aligned.
-    pub fn absorb(&mut self, run: RawRun<'_>) {
-        self.0.absorb(run);
+    /// Takes in a run of elements, whose bytes may lie at any address: where
+    /// they are not aligned they are copied.
+    ///
+    /// # Errors
+    /// Those of [`check_run`]; the state is then as it was.
+    pub fn absorb(&mut self, run: RawRun<'_>) -> Result<()> {
+        check_run(self.kind(), self.0.dtype(), run, None, 0)?;
+        self.0.absorb(run)
     }
 
     /// Takes in a run whose positions are those of `walk`, whose first index
     /// is `base`.
-    pub fn absorb_along(&mut self, run: RawRun<'_>, walk: &Traversal, base: u64) {
-        self.0.absorb_along(run, walk, base);
+    ///
+    /// # Errors
+    /// As for [`absorb`](Self::absorb).
+    pub fn absorb_along(&mut self, run: RawRun<'_>, walk: &Traversal, base: u64) -> Result<()> {
+        check_run(self.kind(), self.0.dtype(), run, Some(walk), base)?;
+        self.0.absorb_along(run, walk, base)
     }
 
     /// Marks positions as missing.
@@ -117,16 +206,22 @@ impl Worker {
 /// multiple of the fixed tree's blocks.
 const BLOCK: usize = 8192;
 
-/// Lets every worker absorb a run of aligned elements, whose positions are
-/// those of `walk` if there is one, counted from index `base`. Several workers
-/// take turns block by block, so that all but the first find it in the cache.
+/// Lets every worker absorb a run of elements, whose positions are those of
+/// `walk` if there is one, counted from index `base`. Several workers take turns
+/// block by block, so that all but the first find it in the cache.
+///
+/// # Errors
+/// Those of [`check_run`]; no worker has absorbed anything then.
 pub fn absorb_in_turn(
     workers: &mut [Worker],
     run: RawRun<'_>,
     dtype: DType,
     walk: Option<&Traversal>,
     base: u64,
-) {
+) -> Result<()> {
+    for worker in workers.iter() {
+        check_run(worker.kind(), dtype, run, walk, base)?;
+    }
     let size = dtype.size();
     let step = if workers.len() > 1 { BLOCK * size } else { run.items.len().max(1) };
     let mut others = run.others.chunks(step);
@@ -135,10 +230,11 @@ pub fn absorb_in_turn(
         let block = RawRun { start, items, others: others.next().unwrap_or(&[]) };
         for worker in workers.iter_mut() {
             match walk {
-                Some(walk) => worker.absorb_along(block, walk, base),
-                None => worker.absorb(RawRun { start: start + base, ..block }),
+                Some(walk) => worker.absorb_along(block, walk, base)?,
+                None => worker.absorb(RawRun { start: start + base, ..block })?,
             }
         }
         start += (items.len() / size) as u64;
     }
+    Ok(())
 }

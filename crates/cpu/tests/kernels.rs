@@ -100,7 +100,7 @@ fn reference(kind: Kind, dtype: DType, run: RawRun<'_>) -> Option<AnyState> {
 }
 
 fn available() -> impl Iterator<Item = Isa> {
-    Isa::ALL.into_iter().filter(|isa| isa.is_available())
+    Isa::available()
 }
 
 fn check(kind: Kind, dtype: DType, n: usize, pattern: &str, random: &mut Random) {
@@ -125,7 +125,8 @@ fn check(kind: Kind, dtype: DType, n: usize, pattern: &str, random: &mut Random)
                     start: from as u64,
                     items: &run.items[from * size..to * size],
                     others: if paired { &run.others[from * size..to * size] } else { &[] },
-                });
+                })
+                .unwrap();
             }
             let got = worker.into_state().payload();
             assert!(got == expected, "{kind:?} of {n} {dtype}, {pattern}, {isa:?}");
@@ -141,7 +142,7 @@ fn check_run<T: Element>(kind: Kind, items: &[T], note: &str) {
     let expected = reference(kind, T::DTYPE, run).unwrap().payload();
     for isa in available() {
         let mut worker = Worker::new(kind, T::DTYPE, isa).unwrap();
-        worker.absorb(run);
+        worker.absorb(run).unwrap();
         assert!(worker.into_state().payload() == expected, "{kind:?}, {isa:?}, {note}");
     }
 }
@@ -244,7 +245,7 @@ fn errors_of_products_may_add_to_the_residues() {
             let expected = reference(Kind::Dot, DType::F64, run).unwrap().payload();
             for isa in available() {
                 let mut worker = Worker::new(Kind::Dot, DType::F64, isa).unwrap();
-                worker.absorb(run);
+                worker.absorb(run).unwrap();
                 assert!(worker.into_state().payload() == expected, "{isa:?}");
             }
         }

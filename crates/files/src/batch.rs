@@ -98,7 +98,7 @@ impl Batch {
 
     /// Appends values.
     pub fn extend<T: bytemuck::Pod>(&mut self, values: &[T]) {
-        debug_assert_eq!(size_of::<T>(), self.dtype.size());
+        assert_eq!(size_of::<T>(), self.dtype.size());
         self.grow(size_of_val(values)).copy_from_slice(bytemuck::cast_slice(values));
     }
 

@@ -1,6 +1,6 @@
 //! What `inspect` says about a file.
 
-use crate::{Endian, Extent, Format};
+use crate::{Endian, Extent, Format, Unit};
 use warpfold_core::DType;
 
 /// One array or column of a file, as its metadata describe it.
@@ -26,4 +26,15 @@ pub struct Description {
     pub bytes: Option<u64>,
     /// How it is compressed, if it is.
     pub compression: Option<String>,
+    /// What the numbers stand for, if they are no plain ones.
+    pub unit: Option<Unit>,
+}
+
+impl Description {
+    /// Whether this is read as plain numbers, so that every operation has an
+    /// answer.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.dtype.is_some() && self.unit.is_none()
+    }
 }

@@ -2,8 +2,9 @@
 //! safetensors files, and one field of an array of records.
 
 use crate::file::PositionalFile;
+use crate::seal::Seal;
 use crate::{Batch, Block, Blocks, Endian, Error, ReadAt, Result};
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::Arc;
 use warpfold_core::DType;
 
@@ -46,6 +47,17 @@ impl Layout {
 pub(crate) struct FixedFile {
     pub(crate) file: Arc<PositionalFile>,
     pub(crate) layout: Layout,
+    /// The checksum of the elements and what lies around them, if there is
+    /// one. Of records longer than [`GATHER`] only one field is read, so that
+    /// it cannot be checked.
+    pub(crate) seal: Option<Seal>,
+}
+
+impl FixedFile {
+    fn fetch(&self, out: &mut [u8], at: u64) -> Result<()> {
+        self.file.read_exact_at(out, at)?;
+        self.seal.as_ref().map_or(Ok(()), |seal| seal.note(at, out))
+    }
 }
 
 impl ReadAt for FixedFile {
@@ -54,23 +66,21 @@ impl ReadAt for FixedFile {
         let size = l.dtype.size();
         let at = l.start + first * l.stride;
         if l.is_packed() {
-            self.file.read_exact_at(out, at)?;
+            self.fetch(out, at)?;
         } else if l.stride > GATHER {
             for (i, item) in out.chunks_exact_mut(size).enumerate() {
                 self.file.read_exact_at(item, at + i as u64 * l.stride + l.field)?;
             }
         } else {
-            // Reads from the first to the last wanted byte and not beyond: the
-            // last record may be followed by nothing.
             let stride = l.stride as usize;
             let per_read = BLOCK / 4 / stride;
             let mut records = vec![0; per_read.min(out.len() / size) * stride];
-            let mut from = at + l.field;
+            let mut from = at;
             for part in out.chunks_mut(per_read * size) {
                 let items = part.len() / size;
-                let raw = &mut records[..(items - 1) * stride + size];
-                self.file.read_exact_at(raw, from)?;
-                gather(raw, stride, 0, part, size);
+                let raw = &mut records[..items * stride];
+                self.fetch(raw, from)?;
+                gather(raw, stride, l.field as usize, part, size);
                 from += (items * stride) as u64;
             }
         }
@@ -112,6 +122,9 @@ pub(crate) struct FixedStream {
     pub(crate) layout: Layout,
     /// How many are still to come; `None` for as many as there are.
     pub(crate) left: Option<u64>,
+    /// Whether the reader has something to check at its end, so that what
+    /// follows the last element is read as well.
+    pub(crate) to_end: bool,
 }
 
 impl Blocks for FixedStream {
@@ -119,6 +132,10 @@ impl Blocks for FixedStream {
         let stride = self.layout.stride;
         let wanted = (BLOCK as u64 / stride).max(1).min(self.left.unwrap_or(u64::MAX));
         if wanted == 0 {
+            if self.to_end {
+                io::copy(&mut self.reader, &mut io::sink())
+                    .map_err(|e| stream_error(&self.name, e))?;
+            }
             return Ok(None);
         }
         let want_bytes = wanted.checked_mul(stride).ok_or_else(|| self.ends(0))?;
@@ -162,11 +179,9 @@ impl FixedStream {
 
 /// An I/O error on a stream. Decoders inside the stream report broken data
 /// as `InvalidData`; that is the file's fault and not the system's.
-pub(crate) fn stream_error(name: &str, source: std::io::Error) -> Error {
+pub(crate) fn stream_error(name: &str, source: io::Error) -> Error {
     match source.kind() {
-        std::io::ErrorKind::InvalidData
-        | std::io::ErrorKind::InvalidInput
-        | std::io::ErrorKind::UnexpectedEof => {
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
             Error::format(name, format!("the data are damaged: {source}"))
         }
         _ => Error::Io { path: name.into(), source },

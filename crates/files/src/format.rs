@@ -1,5 +1,6 @@
 //! The formats and how a file's first bytes and its name tell them.
 
+use crate::unpack::Codec;
 use crate::{Error, Result};
 use core::fmt;
 use std::path::Path;
@@ -83,7 +84,6 @@ impl Format {
         let refuse = |what: &str, hint: &str| {
             Err(Error::format(name, format!("{what} is not read")).with_hint(hint))
         };
-        let unpack = "unpack it first, or pipe it: zcat FILE | warpfold ... -";
         Ok(Some(if starts(crate::npy::MAGIC) {
             Format::Npy
         } else if starts(b"PK\x03\x04") || starts(b"PK\x05\x06") {
@@ -98,23 +98,9 @@ impl Format {
             return refuse("encrypted Parquet", "decrypt it first");
         } else if starts(b"FEA1") {
             return refuse("Feather version 1", "write it as Feather version 2 or Parquet");
-        } else if starts(b"\x1f\x8b\x08") {
-            return refuse("a gzip file", unpack);
-        } else if starts(b"\x28\xb5\x2f\xfd") {
-            return refuse(
-                "a zstd file",
-                "unpack it first, or pipe it: zstdcat FILE | warpfold ... -",
-            );
-        } else if starts(b"BZh") && head.get(4..10) == Some(b"1AY&SY") {
-            return refuse(
-                "a bzip2 file",
-                "unpack it first, or pipe it: bzcat FILE | warpfold ... -",
-            );
-        } else if starts(b"\xfd7zXZ\0") {
-            return refuse(
-                "an xz file",
-                "unpack it first, or pipe it: xzcat FILE | warpfold ... -",
-            );
+        } else if let Some(codec) = Codec::from_magic(head) {
+            let what = format!("{} data within compressed data", codec.name());
+            return refuse(&what, "unpack the outer layer first");
         } else if starts(b"\x89HDF\r\n\x1a\n") {
             return refuse("an HDF5 file", "export the data set as npy");
         } else {

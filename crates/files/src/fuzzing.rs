@@ -3,7 +3,7 @@
 //! Nothing here is part of the interface.
 
 use crate::file::PositionalFile;
-use crate::open::{Stream, inspect_file, open_file, open_stream};
+use crate::open::{Stream, inspect_file, inspect_stream, open_file, open_stream};
 use crate::{Access, Batch, Extent, Format, OpenOptions, Source};
 use std::sync::Arc;
 use warpfold_core::DType;
@@ -37,6 +37,18 @@ pub fn stream(bytes: &[u8], options: &OpenOptions) {
     if let Ok(sources) = open_stream(stream, None, options) {
         sources.into_iter().for_each(drain);
     }
+}
+
+/// `bytes` as a compressed stream: what it unpacks to is read as whatever it
+/// is.
+pub fn compressed(bytes: &[u8]) {
+    let options = OpenOptions { dtype: Some(DType::F32), ..OpenOptions::default() };
+    let reader = std::io::Cursor::new(bytes.to_vec());
+    if let Ok(stream) = Stream::new("fuzz", Box::new(reader)) {
+        let _ = inspect_stream(stream, &options);
+    }
+    file(bytes, &options);
+    stream(bytes, &options);
 }
 
 /// `bytes` as a file and as a stream of one format.

@@ -7,6 +7,8 @@
 //! decoded on any thread ([`Blocks`]). [`inspect`] tells what a file holds
 //! from its metadata alone.
 
+#![forbid(unsafe_code)]
+
 mod arrow;
 mod batch;
 mod columns;
@@ -26,10 +28,13 @@ mod open;
 mod parquet;
 mod raw;
 mod safetensors;
+mod seal;
 mod source;
 pub mod stream;
 mod text;
 mod thrift;
+mod unit;
+mod unpack;
 
 pub use batch::{Batch, Gap};
 pub use columns::ColumnSelector;
@@ -40,6 +45,7 @@ pub use guard::hide_guarded_panics;
 pub use member::{join_member, split_members};
 pub use open::{Endian, OpenOptions, inspect, open};
 pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};
+pub use unit::Unit;
 
 /// The Rust of the guide's page about files, compiled and run.
 #[cfg(doctest)]

@@ -1,13 +1,18 @@
 //! Zip archives of npy files.
 
+mod local;
+mod window;
+
 use crate::columns::{self, ColumnSelector};
 use crate::file::{Cursor, PositionalFile};
 use crate::npy::{self, Header};
 use crate::open::OpenOptions;
+use crate::seal::Seal;
 use crate::{Description, Error, Format, Result, Source};
 use flate2::read::DeflateDecoder;
 use std::io::{self, Read};
 use std::sync::Arc;
+use window::Window;
 use zip::{CompressionMethod, ZipArchive};
 
 /// The arrays chosen from an archive.
@@ -16,7 +21,7 @@ pub(crate) fn open(
     member: Option<&str>,
     options: &OpenOptions,
 ) -> Result<Vec<Source>> {
-    let mut archive = Archive::open(file)?;
+    let archive = Archive::open(file)?;
     let name = file.name();
     if let Some(wanted) = member {
         if let Some(i) = archive.find(wanted) {
@@ -30,28 +35,29 @@ pub(crate) fn open(
         }
         return Err(Error::format(
             name,
-            format!("there is no array {wanted:?}; there are {}", columns::list(&archive.names)),
+            format!("there is no array {wanted:?}; there are {}", columns::list(&archive.entries)),
         ));
     }
-    match (&options.columns[..], archive.names.len()) {
+    match (&options.columns[..], archive.entries.len()) {
         (_, 0) => Err(Error::format(name, "the archive holds no npy arrays")),
         ([], 1) => archive.member(0)?.open(&[], options),
         ([], n) => {
             let error = Error::format(
                 &name,
-                format!("which array? There are {n}: {}", columns::list(&archive.names)),
+                format!("which array? There are {n}: {}", columns::list(&archive.entries)),
             );
             // Strings and objects are no advice.
             let readable =
                 (0..n).find(|&i| archive.member(i).is_ok_and(|m| m.open(&[], options).is_ok()));
             Err(match readable {
-                Some(i) => {
-                    error.with_hint(format!("name it behind a colon: {name}:{}", archive.names[i]))
-                }
+                Some(i) => error.with_hint(format!(
+                    "name it behind a colon: {name}:{}",
+                    archive.entries[i].name
+                )),
                 None => error,
             })
         }
-        (wanted, n) => match columns::resolve(wanted, &archive.names, &name) {
+        (wanted, n) => match columns::resolve(wanted, &archive.names(), &name) {
             Ok(chosen) => {
                 let mut sources = Vec::new();
                 for i in chosen {
@@ -67,9 +73,9 @@ pub(crate) fn open(
 
 /// What `inspect` says about an archive.
 pub(crate) fn inspect(file: &Arc<PositionalFile>) -> Result<Vec<Description>> {
-    let mut archive = Archive::open(file)?;
+    let archive = Archive::open(file)?;
     let mut all = Vec::new();
-    for i in 0..archive.names.len() {
+    for i in 0..archive.entries.len() {
         let member = archive.member(i)?;
         let (header, _) = member.header()?;
         for mut description in npy::describe(&member.name, &header, Format::Npz) {
@@ -86,67 +92,109 @@ pub(crate) fn inspect(file: &Arc<PositionalFile>) -> Result<Vec<Description>> {
     Ok(all)
 }
 
-/// The directory of an archive.
+/// The npy members of an archive.
 struct Archive {
     file: Arc<PositionalFile>,
-    zip: ZipArchive<Cursor>,
-    /// The npy members, without their extension.
-    names: Vec<String>,
-    /// Their places in the directory.
-    places: Vec<usize>,
+    entries: Vec<Entry>,
 }
+
+/// What the directory says about an array.
+struct Entry {
+    /// Without the extension.
+    name: Box<str>,
+    /// Where its local header begins.
+    header: u64,
+    /// How many bytes it takes, and how many they unpack to.
+    stored: u64,
+    size: u64,
+    crc: u32,
+    method: CompressionMethod,
+    encrypted: bool,
+}
+
+impl AsRef<str> for Entry {
+    fn as_ref(&self) -> &str {
+        &self.name
+    }
+}
+
+/// No directory is longer than this: entries take some ten times as much while
+/// they are read.
+const LONGEST: u64 = 32 << 20;
 
 impl Archive {
     fn open(file: &Arc<PositionalFile>) -> Result<Self> {
         let name = file.name();
         let damaged = |e| Error::format(&name, format!("damaged or no zip archive: {e}"));
-        let zip = ZipArchive::new(Cursor::new(Arc::clone(file))).map_err(damaged)?;
-        let (mut names, mut places) = (Vec::new(), Vec::new());
+        let window = Window::new(Cursor::new(Arc::clone(file)), LONGEST);
+        let zip = match ZipArchive::new(window) {
+            Err(zip::result::ZipError::Io(e)) if e.kind() == io::ErrorKind::FileTooLarge => {
+                return Err(Error::format(
+                    &name,
+                    "the directory is damaged, or longer than 32 MiB",
+                )
+                .with_hint("spread the arrays over several archives"));
+            }
+            zip => zip.map_err(damaged)?,
+        };
+        let mut entries = Vec::new();
         for place in 0..zip.len() {
-            let Some(member) = zip.name_for_index(place) else { continue };
-            if let Some(array) = member.map_err(damaged)?.strip_suffix(".npy") {
-                names.push(array.to_owned());
-                places.push(place);
+            let member = zip.by_index_data(place).map_err(damaged)?;
+            if let Some(array) = member.name().map_err(damaged)?.strip_suffix(".npy") {
+                entries.push(Entry {
+                    name: array.into(),
+                    header: member.header_start(),
+                    stored: member.compressed_size(),
+                    size: member.size(),
+                    crc: member.crc32(),
+                    method: member.compression(),
+                    encrypted: member.encrypted(),
+                });
             }
         }
-        Ok(Archive { file: Arc::clone(file), zip, names, places })
+        Ok(Archive { file: Arc::clone(file), entries })
     }
 
     /// The place of an array called `name`, with or without its extension.
     fn find(&self, name: &str) -> Option<usize> {
-        let place = |n: &str| self.names.iter().position(|m| m == n);
+        let place = |n: &str| self.entries.iter().position(|m| &*m.name == n);
         place(name).or_else(|| place(name.strip_suffix(".npy")?))
     }
 
-    fn member(&mut self, i: usize) -> Result<Member> {
-        let name = format!("{}:{}", self.file.name(), self.names[i]);
-        let damaged =
-            |e: &dyn core::fmt::Display| Error::format(&name, format!("damaged zip archive: {e}"));
-        let entry = self.zip.by_index_raw(self.places[i]).map_err(|e| damaged(&e))?;
-        if entry.encrypted() {
-            return Err(Error::format(name, "the member is encrypted"));
+    fn names(&self) -> Vec<String> {
+        self.entries.iter().map(|e| e.name.to_string()).collect()
+    }
+
+    fn member(&self, i: usize) -> Result<Member> {
+        let entry = &self.entries[i];
+        let name = format!("{}:{}", self.file.name(), entry.name);
+        let damaged = |what: &str| Error::format(&name, format!("damaged zip archive: {what}"));
+        if entry.encrypted {
+            return Err(Error::format(name, "the member is encrypted")
+                .with_hint("unpack the archive with its password, and name the .npy file"));
         }
-        let deflated = match entry.compression() {
+        let deflated = match entry.method {
             CompressionMethod::Stored => false,
             CompressionMethod::Deflated => true,
             other => {
                 return Err(Error::format(
                     name,
                     format!("compressed as {other}; only stored and deflated members are read"),
-                ));
+                )
+                .with_hint("unpack the archive, and name the .npy file"));
             }
         };
-        let Some(start) = entry.data_start() else {
-            return Err(damaged(&"the member's place is unknown"));
-        };
-        let (stored, size, crc) = (entry.compressed_size(), entry.size(), entry.crc32());
+        let start = local::data_start(&self.file, entry).map_err(|e| match e {
+            local::Wrong::Said(what) => damaged(what),
+            local::Wrong::Read(error) => error,
+        })?;
+        let (stored, size, crc) = (entry.stored, entry.size, entry.crc);
         if start.checked_add(stored).is_none_or(|end| end > self.file.len()) {
-            return Err(damaged(&"a member reaches beyond the end of the file"));
+            return Err(damaged("a member reaches beyond the end of the file"));
         }
         if !deflated && stored != size {
-            return Err(damaged(&"the two sizes of a stored member differ"));
+            return Err(damaged("the two sizes of a stored member differ"));
         }
-        drop(entry);
         Ok(Member { file: Arc::clone(&self.file), name, deflated, start, stored, size, crc })
     }
 }
@@ -186,7 +234,7 @@ impl Member {
     fn open(&self, fields: &[ColumnSelector], options: &OpenOptions) -> Result<Vec<Source>> {
         let (header, reader) = self.header()?;
         if self.deflated && fields.len() <= 1 {
-            return npy::stream_source(&self.name, &header, reader, fields, options)
+            return npy::stream_source(&self.name, &header, reader, true, fields, options)
                 .map(|s| vec![s]);
         }
         if self.deflated {
@@ -199,10 +247,18 @@ impl Member {
         }
         let start = self.start + header.data_start;
         let chosen = npy::choose(&header, &self.name, start, fields, options)?;
-        Ok(chosen
+        chosen
             .into_iter()
-            .map(|(name, layout)| npy::file_source(name, &header, layout, Arc::clone(&self.file)))
-            .collect())
+            .map(|(name, layout)| {
+                let end = self.start + self.size;
+                let seal = Seal::new(Arc::clone(&self.file), &self.name, self.start..end, self.crc);
+                // What the array itself does not hold.
+                seal.read(self.start..start)?;
+                seal.read(start + header.data_bytes()..end)?;
+                let file = Arc::clone(&self.file);
+                Ok(npy::file_source(name, &header, layout, file, Some(seal)))
+            })
+            .collect()
     }
 }
 

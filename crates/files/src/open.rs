@@ -2,10 +2,11 @@
 
 use crate::columns::ColumnSelector;
 use crate::file::PositionalFile;
+use crate::fixed::stream_error;
 use crate::member::split_members;
 use crate::{
     Description, Error, Format, Result, Source, arrow, format, npy, npz, parquet, raw, safetensors,
-    text,
+    text, unpack,
 };
 use std::ffi::OsStr;
 use std::fs::File;
@@ -102,18 +103,22 @@ pub(crate) struct Stream {
     pub(crate) head: Vec<u8>,
     /// Whether nothing follows the head.
     pub(crate) whole: bool,
+    /// Whether its end has something to check, such as a checksum.
+    pub(crate) to_end: bool,
+    /// What was unpacked to get at these bytes.
+    pub(crate) codec: Option<unpack::Codec>,
+    /// The format that a name promises, if there is one.
+    pub(crate) by_name: Option<Format>,
     rest: Box<dyn Read + Send>,
 }
 
 impl Stream {
     pub(crate) fn new(name: &str, mut rest: Box<dyn Read + Send>) -> Result<Self> {
         let mut head = Vec::new();
-        (&mut rest)
-            .take(HEAD as u64)
-            .read_to_end(&mut head)
-            .map_err(|source| Error::Io { path: name.into(), source })?;
+        (&mut rest).take(HEAD as u64).read_to_end(&mut head).map_err(|e| stream_error(name, e))?;
         let whole = head.len() < HEAD;
-        Ok(Stream { name: name.into(), head, whole, rest })
+        let name = name.into();
+        Ok(Stream { name, head, whole, to_end: false, codec: None, by_name: None, rest })
     }
 
     /// The name and a reader from the first byte on.
@@ -187,6 +192,9 @@ pub(crate) fn open_file(
     member: Option<&str>,
     options: &OpenOptions,
 ) -> Result<Vec<Source>> {
+    if let Some(stream) = unpack::file(file, options)? {
+        return open_stream(stream, member, options);
+    }
     let columns = chosen(member, options);
     let format = detect_file(file, &columns, options)?;
     options.check(format, &file.name())?;
@@ -211,6 +219,7 @@ pub(crate) fn open_stream(
     member: Option<&str>,
     options: &OpenOptions,
 ) -> Result<Vec<Source>> {
+    let stream = unpack::stream(stream, options)?;
     let columns = chosen(member, options);
     let format = detect_stream(&stream, &columns, options)?;
     options.check(format, &stream.name)?;
@@ -225,7 +234,7 @@ pub(crate) fn open_stream(
             .map(|s| vec![s]),
         Format::ArrowStream => arrow::open_stream(stream, &columns, options),
         Format::Npz | Format::Arrow | Format::Parquet | Format::Safetensors => {
-            Err(needs_file(&stream.name, format))
+            Err(needs_file(&stream, format))
         }
     }
 }
@@ -234,6 +243,9 @@ pub(crate) fn inspect_file(
     file: &Arc<PositionalFile>,
     options: &OpenOptions,
 ) -> Result<Vec<Description>> {
+    if let Some(stream) = unpack::file(file, options)? {
+        return inspect_stream(stream, options);
+    }
     let format = detect_file(file, &options.columns, options)?;
     let name = file.name();
     match format {
@@ -255,7 +267,24 @@ pub(crate) fn inspect_file(
     }
 }
 
-fn inspect_stream(stream: Stream, options: &OpenOptions) -> Result<Vec<Description>> {
+pub(crate) fn inspect_stream(stream: Stream, options: &OpenOptions) -> Result<Vec<Description>> {
+    let stream = unpack::stream(stream, options)?;
+    let codec = stream.codec;
+    let mut all = inspect_bytes(stream, options)?;
+    if let Some(codec) = codec {
+        for description in &mut all {
+            // Elements have no place in the file, and take up who knows how much.
+            (description.offset, description.bytes) = (None, None);
+            description.compression = Some(match &description.compression {
+                Some(inner) => format!("{}, {inner}", codec.name()),
+                None => codec.name().into(),
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn inspect_bytes(stream: Stream, options: &OpenOptions) -> Result<Vec<Description>> {
     let format = detect_stream(&stream, &options.columns, options)?;
     match format {
         Format::Npy => {
@@ -271,7 +300,7 @@ fn inspect_stream(stream: Stream, options: &OpenOptions) -> Result<Vec<Descripti
         Format::Text => Ok(vec![text::plain::describe(&stream.name, None, options)]),
         Format::ArrowStream => arrow::inspect_stream(stream),
         Format::Raw => raw::describe_stream(stream, options).map(|d| vec![d]),
-        _ => Err(needs_file(&stream.name, format)),
+        _ => Err(needs_file(&stream, format)),
     }
 }
 
@@ -298,7 +327,11 @@ fn no_member(name: &str, columns: &[ColumnSelector], format: Format) -> Result<(
     }
 }
 
-fn needs_file(name: &str, format: Format) -> Error {
+fn needs_file(stream: &Stream, format: Format) -> Error {
+    let name = &stream.name;
+    if let Some(codec) = stream.codec {
+        return unpack::needs_unpacking(name, format, codec);
+    }
     Error::format(name, format!("{format} data cannot be read from a stream: they need seeking"))
         .with_hint("save them to a file and name the file")
 }
@@ -450,6 +483,10 @@ fn detect_stream(
     }
     if let Some(format) = Format::from_magic(&stream.head, &stream.name)? {
         return Ok(format);
+    }
+    match stream.by_name {
+        Some(Format::Text) | None => {}
+        Some(format) => return Ok(format),
     }
     if format::looks_like_text(&stream.head) {
         return Ok(text::format(&stream.head, columns, options));

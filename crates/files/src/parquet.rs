@@ -6,10 +6,11 @@ use crate::open::OpenOptions;
 use crate::{
     Access, Batch, Block, Blocks, Description, Error, Extent, Format, Result, Source, delta, guard,
     thrift::{self, Look},
+    unit::{self, Tick, Unit},
 };
 use bytes::Bytes;
 use half::f16;
-use parquet::basic::{ConvertedType, Encoding, LogicalType, Type};
+use parquet::basic::{ConvertedType, Encoding, LogicalType, TimeUnit, Type};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{self, DataType};
@@ -90,6 +91,7 @@ pub(crate) fn inspect(file: &Arc<PositionalFile>) -> Result<Vec<Description>> {
                 offset: None,
                 bytes: chunks().map(|c| u64::try_from(c.compressed_size()).ok()).sum(),
                 compression: codec.filter(|c| c != "uncompressed"),
+                unit: read.ok().and_then(|_| unit_of(&table.column(i))),
             }
         })
         .collect())
@@ -132,8 +134,10 @@ impl Table {
         self.metadata.file_metadata().schema_descr().column(i)
     }
 
+    /// The columns of plain numbers.
     fn numeric(&self) -> Vec<usize> {
-        (0..self.names.len()).filter(|&i| self.types[i].is_ok()).collect()
+        let is_plain = |i: usize| self.types[i].is_ok() && unit_of(&self.column(i)).is_none();
+        (0..self.names.len()).filter(|&i| is_plain(i)).collect()
     }
 
     fn numeric_names(&self) -> String {
@@ -279,6 +283,8 @@ fn read_as(column: &ColumnDescriptor) -> Result<DType, String> {
         _ => None,
     };
     match (column.physical_type(), width) {
+        (Type::INT32, None) if unit_of(column).is_some() => Ok(DType::I32),
+        (Type::INT64, None) if unit_of(column).is_some() => Ok(DType::I64),
         (Type::BOOLEAN, _) if plain => Ok(DType::Bool),
         (Type::INT32, None) if plain => Ok(DType::I32),
         (Type::INT32, Some((8, true))) => Ok(DType::I8),
@@ -301,6 +307,29 @@ fn read_as(column: &ColumnDescriptor) -> Result<DType, String> {
     }
 }
 
+/// What the integers of a leaf stand for, if they are no plain ones.
+fn unit_of(column: &ColumnDescriptor) -> Option<Unit> {
+    use ConvertedType as C;
+    let tick = |unit: &TimeUnit| match unit {
+        TimeUnit::MILLIS => Tick::Milli,
+        TimeUnit::MICROS => Tick::Micro,
+        TimeUnit::NANOS => Tick::Nano,
+    };
+    match (column.logical_type_ref(), column.converted_type()) {
+        (Some(LogicalType::Date), _) | (None, C::DATE) => Some(unit::date()),
+        (Some(LogicalType::Time(time)), _) => Some(tick(&time.unit).time()),
+        (Some(LogicalType::Timestamp(timestamp)), _) => {
+            Some(tick(&timestamp.unit).timestamp(timestamp.is_adjusted_to_u_t_c))
+        }
+        (None, C::TIME_MILLIS) => Some(Tick::Milli.time()),
+        (None, C::TIME_MICROS) => Some(Tick::Micro.time()),
+        // Before logical types came, all were in UTC.
+        (None, C::TIMESTAMP_MILLIS) => Some(Tick::Milli.timestamp(true)),
+        (None, C::TIMESTAMP_MICROS) => Some(Tick::Micro.timestamp(true)),
+        _ => None,
+    }
+}
+
 fn why_not(
     physical: Type,
     logical: Option<&LogicalType>,
@@ -308,21 +337,13 @@ fn why_not(
 ) -> &'static str {
     use ConvertedType as C;
     match (logical, converted) {
-        (Some(LogicalType::Decimal(_)), _) | (None, C::DECIMAL) => {
-            "decimals are not supported; cast the column to double when writing the file"
-        }
-        (Some(LogicalType::Date | LogicalType::Time(_) | LogicalType::Timestamp(_)), _)
-        | (
-            None,
-            C::DATE
-            | C::TIME_MILLIS
-            | C::TIME_MICROS
-            | C::TIMESTAMP_MILLIS
-            | C::TIMESTAMP_MICROS
-            | C::INTERVAL,
-        ) => "dates and times are not numbers",
+        (Some(LogicalType::Decimal(_)), _) | (None, C::DECIMAL) => unit::DECIMALS,
+        (None, C::INTERVAL) => "months have no fixed length: cast the column to durations",
         _ => match physical {
-            Type::INT96 => "dates and times are not numbers",
+            Type::INT96 => {
+                "timestamps of the old kind: write the file with timestamps of 64 bits, in Spark \
+                 with spark.sql.parquet.outputTimestampType=TIMESTAMP_MICROS"
+            }
             Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => "text and bytes are not numbers",
             _ => "this type is not supported",
         },
@@ -338,6 +359,10 @@ fn stored_as(column: &ColumnDescriptor) -> String {
         }
         (Some(LogicalType::Decimal(d)), _) => {
             format!("{physical} (Decimal {},{})", d.precision, d.scale)
+        }
+        (Some(LogicalType::Time(_) | LogicalType::Timestamp(_)), _) => {
+            let text = unit_of(column).map(|unit| unit.to_string());
+            format!("{physical} ({})", text.unwrap_or_default())
         }
         (Some(logical), _) => {
             let text = format!("{logical:?}");
@@ -364,6 +389,10 @@ struct RowGroups {
 }
 
 impl Blocks for RowGroups {
+    fn unit(&self) -> Option<Unit> {
+        unit_of(&self.metadata.file_metadata().schema_descr().column(self.column.column))
+    }
+
     fn next_block(&mut self) -> Result<Option<Box<dyn Block>>> {
         let Some(group) = self.metadata.row_groups().get(self.next) else { return Ok(None) };
         self.next += 1;

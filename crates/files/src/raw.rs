@@ -70,12 +70,13 @@ pub(crate) fn open(file: &Arc<PositionalFile>, options: &OpenOptions) -> Result<
         dtype,
         extent: Extent::Array { shape, order: Order::C },
         bytes: Some(bytes),
-        access: Access::Random(Box::new(FixedFile { file: Arc::clone(file), layout })),
+        access: Access::Random(Box::new(FixedFile { file: Arc::clone(file), layout, seal: None })),
     })
 }
 
 /// A raw stream: an array if the shape is given, otherwise all there is.
 pub(crate) fn open_stream(stream: Stream, options: &OpenOptions) -> Result<Source> {
+    let to_end = stream.to_end;
     let (name, mut reader) = stream.into_reader();
     let dtype = dtype(&name, options)?;
     let skipped = std::io::copy(&mut (&mut reader).take(options.offset), &mut std::io::sink())
@@ -95,9 +96,8 @@ pub(crate) fn open_stream(stream: Stream, options: &OpenOptions) -> Result<Sourc
         None => (Extent::Column { rows: None }, None, None),
     };
     let layout = Layout::packed(dtype, options.endian, 0);
-    let access =
-        Access::Sequential(Box::new(FixedStream { name: name.clone(), reader, layout, left }));
-    Ok(Source { name, dtype, extent, bytes, access })
+    let blocks = FixedStream { name: name.clone(), reader, layout, left, to_end };
+    Ok(Source { name, dtype, extent, bytes, access: Access::Sequential(Box::new(blocks)) })
 }
 
 /// What `inspect` says about a raw file.
@@ -122,5 +122,6 @@ fn description(source: Source, options: &OpenOptions) -> Description {
         offset: Some(options.offset),
         bytes: source.bytes,
         compression: None,
+        unit: None,
     }
 }

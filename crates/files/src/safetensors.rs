@@ -6,8 +6,10 @@ use crate::fixed::{FixedFile, Layout};
 use crate::open::OpenOptions;
 use crate::source::element_count;
 use crate::{Access, Description, Endian, Error, Extent, Format, Order, Result, Source};
-use serde::Deserialize;
-use std::collections::BTreeMap;
+use core::fmt;
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
 use std::sync::Arc;
 use warpfold_core::DType;
 
@@ -77,10 +79,88 @@ struct Tensor {
 
 /// An entry of the header.
 #[derive(Deserialize)]
-struct Entry {
-    dtype: String,
-    shape: Vec<u64>,
+struct Entry<'a> {
+    #[serde(borrow)]
+    dtype: Cow<'a, str>,
+    shape: Shape,
     data_offsets: (u64, u64),
+}
+
+/// The lengths of the axes, of which there are few: a header may not be turned
+/// into many times its size.
+#[derive(Default)]
+struct Shape(Vec<u64>);
+
+/// More axes than anybody has use for.
+const MOST_AXES: usize = 64;
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Axes;
+        impl<'de> Visitor<'de> for Axes {
+            type Value = Shape;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a shape of at most {MOST_AXES} axes")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut axes: A) -> Result<Shape, A::Error> {
+                let mut shape = Vec::new();
+                while let Some(axis) = axes.next_element()? {
+                    if shape.len() == MOST_AXES {
+                        return Err(A::Error::invalid_length(shape.len() + 1, &self));
+                    }
+                    shape.push(axis);
+                }
+                Ok(Shape(shape))
+            }
+        }
+        from.deserialize_seq(Axes)
+    }
+}
+
+/// The entries of a header, each made into a tensor as it comes: a tree of the
+/// whole would take ten times the memory.
+struct Entries<'a> {
+    file: &'a str,
+    /// Where the data begin, and how many bytes there are.
+    data: u64,
+    available: u64,
+}
+
+impl<'de> DeserializeSeed<'de> for Entries<'_> {
+    type Value = Result<Vec<Tensor>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Entries<'_> {
+    type Value = Result<Vec<Tensor>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of tensors")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut tensors = Vec::new();
+        let mut wrong = None;
+        while let Some(name) = map.next_key::<String>()? {
+            if name == "__metadata__" || wrong.is_some() {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let entry: Entry<'_> = map
+                .next_value()
+                .map_err(|e| A::Error::custom(format_args!("tensor {name:?}: {e}")))?;
+            match Tensor::new(name, entry, &self) {
+                Ok(tensor) => tensors.push(tensor),
+                Err(error) => wrong = Some(error),
+            }
+        }
+        Ok(wrong.map_or(Ok(tensors), Err))
+    }
 }
 
 fn read_header(file: &Arc<PositionalFile>) -> Result<Vec<Tensor>> {
@@ -98,48 +178,16 @@ fn read_header(file: &Arc<PositionalFile>) -> Result<Vec<Tensor>> {
         )));
     }
     let header = file.read_vec(8, len)?;
-    let damaged = |e: &dyn core::fmt::Display| fail(format!("damaged safetensors header: {e}"));
-    let entries: BTreeMap<String, serde_json::Value> =
-        serde_json::from_slice(&header).map_err(|e| damaged(&e))?;
     let data = 8 + len;
-    let available = file.len() - data;
-    let mut tensors = Vec::new();
-    for (tensor, value) in entries {
-        if tensor == "__metadata__" {
-            continue;
-        }
-        let bad =
-            |what: String| fail(format!("damaged safetensors header: tensor {tensor:?}: {what}"));
-        let entry = Entry::deserialize(value).map_err(|e| bad(e.to_string()))?;
-        let (from, to) = entry.data_offsets;
-        if from > to || to > available {
-            return Err(bad(format!(
-                "its bytes {from} to {to} do not lie within the {available} bytes of data"
-            )));
-        }
-        let shape = entry
-            .shape
-            .iter()
-            .map(|&d| usize::try_from(d).map_err(|_| bad(format!("the shape holds {d}"))))
-            .collect::<Result<Vec<_>>>()?;
-        let dtype = dtype(&entry.dtype);
-        if let Some(dtype) = dtype {
-            let needed = element_count(&shape).and_then(|n| n.checked_mul(dtype.size() as u64));
-            if needed != Some(to - from) {
-                return Err(bad(format!(
-                    "the shape {shape:?} of {dtype} does not take the {} bytes it has",
-                    to - from
-                )));
-            }
-        }
-        tensors.push(Tensor {
-            name: tensor,
-            stored_as: entry.dtype,
-            dtype,
-            shape,
-            start: data + from,
-            bytes: to - from,
-        });
+    let entries = Entries { file: &name, data, available: file.len() - data };
+    let damaged =
+        |e: &dyn fmt::Display| Error::format(&name, format!("damaged safetensors header: {e}"));
+    let mut json = serde_json::Deserializer::from_slice(&header);
+    let mut tensors = entries.deserialize(&mut json).map_err(|e| damaged(&e))??;
+    json.end().map_err(|e| damaged(&e))?;
+    tensors.sort_by(|a, b| a.name.cmp(&b.name));
+    if let Some(twice) = tensors.windows(2).find(|pair| pair[0].name == pair[1].name) {
+        return Err(damaged(&format_args!("tensor {:?} is there twice", twice[0].name)));
     }
     // In the order of the file, not of the alphabet.
     tensors.sort_by_key(|t| t.start);
@@ -166,6 +214,41 @@ fn dtype(name: &str) -> Option<DType> {
 }
 
 impl Tensor {
+    fn new(name: String, entry: Entry<'_>, all: &Entries<'_>) -> Result<Self> {
+        let bad = |what: String| {
+            Error::format(all.file, format!("damaged safetensors header: tensor {name:?}: {what}"))
+        };
+        let (from, to) = entry.data_offsets;
+        if from > to || to > all.available {
+            return Err(bad(format!(
+                "its bytes {from} to {to} do not lie within the {} bytes of data",
+                all.available
+            )));
+        }
+        let axes = entry.shape.0.iter();
+        let shape = axes
+            .map(|&d| usize::try_from(d).map_err(|_| bad(format!("the shape holds {d}"))))
+            .collect::<Result<Vec<_>>>()?;
+        let dtype = dtype(&entry.dtype);
+        if let Some(dtype) = dtype {
+            let needed = element_count(&shape).and_then(|n| n.checked_mul(dtype.size() as u64));
+            if needed != Some(to - from) {
+                return Err(bad(format!(
+                    "the shape {shape:?} of {dtype} does not take the {} bytes it has",
+                    to - from
+                )));
+            }
+        }
+        Ok(Tensor {
+            name,
+            stored_as: entry.dtype.into_owned(),
+            dtype,
+            shape,
+            start: all.data + from,
+            bytes: to - from,
+        })
+    }
+
     fn extent(&self) -> Extent {
         Extent::Array { shape: self.shape.clone(), order: Order::C }
     }
@@ -193,7 +276,11 @@ impl Tensor {
             dtype,
             extent: self.extent(),
             bytes: Some(self.bytes),
-            access: Access::Random(Box::new(FixedFile { file: Arc::clone(file), layout })),
+            access: Access::Random(Box::new(FixedFile {
+                file: Arc::clone(file),
+                layout,
+                seal: None,
+            })),
         })
     }
 
@@ -209,6 +296,7 @@ impl Tensor {
             offset: Some(self.start),
             bytes: Some(self.bytes),
             compression: None,
+            unit: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The one shape every format is brought into.
 
-use crate::{Batch, Result};
+use crate::{Batch, Result, Unit};
 use warpfold_core::DType;
 
 /// How an array's elements follow each other in the file.
@@ -63,6 +63,17 @@ impl core::fmt::Debug for Source {
     }
 }
 
+impl Source {
+    /// What the numbers stand for, if they are no plain ones.
+    #[must_use]
+    pub fn unit(&self) -> Option<Unit> {
+        match &self.access {
+            Access::Random(_) => None,
+            Access::Sequential(blocks) => blocks.unit(),
+        }
+    }
+}
+
 /// The two ways to read.
 pub enum Access {
     /// Any element at any time, from several threads.
@@ -90,6 +101,11 @@ pub trait Blocks: Send {
     /// # Errors
     /// Whatever the file system or the container format says.
     fn next_block(&mut self) -> Result<Option<Box<dyn Block>>>;
+
+    /// What the numbers stand for, if they are no plain ones.
+    fn unit(&self) -> Option<Unit> {
+        None
+    }
 }
 
 /// A block of a sequential source, to be decoded on any thread.

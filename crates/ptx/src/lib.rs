@@ -1,5 +1,7 @@
 //! Runs the PTX of CUDA kernels on the CPU, warp by warp.
 
+#![forbid(unsafe_code)]
+
 pub mod clock;
 pub mod count;
 pub mod device;

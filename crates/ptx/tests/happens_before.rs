@@ -498,7 +498,7 @@ impl Oracle {
 
     fn strong(&mut self, place: Place, word: (Option<u32>, u64), strong: Strong) {
         let node = self.operations.len() - 1;
-        debug_assert_eq!(self.operations[node].thread.0, place);
+        assert_eq!(self.operations[node].thread.0, place);
         if strong.reads {
             let carried = self.carried.get(&word).cloned().unwrap_or_default();
             if strong.acquires {

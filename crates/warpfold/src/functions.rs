@@ -5,9 +5,9 @@ use warpfold_core::exact::to_i128;
 use warpfold_core::op::{
     Counts, Extrema, FloatElement, FloatProd, Kind, Moments, Squares, State, Sums,
 };
-use warpfold_core::{Element, Error, Op, Result, Rules, Scalar, Value};
+use warpfold_core::{Element, Op, Result, Rules, Scalar, Value, fpenv};
 use warpfold_cpu::isa::Isa;
-use warpfold_cpu::{Accelerate, CpuElement, Threads, accelerated};
+use warpfold_cpu::{Accelerate, CpuElement, Slices, Threads, accelerated};
 
 /// Elements that the functions of this crate take.
 pub trait Number: CpuElement {
@@ -76,13 +76,18 @@ integer!(i8, i16, i32, i64, u8, u16, u32, u64, Bool8);
 /// name that makes none is reported by [`Reduction`](crate::Reduction), which
 /// can fail.
 #[inline]
-fn state<S: Accelerate>(kind: Kind, items: &[S::Item], others: &[S::Item]) -> S {
-    accelerated(kind, items, others, Isa::active().unwrap_or(Isa::Baseline), Threads::All)
+fn state<S: Accelerate>(kind: Kind, slices: Slices<'_, S::Item>) -> S {
+    accelerated(kind, slices, Isa::active().unwrap_or(Isa::BASELINE), Threads::All)
+}
+
+/// What rounds on the way rounds as usual, whatever other code has set.
+fn value<S: State>(state: &S, op: Op) -> Option<Value> {
+    fpenv::usual(|| state.finish(op, &Rules::default())).ok()
 }
 
 #[inline]
 fn finished<S: State>(state: &S, op: Op) -> Option<Scalar> {
-    state.finish(op, &Rules::default()).ok().map(Value::first)
+    value(state, op).map(Value::first)
 }
 
 /// The exact sum, rounded once. `+0` of nothing.
@@ -94,7 +99,8 @@ fn finished<S: State>(state: &S, op: Op) -> Option<Scalar> {
 #[must_use]
 #[inline]
 pub fn sum<T: Number>(items: &[T]) -> T::Total {
-    T::short_total(items).unwrap_or_else(|| T::total(&state(Kind::Sum, items, &[]), Op::Sum))
+    T::short_total(items)
+        .unwrap_or_else(|| T::total(&state(Kind::Sum, Slices::one(items)), Op::Sum))
 }
 
 /// The exact mean, rounded once. NaN of nothing.
@@ -104,7 +110,7 @@ pub fn sum<T: Number>(items: &[T]) -> T::Total {
 /// ```
 #[must_use]
 pub fn mean<T: Number>(items: &[T]) -> T::Real {
-    T::real(finished(&state::<Sums<T>>(Kind::Sum, items, &[]), Op::Mean))
+    T::real(finished(&state::<Sums<T>>(Kind::Sum, Slices::one(items)), Op::Mean))
 }
 
 /// The exact sum of absolute values, rounded once.
@@ -114,7 +120,7 @@ pub fn mean<T: Number>(items: &[T]) -> T::Real {
 /// ```
 #[must_use]
 pub fn norm1<T: Number>(items: &[T]) -> T::Total {
-    T::total(&state(Kind::AbsSum, items, &[]), Op::Norm1)
+    T::total(&state(Kind::AbsSum, Slices::one(items)), Op::Norm1)
 }
 
 /// The square root of the exact sum of squares, rounded once: no overflow, no
@@ -126,7 +132,7 @@ pub fn norm1<T: Number>(items: &[T]) -> T::Total {
 /// ```
 #[must_use]
 pub fn norm2<T: Number>(items: &[T]) -> T::Real {
-    T::real(finished(&state::<Squares<T>>(Kind::SquareSum, items, &[]), Op::Norm2))
+    T::real(finished(&state::<Squares<T>>(Kind::SquareSum, Slices::one(items)), Op::Norm2))
 }
 
 /// The exact sum of squares, rounded once. For integers, whose squares may
@@ -137,13 +143,13 @@ pub fn norm2<T: Number>(items: &[T]) -> T::Real {
 /// ```
 #[must_use]
 pub fn sumsq<T: FloatNumber>(items: &[T]) -> T {
-    T::real(finished(&state::<Squares<T>>(Kind::SquareSum, items, &[]), Op::SumSq))
+    T::real(finished(&state::<Squares<T>>(Kind::SquareSum, Slices::one(items)), Op::SumSq))
 }
 
 /// The exact sum of products, rounded once.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] if the slices differ in length.
+/// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) if the slices differ in length.
 ///
 /// ```
 /// // 1e200^2 - 1e200^2 + 1
@@ -153,10 +159,8 @@ pub fn sumsq<T: FloatNumber>(items: &[T]) -> T {
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 pub fn dot<T: FloatNumber>(left: &[T], right: &[T]) -> Result<T> {
-    if left.len() != right.len() {
-        return Err(Error::ShapeMismatch { left: vec![left.len()], right: vec![right.len()] });
-    }
-    Ok(T::real(finished(&state::<Squares<T>>(Kind::Dot, left, right), Op::Dot)))
+    let pairs = Slices::pair(left, right)?;
+    Ok(T::real(finished(&state::<Squares<T>>(Kind::Dot, pairs), Op::Dot)))
 }
 
 /// The variance (divided by n), from exact moments, rounded once.
@@ -167,7 +171,7 @@ pub fn dot<T: FloatNumber>(left: &[T], right: &[T]) -> Result<T> {
 /// ```
 #[must_use]
 pub fn var<T: Number>(items: &[T]) -> T::Real {
-    T::real(finished(&state::<Moments<T>>(Kind::Moments, items, &[]), Op::Var))
+    T::real(finished(&state::<Moments<T>>(Kind::Moments, Slices::one(items)), Op::Var))
 }
 
 /// The standard deviation (divided by n), rounded once.
@@ -177,12 +181,11 @@ pub fn var<T: Number>(items: &[T]) -> T::Real {
 /// ```
 #[must_use]
 pub fn std<T: Number>(items: &[T]) -> T::Real {
-    T::real(finished(&state::<Moments<T>>(Kind::Moments, items, &[]), Op::Std))
+    T::real(finished(&state::<Moments<T>>(Kind::Moments, Slices::one(items)), Op::Std))
 }
 
 fn extreme<T: Number>(items: &[T], op: Op) -> Option<Value> {
-    let state = state::<Extrema<T>>(Kind::Extrema, items, &[]);
-    state.finish(op, &Rules::default()).ok()
+    value(&state::<Extrema<T>>(Kind::Extrema, Slices::one(items)), op)
 }
 
 fn element<T: Element>(scalar: Scalar) -> T {
@@ -233,8 +236,8 @@ pub fn norm_inf<T: FloatNumber>(items: &[T]) -> T {
 }
 
 fn place<T: Number>(items: &[T], op: Op) -> Option<usize> {
-    let state = state::<Extrema<T>>(Kind::ArgExtrema, items, &[]);
-    match state.finish(op, &Rules::default()).ok()?.first() {
+    let state = state::<Extrema<T>>(Kind::ArgExtrema, Slices::one(items));
+    match value(&state, op)?.first() {
         Scalar::UInt(index, _) => usize::try_from(index).ok(),
         _ => None,
     }
@@ -269,7 +272,7 @@ pub fn argmax<T: Number>(items: &[T]) -> Option<usize> {
 /// ```
 #[must_use]
 pub fn count_nonzero<T: Number>(items: &[T]) -> u64 {
-    state::<Counts<T>>(Kind::Counts, items, &[]).nonzero
+    state::<Counts<T>>(Kind::Counts, Slices::one(items)).nonzero
 }
 
 /// Whether any element is not zero.
@@ -300,5 +303,5 @@ pub fn all<T: Number>(items: &[T]) -> bool {
 /// ```
 #[must_use]
 pub fn prod<T: FloatNumber>(items: &[T]) -> T {
-    T::real(finished(&state::<FloatProd<T>>(Kind::Prod, items, &[]), Op::Prod))
+    T::real(finished(&state::<FloatProd<T>>(Kind::Prod, Slices::one(items)), Op::Prod))
 }

@@ -70,11 +70,14 @@
 //!
 //! [`NanPolicy`] changes what a NaN does.
 
+#![deny(unsafe_code)]
+
 mod answer;
 mod choice;
 mod device;
 mod engines;
 mod functions;
+#[expect(unsafe_code, reason = "pinned memory is lent to a device")]
 mod on_device;
 mod partial;
 mod reduction;

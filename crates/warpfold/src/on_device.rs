@@ -3,13 +3,13 @@
 use crate::device::Device;
 use crate::engines::{Opened, failure};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use warpfold_core::layout::View;
 use warpfold_core::op::{Accuracy, AnyState, Kind, Numbers, Op, RawRun};
 use warpfold_core::{DType, Error, Result};
 use warpfold_cpu::Job;
 use warpfold_cuda::Stream;
 use warpfold_cuda::engine::Feeder;
+use warpfold_threads::scoped;
 
 impl Opened {
     /// A feeder that is sent what suits the device.
@@ -101,13 +101,8 @@ impl Opened {
         let alone = pinned || self.device == Device::Sim;
         let most = if alone { 1 } else { job.threads.count().min(self.device.most_senders()) };
         let count = items.len().div_ceil(step).clamp(1, most.max(1));
-        let parts: Vec<Result<Vec<AnyState>>> = thread::scope(|scope| {
-            let others: Vec<_> = (1..count).map(|_| scope.spawn(work)).collect();
-            let mut parts = vec![work()];
-            parts.extend(others.into_iter().map(|t| t.join().unwrap_or_else(|_| Err(lost()))));
-            parts
-        });
-        let mut parts = parts.into_iter();
+        let parts = scoped(count, work);
+        let mut parts = parts.into_iter().map(|part| part.unwrap_or_else(|| Err(lost())));
         let mut states = parts.next().unwrap_or_else(|| Err(lost()))?;
         for part in parts {
             for (state, other) in states.iter_mut().zip(&part?) {

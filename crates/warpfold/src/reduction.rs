@@ -8,7 +8,7 @@ use crate::workers::Workers;
 use crate::{choice, engines};
 use warpfold_core::layout::{Axes, View, output_shape};
 use warpfold_core::op::{AnyState, Kind, Op};
-use warpfold_core::{Accuracy, DType, Error, NanPolicy, Result, Rules};
+use warpfold_core::{Accuracy, DType, Error, NanPolicy, Result, Rules, fpenv};
 use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Job, Outputs, Threads};
 use warpfold_cuda::Engine;
@@ -236,7 +236,9 @@ impl Reduction {
     #[must_use]
     pub fn device_pays_from(&self, dtype: DType) -> Option<u64> {
         let (kinds, _) = self.kinds(dtype);
-        let from = choice::pays_from(&kinds, dtype, self.thread_count(), engines::is_open(0))?;
+        let open = engines::is_open(0);
+        let pays = || choice::pays_from(&kinds, dtype, self.thread_count(), open);
+        let from = fpenv::usual(pays)?;
         Some(from.max(choice::SMALL))
     }
 
@@ -264,7 +266,7 @@ impl Reduction {
     /// whoever asks for several [`workers`](Self::workers) does it before.
     #[must_use]
     pub fn settled(&self, dtype: DType, bytes: Option<u64>) -> Reduction {
-        self.clone().device(self.choose(dtype, bytes))
+        self.clone().device(fpenv::usual(|| self.choose(dtype, bytes)))
     }
 
     /// Checks the question against an element type and a number of arrays,
@@ -277,7 +279,7 @@ impl Reduction {
     pub fn check_type(&self, dtype: DType, arrays: usize) -> Result<()> {
         self.check(dtype, arrays)?;
         Isa::active()?;
-        self.open(self.device, dtype).map(drop)
+        fpenv::usual(|| self.open(self.device, dtype)).map(drop)
     }
 
     /// What `make` makes of a job on its device, if that is not the CPU. One that
@@ -311,7 +313,14 @@ impl Reduction {
         Ok(columns.collect())
     }
 
+    /// The answer in the usual floating-point environment, whatever other code has
+    /// set: for the choice of a device, too, for its driver, and for threads that
+    /// are started.
     fn run_views(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
+        fpenv::usual(|| self.answer(views))
+    }
+
+    fn answer(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
         let Some(first) = views[0] else {
             return Ok(Answer { shape: Vec::new(), columns: Vec::new() });
         };
@@ -379,6 +388,10 @@ impl Reduction {
     }
 
     fn partial_views(&self, views: [Option<&View<'_>>; 2], start: u64) -> Result<Partial> {
+        fpenv::usual(|| self.states(views, start))
+    }
+
+    fn states(&self, views: [Option<&View<'_>>; 2], start: u64) -> Result<Partial> {
         let Some(first) = views[0] else {
             return Err(Error::Arity { op: Op::Sum, takes: 1, given: 0 });
         };
@@ -437,8 +450,10 @@ impl Reduction {
     pub fn workers(&self, dtype: DType, arrays: usize) -> Result<Workers> {
         self.check(dtype, arrays)?;
         let (kinds, _) = self.kinds(dtype);
-        let opened = self.open(self.device, dtype)?;
-        Workers::new(opened.as_ref(), Isa::active()?, &kinds, dtype, arrays)
+        fpenv::usual(|| {
+            let opened = self.open(self.device, dtype)?;
+            Workers::new(opened.as_ref(), Isa::active()?, &kinds, dtype, arrays)
+        })
     }
 
     /// Bytes of each array that such workers best absorb at once: a multiple of
@@ -462,7 +477,7 @@ impl Reduction {
     /// if no operation is asked for.
     pub fn gather(&self, dtype: DType, workers: Workers) -> Result<Partial> {
         let (_, ops) = self.kinds(dtype);
-        Partial::new(dtype, Vec::new(), ops, vec![workers.into_states()?])
+        Partial::new(dtype, Vec::new(), ops, vec![fpenv::usual(|| workers.into_states())?])
     }
 
     /// The states of no elements that an output needs.

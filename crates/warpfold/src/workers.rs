@@ -3,9 +3,9 @@
 use crate::engines::{Opened, failure};
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::{AnyState, Kind, RawRun};
-use warpfold_core::{DType, Result};
+use warpfold_core::{DType, Error, Result, fpenv};
 use warpfold_cpu::isa::Isa;
-use warpfold_cpu::{Worker, absorb_in_turn};
+use warpfold_cpu::{Worker, absorb_in_turn, check_run};
 use warpfold_cuda::engine::Feeder;
 
 /// Between two missing rows a device is sent no fewer elements than this: copy
@@ -65,10 +65,13 @@ impl Workers {
         Ok(Workers { dtype, at, buffer: Vec::new() })
     }
 
-    /// Takes in a run of aligned elements.
+    /// Takes in a run of elements, whose bytes may lie at any address.
     ///
     /// # Errors
-    /// What the device says, of earlier runs, too: it does not wait for each.
+    /// A run that ends within an element, a second array that is missing, not as
+    /// long or not asked for, positions beyond 64 bits: nothing of such a run is
+    /// absorbed. What the device says, of earlier runs, too: it does not wait for
+    /// each.
     pub fn absorb(&mut self, run: RawRun<'_>) -> Result<()> {
         self.absorb_along(run, None, 0)
     }
@@ -84,13 +87,15 @@ impl Workers {
         walk: Option<&Traversal>,
         base: u64,
     ) -> Result<()> {
+        fpenv::usual(|| self.along(run, walk, base))
+    }
+
+    fn along(&mut self, run: RawRun<'_>, walk: Option<&Traversal>, base: u64) -> Result<()> {
         let fed = match &mut self.at {
-            At::Cpu(workers) => {
-                absorb_in_turn(workers, run, self.dtype, walk, base);
-                return Ok(());
-            }
+            At::Cpu(workers) => return absorb_in_turn(workers, run, self.dtype, walk, base),
             At::Device(fed) => fed,
         };
+        fed.check(run, self.dtype, walk, base)?;
         let moved = RawRun { start: run.start + base, ..run };
         match walk.filter(|walk| !walk.in_order) {
             None => fed.feeder.absorb(moved).map_err(failure),
@@ -99,7 +104,7 @@ impl Workers {
                 fed.feeder.absorb_for(moved, |kind| kind != Kind::ArgExtrema).map_err(failure)?;
                 for worker in fed.beside(self.dtype)? {
                     if worker.kind() == Kind::ArgExtrema {
-                        worker.absorb_along(run, walk, base);
+                        worker.absorb_along(run, walk, base)?;
                     }
                 }
                 Ok(())
@@ -122,8 +127,12 @@ impl Workers {
         base: u64,
         mut read: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
     ) -> Result<Result<(), E>> {
+        if !bytes.is_multiple_of(self.dtype.size()) {
+            return Err(Error::PartialElement { bytes, dtype: self.dtype });
+        }
         if let (At::Device(fed), None) = (&mut self.at, walk.filter(|walk| !walk.in_order)) {
-            return fed.feeder.absorb_from(start + base, bytes, read).map_err(failure);
+            let start = start.saturating_add(base);
+            return fpenv::usual(|| fed.feeder.absorb_from(start, bytes, read)).map_err(failure);
         }
         let mut words = core::mem::take(&mut self.buffer);
         if words.len() * 8 < bytes {
@@ -149,20 +158,35 @@ impl Workers {
         run: RawRun<'_>,
         gaps: impl Iterator<Item = (u64, u64)> + Clone,
     ) -> Result<()> {
+        fpenv::usual(|| self.values_and_gaps(run, gaps))
+    }
+
+    fn values_and_gaps(
+        &mut self,
+        run: RawRun<'_>,
+        gaps: impl Iterator<Item = (u64, u64)> + Clone,
+    ) -> Result<()> {
         match &mut self.at {
             At::Cpu(workers) => {
+                for worker in workers.iter() {
+                    check_run(worker.kind(), self.dtype, run, None, 0)?;
+                }
                 for worker in workers.iter_mut().filter(|w| !w.kind().is_positional()) {
-                    worker.absorb(run);
+                    worker.absorb(run)?;
                 }
                 for worker in workers.iter_mut().filter(|w| w.kind().is_positional()) {
                     around(run, self.dtype, gaps.clone(), |piece| match piece {
                         Piece::Values(run) => worker.absorb(run),
-                        Piece::Gap(start, len) => worker.skip(start, len),
-                    });
+                        Piece::Gap(start, len) => {
+                            worker.skip(start, len);
+                            Ok(())
+                        }
+                    })?;
                 }
                 Ok(())
             }
             At::Device(fed) => {
+                fed.check(run, self.dtype, None, 0)?;
                 fed.feeder.absorb_for(run, |kind| !kind.is_positional()).map_err(failure)?;
                 if !fed.kinds.iter().any(|kind| kind.is_positional()) {
                     return Ok(());
@@ -170,20 +194,18 @@ impl Workers {
                 fed.beside(self.dtype)?;
                 let (feeder, beside) = (&mut fed.feeder, &mut fed.beside);
                 let short = SHORT * self.dtype.size();
-                let mut done = Ok(());
                 around(run, self.dtype, gaps, |piece| match piece {
                     Piece::Values(run) if run.items.len() < short => {
-                        beside.iter_mut().for_each(|worker| worker.absorb(run));
+                        beside.iter_mut().try_for_each(|worker| worker.absorb(run))
                     }
-                    Piece::Values(run) if done.is_ok() => {
-                        done = feeder.absorb_for(run, Kind::is_positional);
+                    Piece::Values(run) => {
+                        feeder.absorb_for(run, Kind::is_positional).map_err(failure)
                     }
-                    Piece::Values(_) => {}
                     Piece::Gap(start, len) => {
                         beside.iter_mut().for_each(|worker| worker.skip(start, len));
+                        Ok(())
                     }
-                });
-                done.map_err(failure)
+                })
             }
         }
     }
@@ -210,6 +232,17 @@ impl Workers {
 }
 
 impl Fed {
+    /// Refuses what is not a run, as the CPU does.
+    fn check(
+        &self,
+        run: RawRun<'_>,
+        dtype: DType,
+        walk: Option<&Traversal>,
+        base: u64,
+    ) -> Result<()> {
+        self.kinds.iter().try_for_each(|&kind| check_run(kind, dtype, run, walk, base))
+    }
+
     /// The workers beside the device.
     fn beside(&mut self, dtype: DType) -> Result<&mut [Worker]> {
         if self.beside.is_empty() {
@@ -235,17 +268,21 @@ fn around<'a>(
     run: RawRun<'a>,
     dtype: DType,
     gaps: impl Iterator<Item = (u64, u64)>,
-    mut sink: impl FnMut(Piece<'a>),
-) {
+    mut sink: impl FnMut(Piece<'a>) -> Result<()>,
+) -> Result<()> {
     let mut values = run.items;
     let mut row = 0;
     for (first, len) in gaps {
-        let before = first.saturating_sub(row) as usize * dtype.size();
+        // Gaps from outside may lie anywhere: positions that do not exist are an
+        // error of whoever absorbs them.
+        let before = usize::try_from(first.saturating_sub(row)).unwrap_or(usize::MAX);
+        let before = before.saturating_mul(dtype.size());
         let (items, rest) = values.split_at(before.min(values.len()));
-        sink(Piece::Values(RawRun { start: run.start + row, items, others: &[] }));
-        sink(Piece::Gap(run.start + first, len));
+        sink(Piece::Values(RawRun { start: run.start.saturating_add(row), items, others: &[] }))?;
+        sink(Piece::Gap(run.start.saturating_add(first), len))?;
         values = rest;
-        row = first + len;
+        row = first.saturating_add(len);
     }
-    sink(Piece::Values(RawRun { start: run.start + row, items: values, others: &[] }));
+    let start = run.start.saturating_add(row);
+    sink(Piece::Values(RawRun { start, items: values, others: &[] }))
 }

@@ -1,6 +1,8 @@
 //! The arrays that are reduced: the same on every run.
 
+use std::sync::{Mutex, PoisonError};
 use warpfold::{DType, bf16, f16};
+use warpfold_threads::{Threads, scoped};
 
 /// What the arrays hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,17 +177,12 @@ impl Buffers {
 /// does not matter.
 fn fill(words: &mut [u64], data: Data, seed: u64) {
     const PIECE: usize = 1 << 16;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = words.len().div_ceil(PIECE).div_ceil(threads).max(1) * PIECE;
-    std::thread::scope(|scope| {
-        for (t, share_of_words) in words.chunks_mut(share).enumerate() {
-            scope.spawn(move || {
-                for (p, piece) in share_of_words.chunks_mut(PIECE).enumerate() {
-                    let place = (t * (share / PIECE) + p) as u64;
-                    let mut random = Random(Random(seed << 48 ^ place).next());
-                    piece.iter_mut().for_each(|word| *word = data.word(&mut random));
-                }
-            });
+    let pieces = Mutex::new(words.chunks_mut(PIECE).enumerate());
+    let next = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
+    scoped(Threads::All.count(), || {
+        while let Some((place, piece)) = next() {
+            let mut random = Random(Random(seed << 48 ^ place as u64).next());
+            piece.iter_mut().for_each(|word| *word = data.word(&mut random));
         }
     });
 }

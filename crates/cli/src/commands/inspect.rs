@@ -77,7 +77,10 @@ fn lines(all: &[Description], out: &mut dyn Write) -> std::io::Result<()> {
 fn row(d: &Description) -> Vec<String> {
     let dash = || "-".to_string();
     let dtype = match (&d.dtype, &d.why_not) {
-        (Some(dtype), _) => dtype.to_string(),
+        (Some(dtype), _) => match &d.unit {
+            Some(unit) => format!("{dtype}: {unit}"),
+            None => dtype.to_string(),
+        },
         (None, Some(why)) => format!("not read: {why}"),
         (None, None) => "not read".into(),
     };
@@ -115,6 +118,9 @@ fn object(d: &Description) -> String {
         ("stored_as", quoted(&d.stored_as)),
         ("dtype", d.dtype.map_or_else(|| "null".into(), |t| quoted(t.name()))),
     ];
+    if let Some(unit) = &d.unit {
+        members.push(("unit", quoted(&unit.to_string())));
+    }
     if let Some(why) = &d.why_not {
         members.push(("why_not", quoted(why)));
     }

@@ -38,6 +38,7 @@ pub(crate) fn run(args: &PartialArgs, global: &Global) -> Result<()> {
         .hint("reduce each piece, and put the answers one behind the other; or name axis 0 too")
         .into());
     }
+    reduce::note_unit(&named, global);
     let bar = Bar::new(global.quiet);
     let limit = args.execution.memory_limit;
     let partial = stream::partial(named.inputs, &reduction, args.start, limit, &bar)?;

@@ -8,8 +8,7 @@ use crate::{inputs, output};
 use anyhow::Result;
 use std::ffi::OsString;
 use warpfold::{Op, Reduction};
-use warpfold_files::OpenOptions;
-use warpfold_files::stream;
+use warpfold_files::{OpenOptions, Source, stream};
 
 pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
     let rest = &args.rest;
@@ -20,6 +19,7 @@ pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
     let bar = Bar::new(global.quiet);
     let mut arrays = Vec::new();
     for named in open(&args.ops, &files, &rest.input.options())? {
+        note_unit(&named, global);
         let outcome = stream::reduce(named.inputs, &reduction, rest.execution.memory_limit, &bar)?;
         arrays.push(Array::new(named.name, outcome.answer, outcome.missing));
     }
@@ -38,6 +38,14 @@ pub(super) fn open(
         0 => inputs::arrays(files, options),
         n if n == ops.len() => inputs::pairs(files, options),
         _ => Err(Usage::new("dot takes two arrays and cannot share a pass with the others").into()),
+    }
+}
+
+/// Says aloud what the numbers are that are no plain ones.
+pub(super) fn note_unit(named: &inputs::Named, global: &Global) {
+    let unit = named.inputs.items.first().and_then(Source::unit);
+    if let Some(unit) = unit.filter(|_| !global.quiet) {
+        note(&format!("{}: integers that count {unit}", named.name));
     }
 }
 

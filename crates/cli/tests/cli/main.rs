@@ -16,3 +16,4 @@ mod ptx;
 mod sinks;
 mod snapshots;
 mod states;
+mod threads;

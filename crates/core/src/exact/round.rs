@@ -92,12 +92,15 @@ impl Truncated {
     /// so that `floor(window / n) >= 2^63`. It is
     /// `floor((window + f) / n)` too, and exact only if there is neither a
     /// remainder nor an `f`.
+    ///
+    /// # Panics
+    /// If `n` is 0.
     #[must_use]
     #[inline]
     pub fn divide(self, n: u64) -> Truncated {
-        debug_assert!(n != 0);
+        assert!(n != 0, "a quotient by 0");
         let Truncated { negative, window, exponent, inexact } = self.normalised();
-        let n = u128::from(n.max(1));
+        let n = u128::from(n);
         let quotient = window / n;
         let remainder = window - quotient * n;
         Truncated { negative, window: quotient, exponent, inexact: inexact || remainder != 0 }
@@ -163,7 +166,7 @@ impl Truncated {
         let place = (exponent + bits - T::PRECISION as i32).max(T::LSB);
         let shift = place - exponent;
         let q = if shift <= 0 {
-            debug_assert!(!inexact, "too few bits to round");
+            assert!(!inexact, "too few bits to round");
             (window << -shift) as u64
         } else if shift > 128 {
             0

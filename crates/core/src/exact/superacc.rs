@@ -60,7 +60,7 @@ impl<F: Format> Superacc<F> {
     pub fn deposit(&mut self, negative: bool, magnitude: u64, exponent: i32) {
         let offset = exponent - F::LSB;
         if offset < 0 {
-            debug_assert!(
+            assert!(
                 (magnitude as u128) & ((1u128 << (-offset).min(127)) - 1) == 0,
                 "a term below the format's last bit"
             );
@@ -94,7 +94,6 @@ impl<F: Format> Superacc<F> {
             // A set bit beyond the top limb would be a term outside the
             // format; formats are chosen so that it cannot exist, and the top
             // limb alone takes what is left.
-            debug_assert!(i < F::LIMBS);
             let digit = if i + 1 == F::LIMBS {
                 let all = rest as i64;
                 rest = 0;
@@ -103,9 +102,8 @@ impl<F: Format> Superacc<F> {
                 rest >>= 32;
                 digit
             };
-            if let Some(l) = limbs.get_mut(i) {
-                *l = if negative { l.wrapping_sub(digit) } else { l.wrapping_add(digit) };
-            }
+            let l = &mut limbs[i];
+            *l = if negative { l.wrapping_sub(digit) } else { l.wrapping_add(digit) };
             i += 1;
         }
         self.pending += 1;

@@ -94,7 +94,9 @@ impl<'a> View<'a> {
         if empty {
             view.strides.fill(0);
         } else {
-            view.origin = bytes[offset..].as_ptr();
+            // Elements may lie before it: the pointer stays one to all of
+            // `bytes`.
+            view.origin = bytes.as_ptr().wrapping_add(offset);
         }
         Ok(view)
     }

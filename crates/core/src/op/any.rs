@@ -4,6 +4,7 @@ use super::{Kind, Op, Rules, Run, State, Value, payload};
 use crate::DType;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::fpenv;
 use core::any::Any;
 use core::fmt;
 
@@ -237,7 +238,8 @@ impl AnyState {
     /// [`StateMismatch`](Error::StateMismatch) if it is of another kind or
     /// type, and the errors of [`State::merge`].
     pub fn merge(&mut self, other: &AnyState) -> Result<()> {
-        let merged = self.0.merge(other.0.as_any());
+        // Fixed trees round where they merge.
+        let merged = fpenv::usual(|| self.0.merge(other.0.as_any()));
         merged.unwrap_or_else(|| Err(self.mismatch(other)))
     }
 
@@ -263,7 +265,7 @@ impl AnyState {
     /// # Errors
     /// Those of [`State::finish`].
     pub fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
-        self.0.finish(op, rules)
+        fpenv::usual(|| self.0.finish(op, rules))
     }
 
     /// The payload alone: for superaccumulators a plain vector of
@@ -281,7 +283,7 @@ impl AnyState {
     /// [`DamagedState`](Error::DamagedState).
     pub fn from_payload(kind: Kind, dtype: DType, payload: &[u8]) -> Result<AnyState> {
         with_state!(kind, dtype,
-            S => Ok(AnyState::from(<S as State>::read(kind, payload)?)),
+            S => fpenv::usual(|| <S as State>::read(kind, payload)).map(AnyState::from),
             else => Err(no_such_state(kind, dtype)))
     }
 

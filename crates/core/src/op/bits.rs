@@ -39,7 +39,7 @@ impl<T: Element> State for Bits<T> {
     }
 
     fn identity(kind: Kind) -> Self {
-        debug_assert_eq!(kind, Kind::Bits);
+        assert_eq!(kind, Kind::Bits);
         Bits { and: Self::MASK, or: 0, xor: 0, item: PhantomData }
     }
 

@@ -30,7 +30,7 @@ impl<T: Element> State for Counts<T> {
     }
 
     fn identity(kind: Kind) -> Self {
-        debug_assert_eq!(kind, Kind::Counts);
+        assert_eq!(kind, Kind::Counts);
         Counts { count: 0, nonzero: 0, nans: 0, item: PhantomData }
     }
 

@@ -274,7 +274,7 @@ impl<T: Element> State for Extrema<T> {
     }
 
     fn identity(kind: Kind) -> Self {
-        debug_assert!(matches!(kind, Kind::Extrema | Kind::ArgExtrema));
+        assert!(matches!(kind, Kind::Extrema | Kind::ArgExtrema));
         Extrema::new(kind)
     }
 

@@ -46,7 +46,7 @@ impl<T: Element> State for Moments<T> {
     }
 
     fn identity(kind: Kind) -> Self {
-        debug_assert_eq!(kind, Kind::Moments);
+        assert_eq!(kind, Kind::Moments);
         Moments { sum: Superacc::new(), squares: Superacc::new() }
     }
 

@@ -27,13 +27,13 @@ impl<T: Element> State for Squares<T> {
     }
 
     fn identity(kind: Kind) -> Self {
-        debug_assert!(matches!(kind, Kind::SquareSum | Kind::Dot));
+        assert!(matches!(kind, Kind::SquareSum | Kind::Dot));
         Squares { kind, acc: Superacc::new() }
     }
 
     fn absorb(&mut self, run: Run<'_, T>) {
         if self.kind == Kind::Dot {
-            debug_assert_eq!(run.items.len(), run.others.len());
+            assert_eq!(run.items.len(), run.others.len(), "arrays of one length make pairs");
             run.items.iter().zip(run.others).for_each(|(&x, &y)| self.acc.absorb_product(x, y));
         } else {
             run.items.iter().for_each(|&x| self.acc.absorb_product(x, x));

@@ -113,9 +113,15 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
     fn kind(&self) -> Kind;
     /// The state of no elements. `kind` chooses among the kinds that share the
     /// representation.
+    ///
+    /// # Panics
+    /// If `kind` is not one of them.
     fn identity(kind: Kind) -> Self;
     /// Takes in a run of elements, one by one, with integer arithmetic or in
     /// the fixed order: the reference that backends are measured against.
+    ///
+    /// # Panics
+    /// If a state of pairs is given arrays of two lengths.
     fn absorb(&mut self, run: Run<'_, Self::Item>);
     /// Marks `len` positions from `start` as missing (a null in a column).
     /// States that do not depend on positions ignore it.

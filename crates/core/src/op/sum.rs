@@ -25,7 +25,7 @@ impl<T: Element> State for Sums<T> {
     }
 
     fn identity(kind: Kind) -> Self {
-        debug_assert!(matches!(kind, Kind::Sum | Kind::AbsSum));
+        assert!(matches!(kind, Kind::Sum | Kind::AbsSum));
         Sums { kind, acc: Superacc::new() }
     }
 

@@ -239,12 +239,18 @@ impl<P: TreeOp> FixedTree<P> {
     /// [`TreeOp::leaf`] does, compiled for better instructions.
     ///
     /// Whole blocks inside the run are folded where they lie.
+    ///
+    /// # Panics
+    /// If the arrays of pairs differ in length.
     pub fn absorb_with(
         &mut self,
         run: Run<'_, P::Item>,
         leaf: impl Fn(&[P::Item], &[P::Item]) -> P::Node,
     ) {
-        debug_assert!(!P::PAIRS || run.items.len() == run.others.len());
+        assert!(
+            !P::PAIRS || run.items.len() == run.others.len(),
+            "arrays of one length make pairs"
+        );
         let mut at = run.start;
         if at.checked_add(run.items.len() as u64).is_none() {
             return self.record_clash(at);
@@ -417,7 +423,7 @@ impl<P: TreeOp> FixedTree<P> {
         // to its left are the binary digits of the number of blocks, largest
         // first: each is a left child whose right sibling's only descendants
         // are what follows, passed through the levels in between.
-        debug_assert!(self.pieces.len() <= 1);
+        assert!(self.pieces.len() <= 1);
         let tail = self.pieces.last().map(|p| P::leaf(&p.items, &p.others));
         let leftward = tail.into_iter().chain(self.nodes.iter().rev().map(|n| n.node));
         let root = leftward.reduce(|right, left| P::combine(&left, &right));

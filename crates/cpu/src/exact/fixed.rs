@@ -24,6 +24,7 @@
 
 use super::terms::Widen;
 use crate::simd::madd52::{Kernel52, Madd52};
+use crate::slices::Slices;
 use warpfold_core::prefetch;
 
 /// Binades from one limb to the next.
@@ -310,9 +311,7 @@ impl<S: Madd52, const L: usize> MomentsLanes<S, L> {
 /// Sums the products of two slices in windows of two limbs, if there are not
 /// too many for a lane.
 pub(super) struct DotKernel<'a> {
-    pub(super) items: &'a [f64],
-    /// As long.
-    pub(super) others: &'a [f64],
+    pub(super) slices: Slices<'a, f64>,
     pub(super) windows: [FixedWindow; 2],
 }
 
@@ -323,14 +322,14 @@ impl Kernel52 for DotKernel<'_> {
     #[inline(always)]
     unsafe fn run<S: Madd52>(self) -> Option<[Part; 4]> {
         let row = S::LANES;
-        if self.items.len().div_ceil(row) > ADDS || self.items.len() != self.others.len() {
+        if self.slices.len().div_ceil(row) > ADDS {
             return None;
         }
         // SAFETY: as in `MomentsKernel`; the slices are equally long.
         unsafe {
             let mut sums = DotLanes::<S>::new(self.windows);
-            let mut rows = self.items.chunks_exact(row);
-            let mut other_rows = self.others.chunks_exact(row);
+            let mut rows = self.slices.items().chunks_exact(row);
+            let mut other_rows = self.slices.others().chunks_exact(row);
             for (items, others) in (&mut rows).zip(&mut other_rows) {
                 prefetch::ahead(items);
                 prefetch::ahead(others);
@@ -344,7 +343,7 @@ impl Kernel52 for DotKernel<'_> {
                 }
                 sums.add(S::load(padded[0].as_ptr()), S::load(padded[1].as_ptr()));
             }
-            let vectors = self.items.len().div_ceil(row);
+            let vectors = self.slices.len().div_ceil(row);
             let [x, y] = &sums.splitters;
             (x.holds() && y.holds()).then(|| sums.finish(self.windows, vectors))
         }
@@ -476,7 +475,9 @@ mod tests {
 
     fn dot(items: &[f64], others: &[f64], windows: [FixedWindow; 2]) -> Option<[Part; 4]> {
         // SAFETY: as above.
-        unsafe { DotKernel { items, others, windows }.run::<Portable>() }
+        unsafe {
+            DotKernel { slices: Slices::pair(items, others).unwrap(), windows }.run::<Portable>()
+        }
     }
 
     /// A sum of parts in units of `2^unit`.

@@ -26,16 +26,17 @@ mod window;
 pub(crate) use moments::Squared;
 pub(crate) use terms::{Absolute, Plain, Product, Terms};
 
-use crate::fpenv;
 use crate::isa::Isa;
 use crate::simd::madd52::dispatch52;
 use crate::simd::{Kernel, Simd, dispatch};
+use crate::slices::Slices;
 use fixed::{DotKernel, FixedMoments, FixedTuner, MomentsKernel, Part};
 use moments::MomentsSum;
 use narrow::NarrowSum;
 use range::RangeSum;
 use warpfold_core::element::{Element, Key, Parts, bf16, f16};
 use warpfold_core::exact::{Superacc, format::Format};
+use warpfold_core::fpenv;
 use wide::{Outcome, WideSum};
 pub(crate) use window::Window;
 use window::WindowSum;
@@ -113,25 +114,19 @@ impl Tuner {
 /// Terms and the quick rung that suits them.
 pub(crate) trait Summable: Terms {
     /// The block's sum by the quickest rung, as `(sum, exponent)` pairs.
-    fn quick(
-        _items: &[Self::Item],
-        _others: &[Self::Item],
-        _top: i32,
-        _isa: Isa,
-    ) -> Option<[(i64, i32); 2]> {
+    fn quick(_items: &[Self::Item], _top: i32, _isa: Isa) -> Option<[(i64, i32); 2]> {
         None
     }
     /// The block's sum by integer multiply-add.
     fn fixed(
-        _items: &[Self::Item],
-        _others: &[Self::Item],
+        _slices: Slices<'_, Self::Item>,
         _tuner: &mut FixedTuner,
         _isa: Isa,
     ) -> Option<[Part; 4]> {
         None
     }
     /// Absorbs one term by its bits.
-    fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: Self::Item, other: Option<Self::Item>);
+    fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: Self::Item, other: Self::Item);
     /// An upper bound of `log2` of the sum of terms that a lane of the quick
     /// rung adds, over the largest term.
     const QUICK_GROWTH: i32 = 0;
@@ -142,24 +137,24 @@ macro_rules! plain_and_absolute {
         impl Summable for Plain<$t> {
             const QUICK_GROWTH: i32 = $growth;
             #[inline]
-            fn quick($items: &[$t], _: &[$t], $top: i32, $isa: Isa) -> Option<[(i64, i32); 2]> {
+            fn quick($items: &[$t], $top: i32, $isa: Isa) -> Option<[(i64, i32); 2]> {
                 const $ABS: bool = false;
                 $quick
             }
             #[inline(always)]
-            fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: Option<$t>) {
+            fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: $t) {
                 acc.absorb(item);
             }
         }
         impl Summable for Absolute<$t> {
             const QUICK_GROWTH: i32 = $growth;
             #[inline]
-            fn quick($items: &[$t], _: &[$t], $top: i32, $isa: Isa) -> Option<[(i64, i32); 2]> {
+            fn quick($items: &[$t], $top: i32, $isa: Isa) -> Option<[(i64, i32); 2]> {
                 const $ABS: bool = true;
                 $quick
             }
             #[inline(always)]
-            fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: Option<$t>) {
+            fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: $t) {
                 acc.absorb_abs(item);
             }
         }
@@ -186,16 +181,15 @@ macro_rules! product {
         impl<const P: bool> Summable for Product<$t, P> {
             #[inline]
             fn fixed(
-                items: &[$t],
-                others: &[$t],
+                slices: Slices<'_, $t>,
                 tuner: &mut FixedTuner,
                 isa: Isa,
             ) -> Option<[Part; 4]> {
-                $fixed(items, P.then_some(others), tuner, isa)
+                $fixed(slices, P, tuner, isa)
             }
             #[inline(always)]
-            fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, other: Option<$t>) {
-                acc.absorb_product(item, other.unwrap_or(item));
+            fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, other: $t) {
+                acc.absorb_product(item, other);
             }
         }
     )*};
@@ -208,26 +202,29 @@ product! {
     f64, fixed_products;
 }
 
-fn no_fixed<T>(_: &[T], _: Option<&[T]>, _: &mut FixedTuner, _: Isa) -> Option<[Part; 4]> {
+fn no_fixed<T>(_: Slices<'_, T>, _: bool, _: &mut FixedTuner, _: Isa) -> Option<[Part; 4]> {
     None
 }
 
 /// The sum of the products of two slices, or of one slice's squares, in parts.
 fn fixed_products(
-    items: &[f64],
-    others: Option<&[f64]>,
+    slices: Slices<'_, f64>,
+    paired: bool,
     tuner: &mut FixedTuner,
     isa: Isa,
 ) -> Option<[Part; 4]> {
-    let Some(others) = others else {
-        let [a, b, c] = fixed_moments(items, tuner, isa)?.squares;
+    if !paired {
+        let [a, b, c] = fixed_moments(slices.items(), tuner, isa)?.squares;
         return Some([a, b, c, (0, 0)]);
-    };
+    }
     if !isa.has_madd52() {
         return None;
     }
-    let look = || Some([largest_exponent(items, isa)?, largest_exponent(others, isa)?]);
-    tuner.attempt(look, |windows| dispatch52(isa, DotKernel { items, others, windows }).flatten())
+    let look = || {
+        let second = || largest_exponent(slices.others(), isa);
+        Some([largest_exponent(slices.items(), isa)?, second()?])
+    };
+    tuner.attempt(look, |windows| dispatch52(isa, DotKernel { slices, windows }).flatten())
 }
 
 /// The sums of elements and of their squares.
@@ -246,27 +243,23 @@ fn fixed_moments<T: Squared>(
     })
 }
 
-/// Adds the terms of `items` (and `others`, if they are paired) to `acc`,
-/// exactly.
+/// Adds the terms of the elements to `acc`, exactly.
 pub(crate) fn absorb<T: Summable, F: Format>(
     acc: &mut Superacc<F>,
-    items: &[T::Item],
-    others: &[T::Item],
+    slices: Slices<'_, T::Item>,
     tuner: &mut Tuner,
     isa: Isa,
 ) {
-    let usual = fpenv::is_default();
-    let (mut items, mut others) = (items, if T::PAIRED { others } else { &[] });
-    while !items.is_empty() {
-        let len = items.len().min(tuner.block());
-        let (block, rest) = items.split_at(len);
-        let (other, other_rest) = others.split_at(len.min(others.len()));
+    let usual = fpenv::is_usual();
+    let mut rest = slices;
+    while !rest.is_empty() {
+        let (block, after) = rest.split_at(tuner.block());
+        rest = after;
         if usual {
-            absorb_block::<T, F>(acc, block, other, tuner, isa);
+            absorb_block::<T, F>(acc, block, tuner, isa);
         } else {
-            one_by_one::<T, F>(acc, block, other);
+            one_by_one::<T, F>(acc, block);
         }
-        (items, others) = (rest, other_rest);
     }
 }
 
@@ -282,7 +275,7 @@ pub(crate) fn absorb_moments<T: Squared, F: Format, G: Format>(
     T::Squares: Summable<Item = T>,
 {
     for items in items.chunks(BLOCK) {
-        if fpenv::is_default() {
+        if fpenv::is_usual() {
             if let Some(moments) = fixed_moments(items, &mut tuners[0].fixed, isa) {
                 deposit(sum, moments.sums);
                 deposit(squares, moments.squares);
@@ -295,8 +288,8 @@ pub(crate) fn absorb_moments<T: Squared, F: Format, G: Format>(
             }
         }
         // One after the other over a block that stays in the cache.
-        absorb::<Plain<T>, F>(sum, items, &[], &mut tuners[0], isa);
-        absorb::<T::Squares, G>(squares, items, &[], &mut tuners[1], isa);
+        absorb::<Plain<T>, F>(sum, Slices::one(items), &mut tuners[0], isa);
+        absorb::<T::Squares, G>(squares, Slices::one(items), &mut tuners[1], isa);
     }
 }
 
@@ -332,57 +325,52 @@ fn both_at_once<T: Squared, F: Format, G: Format>(
     Some(())
 }
 
-fn one_by_one<T: Summable, F: Format>(
-    acc: &mut Superacc<F>,
-    items: &[T::Item],
-    others: &[T::Item],
-) {
-    for (i, &item) in items.iter().enumerate() {
-        T::absorb_one(acc, item, others.get(i).copied());
+fn one_by_one<T: Summable, F: Format>(acc: &mut Superacc<F>, slices: Slices<'_, T::Item>) {
+    for (&item, &other) in slices.items().iter().zip(slices.others()) {
+        T::absorb_one(acc, item, other);
     }
 }
 
 fn absorb_block<T: Summable, F: Format>(
     acc: &mut Superacc<F>,
-    items: &[T::Item],
-    others: &[T::Item],
+    slices: Slices<'_, T::Item>,
     tuner: &mut Tuner,
     isa: Isa,
 ) {
-    if let Some(parts) = T::fixed(items, others, &mut tuner.fixed, isa) {
+    if let Some(parts) = T::fixed(slices, &mut tuner.fixed, isa) {
         deposit(acc, parts);
-        acc.count += items.len() as i64;
+        acc.count += slices.len() as i64;
         return;
     }
     let first = tuner.begin();
     if tuner.top == i32::MIN {
-        tuner.top = top_of::<T>(items, others, isa).unwrap_or(0) + HEADROOM;
+        tuner.top = top_of::<T>(slices, isa).unwrap_or(0) + HEADROOM;
     }
-    if let Some(rung) = try_windows::<T, F>(acc, items, others, tuner.top, first, isa) {
-        acc.count += items.len() as i64;
+    if let Some(rung) = try_windows::<T, F>(acc, slices, tuner.top, first, isa) {
+        acc.count += slices.len() as i64;
         return tuner.passed(first, rung);
     }
     // Look at the block itself before going further up.
     if first < WIDE {
-        let Some(top) = top_of::<T>(items, others, isa) else {
-            return absorb_specials::<T, F>(acc, items, others, tuner, isa);
+        let Some(top) = top_of::<T>(slices, isa) else {
+            return absorb_specials::<T, F>(acc, slices, tuner, isa);
         };
         let top = top + HEADROOM;
         if top != tuner.top {
             tuner.top = top;
-            if let Some(rung) = try_windows::<T, F>(acc, items, others, top, first, isa) {
-                acc.count += items.len() as i64;
+            if let Some(rung) = try_windows::<T, F>(acc, slices, top, first, isa) {
+                acc.count += slices.len() as i64;
                 return tuner.passed(first, rung);
             }
         }
     }
-    match dispatch(isa, WideSum::<T, F> { items, others, acc }) {
-        Outcome::Exact => acc.count += items.len() as i64,
-        Outcome::Special => return absorb_specials::<T, F>(acc, items, others, tuner, isa),
-        Outcome::Inexact if top_of::<T>(items, others, isa).is_none() => {
-            return absorb_specials::<T, F>(acc, items, others, tuner, isa);
+    match dispatch(isa, WideSum::<T, F> { slices, acc }) {
+        Outcome::Exact => acc.count += slices.len() as i64,
+        Outcome::Special => return absorb_specials::<T, F>(acc, slices, tuner, isa),
+        Outcome::Inexact if top_of::<T>(slices, isa).is_none() => {
+            return absorb_specials::<T, F>(acc, slices, tuner, isa);
         }
-        Outcome::Inexact => one_by_one::<T, F>(acc, items, others),
+        Outcome::Inexact => one_by_one::<T, F>(acc, slices),
     }
     tuner.passed(first, WIDE);
 }
@@ -390,36 +378,34 @@ fn absorb_block<T: Summable, F: Format>(
 /// Tries the rungs from `first` below the wide path; says which one passed.
 fn try_windows<T: Summable, F: Format>(
     acc: &mut Superacc<F>,
-    items: &[T::Item],
-    others: &[T::Item],
+    slices: Slices<'_, T::Item>,
     top: i32,
     first: u8,
     isa: Isa,
 ) -> Option<u8> {
     if first == QUICK
-        && let Some(parts) = T::quick(items, others, top + T::QUICK_GROWTH, isa)
+        && let Some(parts) = T::quick(slices.items(), top + T::QUICK_GROWTH, isa)
     {
         deposit(acc, parts.map(|(sum, exponent)| (i128::from(sum), exponent)));
         return Some(QUICK);
     }
     fn window<T: Summable, F: Format, const L: usize>(
         acc: &mut Superacc<F>,
-        items: &[T::Item],
-        others: &[T::Item],
+        slices: Slices<'_, T::Item>,
         top: i32,
         isa: Isa,
     ) -> Option<()> {
         let window = Window::below(top, L as i32, T::SPLIT)?;
-        let sums = dispatch(isa, WindowSum::<T, L> { items, others, window })?;
+        let sums = dispatch(isa, WindowSum::<T, L> { slices, window })?;
         for (l, sum) in sums.into_iter().enumerate() {
             acc.deposit_wide(i128::from(sum), window.unit(l));
         }
         Some(())
     }
-    if first <= WINDOW_2 && window::<T, F, 2>(acc, items, others, top, isa).is_some() {
+    if first <= WINDOW_2 && window::<T, F, 2>(acc, slices, top, isa).is_some() {
         return Some(WINDOW_2);
     }
-    if first <= WINDOW_4 && window::<T, F, 4>(acc, items, others, top, isa).is_some() {
+    if first <= WINDOW_4 && window::<T, F, 4>(acc, slices, top, isa).is_some() {
         return Some(WINDOW_4);
     }
     None
@@ -427,10 +413,10 @@ fn try_windows<T: Summable, F: Format>(
 
 /// The least `t` with every term below `2^t`; `None` if an element is an
 /// infinity or a NaN.
-fn top_of<T: Summable>(items: &[T::Item], others: &[T::Item], isa: Isa) -> Option<i32> {
-    let a = largest_exponent(items, isa)?;
+fn top_of<T: Summable>(slices: Slices<'_, T::Item>, isa: Isa) -> Option<i32> {
+    let a = largest_exponent(slices.items(), isa)?;
     Some(if T::PAIRED {
-        a + largest_exponent(others, isa)?
+        a + largest_exponent(slices.others(), isa)?
     } else if T::IS_PRODUCT {
         2 * a
     } else {
@@ -479,8 +465,7 @@ impl<E: Element> Kernel for LargestMagnitude<'_, E> {
 #[cold]
 fn absorb_specials<T: Summable, F: Format>(
     acc: &mut Superacc<F>,
-    items: &[T::Item],
-    others: &[T::Item],
+    slices: Slices<'_, T::Item>,
     tuner: &mut Tuner,
     isa: Isa,
 ) {
@@ -488,25 +473,19 @@ fn absorb_specials<T: Summable, F: Format>(
     const PIECE: usize = 512;
     let zero = <T::Item as bytemuck::Zeroable>::zeroed();
     let mut clean = [[zero; PIECE]; 2];
-    let mut paired = others.chunks(PIECE);
-    for piece in items.chunks(PIECE) {
-        let other = paired.next().unwrap_or(&[]);
+    for piece in slices.chunks(PIECE) {
         let n = piece.len();
-        clean[0][..n].copy_from_slice(piece);
-        clean[1][..other.len()].copy_from_slice(other);
-        for i in 0..n {
-            let special = !matches!(piece[i].parts(), Parts::Finite { .. });
-            let other_special =
-                other.get(i).is_some_and(|y| !matches!(y.parts(), Parts::Finite { .. }));
-            if special || other_special {
-                T::absorb_one(acc, piece[i], other.get(i).copied());
+        for (i, (&x, &y)) in piece.items().iter().zip(piece.others()).enumerate() {
+            let is_special = |x: T::Item| !matches!(x.parts(), Parts::Finite { .. });
+            [clean[0][i], clean[1][i]] = [x, y];
+            if is_special(x) || is_special(y) {
+                T::absorb_one(acc, x, y);
                 // The zero that takes its place must not count.
                 acc.count -= 1;
-                clean[0][i] = zero;
-                clean[1][i] = zero;
+                [clean[0][i], clean[1][i]] = [zero; 2];
             }
         }
-        absorb_block::<T, F>(acc, &clean[0][..n], &clean[1][..other.len()], tuner, isa);
+        absorb_block::<T, F>(acc, Slices::of_arrays(&clean, n), tuner, isa);
     }
 }
 

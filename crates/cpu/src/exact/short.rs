@@ -6,9 +6,10 @@ use super::side_by_side::rounded_to_f32;
 use super::terms::Plain;
 use super::window::{Window, WindowSum};
 use super::{BLOCK, largest_exponent};
-use crate::fpenv;
 use crate::isa::Isa;
 use crate::simd::dispatch;
+use crate::slices::Slices;
+use warpfold_core::fpenv;
 
 /// An integer of a window's level as an f64, exactly; `None` if it has more
 /// than 53 bits or a scale that f64 has no normal number for.
@@ -31,11 +32,11 @@ fn levels(totals: [i64; 2], window: Window) -> Option<[f64; 2]> {
 /// The exact sum of f64, rounded once, if it can be had quickly.
 #[inline]
 pub(crate) fn sum_f64(items: &[f64], isa: Isa) -> Option<f64> {
-    if items.len() > BLOCK || !fpenv::is_default() {
+    if items.len() > BLOCK || !fpenv::is_usual() {
         return None;
     }
     let window = Window::below(largest_exponent(items, isa)?, 2, false)?;
-    let kernel = WindowSum::<Plain<f64>, 2> { items, others: &[], window };
+    let kernel = WindowSum::<Plain<f64>, 2> { slices: Slices::one(items), window };
     let [high, low] = levels(dispatch(isa, kernel)?, window)?;
     // Both are exact: one add rounds their sum once.
     Some(high + low)
@@ -44,7 +45,7 @@ pub(crate) fn sum_f64(items: &[f64], isa: Isa) -> Option<f64> {
 /// The exact sum of f32, rounded once, if it can be had quickly.
 #[inline]
 pub(crate) fn sum_f32(items: &[f32], isa: Isa) -> Option<f32> {
-    if items.len() > 2 * BLOCK || !fpenv::is_default() {
+    if items.len() > 2 * BLOCK || !fpenv::is_usual() {
         return None;
     }
     let window = Window::below(largest_exponent(items, isa)? + K_BITS, 2, false)?;

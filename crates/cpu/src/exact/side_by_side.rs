@@ -10,6 +10,7 @@ use super::range::{self, Word};
 use super::terms::Widen;
 use super::window::{Anchored, VECTORS, Window};
 use crate::simd::{Kernel, Simd};
+use crate::table::Table;
 use warpfold_core::prefetch;
 
 /// Rows that a window's lanes take in one call of [`WindowColumns`].
@@ -39,35 +40,28 @@ const ASIDE: usize = 512;
 /// Bytes ahead at which the rows of a narrow table are asked for.
 const DOWN: usize = 3 << 10;
 
-/// A table whose columns are summed: `rows` rows, `stride` bytes apart, of
-/// `columns` consecutive elements, a multiple of [`GROUP`].
-#[derive(Clone, Copy)]
-pub(crate) struct Table<T> {
-    pub(crate) origin: *const T,
-    pub(crate) stride: isize,
-    pub(crate) rows: usize,
-    pub(crate) columns: usize,
+/// How a table is walked whose columns are summed.
+trait Walked {
+    /// The rows of a panel: few where they lie far apart.
+    fn panel(&self) -> usize;
+    /// How many rows below the current one to ask for.
+    fn rows_ahead(&self, panel: usize) -> usize;
+    /// Asks for what follows `count` elements.
+    fn prefetch(&self, row: usize, column: usize, count: usize, down: usize);
 }
 
-impl<T> Table<T> {
-    #[inline(always)]
-    fn at(&self, row: usize, column: usize) -> *const T {
-        self.origin.wrapping_byte_offset(row.cast_signed() * self.stride).wrapping_add(column)
-    }
-}
-
-impl<T> Table<T> {
+impl<T> Walked for Table<'_, T> {
     /// The rows of a panel: few where they lie far apart.
     #[inline(always)]
     fn panel(&self) -> usize {
-        if self.stride.unsigned_abs() < FAR_APART { range::K } else { PANEL }
+        if self.stride().unsigned_abs() < FAR_APART { range::K } else { PANEL }
     }
 
     /// How many rows below the current one to ask for: those of the next
     /// panel, or in a narrow table so many that memory keeps up.
     #[inline(always)]
     fn rows_ahead(&self, panel: usize) -> usize {
-        panel.max(DOWN / self.stride.unsigned_abs().max(1))
+        panel.max(DOWN / self.stride().unsigned_abs().max(1))
     }
 
     /// Asks for what follows `count` elements: the next columns of the row,
@@ -78,7 +72,7 @@ impl<T> Table<T> {
         let below: *const u8 = self.at(row + down, column).cast();
         for byte in (0..count * size_of::<T>()).step_by(64) {
             prefetch::near(aside.wrapping_add(ASIDE + byte));
-            if row + down < self.rows {
+            if row + down < self.rows() {
                 prefetch::far(below.wrapping_add(byte));
             }
         }
@@ -87,9 +81,8 @@ impl<T> Table<T> {
 
 /// Sums columns of f32 or bf16 by the range certificate.
 pub(crate) struct RangeColumns<'a, T> {
-    /// Every element of the table is valid for reads; at most [`RANGE_ROWS`]
-    /// rows and [`MOST_COLUMNS`] columns.
-    pub(crate) table: Table<T>,
+    /// At most [`RANGE_ROWS`] rows, and [`MOST_COLUMNS`] columns in whole groups.
+    pub(crate) table: Table<'a, T>,
     /// For sums of more rows than a certified tile has: a window for the sums
     /// of tiles.
     pub(crate) window: Option<Window>,
@@ -107,23 +100,23 @@ impl<T: Word> Kernel for RangeColumns<'_, T> {
     unsafe fn run<S: Simd>(self) -> bool {
         let group = VECTORS * S::LANES;
         let table = self.table;
-        // SAFETY: the table's elements are valid for reads, groups are whole,
-        // and the outputs are as long as there are columns.
+        assert!(table.columns().is_multiple_of(group));
+        // SAFETY: rows and columns are the table's, and groups are whole.
         unsafe {
             let mut certificate = range::Certificate::<S>::new();
             let height = table.panel();
             let down = table.rows_ahead(height);
             let panel = |certificate: &mut range::Certificate<S>, first: usize, column: usize| {
-                let rows = height.min(table.rows - first);
+                let rows = height.min(table.rows() - first);
                 range::tile::<S, T, false>(certificate, rows, |row| {
                     table.prefetch(first + row, column, group, down);
                     table.at(first + row, column)
                 })
             };
-            if table.rows <= ROWS_IN_A_TILE {
+            if table.rows() <= ROWS_IN_A_TILE {
                 // So few that the whole column is one tile, in panels.
-                for first in (0..table.rows).step_by(height) {
-                    for column in (0..table.columns).step_by(group) {
+                for first in (0..table.rows()).step_by(height) {
+                    for column in (0..table.columns()).step_by(group) {
                         let sums = panel(&mut certificate, first, column);
                         let to = &mut self.high[column..column + group];
                         if first == 0 {
@@ -138,11 +131,11 @@ impl<T: Word> Kernel for RangeColumns<'_, T> {
             }
             let Some(window) = self.window else { return false };
             let mut columns = [const { None }; MOST_COLUMNS / (VECTORS * 4)];
-            let tiles = table.rows.div_ceil(height);
+            let tiles = table.rows().div_ceil(height);
             // How many tiles of each group may add element by element.
             let mut spare = [(ADDS - tiles) / height; MOST_COLUMNS / (VECTORS * 4)];
-            for first in (0..table.rows).step_by(height) {
-                for (g, column) in (0..table.columns).step_by(group).enumerate() {
+            for first in (0..table.rows()).step_by(height) {
+                for (g, column) in (0..table.columns()).step_by(group).enumerate() {
                     let sums = panel(&mut certificate, first, column);
                     let anchored = columns[g].get_or_insert_with(|| Anchored::<S, 2>::new(window));
                     if certificate.judge_tile() {
@@ -159,7 +152,7 @@ impl<T: Word> Kernel for RangeColumns<'_, T> {
                         return false;
                     }
                     spare[g] -= 1;
-                    for row in first..table.rows.min(first + height) {
+                    for row in first..table.rows().min(first + height) {
                         add_row::<S, T>(anchored, table.at(row, column));
                     }
                 }
@@ -177,9 +170,8 @@ impl<T: Word> Kernel for RangeColumns<'_, T> {
 
 /// Sums columns in a window.
 pub(crate) struct WindowColumns<'a, T> {
-    /// Every element of the table is valid for reads; at most [`WINDOW_ROWS`]
-    /// rows and [`MOST_COLUMNS`] columns.
-    pub(crate) table: Table<T>,
+    /// At most [`WINDOW_ROWS`] rows, and [`MOST_COLUMNS`] columns in whole groups.
+    pub(crate) table: Table<'a, T>,
     pub(crate) window: Window,
     /// Where the sums go, a pair for each column.
     pub(crate) high: &'a mut [f64],
@@ -194,14 +186,15 @@ impl<T: Widen> Kernel for WindowColumns<'_, T> {
     unsafe fn run<S: Simd>(self) -> bool {
         let group = VECTORS * S::LANES;
         let table = self.table;
+        assert!(table.columns().is_multiple_of(group));
         let mut certified = true;
         let down = table.rows_ahead(PANEL);
         // SAFETY: as in `RangeColumns`.
         unsafe {
             let mut columns = [const { None }; MOST_COLUMNS / (VECTORS * 4)];
-            for first in (0..table.rows).step_by(PANEL) {
-                let rows = PANEL.min(table.rows - first);
-                for (g, column) in (0..table.columns).step_by(group).enumerate() {
+            for first in (0..table.rows()).step_by(PANEL) {
+                let rows = PANEL.min(table.rows() - first);
+                for (g, column) in (0..table.columns()).step_by(group).enumerate() {
                     let mut anchored =
                         columns[g].take().unwrap_or_else(|| Anchored::<S, 2>::new(self.window));
                     for row in first..first + rows {

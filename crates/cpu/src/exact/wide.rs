@@ -7,6 +7,7 @@
 
 use super::terms::Terms;
 use crate::simd::{Kernel, Simd};
+use crate::slices::Slices;
 use warpfold_core::exact::{Superacc, format::Format};
 use warpfold_core::prefetch;
 
@@ -37,9 +38,7 @@ const SPECIAL: u64 = 0x7ff;
 /// Sums terms whose exponents may lie anywhere.
 pub(super) struct WideSum<'a, T: Terms, F: Format> {
     /// The elements.
-    pub(super) items: &'a [T::Item],
-    /// The second array, as long, if terms are paired; else empty.
-    pub(super) others: &'a [T::Item],
+    pub(super) slices: Slices<'a, T::Item>,
     /// Where the sum goes.
     pub(super) acc: &'a mut Superacc<F>,
 }
@@ -112,20 +111,22 @@ impl<T: Terms, F: Format> Kernel for WideSum<'_, T, F> {
         let step = 2 * S::LANES;
         let mut padded;
         let mut at = 0;
-        while at < self.items.len() {
-            let count = (self.items.len() - at).min(BUFFER);
+        let (items, others) = (self.slices.items(), self.slices.others());
+        while at < items.len() {
+            let count = (items.len() - at).min(BUFFER);
             let mut filled = 0;
             while filled < count {
                 let left = count - filled;
                 let (p, q) = if left >= step {
-                    prefetch::ahead(&self.items[at + filled..at + filled + step]);
-                    let p = self.items[at + filled..].as_ptr();
-                    (p, if T::PAIRED { self.others[at + filled..].as_ptr() } else { p })
+                    let row = &items[at + filled..at + filled + step];
+                    prefetch::ahead(row);
+                    let paired = &others[at + filled..at + filled + step];
+                    (row.as_ptr(), paired.as_ptr())
                 } else {
                     padded = [[<T::Item as bytemuck::Zeroable>::zeroed(); 16]; 2];
-                    padded[0][..left].copy_from_slice(&self.items[at + filled..at + count]);
+                    padded[0][..left].copy_from_slice(&items[at + filled..at + count]);
                     if T::PAIRED {
-                        padded[1][..left].copy_from_slice(&self.others[at + filled..at + count]);
+                        padded[1][..left].copy_from_slice(&others[at + filled..at + count]);
                     }
                     (padded[0].as_ptr(), padded[1].as_ptr())
                 };

@@ -29,6 +29,7 @@
 
 use super::terms::{Split, Terms};
 use crate::simd::{Kernel, Simd};
+use crate::slices::Slices;
 use warpfold_core::prefetch;
 
 /// log2 of the adds an anchor takes.
@@ -228,9 +229,7 @@ fn drift(lanes: &[[f64; 8]; VECTORS], count: usize, anchor: f64) -> i64 {
 /// Sums terms in a window of `L` levels.
 pub(super) struct WindowSum<'a, T: Terms, const L: usize> {
     /// The elements.
-    pub(super) items: &'a [T::Item],
-    /// The second array, as long, if terms are paired; else empty.
-    pub(super) others: &'a [T::Item],
+    pub(super) slices: Slices<'a, T::Item>,
     /// Where the levels lie.
     pub(super) window: Window,
 }
@@ -247,24 +246,23 @@ impl<T: Terms, const L: usize> Kernel for WindowSum<'_, T, L> {
         // SAFETY: pointers stay inside the slices: `tile` counts whole rows,
         // and the last row is read from a padded copy.
         unsafe {
-            let mut tiles = self.items.chunks(row * rows_per_anchor);
-            let mut others = self.others.chunks(row * rows_per_anchor);
-            for tile in &mut tiles {
-                let other = others.next().unwrap_or(&[]);
+            for tile in self.slices.chunks(row * rows_per_anchor) {
                 let mut sums = Anchored::<S, L>::new(self.window);
-                let mut rows = tile.chunks_exact(row);
-                let mut other_rows = other.chunks_exact(row);
-                for items in &mut rows {
-                    prefetch::ahead(items);
-                    let mut q = items.as_ptr();
-                    if T::PAIRED {
-                        // As long as the first array: there is such a row.
-                        let others = other_rows.next().unwrap_or(items);
+                let mut rows = tile.items().chunks_exact(row);
+                let mut other_rows = tile.others().chunks_exact(row);
+                if T::PAIRED {
+                    for (items, others) in (&mut rows).zip(&mut other_rows) {
+                        prefetch::ahead(items);
                         prefetch::ahead(others);
-                        q = others.as_ptr();
+                        Self::add_row::<S>(&mut sums, items.as_ptr(), others.as_ptr());
                     }
-                    Self::add_row::<S>(&mut sums, items.as_ptr(), q);
+                } else {
+                    for items in &mut rows {
+                        prefetch::ahead(items);
+                        Self::add_row::<S>(&mut sums, items.as_ptr(), items.as_ptr());
+                    }
                 }
+                // Of one array the second half is not looked at.
                 let rest = [rows.remainder(), other_rows.remainder()];
                 if !rest[0].is_empty() {
                     // Zeros add nothing, whatever the terms are.

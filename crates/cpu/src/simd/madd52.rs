@@ -1,10 +1,10 @@
 //! Integer multiply-add of 52-bit numbers: AVX-512 IFMA.
 
 use super::Simd;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::avx512::Avx512;
-use crate::isa::Isa;
-#[cfg(target_arch = "x86_64")]
+use crate::isa::{Isa, Set};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 use core::arch::x86_64::*;
 
 /// Vectors that can multiply the fractions of f64 as integers.
@@ -40,10 +40,10 @@ pub(crate) trait Kernel52 {
 /// Runs a kernel, if `isa` has the instructions.
 #[inline]
 pub(crate) fn dispatch52<K: Kernel52>(isa: Isa, kernel: K) -> Option<K::Out> {
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: this `Isa` is only made after `is_available` said yes.
-        Isa::Avx512Ifma => Some(unsafe { run(kernel) }),
+    match isa.set() {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: an `Isa` exists only if the machine has its instructions.
+        Set::Avx512Ifma => Some(unsafe { run(kernel) }),
         _ => None,
     }
 }
@@ -52,7 +52,7 @@ pub(crate) fn dispatch52<K: Kernel52>(isa: Isa, kernel: K) -> Option<K::Out> {
 ///
 /// # Safety
 /// The machine must have them.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "avx512ifma,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 unsafe fn run<K: Kernel52>(kernel: K) -> K::Out {
     // SAFETY: the caller vouches for the instructions.
@@ -60,7 +60,7 @@ unsafe fn run<K: Kernel52>(kernel: K) -> K::Out {
 }
 
 // SAFETY, for every block below: as for `Simd`; the store is the unaligned one.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one argument for all, above")]
 impl Madd52 for Avx512 {
     type I = __m512i;

@@ -5,14 +5,14 @@
 //! `#[inline(always)]`; [`dispatch`] compiles it inside a function per
 //! instruction set.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx2;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx512;
 pub(crate) mod madd52;
 pub(crate) mod portable;
 
-use crate::isa::Isa;
+use crate::isa::{Isa, Set};
 
 /// Vectors of f64 and of 32-bit words of one instruction set.
 ///
@@ -86,14 +86,13 @@ pub(crate) trait Kernel {
 /// Runs a kernel with the instructions of `isa`.
 #[inline]
 pub(crate) fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Out {
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa` other than the baseline is only made after
-        // `is_available` said yes.
-        Isa::Avx512 | Isa::Avx512Ifma => unsafe { avx512::run(kernel) },
-        #[cfg(target_arch = "x86_64")]
+    match isa.set() {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: an `Isa` exists only if the machine has its instructions.
+        Set::Avx512 | Set::Avx512Ifma => unsafe { avx512::run(kernel) },
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
         // SAFETY: as above.
-        Isa::Avx2 => unsafe { avx2::run(kernel) },
+        Set::Avx2 => unsafe { avx2::run(kernel) },
         // SAFETY: the baseline is what the target always has.
         _ => unsafe { kernel.run::<portable::Portable>() },
     }

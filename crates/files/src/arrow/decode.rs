@@ -1,5 +1,6 @@
 //! From buffers to values with gaps.
 
+use super::dictionary::Dictionary;
 use super::plan::{Codec, Span};
 use crate::file::{Cursor, PositionalFile};
 use crate::fixed::{stream_error, swap_bytes};
@@ -45,7 +46,10 @@ impl Bytes {
 /// Some rows of one column.
 pub(super) struct ArrowBlock {
     pub(super) name: Arc<str>,
-    pub(super) dtype: DType,
+    /// The type of the elements in the buffer: of the values, or of keys.
+    pub(super) stored: DType,
+    /// Where the keys find their values.
+    pub(super) dictionary: Option<Arc<Dictionary>>,
     pub(super) endian: Endian,
     pub(super) rows: u64,
     pub(super) bytes: u64,
@@ -81,15 +85,25 @@ impl Block for ArrowBlock {
         let mut data = block.data.reader(block.codec).map_err(failed)?;
         let validity = block.validity.map(|v| v.reader(block.codec)).transpose();
         let mut validity = validity.map_err(failed)?;
-        let size = block.dtype.size();
+        let size = block.stored.size();
+        let dictionary = block.dictionary.as_deref();
+        let put = |run: &[u8], batch: &mut Batch| match dictionary {
+            Some(dictionary) => dictionary
+                .look_up(block.stored, run, batch)
+                .map_err(|what| Error::format(name, format!("damaged Arrow data: {what}"))),
+            None => {
+                batch.grow(run.len()).copy_from_slice(run);
+                Ok(())
+            }
+        };
         let (mut bits, mut values) = (Vec::new(), Vec::new());
         let mut left = block.rows;
         while left > 0 {
             let rows = left.min(ROWS) as usize;
             left -= rows as u64;
-            batch.reset(block.dtype);
+            batch.reset(dictionary.map_or(block.stored, Dictionary::dtype));
             let mut fill = |out: &mut [u8]| -> io::Result<()> {
-                if block.dtype == DType::Bool {
+                if block.stored == DType::Bool {
                     let mut packed = vec![0; rows.div_ceil(8)];
                     data.read_exact(&mut packed)?;
                     out.iter_mut().enumerate().for_each(|(i, o)| *o = u8::from(bit(&packed, i)));
@@ -101,22 +115,26 @@ impl Block for ArrowBlock {
                 }
                 Ok(())
             };
-            let Some(validity) = &mut validity else {
+            if validity.is_none() && dictionary.is_none() {
                 fill(batch.grow(rows * size)).map_err(failed)?;
+                sink(batch)?;
+                continue;
+            }
+            values.resize(rows * size, 0);
+            fill(&mut values).map_err(failed)?;
+            let Some(validity) = &mut validity else {
+                put(&values, batch)?;
                 sink(batch)?;
                 continue;
             };
             bits.resize(rows.div_ceil(8), 0);
             validity.read_exact(&mut bits).map_err(failed)?;
-            values.resize(rows * size, 0);
-            fill(&mut values).map_err(failed)?;
             let mut row = 0;
             while row < rows {
                 let present = bit(&bits, row);
                 let end = run_end(&bits, row, rows);
                 if present {
-                    let run = &values[row * size..end * size];
-                    batch.grow(run.len()).copy_from_slice(run);
+                    put(&values[row * size..end * size], batch)?;
                 } else {
                     batch.skip((end - row) as u64);
                 }

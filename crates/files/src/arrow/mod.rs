@@ -4,6 +4,7 @@
 //! also where they are compressed: a batch may be as large as the file.
 
 mod decode;
+mod dictionary;
 mod plan;
 mod schema;
 
@@ -11,12 +12,15 @@ use crate::columns::{self, ColumnSelector};
 use crate::file::{Cursor, PositionalFile};
 use crate::fixed::stream_error;
 use crate::open::{OpenOptions, Stream};
-use crate::{Access, Block, Blocks, Description, Error, Extent, Format, Result, Source};
-use arrow_ipc::{Message, RecordBatch, root_as_footer, root_as_message};
+use crate::{
+    Access, Block, Blocks, Description, Endian, Error, Extent, Format, Result, Source, Unit,
+};
+use arrow_ipc::{DictionaryBatch, Message, RecordBatch, root_as_footer, root_as_message};
 use decode::{ArrowBlock, Bytes, ROWS};
+use dictionary::Dictionary;
 use plan::{Plan, Span};
-use schema::Table;
-use std::collections::VecDeque;
+use schema::{Keys, Table};
+use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read};
 use std::sync::Arc;
 use warpfold_core::DType;
@@ -37,18 +41,19 @@ pub(crate) fn open(
     options: &OpenOptions,
 ) -> Result<Vec<Source>> {
     let name = file.name();
-    let (table, batches) = read_layout(file, format)?;
+    let Layout { table, batches, dictionaries } = read_layout(file, format)?;
+    let dictionaries = Arc::new(dictionaries);
     choose(&table, &name, columns)?
         .into_iter()
         .map(|column| {
             let (name, dtype) = number(&table, column, &name, options)?;
             let mut blocks = FileBlocks {
                 file: Arc::clone(file),
-                name: Arc::from(&*name),
-                dtype,
-                table: table.clone(),
+                column: Reading::new(&table, column, &name, dtype),
                 batches: VecDeque::new(),
                 begun: None,
+                dictionaries: Arc::clone(&dictionaries),
+                known: 0,
             };
             let (mut rows, mut bytes) = (0_u64, 0);
             for batch in &batches {
@@ -57,7 +62,8 @@ pub(crate) fn open(
                 let total = rows.checked_add(plan.rows);
                 rows = total.ok_or_else(|| damaged("too many rows".into()))?;
                 bytes += plan.bytes();
-                blocks.batches.push_back(Placed { body: batch.body, plan });
+                let Found { body, after, .. } = *batch;
+                blocks.batches.push_back(Placed { body, plan, after });
             }
             Ok(Source {
                 name,
@@ -76,6 +82,7 @@ pub(crate) fn open_stream(
     columns: &[ColumnSelector],
     options: &OpenOptions,
 ) -> Result<Vec<Source>> {
+    let to_end = stream.to_end;
     let (stream_name, mut reader) = stream.into_reader();
     let table = read_schema(&mut reader, &stream_name)?;
     let chosen = choose(&table, &stream_name, columns)?;
@@ -84,7 +91,8 @@ pub(crate) fn open_stream(
             .with_hint("save the table to a file and name the file"));
     };
     let (name, dtype) = number(&table, column, &stream_name, options)?;
-    let blocks = StreamBlocks { reader, name: Arc::from(&*name), dtype, table, column };
+    let reading = Reading::new(&table, column, &name, dtype);
+    let blocks = StreamBlocks { reader, to_end, column: reading, table, place: column };
     Ok(vec![Source {
         name,
         dtype,
@@ -97,7 +105,7 @@ pub(crate) fn open_stream(
 /// What `inspect` says about a file.
 pub(crate) fn inspect(file: &Arc<PositionalFile>, format: Format) -> Result<Vec<Description>> {
     let name = file.name();
-    let (table, batches) = read_layout(file, format)?;
+    let Layout { table, batches, .. } = read_layout(file, format)?;
     let mut rows = 0_u64;
     let mut compression = None;
     for batch in &batches {
@@ -135,6 +143,7 @@ fn describe(
         offset: None,
         bytes: None,
         compression: compression.clone(),
+        unit: column.unit.clone(),
     };
     table.columns.iter().map(one).collect()
 }
@@ -152,8 +161,10 @@ fn choose(table: &Table, name: &str, columns: &[ColumnSelector]) -> Result<Vec<u
     }
 }
 
+/// The columns of plain numbers.
 fn numeric(table: &Table) -> Vec<usize> {
-    (0..table.columns.len()).filter(|&i| table.columns[i].read.is_ok()).collect()
+    let is_plain = |c: &schema::Column| c.read.is_ok() && c.unit.is_none();
+    (0..table.columns.len()).filter(|&i| is_plain(&table.columns[i])).collect()
 }
 
 /// The full name and type of a column, if it is one we read.
@@ -179,13 +190,23 @@ fn number(
     }
 }
 
-/// A record batch of a file: its description, and where its body lies.
-struct FoundBatch {
-    metadata: Vec<u8>,
-    body: Span,
+/// What a file holds.
+struct Layout {
+    table: Table,
+    batches: Vec<Found>,
+    /// The dictionaries of all columns, and what later ones add to them.
+    dictionaries: Vec<Found>,
 }
 
-impl FoundBatch {
+/// A batch of a file: its description, and where its body lies.
+struct Found {
+    metadata: Vec<u8>,
+    body: Span,
+    /// How many dictionaries come before it.
+    after: usize,
+}
+
+impl Found {
     fn message(&self) -> Result<Message<'_>, String> {
         root_as_message(&self.metadata).map_err(|e| e.to_string())
     }
@@ -199,8 +220,12 @@ fn record_batch(message: Message<'_>) -> Result<RecordBatch<'_>, String> {
     message.header_as_record_batch().ok_or_else(|| "a record batch is something else".into())
 }
 
-/// The schema and the record batches of a file in either form.
-fn read_layout(file: &Arc<PositionalFile>, format: Format) -> Result<(Table, Vec<FoundBatch>)> {
+fn dictionary_batch(message: Message<'_>) -> Result<DictionaryBatch<'_>, String> {
+    message.header_as_dictionary_batch().ok_or_else(|| "a dictionary is something else".into())
+}
+
+/// The schema and the batches of a file in either form.
+fn read_layout(file: &Arc<PositionalFile>, format: Format) -> Result<Layout> {
     let head = file.head(MAGIC.len())?;
     if format == Format::Arrow && head == MAGIC {
         read_footer(file)
@@ -211,7 +236,7 @@ fn read_layout(file: &Arc<PositionalFile>, format: Format) -> Result<(Table, Vec
 }
 
 /// The file form: a footer says where the batches are.
-fn read_footer(file: &Arc<PositionalFile>) -> Result<(Table, Vec<FoundBatch>)> {
+fn read_footer(file: &Arc<PositionalFile>) -> Result<Layout> {
     let name = file.name();
     let fail = |what: &str| damaged(&name, what);
     let tail_len = 4 + MAGIC.len() as u64;
@@ -227,8 +252,7 @@ fn read_footer(file: &Arc<PositionalFile>) -> Result<(Table, Vec<FoundBatch>)> {
     let footer = root_as_footer(&footer).map_err(|e| damaged(&name, e))?;
     let schema = footer.schema().ok_or_else(|| fail("the schema is missing"))?;
     let table = Table::new(schema, footer.version()).map_err(|e| damaged(&name, e))?;
-    let mut batches = Vec::new();
-    for block in footer.recordBatches().into_iter().flatten() {
+    let found = |block: &arrow_ipc::Block, after: usize| -> Result<Found> {
         let place = |n: i64| u64::try_from(n).map_err(|_| fail("a negative place in the footer"));
         let at = place(block.offset())?;
         let metadata_len = place(block.metaDataLength().into())?;
@@ -240,17 +264,30 @@ fn read_footer(file: &Arc<PositionalFile>) -> Result<(Table, Vec<FoundBatch>)> {
         // Before version 0.15 the length came without the mark.
         let skip = if metadata.starts_with(&CONTINUATION.to_le_bytes()) { 8 } else { 4 };
         let body = Span { at: at + metadata_len, len: body_len };
-        batches.push(FoundBatch { metadata: metadata[skip..].to_vec(), body });
-    }
-    check_bodies(&batches, file)?;
-    Ok((table, batches))
+        Ok(Found { metadata: metadata[skip..].to_vec(), body, after })
+    };
+    let dictionaries: Vec<Found> = footer
+        .dictionaries()
+        .into_iter()
+        .flatten()
+        .map(|block| found(block, 0))
+        .collect::<Result<_>>()?;
+    let batches: Vec<Found> = footer
+        .recordBatches()
+        .into_iter()
+        .flatten()
+        .map(|block| found(block, dictionaries.len()))
+        .collect::<Result<_>>()?;
+    check_bodies(batches.iter().chain(&dictionaries), file)?;
+    check_replacements(&dictionaries).map_err(|e| damaged(&name, e))?;
+    Ok(Layout { table, batches, dictionaries })
 }
 
 /// The stream form: messages one after the other.
-fn scan_messages(file: &Arc<PositionalFile>) -> Result<(Table, Vec<FoundBatch>)> {
+fn scan_messages(file: &Arc<PositionalFile>) -> Result<Layout> {
     let name = file.name();
     let mut table = None;
-    let mut batches = Vec::new();
+    let (mut batches, mut dictionaries) = (Vec::new(), Vec::new());
     let mut at = 0;
     while at < file.len() {
         let mut reader = Cursor::part(Arc::clone(file), at, u64::MAX);
@@ -263,22 +300,42 @@ fn scan_messages(file: &Arc<PositionalFile>) -> Result<(Table, Vec<FoundBatch>)>
             table.get_or_insert(found);
         }
         let is_batch = message.header_as_record_batch().is_some();
+        let is_dictionary = message.header_as_dictionary_batch().is_some();
         at = body_at
             .checked_add(body_len)
             .ok_or_else(|| damaged(&name, "a body of impossible length"))?;
+        let after = dictionaries.len();
+        let found = Found { metadata, body: Span { at: body_at, len: body_len }, after };
         if is_batch {
-            batches.push(FoundBatch { metadata, body: Span { at: body_at, len: body_len } });
+            batches.push(found);
+        } else if is_dictionary {
+            dictionaries.push(found);
         }
     }
-    check_bodies(&batches, file)?;
+    check_bodies(batches.iter().chain(&dictionaries), file)?;
     let table = table.ok_or_else(|| damaged(&name, "the schema is missing"))?;
-    Ok((table, batches))
+    Ok(Layout { table, batches, dictionaries })
 }
 
-fn check_bodies(batches: &[FoundBatch], file: &PositionalFile) -> Result<()> {
-    let fits =
-        |b: &FoundBatch| b.body.at.checked_add(b.body.len).is_some_and(|end| end <= file.len());
-    match batches.iter().all(fits) {
+/// That no dictionary of a file takes the place of another: as batches may be
+/// read in any order, nobody could tell which of the two is meant.
+fn check_replacements(dictionaries: &[Found]) -> Result<(), String> {
+    let mut ids = HashSet::new();
+    for found in dictionaries {
+        let dictionary = dictionary_batch(found.message()?)?;
+        if !ids.insert(dictionary.id()) && !dictionary.isDelta() {
+            return Err(format!("dictionary {} is there twice", dictionary.id()));
+        }
+    }
+    Ok(())
+}
+
+fn check_bodies<'a>(
+    mut batches: impl Iterator<Item = &'a Found>,
+    file: &PositionalFile,
+) -> Result<()> {
+    let fits = |b: &Found| b.body.at.checked_add(b.body.len).is_some_and(|end| end <= file.len());
+    match batches.all(fits) {
         true => Ok(()),
         false => Err(damaged(&file.name(), "truncated: a record batch lies outside the file")),
     }
@@ -341,42 +398,138 @@ fn skip(reader: &mut dyn Read, len: u64, name: &str) -> Result<()> {
     }
 }
 
+/// What every block of a column knows.
+struct Reading {
+    name: Arc<str>,
+    /// The type of the values.
+    dtype: DType,
+    endian: Endian,
+    /// What these stand for.
+    unit: Option<Unit>,
+    /// What the batches hold in their place.
+    keys: Option<Keys>,
+    /// The dictionary as far as it was read.
+    dictionary: Option<Arc<Dictionary>>,
+}
+
+impl Reading {
+    fn new(table: &Table, column: usize, name: &str, dtype: DType) -> Self {
+        let schema::Column { keys, ref unit, .. } = table.columns[column];
+        let unit = unit.clone();
+        let dictionary = keys.map(|_| Arc::new(Dictionary::new(dtype)));
+        Reading { name: Arc::from(name), dtype, endian: table.endian, unit, keys, dictionary }
+    }
+
+    /// The type of the elements in the buffers.
+    fn stored(&self) -> DType {
+        self.keys.map_or(self.dtype, |keys| keys.dtype)
+    }
+
+    fn block(&self, plan: &Plan, validity: Option<Bytes>, data: Bytes) -> ArrowBlock {
+        ArrowBlock {
+            name: Arc::clone(&self.name),
+            stored: self.stored(),
+            dictionary: self.dictionary.clone(),
+            endian: self.endian,
+            rows: plan.rows,
+            bytes: plan.bytes(),
+            validity,
+            data,
+            codec: plan.codec,
+        }
+    }
+
+    /// Where the values of a dictionary lie, if it is the one of this column.
+    fn plan(&self, dictionary: DictionaryBatch<'_>, body: u64) -> Result<Option<Plan>, String> {
+        if self.keys.is_none_or(|keys| keys.id != dictionary.id()) {
+            return Ok(None);
+        }
+        let values = dictionary.data().ok_or("a dictionary without values")?;
+        Plan::dictionary(self.dtype, values, body).map(Some)
+    }
+
+    /// Takes in a dictionary, or what is added to it.
+    fn learn(
+        &mut self,
+        is_delta: bool,
+        plan: &Plan,
+        validity: Option<Bytes>,
+        data: Bytes,
+    ) -> Result<()> {
+        let mut values = self.block(plan, validity, data);
+        (values.stored, values.dictionary) = (self.dtype, None);
+        let dictionary = self.dictionary.get_or_insert_with(|| Dictionary::new(self.dtype).into());
+        if !is_delta {
+            *dictionary = Dictionary::new(self.dtype).into();
+        }
+        // Blocks that are being decoded keep the one that they have.
+        Arc::make_mut(dictionary).append(values)
+    }
+}
+
 /// One column of one batch, and where the batch's body lies.
 struct Placed {
     body: Span,
     plan: Plan,
+    /// How many dictionaries come before it.
+    after: usize,
 }
 
 /// A column of a file.
 struct FileBlocks {
     file: Arc<PositionalFile>,
-    name: Arc<str>,
-    dtype: DType,
-    table: Table,
+    column: Reading,
     batches: VecDeque<Placed>,
     /// A large uncompressed batch, and its next row.
     begun: Option<(Placed, u64)>,
+    dictionaries: Arc<Vec<Found>>,
+    /// How many of them have been looked at.
+    known: usize,
+}
+
+impl FileBlocks {
+    fn bytes(&self, body: Span, s: Span) -> Bytes {
+        Bytes::File(Arc::clone(&self.file), Span { at: body.at + s.at, ..s })
+    }
+
+    /// Takes in the dictionaries up to the one of number `after`.
+    fn learn(&mut self, after: usize) -> Result<()> {
+        while self.known < after {
+            let dictionaries = Arc::clone(&self.dictionaries);
+            let found = &dictionaries[self.known];
+            self.known += 1;
+            let read = || -> Result<_, String> {
+                let dictionary = dictionary_batch(found.message()?)?;
+                let plan = self.column.plan(dictionary, found.body.len)?;
+                Ok(plan.map(|plan| (plan, dictionary.isDelta())))
+            };
+            if let Some((plan, is_delta)) = read().map_err(|e| damaged(&self.column.name, e))? {
+                let validity = plan.validity.map(|s| self.bytes(found.body, s));
+                let data = self.bytes(found.body, plan.data);
+                self.column.learn(is_delta, &plan, validity, data)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Blocks for FileBlocks {
+    fn unit(&self) -> Option<Unit> {
+        self.column.unit.clone()
+    }
+
     fn next_block(&mut self) -> Result<Option<Box<dyn Block>>> {
         let Some((placed, first)) =
             self.begun.take().or_else(|| self.batches.pop_front().map(|b| (b, 0)))
         else {
             return Ok(None);
         };
-        let Placed { body, plan } = placed;
-        let bytes = |s: Span| Bytes::File(Arc::clone(&self.file), Span { at: body.at + s.at, ..s });
-        let mut block = ArrowBlock {
-            name: Arc::clone(&self.name),
-            dtype: self.dtype,
-            endian: self.table.endian,
-            rows: plan.rows,
-            bytes: plan.bytes(),
-            validity: plan.validity.map(bytes),
-            data: bytes(plan.data),
-            codec: plan.codec,
-        };
+        let Placed { body, plan, after } = placed;
+        if self.column.keys.is_some() {
+            self.learn(after)?;
+        }
+        let bytes = |s: Span| self.bytes(body, s);
+        let mut block = self.column.block(&plan, plan.validity.map(bytes), bytes(plan.data));
         if plan.codec.is_none() && plan.rows > ROWS {
             // Uncompressed batches come in parts, so that several threads get
             // something to do even if there is only one.
@@ -387,7 +540,7 @@ impl Blocks for FileBlocks {
                 // The last part gets the padding, so that the sizes add up.
                 len: if last { s.len.saturating_sub(from) } else { len },
             };
-            let (from, len) = match self.dtype {
+            let (from, len) = match self.column.stored() {
                 DType::Bool => (first / 8, rows / 8),
                 d => (first * d.size() as u64, rows * d.size() as u64),
             };
@@ -398,7 +551,7 @@ impl Blocks for FileBlocks {
             block.data = bytes(data);
             block.validity = validity.map(bytes);
             if !last {
-                self.begun = Some((Placed { body, plan }, first + rows));
+                self.begun = Some((Placed { body, plan, after }, first + rows));
             }
         }
         Ok(Some(Box::new(block)))
@@ -408,52 +561,75 @@ impl Blocks for FileBlocks {
 /// A column of a stream.
 struct StreamBlocks {
     reader: Box<dyn Read + Send>,
-    name: Arc<str>,
-    dtype: DType,
+    /// Whether the reader has something to check at its end.
+    to_end: bool,
+    column: Reading,
     table: Table,
-    column: usize,
+    /// The place of the column.
+    place: usize,
 }
 
 impl Blocks for StreamBlocks {
+    fn unit(&self) -> Option<Unit> {
+        self.column.unit.clone()
+    }
+
     fn next_block(&mut self) -> Result<Option<Box<dyn Block>>> {
-        let name = Arc::clone(&self.name);
+        let name = Arc::clone(&self.column.name);
         loop {
             let Some((metadata, _)) = read_metadata(&mut self.reader, &name)? else {
+                if self.to_end {
+                    io::copy(&mut self.reader, &mut io::sink())
+                        .map_err(|e| stream_error(&name, e))?;
+                }
                 return Ok(None);
             };
             let message = root_as_message(&metadata).map_err(|e| damaged(&name, e))?;
             let body = body_length(message).map_err(|e| damaged(&name, e))?;
+            if let Some(dictionary) = message.header_as_dictionary_batch() {
+                let plan = self.column.plan(dictionary, body).map_err(|e| damaged(&name, e))?;
+                match plan {
+                    Some(plan) => {
+                        let (validity, data) = take_buffers(&mut self.reader, &plan, body, &name)?;
+                        self.column.learn(dictionary.isDelta(), &plan, validity, data)?;
+                    }
+                    None => skip(&mut self.reader, body, &name)?,
+                }
+                continue;
+            }
             let Some(batch) = message.header_as_record_batch() else {
                 skip(&mut self.reader, body, &name)?;
                 continue;
             };
-            let plan = Plan::new(&self.table, self.column, batch, body);
+            let plan = Plan::new(&self.table, self.place, batch, body);
             let plan = plan.map_err(|e| damaged(&name, e))?;
-            let mut at = 0;
-            let mut take = |span: Span| -> Result<Bytes> {
-                let gap = span.at.checked_sub(at);
-                let gap = gap.ok_or_else(|| damaged(&name, "buffers out of order"))?;
-                skip(&mut self.reader, gap, &name)?;
-                let bytes = read_up_to(&mut self.reader, span.len, &name)?;
-                if (bytes.len() as u64) < span.len {
-                    return Err(damaged(&name, "truncated in a record batch"));
-                }
-                at = span.at + span.len;
-                Ok(Bytes::Memory(bytes))
-            };
-            let validity = plan.validity.map(&mut take).transpose()?;
-            let data = take(plan.data)?;
-            skip(&mut self.reader, body - at, &name)?;
-            return Ok(Some(Box::new(ArrowBlock {
-                name: Arc::clone(&name),
-                dtype: self.dtype,
-                endian: self.table.endian,
-                rows: plan.rows,
-                bytes: plan.bytes(),
-                validity,
-                data,
-                codec: plan.codec,
-            })));
+            let (validity, data) = take_buffers(&mut self.reader, &plan, body, &name)?;
+            return Ok(Some(Box::new(self.column.block(&plan, validity, data))));
         }
     }
+}
+
+/// Takes a body off a stream, of which it keeps the buffers of one column.
+fn take_buffers(
+    reader: &mut dyn Read,
+    plan: &Plan,
+    body: u64,
+    name: &str,
+) -> Result<(Option<Bytes>, Bytes)> {
+    let mut at = 0;
+    let mut take = |span: Span| -> Result<Bytes> {
+        let gap = span.at.checked_sub(at);
+        let gap = gap.ok_or_else(|| damaged(name, "buffers out of order"))?;
+        skip(reader, gap, name)?;
+        let bytes = read_up_to(reader, span.len, name)?;
+        if (bytes.len() as u64) < span.len {
+            return Err(damaged(name, "truncated in a record batch"));
+        }
+        at = span.at + span.len;
+        Ok(Bytes::Memory(bytes))
+    };
+    let validity = plan.validity.map(&mut take).transpose()?;
+    let data = take(plan.data)?;
+    skip(reader, body - at, name)?;
+    Ok((validity, data))
 }

@@ -36,13 +36,6 @@ impl Plan {
         batch: RecordBatch<'_>,
         body: u64,
     ) -> Result<Self, String> {
-        let rows = rows(batch)?;
-        let codec = match batch.compression().map(|c| c.codec()) {
-            None => None,
-            Some(CompressionType::LZ4_FRAME) => Some(Codec::Lz4),
-            Some(CompressionType::ZSTD) => Some(Codec::Zstd),
-            Some(other) => return Err(format!("compression {} is not known", other.0)),
-        };
         let first = table.columns[column].first_node;
         let mut more = batch.variadicBufferCounts().into_iter().flatten();
         let mut buffer = 0_usize;
@@ -51,7 +44,35 @@ impl Plan {
             let variadic = usize::try_from(variadic).map_err(|e| e.to_string())?;
             buffer = buffer.saturating_add(node.buffers).saturating_add(variadic);
         }
-        let node = batch.nodes().filter(|n| first < n.len()).map(|n| n.get(first));
+        Plan::at(first, buffer, table.columns[column].stored(), batch, body)
+    }
+
+    /// The values of a dictionary in a batch of their own.
+    pub(super) fn dictionary(
+        dtype: DType,
+        batch: RecordBatch<'_>,
+        body: u64,
+    ) -> Result<Self, String> {
+        Plan::at(0, 0, Some(dtype), batch, body)
+    }
+
+    /// The node `node`, whose buffers of elements of type `stored` begin with
+    /// `buffer`.
+    fn at(
+        node: usize,
+        buffer: usize,
+        stored: Option<DType>,
+        batch: RecordBatch<'_>,
+        body: u64,
+    ) -> Result<Self, String> {
+        let rows = rows(batch)?;
+        let codec = match batch.compression().map(|c| c.codec()) {
+            None => None,
+            Some(CompressionType::LZ4_FRAME) => Some(Codec::Lz4),
+            Some(CompressionType::ZSTD) => Some(Codec::Zstd),
+            Some(other) => return Err(format!("compression {} is not known", other.0)),
+        };
+        let node = batch.nodes().filter(|n| node < n.len()).map(|n| n.get(node));
         let node = node.ok_or("a record batch lacks a column")?;
         if u64::try_from(node.length()) != Ok(rows) {
             return Err("a column is not as long as its record batch".into());
@@ -71,10 +92,10 @@ impl Plan {
         let validity = Some(span(buffer)?).filter(|s| s.len > 0 && node.null_count() != 0);
         let data = span(buffer.saturating_add(1))?;
         if codec.is_none() {
-            let needed = match &table.columns[column].read {
-                Ok(DType::Bool) => Some(rows.div_ceil(8)),
-                Ok(dtype) => rows.checked_mul(dtype.size() as u64),
-                Err(_) => Some(0),
+            let needed = match stored {
+                Some(DType::Bool) => Some(rows.div_ceil(8)),
+                Some(dtype) => rows.checked_mul(dtype.size() as u64),
+                None => Some(0),
             };
             if needed.is_none_or(|n| data.len < n)
                 || validity.is_some_and(|v| v.len < rows.div_ceil(8))

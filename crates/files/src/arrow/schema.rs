@@ -1,7 +1,10 @@
 //! Arrow schemas, as far as finding a column's buffers takes.
 
-use crate::Endian;
-use arrow_ipc::{Endianness, Field, MetadataVersion, Precision, Schema, Type, UnionMode};
+use crate::unit::{self, Tick};
+use crate::{Endian, Unit};
+use arrow_ipc::{
+    DateUnit, Endianness, Field, Int, MetadataVersion, Precision, Schema, TimeUnit, Type, UnionMode,
+};
 use warpfold_core::DType;
 
 /// A column of a table.
@@ -14,6 +17,26 @@ pub(super) struct Column {
     pub(super) read: Result<DType, String>,
     /// Its own place among all nodes.
     pub(super) first_node: usize,
+    /// What the numbers stand for, if they are no plain ones.
+    pub(super) unit: Option<Unit>,
+    /// What the batches hold in place of values, if these are in a dictionary.
+    pub(super) keys: Option<Keys>,
+}
+
+/// The keys of a dictionary-encoded column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Keys {
+    pub(super) dtype: DType,
+    /// The number of the dictionary.
+    pub(super) id: i64,
+}
+
+impl Column {
+    /// The type of the elements that batches hold, if the column is read.
+    pub(super) fn stored(&self) -> Option<DType> {
+        let dtype = self.read.as_ref().ok().copied()?;
+        Some(self.keys.map_or(dtype, |keys| keys.dtype))
+    }
 }
 
 /// A node of the flattened schema: how many buffers it has in every batch.
@@ -41,11 +64,15 @@ impl Table {
         let mut table = Table { columns: Vec::new(), nodes: Vec::new(), endian };
         for field in schema.fields().into_iter().flatten() {
             let first_node = table.nodes.len();
+            let keys = keys(field);
+            let read = keys.clone().and_then(|_| read_as(field));
             table.columns.push(Column {
                 name: field.name().unwrap_or_default().into(),
                 stored_as: stored_as(field),
-                read: read_as(field),
+                unit: unit(field).filter(|_| read.is_ok()),
+                read,
                 first_node,
+                keys: keys.unwrap_or_default(),
             });
             table.flatten(field, version, 64)?;
         }
@@ -106,33 +133,54 @@ impl Table {
     }
 }
 
+/// The keys of a field, if it has a dictionary.
+fn keys(field: Field<'_>) -> Result<Option<Keys>, String> {
+    let Some(dictionary) = field.dictionary() else { return Ok(None) };
+    // Keys of no stated type have 32 bits.
+    let dtype = dictionary.indexType().map_or(Some(DType::I32), integer);
+    let dtype = dtype.ok_or("the keys of a dictionary have a width that is not known")?;
+    Ok(Some(Keys { dtype, id: dictionary.id() }))
+}
+
+fn integer(int: Int<'_>) -> Option<DType> {
+    Some(match (int.bitWidth(), int.is_signed()) {
+        (8, true) => DType::I8,
+        (16, true) => DType::I16,
+        (32, true) => DType::I32,
+        (64, true) => DType::I64,
+        (8, false) => DType::U8,
+        (16, false) => DType::U16,
+        (32, false) => DType::U32,
+        (64, false) => DType::U64,
+        _ => return None,
+    })
+}
+
 fn read_as(field: Field<'_>) -> Result<DType, String> {
-    if field.dictionary().is_some() {
-        return Err("dictionary-encoded columns are not supported".into());
-    }
     match field.type_type() {
         Type::Bool => Ok(DType::Bool),
-        Type::Int => match field.type_as_int().map(|i| (i.bitWidth(), i.is_signed())) {
-            Some((8, true)) => Ok(DType::I8),
-            Some((16, true)) => Ok(DType::I16),
-            Some((32, true)) => Ok(DType::I32),
-            Some((64, true)) => Ok(DType::I64),
-            Some((8, false)) => Ok(DType::U8),
-            Some((16, false)) => Ok(DType::U16),
-            Some((32, false)) => Ok(DType::U32),
-            Some((64, false)) => Ok(DType::U64),
-            _ => Err("integers of this width are not supported".into()),
-        },
+        Type::Int => field
+            .type_as_int()
+            .and_then(integer)
+            .ok_or_else(|| "integers of this width are not supported".into()),
         Type::FloatingPoint => match field.type_as_floating_point().map(|f| f.precision()) {
             Some(Precision::HALF) => Ok(DType::F16),
             Some(Precision::SINGLE) => Ok(DType::F32),
             Some(Precision::DOUBLE) => Ok(DType::F64),
             _ => Err("floats of this width are not supported".into()),
         },
-        Type::Decimal => Err("decimals are not supported; cast the column to double".into()),
-        Type::Date | Type::Time | Type::Timestamp | Type::Interval | Type::Duration => {
-            Err("dates and times are not numbers".into())
-        }
+        Type::Decimal => Err(unit::DECIMALS.into()),
+        Type::Date => match field.type_as_date().map(|d| d.unit()) {
+            Some(DateUnit::DAY) => Ok(DType::I32),
+            _ => Ok(DType::I64),
+        },
+        Type::Time => match field.type_as_time().map(|t| t.bitWidth()) {
+            Some(32) => Ok(DType::I32),
+            Some(64) => Ok(DType::I64),
+            _ => Err("times of this width are not supported".into()),
+        },
+        Type::Timestamp | Type::Duration => Ok(DType::I64),
+        Type::Interval => Err("months have no fixed length: cast the column to durations".into()),
         Type::Binary
         | Type::Utf8
         | Type::LargeBinary
@@ -141,8 +189,41 @@ fn read_as(field: Field<'_>) -> Result<DType, String> {
         | Type::Utf8View
         | Type::FixedSizeBinary => Err("text and bytes are not numbers".into()),
         Type::Null => Err("a column of nulls has no numbers".into()),
+        Type::RunEndEncoded => Err("run-end encoding is not supported: decode the column".into()),
         _ => Err("nested columns are not supported".into()),
     }
+}
+
+/// What the numbers of a field stand for.
+fn unit(field: Field<'_>) -> Option<Unit> {
+    match field.type_type() {
+        Type::Date => Some(match field.type_as_date()?.unit() {
+            DateUnit::DAY => unit::date(),
+            _ => Tick::Milli.timestamp(false),
+        }),
+        Type::Time => Some(tick(field.type_as_time()?.unit())?.time()),
+        Type::Timestamp => {
+            let timestamp = field.type_as_timestamp()?;
+            // With a time zone, the integers count from midnight in UTC.
+            Some(tick(timestamp.unit())?.timestamp(timestamp.timezone().is_some()))
+        }
+        Type::Duration => Some(tick(field.type_as_duration()?.unit())?.duration()),
+        _ => None,
+    }
+}
+
+fn symbol(unit: TimeUnit) -> &'static str {
+    tick(unit).map_or("?", Tick::symbol)
+}
+
+fn tick(unit: TimeUnit) -> Option<Tick> {
+    Some(match unit {
+        TimeUnit::SECOND => Tick::Second,
+        TimeUnit::MILLISECOND => Tick::Milli,
+        TimeUnit::MICROSECOND => Tick::Micro,
+        TimeUnit::NANOSECOND => Tick::Nano,
+        _ => return None,
+    })
 }
 
 fn stored_as(field: Field<'_>) -> String {
@@ -155,6 +236,29 @@ fn stored_as(field: Field<'_>) -> String {
             Some(Precision::HALF) => "float16".into(),
             Some(Precision::SINGLE) => "float32".into(),
             _ => "float64".into(),
+        },
+        Type::Decimal => match field.type_as_decimal() {
+            Some(d) => format!("decimal{}({}, {})", d.bitWidth(), d.precision(), d.scale()),
+            None => "decimal".into(),
+        },
+        Type::Date => match field.type_as_date().map(|d| d.unit()) {
+            Some(DateUnit::DAY) => "date32".into(),
+            _ => "date64".into(),
+        },
+        Type::Time => match field.type_as_time() {
+            Some(t) => format!("time{}[{}]", t.bitWidth(), symbol(t.unit())),
+            None => "time".into(),
+        },
+        Type::Timestamp => match field.type_as_timestamp() {
+            Some(t) => {
+                let zone = t.timezone().map(|z| format!(", {z}")).unwrap_or_default();
+                format!("timestamp[{}{zone}]", symbol(t.unit()))
+            }
+            None => "timestamp".into(),
+        },
+        Type::Duration => match field.type_as_duration() {
+            Some(d) => format!("duration[{}]", symbol(d.unit())),
+            None => "duration".into(),
         },
         other => other.variant_name().unwrap_or("unknown").trim_end_matches('_').to_lowercase(),
     };

@@ -94,7 +94,9 @@ impl Scalar {
             ('f', 8) => Ok(DType::F64),
             ('f', _) => Err("floats of this width are not supported"),
             ('c', _) => Err("complex numbers are not supported"),
-            ('m' | 'M', _) => Err("dates and durations are not numbers"),
+            ('m' | 'M', _) => Err(
+                "dates and durations are not numbers: save a.view('i8'), in which NaT is the smallest integer",
+            ),
             ('S' | 'a' | 'U', _) => Err("text is not a number"),
             ('V', _) => Err("bytes without a type"),
             ('O', _) => Err("Python objects are pickled, not stored as numbers"),

@@ -11,6 +11,7 @@ use crate::columns::{self, ColumnSelector};
 use crate::file::{Cursor, PositionalFile};
 use crate::fixed::{FixedFile, FixedStream, Layout};
 use crate::open::{OpenOptions, Stream};
+use crate::seal::Seal;
 use crate::{Access, Description, Endian, Error, Extent, Format, Result, Source};
 use std::io::Read;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub(crate) fn open(
     header.check_length(file.len() - header.data_start, &name)?;
     let mut sources = Vec::new();
     for (name, layout) in choose(&header, &name, header.data_start, columns, options)? {
-        sources.push(file_source(name, &header, layout, Arc::clone(file)));
+        sources.push(file_source(name, &header, layout, Arc::clone(file), None));
     }
     Ok(sources)
 }
@@ -38,16 +39,19 @@ pub(crate) fn open_stream(
     columns: &[ColumnSelector],
     options: &OpenOptions,
 ) -> Result<Vec<Source>> {
+    let to_end = stream.to_end;
     let (name, mut reader) = stream.into_reader();
     let header = Header::read(&mut reader, &name)?;
-    stream_source(&name, &header, reader, columns, options).map(|s| vec![s])
+    stream_source(&name, &header, reader, to_end, columns, options).map(|s| vec![s])
 }
 
-/// The array behind a header that was just taken off `reader`.
+/// The array behind a header that was just taken off `reader`, which is read
+/// `to_end` if its end has something to check.
 pub(crate) fn stream_source(
     name: &str,
     header: &Header,
     reader: Box<dyn Read + Send>,
+    to_end: bool,
     columns: &[ColumnSelector],
     options: &OpenOptions,
 ) -> Result<Source> {
@@ -56,7 +60,8 @@ pub(crate) fn stream_source(
         return Err(Error::format(name, "only one field at a time can be read from a stream")
             .with_hint("choose one field, or unpack the array into a file of its own"));
     };
-    let reader = FixedStream { name: name.into(), reader, layout, left: Some(header.count) };
+    let left = Some(header.count);
+    let reader = FixedStream { name: name.into(), reader, layout, left, to_end };
     Ok(Source {
         name: full_name,
         dtype: layout.dtype,
@@ -72,13 +77,14 @@ pub(crate) fn file_source(
     header: &Header,
     layout: Layout,
     file: Arc<PositionalFile>,
+    seal: Option<Seal>,
 ) -> Source {
     Source {
         name,
         dtype: layout.dtype,
         extent: extent(header),
         bytes: Some(header.count * layout.dtype.size() as u64),
-        access: Access::Random(Box::new(FixedFile { file, layout })),
+        access: Access::Random(Box::new(FixedFile { file, layout, seal })),
     }
 }
 
@@ -180,6 +186,7 @@ pub(crate) fn describe(name: &str, header: &Header, format: Format) -> Vec<Descr
             offset: Some(offset),
             bytes: header.count.checked_mul(scalar.size),
             compression: None,
+            unit: None,
         }
     };
     match &header.descr {

@@ -14,6 +14,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 use warpfold::{Answer, Column, DType, Numbers, Partial, Reduction, View};
 use warpfold_core::layout::output_shape;
+use warpfold_threads::read_ahead;
 
 /// Bytes of a box, where memory allows it: large enough to be worth several
 /// threads.
@@ -497,33 +498,30 @@ impl<'a> Boxes<'a> {
         sink: &mut dyn FnMut(usize, &Tile, Done) -> Result<()>,
     ) -> Result<()> {
         let arrays = self.pieces.first().map_or(1, |p| p.readers.len());
-        let (full, ready) = sync_channel::<Result<Vec<Vec<u64>>>>(1);
         let (give_back, free) = sync_channel::<Vec<Vec<u64>>>(2);
         for _ in 0..2 {
             // The channel has room for both.
             let _ = give_back.send(vec![Vec::new(); arrays]);
         }
-        let order: Vec<&Part> = tiles.iter().flatten().collect();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let (full, free) = (full, free);
-                for part in order {
-                    let Ok(mut buffers) = free.recv() else { return };
-                    let read = self.read(part, &mut buffers);
-                    let failed = read.is_err();
-                    if full.send(read.map(|()| buffers)).is_err() || failed {
-                        return;
-                    }
-                }
-            });
-            // Dropping these ends the reader, whatever happens here.
-            let (ready, give_back) = (ready, give_back);
+        // A thread of its own reads one box ahead, into the other buffers.
+        let mut order = tiles.iter().flatten();
+        let mut failed = false;
+        let fetch = move || -> Option<Result<Vec<Vec<u64>>>> {
+            let part = order.next().filter(|_| !failed)?;
+            let mut buffers = free.recv().ok()?;
+            let read = self.read(part, &mut buffers);
+            failed = read.is_err();
+            Some(read.map(|()| buffers))
+        };
+        let (done, _) = read_ahead(1, fetch, |ahead| {
+            // Dropping it ends the reader, whatever happens here.
+            let give_back = give_back;
             for tile in &tiles {
                 let mut merged: Option<Partial> = None;
                 for part in tile {
-                    let buffers = ready
-                        .recv()
-                        .unwrap_or_else(|_| Err(Error::format(&*self.name, "reading failed")))?;
+                    let buffers = ahead
+                        .take()
+                        .unwrap_or_else(|| Err(Error::format(&*self.name, "reading failed")))?;
                     let alone = tile.len() == 1;
                     let done = self.reduce(part, &buffers, alone)?;
                     let _ = give_back.send(buffers);
@@ -543,7 +541,8 @@ impl<'a> Boxes<'a> {
                 }
             }
             Ok(())
-        })
+        });
+        done
     }
 
     /// Where the outputs of a box lie.

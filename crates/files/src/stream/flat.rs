@@ -6,11 +6,11 @@ use super::{Piece, Progress, wants_indices};
 use crate::source::element_count;
 use crate::{Access, Batch, Block, Blocks, Error, Extent, Order, ReadAt, Result, Source};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use warpfold::{DType, Partial, Reduction, Workers};
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
+use warpfold_threads::{join, read_ahead, scoped};
 
 /// Reduces pieces one after the other into one partial.
 pub(super) fn partial(
@@ -113,12 +113,7 @@ impl Flat<'_> {
             };
             part().map_err(|error| failure.record(0, wrong(error))).ok()
         };
-        let parts: Vec<Option<Partial>> = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
-            let mut parts = vec![run()];
-            parts.extend(others.into_iter().map(|t| t.join().unwrap_or(None)));
-            parts
-        });
+        let parts = scoped(threads, run).into_iter().map(Option::flatten);
         failure.into_result()?;
         let mut whole: Option<Partial> = None;
         for part in parts {
@@ -208,56 +203,62 @@ impl Flat<'_> {
         type Numbered = (u64, Box<dyn Block>);
         let ledger = Ledger::new(self.start);
         let threads = self.reduction.thread_count();
-        let (sender, receiver) = sync_channel::<Numbered>(threads + 1);
-        let receiver: Mutex<Receiver<Numbered>> = Mutex::new(receiver);
         let failed = AtomicBool::new(false);
-        let work = |workers: &mut Workers, failure: &Failure| {
-            let mut batch = Batch::new(dtype);
-            let mut missing = 0;
-            loop {
-                let next = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                let Ok((number, block)) = next else { return missing };
-                if failure.precedes(number) {
-                    continue;
-                }
-                let bytes = block.bytes();
-                match self.block(origin, workers, &mut batch, number, block, &ledger) {
-                    Ok(n) => missing += n,
-                    Err(error) => {
-                        failed.store(true, Ordering::Relaxed);
-                        failure.record(number, error);
-                        // Those who wait for this block's rows must not.
-                        ledger.abort();
-                        continue;
-                    }
-                }
-                self.progress.advance(bytes);
+        // The file is read on a thread of its own, ahead of the workers.
+        let mut number = 0;
+        let unread = Mutex::new(None);
+        let fetch = || -> Option<Numbered> {
+            if failed.load(Ordering::Relaxed) {
+                return None;
             }
-        };
-        std::thread::scope(|scope| {
-            // The file is read on a thread of its own, ahead of the workers.
-            let reader = scope.spawn(|| -> Result<()> {
-                let sender = sender;
-                let mut number = 0;
-                while !failed.load(Ordering::Relaxed) {
-                    let Some(block) = blocks.next_block()? else { break };
-                    if let Some(rows) = block.rows() {
+            match blocks.next_block() {
+                Ok(block) => {
+                    let block = (number, block?);
+                    if let Some(rows) = block.1.rows() {
                         ledger.record(number, rows);
                     }
-                    if sender.send((number, block)).is_err() {
-                        break;
-                    }
                     number += 1;
+                    Some(block)
                 }
-                Ok(())
-            });
-            let partial = self.on_threads(name, dtype, usize::MAX, work);
-            let read = reader.join().unwrap_or_else(|_| Err(Error::format(name, "reading failed")));
-            // What a worker found comes earlier in the file.
-            let partial = partial?;
-            read?;
-            Ok((partial, ledger.end()))
-        })
+                Err(error) => {
+                    unread.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    failed.store(true, Ordering::Relaxed);
+                    None
+                }
+            }
+        };
+        let (partial, whole) = read_ahead(threads + 1, fetch, |ahead| {
+            let work = |workers: &mut Workers, failure: &Failure| {
+                let mut batch = Batch::new(dtype);
+                let mut missing = 0;
+                while let Some((number, block)) = ahead.take() {
+                    if failure.precedes(number) {
+                        continue;
+                    }
+                    let bytes = block.bytes();
+                    match self.block(origin, workers, &mut batch, number, block, &ledger) {
+                        Ok(n) => missing += n,
+                        Err(error) => {
+                            failed.store(true, Ordering::Relaxed);
+                            failure.record(number, error);
+                            // Those who wait for this block's rows must not.
+                            ledger.abort();
+                            continue;
+                        }
+                    }
+                    self.progress.advance(bytes);
+                }
+                missing
+            };
+            self.on_threads(name, dtype, usize::MAX, work)
+        });
+        // What a worker found comes earlier in the file.
+        let partial = partial?;
+        match unread.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None if !whole => Err(Error::format(name, "reading failed")),
+            None => Ok((partial, ledger.end())),
+        }
     }
 
     /// Decodes and absorbs one block; says how many rows were missing.
@@ -315,16 +316,8 @@ impl Flat<'_> {
             let [a, b] = &mut buffers;
             let a: &mut [u8] = bytemuck::cast_slice_mut(a);
             let b: &mut [u8] = bytemuck::cast_slice_mut(b);
-            let (n, m) = std::thread::scope(|scope| {
-                let other = scope.spawn(|| right.fill(b));
-                let n = left.fill(a);
-                (
-                    n,
-                    other
-                        .join()
-                        .unwrap_or_else(|_| Err(Error::format(&*right_name, "reading failed"))),
-                )
-            });
+            let (n, m) = join(|| left.fill(a), || right.fill(b));
+            let m = m.unwrap_or_else(|| Err(Error::format(&*right_name, "reading failed")));
             let (n, m) = (n?, m?);
             if n != m {
                 let (longer, shorter) =

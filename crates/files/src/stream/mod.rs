@@ -148,6 +148,14 @@ impl Plan {
         let ndim = shape_of(first).len();
         let reduced = reduction.named_axes().resolve(ndim).map_err(wrong)?;
         let all: Vec<&Source> = inputs.items.iter().chain(&inputs.others).collect();
+        let unit = first.unit();
+        if let Some(unit) = &unit
+            && let Some(op) = reduction.ops().iter().find(|op| !unit.allows(**op))
+        {
+            return Err(Error::format(name, format!("{op} is not defined for {unit}")).with_hint(
+                "ask for min, max, range, mean or std, or cast the column to integers",
+            ));
+        }
         for other in &all {
             let mismatch = |what: &str, left: String, right: String| {
                 Error::format(
@@ -161,6 +169,10 @@ impl Plan {
             }
             if let Extent::Array { shape, .. } = &other.extent {
                 check_shape(&other.name, shape, other.dtype)?;
+            }
+            if other.unit() != unit {
+                let text = |u: Option<crate::Unit>| u.map_or("none".into(), |u| u.to_string());
+                return Err(mismatch("unit", text(unit), text(other.unit())));
             }
             let (left, right) = (shape_of(first), shape_of(other));
             if left.len() != right.len() || left.iter().skip(1).ne(right.iter().skip(1)) {

@@ -308,6 +308,7 @@ pub(crate) fn describe(
                 offset: None,
                 bytes: None,
                 compression: None,
+                unit: None,
             }
         })
         .collect())

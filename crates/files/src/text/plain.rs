@@ -135,5 +135,6 @@ pub(crate) fn describe(name: &str, bytes: Option<u64>, options: &OpenOptions) ->
         offset: None,
         bytes,
         compression: None,
+        unit: None,
     }
 }

@@ -1,7 +1,9 @@
 //! Every format as a user meets it: files in, values or complaints out.
 
+mod arrow_dictionaries;
 mod binary;
 mod common;
+mod compressed;
 mod devices;
 #[cfg(target_os = "linux")]
 mod positions;

@@ -1,7 +1,7 @@
 //! Seeds for the fuzz targets: small valid files of every format.
 
 use crate::common::npy;
-use crate::{binary, tables};
+use crate::{binary, compressed, tables};
 use std::path::Path;
 use zip::CompressionMethod;
 
@@ -19,7 +19,7 @@ fn write_seeds() {
     let record = npy(3, "[('a', '<f4'), ('b', '>i8', (2,)), ('c', '>u2')]", true, "(2,)", &[1; 44]);
     write("npy", "plain", &plain);
     write("npy", "record", &record);
-    let members = [("a.npy", plain), ("b/c.npy", record)];
+    let members = [("a.npy", plain.clone()), ("b/c.npy", record)];
     for (name, method) in
         [("stored", CompressionMethod::Stored), ("deflated", CompressionMethod::Deflated)]
     {
@@ -34,6 +34,12 @@ fn write_seeds() {
     write("safetensors", "one", &binary::safetensors(header, &[3; 8]));
     for (name, bytes, stream) in tables::arrow_seeds() {
         write(if stream { "arrow_stream" } else { "arrow" }, &name, &bytes);
+    }
+    for codec in ["gz", "zst", "bz2", "xz", "lz4"] {
+        let (front, back) = (&b"a,b\n1,2\n3"[..], &b",4\n5,6\n"[..]);
+        let packed = [compressed::pack(codec, front), compressed::pack(codec, back)].concat();
+        write("compressed", codec, &packed);
+        write("compressed", &format!("{codec}-npy"), &compressed::pack(codec, &plain));
     }
     for (name, bytes) in tables::parquet_seeds() {
         write("parquet", &name, &bytes);

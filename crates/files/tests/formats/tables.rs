@@ -3,10 +3,11 @@
 use crate::common::*;
 use arrow_array::builder::{Int32Builder, ListBuilder};
 use arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float16Array,
-    Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, NullArray,
-    RecordBatch, StringArray, StringViewArray, StructArray, UInt8Array, UInt16Array, UInt32Array,
-    UInt64Array,
+    ArrayRef, BooleanArray, Date32Array, Date64Array, Decimal128Array, DictionaryArray,
+    DurationNanosecondArray, Float16Array, Float32Array, Float64Array, Int8Array, Int16Array,
+    Int32Array, Int64Array, NullArray, RecordBatch, StringArray, StringViewArray, StructArray,
+    Time32SecondArray, Time64NanosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray,
+    UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
@@ -14,11 +15,14 @@ use arrow_schema::{DataType, Field};
 use half::f16;
 use parquet::basic::Compression;
 use parquet::data_type as pq;
+use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use std::sync::Arc;
+use warpfold::{Op, Reduction};
 use warpfold_core::DType;
+use warpfold_files::stream::{self, Inputs, Silent};
 use warpfold_files::{ColumnSelector, Extent, Format, OpenOptions, inspect, open};
 
 fn defaults() -> OpenOptions {
@@ -211,10 +215,9 @@ fn arrow_columns_that_cannot_be_read() {
         ("text", "type utf8: text and bytes"),
         ("view", "text and bytes"),
         ("null", "a column of nulls"),
-        ("date", "dates and times are not numbers"),
-        ("decimal", "decimals are not supported"),
+        ("decimal", "type decimal128(38, 10): decimals are not supported; cast"),
         ("list", "nested columns"),
-        ("dictionary", "dictionary<utf8>: dictionary-encoded"),
+        ("dictionary", "dictionary<utf8>: text and bytes are not numbers"),
         ("struct", "nested columns"),
         ("nope", "there is no column \"nope\"; there are text?, bool?"),
     ] {
@@ -231,6 +234,127 @@ fn arrow_columns_that_cannot_be_read() {
     assert_eq!((all[0].stored_as.as_str(), all[0].dtype), ("utf8", None));
     assert_eq!(all[0].extent, Some(Extent::Column { rows: Some(10) }));
     assert_eq!((all[1].name.clone(), all[1].dtype), (format!("{path}:bool?"), Some(DType::Bool)));
+}
+
+/// Dates, times and durations: name, array, what `inspect` says, the unit.
+fn times() -> Vec<(&'static str, ArrayRef, &'static str, &'static str)> {
+    let wide = || vec![Some(1_700_000_000_123_i64), None, Some(-5)];
+    let narrow = || vec![Some(43_200_i32), None, Some(5)];
+    vec![
+        ("date32", Arc::new(Date32Array::from(narrow())), "date32", "days since 1970-01-01"),
+        ("date64", Arc::new(Date64Array::from(wide())), "date64", "milliseconds since 1970-01-01"),
+        ("t32", Arc::new(Time32SecondArray::from(narrow())), "time32[s]", "seconds since midnight"),
+        (
+            "t64",
+            Arc::new(Time64NanosecondArray::from(wide())),
+            "time64[ns]",
+            "nanoseconds since midnight",
+        ),
+        (
+            "ts",
+            Arc::new(TimestampMicrosecondArray::from(wide())),
+            "timestamp[us]",
+            "microseconds since 1970-01-01",
+        ),
+        (
+            "zone",
+            Arc::new(TimestampMillisecondArray::from(wide()).with_timezone("Europe/Berlin")),
+            "timestamp[ms, Europe/Berlin]",
+            "milliseconds since 1970-01-01 UTC",
+        ),
+        ("length", Arc::new(DurationNanosecondArray::from(wide())), "duration[ns]", "nanoseconds"),
+    ]
+}
+
+#[test]
+fn dates_and_times_are_integers_with_a_unit() {
+    let dir = Dir::new();
+    let number: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 4]));
+    let fields = times().into_iter().map(|(name, array, ..)| (name, array, true));
+    let table = RecordBatch::try_from_iter_with_nullable(fields.chain([("n", number, true)]));
+    let path = dir.file("t.arrow", arrow(&[table.unwrap()], false, None));
+    let described = inspect(&path, &defaults()).unwrap();
+    for (i, (name, _, stored_as, unit)) in times().into_iter().enumerate() {
+        let source = one(&path, &columns(name));
+        let narrow = matches!(source.dtype, DType::I32);
+        assert_eq!(narrow, name.ends_with("32"), "{name}");
+        assert_eq!(source.unit().unwrap().to_string(), unit);
+        assert_eq!(&*described[i].stored_as, stored_as);
+        assert_eq!(described[i].dtype, Some(source.dtype));
+        assert_eq!(described[i].unit, source.unit());
+        assert!(!described[i].is_plain());
+        let contents = read(source).unwrap();
+        assert_eq!((contents.rows, &contents.gaps[..]), (3, &[1][..]));
+        // Some questions have no answer in that unit.
+        for (op, fine) in [(Op::Max, true), (Op::Mean, true), (Op::Var, false)] {
+            let inputs = Inputs { items: vec![one(&path, &columns(name))], others: vec![] };
+            let result = stream::reduce(inputs, &Reduction::of(op), None, &Silent);
+            assert_eq!(result.is_ok(), fine, "{name}: {op}");
+        }
+        let inputs = Inputs { items: vec![one(&path, &columns(name))], others: vec![] };
+        let result = stream::reduce(inputs, &Reduction::of(Op::Sum), None, &Silent);
+        match (name, result) {
+            ("length", result) => assert!(result.is_ok()),
+            (_, result) => {
+                let error = result.unwrap_err();
+                assert!(error.to_string().contains("sum is not defined for"), "{error}");
+                assert!(error.hint().unwrap().contains("min, max"));
+            }
+        }
+    }
+    // They are no candidates where no column is named.
+    assert_eq!(load::<i32>(&path, &defaults()), [1, 2, 4]);
+    // Different units are not joined.
+    let items = vec![one(&path, &columns("ts")), one(&path, &columns("zone"))];
+    let inputs = Inputs { items, others: vec![] };
+    let error = stream::reduce(inputs, &Reduction::of(Op::Max), None, &Silent).unwrap_err();
+    assert!(error.to_string().contains("its unit is milliseconds"), "{error}");
+}
+
+#[test]
+fn parquet_dates_and_times_have_units_too() {
+    const TIMES: &str = "message t {
+        required int32 date (DATE);
+        required int32 ms (TIME(MILLIS,true));
+        required int64 ns (TIME(NANOS,false));
+        required int64 local (TIMESTAMP(MICROS,false));
+        required int64 utc (TIMESTAMP(MILLIS,true));
+        required int64 old (TIMESTAMP_MICROS);
+        required int64 plain;
+    }";
+    let dir = Dir::new();
+    let schema = Arc::new(parse_message_type(TIMES).unwrap());
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut place = 0;
+    while let Some(mut column) = group.next_column().unwrap() {
+        if place < 2 {
+            column.typed::<pq::Int32Type>().write_batch(&[3, -1, 2], None, None).unwrap();
+        } else {
+            column.typed::<pq::Int64Type>().write_batch(&[3, -1, 2], None, None).unwrap();
+        }
+        column.close().unwrap();
+        place += 1;
+    }
+    group.close().unwrap();
+    let path = dir.file("t.parquet", writer.into_inner().unwrap());
+    for (column, unit) in [
+        ("date", "days since 1970-01-01"),
+        ("ms", "milliseconds since midnight"),
+        ("ns", "nanoseconds since midnight"),
+        ("local", "microseconds since 1970-01-01"),
+        ("utc", "milliseconds since 1970-01-01 UTC"),
+        ("old", "microseconds since 1970-01-01 UTC"),
+    ] {
+        let source = one(&path, &columns(column));
+        assert_eq!(source.unit().unwrap().to_string(), unit, "{column}");
+        assert_eq!(read(source).unwrap().rows, 3);
+    }
+    assert_eq!(load::<i64>(&path, &defaults()), [3, -1, 2]);
+    let described = inspect(&path, &defaults()).unwrap();
+    assert_eq!(described[4].stored_as, "INT64 (milliseconds since 1970-01-01 UTC)");
+    assert_eq!(described[4].dtype, Some(DType::I64));
+    assert!(!described[4].is_plain() && described[6].is_plain());
 }
 
 #[test]
@@ -417,9 +541,8 @@ fn parquet_columns_that_cannot_be_read() {
     let path = dir.file("t.parquet", file);
     for (column, what) in [
         ("text", "BYTE_ARRAY (String): text and bytes are not numbers"),
-        ("date", "INT32 (Date): dates and times"),
         ("decimal", "INT64 (Decimal 10,2): decimals are not supported"),
-        ("old", "INT96: dates and times"),
+        ("old", "INT96: timestamps of the old kind"),
         ("list", "lists are not supported"),
         ("nope", "no column \"nope\"; there are text, bool, i8"),
     ] {
@@ -455,16 +578,59 @@ fn damaged_parquet_files() {
     }
 }
 
-/// Small Arrow files and streams: name, bytes, whether a stream.
-pub(crate) fn arrow_seeds() -> Vec<(String, Vec<u8>, bool)> {
+#[test]
+fn a_flipped_byte_of_a_parquet_page_is_told_by_its_checksum() {
+    let dir = Dir::new();
+    // By pyarrow 26, with `write_page_checksum=True`: see `fixtures/make.py`.
+    for name in ["checksums.v1.parquet", "checksums.v2.parquet"] {
+        let path = format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+        let whole = std::fs::read(&path).unwrap();
+        let metadata = ParquetMetaDataReader::new()
+            .parse_and_finish(&bytes::Bytes::from(whole.clone()))
+            .unwrap();
+        for (i, column) in ["plain", "dictionary"].into_iter().enumerate() {
+            let whole_column = |c: &str| read(one(&format!("{path}:{c}"), &defaults())).unwrap();
+            assert_eq!(whole_column(column).rows, 1000);
+            let chunk = metadata.row_group(0).column(i);
+            let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+            let (start, end) = (start as usize, (start + chunk.compressed_size()) as usize);
+            let mut told = 0;
+            for at in (start..end).step_by(7) {
+                let mut flipped = whole.clone();
+                flipped[at] ^= 4;
+                let path = dir.file("f.parquet", flipped);
+                // Bytes of the header of a page have no checksum.
+                let Ok(sources) = open(&path, &columns(column)) else { continue };
+                match sources.into_iter().map(read).collect::<Result<Vec<_>, _>>() {
+                    Ok(found) => assert_eq!(found, [whole_column(column)], "{name}, {at}"),
+                    Err(e) => {
+                        let message = e.to_string();
+                        let said = format!("f.parquet:{column}: damaged");
+                        assert!(message.contains(&said), "{message}");
+                        told += usize::from(message.contains("CRC"));
+                    }
+                }
+            }
+            assert!(told * 7 > (end - start) / 2, "{name} {column}: {told}");
+        }
+    }
+}
+
+/// Two small batches with a column `n` of numbers.
+pub(crate) fn small_batches() -> [RecordBatch; 2] {
     let numbers: ArrayRef = Arc::new(Int16Array::from(vec![Some(1), None, Some(3)]));
     let flags: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, true]));
     let words: ArrayRef = Arc::new(StringViewArray::from(vec!["a", "b", "a word that is long"]));
     let table = RecordBatch::try_from_iter([("w", words), ("n", numbers), ("b", flags)]).unwrap();
+    [table.clone(), table]
+}
+
+/// Small Arrow files and streams: name, bytes, whether a stream.
+pub(crate) fn arrow_seeds() -> Vec<(String, Vec<u8>, bool)> {
     let mut seeds = Vec::new();
     for stream in [false, true] {
         for codec in [None, Some(CompressionType::LZ4_FRAME), Some(CompressionType::ZSTD)] {
-            let bytes = arrow(&[table.clone(), table.clone()], stream, codec);
+            let bytes = arrow(&small_batches(), stream, codec);
             seeds.push((format!("{codec:?}").to_lowercase(), bytes, stream));
         }
     }

@@ -49,7 +49,7 @@ pub fn touched(addresses: &[u64; LANES], active: u32, size: u32) -> Touched {
         all.lines += 1;
         left &= !here;
     }
-    debug_assert!(size <= 16, "an access of {size} bytes");
+    assert!(size <= 16, "an access of {size} bytes");
     all
 }
 

@@ -16,12 +16,12 @@ use crate::ir::Module;
 use crate::memory::race::Races;
 use crate::memory::{Global, Region, Request};
 use crate::place::{LANES, Place};
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use warpfold_threads::{Pieces, Threads};
 
 /// Steps that a group may take before others get a turn.
 const TURN: i32 = 1 << 16;
@@ -261,18 +261,24 @@ pub(crate) fn run(launch: &Launch<'_>) -> (Outcome, Option<Heap>) {
         return (machine.finish(halt), heap);
     }
     let blocks = launch.shape.blocks();
-    let piece = (blocks as usize).div_ceil(rayon::current_num_threads() * 8).max(1) as u32;
+    let piece = (blocks as usize).div_ceil(Threads::All.count() * 8).max(1) as u32;
     let pieces = blocks.div_ceil(piece);
-    let outcomes: Vec<Outcome> = (0..pieces)
-        .into_par_iter()
-        .map(|i| {
+    let share = Pieces::new(pieces as usize);
+    let outcomes = Threads::All.run(share.count(), || {
+        let mut outcomes = Vec::new();
+        while let Some(i) = share.take() {
+            let first = i as u32 * piece;
             let mut machine = Machine::new(launch, &arguments, &total);
-            let end = (i + 1).saturating_mul(piece).min(blocks);
-            let halt = machine.run_alone(launch, i * piece..end).err();
-            machine.finish(halt)
-        })
-        .collect();
-    let whole = outcomes.into_iter().reduce(|mut whole, part| {
+            let end = first.saturating_add(piece).min(blocks);
+            let halt = machine.run_alone(launch, first..end).err();
+            outcomes.push((i, machine.finish(halt)));
+        }
+        outcomes
+    });
+    let mut outcomes: Vec<_> = outcomes.into_iter().flatten().collect();
+    outcomes.sort_by_key(|&(i, _)| i);
+    let outcomes = outcomes.into_iter().map(|(_, outcome)| outcome);
+    let whole = outcomes.reduce(|mut whole, part| {
         whole.merge(part);
         whole
     });

@@ -203,7 +203,7 @@ impl Bitmap {
     /// The word of up to 16 naturally aligned bits, and their mask: they never straddle two words.
     #[inline]
     fn part(&self, at: usize, n: usize) -> (&AtomicU64, u64) {
-        debug_assert!(n <= 16 && at % 64 + n <= 64, "{n} bits at {at}");
+        assert!(n <= 16 && at % 64 + n <= 64, "{n} bits at {at}");
         (&self.words[at / 64], ((1 << n) - 1) << (at % 64))
     }
 

@@ -1,8 +1,11 @@
-//! Another library has changed how this thread's floats round.
+//! Another library has changed how this thread's floats round, or what traps.
 #![cfg(target_arch = "x86_64")]
 
 use crate::arrays::{Array, Pattern, Random, array};
-use warpfold::{Answer, DType, NanPolicy, Op, Reduction, Result, Threads};
+use warpfold::{
+    Accuracy, Answer, DType, NanPolicy, Op, Partial, Reduction, Result, Threads, View, bf16, f16,
+};
+use warpfold_core::op::RawRun;
 
 /// Runs `f` with MXCSR's control bits changed by `xor`.
 fn with_mxcsr<R>(xor: u32, f: impl FnOnce() -> R) -> R {
@@ -20,41 +23,22 @@ fn with_mxcsr<R>(xor: u32, f: impl FnOnce() -> R) -> R {
 
 const FLUSH_TO_ZERO: u32 = 0x8000;
 const DENORMALS_ARE_ZERO: u32 = 0x0040;
-const ENVIRONMENTS: [(&str, u32); 6] = [
+const DOWN: u32 = 0x2000;
+const UP: u32 = 0x4000;
+/// What is masked: without these bits every exception ends the process,
+/// inexact results among them.
+const TRAPS: u32 = 0x1f80;
+const ENVIRONMENTS: [(&str, u32); 10] = [
     ("flush to zero", FLUSH_TO_ZERO),
     ("denormals are zero", DENORMALS_ARE_ZERO),
     ("both", FLUSH_TO_ZERO | DENORMALS_ARE_ZERO),
-    ("downwards", 0x2000),
-    ("upwards", 0x4000),
-    ("towards zero, flushed", 0x6000 | FLUSH_TO_ZERO | DENORMALS_ARE_ZERO),
-];
-
-/// All that is promised exactly: everything but `prod` and `logsumexp` of
-/// floats.
-const EXACT: [Op; 23] = [
-    Op::Sum,
-    Op::Mean,
-    Op::Norm1,
-    Op::Norm2,
-    Op::NormInf,
-    Op::SumSq,
-    Op::Var,
-    Op::Std,
-    Op::Min,
-    Op::Max,
-    Op::MinMax,
-    Op::Range,
-    Op::ArgMin,
-    Op::ArgMax,
-    Op::ArgMinMax,
-    Op::Any,
-    Op::All,
-    Op::Count,
-    Op::CountNonzero,
-    Op::CountNan,
-    Op::And,
-    Op::Or,
-    Op::Xor,
+    ("downwards", DOWN),
+    ("upwards", UP),
+    ("towards zero", DOWN | UP),
+    ("towards zero, flushed", DOWN | UP | FLUSH_TO_ZERO | DENORMALS_ARE_ZERO),
+    ("every trap", TRAPS),
+    ("a trap for inexact results", 0x1000),
+    ("upwards, flushed, every trap", UP | FLUSH_TO_ZERO | DENORMALS_ARE_ZERO | TRAPS),
 ];
 
 fn ask(op: Op, x: &Array, y: &Array, out: Option<DType>, nan: NanPolicy) -> Result<Answer> {
@@ -66,14 +50,14 @@ fn ask(op: Op, x: &Array, y: &Array, out: Option<DType>, nan: NanPolicy) -> Resu
 }
 
 #[test]
-fn exact_answers_do_not_depend_on_the_environment() {
+fn answers_do_not_depend_on_the_environment() {
     let mut random = Random(61);
     for dtype in DType::ALL {
         for pattern in [Pattern::Tiny, Pattern::Plain, Pattern::Finite, Pattern::Bits] {
             for n in [1, 5, 1000, 10_000] {
                 let x = array(dtype, &[n], pattern, &mut random);
                 let y = array(dtype, &[n], pattern, &mut random);
-                for op in EXACT.into_iter().chain([Op::Dot]).filter(|op| op.supports(dtype)) {
+                for op in Op::ALL.into_iter().filter(|op| op.supports(dtype)) {
                     let out = random.pick(&[None, Some(DType::F32), Some(DType::F64)]);
                     let nan = random.pick(&[NanPolicy::Propagate, NanPolicy::Omit]);
                     let usual = ask(op, &x, &y, out, nan);
@@ -117,13 +101,104 @@ fn the_functions_too() {
     }
 }
 
-/// Their order is fixed but their arithmetic is the processor's: no panic, and
-/// under flush-to-zero still the same product.
 #[test]
-fn products_survive_flushing() {
+fn products_are_the_same_in_every_environment() {
+    fn check<T: warpfold::FloatNumber>(x: &[T]) {
+        let usual = warpfold::prod(x).bits();
+        for (name, bits) in ENVIRONMENTS {
+            assert_eq!(with_mxcsr(bits, || warpfold::prod(x)).bits(), usual, "{name}");
+        }
+    }
+    let x: Vec<f64> = (0..9000).map(|i| 1.0 + f64::from(i % 97 - 48) * 1e-3).collect();
+    check(&x);
+    check(&x.iter().map(|&x| x as f32).collect::<Vec<_>>());
+    check(&x.iter().map(|&x| f16::from_f64(x)).collect::<Vec<_>>());
+    check(&x.iter().map(|&x| bf16::from_f64(x)).collect::<Vec<_>>());
+    // Subnormals that cancel large ones.
     let x: Vec<f32> = (0..5000).map(|i| if i % 2 == 0 { 1e-40 } else { 1e38 }).collect();
-    let usual = warpfold::prod(&x);
-    for bits in [FLUSH_TO_ZERO, DENORMALS_ARE_ZERO, FLUSH_TO_ZERO | DENORMALS_ARE_ZERO] {
-        assert_eq!(with_mxcsr(bits, || warpfold::prod(&x)).to_bits(), usual.to_bits());
+    check(&x);
+    let x: Vec<f64> = (0..5000).map(|i| if i % 2 == 0 { 3e-310 } else { 3e307 }).collect();
+    check(&x);
+}
+
+/// What rounds on the way, over elements for which rounding matters.
+fn rounding() -> Vec<Reduction> {
+    let of = |op| Reduction::of(op);
+    let fast = |op| Reduction::of(op).accuracy(Accuracy::Fast);
+    let ops = [Op::Sum, Op::Mean, Op::Norm1, Op::Norm2, Op::SumSq];
+    [of(Op::Prod), of(Op::LogSumExp)].into_iter().chain(ops.map(fast)).collect()
+}
+
+fn numbers(n: usize) -> Vec<f64> {
+    let mut random = Random(5);
+    (0..n).map(|_| (random.unit() - 0.5) * 3.0).collect()
+}
+
+/// Threads have an environment of their own, which a thread that is started
+/// takes from the one that starts it: here, each pool is made in a changed one.
+#[test]
+fn threads_that_begin_in_a_changed_environment_answer_the_same() {
+    let x = numbers(1 << 20);
+    let table = View::of_strided(&x, 0, &[1024, 1024], &[1024, 1]).unwrap();
+    for asked in rounding() {
+        let usual = asked.clone().threads(Threads::Exactly(1)).partial(&x, 0).unwrap().to_bytes();
+        let rows = asked.clone().axis(1).run(&table).unwrap();
+        let mut threads = 2;
+        for (name, bits) in ENVIRONMENTS {
+            // One more each time: the pool is made anew.
+            threads += 1;
+            let asked = asked.clone().threads(Threads::Exactly(threads));
+            let (whole, each) =
+                with_mxcsr(bits, || (asked.partial(&x, 0), asked.clone().axis(1).run(&table)));
+            assert!(whole.unwrap().to_bytes() == usual, "{asked:?}, {name}");
+            assert_eq!(each.unwrap(), rows, "{asked:?}, {name}");
+        }
+    }
+}
+
+/// What a stream does: runs into workers, states to bytes and back, merged and
+/// finished.
+#[test]
+fn streams_and_states_do_not_depend_on_the_environment() {
+    let x = numbers(20_000);
+    let bytes: &[u8] = bytemuck::cast_slice(&x);
+    for asked in rounding() {
+        let answer = || -> Result<(Vec<u8>, Answer)> {
+            let mut whole: Option<Partial> = None;
+            for (i, piece) in bytes.chunks(8 * 3001).enumerate() {
+                let mut workers = asked.workers(DType::F64, 1)?;
+                let start = i as u64 * 3001;
+                workers.absorb(RawRun { start, items: piece, others: &[] })?;
+                let partial = asked.gather(DType::F64, workers)?.to_bytes();
+                let partial = Partial::from_bytes(&partial)?;
+                match &mut whole {
+                    None => whole = Some(partial),
+                    Some(whole) => whole.merge(&partial)?,
+                }
+            }
+            let whole = whole.unwrap();
+            Ok((whole.to_bytes(), whole.finish(asked.rules())?))
+        };
+        let usual = answer();
+        assert!(usual.is_ok());
+        for (name, bits) in ENVIRONMENTS {
+            assert_eq!(with_mxcsr(bits, answer), usual, "{asked:?}, {name}");
+        }
+    }
+}
+
+/// The environment is the caller's again afterwards.
+#[test]
+fn the_environment_comes_back() {
+    let x = numbers(5000);
+    for (name, bits) in ENVIRONMENTS {
+        let mxcsr = with_mxcsr(bits, || {
+            let _ = (warpfold::prod(&x), warpfold::sum(&x), warpfold::min(&[0.0f64; 0]));
+            let mut now = 0u32;
+            // SAFETY: stores four bytes where there are four.
+            unsafe { core::arch::asm!("stmxcsr [{}]", in(reg) &raw mut now, options(nostack)) };
+            now
+        });
+        assert_eq!(mxcsr & 0xffc0, 0x1f80 ^ bits, "{name}");
     }
 }

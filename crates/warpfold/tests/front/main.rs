@@ -13,3 +13,4 @@ mod partials;
 mod refusals;
 mod specials;
 mod threads;
+mod workers;

@@ -91,7 +91,7 @@ fn any_instruction_set_and_thread_count_give_the_same_bits() {
     let mut seen = Vec::new();
     // Each instruction set, and each number of threads on one of them.
     let best = Isa::best();
-    let each = Isa::ALL.into_iter().filter(|isa| isa.is_available()).map(|isa| (isa, 2));
+    let each = Isa::available().map(|isa| (isa, 2));
     for (isa, threads) in each.chain([(best, 1), (best, 3), (best, 8)]) {
         let output = Command::new(&program)
             .args(["--exact", "threads::digest_for_another_process", "--nocapture"])
@@ -249,4 +249,143 @@ fn long_rows_off_their_alignment_are_copied() {
     let n = rows * columns;
     assert_eq!(answer.slice::<f64>(Op::Sum), Some(&[(n * (n - 1) / 2) as f64][..]));
     assert_eq!(answer.slice::<u64>(Op::ArgMax), Some(&[n as u64 - 1][..]));
+}
+
+/// The threads of this process.
+#[cfg(target_os = "linux")]
+fn alive() -> usize {
+    std::fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+/// Runs the test `name` alone, in a process of its own that `wrapper` starts.
+#[cfg(target_os = "linux")]
+fn alone(name: &str, wrapper: &[&str], user: Option<u32>, variable: (&str, &str)) -> Command {
+    use std::os::unix::process::CommandExt;
+    let this = std::env::current_exe().unwrap();
+    let mut command = match wrapper {
+        [program, arguments @ ..] => {
+            let mut command = Command::new(program);
+            command.args(arguments).arg(this);
+            command
+        }
+        [] => Command::new(this),
+    };
+    if let Some(user) = user {
+        command.uid(user);
+    }
+    command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
+    command.env(ALONE, name).env("RUST_BACKTRACE", "0").env(variable.0, variable.1);
+    command
+}
+
+#[cfg(target_os = "linux")]
+const ALONE: &str = "WARPFOLD_TEST_ALONE";
+
+/// Run by the tests below in processes of its own.
+#[cfg(target_os = "linux")]
+#[test]
+fn sums_in_another_process() {
+    if std::env::var_os(ALONE).is_none() {
+        return;
+    }
+    let before = alive();
+    let small: Vec<f64> = (0..12).map(f64::from).collect();
+    assert_eq!(warpfold::sum(&small), 66.0);
+    let answer = Reduction::new([Op::Sum, Op::Prod, Op::Var]).run(&small).unwrap();
+    assert_eq!(answer.slice::<f64>(Op::Sum), Some(&[66.0][..]));
+    assert_eq!(alive(), before, "little work started threads");
+    // Three pieces of work.
+    let large = vec![1.0f64; 3 << 18];
+    assert_eq!(warpfold::sum(&large), f64::from(3 << 18));
+    assert!(alive() <= before + 2, "{} threads for three pieces", alive());
+    for threads in [Threads::All, Threads::Exactly(8), Threads::Exactly(100_000)] {
+        let asked = Reduction::new([Op::Sum, Op::LogSumExp, Op::ArgMax]).threads(threads);
+        let answer = asked.run(&large).unwrap();
+        assert_eq!(answer.slice::<f64>(Op::Sum), Some(&[f64::from(3 << 18)][..]));
+        let table = View::of_strided(&large, 0, &[3, 1 << 18], &[1 << 18, 1]).unwrap();
+        assert_eq!(asked.axis(0).run(&table).unwrap().shape(), [1 << 18]);
+    }
+    println!("summed");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn thousands_of_threads_are_not_started_for_twelve_numbers() {
+    for count in ["1000", "100000", "0", "many", ""] {
+        let variable = ("RAYON_NUM_THREADS", count);
+        let output =
+            alone("threads::sums_in_another_process", &[], None, variable).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{count}: {text}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_that_are_refused_are_done_without() {
+    use std::os::unix::fs::MetadataExt;
+    let root = std::fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0);
+    // The limit does not bind root; nobody else is this user.
+    let user = root.then(|| 2_000_000 + std::process::id());
+    for limit in ["--nproc=2", "--nproc=3", "--nproc=5"] {
+        let wrapper = ["prlimit", limit];
+        let variable = ("RAYON_NUM_THREADS", "16");
+        let command = alone("threads::sums_in_another_process", &wrapper, user, variable).output();
+        let output = match command {
+            Ok(output) => output,
+            Err(error) => return println!("skipped: prlimit: {error}"),
+        };
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{limit}: {text}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("summed"), "{limit}: {text}");
+    }
+}
+
+/// A process that is forked from one that has a pool, as Python's
+/// multiprocessing makes them, has none of its threads.
+#[cfg(unix)]
+#[test]
+fn a_forked_process_works_alone() {
+    use std::time::{Duration, Instant};
+    unsafe extern "C" {
+        fn fork() -> i32;
+        fn _exit(status: i32) -> !;
+        fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+        fn kill(process: i32, signal: i32) -> i32;
+    }
+    const WITHOUT_WAITING: i32 = 1;
+    let x: Vec<f64> = (0..1 << 20).map(|i| f64::from(i % 1000) * 0.001).collect();
+    let table = View::of_strided(&x, 0, &[1 << 10, 1 << 10], &[1 << 10, 1]).unwrap();
+    let all = || {
+        let asked = Reduction::new([Op::Sum, Op::LogSumExp, Op::ArgMax, Op::Var]);
+        let asked = asked.threads(Threads::Exactly(4));
+        (
+            asked.partial(&x, 0).unwrap().to_bytes(),
+            asked.axis(0).run(&table).unwrap(),
+            warpfold::sum(&x).to_bits(),
+        )
+    };
+    // The pool is there from here on.
+    let expected = all();
+    // SAFETY: the child runs on the one thread that there is, takes no lock that
+    // another thread may have held, and ends without running destructors.
+    let child = unsafe { fork() };
+    assert!(child >= 0, "no process to be had");
+    if child == 0 {
+        let same = all() == expected;
+        // SAFETY: it only ends the process.
+        unsafe { _exit(i32::from(!same)) };
+    }
+    let begun = Instant::now();
+    let mut status = -1;
+    // SAFETY: it writes to `status`.
+    while unsafe { waitpid(child, &raw mut status, WITHOUT_WAITING) } == 0 {
+        if begun.elapsed() > Duration::from_secs(60) {
+            // SAFETY: it ends the child, which has not been waited for.
+            unsafe { kill(child, 9) };
+            panic!("the forked process hangs");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(status, 0);
 }

@@ -38,7 +38,7 @@ fn examine() -> Findings {
     Findings {
         version: env!("CARGO_PKG_VERSION"),
         target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
-        available: Isa::ALL.into_iter().filter(|i| i.is_available()).map(Isa::name).collect(),
+        available: Isa::available().map(Isa::name).collect(),
         active: Isa::active(),
         forced: std::env::var_os(FORCE).map(|v| v.to_string_lossy().into_owned()),
         cores: std::thread::available_parallelism().map_or(1, usize::from),

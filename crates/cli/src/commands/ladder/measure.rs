@@ -8,11 +8,11 @@ use crate::progress::Steps;
 use anyhow::Result;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use warpfold::{DType, Op};
 use warpfold_ladder::experiments::{EXPERIMENTS, Needs};
 use warpfold_ladder::report::{Document, Machine};
 use warpfold_ladder::{ALL, Lab, Plan, Question, Rung, Timing, find};
+use warpfold_threads::scoped;
 
 /// The ladder itself: about a million elements, which lie in a cache, and a
 /// gigabyte. No multiples of any block.
@@ -132,22 +132,18 @@ fn profile(rows: Vec<&mut Row>, profiler: &Profiler, say: &(dyn Fn(&str) + Sync)
     let rows = Mutex::new(rows.into_iter());
     let next = || rows.lock().unwrap_or_else(PoisonError::into_inner).next();
     let given_up = AtomicBool::new(false);
-    thread::scope(|scope| {
-        for _ in 0..PROFILERS {
-            scope.spawn(|| {
-                while !given_up.load(Ordering::Relaxed)
-                    && let Some(row) = next()
-                {
-                    match profiler.take(&row.question, 1) {
-                        Ok(taken) => row.profile = taken,
-                        Err(error) => {
-                            let id = row.question.rung().id;
-                            say(&format!("no profile of {id}: {}; {}", error.why, error.hint));
-                            given_up.fetch_or(error.lasts, Ordering::Relaxed);
-                        }
-                    }
+    scoped(PROFILERS, || {
+        while !given_up.load(Ordering::Relaxed)
+            && let Some(row) = next()
+        {
+            match profiler.take(&row.question, 1) {
+                Ok(taken) => row.profile = taken,
+                Err(error) => {
+                    let id = row.question.rung().id;
+                    say(&format!("no profile of {id}: {}; {}", error.why, error.hint));
+                    given_up.fetch_or(error.lasts, Ordering::Relaxed);
                 }
-            });
+            }
         }
     });
 }

@@ -1,0 +1,134 @@
+//! Tables in memory: what kernels for many outputs read.
+
+use core::marker::PhantomData;
+use core::ops::Range;
+
+/// Rows, `stride` bytes apart, of consecutive elements, all of which may be read
+/// for `'a`: a slice with gaps.
+pub(crate) struct Table<'a, T> {
+    /// Aligned.
+    origin: *const T,
+    /// A multiple of the alignment.
+    stride: isize,
+    rows: usize,
+    columns: usize,
+    elements: PhantomData<&'a [T]>,
+}
+
+impl<T> Clone for Table<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Table<'_, T> {}
+
+// SAFETY: a table only reads, as a shared slice of its elements does.
+unsafe impl<T: Sync> Send for Table<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Table<'_, T> {}
+
+impl<'a, T> Table<'a, T> {
+    /// The table that begins at `origin`.
+    ///
+    /// # Safety
+    /// Every element of the table is aligned and valid for reads for `'a`, and
+    /// nobody writes to it meanwhile.
+    pub(crate) unsafe fn new(
+        origin: *const T,
+        stride: isize,
+        rows: usize,
+        columns: usize,
+    ) -> Table<'a, T> {
+        Table { origin, stride, rows, columns, elements: PhantomData }
+    }
+
+    /// A slice as rows of `columns` elements, which is not 0, without what is
+    /// left over.
+    pub(crate) fn of(items: &'a [T], columns: usize) -> Table<'a, T> {
+        let stride = (columns * size_of::<T>()).cast_signed();
+        let rows = items.len() / columns;
+        Table { origin: items.as_ptr(), stride, rows, columns, elements: PhantomData }
+    }
+
+    /// How many rows there are.
+    #[inline(always)]
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Elements of a row.
+    #[inline(always)]
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The bytes from one row to the next.
+    #[inline(always)]
+    pub(crate) fn stride(&self) -> isize {
+        self.stride
+    }
+
+    /// The address of an element. It may be read if it is one of the table.
+    #[inline(always)]
+    pub(crate) fn at(&self, row: usize, column: usize) -> *const T {
+        self.origin.wrapping_byte_offset(row.cast_signed() * self.stride).wrapping_add(column)
+    }
+
+    /// A row.
+    #[inline(always)]
+    pub(crate) fn row(&self, row: usize) -> &'a [T] {
+        assert!(row < self.rows);
+        // SAFETY: a row of the table, whose elements may be read for `'a`.
+        unsafe { core::slice::from_raw_parts(self.at(row, 0), self.columns) }
+    }
+
+    /// Some of the rows.
+    pub(crate) fn some_rows(&self, rows: Range<usize>) -> Table<'a, T> {
+        assert!(rows.start <= rows.end && rows.end <= self.rows);
+        Table { origin: self.at(rows.start, 0), rows: rows.len(), ..*self }
+    }
+
+    /// Some of the columns.
+    pub(crate) fn some_columns(&self, columns: Range<usize>) -> Table<'a, T> {
+        assert!(columns.start <= columns.end && columns.end <= self.columns);
+        Table { origin: self.at(0, columns.start), columns: columns.len(), ..*self }
+    }
+
+    /// All elements, if there are no gaps between rows.
+    pub(crate) fn items(&self) -> Option<&'a [T]> {
+        let gapless = self.stride == (self.columns * size_of::<T>()).cast_signed();
+        // SAFETY: elements of the table, which follow each other.
+        gapless
+            .then(|| unsafe { core::slice::from_raw_parts(self.origin, self.rows * self.columns) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_table_are_tables() {
+        let items: Vec<u32> = (0..23).collect();
+        let table = Table::of(&items, 5);
+        assert_eq!(
+            (table.rows(), table.columns(), table.row(3)),
+            (4, 5, &[15, 16, 17, 18, 19][..])
+        );
+        let part = table.some_rows(1..3).some_columns(2..5);
+        assert_eq!([part.row(0), part.row(1)], [&[7, 8, 9], &[12, 13, 14]]);
+        assert_eq!((part.items(), table.items()), (None, Some(&items[..20])));
+    }
+
+    #[test]
+    #[should_panic]
+    fn there_is_no_row_beyond_the_last() {
+        let _ = Table::of(&[1, 2, 3, 4], 2).some_rows(1..2).row(1);
+    }
+
+    #[test]
+    #[should_panic]
+    fn there_is_no_column_beyond_the_last() {
+        let _ = Table::of(&[1, 2, 3, 4], 2).some_columns(1..3);
+    }
+}
