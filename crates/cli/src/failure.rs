@@ -169,7 +169,7 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
         return error.hint();
     }
     if let Some(error) = cause.downcast_ref::<std::io::Error>() {
-        return too_many_files(error).then(|| "let more files be open: ulimit -n 65536".into());
+        return too_many_files(error).then(|| "allow more open files: ulimit -n 65536".into());
     }
     cause.downcast_ref::<warpfold::Error>().and_then(warpfold::Error::hint)
 }

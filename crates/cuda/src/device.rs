@@ -151,7 +151,7 @@ pub(crate) const PAGE: u64 = 2 << 20;
 
 /// Why memory that is nobody's cannot be read.
 pub(crate) const UNKNOWN_MEMORY: &str =
-    "it is no memory that the device knows: null, freed, too short, or the host's own";
+    "the device does not know this memory: it is null, freed, too short, or the host's own";
 
 /// What a kernel takes of a multiprocessor, as far as the device knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,8 +30,8 @@ pub fn find() -> Result<PathBuf> {
             return Ok(path);
         }
         return Err(Error::Library {
-            why: format!("{VARIABLE} names {}, which is no file", path.display()),
-            hint: format!("it names {FILE} with its folder"),
+            why: format!("{VARIABLE} is set to {}, which is not a file", path.display()),
+            hint: format!("set it to the path of {FILE}"),
         });
     }
     let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(variable);
@@ -40,9 +40,9 @@ pub fn find() -> Result<PathBuf> {
         toolkit::roots().into_iter().flat_map(in_toolkit).chain(python.flat_map(in_python));
     candidates.map(|folder| folder.join(FILE)).find(|path| path.is_file()).ok_or_else(|| {
         Error::Library {
-            why: format!("{FILE}, the device runtime, is in no usual place"),
+            why: format!("{FILE}, the device runtime, was not found"),
             hint: format!(
-                "it comes with the CUDA toolkit and with pip install nvidia-cuda-runtime; {VARIABLE} may name it"
+                "install the CUDA toolkit, or pip install nvidia-cuda-runtime, or set {VARIABLE} to its path"
             ),
         }
     })

@@ -43,7 +43,7 @@ pub enum Error {
         why: String,
     },
     /// The host has no memory that a device could copy from.
-    #[error("no {bytes} bytes of pinned host memory are to be had")]
+    #[error("cannot allocate {bytes} bytes of pinned host memory")]
     HostMemory {
         /// What was asked for.
         bytes: usize,

@@ -193,9 +193,8 @@ unsafe impl Device for Sim {
         else {
             return Err(Error::ForeignHandle { what: "the module" });
         };
-        let kernel = while_doing(state.device.kernel(module, name), || {
-            format!("looking for kernel {name}")
-        })?;
+        let kernel =
+            while_doing(state.device.kernel(module, name), || format!("finding kernel {name}"))?;
         let place = state.kernels.iter().position(|&k| k == kernel).unwrap_or_else(|| {
             state.kernels.push(kernel);
             state.kernels.len() - 1
@@ -221,7 +220,7 @@ unsafe impl Device for Sim {
             return Err(Error::ForeignHandle { what: "the kernel" });
         };
         let shared = state.device.static_shared(kernel);
-        let shared = while_doing(shared, || "asking what a kernel takes".into())?;
+        let shared = while_doing(shared, || "querying the attributes of a kernel".into())?;
         // PTX has as many registers as it likes, and nothing is spilled.
         let threads = self.limits.threads_per_block;
         let shared = u32::try_from(shared).unwrap_or(u32::MAX);

@@ -146,7 +146,12 @@ impl SliceEngine {
         let array = Array { address, len: left.len() as u64, dtype: T::DTYPE };
         if left.len() != right.len() {
             let Array { address, len, dtype } = array;
-            return Err(Error::Array { address, len, dtype, why: "the second is not as long" });
+            return Err(Error::Array {
+                address,
+                len,
+                dtype,
+                why: "the second array has another length",
+            });
         }
         let input = Input { others: Some(others), ..Input::from(array) };
         // SAFETY: as in `reduce`, for both.

@@ -18,7 +18,7 @@ pub(crate) fn quietly<T>(name: &str, decode: impl FnOnce() -> Result<T>) -> Resu
     // own cannot be seen; batches are plain memory.
     let result = catch_unwind(AssertUnwindSafe(decode));
     GUARDED.set(outer);
-    result.unwrap_or_else(|_| Err(Error::format(name, "damaged: the decoder gave up on the data")))
+    result.unwrap_or_else(|_| Err(Error::format(name, "damaged: the decoder failed")))
 }
 
 /// Keeps the panics that reading turns into errors from being printed.
@@ -48,7 +48,7 @@ mod tests {
         hide_guarded_panics();
         let result: Result<()> = quietly("f.parquet", || panic!("index out of bounds"));
         let message = result.unwrap_err().to_string();
-        assert_eq!(message, "f.parquet: damaged: the decoder gave up on the data");
+        assert_eq!(message, "f.parquet: damaged: the decoder failed");
         assert!(!GUARDED.get());
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn open(
             let dtype = table.types[column].clone().map_err(|why| {
                 let stored = stored_as(&table.column(column));
                 Error::format(&name, format!("a column of type {stored}: {why}"))
-                    .with_hint(format!("columns with numbers are {}", table.numeric_names()))
+                    .with_hint(format!("the columns of numbers are {}", table.numeric_names()))
             })?;
             options.expect_dtype(options.dtype, dtype, &name)?;
             let mut bytes = 0;
@@ -185,7 +185,7 @@ impl Reader {
                 Look::Unfinished if len < available => len = available.min(len * 4),
                 _ => {
                     return Err(ParquetError::General(format!(
-                        "the structure at byte {start} does not hold what it says"
+                        "the structure at byte {start} is inconsistent"
                     )));
                 }
             }

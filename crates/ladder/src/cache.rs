@@ -19,7 +19,7 @@ fn base(xdg: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, String
     let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|p| p.is_absolute());
     let home = absolute(home).map(|home| home.join(".cache"));
     absolute(xdg).or(home).ok_or_else(|| {
-        "neither XDG_CACHE_HOME nor HOME names a folder to keep the compiled library in".into()
+        "the compiled library needs a folder: neither XDG_CACHE_HOME nor HOME is set".into()
     })
 }
 
@@ -67,7 +67,7 @@ mod private {
             let found = fs::metadata(above).map_err(|e| format!("{}: {e}", above.display()))?;
             if can_be_exchanged_below(&found, us) {
                 return Err(format!(
-                    "{} is in {}, in which others can put what they like",
+                    "{} is in {}, where other users can create files",
                     folder.display(),
                     above.display()
                 ));
@@ -190,7 +190,7 @@ mod tests {
             // Whoever can write to the folder above can put another one in its place.
             set_mode(&root.0, 0o777);
             let refused = within(&root.0, "cub").unwrap_err();
-            assert!(refused.contains("others can put what they like"), "{refused}");
+            assert!(refused.contains("other users can create files"), "{refused}");
             set_mode(&root.0, 0o1777);
             assert_eq!(within(&root.0, "cub").map(drop), Ok(()));
         }

@@ -49,8 +49,8 @@ impl<'a> Cub<'a> {
         if !lab.has_clock(question)? {
             return Err(Error::Missing {
                 rung,
-                why: "it is compiled for devices, which the interpreter is none of".into(),
-                hint: "a CUDA device and nvcc".into(),
+                why: "it is compiled for CUDA devices, and the interpreter is not one".into(),
+                hint: "use a CUDA device, and install nvcc".into(),
             });
         }
         let library = library(rung)?;
@@ -138,12 +138,12 @@ fn functions(
 }
 
 fn not_here(rung: &'static Rung, why: String) -> Error {
-    let hint = "CUB comes with the CUDA toolkit, whose nvcc compiles it: put it in PATH".into();
+    let hint = "install the CUDA toolkit, which contains CUB, and add nvcc to PATH".into();
     Error::Missing { rung, why, hint }
 }
 
 fn not_kept(rung: &'static Rung, why: String) -> Error {
-    let hint = "XDG_CACHE_HOME may name a folder of yours that nobody else can write to".into();
+    let hint = "set XDG_CACHE_HOME to a folder that only you can write to".into();
     Error::Missing { rung, why, hint }
 }
 
@@ -155,7 +155,7 @@ fn library(rung: &'static Rung) -> Result<&'static libloading::Library> {
         return Ok(library);
     }
     let nvcc = toolkit::program("nvcc");
-    let nvcc = nvcc.ok_or_else(|| not_here(rung, "nvcc is not on this machine".into()))?;
+    let nvcc = nvcc.ok_or_else(|| not_here(rung, "nvcc was not found".into()))?;
     let cache = cache::folder("cub").map_err(|why| not_kept(rung, why))?;
     let path = compiled(&nvcc, &cache).map_err(|why| not_here(rung, why))?;
     // SAFETY: it was compiled from the source above, which has no initialisers but
@@ -194,7 +194,7 @@ fn compiled(nvcc: &Path, cache: &Path) -> Result<PathBuf, String> {
     let _ = std::fs::remove_file(&source);
     said.map_err(|said| {
         let line = said.lines().find(|line| line.contains("error")).or(said.lines().next());
-        format!("nvcc does not compile CUB: {}", line.unwrap_or("it says nothing").trim())
+        format!("nvcc cannot compile CUB: {}", line.unwrap_or("no message").trim())
     })?;
     std::fs::rename(&part, &path).map_err(failed)?;
     Ok(path)

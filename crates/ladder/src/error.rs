@@ -15,7 +15,7 @@ pub enum Error {
         id: String,
     },
     /// The rung's kernel cannot run in such blocks.
-    #[error("{} takes no blocks of {block} threads", rung.id)]
+    #[error("{} cannot run blocks of {block} threads", rung.id)]
     Block {
         /// The rung.
         rung: &'static Rung,
@@ -23,7 +23,7 @@ pub enum Error {
         block: u32,
     },
     /// The rung has no kernel for these elements.
-    #[error("{} is not there for {dtype}", rung.id)]
+    #[error("{} has no kernel for {dtype}", rung.id)]
     DType {
         /// The rung.
         rung: &'static Rung,
@@ -152,7 +152,7 @@ impl Error {
             }
             Error::Elements { .. } => Some("larger blocks or fewer elements".into()),
             Error::Capability { .. } => {
-                Some("--device sim plays a device of compute capability 9.0".into())
+                Some("--device sim simulates a device of compute capability 9.0".into())
             }
             Error::NoExperiment { .. } => Some("warpfold ladder experiment names them".into()),
             Error::NoClock { .. } => Some(format!(
@@ -164,7 +164,7 @@ impl Error {
                 names_of(crate::ALL, |rung| rung.plan.has_free_grid())
             )),
             Error::ExperimentCapability { .. } => {
-                Some("--device sim plays a device of compute capability 9.0".into())
+                Some("--device sim simulates a device of compute capability 9.0".into())
             }
             Error::Device { source, .. } => source.hint().map(Into::into),
             Error::Exact(error) => error.hint(),

@@ -232,7 +232,7 @@ impl Occupancy {
         if limits(Resource::Blocks) && self.warps() < self.multiprocessor.warps {
             let threads = self.multiprocessor.warps / self.multiprocessor.blocks * LANES;
             advice.push(format!(
-                "there are as many blocks as can be: with {threads} threads they fill all warps"
+                "the number of blocks is at its limit: with {threads} threads they fill all warps"
             ));
         }
         advice.push("start many more blocks than all multiprocessors hold at once, or a loop in blocks that they do hold".into());

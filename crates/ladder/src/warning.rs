@@ -70,14 +70,16 @@ impl Warning {
     #[must_use]
     pub const fn hint(&self) -> &'static str {
         match self {
-            Warning::Outliers { .. } => "does somebody else use the device? nvidia-smi says",
+            Warning::Outliers { .. } => {
+                "check with nvidia-smi whether another process uses the device"
+            }
             Warning::Spread { .. } => {
-                "more elements take longer and vary less; nvidia-smi -lgc holds the clock still"
+                "use more elements, which vary less, or lock the clock with nvidia-smi -lgc"
             }
             Warning::Drift { .. } => {
-                "the clock has not settled: run again, or hold it still with nvidia-smi -lgc"
+                "the clock has not settled: run again, or lock it with nvidia-smi -lgc"
             }
-            Warning::InL2 => "more elements do not fit the cache",
+            Warning::InL2 => "use more elements, which do not fit the cache",
         }
     }
 }

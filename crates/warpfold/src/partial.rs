@@ -282,7 +282,7 @@ impl Partial {
             bytes.iter().rev().fold(0, |w, &b| w << 8 | u64::from(b))
         }
         if take(8)? != MAGIC {
-            return Err(damaged("it does not begin like one"));
+            return Err(damaged("bad magic number"));
         }
         let version = word(take(4)?) as u32;
         if version != VERSION {

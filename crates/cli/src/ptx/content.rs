@@ -117,7 +117,7 @@ fn range(first: &str, end: &str) -> Result<Content, String> {
     let number = |word: &str| {
         // Far from the ends of i128, so that what comes after the last is a number, too.
         let small = scalar::whole(word).filter(|x| x.unsigned_abs() <= 1 << 64);
-        small.ok_or_else(|| format!("{word:?} is no whole number: a range is A.. or A..B"))
+        small.ok_or_else(|| format!("{word:?} is not a whole number: a range is A.. or A..B"))
     };
     let first = number(first)?;
     let end = if end.is_empty() { None } else { Some(number(end)?) };

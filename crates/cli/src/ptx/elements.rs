@@ -28,7 +28,7 @@ impl Elements {
         let mut sources =
             open(file, &options).map_err(|error| without_flags(error, &buffer.name))?;
         let (Some(source), None) = (sources.pop(), sources.pop()) else {
-            bail!("{file}: there is not one array in it");
+            bail!("{file}: there is no array in it");
         };
         let mut elements = Elements { source, count: 0, read: None };
         elements.count = elements.counted()?;

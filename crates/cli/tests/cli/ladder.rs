@@ -108,7 +108,7 @@ fn sweeps_go_through_what_a_rung_can_have() {
     let fixed = dir.fails(2, "ladder run unroll8 --sweep blocks-per-sm --device sim");
     assert_says(&fixed, &["grid of unroll8", "hint: ", "warp-shuffle"]);
     let profiled = dir.run("ladder run redux --dtype i32 --profile --device sim -n 9");
-    assert_says(&profiled.err, &["nothing to profile"]);
+    assert_says(&profiled.err, &["counts without a profiler"]);
 }
 
 /// Those that were named must answer; of a text, those do that can.
@@ -151,7 +151,7 @@ fn what_the_classic_listings_get_wrong_is_shown_at_work() {
         ("unroll8", ["wrong", "all_or_nothing"]),
         ("cpu-serial", ["got 16777216, wanted 16777219: wrong", "fn serial_faulty"]),
         ("nested-nosync", ["data race", "// kernels/faulty.cu"]),
-        ("grid-sync", ["does not come to its end", "140 blocks"]),
+        ("grid-sync", ["does not finish", "140 blocks"]),
     ] {
         assert_says(&dir.prints(&format!("ladder show --faulty {id}")), &parts);
     }

@@ -316,7 +316,7 @@ impl AnyState {
         let header: &[u8; HEADER] =
             bytes.first_chunk().ok_or_else(|| damaged("it ends within its header"))?;
         if header[..4] != MAGIC {
-            return Err(damaged("it does not begin like one"));
+            return Err(damaged("bad magic number"));
         }
         let version = u16::from_le_bytes([header[4], header[5]]);
         if version != VERSION {

@@ -156,7 +156,7 @@ impl<'a> Linked<'a> {
         completed.map_err(|error| Error::Library {
             why: linked.log.tell(error).to_string(),
             hint: format!(
-                "the library must not be newer than the driver; {} may name another one",
+                "use a library that is not newer than the driver; {} sets its path",
                 device_runtime::VARIABLE
             ),
         })?;

@@ -93,7 +93,7 @@ impl Handles {
                     c_int::try_from(bytes).unwrap_or(c_int::MAX),
                 )
             };
-            api.check(set, || format!("asking for {bytes} bytes of shared memory"))?;
+            api.check(set, || format!("requesting {bytes} bytes of shared memory"))?;
             allowed.0 = bytes;
         }
         Ok(function)
@@ -138,11 +138,11 @@ impl Loaded {
         let mut version = 0;
         // SAFETY: one integer is written.
         let asked = unsafe { (api.cuDriverGetVersion)(&raw mut version) };
-        api.check(asked, || "asking for the driver's version".into())?;
+        api.check(asked, || "querying the driver's version".into())?;
         if version < OLDEST {
             return Err(Error::Unavailable {
                 why: format!(
-                    "the driver knows CUDA {}.{}, but 12.0 is needed",
+                    "the driver supports CUDA {}.{}, but 12.0 is needed",
                     version / 1000,
                     version % 1000 / 10
                 ),
@@ -168,14 +168,14 @@ impl Loaded {
         let count = self.count()?;
         if ordinal >= count {
             return Err(Error::Unavailable {
-                why: format!("device {ordinal} was asked for, and there {}", are(count)),
+                why: format!("device {ordinal} was requested, but there {}", are(count)),
                 hint: "devices are numbered from 0; CUDA_VISIBLE_DEVICES may hide some".into(),
             });
         }
         let mut device = 0;
         // SAFETY: one integer is written.
         let found = unsafe { (self.api.cuDeviceGet)(&raw mut device, ordinal.cast_signed()) };
-        self.api.check(found, || format!("looking for device {ordinal}"))?;
+        self.api.check(found, || format!("finding device {ordinal}"))?;
         Ok(device)
     }
 
@@ -186,10 +186,10 @@ impl Loaded {
             let mut value = 0;
             // SAFETY: one integer is written.
             let asked = unsafe { (api.cuDeviceGetAttribute)(&raw mut value, attribute, device) };
-            api.check(asked, || "asking what the device can do".into())?;
+            api.check(asked, || "querying the device's attributes".into())?;
             Ok(u32::try_from(value).unwrap_or(0))
         };
-        let doing = || "asking what the device is".to_owned();
+        let doing = || "querying the device's name and memory".to_owned();
         let (mut name, mut memory) = ([0u8; 128], 0usize);
         // SAFETY: as many bytes are written as there is room for, at most.
         let named =
@@ -544,7 +544,7 @@ unsafe impl Device for Driver {
         if !self.handles().modules.contains(&module.0) {
             return Err(Error::ForeignHandle { what: "the module" });
         }
-        let doing = || format!("looking for kernel {name}");
+        let doing = || format!("finding kernel {name}");
         let c_name = CString::new(name).map_err(|_| Error::Driver {
             doing: doing(),
             name: "CUDA_ERROR_NOT_FOUND".into(),
@@ -575,7 +575,7 @@ unsafe impl Device for Driver {
                 shared as usize,
             )
         };
-        self.api().check(asked, || "asking how many blocks run at once".into())?;
+        self.api().check(asked, || "querying the occupancy of a kernel".into())?;
         Ok(blocks.unsigned_abs())
     }
 
@@ -588,7 +588,7 @@ unsafe impl Device for Driver {
             // integer is written.
             let asked =
                 unsafe { (self.api().cuFuncGetAttribute)(&raw mut value, attribute, function) };
-            self.api().check(asked, || "asking what a kernel takes".into())?;
+            self.api().check(asked, || "querying the attributes of a kernel".into())?;
             Ok(value.unsigned_abs())
         };
         Ok(Some(Footprint {

@@ -145,7 +145,7 @@ fn next_row<'a>(
                     head.len() >> 10
                 ),
             )
-            .with_hint("a quote that is never closed, or no text at all?"));
+            .with_hint("is a quote never closed, or is this not text?"));
         }
         let end = start + len;
         if !is_blank(&head[start..end], delimiter) {

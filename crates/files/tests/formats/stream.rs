@@ -110,7 +110,7 @@ fn stdin_that_cannot_be_read() {
         (b"1\nx\n", "", "line 2: \"x\" is not a number"),
         (b"a,b\n1,2\n", "", "which column"),
         (b"a,b\n1,2\n", "-c=a,b", "only one column can be read from a stream, not a, b"),
-        (b"\0\0\0\0\0", "--format=raw --dtype=i32", "the last 1 bytes are no whole i32"),
+        (b"\0\0\0\0\0", "--format=raw --dtype=i32", "the last 1 bytes are not a whole i32"),
         (b"\0\0\0\0", "--format=raw --dtype=i32 --shape=2", "the data end 4 bytes too early"),
         (b"\0\0", "--format=raw --dtype=i32 --offset=3", "offset 3 lies beyond the data's 2 bytes"),
     ] {

@@ -165,7 +165,7 @@ impl Markdown {
         if rows.is_empty() {
             return;
         }
-        self.text += "What the hardware counted of the first launch, which reads the elements:\n\n";
+        self.text += "Hardware counters of the first launch, which reads the elements:\n\n";
         self.text += &format!("| rung | {} |\n", PROFILED.map(|(name, ..)| name).join(" | "));
         self.text += &format!("|{}\n", "---|".repeat(1 + PROFILED.len()));
         for row in rows {

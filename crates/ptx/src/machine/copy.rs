@@ -265,7 +265,7 @@ impl Machine<'_> {
                 lane,
                 Kind::OutOfBounds,
                 address,
-                "in a block that the cluster has not",
+                "in a block that is not in the cluster",
             );
             return None;
         };

@@ -281,7 +281,7 @@ impl LaunchError {
                 "a block has no more: keep less in shared memory, or use more blocks"
             }
             LaunchError::Shared { .. } => {
-                "ask for less, or opt in to more as cudaFuncSetAttribute does"
+                "request less, or opt in to more as cudaFuncSetAttribute does"
             }
             LaunchError::Cooperative { .. } => "use fewer or smaller blocks",
             LaunchError::ArgumentCount { .. }
@@ -372,7 +372,7 @@ fn check_cluster(shape: &mut Shape, program: &Program, limits: &Limits) -> Resul
         return bad(format!("1 to {most} blocks"));
     }
     if shape.grid.iter().zip(cluster).any(|(g, c)| g % c != 0) {
-        return bad(format!("the grid {:?} is no multiple of it", shape.grid));
+        return bad(format!("the grid {:?} is not a multiple of it", shape.grid));
     }
     Ok(())
 }
@@ -507,7 +507,7 @@ impl Halt {
     pub fn hint(&self) -> &'static str {
         match self {
             Halt::Deadlock { .. } => {
-                "all threads must reach the same barriers, and what a thread waits for must be done by one that does not wait for it"
+                "all threads must reach the same barriers, and a thread must not wait for work that waits for it"
             }
             Halt::InstructionLimit { .. } => {
                 "a loop may never end, or the limit is too low for this size"

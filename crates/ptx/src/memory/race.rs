@@ -312,7 +312,7 @@ fn late(stamp: &Stamp, lane: u32, address: u64) -> Fault {
         access: Some(Access { space: Space::Shared, act, address, size: u32::from(size) }),
         other: None,
         detail: Cow::Borrowed(
-            "the block whose memory it is may have ended: it must wait for the cluster before that",
+            "the block that owns the memory may have ended: it must wait for the cluster before it ends",
         ),
     }
 }

@@ -57,7 +57,7 @@ impl Error {
         match self {
             Error::Invalid { hint, .. } => hint.clone(),
             Error::Unsupported(_) => {
-                Some("`warpfold ptx info` lists all that a file needs and is not there".into())
+                Some("`warpfold ptx info` lists everything in a file that is not supported".into())
             }
         }
     }

@@ -25,7 +25,7 @@ const MOST_ARGUMENTS: u64 = 32_764;
 
 pub(super) fn read(text: &str) -> Result<Scan> {
     if u32::try_from(text.len()).is_err() {
-        return Err(Error::invalid(1, "a text of 4 GiB or more is not read"));
+        return Err(Error::invalid(1, "the text is longer than 4 GiB"));
     }
     let mut reader = Reader {
         lexer: Lexer::new(text),
@@ -79,8 +79,8 @@ impl<'a> Reader<'a> {
         }
         if !self.symbols.module.target[0].starts_with("sm_") {
             return Err(self
-                .invalid("the target is no architecture")
-                .with_hint("it is called sm_75, sm_90 or the like"));
+                .invalid("the target is not an architecture")
+                .with_hint("expected sm_75, sm_90 or similar"));
         }
         self.head_directive(".address_size")?;
         let size = unsigned(&mut self.lexer)?;
@@ -358,7 +358,7 @@ impl<'a> Reader<'a> {
     fn finish(mut self) -> Result<Scan> {
         if let Some((id, line)) = self.external.first_key_value() {
             let name = &self.symbols.module.variables[id.index()].name;
-            let what = format!("the variable `{}` is nowhere defined", excerpt(name));
+            let what = format!("the variable `{}` is not defined", excerpt(name));
             return Err(
                 Error::invalid(*line, what).with_hint("link the modules before they are run")
             );
@@ -379,8 +379,7 @@ impl<'a> Reader<'a> {
         match unresolved(&self.symbols.module, &self.defined) {
             None => Ok(()),
             Some((line, name)) => {
-                let what =
-                    format!("the function `{}` is called but nowhere defined", excerpt(name));
+                let what = format!("the function `{}` is called but not defined", excerpt(name));
                 Err(Error::invalid(line, what).with_hint("link the modules before they are run"))
             }
         }

@@ -59,7 +59,7 @@ fn faulty(rung: &Rung) -> Result<()> {
             writeln!(sink, "  found: {finding}")?;
         }
         if let Some(halt) = &showing.halt {
-            writeln!(sink, "  it does not come to its end: {halt}")?;
+            writeln!(sink, "  it does not finish: {halt}")?;
         }
         for got in &showing.got {
             let verdict = if *got == showing.wanted { "right, by luck" } else { "wrong" };
