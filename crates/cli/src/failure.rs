@@ -58,7 +58,7 @@ const NOTE: Style = AnsiColor::Yellow.on_default().bold();
 
 /// Prints the error and chooses the exit status.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    // Whoever read our output has seen enough.
+    // The reader of the output has closed the pipe.
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
@@ -97,7 +97,7 @@ pub(crate) fn note(text: &str) {
     say(NOTE, "note:", text);
 }
 
-/// A line on stderr. Where it cannot be written there is nobody to tell; the
+/// A line on stderr. If it cannot be written, the error cannot be reported either; the
 /// exit status still does.
 fn say(style: Style, label: &str, text: &str) {
     let text = printable(text);

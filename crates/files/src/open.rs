@@ -389,7 +389,7 @@ fn stdin() -> Result<Input> {
     Stream::new("stdin", Box::new(std::io::stdin())).map(Input::Stream)
 }
 
-/// Standard input as a file, if it is one that nobody has read from yet.
+/// Standard input as a file, if it is a regular file that was not read from yet.
 #[cfg(unix)]
 fn redirected_stdin() -> Option<File> {
     use std::io::Seek;
@@ -415,8 +415,8 @@ fn detect_file(
     }
     let head = file.head(HEAD)?;
     let by_name = Format::from_extension(file.path());
-    // Raw numbers may begin with the few bytes that mark some other formats;
-    // with npy's that does not happen by chance.
+    // Raw numbers may begin with the few bytes that mark some other formats; with npy's
+    // that does not happen by accident.
     let says_raw = by_name == Some(Format::Raw) && options.dtype.is_some();
     if !says_raw || head.starts_with(npy::MAGIC) {
         match Format::from_magic(&head, &name)? {

@@ -19,9 +19,9 @@ use warpfold_cuda::{Address, toolkit};
 
 pub(crate) const SOURCE: &str = include_str!("../peers/cub.cu");
 
-/// The sum of elements of a type.
+/// The function that sums elements of a type.
 type Sum = unsafe extern "C" fn(*mut c_void, *mut usize, *const c_void, *mut c_void, u64) -> c_int;
-/// What an error says.
+/// The function that returns the message of an error.
 type Text = unsafe extern "C" fn(c_int) -> *const c_char;
 
 /// A question to CUB.
@@ -33,7 +33,7 @@ pub(crate) struct Cub<'a> {
     len: u64,
     workspace: Address,
     bytes: usize,
-    /// Where the answer comes to lie, and its type.
+    /// The address of the answer, and its type.
     out: Address,
     added: DType,
 }
@@ -66,7 +66,7 @@ impl<'a> Cub<'a> {
         Ok(cub)
     }
 
-    /// Calls it; without a workspace it says how large that must be.
+    /// Calls it. Without a workspace it returns the size that it needs.
     fn call(
         &self,
         workspace: Address,
@@ -147,7 +147,7 @@ fn not_kept(rung: &'static Rung, why: String) -> Error {
     Error::Missing { rung, why, hint }
 }
 
-/// The compiled library, loaded once and for as long as the process lives.
+/// The compiled library, loaded once and never unloaded.
 fn library(rung: &'static Rung) -> Result<&'static libloading::Library> {
     static LOADED: Mutex<Option<&'static libloading::Library>> = Mutex::new(None);
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,8 +167,8 @@ fn library(rung: &'static Rung) -> Result<&'static libloading::Library> {
     Ok(library)
 }
 
-/// The library in a folder of ours, compiled unless this compiler has done it before;
-/// or what it says.
+/// The library in our folder, compiled unless this compiler has compiled it before; or
+/// the compiler's message.
 fn compiled(nvcc: &Path, cache: &Path) -> Result<PathBuf, String> {
     let run = |command: &mut Command| {
         let output = command.output().map_err(|e| format!("{}: {e}", nvcc.display()))?;
@@ -184,7 +184,7 @@ fn compiled(nvcc: &Path, cache: &Path) -> Result<PathBuf, String> {
         return Ok(path);
     }
     let failed = |e: std::io::Error| format!("{}: {e}", cache.display());
-    // Whoever compiles beside us does not see half a file.
+    // A process that compiles at the same time does not see half a file.
     let part = |extension: &str| path.with_extension(format!("{}.{extension}", std::process::id()));
     let (source, part) = (part("cu"), part("so"));
     std::fs::write(&source, SOURCE).map_err(failed)?;

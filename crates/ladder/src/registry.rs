@@ -3,7 +3,7 @@
 use crate::rung::{Blocks, Kernel, Plan, Rung, Shared, Text};
 use warpfold_core::{DType, Op};
 
-/// The types of the rungs that fold elements where they lie.
+/// The types of the rungs that fold elements in place.
 const WORDS: &[DType] = &[DType::I32, DType::U32, DType::I64, DType::U64, DType::F32, DType::F64];
 /// And those that add 16-bit floats as f32.
 const ALL_TYPES: &[DType] = &[
@@ -31,7 +31,7 @@ const fn tiles(columns: u32) -> Plan {
     Plan::Passes { columns, surplus: 1, global: true }
 }
 
-/// Only so many launches from the device may be pending.
+/// The most pending launches from the device.
 const NESTED: Plan = Plan::TailLaunches { most: 512 };
 
 const GUARD: &str = "returns before the barrier when past n, reads past n, and folds its input away, so that a second run differs";
@@ -39,7 +39,7 @@ const TAIL: &str = "its guard drops a ragged tail whole";
 const VOLATILE: &str = "trusts `volatile` and lanes in step, which is a race since Volta";
 const POWER: &str = "only blocks of powers of two";
 
-/// What a rung has that launches no kernel of the ladder's.
+/// The fields of a rung that launches no kernel of the ladder.
 const fn none(shown: &'static [(&'static str, &'static str)]) -> Kernel {
     kernel("", "", shown)
 }

@@ -12,7 +12,7 @@
 //! the few operations that cost the CPU much per element, where its threads are few.
 //!
 //! The rates are round figures of machines of 2022 to 2026. They need not be right:
-//! whoever is chosen, the bits are the same.
+//! whichever is chosen, the bits are the same.
 
 use crate::device::MOST_SENDERS;
 use warpfold_core::DType;
@@ -33,8 +33,8 @@ const BUS: f64 = 20e9;
 /// Bytes a second that one thread copies to pinned memory.
 const STAGING: f64 = 6e9;
 
-/// The bytes from which on a device is expected to be done before so many
-/// threads of the CPU, `None` if it never is.
+/// The bytes from which on a device is expected to be done before this many threads of
+/// the CPU, `None` if it never is.
 pub(crate) fn pays_from(
     kinds: &[Kind],
     dtype: DType,

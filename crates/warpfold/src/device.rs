@@ -10,7 +10,7 @@ const CPU_RUN: usize = 512 << 10;
 const CUDA_RUN: usize = 4 << 20;
 const SIM_RUN: usize = 256 << 10;
 
-/// Threads that send data to a CUDA device: so many keep up with the bus.
+/// Threads that send data to a CUDA device: this many keep up with the bus.
 pub(crate) const MOST_SENDERS: usize = 12;
 
 /// Where a reduction runs.

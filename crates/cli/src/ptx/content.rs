@@ -6,13 +6,13 @@ use warpfold::{DType, Scalar, bf16, f16};
 /// Where a buffer's elements come from.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Content {
-    /// Nowhere: nobody has written them.
+    /// Nowhere: they are uninitialised.
     Unwritten,
     /// All the same.
     Each(Scalar),
     /// Whole numbers in ascending order, from the first to before the last, and again from the first.
     Range { first: i128, end: Option<i128> },
-    /// By chance: floats of [-1, 1), integers of any value.
+    /// Random: floats of [-1, 1), integers of any value.
     Random { seed: u64 },
     /// As they are listed.
     List(Vec<Scalar>),
@@ -21,7 +21,7 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Reads what stands after `=`, for so many elements of this type.
+    /// Reads what stands after `=`, for this many elements of this type.
     ///
     /// # Errors
     /// What is wrong with it and how it would be right.

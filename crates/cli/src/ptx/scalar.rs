@@ -6,7 +6,7 @@ use warpfold::{DType, Scalar, bf16, f16};
 /// Reads a number.
 ///
 /// # Errors
-/// Text that is no number, and numbers that the type does not hold.
+/// Text that is not a number, and numbers that the type does not hold.
 pub(crate) fn parse(dtype: DType, text: &str) -> Result<Scalar, String> {
     match dtype {
         DType::F16 => float(text, dtype, f64::is_infinite).map(|x| Scalar::F16(f16::from_f64(x))),

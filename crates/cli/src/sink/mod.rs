@@ -59,7 +59,7 @@ fn temporary(path: &Path, existing: Option<Existing>) -> Result<Temporary> {
             bail!("{name}: {error}");
         }
     }
-    // The error itself names the temporary file, which nobody has asked for.
+    // The error itself names the temporary file, which the user does not know.
     match Temporary::beside(path, existing).map_err(|error| error.kind()) {
         Ok(file) => Ok(file),
         Err(error) if existing.is_some() && is_refusal(error) => {

@@ -189,7 +189,7 @@ fn unbiased(products: i128, sums: [i128; 2], count: i128) -> i128 {
     products - BIAS * (sums[0] + sums[1]) + count * BIAS * BIAS
 }
 
-/// A part of an exact sum: so many units of `2^exponent`.
+/// A part of an exact sum: this many units of `2^exponent`.
 pub(crate) type Part = (i128, i32);
 
 /// The exact sums of elements and of their squares; of one limb, the parts of

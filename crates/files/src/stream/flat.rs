@@ -53,7 +53,7 @@ struct Flat<'a> {
     progress: &'a dyn Progress,
 }
 
-/// The error of several threads that comes first in the source, whoever meets
+/// The error of several threads that comes first in the source, whichever thread meets
 /// one first: what is said of a damaged file is the same every time.
 ///
 /// Work is handed out in order, so whatever precedes a failure is already in

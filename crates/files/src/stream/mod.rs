@@ -15,7 +15,7 @@ use warpfold::{Answer, Axes, DType, Op, Partial, Reduction};
 pub trait Progress: Sync {
     /// The bytes that will be read, where they are known.
     fn begin(&self, total: Option<u64>);
-    /// So many more bytes have been read and reduced.
+    /// This many more bytes have been read and reduced.
     fn advance(&self, bytes: u64);
 }
 

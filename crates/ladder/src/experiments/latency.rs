@@ -38,8 +38,8 @@ const THREADS: [u32; 8] = [32, 64, 128, 256, 384, 512, 768, 1024];
 /// 16-byte loads of a thread that are on their way at once.
 const LOADS: [u32; 4] = [1, 2, 4, 8];
 
-/// One cycle through a word of each line, in an order by chance (Sattolo, "An
-/// algorithm to generate a random cyclic permutation", 1986).
+/// One cycle through a word of each line, in a random order (Sattolo, "An algorithm to
+/// generate a random cyclic permutation", 1986).
 fn cycle(words: u64) -> Vec<u32> {
     let lines = (words / LINE) as usize;
     let mut order: Vec<u32> = (0..lines as u32).collect();

@@ -51,7 +51,7 @@ struct Greeting {
 }
 
 const WORDS: usize = 6;
-/// Room for so many grids.
+/// Room for this many grids.
 const MOST: u32 = 64;
 
 impl Case {

@@ -40,8 +40,8 @@ pub(super) fn table(table: &Table) -> String {
     out
 }
 
-/// An experiment: what was expected, what came of it, its tables. Charts are
-/// pictures, which have their own files.
+/// An experiment: its expectation, its outcome, its tables. Charts are pictures, which
+/// have their own files.
 #[must_use]
 pub fn trial_markdown(trial: &Trial) -> String {
     let outcome = &trial.outcome;

@@ -51,7 +51,7 @@ impl Error {
         }
     }
 
-    /// What the caller can do about it, in one line without a full stop.
+    /// What the caller can do, in one line without a full stop.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

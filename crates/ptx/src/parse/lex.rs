@@ -117,7 +117,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Goes on by so many bytes.
+    /// Goes on by this many bytes.
     fn count_lines(&mut self, length: usize) {
         let passed = self.cut(length);
         let lines = passed.bytes().filter(|&b| b == b'\n').count();

@@ -20,7 +20,7 @@ use crate::ir::{
 
 /// The versions that are read.
 const VERSIONS: core::ops::RangeInclusive<(u32, u32)> = (7, 0)..=(9, 0);
-/// A kernel has at most so many bytes of parameters.
+/// A kernel has at most this many bytes of parameters.
 const MOST_ARGUMENTS: u64 = 32_764;
 
 pub(super) fn read(text: &str) -> Result<Scan> {
@@ -368,7 +368,7 @@ impl<'a> Reader<'a> {
         Ok(Scan { module: self.symbols.module, unsupported: self.symbols.unsupported })
     }
 
-    /// Functions without a body are the device's runtime, or nobody may call them.
+    /// Functions without a body belong to the device's runtime, or must not be called.
     fn resolve_builtins(&mut self) -> Result<()> {
         let functions = &mut self.symbols.module.functions;
         for (function, defined) in functions.iter_mut().zip(&self.defined) {

@@ -126,7 +126,7 @@ impl<'a> Opcode<'a> {
         policy
     }
 
-    /// Refuses suffixes that nobody took.
+    /// Refuses suffixes that were not used.
     pub(super) fn finish(self) -> Result<(), Fault> {
         match self.parts.first() {
             None => Ok(()),

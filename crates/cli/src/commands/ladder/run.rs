@@ -15,7 +15,7 @@ use warpfold::Device;
 use warpfold_cuda::Driver;
 use warpfold_ladder::{ALL, Error, Lab, Question, Rung, Text, Timing, find};
 
-/// How many elements, where nobody says: no multiples of any block.
+/// The default numbers of elements: not multiples of any block.
 const ON_CUDA: [u64; 2] = [1_048_583, (1 << 28) + 3];
 const ON_SIM: [u64; 1] = [10_007];
 

@@ -245,7 +245,7 @@ fn proxy_fence<'a>(
     Ok(Op::Fence { order: FenceOrder::Proxy, scope })
 }
 
-/// A cache policy: a number that nobody looks into here.
+/// A cache policy: a number that the interpreter ignores.
 fn policy<'a>(
     op: &mut Opcode<'a>,
     args: &[Arg<'a>],
