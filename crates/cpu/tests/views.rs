@@ -158,7 +158,7 @@ fn views_have_the_states_of_their_elements_in_a_row() {
         with_element!(dtype, T => {
             let aligned = |bytes: &[u8]| bytes
                 .chunks_exact(size_of::<T>())
-                .map(|b| bytemuck::pod_read_unaligned::<T>(b))
+                .map(bytemuck::pod_read_unaligned::<T>)
                 .collect::<Vec<T>>();
             let [x_row, y_row] = [aligned(&x_row), aligned(&y_row)];
             let row = |items| View::from_bytes(dtype, bytemuck::cast_slice(items), &shape).unwrap();

@@ -20,7 +20,7 @@ use warpfold_core::DType;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{Accuracy, Op};
 use warpfold_cuda::engine::{DeviceView, Engine};
-use warpfold_cuda::{Address, Device, Driver, Stream};
+use warpfold_cuda::{Buffer, Device, Driver, Stream};
 
 const BUFFER: u64 = 8 << 30;
 /// Bytes of the answers of any case that `benches/shapes.py` draws.
@@ -98,9 +98,9 @@ impl Case {
 struct Bench {
     engine: Engine,
     stream: Stream,
-    buffer: Address,
+    buffer: Buffer<'static>,
     /// Where answers go, large enough for those of any case.
-    to: Address,
+    to: Buffer<'static>,
     /// The type of the data in the buffer.
     filled: Option<DType>,
 }
@@ -110,7 +110,7 @@ impl Bench {
         if self.filled != Some(dtype) {
             let bytes = piece(dtype);
             for at in (0..BUFFER).step_by(PIECE) {
-                self.engine.device().copy_in(self.stream, self.buffer + at, &bytes)?;
+                self.buffer.copy_in(self.stream, at, &bytes)?;
             }
             self.filled = Some(dtype);
         }
@@ -125,7 +125,7 @@ impl Bench {
         let calls = (ROUND / span).clamp(4, MOST_CALLS);
         let parts = (BUFFER / span).max(1);
         let view = DeviceView {
-            address: self.buffer,
+            address: self.buffer.address(),
             dtype: case.dtype,
             shape: case.shape.clone(),
             strides: case.strides.iter().map(|&s| s * case.dtype.size().cast_signed()).collect(),
@@ -134,7 +134,7 @@ impl Bench {
         for _ in 0..=ROUNDS {
             let begin = Instant::now();
             for call in 0..calls {
-                let at = self.buffer + call % parts * span + case.offset * size;
+                let at = self.buffer.address() + call % parts * span + case.offset * size;
                 let view = DeviceView { address: at, ..view.clone() };
                 let Bench { engine, to, stream, .. } = self;
                 // SAFETY: the view's elements lie within a part of the buffer,
@@ -145,7 +145,7 @@ impl Bench {
                         Accuracy::Exact,
                         &view,
                         &case.reduced,
-                        *to,
+                        to.address(),
                         *stream,
                     )?
                 };
@@ -166,7 +166,7 @@ impl Bench {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
-    let (buffer, to) = (device.allocate(BUFFER)?, device.allocate(ANSWERS)?);
+    let (buffer, to) = (Buffer::new(&device, BUFFER)?, Buffer::new(&device, ANSWERS)?);
     let mut bench = Bench { engine: Engine::new(device), stream, buffer, to, filled: None };
     for line in std::io::stdin().lock().lines() {
         let line = line?;

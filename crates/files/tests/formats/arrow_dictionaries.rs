@@ -196,7 +196,7 @@ fn keys_that_name_nothing() {
             flipped[at] ^= 0x81;
             let path = dir.file("b.arrow", flipped);
             let _ = inspect(&path, &OpenOptions::default());
-            let _ = warpfold_files::open(&format!("{path}:n"), &OpenOptions::default())
+            let _ = warpfold_files::open(format!("{path}:n"), &OpenOptions::default())
                 .map(|s| s.into_iter().map(read).count());
         }
     }
