@@ -46,7 +46,7 @@ impl Text {
             Text::H => "The CUDA Handbook, section 12.2",
             Text::S => "the Stanford CS193g tutorial, block_sum",
             Text::W => "an article on warp shuffles",
-            Text::Beyond => "what came after the texts",
+            Text::Beyond => "newer than the texts",
         }
     }
 }
@@ -172,10 +172,10 @@ impl fmt::Display for Plan {
             }
             Plan::TailLaunches { most } => write!(
                 f,
-                "at most {most} blocks, behind them a launch for each level, then one block over their partials"
+                "at most {most} blocks, then a launch for each level, then one block over their partials"
             ),
-            Plan::Library { .. } => f.write_str("one launch, as large as the library finds right"),
-            Plan::Cub => f.write_str("one or two, as CUB finds right"),
+            Plan::Library { .. } => f.write_str("one launch, of a size that the library chooses"),
+            Plan::Cub => f.write_str("one or two, as CUB chooses"),
             Plan::Host => f.write_str("none: the host's own thread"),
         }
     }
