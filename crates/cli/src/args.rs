@@ -652,7 +652,7 @@ fn sentence(about: &str) -> String {
 /// Reads the command line.
 ///
 /// # Errors
-/// What clap has to say: a usage error, help or the version.
+/// clap's messages: a usage error, help or the version.
 pub(crate) fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut parser = parser().color(color_asked_for(words));
     let matches = parser.try_get_matches_from_mut(words)?;

@@ -69,8 +69,8 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(if error.is::<Usage>() { USAGE } else { DATA })
 }
 
-/// Prints what clap has to say: help and the version, which are no errors, or
-/// what is wrong with the flags.
+/// Prints clap's messages: help and the version, which are not errors, or what is wrong
+/// with the flags.
 pub(crate) fn report_usage(error: &clap::Error, words: &[OsString]) -> ExitCode {
     let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
     // A shell may have put names of files among the words, which are quoted

@@ -110,7 +110,7 @@ mod control {
     }
 }
 
-/// Where nobody can have changed it: WebAssembly has none, and Miri runs no
+/// Where it cannot be changed: WebAssembly has no such environment, and Miri runs no
 /// assembly.
 #[cfg(not(all(
     any(

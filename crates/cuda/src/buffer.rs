@@ -150,8 +150,8 @@ impl<'a> Buffer<'a> {
             // Where this fails, the device is lost, and so is its work.
             let _ = self.device.wait(stream);
         }
-        // SAFETY: allocated in `new`; copies and fills are done, and nobody can name
-        // it any more except for launches, whose callers have vouched that they are
+        // SAFETY: allocated in `new`; copies and fills are done, and its address is not
+        // used any more except by launches, whose callers have promised that they are
         // done.
         unsafe { self.device.free(self.address) }
     }

@@ -46,7 +46,7 @@ impl Pinned {
     /// # Safety
     /// While they are borrowed the device neither reads nor writes them.
     pub(crate) unsafe fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above; `&mut self` says that nobody else on the host looks.
+        // SAFETY: as above; `&mut self` ensures that nothing else on the host reads it.
         unsafe { core::slice::from_raw_parts_mut(self.at.as_ptr(), self.len) }
     }
 
@@ -63,8 +63,8 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new`; whoever starts copies waits for them
-        // before the memory goes. Errors cannot be reported here.
+        // SAFETY: allocated in `new`; a caller that starts copies waits for them before
+        // the memory goes. Errors cannot be reported here.
         let _ = unsafe { self.device.free_pinned(self.at, self.len) };
     }
 }

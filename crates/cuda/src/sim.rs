@@ -237,7 +237,7 @@ unsafe impl Device for Sim {
     }
 
     fn calls_on(&self, stream: Stream) -> Option<u64> {
-        // Nobody else knows its streams.
+        // No other code knows its streams.
         self.state().calls.get(usize::try_from(stream.0).ok()?).copied()
     }
 

@@ -179,7 +179,7 @@ impl SliceEngine {
             let why = "the state needs more words";
             return Err(Error::Array { address: to, len: words as u64, dtype, why });
         }
-        // SAFETY: cudarc makes whoever uses or frees the slices on another stream
+        // SAFETY: cudarc makes code that uses or frees the slices on another stream
         // wait for this one, and on this one they follow.
         unsafe { self.engine.reduce_into(kind, array, to, on) }
     }

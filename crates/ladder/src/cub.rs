@@ -159,7 +159,7 @@ fn library(rung: &'static Rung) -> Result<&'static libloading::Library> {
     let cache = cache::folder("cub").map_err(|why| not_kept(rung, why))?;
     let path = compiled(&nvcc, &cache).map_err(|why| not_here(rung, why))?;
     // SAFETY: it was compiled from the source above, which has no initialisers but
-    // those of the runtime, and lies where nobody else can put a file.
+    // those of the runtime, and the file is where no other user can put one.
     let library = unsafe { libloading::Library::new(&path) };
     let library = library.map_err(|e| not_here(rung, format!("{}: {e}", path.display())))?;
     let library: &'static libloading::Library = Box::leak(Box::new(library));

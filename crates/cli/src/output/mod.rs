@@ -57,7 +57,7 @@ enum Form {
     Npy,
 }
 
-/// An answer with more rows is no table for a terminal.
+/// An answer with more rows is not printed as a table on a terminal.
 const LONG: usize = 1000;
 
 impl Form {

@@ -95,7 +95,7 @@ impl Content {
         }
     }
 
-    /// The elements without an end; the caller takes as many as there are to be. `None` if they are in a file or nowhere.
+    /// The elements, without an end; the caller takes as many as it needs. `None` if they are in a file, or uninitialised.
     pub(crate) fn elements(&self, dtype: DType) -> Option<Box<dyn Iterator<Item = Scalar> + '_>> {
         Some(match self {
             Content::Unwritten | Content::File(_) => return None,

@@ -17,8 +17,8 @@ pub struct View<'a> {
     data: PhantomData<&'a [u8]>,
 }
 
-// SAFETY: a view only reads, through a pointer that is borrowed from memory
-// that nobody writes for as long.
+// SAFETY: a view only reads, through a pointer that is borrowed from memory that are
+// not written meanwhile.
 unsafe impl Send for View<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for View<'_> {}

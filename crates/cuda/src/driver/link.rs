@@ -167,8 +167,8 @@ impl<'a> Linked<'a> {
 
 impl Drop for Linked<'_> {
     fn drop(&mut self) {
-        // Errors cannot be reported here.
-        // SAFETY: created in `new`, and nobody else has it.
+        // Errors cannot be reported here. SAFETY: created in `new`, and owned by
+        // nothing else.
         let _ = unsafe { (self.api.cuLinkDestroy)(self.state) };
     }
 }

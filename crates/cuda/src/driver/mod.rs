@@ -303,7 +303,7 @@ impl Driver {
     fn enter(&self) -> Result<Current<'_>> {
         let mut current = ptr::null_mut();
         // SAFETY: an address is written. An error says that there is a context which
-        // is no more: it is not this one.
+        // does not exist any more: it is not this one.
         let asked = unsafe { (self.api().cuCtxGetCurrent)(&raw mut current) };
         if asked == CUresult::SUCCESS && current == self.context {
             return Ok(Current::as_it_was());
@@ -351,11 +351,11 @@ impl Drop for Driver {
             let handles = core::mem::take(&mut *self.handles());
             // Errors cannot be reported here; the context dies with the process.
             for stream in handles.streams.into_keys() {
-                // SAFETY: created here, and nobody can use it any more.
+                // SAFETY: created here, and not used any more.
                 let _ = unsafe { (self.api().cuStreamDestroy_v2)(stream as CUstream) };
             }
             for module in handles.modules {
-                // SAFETY: loaded here, and nobody can use it any more.
+                // SAFETY: loaded here, and not used any more.
                 let _ = unsafe { (self.api().cuModuleUnload)(module as CUmodule) };
             }
         }
@@ -627,9 +627,9 @@ unsafe impl Device for Driver {
         let mut attributes = Attributes::new(launch, self.early);
         let mut parameters = Parameters::new(launch, arguments)?;
         let config = attributes.config(launch, stream);
-        // SAFETY: the caller vouches for the kernel and its arguments; the
-        // configuration, the attributes it points to, and the parameters live until
-        // the call returns, which is as long as the driver looks at them.
+        // SAFETY: the caller guarantees the kernel and its arguments; the
+        // configuration, the attributes it points to, and the parameters live until the
+        // call returns, which is as long as the driver looks at them.
         let launched = unsafe {
             (self.api().cuLaunchKernelEx)(
                 &raw const config,
@@ -712,7 +712,7 @@ impl Drop for Event<'_> {
     fn drop(&mut self) {
         // Errors cannot be reported here.
         let Ok(_current) = self.driver.enter() else { return };
-        // SAFETY: created here, and nobody else has it.
+        // SAFETY: created here, and owned by nothing else.
         let _ = unsafe { (self.driver.api().cuEventDestroy_v2)(self.event) };
     }
 }

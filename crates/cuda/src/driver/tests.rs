@@ -200,8 +200,7 @@ fn what_the_driver_says_is_told() {
     }
 }
 
-/// Makes every call that there is, whatever comes of it, and looks what is current
-/// after each.
+/// Makes every call, ignores its result, and checks what is current after each.
 fn every_call(fake: &Fake, driver: &Driver, note: &str) {
     let before = fake.current();
     let unchanged = |call: &str| assert_eq!(fake.current(), before, "{note}: {call}");
@@ -407,8 +406,8 @@ fn handles_of_another_device_are_refused() {
     // SAFETY: the launch is refused.
     let launched = unsafe { two.launch(Stream::DEFAULT, kernel, &Launch::linear(1, 1), &[]) };
     assert_eq!(launched.unwrap_err(), Error::ForeignHandle { what: "the kernel" });
-    // A stream that somebody else has made, and that two now knows.
-    // SAFETY: the fake driver's streams belong to every context.
+    // A stream that other code has made, and that `two` now knows. SAFETY: the fake
+    // driver's streams belong to every context.
     let adopted = unsafe { two.adopt_stream(stream.0 as *mut c_void) }.unwrap();
     assert!(two.wait(adopted).is_ok());
     assert_eq!((one.calls_on(stream), two.calls_on(adopted)), (Some(0), None));

@@ -1,8 +1,8 @@
 //! A rung under Nsight Compute: the counters of the hardware, by the names that the
 //! texts have for them.
 //!
-//! The profiler runs this program again, for one rung and one run; what it measures
-//! is no time, as it plays each kernel several times.
+//! The profiler runs this program again, for one rung and one run; what it measures is
+//! not a time, since it runs each kernel several times.
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

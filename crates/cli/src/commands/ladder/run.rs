@@ -1,4 +1,4 @@
-//! `ladder run`: rungs at work.
+//! `ladder run`: runs rungs.
 
 use super::profile::{self, Profile};
 use super::{table, usage};

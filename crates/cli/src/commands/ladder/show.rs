@@ -35,7 +35,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<()> {
     sink.commit()
 }
 
-/// What the classic listing gets wrong, at work.
+/// Runs the classic listing, to show what it gets wrong.
 fn faulty(rung: &Rung) -> Result<()> {
     let showings = faulty::show(rung)?;
     if showings.is_empty() {

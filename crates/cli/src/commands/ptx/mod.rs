@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// A longer file is no PTX: the largest modules of libraries have a few dozen MiB.
+/// A longer file is not PTX: the largest modules of libraries have a few dozen MiB.
 const LONGEST: u64 = 256 << 20;
 
 pub(super) fn run(args: &PtxArgs, global: &Global) -> Result<ExitCode> {
@@ -22,7 +22,7 @@ pub(super) fn run(args: &PtxArgs, global: &Global) -> Result<ExitCode> {
 /// The text of a PTX file, and what messages call it.
 ///
 /// # Errors
-/// A file that cannot be read or is no text.
+/// A file that cannot be read or is not text.
 fn text(file: &str) -> Result<(String, &str)> {
     let name = if file == "-" { "stdin" } else { file };
     let mut bytes = Vec::new();
