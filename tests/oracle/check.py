@@ -320,7 +320,8 @@ def examples():
     for name, columns in expected.items():
         if name.endswith(".csv"):
             for column, wanted in columns.items():
-                yield name, ["-c", column], wanted
+                # What is expected is of floats, also of columns of integers.
+                yield name, ["-c", column, "--dtype", "f64"], wanted
         else:
             yield name, [], columns["all"]
 

@@ -244,7 +244,8 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "FORMAT", value_parser = file_format(), hide_possible_values = true, help_heading = INPUT,
         long_help = "The format of the files: npy, npz, raw, csv, tsv, text, arrow, arrow-stream, parquet or safetensors [default: told from their bytes and names]")]
     format: Option<warpfold_files::Format>,
-    /// The element type of raw bytes and text
+    /// The element type of raw bytes and text [default for text: i64 or u64
+    /// where all cells are integers, else f64]
     #[arg(long, value_name = "TYPE", value_parser = dtype(), help_heading = INPUT)]
     dtype: Option<DType>,
     /// The shape of raw bytes, such as 3,4
@@ -265,9 +266,13 @@ pub(crate) struct InputArgs {
     /// What separates the cells, one character or `tab`
     #[arg(long, value_name = "CHAR", value_parser = delimiter, allow_hyphen_values = true, help_heading = INPUT)]
     delimiter: Option<u8>,
-    /// Empty cells are errors rather than missing values
+    /// Missing values in text are errors
     #[arg(long, help_heading = INPUT)]
     strict: bool,
+    /// The cells of text that stand for missing values, such as ,-999 for empty
+    /// ones and -999 [default: empty, NA, N/A, NULL, null, None and their kin]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, help_heading = INPUT)]
+    na: Option<Vec<String>>,
 }
 
 impl InputArgs {
@@ -286,6 +291,8 @@ impl InputArgs {
             },
             delimiter: self.delimiter,
             strict: self.strict,
+            na: self.na.clone(),
+            ..OpenOptions::default()
         }
     }
 }

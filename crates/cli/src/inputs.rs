@@ -1,6 +1,6 @@
 //! From the words on the command line to arrays.
 
-use crate::failure::Usage;
+use crate::failure::{Usage, note};
 use crate::globs;
 use anyhow::{Result, bail};
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
 use warpfold_files::stream::Inputs;
-use warpfold_files::{Description, OpenOptions, Source, inspect, open};
+use warpfold_files::{Access, Description, Format, OpenOptions, Source, inspect, open};
 
 /// One array, or two for `dot`, and what to call it.
 pub(crate) struct Named {
@@ -52,16 +52,29 @@ pub(crate) fn is_stdin(word: &OsString) -> bool {
 }
 
 /// The arrays of the files, for operations on one array: column by column,
-/// each joined over all files.
+/// each joined over all files. Columns that were left out because they hold text
+/// are named on stderr, unless `quiet`.
 ///
 /// # Errors
 /// What opening finds; files with different numbers of columns.
-pub(crate) fn arrays(files: &[OsString], options: &OpenOptions) -> Result<Vec<Named>> {
+pub(crate) fn arrays(files: &[OsString], options: &OpenOptions, quiet: bool) -> Result<Vec<Named>> {
+    let mut options = options.clone();
     let mut columns: Vec<Vec<Source>> = Vec::new();
     for file in files {
-        let sources = open(file, options)?;
+        let sources = open(file, &options)?;
         if columns.is_empty() {
+            if !quiet {
+                note_left_out(file, &sources);
+            }
             columns.resize_with(sources.len(), Vec::new);
+            // What was taken of the first file is taken of the others.
+            let taken = sources.iter().map(|source| match &source.access {
+                Access::Column(column) => column.selector().cloned(),
+                _ => None,
+            });
+            if let Some(taken) = taken.collect() {
+                options.columns = taken;
+            }
         }
         if columns.len() != sources.len() {
             bail!(
@@ -77,6 +90,38 @@ pub(crate) fn arrays(files: &[OsString], options: &OpenOptions) -> Result<Vec<Na
     let names = labels(columns.iter().filter_map(|c| c.first()).map(|s| s.name.as_str()), files);
     let inputs = columns.into_iter().map(|items| Inputs { items, others: Vec::new() });
     Ok(names.into_iter().zip(inputs).map(|(name, inputs)| Named { name, inputs }).collect())
+}
+
+/// Names the columns of a table that were left out, and the only one that was
+/// taken, where nobody chose.
+fn note_left_out(file: &OsString, sources: &[Source]) {
+    let left_out = sources.iter().find_map(|source| match &source.access {
+        Access::Column(column) => Some(column.left_out()),
+        _ => None,
+    });
+    let Some(left_out) = left_out.filter(|columns| !columns.is_empty()) else { return };
+    let shown = if file == "-" { "stdin".into() } else { file.display().to_string() };
+    let taken = match sources {
+        [only] => format!(
+            "{} is taken; ",
+            labels([&*only.name].into_iter(), core::slice::from_ref(file))[0]
+        ),
+        _ => String::new(),
+    };
+    let out = left_out.iter().map(|column| (column.name.as_str(), column.why.as_str()));
+    note(&format!("{shown}: {taken}left out: {}", listed(out)));
+}
+
+/// Columns with what there is to say about them; of many the first ones.
+fn listed<'a>(columns: impl ExactSizeIterator<Item = (&'a str, &'a str)>) -> String {
+    const SHOWN: usize = 5;
+    let more = columns.len().saturating_sub(SHOWN);
+    let shown = columns.take(SHOWN).map(|(name, why)| format!("{name} ({why})"));
+    let mut list = shown.collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        list += &format!(" and {more} more");
+    }
+    list
 }
 
 /// The pairs of arrays, for `dot`: two files, or two columns of one.
@@ -134,25 +179,39 @@ fn labels<'a>(names: impl Iterator<Item = &'a str>, files: &[OsString]) -> Vec<S
 ///
 /// # Errors
 /// As for [`arrays`].
-pub(crate) fn all_arrays(files: &[OsString], options: &OpenOptions) -> Result<Vec<Named>> {
+pub(crate) fn all_arrays(
+    files: &[OsString],
+    options: &OpenOptions,
+    quiet: bool,
+) -> Result<Vec<Named>> {
+    let options = &OpenOptions { all_columns: true, ..options.clone() };
     let first = &files[0];
     // Looking at a pipe would consume its data.
     if !options.columns.is_empty() || first == "-" || !Path::new(first).is_file() {
-        return arrays(files, options);
+        return arrays(files, options, quiet);
     }
-    let readable: Vec<_> =
-        inspect(first, options)?.into_iter().filter(Description::is_plain).collect();
-    if readable.len() < 2 {
-        return arrays(files, options);
+    // The columns of text are found when it is opened.
+    let all = inspect(first, options)?;
+    let text = |d: &Description| matches!(d.format, Format::Csv | Format::Tsv | Format::Text);
+    let (readable, others): (Vec<_>, Vec<_>) = all.into_iter().partition(Description::is_plain);
+    if readable.iter().chain(&others).any(text) || readable.len() < 2 {
+        return arrays(files, options, quiet);
     }
     let columns = labels(readable.iter().map(|d| d.name.as_str()), &files[..1]);
     let distinct: HashSet<&String> = columns.iter().collect();
     if distinct.len() < columns.len() {
         // Not to be chosen by name: let the opening say what there is.
-        return arrays(files, options);
+        return arrays(files, options, quiet);
+    }
+    if !quiet && !others.is_empty() {
+        let names = labels(others.iter().map(|d| d.name.as_str()), &files[..1]);
+        let whys =
+            others.iter().map(|d| d.why_not.as_deref().unwrap_or("it has a unit; name it with -c"));
+        let first = first.display();
+        note(&format!("{first}: left out: {}", listed(names.iter().map(String::as_str).zip(whys))));
     }
     let columns = columns.into_iter().map(warpfold_files::ColumnSelector::Name).collect();
-    arrays(files, &OpenOptions { columns, ..options.clone() })
+    arrays(files, &OpenOptions { columns, ..options.clone() }, quiet)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Decoded elements of a column, with the places where one is missing.
 
+use crate::evidence::Evidence;
 use warpfold_core::DType;
 
 /// Rows without a value: nulls, or empty cells.
@@ -12,7 +13,7 @@ pub struct Gap {
 }
 
 /// A piece of a column: values in native byte order, closed up over the gaps.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Batch {
     dtype: DType,
     /// Whole words, so that elements of every type are aligned.
@@ -20,13 +21,25 @@ pub struct Batch {
     bytes: usize,
     gaps: Vec<Gap>,
     missing: u64,
+    /// Of a column whose type nobody has told: what its cells say about it.
+    pub(crate) evidence: Evidence,
+    /// The integers that were written `-0`: what a float would keep of them.
+    pub(crate) negative_zeros: Vec<u32>,
 }
 
 impl Batch {
     /// An empty batch of elements of type `dtype`.
     #[must_use]
     pub fn new(dtype: DType) -> Self {
-        Batch { dtype, words: Vec::new(), bytes: 0, gaps: Vec::new(), missing: 0 }
+        Batch {
+            dtype,
+            words: Vec::new(),
+            bytes: 0,
+            gaps: Vec::new(),
+            missing: 0,
+            evidence: Evidence::default(),
+            negative_zeros: Vec::new(),
+        }
     }
 
     /// Empties the batch and keeps its memory.
@@ -34,6 +47,8 @@ impl Batch {
         self.bytes = 0;
         self.gaps.clear();
         self.missing = 0;
+        self.evidence = Evidence::default();
+        self.negative_zeros.clear();
     }
 
     /// Empties the batch for elements of type `dtype` and keeps its memory.
@@ -108,6 +123,29 @@ impl Batch {
         self.extend(core::slice::from_ref(&value));
     }
 
+    /// Empties the batch and fills it anew with at most `most` elements of a
+    /// type as wide as `dtype`.
+    pub(crate) fn refill<T: bytemuck::Pod, R>(
+        &mut self,
+        dtype: DType,
+        most: usize,
+        fill: impl FnOnce(&mut Filler<'_, T>) -> R,
+    ) -> R {
+        self.reset(dtype);
+        self.grow(most * size_of::<T>());
+        let all: &mut [T] = bytemuck::cast_slice_mut(&mut self.words);
+        let mut filler =
+            Filler { values: &mut all[..most], used: 0, gaps: &mut self.gaps, missing: 0 };
+        let result = fill(&mut filler);
+        (self.bytes, self.missing) = (filler.used * size_of::<T>(), filler.missing);
+        result
+    }
+
+    /// The same bits under the name of another type of the same width.
+    pub(crate) fn rename(&mut self, dtype: DType) {
+        self.dtype = dtype;
+    }
+
     /// Appends `len` missing rows.
     pub fn skip(&mut self, len: u64) {
         if len == 0 {
@@ -119,5 +157,37 @@ impl Batch {
             Some(g) if g.row + g.len == row => g.len += len,
             _ => self.gaps.push(Gap { row, len }),
         }
+    }
+}
+
+/// Room for elements that come one by one, missing ones among them.
+pub(crate) struct Filler<'a, T> {
+    values: &'a mut [T],
+    used: usize,
+    gaps: &'a mut Vec<Gap>,
+    missing: u64,
+}
+
+impl<T: Copy> Filler<'_, T> {
+    /// Appends a value. There must be room: a row for each that was asked for.
+    #[inline]
+    pub(crate) fn push(&mut self, value: T) {
+        self.values[self.used] = value;
+        self.used += 1;
+    }
+
+    /// Appends a missing row.
+    pub(crate) fn skip(&mut self) {
+        let row = self.used as u64 + self.missing;
+        self.missing += 1;
+        match self.gaps.last_mut() {
+            Some(g) if g.row + g.len == row => g.len += 1,
+            _ => self.gaps.push(Gap { row, len: 1 }),
+        }
+    }
+
+    /// How many values there are.
+    pub(crate) fn len(&self) -> usize {
+        self.used
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::{Error, Result};
 use core::fmt;
+use std::collections::HashMap;
 
 /// One item of a column list.
 ///
@@ -104,23 +105,38 @@ impl fmt::Display for ColumnSelector {
     }
 }
 
-/// The places (from 0) that `selectors` mean among `names`, in their order.
+/// The places (from 0) that `selectors` mean among `names`, in their order. A
+/// column without a name has an empty one, and is chosen by its place.
 pub(crate) fn resolve(
     selectors: &[ColumnSelector],
     names: &[String],
     file: &str,
 ) -> Result<Vec<usize>> {
+    // Each name's column; nothing where several have it.
+    let mut places: HashMap<&str, Option<usize>> = HashMap::with_capacity(names.len());
+    for (i, name) in names.iter().enumerate() {
+        places.entry(name).and_modify(|place| *place = None).or_insert(Some(i));
+    }
+    let named = || {
+        let names = names.iter().zip(1..);
+        names.map(|(n, i): (&String, usize)| if n.is_empty() { i.to_string() } else { n.clone() })
+    };
+    let list = || list(&named().collect::<Vec<_>>());
     let mut chosen = Vec::new();
     for selector in selectors {
         let text = selector.to_string();
-        let mut same = names.iter().enumerate().filter(|(_, n)| **n == text).map(|(i, _)| i);
-        if let Some(i) = same.next() {
-            if let Some(j) = same.next() {
-                return Err(Error::format(file, format!("several columns are called {text:?}"))
-                    .with_hint(format!("choose it by number: -c {} or -c {}", i + 1, j + 1)));
+        match places.get(text.as_str()) {
+            Some(Some(i)) => {
+                chosen.push(*i);
+                continue;
             }
-            chosen.push(i);
-            continue;
+            Some(None) => {
+                let mut same = (1..).zip(names).filter(|(_, n)| **n == text).map(|(i, _)| i);
+                let (i, j) = (same.next().unwrap_or(1), same.next().unwrap_or(1));
+                return Err(Error::format(file, format!("several columns are called {text:?}"))
+                    .with_hint(format!("choose it by number: -c {i} or -c {j}")));
+            }
+            None => {}
         }
         match *selector {
             ColumnSelector::Index(i) if (1..=names.len()).contains(&i) => chosen.push(i - 1),
@@ -130,7 +146,7 @@ pub(crate) fn resolve(
             ColumnSelector::Name(_) => {
                 return Err(Error::format(
                     file,
-                    format!("there is no column {text:?}; there are {}", list(names)),
+                    format!("there is no column {text:?}; there are {}", list()),
                 ));
             }
             _ => {
@@ -139,7 +155,7 @@ pub(crate) fn resolve(
                     format!(
                         "column {text} was asked for, but there are only {}: {}",
                         names.len(),
-                        list(names)
+                        list()
                     ),
                 ));
             }
@@ -242,6 +258,21 @@ mod tests {
         let list = ColumnSelector::parse_list("v").unwrap();
         let hint = resolve(&list, &names, "t.csv").unwrap_err().hint().unwrap();
         assert!(hint.ends_with("-c 2 or -c 4"), "{hint}");
+    }
+
+    #[test]
+    fn a_column_without_a_name_is_chosen_by_its_place() {
+        let names: Vec<String> = ["", "a", "1"].map(String::from).to_vec();
+        let picks = |text: &str| {
+            resolve(&ColumnSelector::parse_list(text).unwrap(), &names, "t.csv").unwrap()
+        };
+        // The third column is called 1; the first one is the range from 1 to 1.
+        assert_eq!(picks("1"), [2]);
+        assert_eq!(picks("1-1"), [0]);
+        assert_eq!(picks("2"), [1]);
+        let list = ColumnSelector::parse_list("b").unwrap();
+        let error = resolve(&list, &names, "t.csv").unwrap_err().to_string();
+        assert!(error.ends_with("there are 1, a, 1"), "{error}");
     }
 
     #[test]

@@ -4,8 +4,10 @@
 
 use crate::file::PositionalFile;
 use crate::open::{Stream, inspect_file, inspect_stream, open_file, open_stream};
-use crate::{Access, Batch, Extent, Format, OpenOptions, Source};
+use crate::stream::{self, Inputs, Silent};
+use crate::{Access, Batch, Blocks, Extent, Format, OpenOptions, Source};
 use std::sync::Arc;
+use warpfold::{Op, Reduction, Threads};
 use warpfold_core::DType;
 
 /// The most elements read from an array; headers may claim more than a fuzzer
@@ -83,27 +85,38 @@ fn drain(source: Source) {
             let _ = file.read_at(0, &mut out);
             let _ = file.read_at(count - take as u64, &mut out);
         }
-        Access::Sequential(mut blocks) => {
-            let mut batch = Batch::new(source.dtype);
-            let mut rows = 0;
-            while let Ok(Some(block)) = blocks.next_block() {
-                let announced = block.rows();
-                let mut seen = 0;
-                let result = block.decode(&mut batch, &mut |b| {
-                    assert_eq!(b.bytes().len() as u64, b.len() * b.dtype().size() as u64);
-                    seen += b.rows();
-                    Ok(())
-                });
-                if result.is_err() {
-                    return;
-                }
-                assert!(announced.is_none_or(|n| n == seen), "a block keeps its word");
-                rows += seen;
-                // What compresses well can be very long.
-                if rows > 1 << 24 {
-                    return;
-                }
+        Access::Column(ref column) => {
+            if let Ok(blocks) = column.blocks(source.dtype) {
+                drain_blocks(blocks, source.dtype);
             }
+            // The same, with the type that only the last cell tells.
+            let question = Reduction::new([Op::Sum, Op::ArgMin]).threads(Threads::Exactly(1));
+            let inputs = Inputs { items: vec![source], others: Vec::new() };
+            let _ = stream::partial(inputs, &question, 0, None, &Silent);
+        }
+        Access::Sequential(blocks) => drain_blocks(blocks, source.dtype),
+    }
+}
+
+fn drain_blocks(mut blocks: Box<dyn Blocks>, dtype: DType) {
+    let mut batch = Batch::new(dtype);
+    let mut rows = 0;
+    while let Ok(Some(block)) = blocks.next_block() {
+        let announced = block.rows();
+        let mut seen = 0;
+        let result = block.decode(&mut batch, &mut |b| {
+            assert_eq!(b.bytes().len() as u64, b.len() * b.dtype().size() as u64);
+            seen += b.rows();
+            Ok(())
+        });
+        if result.is_err() {
+            return;
+        }
+        assert!(announced.is_none_or(|n| n == seen), "a block keeps its word");
+        rows += seen;
+        // What compresses well can be very long.
+        if rows > 1 << 24 {
+            return;
         }
     }
 }

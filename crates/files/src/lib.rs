@@ -15,6 +15,7 @@ mod columns;
 mod delta;
 mod describe;
 mod error;
+mod evidence;
 mod file;
 mod fixed;
 mod format;
@@ -31,6 +32,7 @@ mod safetensors;
 mod seal;
 mod source;
 pub mod stream;
+mod table;
 mod text;
 mod thrift;
 mod unit;
@@ -45,6 +47,7 @@ pub use guard::hide_guarded_panics;
 pub use member::{join_member, split_members};
 pub use open::{Endian, OpenOptions, inspect, open};
 pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};
+pub use table::{LeftOut, TableColumn};
 pub use unit::Unit;
 
 /// The Rust of the guide's page about files, compiled and run.

@@ -38,8 +38,9 @@ pub struct OpenOptions {
     pub format: Option<Format>,
     /// The columns, fields or members wanted.
     pub columns: Vec<ColumnSelector>,
-    /// The element type of raw bytes and of text (`f64` if not given). For
-    /// formats that know their types: what they are expected to hold.
+    /// The element type of raw bytes and of text. For formats that know their
+    /// types: what they are expected to hold. Text without it is read as i64,
+    /// or u64 if it needs that, where all cells are integers, else as f64.
     pub dtype: Option<DType>,
     /// The shape of raw bytes; `None` for as many elements as there are.
     pub shape: Option<Vec<usize>>,
@@ -52,8 +53,18 @@ pub struct OpenOptions {
     pub header: Option<bool>,
     /// What separates the cells; `None` to tell from the name and first row.
     pub delimiter: Option<u8>,
-    /// Whether an empty cell is an error rather than a gap.
+    /// Whether a missing value in text is an error rather than a gap.
     pub strict: bool,
+    /// The cells of text that stand for missing values; `None` for the usual
+    /// ones: empty, `NA`, `N/A`, `NULL`, `null` and their kin.
+    pub na: Option<Vec<String>>,
+    /// Whether all columns of text with numbers are taken, where none is asked
+    /// for, rather than the only one.
+    pub all_columns: bool,
+    /// Bytes of text that are parsed at once, and looked at to tell what the columns
+    /// hold; for tests.
+    #[doc(hidden)]
+    pub chunk: Option<usize>,
 }
 
 impl OpenOptions {
@@ -121,9 +132,34 @@ impl Stream {
         Ok(Stream { name, head, whole, to_end: false, codec: None, by_name: None, rest })
     }
 
+    /// Reads more of it into the head, which becomes twice as long.
+    fn read_on(&mut self) -> Result<()> {
+        let more = self.head.len().max(HEAD);
+        let got = (&mut self.rest)
+            .take(more as u64)
+            .read_to_end(&mut self.head)
+            .map_err(|e| stream_error(&self.name, e))?;
+        self.whole = got < more;
+        Ok(())
+    }
+
     /// The name and a reader from the first byte on.
     pub(crate) fn into_reader(self) -> (String, Box<dyn Read + Send>) {
         (self.name, Box::new(Cursor::new(self.head).chain(self.rest)))
+    }
+}
+
+impl text::Head for Stream {
+    fn bytes(&self) -> &[u8] {
+        &self.head
+    }
+
+    fn whole(&self) -> bool {
+        self.whole
+    }
+
+    fn grow(&mut self) -> Result<()> {
+        self.read_on()
     }
 }
 
@@ -258,9 +294,11 @@ pub(crate) fn inspect_file(
         Format::Npz => npz::inspect(file),
         Format::Raw => raw::describe(file, options).map(|d| vec![d]),
         Format::Csv | Format::Tsv => {
-            text::csv::describe(&name, &file.head(HEAD)?, file.len(), format, options)
+            text::csv::describe(&name, &mut text::FileHead::new(file)?, format, options)
         }
-        Format::Text => Ok(vec![text::plain::describe(&name, Some(file.len()), options)]),
+        Format::Text => {
+            Ok(vec![text::plain::describe(&name, &file.head(HEAD)?, Some(file.len()), options)])
+        }
         Format::Arrow | Format::ArrowStream => arrow::inspect(file, format),
         Format::Parquet => parquet::inspect(file),
         Format::Safetensors => safetensors::inspect(file),
@@ -293,11 +331,10 @@ fn inspect_bytes(stream: Stream, options: &OpenOptions) -> Result<Vec<Descriptio
             Ok(npy::describe(&name, &header, format))
         }
         Format::Csv | Format::Tsv => {
-            let Stream { name, head, whole, .. } = stream;
-            let len = if whole { head.len() as u64 } else { u64::MAX };
-            text::csv::describe(&name, &head, len, format, options)
+            let (name, mut stream) = (stream.name.clone(), stream);
+            text::csv::describe(&name, &mut stream, format, options)
         }
-        Format::Text => Ok(vec![text::plain::describe(&stream.name, None, options)]),
+        Format::Text => Ok(vec![text::plain::describe(&stream.name, &stream.head, None, options)]),
         Format::ArrowStream => arrow::inspect_stream(stream),
         Format::Raw => raw::describe_stream(stream, options).map(|d| vec![d]),
         _ => Err(needs_file(&stream, format)),
@@ -427,12 +464,12 @@ fn detect_file(
         }
     }
     match by_name {
-        Some(Format::Text) => return Ok(text::format(&head, columns, options)),
+        Some(Format::Text) => return text::format(&head, &name, columns, options),
         Some(format) => return not_empty(format, head.is_empty(), &name),
         None => {}
     }
     if head.is_empty() {
-        return Ok(nothing(columns, options));
+        return nothing(&name, columns, options);
     }
     if safetensors::is_likely(&head, file.len()) {
         return Ok(Format::Safetensors);
@@ -440,7 +477,7 @@ fn detect_file(
     let bytes = matches!(options.dtype, Some(DType::Bool | DType::I8 | DType::U8));
     let says_raw = options.dtype.is_some() || options.shape.is_some() || options.offset != 0;
     if format::looks_like_text(&head) && !bytes {
-        Ok(text::format(&head, columns, options))
+        text::format(&head, &name, columns, options)
     } else if says_raw {
         Ok(Format::Raw)
     } else {
@@ -453,10 +490,10 @@ fn detect_file(
 
 /// The format of no bytes, in a file or on a stream: raw elements where the
 /// options speak of such, else text without a line.
-fn nothing(columns: &[ColumnSelector], options: &OpenOptions) -> Format {
+fn nothing(name: &str, columns: &[ColumnSelector], options: &OpenOptions) -> Result<Format> {
     let says_raw =
         options.shape.is_some() || options.offset != 0 || options.endian != Endian::default();
-    if says_raw { Format::Raw } else { text::format(&[], columns, options) }
+    if says_raw { Ok(Format::Raw) } else { text::format(&[], name, columns, options) }
 }
 
 /// Refuses no bytes where the format begins with some.
@@ -479,7 +516,7 @@ fn detect_stream(
         return not_empty(format, stream.head.is_empty(), &stream.name);
     }
     if stream.head.is_empty() {
-        return Ok(nothing(columns, options));
+        return nothing(&stream.name, columns, options);
     }
     if let Some(format) = Format::from_magic(&stream.head, &stream.name)? {
         return Ok(format);
@@ -489,7 +526,7 @@ fn detect_stream(
         Some(format) => return Ok(format),
     }
     if format::looks_like_text(&stream.head) {
-        return Ok(text::format(&stream.head, columns, options));
+        return text::format(&stream.head, &stream.name, columns, options);
     }
     Err(Error::format(&stream.name, "these bytes are neither text nor of a known format")
         .with_hint("for bytes without a header: --format raw --dtype f32"))

@@ -1,6 +1,6 @@
 //! The one shape every format is brought into.
 
-use crate::{Batch, Result, Unit};
+use crate::{Batch, Result, TableColumn, Unit};
 use warpfold_core::DType;
 
 /// How an array's elements follow each other in the file.
@@ -41,7 +41,9 @@ pub(crate) fn element_count(shape: &[usize]) -> Option<u64> {
 pub struct Source {
     /// What messages and tables call it: `f.npz:weights`, `t.csv:price`.
     pub name: String,
-    /// The element type; of the values handed over, after any decoding.
+    /// The element type; of the values handed over, after any decoding. Of a
+    /// column whose type only its last cell tells
+    /// ([`is_open`](TableColumn::is_open)): what the first cells show.
     pub dtype: DType,
     /// Its shape or length.
     pub extent: Extent,
@@ -68,18 +70,20 @@ impl Source {
     #[must_use]
     pub fn unit(&self) -> Option<Unit> {
         match &self.access {
-            Access::Random(_) => None,
+            Access::Random(_) | Access::Column(_) => None,
             Access::Sequential(blocks) => blocks.unit(),
         }
     }
 }
 
-/// The two ways to read.
+/// The ways to read.
 pub enum Access {
     /// Any element at any time, from several threads.
     Random(Box<dyn ReadAt>),
     /// Front to back, once.
     Sequential(Box<dyn Blocks>),
+    /// Front to back, with the other columns of its table.
+    Column(TableColumn),
 }
 
 /// Reading at any place, from several threads at once.

@@ -121,6 +121,18 @@ impl Partial {
         Partial::joined(shape, vec![self])
     }
 
+    /// The states over u64 of the same elements, given states over i64 none of
+    /// whose elements is negative: what a reader of numbers goes on with that
+    /// meets one beyond i64.
+    ///
+    /// # Errors
+    /// Those of [`AnyState::unsigned`].
+    pub fn unsigned(self) -> Result<Partial> {
+        let states = self.states.iter().map(|one| one.iter().map(AnyState::unsigned).collect());
+        let states = states.collect::<Result<_>>()?;
+        Ok(Partial { dtype: DType::U64, states, ..self })
+    }
+
     fn check_same_question(&self, other: &Partial) -> Result<()> {
         let names = |p: &Partial| p.ops().map(Op::name).collect::<Vec<_>>().join(",");
         let (what, left, right) = if self.ops != other.ops {

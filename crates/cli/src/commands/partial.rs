@@ -19,7 +19,7 @@ pub(crate) fn run(args: &PartialArgs, global: &Global) -> Result<()> {
     let reduction = Reduction::new(args.ops.iter().copied());
     let reduction = args.execution.apply(args.accuracy.apply(args.axes.apply(reduction)));
     let files = inputs::files(&args.input.files)?;
-    let mut arrays = reduce::open(&args.ops, &files, &args.input.options())?;
+    let mut arrays = reduce::open(&args.ops, &files, &args.input.options(), global.quiet)?;
     let (Some(named), true) = (arrays.pop(), arrays.is_empty()) else {
         return Err(Usage::new("a state holds one array, but several columns are chosen")
             .hint("write a state for each column")

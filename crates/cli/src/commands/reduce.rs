@@ -16,14 +16,16 @@ pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
     let reduction = rest.axes.apply(Reduction::new(args.ops.iter().copied()));
     let reduction = rest.execution.apply(rest.accuracy.apply(rest.rules.apply(reduction)));
     let files = inputs::files(&rest.input.files)?;
+    let named = open(&args.ops, &files, &rest.input.options(), global.quiet)?;
+    named.iter().for_each(|named| note_unit(named, global));
+    let (names, inputs): (Vec<_>, Vec<_>) = named.into_iter().map(|n| (n.name, n.inputs)).unzip();
     let bar = Bar::new(global.quiet);
-    let mut arrays = Vec::new();
-    for named in open(&args.ops, &files, &rest.input.options())? {
-        note_unit(&named, global);
-        let outcome = stream::reduce(named.inputs, &reduction, rest.execution.memory_limit, &bar)?;
-        arrays.push(Array::new(named.name, outcome.answer, outcome.missing));
-    }
+    let limit = rest.execution.memory_limit;
+    let outcomes = stream::reduce_all(inputs, &reduction, limit, &bar)?;
     drop(bar);
+    let named = names.into_iter().zip(outcomes);
+    let arrays: Vec<Array> =
+        named.map(|(name, outcome)| Array::new(name, outcome.answer, outcome.missing)).collect();
     note_missing(&arrays, global);
     output::write(&Report { arrays, as_record: false }, &rest.output)
 }
@@ -33,9 +35,10 @@ pub(super) fn open(
     ops: &[Op],
     files: &[OsString],
     options: &OpenOptions,
+    quiet: bool,
 ) -> Result<Vec<inputs::Named>> {
     match ops.iter().filter(|op| op.arity() == 2).count() {
-        0 => inputs::arrays(files, options),
+        0 => inputs::arrays(files, options, quiet),
         n if n == ops.len() => inputs::pairs(files, options),
         _ => Err(Usage::new("dot takes two arrays and cannot share a pass with the others").into()),
     }

@@ -5,7 +5,7 @@ use crate::progress::Bar;
 use crate::report::{Array, OpAnswer, Report};
 use crate::{inputs, output};
 use anyhow::{Context, Result};
-use warpfold::{Error, Op, Partial, Reduction, Rules};
+use warpfold::{DType, Error, Op, Partial, Reduction, Rules};
 use warpfold_files::stream;
 
 const OPS: [Op; 9] =
@@ -16,29 +16,35 @@ pub(crate) fn run(args: &StatsArgs, global: &Global) -> Result<()> {
     let reduction =
         args.execution.apply(args.accuracy.apply(args.rules.apply(Reduction::new(OPS))));
     let files = inputs::files(&args.input.files)?;
+    let named = inputs::all_arrays(&files, &args.input.options(), global.quiet)?;
+    let (names, inputs): (Vec<_>, Vec<_>) = named.into_iter().map(|n| (n.name, n.inputs)).unzip();
     let bar = Bar::new(global.quiet);
-    let mut arrays = Vec::new();
-    for named in inputs::all_arrays(&files, &args.input.options())? {
-        let limit = args.execution.memory_limit;
-        let partial = stream::partial(named.inputs, &reduction, 0, limit, &bar)?;
+    let limit = args.execution.memory_limit;
+    let partials = stream::partials(inputs, &reduction, 0, limit, &bar)?;
+    drop(bar);
+    let mut arrays = Vec::with_capacity(partials.len());
+    for (name, partial) in names.into_iter().zip(partials) {
         let answers = OPS.into_iter().map(|op| finish(&partial, op, reduction.rules()));
         arrays.push(Array {
-            answers: answers.collect::<Result<_>>().with_context(|| named.name.clone())?,
+            answers: answers.collect::<Result<_>>().with_context(|| name.clone())?,
             shape: partial.shape().to_vec(),
             missing: partial.missing(),
-            name: named.name,
+            name,
         });
     }
-    drop(bar);
     output::write(&Report { arrays, as_record: true }, &args.output)
 }
 
 /// One answer; none where nothing has no smallest element. A type asked for
 /// that an operation does not answer in, such as a position in f64, is meant
-/// for the others.
+/// for the others. A total of integers beyond their type is no reason to withhold
+/// the other answers: it is rounded to a float, and looks like one.
 fn finish(partial: &Partial, op: Op, rules: &Rules) -> Result<OpAnswer> {
     let answer = partial.finish_op(op, rules).or_else(|error| match error {
         Error::UnsupportedOut { .. } => partial.finish_op(op, &Rules { out: None, ..*rules }),
+        Error::Overflow { .. } if rules.out.is_none() => {
+            partial.finish_op(op, &Rules { out: Some(DType::F64), ..*rules })
+        }
         error => Err(error),
     });
     match answer {

@@ -31,6 +31,13 @@ impl Elements {
         let (Some(source), None) = (sources.pop(), sources.pop()) else {
             bail!("{file}: there is no array in it");
         };
+        // A column of text becomes elements of the buffer's type, or of the one that
+        // its first cells show.
+        let mut source = source;
+        if let Access::Column(column) = &source.access {
+            source.dtype = buffer.dtype.unwrap_or(source.dtype);
+            source.access = Access::Sequential(column.blocks(source.dtype)?);
+        }
         let mut elements = Elements { source, count: 0, read: None };
         elements.count = elements.counted()?;
         elements.compare(file, buffer)?;
@@ -101,6 +108,8 @@ impl Elements {
                 }
                 Ok(())
             }
+            // Made sequential when it was opened.
+            Access::Column(_) => bail!("{}: a column is read once", self.source.name),
             Access::Sequential(blocks) => {
                 let name = &self.source.name;
                 let mut batch = Batch::new(self.source.dtype);

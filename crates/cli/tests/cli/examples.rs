@@ -26,7 +26,8 @@ fn questions() -> Vec<(String, String, Vec<Record>)> {
                     let outputs = wanted.as_array().unwrap();
                     (format!("--axis {axis}"), outputs.iter().map(record).collect())
                 }
-                (column, None) => (format!("-c {column}"), vec![record(wanted)]),
+                // The values expected are those of floats, also of columns of integers.
+                (column, None) => (format!("-c {column} --dtype f64"), vec![record(wanted)]),
             };
             questions.push((file.clone(), flags, records));
         }

@@ -16,4 +16,5 @@ mod ptx;
 mod sinks;
 mod snapshots;
 mod states;
+mod tables;
 mod threads;

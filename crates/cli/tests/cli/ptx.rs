@@ -221,7 +221,8 @@ fn other_files_are_read_too() {
             "ptx run two_pass.ptx -k two_pass_f32 -g 1 -b 32 --arg {arg} --arg out:f32:1 --arg u64:2 --show in"
         )
     };
-    assert!(dir.prints(&run("in=@t.csv:y")).contains("in: 2 x f64: 2 4\n"));
+    assert!(dir.prints(&run("in=@t.csv:y")).contains("in: 2 x i64: 2 4\n"));
+    assert!(dir.prints(&run("in:f64=@t.csv:y")).contains("in: 2 x f64: 2 4\n"));
     assert_says(&dir.fails(1, &run("in=@t.csv")), &["t.csv: which", "x, y", "hint: in=@FILE:NAME"]);
     dir.fails(1, &run("in=@holes.csv"));
 }

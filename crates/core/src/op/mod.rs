@@ -22,6 +22,7 @@ mod state;
 mod sum;
 mod total;
 pub mod tree;
+mod unsigned;
 mod value;
 
 pub use any::{AnyState, RawRun};

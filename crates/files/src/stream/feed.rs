@@ -2,6 +2,7 @@
 
 use super::flat::length;
 use crate::{Access, Batch, Blocks, Error, ReadAt, Result, Source};
+use warpfold::DType;
 
 /// Hands out a source's elements in file order.
 pub(super) struct Feed {
@@ -15,19 +16,21 @@ enum From {
     Sequential { blocks: Box<dyn Blocks>, pending: Vec<u8>, taken: usize, batch: Batch, rows: u64 },
 }
 
+impl From {
+    fn blocks(blocks: Box<dyn Blocks>, dtype: DType) -> From {
+        let batch = Batch::new(dtype);
+        From::Sequential { blocks, pending: Vec::new(), taken: 0, batch, rows: 0 }
+    }
+}
+
 impl Feed {
     pub(super) fn new(source: Source) -> Result<Feed> {
         let size = source.dtype.size();
         let len = length(&source);
         let from = match source.access {
             Access::Random(reader) => From::Random { reader, at: 0, len: len? },
-            Access::Sequential(blocks) => From::Sequential {
-                blocks,
-                pending: Vec::new(),
-                taken: 0,
-                batch: Batch::new(source.dtype),
-                rows: 0,
-            },
+            Access::Sequential(blocks) => From::blocks(blocks, source.dtype),
+            Access::Column(column) => From::blocks(column.blocks(source.dtype)?, source.dtype),
         };
         Ok(Feed { name: source.name, size, from })
     }

@@ -1,16 +1,17 @@
 //! Full reductions: every element goes into the same states.
 
+use super::failure::Failure;
 use super::feed::Feed;
 use super::ledger::Ledger;
+use super::numbered::read_numbered;
 use super::{Piece, Progress, wants_indices};
 use crate::source::element_count;
 use crate::{Access, Batch, Block, Blocks, Error, Extent, Order, ReadAt, Result, Source};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use warpfold::{DType, Partial, Reduction, Workers};
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
-use warpfold_threads::{join, read_ahead, scoped};
+use warpfold_threads::{join, scoped};
 
 /// Reduces pieces one after the other into one partial.
 pub(super) fn partial(
@@ -51,43 +52,6 @@ struct Flat<'a> {
     reduction: &'a Reduction,
     start: u64,
     progress: &'a dyn Progress,
-}
-
-/// The error of several threads that comes first in the source, whichever thread meets
-/// one first: what is said of a damaged file is the same every time.
-///
-/// Work is handed out in order, so whatever precedes a failure is already in
-/// somebody's hands; it is finished, and what follows is dropped.
-struct Failure {
-    /// The place of the error, `u64::MAX` while there is none.
-    place: AtomicU64,
-    error: Mutex<Option<(u64, Error)>>,
-}
-
-impl Failure {
-    fn new() -> Failure {
-        Failure { place: AtomicU64::new(u64::MAX), error: Mutex::new(None) }
-    }
-
-    /// `place` orders the work: the number of a block, the index of an element.
-    fn record(&self, place: u64, error: Error) {
-        let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
-        if first.as_ref().is_none_or(|&(earlier, _)| place < earlier) {
-            self.place.store(place, Ordering::Relaxed);
-            *first = Some((place, error));
-        }
-    }
-
-    fn precedes(&self, place: u64) -> bool {
-        self.place.load(Ordering::Relaxed) < place
-    }
-
-    fn into_result(self) -> Result<()> {
-        match self.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some((_, error)) => Err(error),
-            None => Ok(()),
-        }
-    }
 }
 
 impl Flat<'_> {
@@ -134,6 +98,10 @@ impl Flat<'_> {
             Access::Random(ref reader) => self.random(&source, reader.as_ref(), walk),
             Access::Sequential(blocks) => {
                 self.sequential(&source.name, source.dtype, blocks, walk.as_ref())
+            }
+            Access::Column(column) => {
+                let blocks = column.blocks(source.dtype)?;
+                self.sequential(&source.name, source.dtype, blocks, None)
             }
         }
     }
@@ -200,34 +168,17 @@ impl Flat<'_> {
         walk: Option<&Traversal>,
     ) -> Result<(Partial, u64)> {
         let origin = Origin { name, walk };
-        type Numbered = (u64, Box<dyn Block>);
         let ledger = Ledger::new(self.start);
         let threads = self.reduction.thread_count();
         let failed = AtomicBool::new(false);
-        // The file is read on a thread of its own, ahead of the workers.
-        let mut number = 0;
-        let unread = Mutex::new(None);
-        let fetch = || -> Option<Numbered> {
-            if failed.load(Ordering::Relaxed) {
-                return None;
+        let next = |number| -> Result<Option<Box<dyn Block>>> {
+            let block = blocks.next_block()?;
+            if let Some(rows) = block.as_ref().and_then(|block| block.rows()) {
+                ledger.record(number, rows);
             }
-            match blocks.next_block() {
-                Ok(block) => {
-                    let block = (number, block?);
-                    if let Some(rows) = block.1.rows() {
-                        ledger.record(number, rows);
-                    }
-                    number += 1;
-                    Some(block)
-                }
-                Err(error) => {
-                    unread.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                    failed.store(true, Ordering::Relaxed);
-                    None
-                }
-            }
+            Ok(block)
         };
-        let (partial, whole) = read_ahead(threads + 1, fetch, |ahead| {
+        let (partial, read) = read_numbered(name, threads + 1, &failed, next, |ahead| {
             let work = |workers: &mut Workers, failure: &Failure| {
                 let mut batch = Batch::new(dtype);
                 let mut missing = 0;
@@ -254,11 +205,8 @@ impl Flat<'_> {
         });
         // What a worker found comes earlier in the file.
         let partial = partial?;
-        match unread.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(error),
-            None if !whole => Err(Error::format(name, "reading failed")),
-            None => Ok((partial, ledger.end())),
-        }
+        read?;
+        Ok((partial, ledger.end()))
     }
 
     /// Decodes and absorbs one block; says how many rows were missing.

@@ -1,14 +1,22 @@
 //! Reducing sources: reading and reducing overlap, and memory stays bounded.
 //!
 //! A full reduction needs no more than a buffer for each thread (`flat`). A
-//! reduction over some axes goes through the array in boxes (`boxes`).
+//! reduction over some axes goes through the array in boxes (`boxes`). Columns of
+//! one table are reduced in one pass over it (`table`).
 
 mod boxes;
+mod failure;
 mod feed;
 mod flat;
 mod ledger;
+mod lockstep;
+mod numbered;
+mod table;
+mod together;
+mod undecided;
 
 use crate::{Error, Extent, Order, Result, Source};
+use together::{Group, groups};
 use warpfold::{Answer, Axes, DType, Op, Partial, Reduction};
 
 /// Where the reader says how far it has come.
@@ -60,6 +68,93 @@ pub fn reduce(
     memory_limit: Option<usize>,
     progress: &dyn Progress,
 ) -> Result<Outcome> {
+    let outcome = reduce_all(vec![inputs], reduction, memory_limit, progress)?.pop();
+    outcome.ok_or_else(nothing)
+}
+
+/// Reduces several arrays, each to its own answers. Columns of one table are read
+/// in one pass.
+///
+/// # Errors
+/// As for [`reduce`].
+pub fn reduce_all(
+    arrays: Vec<Inputs>,
+    reduction: &Reduction,
+    memory_limit: Option<usize>,
+    progress: &dyn Progress,
+) -> Result<Vec<Outcome>> {
+    let mut outcomes = Vec::with_capacity(arrays.len());
+    for group in groups(arrays, reduction)? {
+        match group {
+            Group::Array(inputs) => {
+                outcomes.push(array(inputs, reduction, memory_limit, progress)?);
+            }
+            Group::Columns(columns) => {
+                let names: Vec<String> = columns.iter().map(|c| c.items[0].name.clone()).collect();
+                let partials = together::partials(columns, reduction, 0, progress)?;
+                for (name, partial) in names.into_iter().zip(partials) {
+                    let answer = partial.finish(reduction.rules());
+                    let answer = answer.map_err(|source| Error::Reduce { name, source })?;
+                    outcomes.push(Outcome { answer, missing: partial.missing() });
+                }
+            }
+        }
+    }
+    Ok(outcomes)
+}
+
+/// Reduces the inputs, the first of whose elements has index `start`, to
+/// states.
+///
+/// # Errors
+/// Whatever reading finds, and what [`Reduction::partial`] says.
+pub fn partial(
+    inputs: Inputs,
+    reduction: &Reduction,
+    start: u64,
+    memory_limit: Option<usize>,
+    progress: &dyn Progress,
+) -> Result<Partial> {
+    let partial = partials(vec![inputs], reduction, start, memory_limit, progress)?.pop();
+    partial.ok_or_else(nothing)
+}
+
+/// Reduces several arrays, the first of whose elements have index `start`, each to
+/// its own states. Columns of one table are read in one pass.
+///
+/// # Errors
+/// As for [`partial`].
+pub fn partials(
+    arrays: Vec<Inputs>,
+    reduction: &Reduction,
+    start: u64,
+    memory_limit: Option<usize>,
+    progress: &dyn Progress,
+) -> Result<Vec<Partial>> {
+    let mut partials = Vec::with_capacity(arrays.len());
+    for group in groups(arrays, reduction)? {
+        match group {
+            Group::Array(inputs) => {
+                partials.push(array_partial(inputs, reduction, start, memory_limit, progress)?);
+            }
+            Group::Columns(columns) => {
+                partials.extend(together::partials(columns, reduction, start, progress)?);
+            }
+        }
+    }
+    Ok(partials)
+}
+
+fn nothing() -> Error {
+    Error::format("no input", "there is nothing to reduce")
+}
+
+fn array(
+    inputs: Inputs,
+    reduction: &Reduction,
+    memory_limit: Option<usize>,
+    progress: &dyn Progress,
+) -> Result<Outcome> {
     let plan = Plan::new(inputs, reduction, progress)?;
     let reduction = &reduction.settled(plan.dtype, plan.bytes);
     let name = plan.name.clone();
@@ -79,12 +174,7 @@ pub fn reduce(
     Ok(Outcome { answer, missing: 0 })
 }
 
-/// Reduces the inputs, the first of whose elements has index `start`, to
-/// states.
-///
-/// # Errors
-/// Whatever reading finds, and what [`Reduction::partial`] says.
-pub fn partial(
+fn array_partial(
     inputs: Inputs,
     reduction: &Reduction,
     start: u64,
@@ -138,9 +228,7 @@ fn shape_of(source: &Source) -> Vec<Option<usize>> {
 
 impl Plan {
     fn new(inputs: Inputs, reduction: &Reduction, progress: &dyn Progress) -> Result<Plan> {
-        let Some(first) = inputs.items.first() else {
-            return Err(Error::format("no input", "there is nothing to reduce"));
-        };
+        let Some(first) = inputs.items.first() else { return Err(nothing()) };
         let name = first.name.clone();
         let wrong = |source| Error::Reduce { name: name.clone(), source };
         let paired = !inputs.others.is_empty();

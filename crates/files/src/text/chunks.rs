@@ -4,11 +4,14 @@ use crate::fixed::stream_error;
 use crate::{Error, Result};
 use std::io::Read;
 
-/// What a chunk holds at least, unless the text ends.
-const CHUNK: usize = 1 << 20;
+/// What a chunk holds at least, unless the text ends or somebody says otherwise.
+pub(crate) const CHUNK: usize = 1 << 20;
+
+/// The most that anybody should ask for.
+pub(crate) const MOST_CHUNK: usize = 16 << 20;
 
 /// A single record longer than this is not data.
-const LONGEST_RECORD: usize = 64 << 20;
+const LONGEST_RECORD: usize = super::sniff::LONGEST_ROW;
 
 /// Finds the end of the last whole record of a text that begins with one.
 pub(crate) type Cut = Box<dyn Fn(&[u8]) -> Option<usize> + Send>;
@@ -28,17 +31,32 @@ pub(crate) struct Chunks {
     carry: Vec<u8>,
     line: u64,
     ended: bool,
+    /// What a chunk holds at least.
+    least: usize,
 }
 
 impl Chunks {
     /// The text that `reader` gives, which begins in line `line`.
     pub(crate) fn new(name: &str, reader: Box<dyn Read + Send>, line: u64, cut: Cut) -> Self {
-        Chunks { name: name.into(), reader, cut, carry: Vec::new(), line, ended: false }
+        Chunks {
+            name: name.into(),
+            reader,
+            cut,
+            carry: Vec::new(),
+            line,
+            ended: false,
+            least: CHUNK,
+        }
+    }
+
+    /// The same in chunks of so many bytes at least.
+    pub(crate) fn in_bytes(self, least: usize) -> Self {
+        Chunks { least: least.max(1), ..self }
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<Chunk>> {
         let mut text = core::mem::take(&mut self.carry);
-        let mut goal = CHUNK;
+        let mut goal = self.least;
         let end = loop {
             if !self.ended && text.len() < goal {
                 let missing = goal - text.len();

@@ -1,27 +1,43 @@
 //! Numbers written as text.
 
+mod cells;
 mod chunks;
 pub(crate) mod csv;
+mod grid;
+mod missing;
 mod number;
 pub(crate) mod plain;
 mod record;
-mod table;
+mod sniff;
 
 use crate::columns::ColumnSelector;
 use crate::open::OpenOptions;
 use crate::{Error, Format, Result};
 
+pub(crate) use csv::FileHead;
 pub(crate) use number::TextNumber;
+pub(crate) use sniff::Head;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Which kind of text this is: plain numbers, or a table if columns were
 /// asked for or the first line has something that separates them.
-pub(crate) fn format(head: &[u8], columns: &[ColumnSelector], options: &OpenOptions) -> Format {
+///
+/// # Errors
+/// JSON, whose commas would make it a table of nonsense.
+pub(crate) fn format(
+    head: &[u8],
+    name: &str,
+    columns: &[ColumnSelector],
+    options: &OpenOptions,
+) -> Result<Format> {
+    if options.delimiter.is_none() {
+        refuse_json(head, name)?;
+    }
     let asks = !columns.is_empty() || options.delimiter.is_some() || options.header.is_some();
     let line = first_line(head);
     let tabs = line.contains(&b'\t');
-    if line.iter().any(|b| matches!(b, b',' | b';' | b'|')) {
+    Ok(if line.iter().any(|b| matches!(b, b',' | b';' | b'|')) {
         Format::Csv
     } else if tabs && (asks || !line.split(u8::is_ascii_whitespace).all(is_blank_or_number)) {
         Format::Tsv
@@ -29,7 +45,22 @@ pub(crate) fn format(head: &[u8], columns: &[ColumnSelector], options: &OpenOpti
         Format::Csv
     } else {
         Format::Text
-    }
+    })
+}
+
+/// Refuses what begins as a JSON array or object does.
+fn refuse_json(head: &[u8], name: &str) -> Result<()> {
+    let text = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
+    let Some((&open, rest)) = text.split_first() else { return Ok(()) };
+    let next = rest.trim_ascii_start().first().copied().unwrap_or(0);
+    let (what, filter) = match (open, next) {
+        (b'[', b'0'..=b'9' | b'-' | b'"' | b'[' | b'{' | b']') => ("a JSON array", ".[]"),
+        (b'{', b'"' | b'}') => ("a JSON object", ".NAME"),
+        _ => return Ok(()),
+    };
+    Err(Error::format(name, format!("this looks like {what}, and JSON is not read")).with_hint(
+        format!("pipe its numbers: jq '{filter}' FILE | warpfold ...; as a table: --format csv"),
+    ))
 }
 
 fn is_blank_or_number(cell: &[u8]) -> bool {

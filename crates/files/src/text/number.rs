@@ -184,6 +184,62 @@ fn integer(text: &[u8]) -> Result<(bool, u64), Refusal> {
     Ok((negative, magnitude))
 }
 
+/// A text as an integer of whatever size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whole {
+    I64(i64),
+    /// `-0`, which a float would tell from 0.
+    NegativeZero,
+    /// Beyond i64.
+    U64(u64),
+    /// Beyond both.
+    Huge,
+    /// Not an integer.
+    No,
+}
+
+/// Reads an integer: digits, with a sign or without.
+#[inline]
+pub(crate) fn whole(text: &[u8]) -> Whole {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    // 18 digits are below 2^63.
+    if digits.len() > 18 || digits.is_empty() {
+        return long_whole(negative, digits);
+    }
+    let mut magnitude = 0_i64;
+    for &b in digits {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 9 {
+            return Whole::No;
+        }
+        magnitude = magnitude * 10 + i64::from(digit);
+    }
+    match (negative, magnitude) {
+        (true, 0) => Whole::NegativeZero,
+        (true, n) => Whole::I64(-n),
+        (false, n) => Whole::I64(n),
+    }
+}
+
+#[cold]
+fn long_whole(negative: bool, digits: &[u8]) -> Whole {
+    match integer(digits) {
+        _ if digits.starts_with(b"+") || digits.starts_with(b"-") => Whole::No,
+        Err(Refusal::NotANumber) => Whole::No,
+        Err(Refusal::OutOfRange) => Whole::Huge,
+        Ok((_, 0)) if negative => Whole::NegativeZero,
+        Ok((_, n)) if negative => match 0_i64.checked_sub_unsigned(n) {
+            Some(n) => Whole::I64(n),
+            None => Whole::Huge,
+        },
+        Ok((_, n)) => i64::try_from(n).map_or(Whole::U64(n), Whole::I64),
+    }
+}
+
 impl TextNumber for Bool8 {
     fn parse(text: &[u8]) -> Result<Self, Refusal> {
         if text == b"1" || text.eq_ignore_ascii_case(b"true") {
@@ -353,6 +409,41 @@ mod tests {
         assert_eq!(i8::parse(b"128"), Err(Refusal::OutOfRange));
         for text in ["5.0", "1e3", "", "-", "x"] {
             assert_eq!(i32::parse(text.as_bytes()), Err(Refusal::NotANumber), "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_of_every_size() {
+        for (text, expected) in [
+            ("0", Whole::I64(0)),
+            ("+12", Whole::I64(12)),
+            ("-12", Whole::I64(-12)),
+            ("-0", Whole::NegativeZero),
+            ("-0000000000000000000000", Whole::NegativeZero),
+            ("000000000000000000000007", Whole::I64(7)),
+            ("999999999999999999", Whole::I64(999_999_999_999_999_999)),
+            ("9223372036854775807", Whole::I64(i64::MAX)),
+            ("-9223372036854775808", Whole::I64(i64::MIN)),
+            ("-9223372036854775809", Whole::Huge),
+            ("9223372036854775808", Whole::U64(1 << 63)),
+            ("18446744073709551615", Whole::U64(u64::MAX)),
+            ("18446744073709551616", Whole::Huge),
+            ("-18446744073709551615", Whole::Huge),
+        ] {
+            assert_eq!(whole(text.as_bytes()), expected, "{text}");
+        }
+        for text in [
+            "",
+            "+",
+            "-",
+            "+-1",
+            "--0000000000000000001",
+            "1.0",
+            "1e3",
+            "12345678901234567890x",
+            "inf",
+        ] {
+            assert_eq!(whole(text.as_bytes()), Whole::No, "{text}");
         }
     }
 

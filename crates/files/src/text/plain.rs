@@ -1,24 +1,28 @@
 //! Numbers with white space between them, any number on a line.
 
-use super::chunks::{Chunk, Chunks, count_lines};
-use super::number::TextNumber;
+use super::cells::{Cells, Problem};
+use super::chunks::{CHUNK, Chunk, Chunks};
+use super::grid::Grid;
+use super::missing::Missing;
+use super::number::{Whole, trimmed, whole};
 use super::{BOM, check_encoding};
 use crate::file::{Cursor, PositionalFile};
-use crate::open::{OpenOptions, Stream};
-use crate::{Access, Batch, Block, Blocks, Description, Error, Extent, Format, Result, Source};
+use crate::open::{HEAD, OpenOptions, Stream};
+use crate::table::{ReadTable, Table, TableBlock, TableBlocks, TableColumn, Typing};
+use crate::{Access, Batch, Description, Error, Extent, Format, Result, Source};
 use std::io::Read;
-use std::sync::Arc;
-use warpfold_core::{DType, with_element};
+use std::sync::{Arc, Mutex, PoisonError};
+use warpfold_core::DType;
 
 /// The numbers of a text file.
 pub(crate) fn open(file: &Arc<PositionalFile>, options: &OpenOptions) -> Result<Source> {
     let name = file.name();
-    let head = file.head(BOM.len())?;
+    let head = file.head(HEAD)?;
     check_encoding(&head, &name)?;
-    let start = if head == BOM { BOM.len() as u64 } else { 0 };
-    let bytes = file.len() - start;
-    let reader = Cursor::part(Arc::clone(file), start, bytes);
-    Ok(source(name, Box::new(reader), Some(bytes), options))
+    let start = if head.starts_with(BOM) { BOM.len() } else { 0 };
+    let bytes = file.len() - start as u64;
+    let input = Input::File(Arc::clone(file), start as u64);
+    Ok(source(name, input, Some(bytes), &head[start..], options))
 }
 
 /// The numbers of a stream.
@@ -27,51 +31,128 @@ pub(crate) fn open_stream(mut stream: Stream, options: &OpenOptions) -> Result<S
     if stream.head.starts_with(BOM) {
         stream.head.drain(..BOM.len());
     }
+    let head = stream.head.clone();
     let (name, reader) = stream.into_reader();
-    Ok(source(name, reader, None, options))
+    Ok(source(name, Input::Stream(Mutex::new(Some(reader))), None, &head, options))
 }
 
 fn source(
     name: String,
-    reader: Box<dyn Read + Send>,
+    input: Input,
     bytes: Option<u64>,
+    head: &[u8],
     options: &OpenOptions,
 ) -> Source {
-    let dtype = options.dtype.unwrap_or(DType::F64);
-    let cut = |text: &[u8]| text.iter().rposition(u8::is_ascii_whitespace).map(|i| i + 1);
-    let chunks = Chunks::new(&name, reader, 1, Box::new(cut));
-    let numbers = Numbers { name: Arc::from(&*name), dtype, chunks };
+    let shown = shown_type(head);
+    let reader = Numbers {
+        name: Arc::from(&*name),
+        input,
+        bytes,
+        missing: Arc::new(Missing::new(options.na.as_deref())),
+        strict: options.strict,
+        chunk: options.chunk.unwrap_or(CHUNK),
+    };
+    let table = Table { name: name.clone(), reader: Box::new(reader), left_out: Vec::new() };
     Source {
         name,
-        dtype,
+        dtype: options.dtype.unwrap_or(shown),
         extent: Extent::Column { rows: None },
         bytes,
-        access: Access::Sequential(Box::new(numbers)),
+        access: Access::Column(TableColumn {
+            table: Arc::new(table),
+            place: 0,
+            typing: options.dtype.map_or(Typing::Open, Typing::Fixed),
+            decimals: false,
+            selector: None,
+        }),
     }
+}
+
+/// The type that the first numbers show.
+fn shown_type(head: &[u8]) -> DType {
+    let mut shown = DType::F64;
+    // The last word may go on behind the head.
+    let end = head.iter().rposition(u8::is_ascii_whitespace).unwrap_or(head.len());
+    for word in head[..end].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+        shown = match whole(trimmed(word)) {
+            Whole::I64(_) | Whole::NegativeZero if shown == DType::U64 => DType::U64,
+            Whole::I64(_) | Whole::NegativeZero => DType::I64,
+            Whole::U64(_) | Whole::Huge => DType::U64,
+            Whole::No => return DType::F64,
+        };
+    }
+    shown
+}
+
+/// Where the text comes from.
+enum Input {
+    /// A file, and where its text begins.
+    File(Arc<PositionalFile>, u64),
+    /// A stream, until somebody reads it.
+    Stream(Mutex<Option<Box<dyn Read + Send>>>),
 }
 
 struct Numbers {
     name: Arc<str>,
-    dtype: DType,
+    input: Input,
+    bytes: Option<u64>,
+    missing: Arc<Missing>,
+    strict: bool,
+    chunk: usize,
+}
+
+impl ReadTable for Numbers {
+    fn read(&self, columns: &[(usize, Typing)]) -> Result<Box<dyn TableBlocks>> {
+        let reader: Box<dyn Read + Send> = match &self.input {
+            Input::File(file, start) => Box::new(Cursor::part(Arc::clone(file), *start, u64::MAX)),
+            Input::Stream(reader) => {
+                let reader = reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+                reader
+                    .ok_or_else(|| Error::format(&*self.name, "a stream can be read only once"))?
+            }
+        };
+        let cut = |text: &[u8]| text.iter().rposition(u8::is_ascii_whitespace).map(|i| i + 1);
+        let chunks = Chunks::new(&self.name, reader, 1, Box::new(cut)).in_bytes(self.chunk);
+        // Nobody needs the same numbers twice, but whoever asks gets them.
+        let cells = |&(_, typing): &(usize, Typing)| {
+            Cells::new(typing, String::new(), Arc::clone(&self.missing), self.strict)
+        };
+        let reading =
+            Reading { name: Arc::clone(&self.name), columns: columns.iter().map(cells).collect() };
+        Ok(Box::new(NumberBlocks { reading: Arc::new(reading), chunks }))
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        self.bytes
+    }
+}
+
+/// What every block knows.
+struct Reading {
+    name: Arc<str>,
+    columns: Vec<Cells>,
+}
+
+struct NumberBlocks {
+    reading: Arc<Reading>,
     chunks: Chunks,
 }
 
-impl Blocks for Numbers {
-    fn next_block(&mut self) -> Result<Option<Box<dyn Block>>> {
+impl TableBlocks for NumberBlocks {
+    fn next_block(&mut self) -> Result<Option<Box<dyn TableBlock>>> {
         Ok(self.chunks.next()?.map(|chunk| {
-            let name = Arc::clone(&self.name);
-            Box::new(NumberBlock { name, dtype: self.dtype, chunk }) as Box<dyn Block>
+            let reading = Arc::clone(&self.reading);
+            Box::new(NumberBlock { reading, chunk }) as Box<dyn TableBlock>
         }))
     }
 }
 
 struct NumberBlock {
-    name: Arc<str>,
-    dtype: DType,
+    reading: Arc<Reading>,
     chunk: Chunk,
 }
 
-impl Block for NumberBlock {
+impl TableBlock for NumberBlock {
     fn rows(&self) -> Option<u64> {
         None
     }
@@ -83,52 +164,73 @@ impl Block for NumberBlock {
     fn decode(
         self: Box<Self>,
         batch: &mut Batch,
-        sink: &mut dyn FnMut(&Batch) -> Result<()>,
+        sink: &mut dyn FnMut(usize, &mut Batch) -> Result<()>,
     ) -> Result<()> {
-        batch.reset(self.dtype);
-        with_element!(self.dtype, T => self.parse::<T>(batch))?;
-        sink(batch)
-    }
-}
-
-impl NumberBlock {
-    fn parse<T: TextNumber>(&self, batch: &mut Batch) -> Result<()> {
-        let text = &self.chunk.text;
-        for word in text.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()) {
-            match T::parse(word).or_else(|refusal| quoted(word).ok_or(refusal)) {
-                Ok(value) => batch.push(value),
-                Err(refusal) => {
-                    let at = word.as_ptr() as usize - text.as_ptr() as usize;
-                    let line = self.chunk.first_line + count_lines(&text[..at]);
-                    let what = refusal.explain(word, self.dtype);
-                    let error = Error::format(&*self.name, format!("line {line}: {what}"));
-                    return Err(if word.iter().any(|b| matches!(b, b',' | b';' | b'|')) {
-                        error.with_hint("to read the lines as columns: --format csv")
-                    } else if line == 1 {
-                        error.with_hint("if the first line names the column: --header")
-                    } else {
-                        error
-                    });
-                }
-            }
+        let (r, text) = (&*self.reading, &self.chunk.text[..]);
+        let grid = words(text);
+        for (i, cells) in r.columns.iter().enumerate() {
+            let place = (&*r.name, self.chunk.first_line);
+            cells.decode(&grid, 0, text, place, batch).map_err(|p| self.error(&grid, p))?;
+            sink(i, batch)?;
         }
         Ok(())
     }
 }
 
-/// The number in a quoted word, as spreadsheets write them.
-#[cold]
-fn quoted<T: TextNumber>(word: &[u8]) -> Option<T> {
-    T::parse(word.strip_prefix(b"\"")?.strip_suffix(b"\"")?).ok()
+impl NumberBlock {
+    fn error(&self, grid: &Grid, problem: Problem) -> Error {
+        let Problem { row, what, hint } = problem;
+        let line = self.chunk.first_line + grid.line(row);
+        let word = grid.column(0, &self.chunk.text).nth(row).unwrap_or_default();
+        let hint = if word.iter().any(|b| matches!(b, b',' | b';' | b'|')) {
+            Some("to read the lines as columns: --format csv".into())
+        } else if line == 1 {
+            Some("if the first line names the column: --header".into())
+        } else {
+            hint
+        };
+        let error = Error::format(&*self.reading.name, format!("line {line}: {what}"));
+        hint.into_iter().fold(error, Error::with_hint)
+    }
+}
+
+/// The words of a text, as the cells of one column.
+fn words(text: &[u8]) -> Grid {
+    let mut grid = Grid::new(1);
+    let (mut line, mut start) = (0, 0);
+    while start < text.len() {
+        let end = memchr::memchr(b'\n', &text[start..]).map_or(text.len(), |n| start + n);
+        let mut at = start;
+        while at < end {
+            if text[at].is_ascii_whitespace() {
+                at += 1;
+                continue;
+            }
+            let rest = &text[at..end];
+            let len = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+            grid.push(at, at + len);
+            grid.end_row(line);
+            at += len;
+        }
+        line += 1;
+        start = end + 1;
+    }
+    grid
 }
 
 /// What `inspect` says about plain numbers.
-pub(crate) fn describe(name: &str, bytes: Option<u64>, options: &OpenOptions) -> Description {
+pub(crate) fn describe(
+    name: &str,
+    head: &[u8],
+    bytes: Option<u64>,
+    options: &OpenOptions,
+) -> Description {
+    let head = head.strip_prefix(BOM).unwrap_or(head);
     Description {
         name: name.into(),
         format: Format::Text,
         stored_as: "text".into(),
-        dtype: Some(options.dtype.unwrap_or(DType::F64)),
+        dtype: Some(options.dtype.unwrap_or(shown_type(head))),
         why_not: None,
         extent: Some(Extent::Column { rows: None }),
         endian: None,

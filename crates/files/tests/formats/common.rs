@@ -33,8 +33,9 @@ pub(crate) fn one(path: &str, options: &OpenOptions) -> Source {
 
 /// What `open` or the reading of its sources complains about, and the hint.
 pub(crate) fn complaint(path: &str, options: &OpenOptions) -> (String, String) {
-    let result = open(path, options)
-        .and_then(|sources| sources.into_iter().try_for_each(|source| read(source).map(|_| ())));
+    let result = open(path, options).and_then(|sources| {
+        sources.into_iter().try_for_each(|source| read_as(source, DType::F64).map(|_| ()))
+    });
     let error = result.expect_err("this file is bad");
     (error.to_string(), error.hint().unwrap_or_default())
 }
@@ -49,10 +50,24 @@ pub(crate) struct Contents {
     pub(crate) rows: u64,
 }
 
-/// Reads a source to its end; random access in pieces of odd size, backwards.
+/// Reads a source to its end; random access in pieces of odd size, backwards;
+/// a column as elements of the source's type.
 pub(crate) fn read(source: Source) -> warpfold_files::Result<Contents> {
+    let dtype = source.dtype;
+    read_as(source, dtype)
+}
+
+/// The same, but a column whose type nobody told as elements of this type.
+pub(crate) fn read_as(mut source: Source, dtype: DType) -> warpfold_files::Result<Contents> {
+    if let Access::Column(column) = &source.access {
+        if column.is_open() {
+            source.dtype = dtype;
+        }
+        source.access = Access::Sequential(column.blocks(source.dtype)?);
+    }
     let size = source.dtype.size();
     match source.access {
+        Access::Column(_) => unreachable!("made sequential above"),
         Access::Random(file) => {
             let Extent::Array { shape, .. } = &source.extent else { panic!("no array") };
             let count = shape.iter().product::<usize>();
@@ -104,7 +119,10 @@ pub(crate) fn read(source: Source) -> warpfold_files::Result<Contents> {
 
 /// The values of a source without gaps.
 pub(crate) fn values<T: bytemuck::Pod>(source: Source) -> Vec<T> {
-    let contents = read(source).unwrap_or_else(|e| panic!("{e}"));
+    // Columns of text are read as floats where floats are expected.
+    let floats = std::any::TypeId::of::<T>() == std::any::TypeId::of::<f64>();
+    let dtype = if floats { DType::F64 } else { source.dtype };
+    let contents = read_as(source, dtype).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(contents.gaps, [0; 0]);
     contents.bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
 }

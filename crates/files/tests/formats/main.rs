@@ -7,6 +7,7 @@ mod compressed;
 mod devices;
 #[cfg(target_os = "linux")]
 mod positions;
+mod random_tables;
 mod seeds;
 mod stream;
 mod tables;

@@ -65,6 +65,7 @@ fn child_reads_stdin() {
                 .chunks(dtype.size())
                 .map(|c| match dtype {
                     DType::F64 => f64::from_ne_bytes(c.try_into().unwrap()),
+                    DType::I64 => i64::from_ne_bytes(c.try_into().unwrap()) as f64,
                     _ => f64::from(i32::from_ne_bytes(c.try_into().unwrap())),
                 })
                 .take(4)
@@ -83,16 +84,16 @@ fn piped(bytes: impl AsRef<[u8]>, options: &str) -> String {
 
 #[test]
 fn stdin_is_recognised_by_what_it_holds() {
-    assert_eq!(piped("1 2\n3\n", ""), "stdin f64 rows=3 gaps=0 random=false [1.0, 2.0, 3.0]");
+    assert_eq!(piped("1 2\n3\n", ""), "stdin i64 rows=3 gaps=0 random=false [1.0, 2.0, 3.0]");
     assert_eq!(piped("", ""), "stdin f64 rows=0 gaps=0 random=false []");
     assert_eq!(piped("7\n8", "--dtype=i32"), "stdin i32 rows=2 gaps=0 random=false [7.0, 8.0]");
-    assert_eq!(piped("a,b\n1,2\n,3\n", "-c=a"), "stdin:a f64 rows=2 gaps=1 random=false [1.0]");
+    assert_eq!(piped("a,b\n1,2\n,3\n", "-c=a"), "stdin:a i64 rows=2 gaps=1 random=false [1.0]");
     assert_eq!(
         piped("a,b\n1,2\n,3\n", "member=b"),
-        "stdin:b f64 rows=2 gaps=0 random=false [2.0, 3.0]"
+        "stdin:b i64 rows=2 gaps=0 random=false [2.0, 3.0]"
     );
-    assert_eq!(piped("x\n4\n", "-c=x"), "stdin:x f64 rows=1 gaps=0 random=false [4.0]");
-    assert_eq!(piped("n\tm\n4\t5\n", "-c=m"), "stdin:m f64 rows=1 gaps=0 random=false [5.0]");
+    assert_eq!(piped("x\n4\n", "-c=x"), "stdin:x i64 rows=1 gaps=0 random=false [4.0]");
+    assert_eq!(piped("n\tm\n4\t5\n", "-c=m"), "stdin:m i64 rows=1 gaps=0 random=false [5.0]");
     let array = npy(1, "'>i4'", false, "(2,)", &[0, 0, 0, 9, 0, 0, 1, 0]);
     assert_eq!(piped(&array, ""), "stdin i32 rows=2 gaps=0 random=false [9.0, 256.0]");
     let raw = piped([0, 5, 0, 0, 0, 6, 0, 0, 0], "--format=raw --dtype=i32 --offset=1");
@@ -109,9 +110,10 @@ fn stdin_that_cannot_be_read() {
         (b"\x1f\x8b\x08", "", "gzip"),
         (b"1\nx\n", "", "line 2: \"x\" is not a number"),
         (b"a,b\n1,2\n", "", "which column"),
-        (b"a,b\n1,2\n", "-c=a,b", "only one column can be read from a stream, not a, b"),
+        (b"[1,2,3]\n", "", "looks like a JSON array"),
+        (b"{\"a\":1}\n", "", "looks like a JSON object"),
         (b"\0\0\0\0\0", "--format=raw --dtype=i32", "the last 1 bytes are not a whole i32"),
-        (b"\0\0\0\0", "--format=raw --dtype=i32 --shape=2", "the data end 4 bytes too early"),
+        (b"\0\0\0\0", "--format=raw --dtype=i32 --shape=2", "the data ends 4 bytes too early"),
         (b"\0\0", "--format=raw --dtype=i32 --offset=3", "offset 3 lies beyond the data's 2 bytes"),
     ] {
         let answer = piped(bytes, options);

@@ -1,0 +1,419 @@
+//! What the first rows of a CSV file tell: delimiter, header, columns and what
+//! these hold.
+
+use super::missing::Missing;
+use super::number::{self, Whole, shown, trimmed, whole};
+use super::record::{OpenQuote, is_blank, scan};
+use super::{BOM, check_encoding, first_line};
+use crate::columns::{self, ColumnSelector};
+use crate::open::OpenOptions;
+use crate::table::LeftOut;
+use crate::{Error, Format, Result};
+use std::collections::{HashMap, HashSet};
+use warpfold_core::DType;
+
+/// A row longer than this is not data.
+pub(crate) const LONGEST_ROW: usize = 64 << 20;
+
+/// The first bytes of a text, of which more can be had.
+pub(crate) trait Head {
+    fn bytes(&self) -> &[u8];
+    /// Whether nothing follows.
+    fn whole(&self) -> bool;
+    /// Makes it at least twice as long, or whole.
+    fn grow(&mut self) -> Result<()>;
+}
+
+/// A CSV file as far as its first rows show it.
+#[derive(Clone, Debug)]
+pub(crate) struct Sniffed {
+    pub(crate) delimiter: u8,
+    /// The header's cells, of which some may be empty; the columns' numbers, from
+    /// 1, without a header.
+    pub(crate) names: Vec<String>,
+    /// What to call each column: its name, or its number if it has none.
+    pub(crate) labels: Vec<String>,
+    pub(crate) has_header: bool,
+    /// Where the first data row begins, in bytes and as a line.
+    pub(crate) start: u64,
+    pub(crate) line: u64,
+    /// What the first cells of each column hold.
+    pub(crate) looks: Vec<Look>,
+    /// The bytes of the longest of the first rows.
+    pub(crate) row_bytes: usize,
+}
+
+/// What the first cells of a column hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Look {
+    /// Whether there is a number.
+    pub(crate) numbers: bool,
+    /// Whether one of them is no integer.
+    pub(crate) decimals: bool,
+    /// Whether one of them is beyond i64.
+    pub(crate) large: bool,
+    /// The first cell that is neither a number nor missing: its line and text.
+    pub(crate) text: Option<(u64, String)>,
+}
+
+impl Look {
+    /// Looks at one more cell, without white space and quotes around it.
+    fn add(&mut self, cell: &[u8], line: u64, dtype: Option<DType>, missing: &Missing) {
+        if missing.is(cell) {
+            return;
+        }
+        match whole(cell) {
+            Whole::I64(_) | Whole::NegativeZero => self.numbers = true,
+            Whole::U64(_) | Whole::Huge => (self.numbers, self.large) = (true, true),
+            Whole::No if number::is_number(cell, dtype.unwrap_or(DType::F64)) => {
+                (self.numbers, self.decimals) = (true, true);
+            }
+            Whole::No => {
+                self.text.get_or_insert_with(|| (line, shown(cell)));
+            }
+        }
+    }
+
+    /// Whether it can be a column of numbers.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.text.is_none()
+    }
+
+    /// The type that the first cells show.
+    pub(crate) fn dtype(&self) -> DType {
+        match self {
+            Look { decimals: true, .. } | Look { numbers: false, .. } => DType::F64,
+            Look { large: true, .. } => DType::U64,
+            _ => DType::I64,
+        }
+    }
+
+    /// Why it is not a column of numbers.
+    pub(crate) fn why_not(&self) -> Option<String> {
+        self.text.as_ref().map(|(line, text)| format!("text: line {line} holds {text}"))
+    }
+}
+
+/// The columns to read.
+pub(crate) struct Choice {
+    /// Their places, from 0.
+    pub(crate) places: Vec<usize>,
+    /// Whether nobody asked for them, and there were others.
+    pub(crate) by_default: bool,
+    /// Those that were left out because they hold text.
+    pub(crate) left_out: Vec<LeftOut>,
+}
+
+/// One of the first rows.
+struct Row<'a> {
+    cells: Vec<&'a [u8]>,
+    /// Where it begins and ends.
+    start: usize,
+    end: usize,
+    line: u64,
+}
+
+/// What follows in the head.
+enum Next<'a> {
+    Row(Row<'a>),
+    End,
+    /// A row whose end was not seen yet; it begins in this line, and whether a
+    /// quote in it is open.
+    Cut(u64, bool),
+}
+
+impl Sniffed {
+    /// Reads the first rows, of which at least the header and a row of data are
+    /// there as a whole.
+    pub(crate) fn new(
+        name: &str,
+        head: &mut dyn Head,
+        format: Format,
+        columns: &[ColumnSelector],
+        options: &OpenOptions,
+    ) -> Result<Sniffed> {
+        check_encoding(head.bytes(), name)?;
+        let missing = Missing::new(options.na.as_deref());
+        loop {
+            let delimiter = match options.delimiter {
+                Some(b'\n' | b'\r' | b'"') => {
+                    return Err(Error::format(name, "a line end or quote cannot separate cells"));
+                }
+                Some(delimiter) => delimiter,
+                None if format == Format::Tsv => b'\t',
+                None => guess_delimiter(first_line(head.bytes())),
+            };
+            let scan = Scan { name, head: head.bytes(), whole: head.whole(), delimiter };
+            match scan.table(columns, options, &missing)? {
+                Ok(table) => return Ok(table),
+                Err((line, open)) if head.bytes().len() >= LONGEST_ROW => {
+                    let what = format!(
+                        "line {line}: the row that begins here does not end within {} MiB",
+                        LONGEST_ROW >> 20
+                    );
+                    let hint =
+                        if open { "a quote is never closed" } else { "is this text at all?" };
+                    return Err(Error::format(name, what).with_hint(hint));
+                }
+                Err(_) => head.grow()?,
+            }
+        }
+    }
+
+    /// Finds the columns to read.
+    pub(crate) fn choose(
+        &self,
+        name: &str,
+        columns: &[ColumnSelector],
+        options: &OpenOptions,
+    ) -> Result<Choice> {
+        if !columns.is_empty() {
+            let places = columns::resolve(columns, &self.names, name).map_err(|e| {
+                if self.has_header {
+                    e
+                } else {
+                    e.with_hint("there is no header row; to use the first row as one: --header")
+                }
+            })?;
+            return Ok(Choice { places, by_default: false, left_out: Vec::new() });
+        }
+        let all = 0..self.looks.len();
+        if all.len() == 1 {
+            return Ok(Choice { places: vec![0], by_default: false, left_out: Vec::new() });
+        }
+        let numeric = |&i: &usize| self.looks[i].numbers;
+        let places: Vec<usize> = if options.all_columns {
+            all.clone().filter(|&i| self.looks[i].is_readable()).collect()
+        } else {
+            // Numbers with text among them may be numbers with an error among
+            // them: not to be passed over.
+            let mut candidates: Vec<usize> = all.clone().filter(numeric).collect();
+            if candidates.is_empty() {
+                candidates = all.clone().filter(|&i| self.looks[i].is_readable()).collect();
+            }
+            columns::only_numeric(&candidates, &self.labels, name)?
+        };
+        let taken = |i: &usize| places.binary_search(i).is_ok();
+        let out: Vec<LeftOut> = all
+            .filter(|i| !taken(i))
+            .map(|i| {
+                let why = self.looks[i].why_not();
+                let why = why.unwrap_or_else(|| "no value in the first rows".into());
+                LeftOut { name: self.labels[i].clone(), why }
+            })
+            .collect();
+        if places.is_empty() {
+            let list = columns::list(&self.labels);
+            let what = format!("no column has only numbers; the columns are {list}");
+            let error = Error::format(name, what);
+            return Err(match out.first() {
+                Some(LeftOut { name, why }) => error.with_hint(format!(
+                    "{name} is {why}; what stands for a missing value is named by --na"
+                )),
+                None => error,
+            });
+        }
+        Ok(Choice { places, by_default: true, left_out: out })
+    }
+
+    /// How to choose the columns at some places in another table with such columns.
+    pub(crate) fn selectors(&self, places: &[usize]) -> Vec<ColumnSelector> {
+        let mut times: HashMap<&str, usize> = HashMap::with_capacity(self.names.len());
+        self.names.iter().for_each(|name| *times.entry(name).or_default() += 1);
+        let selector = |&place: &usize| match self.names[place].as_str() {
+            name if self.has_header && !name.is_empty() && times.get(name) == Some(&1) => {
+                ColumnSelector::Name(name.into())
+            }
+            // A range is not taken for a name that is a number.
+            _ => ColumnSelector::Range(place + 1, place + 1),
+        };
+        places.iter().map(selector).collect()
+    }
+}
+
+/// Rows at the front of a text.
+struct Scan<'a> {
+    name: &'a str,
+    head: &'a [u8],
+    whole: bool,
+    delimiter: u8,
+}
+
+impl<'a> Scan<'a> {
+    /// The table; the line of a row that needs more of the text otherwise.
+    fn table(
+        &self,
+        columns: &[ColumnSelector],
+        options: &OpenOptions,
+        missing: &Missing,
+    ) -> Result<Result<Sniffed, (u64, bool)>> {
+        let start = if self.head.starts_with(BOM) { BOM.len() } else { 0 };
+        let first = match self.next_row(start, 1)? {
+            Next::Row(row) => row,
+            Next::End => return Err(Error::format(self.name, "the file has no rows")),
+            Next::Cut(line, open) => return Ok(Err((line, open))),
+        };
+        let width = first.cells.len();
+        let after = first.line + lines(&self.head[first.start..first.end]);
+        let mut looks = vec![Look::default(); width];
+        let (mut at, mut line, mut rows) = (first.end, after, 0);
+        let mut longest = first.end - first.start;
+        loop {
+            // Only a help to tell numbers from names: what is damaged here,
+            // reading it in earnest will tell.
+            let row = match self.next_row(at, line) {
+                Ok(Next::Row(row)) => row,
+                Ok(Next::Cut(line, open)) if rows == 0 => return Ok(Err((line, open))),
+                Ok(Next::End | Next::Cut(..)) | Err(_) => break,
+            };
+            // Where a test wants short chunks, the first rows are few, too.
+            let enough = options.chunk.is_some_and(|bytes| at - first.end >= bytes);
+            if row.cells.len() != width || enough {
+                break;
+            }
+            for (look, cell) in looks.iter_mut().zip(&row.cells) {
+                look.add(trimmed(cell), row.line, options.dtype, missing);
+            }
+            line = row.line + lines(&self.head[row.start..row.end]);
+            longest = longest.max(row.end - row.start);
+            (at, rows) = (row.end, rows + 1);
+        }
+        let has_header = options
+            .header
+            .unwrap_or_else(|| first_row_is_header(&first, &looks, columns, options, missing));
+        let numbered = (1..=width).map(|i| i.to_string());
+        let names: Vec<String> = if has_header {
+            first.cells.iter().map(|c| unquoted(c)).collect()
+        } else {
+            for (look, cell) in looks.iter_mut().zip(&first.cells) {
+                let mut earlier = Look::default();
+                earlier.add(trimmed(cell), first.line, options.dtype, missing);
+                look.numbers |= earlier.numbers;
+                look.decimals |= earlier.decimals;
+                look.large |= earlier.large;
+                look.text = earlier.text.or(look.text.take());
+            }
+            numbered.clone().collect()
+        };
+        let taken: HashSet<&str> = names.iter().map(String::as_str).collect();
+        let label = |(name, number): (&String, String)| match name.as_str() {
+            "" if taken.contains(&*number) => format!("column {number}"),
+            "" => number,
+            name => name.to_string(),
+        };
+        let labels = names.iter().zip(numbered).map(label).collect();
+        Ok(Ok(Sniffed {
+            delimiter: self.delimiter,
+            labels,
+            names,
+            has_header,
+            start: if has_header { first.end } else { first.start } as u64,
+            line: if has_header { after } else { first.line },
+            looks,
+            row_bytes: longest,
+        }))
+    }
+
+    /// The next row that is not blank.
+    fn next_row(&self, mut start: usize, mut line: u64) -> Result<Next<'a>> {
+        loop {
+            if start >= self.head.len() {
+                return Ok(if self.whole { Next::End } else { Next::Cut(line, false) });
+            }
+            let mut cells = Vec::new();
+            let (len, ended) = match scan(&self.head[start..], self.delimiter, |c| cells.push(c)) {
+                Ok(found) => found,
+                Err(OpenQuote) if self.whole => {
+                    let what = format!("line {line}: a quote in this row is never closed");
+                    return Err(Error::format(self.name, what));
+                }
+                Err(OpenQuote) => return Ok(Next::Cut(line, true)),
+            };
+            if !ended && !self.whole {
+                return Ok(Next::Cut(line, false));
+            }
+            let end = start + len;
+            if !is_blank(&self.head[start..end], self.delimiter) {
+                return Ok(Next::Row(Row { cells, start, end, line }));
+            }
+            line += u64::from(ended);
+            start = end;
+        }
+    }
+}
+
+fn lines(row: &[u8]) -> u64 {
+    super::chunks::count_lines(row)
+}
+
+/// What a header's cell says.
+fn unquoted(cell: &[u8]) -> String {
+    let text = String::from_utf8_lossy(cell.trim_ascii());
+    match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
+        Some(inner) => inner.replace("\"\"", "\"").trim().into(),
+        None => text.into_owned(),
+    }
+}
+
+/// The most frequent of the usual delimiters, a comma if none occurs.
+fn guess_delimiter(line: &[u8]) -> u8 {
+    let mut counts = [(b',', 0), (b'\t', 0), (b';', 0), (b'|', 0)];
+    let mut quoted = false;
+    for &b in line {
+        quoted ^= b == b'"';
+        for (delimiter, count) in &mut counts {
+            *count += usize::from(!quoted && b == *delimiter);
+        }
+    }
+    // Of equals the last is the greatest to `max_by_key`; the order above is
+    // that of preference.
+    counts.iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(delimiter, _)| *delimiter)
+}
+
+/// Whether the first row names the columns: it holds something other than a
+/// number where the rows below, at which `looks` has looked, hold numbers.
+fn first_row_is_header(
+    first: &Row<'_>,
+    looks: &[Look],
+    columns: &[ColumnSelector],
+    options: &OpenOptions,
+    missing: &Missing,
+) -> bool {
+    let dtype = options.dtype.unwrap_or(DType::F64);
+    let is_name = |cell: &[u8]| {
+        let cell = trimmed(cell);
+        !cell.is_empty() && !missing.is(cell) && !number::is_number(cell, dtype)
+    };
+    let width = first.cells.len();
+    if !columns.is_empty() {
+        let mut places = Vec::new();
+        for column in columns {
+            match *column {
+                // Only a header can have names.
+                ColumnSelector::Name(_) => return true,
+                ColumnSelector::Index(i) => places.push(i),
+                ColumnSelector::Range(a, b) => places.extend(a..=b.min(width)),
+            }
+        }
+        let cells = places.iter().filter_map(|&i| first.cells.get(i.wrapping_sub(1)).copied());
+        if cells.clone().any(is_name) {
+            return true;
+        }
+        if cells.clone().any(|cell| number::is_number(trimmed(cell), dtype)) {
+            return false;
+        }
+        // Without a name or a number, as over the index that pandas writes.
+    }
+    // With text columns in the table, only the columns of numbers can tell; those
+    // with text among the numbers, where there are no others.
+    let named = |of: &dyn Fn(&Look) -> bool| {
+        let mut cells = looks.iter().zip(&first.cells).filter(|(look, _)| of(look)).peekable();
+        cells.peek().is_some().then(|| cells.any(|(_, cell)| is_name(cell)))
+    };
+    named(&|look| look.numbers && look.is_readable())
+        .or_else(|| named(&|look| look.numbers))
+        .unwrap_or_else(|| {
+            let number = |cell: &&[u8]| number::is_number(trimmed(cell), dtype);
+            first.cells.iter().copied().any(is_name) && !first.cells.iter().any(number)
+        })
+}
