@@ -46,7 +46,7 @@ pub(crate) fn open(
                 &name,
                 format!("which array? There are {n}: {}", columns::list(&archive.entries)),
             );
-            // Strings and objects are no advice.
+            // Strings and objects are not suggested.
             let readable =
                 (0..n).find(|&i| archive.member(i).is_ok_and(|m| m.open(&[], options).is_ok()));
             Err(match readable {

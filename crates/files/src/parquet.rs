@@ -307,7 +307,7 @@ fn read_as(column: &ColumnDescriptor) -> Result<DType, String> {
     }
 }
 
-/// What the integers of a leaf stand for, if they are no plain ones.
+/// The unit of a leaf's integers, if they have one.
 fn unit_of(column: &ColumnDescriptor) -> Option<Unit> {
     use ConvertedType as C;
     let tick = |unit: &TimeUnit| match unit {

@@ -42,7 +42,7 @@ pub(crate) fn open(
                 &name,
                 format!("which tensor? There are {}: {}", names.len(), columns::list(&names)),
             );
-            // Types that are not read are no advice.
+            // Types that are not supported are not suggested.
             return Err(match tensors.iter().find(|t| t.dtype.is_some()) {
                 Some(t) => error.with_hint(format!("name it after a colon: {name}:{}", t.name)),
                 None => error,

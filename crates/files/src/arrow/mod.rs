@@ -317,8 +317,8 @@ fn scan_messages(file: &Arc<PositionalFile>) -> Result<Layout> {
     Ok(Layout { table, batches, dictionaries })
 }
 
-/// That no dictionary of a file takes the place of another: as batches may be
-/// read in any order, nobody could tell which of the two is meant.
+/// That no dictionary of a file takes the place of another: as batches may be read in
+/// any order, it could not be told which of the two is meant.
 fn check_replacements(dictionaries: &[Found]) -> Result<(), String> {
     let mut ids = HashSet::new();
     for found in dictionaries {

@@ -1,4 +1,4 @@
-//! A reader that works on a thread of its own, ahead of whoever reads.
+//! A reader that works on its own thread, ahead of its consumer.
 
 use crate::guard;
 use std::io::{self, Read};
@@ -105,7 +105,7 @@ fn run(mut decoder: Decoder, sender: &SyncSender<io::Result<Vec<u8>>>) {
     loop {
         let piece = decoder.next();
         let last = piece.as_ref().map_or(true, Vec::is_empty);
-        // Nobody may be interested any more.
+        // The consumer may have stopped.
         if sender.send(piece).is_err() || last {
             return;
         }

@@ -120,7 +120,7 @@ fn stdin_that_cannot_be_read() {
         assert!(answer.contains(what), "{answer}");
     }
     let short = npy(1, "'<f8'", false, "(3,)", &[0; 16]);
-    assert!(piped(&short, "").contains("the data end 8 bytes too early"));
+    assert!(piped(&short, "").contains("the data ends 8 bytes too early"));
 }
 
 #[test]
