@@ -18,7 +18,7 @@ fn exercise(bytes: &[u8]) {
     let again = Partial::from_bytes(&written).expect("what was written can be read");
     assert_eq!(again.to_bytes(), written, "the byte form is canonical");
     for nan in [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error] {
-        let rules = Rules { nan, ..Rules::default() };
+        let rules = Rules::new().nan(nan);
         let _ = partial.finish(&rules);
         for op in again.ops() {
             let _ = partial.finish_op(op, &rules);

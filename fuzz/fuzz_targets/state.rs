@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use warpfold::{AnyState, DType, Error, Kind, NanPolicy, Op, Rules};
+use warpfold::internal::{AnyState, Kind};
+use warpfold::{DType, Error, NanPolicy, Op, Rules};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(state) = AnyState::from_bytes(bytes) {
@@ -25,7 +26,7 @@ fn exercise(mut state: AnyState) {
     for op in Op::ALL {
         for nan in [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error] {
             for (wrap, out) in [(false, None), (true, None), (false, Some(DType::F16))] {
-                let _ = state.finish(op, &Rules { nan, wrap, ddof: 1, out });
+                let _ = state.finish(op, &Rules::new().nan(nan).wrap(wrap).ddof(1).out(out));
             }
         }
     }

@@ -18,6 +18,7 @@ use clap::{Arg, Args, Command, FromArgMatches, Subcommand, ValueEnum};
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use warpfold::internal::Known;
 use warpfold::{Accuracy, DType, Device, NanPolicy, Op, Reduction, Threads};
 use warpfold_files::{ColumnSelector, Endian, OpenOptions};
 
@@ -518,20 +519,20 @@ impl PartialArgs {
 /// NumPy's names are understood, but not advertised.
 fn dtype() -> impl TypedValueParser<Value = DType> {
     let value = |dtype: DType| {
-        PossibleValue::new(dtype.name()).alias(match dtype {
-            DType::Bool => "bool_",
-            DType::I8 => "int8",
-            DType::I16 => "int16",
-            DType::I32 => "int32",
-            DType::I64 => "int64",
-            DType::U8 => "uint8",
-            DType::U16 => "uint16",
-            DType::U32 => "uint32",
-            DType::U64 => "uint64",
-            DType::F16 => "float16",
-            DType::BF16 => "bfloat16",
-            DType::F32 => "float32",
-            DType::F64 => "float64",
+        PossibleValue::new(dtype.name()).alias(match dtype.known() {
+            Known::Bool => "bool_",
+            Known::I8 => "int8",
+            Known::I16 => "int16",
+            Known::I32 => "int32",
+            Known::I64 => "int64",
+            Known::U8 => "uint8",
+            Known::U16 => "uint16",
+            Known::U32 => "uint32",
+            Known::U64 => "uint64",
+            Known::F16 => "float16",
+            Known::BF16 => "bfloat16",
+            Known::F32 => "float32",
+            Known::F64 => "float64",
         })
     };
     named(DType::ALL.map(value), DType::from_name)

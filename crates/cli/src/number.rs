@@ -48,6 +48,7 @@ pub(crate) fn push(out: &mut String, number: Scalar, style: Style) {
             }),
             Scalar::F32(x) => push_float(out, f64::from(x), style, || format!("{:e}", x.abs())),
             Scalar::F64(x) => push_float(out, x, style, || format!("{:e}", x.abs())),
+            other => write!(out, "{other}"),
         },
     };
 }

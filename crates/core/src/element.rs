@@ -5,7 +5,15 @@ use core::fmt;
 pub use half::{bf16, f16};
 
 /// The type of an array's elements, known at run time.
+///
+/// ```
+/// use warpfold_core::DType;
+///
+/// assert_eq!("f32".parse(), Ok(DType::F32));
+/// assert_eq!((DType::F32.size(), DType::F32.to_string()), (4, "f32".into()));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum DType {
     /// Truth values, one byte each; any byte but 0 is true.
     Bool,
@@ -143,6 +151,27 @@ impl DType {
         }
     }
 
+    /// The type as an enumeration that is complete.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn known(self) -> Known {
+        match self {
+            DType::Bool => Known::Bool,
+            DType::I8 => Known::I8,
+            DType::I16 => Known::I16,
+            DType::I32 => Known::I32,
+            DType::I64 => Known::I64,
+            DType::U8 => Known::U8,
+            DType::U16 => Known::U16,
+            DType::U32 => Known::U32,
+            DType::U64 => Known::U64,
+            DType::F16 => Known::F16,
+            DType::BF16 => Known::BF16,
+            DType::F32 => Known::F32,
+            DType::F64 => Known::F64,
+        }
+    }
+
     /// The type whose [`code`](Self::code) is `code`.
     #[must_use]
     pub fn from_code(code: u8) -> Option<DType> {
@@ -156,13 +185,59 @@ impl fmt::Display for DType {
     }
 }
 
+/// [`DType`] for the crates of this workspace: each has to serve every type, so
+/// that a new one must not compile before it does.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Known {
+    Bool,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F16,
+    BF16,
+    F32,
+    F64,
+}
+
 /// A truth value as arrays store it: one byte, true unless 0.
 ///
 /// Files may hold any byte where a Rust `bool` may not, so kernels never see
-/// a `bool`.
+/// a `bool`. Two that are true are equal, whatever their bytes.
+///
+/// ```
+/// use warpfold_core::element::Bool8;
+///
+/// assert_eq!(Bool8(2), Bool8::from(true));
+/// assert!(bool::from(Bool8(2)));
+/// ```
 #[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Bool8(pub u8);
+
+impl PartialEq for Bool8 {
+    fn eq(&self, other: &Self) -> bool {
+        bool::from(*self) == bool::from(*other)
+    }
+}
+impl Eq for Bool8 {}
+
+impl From<bool> for Bool8 {
+    fn from(truth: bool) -> Bool8 {
+        Bool8(u8::from(truth))
+    }
+}
+
+impl From<Bool8> for bool {
+    fn from(truth: Bool8) -> bool {
+        truth.0 != 0
+    }
+}
 
 /// One element taken apart: `value = (-1)^negative * magnitude * 2^exponent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,8 +260,8 @@ pub enum Parts {
     Nan,
 }
 
-/// An integer that orders elements.
-pub trait Key: Copy + Ord + Send + Sync + fmt::Debug + 'static {
+/// An integer that orders elements. Sealed, as [`Element`] is.
+pub trait Key: sealed::Sealed + Copy + Ord + Send + Sync + fmt::Debug + 'static {
     /// The least value of the type.
     const LEAST: Self;
     /// The greatest value of the type.
@@ -223,6 +298,9 @@ mod sealed {
 ///
 /// Sealed: the set of types is closed, because every backend has kernels for
 /// exactly these.
+///
+///
+/// Slices may hold more than elements: see [`Item`](crate::Item).
 pub trait Element: sealed::Sealed + bytemuck::Pod + fmt::Debug + Send + Sync + 'static {
     /// The run-time name of this type.
     const DTYPE: DType;
@@ -428,56 +506,56 @@ impl Element for Bool8 {
 #[macro_export]
 macro_rules! with_element {
     ($dtype:expr, $T:ident => $body:expr) => {
-        match $dtype {
-            $crate::DType::Bool => {
+        match $crate::DType::known($dtype) {
+            $crate::element::Known::Bool => {
                 type $T = $crate::element::Bool8;
                 $body
             }
-            $crate::DType::I8 => {
+            $crate::element::Known::I8 => {
                 type $T = i8;
                 $body
             }
-            $crate::DType::I16 => {
+            $crate::element::Known::I16 => {
                 type $T = i16;
                 $body
             }
-            $crate::DType::I32 => {
+            $crate::element::Known::I32 => {
                 type $T = i32;
                 $body
             }
-            $crate::DType::I64 => {
+            $crate::element::Known::I64 => {
                 type $T = i64;
                 $body
             }
-            $crate::DType::U8 => {
+            $crate::element::Known::U8 => {
                 type $T = u8;
                 $body
             }
-            $crate::DType::U16 => {
+            $crate::element::Known::U16 => {
                 type $T = u16;
                 $body
             }
-            $crate::DType::U32 => {
+            $crate::element::Known::U32 => {
                 type $T = u32;
                 $body
             }
-            $crate::DType::U64 => {
+            $crate::element::Known::U64 => {
                 type $T = u64;
                 $body
             }
-            $crate::DType::F16 => {
+            $crate::element::Known::F16 => {
                 type $T = $crate::element::f16;
                 $body
             }
-            $crate::DType::BF16 => {
+            $crate::element::Known::BF16 => {
                 type $T = $crate::element::bf16;
                 $body
             }
-            $crate::DType::F32 => {
+            $crate::element::Known::F32 => {
                 type $T = f32;
                 $body
             }
-            $crate::DType::F64 => {
+            $crate::element::Known::F64 => {
                 type $T = f64;
                 $body
             }

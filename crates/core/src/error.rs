@@ -175,6 +175,30 @@ pub enum Error {
         /// The version this build reads.
         reads: u32,
     },
+    /// A name of no operation, type or policy.
+    #[error("{name:?} is not {what}")]
+    UnknownName {
+        /// What it should name: "an operation".
+        what: &'static str,
+        /// The name as given.
+        name: String,
+        /// The names that there are.
+        known: Vec<&'static str>,
+    },
+    /// An array that holds neither numbers nor truth values.
+    #[error("an array of {found} holds no numbers")]
+    NotNumbers {
+        /// What it holds.
+        found: String,
+    },
+    /// Bytes that end within an element.
+    #[error("the bytes end within an element: {held} of its {size} bytes are there")]
+    SplitElement {
+        /// How many of its bytes there are.
+        held: usize,
+        /// How many it has.
+        size: usize,
+    },
     /// A device that this build or machine does not have.
     #[error("{what}")]
     Device {
@@ -213,6 +237,9 @@ impl Error {
             Error::StateVersion { .. } => {
                 "write the state again with this version of warpfold".into()
             }
+            Error::UnknownName { known, .. } => format!("there are {}", known.join(", ")),
+            Error::NotNumbers { .. } => "cast it to a type of numbers first".into(),
+            Error::SplitElement { .. } => "give the rest of its bytes first".into(),
             Error::Device { hint, .. } => hint.clone(),
             _ => return None,
         })

@@ -15,10 +15,14 @@ pub mod element;
 pub mod error;
 pub mod exact;
 pub mod fpenv;
+pub mod item;
 pub mod layout;
 pub mod op;
 pub mod prefetch;
+#[cfg(feature = "serde")]
+mod serial;
 
 pub use element::{DType, Element};
 pub use error::{Error, Result};
+pub use item::Item;
 pub use op::{Accuracy, NanPolicy, Op, Rules, Scalar, Value};

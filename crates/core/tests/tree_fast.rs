@@ -43,7 +43,7 @@ fn the_tree_is_the_one_defined() {
         let sum: FastSum<f16> = whole(Kind::FastSum, &h, &[]);
         let expected = naive(n, 0.0, &|i| h[i].to_f32(), &add32);
         assert_eq!(answer(&sum, Op::Sum), Scalar::F16(f16::from_f32(expected)));
-        let out = Rules { out: Some(DType::F64), ..Rules::default() };
+        let out = Rules::new().out(DType::F64);
         assert_eq!(sum.finish(Op::Sum, &out), one(Scalar::F64(f64::from(expected))));
         if n > 0 {
             let mean = (f64::from(naive(n, 0.0, &|i| xs[i], &add32)) / n as f64) as f32;
@@ -232,7 +232,7 @@ fn specials_follow_the_rules() {
     let canonical = f64::from_bits(0x7ff8_0000_0000_0000);
     let sum = |x: &[f64], nan| {
         let s: FastSum<f64> = scattered(Kind::FastSum, x, &[], &mut Rng(x.len() as u64));
-        s.finish(Op::Sum, &Rules { nan, ..Rules::default() })
+        s.finish(Op::Sum, &Rules::new().nan(nan))
     };
     let f = |x| one(Scalar::F64(x));
     let by = NanPolicy::Propagate;
@@ -250,7 +250,7 @@ fn specials_follow_the_rules() {
     assert_eq!(sum(&[f64::MAX, f64::MAX, -INF], by), f(-INF), "an overflow is no infinity");
 
     let mean: FastSum<f64> = whole(Kind::FastSum, &[1.0, nan, 2.0], &[]);
-    let omit = Rules { nan: NanPolicy::Omit, ..Rules::default() };
+    let omit = Rules::new().nan(NanPolicy::Omit);
     assert_eq!(mean.finish(Op::Mean, &omit), f(1.5));
     assert_eq!(answer(&FastSum::<f64>::new(), Op::Mean), Scalar::F64(canonical));
     let norm: FastAbsSum<f32> = whole(Kind::FastAbsSum, &[1.0, f32::NEG_INFINITY], &[]);
@@ -265,7 +265,7 @@ fn specials_follow_the_rules() {
 
     let unsupported =
         Err(Error::UnsupportedOut { op: Op::Sum, dtype: DType::F64, out: DType::I64 });
-    let rules = Rules { out: Some(DType::I64), ..Rules::default() };
+    let rules = Rules::new().out(DType::I64);
     assert_eq!(mean.finish(Op::Sum, &rules), unsupported);
     assert!(mean.finish(Op::Norm1, &Rules::default()).is_err());
 }

@@ -32,7 +32,7 @@ fn half_ulp(x: Scalar) -> BigInt {
 /// The answer must be the true value, off by `error` and then rounded once.
 fn check_in<T: Ordered>(x: &[T], out: Option<DType>, error: f64) -> Scalar {
     let state: T::LogSumExp = whole(Kind::LogSumExp, x, &[]);
-    let rules = Rules { out, ..Rules::default() };
+    let rules = Rules::new().out(out);
     let got = state.finish(Op::LogSumExp, &rules).unwrap().first();
     let mut counts = HashMap::<u64, (T, u64)>::new();
     for &v in x {
@@ -205,7 +205,7 @@ fn specials_follow_the_rules() {
     const INF: f64 = f64::INFINITY;
     let by = |x: &[f64], nan| {
         let s: FloatLogSumExp<f64> = scattered(Kind::LogSumExp, x, &[], &mut Rng(x.len() as u64));
-        s.finish(Op::LogSumExp, &Rules { nan, ..Rules::default() })
+        s.finish(Op::LogSumExp, &Rules::new().nan(nan))
     };
     let f = |x| one(Scalar::F64(x));
     let canonical = f(f64::from_bits(0x7ff8_0000_0000_0000));
@@ -227,7 +227,7 @@ fn specials_follow_the_rules() {
     assert_eq!(by(&[-f64::MAX], keep), f(-f64::MAX));
     assert_eq!(by(&[f64::from_bits(1)], keep), f(f64::from_bits(1)));
     let s: FloatLogSumExp<f32> = whole(Kind::LogSumExp, &[f32::NEG_INFINITY, 1.5], &[]);
-    let int = Rules { out: Some(DType::I64), ..Rules::default() };
+    let int = Rules::new().out(DType::I64);
     assert!(matches!(s.finish(Op::LogSumExp, &int), Err(Error::UnsupportedOut { .. })));
     let mut nulls = FloatLogSumExp::<f32>::new();
     nulls.skip(0, 10_000);

@@ -120,7 +120,7 @@ fn the_end_rounds_once() {
     assert_eq!(prod(&[f64::MAX, 1.0 + f64::EPSILON]), Scalar::F64(f64::INFINITY));
     // 1 + 2^-24 + 2^-53: just above f32's tie, which a first rounding to f64
     // would still show but one to f32 and back would not.
-    let rules = Rules { out: Some(DType::F32), ..Rules::default() };
+    let rules = Rules::new().out(DType::F32);
     let s: FloatProd<f64> = whole(Kind::Prod, &[1.0 + 2f64.powi(-24) + 2f64.powi(-52)], &[]);
     assert_eq!(s.finish(Op::Prod, &rules), one(Scalar::F32(1.0 + f32::EPSILON)));
     assert_eq!(prod(&[300.0f32, 300.0, 1e37]), Scalar::F32(f32::INFINITY));
@@ -145,7 +145,7 @@ fn specials_follow_ieee() {
     (x[5], x[2 * BLOCK + 1]) = (0.0, -INF);
     assert_eq!(prod(&x), canonical);
     let s: FloatProd<f64> = whole(Kind::Prod, &[2.0, -f64::NAN, 3.0], &[]);
-    let by = |nan| s.finish(Op::Prod, &Rules { nan, ..Rules::default() });
+    let by = |nan| s.finish(Op::Prod, &Rules::new().nan(nan));
     assert_eq!(by(NanPolicy::Omit), one(Scalar::F64(6.0)));
     assert_eq!(by(NanPolicy::Error), Err(Error::NanFound { count: 1, first: None }));
     let mut s = FloatProd::<f32>::new();
@@ -164,7 +164,7 @@ fn check_int<T: Element + Into<i128>>(x: &[T]) {
     let low = (&product & BigInt::from(u64::MAX)).iter_u64_digits().next().unwrap_or(0);
     let out = if signed { DType::I64 } else { DType::U64 };
     let expected = Scalar::from_bits(out, low);
-    let wrap = Rules { wrap: true, ..Rules::default() };
+    let wrap = Rules::new().wrap(true);
     assert_eq!(s.finish(Op::Prod, &wrap), one(expected), "{x:?}");
     match s.finish(Op::Prod, &Rules::default()) {
         Ok(v) => assert!(fits && v.first() == expected, "{x:?}"),
@@ -198,9 +198,7 @@ fn integers_overflow_only_in_total() {
 #[test]
 fn integers_answer_in_other_types() {
     let s: IntProd<i32> = whole(Kind::Prod, &[-100, 3], &[]);
-    let to = |s: &IntProd<i32>, out, wrap| {
-        s.finish(Op::Prod, &Rules { out: Some(out), wrap, ..Rules::default() })
-    };
+    let to = |s: &IntProd<i32>, out, wrap| s.finish(Op::Prod, &Rules::new().out(out).wrap(wrap));
     assert_eq!(to(&s, DType::I16, false), one(Scalar::Int(-300, DType::I16)));
     assert!(matches!(to(&s, DType::I8, false), Err(Error::Overflow { out: DType::I8, .. })));
     assert_eq!(to(&s, DType::I8, true), one(Scalar::Int(-44, DType::I8)));
@@ -230,7 +228,7 @@ fn no_bytes_make_it_panic() {
     let over: IntProd<u64> = whole(Kind::Prod, &[u64::MAX; 9], &[]);
     // Beyond 2^128, infinity is the exact product rounded to narrower types.
     for dtype in [DType::F32, DType::F16, DType::BF16] {
-        let rules = Rules { out: Some(dtype), ..Rules::default() };
+        let rules = Rules::new().out(dtype);
         let bits = over.finish(Op::Prod, &rules).unwrap().first().to_bits();
         let mut negative: IntProd<i64> = whole(Kind::Prod, &[i64::MIN; 3], &[]);
         let below = negative.finish(Op::Prod, &rules).unwrap().first().to_bits();

@@ -22,6 +22,7 @@ use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 use warpfold_core::DType;
+use warpfold_core::element::Known;
 
 /// Rows decoded at a time.
 const ROWS: u64 = 1 << 16;
@@ -429,22 +430,22 @@ impl Block for RowGroup {
         use data_type::{
             BoolType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type, Int64Type,
         };
-        match self.column.dtype {
-            DType::Bool => self.read::<BoolType>(batch, sink, &|values, batch| {
+        match self.column.dtype.known() {
+            Known::Bool => self.read::<BoolType>(batch, sink, &|values, batch| {
                 let out = batch.grow(values.len());
                 out.iter_mut().zip(values).for_each(|(o, &v)| *o = u8::from(v));
                 Ok(())
             }),
-            DType::I8 => self.read::<Int32Type>(batch, sink, &narrow::<i8>),
-            DType::I16 => self.read::<Int32Type>(batch, sink, &narrow::<i16>),
-            DType::U8 => self.read::<Int32Type>(batch, sink, &narrow::<u8>),
-            DType::U16 => self.read::<Int32Type>(batch, sink, &narrow::<u16>),
+            Known::I8 => self.read::<Int32Type>(batch, sink, &narrow::<i8>),
+            Known::I16 => self.read::<Int32Type>(batch, sink, &narrow::<i16>),
+            Known::U8 => self.read::<Int32Type>(batch, sink, &narrow::<u8>),
+            Known::U16 => self.read::<Int32Type>(batch, sink, &narrow::<u16>),
             // Unsigned numbers are stored as the signed ones of the same bits.
-            DType::I32 | DType::U32 => self.read::<Int32Type>(batch, sink, &as_they_are),
-            DType::I64 | DType::U64 => self.read::<Int64Type>(batch, sink, &as_they_are),
-            DType::F32 => self.read::<FloatType>(batch, sink, &as_they_are),
-            DType::F64 => self.read::<DoubleType>(batch, sink, &as_they_are),
-            DType::F16 | DType::BF16 => {
+            Known::I32 | Known::U32 => self.read::<Int32Type>(batch, sink, &as_they_are),
+            Known::I64 | Known::U64 => self.read::<Int64Type>(batch, sink, &as_they_are),
+            Known::F32 => self.read::<FloatType>(batch, sink, &as_they_are),
+            Known::F64 => self.read::<DoubleType>(batch, sink, &as_they_are),
+            Known::F16 | Known::BF16 => {
                 self.read::<FixedLenByteArrayType>(batch, sink, &|values, batch| {
                     for value in values {
                         let bytes = <[u8; 2]>::try_from(value.data());

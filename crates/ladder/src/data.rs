@@ -129,7 +129,7 @@ pub(crate) fn absolute(numbers: &Numbers) -> Result<f64> {
 }
 
 fn finish(numbers: &Numbers, op: Op, kind: Kind, out: Option<DType>) -> Result<Scalar> {
-    let rules = Rules { out, wrap: true, ..Rules::default() };
+    let rules = Rules::new().out(out).wrap(true);
     let run = RawRun { start: 0, items: numbers.bytes(), others: &[] };
     let dtype = numbers.dtype();
     let none = || Error::UnsupportedType { op, dtype };

@@ -66,7 +66,7 @@ impl Runner for Library<'_> {
         memory.read(self.out, &mut left)?;
         let state = memory.done(Engine::state_left(*kind, self.input(0), &left))?;
         let out = self.dtype.is_float().then_some(DType::F64);
-        let rules = Rules { out, wrap: true, ..Rules::default() };
+        let rules = Rules::new().out(out).wrap(true);
         let scalar = state.finish(self.op, &rules)?.first();
         Ok(match self.dtype.is_float() {
             true => scalar,

@@ -1,10 +1,12 @@
 //! What a reduction hands back.
 
+use core::fmt;
 use warpfold_core::op::Numbers;
-use warpfold_core::{DType, Element, Error, Op, Result, Rules, Scalar, Value};
+use warpfold_core::{DType, Error, Item, Op, Result, Rules, Scalar, Value};
 
 /// The answers to one operation, in C order of the answer's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Column {
     /// The operation.
     pub op: Op,
@@ -80,6 +82,7 @@ pub(crate) fn outputs_of(shape: &[usize]) -> Option<usize> {
 /// The answers to a [`Reduction`](crate::Reduction): a column for each
 /// operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Answer {
     pub(crate) shape: Vec<usize>,
     pub(crate) columns: Vec<Column>,
@@ -109,10 +112,12 @@ impl Answer {
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] if a column has another number of outputs than
-    /// the shape.
+    /// the shape, or if no array has that shape.
     pub fn from_columns(shape: Vec<usize>, columns: Vec<Column>) -> Result<Answer> {
-        let outputs = outputs_of(&shape);
-        match columns.iter().find(|c| Some(c.len()) != outputs) {
+        let Some(outputs) = outputs_of(&shape) else {
+            return Err(Error::ShapeMismatch { left: shape, right: Vec::new() });
+        };
+        match columns.iter().find(|c| c.len() != outputs) {
             Some(column) => Err(Error::ShapeMismatch { left: shape, right: vec![column.len()] }),
             None => Ok(Answer { shape, columns }),
         }
@@ -143,9 +148,83 @@ impl Answer {
         self.columns.first().and_then(|c| c.get(0))
     }
 
-    /// The answers to `op` as a slice, if `T` is their type.
+    /// The answers to `op` as a slice, if `T` is their type: `bool` for truth
+    /// values, `u64` or `usize` for positions.
     #[must_use]
-    pub fn slice<T: Element>(&self, op: Op) -> Option<&[T]> {
+    pub fn slice<T: Item>(&self, op: Op) -> Option<&[T]> {
         self.column(op).and_then(|c| c.numbers.as_slice())
     }
+
+    /// The answer to `op`, if `T` is its type: of a full reduction the whole
+    /// answer, else the first.
+    ///
+    /// ```
+    /// use warpfold::{Op, Reduction};
+    ///
+    /// let answer = Reduction::new([Op::Sum, Op::Any]).run(&[1, 2, 4])?;
+    /// assert_eq!(answer.number::<i64>(Op::Sum), Some(7));
+    /// assert_eq!(answer.number::<bool>(Op::Any), Some(true));
+    /// assert_eq!(answer.number::<f64>(Op::Sum), None);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn number<T: Item>(&self, op: Op) -> Option<T> {
+        self.slice(op).and_then(|numbers| numbers.first().copied())
+    }
+}
+
+/// The answers as lists, nested as the shape says. Several operations have a line
+/// each, which begins with their name. Width and precision are those of each number.
+///
+/// ```
+/// use warpfold::{Op, Reduction};
+///
+/// let rows = [[1, 2], [3, 4]];
+/// assert_eq!(Reduction::of(Op::Sum).run(&rows)?.to_string(), "10");
+/// assert_eq!(Reduction::of(Op::Sum).axis(0).run(&rows)?.to_string(), "[4, 6]");
+/// let several = Reduction::new([Op::Mean, Op::MinMax]).run(&rows)?;
+/// assert_eq!(format!("{several:.2}"), "mean: 2.50\nminmax: (1, 4)");
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let several = self.columns.len() > 1;
+        for (line, column) in self.columns.iter().enumerate() {
+            if line > 0 {
+                f.write_str("\n")?;
+            }
+            if several {
+                write!(f, "{}: ", column.op.name())?;
+            }
+            if column.is_empty() {
+                // Of any shape with a 0 in it, however long its other axes.
+                f.write_str("[]")?;
+            } else {
+                nested(column, &self.shape, &mut 0, f)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the numbers of a shape; `next` is the place of the first.
+fn nested(
+    column: &Column,
+    shape: &[usize],
+    next: &mut usize,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let Some((&len, inner)) = shape.split_first() else {
+        let value = column.get(*next);
+        *next += 1;
+        return value.map_or(Ok(()), |value| fmt::Display::fmt(&value, f));
+    };
+    f.write_str("[")?;
+    for i in 0..len {
+        if i > 0 {
+            f.write_str(", ")?;
+        }
+        nested(column, inner, next, f)?;
+    }
+    f.write_str("]")
 }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::str::FromStr;
+use warpfold_core::{Error, Result};
 
 /// Bytes that are worth a CPU's turn, a copy to a device, and the interpreter's
 /// time. Each is a multiple of the fixed tree's blocks for every type, and the
@@ -15,6 +16,7 @@ pub(crate) const MOST_SENDERS: usize = 12;
 
 /// Where a reduction runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Device {
     /// Wherever it is done first.
     #[default]
@@ -47,10 +49,17 @@ impl Device {
     }
 }
 
+/// `auto`, `cpu`, `cuda`, `cuda:1` or `sim`.
+///
+/// ```
+/// use warpfold::Device;
+///
+/// assert_eq!("cuda:1".parse(), Ok(Device::Cuda(Some(1))));
+/// ```
 impl FromStr for Device {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self> {
         Ok(match text {
             "auto" => Device::Auto,
             "cpu" => Device::Cpu,
@@ -58,7 +67,13 @@ impl FromStr for Device {
             "sim" => Device::Sim,
             _ => match text.strip_prefix("cuda:").map(str::parse) {
                 Some(Ok(index)) => Device::Cuda(Some(index)),
-                _ => return Err("expected auto, cpu, cuda, cuda:N or sim".into()),
+                _ => {
+                    return Err(Error::UnknownName {
+                        what: "a device (auto, cpu, cuda, cuda:N or sim)",
+                        name: text.into(),
+                        known: vec!["auto", "cpu", "cuda", "cuda:N", "sim"],
+                    });
+                }
             },
         })
     }

@@ -1,106 +1,57 @@
 //! The common case: a slice in, a number out.
 
-use warpfold_core::element::{Bool8, bf16, f16};
+use crate::number::{FloatNumber, IntegerNumber, Number, exact_sum, finished, value};
 use warpfold_core::exact::to_i128;
-use warpfold_core::op::{
-    Counts, Extrema, FloatElement, FloatProd, Kind, Moments, Squares, State, Sums,
-};
-use warpfold_core::{Element, Op, Result, Rules, Scalar, Value, fpenv};
+use warpfold_core::op::{Counts, Extrema, FloatProd, Kind, Moments, Squares, State, Sums};
+use warpfold_core::{Element, Op, Result, Rules, Scalar, Value};
 use warpfold_cpu::isa::Isa;
-use warpfold_cpu::{Accelerate, CpuElement, Slices, Threads, accelerated};
+use warpfold_cpu::{Accelerate, Slices, Threads, accelerated};
 
-/// Elements that the functions of this crate take.
-pub trait Number: CpuElement {
-    /// What sums answer in: floats in their own type; integers in 128 bits,
-    /// which no slice can overflow.
-    type Total;
-    /// What means, variances and Euclidean norms answer in: floats in their own
-    /// type, integers in f64.
-    type Real;
-
-    #[doc(hidden)]
-    fn short_total(_items: &[Self]) -> Option<Self::Total> {
-        None
-    }
-    #[doc(hidden)]
-    fn total(sums: &Sums<Self>, op: Op) -> Self::Total;
-    #[doc(hidden)]
-    fn real(scalar: Option<Scalar>) -> Self::Real;
+/// The instruction set. `WARPFOLD_CPU` is honoured where it makes sense; a name
+/// that makes none is reported by [`Reduction`](crate::Reduction), which can
+/// fail.
+#[inline]
+pub(crate) fn isa() -> Isa {
+    Isa::active().unwrap_or(Isa::BASELINE)
 }
 
-/// Floating-point numbers.
-pub trait FloatNumber: Number<Total = Self, Real = Self> + FloatElement {}
-
-macro_rules! float {
-    ($($t:ident, $variant:ident;)*) => {$(
-        impl Number for $t {
-            type Total = $t;
-            type Real = $t;
-            #[inline]
-            fn short_total(items: &[$t]) -> Option<$t> {
-                Self::short_sum(items, Isa::active().ok()?)
-            }
-            fn total(sums: &Sums<$t>, op: Op) -> $t {
-                Self::real(finished(sums, op))
-            }
-            fn real(scalar: Option<Scalar>) -> $t {
-                match scalar {
-                    Some(Scalar::$variant(x)) => x,
-                    _ => $t::NAN,
-                }
-            }
-        }
-        impl FloatNumber for $t {}
-    )*};
-}
-float! { f16, F16; bf16, BF16; f32, F32; f64, F64; }
-
-macro_rules! integer {
-    ($($t:ty),*) => {$(
-        impl Number for $t {
-            type Total = i128;
-            type Real = f64;
-            fn total(sums: &Sums<$t>, _: Op) -> i128 {
-                // Fits: a slice has fewer than 2^63 elements of 64 bits.
-                to_i128(&sums.acc.canonical_limbs()).unwrap_or(i128::MAX)
-            }
-            fn real(scalar: Option<Scalar>) -> f64 {
-                scalar.map_or(f64::NAN, Scalar::to_f64)
-            }
-        }
-    )*};
-}
-integer!(i8, i16, i32, i64, u8, u16, u32, u64, Bool8);
-
-/// The state of a slice. `WARPFOLD_CPU` is honoured where it makes sense; a
-/// name that makes none is reported by [`Reduction`](crate::Reduction), which
-/// can fail.
+/// The state of a slice, or of two.
 #[inline]
 fn state<S: Accelerate>(kind: Kind, slices: Slices<'_, S::Item>) -> S {
-    accelerated(kind, slices, Isa::active().unwrap_or(Isa::BASELINE), Threads::All)
-}
-
-/// What rounds on the way rounds as usual, whatever other code has set.
-fn value<S: State>(state: &S, op: Op) -> Option<Value> {
-    fpenv::usual(|| state.finish(op, &Rules::default())).ok()
-}
-
-#[inline]
-fn finished<S: State>(state: &S, op: Op) -> Option<Scalar> {
-    value(state, op).map(Value::first)
+    accelerated(kind, slices, isa(), Threads::All)
 }
 
 /// The exact sum, rounded once. `+0` of nothing.
 ///
+/// Integers answer in 64 bits, those of 64 bits in 128: see [`Number`]. A slice
+/// of more than 2^32 integers of 32 bits may have a total beyond 64 bits; the
+/// answer is then the end of the range, and [`sum_i128`] is right. Where nothing
+/// but literals says which integers they are, say it: `sum(&[1i32, 2])`.
+///
 /// ```
 /// assert_eq!(warpfold::sum(&[0.1f64; 10]), 1.0);
+/// assert_eq!(warpfold::sum(&[i32::MAX, 1]), 1i64 << 31);
 /// assert_eq!(warpfold::sum(&[u64::MAX, 1]), 1i128 << 64);
+/// assert_eq!(warpfold::sum(&[true, false, true]), 2u64);
 /// ```
 #[must_use]
 #[inline]
 pub fn sum<T: Number>(items: &[T]) -> T::Total {
-    T::short_total(items)
-        .unwrap_or_else(|| T::total(&state(Kind::Sum, Slices::one(items)), Op::Sum))
+    T::short_total(items).unwrap_or_else(|| sum_of(Kind::Sum, items, Op::Sum))
+}
+
+fn sum_of<T: Number>(kind: Kind, items: &[T], op: Op) -> T::Total {
+    T::sum_of(&state(kind, Slices::one(T::elements(items))), op)
+}
+
+/// The exact sum of integers in 128 bits, which no slice overflows.
+///
+/// ```
+/// assert_eq!(warpfold::sum_i128(&[u32::MAX; 3]), 3 * i128::from(u32::MAX));
+/// ```
+#[must_use]
+pub fn sum_i128<T: IntegerNumber>(items: &[T]) -> i128 {
+    exact_sum(&state::<Sums<T::Element>>(Kind::Sum, Slices::one(T::elements(items))))
 }
 
 /// The exact mean, rounded once. NaN of nothing.
@@ -110,17 +61,21 @@ pub fn sum<T: Number>(items: &[T]) -> T::Total {
 /// ```
 #[must_use]
 pub fn mean<T: Number>(items: &[T]) -> T::Real {
-    T::real(finished(&state::<Sums<T>>(Kind::Sum, Slices::one(items)), Op::Mean))
+    T::real(finished(
+        &state::<Sums<T::Element>>(Kind::Sum, Slices::one(T::elements(items))),
+        Op::Mean,
+    ))
 }
 
-/// The exact sum of absolute values, rounded once.
+/// The exact sum of absolute values, rounded once. `+0` of nothing; integers
+/// answer as in [`sum`].
 ///
 /// ```
 /// assert_eq!(warpfold::norm1(&[i64::MIN, 1]), (1i128 << 63) + 1);
 /// ```
 #[must_use]
 pub fn norm1<T: Number>(items: &[T]) -> T::Total {
-    T::total(&state(Kind::AbsSum, Slices::one(items)), Op::Norm1)
+    sum_of(Kind::AbsSum, items, Op::Norm1)
 }
 
 /// The square root of the exact sum of squares, rounded once: no overflow, no
@@ -132,7 +87,8 @@ pub fn norm1<T: Number>(items: &[T]) -> T::Total {
 /// ```
 #[must_use]
 pub fn norm2<T: Number>(items: &[T]) -> T::Real {
-    T::real(finished(&state::<Squares<T>>(Kind::SquareSum, Slices::one(items)), Op::Norm2))
+    let items = T::elements(items);
+    T::real(finished(&state::<Squares<T::Element>>(Kind::SquareSum, Slices::one(items)), Op::Norm2))
 }
 
 /// The exact sum of squares, rounded once. For integers, whose squares may
@@ -146,7 +102,7 @@ pub fn sumsq<T: FloatNumber>(items: &[T]) -> T {
     T::real(finished(&state::<Squares<T>>(Kind::SquareSum, Slices::one(items)), Op::SumSq))
 }
 
-/// The exact sum of products, rounded once.
+/// The exact sum of products, rounded once. `+0` of nothing.
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) if the slices differ in length.
@@ -156,6 +112,7 @@ pub fn sumsq<T: FloatNumber>(items: &[T]) -> T {
 /// let x = [1e200, 1e200, 1.0];
 /// let y = [1e200, -1e200, 1.0];
 /// assert_eq!(warpfold::dot(&x, &y)?, 1.0);
+/// assert!(warpfold::dot(&x, &y[..2]).is_err());
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 pub fn dot<T: FloatNumber>(left: &[T], right: &[T]) -> Result<T> {
@@ -163,7 +120,31 @@ pub fn dot<T: FloatNumber>(left: &[T], right: &[T]) -> Result<T> {
     Ok(T::real(finished(&state::<Squares<T>>(Kind::Dot, pairs), Op::Dot)))
 }
 
-/// The variance (divided by n), from exact moments, rounded once.
+/// The exact sum of products of integers.
+///
+/// # Errors
+/// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) if the slices differ in length, [`Error::Overflow`](crate::Error::Overflow) if
+/// the total does not fit 128 bits.
+///
+/// ```
+/// assert_eq!(warpfold::dot_i128(&[1, 2, 3], &[4, 5, 6])?, 32);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+pub fn dot_i128<T: IntegerNumber>(left: &[T], right: &[T]) -> Result<i128> {
+    let pairs = Slices::pair(T::elements(left), T::elements(right))?;
+    let products = state::<Squares<T::Element>>(Kind::Dot, pairs);
+    match to_i128(products.acc.canonical_limbs().as_ref()) {
+        Some(total) => Ok(total),
+        // Beyond 128 bits, and so beyond the 64 of this answer, whose error says
+        // how large the total is.
+        None => match products.finish(Op::Dot, &Rules::new())?.first() {
+            Scalar::Int(total, _) => Ok(total.into()),
+            total => Ok(total.to_bits().into()),
+        },
+    }
+}
+
+/// The variance (divided by n), from exact moments, rounded once. NaN of nothing.
 ///
 /// ```
 /// // Without cancellation, however far from zero.
@@ -171,25 +152,28 @@ pub fn dot<T: FloatNumber>(left: &[T], right: &[T]) -> Result<T> {
 /// ```
 #[must_use]
 pub fn var<T: Number>(items: &[T]) -> T::Real {
-    T::real(finished(&state::<Moments<T>>(Kind::Moments, Slices::one(items)), Op::Var))
+    let items = T::elements(items);
+    T::real(finished(&state::<Moments<T::Element>>(Kind::Moments, Slices::one(items)), Op::Var))
 }
 
-/// The standard deviation (divided by n), rounded once.
+/// The standard deviation (divided by n), rounded once. NaN of nothing.
 ///
 /// ```
 /// assert_eq!(warpfold::std(&[1, 3]), 1.0);
 /// ```
 #[must_use]
 pub fn std<T: Number>(items: &[T]) -> T::Real {
-    T::real(finished(&state::<Moments<T>>(Kind::Moments, Slices::one(items)), Op::Std))
+    let items = T::elements(items);
+    T::real(finished(&state::<Moments<T::Element>>(Kind::Moments, Slices::one(items)), Op::Std))
 }
 
 fn extreme<T: Number>(items: &[T], op: Op) -> Option<Value> {
-    value(&state::<Extrema<T>>(Kind::Extrema, Slices::one(items)), op)
+    let state = state::<Extrema<T::Element>>(Kind::Extrema, Slices::one(T::elements(items)));
+    value(&state, op)
 }
 
-fn element<T: Element>(scalar: Scalar) -> T {
-    T::from_bits(scalar.to_bits())
+fn item<T: Number>(scalar: Scalar) -> T {
+    T::from_element(T::Element::from_bits(scalar.to_bits()))
 }
 
 /// The smallest element; NaN if there is one; `-0` is smaller than `+0`.
@@ -201,7 +185,7 @@ fn element<T: Element>(scalar: Scalar) -> T {
 /// ```
 #[must_use]
 pub fn min<T: Number>(items: &[T]) -> Option<T> {
-    extreme(items, Op::Min).map(|v| element(v.first()))
+    extreme(items, Op::Min).map(|v| item(v.first()))
 }
 
 /// The largest element; NaN if there is one. `None` of nothing.
@@ -211,7 +195,7 @@ pub fn min<T: Number>(items: &[T]) -> Option<T> {
 /// ```
 #[must_use]
 pub fn max<T: Number>(items: &[T]) -> Option<T> {
-    extreme(items, Op::Max).map(|v| element(v.first()))
+    extreme(items, Op::Max).map(|v| item(v.first()))
 }
 
 /// The smallest and the largest element. `None` of nothing.
@@ -222,21 +206,33 @@ pub fn max<T: Number>(items: &[T]) -> Option<T> {
 #[must_use]
 pub fn minmax<T: Number>(items: &[T]) -> Option<(T, T)> {
     let value = extreme(items, Op::MinMax)?;
-    Some((element(value.first()), element(value.second()?)))
+    Some((item(value.first()), item(value.second()?)))
 }
 
-/// The largest absolute value. `+0` of nothing.
+/// The largest absolute value. `+0` of nothing; integers answer in `u64`.
 ///
 /// ```
 /// assert_eq!(warpfold::norm_inf(&[2.0f32, -3.0]), 3.0);
+/// assert_eq!(warpfold::norm_inf(&[i64::MIN, 1]), 1u64 << 63);
 /// ```
 #[must_use]
-pub fn norm_inf<T: FloatNumber>(items: &[T]) -> T {
-    T::real(extreme(items, Op::NormInf).map(Value::first))
+pub fn norm_inf<T: Number>(items: &[T]) -> T::Magnitude {
+    T::magnitude(extreme(items, Op::NormInf).map(Value::first))
+}
+
+/// The largest element minus the smallest, rounded once; NaN if there is one.
+/// `None` of nothing; integers answer in `u64`.
+///
+/// ```
+/// assert_eq!(warpfold::range(&[2i8, -128, 127]), Some(255u64));
+/// ```
+#[must_use]
+pub fn range<T: Number>(items: &[T]) -> Option<T::Magnitude> {
+    extreme(items, Op::Range).map(|value| T::magnitude(Some(value.first())))
 }
 
 fn place<T: Number>(items: &[T], op: Op) -> Option<usize> {
-    let state = state::<Extrema<T>>(Kind::ArgExtrema, Slices::one(items));
+    let state = state::<Extrema<T::Element>>(Kind::ArgExtrema, Slices::one(T::elements(items)));
     match value(&state, op)?.first() {
         Scalar::UInt(index, _) => usize::try_from(index).ok(),
         _ => None,
@@ -272,13 +268,14 @@ pub fn argmax<T: Number>(items: &[T]) -> Option<usize> {
 /// ```
 #[must_use]
 pub fn count_nonzero<T: Number>(items: &[T]) -> u64 {
-    state::<Counts<T>>(Kind::Counts, Slices::one(items)).nonzero
+    state::<Counts<T::Element>>(Kind::Counts, Slices::one(T::elements(items))).nonzero
 }
 
-/// Whether any element is not zero.
+/// Whether any element is not zero; NaN is not. False of nothing.
 ///
 /// ```
 /// assert!(warpfold::any(&[0, 0, 5]));
+/// assert!(warpfold::any(&[false, true]));
 /// ```
 #[must_use]
 pub fn any<T: Number>(items: &[T]) -> bool {

@@ -12,9 +12,11 @@
 //! assert_eq!(warpfold::argmax(&[3, 1, 4, 1, 5]), Some(4));
 //! ```
 //!
-//! The functions at the root take a slice. [`Reduction`] is the whole library:
-//! several operations in one pass, axes, strides, NaN policy, accuracy,
-//! threads, and [`Partial`] states that can be written down, sent and merged.
+//! The functions at the root take a slice, and [`ExactSum`] adds up iterators.
+//! [`Reduction`] is the whole library: several operations in one pass, axes,
+//! strides, NaN policy, accuracy, threads, and [`Partial`] states that can be
+//! written down, sent and merged. [`Accumulator`] takes numbers, slices and bytes as
+//! they come.
 //!
 //! ```
 //! use warpfold::{Op, Reduction, View};
@@ -28,7 +30,13 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
-//! With the feature `ndarray`, `ndarray` views are taken as they are:
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `ndarray` | `ndarray` arrays and views are reduced as they are, and answers are such: `Answer::array` |
+//! | `arrow` | Arrow arrays of numbers and truth values are reduced, nulls left out: see [`Input`] |
+//! | `serde` | [`Op`], [`DType`], [`NanPolicy`], [`Accuracy`], [`Answer`] and [`Partial`] are written and read |
 //!
 #![cfg_attr(feature = "ndarray", doc = "```")]
 #![cfg_attr(not(feature = "ndarray"), doc = "```ignore")]
@@ -36,7 +44,7 @@
 //! use warpfold::{Op, Reduction};
 //!
 //! let table = arr2(&[[1.0, 2.0], [3.0, 4.0]]);
-//! let answer = Reduction::of(Op::Sum).axis(1).run(table.t())?;
+//! let answer = Reduction::of(Op::Sum).axis(0).run(&table)?;
 //! assert_eq!(answer.slice::<f64>(Op::Sum), Some(&[4.0, 6.0][..]));
 //! # Ok::<(), warpfold::Error>(())
 //! ```
@@ -71,36 +79,48 @@
 //! [`NanPolicy`] changes what a NaN does.
 
 #![deny(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
+mod accumulator;
 mod answer;
 mod choice;
+mod columns;
 mod device;
 mod engines;
 mod functions;
+#[doc(hidden)]
+pub mod internal;
+mod iterators;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+mod number;
 #[expect(unsafe_code, reason = "pinned memory is lent to a device")]
 mod on_device;
 mod partial;
 mod reduction;
+#[cfg(feature = "serde")]
+mod serial;
 mod workers;
 
+pub use accumulator::Accumulator;
 pub use answer::{Answer, Column};
 pub use device::Device;
 pub use functions::{
-    FloatNumber, Number, all, any, argmax, argmin, count_nonzero, dot, max, mean, min, minmax,
-    norm_inf, norm1, norm2, prod, std, sum, sumsq, var,
+    all, any, argmax, argmin, count_nonzero, dot, dot_i128, max, mean, min, minmax, norm_inf,
+    norm1, norm2, prod, range, std, sum, sum_i128, sumsq, var,
 };
+pub use iterators::{ExactSum, Term};
+pub use number::{Answered, FloatNumber, IntegerNumber, Number};
 pub use partial::Partial;
 pub use reduction::Reduction;
-pub use workers::Workers;
 
 pub use warpfold_core::element::{Bool8, bf16, f16};
-pub use warpfold_core::layout::{Axes, View};
-pub use warpfold_core::op::{AnyState, Kind, Numbers, State};
+pub use warpfold_core::layout::{Axes, Input, View};
+pub use warpfold_core::op::Numbers;
 pub use warpfold_core::{
-    Accuracy, DType, Element, Error, NanPolicy, Op, Result, Rules, Scalar, Value,
+    Accuracy, DType, Element, Error, Item, NanPolicy, Op, Result, Rules, Scalar, Value,
 };
 pub use warpfold_cpu::Threads;
-pub use warpfold_cpu::isa::Isa;
 
 /// The Rust of README.md, compiled and run.
 #[cfg(doctest)]

@@ -23,7 +23,8 @@ use warpfold_core::{DType, Error, Op, Result, Rules, with_element};
 /// assert_eq!(merged.finish(&Rules::default())?, whole);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+/// Partials of the same elements are equal, however they were made.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partial {
     dtype: DType,
     shape: Vec<usize>,
@@ -56,6 +57,14 @@ impl Partial {
         Ok(Partial { dtype, shape, ops, states, missing: 0 })
     }
 
+    /// The state of one operation, of one kind, over no elements: the one that
+    /// there is of every type.
+    pub(crate) fn sum_of_none(dtype: DType) -> Partial {
+        let states = AnyState::identity(Kind::Sum, dtype).into_iter().collect();
+        let (shape, ops) = (Vec::new(), vec![(Op::Sum, 0)]);
+        Partial { dtype, shape, ops, states: vec![states], missing: 0 }
+    }
+
     /// The element type.
     #[must_use]
     pub fn dtype(&self) -> DType {
@@ -80,11 +89,13 @@ impl Partial {
     }
 
     /// Counts rows that had no value.
+    #[doc(hidden)]
     pub fn add_missing(&mut self, rows: u64) {
         self.missing = self.missing.saturating_add(rows);
     }
 
     /// Each output's states.
+    #[doc(hidden)]
     #[must_use]
     pub fn states(&self) -> &[Vec<AnyState>] {
         &self.states
@@ -96,6 +107,7 @@ impl Partial {
     /// # Errors
     /// [`Error::StateMismatch`] if they differ in operations or type,
     /// [`Error::ShapeMismatch`] if the shape has another number of outputs.
+    #[doc(hidden)]
     pub fn joined(shape: Vec<usize>, parts: Vec<Partial>) -> Result<Partial> {
         let mut parts = parts.into_iter();
         let Some(mut joined) = parts.next() else {
@@ -201,6 +213,7 @@ impl Partial {
     /// Moves the positions that are answers to where `place` says: see
     /// [`Extrema::relocate`]. States without positions, and fixed trees, stay
     /// as they are.
+    #[doc(hidden)]
     pub fn relocate(&mut self, place: impl Fn(u64) -> u64) {
         let positional = |state: &&mut AnyState| state.kind() == Kind::ArgExtrema;
         for state in self.states.iter_mut().flatten().filter(positional) {

@@ -1,12 +1,13 @@
 //! The builder of reductions.
 
 use crate::answer::{Answer, Column, halves};
+use crate::columns::complete_pairs;
 use crate::device::Device;
 use crate::engines::Opened;
 use crate::partial::Partial;
 use crate::workers::Workers;
 use crate::{choice, engines};
-use warpfold_core::layout::{Axes, View, output_shape};
+use warpfold_core::layout::{Axes, Input, View, output_shape};
 use warpfold_core::op::{AnyState, Kind, Op};
 use warpfold_core::{Accuracy, DType, Error, NanPolicy, Result, Rules, fpenv};
 use warpfold_cpu::isa::Isa;
@@ -199,8 +200,13 @@ impl Reduction {
         (kinds, self.ops.iter().copied().zip(used).collect())
     }
 
+    /// The same question of arrays of one axis, all of it reduced.
+    pub(crate) fn of_all(&self) -> Reduction {
+        Reduction { axes: Axes::All, keepdims: false, ..self.clone() }
+    }
+
     /// Checks the question against an element type and a number of arrays.
-    fn check(&self, dtype: DType, arrays: usize) -> Result<()> {
+    pub(crate) fn check(&self, dtype: DType, arrays: usize) -> Result<()> {
         for &op in &self.ops {
             if !op.supports(dtype) {
                 return Err(Error::UnsupportedType { op, dtype });
@@ -264,6 +270,7 @@ impl Reduction {
     ///
     /// [`run`](Self::run) and [`partial`](Self::partial) do this by themselves; a
     /// caller that needs several [`workers`](Self::workers) calls it first.
+    #[doc(hidden)]
     #[must_use]
     pub fn settled(&self, dtype: DType, bytes: Option<u64>) -> Reduction {
         self.clone().device(fpenv::usual(|| self.choose(dtype, bytes)))
@@ -360,34 +367,68 @@ impl Reduction {
         Ok(Answer { shape, columns })
     }
 
-    /// Reduces an array: a slice, or a [`View`] of any shape and strides.
+    /// Reduces an array: a slice or whatever holds one, rows of equal length, a
+    /// [`View`] of any shape and strides, and with the features of these names
+    /// `ndarray` arrays and Arrow arrays.
     ///
     /// The answer has the array's shape without the reduced axes. Several
-    /// operations read the array once.
+    /// operations read the array once. Elements without a value (an Arrow null,
+    /// see [`Input`]) are left out, and count as positions.
+    ///
+    /// ```
+    /// use warpfold::{Op, Reduction};
+    ///
+    /// let data = vec![1.0, 2.0, 4.0];
+    /// let answer = Reduction::of(Op::Mean).run(&data)?;
+    /// assert_eq!(answer.number::<f64>(Op::Mean), Some(7.0 / 3.0));
+    ///
+    /// let answer = Reduction::of(Op::Sum).axis(0).run(&[[1, 2], [3, 4], [5, 6]])?;
+    /// assert_eq!(answer.slice::<i64>(Op::Sum), Some(&[9, 12][..]));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Axes out of range or named twice; an operation that the element type
     /// does not have, or [`Op::Dot`]; `min` and its kin of nothing; integer
-    /// totals that do not fit; NaNs under [`NanPolicy::Error`]; a device that
-    /// this machine lacks or that fails.
-    pub fn run<'a>(&self, array: impl Into<View<'a>>) -> Result<Answer> {
-        self.run_views([Some(&array.into()), None])
+    /// totals that do not fit; NaNs under [`NanPolicy::Error`]; an Arrow array of
+    /// something else than numbers; a device that this machine lacks or that
+    /// fails.
+    pub fn run<'a>(&self, array: impl Into<Input<'a>>) -> Result<Answer> {
+        let array = array.into();
+        if array.missing() > 0 && !self.ops.is_empty() {
+            return self.partial_of_column(&array, 0)?.finish(&self.rules);
+        }
+        self.run_views([Some(&array.view()?), None])
     }
 
-    /// Reduces two arrays of one shape and type: [`Op::Dot`].
+    /// Reduces two arrays of one shape and type: [`Op::Dot`]. Where one of two
+    /// elements has no value, both are left out.
+    ///
+    /// ```
+    /// use warpfold::{Op, Reduction};
+    ///
+    /// let answer = Reduction::of(Op::Dot).run_pair(&[1.0, 2.0], &[3.0, 4.0])?;
+    /// assert_eq!(answer.number::<f64>(Op::Dot), Some(11.0));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`run`](Self::run); arrays of different shapes or types, and
     /// operations on one array.
     pub fn run_pair<'a>(
         &self,
-        left: impl Into<View<'a>>,
-        right: impl Into<View<'a>>,
+        left: impl Into<Input<'a>>,
+        right: impl Into<Input<'a>>,
     ) -> Result<Answer> {
-        self.run_views([Some(&left.into()), Some(&right.into())])
+        let both = [left.into(), right.into()];
+        complete_pairs(&both, |left, right| self.run_views([Some(left), Some(right)]))
     }
 
-    fn partial_views(&self, views: [Option<&View<'_>>; 2], start: u64) -> Result<Partial> {
+    pub(crate) fn partial_views(
+        &self,
+        views: [Option<&View<'_>>; 2],
+        start: u64,
+    ) -> Result<Partial> {
         fpenv::usual(|| self.states(views, start))
     }
 
@@ -424,8 +465,12 @@ impl Reduction {
     /// As for [`run`](Self::run), but for those of finishing;
     /// [`Error::StartTooLarge`]; [`Error::Operations`] if no operation is asked
     /// for.
-    pub fn partial<'a>(&self, array: impl Into<View<'a>>, start: u64) -> Result<Partial> {
-        self.partial_views([Some(&array.into()), None], start)
+    pub fn partial<'a>(&self, array: impl Into<Input<'a>>, start: u64) -> Result<Partial> {
+        let array = array.into();
+        if array.missing() > 0 {
+            return self.partial_of_column(&array, start);
+        }
+        self.partial_views([Some(&array.view()?), None], start)
     }
 
     /// The same for two arrays.
@@ -434,11 +479,12 @@ impl Reduction {
     /// As for [`run_pair`](Self::run_pair), but for those of finishing.
     pub fn partial_pair<'a>(
         &self,
-        left: impl Into<View<'a>>,
-        right: impl Into<View<'a>>,
+        left: impl Into<Input<'a>>,
+        right: impl Into<Input<'a>>,
         start: u64,
     ) -> Result<Partial> {
-        self.partial_views([Some(&left.into()), Some(&right.into())], start)
+        let both = [left.into(), right.into()];
+        complete_pairs(&both, |left, right| self.partial_views([Some(left), Some(right)], start))
     }
 
     /// Workers on the states that a full reduction over elements of type
@@ -447,6 +493,7 @@ impl Reduction {
     ///
     /// # Errors
     /// As for [`run`](Self::run), but for those of the array.
+    #[doc(hidden)]
     pub fn workers(&self, dtype: DType, arrays: usize) -> Result<Workers> {
         self.check(dtype, arrays)?;
         let (kinds, _) = self.kinds(dtype);
@@ -458,6 +505,7 @@ impl Reduction {
 
     /// Bytes of each array that such workers best absorb at once: a multiple of
     /// the fixed tree's blocks for every type.
+    #[doc(hidden)]
     #[must_use]
     pub fn best_run(&self) -> usize {
         self.device.best_run()
@@ -465,6 +513,7 @@ impl Reduction {
 
     /// How many threads are of use where each does nothing but read and feed such
     /// workers.
+    #[doc(hidden)]
     #[must_use]
     pub fn most_readers(&self) -> usize {
         self.threads.count().min(self.device.most_senders())
@@ -475,6 +524,7 @@ impl Reduction {
     /// # Errors
     /// What a device says about runs that were absorbed; [`Error::Operations`]
     /// if no operation is asked for.
+    #[doc(hidden)]
     pub fn gather(&self, dtype: DType, workers: Workers) -> Result<Partial> {
         let (_, ops) = self.kinds(dtype);
         Partial::new(dtype, Vec::new(), ops, vec![fpenv::usual(|| workers.into_states())?])
@@ -484,6 +534,7 @@ impl Reduction {
     ///
     /// # Errors
     /// An operation that the type does not have.
+    #[doc(hidden)]
     pub fn identities(&self, dtype: DType) -> Result<Vec<AnyState>> {
         self.kinds(dtype).0.into_iter().map(|kind| AnyState::identity(kind, dtype)).collect()
     }

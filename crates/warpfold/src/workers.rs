@@ -1,6 +1,7 @@
 //! States at work on one thread, on whichever device.
 
 use crate::engines::{Opened, failure};
+use core::fmt;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::{AnyState, Kind, RawRun};
 use warpfold_core::{DType, Error, Result, fpenv};
@@ -22,6 +23,16 @@ pub struct Workers {
     at: At,
     /// Where elements are read that no device copies from.
     buffer: Vec<u64>,
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kinds, place): (Vec<Kind>, _) = match &self.at {
+            At::Cpu(workers) => (workers.iter().map(Worker::kind).collect(), "cpu"),
+            At::Device(fed) => (fed.kinds.clone(), "device"),
+        };
+        write!(f, "Workers({kinds:?} of {}, {place})", self.dtype)
+    }
 }
 
 enum At {

@@ -1,9 +1,9 @@
 //! The same question on the CPU and on a device: equal answers and equal states,
 //! bit for bit. On the interpreter, and on the GPU if there is one.
 
+use warpfold::internal::{AnyState, Workers};
 use warpfold::{
-    Accuracy, AnyState, DType, Device, Error, NanPolicy, Op, Partial, Reduction, Rules, Threads,
-    View, Workers,
+    Accuracy, DType, Device, Error, NanPolicy, Op, Partial, Reduction, Rules, Threads, View,
 };
 use warpfold_core::op::RawRun;
 

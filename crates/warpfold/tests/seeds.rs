@@ -1,7 +1,8 @@
 //! Seeds for the fuzz targets of byte forms: one of each kind and type.
 
 use std::path::Path;
-use warpfold::{Accuracy, AnyState, DType, Kind, Op, Reduction, View};
+use warpfold::internal::{AnyState, Kind};
+use warpfold::{Accuracy, DType, Op, Reduction, View};
 
 #[test]
 #[ignore = "writes fuzz/corpus; run it before fuzzing"]

@@ -12,7 +12,8 @@ use cases::{Case, Layout};
 use data::{Buffers, Data};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-use warpfold::{Accuracy, Error, Isa, Op, Reduction, Threads, View};
+use warpfold::internal::Isa;
+use warpfold::{Accuracy, Error, Op, Reduction, Threads, View};
 use warpfold_ladder::statistics::median;
 
 /// What is measured, and how long.

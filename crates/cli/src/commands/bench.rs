@@ -8,7 +8,8 @@ use crate::output::{grid, quoted};
 use crate::sink::Sink;
 use anyhow::Result;
 use std::io::Write;
-use warpfold::{Isa, Threads};
+use warpfold::Threads;
+use warpfold::internal::Isa;
 
 /// Fewer elements than this do not fill the shapes that are measured.
 const FEWEST: usize = 1 << 12;

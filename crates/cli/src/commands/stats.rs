@@ -41,9 +41,9 @@ pub(crate) fn run(args: &StatsArgs, global: &Global) -> Result<()> {
 /// the other answers: it is rounded to a float, and looks like one.
 fn finish(partial: &Partial, op: Op, rules: &Rules) -> Result<OpAnswer> {
     let answer = partial.finish_op(op, rules).or_else(|error| match error {
-        Error::UnsupportedOut { .. } => partial.finish_op(op, &Rules { out: None, ..*rules }),
+        Error::UnsupportedOut { .. } => partial.finish_op(op, &rules.out(None)),
         Error::Overflow { .. } if rules.out.is_none() => {
-            partial.finish_op(op, &Rules { out: Some(DType::F64), ..*rules })
+            partial.finish_op(op, &rules.out(Some(DType::F64)))
         }
         error => Err(error),
     });

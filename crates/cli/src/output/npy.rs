@@ -5,6 +5,7 @@ use crate::report::Report;
 use anyhow::Result;
 use std::io::Write;
 use warpfold::DType;
+use warpfold::internal::Known;
 
 /// # Errors
 /// Several answers, types that NumPy lacks, and what the system says.
@@ -38,20 +39,20 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<()> {
 /// # Errors
 /// Types that NumPy lacks.
 pub(crate) fn header(dtype: DType, shape: &[usize]) -> Result<Vec<u8>> {
-    let descr = match dtype {
-        DType::Bool => "|b1",
-        DType::I8 => "|i1",
-        DType::I16 => "<i2",
-        DType::I32 => "<i4",
-        DType::I64 => "<i8",
-        DType::U8 => "|u1",
-        DType::U16 => "<u2",
-        DType::U32 => "<u4",
-        DType::U64 => "<u8",
-        DType::F16 => "<f2",
-        DType::F32 => "<f4",
-        DType::F64 => "<f8",
-        DType::BF16 => {
+    let descr = match dtype.known() {
+        Known::Bool => "|b1",
+        Known::I8 => "|i1",
+        Known::I16 => "<i2",
+        Known::I32 => "<i4",
+        Known::I64 => "<i8",
+        Known::U8 => "|u1",
+        Known::U16 => "<u2",
+        Known::U32 => "<u4",
+        Known::U64 => "<u8",
+        Known::F16 => "<f2",
+        Known::F32 => "<f4",
+        Known::F64 => "<f8",
+        Known::BF16 => {
             return Err(Usage::new("NumPy has no bf16").hint("ask for another type").into());
         }
     };

@@ -1,6 +1,7 @@
 //! One number of a type that is known at run time: from text and to bytes.
 
 use std::str::FromStr;
+use warpfold::internal::Known;
 use warpfold::{DType, Scalar, bf16, f16};
 
 /// Reads a number.
@@ -37,20 +38,20 @@ pub(crate) fn whole(text: &str) -> Option<i128> {
 /// # Errors
 /// Numbers that the type does not hold.
 pub(crate) fn from_integer(dtype: DType, x: i128) -> Result<Scalar, String> {
-    let scalar = match dtype {
-        DType::Bool => (0..=1).contains(&x).then_some(Scalar::Bool(x == 1)),
-        DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
+    let scalar = match dtype.known() {
+        Known::Bool => (0..=1).contains(&x).then_some(Scalar::Bool(x == 1)),
+        Known::I8 | Known::I16 | Known::I32 | Known::I64 => {
             let half = 1i128 << (8 * dtype.size() - 1);
             (-half..half).contains(&x).then_some(Scalar::Int(x as i64, dtype))
         }
-        DType::U8 | DType::U16 | DType::U32 | DType::U64 => {
+        Known::U8 | Known::U16 | Known::U32 | Known::U64 => {
             let end = 1i128 << (8 * dtype.size());
             (0..end).contains(&x).then_some(Scalar::UInt(x as u64, dtype))
         }
-        DType::F16 => Some(f16::from_f64(x as f64)).filter(|x| x.is_finite()).map(Scalar::F16),
-        DType::BF16 => Some(bf16::from_f64(x as f64)).filter(|x| x.is_finite()).map(Scalar::BF16),
-        DType::F32 => Some(Scalar::F32(x as f32)),
-        DType::F64 => Some(Scalar::F64(x as f64)),
+        Known::F16 => Some(f16::from_f64(x as f64)).filter(|x| x.is_finite()).map(Scalar::F16),
+        Known::BF16 => Some(bf16::from_f64(x as f64)).filter(|x| x.is_finite()).map(Scalar::BF16),
+        Known::F32 => Some(Scalar::F32(x as f32)),
+        Known::F64 => Some(Scalar::F64(x as f64)),
     };
     scalar.ok_or_else(|| format!("{x} does not fit {dtype}"))
 }

@@ -6,8 +6,12 @@
 //! walks elements in the order of memory, with as few and as long dimensions
 //! as the strides allow.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod axes;
 mod copy;
+mod from;
+mod input;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod split;
@@ -15,6 +19,7 @@ mod traversal;
 mod view;
 
 pub use axes::{Axes, output_shape};
+pub use input::Input;
 pub use split::{Axis, Split};
 pub use traversal::{Dim, Traversal};
 pub use view::View;

@@ -149,6 +149,21 @@ impl<'a> View<'a> {
         View { dtype, origin, shape: shape.to_vec(), strides, data: PhantomData }
     }
 
+    /// The same elements, which follow each other in memory, in another shape;
+    /// `None` if that has another number of elements.
+    pub(super) fn in_c_order(mut self, shape: &[usize]) -> Option<View<'a>> {
+        let len = shape.iter().try_fold(1usize, |len, &n| len.checked_mul(n))?;
+        if len != self.len() || self.contiguous().is_none() {
+            return None;
+        }
+        self.strides = c_strides(self.dtype, shape);
+        if len == 0 {
+            self.strides.fill(0);
+        }
+        self.shape = shape.to_vec();
+        Some(self)
+    }
+
     fn out_of_bounds(&self, offset: usize, len: usize) -> Error {
         Error::ViewOutOfBounds {
             shape: self.shape.clone(),
@@ -231,37 +246,6 @@ impl<'a> View<'a> {
         // SAFETY: the constructors made sure that every element may be read,
         // and the strides say that they are neighbours.
         Some(unsafe { core::slice::from_raw_parts(self.origin, self.len() * self.dtype.size()) })
-    }
-}
-
-impl<'a, T: Element> From<&'a [T]> for View<'a> {
-    fn from(items: &'a [T]) -> View<'a> {
-        View::of(items)
-    }
-}
-
-impl<'a, T: Element, const N: usize> From<&'a [T; N]> for View<'a> {
-    fn from(items: &'a [T; N]) -> View<'a> {
-        View::of(items)
-    }
-}
-
-impl<'a, T: Element> From<&'a Vec<T>> for View<'a> {
-    fn from(items: &'a Vec<T>) -> View<'a> {
-        View::of(items)
-    }
-}
-
-impl<'a> From<&'a [bool]> for View<'a> {
-    fn from(items: &'a [bool]) -> View<'a> {
-        let bytes: &[u8] = bytemuck::cast_slice(items);
-        View { dtype: DType::Bool, ..View::of(bytes) }
-    }
-}
-
-impl<'a> From<&View<'a>> for View<'a> {
-    fn from(view: &View<'a>) -> View<'a> {
-        view.clone()
     }
 }
 

@@ -90,20 +90,20 @@ macro_rules! with_state {
                 )
             };
         }
-        match $dtype {
-            $crate::DType::Bool => integer!($crate::element::Bool8),
-            $crate::DType::I8 => integer!(i8),
-            $crate::DType::I16 => integer!(i16),
-            $crate::DType::I32 => integer!(i32),
-            $crate::DType::I64 => integer!(i64),
-            $crate::DType::U8 => integer!(u8),
-            $crate::DType::U16 => integer!(u16),
-            $crate::DType::U32 => integer!(u32),
-            $crate::DType::U64 => integer!(u64),
-            $crate::DType::F16 => float!($crate::element::f16),
-            $crate::DType::BF16 => float!($crate::element::bf16),
-            $crate::DType::F32 => float!(f32),
-            $crate::DType::F64 => float!(f64),
+        match $crate::DType::known($dtype) {
+            $crate::element::Known::Bool => integer!($crate::element::Bool8),
+            $crate::element::Known::I8 => integer!(i8),
+            $crate::element::Known::I16 => integer!(i16),
+            $crate::element::Known::I32 => integer!(i32),
+            $crate::element::Known::I64 => integer!(i64),
+            $crate::element::Known::U8 => integer!(u8),
+            $crate::element::Known::U16 => integer!(u16),
+            $crate::element::Known::U32 => integer!(u32),
+            $crate::element::Known::U64 => integer!(u64),
+            $crate::element::Known::F16 => float!($crate::element::f16),
+            $crate::element::Known::BF16 => float!($crate::element::bf16),
+            $crate::element::Known::F32 => float!(f32),
+            $crate::element::Known::F64 => float!(f64),
         }
     }};
 }
@@ -372,6 +372,15 @@ impl Clone for AnyState {
         AnyState(self.0.duplicate())
     }
 }
+
+/// Equal states have the same payload: their forms are canonical.
+impl PartialEq for AnyState {
+    fn eq(&self, other: &Self) -> bool {
+        (self.kind(), self.dtype()) == (other.kind(), other.dtype())
+            && self.payload() == other.payload()
+    }
+}
+impl Eq for AnyState {}
 
 impl fmt::Debug for AnyState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,12 +10,14 @@ mod extrema;
 pub mod fast;
 pub mod logsumexp;
 mod moments;
+mod names;
 mod narrow;
 mod numbers;
 mod ordered;
 mod payload;
 pub mod prod;
 mod rules;
+mod show;
 mod spans;
 mod squares;
 mod state;
@@ -47,7 +49,15 @@ use crate::DType;
 use core::fmt;
 
 /// A reduction operation.
+///
+/// ```
+/// use warpfold_core::Op;
+///
+/// assert_eq!("argmax".parse(), Ok(Op::ArgMax));
+/// assert_eq!(format!("{} is {}", Op::Var, Op::Var.about()), "var is the variance, divided by n - ddof");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Op {
     /// The sum of all elements.
     Sum,

@@ -3,6 +3,7 @@
 use super::Scalar;
 use crate::DType;
 use crate::element::Element;
+use crate::item::Item;
 
 /// A vector of numbers whose type is known at run time.
 #[derive(Clone, Debug)]
@@ -18,6 +19,14 @@ impl Numbers {
     #[must_use]
     pub fn zeros(dtype: DType, len: usize) -> Numbers {
         Numbers { dtype, words: vec![0; (len * dtype.size()).div_ceil(8)], len }
+    }
+
+    /// The numbers of a slice.
+    #[must_use]
+    pub fn of<T: Item>(items: &[T]) -> Numbers {
+        let mut numbers = Numbers::zeros(T::Element::DTYPE, items.len());
+        numbers.bytes_mut().copy_from_slice(bytemuck::cast_slice(items));
+        numbers
     }
 
     /// The type of the numbers.
@@ -49,10 +58,14 @@ impl Numbers {
         &mut bytemuck::cast_slice_mut(&mut self.words)[..self.len * self.dtype.size()]
     }
 
-    /// The numbers as a slice, if `T` is their type.
+    /// The numbers as a slice, if `T` is their type: `bool` for truth values,
+    /// `usize` or `u64` for positions.
     #[must_use]
-    pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
-        if T::DTYPE == self.dtype { bytemuck::try_cast_slice(self.bytes()).ok() } else { None }
+    pub fn as_slice<T: Item>(&self) -> Option<&[T]> {
+        if T::Element::DTYPE != self.dtype {
+            return None;
+        }
+        bytemuck::checked::try_cast_slice(self.bytes()).ok()
     }
 
     /// The numbers as a slice, if `T` is their type.

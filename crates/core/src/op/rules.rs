@@ -4,6 +4,7 @@ use crate::DType;
 
 /// What a NaN among the elements does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum NanPolicy {
     /// The answer is NaN (for `argmin` and `argmax`: the first NaN's index).
     #[default]
@@ -16,6 +17,7 @@ pub enum NanPolicy {
 
 /// How floating-point sums are rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Accuracy {
     /// The true value, rounded once.
     #[default]
@@ -27,7 +29,15 @@ pub enum Accuracy {
 
 /// How a state finishes. States do not depend on these: NaNs are counted
 /// apart, and a state can be finished several times under different rules.
+///
+/// ```
+/// use warpfold_core::{DType, NanPolicy, Rules};
+///
+/// let rules = Rules::new().nan(NanPolicy::Omit).ddof(1).out(DType::F64);
+/// assert_eq!((rules.ddof, rules.wrap), (1, false));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Rules {
     /// What NaNs do.
     pub nan: NanPolicy,
@@ -37,4 +47,38 @@ pub struct Rules {
     pub out: Option<DType>,
     /// Whether integer totals wrap around instead of failing.
     pub wrap: bool,
+}
+
+impl Rules {
+    /// The default rules: NaNs propagate, nothing is subtracted, answers are of
+    /// the operation's own type, totals do not wrap.
+    #[must_use]
+    pub const fn new() -> Rules {
+        Rules { nan: NanPolicy::Propagate, ddof: 0, out: None, wrap: false }
+    }
+
+    /// The same rules with what NaNs do.
+    #[must_use]
+    pub const fn nan(self, nan: NanPolicy) -> Rules {
+        Rules { nan, ..self }
+    }
+
+    /// The same rules with what is subtracted from the count in the divisor of
+    /// `var` and `std`.
+    #[must_use]
+    pub const fn ddof(self, ddof: u64) -> Rules {
+        Rules { ddof, ..self }
+    }
+
+    /// The same rules with a type of the answer; `None` for the operation's own.
+    #[must_use]
+    pub fn out(self, out: impl Into<Option<DType>>) -> Rules {
+        Rules { out: out.into(), ..self }
+    }
+
+    /// The same rules with whether integer totals wrap around.
+    #[must_use]
+    pub const fn wrap(self, wrap: bool) -> Rules {
+        Rules { wrap, ..self }
+    }
 }

@@ -106,7 +106,9 @@ pub struct Run<'a, T> {
 ///
 /// `merge` is commutative and associative, and absorbing a run equals merging
 /// the states of any split of it: bit for bit, positions included.
-pub trait State: Clone + Send + Sync + Sized + 'static {
+///
+/// Sealed: backends make these states quicker, they do not add to them.
+pub trait State: sealed::Sealed + Clone + Send + Sync + Sized + 'static {
     /// What it absorbs.
     type Item: Element;
     /// Which state this is.
@@ -171,4 +173,23 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
     /// # Errors
     /// [`DamagedState`](crate::Error::DamagedState) for anything else.
     fn read(kind: Kind, bytes: &[u8]) -> Result<Self>;
+}
+
+pub(super) mod sealed {
+    use crate::element::Element;
+    use crate::op;
+
+    pub trait Sealed {}
+
+    macro_rules! states {
+        ($($state:ident),*) => {
+            $(impl<T: Element> Sealed for op::$state<T> {})*
+        };
+    }
+    states!(Sums, Squares, Moments, Extrema, Counts, Bits, IntProd, IntLogSumExp);
+    impl<P: op::TreeOp> Sealed for op::FixedTree<P> {}
+    // What fixed trees fold.
+    impl<T: op::FloatElement> Sealed for op::prod::Factors<T> {}
+    impl<T: op::logsumexp::ExpElement> Sealed for op::logsumexp::Exponentials<T> {}
+    impl<T: op::FloatElement, M: op::fast::Term> Sealed for op::fast::Plain<T, M> {}
 }

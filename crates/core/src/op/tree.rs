@@ -32,7 +32,9 @@ const BLOCKS: u64 = 1 << 52;
 /// `combine(E, x) = combine(x, E) = x` for every node `x`, and a leaf does not
 /// change when [`IDENTITY_ITEM`](Self::IDENTITY_ITEM)s are appended.
 /// `combine` need not be associative.
-pub trait TreeOp: Copy + Debug + Send + Sync + 'static {
+///
+/// Sealed, as [`State`] is.
+pub trait TreeOp: super::state::sealed::Sealed + Copy + Debug + Send + Sync + 'static {
     /// What is folded.
     type Item: Element;
     /// What a block is folded to.

@@ -7,6 +7,7 @@ use half::{bf16, f16};
 ///
 /// Equality is by bits, so that NaN equals NaN and -0 differs from +0.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Scalar {
     /// A truth value.
     Bool(bool),

@@ -19,7 +19,7 @@ fn read_and_use<S: State>(kind: Kind, payload: &[u8]) -> bool {
     for op in Op::ALL {
         for nan in [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error] {
             for wrap in [false, true] {
-                let _ = s.finish(op, &Rules { nan, wrap, ddof: 1, out: None });
+                let _ = s.finish(op, &Rules::new().nan(nan).wrap(wrap).ddof(1));
             }
         }
     }

@@ -6,7 +6,7 @@ use warpfold_core::element::Bool8;
 use warpfold_core::op::{Bits, Counts, Kind, Moments, Op, Rules, Run, Squares, State, Sums};
 use warpfold_core::{DType, Element, Error, NanPolicy, Result, Scalar, Value};
 
-const RULES: Rules = Rules { nan: NanPolicy::Propagate, ddof: 0, out: None, wrap: false };
+const RULES: Rules = Rules::new();
 
 fn int<T: Element>(x: T) -> i128 {
     i128::try_from(oracle::exact(x).numerator).unwrap()
@@ -35,12 +35,12 @@ fn check<T: Element>(raw: &[u64]) {
     let moments = state::<Moments<T>>(Kind::Moments, 0, &items);
     assert_eq!(sums.finish(Op::Sum, &RULES), expect_total(Op::Sum, T::DTYPE, total));
     assert_eq!(moments.finish(Op::Sum, &RULES), expect_total(Op::Sum, T::DTYPE, total));
-    let wrap = Rules { wrap: true, ..RULES };
+    let wrap = RULES.wrap(true);
     assert_eq!(sums.finish(Op::Sum, &wrap).unwrap().first().to_bits(), total as u64);
-    let narrow = Rules { wrap: true, out: Some(DType::I16), ..RULES };
+    let narrow = RULES.wrap(true).out(DType::I16);
     let wrapped = Scalar::Int(i64::from(total as i16), DType::I16);
     assert_eq!(sums.finish(Op::Sum, &narrow), Ok(Value::One(wrapped)));
-    let out = Rules { out: Some(DType::F32), ..RULES };
+    let out = RULES.out(DType::F32);
     let rounded = oracle::round::<f32>(&Exact::of_int(total));
     assert_eq!(sums.finish(Op::Sum, &out).unwrap().first().to_bits(), rounded);
 
@@ -146,20 +146,20 @@ fn totals_are_judged_at_the_end_only() {
 #[test]
 fn answers_in_other_types() {
     let s = state::<Sums<u8>>(Kind::Sum, 0, &[200, 100]);
-    let to = |out| s.finish(Op::Sum, &Rules { out: Some(out), ..RULES });
+    let to = |out| s.finish(Op::Sum, &RULES.out(out));
     assert_eq!(to(DType::I16), Ok(Value::One(Scalar::Int(300, DType::I16))));
     let overflow = Error::Overflow { op: Op::Sum, total: "300".into(), out: DType::I8 };
     assert_eq!(to(DType::I8), Err(overflow));
     let refused = |op, dtype, out| Err(Error::UnsupportedOut { op, dtype, out });
     assert_eq!(to(DType::Bool), refused(Op::Sum, DType::U8, DType::Bool));
-    let mean = s.finish(Op::Mean, &Rules { out: Some(DType::I64), ..RULES });
+    let mean = s.finish(Op::Mean, &RULES.out(DType::I64));
     assert_eq!(mean, refused(Op::Mean, DType::U8, DType::I64));
     let s = state::<Sums<f32>>(Kind::Sum, 0, &[1.0]);
-    let sum = s.finish(Op::Sum, &Rules { out: Some(DType::I64), ..RULES });
+    let sum = s.finish(Op::Sum, &RULES.out(DType::I64));
     assert_eq!(sum, refused(Op::Sum, DType::F32, DType::I64));
 
     let c = state::<Counts<u8>>(Kind::Counts, 0, &[1; 300]);
-    let to = |op, out| c.finish(op, &Rules { out: Some(out), ..RULES });
+    let to = |op, out| c.finish(op, &RULES.out(out));
     assert_eq!(to(Op::Count, DType::I32), Ok(Value::One(Scalar::Int(300, DType::I32))));
     let overflow = Error::Overflow { op: Op::Count, total: "300".into(), out: DType::U8 };
     assert_eq!(to(Op::Count, DType::U8), Err(overflow));
@@ -170,7 +170,7 @@ fn answers_in_other_types() {
 #[test]
 fn nans_are_true_and_counted() {
     let c = state::<Counts<f32>>(Kind::Counts, 0, &[0.0, -0.0, f32::NAN, f32::NAN]);
-    let ask = |op, nan| c.finish(op, &Rules { nan, ..RULES }).map(|v| v.first().to_bits());
+    let ask = |op, nan| c.finish(op, &RULES.nan(nan)).map(|v| v.first().to_bits());
     use NanPolicy::{Error as Fail, Omit, Propagate};
     assert_eq!(ask(Op::Any, Propagate), Ok(1));
     assert_eq!(ask(Op::All, Propagate), Ok(0));
@@ -180,7 +180,7 @@ fn nans_are_true_and_counted() {
     assert_eq!(ask(Op::Count, Omit), Ok(2));
     assert_eq!(ask(Op::CountNonzero, Omit), Ok(0));
     let one = state::<Counts<f32>>(Kind::Counts, 0, &[1.0, f32::NAN]);
-    let all = one.finish(Op::All, &Rules { nan: Omit, ..RULES });
+    let all = one.finish(Op::All, &RULES.nan(Omit));
     assert_eq!(all, Ok(Value::One(Scalar::Bool(true))));
     for nan in [Propagate, Omit, Fail] {
         assert_eq!(ask(Op::CountNan, nan), Ok(2));

@@ -7,10 +7,10 @@ use warpfold_core::element::{Bool8, bf16, f16};
 use warpfold_core::op::{Extrema, Kind, Op, Rules, Run, Spans, State, Summary};
 use warpfold_core::{DType, Element, Error, NanPolicy, Result, Scalar, Value};
 
-const RULES: Rules = Rules { nan: NanPolicy::Propagate, ddof: 0, out: None, wrap: false };
+const RULES: Rules = Rules::new();
 
 fn ask<T: Element>(items: &[T], op: Op, nan: NanPolicy) -> Result<Value> {
-    state::<Extrema<T>>(Kind::ArgExtrema, 100, items).finish(op, &Rules { nan, ..RULES })
+    state::<Extrema<T>>(Kind::ArgExtrema, 100, items).finish(op, &RULES.nan(nan))
 }
 
 /// IEEE 754-2019 `totalOrder` of floats that are not NaN, else plain order.
@@ -228,14 +228,14 @@ fn ranges_and_norms() {
 fn extremes_in_other_types() {
     let to = |op, out| {
         state::<Extrema<f64>>(Kind::Extrema, 0, &[-0.0, 1.0 + f64::EPSILON, 1e300])
-            .finish(op, &Rules { out: Some(out), ..RULES })
+            .finish(op, &RULES.out(out))
     };
     assert_eq!(to(Op::Min, DType::F16).unwrap().first().to_bits(), 0x8000);
     assert_eq!(to(Op::Max, DType::F32), Ok(Value::One(Scalar::F32(f32::INFINITY))));
     let refused = Error::UnsupportedOut { op: Op::Min, dtype: DType::F64, out: DType::I8 };
     assert_eq!(to(Op::Min, DType::I8), Err(refused));
     let s = state::<Extrema<i64>>(Kind::ArgExtrema, 1000, &[-5, (1 << 53) + 1]);
-    let to = |op, out| s.finish(op, &Rules { out: Some(out), ..RULES });
+    let to = |op, out| s.finish(op, &RULES.out(out));
     assert_eq!(to(Op::Max, DType::F64), Ok(Value::One(Scalar::F64((1u64 << 53) as f64))));
     let overflow = Error::Overflow { op: Op::Min, total: "-5".into(), out: DType::U8 };
     assert_eq!(to(Op::Min, DType::U8), Err(overflow));

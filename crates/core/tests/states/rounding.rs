@@ -8,7 +8,7 @@ use warpfold_core::op::{Kind, Moments, Op, Rules, Run, Squares, State, Sums};
 use warpfold_core::{DType, Element, NanPolicy};
 
 fn ask<S: State>(state: &S, op: Op, out: Option<DType>, ddof: u64) -> u64 {
-    let rules = Rules { out, ddof, ..Rules::default() };
+    let rules = Rules::new().out(out).ddof(ddof);
     let answer = state.finish(op, &rules).unwrap().first();
     assert_eq!(answer.dtype(), out.unwrap_or(S::Item::DTYPE));
     answer.to_bits()
@@ -376,13 +376,13 @@ fn non_finite_terms() {
 #[test]
 fn nan_policies() {
     let m = state::<Moments<f32>>(Kind::Moments, 0, &[1.0, f32::NAN, 4.0, f32::NAN]);
-    let omit = Rules { nan: NanPolicy::Omit, ddof: 1, ..Rules::default() };
+    let omit = Rules::new().nan(NanPolicy::Omit).ddof(1);
     let value = |op| f32::from_bits(m.finish(op, &omit).unwrap().first().to_bits() as u32);
     assert_eq!(value(Op::Sum), 5.0);
     assert_eq!(value(Op::Mean), 2.5);
     assert_eq!(value(Op::Var), 4.5);
     assert_eq!(value(Op::SumSq), 17.0);
-    let strict = Rules { nan: NanPolicy::Error, ..Rules::default() };
+    let strict = Rules::new().nan(NanPolicy::Error);
     for op in [Op::Sum, Op::Mean, Op::Var, Op::Std, Op::SumSq, Op::Norm2] {
         let found = warpfold_core::Error::NanFound { count: 2, first: None };
         assert_eq!(m.finish(op, &strict), Err(found));

@@ -8,7 +8,8 @@
 
 use crate::evidence::{Cell, Evidence};
 use crate::{Batch, Error, Gap, Result};
-use warpfold::{DType, Op, Partial, Reduction, Workers};
+use warpfold::internal::Workers;
+use warpfold::{DType, Op, Partial, Reduction};
 use warpfold_core::op::RawRun;
 
 /// Some values of a batch, whose gaps, if it has any, are those of all of it.

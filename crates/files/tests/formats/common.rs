@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use warpfold_core::DType;
+use warpfold_core::element::Known;
 use warpfold_files::{Access, Batch, Extent, OpenOptions, Source, open};
 
 /// A directory that goes away with the test.
@@ -149,20 +150,20 @@ pub(crate) fn sample(dtype: DType, count: usize) -> Vec<u8> {
 
 /// NumPy's name of a type, without the order.
 pub(crate) fn npy_name(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Bool => "b1",
-        DType::I8 => "i1",
-        DType::I16 => "i2",
-        DType::I32 => "i4",
-        DType::I64 => "i8",
-        DType::U8 => "u1",
-        DType::U16 => "u2",
-        DType::U32 => "u4",
-        DType::U64 => "u8",
-        DType::F16 => "f2",
-        DType::BF16 => "V2",
-        DType::F32 => "f4",
-        DType::F64 => "f8",
+    match dtype.known() {
+        Known::Bool => "b1",
+        Known::I8 => "i1",
+        Known::I16 => "i2",
+        Known::I32 => "i4",
+        Known::I64 => "i8",
+        Known::U8 => "u1",
+        Known::U16 => "u2",
+        Known::U32 => "u4",
+        Known::U64 => "u8",
+        Known::F16 => "f2",
+        Known::BF16 => "V2",
+        Known::F32 => "f4",
+        Known::F64 => "f8",
     }
 }
 

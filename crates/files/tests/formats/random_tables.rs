@@ -152,7 +152,7 @@ impl<T> TransposeOk<T> for Option<Option<T>> {
 }
 
 fn check(column: &[Option<String>], got: &Partial, name: usize) -> Result<(), TestCaseError> {
-    let rules = Rules { wrap: true, ..Rules::default() };
+    let rules = Rules::new().wrap(true);
     let one = |op| got.finish_op(op, &rules).ok();
     let missing = column.iter().filter(|c| c.is_none()).count() as u64;
     prop_assert_eq!(got.missing(), missing, "column {}", name);

@@ -115,17 +115,15 @@ fn supported(dtype: DType) -> Vec<Op> {
 }
 
 fn rules(random: &mut Random) -> Rules {
-    Rules {
-        nan: random.pick(&[
+    Rules::new()
+        .nan(random.pick(&[
             NanPolicy::Propagate,
             NanPolicy::Propagate,
             NanPolicy::Omit,
             NanPolicy::Error,
-        ]),
-        ddof: random.pick(&[0, 0, 1, 3]),
-        out: None,
-        wrap: random.chance(4),
-    }
+        ]))
+        .ddof(random.pick(&[0, 0, 1, 3]))
+        .wrap(random.chance(4))
 }
 
 /// One made-up question about an array of this shape, for a type.
@@ -201,7 +199,7 @@ fn every_operation_of_a_plain_slice() {
                 }
                 for op in supported(dtype) {
                     for nan in [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error] {
-                        let rules = Rules { nan, ..Rules::default() };
+                        let rules = Rules::new().nan(nan);
                         let question = Question {
                             ops: &[op],
                             rules,

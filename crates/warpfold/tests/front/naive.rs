@@ -29,6 +29,7 @@ impl Num {
             DType::BF16 => Num::Float(bf16::from_bits(bits as u16).to_f64()),
             DType::F32 => Num::Float(f64::from(f32::from_bits(bits as u32))),
             DType::F64 => Num::Float(f64::from_bits(bits)),
+            _ => panic!("{dtype} is not told of here"),
         }
     }
 
@@ -476,5 +477,6 @@ fn value(
             let slack = 1e-12 * (1.0 + y.abs() + values.len() as f64 * 1e-3);
             Expected::Loose(Loose(float_in(y - slack, out), float_in(y + slack, out)))
         }
+        _ => panic!("{op} is not told of here"),
     }
 }

@@ -1,7 +1,8 @@
 //! Partials: written, read, merged in any order, damaged.
 
 use crate::arrays::{PATTERNS, Pattern, Random, element};
-use warpfold::{Accuracy, AnyState, DType, Error, NanPolicy, Op, Partial, Reduction, Rules, View};
+use warpfold::internal::AnyState;
+use warpfold::{Accuracy, DType, Error, NanPolicy, Op, Partial, Reduction, Rules, View};
 
 fn bytes_of(dtype: DType, n: usize, pattern: Pattern, random: &mut Random) -> Vec<u8> {
     let size = dtype.size();
@@ -17,7 +18,7 @@ fn answers(partial: &Partial) -> Vec<String> {
     let mut all = Vec::new();
     for nan in [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error] {
         for (ddof, wrap) in [(0, true), (1, false)] {
-            all.push(format!("{:?}", partial.finish(&Rules { nan, ddof, wrap, out: None })));
+            all.push(format!("{:?}", partial.finish(&Rules::new().nan(nan).ddof(ddof).wrap(wrap))));
         }
     }
     all

@@ -339,7 +339,7 @@ fn other_types_are_rounded_from_the_state() {
         }));
         let partial = Reduction::of(Op::Sum).threads(Threads::Exactly(2)).partial(view, 0).unwrap();
         for out in [DType::F64, DType::F32, DType::F16, DType::BF16] {
-            let rules = Rules { out: Some(out), ..Rules::default() };
+            let rules = Rules::new().out(out);
             let got = partial.finish(&rules).unwrap().value().unwrap().first();
             assert_eq!(got, rounded(&exact, out), "{dtype} in {out}");
         }

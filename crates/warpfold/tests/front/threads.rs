@@ -2,7 +2,8 @@
 
 use crate::arrays::{Pattern, Random, bits_of, element};
 use std::process::Command;
-use warpfold::{Accuracy, DType, Isa, Op, Reduction, Scalar, Threads, View};
+use warpfold::internal::Isa;
+use warpfold::{Accuracy, DType, Op, Reduction, Scalar, Threads, View};
 
 /// More than the 2^18 elements that threads take at a time, several times.
 const LARGE: usize = (1 << 20) + 4097;

@@ -1,7 +1,8 @@
 //! Bytes as they come: at any address, in any pieces, of any length.
 
 use crate::arrays::{Pattern, Random, element};
-use warpfold::{Accuracy, DType, Device, Error, Op, Reduction, Workers};
+use warpfold::internal::Workers;
+use warpfold::{Accuracy, DType, Device, Error, Op, Reduction};
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
 

@@ -5,7 +5,8 @@ use crate::output::quoted;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use warpfold::{DType, Kind, Op, Reduction};
+use warpfold::internal::Kind;
+use warpfold::{DType, Op, Reduction};
 use warpfold_cuda::engine::archive;
 use warpfold_cuda::{Device, Driver, Engine, Limits, Result, Sim};
 

@@ -8,7 +8,8 @@ use crate::sink::Sink;
 use anyhow::Result;
 use devices::Devices;
 use std::io::Write;
-use warpfold::{Isa, Threads};
+use warpfold::Threads;
+use warpfold::internal::Isa;
 use warpfold_cpu::isa::FORCE;
 
 /// What was found.

@@ -235,10 +235,8 @@ pub(super) fn open(device: Device) -> Result<(Lab, bool)> {
         Device::Sim => Ok(sim()),
         Device::Auto if Driver::probe().is_ok_and(|count| count > 0) => cuda(0),
         Device::Auto => Ok(sim()),
-        Device::Cpu => {
-            Err(Usage::new("the rungs are CUDA kernels, which a CPU cannot run directly")
-                .hint("--device sim interprets them on the CPU")
-                .into())
-        }
+        _ => Err(Usage::new("the rungs are CUDA kernels, which a CPU cannot run directly")
+            .hint("--device sim interprets them on the CPU")
+            .into()),
     }
 }
