@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (word, part) in [
-            ("", "no name"),
+            ("", "not a name"),
             ("f32", "f32:VALUE"),
             ("f32=1", "a scalar is f32:1"),
             ("u64:x", "\"x\""),
@@ -189,7 +189,7 @@ mod tests {
             ("in:f32:0", "more than 0"),
             ("in:f32:-1", "COUNT"),
             ("in:f32:4:5", "too many colons"),
-            ("a b:f32:4", "no name"),
+            ("a b:f32:4", "not a name"),
             ("f64:f32:4", "which is a type"),
             ("in+x", "NAME+BYTES"),
             ("bytes:abc", "two hexadecimal digits"),

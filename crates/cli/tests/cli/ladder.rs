@@ -127,7 +127,7 @@ fn what_cannot_be_asked() {
         ("run any-op --op min -n 0", ["min of no elements", "error: "]),
         ("run nothing", ["\"nothing\"", "ladder list"]),
         ("show nothing", ["\"nothing\"", "ladder list"]),
-        ("run --device cpu", ["no CPU", "--device sim"]),
+        ("run --device cpu", ["a CPU cannot", "--device sim"]),
         ("run --device gpu", ["'gpu'", "cuda:N"]),
         ("run -n x", ["'x'", "error: "]),
         ("occupancy --cc 6.1 --block 32", ["6.1", "12.0"]),
@@ -217,7 +217,7 @@ fn experiments_say_what_they_expect_and_what_came_of_it() {
         (1, "execution-sweep --device sim", ["no clock", "divergence"]),
         (2, "nothing", ["\"nothing\"", "ladder experiment"]),
         (2, "coalescing --rung nothing", ["\"nothing\"", "ladder list"]),
-        (2, "coalescing --device cpu", ["no CPU", "--device sim"]),
+        (2, "coalescing --device cpu", ["a CPU cannot", "--device sim"]),
     ] {
         assert_says(&dir.fails(status, &format!("ladder experiment {line}")), &parts);
     }

@@ -414,7 +414,7 @@ fn text_that_is_no_ptx() {
             format!("ptx {verb} {file} {launch}")
         };
         assert_says(&dir.fails(1, &line("cut.ptx")), &["cut.ptx: ", "PTX line "]);
-        assert_says(&dir.fails(1, &line("noise.ptx")), &["noise.ptx: line 1 is no text"]);
+        assert_says(&dir.fails(1, &line("noise.ptx")), &["noise.ptx: line 1 is not text"]);
         assert_says(&dir.fails(1, &line("empty.ptx")), &["empty.ptx: "]);
         assert_says(&dir.fails(1, &line("lost.ptx")), &["lost.ptx: ", "No such file"]);
         assert_says(&dir.fails(1, &line(".")), &["directory"]);
