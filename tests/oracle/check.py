@@ -10,14 +10,10 @@ seed alone, so `--only NAME` repeats it. Exit status: 0, or 3 if anything differ
 """
 
 import argparse
-import csv
-import io
 import json
 import os
-import platform
 import random
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
@@ -30,6 +26,7 @@ sys.dont_write_bytecode = True
 import hazards  # noqa: E402
 import oracle  # noqa: E402
 import self_test  # noqa: E402
+from binary import Warpfold, instruction_sets  # noqa: E402
 from rounding import BF16, F16, F32, F64, is_inf, scaled, units, value  # noqa: E402
 
 SIZES = (0, 1, 2, 63, 64, 65, 1000, 4097, 20000)
@@ -52,62 +49,6 @@ class Tally:
             self.failed += 1
             if self.failed <= FAILURES_SHOWN:
                 print(f"FAIL {what}\n  got    {got}\n  wanted {wanted}", flush=True)
-
-
-class Warpfold:
-    """The binary under test, and the device that reduces."""
-
-    def __init__(self, path, device=None):
-        self.path = str(Path(path).resolve())
-        self.device = device
-
-    def run(self, *arguments, cpu=None, threads=None):
-        """Standard output without the final newline, or what went wrong."""
-        command = [self.path, *map(str, arguments)]
-        if threads:
-            command += ["-j", str(threads)]
-        if self.device and arguments[0] != "merge":
-            command += ["--device", self.device]
-        environment = {**os.environ, "NO_COLOR": "1"}
-        environment.pop("WARPFOLD_CPU", None)
-        if cpu:
-            environment["WARPFOLD_CPU"] = cpu
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-        if done.returncode:
-            return f"exit {done.returncode}: {done.stderr.strip()}"
-        return done.stdout.rstrip("\n")
-
-    def table(self, operations, *arguments, **how):
-        """The answers of several operations in one pass: ({operation: text}, None) or (None, error)."""
-        text = self.run(
-            "reduce", "--op", ",".join(operations), *arguments, "--hex", "-f", "csv", **how
-        )
-        try:
-            rows = list(csv.DictReader(io.StringIO(text)))
-            answers = {row["op"]: row["value"] for row in rows}
-        except KeyError:
-            answers = {}
-        return (answers, None) if answers else (None, text)
-
-
-def instruction_sets():
-    """What WARPFOLD_CPU may be on this machine; None leaves the choice to warpfold."""
-    if platform.machine() not in ("x86_64", "AMD64"):
-        return [None]
-    try:
-        info = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return [None]
-    line = next((l for l in info.splitlines() if l.startswith("flags")), "")
-    flags = set(line.split())
-    sets = ["sse2"]
-    if {"avx2", "fma", "f16c"} <= flags:
-        sets.append("avx2")
-    if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags:
-        sets.append("avx512")
-        if "avx512ifma" in flags:
-            sets.append("avx512ifma")
-    return sets
 
 
 def npy(fmt, bits):

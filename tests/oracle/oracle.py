@@ -8,26 +8,29 @@ SUMS = ("sum", "mean", "norm1", "norm2", "sumsq", "var", "std")
 ORDER = ("min", "max", "argmin", "argmax")
 
 
-def sums(fmt, out, bits):
+def sums(fmt, out, bits, ddof=0):
     """The exact sums of `bits`, elements of `fmt`, in the format `out`: {operation: bits}."""
     if any(is_nan(fmt, b) or is_inf(fmt, b) for b in bits):
         return _special(fmt, out, bits)
-    n = len(bits)
-    us = [units(fmt, b) for b in bits]
+    return sums_of_units(out, [units(fmt, b) for b in bits], fmt.lsb, ddof)
+
+
+def sums_of_units(out, us, exponent, ddof=0):
+    """The exact sums of the integers `us` times 2^exponent, in the format `out`: {operation: bits}."""
+    n = len(us)
     total, absolute, squares = sum(us), sum(map(abs, us)), sum(u * u for u in us)
-    lsb, lsb2 = scaled(1, fmt.lsb), scaled(1, 2 * fmt.lsb)
+    lsb, lsb2 = scaled(1, exponent), scaled(1, 2 * exponent)
     answers = {
         "sum": round_to(out, total * lsb),
         "norm1": round_to(out, absolute * lsb),
         "sumsq": round_to(out, squares * lsb2),
         "norm2": round_sqrt(out, squares * lsb2),
-        "mean": out.nan,
+        "mean": round_to(out, Fraction(total, n) * lsb) if n else out.nan,
         "var": out.nan,
         "std": out.nan,
     }
-    if n:
-        variance = Fraction(n * squares - total * total, n * n) * lsb2
-        answers["mean"] = round_to(out, Fraction(total, n) * lsb)
+    if n > ddof:
+        variance = Fraction(n * squares - total * total, n * (n - ddof)) * lsb2
         answers["var"] = round_to(out, variance)
         answers["std"] = round_sqrt(out, variance)
     return answers

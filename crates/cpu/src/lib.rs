@@ -1,9 +1,8 @@
 //! The CPU backend: SIMD kernels and threads that turn arrays into states.
 //!
-//! Data flows from a [`View`](warpfold_core::layout::View) through a plan of
-//! contiguous runs to a [`Worker`] on each thread, whose states are merged.
-//! Which kernel, instruction set or thread saw which element changes the
-//! speed, never the result.
+//! Data flows from a [`View`](warpfold_core::layout::View) through a plan of contiguous
+//! runs to a [`Worker`] on each thread, whose states are merged. Which kernel,
+//! instruction set or thread gets an element changes the speed, never the result.
 
 mod accelerate;
 mod axis;

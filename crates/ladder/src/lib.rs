@@ -1,5 +1,5 @@
-//! The ladder: the reduction kernels of five well-known texts and what came after
-//! them, one rung after the other, each checked and measured.
+//! The ladder: the reduction kernels of five well-known texts and later kernels, one
+//! rung after the other, each checked and measured.
 //!
 //! ```text
 //!   registry   every rung: what it does, teaches, expects
