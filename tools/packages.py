@@ -20,7 +20,16 @@ import sys
 import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or "target")
+TARGET = TARGET if TARGET.is_absolute() else ROOT / TARGET
+
+# A package has no profile of its own and would be built in a folder of its own, each with all of its dependencies. With
+# the workspace's profile and folder, what is built there already is used again.
+BUILD = {
+    "CARGO_TARGET_DIR": str(TARGET),
+    "CARGO_PROFILE_DEV_OPT_LEVEL": "1",
+    "CARGO_PROFILE_DEV_DEBUG": "line-tables-only",
+}
 
 # The registry takes 10 MiB; one that is much smaller notices a file that came in by mistake.
 MOST_BYTES = 6 << 20
@@ -43,7 +52,7 @@ FROM_ROOT = re.compile(r'env!\("CARGO_MANIFEST_DIR"\)[^;]*?"([^"\n]*\.\./[^"\n]*
 
 
 def cargo(*words, **more):
-    return subprocess.run([os.environ.get("CARGO", "cargo"), *words], cwd=ROOT, check=True, **more)
+    return subprocess.run([os.environ.get("CARGO", "cargo"), *words], cwd=ROOT, env=os.environ | BUILD, check=True, **more)
 
 
 def cargo_version():
@@ -133,7 +142,6 @@ def faults_of_archive(name, version, path):
 
 def make(verify):
     """Makes all archives; in the registry's dry run where cargo has one for workspaces."""
-    shutil.rmtree(TARGET / "package" / "tmp-registry", ignore_errors=True)
     words = ["--workspace", "--locked", "--allow-dirty"] + ([] if verify else ["--no-verify"])
     if verify:
         cargo("publish", "--dry-run", *words)
@@ -156,7 +164,7 @@ def test(names, packages):
         with manifest.open("a") as text:
             text.write("\n[workspace]\n")
         print(f"==> the tests of {name}, from its archive", flush=True)
-        cargo("test", *patches, "--manifest-path", str(manifest), "--target-dir", str(TARGET / "package" / "tests"))
+        cargo("test", *patches, "--manifest-path", str(manifest))
 
 
 def main():
