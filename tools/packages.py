@@ -141,12 +141,13 @@ def faults_of_archive(name, version, path):
 
 
 def make(verify):
-    """Makes all archives; in the registry's dry run where cargo has one for workspaces."""
-    words = ["--workspace", "--locked", "--allow-dirty"] + ([] if verify else ["--no-verify"])
-    if verify:
-        cargo("publish", "--dry-run", *words)
-    else:
-        cargo("package", "--exclude", "warpfold-pages", *words)
+    """Makes all archives. With `verify` each is compiled, and the registry's own checks run as far as a dry run goes."""
+    words = ["--workspace", "--locked", "--allow-dirty"]
+    if not verify:
+        cargo("package", "--exclude", "warpfold-pages", "--no-verify", *words)
+        return
+    cargo("package", "--exclude", "warpfold-pages", *words)
+    cargo("publish", "--dry-run", "--no-verify", *words)
 
 
 def test(names, packages):
@@ -176,13 +177,12 @@ def main():
     unknown = [name for name in options.test if name not in packages]
     if unknown:
         sys.exit(f"error: no package is called {unknown[0]}; there are {', '.join(packages)}")
-    verify = not options.no_verify
-    if verify and cargo_version() < (1, 90):
-        print("cargo is older than 1.90 and cannot compile packages that need each other: they are packed and looked at only")
-        verify = False
+    if cargo_version() < (1, 90):
+        print("skipped: cargo is older than 1.90 and cannot package crates that need each other before they are published")
+        return
     for name, package in packages.items():
         (TARGET / "package" / f"{name}-{package['version']}.crate").unlink(missing_ok=True)
-    make(verify)
+    make(not options.no_verify)
     wrong = 0
     for name, package in packages.items():
         archive = TARGET / "package" / f"{name}-{package['version']}.crate"
