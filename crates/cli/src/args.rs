@@ -32,11 +32,11 @@ pub(crate) struct Cli {
 /// `warpfold reduce --op sum`.
 #[derive(Subcommand)]
 pub(crate) enum Verb {
-    /// Count, sum, mean, std, min, max, their places and NaNs, in one pass
+    /// Count, sum, mean, std, min, max, their positions and NaNs, in one pass
     Stats(StatsArgs),
     /// Several operations in one pass
     Reduce(ReduceArgs),
-    /// Reduce a piece of the data to a state that `merge` puts together
+    /// Reduce a piece of the data to a state for `merge`
     ///
     /// A state holds everything that the answer depends on. Merging the states
     /// of any split of the data, in any order, prints the very bits that a
@@ -44,7 +44,7 @@ pub(crate) enum Verb {
     /// which --axis must therefore name.
     #[command(after_long_help = PARTIAL_EXAMPLES)]
     Partial(PartialArgs),
-    /// Put the states of pieces together, and finish them
+    /// Merge the states of pieces, and finish them
     ///
     /// States of argmin, argmax, prod, logsumexp and fast sums know which
     /// elements they hold: giving a piece twice is an error. The others do
@@ -53,13 +53,13 @@ pub(crate) enum Verb {
     /// With `-o FILE.state` the merged state is written instead of the answers.
     #[command(after_long_help = PARTIAL_EXAMPLES)]
     Merge(MergeArgs),
-    /// Tell what files hold, from their metadata alone
+    /// Show what files hold, from their metadata alone
     Inspect(InspectArgs),
     /// Run CUDA kernels without a GPU, from their PTX: checked and counted
     Ptx(PtxArgs),
     /// The classic reduction kernels of CUDA, each checked and timed
     Ladder(LadderArgs),
-    /// Tell which instruction sets, cores and devices this machine offers
+    /// Show which instruction sets, cores and devices this machine has
     Doctor(DoctorArgs),
     /// Measure the library on this machine, in memory
     Bench(BenchArgs),
@@ -447,7 +447,7 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
         "M" | "MB" | "MIB" => 20,
         "G" | "GB" | "GIB" => 30,
         "T" | "TB" | "TIB" => 40,
-        _ => return Err("the unit is none of K, M, G, T".into()),
+        _ => return Err("the unit must be K, M, G or T".into()),
     };
     let number: usize = digits.parse().map_err(|_| "expected a number such as 256M".to_string())?;
     match number.checked_mul(1 << shift) {
@@ -660,7 +660,7 @@ fn sentence(about: &str) -> String {
 /// Reads the command line.
 ///
 /// # Errors
-/// What clap has to say: a usage error, help or the version.
+/// clap's messages: a usage error, help or the version.
 pub(crate) fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut parser = parser().color(color_asked_for(words));
     let matches = parser.try_get_matches_from_mut(words)?;

@@ -58,7 +58,7 @@ const NOTE: Style = AnsiColor::Yellow.on_default().bold();
 
 /// Prints the error and chooses the exit status.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    // Whoever read our output has seen enough.
+    // The reader of the output has closed the pipe.
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
@@ -69,8 +69,8 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(if error.is::<Usage>() { USAGE } else { DATA })
 }
 
-/// Prints what clap has to say: help and the version, which are no errors, or
-/// what is wrong with the flags.
+/// Prints clap's messages: help and the version, which are not errors, or what is wrong
+/// with the flags.
 pub(crate) fn report_usage(error: &clap::Error, words: &[OsString]) -> ExitCode {
     let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
     // A shell may have put names of files among the words, which are quoted
@@ -97,7 +97,7 @@ pub(crate) fn note(text: &str) {
     say(NOTE, "note:", text);
 }
 
-/// A line on stderr. Where it cannot be written there is nobody to tell; the
+/// A line on stderr. If it cannot be written, the error cannot be reported either; the
 /// exit status still does.
 fn say(style: Style, label: &str, text: &str) {
     let text = printable(text);
@@ -169,7 +169,7 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
         return error.hint();
     }
     if let Some(error) = cause.downcast_ref::<std::io::Error>() {
-        return too_many_files(error).then(|| "let more files be open: ulimit -n 65536".into());
+        return too_many_files(error).then(|| "allow more open files: ulimit -n 65536".into());
     }
     cause.downcast_ref::<warpfold::Error>().and_then(warpfold::Error::hint)
 }

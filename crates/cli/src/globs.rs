@@ -62,7 +62,7 @@ enum Part {
     Pattern(Pattern),
 }
 
-/// The files that match, sorted; `None` if this is no pattern.
+/// The files that match, sorted; `None` if this is not a pattern.
 fn matching(pattern: &OsStr) -> Result<Option<Vec<OsString>>> {
     let mut parts = Vec::new();
     for component in Path::new(pattern).components() {
@@ -160,7 +160,7 @@ fn names(folder: &Path) -> Result<Vec<OsString>> {
     entries.map(|entry| Ok(entry.with_context(name)?.file_name())).collect()
 }
 
-/// The name as text in which each byte that is none stands for itself, as a
+/// The name as text in which each byte that is not text stands for itself, as a
 /// character that no name has: `?` matches it, and so does the same byte.
 fn as_text(name: &OsStr) -> Cow<'_, str> {
     const FIRST: u32 = 0x10_ff00;

@@ -165,7 +165,7 @@ pub(crate) fn pairs(files: &[OsString], options: &OpenOptions) -> Result<Vec<Nam
 /// What to call columns: their names without the file's, which is the same for
 /// all.
 fn labels<'a>(names: impl Iterator<Item = &'a str>, files: &[OsString]) -> Vec<String> {
-    // As sources are called: shown where they are no Unicode.
+    // As the names of sources: escaped where they are not Unicode.
     let file = files.first().map_or_else(Default::default, |f| f.to_string_lossy());
     let short = |name: &'a str| {
         let column = name.strip_prefix(&*file).and_then(|rest| rest.strip_prefix(':'));
@@ -186,7 +186,7 @@ pub(crate) fn all_arrays(
 ) -> Result<Vec<Named>> {
     let options = &OpenOptions { all_columns: true, ..options.clone() };
     let first = &files[0];
-    // Looking at a pipe would take from it what is to be reduced.
+    // Looking at a pipe would consume its data.
     if !options.columns.is_empty() || first == "-" || !Path::new(first).is_file() {
         return arrays(files, options, quiet);
     }

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(crate) struct Steps(Option<ProgressBar>);
 
 impl Steps {
-    /// So many steps, shown on a terminal unless `quiet`.
+    /// This many steps, shown on a terminal unless `quiet`.
     pub(crate) fn new(count: usize, quiet: bool) -> Steps {
         let shown = !quiet && std::io::stderr().is_terminal();
         let bar = || {
@@ -124,7 +124,7 @@ impl Progress for Bar {
         if !self.enabled || self.started.elapsed() < PATIENCE {
             return;
         }
-        // Whoever comes while another thread draws lets it pass.
+        // A thread that arrives while another one draws skips its turn.
         if let Ok(mut array) = self.array.try_lock() {
             if array.bar.is_none() {
                 array.bar = Some(array.bar());

@@ -92,7 +92,7 @@ impl DType {
         }
     }
 
-    /// The type called `name`; NumPy's long names (`float32`) are understood too.
+    /// The type with this name; NumPy's long names (`float32`) are accepted too.
     #[must_use]
     pub fn from_name(name: &str) -> Option<DType> {
         Some(match name {
@@ -131,7 +131,7 @@ impl DType {
         matches!(self, DType::U8 | DType::U16 | DType::U32 | DType::U64)
     }
 
-    /// A small number that stands for the type in byte forms; never reused.
+    /// The code of the type in byte forms; never reused.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -205,10 +205,10 @@ pub enum Known {
     F64,
 }
 
-/// A truth value as arrays store it: one byte, true unless 0.
+/// A truth value in an array: one byte, true unless 0.
 ///
-/// Files may hold any byte where a Rust `bool` may not, so kernels never see
-/// a `bool`. Two that are true are equal, whatever their bytes.
+/// A file may hold any byte, but a Rust `bool` is 0 or 1 only. Therefore kernels never
+/// use `bool`. Two that are true are equal, whatever their bytes.
 ///
 /// ```
 /// use warpfold_core::element::Bool8;
@@ -239,7 +239,7 @@ impl From<Bool8> for bool {
     }
 }
 
-/// One element taken apart: `value = (-1)^negative * magnitude * 2^exponent`.
+/// The parts of an element: `value = (-1)^negative * magnitude * 2^exponent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parts {
     /// A finite value; zero has magnitude 0.
@@ -294,7 +294,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A type that arrays can be made of.
+/// A type of array elements.
 ///
 /// Sealed: the set of types is closed, because every backend has kernels for
 /// exactly these.
@@ -313,8 +313,8 @@ pub trait Element: sealed::Sealed + bytemuck::Pod + fmt::Debug + Send + Sync + '
     /// The superaccumulator that holds any sum of products of two elements.
     type Dot: Format;
 
-    /// The value taken apart with integer instructions only, so that neither
-    /// flush-to-zero nor a changed rounding mode can touch it.
+    /// The parts of the value, found with integer instructions only, so that
+    /// flush-to-zero and rounding modes have no effect.
     fn parts(self) -> Parts;
 
     /// The bits, zero-extended.
@@ -331,7 +331,7 @@ pub trait Element: sealed::Sealed + bytemuck::Pod + fmt::Debug + Send + Sync + '
     /// The element whose [`key`](Self::key) is `key`.
     fn from_key(key: Self::Key) -> Self;
 
-    /// The smallest and the largest key that is not a NaN's.
+    /// The smallest and the largest key of values other than NaN.
     fn key_range() -> (Self::Key, Self::Key);
 
     /// The key of the magnitude: of `|x|` for floats; for integers the value

@@ -1,4 +1,4 @@
-//! What can go wrong with a question, an array or a state.
+//! Errors of questions, arrays and states.
 
 use crate::{DType, Op};
 
@@ -210,7 +210,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the caller can do about it, in one line without a full stop.
+    /// What the caller can do, in one line without a full stop.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {

@@ -1,13 +1,12 @@
 //! The floating-point environment: rounding mode, flush-to-zero, traps.
 //!
-//! Other code in the process may have changed how this thread's floats round,
-//! whether subnormals count as zeros, or which exceptions end the process.
-//! Exact states are kept with integers then. What rounds on the way runs in
-//! [`usual`], and so does what finishes a state: the same bits in every
-//! environment, and no trap.
+//! Other code in the process may have changed the rounding mode of this thread, whether
+//! subnormals count as zeros, or which exceptions trap. Exact states then use integers.
+//! Code that rounds on the way, or finishes a state, runs in [`usual`]. So the bits are
+//! the same in every environment, and nothing traps.
 
-/// Whether floating-point instructions of this thread round to nearest even,
-/// keep subnormals and trap on nothing: how every thread begins.
+/// Whether floating-point instructions of this thread round to nearest even, keep
+/// subnormals and never trap. Every thread begins so.
 #[inline]
 #[must_use]
 pub fn is_usual() -> bool {
@@ -110,7 +109,7 @@ mod control {
     }
 }
 
-/// Where nobody can have changed it: WebAssembly has none, and Miri runs no
+/// Where it cannot be changed: WebAssembly has no such environment, and Miri runs no
 /// assembly.
 #[cfg(not(all(
     any(

@@ -16,8 +16,8 @@ use warpfold_core::op::{
     Summary, Sums, TreeOp,
 };
 
-/// What a worker keeps beside its state: the instruction set, and what its
-/// kernels have learnt about the data.
+/// The context of a worker: the instruction set, and what its kernels have learnt about
+/// the data so far.
 #[derive(Clone, Debug)]
 pub struct Context {
     isa: Isa,
@@ -57,8 +57,8 @@ pub trait Accelerate: State {
 
 /// An element type with exact kernels: every one has them.
 pub trait CpuElement: Element {
-    /// The exact sum of a short slice, rounded once, without a state; `None`
-    /// where that is not to be had.
+    /// The exact sum of a short slice, rounded once, without a state; `None` where
+    /// there is no such path.
     #[inline]
     fn short_sum(_items: &[Self], _isa: Isa) -> Option<Self> {
         None

@@ -352,7 +352,7 @@ impl Reduce<'_> {
     /// The extremes of the columns of a narrow table without gaps between its
     /// rows, in which the rows are shared by the threads.
     fn narrow_ranges<T: Element>(&self, items: &[T], columns: usize) -> Vec<(T::Key, T::Key)> {
-        // So many rows side by side are a row worth a vector loop.
+        // This many rows side by side are a row worth a vector loop.
         let wide = columns * (4 * GROUP).div_ceil(columns);
         let piece_rows = (1 << 18) / wide + 1;
         let pieces = Pieces::new((items.len() / wide).div_ceil(piece_rows));
@@ -535,7 +535,7 @@ impl Reduce<'_> {
         columns: usize,
         out: &mut [T],
     ) -> Result<()> {
-        // So many rows side by side are a row of whole groups.
+        // This many rows side by side are a row of whole groups.
         let fold = GROUP / gcd(GROUP, columns);
         let wide = columns * fold;
         let rows = items.len() / wide;

@@ -105,8 +105,8 @@ pub(crate) unsafe fn for_each_run(
             let offset = walk.locate(at);
             let len = left.min(AT_ONCE);
             let slice = |i: usize| {
-                // SAFETY: the elements of a contiguous innermost dimension,
-                // from `at` on, `len` of them; the caller vouches for them.
+                // SAFETY: the elements of a contiguous innermost dimension, from `at`
+                // on, `len` of them; the caller guarantees them.
                 unsafe {
                     core::slice::from_raw_parts(
                         source.origins[i].wrapping_offset(offset[i]),
@@ -121,7 +121,7 @@ pub(crate) unsafe fn for_each_run(
             let len = COPIED.min(positions.end - at);
             for i in 0..arrays {
                 let to = buffers.block(i, len * size);
-                // SAFETY: the elements of the walk; the caller vouches for them.
+                // SAFETY: the elements of the walk; the caller guarantees them.
                 unsafe { walk.copy(i, source.origins[i], size, at, to) };
             }
             let block = |i: usize| &bytemuck::cast_slice(&buffers.words[i])[..len * size];

@@ -1,11 +1,11 @@
-//! Which instruction set runs, chosen once.
+//! The choice of the instruction set, made once.
 
 use core::fmt;
 use std::sync::OnceLock;
 use warpfold_core::Error;
 
-/// An instruction set that the kernels are compiled for and that this machine
-/// has: there is no way to get another one.
+/// An instruction set that the kernels are compiled for, and that this machine has. A
+/// value for any other cannot be made.
 ///
 /// ```
 /// use warpfold_cpu::isa::Isa;

@@ -1,9 +1,8 @@
 //! The CPU backend: SIMD kernels and threads that turn arrays into states.
 //!
-//! Data flows from a [`View`](warpfold_core::layout::View) through a plan of
-//! contiguous runs to a [`Worker`] on each thread, whose states are merged.
-//! Which kernel, instruction set or thread saw which element changes the
-//! speed, never the result.
+//! Data flows from a [`View`](warpfold_core::layout::View) through a plan of contiguous
+//! runs to a [`Worker`] on each thread, whose states are merged. Which kernel,
+//! instruction set or thread gets an element changes the speed, never the result.
 
 mod accelerate;
 mod axis;
@@ -27,3 +26,8 @@ pub use reduce::{Job, Outputs, accelerated};
 pub use slices::Slices;
 pub use warpfold_threads::Threads;
 pub use worker::{Worker, absorb_in_turn, check_run};
+
+/// The Rust of README.md, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -31,8 +31,8 @@ impl<'a, T> Table<'a, T> {
     /// The table that begins at `origin`.
     ///
     /// # Safety
-    /// Every element of the table is aligned and valid for reads for `'a`, and
-    /// nobody writes to it meanwhile.
+    /// Every element of the table is aligned and valid for reads for `'a`, and it is
+    /// not written meanwhile.
     pub(crate) unsafe fn new(
         origin: *const T,
         stride: isize,

@@ -1,4 +1,4 @@
-//! One state at work on one thread.
+//! Workers: a state and its kernels, on one thread.
 
 use crate::accelerate::{Accelerate, Context};
 use crate::isa::Isa;
@@ -7,7 +7,7 @@ use warpfold_core::layout::Traversal;
 use warpfold_core::op::{AnyState, Kind, Op, RawRun, Rules, State, Value};
 use warpfold_core::{Accuracy, DType, Element, Error, Result, fpenv, with_state};
 
-/// A state and what its kernels have learnt about the data.
+/// A state, and what its kernels have learnt about the data so far.
 pub struct Worker(Box<dyn Typed>);
 
 /// A [`Worker`] whose type is known. Runs have been checked by [`check_run`].

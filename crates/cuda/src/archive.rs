@@ -7,10 +7,9 @@
 //!        for each module: u16 length of name | u32 length | name
 //! ```
 //!
-//! Numbers are little-endian. A name ends in the compute capability that the
-//! module is for: `sum_f32.90`. A group is a Zstandard frame of texts that are
-//! much alike, one behind the other: a program needs few modules, and all together
-//! they would take long to unpack.
+//! Numbers are little-endian. A name ends in the compute capability that the module is
+//! for: `sum_f32.90`. A group is a Zstandard frame of similar texts, concatenated. A
+//! program needs few modules, and unpacking all of them would take long.
 
 use ruzstd::decoding::StreamingDecoder;
 use std::io::{self, Read};
@@ -35,14 +34,14 @@ struct Entry {
 }
 
 impl Archive {
-    /// The archive with these bytes. One that is damaged has fewer modules.
+    /// The archive with these bytes. A damaged archive has fewer modules.
     #[must_use]
     pub const fn new(bytes: &'static [u8]) -> Archive {
         Archive(bytes)
     }
 
-    /// The PTX of a module for a device: the newest that it can run, if there is
-    /// such a module and the device is new enough.
+    /// The PTX of a module for a device: the newest version that the device can run.
+    /// `None` if there is no such module, or the device is too old.
     #[must_use]
     pub fn module(&self, name: &str, capability: (u32, u32)) -> Option<String> {
         self.entries()
@@ -51,26 +50,26 @@ impl Archive {
             .and_then(|e| e.unpack())
     }
 
-    /// The oldest compute capability, major and minor, that there is a module of
-    /// this name for.
+    /// The oldest compute capability, major and minor, for which there is a module of
+    /// this name.
     #[must_use]
     pub fn oldest(&self, name: &str) -> Option<(u32, u32)> {
         self.entries().filter(|e| e.name == name).map(|e| e.capability).min()
     }
 
-    /// The modules' names, each as often as there are compute capabilities for it.
+    /// The names of the modules, once for each compute capability.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.entries().map(|e| e.name)
     }
 
-    /// How many modules there are, their bytes, and the bytes they are packed to.
+    /// The number of modules, their bytes, and their packed bytes.
     #[must_use]
     pub fn size(&self) -> (usize, usize, usize) {
         let (count, bytes) = self.entries().fold((0, 0), |(n, bytes), e| (n + 1, bytes + e.len));
         (count, bytes, self.0.len())
     }
 
-    /// The modules; none of an archive that is not one.
+    /// The modules; empty if the bytes are not an archive.
     fn entries(&self) -> impl Iterator<Item = Entry> + use<> {
         let mut index = self.0.strip_prefix(b"WFka").unwrap_or_default();
         let version = take(&mut index).map(u32::from_le_bytes);

@@ -1,15 +1,16 @@
-//! Memory of a device that is one's own.
+//! Owned memory of a device.
 
 use crate::device::{Address, Device, Stream};
 use crate::{Error, Result};
 use core::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Memory of a device, given back when dropped. It knows where it ends, so that
-/// copies and fills within it need no promise.
+/// Memory of a device that is freed when dropped. It knows its bounds, so copies and
+/// fills within it are safe.
 ///
-/// What launches do with its [`address`](Self::address) is theirs to vouch for, as
-/// [`Device::launch`] says: also that they are done before it is dropped.
+/// The caller of [`Device::launch`] promises what a launch does with the
+/// [`address`](Self::address), and that the launch is done before the buffer is
+/// dropped.
 ///
 /// ```
 /// use warpfold_cuda::{Buffer, Device, Sim, Stream};
@@ -28,17 +29,17 @@ pub struct Buffer<'a> {
     device: Owner<'a>,
     address: Address,
     bytes: u64,
-    /// The stream of a fill that nobody may have waited for.
+    /// The stream of a fill that may not be done yet.
     filling: Mutex<Option<Stream>>,
-    /// Whether it is still to be given back.
+    /// Whether it must still be freed.
     held: bool,
 }
 
-/// The device that a [`Buffer`] is of.
+/// The device of a [`Buffer`].
 pub enum Owner<'a> {
-    /// For as long as it is borrowed.
+    /// Borrowed.
     Borrowed(&'a dyn Device),
-    /// For good.
+    /// Shared.
     Shared(Arc<dyn Device>),
 }
 
@@ -76,7 +77,7 @@ impl<'a> Buffer<'a> {
         Ok(Buffer { device, address, bytes, filling: Mutex::default(), held: true })
     }
 
-    /// Where it begins.
+    /// Its address.
     #[must_use]
     pub fn address(&self) -> Address {
         self.address
@@ -88,13 +89,13 @@ impl<'a> Buffer<'a> {
         self.bytes
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// Copies to it, `at` bytes behind its beginning.
+    /// Copies to the buffer, from byte `at` on.
     ///
     /// # Errors
     /// [`Error::Bounds`]; those of [`Device::copy_in`].
@@ -104,7 +105,7 @@ impl<'a> Buffer<'a> {
         unsafe { self.device.copy_in(stream, to, from) }
     }
 
-    /// Copies from it, from `at` bytes behind its beginning on.
+    /// Copies from the buffer, from byte `at` on.
     ///
     /// # Errors
     /// [`Error::Bounds`]; those of [`Device::copy_out`].
@@ -131,7 +132,7 @@ impl<'a> Buffer<'a> {
         unsafe { self.device.fill(stream, to, value, bytes) }
     }
 
-    /// Gives it back, and says what a drop cannot.
+    /// Frees it, and returns the error that a drop cannot.
     ///
     /// # Errors
     /// Those of [`Device::free`].
@@ -139,7 +140,7 @@ impl<'a> Buffer<'a> {
         self.give_back()
     }
 
-    /// Gives it back, if it was not.
+    /// Frees it, if it was not freed before.
     fn give_back(&mut self) -> Result<()> {
         if !core::mem::take(&mut self.held) {
             return Ok(());
@@ -149,13 +150,13 @@ impl<'a> Buffer<'a> {
             // Where this fails, the device is lost, and so is its work.
             let _ = self.device.wait(stream);
         }
-        // SAFETY: allocated in `new`; copies and fills are done, and nobody can name
-        // it any more except for launches, whose callers have vouched that they are
+        // SAFETY: allocated in `new`; copies and fills are done, and its address is not
+        // used any more except by launches, whose callers have promised that they are
         // done.
         unsafe { self.device.free(self.address) }
     }
 
-    /// Where so many bytes begin that are all within it.
+    /// The address of a range of bytes that is within the buffer.
     fn within(&self, at: u64, bytes: u64) -> Result<Address> {
         match at.checked_add(bytes) {
             Some(end) if end <= self.bytes => Ok(self.address + at),

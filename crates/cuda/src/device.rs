@@ -1,4 +1,4 @@
-//! The seam: what host code may ask of a device.
+//! The interface between host code and a device.
 
 use crate::{Error, Result};
 use core::marker::PhantomData;
@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use std::alloc::{self, Layout};
 use std::time::Duration;
 
-/// A place in a device's memory.
+/// An address in a device's memory.
 pub type Address = u64;
 
 /// A loaded module.
@@ -39,9 +39,10 @@ pub struct Launch {
     pub shared: u32,
     /// Whether all blocks run at once, so that they may wait for each other.
     pub cooperative: bool,
-    /// Whether it may come to the device before the launch ahead of it on the
-    /// stream has ended, as far as the device can: the kernel waits itself
-    /// (`griddepcontrol.wait`) before it touches memory that may not be ready.
+    /// Whether the launch may begin before the launch before it on the stream has
+    /// ended: programmatic dependent launch. The kernel itself waits
+    /// (`griddepcontrol.wait`) before it touches memory that may not be ready. Devices
+    /// without the feature ignore it.
     pub early: bool,
 }
 
@@ -71,7 +72,7 @@ impl Launch {
         Launch { cluster: Some([blocks, 1, 1]), ..self }
     }
 
-    /// The same, but early: for kernels that wait themselves.
+    /// The same, but early: only for kernels that wait themselves.
     #[must_use]
     pub fn early(self) -> Launch {
         Launch { early: true, ..self }
@@ -92,7 +93,7 @@ pub struct Argument {
 }
 
 impl Argument {
-    /// Its bytes, as many as its type has.
+    /// Its bytes: as many as its type has.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         self.bits.to_le_bytes()[..self.size].to_vec()
@@ -125,7 +126,7 @@ argument! {
     f64 => f64::to_bits,
 }
 
-/// What a device is and can hold.
+/// What a device is, and how much it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Its name: `NVIDIA H200`.
@@ -138,7 +139,7 @@ pub struct Limits {
     pub threads_per_multiprocessor: u32,
     /// The most threads a block can have.
     pub threads_per_block: u32,
-    /// The most shared memory a block can have, in bytes, where it is asked for.
+    /// The most shared memory that a block can request, in bytes.
     pub shared_per_block: u32,
     /// Bytes of the L2 cache.
     pub l2_bytes: u64,
@@ -146,48 +147,49 @@ pub struct Limits {
     pub memory: u64,
 }
 
-/// Memory is mapped by pages of at least so many bytes.
+/// The least size of a page of device memory, in bytes.
 pub(crate) const PAGE: u64 = 2 << 20;
 
-/// Why memory that is nobody's cannot be read.
+/// Why memory that no device knows cannot be read.
 pub(crate) const UNKNOWN_MEMORY: &str =
-    "it is no memory that the device knows: null, freed, too short, or the host's own";
+    "the device does not know this memory: it is null, freed, too short, or the host's own";
 
-/// What a kernel takes of a multiprocessor, as far as the device knows.
+/// The resources of a multiprocessor that a kernel takes, as far as the device knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
     /// Registers of a thread.
     pub registers: Option<u32>,
     /// Bytes of static shared memory of a block.
     pub shared: u32,
-    /// Bytes of local memory of a thread, which spilled registers come to lie in.
+    /// Bytes of local memory of a thread, which holds spilled registers.
     pub local: Option<u32>,
-    /// The most threads that a block of it can have.
+    /// The most threads that a block of the kernel can have.
     pub threads: u32,
 }
 
-/// A device that is current on this thread until the value is dropped; then what was
-/// current before is so again.
+/// Keeps a device current on this thread until it is dropped. Then the device that was
+/// current before is current again.
 #[must_use = "the device is current as long as the value lives"]
 pub struct Current<'a> {
     left: Option<&'a dyn Leave>,
-    /// What is current is so on one thread.
+    /// A device is current on one thread.
     _thread: PhantomData<*mut ()>,
 }
 
-/// What has made itself current on a thread.
+/// A device that was made current on a thread.
 pub(crate) trait Leave {
-    /// Makes current what was so before.
+    /// Makes the device current that was current before.
     fn leave(&self);
 }
 
 impl<'a> Current<'a> {
-    /// Of a device that is current already, or of which there is no such thing.
+    /// Changes nothing: for a device that is current already, or that needs no such
+    /// step.
     pub fn as_it_was() -> Current<'a> {
         Current { left: None, _thread: PhantomData }
     }
 
-    /// Of a device that leaves when the value is dropped.
+    /// For a device that leaves when the value is dropped.
     pub(crate) fn until_left(device: &'a dyn Leave) -> Current<'a> {
         Current { left: Some(device), _thread: PhantomData }
     }
@@ -201,39 +203,38 @@ impl Drop for Current<'_> {
     }
 }
 
-/// A device. Work on one stream is done in order; streams do not wait for each
-/// other, except that whatever uses memory just freed must have been waited
-/// for.
+/// A device. Work on one stream is done in order. Streams do not wait for each other.
+/// Before memory is freed, the caller waits for all work that uses it.
 ///
-/// Addresses are plain numbers, so that whoever names one vouches for it:
-/// [`Buffer`](crate::Buffer) is memory of one's own that needs no such promise.
+/// Addresses are plain numbers, so the caller of a method promises that they are valid.
+/// [`Buffer`](crate::Buffer) owns its memory and needs no such promise.
 ///
 /// # Errors
-/// Every method says what the driver or the interpreter says, with what was
-/// being done. Errors of kernels surface with a later call, mostly `wait`.
+/// Every method returns the error of the driver or the interpreter, with the step that
+/// failed. An error of a kernel is returned by a later call, mostly `wait`.
 ///
 /// # Safety
-/// Who implements it promises what others build upon without a check:
+/// An implementation promises the following, which callers rely on without a check:
 ///
-/// - [`allocate_pinned`](Self::allocate_pinned) gives memory of the host that is
-///   valid for reads and writes of as many bytes as were asked for, initialised,
-///   aligned as it says, and nobody else's until it is given back.
+/// - [`allocate_pinned`](Self::allocate_pinned) returns host memory that is valid for
+///   reads and writes of the requested number of bytes, initialised, aligned as
+///   documented, and not used by anything else until it is freed.
 /// - [`address_of_pinned`](Self::address_of_pinned) is an address of that memory.
-/// - [`allocate`](Self::allocate) gives memory of the device that is nobody else's
-///   until it is given back.
-/// - Copies and fills touch no bytes but those that their arguments name, and
-///   [`copy_in`](Self::copy_in) and [`copy_out`](Self::copy_out) none of the host's
+/// - [`allocate`](Self::allocate) returns device memory that is not used by anything
+///   else until it is freed.
+/// - Copies and fills access only the bytes that their arguments name.
+///   [`copy_in`](Self::copy_in) and [`copy_out`](Self::copy_out) access no host memory
 ///   after they have returned.
 /// - [`wait`](Self::wait) returns without an error only when everything on the
 ///   stream is done; [`is_done`](Self::is_done) is true only then.
 /// - [`limits`](Self::limits), [`resident_blocks`](Self::resident_blocks) and
-///   [`calls_on`](Self::calls_on) say what is so: launches are planned by it.
+///   [`calls_on`](Self::calls_on) return the truth: launches are planned with it.
 pub unsafe trait Device: Send + Sync {
     /// What the device is.
     fn limits(&self) -> &Limits;
 
-    /// Makes the device current on this thread for libraries that work on whatever
-    /// device is, as the CUDA runtime does. The methods here do not need it.
+    /// Makes the device current on this thread, for libraries that use the current
+    /// device, such as the CUDA runtime. The methods of this trait do not need it.
     ///
     /// # Errors
     /// The device is lost.
@@ -244,17 +245,17 @@ pub unsafe trait Device: Send + Sync {
     /// `bytes` of uninitialised memory, aligned to at least 256 bytes.
     ///
     /// # Errors
-    /// Above all, too little memory: see [`Error::is_out_of_memory`](crate::Error::is_out_of_memory).
+    /// Mostly too little memory: see [`Error::is_out_of_memory`](crate::Error::is_out_of_memory).
     fn allocate(&self, bytes: u64) -> Result<Address>;
 
-    /// Gives memory back.
+    /// Frees memory.
     ///
     /// # Errors
     /// An address that was not allocated.
     ///
     /// # Safety
-    /// [`allocate`](Self::allocate) of this device gave the address, and nobody uses
-    /// the memory any more, no launch either.
+    /// [`allocate`](Self::allocate) of this device returned the address, and nothing
+    /// uses the memory any more, including launches.
     unsafe fn free(&self, address: Address) -> Result<()>;
 
     /// Copies to the device; `from` may change once this returns.
@@ -263,32 +264,31 @@ pub unsafe trait Device: Send + Sync {
     /// A range that is not in the device's memory.
     ///
     /// # Safety
-    /// As many bytes at `to` are the caller's to write to: an address may be that of
-    /// somebody else's memory, on the device or on the host.
+    /// The caller may write `from.len()` bytes at `to`. An address can also belong to
+    /// memory of other code, on the device or on the host.
     unsafe fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()>;
 
-    /// Copies from the device, once everything before it on the stream is
-    /// done; returns when `to` is filled.
+    /// Copies from the device, once all work before it on the stream is done. Returns
+    /// when `to` is filled.
     ///
     /// # Errors
     /// A range that is not in the device's memory; errors of kernels before it.
     ///
     /// # Safety
-    /// As many bytes at `from` are the caller's to read, once everything before it on
-    /// the stream is done.
+    /// The caller may read `to.len()` bytes at `from`, once all work before this call
+    /// on the stream is done.
     unsafe fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()>;
 
-    /// Begins to copy `bytes` bytes to the device; whether it waits is the
-    /// device's affair. Only from pinned memory does the copy run beside the
-    /// host's own work.
+    /// Starts to copy `bytes` bytes to the device. The device decides whether the call
+    /// waits. Only a copy from pinned memory runs while the host does other work.
     ///
     /// # Errors
     /// A range that is not in the device's memory.
     ///
     /// # Safety
-    /// `from` is valid for reads of `bytes` bytes, which nobody writes to until
-    /// the stream was waited for; for `to` as for [`copy_in`](Self::copy_in), until
-    /// then.
+    /// `from` is valid for reads of `bytes` bytes, and nothing writes to them until the
+    /// caller has waited for the stream. `to` is as for [`copy_in`](Self::copy_in), for
+    /// the same time.
     unsafe fn start_copy_in(
         &self,
         stream: Stream,
@@ -300,16 +300,16 @@ pub unsafe trait Device: Send + Sync {
         unsafe { self.copy_in(stream, to, core::slice::from_raw_parts(from, bytes)) }
     }
 
-    /// Begins to copy `bytes` bytes from the device, once everything before it
-    /// on the stream is done; whether it waits is the device's affair.
+    /// Starts to copy `bytes` bytes from the device, once all work before it on the
+    /// stream is done. The device decides whether the call waits.
     ///
     /// # Errors
     /// A range that is not in the device's memory.
     ///
     /// # Safety
-    /// `to` is valid for writes of `bytes` initialised bytes, which nobody else
-    /// looks at until the stream was waited for; for `from` as for
-    /// [`copy_out`](Self::copy_out), until then.
+    /// `to` is valid for writes of `bytes` initialised bytes, and nothing else accesses
+    /// them until the caller has waited for the stream. `from` is as for
+    /// [`copy_out`](Self::copy_out), for the same time.
     unsafe fn start_copy_out(
         &self,
         stream: Stream,
@@ -321,9 +321,8 @@ pub unsafe trait Device: Send + Sync {
         unsafe { self.copy_out(stream, from, core::slice::from_raw_parts_mut(to, bytes)) }
     }
 
-    /// `bytes` bytes of host memory, all zero and aligned to at least 256
-    /// bytes, that the device copies from and to while the host does something
-    /// else.
+    /// `bytes` bytes of host memory, all zero and aligned to at least 256 bytes, that
+    /// the device copies from and to while the host does other work.
     ///
     /// # Errors
     /// Too little memory.
@@ -333,14 +332,14 @@ pub unsafe trait Device: Send + Sync {
         NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or(Error::HostMemory { bytes })
     }
 
-    /// Gives pinned memory back.
+    /// Frees pinned memory.
     ///
     /// # Errors
     /// The device is lost.
     ///
     /// # Safety
-    /// [`allocate_pinned`](Self::allocate_pinned) of this device gave `at` for
-    /// as many bytes, and nobody uses it any more, no copy either.
+    /// [`allocate_pinned`](Self::allocate_pinned) of this device returned `at` for
+    /// `bytes` bytes, and nothing uses the memory any more, including copies.
     unsafe fn free_pinned(&self, at: NonNull<u8>, bytes: usize) -> Result<()> {
         let layout = host_layout(bytes)?;
         // SAFETY: allocated with the same layout.
@@ -355,17 +354,17 @@ pub unsafe trait Device: Send + Sync {
         None
     }
 
-    /// Why kernels cannot read these bytes, as far as can be told without reading
-    /// them: nobody's memory, that of another device, or ordinary memory of the
-    /// host. Looks at the first byte and the last; of a device that cannot tell,
-    /// all can be read.
+    /// Why kernels cannot read these bytes, as far as the device can tell without
+    /// reading them. They may be unallocated, on another device, or in ordinary host
+    /// memory. Only the first byte and the last are checked. `None` if the device
+    /// cannot tell.
     fn why_unreadable(&self, address: Address, bytes: u64) -> Option<&'static str> {
         let _ = (address, bytes);
         None
     }
 
-    /// Whether the device copies from these bytes while the host does something
-    /// else: no need to copy them to pinned memory first.
+    /// Whether the device copies from these bytes while the host does other work, so
+    /// that they need no copy in pinned memory.
     fn is_pinned(&self, bytes: &[u8]) -> bool {
         let _ = bytes;
         false
@@ -377,7 +376,7 @@ pub unsafe trait Device: Send + Sync {
     /// A range that is not in the device's memory.
     ///
     /// # Safety
-    /// The bytes are the caller's to write to, until the stream was waited for.
+    /// The caller may write to the bytes until it has waited for the stream.
     unsafe fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()>;
 
     /// Loads PTX; `name` is for messages.
@@ -392,14 +391,14 @@ pub unsafe trait Device: Send + Sync {
     /// There is none.
     fn kernel(&self, module: ModuleId, name: &str) -> Result<KernelId>;
 
-    /// How many blocks of a kernel one multiprocessor runs at once, with so many
-    /// threads and bytes of dynamic shared memory each. May be 0.
+    /// How many blocks of a kernel one multiprocessor runs at once, with `threads`
+    /// threads and `shared` bytes of dynamic shared memory each. May be 0.
     ///
     /// # Errors
     /// More shared memory than a block can have.
     fn resident_blocks(&self, kernel: KernelId, threads: u32, shared: u32) -> Result<u32>;
 
-    /// What a kernel takes; `None` if the device does not say.
+    /// The resources that a kernel takes; `None` if the device cannot tell.
     ///
     /// # Errors
     /// A kernel of another device.
@@ -414,9 +413,9 @@ pub unsafe trait Device: Send + Sync {
     /// The device is lost.
     fn stream(&self) -> Result<Stream>;
 
-    /// How many calls have named a stream so far, `None` if work comes there by
-    /// other ways than this device. A launch that found a number is directly ahead
-    /// of whatever comes while the number is one more.
+    /// How many calls have used a stream so far; `None` if work also gets there without
+    /// this device. If the number has grown by one since a launch, nothing else is
+    /// between that launch and the next one.
     fn calls_on(&self, stream: Stream) -> Option<u64> {
         let _ = stream;
         None

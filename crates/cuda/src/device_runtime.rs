@@ -1,7 +1,7 @@
-//! The device runtime: a library that modules need whose kernels launch kernels.
+//! The device runtime: the library for kernels that launch kernels.
 //!
-//! It comes with the toolkit and with the wheels of the runtime, not with the
-//! driver, which links it.
+//! It comes with the toolkit and with the runtime's Python wheels. The driver links it,
+//! but does not contain it.
 
 use crate::toolkit::{self, folders};
 use crate::{Error, Result};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The library's file.
 const FILE: &str = "libcudadevrt.a";
 
-/// Names the library, where it is in no usual place.
+/// The path of the library, if it is not in one of the usual places.
 pub const VARIABLE: &str = "WARPFOLD_CUDADEVRT";
 
 /// Whether a module calls functions of the device runtime.
@@ -18,11 +18,11 @@ pub(crate) fn is_needed(ptx: &str) -> bool {
     ptx.lines().any(|line| line.starts_with(".extern .func") && line.contains(" __cudaCDP2"))
 }
 
-/// Where the library is: where the variable says, in a toolkit, or in a wheel of the
-/// Python that is active.
+/// The path of the library: from the variable, from a toolkit, or from a wheel of the
+/// active Python.
 ///
 /// # Errors
-/// [`Error::Library`] if it is nowhere.
+/// [`Error::Library`] if it was not found.
 pub fn find() -> Result<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     if let Some(path) = variable(VARIABLE) {
@@ -30,8 +30,8 @@ pub fn find() -> Result<PathBuf> {
             return Ok(path);
         }
         return Err(Error::Library {
-            why: format!("{VARIABLE} names {}, which is no file", path.display()),
-            hint: format!("it names {FILE} with its folder"),
+            why: format!("{VARIABLE} is set to {}, which is not a file", path.display()),
+            hint: format!("set it to the path of {FILE}"),
         });
     }
     let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(variable);
@@ -40,27 +40,28 @@ pub fn find() -> Result<PathBuf> {
         toolkit::roots().into_iter().flat_map(in_toolkit).chain(python.flat_map(in_python));
     candidates.map(|folder| folder.join(FILE)).find(|path| path.is_file()).ok_or_else(|| {
         Error::Library {
-            why: format!("{FILE}, the device runtime, is in no usual place"),
+            why: format!("{FILE}, the device runtime, was not found"),
             hint: format!(
-                "it comes with the CUDA toolkit and with pip install nvidia-cuda-runtime; {VARIABLE} may name it"
+                "install the CUDA toolkit, or pip install nvidia-cuda-runtime, or set {VARIABLE} to its path"
             ),
         }
     })
 }
 
-/// Where packages are that a user has installed alone.
+/// The folder of the user's own Python packages.
 fn user_site() -> Option<PathBuf> {
     std::env::var_os("HOME").map(|home| Path::new(&home).join(".local"))
 }
 
-/// The folders of a toolkit that it may be in.
+/// The folders of a toolkit that may contain it.
 fn in_toolkit(root: PathBuf) -> Vec<PathBuf> {
     ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"]
         .map(|folder| root.join(folder))
         .into()
 }
 
-/// The folders of a Python installation that it may be in: `lib/python3.12/site-packages/nvidia/cu13/lib`.
+/// The folders of a Python installation that may contain it:
+/// `lib/python3.12/site-packages/nvidia/cu13/lib`.
 fn in_python(root: PathBuf) -> Vec<PathBuf> {
     let versions = folders(&root.join("lib"), |name| name.starts_with("python3"));
     let packages =

@@ -1,4 +1,4 @@
-//! What can go wrong between the host and a device.
+//! Errors of devices.
 
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
@@ -15,8 +15,8 @@ pub enum Error {
         /// What may help.
         hint: String,
     },
-    /// A library that a module must be linked with is not on this machine, or does
-    /// not go with the driver.
+    /// A library that a module must be linked with is missing, or does not match the
+    /// driver.
     #[error("{why}")]
     Library {
         /// The reason.
@@ -27,44 +27,44 @@ pub enum Error {
     /// A call of the driver failed.
     #[error("CUDA: {doing}: {name} ({text})")]
     Driver {
-        /// What was being done.
+        /// The step that failed.
         doing: String,
         /// The driver's name of the error: `CUDA_ERROR_OUT_OF_MEMORY`.
         name: String,
-        /// The driver's words.
+        /// The driver's message.
         text: String,
     },
     /// The interpreter refused.
     #[error("simulated device: {doing}: {why}")]
     Simulated {
-        /// What was being done.
+        /// The step that failed.
         doing: String,
-        /// The interpreter's words.
+        /// The interpreter's message.
         why: String,
     },
-    /// The host has no memory that a device could copy from.
-    #[error("no {bytes} bytes of pinned host memory are to be had")]
+    /// Pinned host memory cannot be allocated.
+    #[error("cannot allocate {bytes} bytes of pinned host memory")]
     HostMemory {
-        /// What was asked for.
+        /// The number of bytes requested.
         bytes: usize,
     },
-    /// A handle that this device did not give out, or has taken back.
+    /// A handle that this device did not create, or has released.
     #[error("{what} does not belong to this device")]
     ForeignHandle {
-        /// What it was used as.
+        /// The kind of handle.
         what: &'static str,
     },
-    /// A copy or a fill that goes beyond the memory it is within.
+    /// A copy or a fill beyond the bounds of its memory.
     #[error("{bytes} bytes from byte {at} on are not within {len} bytes of memory")]
     Bounds {
-        /// Where they begin, counted from the memory's beginning.
+        /// The first byte, counted from the beginning of the memory.
         at: u64,
-        /// How many they are.
+        /// The number of bytes.
         bytes: u64,
-        /// How many the memory has.
+        /// The size of the memory.
         len: u64,
     },
-    /// There is no kernel for what was asked.
+    /// There is no kernel for the question.
     #[error("no CUDA kernel for {kind:?} of {dtype}")]
     NoKernel {
         /// The kind of the state.
@@ -84,7 +84,7 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// A view of a device's memory that cannot be.
+    /// An impossible view of a device's memory.
     #[error("a view of shape {shape:?} and byte strides {strides:?} at {address:#x}: {why}")]
     View {
         /// Where its element of index 0 is.
@@ -117,7 +117,7 @@ pub enum Error {
         /// Why their states do not merge.
         why: String,
     },
-    /// A kernel left what is no state: a defect of the kernel or of the device.
+    /// A kernel wrote a damaged state: a defect of the kernel or of the device.
     #[error("the device left a damaged state of {kind:?} of {dtype}: {why}")]
     State {
         /// The kind of the state.
@@ -130,7 +130,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the user could do about it.
+    /// What the user can do.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match self {

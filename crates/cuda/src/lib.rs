@@ -9,15 +9,15 @@
 //!   Driver: libcuda, found at run time            Sim: warpfold-ptx, checks on
 //! ```
 //!
-//! Host code that talks to [`Device`] runs the very same kernels on both, which
-//! is how everything above is tested on machines without a GPU. A machine
-//! without a driver is an [`Error`] with a hint, never a panic.
+//! Host code that uses [`Device`] runs the same kernels on both. That is how the engine
+//! is tested on machines without a GPU. On a machine without a driver the result is an
+//! [`Error`] with a hint, never a panic.
 //!
 //! # Features
 //!
 //! `cudarc` (off by default) adds `SliceEngine`, which reduces cudarc's slices on its
-//! streams. It chooses no version of CUDA: the program does, with one of cudarc's
-//! `cuda-*` features. Without it nothing here depends on a version.
+//! streams. The program chooses the version of CUDA, with one of cudarc's `cuda-*`
+//! features. Without this feature nothing here depends on a version.
 
 pub mod archive;
 pub mod buffer;
@@ -43,3 +43,8 @@ pub use error::{Error, Result};
 pub use sim::Sim;
 #[cfg(feature = "cudarc")]
 pub use slices::SliceEngine;
+
+/// The Rust of README.md, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,11 +1,11 @@
-//! Host memory that a device copies from and to by itself.
+//! Pinned host memory: a device copies from and to it while the host does other work.
 
 use crate::Result;
 use crate::device::Device;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-/// Pinned memory of a device, given back when dropped.
+/// Pinned memory of a device, freed when dropped.
 pub(crate) struct Pinned {
     device: Arc<dyn Device>,
     at: NonNull<u8>,
@@ -33,8 +33,8 @@ impl Pinned {
     /// The bytes.
     ///
     /// # Safety
-    /// As long as they are borrowed, the device does not write to them: no copy or
-    /// launch that does is under way, nor is one started.
+    /// While they are borrowed the device does not write to them: no copy or launch
+    /// that writes to them is running or is started.
     pub(crate) unsafe fn bytes(&self) -> &[u8] {
         // SAFETY: allocated in `new` with as many bytes, and initialised; that they
         // do not change is the caller's promise.
@@ -44,18 +44,18 @@ impl Pinned {
     /// The bytes.
     ///
     /// # Safety
-    /// As long as they are borrowed, the device neither reads nor writes them.
+    /// While they are borrowed the device neither reads nor writes them.
     pub(crate) unsafe fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above; `&mut self` says that nobody else on the host looks.
+        // SAFETY: as above; `&mut self` ensures that nothing else on the host reads it.
         unsafe { core::slice::from_raw_parts_mut(self.at.as_ptr(), self.len) }
     }
 
-    /// Where they are, for the device.
+    /// Their address for the device.
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.at
     }
 
-    /// Where they are, for copies.
+    /// Their address for copies.
     pub(crate) fn as_ptr(&self) -> *mut u8 {
         self.at.as_ptr()
     }
@@ -63,8 +63,8 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new`; whoever starts copies waits for them
-        // before the memory goes. Errors cannot be reported here.
+        // SAFETY: allocated in `new`; a caller that starts copies waits for them before
+        // the memory goes. Errors cannot be reported here.
         let _ = unsafe { self.device.free_pinned(self.at, self.len) };
     }
 }

@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use warpfold_ptx::device::{self as ptx, Report, Setup};
 use warpfold_ptx::machine::{Arg, Checks, Options, Shape};
 
-/// A device that the interpreter plays. It is modelled on compute capability
-/// 9.0; its times mean nothing.
+/// A device that the interpreter simulates. It is modelled on compute capability 9.0.
+/// Its times mean nothing.
 pub struct Sim {
     limits: Limits,
     state: Mutex<State>,
@@ -25,10 +25,10 @@ struct State {
     device: ptx::Device,
     modules: Vec<ptx::ModuleId>,
     kernels: Vec<ptx::Kernel>,
-    /// How many calls have named each stream.
+    /// How many calls have used each stream.
     calls: Vec<u64>,
-    /// Launches that were waited for and whose reports nobody has taken; `None`
-    /// if nobody will.
+    /// Reports of launches that are done and were not taken yet; `None` if they are not
+    /// kept.
     reports: Option<Vec<Report>>,
 }
 
@@ -57,8 +57,8 @@ impl Sim {
         Sim { limits, state: Mutex::new(state) }
     }
 
-    /// A device for reductions that go on for long: every check is on, what one
-    /// finds is an error of [`wait`](Device::wait), and no report is kept.
+    /// A device for long reductions: every check is on, a finding is an error of
+    /// [`wait`](Device::wait), and no report is kept.
     #[must_use]
     pub fn checking() -> Sim {
         let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
@@ -66,8 +66,8 @@ impl Sim {
         sim
     }
 
-    /// What the launches that were waited for since the last call have found
-    /// and counted, in order.
+    /// The findings and counters of the launches that were waited for since the last
+    /// call, in order.
     pub fn take_reports(&self) -> Vec<Report> {
         self.state().reports.as_mut().map(core::mem::take).unwrap_or_default()
     }
@@ -78,7 +78,7 @@ impl Sim {
 }
 
 impl Sim {
-    /// Gives memory back: as [`Device::free`], and safe since it is checked.
+    /// Frees memory: as [`Device::free`], but safe, since the address is checked.
     ///
     /// # Errors
     /// An address that was not allocated.
@@ -87,7 +87,8 @@ impl Sim {
         while_doing(freed, || format!("freeing memory at {address:#x}"))
     }
 
-    /// Copies to the device: as [`Device::copy_in`], and safe since it is checked.
+    /// Copies to the device: as [`Device::copy_in`], but safe, since the range is
+    /// checked.
     ///
     /// # Errors
     /// A range that is not in the device's memory.
@@ -98,7 +99,8 @@ impl Sim {
         while_doing(copied, || format!("copying {} bytes to {to:#x}", from.len()))
     }
 
-    /// Copies from the device: as [`Device::copy_out`], and safe since it is checked.
+    /// Copies from the device: as [`Device::copy_out`], but safe, since the range is
+    /// checked.
     ///
     /// # Errors
     /// A range that is not in the device's memory.
@@ -109,7 +111,8 @@ impl Sim {
         while_doing(copied, || format!("copying {} bytes from {from:#x}", to.len()))
     }
 
-    /// Sets bytes to a value: as [`Device::fill`], and safe since it is checked.
+    /// Sets bytes to a value: as [`Device::fill`], but safe, since the range is
+    /// checked.
     ///
     /// # Errors
     /// A range that is not in the device's memory.
@@ -123,7 +126,7 @@ impl Sim {
 }
 
 impl State {
-    /// A stream that something is asked of.
+    /// The stream of a call, which it counts.
     fn stream(&mut self, stream: Stream) -> Result<ptx::Stream> {
         let number = u32::try_from(stream.0).ok();
         match number.and_then(|n| Some((n, self.calls.get_mut(n as usize)?))) {
@@ -136,7 +139,7 @@ impl State {
     }
 }
 
-/// Says what was being done when the interpreter refused.
+/// Adds the step that failed to an error of the interpreter.
 fn while_doing<T>(
     result: Result<T, ptx::DeviceError>,
     doing: impl FnOnce() -> String,
@@ -193,9 +196,8 @@ unsafe impl Device for Sim {
         else {
             return Err(Error::ForeignHandle { what: "the module" });
         };
-        let kernel = while_doing(state.device.kernel(module, name), || {
-            format!("looking for kernel {name}")
-        })?;
+        let kernel =
+            while_doing(state.device.kernel(module, name), || format!("finding kernel {name}"))?;
         let place = state.kernels.iter().position(|&k| k == kernel).unwrap_or_else(|| {
             state.kernels.push(kernel);
             state.kernels.len() - 1
@@ -221,7 +223,7 @@ unsafe impl Device for Sim {
             return Err(Error::ForeignHandle { what: "the kernel" });
         };
         let shared = state.device.static_shared(kernel);
-        let shared = while_doing(shared, || "asking what a kernel takes".into())?;
+        let shared = while_doing(shared, || "querying the attributes of a kernel".into())?;
         // PTX has as many registers as it likes, and nothing is spilled.
         let threads = self.limits.threads_per_block;
         let shared = u32::try_from(shared).unwrap_or(u32::MAX);
@@ -235,7 +237,7 @@ unsafe impl Device for Sim {
     }
 
     fn calls_on(&self, stream: Stream) -> Option<u64> {
-        // Nobody else knows its streams.
+        // No other code knows its streams.
         self.state().calls.get(usize::try_from(stream.0).ok()?).copied()
     }
 

@@ -1,5 +1,4 @@
-//! Arrays and streams of programs that use cudarc: reduced where they lie, on the
-//! stream that their owner names.
+//! Slices and streams of cudarc: reduced in place, on a stream that the caller names.
 //!
 //! ```no_run
 //! use cudarc::driver::CudaContext;
@@ -15,8 +14,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Whoever has a pointer and a stream from elsewhere takes
-//! [`Driver::adopt_stream`] and [`Engine::reduce`].
+//! For pointers and streams of other libraries use [`Driver::adopt_stream`] and
+//! [`Engine::reduce`].
 
 use crate::device::Stream;
 use crate::engine::{Array, Engine, Input};
@@ -29,17 +28,16 @@ use warpfold_core::op::{AnyState, Kind};
 
 /// An [`Engine`] on the device of a cudarc context, which both share.
 ///
-/// Nothing here waits for the device but [`reduce`](Self::reduce), which reads its
-/// answer back. After the first reduction of a kind, a type and a stream, or
-/// [`prepare`](Self::prepare), nothing is allocated on the device and none of its
-/// modules loaded, so that [`reduce_into`](Self::reduce_into) can be captured in a
-/// graph.
+/// Only [`reduce`](Self::reduce) waits for the device, since it returns the state. The
+/// first reduction of a kind, a type and a stream, or [`prepare`](Self::prepare),
+/// allocates device memory and loads modules. Later ones do neither, so
+/// [`reduce_into`](Self::reduce_into) can be captured in a graph.
 pub struct SliceEngine {
     driver: Arc<Driver>,
     engine: Engine,
     context: Arc<CudaContext>,
-    /// The streams seen so far, kept as long as the engine: their scratch memory
-    /// goes by their handles.
+    /// The streams used so far. They live as long as the engine, since their handles
+    /// are the keys of their scratch memory.
     streams: Mutex<HashMap<usize, (Stream, Arc<CudaStream>)>>,
 }
 
@@ -47,7 +45,7 @@ impl SliceEngine {
     /// An engine on a context's device.
     ///
     /// # Errors
-    /// A context that is not the device's primary one; what the driver says.
+    /// A context that is not the device's primary one; errors of the driver.
     pub fn new(context: &Arc<CudaContext>) -> Result<SliceEngine> {
         if !context.is_primary() {
             return Err(Error::Unavailable {
@@ -62,13 +60,13 @@ impl SliceEngine {
         Ok(SliceEngine { driver, engine, context, streams: Mutex::default() })
     }
 
-    /// The engine, for arrays that are no slices.
+    /// The engine, for arrays that are not slices.
     #[must_use]
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// How the engine calls a stream.
+    /// The engine's handle of a stream.
     ///
     /// # Errors
     /// A stream of another context.
@@ -87,9 +85,8 @@ impl SliceEngine {
         Ok(known)
     }
 
-    /// Refuses a slice of another context, before cudarc makes the stream wait for
-    /// its owner: that would leave an error in the stream's context for whoever
-    /// uses it next.
+    /// Refuses a slice of another context before cudarc makes the stream wait for its
+    /// owner. That would leave an error in the stream's context, for its next user.
     fn own<T>(&self, slice: &impl DeviceSlice<T>) -> Result<()> {
         if slice.stream().context().cu_ctx() == self.context.cu_ctx() {
             Ok(())
@@ -98,17 +95,16 @@ impl SliceEngine {
         }
     }
 
-    /// Gets ready what a kind and type of reduction on a stream needs: what a
-    /// capture does not allow.
+    /// Allocates and loads what a kind and type of reduction on a stream needs, since a
+    /// capture does not allow that.
     ///
     /// # Errors
-    /// [`Error::NoKernel`]; what the driver says.
+    /// [`Error::NoKernel`]; errors of the driver.
     pub fn prepare<T: Element>(&self, kind: Kind, stream: &Arc<CudaStream>) -> Result<()> {
         self.engine.prepare(kind, T::DTYPE, self.stream(stream)?)
     }
 
-    /// The state of a slice, after everything before it on the stream; waits for
-    /// it.
+    /// The state of a slice, after all work before it on the stream. Waits for it.
     ///
     /// # Errors
     /// Those of [`Engine::reduce`], and a stream or a slice of another context.
@@ -146,7 +142,12 @@ impl SliceEngine {
         let array = Array { address, len: left.len() as u64, dtype: T::DTYPE };
         if left.len() != right.len() {
             let Array { address, len, dtype } = array;
-            return Err(Error::Array { address, len, dtype, why: "the second is not as long" });
+            return Err(Error::Array {
+                address,
+                len,
+                dtype,
+                why: "the second array has another length",
+            });
         }
         let input = Input { others: Some(others), ..Input::from(array) };
         // SAFETY: as in `reduce`, for both.
@@ -178,7 +179,7 @@ impl SliceEngine {
             let why = "the state needs more words";
             return Err(Error::Array { address: to, len: words as u64, dtype, why });
         }
-        // SAFETY: cudarc makes whoever uses or frees the slices on another stream
+        // SAFETY: cudarc makes code that uses or frees the slices on another stream
         // wait for this one, and on this one they follow.
         unsafe { self.engine.reduce_into(kind, array, to, on) }
     }

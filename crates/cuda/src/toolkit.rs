@@ -1,9 +1,9 @@
-//! Where CUDA toolkits are on this machine, if there are any. Nothing here needs one.
+//! Finds CUDA toolkits on this machine. The library itself needs none.
 
 use std::path::{Path, PathBuf};
 
-/// The folders of toolkits: what the environment names, and the usual places, newer
-/// versions first, mostly.
+/// The folders of toolkits: those that the environment names, then the usual places,
+/// newer versions first.
 #[must_use]
 pub fn roots() -> Vec<PathBuf> {
     let named = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os);
@@ -11,8 +11,8 @@ pub fn roots() -> Vec<PathBuf> {
     named.map(PathBuf::from).chain(usual).collect()
 }
 
-/// A program of a toolkit: in `PATH`, in a toolkit, or, as the profilers have a folder
-/// for each version, in one of those.
+/// A program of a toolkit: from `PATH`, from a toolkit, or from a profiler's folder, of
+/// which there is one for each version.
 #[must_use]
 pub fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -22,7 +22,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
     all.map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// The folders in a folder whose names please, the last one first.
+/// The folders in a folder whose names match, the last one first.
 pub(crate) fn folders(within: &Path, pleases: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(within).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries

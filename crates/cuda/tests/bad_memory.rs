@@ -54,7 +54,7 @@ fn bad_addresses(device: &Arc<dyn Device>) {
         unsafe { engine.reduce(Kind::Sum, array(good, LEN), Stream::DEFAULT) }.unwrap().payload()
     };
     let expected = sum();
-    let unknown = "no memory that the device knows";
+    let unknown = "the device does not know this memory";
     is_refused(&engine, 0, LEN, good, unknown);
     let host = vec![1.0f64; LEN as usize];
     is_refused(&engine, host.as_ptr().addr() as Address, LEN, good, unknown);

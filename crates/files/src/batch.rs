@@ -1,4 +1,4 @@
-//! Decoded elements of a column, with the places where one is missing.
+//! Decoded elements of a column, and the positions of its missing values.
 
 use crate::evidence::Evidence;
 use warpfold_core::DType;
@@ -12,7 +12,7 @@ pub struct Gap {
     pub len: u64,
 }
 
-/// A piece of a column: values in native byte order, closed up over the gaps.
+/// A piece of a column: the values in native byte order, without the missing ones.
 #[derive(Clone, Debug)]
 pub struct Batch {
     dtype: DType,
@@ -99,8 +99,8 @@ impl Batch {
         &self.gaps
     }
 
-    /// Makes room for `additional` bytes and returns them, zeroed or stale, to
-    /// be filled with whole elements.
+    /// Makes room for `additional` bytes and returns them, to be filled with whole
+    /// elements. Their content is unspecified.
     pub fn grow(&mut self, additional: usize) -> &mut [u8] {
         let start = self.bytes;
         self.bytes += additional;

@@ -1,4 +1,4 @@
-//! Which columns: `price,3,5-8`.
+//! Column lists: `price,3,5-8`.
 
 use crate::{Error, Result};
 use core::fmt;
@@ -164,7 +164,7 @@ pub(crate) fn resolve(
     Ok(chosen)
 }
 
-/// The column that is meant where none was named: the only one with numbers.
+/// The default column: the only one with numbers.
 pub(crate) fn only_numeric(numeric: &[usize], names: &[String], file: &str) -> Result<Vec<usize>> {
     match numeric {
         [only] => Ok(vec![*only]),

@@ -1,32 +1,32 @@
-//! What `inspect` says about a file.
+//! Descriptions: the output of `inspect`.
 
 use crate::{Endian, Extent, Format, Unit};
 use warpfold_core::DType;
 
-/// One array or column of a file, as its metadata describe it.
+/// One array or column of a file, from its metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// What [`open`](crate::open) would call it.
+    /// The name that [`open`](crate::open) takes.
     pub name: String,
     /// The format of the file.
     pub format: Format,
-    /// The type in the words of the file: `<f8`, `BYTE_ARRAY (STRING)`.
+    /// The type as the file names it: `<f8`, `BYTE_ARRAY (STRING)`.
     pub stored_as: String,
-    /// The element type it is read as; `None` if it is not.
+    /// The element type; `None` if it cannot be read.
     pub dtype: Option<DType>,
-    /// Why it is not read.
+    /// The reason why it cannot be read.
     pub why_not: Option<String>,
-    /// Shape or rows, where the file says.
+    /// Shape or rows, where the file tells.
     pub extent: Option<Extent>,
     /// The byte order, where there is one.
     pub endian: Option<Endian>,
-    /// Where in the file the first element lies, where there is such a place.
+    /// The offset of the first element in the file, where it has one.
     pub offset: Option<u64>,
     /// Bytes in the file.
     pub bytes: Option<u64>,
     /// How it is compressed, if it is.
     pub compression: Option<String>,
-    /// What the numbers stand for, if they are no plain ones.
+    /// The unit of the numbers, if they have one.
     pub unit: Option<Unit>,
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a file.
+//! Errors of files.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: std::io::Error,
     },
     /// The bytes are not what the format demands.
@@ -32,7 +32,7 @@ pub enum Error {
     Reduce {
         /// The file or source.
         name: String,
-        /// What the library said.
+        /// The library's error.
         source: warpfold_core::Error,
     },
 }
@@ -54,7 +54,7 @@ impl Error {
         }
     }
 
-    /// What the caller can do about it, in one line without a full stop.
+    /// What the caller can do, in one line without a full stop.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

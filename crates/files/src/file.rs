@@ -58,7 +58,7 @@ impl PositionalFile {
                     return Err(Error::format(
                         self.name(),
                         format!(
-                            "the file ends at byte {offset}, {} bytes before its data do",
+                            "the file ends at byte {offset}, {} bytes before the end of its data",
                             out.len()
                         ),
                     ));
@@ -87,7 +87,7 @@ impl PositionalFile {
             _ => Err(Error::format(
                 self.name(),
                 format!(
-                    "{len} bytes are announced at byte {offset}, but the file has only {} bytes",
+                    "the file promises {len} bytes at byte {offset}, but has only {} bytes",
                     self.len
                 ),
             )),

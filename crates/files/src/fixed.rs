@@ -157,7 +157,7 @@ impl Blocks for FixedStream {
                 return Err(Error::format(
                     &self.name,
                     format!(
-                        "the last {} bytes are no whole {} element of {stride} bytes",
+                        "the last {} bytes are not a whole {} element of {stride} bytes",
                         got % stride,
                         self.layout.dtype
                     ),
@@ -173,7 +173,7 @@ impl Blocks for FixedStream {
 
 impl FixedStream {
     fn ends(&self, missing: u64) -> Error {
-        Error::format(&self.name, format!("the data end {missing} bytes too early"))
+        Error::format(&self.name, format!("the data ends {missing} bytes too early"))
     }
 }
 
@@ -182,7 +182,7 @@ impl FixedStream {
 pub(crate) fn stream_error(name: &str, source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
-            Error::format(name, format!("the data are damaged: {source}"))
+            Error::format(name, format!("the data is damaged: {source}"))
         }
         _ => Error::Io { path: name.into(), source },
     }

@@ -1,4 +1,4 @@
-//! The formats and how a file's first bytes and its name tell them.
+//! The formats, and how they are recognised from a file's first bytes and name.
 
 use crate::text::TextNumber;
 use crate::unpack::Codec;
@@ -64,7 +64,7 @@ impl Format {
         }
     }
 
-    /// The format called `name`.
+    /// The format with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -76,10 +76,10 @@ impl Format {
         }
     }
 
-    /// The format that a file's first bytes prove, if any.
+    /// The format that a file's first bytes identify, if any.
     ///
     /// # Errors
-    /// A known format that is not read, and what to do about it.
+    /// A known format that is not supported, and what to do.
     pub(crate) fn from_magic(head: &[u8], name: &str) -> Result<Option<Self>> {
         let starts = |magic: &[u8]| head.starts_with(magic);
         let refuse = |what: &str, hint: &str| {
@@ -109,7 +109,7 @@ impl Format {
         }))
     }
 
-    /// The format that a file's name promises.
+    /// The format that a file's name suggests.
     pub(crate) fn from_extension(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match extension.as_str() {

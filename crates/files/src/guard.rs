@@ -1,4 +1,4 @@
-//! A last resort against panics in decoders that are not ours.
+//! Turns panics of other projects' decoders into errors.
 
 use crate::{Error, Result};
 use std::cell::Cell;
@@ -18,15 +18,15 @@ pub(crate) fn quietly<T>(name: &str, decode: impl FnOnce() -> Result<T>) -> Resu
     // own cannot be seen; batches are plain memory.
     let result = catch_unwind(AssertUnwindSafe(decode));
     GUARDED.set(outer);
-    result.unwrap_or_else(|_| Err(Error::format(name, "damaged: the decoder gave up on the data")))
+    result.unwrap_or_else(|_| Err(Error::format(name, "damaged: the decoder failed")))
 }
 
 /// Keeps the panics that reading turns into errors from being printed.
 ///
-/// Some decoders panic on damaged data. [`Block::decode`](crate::Block::decode)
-/// returns an error then, but the panic hook has already written to stderr.
-/// A program that wants one message and not two calls this once at its start;
-/// all other panics go to the hook that was there before.
+/// Some decoders panic on damaged data. [`Block::decode`](crate::Block::decode) returns
+/// an error then, but the panic hook has already written to stderr. A program that
+/// wants one message instead of two calls this function once, at its start. All other
+/// panics go to the previous hook.
 pub fn hide_guarded_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -48,7 +48,7 @@ mod tests {
         hide_guarded_panics();
         let result: Result<()> = quietly("f.parquet", || panic!("index out of bounds"));
         let message = result.unwrap_err().to_string();
-        assert_eq!(message, "f.parquet: damaged: the decoder gave up on the data");
+        assert_eq!(message, "f.parquet: damaged: the decoder failed");
         assert!(!GUARDED.get());
     }
 }

@@ -49,3 +49,8 @@ pub use open::{Endian, OpenOptions, inspect, open};
 pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};
 pub use table::{LeftOut, TableColumn};
 pub use unit::Unit;
+
+/// The Rust of README.md, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,4 +1,4 @@
-//! `archive.npz:member`: a file's name and what is behind the colon.
+//! `archive.npz:member`: the name of a file, and that of a member after the colon.
 
 use std::ffi::{OsStr, OsString};
 
@@ -33,7 +33,7 @@ pub fn split_members(input: &OsStr) -> Vec<(&OsStr, &str)> {
     }
 }
 
-/// A file's name with a member behind it, as [`open`](crate::open) takes it.
+/// The name of a file and of a member, in the form that [`open`](crate::open) takes.
 #[must_use]
 pub fn join_member(mut file: OsString, member: &str) -> OsString {
     file.push(":");

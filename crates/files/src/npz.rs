@@ -46,12 +46,12 @@ pub(crate) fn open(
                 &name,
                 format!("which array? There are {n}: {}", columns::list(&archive.entries)),
             );
-            // Strings and objects are no advice.
+            // Strings and objects are not suggested.
             let readable =
                 (0..n).find(|&i| archive.member(i).is_ok_and(|m| m.open(&[], options).is_ok()));
             Err(match readable {
                 Some(i) => error.with_hint(format!(
-                    "name it behind a colon: {name}:{}",
+                    "name it after a colon: {name}:{}",
                     archive.entries[i].name
                 )),
                 None => error,
@@ -125,7 +125,7 @@ const LONGEST: u64 = 32 << 20;
 impl Archive {
     fn open(file: &Arc<PositionalFile>) -> Result<Self> {
         let name = file.name();
-        let damaged = |e| Error::format(&name, format!("damaged or no zip archive: {e}"));
+        let damaged = |e| Error::format(&name, format!("damaged, or not a zip archive: {e}"));
         let window = Window::new(Cursor::new(Arc::clone(file)), LONGEST);
         let zip = match ZipArchive::new(window) {
             Err(zip::result::ZipError::Io(e)) if e.kind() == io::ErrorKind::FileTooLarge => {

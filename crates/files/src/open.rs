@@ -1,4 +1,4 @@
-//! From the text on the command line to sources.
+//! Opens inputs: from the text on the command line to sources.
 
 use crate::columns::ColumnSelector;
 use crate::file::PositionalFile;
@@ -31,12 +31,12 @@ impl Endian {
         if cfg!(target_endian = "big") { Endian::Big } else { Endian::Little };
 }
 
-/// How to read a file, where it does not say itself.
+/// How to read a file that does not describe itself completely.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// The format; `None` to tell it from the first bytes, then the name.
+    /// The format; `None` to recognise it from the first bytes, then from the name.
     pub format: Option<Format>,
-    /// The columns, fields or members wanted.
+    /// The columns, fields or members to read.
     pub columns: Vec<ColumnSelector>,
     /// The element type of raw bytes and of text. For formats that know their
     /// types: what they are expected to hold. Text without it is read as i64,
@@ -68,7 +68,7 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// Refuses flags that would have no effect.
+    /// Refuses flags that have no effect.
     fn check(&self, format: Format, name: &str) -> Result<()> {
         if format == Format::Raw {
             return Ok(());
@@ -107,7 +107,7 @@ impl OpenOptions {
     }
 }
 
-/// Bytes that come once, front to back.
+/// Bytes that can be read once, front to back.
 pub(crate) struct Stream {
     pub(crate) name: String,
     /// The first bytes, already read.
@@ -116,7 +116,7 @@ pub(crate) struct Stream {
     pub(crate) whole: bool,
     /// Whether its end has something to check, such as a checksum.
     pub(crate) to_end: bool,
-    /// What was unpacked to get at these bytes.
+    /// The compression of these bytes.
     pub(crate) codec: Option<unpack::Codec>,
     /// The format that a name promises, if there is one.
     pub(crate) by_name: Option<Format>,
@@ -163,7 +163,7 @@ impl text::Head for Stream {
     }
 }
 
-/// How much of a file is looked at to tell what it is.
+/// How much of a file is read to recognise its format.
 pub(crate) const HEAD: usize = 64 << 10;
 
 enum Input {
@@ -180,8 +180,8 @@ enum Input {
 /// source comes back for each; where none is named, the file's only one.
 ///
 /// # Errors
-/// A file that cannot be read, is not what it should be, or holds several
-/// candidates (listed in the message).
+/// A file that cannot be read or is damaged, or that has several candidates, which the
+/// message lists.
 ///
 /// # Examples
 /// ```no_run
@@ -203,7 +203,7 @@ pub fn open(input: impl AsRef<OsStr>, options: &OpenOptions) -> Result<Vec<Sourc
 /// reduced, from the metadata alone.
 ///
 /// # Errors
-/// A file that cannot be read or is not what it should be.
+/// A file that cannot be read or is damaged.
 pub fn inspect(input: impl AsRef<OsStr>, options: &OpenOptions) -> Result<Vec<Description>> {
     let (input, member) = find(input.as_ref())?;
     let all = match input {
@@ -426,7 +426,7 @@ fn stdin() -> Result<Input> {
     Stream::new("stdin", Box::new(std::io::stdin())).map(Input::Stream)
 }
 
-/// Standard input as a file, if it is one that nobody has read from yet.
+/// Standard input as a file, if it is a regular file that was not read from yet.
 #[cfg(unix)]
 fn redirected_stdin() -> Option<File> {
     use std::io::Seek;
@@ -452,8 +452,8 @@ fn detect_file(
     }
     let head = file.head(HEAD)?;
     let by_name = Format::from_extension(file.path());
-    // Raw numbers may begin with the few bytes that mark some other formats;
-    // with npy's that does not happen by chance.
+    // Raw numbers may begin with the few bytes that mark some other formats; with npy's
+    // that does not happen by accident.
     let says_raw = by_name == Some(Format::Raw) && options.dtype.is_some();
     if !says_raw || head.starts_with(npy::MAGIC) {
         match Format::from_magic(&head, &name)? {

@@ -43,7 +43,7 @@ pub(crate) fn open(
             let dtype = table.types[column].clone().map_err(|why| {
                 let stored = stored_as(&table.column(column));
                 Error::format(&name, format!("a column of type {stored}: {why}"))
-                    .with_hint(format!("columns with numbers are {}", table.numeric_names()))
+                    .with_hint(format!("the columns of numbers are {}", table.numeric_names()))
             })?;
             options.expect_dtype(options.dtype, dtype, &name)?;
             let mut bytes = 0;
@@ -186,7 +186,7 @@ impl Reader {
                 Look::Unfinished if len < available => len = available.min(len * 4),
                 _ => {
                     return Err(ParquetError::General(format!(
-                        "the structure at byte {start} does not hold what it says"
+                        "the structure at byte {start} is inconsistent"
                     )));
                 }
             }
@@ -308,7 +308,7 @@ fn read_as(column: &ColumnDescriptor) -> Result<DType, String> {
     }
 }
 
-/// What the integers of a leaf stand for, if they are no plain ones.
+/// The unit of a leaf's integers, if they have one.
 fn unit_of(column: &ColumnDescriptor) -> Option<Unit> {
     use ConvertedType as C;
     let tick = |unit: &TimeUnit| match unit {

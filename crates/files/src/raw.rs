@@ -56,7 +56,7 @@ pub(crate) fn open(file: &Arc<PositionalFile>, options: &OpenOptions) -> Result<
         None if bytes % size != 0 => {
             return Err(Error::format(
                 &name,
-                format!("{bytes} bytes{behind} are no whole number of {dtype} elements"),
+                format!("{bytes} bytes{behind} are not a whole number of {dtype} elements"),
             )
             .with_hint(format!("check --dtype; skip a header with --offset {}", bytes % size)));
         }

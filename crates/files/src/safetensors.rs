@@ -42,9 +42,9 @@ pub(crate) fn open(
                 &name,
                 format!("which tensor? There are {}: {}", names.len(), columns::list(&names)),
             );
-            // Types that are not read are no advice.
+            // Types that are not supported are not suggested.
             return Err(match tensors.iter().find(|t| t.dtype.is_some()) {
-                Some(t) => error.with_hint(format!("name it behind a colon: {name}:{}", t.name)),
+                Some(t) => error.with_hint(format!("name it after a colon: {name}:{}", t.name)),
                 None => error,
             });
         }
@@ -174,7 +174,7 @@ fn read_header(file: &Arc<PositionalFile>) -> Result<Vec<Tensor>> {
     let len = u64::from_le_bytes(len);
     if len > LONGEST || len > file.len() - 8 {
         return Err(fail(format!(
-            "no safetensors file, or truncated: the header claims to be {len} bytes long"
+            "not a safetensors file, or truncated: the header claims to be {len} bytes long"
         )));
     }
     let header = file.read_vec(8, len)?;

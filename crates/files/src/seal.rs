@@ -1,9 +1,9 @@
 //! The checksum of bytes that are read in pieces: in any order, by several
 //! threads, some of them twice.
 //!
-//! Each piece is hashed where it is read, and the checksums of neighbours are
-//! combined, so that nothing is read for the check alone. Whoever reads the
-//! last missing byte learns whether the whole is sound.
+//! Each piece is hashed where it is read, and the checksums of neighbours are combined,
+//! so that nothing is read for the check alone. The thread that reads the last missing
+//! byte learns whether the whole is sound.
 
 use crate::file::PositionalFile;
 use crate::{Error, Result};
@@ -96,7 +96,7 @@ impl Seal {
         self.verdict(&seen)
     }
 
-    /// Reads `range`, which nobody else will.
+    /// Reads `range`, which no other thread reads.
     ///
     /// # Errors
     /// What the file system says; those of [`Seal::note`].
@@ -131,7 +131,7 @@ impl Seal {
         match seen.sound {
             Some(false) => Err(Error::format(
                 &self.name,
-                "the data are damaged: the checksum of the zip member is wrong",
+                "the data is damaged: the checksum of the zip member is wrong",
             )),
             _ => Ok(()),
         }

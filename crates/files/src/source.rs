@@ -1,9 +1,9 @@
-//! The one shape every format is brought into.
+//! Sources: the common form of all formats.
 
 use crate::{Batch, Result, TableColumn, Unit};
 use warpfold_core::DType;
 
-/// How an array's elements follow each other in the file.
+/// The order of an array's elements in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The last axis varies fastest.
@@ -39,7 +39,7 @@ pub(crate) fn element_count(shape: &[usize]) -> Option<u64> {
 
 /// One array or column, found but not yet read.
 pub struct Source {
-    /// What messages and tables call it: `f.npz:weights`, `t.csv:price`.
+    /// The name used in messages and tables: `f.npz:weights`, `t.csv:price`.
     pub name: String,
     /// The element type; of the values handed over, after any decoding. Of a
     /// column whose type only its last cell tells
@@ -66,7 +66,7 @@ impl core::fmt::Debug for Source {
 }
 
 impl Source {
-    /// What the numbers stand for, if they are no plain ones.
+    /// The unit of the numbers, if they have one.
     #[must_use]
     pub fn unit(&self) -> Option<Unit> {
         match &self.access {
@@ -78,7 +78,7 @@ impl Source {
 
 /// The ways to read.
 pub enum Access {
-    /// Any element at any time, from several threads.
+    /// Random access, from several threads.
     Random(Box<dyn ReadAt>),
     /// Front to back, once.
     Sequential(Box<dyn Blocks>),
@@ -86,7 +86,7 @@ pub enum Access {
     Column(TableColumn),
 }
 
-/// Reading at any place, from several threads at once.
+/// Random access, from several threads at once.
 pub trait ReadAt: Send + Sync {
     /// Fills `out`, a whole number of elements, with the elements from
     /// `first` in file order, in native byte order. Reading past the end of
@@ -94,19 +94,19 @@ pub trait ReadAt: Send + Sync {
     /// shorter is an error.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Errors of the file system.
     fn read_at(&self, first: u64, out: &mut [u8]) -> Result<()>;
 }
 
 /// Reading front to back in blocks that may be decoded out of order.
 pub trait Blocks: Send {
-    /// Takes the next block off the stream, undecoded; `None` at the end.
+    /// Takes the next block from the stream, without decoding it; `None` at the end.
     ///
     /// # Errors
-    /// Whatever the file system or the container format says.
+    /// Errors of the file system or of the format.
     fn next_block(&mut self) -> Result<Option<Box<dyn Block>>>;
 
-    /// What the numbers stand for, if they are no plain ones.
+    /// The unit of the numbers, if they have one.
     fn unit(&self) -> Option<Unit> {
         None
     }
@@ -126,7 +126,7 @@ pub trait Block: Send {
     /// memory, and hands each to `sink`.
     ///
     /// # Errors
-    /// Whatever the decoding finds, or what `sink` returned.
+    /// Errors of the decoder, and those that `sink` returned.
     fn decode(
         self: Box<Self>,
         batch: &mut Batch,

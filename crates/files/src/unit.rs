@@ -1,14 +1,14 @@
-//! What integers stand for that are no plain numbers.
+//! Units of integers: dates, times and durations.
 
 use core::fmt;
 use warpfold_core::Op;
 
-/// Dates, times and durations are read as the integers that the file holds.
-/// Which questions make sense then is a matter of the unit.
+/// Dates, times and durations are read as the integers that the file holds. The unit
+/// decides which operations make sense.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unit {
-    /// A place on a scale with an arbitrary origin: `days since 1970-01-01`.
+    /// A point on a scale with an arbitrary origin: `days since 1970-01-01`.
     Point(String),
     /// A length of time: `microseconds`.
     Length(String),

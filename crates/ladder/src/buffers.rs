@@ -4,7 +4,7 @@ use crate::lab::STREAM;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use warpfold_cuda::{Address, Buffer, Device, Error, Result};
 
-/// Buffers that are given back together, once the stream is done with them.
+/// Buffers that are freed together, when the stream is done with them.
 pub(crate) struct Buffers<'a> {
     pub(crate) device: &'a dyn Device,
     all: Mutex<Vec<Buffer<'a>>>,
@@ -15,7 +15,7 @@ impl<'a> Buffers<'a> {
         Buffers { device, all: Mutex::default() }
     }
 
-    /// Memory that holds nothing yet.
+    /// Uninitialised memory.
     pub(crate) fn allocate(&self, bytes: u64) -> Result<Address> {
         let buffer = Buffer::new(self.device, bytes)?;
         let address = buffer.address();
@@ -38,8 +38,8 @@ impl<'a> Buffers<'a> {
         self.at(to, |buffer, at| buffer.fill(STREAM, at..at.saturating_add(bytes), 0))
     }
 
-    /// Does something with the buffer that an address is in, as far behind its
-    /// beginning as it is.
+    /// Calls a function with the buffer that contains an address, and the offset of the
+    /// address in it.
     fn at<T>(
         &self,
         address: Address,

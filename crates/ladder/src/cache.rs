@@ -1,25 +1,25 @@
-//! A folder for libraries that are compiled once and loaded again: one that nobody
-//! else can write to, since whoever puts a library there has it run.
+//! A folder for compiled libraries, to which only its owner can write: a library in it
+//! is loaded and run.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A folder of this user's alone, below the one for caches; made where there is none.
+/// A private folder below the user's cache folder; made if it is missing.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is no such folder.
 pub(crate) fn folder(name: &str) -> Result<PathBuf, String> {
     let base = base(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))?;
     within(&base.join("warpfold"), name)
 }
 
-/// Where caches are, by the variables that say so. A temporary folder is no place:
-/// anybody could have made it before.
+/// The cache folder that the environment names. A temporary folder is not safe: another
+/// user could have made it before.
 fn base(xdg: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, String> {
     let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|p| p.is_absolute());
     let home = absolute(home).map(|home| home.join(".cache"));
     absolute(xdg).or(home).ok_or_else(|| {
-        "neither XDG_CACHE_HOME nor HOME names a folder to keep the compiled library in".into()
+        "the compiled library needs a folder: neither XDG_CACHE_HOME nor HOME is set".into()
     })
 }
 
@@ -43,12 +43,13 @@ mod private {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt};
     use std::path::Path;
 
-    /// Makes a folder that its owner alone can enter.
+    /// Makes a folder that only its owner can enter.
     pub(super) fn create(folder: &Path) -> io::Result<()> {
         DirBuilder::new().mode(0o700).create(folder)
     }
 
-    /// Refuses a folder that somebody else has made, or can write to or exchange.
+    /// Refuses a folder that belongs to another user, or that another user can write to
+    /// or replace.
     pub(super) fn check(folder: &Path) -> Result<(), String> {
         let failed = |e: io::Error| format!("{}: {e}", folder.display());
         let found = fs::symlink_metadata(folder).map_err(failed)?;
@@ -67,7 +68,7 @@ mod private {
             let found = fs::metadata(above).map_err(|e| format!("{}: {e}", above.display()))?;
             if can_be_exchanged_below(&found, us) {
                 return Err(format!(
-                    "{} is in {}, in which others can put what they like",
+                    "{} is in {}, where other users can create files",
                     folder.display(),
                     above.display()
                 ));
@@ -76,14 +77,14 @@ mod private {
         Ok(())
     }
 
-    /// Whether somebody but the superuser and us can rename what is in a folder. In
-    /// one with the sticky bit they cannot.
+    /// Whether a user other than the superuser and this one can rename what is in a
+    /// folder. The sticky bit prevents it.
     fn can_be_exchanged_below(folder: &Metadata, us: u32) -> bool {
         let sticky = folder.mode() & 0o1000 != 0;
         ![0, us].contains(&folder.uid()) || folder.mode() & 0o002 != 0 && !sticky
     }
 
-    /// The number of the user that we are, which the owner of a new file has.
+    /// The number of the current user, taken from a new file.
     fn our_number(folder: &Path) -> io::Result<u32> {
         let path = folder.join(format!(".owner.{}", std::process::id()));
         let file = OpenOptions::new().write(true).create_new(true).open(&path);
@@ -106,12 +107,12 @@ mod private {
     use std::io;
     use std::path::Path;
 
-    /// Makes a folder; it takes its rights from the user's own, which it is in.
+    /// Makes a folder, with the permissions of the user's folder that contains it.
     pub(super) fn create(folder: &Path) -> io::Result<()> {
         std::fs::create_dir(folder)
     }
 
-    /// Refuses what is no folder.
+    /// Refuses anything but a folder.
     pub(super) fn check(folder: &Path) -> Result<(), String> {
         match std::fs::symlink_metadata(folder) {
             Ok(found) if found.is_dir() => Ok(()),
@@ -187,10 +188,10 @@ mod tests {
                 assert!(refused.contains("open to others"), "{mode:o}: {refused}");
             }
             set_mode(&folder, 0o700);
-            // Whoever can write to the folder above can put another one in its place.
+            // A user who can write to the parent folder can replace it.
             set_mode(&root.0, 0o777);
             let refused = within(&root.0, "cub").unwrap_err();
-            assert!(refused.contains("others can put what they like"), "{refused}");
+            assert!(refused.contains("other users can create files"), "{refused}");
             set_mode(&root.0, 0o1777);
             assert_eq!(within(&root.0, "cub").map(drop), Ok(()));
         }

@@ -1,4 +1,4 @@
-//! Charts as data: what is drawn, and not how.
+//! Charts as data, without their drawing.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub enum Chart {
         unit: String,
         /// From top to bottom.
         bars: Vec<Bar>,
-        /// A number that they are seen beside.
+        /// A reference line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reference: Option<Mark>,
     },
@@ -28,7 +28,7 @@ pub enum Chart {
         y: Axis,
         /// One line for each name.
         lines: Vec<Line>,
-        /// Places on the x axis that have a name.
+        /// Named places on the x axis.
         #[serde(default)]
         marks: Vec<Mark>,
     },
@@ -68,7 +68,7 @@ pub struct Bar {
 pub struct Axis {
     /// What its numbers are.
     pub label: String,
-    /// Whether equal ratios are equally far apart.
+    /// Whether the axis is logarithmic.
     #[serde(default)]
     pub log: bool,
 }
@@ -92,12 +92,12 @@ pub struct Mark {
 }
 
 impl Axis {
-    /// An axis on which equal differences are equally far apart.
+    /// A linear axis.
     pub(crate) fn linear(label: &str) -> Axis {
         Axis { label: label.into(), log: false }
     }
 
-    /// An axis on which equal ratios are.
+    /// A logarithmic axis.
     pub(crate) fn log(label: &str) -> Axis {
         Axis { label: label.into(), log: true }
     }
@@ -110,7 +110,7 @@ impl Bar {
 }
 
 impl Chart {
-    /// Bars that stand for themselves.
+    /// Bars without groups.
     pub(crate) fn bars(title: &str, unit: &str, bars: Vec<Bar>) -> Chart {
         Chart::Bars { title: title.into(), unit: unit.into(), bars, reference: None }
     }

@@ -19,9 +19,9 @@ use warpfold_cuda::{Address, toolkit};
 
 pub(crate) const SOURCE: &str = include_str!("../peers/cub.cu");
 
-/// The sum of elements of a type.
+/// The function that sums elements of a type.
 type Sum = unsafe extern "C" fn(*mut c_void, *mut usize, *const c_void, *mut c_void, u64) -> c_int;
-/// What an error says.
+/// The function that returns the message of an error.
 type Text = unsafe extern "C" fn(c_int) -> *const c_char;
 
 /// A question to CUB.
@@ -33,7 +33,7 @@ pub(crate) struct Cub<'a> {
     len: u64,
     workspace: Address,
     bytes: usize,
-    /// Where the answer comes to lie, and its type.
+    /// The address of the answer, and its type.
     out: Address,
     added: DType,
 }
@@ -49,8 +49,8 @@ impl<'a> Cub<'a> {
         if !lab.has_clock(question)? {
             return Err(Error::Missing {
                 rung,
-                why: "it is compiled for devices, which the interpreter is none of".into(),
-                hint: "a CUDA device and nvcc".into(),
+                why: "it is compiled for CUDA devices, and the interpreter is not one".into(),
+                hint: "use a CUDA device, and install nvcc".into(),
             });
         }
         let library = library(rung)?;
@@ -66,7 +66,7 @@ impl<'a> Cub<'a> {
         Ok(cub)
     }
 
-    /// Calls it; without a workspace it says how large that must be.
+    /// Calls it. Without a workspace it returns the size that it needs.
     fn call(
         &self,
         workspace: Address,
@@ -138,16 +138,16 @@ fn functions(
 }
 
 fn not_here(rung: &'static Rung, why: String) -> Error {
-    let hint = "CUB comes with the CUDA toolkit, whose nvcc compiles it: put it in PATH".into();
+    let hint = "install the CUDA toolkit, which contains CUB, and add nvcc to PATH".into();
     Error::Missing { rung, why, hint }
 }
 
 fn not_kept(rung: &'static Rung, why: String) -> Error {
-    let hint = "XDG_CACHE_HOME may name a folder of yours that nobody else can write to".into();
+    let hint = "set XDG_CACHE_HOME to a folder that only you can write to".into();
     Error::Missing { rung, why, hint }
 }
 
-/// The compiled library, loaded once and for as long as the process lives.
+/// The compiled library, loaded once and never unloaded.
 fn library(rung: &'static Rung) -> Result<&'static libloading::Library> {
     static LOADED: Mutex<Option<&'static libloading::Library>> = Mutex::new(None);
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,11 +155,11 @@ fn library(rung: &'static Rung) -> Result<&'static libloading::Library> {
         return Ok(library);
     }
     let nvcc = toolkit::program("nvcc");
-    let nvcc = nvcc.ok_or_else(|| not_here(rung, "nvcc is not on this machine".into()))?;
+    let nvcc = nvcc.ok_or_else(|| not_here(rung, "nvcc was not found".into()))?;
     let cache = cache::folder("cub").map_err(|why| not_kept(rung, why))?;
     let path = compiled(&nvcc, &cache).map_err(|why| not_here(rung, why))?;
     // SAFETY: it was compiled from the source above, which has no initialisers but
-    // those of the runtime, and lies where nobody else can put a file.
+    // those of the runtime, and the file is where no other user can put one.
     let library = unsafe { libloading::Library::new(&path) };
     let library = library.map_err(|e| not_here(rung, format!("{}: {e}", path.display())))?;
     let library: &'static libloading::Library = Box::leak(Box::new(library));
@@ -167,8 +167,8 @@ fn library(rung: &'static Rung) -> Result<&'static libloading::Library> {
     Ok(library)
 }
 
-/// The library in a folder of ours, compiled unless this compiler has done it before;
-/// or what it says.
+/// The library in our folder, compiled unless this compiler has compiled it before; or
+/// the compiler's message.
 fn compiled(nvcc: &Path, cache: &Path) -> Result<PathBuf, String> {
     let run = |command: &mut Command| {
         let output = command.output().map_err(|e| format!("{}: {e}", nvcc.display()))?;
@@ -184,7 +184,7 @@ fn compiled(nvcc: &Path, cache: &Path) -> Result<PathBuf, String> {
         return Ok(path);
     }
     let failed = |e: std::io::Error| format!("{}: {e}", cache.display());
-    // Whoever compiles beside us does not see half a file.
+    // A process that compiles at the same time does not see half a file.
     let part = |extension: &str| path.with_extension(format!("{}.{extension}", std::process::id()));
     let (source, part) = (part("cu"), part("so"));
     std::fs::write(&source, SOURCE).map_err(failed)?;
@@ -194,7 +194,7 @@ fn compiled(nvcc: &Path, cache: &Path) -> Result<PathBuf, String> {
     let _ = std::fs::remove_file(&source);
     said.map_err(|said| {
         let line = said.lines().find(|line| line.contains("error")).or(said.lines().next());
-        format!("nvcc does not compile CUB: {}", line.unwrap_or("it says nothing").trim())
+        format!("nvcc cannot compile CUB: {}", line.unwrap_or("no message").trim())
     })?;
     std::fs::rename(&part, &path).map_err(failed)?;
     Ok(path)

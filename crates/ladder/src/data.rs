@@ -1,4 +1,4 @@
-//! What is reduced, and the exact answer.
+//! The elements of a question, and the exact answer.
 
 use crate::error::Result;
 use crate::question::Question;
@@ -78,17 +78,16 @@ impl Data {
     }
 }
 
-/// So many elements of at most eight eighths: the sum of any of them is a whole
+/// This many elements of at most eight eighths: the sum of any of them is a whole
 /// number of eighths, at most 2^24 of them, and so an f32.
 const MOST_EIGHTHS: u64 = 1 << 21;
 
-/// So many factors of 2 or 1/2: the product of any of them is a power of two
-/// between 2^-100 and 2^100, and so an f32.
+/// This many factors of 2 or 1/2: the product of any of them is a power of two between
+/// 2^-100 and 2^100, and so an f32.
 const MOST_FACTORS: u64 = 100;
 
-/// At most `most` of `n` elements are what `element` makes of random bits, spread
-/// over all of them: one in each window, at a place by chance. The others are
-/// `rest`.
+/// At most `most` of `n` elements are what `element` makes of random bits, spread over
+/// all of them: one in each window, at a random place. The others are `rest`.
 fn sparse(
     n: u64,
     most: u64,

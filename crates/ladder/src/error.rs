@@ -1,33 +1,33 @@
-//! What can go wrong on the ladder, beside a wrong answer.
+//! Errors of the ladder, other than wrong answers.
 
 use crate::experiments::{Experiment, Needs};
 use crate::rung::Rung;
 use warpfold_core::{DType, Op};
 
-/// A question that no rung answers, or a device that fails.
+/// A question that a rung cannot answer, or a device that fails.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No rung has this name.
     #[error("there is no rung {id:?}")]
     NoRung {
-        /// What was asked for.
+        /// The value requested.
         id: String,
     },
     /// The rung's kernel cannot run in such blocks.
-    #[error("{} takes no blocks of {block} threads", rung.id)]
+    #[error("{} cannot run blocks of {block} threads", rung.id)]
     Block {
         /// The rung.
         rung: &'static Rung,
-        /// What was asked for.
+        /// The value requested.
         block: u32,
     },
     /// The rung has no kernel for these elements.
-    #[error("{} is not there for {dtype}", rung.id)]
+    #[error("{} has no kernel for {dtype}", rung.id)]
     DType {
         /// The rung.
         rung: &'static Rung,
-        /// What was asked for.
+        /// The value requested.
         dtype: DType,
     },
     /// The rung does not compute this.
@@ -35,17 +35,17 @@ pub enum Error {
     Op {
         /// The rung.
         rung: &'static Rung,
-        /// What was asked for.
+        /// The value requested.
         op: Op,
         /// The type of the elements.
         dtype: DType,
     },
-    /// More elements than the rung has blocks for, or this machine memory.
+    /// More elements than fit the rung's blocks, or this machine's memory.
     #[error("{}: {n} elements are too many for blocks of {block} threads", rung.id)]
     Elements {
         /// The rung.
         rung: &'static Rung,
-        /// What was asked for.
+        /// The value requested.
         n: u64,
         /// Threads of a block.
         block: u32,
@@ -58,12 +58,12 @@ pub enum Error {
     Capability {
         /// The rung.
         rung: &'static Rung,
-        /// What it needs, major and minor.
+        /// The capability that it needs, major and minor.
         needs: (u32, u32),
-        /// What there is.
+        /// The capability of the device.
         has: (u32, u32),
     },
-    /// This machine does not have what the rung needs beside a device.
+    /// This machine lacks something that the rung needs besides a device.
     #[error("{} needs what this machine does not have: {why}", rung.id)]
     Missing {
         /// The rung.
@@ -84,10 +84,10 @@ pub enum Error {
     /// No experiment has this name.
     #[error("there is no experiment {id:?}")]
     NoExperiment {
-        /// What was asked for.
+        /// The value requested.
         id: String,
     },
-    /// The experiment is about times, and there is no clock.
+    /// The experiment measures times, and the device has no clock.
     #[error("{id} measures times, and the interpreter has no clock")]
     NoClock {
         /// The experiment.
@@ -107,9 +107,9 @@ pub enum Error {
     ExperimentCapability {
         /// The experiment.
         id: &'static str,
-        /// What it needs, major and minor.
+        /// The capability that it needs, major and minor.
         needs: (u32, u32),
-        /// What there is.
+        /// The capability of the device.
         has: (u32, u32),
     },
     /// The archive has no such module: a defect of the ladder.
@@ -123,22 +123,22 @@ pub enum Error {
     Device {
         /// The rung that ran.
         id: &'static str,
-        /// What the device says.
+        /// The error of the device.
         source: warpfold_cuda::Error,
     },
-    /// The exact answer: there is none.
+    /// There is no exact answer.
     #[error(transparent)]
     Exact(#[from] warpfold_core::Error),
 }
 
 impl Error {
-    /// Whether it is this machine that cannot run the rung: it can be skipped.
+    /// Whether the machine is the reason, so that the rung can be skipped.
     #[must_use]
     pub const fn is_skip(&self) -> bool {
         matches!(self, Error::Capability { .. } | Error::Missing { .. })
     }
 
-    /// What the user could do about it.
+    /// What the user can do.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -152,7 +152,7 @@ impl Error {
             }
             Error::Elements { .. } => Some("larger blocks or fewer elements".into()),
             Error::Capability { .. } => {
-                Some("--device sim plays a device of compute capability 9.0".into())
+                Some("--device sim simulates a device of compute capability 9.0".into())
             }
             Error::NoExperiment { .. } => Some("warpfold ladder experiment names them".into()),
             Error::NoClock { .. } => Some(format!(
@@ -164,7 +164,7 @@ impl Error {
                 names_of(crate::ALL, |rung| rung.plan.has_free_grid())
             )),
             Error::ExperimentCapability { .. } => {
-                Some("--device sim plays a device of compute capability 9.0".into())
+                Some("--device sim simulates a device of compute capability 9.0".into())
             }
             Error::Device { source, .. } => source.hint().map(Into::into),
             Error::Exact(error) => error.hint(),
@@ -174,7 +174,7 @@ impl Error {
     }
 }
 
-/// The names of those of which something is true.
+/// The names of the rungs that satisfy a condition.
 fn names_of<T: Named>(all: &[T], is: impl Fn(&T) -> bool) -> String {
     all.iter().filter(|x| is(x)).map(Named::name).collect::<Vec<_>>().join(", ")
 }

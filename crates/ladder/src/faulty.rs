@@ -1,4 +1,4 @@
-//! What the classic listings get wrong, made again and run on the interpreter.
+//! The faults of the classic listings, reproduced on the interpreter.
 
 use crate::error::{Error, Result};
 use crate::lab::{KERNELS, STREAM};
@@ -7,20 +7,20 @@ use crate::source;
 use warpfold_cuda::{Address, Argument, Device, Launch, Sim};
 use warpfold_ptx::machine::{Options, Schedule};
 
-/// A fault at work.
+/// A demonstration of a fault.
 #[derive(Clone, Debug)]
 pub struct Showing {
     /// The listing, in words of our own.
     pub source: String,
     /// How it was run.
     pub how: String,
-    /// What the interpreter has found: what, where, who else, and a hint.
+    /// The findings of the interpreter.
     pub findings: Vec<String>,
-    /// Why it did not come to its end.
+    /// Why it did not finish.
     pub halt: Option<String>,
-    /// What came, in each run; none of a listing that did not come to its end.
+    /// The answer of each run; empty if the listing did not finish.
     pub got: Vec<String>,
-    /// What is true.
+    /// The right answer.
     pub wanted: String,
 }
 
@@ -44,7 +44,7 @@ enum Then {
     /// Launches one block over them, of as many threads as there are partials, but
     /// no more than this.
     Again(u32),
-    /// Nothing: the kernel leaves the answer.
+    /// Nothing: the kernel writes the answer.
     Nothing,
 }
 
@@ -53,14 +53,14 @@ struct Listing {
     rung: &'static str,
     file: &'static str,
     kernel: &'static str,
-    /// What the compiler makes the kernel of, if not the kernel alone.
+    /// The sources of the kernel, if it has more than one.
     template: Option<&'static str>,
     n: u32,
     block: u32,
     grid: u32,
-    /// Elements before the first one, behind a multiple of 256 bytes.
+    /// Elements between a multiple of 256 bytes and the first element.
     offset: u64,
-    /// Bytes of dynamic shared memory of a block, which nobody uses.
+    /// Bytes of dynamic shared memory of a block, which the kernel does not use.
     shared: u32,
     then: Then,
     runs: usize,
@@ -93,7 +93,7 @@ const fn listing(
     }
 }
 
-/// A guard that takes all tiles or none: 3 whole ones and a ragged one.
+/// A guard that takes all of a tile or none of it: 3 whole tiles and a ragged one.
 const fn dropped(rung: &'static str, kernel: &'static str, columns: u32) -> Listing {
     let n = 3 * 64 * columns + 64 + 5;
     Listing { template: Some("all_or_nothing"), ..listing(rung, kernel, n, 64, 4) }
@@ -143,8 +143,8 @@ static LISTINGS: &[Listing] = &[
     GRID_SYNC,
 ];
 
-/// Blocks of so much shared memory have a multiprocessor each, of which there are 132.
-/// No order of lanes helps: it is the most orderly that there is.
+/// Blocks with this much shared memory get a multiprocessor each, and there are 132.
+/// The order of the lanes is lockstep, so it does not matter.
 const GRID_SYNC: Listing = Listing {
     shared: 200 << 10,
     then: Then::Nothing,
@@ -152,11 +152,10 @@ const GRID_SYNC: Listing = Listing {
     ..listing("grid-sync", "faulty_grid_sync", 140, 32, 140)
 };
 
-/// The faults of a rung's listing, each at work; none if there is nothing that could
-/// be shown.
+/// Demonstrations of the faults of a rung's listing; empty if there is nothing to show.
 ///
 /// # Errors
-/// The interpreter's, other than what it finds.
+/// Errors of the interpreter, other than findings.
 pub fn show(rung: &Rung) -> Result<Vec<Showing>> {
     if let Some(showing) = crate::host::faulty(rung.id) {
         return Ok(vec![showing]);
@@ -164,7 +163,7 @@ pub fn show(rung: &Rung) -> Result<Vec<Showing>> {
     LISTINGS.iter().filter(|listing| listing.rung == rung.id).map(Listing::run).collect()
 }
 
-/// Enough for every listing that comes to its end.
+/// Enough for every listing that finishes.
 const MOST_INSTRUCTIONS: u64 = 2_500_000;
 
 impl Listing {

@@ -1,4 +1,4 @@
-//! The rungs that no device runs: plain loops, by the host's clock.
+//! The rungs that run on the host: plain loops, timed by the host's clock.
 
 use crate::error::Result;
 use crate::faulty::Showing;
@@ -18,9 +18,9 @@ pub(crate) struct Host<'a> {
     recursive: bool,
 }
 
-/// What is added from left to right: integers that wrap, and floats in f64 with what
-/// is rounded away kept beside them, as a sum in their own type stops growing: 2^24
-/// ones are the most that an f32 counts.
+/// A sum from left to right. Integers wrap. Floats are added in f64, with a second f64
+/// for the rounding errors. A sum in the elements' own type would stop growing: an f32
+/// cannot count beyond 2^24.
 trait Total: Default {
     type Element;
     fn add(&mut self, x: Self::Element);
@@ -65,8 +65,8 @@ fn serial<X: Copy, S: Total>(items: &[X], widen: fn(X) -> S::Element) -> S {
     total
 }
 
-/// The upper half goes onto the lower one until one value is left. Of an odd number
-/// the lower half has the one in the middle, which waits for its turn.
+/// The upper half is added to the lower one until one value is left. If the length is
+/// odd, the lower half keeps the middle element for the next level.
 fn recursive<A: Copy>(values: &mut [A], add: fn(A, A) -> A) {
     if values.len() > 1 {
         let (low, high) = values.split_at_mut(values.len().div_ceil(2));
@@ -77,7 +77,7 @@ fn recursive<A: Copy>(values: &mut [A], add: fn(A, A) -> A) {
     }
 }
 
-/// The same of an array that stays as it is: its first level writes somewhere else.
+/// The same for an array that must not change: the first level writes to another array.
 fn recursive_of<X: Copy, A: Copy>(items: &[X], widen: fn(X) -> A, add: fn(A, A) -> A) -> Option<A> {
     let (low, high) = items.split_at(items.len().div_ceil(2));
     let mut values: Vec<A> = low.iter().map(|&x| widen(x)).collect();
@@ -142,7 +142,7 @@ fn serial_faulty(items: &[f32]) -> f32 {
     sum
 }
 
-/// The classic recursion: of an odd number the last one is left out.
+/// The classic recursion: if the length is odd, it loses the last element.
 fn recursive_faulty(values: &mut [u32]) -> u32 {
     let half = values.len() / 2;
     for i in 0..half {
@@ -151,7 +151,7 @@ fn recursive_faulty(values: &mut [u32]) -> u32 {
     if half > 1 { recursive_faulty(&mut values[..half]) } else { values[0] }
 }
 
-/// What the listings of these rungs get wrong, at work.
+/// Demonstrations of the faults of these rungs' listings.
 pub(crate) fn faulty(id: &str) -> Option<Showing> {
     let (function, how, got, wanted) = match id {
         "cpu-serial" => {
@@ -175,7 +175,7 @@ pub(crate) fn faulty(id: &str) -> Option<Showing> {
 /// The rung that folds halves.
 pub(crate) const RECURSIVE: &str = "cpu-recursive";
 
-/// How many runs warm up the host, which takes far longer than a device.
+/// The number of warm-up runs of the host, which takes far longer than a device.
 const WARM_UP: usize = 1;
 
 impl Runner for Host<'_> {
@@ -183,7 +183,7 @@ impl Runner for Host<'_> {
         Ok(self.run())
     }
 
-    /// One run an interval: a host's clock is fine enough.
+    /// One run for each interval: the host's clock is fine enough.
     fn times(&self, timing: &Timing, _: u32) -> Result<Vec<Duration>> {
         let time = || {
             let begin = Instant::now();

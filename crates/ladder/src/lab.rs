@@ -1,4 +1,4 @@
-//! Asks rungs on a device, checks what they answer, and takes their time.
+//! Runs rungs on a device, checks their answers, and times them.
 
 use crate::data::Data;
 use crate::error::{Error, Result};
@@ -24,17 +24,17 @@ pub(crate) static KERNELS: Archive = Archive::new(include_bytes!("../kernels/ker
 /// A device and the kernels that it has loaded.
 pub struct Lab {
     device: Arc<dyn Device>,
-    /// The same device, if it counts.
+    /// The same device, if it is the interpreter.
     counting: Option<Arc<Sim>>,
     archive: Archive,
     modules: Mutex<HashMap<String, ModuleId>>,
     engine: OnceLock<Arc<Engine>>,
-    /// The elements of the last question: rungs that follow each other are mostly
-    /// asked the same.
+    /// The elements of the last question, since consecutive rungs mostly get the same
+    /// one.
     last: Mutex<Option<Arc<Posed>>>,
 }
 
-/// Elements and what is true of them.
+/// Elements and their exact answer.
 pub(crate) struct Posed {
     dtype: DType,
     op: Op,
@@ -45,15 +45,15 @@ pub(crate) struct Posed {
     truth: Truth,
 }
 
-/// How times are taken.
+/// How runs are timed.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// Intervals of the device's clock that are taken.
+    /// The number of timed intervals.
     pub runs: usize,
-    /// Runs before, which do not count.
+    /// Warm-up runs, which are not timed.
     pub warm_up: usize,
-    /// An interval holds so many runs that together they read at least as many
-    /// bytes: short launches are not measured alone.
+    /// An interval holds enough runs to read at least this many bytes: short launches
+    /// are not timed alone.
     pub interval_bytes: u64,
 }
 
@@ -63,7 +63,7 @@ impl Default for Timing {
     }
 }
 
-/// What a rung did.
+/// The results of a rung.
 #[derive(Clone, Debug)]
 pub struct Measurement {
     /// Whether its answers were right: the first, and the one after all runs.
@@ -74,16 +74,16 @@ pub struct Measurement {
     pub steps: Vec<Step>,
     /// How long one run took, in each interval; none on a device without a clock.
     pub times: Vec<Duration>,
-    /// Whether the host ran it, by whose clock the times are.
+    /// Whether the host ran it, and its clock timed it.
     pub on_host: bool,
-    /// Whether runs found their input in the L2 cache; otherwise they took turns
-    /// over more copies of it than the cache holds.
+    /// Whether runs found their input in the L2 cache. Otherwise they took turns over
+    /// more copies of it than fit in the cache.
     pub in_l2: bool,
-    /// What the interpreter counted in a run.
+    /// The interpreter's counters of a run.
     pub counters: Option<Counters>,
 }
 
-/// A launch, and what it takes of a multiprocessor.
+/// A launch, and the resources that it takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// The kernel's name.
@@ -92,13 +92,13 @@ pub struct Step {
     pub grid: u32,
     /// Threads of a block.
     pub block: u32,
-    /// What the compiler made of it, if the device says.
+    /// The kernel's resources, if the device knows them.
     pub footprint: Option<Footprint>,
     /// Bytes of dynamic shared memory of a block.
     pub dynamic_shared: u32,
     /// Blocks that a multiprocessor runs at once.
     pub resident: u32,
-    /// The part of a multiprocessor's warps that these have, from 0 to 1.
+    /// The occupancy of these blocks, from 0 to 1.
     pub occupancy: f64,
 }
 
@@ -111,16 +111,16 @@ pub struct Ceiling {
     pub by: String,
 }
 
-/// What the ceiling is measured on: 1 GiB of f32 and a ragged end, or an eighth of
-/// the device's memory.
+/// The array that the ceiling is measured on: 1 GiB of f32 and a ragged end, or an
+/// eighth of the device's memory.
 const CEILING_ELEMENTS: u64 = (1 << 28) + 3;
 const CEILING_RUNG: &str = "vector-load";
 const CEILING_BLOCKS: [u32; 4] = [128, 256, 512, 1024];
 
-/// The stream that all is done on.
+/// The stream of all work.
 pub(crate) const STREAM: Stream = Stream::DEFAULT;
 
-/// The most copies of an input; shorter ones are timed where they lie in L2.
+/// The most copies of an input. Shorter inputs are timed in the L2 cache.
 const MOST_COPIES: u64 = 256;
 
 /// The most runs in an interval.
@@ -176,7 +176,7 @@ impl Lab {
         }
     }
 
-    /// Runs a rung once, for somebody who looks on.
+    /// Runs a rung once, for a profiler.
     ///
     /// # Errors
     /// Those of [`check`](Self::check).
@@ -187,7 +187,7 @@ impl Lab {
         Ok(expected.judge(question, runner.answer()?))
     }
 
-    /// Checks a rung, takes its time, and checks it again.
+    /// Checks a rung, times it, and checks it again.
     ///
     /// # Errors
     /// Those of [`check`](Self::check).
@@ -217,16 +217,16 @@ impl Lab {
         Ok(Measurement { verdict, grid, steps, times, on_host, in_l2, counters })
     }
 
-    /// Whether the device has a clock. Without one not even the host's is read: there
-    /// is nothing to compare.
+    /// Whether the device has a clock. Without one the host's clock is not read either,
+    /// since there is nothing to compare with.
     pub(crate) fn has_clock(&self, question: &Question) -> Result<bool> {
         let time = self.device.time(STREAM, &mut || Ok(()));
         time.map(|time| time.is_some())
             .map_err(|source| Error::Device { id: question.rung.id, source })
     }
 
-    /// The rate at which the device reads: the best that wide loads over much more
-    /// than its cache reach in blocks of several sizes. `None` without a clock.
+    /// The read rate of the device: the best of wide loads in blocks of several sizes,
+    /// over an array much larger than its cache. `None` without a clock.
     ///
     /// # Errors
     /// Those of [`check`](Self::check).
@@ -254,7 +254,7 @@ impl Lab {
         Ok(best)
     }
 
-    /// The elements of a question, and what is true of them.
+    /// The elements of a question, and their exact answer.
     fn pose(&self, question: &Question, data: Data, seed: u64) -> Result<Arc<Posed>> {
         let Question { dtype, op, n, .. } = *question;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! The ladder: the reduction kernels of five well-known texts and what came after
-//! them, one rung after the other, each checked and measured.
+//! The ladder: the reduction kernels of five well-known texts and later kernels, one
+//! rung after the other, each checked and measured.
 //!
 //! ```text
 //!   registry   every rung: what it does, teaches, expects
@@ -50,3 +50,8 @@ pub use registry::{ALL, find};
 pub use rung::{Blocks, Plan, Rung, Text};
 pub use verdict::{Mismatch, Verdict};
 pub use warning::Warning;
+
+/// The Rust of README.md, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

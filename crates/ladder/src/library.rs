@@ -51,8 +51,8 @@ impl<'a> Library<'a> {
     }
 
     fn start(&self, turn: usize) -> warpfold_cuda::Result<()> {
-        // SAFETY: the array was filled before on the stream, nobody writes to it, and
-        // the state has the room that it needs.
+        // SAFETY: the array was filled before on the stream, it is not written, and the
+        // state has the room that it needs.
         unsafe { self.engine.reduce_into(self.kind, self.input(turn), self.out, STREAM) }
     }
 }

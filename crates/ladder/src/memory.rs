@@ -1,4 +1,4 @@
-//! A device's memory for one question: what is read, and what else is needed.
+//! The device memory of one question: copies of the input, and the workspace.
 
 use crate::buffers::Buffers;
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::question::Question;
 use warpfold_core::op::Numbers;
 use warpfold_cuda::{Address, Device};
 
-/// Memory that is given back in the end.
+/// Memory that is freed at the end.
 pub(crate) struct Memory<'a> {
     pub(crate) device: &'a dyn Device,
     id: &'static str,
@@ -19,7 +19,7 @@ pub(crate) struct Memory<'a> {
 const ALIGNMENT: u64 = 256;
 
 impl<'a> Memory<'a> {
-    /// So many copies of a question's elements.
+    /// This many copies of a question's elements.
     pub(crate) fn new(
         device: &'a dyn Device,
         question: &Question,
@@ -38,7 +38,7 @@ impl<'a> Memory<'a> {
         Ok(memory)
     }
 
-    /// Zeros in their place, which need not be copied.
+    /// Zeros instead, which need no copy.
     pub(crate) fn zeros(device: &'a dyn Device, question: &Question) -> Result<Memory<'a>> {
         let id = question.rung.id;
         let mut memory = Memory { device, id, buffers: Buffers::new(device), inputs: Vec::new() };
@@ -58,7 +58,7 @@ impl<'a> Memory<'a> {
         self.buffers.clear(to, bytes)
     }
 
-    /// Waits for the stream, and takes bytes of this memory back.
+    /// Waits for the stream, and copies bytes of this memory to the host.
     pub(crate) fn read(&self, from: Address, to: &mut [u8]) -> Result<()> {
         self.done(self.buffers.copy_out(from, to))
     }
@@ -68,7 +68,7 @@ impl<'a> Memory<'a> {
         self.inputs[turn % self.inputs.len()]
     }
 
-    /// Says which rung it was that failed.
+    /// Adds the rung to an error.
     pub(crate) fn done<T>(&self, result: warpfold_cuda::Result<T>) -> Result<T> {
         result.map_err(|source| Error::Device { id: self.id, source })
     }

@@ -1,5 +1,5 @@
-//! Theoretical occupancy: how many warps a multiprocessor holds, and what keeps it
-//! from holding more.
+//! Theoretical occupancy: how many warps a multiprocessor holds, and which resource
+//! limits them.
 
 use core::fmt;
 
@@ -26,7 +26,7 @@ pub struct Multiprocessor {
 const REGISTERS: u32 = 1 << 16;
 /// The most registers of a thread.
 const MOST_REGISTERS: u32 = 255;
-/// Registers are given to warps in such pieces.
+/// Registers are allocated to warps in pieces of this size.
 const REGISTER_UNIT: u32 = 256;
 /// Parts of a multiprocessor that have their own registers.
 const PARTITIONS: u32 = 4;
@@ -62,7 +62,7 @@ pub fn multiprocessor(capability: (u32, u32)) -> Option<Multiprocessor> {
     KNOWN.into_iter().find(|m| m.capability == capability)
 }
 
-/// What a block takes.
+/// The resources that a block takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Its threads.
@@ -73,7 +73,7 @@ pub struct Block {
     pub shared: u32,
 }
 
-/// What blocks run out of.
+/// The resources that limit blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resource {
     /// Warps.
@@ -127,8 +127,8 @@ pub struct Occupancy {
     pub warps_per_block: u32,
     /// Blocks at once. 0: the block does not fit.
     pub blocks: u32,
-    /// How many blocks each resource has room for; shared memory of a block that
-    /// takes none has for any number.
+    /// How many blocks each resource has room for. There is no limit by shared memory
+    /// if a block takes none.
     pub room: [(Resource, u32); 4],
 }
 
@@ -164,9 +164,9 @@ impl Multiprocessor {
     }
 }
 
-/// Registers are given to whole warps, and a warp's lie in one of four parts: what
-/// is left over in one part helps no other. So a part holds a whole number of
-/// warps, and the multiprocessor four times as many.
+/// Registers are allocated to whole warps, from one of four parts of the register file.
+/// What is left in one part cannot be used by another. So a part holds a whole number
+/// of warps, and the multiprocessor four times as many.
 fn by_registers(warps: u32, registers: u32) -> u32 {
     let per_warp = (LANES * registers).next_multiple_of(REGISTER_UNIT);
     if per_warp * warps.next_multiple_of(PARTITIONS) > REGISTERS {
@@ -182,18 +182,18 @@ impl Occupancy {
         self.blocks * self.warps_per_block
     }
 
-    /// The part of the warps that there could be, from 0 to 1.
+    /// The occupancy, from 0 to 1.
     #[must_use]
     pub fn part(&self) -> f64 {
         f64::from(self.warps()) / f64::from(self.multiprocessor.warps)
     }
 
-    /// What there is no more of for another block.
+    /// The resources that are exhausted.
     pub fn limited_by(&self) -> impl Iterator<Item = Resource> {
         self.room.into_iter().filter(|(_, room)| *room == self.blocks).map(|(resource, _)| resource)
     }
 
-    /// What could be done about it, a sentence each.
+    /// Advice, a sentence each.
     #[must_use]
     pub fn advice(&self) -> Vec<String> {
         let Block { threads, registers, .. } = self.block;
@@ -232,7 +232,7 @@ impl Occupancy {
         if limits(Resource::Blocks) && self.warps() < self.multiprocessor.warps {
             let threads = self.multiprocessor.warps / self.multiprocessor.blocks * LANES;
             advice.push(format!(
-                "there are as many blocks as can be: with {threads} threads they fill all warps"
+                "the number of blocks is at its limit: with {threads} threads they fill all warps"
             ));
         }
         advice.push("start many more blocks than all multiprocessors hold at once, or a loop in blocks that they do hold".into());

@@ -1,10 +1,10 @@
-//! What can be asked of a rung.
+//! Questions to a rung.
 
 use crate::error::{Error, Result};
 use crate::rung::{Plan, Rung};
 use warpfold_core::{DType, Op};
 
-/// A rung, and what it is to reduce.
+/// A rung, and the array that it reduces.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
     pub(crate) rung: &'static Rung,
@@ -24,7 +24,7 @@ impl Question {
     /// The reduction of `n` elements in blocks of `block` threads.
     ///
     /// # Errors
-    /// What the rung cannot do; the minimum of nothing.
+    /// A question that the rung cannot answer; the minimum of no elements.
     pub fn new(rung: &'static Rung, dtype: DType, op: Op, n: u64, block: u32) -> Result<Question> {
         if !rung.dtypes.contains(&dtype) {
             return Err(Error::DType { rung, dtype });
@@ -53,14 +53,14 @@ impl Question {
         Question { offset: elements, ..self }
     }
 
-    /// The same with so many blocks for each multiprocessor, where the grid is the
-    /// device's affair, and no more than fit where blocks wait for each other.
+    /// The same with this many blocks for each multiprocessor, if the grid depends on
+    /// the device. If blocks wait for each other, at most as many as fit.
     #[must_use]
     pub fn on_each_multiprocessor(self, blocks: u32) -> Question {
         Question { per_multiprocessor: Some(blocks), ..self }
     }
 
-    /// How many blocks there are for each multiprocessor, if that was asked for.
+    /// The number of blocks for each multiprocessor, if it was chosen.
     #[must_use]
     pub fn per_multiprocessor(&self) -> Option<u32> {
         self.per_multiprocessor
@@ -96,8 +96,7 @@ impl Question {
         self.block
     }
 
-    /// Blocks of a pass over `n` values; `None` if their number is the device's
-    /// affair.
+    /// Blocks of a pass over `n` values; `None` if their number depends on the device.
     pub(crate) fn tiles(&self, n: u64) -> Option<u64> {
         let tiles = |columns: u32| n.div_ceil(u64::from(columns) * u64::from(self.block));
         // One block is always enough for one tile: so the passes come to an end.
@@ -111,7 +110,7 @@ impl Question {
         }
     }
 
-    /// The type in which is added: 16-bit floats as f32.
+    /// The type of the additions: 16-bit floats are added as f32.
     pub(crate) fn added(&self) -> DType {
         match self.dtype {
             DType::F16 | DType::BF16 => DType::F32,

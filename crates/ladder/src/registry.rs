@@ -3,7 +3,7 @@
 use crate::rung::{Blocks, Kernel, Plan, Rung, Shared, Text};
 use warpfold_core::{DType, Op};
 
-/// The types of the rungs that fold elements where they lie.
+/// The types of the rungs that fold elements in place.
 const WORDS: &[DType] = &[DType::I32, DType::U32, DType::I64, DType::U64, DType::F32, DType::F64];
 /// And those that add 16-bit floats as f32.
 const ALL_TYPES: &[DType] = &[
@@ -31,7 +31,7 @@ const fn tiles(columns: u32) -> Plan {
     Plan::Passes { columns, surplus: 1, global: true }
 }
 
-/// Only so many launches from the device may be pending.
+/// The most pending launches from the device.
 const NESTED: Plan = Plan::TailLaunches { most: 512 };
 
 const GUARD: &str = "returns before the barrier when past n, reads past n, and folds its input away, so that a second run differs";
@@ -39,7 +39,7 @@ const TAIL: &str = "its guard drops a ragged tail whole";
 const VOLATILE: &str = "trusts `volatile` and lanes in step, which is a race since Volta";
 const POWER: &str = "only blocks of powers of two";
 
-/// What a rung has that launches no kernel of the ladder's.
+/// The fields of a rung that launches no kernel of the ladder.
 const fn none(shown: &'static [(&'static str, &'static str)]) -> Kernel {
     kernel("", "", shown)
 }
@@ -50,10 +50,10 @@ pub static ALL: &[Rung] = &[
         id: "cpu-serial",
         texts: &[Text::F],
         title: "one element after the other, on the host",
-        teaches: "what all others are compared with: a loop whose every addition waits for the one before",
-        fault: "adds floats in their own type, whose sum stops growing: 2^24 ones are the most that an f32 counts",
-        change: "the baseline; floats are added in f64, with what is rounded away kept beside the sum",
-        expectation: "1 to 10 GB/s: the latency of an addition decides, and not memory",
+        teaches: "the baseline of all others: a loop in which each addition waits for the one before",
+        fault: "adds floats in their own type, whose sum stops growing: an f32 counts at most 2^24 ones",
+        change: "the baseline; floats are added in f64, with a second f64 for the rounding errors",
+        expectation: "1 to 10 GB/s: the latency of an addition decides, not memory",
         plan: Plan::Host,
         blocks: Blocks::Any(1),
         dtypes: ALL_TYPES,
@@ -92,7 +92,7 @@ pub static ALL: &[Rung] = &[
         id: "neighbored-compact",
         texts: &[Text::P],
         title: "the same pairs, done by the first threads",
-        teaches: "warps that have nothing to do cost nothing; lanes that have nothing to do cost a warp",
+        teaches: "idle warps cost nothing; idle lanes cost as much as their warp",
         fault: GUARD,
         change: "threads are numbered so that the active ones are side by side",
         expectation: "1.2 to 1.5 times as fast: half of the warps leave after the first level, and there is no remainder",
@@ -153,7 +153,7 @@ pub static ALL: &[Rung] = &[
     Rung {
         id: "shared-first-add-full-grid",
         texts: &[Text::F],
-        title: "the same, and nobody halved the grid",
+        title: "the same, with a grid that is not halved",
         teaches: "blocks without elements still fold, and their zeros are folded again",
         fault: "the listing forgets to halve the grid: right, and slower",
         change: "as many blocks as `shared-neighbored` has",
@@ -267,10 +267,10 @@ pub static ALL: &[Rung] = &[
         id: "complete-unroll8-static",
         texts: &[Text::P],
         title: "the number of threads a template parameter",
-        teaches: "what the compiler knows need not be asked at run time",
+        teaches: "what the compiler knows costs nothing at run time",
         fault: VOLATILE,
-        change: "as `complete-unroll8`, but the compiler drops the levels that a block does not have",
-        expectation: "no difference that can be seen: the questions were cheap",
+        change: "as `complete-unroll8`, but the compiler removes the levels that a block does not have",
+        expectation: "no visible difference: the tests were cheap",
         plan: tiles(8),
         blocks: Blocks::PowersOfTwo(1),
         dtypes: WORDS,
@@ -315,8 +315,8 @@ pub static ALL: &[Rung] = &[
         texts: &[Text::P],
         title: "the same without barriers",
         teaches: "when a barrier is not needed: only where something else waits, here the launch behind the grid",
-        fault: "says that no barrier is needed since the child sees what its parent thread wrote; what other threads wrote it need not see",
-        change: "as `nested`, but nobody waits before the launch, which itself waits for the grid",
+        fault: "says that no barrier is needed, since the child sees the writes of its parent thread; but it may not see those of other threads",
+        change: "as `nested`, but without a barrier before the launch, which waits for the grid itself",
         expectation: "no difference: the launches decide",
         plan: NESTED,
         blocks: Blocks::PowersOfTwo(2),
@@ -333,7 +333,7 @@ pub static ALL: &[Rung] = &[
         texts: &[Text::P],
         title: "one launch a level for all blocks",
         teaches: "few wide launches instead of many narrow ones",
-        fault: "as `nested-nosync`: the first block launches what all blocks must have finished for",
+        fault: "as `nested-nosync`: the first block launches a grid that needs the work of all blocks",
         change: "as `nested`, but the first block launches the next level of all tiles",
         expectation: "10 to 100 times as fast as `nested`, and still slower than `interleaved`: a launch a level",
         plan: NESTED,
@@ -349,7 +349,7 @@ pub static ALL: &[Rung] = &[
     Rung {
         id: "two-pass-shared",
         texts: &[Text::H],
-        title: "a register on the way through the array, then shared memory",
+        title: "a register for the whole array, then shared memory",
         teaches: "the grid fits the device and not the array; the tree is paid once a thread",
         fault: POWER,
         change: "each thread adds in steps of the whole grid; two launches for any n",
@@ -371,7 +371,7 @@ pub static ALL: &[Rung] = &[
         teaches: "once trees are rare their barriers do not matter",
         fault: VOLATILE,
         change: "the last five levels wait with `__syncwarp`",
-        expectation: "no difference for large n; some percent at small ones",
+        expectation: "no difference for large n; a few per cent for small n",
         plan: Plan::TwoLaunches,
         blocks: Blocks::PowersOfTwo(32),
         dtypes: ALL_TYPES,
@@ -489,7 +489,7 @@ pub static ALL: &[Rung] = &[
     Rung {
         id: "vector-load",
         texts: &[Text::Beyond],
-        title: "sixteen bytes a load, four loads on their way",
+        title: "sixteen bytes a load, four loads in flight",
         teaches: "bytes in flight hide the latency of memory; ends and alignment need care once",
         fault: "the usual form takes only aligned arrays of whole vectors",
         change: "as `warp-shuffle`, but with wide loads, several of them before the first is added",
@@ -512,10 +512,10 @@ pub static ALL: &[Rung] = &[
     Rung {
         id: "last-block",
         texts: &[Text::Beyond],
-        title: "the last block folds what all have left",
+        title: "the last block folds all partials",
         teaches: "tickets, and the fences around them; one launch instead of two",
-        fault: "a listing without fences, or whose tickets are not set back, is right once or by luck",
-        change: "as `warp-shuffle`, but nobody launches again",
+        fault: "without fences, or without a reset of the tickets, a listing is right once or by luck",
+        change: "as `warp-shuffle`, but without a second launch",
         expectation: "1.5 to 2 times as fast for small n: a launch less; no difference for large n",
         plan: Plan::LastBlock,
         blocks: Blocks::Warps,
@@ -621,10 +621,10 @@ pub static ALL: &[Rung] = &[
     Rung {
         id: "bulk-copy",
         texts: &[Text::Beyond],
-        title: "tiles that come to shared memory on their own",
+        title: "tiles that the hardware copies to shared memory",
         teaches: "bytes in flight without registers and load instructions, from compute capability 9.0 on; barriers that count bytes",
         fault: "none: it is in none of the texts",
-        change: "as `vector-load`, but one thread asks for tiles of sixteen bytes a thread, four on their way for each block",
+        change: "as `vector-load`, but one thread requests tiles of sixteen bytes a thread, four in flight for each block",
         expectation: "as fast as `vector-load`, 1.05 times at best: both have enough bytes in flight",
         plan: Plan::TwoLaunches,
         blocks: Blocks::Warps,
@@ -650,7 +650,7 @@ pub static ALL: &[Rung] = &[
         title: "the library's sum along a fixed tree",
         teaches: "the same bits on every device and in every grid, at the rate of memory",
         fault: "none: it is in none of the texts",
-        change: "as `last-block`, but who adds what is laid down for every n, and not by the grid",
+        change: "as `last-block`, but the order of the additions is fixed for every n, and does not depend on the grid",
         expectation: "as fast as `vector-load` for large n",
         plan: Plan::Library { exact: false },
         blocks: Blocks::Any(1),
@@ -700,7 +700,7 @@ const fn unrolled(
         id,
         texts: &[Text::P],
         title,
-        teaches: "fewer blocks with more to do, and more loads on their way at once",
+        teaches: "fewer blocks with more work, and more loads in flight",
         fault: TAIL,
         change: "each thread adds its places of several tiles before the block folds one",
         expectation,

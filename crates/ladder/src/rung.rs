@@ -1,4 +1,4 @@
-//! What a rung is.
+//! Rungs.
 
 use core::fmt;
 use warpfold_core::{DType, Op};
@@ -16,7 +16,7 @@ pub enum Text {
     S,
     /// An article on warp shuffles.
     W,
-    /// What came after them.
+    /// Later techniques, in none of the texts.
     Beyond,
 }
 
@@ -46,7 +46,7 @@ impl Text {
             Text::H => "The CUDA Handbook, section 12.2",
             Text::S => "the Stanford CS193g tutorial, block_sum",
             Text::W => "an article on warp shuffles",
-            Text::Beyond => "what came after the texts",
+            Text::Beyond => "newer than the texts",
         }
     }
 }
@@ -112,7 +112,7 @@ pub enum Plan {
     Atomic,
     /// One cooperative launch, whose blocks wait for each other.
     GridSync,
-    /// One launch in clusters of so many blocks: the last cluster folds the partials.
+    /// One launch in clusters of this many blocks: the last cluster folds the partials.
     Clusters(u32),
     /// Each level is a grid that the one before has launched; then the same over the
     /// partials.
@@ -141,7 +141,7 @@ impl Plan {
         )
     }
 
-    /// Whether it matters how many threads a block is asked to have.
+    /// Whether the number of threads of a block matters.
     #[must_use]
     pub const fn has_blocks(self) -> bool {
         !matches!(self, Plan::Library { .. } | Plan::Cub | Plan::Host)
@@ -172,10 +172,10 @@ impl fmt::Display for Plan {
             }
             Plan::TailLaunches { most } => write!(
                 f,
-                "at most {most} blocks, behind them a launch for each level, then one block over their partials"
+                "at most {most} blocks, then a launch for each level, then one block over their partials"
             ),
-            Plan::Library { .. } => f.write_str("one launch, as large as the library finds right"),
-            Plan::Cub => f.write_str("one or two, as CUB finds right"),
+            Plan::Library { .. } => f.write_str("one launch, of a size that the library chooses"),
+            Plan::Cub => f.write_str("one or two, as CUB chooses"),
             Plan::Host => f.write_str("none: the host's own thread"),
         }
     }
@@ -190,13 +190,13 @@ pub struct Rung {
     pub texts: &'static [Text],
     /// What it is, in a few words.
     pub title: &'static str,
-    /// What is learnt from it.
+    /// The lesson.
     pub teaches: &'static str,
     /// What the classic listing gets wrong and this one does not.
     pub fault: &'static str,
-    /// What is different from the rung before.
+    /// The difference to the rung before.
     pub change: &'static str,
-    /// What should come of that, and by how much: said before it was measured.
+    /// The expected effect, written down before it was measured.
     pub expectation: &'static str,
     /// How it is launched.
     pub plan: Plan,
@@ -217,7 +217,7 @@ pub(crate) enum Shared {
     None,
     /// A value for each thread.
     Slots,
-    /// So many times sixteen bytes for each thread.
+    /// This many times sixteen bytes for each thread.
     Stages(u32),
 }
 
@@ -257,7 +257,7 @@ impl Rung {
         format!("{name}{op}{width}{again}")
     }
 
-    /// The kernel's sources, as far as they are this rung.
+    /// The kernel's sources that belong to this rung.
     #[must_use]
     pub fn source(&self) -> String {
         match self.plan {

@@ -1,4 +1,4 @@
-//! A rung made ready for a question: something that answers, and that can be timed.
+//! Runners: a rung prepared for a question, which answers and can be timed.
 
 use crate::cub::Cub;
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use warpfold_core::Scalar;
 use warpfold_cuda::Device;
 
-/// What answers a question.
+/// Answers a question.
 pub(crate) trait Runner {
     /// Blocks of each launch, as far as they are known.
     fn grid(&self) -> Vec<u32> {
@@ -25,14 +25,14 @@ pub(crate) trait Runner {
         Ok(Vec::new())
     }
 
-    /// Runs once, and says what came of it.
+    /// Runs once, and returns the answer.
     fn answer(&self) -> Result<Scalar>;
 
-    /// How long one run takes, in each interval of so many runs.
+    /// How long one run takes, in each interval of this many runs.
     fn times(&self, timing: &Timing, runs: u32) -> Result<Vec<Duration>>;
 }
 
-/// Who answers a question; so many copies of its input take turns.
+/// The runner of a question. Several copies of its input take turns.
 pub(crate) fn of<'a>(
     lab: &'a Lab,
     question: &Question,
@@ -50,11 +50,11 @@ pub(crate) fn of<'a>(
     })
 }
 
-/// Intervals are not much longer than this, where runs are slow.
+/// The approximate longest interval, where runs are slow.
 const LONG: Duration = Duration::from_millis(200);
 
-/// Takes intervals of a device's time; `start` puts a run on the stream, over the
-/// copy of its input with this number.
+/// Times intervals on a device. `start` puts a run on the stream, over the copy of its
+/// input with this number.
 pub(crate) fn on_device(
     device: &dyn Device,
     id: &'static str,

@@ -34,7 +34,7 @@ static SOURCES: &[(&str, &str)] = sources![
     "warps.cu",
 ];
 
-/// What the host does itself.
+/// The functions of the host.
 static HOST: (&str, &str) = ("host.rs", include_str!("host.rs"));
 
 /// The functions, each with the comment above it and after the name of its file.

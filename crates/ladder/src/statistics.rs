@@ -1,4 +1,4 @@
-//! What is said of many measurements.
+//! Statistics of measurements.
 
 /// The middle one, or the mean of the two in the middle.
 #[must_use]

@@ -1,4 +1,4 @@
-//! The answer against the exact one.
+//! Compares an answer with the exact one.
 
 use crate::data::{self, Data};
 use crate::error::Result;
@@ -29,13 +29,13 @@ impl Verdict {
 /// A wrong answer.
 #[derive(Clone, Debug)]
 pub struct Mismatch {
-    /// What was asked.
+    /// The question.
     pub question: Question,
-    /// What the rung said.
+    /// The rung's answer.
     pub got: Scalar,
     /// What is true.
     pub wanted: Scalar,
-    /// How far from that the rung may be.
+    /// The largest error allowed.
     pub tolerance: f64,
 }
 
@@ -61,7 +61,7 @@ fn number(scalar: Scalar) -> String {
     }
 }
 
-/// What is true of some elements.
+/// The exact answer for some elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Truth {
     wanted: Scalar,
@@ -118,12 +118,10 @@ impl Expected {
 /// Stability of Numerical Algorithms", section 4.2). u is 2^-24 for f32 and 2^-53
 /// for f64; additions cannot underflow.
 ///
-/// In each launch a thread adds one after the other what is its own: the values
-/// there are, divided by the threads there are, rounded up, and at most 16 more,
-/// where vectors are dealt out and ends are added. The fold of a block has at
-/// most 10 levels, since it has at most 1024 threads, and that of a cluster 5 more. An atomic adds once for each
-/// block. The exact answer is itself rounded to f64, and so is the sum of absolute
-/// values: 2 more.
+/// In each launch a thread adds its own values one after the other: the number of values divided by the number
+/// of threads, rounded up, and at most 16 more for vectors and ends. The fold of a block has at most 10 levels,
+/// since it has at most 1024 threads, and that of a cluster 5 more. An atomic adds once for each block. The
+/// exact answer is itself rounded to f64, and so is the sum of absolute values: 2 more.
 ///
 /// The host adds n elements in f64, one after the other at worst, or halves. The
 /// fixed tree of the library folds blocks of 4096 by 64 lanes, and has at most 52

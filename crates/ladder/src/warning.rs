@@ -1,9 +1,9 @@
-//! What is suspicious about a measurement.
+//! Warnings about measurements.
 
 use crate::statistics::{far_out, median, quartiles};
 use core::fmt;
 
-/// Why a time may not be what it seems.
+/// Why a time may be misleading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Warning {
     /// Some intervals are far from the others.
@@ -13,7 +13,7 @@ pub enum Warning {
         /// How many there are.
         of: usize,
     },
-    /// Half of the intervals do not agree.
+    /// The intervals vary widely.
     Spread {
         /// The distance of the quartiles as a part of the median.
         part: f64,
@@ -27,15 +27,15 @@ pub enum Warning {
     InL2,
 }
 
-/// Quartiles that are further apart than this part of the median are told.
+/// Quartiles further apart than this part of the median cause a warning.
 const MOST_SPREAD: f64 = 0.05;
 
-/// Thirds that differ by more than this part are told.
+/// Thirds that differ by more than this part cause a warning.
 const MOST_DRIFT: f64 = 0.05;
 
 impl Warning {
-    /// What is suspicious about these times, in seconds and in the order in which
-    /// they were taken.
+    /// Warnings about these times, in seconds and in the order in which they were
+    /// measured.
     #[must_use]
     pub fn of(times: &[f64], in_l2: bool) -> Vec<Warning> {
         let mut warnings = Vec::new();
@@ -66,18 +66,20 @@ impl Warning {
         warnings
     }
 
-    /// What could be done about it.
+    /// What can be done.
     #[must_use]
     pub const fn hint(&self) -> &'static str {
         match self {
-            Warning::Outliers { .. } => "does somebody else use the device? nvidia-smi says",
+            Warning::Outliers { .. } => {
+                "check with nvidia-smi whether another process uses the device"
+            }
             Warning::Spread { .. } => {
-                "more elements take longer and vary less; nvidia-smi -lgc holds the clock still"
+                "use more elements, which vary less, or lock the clock with nvidia-smi -lgc"
             }
             Warning::Drift { .. } => {
-                "the clock has not settled: run again, or hold it still with nvidia-smi -lgc"
+                "the clock has not settled: run again, or lock it with nvidia-smi -lgc"
             }
-            Warning::InL2 => "more elements do not fit the cache",
+            Warning::InL2 => "use more elements, which do not fit the cache",
         }
     }
 }

@@ -118,7 +118,7 @@ struct Agent {
     now: Moment,
     /// What the issuing lane knew, and its moment, at the last copy.
     issued: Option<(Arc<Known>, Moment)>,
-    /// The last moments of committed groups that nobody waited for.
+    /// The last moments of committed groups for which no thread has waited.
     groups: VecDeque<Moment>,
 }
 

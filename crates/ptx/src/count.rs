@@ -1,7 +1,7 @@
-//! What a profiler would count, for a kernel and for each of its lines.
+//! The counters of a profiler, for a kernel and for each of its lines.
 //!
-//! Where Nsight Compute has the counter, the field's text names the metric.
-//! Counting is addition: the counters of blocks that ran on several threads, merged, are those of one thread.
+//! If Nsight Compute has the same counter, the documentation of the field names the metric. Counting is addition: the counters of blocks that ran on
+//! several threads, merged, are those of one thread.
 
 pub mod banks;
 pub mod sectors;
@@ -93,7 +93,7 @@ impl Banked {
     }
 }
 
-/// Atomics of one memory, and how many lanes met at an address.
+/// Atomics of one memory, and how many lanes used the same address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contended {
     /// Instructions with at least one active lane.
@@ -152,7 +152,7 @@ pub struct Counters {
     pub lane_instructions: u64,
     /// Branches that warps executed.
     pub branches: u64,
-    /// Branches where a warp's lanes parted.
+    /// Branches at which the lanes of a warp diverged.
     pub divergent_branches: u64,
     /// Loads from global memory.
     pub global_loads: Traffic,

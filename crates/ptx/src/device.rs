@@ -1,7 +1,7 @@
-//! The whole as a device: memory, modules, launches in the order of their streams.
+//! A simulated device: memory, modules, and launches in the order of their streams.
 //!
-//! Launches run when they are made, one after the other: an order that every stream allows. What they found is collected until somebody
-//! [waits](Device::synchronize) for it, as errors of a real device are.
+//! A launch runs when it is made, one after the other: every stream allows this order. The reports of launches are collected until
+//! [`Device::synchronize`], as errors of a real device are.
 
 use crate::ir::{FunctionId, FunctionKind, InitialAddress, Module, Space};
 use crate::machine::{
@@ -22,11 +22,11 @@ const DEEPEST_LAUNCH: u32 = 24;
 /// Bytes of the constant bank.
 const CONSTANTS: u64 = 64 << 10;
 
-/// What a device can refuse.
+/// Errors of a simulated device.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// The text is no PTX that can be read.
+    /// The text is not PTX, or is not supported.
     #[error(transparent)]
     Parse(#[from] parse::Error),
     /// The kernel has an instruction that cannot be run.
@@ -35,21 +35,21 @@ pub enum DeviceError {
     /// Memory.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// The launch cannot be.
+    /// The launch is invalid.
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// No kernel has this name.
     #[error("no kernel `{name}` in the module; it has {}", list(kernels))]
     NoKernel {
-        /// What was asked for.
+        /// The name requested.
         name: String,
-        /// What there is.
+        /// The names that exist.
         kernels: Vec<String>,
     },
     /// No such variable in the module.
     #[error("no variable `{name}` in global or constant memory of the module")]
     NoVariable {
-        /// What was asked for.
+        /// The name requested.
         name: String,
     },
     /// More constants than the bank holds.
@@ -58,13 +58,13 @@ pub enum DeviceError {
         /// What the module declares.
         asked: u64,
     },
-    /// A handle that this device did not give.
+    /// A handle of another device.
     #[error("a handle of another device")]
     Handle,
 }
 
 impl DeviceError {
-    /// What the caller can do about it, in one line without a full stop.
+    /// What the caller can do, in one line without a full stop.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -97,7 +97,7 @@ pub struct Setup {
     pub options: Options,
     /// Bytes of device memory.
     pub memory: u64,
-    /// What launches may ask for.
+    /// The limits of launches.
     pub limits: Limits,
 }
 
@@ -118,18 +118,18 @@ pub struct Kernel {
     function: FunctionId,
 }
 
-/// A queue of launches. All launches run when they are made; streams only keep what they gave apart.
+/// A queue of launches. All launches run when they are made; streams only separate their reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stream(pub u32);
 
-/// What one launch gave.
+/// The report of one launch.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The kernel's name.
     pub kernel: Arc<str>,
-    /// Whether the device launched it itself.
+    /// Whether a kernel launched it.
     pub from_device: bool,
-    /// What it gave.
+    /// The result.
     pub outcome: Outcome,
 }
 
@@ -138,7 +138,7 @@ struct Loaded {
     files: Arc<[Arc<str>]>,
     /// An address for each variable, in its own space.
     addresses: Vec<u64>,
-    /// Allocations to give back with the module.
+    /// Allocations that are freed with the module.
     owned: Vec<u64>,
     constant: Region,
     programs: FxHashMap<u32, Arc<Program>>,
@@ -156,14 +156,14 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device with nothing in its memory.
+    /// A device with empty memory.
     #[must_use]
     pub fn new(setup: Setup) -> Device {
         let global = Global::new(setup.memory, setup.options.checks.uninitialised);
         Device { setup, global, modules: Vec::new(), heap: None, reports: Vec::new() }
     }
 
-    /// What launches may ask for.
+    /// The limits of launches.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.setup.limits
@@ -175,7 +175,8 @@ impl Device {
         &self.setup.options
     }
 
-    /// Changes how launches are run from now on. Whether unwritten memory is followed was decided with the device.
+    /// Changes how later launches are run. Whether uninitialised memory is tracked was decided when the device was
+    /// made.
     pub fn set_options(&mut self, options: Options) {
         self.setup.options = options;
     }
@@ -186,16 +187,17 @@ impl Device {
         (self.global.limit() - self.global.in_use(), self.global.limit())
     }
 
-    /// New memory, which counts as unwritten. The address is a multiple of 256.
+    /// Allocates memory, which counts as uninitialised. The address is a multiple of
+    /// 256.
     ///
     /// # Errors
     ///
-    /// [`DeviceError::Memory`] for 0 bytes, or more than there are.
+    /// [`DeviceError::Memory`] for 0 bytes, or more than are free.
     pub fn allocate(&mut self, bytes: u64) -> Result<u64, DeviceError> {
         Ok(self.global.allocate(bytes)?)
     }
 
-    /// Gives memory back.
+    /// Frees memory.
     ///
     /// # Errors
     ///
@@ -213,7 +215,7 @@ impl Device {
         Ok(self.global.write(address, bytes)?)
     }
 
-    /// Copies from the device. Bytes that nobody wrote read as ones.
+    /// Copies from the device. Bytes that were never written read as ones.
     ///
     /// # Errors
     ///
@@ -235,13 +237,14 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::Parse`] for what is no PTX or unsupported, [`DeviceError::Memory`] and [`DeviceError::Constants`] if its variables do not fit.
+    /// [`DeviceError::Parse`] for text that is not PTX or not supported, [`DeviceError::Memory`] and [`DeviceError::Constants`] if its variables do
+    /// not fit.
     pub fn load(&mut self, text: &str) -> Result<ModuleId, DeviceError> {
         let module = parse::parse(text)?;
         self.load_module(module)
     }
 
-    /// Loads a module that has been read before.
+    /// Loads a module that was parsed before.
     ///
     /// # Errors
     ///
@@ -318,7 +321,7 @@ impl Device {
         Ok(())
     }
 
-    /// Gives a module back, and the memory of its variables.
+    /// Unloads a module, and frees the memory of its variables.
     ///
     /// # Errors
     ///
@@ -336,7 +339,7 @@ impl Device {
         self.modules.get(id.0).and_then(Option::as_ref).ok_or(DeviceError::Handle)
     }
 
-    /// A loaded module as it was read.
+    /// A loaded module as it was parsed.
     ///
     /// # Errors
     ///
@@ -349,7 +352,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::NoKernel`] names those there are.
+    /// [`DeviceError::NoKernel`], which names the kernels of the module.
     pub fn kernel(&self, module: ModuleId, name: &str) -> Result<Kernel, DeviceError> {
         let its = &self.loaded(module)?.module;
         let found =
@@ -363,7 +366,7 @@ impl Device {
         }
     }
 
-    /// Where a variable in global memory lies, and its size.
+    /// The address and size of a variable in global memory.
     ///
     /// # Errors
     ///
@@ -437,11 +440,13 @@ impl Device {
         Ok(self.program(kernel)?.static_shared())
     }
 
-    /// Runs a kernel, and the launches that it asks for. What they gave waits for [`Device::synchronize`]; a kernel with faults is no error here.
+    /// Runs a kernel, and the launches that it makes. [`Device::synchronize`] returns their reports. A kernel with faults is not an error of this
+    /// call.
     ///
     /// # Errors
     ///
-    /// [`DeviceError::Launch`] for a shape or arguments that cannot be, [`DeviceError::Decode`] for an instruction that cannot be run.
+    /// [`DeviceError::Launch`] for an invalid shape or invalid arguments, [`DeviceError::Decode`] for an instruction that cannot be
+    /// run.
     pub fn launch(
         &mut self,
         kernel: Kernel,
@@ -454,7 +459,8 @@ impl Device {
         self.run(kernel, shape, arguments, stream, 0)
     }
 
-    /// [`Device::launch`] and [`Device::synchronize`] of one launch: what it and those it asked for gave.
+    /// [`Device::launch`] and [`Device::synchronize`] of one launch: its reports, and those of the
+    /// launches that it made.
     ///
     /// # Errors
     ///
@@ -527,7 +533,7 @@ impl Device {
         Ok(())
     }
 
-    /// A launch from the device that cannot be.
+    /// An invalid launch from the device.
     fn refuse(&mut self, kernel: Kernel, stream: Stream, what: String) {
         let Ok(loaded) = self.loaded(kernel.module) else { return };
         let name: Arc<str> = loaded.module.functions[kernel.function.index()].name.as_str().into();
@@ -551,7 +557,7 @@ impl Device {
         Ok(program)
     }
 
-    /// What the launches of a stream gave since the last call, in order.
+    /// The reports of a stream's launches since the last call, in order.
     pub fn synchronize(&mut self, stream: Stream) -> Vec<Report> {
         let (mine, others) = self.reports.drain(..).partition(|(s, _)| *s == stream);
         self.reports = others;

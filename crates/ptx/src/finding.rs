@@ -1,4 +1,5 @@
-//! A fault found in a kernel: what, where, who else was part of it, and what usually causes it.
+//! A fault found in a kernel: what it is, where it is, which other thread took part, and the
+//! usual cause.
 
 use crate::place::{Line, Place};
 use core::fmt;
@@ -19,7 +20,7 @@ pub enum Space {
     Const,
     /// A kernel's parameters.
     Param,
-    /// An address in none of the windows.
+    /// An address outside all windows.
     Unknown,
 }
 
@@ -89,11 +90,11 @@ impl fmt::Display for Act {
 pub enum Kind {
     /// An access outside every allocation of its space.
     OutOfBounds,
-    /// An address that is no multiple of the access's size.
+    /// An address that is not a multiple of the access's size.
     Misaligned,
     /// An access to an allocation that has been freed.
     Freed,
-    /// A read of bytes that nobody wrote.
+    /// A read of bytes that were never written.
     Uninitialised,
     /// Two accesses of different threads, one of them a write, without an order between them.
     Race,
@@ -111,7 +112,7 @@ pub enum Kind {
     MaskNamesAbsentLane,
     /// A shuffle reads from a lane that takes no part in it.
     ShuffleFromInactive,
-    /// A store to memory that is only read.
+    /// A store to read-only memory.
     ReadOnly,
 }
 
@@ -136,7 +137,7 @@ impl Kind {
         }
     }
 
-    /// What it is called in messages.
+    /// The name used in messages.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -156,7 +157,7 @@ impl Kind {
         }
     }
 
-    /// What usually causes the fault, or what would cure it.
+    /// The usual cause of the fault, or the usual repair.
     #[must_use]
     pub fn hint(self) -> &'static str {
         match self {
@@ -201,7 +202,7 @@ impl Kind {
     }
 }
 
-/// The bytes an access meant.
+/// The bytes of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
     /// The memory.
@@ -214,7 +215,7 @@ pub struct Access {
     pub size: u32,
 }
 
-/// The other party of a fault.
+/// The other thread of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Party {
     /// Its thread.
@@ -230,13 +231,13 @@ pub struct Party {
 pub struct Fault {
     /// What it is.
     pub kind: Kind,
-    /// The instruction that met it.
+    /// The instruction at which it was found.
     pub line: Line,
-    /// The thread that met it.
+    /// The thread in which it was found.
     pub place: Place,
-    /// The bytes meant, for faults of memory.
+    /// The bytes of the access, for faults of memory.
     pub access: Option<Access>,
-    /// Who else took part.
+    /// The other thread.
     pub other: Option<Party>,
     /// What else is known: the nearest allocation, masks, barriers. A clause without a full stop, or empty.
     pub detail: Cow<'static, str>,
@@ -386,13 +387,13 @@ impl Findings {
         &self.found
     }
 
-    /// Faults that the capacity left no room for.
+    /// Faults that were not kept, since the list was full.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Faults met, each as often as it was.
+    /// The number of faults, with repetitions.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.found.iter().map(|f| f.count).sum::<u64>() + self.left_out

@@ -14,3 +14,8 @@ pub mod memory;
 pub mod parse;
 pub mod place;
 pub mod value;
+
+/// The Rust of README.md, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

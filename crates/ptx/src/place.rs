@@ -1,4 +1,5 @@
-//! Who executes and where in the text: the names that findings and counters go by.
+//! Positions of execution: threads, warps and lanes, as findings and counters name
+//! them.
 
 pub use crate::ir::Line;
 use core::fmt;

@@ -241,7 +241,7 @@ fn shared_variables_lie_behind_the_systems() {
     let ptx = kernel("ld.shared.u32 %r1, [1020];");
     let (_, report) = run_one(&ptx, plain(Schedule::Lockstep), 1);
     assert_eq!(found(&report).len(), 1);
-    assert!(describe(&report).contains("which are the system's"), "{}", describe(&report));
+    assert!(describe(&report).contains("which are reserved"), "{}", describe(&report));
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn versions_from_7_0_to_9_0() {
 fn what_is_no_ptx_is_refused_at_its_line() {
     let cases = [
         ("", "`.version` was expected, not the end of the text"),
-        ("\x7fELF", "has no place in PTX"),
+        ("\x7fELF", "is not a character of PTX"),
         ("import numpy as np\n", "`.version` was expected, not `import`"),
         (".version 8.0\n.target ptx\n.address_size 64\n", "no architecture"),
         (".version 8.0\n.target sm_75\n.address_size 32\n", "32 bits"),
@@ -52,11 +52,11 @@ fn contradictions_between_declarations() {
             "declared with other parameters",
         ),
         (".func f();\n.func f(.param .b64 a) { ret; }", "declared with other parameters"),
-        (".func f();\n.visible .entry k() { call f; ret; }", "`f` is called but nowhere defined"),
-        (".extern .global .b32 x;", "the variable `x` is nowhere defined"),
+        (".func f();\n.visible .entry k() { call f; ret; }", "`f` is called but not defined"),
+        (".extern .global .b32 x;", "the variable `x` is not defined"),
         (".global .b32 x[2] = {1, 2, 3};", "more values than elements"),
         (".global .b32 x = 0f3F800000;", ""),
-        (".global .u32 x = 0f3F800000;", "of another kind than .u32"),
+        (".global .u32 x = 0f3F800000;", "does not have type .u32"),
         (".global .b64 x = y;", "`y` is not declared"),
         (".global .b8 x[];", "the length of `x` is missing"),
         (".global .b8 x[9999999][99999999999];", "an array is too large"),

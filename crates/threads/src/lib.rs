@@ -23,3 +23,8 @@ pub use ahead::{Ahead, read_ahead};
 pub use count::Threads;
 pub use pieces::Pieces;
 pub use scoped::{join, scoped};
+
+/// The Rust of README.md, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -10,7 +10,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// So many pieces.
+    /// This many pieces.
     #[must_use]
     pub fn new(count: usize) -> Self {
         Pieces { next: AtomicUsize::new(0), count }

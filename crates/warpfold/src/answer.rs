@@ -1,4 +1,4 @@
-//! What a reduction hands back.
+//! Answers of reductions.
 
 use core::fmt;
 use warpfold_core::op::Numbers;
@@ -123,7 +123,7 @@ impl Answer {
         }
     }
 
-    /// The columns, in the order in which the operations were asked for.
+    /// The columns, in the order of the operations.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns

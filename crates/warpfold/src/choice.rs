@@ -1,30 +1,31 @@
-//! What `--device auto` takes: the CPU, unless a device is expected to be done
-//! sooner with data that it has yet to be sent.
+//! The choice of `--device auto`: the CPU, unless a device is expected to be faster,
+//! with the copy of the data included.
 //!
 //! ```text
 //! CPU       bytes * sum over kinds of 1 / (rate of a thread * threads)
 //! device    opening, if nobody has yet + bytes / rate of the copy
 //! ```
 //!
-//! The kernels are at least as fast as any copy, and are left out. Most states are
-//! made at the speed of memory, and to send data to a device takes longer than to
-//! reduce it where it lies: the CPU wins at any size. A device wins large inputs of
-//! the few operations that cost the CPU much per element, where its threads are few.
+//! The kernels are at least as fast as any copy, and are left out. Most states are made
+//! at the speed of memory, and sending data to a device takes longer than reducing it
+//! on the CPU: the CPU is faster at any size. A device is faster for large inputs of
+//! the few operations that cost the CPU much for each element, if the CPU has few
+//! threads.
 //!
-//! The rates are round figures of machines of 2022 to 2026. They need not be right:
-//! whoever is chosen, the bits are the same.
+//! The rates are round figures of machines of 2022 to 2026. They need not be right,
+//! since the bits are the same on each device.
 
 use crate::device::MOST_SENDERS;
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
 
-/// Fewer bytes are never worth a question.
+/// Below this many bytes the CPU is chosen at once.
 pub(crate) const SMALL: u64 = 1 << 20;
 
 /// Seconds to open a device and load its kernels: see `benches/records`.
 const OPENING: f64 = 0.3;
 
-/// Seconds that a device takes for anything at all.
+/// Seconds of the shortest piece of work on a device.
 const LATENCY: f64 = 100e-6;
 
 /// Bytes a second that the bus carries to a device: PCIe 4.0, 16 lanes.
@@ -33,8 +34,8 @@ const BUS: f64 = 20e9;
 /// Bytes a second that one thread copies to pinned memory.
 const STAGING: f64 = 6e9;
 
-/// The bytes from which on a device is expected to be done before so many
-/// threads of the CPU, `None` if it never is.
+/// The number of bytes from which on a device is expected to be faster than `threads`
+/// threads of the CPU; `None` if it never is.
 pub(crate) fn pays_from(
     kinds: &[Kind],
     dtype: DType,

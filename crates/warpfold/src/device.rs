@@ -1,4 +1,4 @@
-//! Which device reduces.
+//! The devices of a reduction.
 
 use core::fmt;
 use core::str::FromStr;
@@ -11,19 +11,19 @@ const CPU_RUN: usize = 512 << 10;
 const CUDA_RUN: usize = 4 << 20;
 const SIM_RUN: usize = 256 << 10;
 
-/// Threads that send data to a CUDA device: so many keep up with the bus.
+/// The number of threads that send data to a CUDA device: enough for the bus.
 pub(crate) const MOST_SENDERS: usize = 12;
 
 /// Where a reduction runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Device {
-    /// Wherever it is done first.
+    /// The device that is expected to be fastest.
     #[default]
     Auto,
     /// The CPU.
     Cpu,
-    /// A CUDA device: this one, or the first.
+    /// A CUDA device: the one with this number, or the first.
     Cuda(Option<u32>),
     /// The CUDA kernels, interpreted on the CPU and checked for races and other
     /// faults: slow.
@@ -40,7 +40,7 @@ impl Device {
         }
     }
 
-    /// Threads that are of use where they do nothing but send it data.
+    /// The most threads that are useful for sending data to the device.
     pub(crate) fn most_senders(self) -> usize {
         match self {
             Device::Cuda(_) => MOST_SENDERS,

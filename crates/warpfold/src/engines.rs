@@ -1,4 +1,4 @@
-//! Devices that have been opened: once for each process.
+//! The open devices of the process: each is opened once.
 
 use crate::device::Device;
 use std::collections::HashMap;
@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use warpfold_core::{Error, Result};
 use warpfold_cuda::{Driver, Engine, Sim};
 
-/// What the driver, the interpreter or the engine says, as an error of a
-/// reduction.
+/// Turns an error of the driver, the interpreter or the engine into one of a reduction.
 pub(crate) fn failure(error: warpfold_cuda::Error) -> Error {
     if let warpfold_cuda::Error::Core(error) = error {
         return error;
@@ -42,20 +41,20 @@ pub(crate) fn is_open(ordinal: u32) -> bool {
     opened().lock().unwrap_or_else(PoisonError::into_inner).contains_key(&ordinal)
 }
 
-/// The engine on the interpreter: with every check on, as that is what it is for.
+/// The engine on the interpreter, with every check on.
 fn sim() -> Arc<Engine> {
     static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
     Arc::clone(ENGINE.get_or_init(|| Arc::new(Engine::new(Arc::new(Sim::checking())))))
 }
 
-/// A device at work.
+/// An open device.
 #[derive(Clone)]
 pub(crate) struct Opened {
     pub(crate) device: Device,
     pub(crate) engine: Arc<Engine>,
 }
 
-/// A device that was named, opened; `None` for those that need it not.
+/// Opens the device that was named; `None` for the CPU.
 ///
 /// # Errors
 /// Those of [`cuda`].

@@ -124,5 +124,5 @@ pub use warpfold_cpu::Threads;
 
 /// The Rust of README.md, compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;

@@ -42,9 +42,9 @@ impl Opened {
             .map_err(failure)
     }
 
-    /// The answers of operations of an accuracy under the default rules over some
-    /// axes of an array, in C order, where the device makes numbers of them: payloads would
-    /// have to come back and be finished here.
+    /// The answers of operations of an accuracy under the default rules over some axes of
+    /// an array, in C order, where the device can finish them itself. Payloads would have
+    /// to be copied back and finished on the host.
     ///
     /// # Errors
     /// What the device says.

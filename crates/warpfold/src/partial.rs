@@ -30,9 +30,9 @@ pub struct Partial {
     shape: Vec<usize>,
     /// The operations, and which of an output's states answers each.
     ops: Vec<(Op, usize)>,
-    /// Each output's states.
+    /// The states of each output.
     states: Vec<Vec<AnyState>>,
-    /// Rows that had no value.
+    /// Rows with a missing value.
     missing: u64,
 }
 
@@ -82,19 +82,19 @@ impl Partial {
         self.ops.iter().map(|&(op, _)| op)
     }
 
-    /// How many rows had no value.
+    /// The number of rows with a missing value.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.missing
     }
 
-    /// Counts rows that had no value.
+    /// Counts rows with a missing value.
     #[doc(hidden)]
     pub fn add_missing(&mut self, rows: u64) {
         self.missing = self.missing.saturating_add(rows);
     }
 
-    /// Each output's states.
+    /// The states of each output.
     #[doc(hidden)]
     #[must_use]
     pub fn states(&self) -> &[Vec<AnyState>] {
@@ -230,11 +230,10 @@ impl Partial {
     ///
     /// # Errors
     /// Those of finishing: see [`Reduction::run`](crate::Reduction::run).
-    /// [`Error::Gap`] if the answer depends on positions and a piece in the
-    /// middle is missing. A piece from anywhere has an argmin and its kin, whose
-    /// positions count from the whole array's first element; what follows a
-    /// fixed tree also needs the first piece. Nothing tells that the last one is
-    /// missing.
+    /// [`Error::Gap`] if the answer depends on positions and a piece in the middle is
+    /// missing. `argmin`, `argmax` and `argminmax` can be answered for any piece;
+    /// positions count from the first element of the whole array. Operations on a fixed
+    /// tree also need the first piece. A missing last piece is not noticed.
     pub fn finish(&self, rules: &Rules) -> Result<Answer> {
         let columns: Result<Vec<Column>> =
             self.ops.iter().map(|&(op, place)| self.finish_from(op, place, rules)).collect();
@@ -307,7 +306,7 @@ impl Partial {
             bytes.iter().rev().fold(0, |w, &b| w << 8 | u64::from(b))
         }
         if take(8)? != MAGIC {
-            return Err(damaged("it does not begin like one"));
+            return Err(damaged("bad magic number"));
         }
         let version = word(take(4)?) as u32;
         if version != VERSION {

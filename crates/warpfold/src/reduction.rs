@@ -1,4 +1,4 @@
-//! The builder: what is asked of an array.
+//! The builder of reductions.
 
 use crate::answer::{Answer, Column, halves};
 use crate::columns::complete_pairs;
@@ -14,7 +14,7 @@ use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Job, Outputs, Threads};
 use warpfold_cuda::Engine;
 
-/// Operations, and how they are to be answered.
+/// Operations, and the rules for their answers.
 ///
 /// # Examples
 ///
@@ -248,7 +248,7 @@ impl Reduction {
         Some(from.max(choice::SMALL))
     }
 
-    /// The device that works, for so many bytes in the host's memory or a file.
+    /// The device that works, for this many bytes in the host's memory or a file.
     fn choose(&self, dtype: DType, bytes: Option<u64>) -> Device {
         if self.device != Device::Auto {
             return self.device;
@@ -264,12 +264,12 @@ impl Reduction {
         if large() == Some(true) && takes() { cuda } else { Device::Cpu }
     }
 
-    /// The same question with the choice of [`Device::Auto`] made, for so many
-    /// bytes in the host's memory or a file, if that is known. Small inputs never
-    /// open a device.
+    /// The same question with the choice of [`Device::Auto`] made, for this many bytes
+    /// in the host's memory or a file, if that is known. Small inputs never open a
+    /// device.
     ///
-    /// [`run`](Self::run) and [`partial`](Self::partial) do this by themselves;
-    /// who asks for several [`workers`](Self::workers) does it before.
+    /// [`run`](Self::run) and [`partial`](Self::partial) do this by themselves; a
+    /// caller that needs several [`workers`](Self::workers) calls it first.
     #[doc(hidden)]
     #[must_use]
     pub fn settled(&self, dtype: DType, bytes: Option<u64>) -> Reduction {

@@ -1,4 +1,4 @@
-//! States at work on one thread, on whichever device.
+//! States that absorb runs on one thread, on the CPU or a device.
 
 use crate::engines::{Opened, failure};
 use core::fmt;
@@ -21,7 +21,7 @@ const SHORT: usize = 4096;
 pub struct Workers {
     dtype: DType,
     at: At,
-    /// Where elements are read that no device copies from.
+    /// The buffer for elements that no device copies from.
     buffer: Vec<u64>,
 }
 
@@ -40,7 +40,7 @@ enum At {
     Device(Box<Fed>),
 }
 
-/// A device's states, and what the CPU does beside it.
+/// The states on a device, and those of the CPU that help it.
 struct Fed {
     feeder: Feeder,
     kinds: Vec<Kind>,
@@ -158,9 +158,9 @@ impl Workers {
         done
     }
 
-    /// Takes in the values of rows some of which have none: `gaps` are the first
-    /// row of each gap, counted from the run's start, and its length, ascending.
-    /// Only states that know positions care.
+    /// Takes in the values of rows some of which have none: `gaps` are the first row of
+    /// each gap, counted from the run's start, and its length, ascending. Only states
+    /// with positions use them.
     ///
     /// # Errors
     /// Those of [`absorb`](Self::absorb).
@@ -224,7 +224,7 @@ impl Workers {
     /// The states, one of each kind.
     ///
     /// # Errors
-    /// What the device says of any of the runs.
+    /// Errors of the device for any of the runs.
     pub(crate) fn into_states(self) -> Result<Vec<AnyState>> {
         match self.at {
             At::Cpu(workers) => Ok(workers.into_iter().map(Worker::into_state).collect()),

@@ -19,7 +19,7 @@ pub(crate) struct ExperimentArgs {
     /// How to print
     #[arg(short = 'f', long, value_name = "FORMAT", default_value = "table", help_heading = OUTPUT)]
     pub(crate) output_format: ExperimentFormat,
-    /// Write what came of it to this file, too, as JSON
+    /// Also write the result to this file, as JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) save: Option<PathBuf>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct ExperimentArgs {
 pub(crate) enum ExperimentFormat {
     /// Sentences and aligned tables
     Table,
-    /// An object with the tables and what is drawn of them
+    /// An object with the tables and charts
     Json,
     /// The same in Markdown
     Md,
@@ -37,19 +37,19 @@ pub(crate) enum ExperimentFormat {
 
 #[derive(Args)]
 pub(crate) struct ReportArgs {
-    /// What `ladder run --save`, `ladder experiment --save` and `ladder report --measure --save` wrote
+    /// Files that `ladder run --save`, `ladder experiment --save` or `ladder report --measure --save` wrote
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present_any = ["measure", "drawings"])]
     pub(crate) data: Vec<PathBuf>,
     /// Measure everything on a CUDA device first: all rungs, sweeps over elements and blocks, all experiments
     #[arg(long, conflicts_with = "data", help_heading = EXECUTION)]
     pub(crate) measure: bool,
-    /// Run the rungs under Nsight Compute, too, and keep what the hardware counts
+    /// Also run the rungs under Nsight Compute, and keep the hardware counters
     #[arg(long, requires = "measure", conflicts_with = "data", help_heading = EXECUTION)]
     pub(crate) profile: bool,
     /// The device to measure: cuda, cuda:N, or sim, which counts and does not time
     #[arg(long, value_name = "DEVICE", default_value = "cuda", help_heading = EXECUTION)]
     pub(crate) device: Device,
-    /// Write what was measured to this file, as JSON
+    /// Write the measurements to this file, as JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "measure", conflicts_with = "data", help_heading = OUTPUT)]
     pub(crate) save: Option<PathBuf>,
     /// Write the page to this file; pictures of Markdown go beside it
@@ -66,7 +66,7 @@ pub(crate) struct ReportArgs {
 /// The formats of `ladder report`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
-    /// One page that needs nothing beside it
+    /// One page that needs no other file
     Html,
     /// Markdown, with a picture for each chart
     Md,
@@ -74,12 +74,12 @@ pub(crate) enum ReportFormat {
 
 pub(super) const EXPERIMENT_EXAMPLES: &str = "\
 Examples:
-  warpfold ladder experiment                       what there is
+  warpfold ladder experiment                       lists them
   warpfold ladder experiment coalescing
   warpfold ladder experiment shuffle-lanes --device sim
   warpfold ladder experiment execution-sweep --rung warp-shuffle
 
-Exit status: 0 it ran, and what it computed is right; 1 it needs another device; 2 wrong usage; 3 something is wrong.";
+Exit status: 0 it ran, and its answers are right; 1 it needs another device; 2 wrong usage; 3 an answer is wrong.";
 
 pub(super) const REPORT_EXAMPLES: &str = "\
 Examples:

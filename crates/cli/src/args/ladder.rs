@@ -23,21 +23,21 @@ pub(crate) enum LadderVerb {
     /// A rung: its kernel, what it teaches, what the classic listing gets wrong
     #[command(after_long_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
-    /// Run rungs, compare their answers with the exact one, and take their time
+    /// Run rungs, compare their answers with the exact one, and time them
     ///
     /// A rung runs on a CUDA device, timed by the device's own clock, or on the interpreter, which looks for races and other faults and has no
     /// clock. Floats are chosen so that every partial sum is representable: a right answer is the exact one to the bit.
     #[command(after_long_help = RUN_EXAMPLES)]
     Run(RunLadderArgs),
-    /// How many blocks a multiprocessor holds, and what keeps it from holding more
+    /// How many blocks a multiprocessor holds, and what limits them
     Occupancy(OccupancyArgs),
-    /// Show one thing that decides how fast a kernel is: what is expected, and what comes of it
+    /// Show one thing that decides the speed of a kernel: the expectation and the result
     ///
     /// Kernels run on the interpreter, which checks and counts, and on a CUDA device, which has a clock. What they compute is compared with what
     /// the host computes.
     #[command(after_long_help = EXPERIMENT_EXAMPLES)]
     Experiment(ExperimentArgs),
-    /// Make a page of what was measured, with charts, tables and the kernels' sources
+    /// Make a page of the measurements, with charts, tables and the kernels' sources
     #[command(after_long_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
 }
@@ -54,7 +54,7 @@ pub(crate) struct ShowArgs {
     /// The rung
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// What the classic listing gets wrong: run it on the interpreter, and tell what is found
+    /// What the classic listing gets wrong: run it on the interpreter, and show what is found
     #[arg(long)]
     pub(crate) faulty: bool,
 }
@@ -79,13 +79,13 @@ pub(crate) struct RunLadderArgs {
     /// The operation; only any-op has others than sum
     #[arg(long, value_name = "OP", default_value = "sum", value_parser = super::op(), hide_possible_values = true, help_heading = QUESTION)]
     pub(crate) op: Op,
-    /// Which elements: another number, others of the same kind
+    /// The seed of the elements
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = QUESTION)]
     pub(crate) seed: u64,
     /// Where to run: cuda, cuda:N, sim, or auto, which takes the first CUDA device if there is one
     #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = EXECUTION)]
     pub(crate) device: Device,
-    /// Run each rung under Nsight Compute, too, and tell what the hardware counts
+    /// Also run each rung under Nsight Compute, and show the hardware counters
     #[arg(long, help_heading = EXECUTION)]
     pub(crate) profile: bool,
     /// Run each rung once, and take no times: what the profiler looks at
@@ -94,7 +94,7 @@ pub(crate) struct RunLadderArgs {
     /// How to print
     #[arg(short = 'f', long, value_name = "FORMAT", default_value = "table", help_heading = OUTPUT)]
     pub(crate) output_format: LadderFormat,
-    /// Write everything that was measured to this file, too, as JSON
+    /// Also write all measurements to this file, as JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) save: Option<PathBuf>,
 }
@@ -154,8 +154,8 @@ fn capability(text: &str) -> Result<(u32, u32), String> {
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
-  warpfold ladder show warp-shuffle                    the kernel and what is said of it
-  warpfold ladder show --faulty warp-shuffle           what the classic listing gets wrong, at work";
+  warpfold ladder show warp-shuffle                    the kernel and its description
+  warpfold ladder show --faulty warp-shuffle           runs the classic listing, to show what it gets wrong";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

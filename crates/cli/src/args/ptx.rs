@@ -22,13 +22,13 @@ pub(crate) struct PtxArgs {
 /// The subcommands of `ptx`.
 #[derive(Subcommand)]
 pub(crate) enum PtxVerb {
-    /// Run a kernel on the CPU, look for faults that a GPU hides, count what a profiler would
+    /// Run a kernel on the CPU, find faults that a GPU hides, count as a profiler does
     ///
-    /// The kernel is executed warp by warp. Races, missing barriers, wrong masks, reads of memory that nobody wrote and accesses out of bounds
+    /// The kernel is executed warp by warp. Races, missing barriers, wrong masks, reads of uninitialised memory and accesses out of bounds
     /// are found wherever they can happen, not only when they do harm, and told with line, block, warp and lane.
     #[command(after_help = ARGUMENTS, after_long_help = RUN_EXAMPLES)]
     Run(RunArgs),
-    /// Tell what a PTX file holds: kernels, what they need, opcodes
+    /// Show what a PTX file holds: kernels, their needs, opcodes
     ///
     /// The exit status is 1 if the file holds instructions that cannot be run.
     Info(InfoArgs),
@@ -60,31 +60,31 @@ pub(crate) struct RunArgs {
     /// An argument, in the order of the kernel's parameters; see below
     #[arg(short, long = "arg", value_name = "ARG", value_parser = argument::parse, allow_hyphen_values = true, help_heading = INPUT)]
     pub(crate) args: Vec<Argument>,
-    /// Who runs next: everybody in step, by chance, or each as far ahead as the rules allow
+    /// Which lanes run next: all in step, random ones, or each as far ahead as the rules allow
     #[arg(long, value_name = "HOW", default_value = "lockstep", help_heading = EXECUTION)]
     schedule: ScheduleName,
-    /// Another order of the same schedule [default: 0]
+    /// The seed of the schedule [default: 0]
     #[arg(long, value_name = "N", help_heading = EXECUTION)]
     seed: Option<u64>,
-    /// Warp instructions after which a kernel is taken to hang
+    /// Stop a kernel after this many warp instructions
     #[arg(long, value_name = "N", default_value = "1099511627776", hide_default_value = true, help_heading = EXECUTION)]
     limit: NonZeroU64,
     /// Which faults to look for: all, none, or some of races, uninitialised, barriers, masks
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = checks, help_heading = CHECKING)]
     pub(crate) checks: Checks,
-    /// Count instructions, sectors, bank conflicts and what else a profiler would
+    /// Count instructions, sectors, bank conflicts and more, as a profiler does
     #[arg(long, help_heading = CHECKING)]
     counters: bool,
-    /// Count for each source line, too
+    /// Also count for each source line
     #[arg(long, help_heading = CHECKING)]
     pub(crate) by_line: bool,
-    /// Where the sources are that the PTX names [default: as named, beside it, or above]
+    /// The folder of the sources that the PTX names [default: as named, beside the PTX, or above]
     #[arg(long, value_name = "DIR", help_heading = INPUT)]
     pub(crate) source: Vec<PathBuf>,
-    /// Print what a buffer holds in the end
+    /// Print the content of a buffer at the end
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', help_heading = OUTPUT)]
     pub(crate) show: Vec<String>,
-    /// Write what a buffer holds in the end to a .npy file
+    /// Write the content of a buffer at the end to a .npy file
     #[arg(long, value_name = "NAME=FILE", value_parser = Save::parse, help_heading = OUTPUT)]
     pub(crate) save: Vec<Save>,
     /// How to print
@@ -159,7 +159,7 @@ fn dims(text: &str) -> Result<Dims, String> {
         *dim = word
             .trim()
             .parse()
-            .map_err(|_| format!("{word:?} is no number; X, X,Y or X,Y,Z are"))?;
+            .map_err(|_| format!("{word:?} is not a number; expected X, X,Y or X,Y,Z"))?;
     }
     Ok(Dims(dims))
 }
@@ -186,7 +186,10 @@ fn checks(text: &str) -> Result<Checks, String> {
             "barriers" => checks.barriers = true,
             "masks" => checks.masks = true,
             _ => {
-                return Err(format!("{word:?} is none of all, none, {}", CHECKS.join(", ")));
+                return Err(format!(
+                    "{word:?} is unknown; expected all, none, or some of {}",
+                    CHECKS.join(", ")
+                ));
             }
         }
     }
@@ -196,32 +199,32 @@ fn checks(text: &str) -> Result<Checks, String> {
 const ARGUMENTS: &str = "\
 Arguments, one --arg for each parameter:
   TYPE:VALUE                    a scalar: u64:1000, f32:0.5
-  NAME:TYPE:COUNT               a buffer that nobody has written
+  NAME:TYPE:COUNT               an uninitialised buffer
   NAME:TYPE:COUNT=CONTENT       a buffer of zeros, ones, 2.5, range, 5.., 0..10, seed=7 or 1,2,3
   NAME=@FILE                    a buffer with the elements of a file
-  NAME, NAME+BYTES              a buffer once more, or a place in it
+  NAME, NAME+BYTES              the same buffer again, or an address in it
   bytes:HEX                     a struct, as it lies in memory";
 
 const RUN_EXAMPLES: &str = "\
 Arguments, one --arg for each parameter, in their order:
   TYPE:VALUE                    a scalar: u64:1000, i32:-1, f32:0.5, bool:true
-  NAME:TYPE:COUNT               a buffer that nobody has written: out:f32:4
+  NAME:TYPE:COUNT               an uninitialised buffer: out:f32:4
   NAME:TYPE:COUNT=CONTENT       a buffer; CONTENT is
       zeros, ones, 2.5            the same everywhere
       range, 5..                  0, 1, 2, ... or 5, 6, 7, ...
       0..10                       0, 1, ... 9, and again from 0
-      seed=7                      by chance: floats from -1 up to 1, any integers
+      seed=7                      random: floats from -1 up to 1, any integers
       1,2,3                       these; COUNT may be left out
       @FILE                       the elements of a file; COUNT may be left out
   NAME=@FILE                    the same, of the file's type: .npy, archive.npz:member, and what
                                 `warpfold inspect` knows, in the order of the file
-  NAME, NAME+BYTES              a buffer once more, or a place in it
+  NAME, NAME+BYTES              the same buffer again, or an address in it
   bytes:HEX                     a struct, as it lies in memory: bytes:01000000
 Types are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64; COUNT may be 64K or 1M.
 
 What is always found: accesses out of bounds, misaligned or to freed memory. --checks switches the others:
   races          accesses of two threads that nothing orders, one of them a write
-  uninitialised  reads of memory that nobody wrote
+  uninitialised  reads of uninitialised memory
   barriers       barriers that part of a block reaches, or that disagree
   masks          warp instructions whose mask is not that of the lanes that execute them
 

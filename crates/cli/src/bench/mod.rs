@@ -79,7 +79,7 @@ pub(crate) fn run(plan: &Plan, mut progress: impl FnMut(&str)) -> Result<Results
         progress(data.name());
         let paired = group.iter().any(|c| c.op.arity() == 2);
         buffers.fill(data, plan.elements, paired).map_err(|e| Error::Device {
-            what: format!("no memory for {} elements: {e}", plan.elements),
+            what: format!("cannot allocate {} elements: {e}", plan.elements),
             hint: "ask for fewer with --elements".into(),
         })?;
         for &threads in &plan.threads {

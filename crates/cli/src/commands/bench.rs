@@ -41,7 +41,7 @@ pub(crate) fn run(args: &BenchArgs, global: &Global) -> Result<()> {
             .into());
     }
     if cfg!(debug_assertions) {
-        note("this is a debug build: its figures say nothing");
+        note("this is a debug build: its figures mean nothing");
     }
     let mut sink = Sink::open(None)?;
     match args.output_format {

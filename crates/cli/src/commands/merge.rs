@@ -19,8 +19,8 @@ pub(crate) fn run(args: &MergeArgs) -> Result<()> {
         _ => None,
     };
     if state.is_some() && (args.output.hex || rules != Rules::default()) {
-        return Err(Usage::new("a .state file holds no answers, which --hex and rules are for")
-            .hint("leave them out, and give them to the merge that finishes")
+        return Err(Usage::new("--hex and rules apply to answers, and a .state file holds none")
+            .hint("leave them out, and give them to the last merge")
             .into());
     }
     let states = inputs::files(&args.states)?;

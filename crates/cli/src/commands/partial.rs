@@ -33,9 +33,9 @@ pub(crate) fn run(args: &PartialArgs, global: &Global) -> Result<()> {
     });
     if reduction.named_axes().resolve(ndim).is_ok_and(|reduced| reduced.first() == Some(&false)) {
         return Err(Usage::new(
-            "axis 0 stays, along which the data is split: there is nothing to merge",
+            "the data is split along axis 0, which is not reduced: there is nothing to merge",
         )
-        .hint("reduce each piece, and put the answers one behind the other; or name axis 0 too")
+        .hint("reduce each piece and concatenate the answers, or reduce axis 0 too")
         .into());
     }
     reduce::note_unit(&named, global);

@@ -44,7 +44,7 @@ pub(super) fn open(
     }
 }
 
-/// Says aloud what the numbers are that are no plain ones.
+/// Prints the units of numbers that have one.
 pub(super) fn note_unit(named: &inputs::Named, global: &Global) {
     let unit = named.inputs.items.first().and_then(Source::unit);
     if let Some(unit) = unit.filter(|_| !global.quiet) {

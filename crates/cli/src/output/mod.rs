@@ -57,7 +57,7 @@ enum Form {
     Npy,
 }
 
-/// An answer with more rows is no table for a terminal.
+/// An answer with more rows is not printed as a table on a terminal.
 const LONG: usize = 1000;
 
 impl Form {
@@ -68,7 +68,7 @@ impl Form {
         let is_npy = path.and_then(Path::extension).is_some_and(|e| e.eq_ignore_ascii_case("npy"));
         if is_npy {
             return match args.output_format {
-                None if args.hex => Err(Usage::new("--hex has no place in a .npy file").into()),
+                None if args.hex => Err(Usage::new("--hex cannot be used with a .npy file").into()),
                 None => Ok(Form::Npy),
                 Some(_) => Err(Usage::new("-f prints text, but -o names a .npy file")
                     .hint("leave out -f, or name another file")

@@ -24,7 +24,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<()> {
     };
     let dtype = column.numbers.dtype();
     if dtype == DType::BF16 {
-        let hint = "ask for the answer in f32: --out f32";
+        let hint = "use --out f32";
         return Err(Usage::new("NumPy has no bf16").hint(hint).into());
     }
     out.write_all(&header(dtype, &array.shape)?)?;

@@ -87,7 +87,7 @@ fn again(word: &str) -> Result<Argument, String> {
     let (name, offset) = match word.split_once('+') {
         Some((name, offset)) => {
             let offset = offset.parse().map_err(|_| {
-                format!("{offset:?} is no number of bytes: NAME+BYTES is a place in a buffer")
+                format!("{offset:?} is not a number of bytes: NAME+BYTES is an address in a buffer")
             })?;
             (name, offset)
         }
@@ -103,7 +103,7 @@ fn identifier(name: &str) -> Result<String, String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !starts || !name.chars().all(is_plain) {
-        return Err(format!("{name:?} is no name: letters, digits and underscores are"));
+        return Err(format!("{name:?} is not a name: use letters, digits and underscores"));
     }
     Ok(name.to_string())
 }
@@ -114,7 +114,7 @@ fn dtype(word: &str) -> Option<DType> {
 
 fn unknown_type(word: &str) -> String {
     let names: Vec<_> = DType::ALL.iter().map(|d| d.name()).collect();
-    format!("{word:?} is no type: there are {} and bytes", names.join(", "))
+    format!("{word:?} is not a type: use {} or bytes", names.join(", "))
 }
 
 fn count(word: &str) -> Result<u64, String> {
@@ -124,7 +124,7 @@ fn count(word: &str) -> Result<u64, String> {
 /// Hexadecimal digits, in the order of memory.
 fn bytes(digits: &str) -> Result<Vec<u8>, String> {
     let digits = digits.strip_prefix("0x").unwrap_or(digits);
-    let wrong = || format!("{digits:?} are no bytes: two hexadecimal digits are one");
+    let wrong = || format!("{digits:?} are not bytes: each byte is two hexadecimal digits");
     if digits.is_empty() || !digits.len().is_multiple_of(2) || !digits.is_ascii() {
         return Err(wrong());
     }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (word, part) in [
-            ("", "no name"),
+            ("", "not a name"),
             ("f32", "f32:VALUE"),
             ("f32=1", "a scalar is f32:1"),
             ("u64:x", "\"x\""),
@@ -184,12 +184,12 @@ mod tests {
             ("in:f32", "how many"),
             ("in:f32=ones", "how many"),
             ("in=ones", "which type"),
-            ("in:f31:4", "\"f31\" is no type"),
-            ("x:y", "\"x\" is no type"),
+            ("in:f31:4", "\"f31\" is not a type"),
+            ("x:y", "\"x\" is not a type"),
             ("in:f32:0", "more than 0"),
             ("in:f32:-1", "COUNT"),
             ("in:f32:4:5", "too many colons"),
-            ("a b:f32:4", "no name"),
+            ("a b:f32:4", "not a name"),
             ("f64:f32:4", "which is a type"),
             ("in+x", "NAME+BYTES"),
             ("bytes:abc", "two hexadecimal digits"),

@@ -6,13 +6,13 @@ use warpfold::{DType, Scalar, bf16, f16};
 /// Where a buffer's elements come from.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Content {
-    /// Nowhere: nobody has written them.
+    /// Nowhere: they are uninitialised.
     Unwritten,
     /// All the same.
     Each(Scalar),
     /// Whole numbers in ascending order, from the first to before the last, and again from the first.
     Range { first: i128, end: Option<i128> },
-    /// By chance: floats of [-1, 1), integers of any value.
+    /// Random: floats of [-1, 1), integers of any value.
     Random { seed: u64 },
     /// As they are listed.
     List(Vec<Scalar>),
@@ -21,7 +21,7 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Reads what stands after `=`, for so many elements of this type.
+    /// Reads what stands after `=`, for this many elements of this type.
     ///
     /// # Errors
     /// What is wrong with it and how it would be right.
@@ -95,7 +95,7 @@ impl Content {
         }
     }
 
-    /// The elements without an end; the caller takes as many as there are to be. `None` if they are in a file or nowhere.
+    /// The elements, without an end; the caller takes as many as it needs. `None` if they are in a file, or uninitialised.
     pub(crate) fn elements(&self, dtype: DType) -> Option<Box<dyn Iterator<Item = Scalar> + '_>> {
         Some(match self {
             Content::Unwritten | Content::File(_) => return None,
@@ -117,7 +117,7 @@ fn range(first: &str, end: &str) -> Result<Content, String> {
     let number = |word: &str| {
         // Far from the ends of i128, so that what comes after the last is a number, too.
         let small = scalar::whole(word).filter(|x| x.unsigned_abs() <= 1 << 64);
-        small.ok_or_else(|| format!("{word:?} is no whole number: a range is A.. or A..B"))
+        small.ok_or_else(|| format!("{word:?} is not a whole number: a range is A.. or A..B"))
     };
     let first = number(first)?;
     let end = if end.is_empty() { None } else { Some(number(end)?) };

@@ -35,7 +35,7 @@ pub(crate) fn write_total(counters: &Counters, out: &mut dyn Write) -> Result<()
     atomics("global", &counters.global_atomics, &mut rows);
     atomics("shared", &counters.shared_atomics, &mut rows);
     writeln!(out, "{}", grid(&["counter", "in Nsight Compute", "value"], rows, 2))?;
-    writeln!(out, "* of machine code, which is not PTX: the figures are alike, not equal")
+    writeln!(out, "* counts machine code, not PTX: the figures are similar, not equal")
 }
 
 fn global(what: &str, op: &str, t: &Traffic, rows: &mut Rows) {

@@ -18,17 +18,18 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// Opens the file and compares it with what the buffer is to be.
+    /// Opens the file and compares it with the buffer.
     ///
     /// # Errors
     /// A file that cannot be read, holds several arrays, or another type or number of elements.
     pub(crate) fn open(file: &str, buffer: &Buffer) -> Result<Elements> {
-        // A missing value is no element: better to refuse it than to shift those behind it.
+        // A missing value is not an element. It is refused, since leaving it out would
+        // shift those after it.
         let options = OpenOptions { strict: true, ..OpenOptions::default() };
         let mut sources =
             open(file, &options).map_err(|error| without_flags(error, &buffer.name))?;
         let (Some(source), None) = (sources.pop(), sources.pop()) else {
-            bail!("{file}: there is not one array in it");
+            bail!("{file}: there is no array in it");
         };
         // A column of text becomes elements of the buffer's type, or of the one that
         // its first cells show.

@@ -7,7 +7,7 @@ use warpfold::{DType, Scalar, bf16, f16};
 /// Reads a number.
 ///
 /// # Errors
-/// Text that is no number, and numbers that the type does not hold.
+/// Text that is not a number, and numbers that the type does not hold.
 pub(crate) fn parse(dtype: DType, text: &str) -> Result<Scalar, String> {
     match dtype {
         DType::F16 => float(text, dtype, f64::is_infinite).map(|x| Scalar::F16(f16::from_f64(x))),
@@ -19,7 +19,7 @@ pub(crate) fn parse(dtype: DType, text: &str) -> Result<Scalar, String> {
         DType::Bool if text == "true" => Ok(Scalar::Bool(true)),
         DType::Bool if text == "false" => Ok(Scalar::Bool(false)),
         _ => {
-            let number = whole(text).ok_or_else(|| format!("{text:?} is no {dtype}"))?;
+            let number = whole(text).ok_or_else(|| format!("{text:?} is not a valid {dtype}"))?;
             from_integer(dtype, number)
         }
     }
@@ -61,7 +61,7 @@ fn float<T: FromStr + Copy>(
     dtype: DType,
     is_infinite: impl Fn(T) -> bool,
 ) -> Result<T, String> {
-    let x = text.parse::<T>().map_err(|_| format!("{text:?} is no {dtype}"))?;
+    let x = text.parse::<T>().map_err(|_| format!("{text:?} is not a valid {dtype}"))?;
     let meant = text.trim_start_matches(['+', '-']).to_ascii_lowercase().starts_with("inf");
     if is_infinite(x) && !meant {
         return Err(format!("{text} does not fit {dtype}"));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A longer file is no source.
+/// A longer file is not a source.
 const LONGEST: u64 = 16 << 20;
 
 /// Folders that are near a file: its own, and those above it.

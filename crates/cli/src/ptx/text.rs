@@ -67,11 +67,11 @@ fn write_launch(
         write_finding(finding, run.buffers, sources, out)?;
     }
     if outcome.findings.left_out() > 0 {
-        writeln!(out, "\nand {} more, which found no room", outcome.findings.left_out())?;
+        writeln!(out, "\nand {} more, which are not kept", outcome.findings.left_out())?;
     }
     if outcome.forgotten > 0 {
         let n = outcome.forgotten;
-        writeln!(out, "\n{n} accesses had to be forgotten: there may be more races")?;
+        writeln!(out, "\n{n} accesses could not be remembered: there may be more races")?;
     }
     if let Some(halt) = &outcome.halt {
         writeln!(out)?;
@@ -90,7 +90,7 @@ fn write_launch(
 
 fn write_halt(halt: &Halt, files: &[Arc<str>], out: &mut dyn Write) -> Result<()> {
     let (title, threads) = match halt {
-        Halt::Deadlock { waiting } => ("deadlock: nobody can go on".to_string(), waiting),
+        Halt::Deadlock { waiting } => ("deadlock: no thread can continue".to_string(), waiting),
         Halt::InstructionLimit { limit, running } => {
             (format!("the limit of {limit} warp instructions was reached"), running)
         }

@@ -59,15 +59,15 @@ fn temporary(path: &Path, existing: Option<Existing>) -> Result<Temporary> {
             bail!("{name}: {error}");
         }
     }
-    // The error itself names the temporary file, which nobody has asked for.
+    // The error itself names the temporary file, which the user does not know.
     match Temporary::beside(path, existing).map_err(|error| error.kind()) {
         Ok(file) => Ok(file),
         Err(error) if existing.is_some() && is_refusal(error) => {
-            let what = format!("{name}: no file can be made in its directory: {error}");
+            let what = format!("{name}: cannot create a file in its directory: {error}");
             let hint = "to write it in place, whole or in part, redirect: > FILE";
             Err(Obstacle { what, hint }.into())
         }
-        Err(error) => bail!("{name}: no file can be made in its directory: {error}"),
+        Err(error) => bail!("{name}: cannot create a file in its directory: {error}"),
     }
 }
 

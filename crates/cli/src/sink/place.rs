@@ -22,7 +22,7 @@ pub(super) enum Place {
     /// `/dev/fd/3`.
     #[cfg(unix)]
     Descriptor { path: PathBuf },
-    /// A socket that somebody listens on.
+    /// A socket that a process listens on.
     #[cfg(unix)]
     Socket { path: PathBuf },
     /// A FIFO or a device.

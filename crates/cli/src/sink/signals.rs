@@ -8,8 +8,8 @@ use std::ffi::c_int;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once, mpsc};
 
-/// Makes sure that temporary files vanish on signals. The process still dies
-/// of them, as whoever sent them expects.
+/// Makes sure that temporary files vanish on signals. The process still dies of them,
+/// as the sender expects.
 ///
 /// Where no thread can be started, signals end the process as they always do.
 pub(super) fn watch() {

@@ -135,7 +135,7 @@ fn hints_about_columns_name_some_with_numbers() {
     }
     dir.file("z.npz", stored_zip(&zip));
     let complaint = dir.fails(1, "sum z.npz");
-    assert_says(&complaint, &["a, b", "hint: name it behind a colon: z.npz:b"]);
+    assert_says(&complaint, &["a, b", "hint: name it after a colon: z.npz:b"]);
 }
 
 /// An archive of stored members.

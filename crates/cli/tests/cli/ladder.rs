@@ -108,7 +108,7 @@ fn sweeps_go_through_what_a_rung_can_have() {
     let fixed = dir.fails(2, "ladder run unroll8 --sweep blocks-per-sm --device sim");
     assert_says(&fixed, &["grid of unroll8", "hint: ", "warp-shuffle"]);
     let profiled = dir.run("ladder run redux --dtype i32 --profile --device sim -n 9");
-    assert_says(&profiled.err, &["nothing to profile"]);
+    assert_says(&profiled.err, &["counts without a profiler"]);
 }
 
 /// Those that were named must answer; of a text, those do that can.
@@ -127,7 +127,7 @@ fn what_cannot_be_asked() {
         ("run any-op --op min -n 0", ["min of no elements", "error: "]),
         ("run nothing", ["\"nothing\"", "ladder list"]),
         ("show nothing", ["\"nothing\"", "ladder list"]),
-        ("run --device cpu", ["no CPU", "--device sim"]),
+        ("run --device cpu", ["a CPU cannot", "--device sim"]),
         ("run --device gpu", ["'gpu'", "cuda:N"]),
         ("run -n x", ["'x'", "error: "]),
         ("occupancy --cc 6.1 --block 32", ["6.1", "12.0"]),
@@ -151,7 +151,7 @@ fn what_the_classic_listings_get_wrong_is_shown_at_work() {
         ("unroll8", ["wrong", "all_or_nothing"]),
         ("cpu-serial", ["got 16777216, wanted 16777219: wrong", "fn serial_faulty"]),
         ("nested-nosync", ["data race", "// kernels/faulty.cu"]),
-        ("grid-sync", ["does not come to its end", "140 blocks"]),
+        ("grid-sync", ["does not finish", "140 blocks"]),
     ] {
         assert_says(&dir.prints(&format!("ladder show --faulty {id}")), &parts);
     }
@@ -217,7 +217,7 @@ fn experiments_say_what_they_expect_and_what_came_of_it() {
         (1, "execution-sweep --device sim", ["no clock", "divergence"]),
         (2, "nothing", ["\"nothing\"", "ladder experiment"]),
         (2, "coalescing --rung nothing", ["\"nothing\"", "ladder list"]),
-        (2, "coalescing --device cpu", ["no CPU", "--device sim"]),
+        (2, "coalescing --device cpu", ["a CPU cannot", "--device sim"]),
     ] {
         assert_says(&dir.fails(status, &format!("ladder experiment {line}")), &parts);
     }

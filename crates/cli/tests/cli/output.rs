@@ -194,7 +194,7 @@ fn the_doctor_names_the_instruction_sets() {
     assert!(parsed["kernels"]["modules"].as_u64().unwrap() >= 100);
     assert_eq!(parsed["cuda"]["available"].as_bool().unwrap(), parsed["cuda"]["why"].is_null());
     let verbose = dir.prints("doctor -v");
-    for part in ["--device auto takes it", "kernels  ", "sim           loads"] {
+    for part in ["--device auto chooses it", "kernels  ", "sim           loads"] {
         assert!(verbose.contains(part), "{part} is not in:\n{verbose}");
     }
     let output = dir.command("doctor").env("WARPFOLD_CPU", "mmx").output().unwrap();

@@ -350,7 +350,7 @@ fn wrong_words_are_usage_errors() {
     let run = "ptx run two_pass.ptx -g 1 -b 32";
     for (rest, parts) in [
         ("", &["which kernel", "two_pass_f32, two_pass_i32", "hint: "][..]),
-        ("-k two_pass_f32 --arg in:f31:4", &["--arg", "\"f31\" is no type"]),
+        ("-k two_pass_f32 --arg in:f31:4", &["--arg", "\"f31\" is not a type"]),
         ("-k two_pass_f32 --arg in", &["no buffer in"]),
         ("-k two_pass_f32 --arg a:f32:4 --arg a:f32:4", &["two buffers are called a"]),
         ("-k two_pass_f32 --arg a:f32:4 --show b", &["no buffer b; there are a"]),
@@ -414,7 +414,7 @@ fn text_that_is_no_ptx() {
             format!("ptx {verb} {file} {launch}")
         };
         assert_says(&dir.fails(1, &line("cut.ptx")), &["cut.ptx: ", "PTX line "]);
-        assert_says(&dir.fails(1, &line("noise.ptx")), &["noise.ptx: line 1 is no text"]);
+        assert_says(&dir.fails(1, &line("noise.ptx")), &["noise.ptx: line 1 is not text"]);
         assert_says(&dir.fails(1, &line("empty.ptx")), &["empty.ptx: "]);
         assert_says(&dir.fails(1, &line("lost.ptx")), &["lost.ptx: ", "No such file"]);
         assert_says(&dir.fails(1, &line(".")), &["directory"]);

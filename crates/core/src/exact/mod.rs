@@ -1,4 +1,4 @@
-//! Arithmetic that knows no arrays: superaccumulators and final rounding.
+//! Exact arithmetic: superaccumulators and final rounding.
 //!
 //! A sum of floating-point numbers is a fixed-point integer in units of the
 //! smallest product or subnormal. [`Superacc`] holds that integer exactly;

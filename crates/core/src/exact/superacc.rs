@@ -9,12 +9,11 @@ use crate::element::{Element, Parts};
 /// stays below 2^62 in magnitude.
 const NORMALISE_AFTER: u32 = 1 << 29;
 
-/// An exact sum: `sum(limbs[i] * 2^(LSB + 32 i))` and counters of what was
-/// absorbed beside finite values.
+/// An exact sum: `sum(limbs[i] * 2^(LSB + 32 i))` and counters of the special values.
 ///
-/// Every field of two accumulators adds elementwise, so that any engine's
-/// 64-bit integer sum merges them. The *canonical* form has every limb but the
-/// top one in `[0, 2^32)`; equal multisets of terms give equal canonical forms.
+/// Two accumulators are merged by adding field by field, so any 64-bit integer sum
+/// merges them. The *canonical* form has every limb but the top one in `[0, 2^32)`;
+/// equal multisets of terms give equal canonical forms.
 #[derive(Clone, Copy, Debug)]
 pub struct Superacc<F: Format> {
     limbs: F::Limbs,
@@ -112,8 +111,8 @@ impl<F: Format> Superacc<F> {
         }
     }
 
-    /// Absorbs one element by its bits alone: the path that no rounding mode
-    /// and no flush-to-zero can disturb.
+    /// Absorbs one element by its bits alone. Rounding modes and flush-to-zero have no
+    /// effect on this path.
     #[inline]
     pub fn absorb<T: Element>(&mut self, x: T) {
         self.count += 1;
@@ -247,7 +246,7 @@ impl<F: Format> Superacc<F> {
         (0..F::LIMBS).map(move |i| limbs.as_ref()[i]).chain(self.counters())
     }
 
-    /// The canonical limbs, then the counters: a plain vector that adds.
+    /// The canonical limbs, then the counters. Sums of such vectors are such vectors.
     ///
     /// The sum of up to 2^31 such vectors, taken elementwise by any engine
     /// with wrapping 64-bit integers, is again a valid argument of

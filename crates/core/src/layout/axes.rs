@@ -2,14 +2,14 @@
 
 use crate::error::{Error, Result};
 
-/// The axes of a reduction as the caller names them.
+/// The axes of a reduction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Axes {
     /// All of them: one answer.
     #[default]
     All,
-    /// These; negative ones count from the end. None at all leaves the array
-    /// as it is, each element reduced alone.
+    /// These axes; negative ones count from the end. With an empty list each element is
+    /// reduced alone.
     These(Vec<isize>),
 }
 

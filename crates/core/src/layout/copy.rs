@@ -41,8 +41,8 @@ impl Traversal {
             let count = (inner_len - at % inner_len).min(len - done);
             let from = first.wrapping_offset(self.locate(at)[array]);
             let to = &mut to[done * size..(done + count) * size];
-            // SAFETY: the elements of the innermost dimension from `at` on,
-            // which the caller vouches for; `to` has room for `count`.
+            // SAFETY: the elements of the innermost dimension from `at` on, which the
+            // caller guarantees; `to` has room for `count`.
             unsafe {
                 if stride == size.cast_signed() {
                     core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), count * size);
@@ -67,7 +67,7 @@ impl Traversal {
 unsafe fn copy_strided<W: bytemuck::Pod>(from: *const u8, stride: isize, to: &mut [u8]) {
     let mut from = from;
     for to in to.chunks_exact_mut(size_of::<W>()) {
-        // SAFETY: the caller vouches for the elements.
+        // SAFETY: the caller guarantees the elements.
         let word = unsafe { from.cast::<W>().read_unaligned() };
         to.copy_from_slice(bytemuck::bytes_of(&word));
         from = from.wrapping_offset(stride);

@@ -8,7 +8,7 @@ use ndarray::{ArrayBase, ArrayRef, ArrayView, Data, Dimension};
 fn view<'a, T: Item, D: Dimension>(array: &ArrayView<'a, T, D>) -> View<'a> {
     let strides: Vec<isize> =
         array.strides().iter().map(|s| s * size_of::<T>().cast_signed()).collect();
-    // SAFETY: an `ndarray` view vouches for every element that its shape and
+    // SAFETY: an `ndarray` view guarantees every element that its shape and
     // strides describe, for `'a`, and for their number. An item's bytes are
     // those of its element.
     unsafe { View::from_raw(T::Element::DTYPE, array.as_ptr().cast(), array.shape(), &strides) }

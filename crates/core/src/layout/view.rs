@@ -17,8 +17,8 @@ pub struct View<'a> {
     data: PhantomData<&'a [u8]>,
 }
 
-// SAFETY: a view only reads, through a pointer that is borrowed from memory
-// that nobody writes for as long.
+// SAFETY: a view only reads, through a pointer that is borrowed from memory that are
+// not written meanwhile.
 unsafe impl Send for View<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for View<'_> {}
@@ -39,8 +39,8 @@ impl<'a> View<'a> {
     /// An array in C order (the last axis varies fastest) over all of `bytes`.
     ///
     /// # Errors
-    /// [`ViewOutOfBounds`](Error::ViewOutOfBounds) if the shape does not need
-    /// exactly as many bytes as there are.
+    /// [`ViewOutOfBounds`](Error::ViewOutOfBounds) if the shape does not take exactly
+    /// `bytes.len()` bytes.
     pub fn from_bytes(dtype: DType, bytes: &'a [u8], shape: &[usize]) -> Result<View<'a>> {
         let view = View::strided(dtype, bytes, 0, shape, &c_strides(dtype, shape))?;
         if view.len().checked_mul(dtype.size()) == Some(bytes.len()) {
@@ -50,12 +50,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// An array of any strides, in bytes, whose element of index 0 lies
-    /// `offset` bytes into `bytes`.
+    /// An array of any strides, in bytes. Its element of index 0 is at byte `offset` of
+    /// `bytes`.
     ///
     /// # Errors
-    /// [`ViewOutOfBounds`](Error::ViewOutOfBounds) if some element would lie
-    /// outside `bytes`, or if there is not one stride for each axis.
+    /// [`ViewOutOfBounds`](Error::ViewOutOfBounds) if an element would be outside
+    /// `bytes`, or if the number of strides is not that of axes.
     pub fn strided(
         dtype: DType,
         bytes: &'a [u8],
@@ -128,7 +128,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// An array that is described by a pointer to its element of index 0.
+    /// An array at a pointer to its element of index 0.
     ///
     /// # Safety
     /// Every element that shape and strides (in bytes) describe is valid for
@@ -204,7 +204,7 @@ impl<'a> View<'a> {
         self.shape.contains(&0)
     }
 
-    /// Checks that another array can be walked beside this one.
+    /// Checks that another array has the same type and shape.
     ///
     /// # Errors
     /// [`DTypeMismatch`](Error::DTypeMismatch) or
@@ -226,8 +226,8 @@ impl<'a> View<'a> {
         self.origin
     }
 
-    /// The elements' bytes, if they follow each other in C order and are
-    /// aligned for their type.
+    /// The elements' bytes, if they are contiguous in C order and aligned for their
+    /// type.
     #[must_use]
     pub fn contiguous(&self) -> Option<&'a [u8]> {
         let mut expected = self.dtype.size().cast_signed();

@@ -6,7 +6,7 @@ use crate::element::{Element, Parts, bf16, f16};
 use crate::error::{Error, Result};
 use crate::exact::round::Truncated;
 
-/// A real number, or what IEEE 754 has beside them.
+/// A real number, or an infinity or NaN.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Real {
     Finite(Truncated),

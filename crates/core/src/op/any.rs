@@ -10,7 +10,7 @@ use core::fmt;
 
 /// Names the state type for a kind and an element type known at run time:
 /// `with_state!(kind, dtype, S => expression, else => expression)`. The `else`
-/// expression is for pairs that no operation asks for.
+/// expression is for pairs that no operation uses.
 #[macro_export]
 macro_rules! with_state {
     ($kind:expr, $dtype:expr, $S:ident => $body:expr, else => $otherwise:expr) => {{
@@ -132,7 +132,7 @@ impl<'a> RawRun<'a> {
     }
 }
 
-/// What every state can do, whatever its type.
+/// The methods of every state, independent of its type.
 trait Erased: Send + Sync {
     fn dtype(&self) -> DType;
     fn kind(&self) -> Kind;
@@ -268,8 +268,8 @@ impl AnyState {
         fpenv::usual(|| self.0.finish(op, rules))
     }
 
-    /// The payload alone: for superaccumulators a plain vector of
-    /// little-endian 64-bit integers that adds.
+    /// The payload alone. For superaccumulators it is a vector of little-endian 64-bit
+    /// integers, and elementwise sums of payloads are payloads.
     #[must_use]
     pub fn payload(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -306,7 +306,7 @@ impl AnyState {
         out
     }
 
-    /// Reads one byte form off the front of `bytes`, which it advances.
+    /// Reads one byte form from the front of `bytes`, and advances `bytes`.
     ///
     /// # Errors
     /// [`DamagedState`](Error::DamagedState) or
@@ -316,7 +316,7 @@ impl AnyState {
         let header: &[u8; HEADER] =
             bytes.first_chunk().ok_or_else(|| damaged("it ends within its header"))?;
         if header[..4] != MAGIC {
-            return Err(damaged("it does not begin like one"));
+            return Err(damaged("bad magic number"));
         }
         let version = u16::from_le_bytes([header[4], header[5]]);
         if version != VERSION {

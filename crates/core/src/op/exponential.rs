@@ -169,7 +169,7 @@ pub(super) mod tests {
         }
         // The sum is rounded, too.
         assert!(worst < 25.0 + 1.0, "{worst}");
-        // The polynomial is short enough to show: the bound is no wish.
+        // The polynomial is short enough to prove the bound.
         assert!(worst > 20.0, "{worst}");
     }
 

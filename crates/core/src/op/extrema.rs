@@ -29,7 +29,7 @@ pub struct Summary<K> {
     pub max: Option<(K, u64)>,
 }
 
-/// A position that is none.
+/// The sentinel for no position.
 const NOWHERE: u64 = u64::MAX;
 
 /// The smallest and the largest element that is not NaN, by

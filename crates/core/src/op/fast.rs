@@ -298,7 +298,7 @@ impl<T: FloatElement, M: Term> TreeOp for Plain<T, M> {
     }
 
     fn put(node: &Self::Node, out: &mut Vec<u8>) {
-        // Which NaN an overflow left behind is no one's business.
+        // The payload of a NaN from an overflow does not matter.
         let sum: f64 = node.sum.into();
         let bits = if node.sum.is_nan() { f64::NAN.to_bits() } else { sum.to_bits() };
         for word in [bits, node.nans, node.pos_infs, node.neg_infs] {
@@ -346,7 +346,7 @@ impl<T: FloatElement, M: Term> TreeOp for Plain<T, M> {
     }
 }
 
-/// Whether NaNs are to be left out, or the error that there are any.
+/// Whether NaNs are skipped, or the error that there are NaNs.
 pub(super) fn admit_nans(nans: u64, policy: NanPolicy) -> Result<bool> {
     match policy {
         NanPolicy::Propagate => Ok(false),

@@ -493,7 +493,7 @@ impl<T: Element> State for IntLogSumExp<T> {
             let len = from.uint(1)? as usize;
             let bits = from.u64()?;
             if len > DEPTH {
-                return Err("it tells too many values apart");
+                return Err("it has too many distinct values");
             }
             let counts = (0..len).map(|_| from.u64()).collect::<Result<Vec<_>, _>>()?;
             if !from.0.is_empty() {

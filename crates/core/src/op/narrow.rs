@@ -16,8 +16,8 @@ const fn layout(dtype: DType) -> Option<(u32, u32, i64)> {
     }
 }
 
-/// `(-1)^negative * magnitude * 2^exponent` in the float type `dtype`, to
-/// nearest even; `None` if that is no float type.
+/// `(-1)^negative * magnitude * 2^exponent` in the float type `dtype`, to nearest even;
+/// `None` if that is not a float type.
 ///
 /// With `t` the exponent of the leading bit, the result's last place is
 /// `u = max(t - stored, lsb)`; the magnitude in units of `2^u`, rounded, is

@@ -1,15 +1,15 @@
-//! What a caller may choose about an answer.
+//! The choices that a caller has about an answer.
 
 use crate::DType;
 
-/// What a NaN among the elements does.
+/// The treatment of NaNs among the elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NanPolicy {
     /// The answer is NaN (for `argmin` and `argmax`: the first NaN's index).
     #[default]
     Propagate,
-    /// NaNs are skipped, as if they were not there.
+    /// NaNs are skipped.
     Omit,
     /// The reduction fails.
     Error,
@@ -27,8 +27,8 @@ pub enum Accuracy {
     Fast,
 }
 
-/// How a state finishes. States do not depend on these: NaNs are counted
-/// apart, and a state can be finished several times under different rules.
+/// The rules by which a state finishes. States do not depend on them: NaNs are counted
+/// separately, and a state can be finished several times, under different rules.
 ///
 /// ```
 /// use warpfold_core::{DType, NanPolicy, Rules};

@@ -1,11 +1,11 @@
-//! The idea that carries the house: identity, absorb, merge, finish.
+//! The central trait: identity, absorb, merge, finish.
 
 use super::{Op, Rules, Value, payload};
 use crate::element::Element;
 use crate::error::Result;
 
-/// Which state an operation needs. Operations that share a state share the
-/// pass over the data.
+/// The kind of state that an operation needs. Operations of one kind share a pass over
+/// the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Exact sum.
@@ -60,7 +60,7 @@ impl Kind {
         Kind::FastDot,
     ];
 
-    /// A small number that stands for the kind in byte forms; never reused.
+    /// The code of the kind in byte forms; never reused.
     #[must_use]
     pub const fn code(self) -> u8 {
         self as u8 + 1
@@ -109,7 +109,7 @@ pub struct Run<'a, T> {
 ///
 /// Sealed: backends make these states quicker, they do not add to them.
 pub trait State: sealed::Sealed + Clone + Send + Sync + Sized + 'static {
-    /// What it absorbs.
+    /// The element type.
     type Item: Element;
     /// Which state this is.
     fn kind(&self) -> Kind;
@@ -132,8 +132,8 @@ pub trait State: sealed::Sealed + Clone + Send + Sync + Sized + 'static {
     }
     /// Whether [`merge`](Self::merge) takes in `other`; nothing is changed.
     ///
-    /// Who merges many states checks them all first, so that an error leaves
-    /// none of them merged.
+    /// A caller that merges many states checks all of them first, so that after an
+    /// error none is merged.
     ///
     /// # Errors
     /// Those of [`merge`](Self::merge), which does not fail if this does not.
@@ -149,8 +149,8 @@ pub trait State: sealed::Sealed + Clone + Send + Sync + Sized + 'static {
     /// [`Overlap`](crate::Error::Overlap) if a positional state holds an
     /// element that this one holds.
     fn merge(&mut self, other: &Self) -> Result<()>;
-    /// The most bytes of memory that a state takes which has absorbed, in
-    /// order, up to `positions` positions from 0 on.
+    /// The most bytes of memory of a state that has absorbed up to `positions`
+    /// positions, in order, from 0 on.
     #[must_use]
     fn most_bytes(positions: u64) -> usize {
         let _ = positions;

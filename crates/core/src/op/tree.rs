@@ -8,8 +8,8 @@
 //! combines nodes `2 i` and `2 i + 1` of level `k - 1`; a right child wholly
 //! beyond the end of the array is absent and the left one passes through.
 //!
-//! Nothing in this depends on who folds which block when, so any split of the
-//! data, merged in any order, on any machine, gives the same bits.
+//! The result does not depend on which thread folds which block, or when. So any split
+//! of the data, merged in any order, on any machine, gives the same bits.
 
 use super::{Kind, Op, Rules, Run, State, Value};
 use crate::element::Element;

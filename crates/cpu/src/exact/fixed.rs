@@ -189,7 +189,7 @@ fn unbiased(products: i128, sums: [i128; 2], count: i128) -> i128 {
     products - BIAS * (sums[0] + sums[1]) + count * BIAS * BIAS
 }
 
-/// A part of an exact sum: so many units of `2^exponent`.
+/// A part of an exact sum: this many units of `2^exponent`.
 pub(crate) type Part = (i128, i32);
 
 /// The exact sums of elements and of their squares; of one limb, the parts of
@@ -378,8 +378,8 @@ impl<S: Madd52> DotLanes<S> {
         unsafe {
             let [a, b] = self.splitters[0].split(x);
             let [c, d] = self.splitters[1].split(y);
-            // Written out: an index that is no constant would keep the sums
-            // in memory.
+            // Written out: an index that is not a constant would keep the sums in
+            // memory.
             self.sums[0][0] = S::add_bits(self.sums[0][0], a);
             self.sums[0][1] = S::add_bits(self.sums[0][1], b);
             self.sums[1][0] = S::add_bits(self.sums[1][0], c);

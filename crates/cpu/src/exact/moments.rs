@@ -55,7 +55,7 @@ impl<T: Squared> MomentsSum<'_, T> {
         squares: &mut Anchored<S, 2>,
         p: *const T,
     ) {
-        // SAFETY: the caller vouches for a whole row at `p`.
+        // SAFETY: the caller guarantees a whole row at `p`.
         unsafe {
             Self::add_pair(plain, squares, 0, p);
             Self::add_pair(plain, squares, 2, p.add(2 * S::LANES));
@@ -69,7 +69,7 @@ impl<T: Squared> MomentsSum<'_, T> {
         v: usize,
         p: *const T,
     ) {
-        // SAFETY: the caller vouches for half a row at `p`.
+        // SAFETY: the caller guarantees half a row at `p`.
         unsafe {
             let [a, b] = T::widen::<S>(p);
             plain.add(v, a);

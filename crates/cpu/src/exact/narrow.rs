@@ -23,7 +23,7 @@ pub(super) struct NarrowSum<'a, const ABS: bool> {
 impl<const ABS: bool> NarrowSum<'_, ABS> {
     #[inline(always)]
     unsafe fn add_row<S: Simd>(lanes: &mut [S::F; VECTORS], p: *const f16) {
-        // SAFETY: the caller vouches for a whole row at `p`.
+        // SAFETY: the caller guarantees a whole row at `p`.
         unsafe {
             Self::add_pair::<S>(lanes, 0, p);
             Self::add_pair::<S>(lanes, 2, p.add(2 * S::LANES));
@@ -32,7 +32,7 @@ impl<const ABS: bool> NarrowSum<'_, ABS> {
 
     #[inline(always)]
     unsafe fn add_pair<S: Simd>(lanes: &mut [S::F; VECTORS], v: usize, p: *const f16) {
-        // SAFETY: the caller vouches for half a row at `p`.
+        // SAFETY: the caller guarantees half a row at `p`.
         unsafe {
             // Not by `array::map`, which is not always inlined.
             let [mut a, mut b] = f16::widen::<S>(p);

@@ -212,7 +212,7 @@ impl<T: Word, const ABS: bool> RangeSum<'_, T, ABS> {
         rows: usize,
     ) {
         let row = VECTORS * S::LANES;
-        // SAFETY: the caller vouches for `rows` whole rows at `p`.
+        // SAFETY: the caller guarantees `rows` whole rows at `p`.
         unsafe {
             let [a, b, c, d] = tile::<S, T, ABS>(certificate, rows, |r| {
                 let p = p.add(r * row);

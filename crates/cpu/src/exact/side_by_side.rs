@@ -1,10 +1,9 @@
 //! Many exact sums at once, a lane each: the columns of a table, and short
 //! rows.
 //!
-//! Each sum comes out as two f64, `high + low`, exactly: what the levels of a
-//! window have moved from their anchors, or the plain sum that the range
-//! certificate vouches for, and 0. One f64 add of the two is then the sum
-//! rounded once.
+//! Each sum comes out as two f64, `high + low`, exactly: what the levels of a window
+//! have moved from their anchors, or the plain sum that the range certificate
+//! guarantees, and 0. One f64 add of the two is then the sum rounded once.
 
 use super::range::{self, Word};
 use super::terms::Widen;
@@ -217,7 +216,7 @@ impl<T: Widen> Kernel for WindowColumns<'_, T> {
 /// Adds a row of a group to its window.
 #[inline(always)]
 unsafe fn add_row<S: Simd, T: Widen>(anchored: &mut Anchored<S, 2>, p: *const T) {
-    // SAFETY: the caller vouches for a whole row of a group at `p`.
+    // SAFETY: the caller guarantees a whole row of a group at `p`.
     unsafe {
         let [a, b] = T::widen::<S>(p);
         let [c, d] = T::widen::<S>(p.add(2 * S::LANES));

@@ -20,7 +20,7 @@ const BUFFER: usize = 256;
 /// exponent do not wait for each other's store.
 type Bins = [[i64; 2]; BINS];
 
-/// What came of a block.
+/// The outcome of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It was added.
@@ -99,8 +99,8 @@ fn empty_into<F: Format>(bins: &Bins, acc: &mut Superacc<F>) {
 }
 
 impl<T: Terms, F: Format> Kernel for WideSum<'_, T, F> {
-    /// What came of it; unless it is [`Exact`](Outcome::Exact), nothing was
-    /// added to the sum.
+    /// The outcome; unless it is [`Exact`](Outcome::Exact), nothing was added to the
+    /// sum.
     type Out = Outcome;
 
     #[inline(always)]

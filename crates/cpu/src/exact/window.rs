@@ -203,9 +203,9 @@ impl<S: Simd, const L: usize> Anchored<S, L> {
                 return false;
             }
             for (l, (sums, total)) in self.sums.iter().zip(totals).enumerate() {
-                // Stored without loops over vectors or lanes in this place:
-                // an index that is no constant would keep the sums in memory
-                // while they are being added to.
+                // Stored without loops over vectors or lanes in this place: an index
+                // that is not a constant would keep the sums in memory while they are
+                // being added to.
                 let mut lanes = [[0f64; 8]; VECTORS];
                 S::store(sums[0], lanes[0].as_mut_ptr());
                 S::store(sums[1], lanes[1].as_mut_ptr());
@@ -284,8 +284,8 @@ impl<T: Terms, const L: usize> Kernel for WindowSum<'_, T, L> {
 impl<T: Terms, const L: usize> WindowSum<'_, T, L> {
     #[inline(always)]
     unsafe fn add_row<S: Simd>(sums: &mut Anchored<S, L>, p: *const T::Item, q: *const T::Item) {
-        // SAFETY: the caller vouches for a whole row at `p` and, if terms are
-        // paired, at `q`.
+        // SAFETY: the caller guarantees a whole row at `p` and, if terms are paired, at
+        // `q`.
         unsafe {
             // Written out: lane groups must be constants for the sums to stay
             // in registers.
@@ -303,8 +303,8 @@ impl<T: Terms, const L: usize> WindowSum<'_, T, L> {
         p: *const T::Item,
         q: *const T::Item,
     ) {
-        // SAFETY: the caller vouches for half a row at `p` and, if terms are
-        // paired, at `q`.
+        // SAFETY: the caller guarantees half a row at `p` and, if terms are paired, at
+        // `q`.
         unsafe {
             if T::SPLIT {
                 let [a, b] = T::load_split::<S>(p, q);

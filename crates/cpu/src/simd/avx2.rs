@@ -13,12 +13,12 @@ pub(crate) struct Avx2;
 /// The machine must have them.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(crate) unsafe fn run<K: Kernel>(kernel: K) -> K::Out {
-    // SAFETY: the caller vouches for the instructions.
+    // SAFETY: the caller guarantees the instructions.
     unsafe { kernel.run::<Avx2>() }
 }
 
-// SAFETY, for every block below: the trait's contract vouches for the
-// instructions and for the pointers; loads and stores are the unaligned ones.
+// SAFETY, for every block below: the trait's contract guarantees the instructions and
+// for the pointers; loads and stores are the unaligned ones.
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one argument for all, above")]
 impl Simd for Avx2 {
     const LANES: usize = 4;

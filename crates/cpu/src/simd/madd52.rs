@@ -55,7 +55,7 @@ pub(crate) fn dispatch52<K: Kernel52>(isa: Isa, kernel: K) -> Option<K::Out> {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "avx512ifma,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 unsafe fn run<K: Kernel52>(kernel: K) -> K::Out {
-    // SAFETY: the caller vouches for the instructions.
+    // SAFETY: the caller guarantees the instructions.
     unsafe { kernel.run::<Avx512>() }
 }
 
@@ -107,7 +107,7 @@ mod portable {
             [0; 4]
         }
         unsafe fn istore(v: [u64; 4], p: *mut u64) {
-            // SAFETY: the caller vouches for a vector's room.
+            // SAFETY: the caller guarantees a vector's room.
             unsafe { p.cast::<[u64; 4]>().write_unaligned(v) }
         }
         unsafe fn add_bits(acc: [u64; 4], x: [f64; 4]) -> [u64; 4] {

@@ -47,12 +47,12 @@ impl Simd for Portable {
     }
     #[inline(always)]
     unsafe fn load(p: *const f64) -> F {
-        // SAFETY: the caller vouches for a whole vector at `p`.
+        // SAFETY: the caller guarantees a whole vector at `p`.
         unsafe { p.cast::<F>().read_unaligned() }
     }
     #[inline(always)]
     unsafe fn store(v: F, p: *mut f64) {
-        // SAFETY: the caller vouches for a whole vector at `p`.
+        // SAFETY: the caller guarantees a whole vector at `p`.
         unsafe { p.cast::<F>().write_unaligned(v) }
     }
     #[inline(always)]
@@ -107,12 +107,12 @@ impl Simd for Portable {
     }
     #[inline(always)]
     unsafe fn wload(p: *const u32) -> W {
-        // SAFETY: the caller vouches for a whole vector at `p`.
+        // SAFETY: the caller guarantees a whole vector at `p`.
         unsafe { p.cast::<W>().read_unaligned() }
     }
     #[inline(always)]
     unsafe fn wstore(v: W, p: *mut u32) {
-        // SAFETY: the caller vouches for a whole vector at `p`.
+        // SAFETY: the caller guarantees a whole vector at `p`.
         unsafe { p.cast::<W>().write_unaligned(v) }
     }
     #[inline(always)]
@@ -148,13 +148,13 @@ impl Simd for Portable {
     }
     #[inline(always)]
     unsafe fn load_f16(p: *const u16) -> W {
-        // SAFETY: the caller vouches for a whole vector at `p`.
+        // SAFETY: the caller guarantees a whole vector at `p`.
         let h = unsafe { p.cast::<[u16; 2 * N]>().read_unaligned() };
         h.map(f16_to_f32_bits)
     }
     #[inline(always)]
     unsafe fn load_bf16(p: *const u16) -> W {
-        // SAFETY: the caller vouches for a whole vector at `p`.
+        // SAFETY: the caller guarantees a whole vector at `p`.
         let h = unsafe { p.cast::<[u16; 2 * N]>().read_unaligned() };
         h.map(|h| u32::from(h) << 16)
     }

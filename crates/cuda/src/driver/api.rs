@@ -1,18 +1,18 @@
-//! The driver's functions: the ones that are called here, found at run time.
+//! The driver's functions that are used here, loaded at run time.
 //!
-//! Types, names and numbers are those of the driver's public interface, as of
-//! CUDA 12.0. They are written down here, and not taken from bindings, because
-//! bindings are made for one version of CUDA, and a program has room for one
-//! choice only: a library that made it would make it for all others.
+//! Types, names and numbers are those of the driver's public interface, as of CUDA
+//! 12.0. They are written here and not taken from bindings. Bindings are made for one
+//! version of CUDA, a program can choose only one, and a library that chooses it would
+//! choose it for the whole program.
 //!
-//! Later drivers keep every one of these entry points: `_v2` and its like exist so
-//! that the meaning of a name never changes.
+//! Later drivers keep each of these entry points: names such as `_v2` exist so that the
+//! meaning of a name never changes.
 
 use super::library;
 use crate::{Error, Result};
 use core::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_void};
 
-/// The oldest driver that will do, for hints.
+/// The oldest supported driver, for hints.
 pub(super) const OLDEST_DRIVER: &str = "install the NVIDIA driver, version 525 or newer";
 
 pub(super) type CUdevice = c_int;
@@ -24,7 +24,8 @@ pub(super) type CUstream = *mut c_void;
 pub(super) type CUevent = *mut c_void;
 pub(super) type CUlinkState = *mut c_void;
 
-/// What a call says: a number, since a driver may know more of them than we do.
+/// The result of a call: a number, since a driver may know more of them than this
+/// library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(super) struct CUresult(c_uint);
@@ -34,7 +35,7 @@ impl CUresult {
     pub(super) const NOT_READY: CUresult = CUresult(600);
 }
 
-/// Numbers that a call takes: a type for each, so that none is mistaken for another.
+/// Constants of calls. Each kind has its own type, so that they cannot be confused.
 macro_rules! numbers {
     ($($(#[$doc:meta])* $type:ident { $($name:ident = $value:literal),* $(,)? })*) => {$(
         $(#[$doc])*
@@ -140,7 +141,7 @@ const _: () = {
 
 macro_rules! api {
     ($($name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {
-        /// The functions, all of them there.
+        /// The functions, all of them present.
         #[derive(Clone, Copy)]
         #[expect(non_snake_case, reason = "the driver's own names")]
         pub(super) struct Api {
@@ -155,7 +156,7 @@ macro_rules! api {
             /// Those of a library.
             ///
             /// # Errors
-            /// The name of the first one that is not there.
+            /// The name of the first one that is missing.
             fn of(library: &library::Library) -> Result<Api, &'static str> {
                 Ok(Api {$(
                     // SAFETY: the type is the one that the driver's interface gives
@@ -283,7 +284,7 @@ impl Api {
         })
     }
 
-    /// Says what was being done when a call failed.
+    /// Adds the step that failed to the error of a call.
     pub(super) fn check(&self, said: CUresult, doing: impl FnOnce() -> String) -> Result<()> {
         if said == CUresult::SUCCESS {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A launch as the driver takes it, without an allocation.
+//! A launch in the driver's form, without an allocation.
 
 use super::api::{
     CUstream, LaunchAttribute, LaunchAttributeId, LaunchAttributeValue, LaunchConfig,
@@ -11,7 +11,7 @@ use core::ptr;
 /// The most arguments of a launch; no kernel here has a quarter of them.
 const MOST_ARGUMENTS: usize = 64;
 
-/// Where the arguments of a launch are.
+/// The addresses of a launch's arguments.
 pub(super) struct Parameters([*mut c_void; MOST_ARGUMENTS]);
 
 impl Parameters {
@@ -37,14 +37,14 @@ impl Parameters {
     }
 }
 
-/// What a launch is beside its shape.
+/// The attributes of a launch besides its shape.
 pub(super) struct Attributes {
     all: [LaunchAttribute; 3],
     count: usize,
 }
 
 impl Attributes {
-    /// Those of a launch, which comes early only where the device takes such ones.
+    /// The attributes of a launch. It is early only where the device supports that.
     pub(super) fn new(launch: &Launch, takes_early: bool) -> Attributes {
         let value = LaunchAttributeValue([0; 16]);
         let none = LaunchAttribute { id: LaunchAttributeId::IGNORE, pad: [0; 4], value };
@@ -68,7 +68,7 @@ impl Attributes {
         self.count += 1;
     }
 
-    /// The launch with them, which points to them.
+    /// The launch with the attributes, to which it points.
     pub(super) fn config(&mut self, launch: &Launch, stream: CUstream) -> LaunchConfig {
         LaunchConfig {
             grid: launch.grid,

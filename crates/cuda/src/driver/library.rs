@@ -1,12 +1,12 @@
-//! The file that the driver's functions are in.
+//! The library file of the driver.
 
 #[cfg(all(any(unix, windows), target_pointer_width = "64"))]
 pub(super) use dynamic::Library;
 #[cfg(not(all(any(unix, windows), target_pointer_width = "64")))]
 pub(super) use none::Library;
 
-/// The driver's library, which comes with the driver alone. The name without a
-/// version, where there is one, is the toolkit's stub, in which every call fails.
+/// The driver's library, which only the driver installs. A file of the name without a
+/// version is the toolkit's stub, in which every call fails.
 pub(super) const NAME: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 
 #[cfg(all(any(unix, windows), target_pointer_width = "64"))]
@@ -19,10 +19,10 @@ mod dynamic {
 
     impl Library {
         /// # Errors
-        /// The loader's words, with the name.
+        /// The loader's message, with the name.
         ///
         /// # Safety
-        /// What runs when a library of this name is loaded may be run.
+        /// The initialisers of a library of this name may be run.
         pub(in super::super) unsafe fn open(name: &OsStr) -> Result<Library, String> {
             // SAFETY: the caller's promise.
             let library = unsafe { open(name) };
@@ -36,7 +36,7 @@ mod dynamic {
         /// A function, if the library has it. The name ends in a zero byte.
         ///
         /// # Safety
-        /// `T` is a pointer to a function, of the type of the one with this name.
+        /// `T` is the type of a pointer to the function with this name.
         pub(in super::super) unsafe fn function<T: Copy>(&self, name: &str) -> Option<T> {
             const { assert!(size_of::<Option<T>>() == size_of::<*const ()>()) };
             // SAFETY: a pointer that may be null is an `Option` of a function's; of
@@ -46,7 +46,7 @@ mod dynamic {
         }
     }
 
-    /// The loader's own words, which are the error's source on some systems.
+    /// The loader's own message, which is the error's source on some systems.
     fn words(error: &libloading::Error) -> String {
         core::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
     }
@@ -80,13 +80,13 @@ mod none {
         /// Always.
         ///
         /// # Safety
-        /// None; as on other machines.
+        /// None; the signature is that of other machines.
         pub(in super::super) unsafe fn open(name: &OsStr) -> Result<Library, String> {
             Err(format!("there is no {} for this kind of machine", name.to_string_lossy()))
         }
 
         /// # Safety
-        /// Nobody can call it.
+        /// It cannot be called, since there is no value of this type.
         pub(in super::super) unsafe fn function<T: Copy>(&self, _name: &str) -> Option<T> {
             match self.0 {}
         }

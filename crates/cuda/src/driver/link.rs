@@ -1,4 +1,4 @@
-//! Modules: the driver's compiler and linker, and what they say.
+//! Modules: the driver's compiler and linker, and their messages.
 
 use super::Driver;
 use super::api::{Api, CUlinkState, CUmodule, JitInput, JitOption};
@@ -9,11 +9,11 @@ use core::ptr;
 use std::ffi::CString;
 use std::path::Path;
 
-/// The compiler's words about a module.
+/// The compiler's messages about a module.
 struct Log(Vec<u8>);
 
 impl Log {
-    /// Room for them.
+    /// Buffers for them.
     const BYTES: usize = 16 << 10;
 
     const OPTIONS: [JitOption; 2] =
@@ -28,7 +28,7 @@ impl Log {
         [self.0.as_mut_ptr().cast(), ptr::without_provenance_mut(Log::BYTES)]
     }
 
-    /// The driver's words, and those of its compiler.
+    /// The driver's message, and those of its compiler.
     fn tell(&self, error: Error) -> Error {
         let log = CStr::from_bytes_until_nul(&self.0).unwrap_or_default().to_string_lossy();
         match error {
@@ -87,11 +87,11 @@ impl Driver {
 pub(super) struct Linked<'a> {
     api: &'a Api,
     state: CUlinkState,
-    /// Its machine code, which goes with the state.
+    /// Its machine code, which lives as long as the linker's state.
     image: *const c_void,
-    /// Where the linker writes what it has to say, as long as the state is there.
+    /// The buffers for the linker's messages, which live as long as its state.
     log: Log,
-    /// The addresses that it was given.
+    /// The addresses of these buffers.
     _values: Box<[*mut c_void; 2]>,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Linked<'a> {
         completed.map_err(|error| Error::Library {
             why: linked.log.tell(error).to_string(),
             hint: format!(
-                "the library must not be newer than the driver; {} may name another one",
+                "use a library that is not newer than the driver; {} sets its path",
                 device_runtime::VARIABLE
             ),
         })?;
@@ -167,8 +167,8 @@ impl<'a> Linked<'a> {
 
 impl Drop for Linked<'_> {
     fn drop(&mut self) {
-        // Errors cannot be reported here.
-        // SAFETY: created in `new`, and nobody else has it.
+        // Errors cannot be reported here. SAFETY: created in `new`, and owned by
+        // nothing else.
         let _ = unsafe { (self.api.cuLinkDestroy)(self.state) };
     }
 }

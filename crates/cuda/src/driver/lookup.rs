@@ -1,11 +1,11 @@
-//! What the driver knows about an address. A context is current in all of it.
+//! What the driver knows about an address. All functions need a current context.
 
 use super::api::{Api, CUdevice, CUdeviceptr, CUresult, MemoryType, PointerAttribute};
 use crate::device::{Address, UNKNOWN_MEMORY};
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
 
-/// The device that the driver knows this byte by.
+/// The device to which this byte belongs, as the driver knows.
 pub(super) fn ordinal_of(api: &Api, address: Address) -> Option<CUdevice> {
     let mut ordinal: c_int = 0;
     // SAFETY: the attribute is one such integer; the address is only looked up,

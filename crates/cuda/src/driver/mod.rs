@@ -1,8 +1,7 @@
 //! Real devices, through the driver.
 //!
-//! The driver's library is looked for at run time, so that programs start on
-//! machines without one. [`Driver`] is the whole of it: a missing library or a
-//! missing function is an error that names it, never a panic.
+//! The driver's library is loaded at run time, so programs also start on machines
+//! without it. A missing library or function is an error that names it, never a panic.
 
 mod api;
 mod launch;
@@ -30,43 +29,42 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// The oldest driver whose captures take launches that come early.
+/// The oldest driver that can capture early launches.
 const EARLY: u32 = 12_030;
 
-/// The oldest driver, as the driver counts: CUDA 12.0, version 525.
+/// The oldest supported driver, in the driver's numbering: CUDA 12.0, version 525.
 const OLDEST: c_int = 12_000;
 
-/// A device behind the driver, in its primary context, which it shares with
-/// whatever else the process runs on it.
+/// A device of the driver, in its primary context, which all CUDA code of the process
+/// shares.
 ///
-/// The context that is current on the calling thread is the same before and after
-/// any call.
+/// Every call leaves the calling thread's current context as it was.
 pub struct Driver {
     loaded: &'static Loaded,
     device: CUdevice,
     context: CUcontext,
     limits: Limits,
-    /// Whether launches may come early: the device can, and the driver can in
-    /// captures, too.
+    /// Whether launches may be early: the device supports it, and the driver can
+    /// capture it.
     early: bool,
     handles: Mutex<Handles>,
 }
 
-/// What was given out, so that a wrong handle is an error and not a crash.
+/// The handles that were given out, so that a wrong one is an error and not a crash.
 #[derive(Default)]
 struct Handles {
     modules: HashSet<u64>,
-    /// By what they were compiled from.
+    /// Modules by their text.
     texts: HashMap<(u64, usize), ModuleId>,
     kernels: HashMap<u64, Shared>,
-    /// Streams, and how many calls have named each.
+    /// Streams, and how many calls have used each.
     streams: HashMap<u64, u64>,
-    /// Streams that others have made, and will destroy.
+    /// Streams of other code, which destroys them.
     adopted: HashSet<u64>,
 }
 
 impl Handles {
-    /// A stream that something is asked of.
+    /// The stream of a call, which it counts.
     fn stream(&mut self, stream: Stream) -> Result<CUstream> {
         match self.streams.get_mut(&stream.0) {
             Some(calls) => *calls += 1,
@@ -76,9 +74,8 @@ impl Handles {
         Ok(stream.0 as CUstream)
     }
 
-    /// Allows a kernel `bytes` of dynamic shared memory: a device wants to be
-    /// asked if there are more than 48 KiB with the kernel's own. A context is
-    /// current.
+    /// Allows a kernel `bytes` of dynamic shared memory. The driver needs this call
+    /// where dynamic and static shared memory exceed 48 KiB. A context is current.
     fn allow_shared(&mut self, api: &Api, kernel: KernelId, bytes: u32) -> Result<CUfunction> {
         let function = kernel.0 as CUfunction;
         let Some(allowed) = self.kernels.get_mut(&kernel.0) else {
@@ -93,14 +90,14 @@ impl Handles {
                     c_int::try_from(bytes).unwrap_or(c_int::MAX),
                 )
             };
-            api.check(set, || format!("asking for {bytes} bytes of shared memory"))?;
+            api.check(set, || format!("requesting {bytes} bytes of shared memory"))?;
             allowed.0 = bytes;
         }
         Ok(function)
     }
 }
 
-/// What tells the text of a module from others: a hash and its length.
+/// Identifies the text of a module: a hash and its length.
 fn ptx_key(ptx: &str) -> (u64, usize) {
     let mut hasher = DefaultHasher::new();
     ptx.hash(&mut hasher);
@@ -119,7 +116,7 @@ unsafe impl Sync for Driver {}
 /// The driver, loaded and initialised.
 struct Loaded {
     api: Api,
-    /// The CUDA version that it knows, as it counts.
+    /// The CUDA version that it supports, in its numbering.
     version: u32,
 }
 
@@ -127,22 +124,22 @@ impl Loaded {
     /// The driver in a library of this name.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if it is missing, too old, or lacks a function; what
-    /// it says itself.
+    /// [`Error::Unavailable`] if it is missing, too old, or lacks a function; its own
+    /// errors.
     ///
     /// # Safety
-    /// If there is such a library, it does as the driver's interface says.
+    /// If there is such a library, it implements the driver's interface.
     unsafe fn new(name: &OsStr) -> Result<Loaded> {
         // SAFETY: the caller's promise.
         let api = unsafe { Api::load(name) }?;
         let mut version = 0;
         // SAFETY: one integer is written.
         let asked = unsafe { (api.cuDriverGetVersion)(&raw mut version) };
-        api.check(asked, || "asking for the driver's version".into())?;
+        api.check(asked, || "querying the driver's version".into())?;
         if version < OLDEST {
             return Err(Error::Unavailable {
                 why: format!(
-                    "the driver knows CUDA {}.{}, but 12.0 is needed",
+                    "the driver supports CUDA {}.{}, but 12.0 is needed",
                     version / 1000,
                     version % 1000 / 10
                 ),
@@ -154,7 +151,7 @@ impl Loaded {
         Ok(Loaded { api, version: version.unsigned_abs() })
     }
 
-    /// How many devices there are.
+    /// The number of devices.
     fn count(&self) -> Result<u32> {
         let mut count = 0;
         // SAFETY: one integer is written.
@@ -168,28 +165,28 @@ impl Loaded {
         let count = self.count()?;
         if ordinal >= count {
             return Err(Error::Unavailable {
-                why: format!("device {ordinal} was asked for, and there {}", are(count)),
+                why: format!("device {ordinal} was requested, but there {}", are(count)),
                 hint: "devices are numbered from 0; CUDA_VISIBLE_DEVICES may hide some".into(),
             });
         }
         let mut device = 0;
         // SAFETY: one integer is written.
         let found = unsafe { (self.api.cuDeviceGet)(&raw mut device, ordinal.cast_signed()) };
-        self.api.check(found, || format!("looking for device {ordinal}"))?;
+        self.api.check(found, || format!("finding device {ordinal}"))?;
         Ok(device)
     }
 
-    /// What a device says of itself.
+    /// The properties of a device.
     fn limits(&self, device: CUdevice) -> Result<Limits> {
         let api = &self.api;
         let attribute = |attribute: DeviceAttribute| -> Result<u32> {
             let mut value = 0;
             // SAFETY: one integer is written.
             let asked = unsafe { (api.cuDeviceGetAttribute)(&raw mut value, attribute, device) };
-            api.check(asked, || "asking what the device can do".into())?;
+            api.check(asked, || "querying the device's attributes".into())?;
             Ok(u32::try_from(value).unwrap_or(0))
         };
-        let doing = || "asking what the device is".to_owned();
+        let doing = || "querying the device's name and memory".to_owned();
         let (mut name, mut memory) = ([0u8; 128], 0usize);
         // SAFETY: as many bytes are written as there is room for, at most.
         let named =
@@ -233,7 +230,7 @@ fn loaded() -> Result<&'static Loaded> {
 }
 
 impl Driver {
-    /// How many devices there are.
+    /// The number of devices.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without a driver, or with one that is too old.
@@ -241,7 +238,7 @@ impl Driver {
         loaded()?.count()
     }
 
-    /// The CUDA version that the driver knows, major and minor.
+    /// The CUDA version that the driver supports, major and minor.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without a driver, or with one that is too old.
@@ -249,10 +246,10 @@ impl Driver {
         loaded().map(|Loaded { version, .. }| (version / 1000, version % 1000 / 10))
     }
 
-    /// What the device with this number is, without opening it.
+    /// The properties of the device with this number, without opening it.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if there is none.
+    /// [`Error::Unavailable`] if there is no such device.
     pub fn describe(ordinal: u32) -> Result<Limits> {
         let loaded = loaded()?;
         loaded.limits(loaded.device(ordinal)?)
@@ -261,7 +258,7 @@ impl Driver {
     /// The device with this number, from 0.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if there is none.
+    /// [`Error::Unavailable`] if there is no such device.
     pub fn open(ordinal: u32) -> Result<Driver> {
         Driver::open_in(loaded()?, ordinal)
     }
@@ -278,16 +275,16 @@ impl Driver {
         Ok(Driver { loaded, device, context, limits, early, handles: Mutex::default() })
     }
 
-    /// Lets work go on a stream that somebody else has made: with cudarc, torch or
-    /// the runtime, all of which share the primary context. The stream is a
-    /// `CUstream`, or a `cudaStream_t`, which is the same.
+    /// Uses a stream that other code has made, with cudarc, torch or the CUDA runtime.
+    /// All of them share the primary context. The stream is a `CUstream` or a
+    /// `cudaStream_t`, which are the same.
     ///
     /// # Errors
     /// The device is lost.
     ///
     /// # Safety
-    /// The stream belongs to this device's primary context and lives as long as
-    /// anything is asked of it here.
+    /// The stream belongs to this device's primary context, and lives until the last
+    /// call that uses it.
     pub unsafe fn adopt_stream(&self, stream: *mut c_void) -> Result<Stream> {
         let _current = self.enter()?;
         let stream = stream as u64;
@@ -306,7 +303,7 @@ impl Driver {
     fn enter(&self) -> Result<Current<'_>> {
         let mut current = ptr::null_mut();
         // SAFETY: an address is written. An error says that there is a context which
-        // is no more: it is not this one.
+        // does not exist any more: it is not this one.
         let asked = unsafe { (self.api().cuCtxGetCurrent)(&raw mut current) };
         if asked == CUresult::SUCCESS && current == self.context {
             return Ok(Current::as_it_was());
@@ -354,11 +351,11 @@ impl Drop for Driver {
             let handles = core::mem::take(&mut *self.handles());
             // Errors cannot be reported here; the context dies with the process.
             for stream in handles.streams.into_keys() {
-                // SAFETY: created here, and nobody can use it any more.
+                // SAFETY: created here, and not used any more.
                 let _ = unsafe { (self.api().cuStreamDestroy_v2)(stream as CUstream) };
             }
             for module in handles.modules {
-                // SAFETY: loaded here, and nobody can use it any more.
+                // SAFETY: loaded here, and not used any more.
                 let _ = unsafe { (self.api().cuModuleUnload)(module as CUmodule) };
             }
         }
@@ -528,8 +525,8 @@ unsafe impl Device for Driver {
 
     fn load(&self, name: &str, ptx: &str) -> Result<ModuleId> {
         let _current = self.enter()?;
-        // Modules stay loaded, and to compile one takes up to a second: whoever asks
-        // for the same text gets the same module.
+        // Modules stay loaded, and compiling one takes up to a second: a caller that
+        // asks for the same text gets the same module.
         let text = ptx_key(ptx);
         if let Some(&module) = self.handles().texts.get(&text) {
             return Ok(module);
@@ -544,7 +541,7 @@ unsafe impl Device for Driver {
         if !self.handles().modules.contains(&module.0) {
             return Err(Error::ForeignHandle { what: "the module" });
         }
-        let doing = || format!("looking for kernel {name}");
+        let doing = || format!("finding kernel {name}");
         let c_name = CString::new(name).map_err(|_| Error::Driver {
             doing: doing(),
             name: "CUDA_ERROR_NOT_FOUND".into(),
@@ -575,7 +572,7 @@ unsafe impl Device for Driver {
                 shared as usize,
             )
         };
-        self.api().check(asked, || "asking how many blocks run at once".into())?;
+        self.api().check(asked, || "querying the occupancy of a kernel".into())?;
         Ok(blocks.unsigned_abs())
     }
 
@@ -588,7 +585,7 @@ unsafe impl Device for Driver {
             // integer is written.
             let asked =
                 unsafe { (self.api().cuFuncGetAttribute)(&raw mut value, attribute, function) };
-            self.api().check(asked, || "asking what a kernel takes".into())?;
+            self.api().check(asked, || "querying the attributes of a kernel".into())?;
             Ok(value.unsigned_abs())
         };
         Ok(Some(Footprint {
@@ -630,9 +627,9 @@ unsafe impl Device for Driver {
         let mut attributes = Attributes::new(launch, self.early);
         let mut parameters = Parameters::new(launch, arguments)?;
         let config = attributes.config(launch, stream);
-        // SAFETY: the caller vouches for the kernel and its arguments; the
-        // configuration, the attributes it points to, and the parameters live until
-        // the call returns, which is as long as the driver looks at them.
+        // SAFETY: the caller guarantees the kernel and its arguments; the
+        // configuration, the attributes it points to, and the parameters live until the
+        // call returns, which is as long as the driver looks at them.
         let launched = unsafe {
             (self.api().cuLaunchKernelEx)(
                 &raw const config,
@@ -675,7 +672,7 @@ unsafe impl Device for Driver {
     }
 }
 
-/// A point in a stream's work, with the time at which the device came to it.
+/// A point in a stream's work, with the time at which the device reached it.
 struct Event<'a> {
     driver: &'a Driver,
     event: CUevent,
@@ -698,7 +695,7 @@ impl<'a> Event<'a> {
         self.driver.api().check(recorded, || "timing the device".into())
     }
 
-    /// Milliseconds since an event; the device has come to both.
+    /// Milliseconds since an event. The device has reached both.
     fn since(&self, begin: &Event<'_>) -> Result<f32> {
         let _current = self.driver.enter()?;
         let mut milliseconds = 0.0;
@@ -715,7 +712,7 @@ impl Drop for Event<'_> {
     fn drop(&mut self) {
         // Errors cannot be reported here.
         let Ok(_current) = self.driver.enter() else { return };
-        // SAFETY: created here, and nobody else has it.
+        // SAFETY: created here, and owned by nothing else.
         let _ = unsafe { (self.driver.api().cuEventDestroy_v2)(self.event) };
     }
 }

@@ -149,7 +149,7 @@ fn a_function_that_is_not_there_is_named() {
 fn a_driver_that_is_too_old_is_refused_before_anything_else() {
     let Some((_folder, path)) = compiled(&["VERSION=11080"]) else { return };
     let (why, hint) = unavailable(load(path.as_os_str()).err().unwrap());
-    assert_eq!(why, "the driver knows CUDA 11.8, but 12.0 is needed");
+    assert_eq!(why, "the driver supports CUDA 11.8, but 12.0 is needed");
     assert!(hint.contains("version 525"), "{hint}");
 }
 
@@ -164,7 +164,7 @@ fn devices_are_counted_and_described() {
     // A name that fills its room is no reason to read on.
     assert_eq!(fake.loaded.limits(1).unwrap().name, "x".repeat(128));
     let (why, _) = unavailable(fake.loaded.device(2).unwrap_err());
-    assert_eq!(why, "device 2 was asked for, and there are 2");
+    assert_eq!(why, "device 2 was requested, but there are 2");
 }
 
 #[test]
@@ -190,18 +190,17 @@ fn what_the_driver_says_is_told() {
     assert!(driver.load("m", "zero\0byte").is_err());
     let module = driver.load("m", PTX).unwrap();
     let (doing, name, _) = said(driver.kernel(module, "absent").unwrap_err());
-    assert_eq!((&*doing, &*name), ("looking for kernel absent", "CUDA_ERROR_NOT_FOUND"));
+    assert_eq!((&*doing, &*name), ("finding kernel absent", "CUDA_ERROR_NOT_FOUND"));
     assert!(driver.kernel(module, "a\0b").is_err());
     for (name, call) in [(c"cuInit", 0), (c"cuDriverGetVersion", 1)] {
         fake.fail(Some(name), 1, 0);
         let path = fake.folder.path().join("libfake.so.1");
         let (doing, ..) = said(load(path.as_os_str()).err().unwrap());
-        assert_eq!(doing, ["initialising the driver", "asking for the driver's version"][call]);
+        assert_eq!(doing, ["initialising the driver", "querying the driver's version"][call]);
     }
 }
 
-/// Makes every call that there is, whatever comes of it, and looks what is current
-/// after each.
+/// Makes every call, ignores its result, and checks what is current after each.
 fn every_call(fake: &Fake, driver: &Driver, note: &str) {
     let before = fake.current();
     let unchanged = |call: &str| assert_eq!(fake.current(), before, "{note}: {call}");
@@ -407,8 +406,8 @@ fn handles_of_another_device_are_refused() {
     // SAFETY: the launch is refused.
     let launched = unsafe { two.launch(Stream::DEFAULT, kernel, &Launch::linear(1, 1), &[]) };
     assert_eq!(launched.unwrap_err(), Error::ForeignHandle { what: "the kernel" });
-    // A stream that somebody else has made, and that two now knows.
-    // SAFETY: the fake driver's streams belong to every context.
+    // A stream that other code has made, and that `two` now knows. SAFETY: the fake
+    // driver's streams belong to every context.
     let adopted = unsafe { two.adopt_stream(stream.0 as *mut c_void) }.unwrap();
     assert!(two.wait(adopted).is_ok());
     assert_eq!((one.calls_on(stream), two.calls_on(adopted)), (Some(0), None));

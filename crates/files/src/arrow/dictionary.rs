@@ -86,7 +86,7 @@ impl Dictionary {
             DType::U32 => self.with_keys(keys, batch, |k| u32::from_ne_bytes(k).into()),
             DType::I64 => self.with_keys(keys, batch, |k| i64::from_ne_bytes(k).into()),
             DType::U64 => self.with_keys(keys, batch, |k| u64::from_ne_bytes(k).into()),
-            _ => Err("keys that are no integers".into()),
+            _ => Err("keys that are not integers".into()),
         }
     }
 
@@ -115,7 +115,7 @@ impl Dictionary {
         let place = |key: &[u8; K]| {
             let key = number(*key);
             let place = usize::try_from(key).ok().filter(|&place| place < values.len());
-            place.ok_or_else(|| format!("the key {key} names none of {} values", values.len()))
+            place.ok_or_else(|| format!("the key {key} is not among the {} values", values.len()))
         };
         if self.present.is_empty() {
             let (out, _) = batch.grow(keys.len() * V).as_chunks_mut::<V>();

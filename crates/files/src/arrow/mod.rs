@@ -185,7 +185,7 @@ fn number(
             let numbers: Vec<_> =
                 numeric(table).into_iter().map(|i| &table.columns[i].name).collect();
             Err(Error::format(name, format!("a column of type {}: {why}", column.stored_as))
-                .with_hint(format!("columns with numbers are {}", columns::list(&numbers))))
+                .with_hint(format!("the columns of numbers are {}", columns::list(&numbers))))
         }
     }
 }
@@ -217,11 +217,11 @@ impl Found {
 }
 
 fn record_batch(message: Message<'_>) -> Result<RecordBatch<'_>, String> {
-    message.header_as_record_batch().ok_or_else(|| "a record batch is something else".into())
+    message.header_as_record_batch().ok_or_else(|| "a message is not a record batch".into())
 }
 
 fn dictionary_batch(message: Message<'_>) -> Result<DictionaryBatch<'_>, String> {
-    message.header_as_dictionary_batch().ok_or_else(|| "a dictionary is something else".into())
+    message.header_as_dictionary_batch().ok_or_else(|| "a message is not a dictionary".into())
 }
 
 /// The schema and the batches of a file in either form.
@@ -317,8 +317,8 @@ fn scan_messages(file: &Arc<PositionalFile>) -> Result<Layout> {
     Ok(Layout { table, batches, dictionaries })
 }
 
-/// That no dictionary of a file takes the place of another: as batches may be
-/// read in any order, nobody could tell which of the two is meant.
+/// That no dictionary of a file takes the place of another: as batches may be read in
+/// any order, it could not be told which of the two is meant.
 fn check_replacements(dictionaries: &[Found]) -> Result<(), String> {
     let mut ids = HashSet::new();
     for found in dictionaries {

@@ -17,7 +17,7 @@ pub(super) struct Column {
     pub(super) read: Result<DType, String>,
     /// Its own place among all nodes.
     pub(super) first_node: usize,
-    /// What the numbers stand for, if they are no plain ones.
+    /// The unit of the numbers, if they have one.
     pub(super) unit: Option<Unit>,
     /// What the batches hold in place of values, if these are in a dictionary.
     pub(super) keys: Option<Keys>,

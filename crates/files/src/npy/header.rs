@@ -42,7 +42,7 @@ impl Header {
         };
         let start = take(8)?;
         if !start.starts_with(MAGIC) {
-            return Err(fail("this is no npy file: it does not begin with \\x93NUMPY".into()));
+            return Err(fail("not an npy file: bad magic number".into()));
         }
         let (major, minor) = (start[6], start[7]);
         let (len, before) = match major {

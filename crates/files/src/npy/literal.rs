@@ -117,7 +117,7 @@ impl Parser<'_> {
         let (number, rest) = self.rest.split_at(end);
         // A file by Python 2 may write 3L.
         let rest = rest.strip_prefix('L').unwrap_or(rest);
-        let value = number.parse().map_err(|_| format!("{number:.40} is no usable number"))?;
+        let value = number.parse().map_err(|_| format!("{number:.40} is not a usable number"))?;
         self.rest = rest;
         Ok(Literal::Int(value))
     }
@@ -177,7 +177,7 @@ fn escape(chars: &mut core::str::Chars<'_>) -> Result<Option<char>, String> {
         let digit = chars.next().and_then(|c| c.to_digit(16));
         code = code << 4 | digit.ok_or("a backslash code is cut short")?;
     }
-    char::from_u32(code).map(Some).ok_or_else(|| format!("U+{code:X} is no character"))
+    char::from_u32(code).map(Some).ok_or_else(|| format!("U+{code:X} is not a character"))
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub(super) fn data_start(file: &PositionalFile, entry: &Entry) -> Result<u64, Wr
     }
     let fixed = file.read_vec(entry.header, LEN)?;
     if !fixed.starts_with(b"PK\x03\x04") {
-        return Err(Wrong::Said("the directory points at something that is no member"));
+        return Err(Wrong::Said("the directory points at something that is not a member"));
     }
     let half = |at: usize| u16::from_le_bytes([fixed[at], fixed[at + 1]]);
     let word = |at: usize| u32::from(half(at)) | u32::from(half(at + 2)) << 16;

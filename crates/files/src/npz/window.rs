@@ -1,4 +1,4 @@
-//! A buffer that survives a seek within it, and ends after so many bytes.
+//! A buffer that survives a seek within it, and ends after this many bytes.
 //!
 //! The zip crate seeks before each entry of a directory, and a `BufReader`
 //! forgets what it has read when that happens.

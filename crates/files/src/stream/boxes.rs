@@ -192,7 +192,7 @@ impl<'a> Boxes<'a> {
             let dims = match &items.extent {
                 Extent::Array { shape, .. } => shape.clone(),
                 Extent::Column { .. } => {
-                    return Err(Error::format(items.name, "a column has no other axes to keep")
+                    return Err(Error::format(items.name, "a column has one axis only")
                         .with_hint("leave out --axis"));
                 }
             };

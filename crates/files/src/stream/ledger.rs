@@ -15,7 +15,7 @@ pub(super) struct Ledger {
 struct Book {
     /// Rows of blocks whose predecessors are not all known.
     early: BTreeMap<u64, u64>,
-    /// Starts of blocks that nobody has asked for yet.
+    /// Starts of blocks that were not requested yet.
     starts: BTreeMap<u64, u64>,
     next: u64,
     next_start: u64,

@@ -19,15 +19,15 @@ use crate::{Error, Extent, Order, Result, Source};
 use together::{Group, groups};
 use warpfold::{Answer, Axes, DType, Op, Partial, Reduction};
 
-/// Where the reader says how far it has come.
+/// Receives the progress of reading.
 pub trait Progress: Sync {
     /// The bytes that will be read, where they are known.
     fn begin(&self, total: Option<u64>);
-    /// So many more bytes have been read and reduced.
+    /// This many more bytes have been read and reduced.
     fn advance(&self, bytes: u64);
 }
 
-/// No progress is shown.
+/// Ignores progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -36,7 +36,7 @@ impl Progress for Silent {
     fn advance(&self, _bytes: u64) {}
 }
 
-/// What is to be read.
+/// The sources to read.
 #[derive(Debug, Default)]
 pub struct Inputs {
     /// The pieces of one array, in order: they are joined along its first axis.
@@ -61,7 +61,7 @@ const DEFAULT_MEMORY: usize = 192 << 20;
 /// Reduces the inputs to answers.
 ///
 /// # Errors
-/// Whatever reading finds, and what [`Reduction::run`] says.
+/// Errors of reading, and those of [`Reduction::run`].
 pub fn reduce(
     inputs: Inputs,
     reduction: &Reduction,
@@ -107,7 +107,7 @@ pub fn reduce_all(
 /// states.
 ///
 /// # Errors
-/// Whatever reading finds, and what [`Reduction::partial`] says.
+/// Errors of reading, and those of [`Reduction::partial`].
 pub fn partial(
     inputs: Inputs,
     reduction: &Reduction,
@@ -205,7 +205,7 @@ struct Piece {
 /// The pieces, checked against each other.
 struct Plan {
     pieces: Vec<Piece>,
-    /// What to call them in an error about the whole.
+    /// Their name in an error about all of them.
     name: String,
     dtype: DType,
     /// The bytes of all elements in memory, where their number is known.

@@ -82,7 +82,7 @@ impl Chunks {
                         LONGEST_RECORD >> 20
                     ),
                 )
-                .with_hint("a quote that is never closed, or no text at all?"));
+                .with_hint("is a quote never closed, or is this not text?"));
             }
             goal = text.len() * 2;
         };

@@ -1,4 +1,4 @@
-//! A reader that works on a thread of its own, ahead of whoever reads.
+//! A reader that works on its own thread, ahead of its consumer.
 
 use crate::guard;
 use std::io::{self, Read};
@@ -41,7 +41,7 @@ impl Decoder {
                 Ok(Ok(n)) => filled += n,
                 Ok(Err(e)) if e.kind() == io::ErrorKind::Interrupted => {}
                 Ok(Err(e)) => return Err(self.blamed(e)),
-                Err(_) => return Err(self.broken("the decoder gave up")),
+                Err(_) => return Err(self.broken("the decoder failed")),
             }
         }
         piece.truncate(filled);
@@ -89,7 +89,7 @@ impl ReadAhead {
             // The thread ends with an empty piece or an error; without one it
             // has died.
             Source::Thread(receiver) => receiver.recv().unwrap_or_else(|_| {
-                Err(io::Error::new(io::ErrorKind::InvalidData, "the decoder gave up"))
+                Err(io::Error::new(io::ErrorKind::InvalidData, "the decoder failed"))
             }),
             Source::Here(decoder) => decoder.next(),
             Source::Ended => return Ok(Vec::new()),
@@ -105,7 +105,7 @@ fn run(mut decoder: Decoder, sender: &SyncSender<io::Result<Vec<u8>>>) {
     loop {
         let piece = decoder.next();
         let last = piece.as_ref().map_or(true, Vec::is_empty);
-        // Nobody may be interested any more.
+        // The consumer may have stopped.
         if sender.send(piece).is_err() || last {
             return;
         }
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         assert_eq!(error.to_string(), "test: odd");
         let (_, result) = read(|| panic!("index out of bounds"));
-        assert_eq!(result.unwrap_err().to_string(), "test: the decoder gave up");
+        assert_eq!(result.unwrap_err().to_string(), "test: the decoder failed");
         let (_, result) = read(|| Err(io::Error::from_raw_os_error(5)));
         assert_eq!(result.unwrap_err().raw_os_error(), Some(5));
     }

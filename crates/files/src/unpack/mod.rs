@@ -1,9 +1,9 @@
 //! Compressed files and streams, read as what they hold.
 //!
-//! The codec is told from the first bytes, the format from what they unpack
-//! to. A thread of its own unpacks ahead of whoever parses (`ahead`). Nothing
-//! is answered from data whose end or checksum is missing: streams like these
-//! are read to their end ([`Stream::to_end`]).
+//! The codec is told from the first bytes, the format from what they unpack to. A
+//! separate thread unpacks ahead of the parser (`ahead`). Nothing is answered from data
+//! whose end or checksum is missing: streams like these are read to their end
+//! ([`Stream::to_end`]).
 
 mod ahead;
 mod lz4;

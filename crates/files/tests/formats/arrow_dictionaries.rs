@@ -176,7 +176,8 @@ fn keys_that_name_nothing() {
         // The key of rows 0 to 3: 0, 7919 % 20, ...
         let keys: Vec<u8> = (0..4).map(|i| key(i, 20).unwrap() as u8).collect();
         let at = whole.windows(4).position(|w| w == keys).unwrap();
-        for (bad, said) in [(20_u8, "the key 20 names none of 20"), (0xff, "the key -1 names none")]
+        for (bad, said) in
+            [(20_u8, "the key 20 is not among the 20"), (0xff, "the key -1 is not among")]
         {
             let mut broken = whole.clone();
             broken[at + 1] = bad;

@@ -404,7 +404,7 @@ fn raw_bytes_that_do_not_fit() {
     };
     for (options, what, hint) in [
         (defaults(), "do not say what type", "--dtype"),
-        (f64s(None, 0), "30 bytes are no whole number of f64", "--offset 6"),
+        (f64s(None, 0), "30 bytes are not a whole number of f64", "--offset 6"),
         (f64s(Some(vec![4]), 6), "takes 32 bytes, but the file has 24 behind offset 6", "--shape"),
         (f64s(Some(vec![2]), 6), "takes 16 bytes, but the file has 24", "--shape"),
         (f64s(Some(vec![usize::MAX, 9]), 6), "more elements than can be counted", ""),

@@ -112,15 +112,15 @@ fn stdin_that_cannot_be_read() {
         (b"a,b\n1,2\n", "", "which column"),
         (b"[1,2,3]\n", "", "looks like a JSON array"),
         (b"{\"a\":1}\n", "", "looks like a JSON object"),
-        (b"\0\0\0\0\0", "--format=raw --dtype=i32", "the last 1 bytes are no whole i32"),
-        (b"\0\0\0\0", "--format=raw --dtype=i32 --shape=2", "the data end 4 bytes too early"),
+        (b"\0\0\0\0\0", "--format=raw --dtype=i32", "the last 1 bytes are not a whole i32"),
+        (b"\0\0\0\0", "--format=raw --dtype=i32 --shape=2", "the data ends 4 bytes too early"),
         (b"\0\0", "--format=raw --dtype=i32 --offset=3", "offset 3 lies beyond the data's 2 bytes"),
     ] {
         let answer = piped(bytes, options);
         assert!(answer.contains(what), "{answer}");
     }
     let short = npy(1, "'<f8'", false, "(3,)", &[0; 16]);
-    assert!(piped(&short, "").contains("the data end 8 bytes too early"));
+    assert!(piped(&short, "").contains("the data ends 8 bytes too early"));
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn arrow_columns_that_cannot_be_read() {
     ] {
         let (message, hint) = complaint(&path, &columns(column));
         assert!(message.contains(what), "{message}");
-        assert!(column == "nope" || hint.contains("columns with numbers are"), "{hint}");
+        assert!(column == "nope" || hint.contains("columns of numbers are"), "{hint}");
     }
     let (message, _) = complaint(&path, &defaults());
     assert!(message.contains("which column? There are 24 with numbers"), "{message}");
@@ -548,7 +548,7 @@ fn parquet_columns_that_cannot_be_read() {
     ] {
         let (message, hint) = complaint(&path, &columns(column));
         assert!(message.contains(what), "{message}");
-        assert!(column == "nope" || hint.contains("columns with numbers are bool, i8"), "{hint}");
+        assert!(column == "nope" || hint.contains("columns of numbers are bool, i8"), "{hint}");
     }
     let (message, _) = complaint(&path, &defaults());
     assert!(message.contains("which column? There are 14 with numbers: bool, i8"), "{message}");

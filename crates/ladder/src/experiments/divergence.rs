@@ -10,8 +10,8 @@ use warpfold_cuda::Launch;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     id: "divergence",
     texts: &[Text::P],
-    title: "the same work parted by the parity of threads, and of warps",
-    expectation: "parted by thread, every warp goes both ways one after the other: twice the time, and half of the lanes at work; parted by warp nothing is lost. Sides of one statement take as long either way: the compiler predicates them instead of branching",
+    title: "the same work, divided by the parity of threads and of warps",
+    expectation: "divided by thread, every warp executes both sides, one after the other: twice the time, and half of the lanes active; divided by warp nothing is lost. Sides of one statement take as long either way: the compiler predicates them instead of branching",
     needs: Needs::Kernels,
     run,
 };
@@ -68,7 +68,7 @@ fn once(place: &Place<'_>, kernel: usize, blocks: u32, rounds: u32, timed: bool)
 fn run(bench: &Bench<'_>) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let mut table = Table::new(
-        "Two ways to part the same work",
+        "Two ways to divide the same work",
         &[
             "sides",
             "time, us",

@@ -11,8 +11,8 @@ use warpfold_cuda::Launch;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     id: "latency",
     texts: &[Text::P],
-    title: "Little's law: what must be on its way to hide latency",
-    expectation: "what is on its way = latency x throughput. A load that misses the caches takes several hundred nanoseconds: some tens of KiB in flight for each multiprocessor, however many threads carry them. A multiplication takes about 4 cycles: 16 warps, 4 for each of four schedulers. Below that the rate grows in proportion, and beyond it not at all",
+    title: "Little's law: the work in flight that hides latency",
+    expectation: "work in flight = latency x throughput. A load that misses the caches takes several hundred nanoseconds: some tens of KiB in flight for each multiprocessor, however many threads carry them. A multiplication takes about 4 cycles: 16 warps, 4 for each of four schedulers. Below that the rate grows in proportion, and beyond it not at all",
     needs: Needs::Clock,
     run,
 };
@@ -38,8 +38,8 @@ const THREADS: [u32; 8] = [32, 64, 128, 256, 384, 512, 768, 1024];
 /// 16-byte loads of a thread that are on their way at once.
 const LOADS: [u32; 4] = [1, 2, 4, 8];
 
-/// One cycle through a word of each line, in an order by chance (Sattolo, "An
-/// algorithm to generate a random cyclic permutation", 1986).
+/// One cycle through a word of each line, in a random order (Sattolo, "An algorithm to
+/// generate a random cyclic permutation", 1986).
 fn cycle(words: u64) -> Vec<u32> {
     let lines = (words / LINE) as usize;
     let mut order: Vec<u32> = (0..lines as u32).collect();
@@ -161,7 +161,7 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
     if !far_right || !near_right {
         outcome.wrong.push("a chain of loads ended elsewhere".into());
     }
-    latencies.rows.push(vec!["a load from memory, 256 MiB walked by chance".into(), far.into()]);
+    latencies.rows.push(vec!["a load from memory, a random walk over 256 MiB".into(), far.into()]);
     latencies.rows.push(vec!["a load from the L2 cache, 8 MiB".into(), near.into()]);
 
     let mut arithmetic = Table::new(
@@ -188,7 +188,7 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
         let knee = rates.iter().find(|(_, rate)| *rate >= 0.9 * best).map(|(warps, _)| *warps);
         marks.push(Mark { at: needed, text: format!("Little: {} warps", number(needed)) });
         outcome.findings.push(format!(
-            "arithmetic: {} ns x {} per ns are {} warps on their way; measured, {} warps reach nine tenths of the best",
+            "arithmetic: {} ns x {} per ns are {} warps in flight; measured, {} warps reach nine tenths of the best",
             number(latency),
             number(best),
             number(needed),
@@ -231,7 +231,7 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
         let enough = points.iter().filter(|point| point.gbps >= 0.9 * best);
         let knee = enough.map(|point| point.bytes / 1024.0).fold(f64::NAN, f64::min);
         outcome.findings.push(format!(
-            "memory: {} ns x {} GB/s are {} KiB on their way for each multiprocessor; measured, {} KiB reach nine tenths of the best",
+            "memory: {} ns x {} GB/s are {} KiB in flight for each multiprocessor; measured, {} KiB reach nine tenths of the best",
             number(latency),
             number(best),
             number(needed),

@@ -9,7 +9,7 @@ use warpfold_cuda::Launch;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     id: "nested-hello",
     texts: &[Text::P],
-    title: "grids that launch smaller grids behind themselves",
+    title: "grids that launch smaller grids",
     expectation: "each block's first thread launches a grid of one block of half as many threads, until a block is as small as allowed or a depth is reached; every thread of every grid says hello once. Children come behind their parents: a grid cannot wait for what it launches",
     needs: Needs::Kernels,
     run,
@@ -51,7 +51,7 @@ struct Greeting {
 }
 
 const WORDS: usize = 6;
-/// Room for so many grids.
+/// Room for this many grids.
 const MOST: u32 = 64;
 
 impl Case {
@@ -182,14 +182,14 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
     }
     outcome
         .findings
-        .push("every grid came once, behind its parent, and all of its threads said hello".into());
+        .push("every grid ran once, after its parent, and all of its threads said hello".into());
     if !outcome.wrong.is_empty() {
         outcome.findings.clear();
     }
     if let Some(device) = bench.place(EXPERIMENT.id) {
         match on(&device) {
             Ok(wrong) if wrong.is_empty() => {
-                outcome.findings.push("so it is on the device, too".into());
+                outcome.findings.push("the device gives the same".into());
             }
             Ok(wrong) => outcome.wrong.extend(wrong),
             // It is linked in where it is found.

@@ -1,9 +1,9 @@
-//! What came of an experiment.
+//! The outcome of an experiment.
 
 use crate::chart::Chart;
 use serde::{Deserialize, Serialize};
 
-/// What came of an experiment.
+/// The outcome of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// What was found, a sentence each.

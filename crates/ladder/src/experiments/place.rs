@@ -179,7 +179,7 @@ pub(super) fn bytes_of(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// `GB/s` of so many bytes.
+/// `GB/s` of this many bytes.
 pub(super) fn rate(bytes: u64, seconds: Option<f64>) -> Option<f64> {
     seconds.map(|seconds| bytes as f64 / seconds / 1e9)
 }

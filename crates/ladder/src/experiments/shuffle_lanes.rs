@@ -111,7 +111,7 @@ const SHOWN: [(Mode, u32, u32, &str); 16] = [
     (Mode::Index, 40, 32, "40 is 8 mod 32"),
     (Mode::Up, 1, 32, "the lane before"),
     (Mode::Up, 3, 8, "the first 3 of a group keep theirs"),
-    (Mode::Up, 9, 8, "nobody has a lane so far below"),
+    (Mode::Up, 9, 8, "no lane has a source that far below"),
     (Mode::Down, 16, 32, "the first step of a fold"),
     (Mode::Down, 1, 32, "the last step: lane 31 keeps its own"),
     (Mode::Down, 2, 4, "a step in groups of 4"),
@@ -166,7 +166,7 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
         cells.push(from.into_iter().map(|lane| Some(f64::from(lane))).collect());
     }
     outcome.findings.push(format!(
-        "{} types, {} shuffles of 32 lanes each: every lane got what the definition says",
+        "{} types, {} shuffles of 32 lanes each: every lane got the value that the definition gives",
         TYPES.len(),
         questions().len()
     ));

@@ -210,7 +210,7 @@ fn levels(adds: fn(u32) -> Vec<Add>) -> (String, u32, u32, String) {
     let height = y(LEVELS) + 54;
     let _ = write!(
         body,
-        r#"<text class="tick" x="12" y="{}">t0, t1, ...: the thread that adds; empty: nobody writes here</text>"#,
+        r#"<text class="tick" x="12" y="{}">t0, t1, ...: the thread that adds; empty: no thread writes here</text>"#,
         height - 14
     );
     (body, width, height, told)

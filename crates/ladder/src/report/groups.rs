@@ -233,7 +233,7 @@ pub(super) fn over_blocks(all: &Gathered) -> Vec<Chart> {
         .collect()
 }
 
-/// A rung over so many elements of a type, on a device.
+/// A rung over this many elements of a type, on a device.
 type Rung<'a> = (&'a str, &'a str, u64, &'a str);
 
 /// How the speed of a rung depends on the shape of its launch: a chart for each

@@ -40,8 +40,8 @@ pub(super) fn table(table: &Table) -> String {
     out
 }
 
-/// An experiment: what was expected, what came of it, its tables. Charts are
-/// pictures, which have their own files.
+/// An experiment: its expectation, its outcome, its tables. Charts are pictures, which
+/// have their own files.
 #[must_use]
 pub fn trial_markdown(trial: &Trial) -> String {
     let outcome = &trial.outcome;
@@ -165,7 +165,7 @@ impl Markdown {
         if rows.is_empty() {
             return;
         }
-        self.text += "What the hardware counted of the first launch, which reads the elements:\n\n";
+        self.text += "Hardware counters of the first launch, which reads the elements:\n\n";
         self.text += &format!("| rung | {} |\n", PROFILED.map(|(name, ..)| name).join(" | "));
         self.text += &format!("|{}\n", "---|".repeat(1 + PROFILED.len()));
         for row in rows {

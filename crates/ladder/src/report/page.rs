@@ -344,7 +344,7 @@ impl Page {
         self.begin("expected", "Expected and measured");
         let _ = writeln!(
             self.body,
-            "<p>What was written down before anything was measured, and what came: {}.</p>",
+            "<p>The expectations, written down before the measurements, and the results: {}.</p>",
             escaped(&group.key.name())
         );
         self.body += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Expected and measured\"><table><thead><tr><th>rung</th><th class=\"words\">changed</th><th class=\"words\">expected</th><th>over before</th><th>over neighbored</th><th>% of read</th></tr></thead><tbody>\n";

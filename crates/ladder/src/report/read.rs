@@ -35,7 +35,7 @@ pub enum Foreign {
 pub const MOST_BYTES: u64 = 64 << 20;
 
 impl Foreign {
-    /// What the user could do about it.
+    /// What the user can do.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {

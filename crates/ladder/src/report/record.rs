@@ -52,7 +52,7 @@ impl From<&Limits> for Machine {
     }
 }
 
-/// An experiment, and what came of it.
+/// An experiment and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Its name.
@@ -69,13 +69,13 @@ pub struct Trial {
     /// The device with the clock, if there was one.
     #[serde(default)]
     pub machine: Option<Machine>,
-    /// What came of it.
+    /// Its outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
 impl Trial {
-    /// What came of an experiment on a device.
+    /// The outcome of an experiment on a device.
     #[must_use]
     pub fn new(experiment: &Experiment, machine: Option<Machine>, outcome: Outcome) -> Trial {
         Trial {

@@ -131,7 +131,7 @@ mod tests {
     use super::immediate;
     use proptest::prelude::*;
 
-    /// By definition: a dominates b if without a nobody comes to b. The immediate one is dominated by all others.
+    /// By definition: a dominates b if every path to b goes through a. The immediate one is dominated by all others.
     fn naive(successors: &[Vec<usize>], root: usize) -> Vec<Option<usize>> {
         let reach = |without: Option<usize>| {
             let mut seen = vec![false; successors.len()];

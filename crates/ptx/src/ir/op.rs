@@ -1018,7 +1018,7 @@ pub enum Op {
     Trap,
     /// `brkpt`: stops for a debugger; nothing happens without one.
     Breakpoint,
-    /// `nanosleep`: rests for about so many nanoseconds.
+    /// `nanosleep`: rests for about this many nanoseconds.
     Sleep {
         /// Nanoseconds.
         a: Operand,
@@ -1233,7 +1233,7 @@ pub enum Op {
         count: Option<Operand>,
         /// Bytes that the phase expects besides.
         expect: Option<Operand>,
-        /// `arrive_drop`: later phases expect so many fewer.
+        /// `arrive_drop`: later phases expect this many fewer.
         drop: bool,
         /// `.noComplete`: the arrival must not complete the phase.
         no_complete: bool,

@@ -111,7 +111,7 @@ impl Machine<'_> {
             }
         });
         if done != active {
-            // What cannot be read is all ones, as memory that nobody wrote.
+            // What cannot be read is all ones, as uninitialised memory.
             for &dst in &load.dsts {
                 let dst = &mut warp.registers[base.slot(dst)];
                 indices(active & !done).for_each(|lane| {

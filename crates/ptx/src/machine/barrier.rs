@@ -190,7 +190,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Nobody can go on: reports threads of a block that wait at different barriers.
+    /// No thread can continue: reports threads of a block that wait at different barriers.
     pub(crate) fn report_crossed_barriers(&mut self, block: &Block) {
         let mut in_use = block
             .barriers

@@ -220,7 +220,7 @@ fn argument(arguments: &[u8], offset: u32, bytes: u8, signed: bool, register_bit
     extend(value, u32::from(bytes) * 8, signed, register_bits.into())
 }
 
-/// A value from memory as a register of so many bits.
+/// A value from memory as a register of this many bits.
 #[inline(always)]
 pub(crate) fn extend(value: u64, bits: u32, signed: bool, register_bits: u32) -> u64 {
     if !signed {

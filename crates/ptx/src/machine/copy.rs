@@ -1,6 +1,6 @@
 //! Copies beside the program, and the barriers in shared memory that tell when they are done.
 //!
-//! A copy is carried out at once; that nobody may rely on it before waiting for it is the race checker's business, for which the copy is done by a
+//! A copy is carried out at once; the race checker ensures that no thread relies on it before waiting for it. For the checker the copy is done by a
 //! thread of its own.
 
 use super::access::Access;
@@ -265,7 +265,7 @@ impl Machine<'_> {
                 lane,
                 Kind::OutOfBounds,
                 address,
-                "in a block that the cluster has not",
+                "in a block that is not in the cluster",
             );
             return None;
         };

@@ -49,7 +49,7 @@ const REPORTED: usize = 16;
 pub struct Checks {
     /// Data races, and `volatile` accesses that nothing orders.
     pub races: bool,
-    /// Reads of memory that nobody wrote. Whether a buffer's bytes are followed is decided when it is allocated.
+    /// Reads of uninitialised memory. Whether a buffer's bytes are followed is decided when it is allocated.
     pub uninitialised: bool,
     /// Barriers that part of a block reaches or that disagree.
     pub barriers: bool,
@@ -132,7 +132,7 @@ pub(crate) struct PendingLaunch {
     pub(crate) bytes: u64,
 }
 
-/// Memory that kernels allocate from: what they keep from its beginning, and the arguments of launches, which nobody keeps, from its end.
+/// Memory that kernels allocate from: allocations that last from its beginning, and the arguments of launches, which do not last, from its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heap {
     pub(crate) next: u64,
@@ -435,7 +435,7 @@ impl<'a> Machine<'a> {
         });
     }
 
-    /// Blocks that nobody else waits for, one after the other.
+    /// Blocks for which no other block waits, one after the other.
     fn run_alone(
         &mut self,
         launch: &Launch<'_>,
@@ -606,7 +606,7 @@ impl<'a> Machine<'a> {
         Some(group)
     }
 
-    /// Some short turns of groups picked by chance.
+    /// Some short turns of groups picked at random.
     fn pick_by_chance(&mut self, block: &mut Block) -> Result<Progress, Halt> {
         // Lanes need not wait for one another, and those that run may wait for those that do.
         if self.chance.once_in(SOME_TIME) {

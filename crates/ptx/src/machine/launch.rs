@@ -1,4 +1,4 @@
-//! What a launch asks for, what it may not ask for, and how it can end.
+//! Launches: their shapes, their limits, and how they can end.
 
 use super::program::Program;
 use super::space::SYSTEM_SHARED;
@@ -22,7 +22,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A grid of so many blocks of so many threads.
+    /// A grid of `blocks` blocks of `threads` threads.
     #[must_use]
     pub fn linear(blocks: u32, threads: u32) -> Shape {
         Shape {
@@ -96,7 +96,7 @@ impl Arg<'_> {
         }
     }
 
-    /// Whether it is a floating-point number or a pointer: then the parameter should be one, too.
+    /// Whether it is a floating-point number or a pointer. The parameter must be the same.
     fn fits(&self, ty: Type) -> bool {
         match self {
             Arg::F32(_) | Arg::F64(_) => ty.is_float() || ty.class() == crate::ir::Class::Bits,
@@ -115,9 +115,9 @@ pub struct Limits {
     pub block: [u32; 3],
     /// Blocks along each direction of a grid.
     pub grid: [u32; 3],
-    /// Bytes of shared memory of a block that asks for nothing special.
+    /// Bytes of shared memory of a block by default.
     pub shared: u32,
-    /// Bytes of shared memory of a block whose kernel has asked for more.
+    /// Bytes of shared memory of a block whose kernel has opted in to more.
     pub shared_opt_in: u32,
     /// Blocks of a cluster.
     pub cluster: u32,
@@ -159,7 +159,7 @@ impl Limits {
     }
 }
 
-/// Something about a launch that cannot be.
+/// Why a launch is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -168,7 +168,7 @@ pub enum LaunchError {
     Dimensions {
         /// Grid or block.
         what: &'static str,
-        /// What was asked.
+        /// The value requested.
         value: [u32; 3],
         /// The largest.
         limit: [u32; 3],
@@ -176,31 +176,31 @@ pub enum LaunchError {
     /// More blocks than the interpreter numbers.
     #[error("a grid of {grid:?} has more than {} blocks", u32::MAX)]
     GridSize {
-        /// What was asked.
+        /// The value requested.
         grid: [u32; 3],
     },
     /// Too many threads.
     #[error("a block of {asked} threads: at most {limit}{why}")]
     Threads {
-        /// What was asked.
+        /// The value requested.
         asked: u64,
         /// The most.
         limit: u64,
-        /// Who says so.
+        /// The origin of the limit.
         why: &'static str,
     },
     /// The kernel demands another block.
     #[error("the kernel demands blocks of {required:?} threads (.reqntid), not {asked:?}")]
     RequiredBlock {
-        /// What it demands.
+        /// The value that it needs.
         required: [u32; 3],
-        /// What was asked.
+        /// The value requested.
         asked: [u32; 3],
     },
-    /// The kernel demands a cluster that the launch does not give, or the cluster cannot be.
+    /// The kernel needs a cluster that the launch does not have, or the cluster is invalid.
     #[error("a cluster of {asked:?} blocks: {why}")]
     Cluster {
-        /// What was asked.
+        /// The value requested.
         asked: [u32; 3],
         /// What is wrong with it.
         why: String,
@@ -218,7 +218,7 @@ pub enum LaunchError {
     /// A cooperative grid that does not fit on the device.
     #[error("a cooperative grid of {asked} blocks: at most {limit} of them are resident at once")]
     Cooperative {
-        /// What was asked.
+        /// The value requested.
         asked: u32,
         /// The most.
         limit: u32,
@@ -281,7 +281,7 @@ impl LaunchError {
                 "a block has no more: keep less in shared memory, or use more blocks"
             }
             LaunchError::Shared { .. } => {
-                "ask for less, or opt in to more as cudaFuncSetAttribute does"
+                "request less, or opt in to more as cudaFuncSetAttribute does"
             }
             LaunchError::Cooperative { .. } => "use fewer or smaller blocks",
             LaunchError::ArgumentCount { .. }
@@ -372,7 +372,7 @@ fn check_cluster(shape: &mut Shape, program: &Program, limits: &Limits) -> Resul
         return bad(format!("1 to {most} blocks"));
     }
     if shape.grid.iter().zip(cluster).any(|(g, c)| g % c != 0) {
-        return bad(format!("the grid {:?} is no multiple of it", shape.grid));
+        return bad(format!("the grid {:?} is not a multiple of it", shape.grid));
     }
     Ok(())
 }
@@ -419,7 +419,7 @@ pub(crate) fn lay_out(kernel: &Function, args: &[Arg<'_>]) -> Result<Vec<u8>, La
     Ok(bytes)
 }
 
-/// Some threads of a warp that wait.
+/// Threads of a warp that wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The first of them.
@@ -428,7 +428,7 @@ pub struct Waiting {
     pub lanes: u32,
     /// The instruction they wait at.
     pub line: Line,
-    /// For what.
+    /// The reason.
     pub what: String,
 }
 
@@ -444,14 +444,14 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// Why a kernel did not run to its end.
+/// Why a kernel did not finish.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Halt {
-    /// Nobody can go on.
+    /// No thread can continue.
     #[error("deadlock: {}", list(waiting))]
     Deadlock {
-        /// Who waits where; the first ones.
+        /// The first threads that wait, and where.
         waiting: Vec<Waiting>,
     },
     /// The limit of instructions was reached.
@@ -459,7 +459,7 @@ pub enum Halt {
     InstructionLimit {
         /// The limit.
         limit: u64,
-        /// Who was where; the first ones.
+        /// The first threads, and where they were.
         running: Vec<Waiting>,
     },
     /// `trap`.
@@ -477,7 +477,7 @@ pub enum Halt {
         line: Line,
         /// The thread.
         place: Place,
-        /// What the kernel says.
+        /// The message of the kernel.
         message: String,
     },
     /// Calls nest too deep, or a call goes nowhere.
@@ -490,13 +490,13 @@ pub enum Halt {
         /// What is wrong.
         what: String,
     },
-    /// A launch from the device that cannot be.
+    /// An invalid launch from the device.
     #[error("a launch from the device: {what}")]
     DeviceLaunch {
         /// What is wrong.
         what: String,
     },
-    /// This machine's memory does not suffice.
+    /// This machine has too little memory.
     #[error(transparent)]
     Memory(#[from] crate::memory::MemoryError),
 }
@@ -507,7 +507,7 @@ impl Halt {
     pub fn hint(&self) -> &'static str {
         match self {
             Halt::Deadlock { .. } => {
-                "all threads must reach the same barriers, and what a thread waits for must be done by one that does not wait for it"
+                "all threads must reach the same barriers, and a thread must not wait for work that waits for it"
             }
             Halt::InstructionLimit { .. } => {
                 "a loop may never end, or the limit is too low for this size"

@@ -197,7 +197,7 @@ fn exponent_form(value: f64, precision: usize) -> String {
     format!("{digits}e{sign}{exponent:0>2}")
 }
 
-/// `%g`: so many significant digits, without trailing zeros.
+/// `%g`: this many significant digits, without trailing zeros.
 fn shortest_form(value: f64, digits: usize, keep_zeros: bool) -> String {
     let scientific = exponent_form(value, digits - 1);
     let exponent: i32 = scientific.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);

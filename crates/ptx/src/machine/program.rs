@@ -35,7 +35,7 @@ pub(crate) struct Condition {
 pub(crate) enum Constant {
     /// The same bits everywhere.
     Bits(u64),
-    /// Bytes of the kernel's arguments, extended to a register of so many bits.
+    /// Bytes of the kernel's arguments, extended to a register of this many bits.
     Argument { offset: u32, bytes: u8, signed: bool, register_bits: u8 },
     /// A register of the hardware.
     Special(Special),

@@ -1,26 +1,26 @@
-//! Who runs next.
+//! Schedules: which lanes run next.
 
 /// The order in which lanes, warps and blocks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Schedule {
-    /// A warp's lanes run together as long as they are in the same place and meet again as soon as they can; warps and blocks
-    /// take turns in the order of their numbers. The most orderly run there can be, which hides what goes wrong in others.
+    /// The lanes of a warp run together while they are at the same instruction, and reconverge as soon as they can. Warps and blocks take turns in
+    /// the order of their numbers. This is the most regular order, and it hides faults that show in others.
     #[default]
     Lockstep,
-    /// A block, a warp and a group of lanes are picked by chance, groups are split by chance, and nobody runs long.
+    /// A block, a warp and a group of lanes are picked at random, groups are split at random, and each runs for a short time.
     Random {
         /// Runs with equal seeds are equal.
         seed: u64,
     },
-    /// Each lane runs alone and as far ahead as it can: until it waits at a barrier or for the other lanes of a mask. Whatever depends on
-    /// lanes going together goes wrong.
+    /// Each lane runs alone and as far ahead as it can: until it waits at a barrier or for the other lanes of a mask. Code that relies on lanes in
+    /// step fails.
     Adversarial {
         /// 0: lanes, warps and blocks in ascending order; others permute them.
         seed: u64,
     },
 }
 
-/// Numbers by chance: SplitMix64.
+/// Random numbers: SplitMix64.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(u64);
 

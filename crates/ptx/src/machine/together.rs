@@ -39,7 +39,7 @@ impl Machine<'_> {
         self.count(code.first + group.pc, |c| c.warp_barriers += 1);
         let line = line_at(code, group.pc);
         let Some(slot) = mask_slot(step) else {
-            // The forms of old, without a mask: whoever executes them together.
+            // The old forms without a mask: all lanes that execute them together.
             self.carry_out(block, w, group.base, group.mask, None, line, step);
             return Some(group);
         };
@@ -125,7 +125,7 @@ impl Machine<'_> {
         block.warps[w].release(lanes, |wait| wait == Wait::Lanes(named));
     }
 
-    /// Nobody can go on, and some wait for lanes that will not come: says so and lets them go on without.
+    /// No thread can continue, and some wait for lanes that will not arrive. Reports that, and lets them continue without these lanes.
     pub(crate) fn give_up_lanes(&mut self, block: &mut Block) -> bool {
         for w in 0..block.warps.len() {
             let warp = &block.warps[w];

@@ -295,7 +295,7 @@ impl Warp {
         if group.pc == group.join_at { self.arrive_at_join(group) } else { self.groups.push(group) }
     }
 
-    /// Lanes have ended: nobody waits for them any more.
+    /// Lanes have ended: no lane waits for them any more.
     pub(crate) fn end_lanes(&mut self, mask: u32, line: Line) {
         self.exited |= mask;
         for lane in super::lanes::indices(mask) {

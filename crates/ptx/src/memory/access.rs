@@ -101,7 +101,8 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// The trouble with an address that is no multiple of the access's size, if it is not.
+    /// The trouble with an address that is not a multiple of the access's size, if it is
+    /// not.
     pub(super) fn of_alignment(address: u64, size: u32) -> Option<Trouble> {
         let past = address & u64::from(size - 1);
         let detail = || format!("{past} bytes past a multiple of {size}");

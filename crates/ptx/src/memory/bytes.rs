@@ -85,7 +85,7 @@ impl Bytes {
         }
     }
 
-    /// The first of up to 16 naturally aligned bytes that nobody wrote.
+    /// The first of up to 16 naturally aligned bytes that were never written.
     #[inline]
     #[must_use]
     pub fn first_unwritten(&self, offset: usize, size: u32) -> Option<usize> {

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 /// The first address.
 pub const BASE: u64 = 0x7_0000_0000_0000;
 
-/// Addresses left free behind each allocation, so that an index that is
-/// wrong by a few million still meets nobody else's bytes.
+/// Addresses left free behind each allocation, so that an index that is wrong by a few
+/// million still hits no other allocation.
 const GAP: u64 = 1 << 26;
 
 /// Allocations begin at multiples of this, as the driver's do.

@@ -74,9 +74,9 @@ impl MemoryError {
                 "free buffers, use smaller ones or raise the simulated device's memory limit"
             }
             MemoryError::Host { .. } => {
-                "lower the simulated device's memory limit below what this machine has"
+                "set the simulated device's memory limit below the memory of this machine"
             }
-            MemoryError::NotAllocated { .. } => "free what was allocated, once",
+            MemoryError::NotAllocated { .. } => "free each allocation once",
             MemoryError::OutOfBounds { .. } => "compare the copy's length with the buffer's",
         }
     }

@@ -24,7 +24,7 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Stamps, and bytes of stamps and of sets, below which nobody need count.
+/// Below this many stamps, and bytes of stamps and of sets, no count is needed.
 const FLOOR_STAMPS: usize = 1 << 18;
 const FLOOR_BYTES: usize = 8 << 20;
 
@@ -78,7 +78,7 @@ struct Memory {
     /// Numbered from 1.
     stamps: Vec<Stamp>,
     sets: Sets,
-    /// Sweep when there are so many stamps.
+    /// Sweep when there are this many stamps.
     sweep_at: usize,
     /// Bytes that sets may take.
     set_bytes: usize,
@@ -312,7 +312,7 @@ fn late(stamp: &Stamp, lane: u32, address: u64) -> Fault {
         access: Some(Access { space: Space::Shared, act, address, size: u32::from(size) }),
         other: None,
         detail: Cow::Borrowed(
-            "the block whose memory it is may have ended: it must wait for the cluster before that",
+            "the block that owns the memory may have ended: it must wait for the cluster before it ends",
         ),
     }
 }
@@ -550,7 +550,7 @@ impl<'a> View<'_, 'a> {
         self.memory.reads = reads;
     }
 
-    /// Drops the reads that `me` comes after and stands for; for a witness nobody else can stand.
+    /// Drops the reads that `me` comes after and stands for; another access cannot stand for a witness.
     fn drop_earlier(&mut self, me: &Me<'a>, reads: &mut Vec<Entry>) {
         reads.retain_mut(|entry| {
             if entry.stamp != me.stamp && !entry.sees && self.stands_for(me, entry.stamp) {

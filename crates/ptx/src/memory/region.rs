@@ -145,7 +145,7 @@ impl Region {
         }
         let (space, whose) = (self.space, if self.stride == 0 { "" } else { " of a thread" });
         let detail = if address < first {
-            format!("among the first {first} bytes of {space} memory, which are the system's")
+            format!("among the first {first} bytes of {space} memory, which are reserved")
         } else if address < last {
             let over = end.map_or(u64::MAX, |end| end - last);
             format!("which leaves the {len} bytes of {space} memory{whose} by {over}")

@@ -173,7 +173,7 @@ fn no_number(lexer: &Lexer<'_>, found: Token<'_>) -> Error {
 
 fn read(lexer: &Lexer<'_>, text: &str) -> Result<Number> {
     Number::parse(text).ok_or_else(|| {
-        let what = format!("`{}` is no number", super::error::excerpt(text));
+        let what = format!("`{}` is not a number", super::error::excerpt(text));
         Error::invalid(lexer.line(), what)
     })
 }

@@ -134,7 +134,7 @@ fn align(lexer: &mut Lexer<'_>) -> Result<u64> {
     if bytes.is_power_of_two() && bytes <= 1 << 20 {
         return Ok(bytes);
     }
-    let what = format!("{bytes} is no alignment");
+    let what = format!("{bytes} is not an alignment");
     Err(Error::invalid(lexer.line(), what).with_hint("alignments are powers of two"))
 }
 
@@ -326,7 +326,7 @@ fn element<'a>(
                 0
             } else {
                 value.bits(ty).ok_or_else(|| {
-                    let what = format!("the value is of another kind than {ty}");
+                    let what = format!("the value does not have type {ty}");
                     Error::invalid(lexer.line(), what)
                 })?
             }
@@ -440,14 +440,14 @@ fn formal<'a>(lexer: &mut Lexer<'a>) -> Result<Formal<'a>> {
             {
                 Some((target, _)) => *target = space(name),
                 None => {
-                    let what = format!("`{name}` stands without `.ptr`");
+                    let what = format!("`{name}` needs `.ptr`");
                     return Err(Error::invalid(lexer.line(), what));
                 }
             },
             Token::Word(name) if name.starts_with('.') && kind.is_none() => {
                 kind = Type::from_name(&name[1..]);
                 if kind.is_none() {
-                    let what = format!("`{}` is no type of a parameter", excerpt(name));
+                    let what = format!("`{}` is not a type of a parameter", excerpt(name));
                     return Err(Error::invalid(lexer.line(), what));
                 }
             }

@@ -51,13 +51,13 @@ impl Error {
         }
     }
 
-    /// What the caller can do about it, in one line without a full stop.
+    /// What the caller can do, in one line without a full stop.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Invalid { hint, .. } => hint.clone(),
             Error::Unsupported(_) => {
-                Some("`warpfold ptx info` lists all that a file needs and is not there".into())
+                Some("`warpfold ptx info` lists everything in a file that is not supported".into())
             }
         }
     }

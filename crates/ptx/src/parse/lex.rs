@@ -80,7 +80,7 @@ impl<'a> Lexer<'a> {
         let mut chars = self.rest.chars();
         let mark = chars.next().unwrap_or_default();
         if !mark.is_ascii() || mark.is_ascii_control() {
-            let what = format!("`{}` has no place in PTX", mark.escape_default());
+            let what = format!("`{}` is not a character of PTX", mark.escape_default());
             return Err(Error::invalid(self.line, what));
         }
         self.rest = chars.as_str();
@@ -117,7 +117,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Goes on by so many bytes.
+    /// Goes on by this many bytes.
     fn count_lines(&mut self, length: usize) {
         let passed = self.cut(length);
         let lines = passed.bytes().filter(|&b| b == b'\n').count();

@@ -20,12 +20,12 @@ use crate::ir::{
 
 /// The versions that are read.
 const VERSIONS: core::ops::RangeInclusive<(u32, u32)> = (7, 0)..=(9, 0);
-/// A kernel has at most so many bytes of parameters.
+/// A kernel has at most this many bytes of parameters.
 const MOST_ARGUMENTS: u64 = 32_764;
 
 pub(super) fn read(text: &str) -> Result<Scan> {
     if u32::try_from(text.len()).is_err() {
-        return Err(Error::invalid(1, "a text of 4 GiB or more is not read"));
+        return Err(Error::invalid(1, "the text is longer than 4 GiB"));
     }
     let mut reader = Reader {
         lexer: Lexer::new(text),
@@ -79,8 +79,8 @@ impl<'a> Reader<'a> {
         }
         if !self.symbols.module.target[0].starts_with("sm_") {
             return Err(self
-                .invalid("the target is no architecture")
-                .with_hint("it is called sm_75, sm_90 or the like"));
+                .invalid("the target is not an architecture")
+                .with_hint("expected sm_75, sm_90 or similar"));
         }
         self.head_directive(".address_size")?;
         let size = unsigned(&mut self.lexer)?;
@@ -358,7 +358,7 @@ impl<'a> Reader<'a> {
     fn finish(mut self) -> Result<Scan> {
         if let Some((id, line)) = self.external.first_key_value() {
             let name = &self.symbols.module.variables[id.index()].name;
-            let what = format!("the variable `{}` is nowhere defined", excerpt(name));
+            let what = format!("the variable `{}` is not defined", excerpt(name));
             return Err(
                 Error::invalid(*line, what).with_hint("link the modules before they are run")
             );
@@ -368,7 +368,7 @@ impl<'a> Reader<'a> {
         Ok(Scan { module: self.symbols.module, unsupported: self.symbols.unsupported })
     }
 
-    /// Functions without a body are the device's runtime, or nobody may call them.
+    /// Functions without a body belong to the device's runtime, or must not be called.
     fn resolve_builtins(&mut self) -> Result<()> {
         let functions = &mut self.symbols.module.functions;
         for (function, defined) in functions.iter_mut().zip(&self.defined) {
@@ -379,8 +379,7 @@ impl<'a> Reader<'a> {
         match unresolved(&self.symbols.module, &self.defined) {
             None => Ok(()),
             Some((line, name)) => {
-                let what =
-                    format!("the function `{}` is called but nowhere defined", excerpt(name));
+                let what = format!("the function `{}` is called but not defined", excerpt(name));
                 Err(Error::invalid(line, what).with_hint("link the modules before they are run"))
             }
         }

@@ -47,7 +47,7 @@ impl<'a> Operands<'_, 'a> {
                 let what = format!("the register `{}` is not declared", excerpt(name));
                 return Err(Fault::invalid(what));
             }
-            _ => return Err(Fault::invalid(format!("`{}` is no register", excerpt(name)))),
+            _ => return Err(Fault::invalid(format!("`{}` is not a register", excerpt(name)))),
         };
         let ty = self.body.registers[reg.index()].ty;
         if ty.bits() > 64 {
@@ -115,7 +115,7 @@ impl<'a> Operands<'_, 'a> {
     ) -> Result<Operand, Fault> {
         match *arg {
             Arg::Number(number) => number.bits(ty).map(Operand::Imm).ok_or_else(|| {
-                Fault::invalid(format!("the constant is of another kind than {ty}"))
+                Fault::invalid(format!("the constant does not have type {ty}"))
                     .with_hint("constants of floating-point types are written 0f3F800000 or 1.0")
             }),
             Arg::Name(name, offset) => self.named(name, offset, ty, arg, check),
@@ -217,8 +217,11 @@ impl<'a> Operands<'_, 'a> {
             if found.bits() == 64 || found.bits() == 32 && narrow {
                 return Ok(Address { base: Base::Reg(reg), offset });
             }
-            let what =
-                format!("{} has {} bits, which is no {space} address", excerpt(name), found.bits());
+            let what = format!(
+                "{} has {} bits, which is not the width of a {space} address",
+                excerpt(name),
+                found.bits()
+            );
             return Err(Fault::invalid(what));
         }
         let variable = self.variable(name)?;

@@ -64,7 +64,7 @@ impl<'a> Opcode<'a> {
         if allowed.contains(&ty) {
             return Ok(ty);
         }
-        Err(Fault::unsupported(format!("{ty} is no type of `{}`", self.name)))
+        Err(Fault::unsupported(format!("{ty} is not a type of `{}`", self.name)))
     }
 
     /// `.rn`, `.rz`, `.rm` or `.rp`.
@@ -126,7 +126,7 @@ impl<'a> Opcode<'a> {
         policy
     }
 
-    /// Refuses suffixes that nobody took.
+    /// Refuses suffixes that were not used.
     pub(super) fn finish(self) -> Result<(), Fault> {
         match self.parts.first() {
             None => Ok(()),

@@ -71,16 +71,16 @@ impl Devices {
     /// Why `--device auto` takes what it takes.
     fn why(&self) -> Vec<String> {
         let mut why = vec![
-            "--device auto takes it: to send data to a device takes longer than to".into(),
-            "reduce it where it lies".into(),
+            "--device auto chooses it: sending data to a device takes longer than".into(),
+            "reducing it on the CPU".into(),
         ];
         if self.all().is_empty() {
-            why = vec!["--device auto takes it: there is no other".into()];
+            why = vec!["--device auto chooses it: there is no other".into()];
         } else if Engine::supports(Kind::LogSumExp, DType::F64)
             && let Some(bytes) = Reduction::of(Op::LogSumExp).device_pays_from(DType::F64)
         {
             let from = bytes as f64 / GB;
-            why.push(format!("cuda:0 is taken for logsumexp of f64, from {from:.1} GB on"));
+            why.push(format!("cuda:0 is chosen for logsumexp of f64, from {from:.1} GB on"));
         }
         why
     }

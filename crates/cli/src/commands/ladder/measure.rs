@@ -84,7 +84,7 @@ pub(super) fn all(
         measured.push(rows);
     }
     if let Some(profiler) = profiler {
-        steps.begin("what the hardware counts");
+        steps.begin("hardware counters");
         let rows = measured.iter_mut().flatten().filter(|row| is_profiled(row)).collect();
         profile(rows, &profiler, &say);
     }

@@ -1,8 +1,8 @@
 //! A rung under Nsight Compute: the counters of the hardware, by the names that the
 //! texts have for them.
 //!
-//! The profiler runs this program again, for one rung and one run; what it measures
-//! is no time, as it plays each kernel several times.
+//! The profiler runs this program again, for one rung and one run; what it measures is
+//! not a time, since it runs each kernel several times.
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -78,9 +78,8 @@ pub(super) struct Unavailable {
 /// The profiler: in `PATH`, or where installers put it.
 pub(super) fn find() -> Result<PathBuf, Unavailable> {
     toolkit::program("ncu").ok_or_else(|| Unavailable {
-        why: "Nsight Compute, ncu, is not on this machine".into(),
-        hint: "it comes with the CUDA toolkit, and by itself as nsight-compute; put it in PATH"
-            .into(),
+        why: "Nsight Compute (ncu) was not found".into(),
+        hint: "install the CUDA toolkit or nsight-compute, and add ncu to PATH".into(),
         lasts: true,
     })
 }
@@ -93,8 +92,11 @@ pub(super) fn take(
     seed: u64,
     device: &str,
 ) -> Result<Vec<Profile>, Unavailable> {
-    let failed =
-        |why: String| Unavailable { why, hint: "ncu by itself may say more".into(), lasts: false };
+    let failed = |why: String| Unavailable {
+        why,
+        hint: "run ncu directly for more details".into(),
+        lasts: false,
+    };
     let metrics: Vec<&str> = METRICS.iter().map(|m| m.of).collect();
     let mut command = Command::new(profiler);
     command.args(["--csv", "--page", "raw", "--print-units", "base", "--metrics"]);
@@ -115,7 +117,7 @@ pub(super) fn take(
     let said = format!("{text}\n{}", String::from_utf8_lossy(&output.stderr));
     if said.contains("ERR_NVGPUCTRPERM") {
         return Err(Unavailable {
-            why: "the driver lets administrators alone read the device's counters".into(),
+            why: "the driver allows only administrators to read the device's counters".into(),
             hint: "run as root, or load the driver's module with NVreg_RestrictProfilingToAdminUsers=0"
                 .into(),
             lasts: true,
@@ -127,7 +129,7 @@ pub(super) fn take(
             said.lines().filter(|line| line.contains("==ERROR==") || line.contains("error"));
         let last = lines.next_back().or(said.lines().rfind(|line| !line.trim().is_empty()));
         let said = last.unwrap_or("nothing").trim();
-        return Err(failed(format!("ncu counted nothing and said: {said}")));
+        return Err(failed(format!("ncu reported no counters: {said}")));
     }
     Ok(profiles)
 }

@@ -106,7 +106,7 @@ fn write(args: &ReportArgs, global: &Global, gathered: &Gathered) -> Result<()> 
                     save(&path.with_file_name(name), picture)?;
                 }
             } else if !global.quiet && !page.pictures.is_empty() {
-                note("the pictures are only written where -o names a file");
+                note("pictures are written only with -o FILE");
             }
             let mut sink = Sink::open(output)?;
             sink.write_all(page.text.as_bytes())?;

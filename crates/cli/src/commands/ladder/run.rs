@@ -1,4 +1,4 @@
-//! `ladder run`: rungs at work.
+//! `ladder run`: runs rungs.
 
 use super::profile::{self, Profile};
 use super::{table, usage};
@@ -15,7 +15,7 @@ use warpfold::Device;
 use warpfold_cuda::Driver;
 use warpfold_ladder::{ALL, Error, Lab, Question, Rung, Text, Timing, find};
 
-/// How many elements, where nobody says: no multiples of any block.
+/// The default numbers of elements: not multiples of any block.
 const ON_CUDA: [u64; 2] = [1_048_583, (1 << 28) + 3];
 const ON_SIM: [u64; 1] = [10_007];
 
@@ -74,7 +74,7 @@ pub(super) fn run(args: &RunLadderArgs, global: &Global) -> Result<ExitCode> {
     // Without counters the times are worth having.
     let mut profiler = None;
     if args.profile && simulated {
-        say("the interpreter counts by itself: there is nothing to profile");
+        say("the interpreter counts without a profiler");
     } else if args.profile {
         match Profiler::new(args.device) {
             Ok(found) => profiler = Some(found),
@@ -142,8 +142,8 @@ impl Profiler {
     pub(super) fn new(device: Device) -> Result<Profiler, profile::Unavailable> {
         let profiler = profile::find()?;
         let program = std::env::current_exe().map_err(|e| profile::Unavailable {
-            why: format!("where this program lies is not known: {e}"),
-            hint: "run it by its whole path".into(),
+            why: format!("the path of this program is unknown: {e}"),
+            hint: "run it by its full path".into(),
             lasts: true,
         })?;
         let ordinal = match device {
@@ -235,7 +235,7 @@ pub(super) fn open(device: Device) -> Result<(Lab, bool)> {
         Device::Sim => Ok(sim()),
         Device::Auto if Driver::probe().is_ok_and(|count| count > 0) => cuda(0),
         Device::Auto => Ok(sim()),
-        _ => Err(Usage::new("the rungs are CUDA kernels, which no CPU runs itself")
+        _ => Err(Usage::new("the rungs are CUDA kernels, which a CPU cannot run directly")
             .hint("--device sim interprets them on the CPU")
             .into()),
     }

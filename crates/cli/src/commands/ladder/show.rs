@@ -35,7 +35,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<()> {
     sink.commit()
 }
 
-/// What the classic listing gets wrong, at work.
+/// Runs the classic listing, to show what it gets wrong.
 fn faulty(rung: &Rung) -> Result<()> {
     let showings = faulty::show(rung)?;
     if showings.is_empty() {
@@ -59,7 +59,7 @@ fn faulty(rung: &Rung) -> Result<()> {
             writeln!(sink, "  found: {finding}")?;
         }
         if let Some(halt) = &showing.halt {
-            writeln!(sink, "  it does not come to its end: {halt}")?;
+            writeln!(sink, "  it does not finish: {halt}")?;
         }
         for got in &showing.got {
             let verdict = if *got == showing.wanted { "right, by luck" } else { "wrong" };

@@ -29,7 +29,7 @@ pub(super) struct Row {
     pub(super) profile: Vec<Profile>,
 }
 
-/// What came of a rung.
+/// The results of a rung.
 pub(super) enum Outcome {
     Measured(Box<Measurement>),
     /// This machine does not have what it needs.
@@ -547,7 +547,7 @@ mod tests {
         assert!((one["of_ceiling"].as_f64().unwrap() - 0.5).abs() < 1e-12);
         assert_eq!(one["times"].as_array().map(Vec::len), Some(25));
         assert_eq!((&one["spread"], &one["outliers"]), (&(12.0 / 50.0).into(), &0.into()));
-        // What came from the cache is no part of what memory gives.
+        // Data from the cache is not part of the memory's rate.
         assert_eq!(all[2]["of_ceiling"], Value::Null);
         let told = all[2]["warnings"].as_array().unwrap();
         assert!(told.iter().any(|w| w["what"].as_str().unwrap().contains("L2")), "{told:?}");

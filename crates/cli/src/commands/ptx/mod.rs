@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// A longer file is no PTX: the largest modules of libraries have a few dozen MiB.
+/// A longer file is not PTX: the largest modules of libraries have a few dozen MiB.
 const LONGEST: u64 = 256 << 20;
 
 pub(super) fn run(args: &PtxArgs, global: &Global) -> Result<ExitCode> {
@@ -22,7 +22,7 @@ pub(super) fn run(args: &PtxArgs, global: &Global) -> Result<ExitCode> {
 /// The text of a PTX file, and what messages call it.
 ///
 /// # Errors
-/// A file that cannot be read or is no text.
+/// A file that cannot be read or is not text.
 fn text(file: &str) -> Result<(String, &str)> {
     let name = if file == "-" { "stdin" } else { file };
     let mut bytes = Vec::new();
@@ -37,7 +37,7 @@ fn text(file: &str) -> Result<(String, &str)> {
     };
     read.with_context(|| name.to_string())?;
     if bytes.len() as u64 > LONGEST {
-        bail!("{name}: more than {} MiB are no PTX", LONGEST >> 20);
+        bail!("{name}: a file of more than {} MiB is not PTX", LONGEST >> 20);
     }
     // Drivers are handed PTX with a zero at its end, and some tools keep it.
     if bytes.last() == Some(&0) {
@@ -49,7 +49,7 @@ fn text(file: &str) -> Result<(String, &str)> {
             let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
             bail!(
-                "{name}: line {line} is no text: PTX is, and machine code (.cubin, .fatbin) is not"
+                "{name}: line {line} is not text: PTX is text, and machine code (.cubin, .fatbin) is not"
             )
         }
     }

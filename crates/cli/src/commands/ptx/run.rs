@@ -42,7 +42,7 @@ pub(super) fn run(args: &RunArgs, global: &Global) -> Result<ExitCode> {
     match run.halted() {
         None => buffers.save(&device, &args.save)?,
         Some(_) if !args.save.is_empty() && !global.quiet => {
-            note("nothing was saved: the kernel did not come to its end");
+            note("nothing was saved: the kernel did not finish");
         }
         Some(_) => {}
     }

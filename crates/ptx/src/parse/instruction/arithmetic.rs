@@ -32,7 +32,7 @@ pub(super) fn decode<'a>(
 }
 
 fn no_type(op: &Opcode<'_>, ty: Type) -> Fault {
-    Fault::unsupported(format!("{ty} is no type of `{}`", op.name))
+    Fault::unsupported(format!("{ty} is not a type of `{}`", op.name))
 }
 
 fn only(op: &Opcode<'_>, ty: Type, allowed: &[Type]) -> Result<(), Fault> {

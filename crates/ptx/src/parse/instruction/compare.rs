@@ -166,7 +166,7 @@ fn select<'a>(
     let [d, a, b, p] = exactly(args)?;
     let pred = o.predicate(p)?;
     if pred.negated {
-        return Err(Fault::invalid("selp takes a predicate as it is"));
+        return Err(Fault::invalid("selp takes a predicate without a negation"));
     }
     Ok(Op::Select { ty, dst: o.dst(d, ty)?, a: o.src(a, ty)?, b: o.src(b, ty)?, pred: pred.reg })
 }

@@ -63,7 +63,7 @@ fn part_type(ty: Type, count: usize) -> Result<Type, Fault> {
         (64, 2) => Ok(Type::B32),
         (64, 4) | (32, 2) => Ok(Type::B16),
         (32, 4) | (16, 2) => Ok(Type::B8),
-        _ => Err(Fault::invalid(format!("{ty} has not {count} parts"))),
+        _ => Err(Fault::invalid(format!("{ty} does not have {count} parts"))),
     }
 }
 

@@ -114,7 +114,7 @@ pub(super) fn binary<'a>(
     o: &mut Operands<'_, 'a>,
 ) -> Result<Op, Fault> {
     if !ALL.contains(&ty) {
-        return Err(Fault::unsupported(format!("{ty} is no type of `{}`", op.name)));
+        return Err(Fault::unsupported(format!("{ty} is not a type of `{}`", op.name)));
     }
     let mode = match which {
         FloatBinary::Min | FloatBinary::Max => FloatMode {
@@ -145,7 +145,7 @@ pub(super) fn quotient<'a>(
     o: &mut Operands<'_, 'a>,
 ) -> Result<Op, Fault> {
     if !REALS.contains(&ty) {
-        return Err(Fault::unsupported(format!("{ty} is no type of `div`")));
+        return Err(Fault::unsupported(format!("{ty} is not a type of `div`")));
     }
     let approximation = (ty == Type::F32)
         .then(|| op.take_one(&[("full", FloatBinary::DivFull), ("approx", FloatBinary::DivApprox)]))
@@ -172,7 +172,7 @@ pub(super) fn fused<'a>(
     o: &mut Operands<'_, 'a>,
 ) -> Result<Op, Fault> {
     if !ALL.contains(&ty) || op.name == "mad" && HALVES.contains(&ty) {
-        return Err(Fault::unsupported(format!("{ty} is no type of `{}`", op.name)));
+        return Err(Fault::unsupported(format!("{ty} is not a type of `{}`", op.name)));
     }
     let mut mode = rounded(op, ty)?;
     mode.relu = HALVES.contains(&ty) && op.take("relu");

@@ -62,7 +62,7 @@ fn access(op: &mut Opcode<'_>) -> Result<Access, Fault> {
     let ty = op.optional_type().ok_or_else(|| Fault::unsupported("a type is missing"))?;
     let plain = !matches!(ty.class(), Class::Predicate | Class::IntegerPair | Class::FloatPair);
     if !plain || matches!(ty, Type::B128 | Type::Tf32) {
-        return Err(Fault::unsupported(format!("{ty} is no type of `{}`", op.name)));
+        return Err(Fault::unsupported(format!("{ty} is not a type of `{}`", op.name)));
     }
     if ty.bytes() as usize * length > 32 {
         return Err(Fault::invalid("a vector has at most 32 bytes"));
@@ -75,7 +75,7 @@ fn check_length(arg: &Arg<'_>, access: &Access) -> Result<(), Fault> {
     if found == access.length {
         return Ok(());
     }
-    let what = format!("{} stands where there are {} elements", arg.describe(), access.length);
+    let what = format!("{} was given for {} elements", arg.describe(), access.length);
     Err(Fault::invalid(what))
 }
 
@@ -155,7 +155,7 @@ fn atomic<'a>(
     let keeps_subnormals = op.take("noftz");
     let ty = op.ty(atomic_types(which))?;
     if keeps_subnormals != (ty.is_float() && !matches!(ty, Type::F32 | Type::F64)) {
-        return Err(Fault::invalid(".noftz stands with 16-bit floating-point types, always"));
+        return Err(Fault::invalid("16-bit floating-point types need .noftz"));
     }
     if !matches!(space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster) {
         return Err(Fault::invalid(format!("there are no atomics in {space} memory")));
@@ -245,7 +245,7 @@ fn proxy_fence<'a>(
     Ok(Op::Fence { order: FenceOrder::Proxy, scope })
 }
 
-/// A cache policy: a number that nobody looks into here.
+/// A cache policy: a number that the interpreter ignores.
 fn policy<'a>(
     op: &mut Opcode<'a>,
     args: &[Arg<'a>],

@@ -1,0 +1,1 @@
+../../../cuda/tests/common/altered.rs
