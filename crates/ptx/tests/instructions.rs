@@ -293,7 +293,7 @@ fn contradictions_are_errors_with_their_line() {
         ("setp.lt.ftz.s32 %p1, %r1, %r2;", ".s32 has no .ftz"),
         ("red.global.add.f16 [%d1], %h1;", "need .noftz"),
         ("setp.nan.s32 %p1, %r1, %r2;", "has no such comparison"),
-        ("mov.b64 {%r1, %r2, %r3}, %d1;", "has not 3 parts"),
+        ("mov.b64 {%r1, %r2, %r3}, %d1;", "does not have 3 parts"),
         ("lop3.b32 %r1, %r2, %r3, %r4, 256;", "8 bits"),
         ("bra NOWHERE;", "there is no label `NOWHERE` here"),
         ("{ IN: ret; } bra IN;", "there is no label `IN` here"),
