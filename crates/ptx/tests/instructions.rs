@@ -275,7 +275,10 @@ fn contradictions_are_errors_with_their_line() {
         ("add.s32 [%r1], %r1, 1;", "a register to write was expected, not an address in brackets"),
         ("@%r1 ret;", "`%r1` has 32 bits where the instruction takes .pred"),
         ("ld.shared.u32 %r1, [data];", "`data` is in global memory, not shared"),
-        ("ld.global.u32 %r1, [%r2];", "%r2 has 32 bits, which is no global address"),
+        (
+            "ld.global.u32 %r1, [%r2];",
+            "%r2 has 32 bits, which is not the width of a global address",
+        ),
         ("ld.global.v2.u32 %r1, [%d1];", "stands where there are 2 elements"),
         ("ld.global.v2.u32 {%r1, %d2}, [%d1];", "different widths"),
         ("ld.global.v4.b64 {%d1,%d2,%d3}, [%d1];", "a vector of 3"),
