@@ -279,7 +279,7 @@ fn contradictions_are_errors_with_their_line() {
             "ld.global.u32 %r1, [%r2];",
             "%r2 has 32 bits, which is not the width of a global address",
         ),
-        ("ld.global.v2.u32 %r1, [%d1];", "stands where there are 2 elements"),
+        ("ld.global.v2.u32 %r1, [%d1];", "was given for 2 elements"),
         ("ld.global.v2.u32 {%r1, %d2}, [%d1];", "different widths"),
         ("ld.global.v4.b64 {%d1,%d2,%d3}, [%d1];", "a vector of 3"),
         ("ld.global.u64 %r1, [%d1];", "too few for .u64"),
