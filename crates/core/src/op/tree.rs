@@ -504,11 +504,12 @@ impl<P: TreeOp> State for FixedTree<P> {
 
     fn most_bytes(positions: u64) -> usize {
         // From 0 on: a node for each binary digit of the number of blocks and
-        // one piece, of less than a block; vectors begin with room for four
-        // and double.
+        // one piece, of less than a block, with room for twice as much, at most
+        // a block; vectors begin with room for four and double.
         let digits = (positions / BLOCK as u64).checked_ilog2().map_or(0, |top| top as usize + 1);
         let arrays = 1 + usize::from(P::PAIRS);
-        let raw = positions.min(BLOCK as u64) as usize * size_of::<P::Item>() * arrays;
+        let room = positions.saturating_mul(2).min(BLOCK as u64) as usize;
+        let raw = room * size_of::<P::Item>() * arrays;
         size_of::<Self>()
             + 4 * size_of::<Piece<P::Item>>()
             + (2 * digits).max(4) * size_of::<Placed<P::Node>>()
