@@ -122,7 +122,15 @@ fn inner_name(path: &Path) -> Option<PathBuf> {
 /// # Errors
 /// What reading finds.
 pub(crate) fn file(file: &Arc<PositionalFile>, options: &OpenOptions) -> Result<Option<Stream>> {
-    let Some(codec) = codec_of(&file.head(16)?, Some(file.path()), options) else {
+    let head = file.head(16)?;
+    let Some(codec) = codec_of(&head, Some(file.path()), options) else {
+        // No bytes are text without a line, but nothing compressed has none.
+        if head.is_empty() && options.format.is_none() && inner_name(file.path()).is_some() {
+            return Err(Error::format(
+                file.name(),
+                "it is empty, but its name says that it is compressed",
+            ));
+        }
         return Ok(None);
     };
     let bytes = Box::new(Cursor::new(Arc::clone(file)));
