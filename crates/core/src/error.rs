@@ -25,6 +25,14 @@ pub enum Error {
         /// The type it does not fit.
         out: DType,
     },
+    /// A product of integers whose state does not tell it to the last digit.
+    #[error("{op} is {total}, and its state does not hold the digits")]
+    LostDigits {
+        /// The operation.
+        op: Op,
+        /// What is known of the product.
+        total: String,
+    },
     /// NaNs were found under `nan = error`.
     #[error("{count} NaN{} among the elements{}", if *count == 1 { "" } else { "s" },
         first.map_or_else(String::new, |i| format!(", the first at index {i}")))]
@@ -214,9 +222,12 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Error::Overflow { out, .. } if out.is_float() => return None,
             Error::Overflow { .. } => {
                 "ask for a float answer (--out f64) or for wrapping arithmetic (--wrap)".into()
+            }
+            Error::LostDigits { .. } => {
+                "make the state again: earlier versions, and kernels, keep 128 bits of a product"
+                    .into()
             }
             Error::NanFound { .. } => {
                 "skip NaNs with --nan omit, or let them through with --nan propagate".into()

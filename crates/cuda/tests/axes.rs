@@ -234,6 +234,47 @@ fn arrays_larger_than_the_workspace_come_in_pieces() {
     in_little_memory(&Engine::new(device));
 }
 
+/// Kernels keep 128 bits of products of integers: the others come from the elements, of
+/// rows in place, of rows side by side or apart, of copies and of pieces.
+#[test]
+fn long_products_have_all_their_digits() {
+    let plenty: Arc<dyn Device> = Arc::new(sim(Schedule::Lockstep));
+    let little = Altered::new(sim(Schedule::Lockstep), |limits| limits.memory = 1);
+    let little: Arc<dyn Device> = Arc::new(little);
+    let mut random = Random(0xd1617);
+    let cases: [(_, [usize; 2], u64); 3] =
+        [(&plenty, [37, 211], 1), (&plenty, [5, 9001], 40), (&little, [2, 20_011], 90)];
+    for (device, shape, sparse) in cases {
+        let engine = Engine::new(Arc::clone(device));
+        for (before, gap) in [(0, 0), (3, 1)] {
+            let mut items = |n: usize| -> Vec<i32> {
+                let factor = |random: &mut Random| match random.below(400 * sparse) {
+                    0 => 0,
+                    1 => i32::MIN,
+                    _ if random.below(sparse) == 0 => [2, -3, 5, -7][random.place(4)],
+                    _ => 1,
+                };
+                (0..n).map(|_| factor(&mut random)).collect()
+            };
+            let wide = Layout::table(shape, 4, before, gap);
+            let narrow = Layout::table(shape, 1, before, gap);
+            let bytes: Vec<i8> = items(narrow.bytes).iter().map(|&x| x as i8).collect();
+            let words = items(wide.bytes / 4);
+            for sample in [Sample::of(narrow, &bytes), Sample::of(wide, &words)] {
+                for reduced in [[false, true], [true, false], [true, true]] {
+                    let samples = [Some(&sample), None];
+                    let kinds = &[Kind::Sum, Kind::Prod];
+                    let question = Question { samples, reduced: &reduced, kinds, start: 3 };
+                    question.check(&engine, "long products");
+                    // The case is what it should be: digits beyond 128 bits.
+                    let long = question.expected().iter().filter(|o| o[1].len() > 26).count();
+                    assert!(long > 0 || reduced[0], "no long product among {shape:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_device_short_of_memory_gets_smaller_pieces() {
     let device = Arc::new(Altered::new(sim(Schedule::Lockstep), |_| ()));

@@ -9,6 +9,7 @@ mod exponential;
 mod extrema;
 pub mod fast;
 pub mod logsumexp;
+mod magnitude;
 mod moments;
 mod names;
 mod narrow;

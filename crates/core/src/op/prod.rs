@@ -1,7 +1,8 @@
 //! Products.
 //!
 //! A product of integers does not depend on the order: it is exact until it
-//! leaves the answer's type, which is judged on the whole. A product of floats
+//! leaves the answer's type, which is judged on the whole, and a float answer is the
+//! exact product rounded once (`magnitude.rs`). A product of floats
 //! is folded by the fixed tree with significand and exponent kept apart, so
 //! that it overflows or underflows only if the whole product does. Each of the
 //! `n - 1` multiplications rounds to 53 bits, whatever the element type, which
@@ -9,6 +10,7 @@
 //! Significands lie in `[1, 2^64)` throughout: flush-to-zero finds nothing to flush.
 
 use super::fast::{FloatElement, admit_nans, float_answer};
+use super::magnitude::Magnitude;
 use super::tree::{FixedTree, LANES, Reader, TreeOp, fold_lanes};
 use super::{Kind, Op, Rules, Run, Scalar, State, Value, narrow};
 use crate::DType;
@@ -218,34 +220,82 @@ impl<T: FloatElement> TreeOp for Factors<T> {
 /// The state of a product of integers or truth values.
 ///
 /// The answer is an i64 for signed elements, else a u64. Whether it fits is
-/// judged on the whole product: `[2^40, 2^40, 0]` is 0.
+/// judged on the whole product: `[2^40, 2^40, 0]` is 0. An answer in a float type is
+/// the exact product rounded once.
+///
+/// What a kernel leaves of a product of 2^128 or more, and what earlier versions
+/// wrote, [lacks digits](Self::lacks_digits).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntProd<T> {
     /// The product modulo 2^64.
     wrapped: u64,
-    /// The magnitude of the product without zeros; `None` from 2^128 on. No
-    /// factor shrinks it, so that this does not depend on the order.
-    magnitude: Option<u128>,
+    /// The magnitude of the product without zeros.
+    magnitude: Magnitude,
     /// The sign of the product without zeros.
     negative: bool,
     zero: bool,
     element: PhantomData<T>,
 }
 
+/// Which magnitude a byte form has: see [`IntProd`]'s `write`. Never reused.
+mod form {
+    /// The 16 bytes.
+    pub(super) const SHORT: u8 = 0;
+    /// 2^128 or more, and no more known: what kernels leave.
+    pub(super) const LOST: u8 = 1;
+    /// A long one, whose parts come last.
+    pub(super) const LONG: u8 = 2;
+    /// 2^1024 or more.
+    pub(super) const BEYOND: u8 = 3;
+}
+
 impl<T: Element> IntProd<T> {
-    fn multiply(&mut self, wrapped: u64, magnitude: Option<u128>, negative: bool, zero: bool) {
-        self.wrapped = self.wrapped.wrapping_mul(wrapped);
-        self.magnitude = match (self.magnitude, magnitude) {
-            (Some(a), Some(b)) => a.checked_mul(b),
-            _ => None,
-        };
-        self.negative ^= negative;
-        self.zero |= zero;
+    /// Whether it lacks digits that an answer in f64 needs.
+    ///
+    /// Who has the elements can [give them back](Self::take_digits_of).
+    #[must_use]
+    pub fn lacks_digits(&self) -> bool {
+        self.magnitude.lacks_digits()
+    }
+
+    /// Whether the magnitude without zeros is 2^1024 or more: no further element adds
+    /// to what is known of it.
+    #[must_use]
+    pub fn is_beyond(&self) -> bool {
+        self.magnitude == Magnitude::Beyond
+    }
+
+    /// Takes over the magnitude of a state of the same elements, or of some of them
+    /// that [are beyond](Self::is_beyond), if this one lacks digits.
+    ///
+    /// ```
+    /// use warpfold_core::op::{IntProd, Kind, Op, Rules, Run, State};
+    /// use warpfold_core::DType;
+    ///
+    /// let mut whole = IntProd::<i32>::identity(Kind::Prod);
+    /// whole.absorb(Run { start: 0, items: &[1 << 30; 5], others: &[] });
+    /// // What a kernel leaves of it.
+    /// let mut left = vec![0; 26];
+    /// left[1] = 1;
+    /// let mut state = IntProd::<i32>::read(Kind::Prod, &left)?;
+    /// assert!(state.lacks_digits());
+    /// state.take_digits_of(&whole);
+    /// assert_eq!(state, whole);
+    /// # Ok::<(), warpfold_core::Error>(())
+    /// ```
+    pub fn take_digits_of(&mut self, again: &Self) {
+        if self.lacks_digits() {
+            self.magnitude = again.magnitude.clone();
+        }
     }
 
     /// The whole product in the integer type `out`, if it fits.
     fn exact(&self, out: DType) -> Option<Scalar> {
-        let magnitude = if self.zero { 0 } else { self.magnitude? };
+        let magnitude = match self.magnitude {
+            _ if self.zero => 0,
+            Magnitude::Short(magnitude) => magnitude,
+            _ => return None,
+        };
         let value = i128::try_from(magnitude).ok()? * if self.negative { -1 } else { 1 };
         let bits = 8 * out.size() as u32;
         if out.is_signed_int() {
@@ -253,6 +303,28 @@ impl<T: Element> IntProd<T> {
             ((-half..half).contains(&value)).then_some(Scalar::Int(value as i64, out))
         } else {
             ((0..1i128 << bits).contains(&value)).then_some(Scalar::UInt(value as u64, out))
+        }
+    }
+
+    /// The product rounded once to the float type `out`.
+    fn rounded(&self, op: Op, out: DType) -> Result<Scalar> {
+        let rounded = match self.magnitude.leading() {
+            _ if self.zero => narrow::from_parts(out, false, 0, 0),
+            Some((head, exponent)) => narrow::from_parts(out, self.negative, head, exponent),
+            // From 2^128 on every product rounds to infinity in the types whose
+            // largest number is below.
+            None if out != DType::F64 => narrow::infinity(out, self.negative),
+            None => return Err(Error::LostDigits { op, total: self.total() }),
+        };
+        rounded.ok_or(Error::UnsupportedOut { op, dtype: T::DTYPE, out })
+    }
+
+    /// The product without its zeros, for messages: a long one in words.
+    fn total(&self) -> String {
+        match self.magnitude {
+            Magnitude::Short(m) => format!("{}{m}", if self.negative { "-" } else { "" }),
+            _ if self.negative => "below -2^128".into(),
+            _ => "2^128 or more".into(),
         }
     }
 }
@@ -267,7 +339,7 @@ impl<T: Element> State for IntProd<T> {
     fn identity(_kind: Kind) -> Self {
         IntProd {
             wrapped: 1,
-            magnitude: Some(1),
+            magnitude: Magnitude::ONE,
             negative: false,
             zero: false,
             element: PhantomData,
@@ -279,58 +351,39 @@ impl<T: Element> State for IntProd<T> {
             // Every integer is finite.
             let Parts::Finite { negative, magnitude, .. } = x.parts() else { continue };
             if magnitude == 0 {
-                self.multiply(0, Some(1), false, true);
+                self.wrapped = 0;
+                self.zero = true;
             } else {
-                let wrapped = if negative { magnitude.wrapping_neg() } else { magnitude };
-                self.multiply(wrapped, Some(u128::from(magnitude)), negative, false);
+                let factor = if negative { magnitude.wrapping_neg() } else { magnitude };
+                self.wrapped = self.wrapped.wrapping_mul(factor);
+                self.magnitude.times(magnitude);
+                self.negative ^= negative;
             }
         }
     }
 
     fn merge(&mut self, other: &Self) -> Result<()> {
-        self.multiply(other.wrapped, other.magnitude, other.negative, other.zero);
+        self.wrapped = self.wrapped.wrapping_mul(other.wrapped);
+        self.magnitude.merge(&other.magnitude);
+        self.negative ^= other.negative;
+        self.zero |= other.zero;
         Ok(())
     }
 
+    fn most_bytes(_positions: u64) -> usize {
+        size_of::<Self>() + Magnitude::MOST_BYTES
+    }
+
     /// An integer answer fits or wraps; a float one is the exact product
-    /// rounded once, an f64 up to magnitudes of 2^128.
+    /// rounded once.
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
         if op != Op::Prod {
             return Err(Error::UnsupportedType { op, dtype: T::DTYPE });
         }
         let own = if T::DTYPE.is_signed_int() { DType::I64 } else { DType::U64 };
         let out = rules.out.unwrap_or(own);
-        let overflow = || Error::Overflow {
-            op,
-            total: match self.magnitude {
-                Some(m) => format!("{}{m}", if self.negative { "-" } else { "" }),
-                None if self.negative => "below -2^128".into(),
-                None => "2^128 or more".into(),
-            },
-            out,
-        };
         if out.is_float() {
-            let magnitude = match (self.zero, self.magnitude) {
-                (true, _) => 0,
-                (false, Some(magnitude)) => magnitude,
-                // From 2^128 on every product rounds to infinity in the types
-                // whose largest number is below.
-                (false, None) if out != DType::F64 => {
-                    return narrow::infinity(out, self.negative)
-                        .map(Value::One)
-                        .ok_or(Error::UnsupportedOut { op, dtype: T::DTYPE, out });
-                }
-                (false, None) => return Err(overflow()),
-            };
-            // 64 leading bits, the last one set if any below is: no type has
-            // more than 53, so that the rounding sees the same.
-            let shift = (128 - magnitude.leading_zeros()).saturating_sub(64);
-            let head = (magnitude >> shift) as u64;
-            let sticky = u64::from(u128::from(head) << shift != magnitude);
-            let negative = self.negative && magnitude != 0;
-            return narrow::from_parts(out, negative, head | sticky, i64::from(shift))
-                .map(Value::One)
-                .ok_or(Error::UnsupportedOut { op, dtype: T::DTYPE, out });
+            return self.rounded(op, out).map(Value::One);
         }
         if out == DType::Bool {
             return Err(Error::UnsupportedOut { op, dtype: T::DTYPE, out });
@@ -338,38 +391,66 @@ impl<T: Element> State for IntProd<T> {
         if rules.wrap {
             return Ok(Value::One(Scalar::from_bits(out, truncated(self.wrapped, out))));
         }
+        let overflow = || Error::Overflow { op, total: self.total(), out };
         self.exact(out).map(Value::One).ok_or_else(overflow)
     }
 
+    /// ```text
+    /// 0       1      2                        18                   26
+    /// ├ flags ┼ form ┼ magnitude, or zeros ───┼ product mod 2^64 ──┤ form 2 only: lost factors, words
+    ///   u8      u8     u128                     u64                  u8, u64*
+    /// ```
     fn write(&self, out: &mut Vec<u8>) {
+        let long = self.magnitude.long_parts();
+        let (form, short) = match (&self.magnitude, long) {
+            (&Magnitude::Short(short), _) => (form::SHORT, short),
+            (Magnitude::Beyond, _) => (form::BEYOND, 0),
+            (_, Some((1, [1]))) => (form::LOST, 0),
+            _ => (form::LONG, 0),
+        };
         out.push(u8::from(self.negative) | u8::from(self.zero) << 1);
-        out.push(u8::from(self.magnitude.is_none()));
-        out.extend(self.magnitude.unwrap_or(0).to_le_bytes());
+        out.push(form);
+        out.extend(short.to_le_bytes());
         out.extend(self.wrapped.to_le_bytes());
+        if let (form::LONG, Some((lost, words))) = (form, long) {
+            out.push(lost);
+            words.iter().for_each(|word| out.extend(word.to_le_bytes()));
+        }
     }
 
     fn read(_kind: Kind, bytes: &[u8]) -> Result<Self> {
         let parse = || -> Result<Self, &'static str> {
             let mut from = Reader(bytes);
             let flags = from.uint(1)?;
-            let over = from.uint(1)?;
-            let magnitude = u128::from(from.u64()?) | u128::from(from.u64()?) << 64;
+            let form = from.uint(1)? as u8;
+            let short = u128::from(from.u64()?) | u128::from(from.u64()?) << 64;
             let wrapped = from.u64()?;
             let (negative, zero) = (flags & 1 == 1, flags & 2 == 2);
+            let magnitude = match (form, short) {
+                (form::SHORT, 1..) => Some(Magnitude::Short(short)),
+                (form::LOST, 0) => Some(Magnitude::lost()),
+                (form::BEYOND, 0) => Some(Magnitude::Beyond),
+                (form::LONG, 0) => {
+                    let lost = from.uint(1)? as u8;
+                    let mut words = Vec::new();
+                    // Not more than a magnitude can have.
+                    while !from.0.is_empty() && words.len() <= Magnitude::MOST_BYTES / 8 {
+                        words.push(from.u64()?);
+                    }
+                    // What kernels leave has its own form.
+                    Magnitude::from_long_parts(lost, &words).filter(|m| *m != Magnitude::lost())
+                }
+                _ => None,
+            };
             if !from.0.is_empty() {
                 return Err("it has bytes left over");
             }
-            let magnitude = match (over, magnitude) {
-                (0, 1..) => Some(magnitude),
-                (1, 0) => None,
-                _ => return Err("its magnitude is impossible"),
-            };
+            let magnitude = magnitude.ok_or("its magnitude is impossible")?;
             // What is known twice must agree.
-            let expected = match magnitude {
+            let expected = match magnitude.low() {
                 _ if zero => Some(0),
-                Some(m) if negative => Some((m as u64).wrapping_neg()),
-                Some(m) => Some(m as u64),
-                None => None,
+                Some(low) if negative => Some(low.wrapping_neg()),
+                low => low,
             };
             if flags > 3
                 || negative && !T::DTYPE.is_signed_int()

@@ -4,13 +4,15 @@
 //! on the device until there is no room for more, and come back in one copy.
 
 use super::collect::Collector;
+use super::digits::Digits;
 use super::rows::Rows;
 use super::table::{Order, Table};
 use super::tiles::{LEAST_WORKSPACE, Wanted, largest_workspace};
 use super::view::{DeviceView, check_pair};
 use super::{Array, Engine, Input, left, lock};
 use crate::Result;
-use crate::device::Stream;
+use crate::device::{Address, Stream};
+use core::ops::Range;
 use warpfold_core::layout::{Axis, Split, Traversal};
 use warpfold_core::op::{AnyState, Kind};
 
@@ -107,6 +109,8 @@ impl Engine {
         let device = &**self.device();
         let bytes = wanted.bytes()?.min(largest_workspace(device.limits()));
         let space = scratch.workspace.hold(device, stream, bytes, LEAST_WORKSPACE)?;
+        let workspace = space.0..space.0 + space.1;
+        let mut digits = Digits::new(device, stream);
         let mut bytes = Vec::new();
         let read = &mut |batch: &super::tiles::Batch| {
             bytes.resize(8 * batch.used, 0);
@@ -117,6 +121,7 @@ impl Engine {
             let mut rest = &bytes[..];
             for run in &batch.runs {
                 let Rows { len, start, .. } = run.rows;
+                digits.read_ahead_to(together(&run.rows, &workspace));
                 for i in 0..run.count {
                     let at = run.rows.row(i);
                     let array = Array { address: at[0], len: len as u64, dtype };
@@ -125,7 +130,12 @@ impl Engine {
                     for ((&kind, &place), &words) in kinds.iter().zip(places).zip(&run.words) {
                         let (bytes, after) = rest.split_at(8 * words);
                         rest = after;
-                        sink(output, place, left::state(kind, &input, bytes)?)?;
+                        let mut state = left::state(kind, &input, bytes)?;
+                        // SAFETY: the rows are elements of the table, or copies in the
+                        // workspace that the next ones come after; in between nobody
+                        // writes.
+                        unsafe { digits.restore(&mut state, array)? };
+                        sink(output, place, state)?;
                     }
                 }
             }
@@ -134,4 +144,17 @@ impl Engine {
         // SAFETY: the caller's promise; the workspace is the stream's.
         unsafe { self.reduce_table(wanted, space, &mut scratch, stream, read) }
     }
+}
+
+/// Longer rows are not worth a copy for the digits of the next one.
+const SHORT_ROW: usize = 64 << 10;
+
+/// Where rows end that can be copied as one, the first included; 0 if none can: what
+/// lies between rows in place may be anybody's.
+fn together(rows: &Rows, workspace: &Range<Address>) -> Address {
+    let bytes = rows.len * rows.dtype.size();
+    let dense = rows.stride == bytes.cast_signed();
+    let own = workspace.contains(&rows.at[0]) && rows.stride > 0;
+    let last = rows.count.checked_sub(1).filter(|_| (dense || own) && bytes <= SHORT_ROW);
+    last.map_or(0, |last| rows.row(last)[0] + bytes as u64)
 }

@@ -10,6 +10,7 @@
 //! each kind and a copy of the payloads back follow on the slot's stream, and
 //! nobody waits for them before the slot is needed again.
 
+use super::digits::Digits;
 use super::slot::{LEAST, Slot};
 use super::{Array, Engine, Input, left};
 use crate::device::Address;
@@ -395,9 +396,13 @@ impl Feeder {
         let Some(OnItsWay { input, left }) = run.take() else { return Ok(()) };
         // SAFETY: the copy to them was waited for, and only `send` starts another.
         let payloads = unsafe { slot.payloads.bytes() };
+        let mut digits = Digits::new(&**self.engine.device(), slot.stream);
         for (state, place) in left.places {
             let state = &mut self.states[state];
-            merge(state, &left::state(state.kind(), &input, &payloads[place])?)?;
+            let mut run = left::state(state.kind(), &input, &payloads[place])?;
+            // SAFETY: the run lies in the slot's memory until the next one is sent.
+            unsafe { digits.restore(&mut run, input.array)? };
+            merge(state, &run)?;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ mod collect;
 mod column_table;
 mod column_trees;
 mod columns;
+mod digits;
 mod feeder;
 mod gather;
 mod kernels;
@@ -39,6 +40,7 @@ pub use view::DeviceView;
 use crate::buffer::Buffer;
 use crate::device::{Address, Device, KernelId, Launch, PAGE, Stream};
 use crate::{Error, Result};
+use digits::Digits;
 use kernels::{Build, Program};
 use plan::Capacity;
 use scratch::Scratch;
@@ -202,7 +204,9 @@ impl Engine {
 
     /// The state that [`reduce_into`](Self::reduce_into) has written of an input:
     /// for most kinds a payload, for fixed trees the nodes that the run completes
-    /// and the elements at its ends.
+    /// and the elements at its ends. A product of integers that 128 bits do not hold
+    /// [lacks digits](warpfold_core::op::IntProd::lacks_digits), which
+    /// [`reduce`](Self::reduce) makes of the elements.
     ///
     /// # Errors
     /// [`Error::State`] if the bytes are none; [`Error::NoKernel`].
@@ -268,7 +272,10 @@ impl Engine {
                 left
             }
         };
-        left::state(kind, &input, &left)
+        let mut state = left::state(kind, &input, &left)?;
+        // SAFETY: the caller's promise about the array.
+        unsafe { Digits::new(&*self.device, stream).restore(&mut state, input.array)? };
+        Ok(state)
     }
 
     /// Leaves an array's state in the device's memory at `to`, in

@@ -4,6 +4,7 @@
 //! copied together in the workspace, as many outputs at a time as it has room
 //! for. An output that does not fit comes in pieces, each with a payload.
 
+use super::digits::may_be_lost;
 use super::gather::Step;
 use super::parts::{Part, parts};
 use super::rows::Rows;
@@ -123,6 +124,9 @@ impl Batch {
 
     /// Hands over what there is.
     fn hand_over(&mut self, take: &mut Take<'_>) -> Result<()> {
+        if self.runs.is_empty() {
+            return Ok(());
+        }
         take(self)?;
         self.used = 0;
         self.runs.clear();
@@ -241,6 +245,10 @@ impl Engine {
                 let run = Run { first: some.first, step: 1, count: some.len, rows, words };
                 // SAFETY: the rows lie in the workspace, like the payloads.
                 unsafe { self.add_rows(wanted, run, &mut batch, scratch, stream)? };
+                // Digits are made of the rows, which the next ones overwrite.
+                if wanted.kinds.iter().any(|&kind| may_be_lost(kind, table.dtype)) {
+                    batch.hand_over(take)?;
+                }
             }
         }
         batch.hand_over(take)

@@ -10,6 +10,7 @@ mod arrays;
 mod environment;
 mod naive;
 mod partials;
+mod products;
 mod refusals;
 mod specials;
 mod threads;

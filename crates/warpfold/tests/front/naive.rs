@@ -453,9 +453,6 @@ fn value(
         Op::Prod => {
             let zero = x.iter().any(|v| v.is_zero());
             let product = finite.iter().map(big).filter(|b| *b != BigInt::ZERO).product::<BigInt>();
-            if out.is_float() && !zero && product.bits() > 128 {
-                return Expected::Overflow;
-            }
             integer_in(&if zero { BigInt::ZERO } else { product }, out, rules.wrap)
         }
         Op::LogSumExp => {
