@@ -134,7 +134,7 @@ fn shape(random: &mut Random, miri: bool) -> Vec<usize> {
 fn views_have_the_states_of_their_elements_in_a_row() {
     let rounds = match std::env::var("WARPFOLD_VIEWS").ok().and_then(|n| n.parse().ok()) {
         Some(rounds) => rounds,
-        None if cfg!(miri) => 40,
+        None if cfg!(miri) => 13,
         None => 150,
     };
     let mut random = Random(0x5eed_5eed);

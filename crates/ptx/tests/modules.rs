@@ -30,7 +30,7 @@ fn what_is_no_ptx_is_refused_at_its_line() {
         ("", "`.version` was expected, not the end of the text"),
         ("\x7fELF", "is not a character of PTX"),
         ("import numpy as np\n", "`.version` was expected, not `import`"),
-        (".version 8.0\n.target ptx\n.address_size 64\n", "no architecture"),
+        (".version 8.0\n.target ptx\n.address_size 64\n", "not an architecture"),
         (".version 8.0\n.target sm_75\n.address_size 32\n", "32 bits"),
         (".version 8.0\n.target sm_75\n", "`.address_size` was expected"),
     ];
