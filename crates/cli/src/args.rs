@@ -606,6 +606,23 @@ Environment:
 Exit status: 0 done; 1 a data, file or device error; 2 wrong usage; 3 a check of `ptx run` or \
 `ladder run` found something.";
 
+/// Below the help of an operation, what its answers depend on.
+const fn numerics(op: Op) -> Option<&'static str> {
+    match op {
+        Op::Prod => Some(
+            "\
+Products of integers are exact; --out f64 rounds them once. Products of floats are folded \
+in the order of memory: for the same bits, save arrays of several axes in C order.",
+        ),
+        Op::LogSumExp => Some(
+            "\
+Floats are folded in the order of memory: for the same bits, save arrays of several axes \
+in C order.",
+        ),
+        _ => None,
+    }
+}
+
 const PARTIAL_EXAMPLES: &str = "\
 Examples:
   warpfold partial mean,argmax a.npy -o a.state
@@ -617,7 +634,11 @@ pub(crate) fn command() -> Command {
     let top =
         Op::ALL.into_iter().fold(Global::augment_args(Command::new("warpfold")), |top, op| {
             let command = OpArgs::augment_args(Command::new(op.name()));
-            top.subcommand(command.about(sentence(op.about())).long_about(None))
+            let command = command.about(sentence(op.about())).long_about(None);
+            top.subcommand(match numerics(op) {
+                Some(note) => command.after_help(note),
+                None => command,
+            })
         });
     Verb::augment_subcommands(top)
         .version(env!("CARGO_PKG_VERSION"))

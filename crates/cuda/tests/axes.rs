@@ -242,8 +242,7 @@ fn long_products_have_all_their_digits() {
     let little = Altered::new(sim(Schedule::Lockstep), |limits| limits.memory = 1);
     let little: Arc<dyn Device> = Arc::new(little);
     let mut random = Random(0xd1617);
-    let cases: [(_, [usize; 2], u64); 3] =
-        [(&plenty, [37, 211], 1), (&plenty, [5, 9001], 40), (&little, [2, 20_011], 90)];
+    let cases = [(&plenty, [37, 211], 1), (&little, [2, 20_011], 90)];
     for (device, shape, sparse) in cases {
         let engine = Engine::new(Arc::clone(device));
         for (before, gap) in [(0, 0), (3, 1)] {

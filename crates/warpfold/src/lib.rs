@@ -74,9 +74,12 @@
 //! | no elements | sums, dots and norms `+0`; mean, variance NaN; `min` and its kin have no value |
 //! | `min`, `max` | NaN propagates, `-0 < +0` |
 //! | `argmin`, `argmax` | the first occurrence; a NaN wins |
-//! | `prod`, `logsumexp`, `accuracy = fast` | a fixed tree: the same bits for any number of threads |
+//! | `prod`, `logsumexp`, `accuracy = fast` | a fixed tree over the elements as they lie in memory: the same bits for any number of threads |
+//! | `prod` of integers | the exact product, rounded once in a float type |
 //!
-//! [`NanPolicy`] changes what a NaN does.
+//! [`NanPolicy`] changes what a NaN does. What a fixed tree folds has other bits, within the
+//! same bounds, where the same array lies in another order of axes: for the same bits,
+//! copy it to C order.
 
 #![deny(unsafe_code)]
 #![warn(missing_debug_implementations)]
