@@ -5,6 +5,7 @@
 //! Which kernel, instruction set or thread saw which element changes the
 //! speed, never the result.
 
+mod absorb;
 mod accelerate;
 mod axis;
 mod count;
@@ -19,6 +20,7 @@ mod reduce;
 mod simd;
 mod slices;
 mod table;
+mod transpose;
 mod worker;
 
 pub use accelerate::{Accelerate, Context, CpuElement};
