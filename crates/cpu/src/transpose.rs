@@ -197,10 +197,7 @@ mod tests {
                 let walk = Traversal::in_index_order(&axes);
                 for (first, columns) in [(0, wide), (wide / 2, wide - wide / 2)] {
                     let last = if up { (inner - 1) * wide * size } else { 0 };
-                    let origin = bytes[first * size + last..].as_ptr();
-                    let origin = bytes.as_ptr().wrapping_offset(
-                        origin.addr().cast_signed() - bytes.as_ptr().addr().cast_signed(),
-                    );
+                    let origin = bytes.as_ptr().wrapping_add(first * size + last);
                     let source = Source::new(dtype, origin, None);
                     let len = outer * inner;
                     for positions in [0..len, len / 3..len, len / 3..len / 2] {
