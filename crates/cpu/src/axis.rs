@@ -1,6 +1,7 @@
 //! Sums, means and extremes over an axis, many outputs at a time: what the
 //! general way, a state for each output, is too slow for.
 
+use crate::accelerate::CpuElement;
 use crate::exact::short;
 use crate::exact::side_by_side::{
     DivideToF32, GROUP, LONGEST_ROW, MOST_COLUMNS, NarrowToF32, RANGE_ROWS, ROWS_IN_A_TILE,
@@ -9,16 +10,17 @@ use crate::exact::side_by_side::{
 use crate::exact::{self, Plain, Tuner};
 use crate::exact::{HEADROOM, RANGE_GROWTH, Window, largest_exponent};
 use crate::isa::Isa;
-use crate::order::{ColumnRanges, RowRanges};
+use crate::order::{ColumnRanges, ColumnsWithNans, RowRanges};
 use crate::plan::Plan;
 use crate::simd::dispatch;
 use crate::slices::Slices;
 use crate::table::Table;
+use core::borrow::BorrowMut;
 use std::sync::{Mutex, PoisonError};
 use warpfold_core::element::Key;
 use warpfold_core::exact::{FloatFormat, Superacc};
 use warpfold_core::layout::Dim;
-use warpfold_core::op::Numbers;
+use warpfold_core::op::{AnyState, Extrema, Numbers, Summary, Sums};
 use warpfold_core::{Element, Op, Result, fpenv};
 use warpfold_threads::{Pieces, Threads};
 
@@ -192,18 +194,258 @@ const LONG_ROW: usize = 8192;
 /// Outputs of a share of work.
 const SHARE: usize = 1 << 14;
 
+/// How the outputs are spread over the threads.
+#[derive(Clone, Copy)]
+pub(crate) struct Spread {
+    pub(crate) isa: Isa,
+    pub(crate) threads: Threads,
+}
+
 /// A table in memory whose columns, or rows, are summed.
 #[derive(Clone, Copy)]
 pub(crate) struct Reduce<'a> {
-    pub(crate) isa: Isa,
-    pub(crate) threads: Threads,
+    pub(crate) spread: Spread,
     /// Answers an output whose sum is not certified, by its index: NaNs and
     /// infinities among its elements, or exponents all over the range.
     pub(crate) otherwise: &'a (dyn Fn(usize) -> Result<u64> + Sync),
 }
 
 /// A thread's share of the outputs, handed out once.
-type Shares<'a, T> = Vec<Mutex<Option<&'a mut [T]>>>;
+type Shares<'a, R> = Vec<Mutex<Option<&'a mut [R]>>>;
+
+impl Spread {
+    /// Adds the columns of a plan to the sums among the states of its outputs,
+    /// those at `place`, if its shape suits one of the kernels; else nothing is
+    /// changed, and false.
+    ///
+    /// # Errors
+    /// None of its own.
+    pub(crate) fn add_sums<T: CpuElement + Columnar>(
+        self,
+        plan: &Plan<'_>,
+        states: &mut [Vec<AnyState>],
+        place: usize,
+    ) -> Result<bool> {
+        let Some(Shape::Columns(tables)) = Shape::<T>::of(plan) else { return Ok(false) };
+        let table = tables.get(0);
+        if let Some(items) = narrow_items(&tables) {
+            let accs = self.narrow_accs(items, table.columns());
+            for (acc, states) in accs.iter().zip(states) {
+                if let Some(sum) = states[place].downcast_mut::<Sums<T>>() {
+                    sum.acc.merge(acc);
+                }
+            }
+            return Ok(true);
+        }
+        if table.columns() < GROUP {
+            return Ok(false);
+        }
+        self.tables(&tables, states, |spread, table, _, states| {
+            let share = columns_share(states.len());
+            spread.share(states, share, Side::<T>::new, |sums, start, states| {
+                for Batch { from, columns, skip, done, len } in batches(start, states.len()) {
+                    let table = table.some_columns(from..from + columns);
+                    let states = &mut states[done..done + len];
+                    let mut accs: Vec<&mut Superacc<T::Sum>> = states
+                        .iter_mut()
+                        .filter_map(|states| states[place].downcast_mut::<Sums<T>>())
+                        .map(|sums| &mut sums.acc)
+                        .collect();
+                    sums.add(table, skip, &mut accs, spread.isa);
+                }
+                Ok(())
+            })
+        })?;
+        Ok(true)
+    }
+
+    /// The same for the extremes among the states, which have no positions.
+    ///
+    /// # Errors
+    /// None of its own.
+    pub(crate) fn add_extremes<T: Element>(
+        self,
+        plan: &Plan<'_>,
+        states: &mut [Vec<AnyState>],
+        place: usize,
+    ) -> Result<bool> {
+        let Some(Shape::Columns(tables)) = Shape::<T>::of(plan) else { return Ok(false) };
+        let (rows, columns) = (tables.get(0).rows(), tables.get(0).columns());
+        let (low, high) = T::key_range();
+        let add = |states: &mut Vec<AnyState>, min: T::Key, max: T::Key, nans: u64| {
+            let some = nans < rows as u64;
+            let found = Summary {
+                start: 0,
+                count: rows as u64,
+                nans,
+                first_nan: None,
+                min: some.then_some((min, u64::MAX)),
+                max: some.then_some((max, u64::MAX)),
+            };
+            if let Some(extrema) = states[place].downcast_mut::<Extrema<T>>() {
+                extrema.absorb_summary(found);
+            }
+        };
+        let narrow = columns < 4 * GROUP && tables.count() == 1 && rows >= 2 * GROUP;
+        if let Some(items) = tables.get(0).items().filter(|_| narrow) {
+            let ranges = self.narrow_ranges(items, columns);
+            let usual = ranges.iter().all(|&(min, max)| min >= low && max <= high);
+            if usual {
+                states.iter_mut().zip(ranges).for_each(|(s, (min, max))| add(s, min, max, 0));
+            }
+            return Ok(usual);
+        }
+        if columns < 2 * GROUP {
+            return Ok(false);
+        }
+        self.tables(&tables, states, |spread, table, _, states| {
+            let share = columns_share(states.len());
+            spread.share(
+                states,
+                share,
+                || (),
+                |(), start, states| {
+                    let n = states.len();
+                    let table = table.some_columns(start..start + n);
+                    let mut min = vec![T::Key::GREATEST; n];
+                    let mut max = vec![T::Key::LEAST; n];
+                    let mut nans = vec![0; n];
+                    let ranges = ColumnRanges { table, min: &mut min, max: &mut max };
+                    dispatch(spread.isa, ranges);
+                    if min.iter().any(|&k| k < low) || max.iter().any(|&k| k > high) {
+                        // Once more, without the NaNs, which are counted.
+                        min.fill(T::Key::GREATEST);
+                        max.fill(T::Key::LEAST);
+                        let (min, max, nans) = (&mut min[..], &mut max[..], &mut nans[..]);
+                        dispatch(spread.isa, ColumnsWithNans { table, min, max, nans });
+                    }
+                    for (i, states) in states.iter_mut().enumerate() {
+                        add(states, min[i], max[i], nans[i]);
+                    }
+                    Ok(())
+                },
+            )
+        })?;
+        Ok(true)
+    }
+
+    /// The exact sums of the columns of a narrow table without gaps between its
+    /// rows, in which the rows are shared by the threads.
+    fn narrow_accs<T: Columnar>(self, items: &[T], columns: usize) -> Vec<Superacc<T::Sum>> {
+        // So many rows side by side are a row of whole groups.
+        let fold = GROUP / gcd(GROUP, columns);
+        let wide = columns * fold;
+        let rows = items.len() / wide;
+        let piece_rows = (1 << 18) / wide + 1;
+        let pieces = Pieces::new(rows.div_ceil(piece_rows));
+        let partial = self.threads.run(pieces.count(), || {
+            let mut accs = vec![Superacc::<T::Sum>::new(); columns];
+            let mut sums = Side::new();
+            while let Some(piece) = pieces.take() {
+                let first = piece * piece_rows;
+                let end = first + piece_rows.min(rows - first);
+                sums.sum(Table::of(&items[first * wide..end * wide], wide), self.isa);
+                for column in 0..wide {
+                    sums.add_to(column, &mut accs[column % columns]);
+                }
+            }
+            accs
+        });
+        let mut partial = partial.into_iter();
+        let mut accs = partial.next().unwrap_or_default();
+        for others in partial {
+            accs.iter_mut().zip(&others).for_each(|(acc, other)| acc.merge(other));
+        }
+        for (i, &x) in items[rows * wide..].iter().enumerate() {
+            accs[i % columns].absorb(x);
+        }
+        accs
+    }
+
+    /// The extremes of the columns of a narrow table without gaps between its
+    /// rows, in which the rows are shared by the threads.
+    fn narrow_ranges<T: Element>(self, items: &[T], columns: usize) -> Vec<(T::Key, T::Key)> {
+        // So many rows side by side are a row worth a vector loop.
+        let wide = columns * (4 * GROUP).div_ceil(columns);
+        let piece_rows = (1 << 18) / wide + 1;
+        let pieces = Pieces::new((items.len() / wide).div_ceil(piece_rows));
+        let partial = self.threads.run(pieces.count(), || {
+            let mut min = vec![T::Key::GREATEST; wide];
+            let mut max = vec![T::Key::LEAST; wide];
+            while let Some(piece) = pieces.take() {
+                let first = piece * piece_rows;
+                let rows = piece_rows.min(items.len() / wide - first);
+                let table = Table::of(&items[first * wide..(first + rows) * wide], wide);
+                let (min, max) = (&mut min[..], &mut max[..]);
+                dispatch(self.isa, ColumnRanges { table, min, max });
+            }
+            (min, max)
+        });
+        let mut ranges = vec![(T::Key::GREATEST, T::Key::LEAST); columns];
+        let mut take = |i: usize, min: T::Key, max: T::Key| {
+            let range = &mut ranges[i % columns];
+            *range = (range.0.min(min), range.1.max(max));
+        };
+        for (min, max) in partial {
+            min.into_iter().zip(max).enumerate().for_each(|(i, (min, max))| take(i, min, max));
+        }
+        for (i, x) in items[items.len() / wide * wide..].iter().enumerate() {
+            take(i, x.key(), x.key());
+        }
+        ranges
+    }
+
+    /// Runs `work` on every table with its outputs: one table on all threads,
+    /// several with a thread each.
+    fn tables<T: Element, R: Send>(
+        self,
+        tables: &Tables<'_, T>,
+        out: &mut [R],
+        work: impl Fn(Spread, Table<'_, T>, usize, &mut [R]) -> Result<()> + Sync,
+    ) -> Result<()> {
+        if tables.count() == 1 {
+            return work(self, tables.get(0), 0, out);
+        }
+        let columns = tables.get(0).columns();
+        let alone = Spread { threads: Threads::Exactly(1), ..self };
+        self.share(
+            out,
+            columns * (SHARE / columns + 1),
+            || (),
+            |(), first, out| {
+                for (i, out) in out.chunks_mut(columns).enumerate() {
+                    let index = first / columns + i;
+                    work(alone, tables.get(index), index * columns, out)?;
+                }
+                Ok(())
+            },
+        )
+    }
+
+    /// Runs `work` on shares of `out`, on all threads, each of which keeps what
+    /// `new` makes.
+    pub(crate) fn share<R: Send, C>(
+        self,
+        out: &mut [R],
+        share: usize,
+        new: impl Fn() -> C + Sync,
+        work: impl Fn(&mut C, usize, &mut [R]) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let shares: Shares<'_, R> = out.chunks_mut(share).map(|s| Mutex::new(Some(s))).collect();
+        let pieces = Pieces::new(shares.len());
+        let done = self.threads.run(shares.len(), || {
+            let mut kept = new();
+            while let Some(piece) = pieces.take() {
+                let taken = shares[piece].lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(out) = taken {
+                    work(&mut kept, piece * share, out)?;
+                }
+            }
+            Ok(())
+        });
+        done.into_iter().collect()
+    }
+}
 
 impl Reduce<'_> {
     /// The answers of a whole plan, if its shape suits one of the kernels.
@@ -227,17 +469,12 @@ impl Reduce<'_> {
                 self.row_sums(wanted, items, len, out)?;
             }
             Shape::Columns(tables) => {
-                let table = tables.get(0);
-                let (rows, columns) = (table.rows(), table.columns());
-                let narrow = columns < 4 * GROUP
-                    && columns / gcd(columns, GROUP) * GROUP <= MOST_COLUMNS
-                    && tables.count() == 1
-                    && rows >= 2 * GROUP;
-                if let Some(items) = table.items().filter(|_| narrow) {
+                let columns = tables.get(0).columns();
+                if let Some(items) = narrow_items(&tables) {
                     self.narrow_sums(wanted, items, columns, out)?;
                 } else if columns >= GROUP {
-                    self.tables(&tables, out, |job, table, first, out| {
-                        job.column_sums(wanted, table, first, out)
+                    self.spread.tables(&tables, out, |spread, table, first, out| {
+                        Reduce { spread, ..*self }.column_sums(wanted, table, first, out)
                     })?;
                 } else {
                     return Ok(None);
@@ -273,7 +510,7 @@ impl Reduce<'_> {
                 if len > LONG_ROW {
                     return Ok(None);
                 }
-                self.share(
+                self.spread.share(
                     out,
                     (SHARE / len + 1) * 16,
                     || (),
@@ -284,7 +521,10 @@ impl Reduce<'_> {
                             let first = first + b * BATCH;
                             let items = &items[first * len..(first + out.len()) * len];
                             let ranges = &mut ranges[..out.len()];
-                            dispatch(self.isa, RowRanges { items, len, ranges: &mut *ranges });
+                            dispatch(
+                                self.spread.isa,
+                                RowRanges { items, len, ranges: &mut *ranges },
+                            );
                             for (i, (out, &mut (min, max))) in
                                 out.iter_mut().zip(ranges).enumerate()
                             {
@@ -301,7 +541,7 @@ impl Reduce<'_> {
                 let narrow = columns < 4 * GROUP && tables.count() == 1 && rows >= 2 * GROUP;
                 if let Some(items) = table.items().filter(|_| narrow) {
                     for (i, (out, (min, max))) in
-                        out.iter_mut().zip(self.narrow_ranges(items, columns)).enumerate()
+                        out.iter_mut().zip(self.spread.narrow_ranges(items, columns)).enumerate()
                     {
                         *out = answer(min, max, i)?;
                     }
@@ -310,10 +550,10 @@ impl Reduce<'_> {
                 if columns < 2 * GROUP {
                     return Ok(None);
                 }
-                self.tables(&tables, out, |job, table, first, out| {
+                self.spread.tables(&tables, out, |spread, table, first, out| {
                     let share =
                         if out.len() < 2 * MOST_COLUMNS { out.len() / 4 } else { MOST_COLUMNS };
-                    job.share(
+                    spread.share(
                         out,
                         share.next_multiple_of(GROUP),
                         || (),
@@ -321,7 +561,7 @@ impl Reduce<'_> {
                             let mut min = vec![T::Key::GREATEST; out.len()];
                             let mut max = vec![T::Key::LEAST; out.len()];
                             dispatch(
-                                job.isa,
+                                spread.isa,
                                 ColumnRanges {
                                     table: table.some_columns(start..start + out.len()),
                                     min: &mut min,
@@ -349,90 +589,6 @@ impl Reduce<'_> {
         Ok(Some(numbers))
     }
 
-    /// The extremes of the columns of a narrow table without gaps between its
-    /// rows, in which the rows are shared by the threads.
-    fn narrow_ranges<T: Element>(&self, items: &[T], columns: usize) -> Vec<(T::Key, T::Key)> {
-        // This many rows side by side are a row worth a vector loop.
-        let wide = columns * (4 * GROUP).div_ceil(columns);
-        let piece_rows = (1 << 18) / wide + 1;
-        let pieces = Pieces::new((items.len() / wide).div_ceil(piece_rows));
-        let partial = self.threads.run(pieces.count(), || {
-            let mut min = vec![T::Key::GREATEST; wide];
-            let mut max = vec![T::Key::LEAST; wide];
-            while let Some(piece) = pieces.take() {
-                let first = piece * piece_rows;
-                let rows = piece_rows.min(items.len() / wide - first);
-                let table = Table::of(&items[first * wide..(first + rows) * wide], wide);
-                let (min, max) = (&mut min[..], &mut max[..]);
-                dispatch(self.isa, ColumnRanges { table, min, max });
-            }
-            (min, max)
-        });
-        let mut ranges = vec![(T::Key::GREATEST, T::Key::LEAST); columns];
-        let mut take = |i: usize, min: T::Key, max: T::Key| {
-            let range = &mut ranges[i % columns];
-            *range = (range.0.min(min), range.1.max(max));
-        };
-        for (min, max) in partial {
-            min.into_iter().zip(max).enumerate().for_each(|(i, (min, max))| take(i, min, max));
-        }
-        for (i, x) in items[items.len() / wide * wide..].iter().enumerate() {
-            take(i, x.key(), x.key());
-        }
-        ranges
-    }
-
-    /// Runs `work` on every table with its outputs: one table on all threads,
-    /// several with a thread each.
-    fn tables<T: Element>(
-        &self,
-        tables: &Tables<'_, T>,
-        out: &mut [T],
-        work: impl Fn(&Self, Table<'_, T>, usize, &mut [T]) -> Result<()> + Sync,
-    ) -> Result<()> {
-        if tables.count() == 1 {
-            return work(self, tables.get(0), 0, out);
-        }
-        let columns = tables.get(0).columns();
-        let alone = Reduce { threads: Threads::Exactly(1), ..*self };
-        self.share(
-            out,
-            columns * (SHARE / columns + 1),
-            || (),
-            |(), first, out| {
-                for (i, out) in out.chunks_mut(columns).enumerate() {
-                    let index = first / columns + i;
-                    work(&alone, tables.get(index), index * columns, out)?;
-                }
-                Ok(())
-            },
-        )
-    }
-
-    /// Runs `work` on shares of `out`, on all threads, each of which keeps what
-    /// `new` makes.
-    fn share<T: Element, C>(
-        &self,
-        out: &mut [T],
-        share: usize,
-        new: impl Fn() -> C + Sync,
-        work: impl Fn(&mut C, usize, &mut [T]) -> Result<()> + Sync,
-    ) -> Result<()> {
-        let shares: Shares<'_, T> = out.chunks_mut(share).map(|s| Mutex::new(Some(s))).collect();
-        let pieces = Pieces::new(shares.len());
-        let done = self.threads.run(shares.len(), || {
-            let mut kept = new();
-            while let Some(piece) = pieces.take() {
-                let taken = shares[piece].lock().unwrap_or_else(PoisonError::into_inner).take();
-                if let Some(out) = taken {
-                    work(&mut kept, piece * share, out)?;
-                }
-            }
-            Ok(())
-        });
-        done.into_iter().collect()
-    }
-
     /// Consecutive rows of `len` elements, an output each.
     ///
     /// # Errors
@@ -447,7 +603,7 @@ impl Reduce<'_> {
         /// Rows that are certified together.
         const BATCH: usize = 64;
         let share = (SHARE.div_ceil(len.max(1)) * 16).next_multiple_of(BATCH);
-        self.share(
+        self.spread.share(
             out,
             share,
             || (),
@@ -458,14 +614,14 @@ impl Reduce<'_> {
                     let mut sums = [0f64; BATCH];
                     let sums = &mut sums[..out.len()];
                     if len <= LONGEST_ROW
-                        && T::rows(batch, len, sums, self.isa)
-                        && wanted.of_parts(sums, None, len, out, self.isa)
+                        && T::rows(batch, len, sums, self.spread.isa)
+                        && wanted.of_parts(sums, None, len, out, self.spread.isa)
                     {
                         continue;
                     }
                     for (i, (out, row)) in out.iter_mut().zip(batch.chunks(len)).enumerate() {
                         let quick = match wanted {
-                            Wanted::Sum => T::short(row, self.isa),
+                            Wanted::Sum => T::short(row, self.spread.isa),
                             Wanted::Mean => None,
                         };
                         *out = match quick {
@@ -490,26 +646,13 @@ impl Reduce<'_> {
         first: usize,
         out: &mut [T],
     ) -> Result<()> {
-        let share =
-            if out.len() < 2 * MOST_COLUMNS { GROUP.max(out.len() / 4) } else { MOST_COLUMNS };
-        self.share(out, share.next_multiple_of(GROUP), Side::new, |sums, start, out| {
-            // The last group reaches back, so that it is whole, if need be
-            // before the share.
-            let mut done = 0;
-            while done < out.len() {
-                let columns = (out.len() - done).min(MOST_COLUMNS);
-                let whole = columns / GROUP * GROUP;
-                let (from, columns, skip) = if whole > 0 {
-                    (start + done, whole, 0)
-                } else {
-                    let from = (start + out.len()).max(GROUP) - GROUP;
-                    (from, GROUP, start + done - from)
-                };
-                sums.sum(table.some_columns(from..from + columns), self);
-                let answers = (columns - skip).min(out.len() - done);
-                let places = skip..skip + answers;
-                let answered = &mut out[done..done + answers];
-                if !sums.answers(places.clone(), table.rows(), wanted, answered, self.isa) {
+        let isa = self.spread.isa;
+        self.spread.share(out, columns_share(out.len()), Side::new, |sums, start, out| {
+            for Batch { from, columns, skip, done, len } in batches(start, out.len()) {
+                sums.sum(table.some_columns(from..from + columns), isa);
+                let places = skip..skip + len;
+                let answered = &mut out[done..done + len];
+                if !sums.answers(places.clone(), table.rows(), wanted, answered, isa) {
                     for (i, (out, place)) in answered.iter_mut().zip(places).enumerate() {
                         *out = match sums.answer(place, table.rows(), wanted) {
                             Some(x) => x,
@@ -517,7 +660,6 @@ impl Reduce<'_> {
                         };
                     }
                 }
-                done += answers;
             }
             Ok(())
         })
@@ -535,33 +677,7 @@ impl Reduce<'_> {
         columns: usize,
         out: &mut [T],
     ) -> Result<()> {
-        // This many rows side by side are a row of whole groups.
-        let fold = GROUP / gcd(GROUP, columns);
-        let wide = columns * fold;
-        let rows = items.len() / wide;
-        let piece_rows = (1 << 18) / wide + 1;
-        let pieces = Pieces::new(rows.div_ceil(piece_rows));
-        let partial = self.threads.run(pieces.count(), || {
-            let mut accs = vec![Superacc::<T::Sum>::new(); columns];
-            let mut sums = Side::new();
-            while let Some(piece) = pieces.take() {
-                let first = piece * piece_rows;
-                let end = first + piece_rows.min(rows - first);
-                sums.sum(Table::of(&items[first * wide..end * wide], wide), self);
-                for column in 0..wide {
-                    sums.add_to(column, &mut accs[column % columns]);
-                }
-            }
-            accs
-        });
-        let mut partial = partial.into_iter();
-        let mut accs = partial.next().unwrap_or_default();
-        for others in partial {
-            accs.iter_mut().zip(&others).for_each(|(acc, other)| acc.merge(other));
-        }
-        for (i, &x) in items[rows * wide..].iter().enumerate() {
-            accs[i % columns].absorb(x);
-        }
+        let accs = self.spread.narrow_accs(items, columns);
         for (i, (out, acc)) in out.iter_mut().zip(&accs).enumerate() {
             *out = match wanted.of_acc(acc, items.len() / columns) {
                 Some(x) => x,
@@ -570,6 +686,54 @@ impl Reduce<'_> {
         }
         Ok(())
     }
+}
+
+/// The elements of a table so narrow that its rows are joined.
+fn narrow_items<'a, T>(tables: &Tables<'a, T>) -> Option<&'a [T]> {
+    let table = tables.get(0);
+    let columns = table.columns();
+    let narrow = columns < 4 * GROUP
+        && columns / gcd(columns, GROUP) * GROUP <= MOST_COLUMNS
+        && tables.count() == 1
+        && table.rows() >= 2 * GROUP;
+    table.items().filter(|_| narrow)
+}
+
+/// Columns of a thread's share of so many.
+fn columns_share(columns: usize) -> usize {
+    let share = if columns < 2 * MOST_COLUMNS { GROUP.max(columns / 4) } else { MOST_COLUMNS };
+    share.next_multiple_of(GROUP)
+}
+
+/// Columns that are summed in one call: whole groups.
+struct Batch {
+    /// The first column, and how many.
+    from: usize,
+    columns: usize,
+    /// How many of them were in the batch before.
+    skip: usize,
+    /// How many columns of the share were done before, and how many are now.
+    done: usize,
+    len: usize,
+}
+
+/// The batches of a share: `len` columns of a table from `start` on. The last
+/// group reaches back, so that it is whole, if need be before the share.
+fn batches(start: usize, len: usize) -> impl Iterator<Item = Batch> {
+    let mut done = 0;
+    core::iter::from_fn(move || {
+        let left = len - done;
+        let whole = left.min(MOST_COLUMNS) / GROUP * GROUP;
+        let (from, columns, skip) = if whole > 0 {
+            (start + done, whole, 0)
+        } else {
+            let from = (start + len).max(GROUP) - GROUP;
+            (from, GROUP, start + done - from)
+        };
+        let batch = Batch { from, columns, skip, done, len: (columns - skip).min(left) };
+        done += batch.len;
+        (left > 0).then_some(batch)
+    })
 }
 
 /// Tables of one shape, which lie where the axes around them say.
@@ -654,6 +818,8 @@ struct Side<T: Columnar> {
     accs: Vec<Superacc<T::Sum>>,
     /// Whether the sums are in `accs`.
     long: bool,
+    /// Rows of the table.
+    rows: usize,
     /// Elements of recent tables lie below `2^top`.
     top: Option<i32>,
     buffer: Vec<T>,
@@ -668,6 +834,7 @@ impl<T: Columnar> Side<T> {
             one_part: true,
             accs: Vec::new(),
             long: false,
+            rows: 0,
             top: None,
             buffer: Vec::new(),
             tuner: Tuner::default(),
@@ -676,38 +843,54 @@ impl<T: Columnar> Side<T> {
 
     /// Sums the columns of a table: at most [`MOST_COLUMNS`], a multiple of
     /// [`GROUP`].
-    fn sum(&mut self, table: Table<'_, T>, job: &Reduce<'_>) {
-        let columns = table.columns();
-        self.long = !(table.rows() <= T::ROWS && self.certified(table, job.isa));
-        if !self.long {
-            return;
+    fn sum(&mut self, table: Table<'_, T>, isa: Isa) {
+        self.rows = table.rows();
+        self.long = !(table.rows() <= T::ROWS && self.certified(table, isa));
+        if self.long {
+            let mut accs = core::mem::take(&mut self.accs);
+            accs.clear();
+            accs.resize(table.columns(), Superacc::new());
+            self.add(table, 0, &mut accs, isa);
+            self.accs = accs;
         }
-        self.accs.clear();
-        self.accs.resize(columns, Superacc::new());
+    }
+
+    /// Adds the columns of such a table, but for the first `skip`, to sums.
+    fn add<A: BorrowMut<Superacc<T::Sum>>>(
+        &mut self,
+        table: Table<'_, T>,
+        skip: usize,
+        accs: &mut [A],
+        isa: Isa,
+    ) {
+        let columns = table.columns();
         for part in parts(table, T::ROWS) {
-            if self.certified(part, job.isa) {
-                self.gather();
+            if self.certified(part, isa) {
+                self.gather(part.rows(), skip, accs);
                 continue;
             }
             let step = if T::FALLBACK_ROWS > 0 { T::FALLBACK_ROWS } else { T::ROWS };
             for part in parts(part, step) {
-                let top = self.top.or_else(|| look(part, part.rows(), job.isa)).unwrap_or(0);
+                let top = self.top.or_else(|| look(part, part.rows(), isa)).unwrap_or(0);
                 let (high, low) = (&mut self.high[..columns], &mut self.low[..columns]);
                 self.one_part = false;
-                if T::FALLBACK_ROWS > 0 && T::fallback(part, top, [high, low], job.isa) {
-                    self.gather();
+                if T::FALLBACK_ROWS > 0 && T::fallback(part, top, [high, low], isa) {
+                    self.gather(part.rows(), skip, accs);
                 } else {
-                    self.one_by_one(part, job.isa);
+                    self.one_by_one(part, skip, accs, isa);
                 }
             }
         }
     }
 
     /// Moves the sums of a part to the sums of the whole.
-    fn gather(&mut self) {
-        for (acc, (&high, &low)) in self.accs.iter_mut().zip(self.high.iter().zip(&self.low)) {
+    fn gather<A: BorrowMut<Superacc<T::Sum>>>(&self, rows: usize, skip: usize, accs: &mut [A]) {
+        let sums = self.high.iter().zip(&self.low).skip(skip);
+        for (acc, (&high, &low)) in accs.iter_mut().zip(sums) {
+            let acc = acc.borrow_mut();
             deposit(acc, high);
             deposit(acc, low);
+            acc.count += rows as i64;
         }
     }
 
@@ -739,11 +922,17 @@ impl<T: Columnar> Side<T> {
     }
 
     /// Adds every column by itself.
-    fn one_by_one(&mut self, table: Table<'_, T>, isa: Isa) {
-        for column in 0..table.columns() {
+    fn one_by_one<A: BorrowMut<Superacc<T::Sum>>>(
+        &mut self,
+        table: Table<'_, T>,
+        skip: usize,
+        accs: &mut [A],
+        isa: Isa,
+    ) {
+        for (column, acc) in (skip..table.columns()).zip(accs) {
             self.buffer.clear();
             self.buffer.extend((0..table.rows()).map(|row| table.row(row)[column]));
-            T::absorb(&mut self.accs[column], &self.buffer, &mut self.tuner, isa);
+            T::absorb(acc.borrow_mut(), &self.buffer, &mut self.tuner, isa);
         }
     }
 
@@ -778,6 +967,7 @@ impl<T: Columnar> Side<T> {
         } else {
             deposit(acc, self.high[column]);
             deposit(acc, self.low[column]);
+            acc.count += self.rows as i64;
         }
     }
 }

@@ -49,6 +49,11 @@ impl Source {
         source
     }
 
+    /// The addresses of the arrays' elements of index 0.
+    pub(crate) fn origins(&self) -> impl Iterator<Item = *const u8> + use<> {
+        self.origins.into_iter().take(self.arrays())
+    }
+
     /// The address of the first array's element of index 0.
     pub(crate) fn origin(&self) -> *const u8 {
         self.origins[0]
@@ -62,7 +67,13 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    fn block(&mut self, array: usize, bytes: usize) -> &mut [u8] {
+    /// Memory for the elements of an array, which has been written already.
+    pub(crate) fn bytes(&self, array: usize) -> &[u8] {
+        bytemuck::cast_slice(&self.words[array])
+    }
+
+    /// Memory for `bytes` bytes of an array.
+    pub(crate) fn block(&mut self, array: usize, bytes: usize) -> &mut [u8] {
         let words = &mut self.words[array];
         if words.len() * 8 < bytes {
             words.resize(bytes.div_ceil(8), 0);

@@ -4,6 +4,7 @@
 //! runs to a [`Worker`] on each thread, whose states are merged. Which kernel,
 //! instruction set or thread gets an element changes the speed, never the result.
 
+mod absorb;
 mod accelerate;
 mod axis;
 mod count;
@@ -18,6 +19,7 @@ mod reduce;
 mod simd;
 mod slices;
 mod table;
+mod transpose;
 mod worker;
 
 pub use accelerate::{Accelerate, Context, CpuElement};

@@ -164,6 +164,36 @@ impl<T: Element> Kernel for ColumnRanges<'_, T> {
     }
 }
 
+/// The extremes of every column of a table that may have NaNs, which are left
+/// out and counted.
+pub(crate) struct ColumnsWithNans<'a, T: Element> {
+    pub(crate) table: Table<'a, T>,
+    /// As in [`ColumnRanges`].
+    pub(crate) min: &'a mut [T::Key],
+    pub(crate) max: &'a mut [T::Key],
+    /// To which the NaNs of each column are added.
+    pub(crate) nans: &'a mut [u64],
+}
+
+impl<T: Element> Kernel for ColumnsWithNans<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let (low, high) = T::key_range();
+        for row in 0..self.table.rows() {
+            let ends = self.min.iter_mut().zip(self.max.iter_mut()).zip(self.nans.iter_mut());
+            for (((min, max), nans), x) in ends.zip(self.table.row(row)) {
+                let key = x.key();
+                let nan = key < low || key > high;
+                *min = (*min).min(if nan { T::Key::GREATEST } else { key });
+                *max = (*max).max(if nan { T::Key::LEAST } else { key });
+                *nans += u64::from(nan);
+            }
+        }
+    }
+}
+
 /// The extremes of every row of consecutive elements.
 pub(crate) struct RowRanges<'a, T: Element> {
     /// A whole number of rows.

@@ -1,6 +1,7 @@
 //! From views to traversals: which elements make which answer.
 
 use crate::gather::{Buffers, Source, for_each_run};
+use crate::transpose::{Group, for_each_column};
 use core::marker::PhantomData;
 use core::ops::Range;
 use warpfold_core::layout::{Axis, Split, Traversal, View};
@@ -102,6 +103,59 @@ impl<'a> Plan<'a> {
         // and may be read wherever shape and strides lead; the walk is over the
         // reduced axes, and the positions are among its own.
         unsafe { for_each_run(&self.output(index), self.walk(indexed), positions, buffers, sink) }
+    }
+
+    /// The length of the innermost kept axis, if the outputs along it lie side
+    /// by side in memory and the elements of one output do not.
+    fn beside(&self, indexed: bool) -> Option<usize> {
+        let size = self.source.dtype.size().cast_signed();
+        let arrays = self.source.origins().count();
+        let beside = |strides: &[isize; 2]| strides[..arrays].iter().all(|&s| s == size);
+        let &(len, strides) = self.kept.iter().rfind(|&&(len, _)| len != 1)?;
+        let runs = self.walk(indexed).dims.last().is_some_and(|d| beside(&d.strides));
+        (beside(&strides) && !runs).then_some(len)
+    }
+
+    /// The outputs, at most `most` of them, that are best absorbed together with
+    /// output `index`, the first of them; `None` if that one is best absorbed
+    /// alone. `tree` says whether a fixed tree is made of them.
+    pub(crate) fn group(
+        &self,
+        index: usize,
+        indexed: bool,
+        tree: bool,
+        most: usize,
+    ) -> Option<Group> {
+        let len = self.beside(indexed)?;
+        let group = Group::of(self.len(), self.source.dtype.size(), tree);
+        let columns = group.columns.min(len - index % len).min(most);
+        (columns > 1).then_some(Group { columns, ..group })
+    }
+
+    /// Hands the elements at `positions` of each output of a
+    /// [`group`](Self::group) to `sink`, with the place of the output in the
+    /// group: those of one output in order.
+    ///
+    /// # Errors
+    /// Those of `sink`.
+    pub(crate) fn for_each_column(
+        &self,
+        index: usize,
+        indexed: bool,
+        group: Group,
+        positions: Range<usize>,
+        buffers: &mut Buffers,
+        sink: impl FnMut(usize, RawRun<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let beside = self.beside(indexed).map_or(0, |len| len - index % len);
+        assert!(index < self.outputs && positions.end <= self.plain.len);
+        assert!(group.columns <= beside);
+        // SAFETY: as in `for_each_run`; the group's outputs lie side by side
+        // along the innermost of the kept axes, none of them beyond its end.
+        unsafe {
+            let (output, walk) = (self.output(index), self.walk(indexed));
+            for_each_column(&output, walk, group, positions, buffers, sink)
+        }
     }
 
     /// The source seen from the first element of output `index`.

@@ -6,15 +6,16 @@ use crate::gather::Buffers;
 use crate::isa::Isa;
 use crate::plan::Plan;
 use crate::slices::Slices;
+use crate::transpose::Group;
 use crate::worker::{Worker, absorb_in_turn};
 use warpfold_core::layout::View;
-use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules, Value};
+use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun, Rules, Value};
 use warpfold_core::{DType, Result, fpenv, with_element};
 use warpfold_threads::{Pieces, Threads};
 
 /// Elements of a piece of work: a multiple of the fixed tree's blocks, and
 /// enough to make handing out pieces cheap.
-const PIECE: usize = 1 << 18;
+pub(crate) const PIECE: usize = 1 << 18;
 /// An array of fewer bytes is not worth a second thread.
 const SMALL: usize = 1 << 18;
 
@@ -87,7 +88,7 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn dtype(&self) -> Option<DType> {
+    pub(crate) fn dtype(&self) -> Option<DType> {
         self.views[0].map(View::dtype)
     }
 
@@ -104,14 +105,26 @@ impl Job<'_> {
         let (Some(plan), Some(dtype)) = (Plan::new(self.views, self.reduced)?, self.dtype()) else {
             return Ok(Vec::new());
         };
-        let one = |output: usize, threads: Threads| self.one(&plan, output, dtype, threads);
-        if self.across_elements(&plan, dtype) {
-            return (0..plan.outputs()).map(|output| one(output, self.threads)).collect();
-        }
-        let shares = self.shares(&plan, |outputs| {
-            outputs.map(|o| one(o, Threads::Exactly(1))).collect::<Result<Vec<_>>>()
-        })?;
-        Ok(shares.into_iter().flatten().collect())
+        let mut states = self.identities(dtype, plan.outputs())?;
+        self.absorb_into(&mut states)?;
+        Ok(states)
+    }
+
+    /// The states of no elements for so many outputs.
+    pub(crate) fn identities(&self, dtype: DType, outputs: usize) -> Result<Vec<Vec<AnyState>>> {
+        let one = || self.kinds.iter().map(|&kind| AnyState::identity(kind, dtype)).collect();
+        (0..outputs).map(|_| one()).collect()
+    }
+
+    /// Whether some of the states ask for indices: all states of a job walk the
+    /// same way, so that each block is read once.
+    pub(crate) fn indexed(&self) -> bool {
+        self.kinds.contains(&Kind::ArgExtrema)
+    }
+
+    /// Whether some of the states are fixed trees, for some type.
+    pub(crate) fn has_trees(&self) -> bool {
+        self.kinds.iter().any(|&kind| kind.is_positional() && kind != Kind::ArgExtrema)
     }
 
     /// The values of `ops` for every output, by operation; each operation
@@ -147,7 +160,10 @@ impl Job<'_> {
             let states = self.one(plan, output, dtype, Threads::Exactly(1))?;
             Ok(states[0].finish(op, rules)?.first().to_bits())
         };
-        let reduce = axis::Reduce { isa: self.isa, threads: self.threads, otherwise: &otherwise };
+        let reduce = axis::Reduce {
+            spread: axis::Spread { isa: self.isa, threads: self.threads },
+            otherwise: &otherwise,
+        };
         match (op, Wanted::of(op), self.kinds) {
             (_, Some(wanted), [Kind::Sum]) => match dtype {
                 DType::F32 => reduce.sums::<f32>(plan, wanted),
@@ -180,17 +196,26 @@ impl Job<'_> {
             return Ok(columns);
         }
         let shares = self.shares(plan, |outputs| {
-            let mut workers = self.workers(dtype)?;
+            // As many as are absorbed together.
+            let mut workers = Vec::new();
             let mut buffers = Buffers::default();
             let mut columns: Vec<Vec<Value>> = ops.iter().map(|_| Vec::new()).collect();
-            for output in outputs {
-                for worker in &mut workers {
-                    worker.reset();
+            let mut at = outputs.start;
+            while at < outputs.end {
+                let group = plan.group(at, self.indexed(), self.has_trees(), outputs.end - at);
+                let together = group.map_or(1, |group| group.columns);
+                while workers.len() < together {
+                    workers.push(self.workers(dtype)?);
                 }
-                self.absorb(plan, output, 0..plan.len(), &mut workers, &mut buffers)?;
-                for (column, &(op, state)) in columns.iter_mut().zip(ops) {
-                    column.push(workers[state].finish(op, rules)?);
+                let workers = &mut workers[..together];
+                workers.iter_mut().flatten().for_each(Worker::reset);
+                self.absorb(plan, at, group, 0..plan.len(), workers, &mut buffers)?;
+                for workers in workers {
+                    for (column, &(op, state)) in columns.iter_mut().zip(ops) {
+                        column.push(workers[state].finish(op, rules)?);
+                    }
                 }
+                at += together;
             }
             Ok(columns)
         })?;
@@ -204,7 +229,7 @@ impl Job<'_> {
 
     /// Whether the threads share each output's elements rather than the
     /// outputs.
-    fn across_elements(&self, plan: &Plan<'_>, dtype: DType) -> bool {
+    pub(crate) fn across_elements(&self, plan: &Plan<'_>, dtype: DType) -> bool {
         plan.len().saturating_mul(dtype.size()) >= SMALL
             && plan.outputs() < 4 * self.threads.count()
     }
@@ -217,7 +242,11 @@ impl Job<'_> {
         work: impl Fn(core::ops::Range<usize>) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
         let per_output = plan.len().max(1);
-        let share = (PIECE / per_output).clamp(1, plan.outputs().max(1));
+        // Where neighbours are absorbed together, a share has some of them.
+        let most = plan.outputs().div_ceil(4 * self.threads.count()).max(1);
+        let group = plan.group(0, self.indexed(), self.has_trees(), most);
+        let together = group.map_or(1, |group| group.columns);
+        let share = (PIECE / per_output).max(together).clamp(1, plan.outputs().max(1));
         let pieces = Pieces::new(plan.outputs().div_ceil(share));
         let most = plan.outputs().saturating_mul(per_output) / (SMALL / 8) + 1;
         let done = self.threads.run(most, || {
@@ -250,7 +279,8 @@ impl Job<'_> {
             let mut buffers = Buffers::default();
             while let Some(piece) = pieces.take() {
                 let positions = piece * PIECE..((piece + 1) * PIECE).min(len);
-                self.absorb(plan, output, positions, &mut workers, &mut buffers)?;
+                let workers = core::slice::from_mut(&mut workers);
+                self.absorb(plan, output, None, positions, workers, &mut buffers)?;
             }
             Ok(workers.into_iter().map(Worker::into_state).collect::<Vec<_>>())
         });
@@ -265,21 +295,25 @@ impl Job<'_> {
         Ok(states)
     }
 
-    /// Lets the workers absorb some positions of an output.
+    /// Lets the workers absorb some positions of an output, or of the group of
+    /// outputs that begins with it.
     fn absorb(
         &self,
         plan: &Plan<'_>,
         output: usize,
+        group: Option<Group>,
         positions: core::ops::Range<usize>,
-        workers: &mut [Worker],
+        workers: &mut [Vec<Worker>],
         buffers: &mut Buffers,
     ) -> Result<()> {
-        // All states of a job walk the same way, so that each block is read
-        // once: by index if one of them asks for indices.
-        let indexed = self.kinds.contains(&Kind::ArgExtrema);
+        let indexed = self.indexed();
         let walk = plan.walk(indexed);
-        plan.for_each_run(output, indexed, positions, buffers, |run| {
-            absorb_in_turn(workers, run, plan.dtype(), Some(walk), self.start)
-        })
+        let mut take = |place: usize, run: RawRun<'_>| {
+            absorb_in_turn(&mut workers[place], run, plan.dtype(), Some(walk), self.start)
+        };
+        match group {
+            Some(group) => plan.for_each_column(output, indexed, group, positions, buffers, take),
+            None => plan.for_each_run(output, indexed, positions, buffers, |run| take(0, run)),
+        }
     }
 }

@@ -3,6 +3,7 @@
 use crate::accelerate::{Accelerate, Context};
 use crate::isa::Isa;
 use crate::slices::Slices;
+use core::marker::PhantomData;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::{AnyState, Kind, Op, RawRun, Rules, State, Value};
 use warpfold_core::{Accuracy, DType, Element, Error, Result, fpenv, with_state};
@@ -146,9 +147,7 @@ impl Worker {
             state: <S as State>::identity(kind),
             context: Context::new(isa),
         }))),
-        else => Err(Error::DamagedState {
-            why: format!("there is no {kind:?} of {dtype} elements"),
-        }))
+        else => Err(no_such_state(kind, dtype)))
     }
 
     /// Which state this is.
@@ -202,6 +201,81 @@ impl Worker {
     }
 }
 
+/// What a worker is without its state: lets states absorb that lie elsewhere.
+pub(crate) struct Absorber(Box<dyn Kernels>);
+
+/// An [`Absorber`] whose type is known. Runs have been checked by [`check_run`].
+trait Kernels: Send {
+    fn absorb_along(
+        &mut self,
+        state: &mut AnyState,
+        run: RawRun<'_>,
+        walk: &Traversal,
+        base: u64,
+    ) -> Result<()>;
+}
+
+struct KernelsOf<S> {
+    kind: Kind,
+    context: Context,
+    state: PhantomData<fn(S)>,
+}
+
+impl<S: Accelerate> Kernels for KernelsOf<S> {
+    fn absorb_along(
+        &mut self,
+        state: &mut AnyState,
+        run: RawRun<'_>,
+        walk: &Traversal,
+        base: u64,
+    ) -> Result<()> {
+        let found = state.kind();
+        match state.downcast_mut::<S>() {
+            Some(state) if found == self.kind => aligned(run, |start, slices| {
+                state.accelerate_along(start, slices, walk, base, &mut self.context);
+            }),
+            _ => Err(Error::StateMismatch {
+                what: "state",
+                left: format!("{:?} of {}", self.kind, S::Item::DTYPE),
+                right: format!("{found:?} of {}", state.dtype()),
+            }),
+        }
+    }
+}
+
+impl Absorber {
+    /// # Errors
+    /// Those of [`Worker::new`].
+    pub(crate) fn new(kind: Kind, dtype: DType, isa: Isa) -> Result<Absorber> {
+        with_state!(kind, dtype,
+        S => Ok(Absorber(Box::new(KernelsOf::<S> {
+            kind,
+            context: Context::new(isa),
+            state: PhantomData,
+        }))),
+        else => Err(no_such_state(kind, dtype)))
+    }
+
+    /// Lets a state take in a run whose positions are those of `walk`, whose
+    /// first index is `base`. The run has passed [`check_run`].
+    ///
+    /// # Errors
+    /// [`Error::StateMismatch`] if the state is another one.
+    pub(crate) fn absorb_along(
+        &mut self,
+        state: &mut AnyState,
+        run: RawRun<'_>,
+        walk: &Traversal,
+        base: u64,
+    ) -> Result<()> {
+        self.0.absorb_along(state, run, walk, base)
+    }
+}
+
+fn no_such_state(kind: Kind, dtype: DType) -> Error {
+    Error::DamagedState { why: format!("there is no {kind:?} of {dtype} elements") }
+}
+
 /// Elements that several workers absorb in turn: small enough for the cache, a
 /// multiple of the fixed tree's blocks.
 const BLOCK: usize = 8192;
@@ -222,18 +296,33 @@ pub fn absorb_in_turn(
     for worker in workers.iter() {
         check_run(worker.kind(), dtype, run, walk, base)?;
     }
-    let size = dtype.size();
-    let step = if workers.len() > 1 { BLOCK * size } else { run.items.len().max(1) };
-    let mut others = run.others.chunks(step);
-    let mut start = run.start;
-    for items in run.items.chunks(step) {
-        let block = RawRun { start, items, others: others.next().unwrap_or(&[]) };
+    in_turn(run, dtype, workers.len(), |block| {
         for worker in workers.iter_mut() {
             match walk {
                 Some(walk) => worker.absorb_along(block, walk, base)?,
-                None => worker.absorb(RawRun { start: start + base, ..block })?,
+                None => worker.absorb(RawRun { start: block.start + base, ..block })?,
             }
         }
+        Ok(())
+    })
+}
+
+/// Hands a run to `sink`: block by block if several take turns.
+///
+/// # Errors
+/// Those of `sink`.
+pub(crate) fn in_turn(
+    run: RawRun<'_>,
+    dtype: DType,
+    takers: usize,
+    mut sink: impl FnMut(RawRun<'_>) -> Result<()>,
+) -> Result<()> {
+    let size = dtype.size();
+    let step = if takers > 1 { BLOCK * size } else { run.items.len().max(1) };
+    let mut others = run.others.chunks(step);
+    let mut start = run.start;
+    for items in run.items.chunks(step) {
+        sink(RawRun { start, items, others: others.next().unwrap_or(&[]) })?;
         start += (items.len() / size) as u64;
     }
     Ok(())

@@ -157,6 +157,26 @@ impl Partial {
         Err(Error::StateMismatch { what, left, right })
     }
 
+    fn check_same_shape(&self, other: &Partial) -> Result<()> {
+        if self.shape == other.shape {
+            return Ok(());
+        }
+        let (left, right) = (format!("{:?}", self.shape), format!("{:?}", other.shape));
+        Err(Error::StateMismatch { what: "shape", left, right })
+    }
+
+    /// Lets `absorb` work on the states, if they are those of the same question
+    /// as `asked`, which has no states itself.
+    pub(crate) fn absorb_with(
+        &mut self,
+        asked: &Partial,
+        absorb: impl FnOnce(&mut [Vec<AnyState>]) -> Result<()>,
+    ) -> Result<()> {
+        self.check_same_question(asked)?;
+        self.check_same_shape(asked)?;
+        absorb(&mut self.states)
+    }
+
     /// Takes in the partial of another piece. After an error `self` is what it
     /// was before.
     ///
@@ -179,13 +199,7 @@ impl Partial {
     /// ```
     pub fn merge(&mut self, other: &Partial) -> Result<()> {
         self.check_same_question(other)?;
-        if self.shape != other.shape || self.states.len() != other.states.len() {
-            return Err(Error::StateMismatch {
-                what: "shape",
-                left: format!("{:?}", self.shape),
-                right: format!("{:?}", other.shape),
-            });
-        }
+        self.check_same_shape(other)?;
         // The same operations over the same type need the same states, but a
         // damaged partial may say otherwise: checking states looks at their
         // kinds. All are checked before the first is merged.

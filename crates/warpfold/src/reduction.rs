@@ -432,7 +432,15 @@ impl Reduction {
         fpenv::usual(|| self.states(views, start))
     }
 
-    fn states(&self, views: [Option<&View<'_>>; 2], start: u64) -> Result<Partial> {
+    /// Makes the states of an array by `make`, to which it gives the job on its
+    /// way to the CPU, the states that a device has made of it, if one works, and
+    /// the operations with the answer's shape.
+    fn with_job<A>(
+        &self,
+        views: [Option<&View<'_>>; 2],
+        start: u64,
+        make: impl FnOnce(&Job<'_>, Option<Vec<Vec<AnyState>>>, Asked) -> Result<A>,
+    ) -> Result<A> {
         let Some(first) = views[0] else {
             return Err(Error::Arity { op: Op::Sum, takes: 1, given: 0 });
         };
@@ -450,12 +458,73 @@ impl Reduction {
         let isa = Isa::active()?;
         let job =
             Job { views, reduced: &reduced, kinds: &kinds, start, isa, threads: self.threads };
-        let states = match self.on_device(&job, dtype, |opened| opened.states(&job))? {
-            Some(states) => states,
-            None => job.states()?,
-        };
+        let made = self.on_device(&job, dtype, |opened| opened.states(&job))?;
         let shape = output_shape(first.shape(), &reduced, self.keepdims);
-        Partial::new(dtype, shape, ops, states)
+        make(&job, made, Asked { dtype, shape, ops })
+    }
+
+    fn states(&self, views: [Option<&View<'_>>; 2], start: u64) -> Result<Partial> {
+        self.with_job(views, start, |job, made, Asked { dtype, shape, ops }| {
+            let states = made.map_or_else(|| job.states(), Ok)?;
+            Partial::new(dtype, shape, ops, states)
+        })
+    }
+
+    /// Lets a partial take in an array that is another piece of what it is a
+    /// piece of: the same as [`partial`](Self::partial) and
+    /// [`Partial::merge`], without states for the piece where the CPU works. Who
+    /// calls it vouches for that the partial has not absorbed any of the piece's
+    /// positions.
+    ///
+    /// # Errors
+    /// As for [`partial`](Self::partial) and [`Partial::merge`]; the partial is
+    /// then what it was before.
+    #[doc(hidden)]
+    pub fn absorb<'a>(
+        &self,
+        into: &mut Partial,
+        array: impl Into<Input<'a>>,
+        start: u64,
+    ) -> Result<()> {
+        let array = array.into();
+        if array.missing() > 0 {
+            return into.merge(&self.partial_of_column(&array, start)?);
+        }
+        let view = array.view()?;
+        fpenv::usual(|| self.absorb_views(into, [Some(&view), None], start))
+    }
+
+    /// The same for two arrays.
+    ///
+    /// # Errors
+    /// As for [`absorb`](Self::absorb).
+    #[doc(hidden)]
+    pub fn absorb_pair<'a>(
+        &self,
+        into: &mut Partial,
+        left: impl Into<Input<'a>>,
+        right: impl Into<Input<'a>>,
+        start: u64,
+    ) -> Result<()> {
+        let both = [left.into(), right.into()];
+        complete_pairs(&both, |left, right| {
+            fpenv::usual(|| self.absorb_views(into, [Some(left), Some(right)], start))
+        })
+    }
+
+    fn absorb_views(
+        &self,
+        into: &mut Partial,
+        views: [Option<&View<'_>>; 2],
+        start: u64,
+    ) -> Result<()> {
+        self.with_job(views, start, |job, made, Asked { dtype, shape, ops }| match made {
+            Some(states) => into.merge(&Partial::new(dtype, shape, ops, states)?),
+            None => {
+                let asked = Partial::new(dtype, shape, ops, Vec::new())?;
+                into.absorb_with(&asked, |states| job.absorb_into(states))
+            }
+        })
     }
 
     /// The unfinished states of an array that is a piece of a larger one, whose
@@ -538,6 +607,13 @@ impl Reduction {
     pub fn identities(&self, dtype: DType) -> Result<Vec<AnyState>> {
         self.kinds(dtype).0.into_iter().map(|kind| AnyState::identity(kind, dtype)).collect()
     }
+}
+
+/// What the states of an array answer: each operation with its state's place.
+struct Asked {
+    dtype: DType,
+    shape: Vec<usize>,
+    ops: Vec<(Op, usize)>,
 }
 
 /// What a device makes of a job.

@@ -23,6 +23,10 @@ const BOX: usize = 16 << 20;
 /// Bytes of a run that make reading in runs worth it.
 const LONG_RUN: usize = 32 << 10;
 
+/// Bytes of states, by `most_bytes`, that are near enough for boxes to come back
+/// to them.
+const STATES_NEAR: usize = 16 << 20;
+
 /// Bytes beside a state: the allocator's, and those of the vectors it is in.
 const BESIDE_STATE: usize = 48;
 
@@ -49,6 +53,7 @@ pub(super) fn answer(
         let answer = match done {
             Done::Answer(answer) => answer,
             Done::Partial(partial) => partial.finish(reduction.rules()).map_err(wrong)?,
+            Done::Absorbed => return Ok(()),
         };
         if columns.is_empty() {
             columns = answer.columns().iter().map(|c| blank(c, outputs)).collect();
@@ -133,6 +138,8 @@ fn place(to: &mut Numbers, from: &Numbers, tile: &Tile) {
 enum Done {
     Answer(Answer),
     Partial(Partial),
+    /// The tile's states, which were there, have absorbed a box.
+    Absorbed,
 }
 
 /// One piece of the array and the shape that it is stored in.
@@ -318,6 +325,21 @@ impl<'a> Boxes<'a> {
         let slowest = self.storage_axes().into_iter().find(|&a| self.shape[a] > 1);
         if slowest.is_some_and(kept) {
             self.cut(&mut tile, |a| Some(a) == slowest, fits);
+            part.clone_from(&tile);
+        }
+        if slowest.is_some_and(|a| !kept(a)) && self.seekable && !self.states {
+            // A box of fewer outputs has more elements of each, and their states
+            // stay in the cache from box to box.
+            while outputs_of(&tile).saturating_mul(state_bytes) > STATES_NEAR {
+                let outputs = outputs_of(&tile);
+                let mut smaller = tile.clone();
+                self.cut(&mut smaller, kept, |t| outputs_of(t) < outputs);
+                let done = outputs_of(&smaller) == outputs;
+                if done || self.run_bytes(&smaller) < LONG_RUN {
+                    break;
+                }
+                tile = smaller;
+            }
             part.clone_from(&tile);
         }
         self.cut(&mut part, |a| self.reduced[a], fits);
@@ -523,9 +545,10 @@ impl<'a> Boxes<'a> {
                         .take()
                         .unwrap_or_else(|| Err(Error::format(&*self.name, "reading failed")))?;
                     let alone = tile.len() == 1;
-                    let done = self.reduce(part, &buffers, alone)?;
+                    let done = self.reduce(part, &buffers, alone, merged.as_mut())?;
                     let _ = give_back.send(buffers);
                     match (done, &mut merged) {
+                        (Done::Absorbed, _) => {}
                         (Done::Partial(partial), Some(merged)) => {
                             merged.merge(&partial).map_err(|source| Error::Reduce {
                                 name: self.pieces[part.piece].names[0].clone(),
@@ -627,8 +650,15 @@ impl<'a> Boxes<'a> {
         Ok(())
     }
 
-    /// Reduces a box: to answers if it is all of its tile, else to states.
-    fn reduce(&self, part: &Part, buffers: &[Vec<u64>], alone: bool) -> Result<Done> {
+    /// Reduces a box: to answers if it is all of its tile, else into the states
+    /// of the boxes before it, or to new ones.
+    fn reduce(
+        &self,
+        part: &Part,
+        buffers: &[Vec<u64>],
+        alone: bool,
+        merged: Option<&mut Partial>,
+    ) -> Result<Done> {
         let stored = &self.pieces[part.piece];
         let size = self.dtype.size();
         let shape: Vec<usize> = part.ranges.iter().map(Range::len).collect();
@@ -657,6 +687,13 @@ impl<'a> Boxes<'a> {
                 _ => return Err(Error::format(self.name.clone(), "there is nothing to reduce")),
             }
             .map(Done::Answer)
+        } else if let Some(merged) = merged.filter(|_| !self.is_scattered(part)) {
+            match &views[..] {
+                [a, b] => question.absorb_pair(merged, a, b, part.start),
+                [a] => question.absorb(merged, a, part.start),
+                _ => return Err(Error::format(self.name.clone(), "there is nothing to reduce")),
+            }
+            .map(|()| Done::Absorbed)
         } else {
             match &views[..] {
                 [a, b] => question.partial_pair(a, b, part.start),
