@@ -182,6 +182,12 @@ fn the_device_that_is_current_stays_so() {
     // SAFETY: the device exists; the context is destroyed below.
     unsafe { sys::cuCtxCreate_v2(&raw mut own, 0, context.cu_device()) }.result().unwrap();
     for current in [core::ptr::null_mut(), context.cu_ctx(), own] {
+        // Making no context current takes the top off the thread's stack of them:
+        // whoever was below it would be current then.
+        while result::ctx::get_current().unwrap().is_some() {
+            // SAFETY: no context is named.
+            unsafe { result::ctx::set_current(core::ptr::null_mut()) }.unwrap();
+        }
         // SAFETY: there is no context, or it is not destroyed yet.
         unsafe { result::ctx::set_current(current) }.unwrap();
         let unchanged = |call: &str| {
