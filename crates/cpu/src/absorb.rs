@@ -39,7 +39,8 @@ impl Job<'_> {
             return Ok(());
         };
         self.check_states(&plan, dtype, states)?;
-        if plan.len() == 0 {
+        // Elements without an output may be more than can be walked over.
+        if states.is_empty() || plan.len() == 0 {
             return Ok(());
         }
         let mut places = Vec::new();
