@@ -452,32 +452,49 @@ impl Oracle {
         races
     }
 
-    fn race(&self, at: usize, other: &Operation, this: &Operation) -> Option<Kind> {
-        let conflict =
-            (other.act.writes() || this.act.writes()) && !other.bytes.is_disjoint(&this.bytes);
-        let shared = this.bytes.first().is_some_and(|b| b.0.is_some());
-        // The checker forgets a witness when a write that does not come after it replaces the value.
-        let forgotten = |z: usize| {
-            let replaces = |o: &&Operation| o.act.writes() && !o.bytes.is_disjoint(&other.bytes);
+    /// Whether an operation saw the access `at`, or one of those that have replaced it, and does not come after it
+    /// otherwise. The checker forgets a witness when a write that does not come after it replaces the value.
+    fn saw(&self, z: usize, at: usize, replacing: &Past) -> bool {
+        let Operation { act, observed, past, .. } = &self.operations[z];
+        let bytes = &self.operations[at].bytes;
+        let forgotten = || {
+            let replaces = |o: &&Operation| o.act.writes() && !o.bytes.is_disjoint(bytes);
             let next = self.operations[z + 1..].iter().find(replaces);
             next.is_some_and(|next| !next.past.contains(&z))
         };
-        let witness = |z: usize, is: &dyn Fn(usize) -> bool| {
-            let op = &self.operations[z];
-            op.observed.iter().any(|&w| is(w)) && (op.act == Act::Atomic || !forgotten(z))
-        };
-        // A write that was seen comes before who comes after its witness, and with it what it had replaced.
-        let replaced = |w: usize| {
-            let op = &self.operations[w];
-            let before = |z: usize| z == at || witness(z, &|w| w == at);
-            op.past.iter().any(|&z| before(z))
-                && op.bytes == other.bytes
-                && !is_weak(other.act)
-                && (!shared || is_volatile(op.act) || !is_volatile(other.act))
-        };
-        let witnessed = || this.past.iter().any(|&z| witness(z, &|w| w == at || replaced(w)));
+        let atomic = *act == Act::Atomic;
+        let known = |w: &usize| !atomic && past.contains(w);
+        observed.iter().any(|w| (*w == at || replacing.contains(w)) && !known(w))
+            && (atomic || !forgotten())
+    }
+
+    /// What has replaced the access `at` in the checker's memory, one after the other: whoever comes after such
+    /// a write, or saw its value, comes after the access, too.
+    fn replacing(&self, at: usize) -> Past {
+        let other = &self.operations[at];
+        let shared = other.bytes.first().is_some_and(|b| b.0.is_some());
+        let mut replacing = Past::new();
+        for (w, op) in self.operations.iter().enumerate().skip(at + 1) {
+            // A volatile access stays beside a strong one, unless its value was seen.
+            let stands = !shared || is_volatile(op.act) || !is_volatile(other.act);
+            let before = |z: usize| z == at && stands || self.saw(z, at, &replacing);
+            let replaces = op.act.writes() && op.bytes == other.bytes && !is_weak(other.act);
+            if replaces && op.past.iter().any(|&z| before(z)) {
+                replacing.insert(w);
+            }
+        }
+        replacing
+    }
+
+    fn race(&self, at: usize, other: &Operation, this: &Operation) -> Option<Kind> {
+        let conflict =
+            (other.act.writes() || this.act.writes()) && !other.bytes.is_disjoint(&this.bytes);
         let same = other.thread == this.thread && this.thread.1.is_none();
-        if !conflict || same || this.past.contains(&at) || witnessed() {
+        if !conflict || same || this.past.contains(&at) {
+            return None;
+        }
+        let replacing = self.replacing(at);
+        if this.past.iter().any(|&z| self.saw(z, at, &replacing)) {
             return None;
         }
         let shared = this.bytes.first().is_some_and(|b| b.0.is_some());
@@ -486,14 +503,17 @@ impl Oracle {
             is_volatile(other.act) && is_volatile(this.act),
         ) {
             (true, _) => Some(Kind::Race),
-            // Where an atomic took a volatile value and handed it on, the atomic stands for the store.
-            (false, true) if shared && !self.taken(at) => Some(Kind::UnorderedVolatile),
+            // Where an atomic took a volatile value, or a strong write replaced one that its thread had seen, the
+            // later one stands for the volatile access, and for what that had replaced.
+            (false, true) if shared && !self.taken(at, &replacing) => Some(Kind::UnorderedVolatile),
             _ => None,
         }
     }
 
-    fn taken(&self, at: usize) -> bool {
-        self.operations.iter().any(|z| z.act == Act::Atomic && z.observed.contains(&at))
+    fn taken(&self, at: usize, replacing: &Past) -> bool {
+        let took = |w: &usize| *w == at || replacing.contains(w);
+        self.operations.iter().any(|z| z.act == Act::Atomic && z.observed.iter().any(took))
+            || replacing.iter().any(|&w| !is_volatile(self.operations[w].act))
     }
 
     fn strong(&mut self, place: Place, word: (Option<u32>, u64), strong: Strong) {
