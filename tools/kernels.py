@@ -2,6 +2,7 @@
 """Compiles folders of CUDA kernels to PTX with pinned compilers, or checks that what is committed is what the sources give.
 
     tools/kernels.py crates/ptx/kernels crates/cuda/kernels            writes each folder's PTX or archive
+    tools/kernels.py --only 'row_*' crates/cuda/kernels                compiles these sources and keeps the other modules
     tools/kernels.py --check crates/ptx/kernels crates/cuda/kernels    exits 1 when that would change a file
 
 The compilers are NVRTC's wheels from PyPI, fetched with pip into a cache and used where they lie: no GPU, driver or toolkit is
@@ -17,6 +18,7 @@ the folders that `headers` lists.
 
 import argparse
 import ctypes
+import fnmatch
 import importlib
 import json
 import multiprocessing
@@ -151,17 +153,20 @@ def directives(source):
     return found
 
 
+def names_of(source):
+    """The modules that a source gives, each with its own options."""
+    elements = directives(source).get("elements")
+    return {f"{source.stem}_{e}": [f"-DELEMENT={e}"] for e in elements} if elements else {source.stem: []}
+
+
 def compiled(task):
     """The modules of a source, by release, name and compute capability."""
     release, source, headers, settings = task
     compiler, modules = Nvrtc(release, *COMPILERS[release]), {}
     asked = directives(source)
     options = settings["options"] + asked.get("options", [])
-    elements = asked.get("elements")
-    named = {source.stem: options}
-    if elements:
-        named = {f"{source.stem}_{e}": [*options, f"-DELEMENT={e}"] for e in elements}
-    for name, flags in named.items():
+    for name, own in names_of(source).items():
+        flags = [*options, *own]
         for device in asked.get("compute", settings["compute"]):
             ptx = compiler.compile(source, headers, device, flags)
             # Drivers link what printf and malloc need, and kernels that ship need neither; what launches from the device is
@@ -175,7 +180,7 @@ def compiled(task):
 class Folder:
     """A folder of kernels: its modules' texts by release, module and compute capability."""
 
-    def __init__(self, path):
+    def __init__(self, path, only=None):
         self.path = path
         try:
             self.settings = json.loads((path / "kernels.json").read_text(encoding="utf-8"))
@@ -189,11 +194,28 @@ class Folder:
         for release in self.settings["compilers"]:
             # Once, and not by each process.
             fetched(COMPILERS[release][0])
-            tasks += [(release, source, headers, self.settings) for source in sorted(path.glob("*.cu"))]
+            sources = sorted(path.glob("*.cu"))
+            wanted = [s for s in sources if only is None or any(fnmatch.fnmatch(s.stem, pattern) for pattern in only)]
+            tasks += [(release, source, headers, self.settings) for source in wanted]
+            self.keep(release, [source for source in sources if source not in wanted])
         # What a compiler prints depends on what it compiled before: each source has a process of its own.
         with multiprocessing.get_context("fork").Pool(maxtasksperchild=1) as pool:
             for modules in pool.imap(compiled, tasks, chunksize=1):
                 self.modules.update(modules)
+
+    def keep(self, release, sources):
+        """Takes the committed modules of these sources as they are."""
+        names = {name for source in sources for name in names_of(source)}
+        if names and self.is_archive():
+            for file, text in unpacked((self.path / ARCHIVE).read_bytes()).items():
+                name, _, device = file.rpartition(".")
+                if name in names:
+                    self.modules[release, name, device] = text
+        elif names:
+            for file in (self.path / "ptx" / release).glob("*.ptx"):
+                name, _, device = file.stem.rpartition(".")
+                if name in names:
+                    self.modules[release, name, device] = file.read_text(encoding="utf-8")
 
     def is_archive(self):
         return self.settings["output"] == "archive"
@@ -316,14 +338,17 @@ def unpacked(archive):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    parser.add_argument("--only", nargs=1, action="extend", metavar="PATTERN", help="compile these sources; keep what is committed of others")
     parser.add_argument("folders", nargs="+", type=pathlib.Path, help="folders with a kernels.json")
     arguments = parser.parse_args()
+    if arguments.check and arguments.only:
+        parser.error("--check looks at everything")
     paths = [path.resolve() for path in arguments.folders]
     os.chdir(WORK)
     stale = False
     try:
         for path in paths:
-            folder = Folder(path)
+            folder = Folder(path, arguments.only)
             if not arguments.check:
                 folder.write()
                 continue

@@ -85,23 +85,41 @@ impl Launch {
     }
 }
 
-/// The value of a kernel's parameter: up to eight bytes, little-endian.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Argument {
-    bits: u64,
-    size: usize,
+/// The value of a kernel's parameter: a number, or a struct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argument(Value);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Value {
+    /// Up to eight bytes, little-endian.
+    Number { bits: u64, size: usize },
+    /// Whole words.
+    Block(Box<[u64]>),
 }
 
 impl Argument {
+    /// A struct of so many words, as a kernel takes one by value: its fields in
+    /// their places, padding included.
+    #[must_use]
+    pub fn block(words: impl Into<Box<[u64]>>) -> Argument {
+        Argument(Value::Block(words.into()))
+    }
+
     /// Its bytes: as many as its type has.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        self.bits.to_le_bytes()[..self.size].to_vec()
+        match &self.0 {
+            Value::Number { bits, size } => bits.to_le_bytes()[..*size].to_vec(),
+            Value::Block(words) => words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+        }
     }
 
     /// Where its bits are, for the driver.
-    pub(crate) fn bits(&self) -> &u64 {
-        &self.bits
+    pub(crate) fn bits(&self) -> *const u64 {
+        match &self.0 {
+            Value::Number { bits, .. } => bits,
+            Value::Block(words) => words.as_ptr(),
+        }
     }
 }
 
@@ -110,7 +128,7 @@ macro_rules! argument {
         impl From<$t> for Argument {
             fn from(x: $t) -> Argument {
                 let bits: fn($t) -> u64 = $bits;
-                Argument { bits: bits(x), size: size_of::<$t>() }
+                Argument(Value::Number { bits: bits(x), size: size_of::<$t>() })
             }
         }
     )*};

@@ -62,25 +62,25 @@ impl<'a> Launches<'a> {
             plan => {
                 let launch = self.at_once(question, first)?;
                 let n = Argument::from(question.n);
-                let out = Argument::from(self.out);
+                let out = || Argument::from(self.out);
                 let partials = match plan {
                     Plan::Atomic => 0,
                     _ => self.memory.allocate(size * u64::from(launch.grid[0]))?,
                 };
                 let rest = match plan {
-                    Plan::Atomic => vec![out, n],
+                    Plan::Atomic => vec![out(), n],
                     Plan::TwoLaunches => vec![partials.into(), n],
                     _ => {
                         // Kernels leave it as they find it.
                         let tickets = self.memory.allocate(4)?;
                         self.memory.done(self.memory.clear(tickets, 4))?;
-                        vec![partials.into(), out, tickets.into(), n]
+                        vec![partials.into(), out(), tickets.into(), n]
                     }
                 };
                 self.steps.push(Ready { name, kernel: first, launch, from: None, rest });
                 if plan == Plan::TwoLaunches {
                     let (name, kernel) = lab.kernel(question, false)?;
-                    let rest = vec![out, u64::from(launch.grid[0]).into()];
+                    let rest = vec![out(), u64::from(launch.grid[0]).into()];
                     let launch = self.shape(question, 1);
                     self.steps.push(Ready { name, kernel, launch, from: Some(partials), rest });
                 }
@@ -172,7 +172,7 @@ impl<'a> Launches<'a> {
         let input = self.memory.input(copy);
         for step in &self.steps {
             let mut arguments = vec![Argument::from(step.from.unwrap_or(input))];
-            arguments.extend(&step.rest);
+            arguments.extend(step.rest.iter().cloned());
             // SAFETY: kernels of a plan have its parameters; they read the n values that
             // are there and write the memory that was allocated for them.
             unsafe { self.memory.device.launch(STREAM, step.kernel, &step.launch, &arguments)? };

@@ -27,7 +27,7 @@ impl Parameters {
         }
         let mut parameters = [ptr::null_mut::<c_void>(); MOST_ARGUMENTS];
         for (parameter, argument) in parameters.iter_mut().zip(arguments) {
-            *parameter = ptr::from_ref(argument.bits()).cast_mut().cast();
+            *parameter = argument.bits().cast_mut().cast();
         }
         Ok(Parameters(parameters))
     }
@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn more_arguments_than_there_is_room_for_are_an_error() {
         let launch = Launch::linear(1, 1);
-        assert!(Parameters::new(&launch, &[Argument::from(0u8); MOST_ARGUMENTS]).is_ok());
-        let refused = Parameters::new(&launch, &[Argument::from(0u8); MOST_ARGUMENTS + 1]);
+        assert!(Parameters::new(&launch, &vec![Argument::from(0u8); MOST_ARGUMENTS]).is_ok());
+        let refused = Parameters::new(&launch, &vec![Argument::from(0u8); MOST_ARGUMENTS + 1]);
         assert!(refused.err().unwrap().to_string().contains("65 arguments"));
     }
 }

@@ -107,6 +107,11 @@ impl Answer {
         })
     }
 
+    /// Whether it is of a total, of elements or of squares.
+    pub(super) fn is_of_sums(&self) -> bool {
+        matches!(self.ask, Ask::Total | Ask::Mean | Ask::Norm | Ask::Variance | Ask::Deviation)
+    }
+
     /// Whether the number of `len` elements may not fit its type: totals of
     /// integers of 64 bits, of squares of 32 bits and more, or of 2^32 and more
     /// shorter ones.

@@ -192,7 +192,7 @@ impl Engine {
             let table = self.copy_box(source, &outputs, &whole, group.order, held.at, stream)?;
             for &place in &group.places {
                 let answer = answers[place];
-                let question = Question { answer, table: table.clone() };
+                let question = Question { answer, table: table.clone(), layout: None };
                 // SAFETY: the box was allocated and filled here, and the copies
                 // come before on the stream.
                 let Some(some) = (unsafe { self.numbers_of(&question, stream)? }) else {

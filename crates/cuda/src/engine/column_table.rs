@@ -66,6 +66,11 @@ impl<'a> ColumnTable<'a> {
         fits.then_some(ColumnTable { table, columns, rows, inner, stride, jump, tables, launches })
     }
 
+    /// Whether one launch takes all tables.
+    pub(super) fn takes_one_launch(&self) -> bool {
+        self.launches.is_empty()
+    }
+
     /// Tables of a launch, if one takes all of them.
     pub(super) fn tables(&self) -> usize {
         self.tables.len

@@ -20,6 +20,8 @@ pub(super) enum Program {
     ShortRows(Tally, DType),
     /// Makes numbers of columns.
     Columns(Tally, DType),
+    /// Makes numbers of any view.
+    Strided(Tally, DType),
     /// Makes numbers of rows that a fixed tree folds.
     RowTrees(Kind, DType),
     /// Makes numbers of columns that a fixed tree folds.
@@ -92,6 +94,7 @@ impl Program {
             Program::ShortRows(Tally::Variances, dtype) => format!("row_squares_{dtype}"),
             Program::ShortRows(tally, dtype) => format!("row_{}", tally.name(dtype)),
             Program::Columns(tally, dtype) => format!("column_{}", tally.name(dtype)),
+            Program::Strided(tally, dtype) => format!("strided_{}", tally.name(dtype)),
             Program::RowTrees(kind, dtype) => format!("row_{}_{dtype}", tree_name(kind)),
             Program::ColumnTrees(kind, dtype) => format!("column_{}_{dtype}", tree_name(kind)),
         }
@@ -180,7 +183,9 @@ pub(super) fn build(kind: Kind, dtype: DType) -> Build {
 /// parameters: words, and whether the elements are ready.
 pub(super) fn arguments(words: [u64; 8], ready: bool) -> [Argument; 9] {
     let ready = Argument::from(u32::from(ready));
-    core::array::from_fn(|i| words.get(i).map_or(ready, |&word| Argument::from(word)))
+    core::array::from_fn(|i| {
+        words.get(i).map_or_else(|| ready.clone(), |&word| Argument::from(word))
+    })
 }
 
 /// Whether a kernel takes a second array.
@@ -227,6 +232,7 @@ mod tests {
                     if let Some(tally) = answer.tally() {
                         names.insert(Program::ShortRows(tally, dtype).name());
                         names.insert(Program::Columns(tally, dtype).name());
+                        names.insert(Program::Strided(tally, dtype).name());
                     }
                     if answer.is_of_tree() {
                         names.insert(Program::RowTrees(answer.kind, dtype).name());

@@ -5,7 +5,10 @@
 //! not C order, they are put in order in the end.
 
 use super::answer::{Answer, Payloads, check_alignment};
+use super::column_table::ColumnTable;
+use super::layout::Layout;
 use super::scratch::Scratch;
+use super::short_rows::MOST_BYTES as MOST_SHORT_ROW;
 use super::table::{Order, Table};
 use super::tiles::{LEAST_WORKSPACE, Wanted, largest_workspace};
 use super::view::DeviceView;
@@ -17,6 +20,13 @@ use warpfold_core::op::{Accuracy, Numbers, Op};
 
 /// The most answers that are put in order.
 const MOST_SCATTERED: usize = 1 << 30;
+
+/// Bytes of a table whose launches cost more than what they do.
+const SMALL: usize = 1 << 20;
+/// Bytes of a row of floats whose sum is better shared by more than one block.
+const LONG_ROW: usize = 64 << 10;
+/// Rows of columns of floats that make a thread's accumulator worth its end.
+const FEW_ROWS: usize = 8;
 
 impl Engine {
     /// The answers of `op` over the axes that `reduced` marks, in C order, as
@@ -123,8 +133,19 @@ impl Engine {
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
-        let Question { answer, table } = question;
+        let Question { answer, table, layout } = question;
         let device = &**self.device();
+        let strided = layout.as_ref().filter(|_| is_for_strides(*answer, table));
+        if let Some(layout) = strided {
+            let make = |engine: &Engine, scratch: &mut Scratch| {
+                // SAFETY: passed on from the caller.
+                unsafe { engine.numbers_of_layout(*answer, layout, to, scratch, stream) }
+            };
+            // SAFETY: as above.
+            return unsafe {
+                self.watching_misfits(*answer, table.elements.len, scratch, stream, make)
+            };
+        }
         if !table.is_in_order() && table.outputs.len > MOST_SCATTERED {
             return Ok(false);
         }
@@ -164,7 +185,7 @@ impl Engine {
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
-        let Question { answer, table } = question;
+        let Question { answer, table, .. } = question;
         let misfits = scratch.misfits();
         if answer.is_of_tree() {
             // SAFETY: passed on from the caller.
@@ -213,10 +234,33 @@ impl Engine {
     }
 }
 
+/// Whether the walk over any view serves a table best.
+///
+/// It does where rows and columns would have to be copied together, or would take a
+/// launch for each of many. Where they would not, their own kernels read vectors
+/// and are faster, but for small tables: there a launch counts, and rows that are
+/// not short take two. Measured on an H200 over 500 views drawn at random.
+fn is_for_strides(answer: Answer, table: &Table) -> bool {
+    let len = table.elements.len;
+    let row = len.saturating_mul(table.dtype.size());
+    let small = row.saturating_mul(table.outputs.len) <= SMALL;
+    let sums = table.dtype.is_float() && answer.is_of_sums();
+    if table.has_few_rows() {
+        let most = if sums { LONG_ROW } else { SMALL };
+        small && row > MOST_SHORT_ROW && row <= most
+    } else if ColumnTable::of(table).is_some_and(|columns| columns.takes_one_launch()) {
+        small && (!sums || len >= FEW_ROWS)
+    } else {
+        true
+    }
+}
+
 /// What is answered with numbers.
 pub(super) struct Question {
     pub(super) answer: Answer,
     pub(super) table: Table,
+    /// The same as kernels know any view, if they can.
+    pub(super) layout: Option<Layout>,
 }
 
 impl Question {
@@ -235,7 +279,10 @@ impl Question {
         let at = [Some(view.address), None];
         let order = Order::of(answer.kind);
         let table = Table::new(view.dtype, at, &split.kept, &split.reduced, order);
-        Ok(Some(Question { answer, table }))
+        let numbered = order == Order::Index;
+        let layout = Layout::new(view.address, &split.kept, &split.reduced, numbered)
+            .filter(|_| answer.tally().is_some() && table.is_aligned());
+        Ok(Some(Question { answer, table, layout }))
     }
 
     /// The bytes of all answers.

@@ -62,6 +62,10 @@ pub(super) struct Scratch {
     left: Room,
     rows: Room,
     columns: Room,
+    /// What blocks that share outputs of a view count and add up in, and what they
+    /// leave for the last of them.
+    shared: Room,
+    partials: Room,
     /// Where rows are brought together and payloads wait to be read.
     pub(super) workspace: Room,
     /// Numbers that are read back.
@@ -86,6 +90,8 @@ impl Scratch {
                 left: Room::default(),
                 rows: Room::default(),
                 columns: Room::default(),
+                shared: Room::default(),
+                partials: Room::default(),
                 workspace: Room::default(),
                 numbers: Room::default(),
                 walked: Room::default(),
@@ -182,11 +188,26 @@ impl Scratch {
         self.columns.hold_zeros(device, stream, bytes.next_power_of_two())
     }
 
+    /// Memory for blocks that share outputs of a view: `zeros` bytes that are zero
+    /// between launches, and `partials` bytes.
+    pub(super) fn for_views(
+        &mut self,
+        device: &dyn Device,
+        stream: Stream,
+        zeros: u64,
+        partials: u64,
+    ) -> Result<[Address; 2]> {
+        let shared = self.shared.hold_zeros(device, stream, zeros.next_power_of_two())?;
+        let most = partials.next_power_of_two();
+        Ok([shared, self.partials.hold(device, stream, most, most)?.0])
+    }
+
     /// Frees it; whoever uses it must have been waited for.
     pub(super) fn give_back(&mut self, device: &dyn Device) {
         // Errors cannot be reported here.
-        let Scratch { meeting, left, rows, columns, workspace, numbers, walked, .. } = self;
-        for room in [meeting, left, rows, columns, workspace, numbers, walked] {
+        let Scratch { meeting, left, rows, columns, shared, partials, workspace, .. } = self;
+        let Scratch { numbers, walked, .. } = self;
+        for room in [meeting, left, rows, columns, shared, partials, workspace, numbers, walked] {
             let _ = room.give_back(device);
         }
         // SAFETY: allocated in `new`; that nobody uses it any more is the caller's

@@ -18,6 +18,9 @@ const SQUARE_BLOCKS: u32 = 2;
 const VECTORS: usize = 4;
 const WARP: usize = 32;
 
+/// Bytes of the longest rows: what a warp reads at once.
+pub(super) const MOST_BYTES: usize = 16 * VECTORS * WARP;
+
 /// More launches than this are not worth it...
 const MANY_LAUNCHES: usize = 32;
 /// ... unless each has so many rows.
@@ -96,7 +99,7 @@ impl Engine {
     ) -> Result<bool> {
         let Some(tally) = answer.tally() else { return Ok(false) };
         let bytes = table.elements.len.saturating_mul(table.dtype.size());
-        if !table.has_rows() || bytes > 16 * VECTORS * WARP {
+        if !table.has_rows() || bytes > MOST_BYTES {
             return Ok(false);
         }
         let none = Dim { len: 1, strides: [0; 2], index_step: 0 };

@@ -10,6 +10,9 @@ use warpfold_core::op::Kind;
 /// Rows that are gathered begin at multiples of this: a vector of the kernels.
 pub(super) const ROW_ALIGNMENT: usize = 16;
 
+/// Launches for the rows of a table that cost no more than walking any view.
+const FEW_LAUNCHES: usize = 4;
+
 /// In which order the elements of an output count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
@@ -125,6 +128,18 @@ impl Table {
         let size = self.dtype.size().cast_signed();
         let next = |d: &Dim| d.strides[..self.arrays].iter().all(|&s| s == size);
         self.is_aligned() && self.elements.dims.len() <= 1 && self.elements.dims.iter().all(next)
+    }
+}
+
+impl Table {
+    /// Whether rows lie in memory as such, and a few launches take them all.
+    pub(super) fn has_few_rows(&self) -> bool {
+        let launches = self
+            .outputs
+            .dims
+            .split_last()
+            .map_or(1, |(_, outer)| outer.iter().map(|d| d.len).product());
+        self.has_rows() && launches <= FEW_LAUNCHES
     }
 }
 

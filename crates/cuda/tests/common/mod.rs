@@ -35,7 +35,7 @@ pub(crate) enum Fill {
 }
 
 /// A kernel's parameter.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Parameter {
     /// The address of a buffer of so many bytes.
     Buffer(Fill, usize),
@@ -185,7 +185,7 @@ impl Case {
         let mut buffers: Vec<Buffer<'_>> = Vec::new();
         let mut arguments = Vec::new();
         for parameter in &self.parameters {
-            match *parameter {
+            match parameter.clone() {
                 Parameter::Value(argument) => arguments.push(argument),
                 Parameter::Buffer(fill, len) => {
                     let buffer = Buffer::new(device, len as u64)?;

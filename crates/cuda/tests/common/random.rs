@@ -63,7 +63,8 @@ pub(crate) fn case(number: u64, compute: Compute) -> Case {
         6 => {
             let inputs =
                 [buffer(Fill::Bits(seed), count * 4), buffer(Fill::Bits(!seed), count * 4)];
-            let parameters = vec![inputs[0], inputs[1], zeros(count * 16), value(n)];
+            let parameters =
+                vec![inputs[0].clone(), inputs[1].clone(), zeros(count * 16), value(n)];
             let launch = Launch::linear(n.div_ceil(any), any);
             made("halves", "pairs_f16", launch, parameters)
         }
@@ -147,7 +148,7 @@ pub(crate) fn case(number: u64, compute: Compute) -> Case {
         22 => {
             let threads = any as usize;
             let inputs = [buffer(floats(r), threads * 4), buffer(Fill::F64(seed), threads * 8)];
-            let parameters = vec![inputs[0], inputs[1], zeros(threads * 96)];
+            let parameters = vec![inputs[0].clone(), inputs[1].clone(), zeros(threads * 96)];
             made("arithmetic", "conversions", Launch::linear(1, any), parameters)
         }
         23 => {
@@ -197,7 +198,7 @@ pub(crate) fn case(number: u64, compute: Compute) -> Case {
         31 => {
             let threads = (blocks * any) as usize;
             let inputs = [buffer(floats(r), threads * 4), buffer(floats(r), threads * 4)];
-            let parameters = vec![inputs[0], inputs[1], zeros(threads * 28)];
+            let parameters = vec![inputs[0].clone(), inputs[1].clone(), zeros(threads * 28)];
             made("halves_90", "pack_pairs", Launch::linear(blocks, any), parameters)
         }
         32 => {

@@ -1,0 +1,428 @@
+// Exact totals of squares of floats, and of the elements beside them, that come in any order: float_total.cuh for norms and variances.
+//
+// One place says where both integers are. With the lowest level of the elements' at 2^u, that of the squares' is at 2^(2 u), so that the
+// variance is n S2 - S1^2 in units of 2^(2 u), and whatever the elements' window holds has a square that the squares' window holds.
+
+#pragma once
+
+#include "float_total.cuh"
+#include "triple.cuh"
+
+// The levels of a window that takes terms one by one: window.cuh. Most terms are done after HOT levels.
+template <int LEVELS, int HOT>
+struct Levels {
+    f64 at[LEVELS];
+    u32 bad = 0;
+    u64 leftover = 0;
+    int first;
+
+    __device__ __forceinline__ Levels(int first) : first(first)
+    {
+#pragma unroll
+        for (int l = 0; l < LEVELS; ++l)
+            at[l] = level_at(first - 48 * l);
+    }
+
+    template <int FROM = 0>
+    __device__ __forceinline__ void add(f64 r)
+    {
+        constexpr int COLD = FROM + HOT < LEVELS ? FROM + HOT : LEVELS;
+#pragma unroll
+        for (int l = FROM; l < COLD; ++l) {
+            r = take_in(at[l], r);
+            if (l == 0)
+                bad |= u32(__double2hiint(at[0]) ^ anchor(first));
+        }
+        if (COLD < LEVELS && r != 0.0) {
+#pragma unroll
+            for (int l = COLD; l < LEVELS; ++l)
+                r = take_in(at[l], r);
+        }
+        leftover |= u64(__double_as_longlong(r));
+    }
+
+    __device__ __forceinline__ bool holds() const { return bad >> 20 == 0 && leftover << 1 == 0; }
+
+    __device__ __forceinline__ void commit(FixedPoint<LEVELS> &to) const
+    {
+#pragma unroll
+        for (int l = 0; l < LEVELS; ++l)
+            to.total[l] += taken(at[l], first - 48 * l);
+    }
+};
+
+// Where the windows of a type may be, and how many levels they have.
+template <class T>
+struct SquarePlaces {
+    static constexpr int SUM = 2, SQUARE = 4;
+    static constexpr int LOWEST = Element<T>::Sum::LSB + 48, HIGHEST = 96;
+    static constexpr __device__ __forceinline__ int square(int first) { return 2 * first + 48; }
+};
+// All elements are multiples of 2^-24 below 2^16.
+template <>
+struct SquarePlaces<f16> {
+    static constexpr int SUM = 2, SQUARE = 2;
+    static constexpr int LOWEST = 24, HIGHEST = 24;
+    static constexpr __device__ __forceinline__ int square(int) { return 0; }
+};
+// A product's error is exact if it does not underflow: no bit of a square lies below 2^-960. Anchors do not overflow.
+template <>
+struct SquarePlaces<f64> {
+    static constexpr int SUM = 3, SQUARE = 6;
+    static constexpr int LOWEST = -384, HIGHEST = 460;
+    static constexpr __device__ __forceinline__ int square(int first) { return 2 * first + 48; }
+};
+
+// Both superaccumulators, as walks know them.
+template <class T>
+struct SquareWides : WideMoments<T> {
+    using Sum = typename WideMoments<T>::Sum;
+    using Squares = typename WideMoments<T>::Squares;
+
+    __device__ __forceinline__ void clear()
+    {
+        this->sum.clear();
+        this->squares.clear();
+    }
+};
+
+// SPREAD says that the elements are summed, too.
+template <class T, bool SPREAD>
+struct FloatSquaresOf {
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    using Places = SquarePlaces<T>;
+    static constexpr bool LONG = sizeof(Bits) == 8;
+    static constexpr bool FITS = Places::LOWEST == Places::HIGHEST;
+    using OfSum = FixedPoint<Places::SUM>;
+    using OfSquares = FixedPoint<Places::SQUARE>;
+    using Wides = SquareWides<T>;
+    static constexpr int SUM_WORDS = Wides::Sum::WORDS;
+    static constexpr int WIDE_WORDS = SUM_WORDS + Wides::Squares::WORDS;
+    static constexpr int SLACK = 2, GRAIN = 4;
+    static constexpr u32 COMMITS = 512;
+    // Terms of a batch that an anchor takes, less the errors of products.
+    static constexpr int MOST = 8;
+
+    OfSum sum;
+    OfSquares squares;
+    i32 first = Places::LOWEST;
+    u32 trouble = 0;
+    u32 commits = 0;
+
+    struct Asked {
+        u32 ask;
+        u64 n;
+        static __device__ __forceinline__ Bits fill() { return 0; }
+    };
+
+    // Of terms below 2^top the sum of 16 is below 2^(first + 51), where the highest level stays in its binade; of squares likewise.
+    static __device__ __forceinline__ int place_above(int top)
+    {
+        const int place = (top + SLACK - 47 + GRAIN - 1) & -GRAIN;
+        return min(max(place, Places::LOWEST), Places::HIGHEST);
+    }
+
+    __device__ __forceinline__ int lowest() const { return first - 48 * (Places::SUM - 1); }
+    __device__ __forceinline__ bool is_lost() const { return (trouble & IS_LOST) != 0; }
+    __device__ __forceinline__ bool is_zero() const { return squares.is_zero() && sum.is_zero(); }
+    __device__ __forceinline__ bool is_full() const { return squares.is_full() || sum.is_full(); }
+
+    __device__ __forceinline__ void tidy()
+    {
+        commits = 0;
+        if (!is_full())
+            return;
+        sum.raise(0);
+        squares.raise(0);
+        if (is_full() && !FITS)
+            move_to(min(first + GRAIN, Places::HIGHEST));
+        if (is_full())
+            trouble |= IS_LOST;
+    }
+
+    __device__ __forceinline__ void move_to(int place)
+    {
+        if (place <= first)
+            return;
+        if (!is_zero()) {
+            const bool whole = sum.raise(place - first), both = squares.raise(2 * (place - first));
+            if (!whole || !both)
+                trouble |= IS_LOST;
+        }
+        first = place;
+    }
+
+    // Windows over a batch.
+    struct Batch {
+        Levels<Places::SUM, Places::SUM> sum;
+        Levels<Places::SQUARE, 2> squares;
+
+        __device__ __forceinline__ Batch(int first) : sum(first), squares(Places::square(first)) {}
+
+        __device__ __forceinline__ void add_square(Bits bits)
+        {
+            const f64 x = Format::value(bits), square = __dmul_rn(x, x);
+            squares.add(square);
+            if constexpr (LONG) {
+                squares.template add<1>(__fma_rn(x, x, -square));
+                // Zero, or so small that it is left over anyway.
+                if (__double2hiint(square) << 1 == 0)
+                    squares.leftover |= Format::magnitude(bits);
+            }
+        }
+
+        __device__ __forceinline__ bool holds() const { return squares.holds() && (!SPREAD || sum.holds()); }
+    };
+
+    __device__ __forceinline__ void commit(const Batch &batch)
+    {
+        if constexpr (SPREAD)
+            batch.sum.commit(sum);
+        batch.squares.commit(squares);
+    }
+
+    template <int U>
+    __device__ __forceinline__ void settle(const Bits (&bits)[U])
+    {
+        int top = Format::UNIT;
+#pragma unroll
+        for (int k = 0; k < U; ++k) {
+            if (Format::is_finite(bits[k]))
+                top = max(top, Format::top(bits[k]));
+            else
+                trouble |= trouble_of<T>(bits[k]);
+        }
+        move_to(place_above(top));
+#pragma unroll 1
+        for (int k = 0; k < U; ++k) {
+            Bits mine = bits[0];
+#pragma unroll
+            for (int i = 1; i < U; ++i)
+                mine = i == k ? bits[i] : mine;
+            if (Format::is_finite(mine)) {
+                Batch one(first);
+                one.add_square(mine);
+                if constexpr (SPREAD)
+                    one.sum.add(f64(Format::value(mine)));
+                if (one.holds())
+                    commit(one);
+                else
+                    trouble |= IS_LOST;
+            }
+        }
+        tidy();
+    }
+
+    template <int U>
+    __device__ __forceinline__ void take(const Bits (&bits)[U], const Asked &)
+    {
+        static_assert(U <= MOST, "adds that an anchor takes");
+        Batch batch(first);
+        bool holds = true;
+        if constexpr (LONG || !SPREAD) {
+#pragma unroll
+            for (int k = 0; k < U; ++k) {
+                batch.add_square(bits[k]);
+                if constexpr (SPREAD)
+                    batch.sum.add(Format::value(bits[k]));
+            }
+        } else {
+            // Plain adds, which the range of the batch makes exact: range.cuh.
+            constexpr bool RANGED = Format::Sum::LIMBS > 2;
+            constexpr u32 WIDEST = u32(53 - (Format::FRACTION + 1) - 3) << 24;
+            f64 plain = 0.0;
+            u32 most = 0, least = ~0u;
+#pragma unroll
+            for (int k = 0; k < U; ++k) {
+                const f32 x = Format::value(bits[k]);
+                if constexpr (RANGED) {
+                    const u32 doubled = __float_as_uint(x) << 1;
+                    most = max(most, doubled);
+                    least = min(least, doubled - 1);
+                }
+                plain = __dadd_rn(plain, f64(x));
+                batch.add_square(bits[k]);
+            }
+            batch.sum.add(plain);
+            holds = !RANGED || most - least <= WIDEST;
+        }
+        if (holds && batch.holds())
+            commit(batch);
+        else
+            settle(bits);
+        if (++commits >= COMMITS)
+            tidy();
+    }
+
+    __device__ __forceinline__ void merge(const FloatSquaresOf &with)
+    {
+        FloatSquaresOf other = with;
+        trouble |= other.trouble;
+        if (other.is_zero())
+            return;
+        if (is_zero())
+            first = other.first;
+        move_to(other.first);
+        other.move_to(first);
+        trouble |= other.trouble;
+        if constexpr (SPREAD)
+            sum.add(other.sum);
+        squares.add(other.squares);
+        tidy();
+    }
+
+    static constexpr int SUMMED = SPREAD ? Places::SUM : 0;
+    static constexpr int WORDS = Places::SQUARE + SUMMED + 1;
+    __device__ __forceinline__ u64 word(int w) const
+    {
+        if (w < Places::SQUARE)
+            return u64(squares.total[w < Places::SQUARE ? w : 0]);
+        const int s = w - Places::SQUARE;
+        return s < SUMMED ? u64(sum.total[s < SUMMED ? s : 0]) : u64(trouble) << 32 | u32(first);
+    }
+    static __device__ __forceinline__ FloatSquaresOf of_words(const u64 (&words)[WORDS])
+    {
+        FloatSquaresOf all;
+#pragma unroll
+        for (int l = 0; l < Places::SQUARE; ++l)
+            all.squares.total[l] = i64(words[l]);
+#pragma unroll
+        for (int l = 0; l < SUMMED; ++l)
+            all.sum.total[l] = i64(words[Places::SQUARE + l]);
+        all.first = i32(u32(words[WORDS - 1]));
+        all.trouble = u32(words[WORDS - 1] >> 32);
+        return all;
+    }
+
+    // What NaNs and infinities make of the answer.
+    static __device__ __forceinline__ Bits special(u32 trouble, u32 ask)
+    {
+        return asks_spread(ask) || (trouble & HAS_NAN) != 0 ? NOT_A_NUMBER<T> : Format::INFINITE;
+    }
+
+    // Limbs of what is kept here, in its own units.
+    struct SumLimbs {
+        static constexpr int LSB = 0, LIMBS = OfSum::DIGITS;
+    };
+    struct SquareLimbs {
+        static constexpr int LSB = 0, LIMBS = OfSquares::DIGITS;
+    };
+
+    // Answers from totals of a few words, of no more elements than this, if their digits are few enough. Returns whether they are.
+    static constexpr u64 QUICK = 1 << 15;
+    __device__ __forceinline__ bool quick(Bits &answer, const Asked &asked) const
+    {
+        constexpr int MOST = LONG ? 180 : 126;
+        u32 digit[OfSquares::DIGITS];
+        squares.digits(digit);
+        int width = 0;
+#pragma unroll
+        for (int i = 0; i < OfSquares::DIGITS; ++i)
+            width = digit[i] != 0 ? 32 * i + 32 - __clz(int(digit[i])) : width;
+        // n S2 and S1^2 are below 2^MOST then.
+        const int up = max(0, (width + 15 - MOST + 1) / 2);
+        OfSum s = sum;
+        OfSquares q = squares;
+        const bool both = s.raise(up), whole = q.raise(2 * up);
+        if (!both || !whole)
+            return false;
+        u32 of_sum[OfSum::DIGITS];
+        s.digits(of_sum);
+        q.digits(digit);
+        const u64 low = u64(of_sum[1]) << 32 | of_sum[0];
+        const int exponent = lowest() + up;
+        if constexpr (LONG) {
+            Triple total;
+#pragma unroll
+            for (int w = 0; w < 3; ++w)
+                total.word[w] = u64(digit[2 * w + 1]) << 32 | digit[2 * w];
+            answer = scaled_answer(total, i64(u64(of_sum[3]) << 32 | of_sum[2]), low, exponent, asked.ask, asked.n);
+        } else {
+            answer = scaled_answer<T>(u64(digit[3]) << 32 | digit[2], u64(digit[1]) << 32 | digit[0], i64(low), exponent, asked.ask, asked.n);
+        }
+        return true;
+    }
+
+    __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
+    {
+        Bits &answer = static_cast<Bits *>(out)[place];
+        if ((trouble & (HAS_NAN | HAS_POSITIVE | HAS_NEGATIVE)) != 0) {
+            answer = special(trouble, asked.ask);
+            return;
+        }
+        if (asked.n <= QUICK && quick(answer, asked))
+            return;
+        u32 of_squares[OfSquares::DIGITS];
+        squares.digits(of_squares);
+        const auto square = [&](int i) { return i64(of_squares[i]); };
+        Truncated t;
+        if (SPREAD && asks_spread(asked.ask)) {
+            u32 of_sum[OfSum::DIGITS];
+            sum.digits(of_sum);
+            const auto limb = [&](int i) { return i + 1 < OfSum::DIGITS ? i64(of_sum[i]) : i64(i32(of_sum[i])); };
+            Numerator numerator;
+            subtract<SumLimbs, SquareLimbs>(limb, square, asked.n, numerator);
+            t = over_square(numerator, 2 * lowest(), asked.n);
+        } else {
+            t = Truncated::of_limbs(OfSquares::DIGITS, 2 * lowest(), square);
+        }
+        answer = (asks_root(asked.ask) ? t.sqrt() : t).template round<T>();
+    }
+
+    static __device__ __forceinline__ void absorb(Wides &wides, Bits bits, const Asked &) { wides.absorb(bits); }
+
+    __device__ __forceinline__ void deposit(Wides &wides) const
+    {
+#pragma unroll
+        for (int l = 0; l < SUMMED; ++l) {
+            const i64 some = sum.total[l];
+            if (some != 0)
+                wides.sum.deposit(some < 0, some < 0 ? -u64(some) : u64(some), first - 48 * l);
+        }
+#pragma unroll
+        for (int l = 0; l < Places::SQUARE; ++l) {
+            const i64 some = squares.total[l];
+            if (some != 0)
+                wides.squares.deposit(some < 0, some < 0 ? -u64(some) : u64(some), Places::square(first) - 48 * l);
+        }
+        if ((trouble & HAS_NAN) != 0)
+            wides.sum.count(Wides::Sum::NOT_A_NUMBER);
+        if ((trouble & (HAS_POSITIVE | HAS_NEGATIVE)) != 0)
+            wides.sum.count(Wides::Sum::POSITIVE);
+    }
+
+    static __device__ __forceinline__ u64 entry(const Wides &wides, int i)
+    {
+        return i < SUM_WORDS ? wides.sum.entry(i, 0) : wides.squares.entry(i - SUM_WORDS, 0);
+    }
+
+    template <class Word>
+    static __device__ __forceinline__ void write_wides(Word word, void *out, u64 place, const Asked &asked)
+    {
+        Bits &answer = static_cast<Bits *>(out)[place];
+        constexpr int LIMBS = Wides::Sum::LIMBS;
+        const bool nan = word(LIMBS + 1) != 0, infinite = word(LIMBS + 2) != 0 || word(LIMBS + 3) != 0;
+        if (nan || infinite)
+            answer = special(nan ? HAS_NAN : HAS_POSITIVE, asked.ask);
+        else
+            answer = moments_answer<T>([&](int i) { return i64(word(i)); }, [&](int i) { return i64(word(SUM_WORDS + i)); }, asked.ask, asked.n);
+    }
+};
+
+// As an accumulator of walks.
+template <class T, bool SPREAD>
+struct FloatSquares : FloatSquaresOf<T, SPREAD> {
+    using Base = FloatSquaresOf<T, SPREAD>;
+    static constexpr bool NUMBERED = false;
+    static constexpr bool MAY_BE_LOST = !Base::FITS;
+
+    __device__ __forceinline__ FloatSquares() {}
+    __device__ __forceinline__ FloatSquares(const Base &base) : Base(base) {}
+
+    template <int U>
+    __device__ __forceinline__ void take(const typename Base::Bits (&bits)[U], const Place (&)[U], const typename Base::Asked &asked)
+    {
+        Base::take(bits, asked);
+    }
+};

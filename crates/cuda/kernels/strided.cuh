@@ -1,0 +1,355 @@
+// Walks any view: outputs and elements lie along any axes, at any strides, and go where the callers' order says.
+//
+// Threads take elements one by one, so that no alignment matters; neighbours take what is nearest in memory. 2^log_lanes threads of a
+// block share an output; gridDim.y blocks share its elements if there are few outputs, and the last of them folds what all have left.
+//
+// From one thread of a block to the next the elements of an output change first, 2^log_near of them; then outputs; then elements again:
+//
+//     8 threads, 4 lanes     log_near 2: output  0 0 0 0 1 1 1 1     log_near 1: output  0 0 1 1 0 0 1 1     log_near 0: output  0 1 0 1 0 1 0 1
+//     of an output                       lane    0 1 2 3 0 1 2 3                 lane    0 1 0 1 2 3 2 3                 lane    0 0 1 1 2 2 3 3
+//
+// An accumulator says what is done:
+//
+//     Bits, Asked, asked.fill()     elements; what is asked; an element that changes nothing
+//     NUMBERED                      whether it wants to know where elements are in the callers' order
+//     take(bits, places, asked)     takes a batch
+//     merge, WORDS, word, of_words  as in tally.cuh; merging is commutative and associative
+//     write(out, place, asked)      leaves the answer
+//     MAY_BE_LOST                   whether it may give up. Then is_lost() says so, and
+//     Wides                         are what cannot fail, in shared memory: absorb, deposit, entry, WIDE_WORDS, write_wides
+
+#pragma once
+
+#include "fold.cuh"
+#include "layout.cuh"
+#include "name.cuh"
+
+constexpr u32 STRIDED_THREADS = 256;
+
+// Accumulators that take elements one by one and never fail.
+template <class T, class Tally>
+struct OneByOne : Tally {
+    using Bits = typename Element<T>::Bits;
+    static constexpr bool NUMBERED = false;
+    static constexpr bool MAY_BE_LOST = false;
+
+    __device__ __forceinline__ OneByOne() {}
+    __device__ __forceinline__ OneByOne(const Tally &tally) : Tally(tally) {}
+
+    template <int U>
+    __device__ __forceinline__ void take(const Bits (&bits)[U], const Place (&)[U], const typename Tally::Asked &asked)
+    {
+#pragma unroll
+        for (int k = 0; k < U; ++k)
+            Tally::take(bits[k], asked);
+    }
+};
+
+// Which outputs and elements are this thread's.
+struct Share {
+    u32 log_lanes, lanes, groups; // threads of an output; outputs of a block
+    u32 log_near;
+    u32 slot, which;              // the thread's lane, and which of the block's outputs it has
+    u32 output;                   // the number of that output in the walk
+    u32 first, last;              // the block's elements
+
+    __device__ __forceinline__ Share(const Layout &layout) : log_lanes(layout.log_lanes), log_near(layout.log_near)
+    {
+        lanes = 1u << log_lanes;
+        groups = STRIDED_THREADS >> log_lanes;
+        const u32 near = threadIdx.x & ((1u << log_near) - 1), rest = threadIdx.x >> log_near;
+        which = rest & (groups - 1);
+        slot = near | rest / groups << log_near;
+        output = blockIdx.x * groups + which;
+        first = u32(layout.n * blockIdx.y / gridDim.y);
+        last = u32(layout.n * (blockIdx.y + 1) / gridDim.y);
+    }
+};
+
+template <class Bits>
+__device__ __forceinline__ Bits bits_at(const char *at)
+{
+    return *reinterpret_cast<const Bits *>(at);
+}
+
+// Loads a batch: U elements, `lanes` apart from the e-th on.
+template <int U, class Acc>
+__device__ __forceinline__ void load_batch(typename Acc::Bits (&bits)[U], const Layout &layout, const Share &share, const char *data, u32 e,
+    const typename Acc::Asked &asked)
+{
+    using Bits = typename Acc::Bits;
+    Place places[U];
+    layout.elements.places<false>(e, share.lanes, places);
+    if (e + ((U - 1) << share.log_lanes) < share.last) {
+#pragma unroll
+        for (int k = 0; k < U; ++k)
+            bits[k] = bits_at<Bits>(data + places[k].bytes);
+    } else {
+#pragma unroll
+        for (int k = 0; k < U; ++k)
+            bits[k] = e + k * share.lanes < share.last ? bits_at<Bits>(data + places[k].bytes) : Bits(asked.fill());
+    }
+}
+
+// Takes this thread's elements of an output whose first element is at data, in batches of U. The next one's loads are on their way then.
+template <int U, class Acc>
+__device__ __forceinline__ void take_elements(Acc &acc, const Layout &layout, const Share &share, const char *data,
+    const typename Acc::Asked &asked)
+{
+    using Bits = typename Acc::Bits;
+    const u32 batch = U << share.log_lanes;
+    u32 e = share.first + share.slot;
+    if (e >= share.last)
+        return;
+    Bits next[U];
+    load_batch<U, Acc>(next, layout, share, data, e, asked);
+#pragma unroll 1
+    while (e < share.last) {
+        Bits bits[U];
+#pragma unroll
+        for (int k = 0; k < U; ++k)
+            bits[k] = next[k];
+        Place places[U] = {};
+        if constexpr (Acc::NUMBERED) {
+            layout.elements.places<true>(e, share.lanes, places);
+#pragma unroll
+            for (int k = 0; k < U; ++k)
+                places[k].number += layout.first_element;
+        }
+        e += batch;
+        if (e < share.last)
+            load_batch<U, Acc>(next, layout, share, data, e, asked);
+        acc.take(bits, places, asked);
+    }
+}
+
+template <class Acc>
+__device__ __forceinline__ Acc from_lane(const Acc &acc, u32 distance)
+{
+    u64 words[Acc::WORDS];
+#pragma unroll
+    for (int w = 0; w < Acc::WORDS; ++w)
+        words[w] = __shfl_xor_sync(ALL_LANES, acc.word(w), distance);
+    return Acc(Acc::of_words(words));
+}
+
+// Folds what the threads of each output have. Thread t has the t-th output's then. All threads of the block call it; between two
+// calls there must be a barrier.
+template <class Acc>
+__device__ __forceinline__ Acc fold_lanes(Acc acc, const Share &share)
+{
+    __shared__ u64 slots[Acc::WORDS][STRIDED_THREADS];
+    if (share.lanes == 1)
+        return acc;
+    const u32 thread = threadIdx.x, groups = share.groups;
+    // Lanes of the same warp: the near ones, and others of as many outputs apart.
+    const u32 near = min(1u << share.log_near, 32u);
+#pragma unroll 1
+    for (u32 d = near / 2; d > 0; d /= 2)
+        acc.merge(from_lane(acc, d));
+    const u32 apart = groups << share.log_near;
+#pragma unroll 1
+    for (u32 d = 16; d >= apart; d /= 2)
+        acc.merge(from_lane(acc, d));
+    // What one warp has of an output is a part, which the first of its lanes there leaves.
+    u32 parts, part;
+    if (share.log_near >= 5) {
+        const u32 warps = 1u << (share.log_near - 5);
+        parts = share.lanes / 32;
+        part = (thread / 32 & (warps - 1)) + thread / apart * warps;
+    } else {
+        const u32 abreast = max(apart, 32u);
+        parts = STRIDED_THREADS / abreast;
+        part = thread / abreast;
+    }
+    const bool leaves = (thread & (near - 1)) == 0 && thread % 32 < apart;
+    if (leaves) {
+#pragma unroll
+        for (int w = 0; w < Acc::WORDS; ++w)
+            slots[w][share.which * parts + part] = acc.word(w);
+    }
+    __syncthreads();
+    Acc all;
+    if (thread < groups) {
+#pragma unroll 1
+        for (u32 p = 0; p < parts; ++p) {
+            u64 words[Acc::WORDS];
+#pragma unroll
+            for (int w = 0; w < Acc::WORDS; ++w)
+                words[w] = slots[w][thread * parts + p];
+            all.merge(Acc(Acc::of_words(words)));
+        }
+    }
+    return all;
+}
+
+// Where the p-th block of those that share an output leaves what it has.
+template <class Acc>
+__device__ __forceinline__ u64 *partial(const Layout &layout, u32 output, u32 p)
+{
+    return layout.partials + (u64(output) * gridDim.y + p) * Acc::WORDS;
+}
+
+template <class Acc>
+__device__ __forceinline__ Acc partial_of(const Layout &layout, u32 output, u32 p)
+{
+    u64 words[Acc::WORDS];
+#pragma unroll
+    for (int w = 0; w < Acc::WORDS; ++w)
+        words[w] = __ldcg(partial<Acc>(layout, output, p) + w);
+    return Acc(Acc::of_words(words));
+}
+
+// The outputs of a block whose totals are lost.
+struct LostOutputs {
+    u32 count;
+    u32 output[STRIDED_THREADS];
+};
+
+// Collects those that are lost of the outputs that threads below `groups` have. All threads of the block call it.
+__device__ __forceinline__ void collect(LostOutputs &lost, bool mine, u32 output)
+{
+    __syncthreads();
+    if (threadIdx.x == 0)
+        lost.count = 0;
+    __syncthreads();
+    if (mine)
+        lost.output[atomicAdd(&lost.count, 1u)] = output;
+    __syncthreads();
+}
+
+// Adds the block's elements of an output, once more, to superaccumulators; all threads of the block call it.
+template <class Acc>
+__device__ __forceinline__ void absorb_elements(typename Acc::Wides &wides, const Layout &layout, const Share &share, u32 output,
+    const typename Acc::Asked &asked)
+{
+    const char *data = layout.data + layout.outputs.at(output).bytes;
+#pragma unroll 1
+    for (u32 e = share.first + threadIdx.x; e < share.last; e += STRIDED_THREADS)
+        Acc::absorb(wides, bits_at<typename Acc::Bits>(data + layout.elements.at(e).bytes), asked);
+}
+
+// Adds the elements of the block's lost outputs: to answers, or to what blocks share.
+template <class Acc>
+__device__ __noinline__ void find_again(const Layout &layout, LostOutputs &lost, const typename Acc::Asked &asked)
+{
+    __shared__ typename Acc::Wides wides;
+    const Share share(layout);
+#pragma unroll 1
+    for (u32 i = 0; i < lost.count; ++i) {
+        const u32 output = lost.output[i];
+        wides.clear();
+        __syncthreads();
+        absorb_elements<Acc>(wides, layout, share, output, asked);
+        __syncthreads();
+        if (gridDim.y > 1) {
+            for (u32 w = threadIdx.x; w < Acc::WIDE_WORDS; w += STRIDED_THREADS) {
+                if (const u64 entry = Acc::entry(wides, w))
+                    atomicAdd(&layout.wides[u64(output) * Acc::WIDE_WORDS + w], entry);
+            }
+        } else if (threadIdx.x == 0) {
+            const u64 place = layout.first_output + layout.outputs.at(output).number;
+            Acc::write_wides([&](int w) { return Acc::entry(wides, w); }, layout.out, place, asked);
+        }
+        __syncthreads();
+    }
+}
+
+// The same for the last of the blocks that share outputs: it adds what the others have found to what they have left.
+template <class Acc>
+__device__ __noinline__ void fold_again(const Layout &layout, LostOutputs &lost, const typename Acc::Asked &asked)
+{
+    __shared__ typename Acc::Wides wides;
+    __shared__ u64 words[Acc::WIDE_WORDS];
+#pragma unroll 1
+    for (u32 i = 0; i < lost.count; ++i) {
+        const u32 output = lost.output[i];
+        wides.clear();
+        __syncthreads();
+        for (u32 p = threadIdx.x; p < gridDim.y; p += STRIDED_THREADS) {
+            const Acc left = partial_of<Acc>(layout, output, p);
+            if (!left.is_lost())
+                left.deposit(wides);
+        }
+        __syncthreads();
+        for (u32 w = threadIdx.x; w < Acc::WIDE_WORDS; w += STRIDED_THREADS) {
+            u64 &shared = layout.wides[u64(output) * Acc::WIDE_WORDS + w];
+            words[w] = __ldcg(&shared) + Acc::entry(wides, w);
+            shared = 0;
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            const u64 place = layout.first_output + layout.outputs.at(output).number;
+            Acc::write_wides([&](int w) { return words[w]; }, layout.out, place, asked);
+        }
+        __syncthreads();
+    }
+}
+
+// Reduces a view, U elements of a thread at once.
+template <int U, class Acc>
+__device__ __forceinline__ void reduce_view(const Layout &layout, const typename Acc::Asked &asked)
+{
+    const Share share(layout);
+    Acc acc;
+    if (share.output < layout.outputs.len)
+        take_elements<U>(acc, layout, share, layout.data + layout.outputs.at(share.output).bytes, asked);
+    __syncwarp();
+    acc = fold_lanes(acc, share);
+
+    // Thread t has the block's t-th output now.
+    const u32 output = blockIdx.x * share.groups + threadIdx.x;
+    const bool has_one = threadIdx.x < share.groups && output < layout.outputs.len;
+    bool lost = false;
+    if constexpr (Acc::MAY_BE_LOST) {
+        lost = has_one && acc.is_lost();
+        if (__syncthreads_or(lost)) {
+            __shared__ LostOutputs outputs;
+            collect(outputs, lost, output);
+            find_again<Acc>(layout, outputs, asked);
+        }
+    }
+    if (gridDim.y > 1) {
+        __shared__ bool is_last;
+        if (has_one) {
+#pragma unroll
+            for (int w = 0; w < Acc::WORDS; ++w)
+                partial<Acc>(layout, output, blockIdx.y)[w] = acc.word(w);
+        }
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0)
+            is_last = atomicInc(reinterpret_cast<u32 *>(layout.tickets + blockIdx.x), gridDim.y - 1) == gridDim.y - 1;
+        __syncthreads();
+        if (!is_last)
+            return;
+        __threadfence();
+        acc = Acc();
+        if (share.output < layout.outputs.len) {
+#pragma unroll 1
+            for (u32 p = share.slot; p < gridDim.y; p += share.lanes)
+                acc.merge(partial_of<Acc>(layout, share.output, p));
+        }
+        __syncwarp();
+        acc = fold_lanes(acc, share);
+        if constexpr (Acc::MAY_BE_LOST) {
+            lost = has_one && acc.is_lost();
+            if (__syncthreads_or(lost)) {
+                __shared__ LostOutputs outputs;
+                collect(outputs, lost, output);
+                fold_again<Acc>(layout, outputs, asked);
+            }
+        }
+    }
+    if (has_one && !lost)
+        acc.write(layout.out, layout.first_output + layout.outputs.at(output).number, asked);
+}
+
+// Begins a kernel: STRIDED(name, blocks)(layout) { ... }, for launches of which `blocks` fit a multiprocessor.
+#define STRIDED(name, blocks) \
+    static __device__ __forceinline__ void reduce(const Layout &); \
+    extern "C" __global__ void __launch_bounds__(STRIDED_THREADS, blocks) NAMED(strided_##name, ELEMENT)(const __grid_constant__ Layout layout) \
+    { \
+        reduce(layout); \
+    } \
+    static __device__ __forceinline__ void reduce

@@ -1,0 +1,11 @@
+// Variances and standard deviations of floats over any axes of any view.
+// elements: f16 bf16 f32 f64
+
+#include "strided.cuh"
+
+#include "float_squares.cuh"
+
+STRIDED(variances, 2)(const Layout &layout)
+{
+    reduce_view<8, FloatSquares<ELEMENT, true>>(layout, {layout.ask, layout.n});
+}

@@ -1,0 +1,161 @@
+//! Any view, reduced where it lies, in one launch: `kernels/strided.cuh`.
+
+use super::Engine;
+use super::answer::Answer;
+use super::kernels::{Program, Tally};
+use super::layout::{Layout, Parameters};
+use super::scratch::Scratch;
+use super::tiles::largest_workspace;
+use crate::Result;
+use crate::device::{Address, Launch, Stream};
+use warpfold_core::DType;
+use warpfold_core::layout::Traversal;
+use warpfold_core::op::Kind;
+
+/// `STRIDED_THREADS` in the kernels.
+const THREADS: usize = 256;
+/// Blocks of a multiprocessor that a launch is made for.
+const BLOCKS: u32 = 6;
+/// The most words of an accumulator that blocks leave for each other: `WORDS`
+/// there.
+const MOST_WORDS: usize = 10;
+/// Elements that a thread takes at once, at most, and those for which a thread more
+/// is worth its fold.
+const BATCH: usize = 16;
+const FEW: usize = 8;
+/// The most elements of a block: the superaccumulator in shared memory counts its
+/// carries in 32 bits.
+const BLOCK_ELEMENTS: usize = 1 << 29;
+/// Bytes that neighbouring threads should read together.
+const LINE: usize = 128;
+
+/// How outputs and their elements are shared by threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sharing {
+    /// Threads of an output in a block, and how many of them are neighbours: powers
+    /// of two.
+    lanes: usize,
+    near: usize,
+    /// Blocks side by side, and blocks that share an output.
+    blocks: usize,
+    splits: usize,
+}
+
+/// The axis along which the next element is nearest: how far, and how many there
+/// are. Axes along which nothing moves do not count.
+fn nearest(walk: &Traversal) -> (usize, usize) {
+    let steps = walk.dims.iter().map(|d| (d.strides[0].unsigned_abs(), d.len));
+    steps.filter(|&(step, _)| step != 0).min().unwrap_or((usize::MAX, 1))
+}
+
+/// The power of two that is not above n, of an n from 1 on.
+fn power_below(n: usize) -> usize {
+    1 << n.max(1).ilog2()
+}
+
+impl Sharing {
+    /// For elements of `size` bytes, on a device that runs `resident` blocks at once.
+    fn of(layout: &Layout, size: usize, resident: usize) -> Sharing {
+        let (outputs, len) = (layout.outputs.len.max(1), layout.elements.len.max(1));
+        let wanted = resident * THREADS;
+        // Elements that neighbours read together at least, if they lie together.
+        let line = LINE / size;
+        let ((kept, _), (reduced, run)) = (nearest(&layout.outputs), nearest(&layout.elements));
+        let near = if kept < reduced { 1 } else { power_below(run) };
+        // Threads for what lies together: elements of an output, then outputs.
+        let least = if near >= line {
+            power_below(len / FEW).clamp(1, 32)
+        } else {
+            let abreast = (line / near).min(outputs.next_power_of_two());
+            let most = THREADS / outputs.next_power_of_two().min(THREADS);
+            near.min(power_below(len)).max(most).min(THREADS / abreast.min(THREADS))
+        };
+        let most = if near >= line { THREADS } else { (THREADS * near / line).max(least) };
+        let mut lanes = least.clamp(1, THREADS);
+        while lanes < most && outputs.saturating_mul(lanes) < wanted && FEW * lanes <= len {
+            lanes *= 2;
+        }
+        let near = near.min(lanes);
+        let blocks = outputs.div_ceil(THREADS / lanes);
+        let least = len.div_ceil(BLOCK_ELEMENTS);
+        // No fewer elements for a thread than it takes at once.
+        let most = (len / (lanes * BATCH)).max(1);
+        let splits = (resident / blocks).clamp(1, most).max(least);
+        Sharing { lanes, near, blocks, splits }
+    }
+}
+
+/// Words of the superaccumulators that blocks share, of an output: `WIDE_WORDS` in
+/// the kernels.
+fn wide_words(tally: Tally, dtype: DType) -> usize {
+    let kind = match tally {
+        Tally::Sums => Kind::Sum,
+        Tally::Squares | Tally::Variances => Kind::Moments,
+        _ => return 0,
+    };
+    if dtype.is_float() { Engine::payload_len(kind, dtype).unwrap_or(0) / 8 } else { 0 }
+}
+
+impl Engine {
+    /// Leaves the answers at `to` in C order, and says whether it did.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
+    pub(super) unsafe fn numbers_of_layout(
+        &self,
+        answer: Answer,
+        layout: &Layout,
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
+        let Some(tally) = answer.tally() else { return Ok(false) };
+        let device = &*self.device;
+        let resident = self.blocks_at_once(BLOCKS) as usize;
+        let mut sharing = Sharing::of(layout, answer.dtype.size(), resident);
+        let (outputs, wide) = (layout.outputs.len, wide_words(tally, answer.dtype));
+        let words = |splits: usize| {
+            let zeros = sharing.blocks.saturating_add(outputs.saturating_mul(wide));
+            let partials = outputs.saturating_mul(splits * MOST_WORDS);
+            (8 * zeros as u64, 8 * partials as u64)
+        };
+        let (zeros, partials) = words(sharing.splits);
+        if sharing.splits > 1 && zeros.saturating_add(partials) > largest_workspace(device.limits())
+        {
+            if layout.elements.len > BLOCK_ELEMENTS {
+                return Ok(false);
+            }
+            sharing.splits = 1;
+        }
+        let mut parameters = Parameters {
+            out: to,
+            overflow: scratch.misfits(),
+            ask: answer.ask as u32,
+            absolute: answer.kind == Kind::AbsSum,
+            log_lanes: sharing.lanes.trailing_zeros(),
+            log_near: sharing.near.trailing_zeros(),
+            ..Parameters::default()
+        };
+        if sharing.splits > 1 {
+            let [shared, left] = scratch.for_views(device, stream, zeros, partials)?;
+            parameters.tickets = shared;
+            parameters.wides = shared + 8 * sharing.blocks as u64;
+            parameters.partials = left;
+        }
+        let (Ok(blocks), Ok(splits)) =
+            (i32::try_from(sharing.blocks), u16::try_from(sharing.splits))
+        else {
+            return Ok(false);
+        };
+        let kernel = self.program(Program::Strided(tally, answer.dtype))?;
+        let launch = Launch {
+            grid: [blocks.unsigned_abs(), u32::from(splits), 1],
+            ..Launch::linear(1, THREADS as u32)
+        };
+        // SAFETY: the kernels take this block; they read the view's elements, write an
+        // answer for each output, and use the scratch memory, which has room for all
+        // that share an output.
+        unsafe { device.launch(stream, kernel, &launch, &[layout.block(&parameters)])? };
+        Ok(true)
+    }
+}
