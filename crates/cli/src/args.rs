@@ -19,7 +19,7 @@ use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use warpfold::internal::Known;
-use warpfold::{Accuracy, DType, Device, NanPolicy, Op, Reduction, Threads};
+use warpfold::{DType, Device, NanPolicy, Op, Reduction, Threads};
 use warpfold_files::{ColumnSelector, Endian, OpenOptions};
 
 /// What the user asked for.
@@ -46,9 +46,9 @@ pub(crate) enum Verb {
     Partial(PartialArgs),
     /// Merge the states of pieces, and finish them
     ///
-    /// States of argmin, argmax, prod, logsumexp and fast sums know which
-    /// elements they hold: giving a piece twice is an error. The others do
-    /// not: a piece given twice counts twice.
+    /// States of argmin, argmax, prod and logsumexp know which elements they
+    /// hold: giving a piece twice is an error. The others do not: a piece given
+    /// twice counts twice.
     ///
     /// With `-o FILE.state` the merged state is written instead of the answers.
     #[command(after_long_help = PARTIAL_EXAMPLES)]
@@ -95,8 +95,6 @@ pub(crate) struct OpArgs {
     #[command(flatten)]
     pub(crate) rules: RulesArgs,
     #[command(flatten)]
-    pub(crate) accuracy: AccuracyArgs,
-    #[command(flatten)]
     pub(crate) execution: ExecutionArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -117,8 +115,6 @@ pub(crate) struct StatsArgs {
     pub(crate) input: InputArgs,
     #[command(flatten)]
     pub(crate) rules: RulesArgs,
-    #[command(flatten)]
-    pub(crate) accuracy: AccuracyArgs,
     #[command(flatten)]
     pub(crate) execution: ExecutionArgs,
     #[command(flatten)]
@@ -141,8 +137,6 @@ pub(crate) struct PartialArgs {
     /// --axis how many of each output
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = start(), allow_negative_numbers = true, help_heading = REDUCTION)]
     pub(crate) start: u64,
-    #[command(flatten)]
-    pub(crate) accuracy: AccuracyArgs,
     #[command(flatten)]
     pub(crate) execution: ExecutionArgs,
     /// The file to write the state to; `-` for stdout
@@ -347,20 +341,6 @@ impl RulesArgs {
     }
 }
 
-/// How sums are rounded.
-#[derive(Args)]
-pub(crate) struct AccuracyArgs {
-    /// Exact sums, or plain adds in a fixed order
-    #[arg(long, value_name = "HOW", default_value = "exact", value_parser = accuracy(), help_heading = REDUCTION)]
-    accuracy: Accuracy,
-}
-
-impl AccuracyArgs {
-    pub(crate) fn apply(&self, reduction: Reduction) -> Reduction {
-        reduction.accuracy(self.accuracy)
-    }
-}
-
 /// Who does the work, and with how much memory.
 #[derive(Args)]
 pub(crate) struct ExecutionArgs {
@@ -549,16 +529,6 @@ fn nan_policy() -> impl TypedValueParser<Value = NanPolicy> {
             "propagate" => NanPolicy::Propagate,
             "omit" => NanPolicy::Omit,
             "error" => NanPolicy::Error,
-            _ => return None,
-        })
-    })
-}
-
-fn accuracy() -> impl TypedValueParser<Value = Accuracy> {
-    named(["exact", "fast"].map(PossibleValue::new), |name| {
-        Some(match name {
-            "exact" => Accuracy::Exact,
-            "fast" => Accuracy::Fast,
             _ => return None,
         })
     })

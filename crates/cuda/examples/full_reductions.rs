@@ -38,9 +38,8 @@ const MOST_LAUNCHES: u64 = 2000;
 const ROUNDS: usize = 5;
 
 /// Operations, and the states that answer them.
-const OPS: [(&str, Kind); 11] = [
+const OPS: [(&str, Kind); 10] = [
     ("sum", Kind::Sum),
-    ("fast sum", Kind::FastSum),
     ("norm1", Kind::AbsSum),
     ("norm2", Kind::SquareSum),
     ("dot", Kind::Dot),

@@ -66,28 +66,7 @@ macro_rules! with_state {
         }
         macro_rules! float {
             ($T:ty) => {
-                shared!(
-                    $T,
-                    match $kind {
-                        Kind::FastSum => {
-                            type $S = op::FastSum<$T>;
-                            $body
-                        }
-                        Kind::FastAbsSum => {
-                            type $S = op::FastAbsSum<$T>;
-                            $body
-                        }
-                        Kind::FastSquareSum => {
-                            type $S = op::FastSquareSum<$T>;
-                            $body
-                        }
-                        Kind::FastDot => {
-                            type $S = op::FastDot<$T>;
-                            $body
-                        }
-                        _ => $otherwise,
-                    }
-                )
+                shared!($T, $otherwise)
             };
         }
         match $crate::DType::known($dtype) {
@@ -309,7 +288,8 @@ impl AnyState {
     /// Reads one byte form from the front of `bytes`, and advances `bytes`.
     ///
     /// # Errors
-    /// [`DamagedState`](Error::DamagedState) or
+    /// [`DamagedState`](Error::DamagedState),
+    /// [`RetiredState`](Error::RetiredState) or
     /// [`StateVersion`](Error::StateVersion).
     pub fn read_from(bytes: &mut &[u8]) -> Result<AnyState> {
         let damaged = |why: &str| Error::DamagedState { why: why.into() };
@@ -334,6 +314,9 @@ impl AnyState {
         checksum.copy_from_slice(&rest[..TRAILER]);
         if u64::from_le_bytes(checksum) != u64::from(crc32fast::hash(body)) {
             return Err(damaged("its checksum is wrong"));
+        }
+        if let Some(was) = Kind::retired(header[6]) {
+            return Err(Error::RetiredState { was });
         }
         let kind = Kind::from_code(header[6]).ok_or_else(|| damaged("its kind is unknown"))?;
         let dtype =

@@ -7,7 +7,7 @@ mod counts;
 mod double_double;
 mod exponential;
 mod extrema;
-pub mod fast;
+pub mod float;
 pub mod logsumexp;
 mod magnitude;
 mod moments;
@@ -32,13 +32,13 @@ pub use any::{AnyState, RawRun};
 pub use bits::Bits;
 pub use counts::Counts;
 pub use extrema::{Extrema, Summary};
-pub use fast::{FastAbsSum, FastDot, FastSquareSum, FastSum, FloatElement};
+pub use float::FloatElement;
 pub use logsumexp::{FloatLogSumExp, IntLogSumExp};
 pub use moments::Moments;
 pub use numbers::Numbers;
 pub use ordered::Ordered;
 pub use prod::{FloatProd, IntProd};
-pub use rules::{Accuracy, NanPolicy, Rules};
+pub use rules::{NanPolicy, Rules};
 pub use spans::Spans;
 pub use squares::Squares;
 pub use state::{Kind, Run, State};
@@ -265,15 +265,8 @@ impl Op {
 
     /// The state that answers it.
     #[must_use]
-    pub const fn kind(self, accuracy: Accuracy, dtype: DType) -> Kind {
-        // Integer sums are exact either way; variances are exact either way
-        // too, as plain adds would not make them faster than memory.
-        let fast = matches!(accuracy, Accuracy::Fast) && dtype.is_float();
+    pub const fn kind(self) -> Kind {
         match self {
-            Op::Sum | Op::Mean if fast => Kind::FastSum,
-            Op::Norm1 if fast => Kind::FastAbsSum,
-            Op::Norm2 | Op::SumSq if fast => Kind::FastSquareSum,
-            Op::Dot if fast => Kind::FastDot,
             Op::Sum | Op::Mean => Kind::Sum,
             Op::Norm1 => Kind::AbsSum,
             Op::Norm2 | Op::SumSq => Kind::SquareSum,

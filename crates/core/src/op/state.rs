@@ -30,19 +30,11 @@ pub enum Kind {
     Prod,
     /// Logarithm of a sum of exponentials.
     LogSumExp,
-    /// Plain sum in a fixed tree.
-    FastSum,
-    /// Plain sum of absolute values in a fixed tree.
-    FastAbsSum,
-    /// Plain sum of squares in a fixed tree.
-    FastSquareSum,
-    /// Plain sum of products in a fixed tree.
-    FastDot,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 15] = [
+    pub const ALL: [Kind; 11] = [
         Kind::Sum,
         Kind::AbsSum,
         Kind::SquareSum,
@@ -54,10 +46,6 @@ impl Kind {
         Kind::Bits,
         Kind::Prod,
         Kind::LogSumExp,
-        Kind::FastSum,
-        Kind::FastAbsSum,
-        Kind::FastSquareSum,
-        Kind::FastDot,
     ];
 
     /// The code of the kind in byte forms; never reused.
@@ -66,10 +54,28 @@ impl Kind {
         self as u8 + 1
     }
 
+    /// Whether states of this kind absorb pairs, of two arrays.
+    #[must_use]
+    pub const fn takes_pairs(self) -> bool {
+        matches!(self, Kind::Dot)
+    }
+
     /// The kind whose [`code`](Self::code) is `code`.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Kind> {
         Kind::ALL.into_iter().find(|k| k.code() == code)
+    }
+
+    /// What a state with this code was, if earlier versions wrote it and this
+    /// one has no such kind.
+    pub(super) const fn retired(code: u8) -> Option<&'static str> {
+        match code {
+            12 => Some("a plain sum"),
+            13 => Some("a plain sum of absolute values"),
+            14 => Some("a plain sum of squares"),
+            15 => Some("a plain sum of products"),
+            _ => None,
+        }
     }
 
     /// Whether absorbing needs to know where a run begins.
@@ -78,16 +84,7 @@ impl Kind {
     /// elements; positions and fixed trees do.
     #[must_use]
     pub const fn is_positional(self) -> bool {
-        matches!(
-            self,
-            Kind::ArgExtrema
-                | Kind::Prod
-                | Kind::LogSumExp
-                | Kind::FastSum
-                | Kind::FastAbsSum
-                | Kind::FastSquareSum
-                | Kind::FastDot
-        )
+        matches!(self, Kind::ArgExtrema | Kind::Prod | Kind::LogSumExp)
     }
 }
 
@@ -191,5 +188,4 @@ pub(super) mod sealed {
     // What fixed trees fold.
     impl<T: op::FloatElement> Sealed for op::prod::Factors<T> {}
     impl<T: op::logsumexp::ExpElement> Sealed for op::logsumexp::Exponentials<T> {}
-    impl<T: op::FloatElement, M: op::fast::Term> Sealed for op::fast::Plain<T, M> {}
 }
