@@ -177,11 +177,7 @@ impl Reduction {
             .map(|&kind| {
                 // A state with positions answers what the plain one does, and
                 // one with moments what the sums do.
-                let kind = match kind {
-                    Kind::Extrema if wanted.contains(&Kind::ArgExtrema) => Kind::ArgExtrema,
-                    Kind::Sum | Kind::SquareSum if wanted.contains(&Kind::Moments) => Kind::Moments,
-                    kind => kind,
-                };
+                let kind = kind.covered_by().filter(|cover| wanted.contains(cover)).unwrap_or(kind);
                 kinds.iter().position(|&k| k == kind).unwrap_or_else(|| {
                     kinds.push(kind);
                     kinds.len() - 1

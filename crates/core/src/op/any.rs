@@ -11,78 +11,50 @@ use core::fmt;
 /// Names the state type for a kind and an element type known at run time:
 /// `with_state!(kind, dtype, S => expression, else => expression)`. The `else`
 /// expression is for pairs that no operation uses.
+///
+/// The one list of states by kind: a new kind does not compile without its state.
 #[macro_export]
 macro_rules! with_state {
     ($kind:expr, $dtype:expr, $S:ident => $body:expr, else => $otherwise:expr) => {{
         use $crate::op::{self, Kind};
-        macro_rules! shared {
-            ($T:ty, $rest:expr) => {
-                match $kind {
-                    Kind::Sum | Kind::AbsSum => {
-                        type $S = op::Sums<$T>;
-                        $body
-                    }
-                    Kind::SquareSum | Kind::Dot => {
-                        type $S = op::Squares<$T>;
-                        $body
-                    }
-                    Kind::Moments => {
-                        type $S = op::Moments<$T>;
-                        $body
-                    }
-                    Kind::Extrema | Kind::ArgExtrema => {
-                        type $S = op::Extrema<$T>;
-                        $body
-                    }
-                    Kind::Counts => {
-                        type $S = op::Counts<$T>;
-                        $body
-                    }
-                    Kind::Prod => {
-                        type $S = <$T as op::Ordered>::Prod;
-                        $body
-                    }
-                    Kind::LogSumExp => {
-                        type $S = <$T as op::Ordered>::LogSumExp;
-                        $body
-                    }
-                    _ => $rest,
+        let (kind, dtype): (Kind, $crate::DType) = ($kind, $dtype);
+        if Kind::supports(kind, dtype) {
+            $crate::with_element!(dtype, T => match kind {
+                Kind::Sum | Kind::AbsSum => {
+                    type $S = op::Sums<T>;
+                    $body
                 }
-            };
-        }
-        macro_rules! integer {
-            ($T:ty) => {
-                shared!(
-                    $T,
-                    match $kind {
-                        Kind::Bits => {
-                            type $S = op::Bits<$T>;
-                            $body
-                        }
-                        _ => $otherwise,
-                    }
-                )
-            };
-        }
-        macro_rules! float {
-            ($T:ty) => {
-                shared!($T, $otherwise)
-            };
-        }
-        match $crate::DType::known($dtype) {
-            $crate::element::Known::Bool => integer!($crate::element::Bool8),
-            $crate::element::Known::I8 => integer!(i8),
-            $crate::element::Known::I16 => integer!(i16),
-            $crate::element::Known::I32 => integer!(i32),
-            $crate::element::Known::I64 => integer!(i64),
-            $crate::element::Known::U8 => integer!(u8),
-            $crate::element::Known::U16 => integer!(u16),
-            $crate::element::Known::U32 => integer!(u32),
-            $crate::element::Known::U64 => integer!(u64),
-            $crate::element::Known::F16 => float!($crate::element::f16),
-            $crate::element::Known::BF16 => float!($crate::element::bf16),
-            $crate::element::Known::F32 => float!(f32),
-            $crate::element::Known::F64 => float!(f64),
+                Kind::SquareSum | Kind::Dot => {
+                    type $S = op::Squares<T>;
+                    $body
+                }
+                Kind::Moments => {
+                    type $S = op::Moments<T>;
+                    $body
+                }
+                Kind::Extrema | Kind::ArgExtrema => {
+                    type $S = op::Extrema<T>;
+                    $body
+                }
+                Kind::Counts => {
+                    type $S = op::Counts<T>;
+                    $body
+                }
+                Kind::Bits => {
+                    type $S = op::Bits<T>;
+                    $body
+                }
+                Kind::Prod => {
+                    type $S = <T as op::Ordered>::Prod;
+                    $body
+                }
+                Kind::LogSumExp => {
+                    type $S = <T as op::Ordered>::LogSumExp;
+                    $body
+                }
+            })
+        } else {
+            $otherwise
         }
     }};
 }

@@ -21,6 +21,12 @@ fn find<T: Copy>(
     })
 }
 
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// By [`name`](Op::name); `count_nan` is as good as `count-nan`.
 ///
 /// ```
