@@ -6,7 +6,7 @@ use crate::slices::Slices;
 use core::marker::PhantomData;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::{AnyState, Kind, Op, RawRun, Rules, State, Value};
-use warpfold_core::{Accuracy, DType, Element, Error, Result, fpenv, with_state};
+use warpfold_core::{DType, Element, Error, Result, fpenv, with_state};
 
 /// A state, and what its kernels have learnt about the data so far.
 pub struct Worker(Box<dyn Typed>);
@@ -58,11 +58,6 @@ impl<S: Accelerate> Typed for Holder<S> {
     }
 }
 
-/// Whether states of this kind absorb pairs.
-fn is_paired(kind: Kind) -> bool {
-    matches!(kind, Kind::Dot | Kind::FastDot)
-}
-
 /// Checks that a run can be absorbed by states of this kind over elements of
 /// this type, as [`Worker::absorb`] does or along a walk whose first index is
 /// `base`. Bytes may lie at any address.
@@ -85,13 +80,11 @@ pub fn check_run(
         }
     }
     let [len, others] = [run.items, run.others].map(|bytes| bytes.len() / dtype.size());
-    if is_paired(kind) && len != others {
+    if kind.takes_pairs() && len != others {
         return Err(Error::ShapeMismatch { left: vec![len], right: vec![others] });
     }
-    if !is_paired(kind) && others != 0 {
-        let answers =
-            |op: &Op| [Accuracy::Exact, Accuracy::Fast].iter().any(|&a| op.kind(a, dtype) == kind);
-        let op = Op::ALL.into_iter().find(answers).unwrap_or(Op::Sum);
+    if !kind.takes_pairs() && others != 0 {
+        let op = Op::ALL.into_iter().find(|op| op.kind() == kind).unwrap_or(Op::Sum);
         return Err(Error::Arity { op, takes: 1, given: 2 });
     }
     let end = run.start.checked_add(len as u64);

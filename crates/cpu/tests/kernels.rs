@@ -107,7 +107,7 @@ fn check(kind: Kind, dtype: DType, n: usize, pattern: &str, random: &mut Random)
     with_element!(dtype, T => {
         let items: Vec<T> = make(pattern, n, random);
         let others: Vec<T> = make(pattern, n, random);
-        let paired = matches!(kind, Kind::Dot | Kind::FastDot);
+        let paired = kind.takes_pairs();
         let run = RawRun {
             start: 0,
             items: bytemuck::cast_slice(&items),

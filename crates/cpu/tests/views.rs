@@ -88,10 +88,7 @@ impl Array {
 }
 
 fn kinds(dtype: DType) -> Vec<Kind> {
-    let one = |&kind: &Kind| {
-        !matches!(kind, Kind::Dot | Kind::FastDot)
-            && Worker::new(kind, dtype, Isa::BASELINE).is_ok()
-    };
+    let one = |&kind: &Kind| !kind.takes_pairs() && Worker::new(kind, dtype, Isa::BASELINE).is_ok();
     Kind::ALL.into_iter().filter(one).collect()
 }
 

@@ -38,9 +38,8 @@ const MOST_LAUNCHES: u64 = 2000;
 const ROUNDS: usize = 5;
 
 /// Operations, and the states that answer them.
-const OPS: [(&str, Kind); 11] = [
+const OPS: [(&str, Kind); 10] = [
     ("sum", Kind::Sum),
-    ("fast sum", Kind::FastSum),
     ("norm1", Kind::AbsSum),
     ("norm2", Kind::SquareSum),
     ("dot", Kind::Dot),
@@ -262,7 +261,7 @@ fn main() -> Result<()> {
         }))
     };
     let [threads, blocks] = ["--threads", "--blocks"].map(|n| number(n).map(NonZeroU32::get));
-    let shape = Shape { threads, blocks };
+    let shape = Shape { threads, blocks, views: None };
     let only = number("--len").map(|len| u64::from(len.get()));
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;

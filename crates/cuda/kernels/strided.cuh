@@ -316,14 +316,16 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
             for (int w = 0; w < Acc::WORDS; ++w)
                 partial<Acc>(layout, output, blockIdx.y)[w] = acc.word(w);
         }
-        __threadfence();
         __syncthreads();
-        if (threadIdx.x == 0)
+        if (threadIdx.x == 0) {
+            // What the block has written is there before its ticket is, and what others have is read after theirs.
+            __threadfence();
             is_last = atomicInc(reinterpret_cast<u32 *>(layout.tickets + blockIdx.x), gridDim.y - 1) == gridDim.y - 1;
+            __threadfence();
+        }
         __syncthreads();
         if (!is_last)
             return;
-        __threadfence();
         acc = Acc();
         if (share.output < layout.outputs.len) {
 #pragma unroll 1

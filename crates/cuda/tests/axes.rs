@@ -23,7 +23,7 @@ fn sim(schedule: Schedule) -> Sim {
 
 /// Whether a kind is over the products of two arrays.
 fn takes_pairs(kind: Kind) -> bool {
-    matches!(kind, Kind::Dot | Kind::FastDot)
+    kind.takes_pairs()
 }
 
 fn kinds(dtype: DType, pairs: bool) -> Vec<Kind> {
@@ -155,7 +155,11 @@ const SHAPES: [Option<(u32, u32)>; 4] = [None, Some((32, 1)), Some((64, 3)), Som
 
 /// Engines of several shapes.
 fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
-    let shape = |s: Option<(u32, u32)>| Shape { threads: s.map(|s| s.0), blocks: s.map(|s| s.1) };
+    let shape = |s: Option<(u32, u32)>| Shape {
+        threads: s.map(|s| s.0),
+        blocks: s.map(|s| s.1),
+        views: None,
+    };
     SHAPES.map(|s| Engine::with_shape(Arc::clone(device), shape(s))).into_iter().collect()
 }
 

@@ -12,8 +12,7 @@ use common::views::{Layout, Placed, Sample, reference, shape};
 use num_bigint::BigInt;
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
-use warpfold_core::op::fast::FloatElement;
-use warpfold_core::op::{Accuracy, AnyState, Kind, Numbers, Op, Rules, Value};
+use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules, Value};
 use warpfold_core::{DType, Element, Scalar, with_element};
 use warpfold_cuda::engine::{Engine, Shape};
 use warpfold_cuda::{Buffer, Device, Limits, Sim, Stream};
@@ -68,6 +67,12 @@ fn sim(schedule: Schedule) -> Arc<dyn Device> {
     Arc::new(interpreter(schedule))
 }
 
+/// An engine whose rows and columns go to their own kernels, small tables too.
+fn tables(device: Arc<dyn Device>) -> Engine {
+    let shape = Shape { views: Some(false), ..Shape::default() };
+    Engine::with_shape(device, shape)
+}
+
 /// What core answers; `None` if some output has no answer.
 fn finished(op: Op, states: &[AnyState]) -> Option<Vec<Scalar>> {
     let finish = |s: &AnyState| s.finish(op, &Rules::default()).ok().map(Value::first);
@@ -75,27 +80,14 @@ fn finished(op: Op, states: &[AnyState]) -> Option<Vec<Scalar>> {
 }
 
 fn check(engine: &Engine, op: Op, sample: &Sample, reduced: &[bool], note: &str) {
-    check_at(Accuracy::Exact, engine, op, sample, reduced, note);
-}
-
-fn check_at(
-    accuracy: Accuracy,
-    engine: &Engine,
-    op: Op,
-    sample: &Sample,
-    reduced: &[bool],
-    note: &str,
-) {
     let device = &**engine.device();
-    let kind = op.kind(accuracy, sample.dtype);
-    let states = reference([Some(sample), None], reduced, kind, 0);
+    let states = reference([Some(sample), None], reduced, op.kind(), 0);
     let expected = finished(op, &states);
     let placed = Placed::new(device, sample);
     // SAFETY: the array was placed here, and nobody writes to it.
-    let got =
-        unsafe { engine.numbers_of_view(op, accuracy, &placed.view, reduced, Stream::DEFAULT) };
+    let got = unsafe { engine.numbers_of_view(op, &placed.view, reduced, Stream::DEFAULT) };
     let (dtype, layout) = (sample.dtype, &sample.layout);
-    let note = || format!("{accuracy:?} {op} of {dtype} {layout:?} over {reduced:?}, {note}");
+    let note = || format!("{op} of {dtype} {layout:?} over {reduced:?}, {note}");
     let got = match got {
         Ok(got) => got,
         Err(error) => panic!("{error}: {}", note()),
@@ -172,12 +164,12 @@ fn rows(engine: &Engine, seed: u64, keep: impl Fn(usize) -> bool) {
 
 #[test]
 fn short_rows() {
-    rows(&Engine::new(sim(Schedule::Lockstep)), 21, |_| true);
+    rows(&tables(sim(Schedule::Lockstep)), 21, |_| true);
 }
 
 #[test]
 fn short_rows_in_random_order() {
-    let engine = Engine::new(sim(Schedule::Random { seed: 9 }));
+    let engine = tables(sim(Schedule::Random { seed: 9 }));
     rows(&engine, 22, |turn| turn % 9 == 0);
 }
 
@@ -422,7 +414,7 @@ fn many_rows_of_squares(device: &Arc<dyn Device>) {
             of(1 << 20, 2, 5.0, Op::Std);
         }
     }
-    let shape = Shape { threads: None, blocks: Some(1) };
+    let shape = Shape { threads: None, blocks: Some(1), views: Some(false) };
     let engine = Engine::with_shape(Arc::clone(device), shape);
     for_floats!(ask, &engine);
 }
@@ -434,7 +426,7 @@ fn squares_of_columns_take_one_launch() {
     let new = |change: fn(&mut Limits)| {
         let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
         let device = Arc::new(Altered::new(sim, change));
-        (Engine::new(Arc::clone(&device) as Arc<dyn Device>), device)
+        (tables(Arc::clone(&device) as Arc<dyn Device>), device)
     };
     let usual = new(|_| ());
     let little = new(|limits| limits.shared_per_block = 16 << 10);
@@ -464,7 +456,7 @@ fn squares_of_columns_take_one_launch() {
 /// More blocks than a thread of the last one folds at once, in a tile of the
 /// most columns: the first of equal elements is in the one block or the other.
 fn columns_of_many_blocks(device: &Arc<dyn Device>) {
-    let shape = Shape { threads: None, blocks: Some(40) };
+    let shape = Shape { threads: None, blocks: Some(40), views: Some(false) };
     let engine = Engine::with_shape(Arc::clone(device), shape);
     let (rows, columns) = (40 * 8 * 16, 64);
     let mut items = vec![0i64; rows * columns];
@@ -596,23 +588,12 @@ fn the_first_of_equal_elements_in_random_order() {
 
 /// Checks the rows of a table, and the same as columns.
 fn check_both<T: Element>(engine: &Engine, op: Op, rows: usize, items: &[T], note: &str) {
-    check_both_at(Accuracy::Exact, engine, op, rows, items, note);
-}
-
-fn check_both_at<T: Element>(
-    accuracy: Accuracy,
-    engine: &Engine,
-    op: Op,
-    rows: usize,
-    items: &[T],
-    note: &str,
-) {
     let len = items.len() / rows;
     let sample = Sample::of(Layout::table([rows, len], size_of::<T>(), 0, 0), items);
-    check_at(accuracy, engine, op, &sample, &[false, true], note);
+    check(engine, op, &sample, &[false, true], note);
     let across: Vec<T> = (0..items.len()).map(|i| items[i % rows * len + i / rows]).collect();
     let sample = Sample::of(Layout::table([len, rows], size_of::<T>(), 0, 0), &across);
-    check_at(accuracy, engine, op, &sample, &[true, false], note);
+    check(engine, op, &sample, &[true, false], note);
 }
 
 /// Rows whose range is about as wide as is certified, with full significands on
@@ -764,7 +745,7 @@ fn differences(engine: &Engine) {
 
 #[test]
 fn ranges_and_ends_on_the_interpreter() {
-    let engine = Engine::new(sim(Schedule::Lockstep));
+    let engine = tables(sim(Schedule::Lockstep));
     ranges(&engine);
     the_last_bit(&engine);
     ties_of_short_formats(&engine);
@@ -793,7 +774,7 @@ fn extremes_among_nans(engine: &Engine) {
 
 #[test]
 fn extremes_among_nans_on_the_interpreter() {
-    extremes_among_nans(&Engine::new(sim(Schedule::Lockstep)));
+    extremes_among_nans(&tables(sim(Schedule::Lockstep)));
 }
 
 /// Rows of equal elements, whose variance is exactly 0, and such of which one
@@ -949,7 +930,7 @@ fn ends_of_integers(engine: &Engine) {
 
 #[test]
 fn deviations_on_the_interpreter() {
-    let engine = Engine::new(sim(Schedule::Lockstep));
+    let engine = tables(sim(Schedule::Lockstep));
     deviations(&engine);
     squares_of_short_rows(&engine);
     ends_of_integers(&engine);
@@ -959,8 +940,91 @@ const SHAPES: [Option<(u32, u32)>; 3] = [None, Some((32, 1)), Some((64, 3))];
 
 /// Engines of several shapes.
 fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
-    let shape = |s: Option<(u32, u32)>| Shape { threads: s.map(|s| s.0), blocks: s.map(|s| s.1) };
-    SHAPES.map(|s| Engine::with_shape(Arc::clone(device), shape(s))).into_iter().collect()
+    let shape = |s: Option<(u32, u32)>, views| Shape {
+        threads: s.map(|s| s.0),
+        blocks: s.map(|s| s.1),
+        views,
+    };
+    let tables = SHAPES.map(|s| shape(s, Some(false)));
+    let all = tables.into_iter().chain([Shape::default()]);
+    all.map(|shape| Engine::with_shape(Arc::clone(device), shape)).collect()
+}
+
+/// Engines that walk whatever they can as a view: with few blocks and with many, so
+/// that these share outputs.
+fn walkers(device: &Arc<dyn Device>) -> Vec<Engine> {
+    let shape = |blocks| Shape { threads: None, blocks, views: Some(true) };
+    [None, Some(1), Some(3), Some(70)]
+        .map(|blocks| Engine::with_shape(Arc::clone(device), shape(blocks)))
+        .into_iter()
+        .collect()
+}
+
+#[test]
+fn views_of_any_layout() {
+    let all = walkers(&sim(Schedule::Lockstep));
+    sweep(&all, 205, 39, MOST, &OPS);
+    sweep(&all, 206, 26, MOST, &POSITIONS);
+    sweep(&all, 207, 39, MOST / 4, &SQUARES);
+}
+
+#[test]
+fn views_in_random_order() {
+    for seed in 0..2 {
+        let all = walkers(&sim(Schedule::Random { seed }));
+        sweep(&all, 211 + seed, 26, MOST, &OPS);
+        sweep(&all, 213 + seed, 13, MOST / 4, &SQUARES);
+    }
+}
+
+/// Floats whose exponents come from all over the format, from a part of it, or with a
+/// few special ones: what moves a window, fills it, or is lost to it.
+fn hard_floats(engines: &[Engine], seed: u64, rounds: usize, rows: usize) {
+    let mut random = Random(seed);
+    let floats: Vec<DType> = DType::ALL.into_iter().filter(|d| d.is_float()).collect();
+    for round in 0..rounds {
+        let dtype = floats[round % floats.len()];
+        let widest = [3, 20, 60, 90, 140, 300, 2000][round / floats.len() % 7];
+        let [rows, columns] = [1 + random.place(rows), 1 + random.place(10 * rows)];
+        let special = [0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0];
+        let often = [0, 0, 0, 50, 5][random.place(5)];
+        let limit = match dtype {
+            DType::F64 => 1023,
+            DType::F16 => 14,
+            _ => 126,
+        };
+        let middle = random.below(2 * limit + 1) as i64 - limit as i64;
+        let item = |random: &mut Random| {
+            if often > 0 && random.below(often) == 0 {
+                return special[random.place(5)];
+            }
+            let exponent = middle + random.below(widest) as i64 - widest as i64 / 2;
+            let field = (exponent.clamp(-1023, limit as i64) + 1023) as u64;
+            f64::from_bits(random.next() & !(0x7ff << 52) | field << 52)
+        };
+        // Side by side, or every second one.
+        let step = 1 + round % 2;
+        let count = rows * columns * step;
+        let mut layout = Layout::contiguous(&[rows, columns * step], dtype.size());
+        layout.shape[1] = columns;
+        layout.strides[1] *= step.cast_signed();
+        let sample = with_element!(dtype, T => {
+            let items: Vec<T> = (0..count).map(|_| from_f64(item(&mut random))).collect();
+            Sample::of(layout, &items)
+        });
+        for reduced in [[true, true], [true, false], [false, true]] {
+            let engine = &engines[random.below(engines.len() as u64) as usize];
+            for ops in [&[Op::Sum, Op::Mean, Op::Norm1][..], &SQUARES] {
+                let op = one_of(ops, dtype, &mut random);
+                check(engine, op, &sample, &reduced, &format!("{widest} binades, round {round}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn views_of_hard_floats() {
+    hard_floats(&walkers(&sim(Schedule::Lockstep)), 221, 28, 8);
 }
 
 #[test]
@@ -980,17 +1044,8 @@ fn any_axes_in_random_order() {
     }
 }
 
-/// What a fixed tree of floats folds to...
+/// What a fixed tree of floats folds to.
 const ROOTS: [Op; 2] = [Op::Prod, Op::LogSumExp];
-
-/// ... and what such trees of plain sums do.
-const PLAIN: [Op; 5] = [Op::Sum, Op::Mean, Op::Norm1, Op::SumSq, Op::Norm2];
-
-/// Whatever a fixed tree of floats answers, but of plain sums one thing.
-fn roots(random: &mut Random) -> [(Accuracy, Op); 3] {
-    let [prod, logsumexp] = ROOTS.map(|op| (Accuracy::Exact, op));
-    [prod, logsumexp, (Accuracy::Fast, PLAIN[random.place(PLAIN.len())])]
-}
 
 /// Rows of every length that lanes share differently, of one leaf and of more, at
 /// every alignment, with and without gaps; a few that are columns.
@@ -998,15 +1053,16 @@ fn tree_rows(device: &Arc<dyn Device>, seed: u64, keep: impl Fn(usize) -> bool) 
     const LEAF: usize = 4096;
     let mut random = Random(seed);
     let mut turn = 0usize;
-    let engines = [None, Some(3), Some(1)]
-        .map(|blocks| Engine::with_shape(Arc::clone(device), Shape { threads: None, blocks }));
+    let engines = [None, Some(3), Some(1)].map(|blocks| {
+        Engine::with_shape(Arc::clone(device), Shape { threads: None, blocks, views: Some(false) })
+    });
     for dtype in DType::ALL.into_iter().filter(|d| d.is_float()) {
         let vector = 16 / dtype.size();
         let around = [vector, 2 * vector, 4 * vector, 64, 128, 256, 320];
         let lens = around.into_iter().flat_map(|n| [n - 1, n, n + 1]);
         let long = [LEAF - 1, LEAF, LEAF + 1, 3 * LEAF + 70, 6 * LEAF];
         for len in lens.chain([1, 3, 7, 1000]).chain(long).filter(|&n| n > 0) {
-            for (accuracy, op) in roots(&mut random) {
+            for op in ROOTS {
                 turn += 1;
                 if !keep(turn) {
                     continue;
@@ -1024,7 +1080,7 @@ fn tree_rows(device: &Arc<dyn Device>, seed: u64, keep: impl Fn(usize) -> bool) 
                 };
                 let layout = Layout::table(shape, dtype.size(), before, gap);
                 let sample = Sample::new(dtype, layout, pattern, &mut random);
-                check_at(accuracy, engine, op, &sample, &reduced, pattern);
+                check(engine, op, &sample, &reduced, pattern);
             }
         }
     }
@@ -1048,9 +1104,9 @@ fn any_tree_rows(engines: &[Engine], seed: u64, rounds: usize) {
                 continue;
             }
             let engine = &engines[random.below(engines.len() as u64) as usize];
-            let (accuracy, op) = roots(&mut random)[random.place(3)];
+            let op = ROOTS[random.place(ROOTS.len())];
             let note = format!("{pattern}, round {round}");
-            check_at(accuracy, engine, op, &sample, &reduced, &note);
+            check(engine, op, &sample, &reduced, &note);
         }
     }
 }
@@ -1080,52 +1136,6 @@ fn roots_at_the_ends(engine: &Engine) {
     nearly_ties(engine);
 }
 
-/// Plain sums beyond the formats' ends, of both signs and of none; infinities that
-/// cancel in a sum and add up in a norm.
-fn plain_sums_at_the_ends(engine: &Engine) {
-    fn ask<T: Element>(engine: &Engine) {
-        let infinity: T = from_f64(f64::INFINITY);
-        let [inf, nan, one] = [f64::INFINITY, f64::NAN, 1.0].map(from_f64::<T>);
-        let negative = |x: T| T::from_bits(x.bits() | 1 << (8 * size_of::<T>() - 1));
-        let most = T::from_bits(infinity.bits() - 1);
-        let least = T::from_bits(1);
-        let zero = T::from_bits(0);
-        #[rustfmt::skip]
-        let rows = [
-            [inf, one, one, one], [negative(inf), one, one, one], [inf, negative(inf), one, one], [nan, inf, one, one],
-            [most; 4], [negative(most); 4], [most, most, negative(most), negative(most)], [most, negative(most), most, negative(most)],
-            [inf, most, most, most], [negative(inf), most, most, most], [least; 4], [negative(least), zero, zero, zero],
-            [negative(zero); 4], [zero; 4], [most, negative(least), one, negative(one)], [negative(nan), zero, zero, zero],
-        ];
-        for op in PLAIN {
-            let items = rows.as_flattened();
-            check_both_at(Accuracy::Fast, engine, op, rows.len(), items, "ends");
-        }
-    }
-    ask::<f64>(engine);
-    ask::<f32>(engine);
-    ask::<bf16>(engine);
-    ask::<f16>(engine);
-    norms_beside_ties(engine);
-}
-
-/// Roots so close to halfway between two numbers of f16 that f32 rounds them to
-/// that.
-fn norms_beside_ties(engine: &Engine) {
-    let mut random = Random(0x2005);
-    let mut items = Vec::new();
-    while items.len() < 2 * 24 {
-        let pair: [f16; 2] = [(); 2].map(|()| from_f64(1.0 + 7.0 * random.unit()));
-        let squares = pair.map(|x| x.widen() * x.widen());
-        let root = f64::from(squares[0] + squares[1]).sqrt();
-        let short = root as f32;
-        if f64::from(short) != root && short.to_bits() % (1 << 13) == 1 << 12 {
-            items.extend(pair);
-        }
-    }
-    check_both_at(Accuracy::Fast, engine, Op::Norm2, items.len() / 2, &items, "beside ties");
-}
-
 /// Logarithms so close to halfway between two numbers of f32 that a rough one does
 /// not tell which is the nearer.
 fn nearly_ties(engine: &Engine) {
@@ -1148,29 +1158,20 @@ fn nearly_ties(engine: &Engine) {
 /// Few rows of many leaves had better be reduced by the whole device, and
 /// integers have no tree.
 fn what_is_no_tree_row(device: &Arc<dyn Device>) {
-    let engine = Engine::new(Arc::clone(device));
+    let engine = tables(Arc::clone(device));
     let mut random = Random(8);
     for (dtype, shape) in [(DType::F32, [1, 5000]), (DType::I32, [30, 20]), (DType::U8, [3, 9])] {
         let sample =
             Sample::new(dtype, Layout::table(shape, dtype.size(), 0, 0), "signed", &mut random);
         let placed = Placed::new(&**device, &sample);
-        for (accuracy, op) in roots(&mut random) {
-            if accuracy == Accuracy::Fast && !dtype.is_float() {
-                continue;
-            }
+        for op in ROOTS {
             // SAFETY: the array was placed here, and nobody writes to it.
             let got = unsafe {
-                engine.numbers_of_view(op, accuracy, &placed.view, &[false, true], Stream::DEFAULT)
+                engine.numbers_of_view(op, &placed.view, &[false, true], Stream::DEFAULT)
             };
             assert_eq!(got.unwrap(), None, "{op} of {dtype}");
             let reduced = [false, true];
-            let got = engine.numbers_of_host_view(
-                &[op],
-                accuracy,
-                &sample.view(),
-                &reduced,
-                Stream::DEFAULT,
-            );
+            let got = engine.numbers_of_host_view(&[op], &sample.view(), &reduced, Stream::DEFAULT);
             assert_eq!(got.unwrap(), None, "{op} of {dtype} on the host");
         }
     }
@@ -1179,10 +1180,9 @@ fn what_is_no_tree_row(device: &Arc<dyn Device>) {
 #[test]
 fn rows_of_trees() {
     let device = sim(Schedule::Lockstep);
-    let engine = Engine::new(Arc::clone(&device));
+    let engine = tables(Arc::clone(&device));
     tree_rows(&device, 41, |_| true);
     roots_at_the_ends(&engine);
-    plain_sums_at_the_ends(&engine);
     what_is_no_tree_row(&device);
 }
 
@@ -1254,15 +1254,16 @@ fn tree_columns(
     const LONG: [usize; 4] = [3 * LEAF + 70, 7 * LEAF, 33 * LEAF + 1, 64 * LEAF];
     let mut random = Random(seed);
     let mut turn = 0usize;
-    let engines = [None, Some(1), Some(5)]
-        .map(|blocks| Engine::with_shape(Arc::clone(device), Shape { threads: None, blocks }));
+    let engines = [None, Some(1), Some(5)].map(|blocks| {
+        Engine::with_shape(Arc::clone(device), Shape { threads: None, blocks, views: Some(false) })
+    });
     for dtype in DType::ALL.into_iter().filter(|d| d.is_float()) {
         let size = dtype.size();
         let vector = 16 / size;
         let counts = [2, vector - 1, vector, vector + 1, 3 * vector, 7 * vector + 1, 8 * vector];
         let more = [8 * vector + 1, 16 * vector, 33 * vector - 1, 260 * vector];
         for rows in ROWS.into_iter().chain(LONG) {
-            for (accuracy, op) in roots(&mut random) {
+            for op in ROOTS {
                 turn += 1;
                 if !keep(turn) {
                     continue;
@@ -1299,7 +1300,7 @@ fn tree_columns(
                 };
                 let engine = &engines[random.place(engines.len())];
                 let before = launches();
-                check_at(accuracy, engine, op, &sample, &reduced, pattern);
+                check(engine, op, &sample, &reduced, pattern);
                 assert!(launches() - before <= 1, "{op} of {dtype} {:?}", sample.layout);
             }
         }
@@ -1311,7 +1312,7 @@ fn columns_of_trees() {
     let counted = Arc::new(Altered::new(interpreter(Schedule::Lockstep), |_| ()));
     let device: Arc<dyn Device> = counted.clone();
     tree_columns(&device, &|| counted.launches(), 61, |_| true);
-    many_leaves(&Engine::new(device));
+    many_leaves(&tables(device));
 }
 
 #[test]
@@ -1335,7 +1336,6 @@ fn of_host_views(engine: &Engine, seed: u64, rounds: usize) {
             3 if dtype.is_float() => &[Op::LogSumExp, Op::Min],
             _ => &[Op::Mean, Op::Max, Op::CountNonzero],
         };
-        let accuracy = [Accuracy::Exact, Accuracy::Fast][random.place(2)];
         let shape = shape(&mut random, &[0, 1, 2, 5, 16, 33, 129, 700], 4, 60_000);
         let layout = Layout::random(&shape, dtype.size(), &mut random);
         let sample = Sample::new(dtype, layout, "signed", &mut random);
@@ -1343,30 +1343,25 @@ fn of_host_views(engine: &Engine, seed: u64, rounds: usize) {
         let placed = Placed::new(device, &sample);
         // SAFETY: the array was placed here, and nobody writes to it.
         let expected = ops.iter().map(|&op| unsafe {
-            engine.numbers_of_view(op, accuracy, &placed.view, &reduced, Stream::DEFAULT).unwrap()
+            engine.numbers_of_view(op, &placed.view, &reduced, Stream::DEFAULT).unwrap()
         });
         let expected: Option<Vec<_>> = expected.collect();
-        let got =
-            engine.numbers_of_host_view(ops, accuracy, &sample.view(), &reduced, Stream::DEFAULT);
+        let got = engine.numbers_of_host_view(ops, &sample.view(), &reduced, Stream::DEFAULT);
         let got = got.unwrap();
         let len: usize = (0..shape.len()).filter(|&i| reduced[i]).map(|i| shape[i]).product();
         // Where the device has little memory, an output's elements may not fit.
         if got.is_some() || len * dtype.size() < 32 << 10 {
-            assert!(
-                got == expected,
-                "{accuracy:?} {ops:?} of {dtype} {:?} over {reduced:?}",
-                sample.layout
-            );
+            assert!(got == expected, "{ops:?} of {dtype} {:?} over {reduced:?}", sample.layout);
         }
     }
 }
 
 #[test]
 fn of_the_hosts_memory() {
-    of_host_views(&Engine::new(sim(Schedule::Lockstep)), 51, 39);
+    of_host_views(&tables(sim(Schedule::Lockstep)), 51, 39);
     let little = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
     let little = Altered::new(little, |limits| limits.memory = 1);
-    of_host_views(&Engine::new(Arc::new(little)), 52, 39);
+    of_host_views(&tables(Arc::new(little)), 52, 39);
 }
 
 /// The kernels for devices before Ampere, which differ where instructions are newer.
@@ -1381,7 +1376,7 @@ fn on_a_turing_device() {
     columns(&all, 94, |turn| turn % 13 == 0);
     tree_rows(&device, 95, |turn| turn % 13 == 0);
     tree_columns(&device, &|| 0, 96, |turn| turn % 13 == 0);
-    rows(&Engine::new(device), 97, |turn| turn % 13 == 0);
+    rows(&tables(device), 97, |turn| turn % 13 == 0);
 }
 
 /// Samples for compute-sanitizer, which takes long for every kernel that is new to
@@ -1407,7 +1402,7 @@ fn sanitized_columns_on_the_device() {
 #[test]
 fn sanitized_rows_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
-    rows(&Engine::new(device), 79, |turn| turn % 12 == 0);
+    rows(&tables(device), 79, |turn| turn % 12 == 0);
 }
 
 #[test]
@@ -1424,13 +1419,32 @@ fn sanitized_ties_on_the_device() {
 }
 
 #[test]
+fn sanitized_views_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    let all = walkers(&device);
+    sweep(&all, 231, 26, MOST, &OPS);
+    hard_floats(&all, 232, 12, 20);
+}
+
+/// Large enough for many blocks that share outputs.
+#[test]
+fn views_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    let all = walkers(&device);
+    sweep(&all, 233, 390, 50 * MOST, &OPS);
+    sweep(&all, 234, 130, 50 * MOST, &POSITIONS);
+    sweep(&all, 235, 130, 50 * MOST, &SQUARES);
+    hard_floats(&all, 236, 560, 60);
+}
+
+#[test]
 fn arrays_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     let all = engines(&device);
     sweep(&all, 5, 1300, MOST, &OPS);
     sweep(&all, 6, 650, MOST, &POSITIONS);
     sweep(&all, 7, 650, MOST, &SQUARES);
-    of_host_views(&Engine::new(device), 51, 300);
+    of_host_views(&tables(device), 51, 300);
 }
 
 #[test]
@@ -1443,7 +1457,7 @@ fn ties_on_the_device() {
 fn columns_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     (0..6).for_each(|seed| columns(&engines(&device), 31 + seed, |_| true));
-    let engine = Engine::new(device);
+    let engine = tables(device);
     scales_of_columns(&engine);
     columns_again(&engine);
     columns_of_many_blocks(engine.device());
@@ -1456,7 +1470,7 @@ fn columns_on_the_device() {
 #[test]
 fn rows_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
-    let engine = Engine::new(device);
+    let engine = tables(device);
     rows(&engine, 21, |_| true);
     ranges(&engine);
     the_last_bit(&engine);
@@ -1474,7 +1488,7 @@ fn rounding_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     rounding(&device);
     rounding_of_squares(&device);
-    misfits(&Engine::new(device));
+    misfits(&tables(device));
 }
 
 #[test]
@@ -1482,10 +1496,9 @@ fn trees_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     tree_rows(&device, 41, |_| true);
     any_tree_rows(&engines(&device), 43, 200);
-    let engine = Engine::new(device);
+    let engine = tables(device);
     many_leaves(&engine);
     roots_at_the_ends(&engine);
-    plain_sums_at_the_ends(&engine);
 }
 
 #[test]
@@ -1561,7 +1574,7 @@ fn totals_round_as_core_rounds_them() {
 }
 
 fn rounding(device: &Arc<dyn Device>) {
-    let engine = Engine::new(Arc::clone(device));
+    let engine = tables(Arc::clone(device));
     let mut random = Random(0x40d);
     for dtype in DType::ALL {
         let limbs = limbs(Kind::Sum, dtype)[0];
@@ -1603,7 +1616,7 @@ fn check_payloads(
     random: &mut Random,
     make: impl Fn(&mut Random) -> Vec<u8>,
 ) {
-    let kind = op.kind(Accuracy::Exact, dtype);
+    let kind = op.kind();
     let (mut payloads, mut expected) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let (bytes, state) = loop {
@@ -1642,7 +1655,7 @@ fn numbers_of(engine: &Engine, op: Op, dtype: DType, payloads: &[Vec<u8>]) -> Op
 
 #[test]
 fn totals_that_do_not_fit_are_refused() {
-    misfits(&Engine::new(sim(Schedule::Lockstep)));
+    misfits(&tables(sim(Schedule::Lockstep)));
 }
 
 /// Totals of integers at the ends of what fits, and as far above and below as
@@ -1677,7 +1690,7 @@ fn roots_and_variances_round_as_core_rounds_them() {
 }
 
 fn rounding_of_squares(device: &Arc<dyn Device>) {
-    let engine = Engine::new(Arc::clone(device));
+    let engine = tables(Arc::clone(device));
     let mut random = Random(0x5c4a);
     for dtype in DType::ALL {
         let dot = limbs(Kind::SquareSum, dtype)[0];

@@ -98,7 +98,7 @@ fn every_operation_and_misaligned_vectors_on_the_device_of_this_machine() {
             }
         }
     }
-    for rung in ["vector-load", "bulk-copy", "engine", "engine-fast"].map(find) {
+    for rung in ["vector-load", "bulk-copy", "engine"].map(find) {
         let rung = rung.unwrap_or_else(|| panic!("no such rung"));
         for &dtype in rung.dtypes {
             for offset in 0..=16 / dtype.size() as u64 {

@@ -214,6 +214,28 @@ fn generic_addresses_reach_every_memory() {
 }
 
 #[test]
+fn structs_passed_by_value_are_read_in_vectors() {
+    let ptx = ".version 8.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry k(.param .u64 p, .param .align 16 .b8 s[24])\n{\n\
+         .reg .b32 %r<9>; .reg .b64 %d<9>;\n\
+         ld.param.u64 %d1, [p];\n\
+         ld.param.v4.u32 {%r1, %r2, %r3, %r4}, [s];\n\
+         ld.param.v2.u32 {%r5, %r6}, [s+16];\n\
+         mov.b64 %d2, s;\n\
+         ld.param.v2.u32 {%r7, %r8}, [%d2+8];\n\
+         st.global.v4.u32 [%d1], {%r1, %r2, %r3, %r4};\n\
+         st.global.v4.u32 [%d1+16], {%r5, %r6, %r7, %r8};\n\
+         ret;\n}\n";
+    let mut b = Bench::new(ptx, checked(Schedule::Lockstep));
+    let out = b.upload(&[0u32; 8]);
+    let fields: Vec<u8> = (11u32..17).flat_map(|word| word.to_le_bytes()).collect();
+    let arguments = [Arg::Pointer(out), Arg::Bytes(&fields)];
+    let report = b.launch("k", Shape::linear(1, 1), &arguments).remove(0);
+    assert!(report.outcome.is_clean(), "{}", describe(&report));
+    assert_eq!(b.download::<u32>(out, 8), [11, 12, 13, 14, 15, 16, 13, 14]);
+}
+
+#[test]
 fn accesses_that_cannot_be_are_skipped_and_the_rest_goes_on() {
     let ptx = kernel(
         "mul.wide.u32 %d1, %t, 1024;\nadd.u64 %d1, %out, %d1;\nld.global.u32 %r1, [%d1];\nst.global.u32 [%o], %r1;",

@@ -11,99 +11,50 @@ use core::fmt;
 /// Names the state type for a kind and an element type known at run time:
 /// `with_state!(kind, dtype, S => expression, else => expression)`. The `else`
 /// expression is for pairs that no operation uses.
+///
+/// The one list of states by kind: a new kind does not compile without its state.
 #[macro_export]
 macro_rules! with_state {
     ($kind:expr, $dtype:expr, $S:ident => $body:expr, else => $otherwise:expr) => {{
         use $crate::op::{self, Kind};
-        macro_rules! shared {
-            ($T:ty, $rest:expr) => {
-                match $kind {
-                    Kind::Sum | Kind::AbsSum => {
-                        type $S = op::Sums<$T>;
-                        $body
-                    }
-                    Kind::SquareSum | Kind::Dot => {
-                        type $S = op::Squares<$T>;
-                        $body
-                    }
-                    Kind::Moments => {
-                        type $S = op::Moments<$T>;
-                        $body
-                    }
-                    Kind::Extrema | Kind::ArgExtrema => {
-                        type $S = op::Extrema<$T>;
-                        $body
-                    }
-                    Kind::Counts => {
-                        type $S = op::Counts<$T>;
-                        $body
-                    }
-                    Kind::Prod => {
-                        type $S = <$T as op::Ordered>::Prod;
-                        $body
-                    }
-                    Kind::LogSumExp => {
-                        type $S = <$T as op::Ordered>::LogSumExp;
-                        $body
-                    }
-                    _ => $rest,
+        let (kind, dtype): (Kind, $crate::DType) = ($kind, $dtype);
+        if Kind::supports(kind, dtype) {
+            $crate::with_element!(dtype, T => match kind {
+                Kind::Sum | Kind::AbsSum => {
+                    type $S = op::Sums<T>;
+                    $body
                 }
-            };
-        }
-        macro_rules! integer {
-            ($T:ty) => {
-                shared!(
-                    $T,
-                    match $kind {
-                        Kind::Bits => {
-                            type $S = op::Bits<$T>;
-                            $body
-                        }
-                        _ => $otherwise,
-                    }
-                )
-            };
-        }
-        macro_rules! float {
-            ($T:ty) => {
-                shared!(
-                    $T,
-                    match $kind {
-                        Kind::FastSum => {
-                            type $S = op::FastSum<$T>;
-                            $body
-                        }
-                        Kind::FastAbsSum => {
-                            type $S = op::FastAbsSum<$T>;
-                            $body
-                        }
-                        Kind::FastSquareSum => {
-                            type $S = op::FastSquareSum<$T>;
-                            $body
-                        }
-                        Kind::FastDot => {
-                            type $S = op::FastDot<$T>;
-                            $body
-                        }
-                        _ => $otherwise,
-                    }
-                )
-            };
-        }
-        match $crate::DType::known($dtype) {
-            $crate::element::Known::Bool => integer!($crate::element::Bool8),
-            $crate::element::Known::I8 => integer!(i8),
-            $crate::element::Known::I16 => integer!(i16),
-            $crate::element::Known::I32 => integer!(i32),
-            $crate::element::Known::I64 => integer!(i64),
-            $crate::element::Known::U8 => integer!(u8),
-            $crate::element::Known::U16 => integer!(u16),
-            $crate::element::Known::U32 => integer!(u32),
-            $crate::element::Known::U64 => integer!(u64),
-            $crate::element::Known::F16 => float!($crate::element::f16),
-            $crate::element::Known::BF16 => float!($crate::element::bf16),
-            $crate::element::Known::F32 => float!(f32),
-            $crate::element::Known::F64 => float!(f64),
+                Kind::SquareSum | Kind::Dot => {
+                    type $S = op::Squares<T>;
+                    $body
+                }
+                Kind::Moments => {
+                    type $S = op::Moments<T>;
+                    $body
+                }
+                Kind::Extrema | Kind::ArgExtrema => {
+                    type $S = op::Extrema<T>;
+                    $body
+                }
+                Kind::Counts => {
+                    type $S = op::Counts<T>;
+                    $body
+                }
+                Kind::Bits => {
+                    type $S = op::Bits<T>;
+                    $body
+                }
+                Kind::Prod => {
+                    type $S = <T as op::Ordered>::Prod;
+                    $body
+                }
+                Kind::LogSumExp => {
+                    type $S = <T as op::Ordered>::LogSumExp;
+                    $body
+                }
+            })
+        } else {
+            $otherwise
         }
     }};
 }
@@ -309,7 +260,8 @@ impl AnyState {
     /// Reads one byte form from the front of `bytes`, and advances `bytes`.
     ///
     /// # Errors
-    /// [`DamagedState`](Error::DamagedState) or
+    /// [`DamagedState`](Error::DamagedState),
+    /// [`RetiredState`](Error::RetiredState) or
     /// [`StateVersion`](Error::StateVersion).
     pub fn read_from(bytes: &mut &[u8]) -> Result<AnyState> {
         let damaged = |why: &str| Error::DamagedState { why: why.into() };
@@ -334,6 +286,9 @@ impl AnyState {
         checksum.copy_from_slice(&rest[..TRAILER]);
         if u64::from_le_bytes(checksum) != u64::from(crc32fast::hash(body)) {
             return Err(damaged("its checksum is wrong"));
+        }
+        if let Some(was) = Kind::retired(header[6]) {
+            return Err(Error::RetiredState { was });
         }
         let kind = Kind::from_code(header[6]).ok_or_else(|| damaged("its kind is unknown"))?;
         let dtype =

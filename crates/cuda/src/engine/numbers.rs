@@ -16,7 +16,7 @@ use super::{Engine, lock};
 use crate::Result;
 use crate::device::{Address, Stream};
 use warpfold_core::layout::Split;
-use warpfold_core::op::{Accuracy, Numbers, Op};
+use warpfold_core::op::{Numbers, Op};
 
 /// The most answers that are put in order.
 const MOST_SCATTERED: usize = 1 << 30;
@@ -45,13 +45,12 @@ impl Engine {
     pub unsafe fn numbers_of_view(
         &self,
         op: Op,
-        accuracy: Accuracy,
         view: &DeviceView,
         reduced: &[bool],
         stream: Stream,
     ) -> Result<Option<Numbers>> {
         view.check(&**self.device())?;
-        match Question::of(op, accuracy, view, reduced)? {
+        match Question::of(op, view, reduced)? {
             // SAFETY: passed on from the caller.
             Some(question) => unsafe { self.numbers_of(&question, stream) },
             None => Ok(None),
@@ -107,14 +106,13 @@ impl Engine {
     pub unsafe fn numbers_into(
         &self,
         op: Op,
-        accuracy: Accuracy,
         view: &DeviceView,
         reduced: &[bool],
         to: Address,
         stream: Stream,
     ) -> Result<bool> {
         view.check(&**self.device())?;
-        let Some(question) = Question::of(op, accuracy, view, reduced)? else { return Ok(false) };
+        let Some(question) = Question::of(op, view, reduced)? else { return Ok(false) };
         check_alignment(to, question.table.outputs.len, question.answer.out)?;
         let scratch = self.scratch(stream)?;
         let mut scratch = lock(&scratch);
@@ -135,7 +133,8 @@ impl Engine {
     ) -> Result<bool> {
         let Question { answer, table, layout } = question;
         let device = &**self.device();
-        let strided = layout.as_ref().filter(|_| is_for_strides(*answer, table));
+        let best = || is_for_strides(*answer, table);
+        let strided = layout.as_ref().filter(|_| self.shape.views.unwrap_or_else(best));
         if let Some(layout) = strided {
             let make = |engine: &Engine, scratch: &mut Scratch| {
                 // SAFETY: passed on from the caller.
@@ -265,14 +264,9 @@ pub(super) struct Question {
 
 impl Question {
     /// The question, if it may be one that kernels answer.
-    fn of(
-        op: Op,
-        accuracy: Accuracy,
-        view: &DeviceView,
-        reduced: &[bool],
-    ) -> Result<Option<Question>> {
+    fn of(op: Op, view: &DeviceView, reduced: &[bool]) -> Result<Option<Question>> {
         let split = Split::new(&view.shape, [&view.strides, &[]], reduced)?;
-        let Some(answer) = Answer::of(op, accuracy, view.dtype) else { return Ok(None) };
+        let Some(answer) = Answer::of(op, view.dtype) else { return Ok(None) };
         if view.is_empty() {
             return Ok(None);
         }

@@ -40,6 +40,8 @@ pub struct Shape {
     pub threads: Option<u32>,
     /// Blocks, up to 4096.
     pub blocks: Option<u32>,
+    /// Whether tables are walked as any view is, where kernels can, or never.
+    pub views: Option<bool>,
 }
 
 /// The launch that reduces `len` elements of `size` bytes, those of a second
@@ -176,7 +178,7 @@ mod tests {
         assert_eq!(shape(128, 0), (128, 128));
         assert_eq!(shape(1 << 10, 0), (132, 256));
         assert_eq!(shape(1 << 17, 8190), (132, 512));
-        let forced = Shape { threads: Some(64), blocks: Some(3) };
+        let forced = Shape { threads: Some(64), blocks: Some(3), views: None };
         assert_eq!(plan_tree(&capacity, forced, 0, 0), Launch::linear(3, 64).early());
     }
 
@@ -218,7 +220,7 @@ mod tests {
 
     #[test]
     fn forced_shapes_hold_for_rows_too() {
-        let shape = Shape { threads: Some(64), blocks: Some(3) };
+        let shape = Shape { threads: Some(64), blocks: Some(3), views: None };
         let launch = plan_rows(&H200, shape, 7, 1000, 4).unwrap();
         assert_eq!((launch.grid, launch.block), ([3, 7, 1], [64, 1, 1]));
         assert_eq!(plan_rows(&H200, shape, 2000, 1000, 4).unwrap().grid, [1, 2000, 1]);
@@ -245,7 +247,7 @@ mod tests {
     #[test]
     fn forced_shapes_are_kept_within_bounds() {
         let forced = |threads, blocks| {
-            let shape = Shape { threads: Some(threads), blocks: Some(blocks) };
+            let shape = Shape { threads: Some(threads), blocks: Some(blocks), views: None };
             let launch = plan(&H200, shape, 1000, 4);
             (launch.grid[0], launch.block[0])
         };

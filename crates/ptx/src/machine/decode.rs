@@ -244,7 +244,10 @@ impl Decoder<'_> {
                 let own = v.offset as i64;
                 match v.space {
                     Space::Local => Place { base: PlaceBase::FrameLocal, offset: own + offset },
-                    Space::Param => Place { base: PlaceBase::FrameParam, offset: own + offset },
+                    // A kernel's parameters are its arguments, and lie in memory of their own.
+                    Space::Param if !scene.is_kernel => {
+                        Place { base: PlaceBase::FrameParam, offset: own + offset }
+                    }
                     at => {
                         let base = self.variable(scene, id)?;
                         // A generic access to a variable goes through its window.
