@@ -35,7 +35,7 @@ const fn tiles(columns: u32) -> Plan {
 const NESTED: Plan = Plan::TailLaunches { most: 512 };
 
 const GUARD: &str = "returns before the barrier when past n, reads past n, and folds its input away, so that a second run differs";
-const TAIL: &str = "its guard drops a ragged tail whole";
+const TAIL: &str = "folds in place; where its one guard fails a block still folds the first of its tiles and forgets the others; and the host code divides the grid without rounding up, so that a ragged block is not started";
 const VOLATILE: &str = "trusts `volatile` and lanes in step, which is a race since Volta";
 const POWER: &str = "only blocks of powers of two";
 
@@ -121,7 +121,7 @@ pub static ALL: &[Rung] = &[
         texts: &[Text::F],
         title: "neighbours add up in shared memory",
         teaches: "what is used again belongs on the multiprocessor",
-        fault: "a second launch of one block takes at most 1024 partials",
+        fault: "the second launch has one block of as many threads as partials: where that is no power of two it reads shared memory that no thread wrote, and it takes at most 1024",
         change: "as `neighbored`, but the levels are in shared memory: global memory is read once and not written",
         expectation: "1.3 to 2 times as fast as `neighbored`; lanes still diverge",
         plan: Plan::Passes { columns: 1, surplus: 1, global: false },
@@ -138,7 +138,7 @@ pub static ALL: &[Rung] = &[
         texts: &[Text::F],
         title: "two elements added while they are loaded",
         teaches: "threads that only load are wasted: give each some work first",
-        fault: "the guard reads past n, and a tail beyond the pair is not summed",
+        fault: "half as many blocks, not rounded up, lose a tail of up to a block; the guard reads past n",
         change: "each thread loads two elements; half of the blocks",
         expectation: "1.6 to 1.9 times as fast: the levels cost the same, and there are half as many",
         plan: Plan::Passes { columns: 2, surplus: 1, global: false },
@@ -214,7 +214,7 @@ pub static ALL: &[Rung] = &[
         texts: &[Text::P],
         title: "the last warp by itself",
         teaches: "a warp waits for its lanes alone, and a block for all of its warps",
-        fault: "trusts `volatile` and lanes in step, which is a race since Volta; a block of 32 reads out of range",
+        fault: "trusts `volatile` and lanes in step, which is a race since Volta; a block of 32 adds a tile twice",
         change: "as `unroll8`, but the last five levels wait with `__syncwarp`",
         expectation: "up to 1.1 times as fast: five barriers of the block go",
         plan: tiles(8),
@@ -292,7 +292,7 @@ pub static ALL: &[Rung] = &[
         texts: &[Text::P],
         title: "each block launches the next halving of its tile",
         teaches: "what a launch costs, even from the device; that a parent never sees what its children write",
-        fault: "waits for its child with a device-side cudaDeviceSynchronize, which is gone; more blocks than launches may be pending lose some",
+        fault: "thread 0 returns at a leaf before the barrier; waits for its child with a device-side cudaDeviceSynchronize, which is gone; more blocks than launches may be pending lose some",
         change: "as `interleaved`, but each level is a grid of its own, launched behind the one before; 512 blocks at most",
         expectation: "10 to 1000 times as slow: thousands of launches of a few threads, one after the other",
         plan: NESTED,
@@ -405,7 +405,7 @@ pub static ALL: &[Rung] = &[
         texts: &[Text::S],
         title: "one element a thread, of any type, in shared memory",
         teaches: "the textbook form: load, barrier, halve, barrier",
-        fault: "two passes, so that at most the square of a block is summed",
+        fault: "the second launch has one block of as many threads as partials, which loses some where that is no power of two; it sums at most the square of a block",
         change: "as `shared-neighbored`, but the halves of the block add up, and the pass is repeated until one value is left",
         expectation: "1.5 to 2 times as fast as `shared-neighbored`; well behind the two passes, as each thread has one element",
         plan: Plan::Passes { columns: 1, surplus: 1, global: false },
@@ -423,7 +423,7 @@ pub static ALL: &[Rung] = &[
         texts: &[Text::W],
         title: "warps folded through registers",
         teaches: "lanes can read each other's registers: no memory, no barrier inside a warp",
-        fault: "the mask must name every lane that takes part, and the second launch takes at most 1024 partials",
+        fault: "the mask names some of the lanes that take part, and must name all",
         change: "as `two-pass-shared`, but five shuffles fold a warp, and one barrier a block is left",
         expectation: "no difference for large n, where memory decides; up to 1.2 times as fast for small n",
         plan: Plan::TwoLaunches,
@@ -446,7 +446,7 @@ pub static ALL: &[Rung] = &[
         texts: &[Text::W],
         title: "every lane gets the sum",
         teaches: "exchanging costs what handing down costs",
-        fault: "the mask must name every lane that takes part",
+        fault: "the mask names lanes that have left: it must name those that take part",
         change: "as `warp-shuffle`, but lanes exchange, so that every thread of the block knows the sum",
         expectation: "as fast as `warp-shuffle`",
         plan: Plan::TwoLaunches,

@@ -146,12 +146,18 @@ fn what_cannot_be_asked() {
 fn what_the_classic_listings_get_wrong_is_shown_at_work() {
     let dir = Dir::new();
     for (id, parts) in [
-        ("two-pass-warp", ["unordered volatile accesses", "warp[tid] += warp[tid + 16]"]),
+        (
+            "two-pass-warp",
+            ["unordered volatile accesses", "as H has it (The CUDA Handbook, section 12.2)"],
+        ),
         ("warp-shuffle", ["mask omits a lane", "hint: "]),
-        ("unroll8", ["wrong", "all_or_nothing"]),
+        ("unroll8", ["got 1180416, wanted 1288815: wrong", "elements 1537 to 1605 are left out"]),
+        ("unroll8-loop", ["takes from 26 / 8", "at += width"]),
+        ("block-sum", ["got 192, wanted 325: wrong", "as S has it"]),
         ("cpu-serial", ["got 16777216, wanted 16777219: wrong", "fn serial_faulty"]),
-        ("nested-nosync", ["data race", "// kernels/faulty.cu"]),
-        ("grid-sync", ["does not finish", "140 blocks"]),
+        ("nested-nosync", ["data race", "// kernels/texts.cu"]),
+        ("nested", ["barrier reached by part of a block", "// kernels/texts_nested.cu"]),
+        ("grid-sync", ["does not finish", "from none of the texts"]),
     ] {
         assert_says(&dir.prints(&format!("ladder show --faulty {id}")), &parts);
     }
