@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   registry   every rung: what it does, teaches, expects
+//!   baselines  what each is compared with, and what is expected of that
 //!   question   a rung, a type, an operation, a size, a block: what can be asked
 //!   lab        has it answered, and compares with the exact answer
 //!   runner     who answers: launches of kernels, the library, CUB, the host
@@ -18,6 +19,7 @@
 //! CS193g tutorial) and *W* (an article on warp shuffles). Their kernels are
 //! written afresh in `kernels/`, right for every size and every legal block.
 
+pub mod baselines;
 mod buffers;
 mod cache;
 pub mod chart;

@@ -125,7 +125,7 @@ pub(crate) enum LadderFormat {
 
 #[derive(Args)]
 pub(crate) struct OccupancyArgs {
-    /// The compute capability: 7.5, 8.0, 8.6, 8.9, 9.0, 10.0 or 12.0
+    /// The compute capability, from 3.5 to 12.1, such as 8.6 or 9.0
     #[arg(long, value_name = "X.Y", value_parser = capability, help_heading = BLOCK)]
     pub(crate) cc: (u32, u32),
     /// Threads of a block

@@ -20,7 +20,7 @@ fn every_rung_is_listed_and_can_be_shown() {
     let table = dir.prints("ladder list");
     let rungs = json(&dir.prints("ladder list -f json"));
     let rungs = rungs.as_array().unwrap();
-    assert!(rungs.len() >= 37);
+    assert!(rungs.len() >= 39);
     for rung in rungs {
         let id = rung["id"].as_str().unwrap();
         assert!(table.contains(id), "{id}");
@@ -46,7 +46,7 @@ fn rungs_are_run_and_checked_without_a_gpu() {
     assert_says(&run.err, &["note: ", "no clock"]);
     let rows = json(&run.success());
     let rows = rows.as_array().unwrap();
-    assert_eq!(rows.len(), 2 * 36, "all but what adds floats alone");
+    assert_eq!(rows.len(), 2 * 38, "all but what adds floats alone");
     for row in rows {
         if row["rung"] == "cub" {
             assert!(
@@ -78,11 +78,20 @@ fn rungs_are_run_and_checked_without_a_gpu() {
     assert_eq!(table.matches(" ok ").count(), 4 * 4, "{table}");
     assert!(!table.contains("median"), "nothing was timed: {table}");
     let csv = dir.prints("ladder run any-op --op max --device sim -n 77 --dtype bf16 -f csv -q");
-    assert_says(&csv, &["any-op,bf16,max,77,256,1 + 1,,,,,,,,,,128,0,,1,ok"]);
+    let (header, row) = csv.trim_end().split_once('\n').unwrap();
+    let cell = |name: &str| {
+        let at = header.split(',').position(|other| other == name).unwrap();
+        row.split(',').nth(at).unwrap().to_owned()
+    };
+    assert_says(row, &["any-op,bf16,max,77,256,,1 + 1,,,,,,,,warp-shuffle,,,128,0,,1,"]);
+    assert_eq!((cell("answer"), cell("bank_conflicts")), ("ok".into(), "0".into()));
+    for counter in ["instructions", "sectors_loaded", "barriers"] {
+        assert!(cell(counter).parse::<u64>().is_ok_and(|count| count > 0), "{csv}");
+    }
     let md = dir.prints("ladder run F --device sim -n 77 -f md -q");
     assert!(md.contains("bank conflicts"));
     assert_eq!(md.lines().filter(|l| l.starts_with('|') && l.ends_with('|')).count(), 2 + 5);
-    assert_says(&md, &["device: simulated device, 9.0"]);
+    assert_says(&md, &["|\n\ndevice: simulated device, 9.0"]);
 }
 
 #[test]
@@ -105,6 +114,10 @@ fn sweeps_go_through_what_a_rung_can_have() {
     let first = grids.iter().find(|r| r["rung"] == "warp-shuffle").unwrap();
     assert_eq!(first["grid"], serde_json::json!([132, 1]));
     assert!(grids.iter().all(|r| r["right"] == true));
+    let table = dir.prints(
+        "ladder run warp-shuffle --sweep blocks-per-sm -n 100000 --block 32 --device sim -q",
+    );
+    assert_says(&table, &["blocks per SM"]);
     let fixed = dir.fails(2, "ladder run unroll8 --sweep blocks-per-sm --device sim");
     assert_says(&fixed, &["grid of unroll8", "hint: ", "warp-shuffle"]);
     let profiled = dir.run("ladder run redux --dtype i32 --profile --device sim -n 9");
@@ -130,7 +143,7 @@ fn what_cannot_be_asked() {
         ("run --device cpu", ["a CPU cannot", "--device sim"]),
         ("run --device gpu", ["'gpu'", "cuda:N"]),
         ("run -n x", ["'x'", "error: "]),
-        ("occupancy --cc 6.1 --block 32", ["6.1", "12.0"]),
+        ("occupancy --cc 2.0 --block 32", ["2.0", "12.1"]),
         ("occupancy --cc 9.0 --block 2000", ["2000", "1024"]),
         ("occupancy --cc 9.0 --block 32 --regs 256", ["256", "255"]),
     ] {
@@ -171,7 +184,13 @@ fn occupancy_names_what_limits_it() {
     assert_says(&text, &["9 blocks of 96 threads: 27 of 64 warps (42%), limited by registers"]);
     let found = json(&dir.prints("ladder occupancy --cc 7.5 --block 256 --shared 32K -f json"));
     assert_eq!((&found["blocks"], &found["limited_by"][0]), (&2.into(), &"shared memory".into()));
-    assert_eq!(found["occupancy"], 0.5);
+    assert_eq!((&found["occupancy"], &found["carve_out_kib"]), (&0.5.into(), &64.into()));
+    let text = dir.prints("ladder occupancy --cc 9.0 --block 1024 --regs 65");
+    assert_says(
+        &text,
+        &["will not launch on compute capability 9.0, because 1024 threads", "- blocks of"],
+    );
+    assert!(!text.contains("0 blocks"), "{text}");
 }
 
 /// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.

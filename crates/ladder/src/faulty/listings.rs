@@ -146,6 +146,7 @@ pub(super) static LISTINGS: &[Listing] = &[
     p("unroll16", UNROLL16, (3141, 64, 4)),
     by_host_code("26 / 8", p("unroll8-loop", LOOP, (1605, 64, 3))),
     p("unroll8-loop", LOOP, (1605, 64, 4)),
+    by_host_code("26 / 8", p("unroll8-rolled", LOOP, (1605, 64, 3))),
     Listing {
         schedule: Schedule::Random { seed: 1 },
         ..by_host_code("16 / 8", p("unroll-warps8", WARPS, (1024, 64, 2)))

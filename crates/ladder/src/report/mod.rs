@@ -4,6 +4,7 @@
 //!   record      what was saved of rungs, experiments, devices
 //!   read        files of that
 //!   groups      rungs that can be compared, and what is drawn of them
+//!   judged      what came of the expectations
 //!   published   what the texts have measured
 //!   svg, style  charts; drawing: who adds what
 //!   page, markdown
@@ -11,6 +12,7 @@
 
 mod drawing;
 mod groups;
+mod judged;
 mod markdown;
 mod page;
 mod published;

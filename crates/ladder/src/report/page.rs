@@ -3,15 +3,18 @@
 use super::groups::{
     Group, digits, groups, ladders, over_blocks, over_elements, over_launches, speed,
 };
+use super::judged::judged;
 use super::published::CLAIMS;
 use super::read::Gathered;
 use super::record::{Machine, Measured, Trial};
 use super::style;
 use super::svg::{Width, draw, escaped};
+use crate::baselines::{Baseline, baseline, between};
 use crate::chart::Chart;
 use crate::experiments::{Table, number};
 use core::fmt::Write;
 use std::collections::HashSet;
+use warpfold_core::DType;
 
 const SCRIPT: &str = include_str!("page.js");
 
@@ -25,6 +28,7 @@ struct Page {
 /// The page.
 #[must_use]
 pub fn html(all: &Gathered) -> String {
+    let all = &judged(all);
     let groups = groups(all);
     let ladders = ladders(&groups);
     let mut page = Page::default();
@@ -180,7 +184,7 @@ const COLUMNS: [Column; 20] = [
     ("GB/s", Measured::rate, short),
     ("% of read", |r| r.of_ceiling.map(|x| 100.0 * x), one),
     ("over neighbored", |r| r.over_neighbored, two),
-    ("over before", |r| r.over_before, two),
+    ("over baseline", |r| r.over_baseline, two),
     ("registers", |r| r.registers.map(|x| x as f64), whole),
     ("static shared", |r| r.static_shared.map(|x| x as f64), whole),
     ("dynamic shared", |r| r.dynamic_shared.map(|x| x as f64), whole),
@@ -347,19 +351,22 @@ impl Page {
             "<p>The expectations, written down before the measurements, and the results: {}.</p>",
             escaped(&group.key.name())
         );
-        self.body += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Expected and measured\"><table><thead><tr><th>rung</th><th class=\"words\">changed</th><th class=\"words\">expected</th><th>over before</th><th>over neighbored</th><th>% of read</th></tr></thead><tbody>\n";
+        self.body += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Expected and measured\"><table><thead><tr><th>rung</th><th class=\"words\">changed</th><th class=\"words\">expected</th><th>baseline</th><th>range</th><th>over baseline</th><th>over neighbored</th><th>% of read</th><th class=\"words\">verdict</th></tr></thead><tbody>\n";
         for row in &group.rows {
             let Some(rung) = crate::find(&row.rung) else { continue };
             let shown = |x: Option<f64>| x.map_or_else(|| "-".into(), two);
             let _ = writeln!(
                 self.body,
-                "<tr><td>{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                "<tr><td>{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"words\">{}</td></tr>",
                 escaped(rung.id),
                 prose(rung.change),
                 prose(rung.expectation),
-                shown(row.over_before),
+                escaped(baseline(rung.id).and_then(Baseline::with).unwrap_or("-")),
+                range(row).unwrap_or_else(|| "-".into()),
+                shown(row.over_baseline),
                 shown(row.over_neighbored),
-                row.of_ceiling.map_or_else(|| "-".into(), |x| one(100.0 * x))
+                row.of_ceiling.map_or_else(|| "-".into(), |x| one(100.0 * x)),
+                verdict(row)
             );
         }
         self.body += "</tbody></table></div>\n";
@@ -456,6 +463,22 @@ impl Page {
         }
         self.end();
     }
+}
+
+/// What was expected of an array of this size, against the baseline.
+fn range(row: &Measured) -> Option<String> {
+    let dtype: DType = row.dtype.parse().ok()?;
+    let bytes = row.n.saturating_mul(dtype.size() as u64);
+    baseline(&row.rung)?.comparisons.first()?.range(bytes).map(between)
+}
+
+/// What came of it, and why it came otherwise.
+fn verdict(row: &Measured) -> String {
+    let mut out = escaped(row.verdict.as_deref().unwrap_or("-"));
+    for text in row.unexpected.iter().flatten() {
+        let _ = write!(out, "<br><span class=\"note\">{}</span>", prose(text));
+    }
+    out
 }
 
 /// What else is known of a row: what limits its occupancy, what a profiler said.
