@@ -8,6 +8,7 @@ mod ptx;
 pub(crate) use experiment::{ExperimentArgs, ExperimentFormat, ReportArgs, ReportFormat};
 pub(crate) use ladder::{
     LadderArgs, LadderFormat, LadderVerb, ListArgs, OccupancyArgs, RunLadderArgs, ShowArgs, Sweep,
+    TryArgs,
 };
 pub(crate) use ptx::{InfoArgs, PtxArgs, PtxVerb, RunArgs};
 

@@ -136,8 +136,8 @@ impl Compared {
         let why = if why.is_empty() { String::new() } else { format!(": {why}") };
         let range = between(range);
         Some(match self.comparison.with {
-            "" => format!("{measured:.2} GB/s, expected {range}{why}"),
-            with => format!("{measured:.2} times as fast as {with}, expected {range}{why}"),
+            "" => format!("{measured:.3} GB/s, expected {range}{why}"),
+            with => format!("{measured:.3} times as fast as {with}, expected {range}{why}"),
         })
     }
 }
@@ -367,7 +367,7 @@ static BASELINES: &[Baseline] = &[
         "shared-strided",
         &[with("shared-neighbored", (1.2, 1.8))],
         &[
-            // About 70 of the loads, and as many of the stores that follow them.
+            // About 70 of the loads, and half as many of the stores that follow them.
             count(BankConflicts, 60.0, 220.0),
             count(Instructions, 0.3, 0.8),
             count(Sectors, 1.0, 1.0),

@@ -4,6 +4,8 @@
 mod coverage;
 mod listings;
 
+pub(crate) use coverage::astray;
+
 use crate::error::{Error, Result};
 use crate::rung::{Rung, Text};
 use listings::LISTINGS;
@@ -55,7 +57,7 @@ pub fn show(rung: &Rung) -> Result<Vec<Showing>> {
 
 /// Findings of one kind between the same lines of the source are one, whichever came first. The compiler makes several instructions of
 /// a line, and several copies of a loop.
-fn join(findings: &[Finding]) -> Vec<Finding> {
+pub(crate) fn join(findings: &[Finding]) -> Vec<Finding> {
     let key = |finding: &Finding| {
         let fault = &finding.fault;
         let mut lines = [Some(fault.line), fault.other.map(|other| other.line)]

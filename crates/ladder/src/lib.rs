@@ -8,6 +8,7 @@
 //!   lab        has it answered, and compares with the exact answer
 //!   runner     who answers: launches of kernels, the library, CUB, the host
 //!   statistics, warning   what is said of its times
+//!   attempt    a kernel of the user's: checked, counted, placed
 //!   faulty     what the texts' listings get wrong, at work
 //!   occupancy  how many blocks a multiprocessor holds
 //!   experiments  what decides how fast a kernel is, one thing each
@@ -19,6 +20,7 @@
 //! CS193g tutorial) and *W* (an article on warp shuffles). Their kernels are
 //! written afresh in `kernels/`, right for every size and every legal block.
 
+pub mod attempt;
 pub mod baselines;
 mod buffers;
 mod cache;

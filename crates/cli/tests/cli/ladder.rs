@@ -177,6 +177,53 @@ fn what_the_classic_listings_get_wrong_is_shown_at_work() {
     assert_says(&dir.fails(2, "ladder show --faulty redux"), &["no fault", "ladder show redux"]);
 }
 
+/// PTX needs no compiler: kernels of the library's own samples.
+#[test]
+fn kernels_of_the_users_are_tried() {
+    let dir = Dir::new();
+    let head = ".version 8.0\n.target sm_75\n.address_size 64\n";
+    // The first thread of each block adds the block's elements, one by one; or forgets the last of them.
+    let kernel = |name: &str, compare: &str| {
+        format!(
+            "{head}.visible .entry {name}(.param .u64 a, .param .u64 b, .param .u32 c) {{
+             .reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %d<9>;
+             mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra over;
+             ld.param.u64 %d1, [a]; ld.param.u64 %d2, [b]; ld.param.u32 %r2, [c];
+             cvta.to.global.u64 %d1, %d1; cvta.to.global.u64 %d2, %d2;
+             mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ntid.x; mul.lo.u32 %r5, %r3, %r4;
+             add.u32 %r6, %r5, %r4; min.u32 %r6, %r6, %r2; mov.u32 %r7, 0;
+             next: setp.{compare}.u32 %p2, %r5, %r6; @%p2 bra done;
+             mul.wide.u32 %d3, %r5, 4; add.u64 %d4, %d1, %d3; ld.global.u32 %r8, [%d4];
+             add.u32 %r7, %r7, %r8; add.u32 %r5, %r5, 1; bra next;
+             done: mul.wide.u32 %d5, %r3, 4; add.u64 %d6, %d2, %d5; st.global.u32 [%d6], %r7;
+             over: ret; }}"
+        )
+    };
+    dir.file("right.ptx", kernel("right", "ge")).file("wrong.ptx", kernel("wrong", "gt"));
+    let text = dir.prints("ladder try right.ptx --device sim -q --block 32,64");
+    assert_says(&text, &["right: ", "on the ladder it stands beside ", "yours", "barriers"]);
+    let run = dir.run("ladder try wrong.ptx --device sim --block 32");
+    assert_eq!(run.status, 3, "{}", run.err);
+    assert_says(&run.err, &["note: wrong is run on the interpreter"]);
+    assert_says(
+        &run.out,
+        &[
+            "wrong: the smallest case that fails is 0 elements in 1 block of 32 threads",
+            "out of bounds",
+        ],
+    );
+    dir.file("text.cu", "int main() { return 1 }").file("bytes.cu", [0xff, 0xfe]);
+    for (status, line, parts) in [
+        (1, "none.cu", ["none.cu", "error: "]),
+        (1, "bytes.cu", ["bytes.cu", "error: "]),
+        (1, "right.ptx --kernel other", ["\"other\"", "hint: "]),
+        (2, "right.ptx --dtype f16", ["f16", "f64"]),
+        (2, "right.ptx --block 0", ["0", "error: "]),
+    ] {
+        assert_says(&dir.fails(status, &format!("ladder try {line}")), &parts);
+    }
+}
+
 #[test]
 fn occupancy_names_what_limits_it() {
     let dir = Dir::new();

@@ -17,7 +17,7 @@ const AT_ONCE: usize = 8;
 
 /// Where a sum of `n` elements goes wrong, in sentences. `answer` runs the listing over an array, and gives nothing where it does not
 /// finish.
-pub(super) fn astray<E>(
+pub(crate) fn astray<E>(
     n: u32,
     tile: u32,
     answer: &impl Fn(&[u32]) -> Result<Option<u32>, E>,

@@ -1,7 +1,6 @@
 //! The listings: their kernels, what their host code launches, and data that shows the fault.
 
-use super::coverage::astray;
-use super::{Showing, join};
+use super::{Showing, astray, join};
 use crate::lab::{KERNELS, STREAM};
 use crate::rung::Text;
 use crate::source;

@@ -208,7 +208,10 @@ mod tests {
             r#"1e-6, "profile": [{"kernel": "k", "metrics": {"gld_efficiency": 25.04, "gld_throughput": 2e12}}]"#,
         );
         let text = page(&format!("[{row}, {}]", profiled.replace("unroll8", "unroll16")));
-        assert!(text.contains("| unroll16 | - | 25.0 | 2000 | - | - | - | - | - |\n"), "{text}");
+        assert!(
+            text.contains("| unroll16 | - | 25.0 | 2000 | - | - | - | - | - | - |\n"),
+            "{text}"
+        );
         assert!(!text.contains("| unroll8 | - | "), "{text}");
         assert!(!page(&format!("[{row}]")).contains("counted"));
     }

@@ -198,11 +198,12 @@ const COLUMNS: [Column; 20] = [
 ];
 
 /// What a profiler counted of a row's first launch.
-pub(super) const PROFILED: [Column; 8] = [
+pub(super) const PROFILED: [Column; 9] = [
     ("achieved occupancy, %", |r| r.profiled("achieved_occupancy"), one),
     ("load efficiency, %", |r| r.profiled("gld_efficiency"), one),
     ("load throughput, GB/s", |r| r.profiled("gld_throughput").map(|bytes| bytes / 1e9), short),
     ("sectors per request", |r| r.profiled("gld_transactions_per_request"), two),
+    ("L1 hit rate, %", |r| r.profiled("global_hit_rate"), one),
     ("branch efficiency, %", |r| r.profiled("branch_efficiency"), one),
     ("warp execution, %", |r| r.profiled("warp_execution_efficiency"), one),
     ("waits for memory, %", |r| r.profiled("stall_memory_dependency"), one),

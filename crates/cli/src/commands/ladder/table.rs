@@ -653,7 +653,7 @@ mod tests {
         );
         assert_eq!(rows[2]["verdict"], "faster");
         let told = rows[2]["unexpected"][0].as_str().unwrap();
-        assert_eq!(told, "2.00 times as fast as two-pass-shared, expected 0.97 to 1.03");
+        assert_eq!(told, "2.000 times as fast as two-pass-shared, expected 0.97 to 1.03");
         run.rows.swap(0, 1);
         run.rows[0].question = run.rows[1].question;
         let slow = find("two-pass-shared").unwrap();
@@ -661,7 +661,7 @@ mod tests {
         let mut out = Vec::new();
         write(&run, LadderFormat::Table, &mut out).unwrap();
         let table = String::from_utf8(out).unwrap();
-        let told = "unexpected: two-pass-shared, 134217728 in blocks of 64: 0.50 times as fast as unroll8, expected 1.2 to 2: a thread has one load";
+        let told = "unexpected: two-pass-shared, 134217728 in blocks of 64: 0.500 times as fast as unroll8, expected 1.2 to 2: a thread has one load";
         assert!(table.contains(told) && table.contains("verdict"), "{table}");
     }
 
