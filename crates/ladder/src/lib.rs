@@ -10,6 +10,7 @@
 //!   statistics, warning   what is said of its times
 //!   attempt    a kernel of the user's: checked, counted, placed
 //!   faulty     what the texts' listings get wrong, at work
+//!   learn      a course: predict, run, compare, write
 //!   occupancy  how many blocks a multiprocessor holds
 //!   experiments  what decides how fast a kernel is, one thing each
 //!   chart      what is drawn of them
@@ -33,6 +34,7 @@ pub mod faulty;
 mod host;
 mod lab;
 mod launches;
+pub mod learn;
 mod library;
 mod memory;
 pub mod occupancy;

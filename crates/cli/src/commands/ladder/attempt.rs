@@ -4,10 +4,10 @@ use super::run::open;
 use crate::args::{Global, TryArgs};
 use crate::failure::{self, Usage, note};
 use crate::output::grid;
-use crate::printable::printable_lines;
 use crate::sink::Sink;
 use anyhow::{Context, Result, bail};
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use warpfold::{DType, Device};
 use warpfold_cuda::Limits;
@@ -15,6 +15,9 @@ use warpfold_ladder::attempt::{Attempt, COUNTERS, Failed, Failure, Placed, Tried
 
 /// A longer file is not a kernel.
 const LONGEST: u64 = 16 << 20;
+
+/// Complaints of the compiler that are told.
+const MOST_ERRORS: usize = 3;
 
 /// What the interpreter's device runs.
 const TYPES: [DType; 6] = [DType::I32, DType::U32, DType::I64, DType::U64, DType::F32, DType::F64];
@@ -28,7 +31,11 @@ pub(super) fn run(args: &TryArgs, global: &Global) -> Result<ExitCode> {
         let usage = Usage::new(format!("kernels of {} cannot be tried", args.dtype));
         return Err(usage.hint(format!("it may be {names}")).into());
     }
-    let attempt = Attempt::new(ptx(args)?, args.kernel.as_deref(), args.dtype)?;
+    let attempt = Attempt::new(
+        ptx(&args.file, args.cc, args.fetch_nvrtc)?,
+        args.kernel.as_deref(),
+        args.dtype,
+    )?;
     let mut attempt = attempt.of_columns(args.per_thread);
     (attempt.shared_per_thread, attempt.blocks) = (args.shared, args.block.clone());
     if !global.quiet {
@@ -55,12 +62,12 @@ pub(super) fn run(args: &TryArgs, global: &Global) -> Result<ExitCode> {
 }
 
 /// The PTX: the file itself, or what the compiler makes of it.
-fn ptx(args: &TryArgs) -> Result<String> {
-    let name = args.file.display().to_string();
-    if args.file.is_dir() {
+pub(in crate::commands) fn ptx(path: &Path, cc: (u32, u32), fetch: bool) -> Result<String> {
+    let name = path.display().to_string();
+    if path.is_dir() {
         bail!("{name}: this is a directory");
     }
-    let file = std::fs::File::open(&args.file).with_context(|| name.clone())?;
+    let file = std::fs::File::open(path).with_context(|| name.clone())?;
     let mut text = String::new();
     let read = file.take(LONGEST + 1).read_to_string(&mut text);
     read.with_context(|| name.clone())?;
@@ -71,22 +78,25 @@ fn ptx(args: &TryArgs) -> Result<String> {
     if text.lines().any(is_ptx) {
         return Ok(text);
     }
-    if args.fetch_nvrtc {
+    if fetch {
         nvrtc::fetch()?;
     }
-    let base = args.file.file_name().map(|base| base.to_string_lossy().into_owned());
+    let base = path.file_name().map(|base| base.to_string_lossy().into_owned());
     let compiled = nvrtc::Nvrtc::find()?.compile(
         &base.unwrap_or_else(|| "kernel.cu".into()),
         &text,
-        10 * args.cc.0 + args.cc.1,
+        10 * cc.0 + cc.1,
     );
     Ok(compiled.map_err(|error| match error {
         Failed::Source { why } => {
-            // It quotes the file, over several lines.
-            let _ = std::io::stderr().write_all(printable_lines(&why).as_bytes());
-            let _ = std::io::stderr().write_all(b"\n");
-            let first = why.lines().find(|line| line.contains("error")).unwrap_or("no reason");
-            Failed::Source { why: first.into() }
+            // It says a lot, line by line; an error is one line of ours.
+            let errors: Vec<&str> = why
+                .lines()
+                .map(str::trim)
+                .filter(|line| line.contains("error:"))
+                .take(MOST_ERRORS)
+                .collect();
+            Failed::Source { why: if errors.is_empty() { why } else { errors.join("; ") } }
         }
         other => other,
     })?)
@@ -96,7 +106,12 @@ fn list(blocks: &[u32]) -> String {
     blocks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn wrong(failure: &Failure, cases: usize, out: &mut dyn Write) -> std::io::Result<()> {
+/// The case that fails, and how.
+pub(in crate::commands) fn wrong(
+    failure: &Failure,
+    cases: usize,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
     let Failure { case, got, wanted, second_run, findings, halt, astray } = failure;
     writeln!(out, "wrong: the smallest case that fails is {case} (case {cases})")?;
     if *second_run {

@@ -1,6 +1,6 @@
 //! `ladder`: the classic reduction kernels.
 
-mod attempt;
+pub(super) mod attempt;
 mod experiment;
 mod list;
 mod measure;
