@@ -206,7 +206,7 @@ impl Attempt {
                 unsafe { device.launch(STREAM, kernel, &launch, &arguments) }
             })?;
             let Some(time) = time else { return Ok(None) };
-            times.extend((run >= WARM_UP).then(|| time.as_secs_f64()));
+            times.extend((run >= WARM_UP).then_some(time.as_secs_f64()));
         }
         Ok(Some(median(&mut times)))
     }

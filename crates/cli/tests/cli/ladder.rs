@@ -320,6 +320,14 @@ fn reports_are_made_of_what_was_saved() {
     dir.run("ladder report runs.json divergence.json -o page.html").success();
     let page = std::fs::read_to_string(dir.path("page.html")).unwrap();
     assert_says(&page, &["<!DOCTYPE html>", "shared-first-add", "twice the time", "__syncthreads"]);
+    assert_says(
+        &page,
+        &["Professional CUDA C Programming, Wrox 2014", "<ins>+ ", "no clock", "Step by step"],
+    );
+    assert!(
+        !page.contains("nanosecond") && !page.contains("Times are medians"),
+        "nothing was timed"
+    );
     assert!(
         !page.contains("http://")
             || page.matches("http").count() == page.matches("http://www.w3.org/2000/svg").count()

@@ -6,6 +6,7 @@
 //!   groups      rungs that can be compared, and what is drawn of them
 //!   judged      what came of the expectations
 //!   published   what the texts have measured
+//!   steps       what changes from rung to rung, and what came of it
 //!   svg, style  charts; drawing: who adds what
 //!   page, markdown
 //! ```
@@ -18,6 +19,7 @@ mod page;
 mod published;
 mod read;
 mod record;
+mod steps;
 mod style;
 mod svg;
 

@@ -7,6 +7,7 @@ use super::judged::judged;
 use super::published::CLAIMS;
 use super::read::Gathered;
 use super::record::{Machine, Measured, Trial};
+use super::steps::{self, introduction};
 use super::style;
 use super::svg::{Width, draw, escaped};
 use crate::baselines::{Baseline, baseline, between};
@@ -33,13 +34,18 @@ pub fn html(all: &Gathered) -> String {
     let ladders = ladders(&groups);
     let mut page = Page::default();
     let mut sections = Vec::new();
+    let timed = all.rungs.iter().any(|row| row.seconds().is_some())
+        || all.trials.iter().any(|trial| trial.machine.is_some());
+    page.body += &introduction(timed);
     if !ladders.is_empty() {
         sections.extend([
-            ("speed", "Speed"),
+            ("steps", "Step by step"),
+            ("speed", if timed { "Speed" } else { "Instructions" }),
             ("table", "Rungs"),
             ("expected", "Expected and measured"),
         ]);
-        page.speed(all, ladders);
+        page.steps(&ladders[0]);
+        page.speed(all, ladders, timed);
         page.rungs(ladders);
         page.expected(&ladders[0]);
         if ladders.iter().any(|group| CLAIMS.iter().any(|claim| claim.ours(group).is_some())) {
@@ -62,14 +68,20 @@ pub fn html(all: &Gathered) -> String {
          <header><h1>The ladder</h1><div class=\"machine\">{}</div>\
          <button id=\"theme\" type=\"button\" hidden title=\"Switch between light and dark\">Dark</button></header>\n\
          <main>\n<nav aria-label=\"Sections\">{}</nav>\n{}</main>\n\
-         <footer>Measured and drawn by warpfold{}. Times are medians, by the device's own clock, of launches that follow each other; every answer was compared with the exact one.</footer>\n\
+         <footer>{} by warpfold{}. {}Every answer was compared with the exact one.</footer>\n\
          <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         escaped(&machines(all).join("; ")),
         style::page(),
         machines(all).iter().map(|line| escaped(line)).collect::<Vec<_>>().join("<br>"),
         links.join(" "),
         page.body,
+        if timed { "Measured and drawn" } else { "Counted and drawn" },
         versions(all),
+        if timed {
+            "Times are medians, by the device's own clock, of launches that follow each other. "
+        } else {
+            "The interpreter has no clock: there are instructions and sectors, and no times. "
+        },
     )
 }
 
@@ -127,7 +139,7 @@ pub(super) fn anchor(name: &str) -> String {
 }
 
 /// How a sentence of the registry is shown: its code marks are marks.
-fn prose(text: &str) -> String {
+pub(super) fn prose(text: &str) -> String {
     let mut out = String::new();
     for (i, part) in escaped(text).split('`').enumerate() {
         match i % 2 {
@@ -232,9 +244,29 @@ impl Page {
         self.body += "</section>\n";
     }
 
-    fn speed(&mut self, all: &Gathered, ladders: &[Group<'_>]) {
-        self.begin("speed", "Speed");
-        self.body += "<p>How many bytes of the input are reduced in a nanosecond, by rung, from the bottom of the ladder to its top. What lies in the cache may be read faster than memory gives.</p>\n";
+    /// The table of all steps, and each of them.
+    fn steps(&mut self, group: &Group<'_>) {
+        self.begin("steps", "Step by step");
+        let _ = writeln!(
+            self.body,
+            "<p>{}, each rung beside the one that it is compared with.</p>",
+            escaped(&group.key.name())
+        );
+        self.body += &steps::table(group);
+        self.body += &steps::steps(group);
+        self.end();
+    }
+
+    fn speed(&mut self, all: &Gathered, ladders: &[Group<'_>], timed: bool) {
+        self.begin("speed", if timed { "Speed" } else { "Instructions" });
+        if !timed {
+            self.body += "<p>How many warp instructions each rung takes, on the interpreter.</p>\n";
+        }
+        self.body += if !timed {
+            ""
+        } else {
+            "<p>How many bytes of the input are reduced in a nanosecond, by rung, from the bottom of the ladder to its top. What lies in the cache may be read faster than memory gives.</p>\n"
+        };
         self.body += "<div class=\"figures\">\n";
         for chart in ladders.iter().filter_map(speed) {
             self.chart(&chart);
