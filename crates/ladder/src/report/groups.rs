@@ -196,7 +196,7 @@ pub(super) fn over_elements(all: &Gathered) -> Vec<Chart> {
                 Chart::Lines {
                     title: format!("Bandwidth by the number of elements, {dtype}{part}"),
                     x: Axis::log("elements"),
-                    y: Axis::log("GB/s of input"),
+                    y: Axis::linear("GB/s of input"),
                     lines: lines.to_vec(),
                     marks: Vec::new(),
                 }

@@ -232,11 +232,9 @@ pub(super) fn steps(group: &Group<'_>) -> String {
             out,
             "</dl>\n<p class=\"expected\">Expected: {}.</p>\n<p class=\"verdict\">Verdict: {}.",
             prose(rung.expectation),
-            escaped(
-                row.verdict
-                    .as_deref()
-                    .unwrap_or("none, since the other rung was not run at this size")
-            )
+            escaped(row.verdict.as_deref().unwrap_or(
+                "none, as nothing is expected at this size or the other rung was not run"
+            ))
         );
         for text in row.unexpected.iter().flatten() {
             let _ = write!(out, " {}.", prose(text));
