@@ -89,6 +89,8 @@ trait Erased: Send + Sync {
     fn kind(&self) -> Kind;
     fn check_merge(&self, other: &dyn Any) -> Option<Result<()>>;
     fn merge(&mut self, other: &dyn Any) -> Option<Result<()>>;
+    fn skip(&mut self, start: u64, len: u64);
+    fn reset(&mut self);
     fn most_bytes(&self, positions: u64) -> usize;
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value>;
     fn write(&self, out: &mut Vec<u8>);
@@ -106,6 +108,12 @@ impl<S: State> Erased for S {
     }
     fn check_merge(&self, other: &dyn Any) -> Option<Result<()>> {
         Some(State::check_merge(self, other.downcast_ref::<S>()?))
+    }
+    fn skip(&mut self, start: u64, len: u64) {
+        State::skip(self, start, len);
+    }
+    fn reset(&mut self) {
+        *self = S::identity(State::kind(self));
     }
     fn most_bytes(&self, positions: u64) -> usize {
         S::most_bytes(positions)
@@ -147,7 +155,7 @@ impl AnyState {
     pub fn identity(kind: Kind, dtype: DType) -> Result<AnyState> {
         with_state!(kind, dtype,
             S => Ok(AnyState::from(<S as State>::identity(kind))),
-            else => Err(no_such_state(kind, dtype)))
+            else => Err(kind.no_state_of(dtype)))
     }
 
     /// The element type.
@@ -204,6 +212,16 @@ impl AnyState {
         Error::StateMismatch { what: "element type", left, right }
     }
 
+    /// Marks `len` positions from `start` as missing; see [`State::skip`].
+    pub fn skip(&mut self, start: u64, len: u64) {
+        self.0.skip(start, len);
+    }
+
+    /// Goes back to the state of no elements.
+    pub fn reset(&mut self) {
+        self.0.reset();
+    }
+
     /// The most bytes of memory that a state of this kind takes; see
     /// [`State::most_bytes`].
     #[must_use]
@@ -235,7 +253,7 @@ impl AnyState {
     pub fn from_payload(kind: Kind, dtype: DType, payload: &[u8]) -> Result<AnyState> {
         with_state!(kind, dtype,
             S => fpenv::usual(|| <S as State>::read(kind, payload)).map(AnyState::from),
-            else => Err(no_such_state(kind, dtype)))
+            else => Err(kind.no_state_of(dtype)))
     }
 
     /// The versioned, checksummed byte form: magic, version, kind, type and
@@ -312,8 +330,13 @@ impl AnyState {
     }
 }
 
-fn no_such_state(kind: Kind, dtype: DType) -> Error {
-    Error::DamagedState { why: format!("there is no {kind:?} of {dtype} elements") }
+impl Kind {
+    /// The error that no operation needs this kind over elements of this type.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn no_state_of(self, dtype: DType) -> Error {
+        Error::DamagedState { why: format!("there is no {self:?} of {dtype} elements") }
+    }
 }
 
 impl<S: State> From<S> for AnyState {
