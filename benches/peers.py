@@ -178,7 +178,7 @@ def part_npy(options, folder):
     n = int(options.scale * 2**28)
     exact = generate("npy", folder / "big.npy", n)
     load = "x = np.load('big.npy', mmap_mode='r')"
-    contestants = warpfolds(options, ["sum", "big.npy"], fast=True)
+    contestants = warpfolds(options, ["sum", "big.npy"])
     if contestants:
         contestants[0].against, contestants[0].target = "numpy, mapped", 1.0
     contestants += [
@@ -234,7 +234,7 @@ def part_parquet(options, folder):
     return contest("Parquet, one plain f64 column: sum", folder, 8 * n, exact, contestants, options.rounds)
 
 
-def warpfolds(options, arguments, fast=False):
+def warpfolds(options, arguments):
     if options.warpfold is None:
         return []
     command = [options.warpfold, *arguments]
@@ -242,8 +242,6 @@ def warpfolds(options, arguments, fast=False):
         Contestant("warpfold", command),
         Contestant("warpfold -j 1", [*command, "-j", "1"]),
     ]
-    if fast:
-        contestants.append(Contestant("warpfold, fast", [*command, "--accuracy", "fast"]))
     return contestants
 
 
@@ -331,22 +329,22 @@ class Worker:
 
 
 def canonical(case):
-    """`warpfold bench` case -> (a peer's case, "exact" or "fast"); words in any order."""
+    """`warpfold bench` case -> (a peer's case, "exact" or "plain"); words in any order."""
     words = re.findall(r"[a-z0-9-]+", case.lower().replace("axis=", "axis ").replace("axis0", "axis 0").replace("axis1", "axis 1"))
-    accuracy = "fast" if "fast" in words else "exact"
+    adds = "plain" if "plain" in words else "exact"
     dtype = next((w for w in words if re.fullmatch(r"b?f(16|32|64)|[iu](8|16|32|64)|bool", w)), "")
     axis = f"axis {words[words.index('axis') + 1]}" if "axis" in words[:-1] else ""
     operations = ("sum", "min", "max", "argmin", "argmax", "var", "std", "norm2", "dot", "mean", "minmax")
     operation = next((w for w in words if w in operations), None)
     if operation is None:
-        return case, accuracy
-    known = {"exact", "fast", "axis", dtype, operation, *axis.split()}
+        return case, adds
+    known = {"exact", "plain", "axis", dtype, operation, *axis.split()}
     rest = [w for w in words if w not in known]
-    return " ".join(filter(None, [operation, dtype, axis, *rest])), accuracy
+    return " ".join(filter(None, [operation, dtype, axis, *rest])), adds
 
 
 def warpfold_bench(options, elements, threads):
-    """[(case, accuracy, GB/s)] of one run of `warpfold bench`, however it spells the fields."""
+    """[(case, "exact" or "plain", GB/s)] of one run of `warpfold bench`, however it spells the fields."""
     command = [options.warpfold, "bench", "--elements", str(elements), "-j", str(threads), "-f", "json"]
     done, error = run(command)
     if error:
@@ -380,8 +378,8 @@ def part_memory(options, _folder):
         if options.warpfold is None:
             return
         for t in threads:
-            for case, accuracy, speed in warpfold_bench(options, n, t):
-                name = f"warpfold {accuracy}, {t} thread" + ("s" if t > 1 else "")
+            for case, adds, speed in warpfold_bench(options, n, t):
+                name = f"warpfold {adds}, {t} thread" + ("s" if t > 1 else "")
                 samples.setdefault(case, {}).setdefault(name, []).append(speed)
 
     cases = list(dict.fromkeys(case for worker in workers for case in worker.cases))

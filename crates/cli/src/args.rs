@@ -21,8 +21,7 @@ use clap::{Arg, Args, Command, FromArgMatches, Subcommand, ValueEnum};
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use warpfold::internal::Known;
-use warpfold::{Accuracy, DType, Device, NanPolicy, Op, Reduction, Threads};
+use warpfold::{DType, Device, NanPolicy, Op, Reduction, Threads};
 use warpfold_files::{ColumnSelector, Endian, OpenOptions};
 
 /// What the user asked for.
@@ -49,9 +48,9 @@ pub(crate) enum Verb {
     Partial(PartialArgs),
     /// Merge the states of pieces, and finish them
     ///
-    /// States of argmin, argmax, prod, logsumexp and fast sums know which
-    /// elements they hold: giving a piece twice is an error. The others do
-    /// not: a piece given twice counts twice.
+    /// States of argmin, argmax, prod and logsumexp know which elements they
+    /// hold: giving a piece twice is an error. The others do not: a piece given
+    /// twice counts twice.
     ///
     /// With `-o FILE.state` the merged state is written instead of the answers.
     #[command(after_long_help = PARTIAL_EXAMPLES)]
@@ -101,8 +100,6 @@ pub(crate) struct OpArgs {
     #[command(flatten)]
     pub(crate) rules: RulesArgs,
     #[command(flatten)]
-    pub(crate) accuracy: AccuracyArgs,
-    #[command(flatten)]
     pub(crate) execution: ExecutionArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -123,8 +120,6 @@ pub(crate) struct StatsArgs {
     pub(crate) input: InputArgs,
     #[command(flatten)]
     pub(crate) rules: RulesArgs,
-    #[command(flatten)]
-    pub(crate) accuracy: AccuracyArgs,
     #[command(flatten)]
     pub(crate) execution: ExecutionArgs,
     #[command(flatten)]
@@ -147,8 +142,6 @@ pub(crate) struct PartialArgs {
     /// --axis how many of each output
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = start(), allow_negative_numbers = true, help_heading = REDUCTION)]
     pub(crate) start: u64,
-    #[command(flatten)]
-    pub(crate) accuracy: AccuracyArgs,
     #[command(flatten)]
     pub(crate) execution: ExecutionArgs,
     /// The file to write the state to; `-` for stdout
@@ -353,20 +346,6 @@ impl RulesArgs {
     }
 }
 
-/// How sums are rounded.
-#[derive(Args)]
-pub(crate) struct AccuracyArgs {
-    /// Exact sums, or plain adds in a fixed order
-    #[arg(long, value_name = "HOW", default_value = "exact", value_parser = accuracy(), help_heading = REDUCTION)]
-    accuracy: Accuracy,
-}
-
-impl AccuracyArgs {
-    pub(crate) fn apply(&self, reduction: Reduction) -> Reduction {
-        reduction.accuracy(self.accuracy)
-    }
-}
-
 /// Who does the work, and with how much memory.
 #[derive(Args)]
 pub(crate) struct ExecutionArgs {
@@ -525,21 +504,7 @@ impl PartialArgs {
 /// NumPy's names are understood, but not advertised.
 fn dtype() -> impl TypedValueParser<Value = DType> {
     let value = |dtype: DType| {
-        PossibleValue::new(dtype.name()).alias(match dtype.known() {
-            Known::Bool => "bool_",
-            Known::I8 => "int8",
-            Known::I16 => "int16",
-            Known::I32 => "int32",
-            Known::I64 => "int64",
-            Known::U8 => "uint8",
-            Known::U16 => "uint16",
-            Known::U32 => "uint32",
-            Known::U64 => "uint64",
-            Known::F16 => "float16",
-            Known::BF16 => "bfloat16",
-            Known::F32 => "float32",
-            Known::F64 => "float64",
-        })
+        PossibleValue::new(dtype.name()).aliases(dtype.other_names().iter().copied())
     };
     named(DType::ALL.map(value), DType::from_name)
 }
@@ -550,24 +515,8 @@ fn file_format() -> impl TypedValueParser<Value = warpfold_files::Format> {
 }
 
 fn nan_policy() -> impl TypedValueParser<Value = NanPolicy> {
-    named(["propagate", "omit", "error"].map(PossibleValue::new), |name| {
-        Some(match name {
-            "propagate" => NanPolicy::Propagate,
-            "omit" => NanPolicy::Omit,
-            "error" => NanPolicy::Error,
-            _ => return None,
-        })
-    })
-}
-
-fn accuracy() -> impl TypedValueParser<Value = Accuracy> {
-    named(["exact", "fast"].map(PossibleValue::new), |name| {
-        Some(match name {
-            "exact" => Accuracy::Exact,
-            "fast" => Accuracy::Fast,
-            _ => return None,
-        })
-    })
+    let value = |policy: NanPolicy| PossibleValue::new(policy.name());
+    named(NanPolicy::ALL.map(value), |name| name.parse().ok())
 }
 
 fn endian() -> impl TypedValueParser<Value = Endian> {
@@ -612,23 +561,6 @@ Environment:
 Exit status: 0 done; 1 a data, file or device error; 2 wrong usage; 3 a check of `ptx run` or \
 `ladder run` found something.";
 
-/// Below the help of an operation, what its answers depend on.
-const fn numerics(op: Op) -> Option<&'static str> {
-    match op {
-        Op::Prod => Some(
-            "\
-Products of integers are exact; --out f64 rounds them once. Products of floats are folded \
-in the order of memory: for the same bits, save arrays of several axes in C order.",
-        ),
-        Op::LogSumExp => Some(
-            "\
-Floats are folded in the order of memory: for the same bits, save arrays of several axes \
-in C order.",
-        ),
-        _ => None,
-    }
-}
-
 const PARTIAL_EXAMPLES: &str = "\
 Examples:
   warpfold partial mean,argmax a.npy -o a.state
@@ -641,7 +573,7 @@ pub(crate) fn command() -> Command {
         Op::ALL.into_iter().fold(Global::augment_args(Command::new("warpfold")), |top, op| {
             let command = OpArgs::augment_args(Command::new(op.name()));
             let command = command.about(sentence(op.about())).long_about(None);
-            top.subcommand(match numerics(op) {
+            top.subcommand(match op.note() {
                 Some(note) => command.after_help(note),
                 None => command,
             })

@@ -183,6 +183,12 @@ pub enum Error {
         /// The version this build reads.
         reads: u32,
     },
+    /// A state of a kind that earlier versions had.
+    #[error("the state is {was}, which this version does not have")]
+    RetiredState {
+        /// What it is: "a plain sum".
+        was: &'static str,
+    },
     /// A name of no operation, type or policy.
     #[error("{name:?} is not {what}")]
     UnknownName {
@@ -247,6 +253,9 @@ impl Error {
             }
             Error::StateVersion { .. } => {
                 "write the state again with this version of warpfold".into()
+            }
+            Error::RetiredState { .. } => {
+                "make the state again, without --accuracy fast: every sum is exact".into()
             }
             Error::UnknownName { known, .. } => format!("there are {}", known.join(", ")),
             Error::NotNumbers { .. } => "cast it to a type of numbers first".into(),

@@ -25,7 +25,7 @@ mod serial;
 pub use element::{DType, Element};
 pub use error::{Error, Result};
 pub use item::Item;
-pub use op::{Accuracy, NanPolicy, Op, Rules, Scalar, Value};
+pub use op::{NanPolicy, Op, Rules, Scalar, Value};
 
 /// The Rust of README.md, compiled and run.
 #[cfg(doctest)]

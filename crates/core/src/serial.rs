@@ -6,7 +6,7 @@
 
 use crate::element::{Bool8, bf16, f16};
 use crate::op::{Numbers, Scalar};
-use crate::{Accuracy, DType, Element, NanPolicy, Op};
+use crate::{DType, Element, NanPolicy, Op};
 use core::fmt;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -26,7 +26,7 @@ macro_rules! named {
         }
     )*};
 }
-named!(Op, DType, NanPolicy, Accuracy);
+named!(Op, DType, NanPolicy);
 
 struct Named<T>(PhantomData<T>);
 

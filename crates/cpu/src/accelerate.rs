@@ -279,7 +279,6 @@ impl<T: CpuElement> Accelerate for Bits<T> {
 /// A leaf of a fixed tree, compiled for an instruction set.
 struct Leaf<'a, P: TreeOp> {
     items: &'a [P::Item],
-    others: &'a [P::Item],
 }
 
 impl<P: TreeOp> Kernel for Leaf<'_, P> {
@@ -287,18 +286,17 @@ impl<P: TreeOp> Kernel for Leaf<'_, P> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> P::Node {
-        P::leaf(self.items, self.others)
+        P::leaf(self.items)
     }
 }
 
 impl<P: TreeOp> Accelerate for FixedTree<P> {
     fn accelerate(&mut self, start: u64, slices: Slices<'_, P::Item>, context: &mut Context) {
         let isa = context.isa;
-        let others = if P::PAIRS { slices.others() } else { &[] };
-        let run = Run { start, items: slices.items(), others };
+        let run = Run { start, items: slices.items(), others: &[] };
         // These round on the way.
         fpenv::usual(|| {
-            self.absorb_with(run, |items, others| dispatch(isa, Leaf::<P> { items, others }));
+            self.absorb_with(run, |items| dispatch(isa, Leaf::<P> { items }));
         });
     }
 }

@@ -13,6 +13,7 @@ mod gather;
 mod integer;
 pub mod isa;
 mod order;
+mod plain;
 mod plan;
 mod read;
 mod reduce;
@@ -23,6 +24,7 @@ mod transpose;
 mod worker;
 
 pub use accelerate::{Accelerate, Context, CpuElement};
+pub use plain::plain_sum;
 pub use read::read;
 pub use reduce::{Job, Outputs, accelerated};
 pub use slices::Slices;

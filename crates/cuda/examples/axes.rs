@@ -2,11 +2,10 @@
 //! of input.
 //!
 //! ```text
-//! axes [--json] [--fast] [DTYPE [OP]]        as in: axes f32 logsumexp
+//! axes [--json] [DTYPE [OP]]        as in: axes f32 logsumexp
 //! ```
 //!
-//! Without an operation: sums, means and maxima. With `--fast` sums of floats are
-//! plain ones in the fixed tree.
+//! Without an operation: sums, means and maxima.
 //!
 //! With `--json` every figure is a line for `benches/gpu.py`.
 //!
@@ -18,7 +17,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 use warpfold_core::DType;
-use warpfold_core::op::{Accuracy, Op};
+use warpfold_core::op::Op;
 use warpfold_cuda::engine::{DeviceView, Engine};
 use warpfold_cuda::{Address, Buffer, Device, Driver, Result, Stream};
 
@@ -70,7 +69,6 @@ fn piece(dtype: DType) -> Vec<u8> {
 
 struct Bench {
     engine: Engine,
-    accuracy: Accuracy,
     buffer: Address,
     to: Address,
     stream: Stream,
@@ -93,8 +91,8 @@ impl Bench {
                 // SAFETY: the array lies in the buffer, which is full, and there
                 // is room for as many answers as there are elements.
                 let made = unsafe {
-                    let Bench { engine, accuracy, to, stream, .. } = self;
-                    engine.numbers_into(op, *accuracy, &view, &reduced, *to, *stream)?
+                    let Bench { engine, to, stream, .. } = self;
+                    engine.numbers_into(op, &view, &reduced, *to, *stream)?
                 };
                 if !made {
                     return Ok(None);
@@ -116,11 +114,8 @@ impl Bench {
 
 fn main() -> Result<()> {
     let (flags, wanted): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|argument| ["--json", "--fast"].contains(&&**argument));
-    let has = |flag: &str| flags.iter().any(|f| f == flag);
-    let json = has("--json");
-    let (accuracy, how) =
-        if has("--fast") { (Accuracy::Fast, "fast ") } else { (Accuracy::Exact, "") };
+        std::env::args().skip(1).partition(|argument| argument == "--json");
+    let json = !flags.is_empty();
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
     let elements = Buffer::new(&device, BUFFER)?;
@@ -129,7 +124,7 @@ fn main() -> Result<()> {
     if !json {
         println!("{}, {} multiprocessors", device.limits().name, device.limits().multiprocessors);
     }
-    let bench = Bench { engine: Engine::new(device), accuracy, buffer, to, stream };
+    let bench = Bench { engine: Engine::new(device), buffer, to, stream };
     let usual = [Op::Sum, Op::Mean, Op::Max];
     let asked = |op: &Op| wanted.get(1).map_or(usual.contains(op), |name| name == op.name());
     let ops: Vec<Op> = Op::ALL.into_iter().filter(asked).collect();
@@ -143,14 +138,13 @@ fn main() -> Result<()> {
         }
         for &op in &ops {
             for shape in SHAPES {
-                let mut row =
-                    format!("{:24}", format!("{how}{op} {dtype} {} x {}", shape[0], shape[1]));
+                let mut row = format!("{:24}", format!("{op} {dtype} {} x {}", shape[0], shape[1]));
                 for axis in [0, 1] {
                     let rate = bench.rate(op, dtype, shape, axis)?;
                     if let (true, Some(rate)) = (json, rate) {
                         let elements = shape[0] * shape[1];
                         println!(
-                            "{{\"peer\": \"warpfold\", \"op\": \"{how}{op}\", \"dtype\": \"{dtype}\", \
+                            "{{\"peer\": \"warpfold\", \"op\": \"{op}\", \"dtype\": \"{dtype}\", \
                              \"shape\": {shape:?}, \"axis\": {axis}, \"elements\": {elements}, \
                              \"seconds\": {:e}}}",
                             (elements * dtype.size()) as f64 / rate / 1e9

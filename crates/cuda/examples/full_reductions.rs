@@ -38,9 +38,8 @@ const MOST_LAUNCHES: u64 = 2000;
 const ROUNDS: usize = 5;
 
 /// Operations, and the states that answer them.
-const OPS: [(&str, Kind); 11] = [
+const OPS: [(&str, Kind); 10] = [
     ("sum", Kind::Sum),
-    ("fast sum", Kind::FastSum),
     ("norm1", Kind::AbsSum),
     ("norm2", Kind::SquareSum),
     ("dot", Kind::Dot),
@@ -135,7 +134,6 @@ fn is_aimed_at(op: &str, dtype: DType, data: Data) -> bool {
     let plain = data == Data::Uniform || !dtype.is_float();
     match op {
         "sum" => !matches!(dtype, DType::U16 | DType::U32 | DType::U64 | DType::Bool),
-        "fast sum" => plain && dtype.is_float(),
         "min" => {
             plain
                 && !matches!(dtype, DType::U8 | DType::U16 | DType::U32 | DType::U64 | DType::Bool)

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use warpfold_core::DType;
 use warpfold_core::element::{bf16, f16};
-use warpfold_core::op::{Accuracy, Op};
+use warpfold_core::op::Op;
 use warpfold_cuda::engine::{DeviceView, Engine};
 use warpfold_cuda::{Buffer, Device, Driver, Stream};
 
@@ -140,14 +140,7 @@ impl Bench {
                 // SAFETY: the view's elements lie within a part of the buffer,
                 // which is full, and `to` has room for the answers of any case.
                 let made = unsafe {
-                    engine.numbers_into(
-                        case.op,
-                        Accuracy::Exact,
-                        &view,
-                        &case.reduced,
-                        to.address(),
-                        *stream,
-                    )?
+                    engine.numbers_into(case.op, &view, &case.reduced, to.address(), *stream)?
                 };
                 if !made {
                     return Ok(None);

@@ -23,7 +23,7 @@ fn sim(schedule: Schedule) -> Sim {
 
 /// Whether a kind is over the products of two arrays.
 fn takes_pairs(kind: Kind) -> bool {
-    matches!(kind, Kind::Dot | Kind::FastDot)
+    kind.takes_pairs()
 }
 
 fn kinds(dtype: DType, pairs: bool) -> Vec<Kind> {

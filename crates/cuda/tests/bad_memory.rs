@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use warpfold_core::DType;
-use warpfold_core::op::{Accuracy, Kind, Op};
+use warpfold_core::op::{Kind, Op};
 use warpfold_cuda::engine::{Array, DeviceView, Engine, Input};
 use warpfold_cuda::{Address, Buffer, Device, Driver, Sim, Stream};
 use warpfold_ptx::machine::Options;
@@ -30,12 +30,8 @@ fn is_refused(engine: &Engine, address: Address, len: u64, good: Address, why: &
             engine.reduce(Kind::Dot, pair, on).unwrap_err(),
             engine.reduce_into(Kind::Extrema, array(address, len), left, on).unwrap_err(),
             engine.states_of_view([Some(&view), None], &[true, false], &kinds, 0, on).unwrap_err(),
-            engine
-                .numbers_of_view(Op::Sum, Accuracy::Exact, &view, &[false, true], on)
-                .unwrap_err(),
-            engine
-                .numbers_into(Op::Sum, Accuracy::Exact, &view, &[true, true], left, on)
-                .unwrap_err(),
+            engine.numbers_of_view(Op::Sum, &view, &[false, true], on).unwrap_err(),
+            engine.numbers_into(Op::Sum, &view, &[true, true], left, on).unwrap_err(),
         ]
     };
     for error in errors {

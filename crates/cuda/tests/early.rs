@@ -33,7 +33,7 @@ impl Bench {
         let stream = device.stream().unwrap();
         let memory = Buffer::new(engine.device(), 2 * (BYTES + ROOM)).unwrap();
         memory.fill(stream, 0..memory.len(), 0).unwrap();
-        for kind in [Kind::Sum, Kind::Dot, Kind::FastSum] {
+        for kind in [Kind::Sum, Kind::Dot, Kind::Prod] {
             engine.prepare(kind, DType::F64, stream).unwrap();
         }
         Bench { device, engine, stream, memory }
@@ -125,13 +125,13 @@ fn none_that_read_what_a_tree_leaves_which_is_more_than_a_payload() {
     let bench = Bench::new();
     // Elements of no whole leaf stay as they are.
     let part = Array { len: 600, ..bench.array(0) };
-    let left = Engine::left_len(Kind::FastSum, part).unwrap() as u64;
+    let left = Engine::left_len(Kind::Prod, part).unwrap() as u64;
     assert_eq!(left, 8 * 600);
     let to = bench.array(1).address - left;
-    bench.put(Kind::FastSum, part, to + 8);
+    bench.put(Kind::Prod, part, to + 8);
     bench.put(Kind::Sum, bench.array(1), bench.payload(1));
     let part = Array { len: 500, ..part };
-    bench.put(Kind::FastSum, part, to + 8 * 100);
+    bench.put(Kind::Prod, part, to + 8 * 100);
     bench.put(Kind::Sum, bench.array(1), bench.payload(1));
     let expected = [(false, true), (false, false), (true, true), (true, true)];
     assert_eq!(bench.launched(), expected);

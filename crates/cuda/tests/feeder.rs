@@ -55,7 +55,7 @@ fn reference(kind: Kind, dtype: DType, runs: &[RawRun<'_>]) -> Vec<u8> {
 
 /// The kinds that an engine has, of one array or of pairs.
 fn kinds(dtype: DType, arrays: usize) -> Vec<Kind> {
-    let pairs = |kind: &Kind| matches!(kind, Kind::Dot | Kind::FastDot);
+    let pairs = |kind: &Kind| kind.takes_pairs();
     let all = Kind::ALL.into_iter().filter(|&kind| Engine::supports(kind, dtype));
     all.filter(|kind| pairs(kind) == (arrays == 2)).collect()
 }

@@ -55,8 +55,7 @@ fn check_dot<T: Element>(engine: &Engine, arrays: [&[T]; 2], offsets: [usize; 2]
 
 fn kinds(dtype: DType) -> impl Iterator<Item = Kind> {
     // Those of fixed trees are in `positions.rs`.
-    let tree = |kind: Kind| kind.is_positional() && kind != Kind::ArgExtrema;
-    Kind::ALL.into_iter().filter(move |&kind| Engine::supports(kind, dtype) && !tree(kind))
+    Kind::ALL.into_iter().filter(move |&kind| Engine::supports(kind, dtype) && !kind.is_tree())
 }
 
 /// Sizes around everything that cuts an array: vectors, warps, tiles of blocks of

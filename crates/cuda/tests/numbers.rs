@@ -12,8 +12,7 @@ use common::views::{Layout, Placed, Sample, reference, shape};
 use num_bigint::BigInt;
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
-use warpfold_core::op::fast::FloatElement;
-use warpfold_core::op::{Accuracy, AnyState, Kind, Numbers, Op, Rules, Value};
+use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules, Value};
 use warpfold_core::{DType, Element, Scalar, with_element};
 use warpfold_cuda::engine::{Engine, Shape};
 use warpfold_cuda::{Buffer, Device, Limits, Sim, Stream};
@@ -75,27 +74,14 @@ fn finished(op: Op, states: &[AnyState]) -> Option<Vec<Scalar>> {
 }
 
 fn check(engine: &Engine, op: Op, sample: &Sample, reduced: &[bool], note: &str) {
-    check_at(Accuracy::Exact, engine, op, sample, reduced, note);
-}
-
-fn check_at(
-    accuracy: Accuracy,
-    engine: &Engine,
-    op: Op,
-    sample: &Sample,
-    reduced: &[bool],
-    note: &str,
-) {
     let device = &**engine.device();
-    let kind = op.kind(accuracy, sample.dtype);
-    let states = reference([Some(sample), None], reduced, kind, 0);
+    let states = reference([Some(sample), None], reduced, op.kind(), 0);
     let expected = finished(op, &states);
     let placed = Placed::new(device, sample);
     // SAFETY: the array was placed here, and nobody writes to it.
-    let got =
-        unsafe { engine.numbers_of_view(op, accuracy, &placed.view, reduced, Stream::DEFAULT) };
+    let got = unsafe { engine.numbers_of_view(op, &placed.view, reduced, Stream::DEFAULT) };
     let (dtype, layout) = (sample.dtype, &sample.layout);
-    let note = || format!("{accuracy:?} {op} of {dtype} {layout:?} over {reduced:?}, {note}");
+    let note = || format!("{op} of {dtype} {layout:?} over {reduced:?}, {note}");
     let got = match got {
         Ok(got) => got,
         Err(error) => panic!("{error}: {}", note()),
@@ -596,23 +582,12 @@ fn the_first_of_equal_elements_in_random_order() {
 
 /// Checks the rows of a table, and the same as columns.
 fn check_both<T: Element>(engine: &Engine, op: Op, rows: usize, items: &[T], note: &str) {
-    check_both_at(Accuracy::Exact, engine, op, rows, items, note);
-}
-
-fn check_both_at<T: Element>(
-    accuracy: Accuracy,
-    engine: &Engine,
-    op: Op,
-    rows: usize,
-    items: &[T],
-    note: &str,
-) {
     let len = items.len() / rows;
     let sample = Sample::of(Layout::table([rows, len], size_of::<T>(), 0, 0), items);
-    check_at(accuracy, engine, op, &sample, &[false, true], note);
+    check(engine, op, &sample, &[false, true], note);
     let across: Vec<T> = (0..items.len()).map(|i| items[i % rows * len + i / rows]).collect();
     let sample = Sample::of(Layout::table([len, rows], size_of::<T>(), 0, 0), &across);
-    check_at(accuracy, engine, op, &sample, &[true, false], note);
+    check(engine, op, &sample, &[true, false], note);
 }
 
 /// Rows whose range is about as wide as is certified, with full significands on
@@ -980,17 +955,8 @@ fn any_axes_in_random_order() {
     }
 }
 
-/// What a fixed tree of floats folds to...
+/// What a fixed tree of floats folds to.
 const ROOTS: [Op; 2] = [Op::Prod, Op::LogSumExp];
-
-/// ... and what such trees of plain sums do.
-const PLAIN: [Op; 5] = [Op::Sum, Op::Mean, Op::Norm1, Op::SumSq, Op::Norm2];
-
-/// Whatever a fixed tree of floats answers, but of plain sums one thing.
-fn roots(random: &mut Random) -> [(Accuracy, Op); 3] {
-    let [prod, logsumexp] = ROOTS.map(|op| (Accuracy::Exact, op));
-    [prod, logsumexp, (Accuracy::Fast, PLAIN[random.place(PLAIN.len())])]
-}
 
 /// Rows of every length that lanes share differently, of one leaf and of more, at
 /// every alignment, with and without gaps; a few that are columns.
@@ -1006,7 +972,7 @@ fn tree_rows(device: &Arc<dyn Device>, seed: u64, keep: impl Fn(usize) -> bool) 
         let lens = around.into_iter().flat_map(|n| [n - 1, n, n + 1]);
         let long = [LEAF - 1, LEAF, LEAF + 1, 3 * LEAF + 70, 6 * LEAF];
         for len in lens.chain([1, 3, 7, 1000]).chain(long).filter(|&n| n > 0) {
-            for (accuracy, op) in roots(&mut random) {
+            for op in ROOTS {
                 turn += 1;
                 if !keep(turn) {
                     continue;
@@ -1024,7 +990,7 @@ fn tree_rows(device: &Arc<dyn Device>, seed: u64, keep: impl Fn(usize) -> bool) 
                 };
                 let layout = Layout::table(shape, dtype.size(), before, gap);
                 let sample = Sample::new(dtype, layout, pattern, &mut random);
-                check_at(accuracy, engine, op, &sample, &reduced, pattern);
+                check(engine, op, &sample, &reduced, pattern);
             }
         }
     }
@@ -1048,9 +1014,9 @@ fn any_tree_rows(engines: &[Engine], seed: u64, rounds: usize) {
                 continue;
             }
             let engine = &engines[random.below(engines.len() as u64) as usize];
-            let (accuracy, op) = roots(&mut random)[random.place(3)];
+            let op = ROOTS[random.place(ROOTS.len())];
             let note = format!("{pattern}, round {round}");
-            check_at(accuracy, engine, op, &sample, &reduced, &note);
+            check(engine, op, &sample, &reduced, &note);
         }
     }
 }
@@ -1078,52 +1044,6 @@ fn roots_at_the_ends(engine: &Engine) {
         ask(engine, op, &rows, bf16::from_f64);
     }
     nearly_ties(engine);
-}
-
-/// Plain sums beyond the formats' ends, of both signs and of none; infinities that
-/// cancel in a sum and add up in a norm.
-fn plain_sums_at_the_ends(engine: &Engine) {
-    fn ask<T: Element>(engine: &Engine) {
-        let infinity: T = from_f64(f64::INFINITY);
-        let [inf, nan, one] = [f64::INFINITY, f64::NAN, 1.0].map(from_f64::<T>);
-        let negative = |x: T| T::from_bits(x.bits() | 1 << (8 * size_of::<T>() - 1));
-        let most = T::from_bits(infinity.bits() - 1);
-        let least = T::from_bits(1);
-        let zero = T::from_bits(0);
-        #[rustfmt::skip]
-        let rows = [
-            [inf, one, one, one], [negative(inf), one, one, one], [inf, negative(inf), one, one], [nan, inf, one, one],
-            [most; 4], [negative(most); 4], [most, most, negative(most), negative(most)], [most, negative(most), most, negative(most)],
-            [inf, most, most, most], [negative(inf), most, most, most], [least; 4], [negative(least), zero, zero, zero],
-            [negative(zero); 4], [zero; 4], [most, negative(least), one, negative(one)], [negative(nan), zero, zero, zero],
-        ];
-        for op in PLAIN {
-            let items = rows.as_flattened();
-            check_both_at(Accuracy::Fast, engine, op, rows.len(), items, "ends");
-        }
-    }
-    ask::<f64>(engine);
-    ask::<f32>(engine);
-    ask::<bf16>(engine);
-    ask::<f16>(engine);
-    norms_beside_ties(engine);
-}
-
-/// Roots so close to halfway between two numbers of f16 that f32 rounds them to
-/// that.
-fn norms_beside_ties(engine: &Engine) {
-    let mut random = Random(0x2005);
-    let mut items = Vec::new();
-    while items.len() < 2 * 24 {
-        let pair: [f16; 2] = [(); 2].map(|()| from_f64(1.0 + 7.0 * random.unit()));
-        let squares = pair.map(|x| x.widen() * x.widen());
-        let root = f64::from(squares[0] + squares[1]).sqrt();
-        let short = root as f32;
-        if f64::from(short) != root && short.to_bits() % (1 << 13) == 1 << 12 {
-            items.extend(pair);
-        }
-    }
-    check_both_at(Accuracy::Fast, engine, Op::Norm2, items.len() / 2, &items, "beside ties");
 }
 
 /// Logarithms so close to halfway between two numbers of f32 that a rough one does
@@ -1154,23 +1074,14 @@ fn what_is_no_tree_row(device: &Arc<dyn Device>) {
         let sample =
             Sample::new(dtype, Layout::table(shape, dtype.size(), 0, 0), "signed", &mut random);
         let placed = Placed::new(&**device, &sample);
-        for (accuracy, op) in roots(&mut random) {
-            if accuracy == Accuracy::Fast && !dtype.is_float() {
-                continue;
-            }
+        for op in ROOTS {
             // SAFETY: the array was placed here, and nobody writes to it.
             let got = unsafe {
-                engine.numbers_of_view(op, accuracy, &placed.view, &[false, true], Stream::DEFAULT)
+                engine.numbers_of_view(op, &placed.view, &[false, true], Stream::DEFAULT)
             };
             assert_eq!(got.unwrap(), None, "{op} of {dtype}");
             let reduced = [false, true];
-            let got = engine.numbers_of_host_view(
-                &[op],
-                accuracy,
-                &sample.view(),
-                &reduced,
-                Stream::DEFAULT,
-            );
+            let got = engine.numbers_of_host_view(&[op], &sample.view(), &reduced, Stream::DEFAULT);
             assert_eq!(got.unwrap(), None, "{op} of {dtype} on the host");
         }
     }
@@ -1182,7 +1093,6 @@ fn rows_of_trees() {
     let engine = Engine::new(Arc::clone(&device));
     tree_rows(&device, 41, |_| true);
     roots_at_the_ends(&engine);
-    plain_sums_at_the_ends(&engine);
     what_is_no_tree_row(&device);
 }
 
@@ -1262,7 +1172,7 @@ fn tree_columns(
         let counts = [2, vector - 1, vector, vector + 1, 3 * vector, 7 * vector + 1, 8 * vector];
         let more = [8 * vector + 1, 16 * vector, 33 * vector - 1, 260 * vector];
         for rows in ROWS.into_iter().chain(LONG) {
-            for (accuracy, op) in roots(&mut random) {
+            for op in ROOTS {
                 turn += 1;
                 if !keep(turn) {
                     continue;
@@ -1299,7 +1209,7 @@ fn tree_columns(
                 };
                 let engine = &engines[random.place(engines.len())];
                 let before = launches();
-                check_at(accuracy, engine, op, &sample, &reduced, pattern);
+                check(engine, op, &sample, &reduced, pattern);
                 assert!(launches() - before <= 1, "{op} of {dtype} {:?}", sample.layout);
             }
         }
@@ -1335,7 +1245,6 @@ fn of_host_views(engine: &Engine, seed: u64, rounds: usize) {
             3 if dtype.is_float() => &[Op::LogSumExp, Op::Min],
             _ => &[Op::Mean, Op::Max, Op::CountNonzero],
         };
-        let accuracy = [Accuracy::Exact, Accuracy::Fast][random.place(2)];
         let shape = shape(&mut random, &[0, 1, 2, 5, 16, 33, 129, 700], 4, 60_000);
         let layout = Layout::random(&shape, dtype.size(), &mut random);
         let sample = Sample::new(dtype, layout, "signed", &mut random);
@@ -1343,20 +1252,15 @@ fn of_host_views(engine: &Engine, seed: u64, rounds: usize) {
         let placed = Placed::new(device, &sample);
         // SAFETY: the array was placed here, and nobody writes to it.
         let expected = ops.iter().map(|&op| unsafe {
-            engine.numbers_of_view(op, accuracy, &placed.view, &reduced, Stream::DEFAULT).unwrap()
+            engine.numbers_of_view(op, &placed.view, &reduced, Stream::DEFAULT).unwrap()
         });
         let expected: Option<Vec<_>> = expected.collect();
-        let got =
-            engine.numbers_of_host_view(ops, accuracy, &sample.view(), &reduced, Stream::DEFAULT);
+        let got = engine.numbers_of_host_view(ops, &sample.view(), &reduced, Stream::DEFAULT);
         let got = got.unwrap();
         let len: usize = (0..shape.len()).filter(|&i| reduced[i]).map(|i| shape[i]).product();
         // Where the device has little memory, an output's elements may not fit.
         if got.is_some() || len * dtype.size() < 32 << 10 {
-            assert!(
-                got == expected,
-                "{accuracy:?} {ops:?} of {dtype} {:?} over {reduced:?}",
-                sample.layout
-            );
+            assert!(got == expected, "{ops:?} of {dtype} {:?} over {reduced:?}", sample.layout);
         }
     }
 }
@@ -1485,7 +1389,6 @@ fn trees_on_the_device() {
     let engine = Engine::new(device);
     many_leaves(&engine);
     roots_at_the_ends(&engine);
-    plain_sums_at_the_ends(&engine);
 }
 
 #[test]
@@ -1603,7 +1506,7 @@ fn check_payloads(
     random: &mut Random,
     make: impl Fn(&mut Random) -> Vec<u8>,
 ) {
-    let kind = op.kind(Accuracy::Exact, dtype);
+    let kind = op.kind();
     let (mut payloads, mut expected) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let (bytes, state) = loop {

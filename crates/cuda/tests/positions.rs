@@ -61,43 +61,27 @@ fn reduce(engine: &Engine, kind: Kind, input: Input) -> Result<AnyState> {
     unsafe { engine.reduce(kind, input, Stream::DEFAULT) }
 }
 
-/// Elements, those of a second array for products, and how far behind aligned
-/// addresses they lie.
+/// Elements, and how far behind aligned addresses they lie.
 struct Data<T> {
     items: Vec<T>,
-    others: Vec<T>,
-    offsets: [usize; 2],
+    offset: usize,
 }
 
 impl<T: Element> Data<T> {
-    /// One array.
     fn of(items: Vec<T>, offset: usize) -> Data<T> {
-        Data { items, others: Vec::new(), offsets: [offset, 0] }
-    }
-
-    /// As a kind needs it, its second array made of the first one.
-    fn for_kind(kind: Kind, items: Vec<T>, offsets: [usize; 2]) -> Data<T> {
-        let others = match kind {
-            Kind::FastDot => items.iter().rev().copied().collect(),
-            _ => Vec::new(),
-        };
-        Data { items, others, offsets }
+        Data { items, offset }
     }
 
     /// Checks the reduction of a run that has these elements.
     fn check(&self, engine: &Engine, kind: Kind, start: u64, note: &str) {
-        let device = &**engine.device();
-        let items = Placed::new(device, &self.items, self.offsets[0]);
-        let others = Placed::new(device, &self.others, self.offsets[1]);
-        let pair = (kind == Kind::FastDot).then_some(others.array.address);
-        let input = Input { array: items.array, others: pair, start };
-        let bytes = [&self.items, &self.others].map(|items| bytemuck::cast_slice(items));
-        let expected = state_of(kind, T::DTYPE, start, bytes[0], bytes[1]).payload();
+        let placed = Placed::new(&**engine.device(), &self.items, self.offset);
+        let bytes = bytemuck::cast_slice(&self.items);
+        let expected = state_of(kind, T::DTYPE, start, bytes, &[]).payload();
         let what = || {
-            let (n, dtype, offsets) = (self.items.len(), T::DTYPE, self.offsets);
-            format!("{kind:?} of {n} {dtype} at {offsets:?} from {start}, {note}")
+            let (n, dtype, offset) = (self.items.len(), T::DTYPE, self.offset);
+            format!("{kind:?} of {n} {dtype} at {offset} from {start}, {note}")
         };
-        match reduce(engine, kind, input) {
+        match reduce(engine, kind, Input { start, ..placed.array.into() }) {
             Ok(state) => assert!(state.payload() == expected, "{}", what()),
             Err(error) => panic!("{}: {error}", what()),
         }
@@ -141,13 +125,12 @@ fn sweep(engines: &[Engine], dtype: DType, seed: u64, keep: impl Fn(usize) -> bo
                 let engine = &engines[random.place(engines.len())];
                 let start = STARTS[random.place(STARTS.len())];
                 let pattern = PATTERNS[random.place(PATTERNS.len())];
-                // Half of the pairs lie alike, half of the runs are aligned.
+                // Half of the runs are aligned.
                 let skew = if random.place(2) == 0 { 0 } else { random.place(vector) };
-                let other = if random.place(2) == 0 { skew } else { random.place(vector) };
                 with_element!(dtype, T => {
                     let items: Vec<T> = make(pattern, n, &mut random);
-                    let data = Data::for_kind(kind, items, [skew, other]);
-                    data.check(engine, kind, start, &format!("{pattern}, turn {turn}"));
+                    let note = format!("{pattern}, turn {turn}");
+                    Data::of(items, skew).check(engine, kind, start, &note);
                 });
             }
         }
@@ -230,8 +213,7 @@ fn large(engines: &[Engine], dtype: DType) {
             for (n, start, offset) in [(1 << 20, 0, 0), ((3 << 20) + 1009, 777_777, 1)] {
                 with_element!(dtype, T => {
                     let items: Vec<T> = make(pattern, n, &mut random);
-                    let data = Data::for_kind(kind, items, [offset, 0]);
-                    data.check(default, kind, start, pattern);
+                    Data::of(items, offset).check(default, kind, start, pattern);
                 });
             }
         }
@@ -439,15 +421,15 @@ fn siblings_meet(engines: &[Engine]) {
         for engine in engines {
             let n = leaves * UNIT as usize;
             let items: Vec<f64> = (0..n).map(|_| random.unit() - 0.5).collect();
-            Data::of(items.clone(), 0).check(engine, Kind::FastSum, start, "meeting");
+            Data::of(items.clone(), 0).check(engine, Kind::Prod, start, "meeting");
             let items = items[..n - 1].to_vec();
-            Data::of(items, 1).check(engine, Kind::FastSum, start + 1, "meeting");
+            Data::of(items, 1).check(engine, Kind::Prod, start + 1, "meeting");
         }
     }
     // Units of four leaves.
     for (engine, start) in engines.iter().zip([0, 1, 4096, 2 * 4096, 3 * 4096 + 9, 127 * 4096]) {
         let items: Vec<bf16> = make("signed", 150 * 4096 + 5, &mut random);
-        Data::of(items, 0).check(engine, Kind::FastSum, start, "meeting");
+        Data::of(items, 0).check(engine, Kind::Prod, start, "meeting");
     }
 }
 
@@ -458,7 +440,7 @@ fn tasks_of_several_units(device: &Arc<dyn Device>) {
     let engine = Engine::with_shape(Arc::clone(device), shape);
     for (leaves, start) in [(256, 0), (257, 0), (258, 4096), (519, 3 * 4096 + 1), (520, 1 << 40)] {
         let items: Vec<f64> = (0..leaves * 4096).map(|_| random.unit()).collect();
-        Data::of(items, 0).check(&engine, Kind::FastSum, start, "tasks");
+        Data::of(items, 0).check(&engine, Kind::Prod, start, "tasks");
     }
 }
 
@@ -470,7 +452,7 @@ fn parts_merge_to_the_whole() {
     let mut random = Random(4);
     let n = 30_011;
     for dtype in DType::ALL {
-        for kind in kinds(dtype).filter(|&kind| kind != Kind::FastDot) {
+        for kind in kinds(dtype) {
             with_element!(dtype, T => {
                 let items: Vec<T> = make("some specials", n, &mut random);
                 let mut cuts: Vec<usize> = (0..6).map(|_| random.place(n)).collect();
@@ -504,7 +486,7 @@ fn the_state_may_stay_on_the_device() {
     let engine = Engine::new(Arc::clone(&device));
     let mut random = Random(5);
     for dtype in DType::ALL {
-        for kind in kinds(dtype).filter(|&kind| kind != Kind::FastDot) {
+        for kind in kinds(dtype) {
             for (n, start) in [(0, 0), (100, 4000), (9000, 0), (8192, 4096), (12_345, 678)] {
                 with_element!(dtype, T => {
                     let items: Vec<T> = make("signed", n, &mut random);
@@ -548,15 +530,14 @@ fn what_has_no_positions_or_no_pair_is_an_error() {
     let placed = Placed::new(&*device, &[1.0f64; 10], 0);
     let whole: Input = placed.array.into();
     for kind in kinds(DType::F64) {
-        let others = (kind == Kind::FastDot).then_some(placed.array.address);
-        let last = Input { start: u64::MAX - 10, others, ..whole };
+        let last = Input { start: u64::MAX - 10, ..whole };
         assert!(reduce(&engine, kind, last).is_ok(), "{kind:?}");
         let beyond = reduce(&engine, kind, Input { start: u64::MAX - 9, ..last }).unwrap_err();
         assert!(beyond.to_string().contains("beyond 2^64"), "{beyond}");
     }
-    let kind = Kind::FastDot;
+    let kind = Kind::Dot;
     assert_eq!(reduce(&engine, kind, whole).unwrap_err(), Error::Arrays { kind, given: 1 });
-    let kind = Kind::FastSum;
+    let kind = Kind::Prod;
     let pair = Input { others: Some(placed.array.address), ..whole };
     assert_eq!(reduce(&engine, kind, pair).unwrap_err(), Error::Arrays { kind, given: 2 });
 }

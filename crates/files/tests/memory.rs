@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use warpfold::{Accuracy, Op, Reduction, Threads};
+use warpfold::{Op, Reduction, Threads};
 use warpfold_files::stream::{self, Inputs, Silent};
 use warpfold_files::{OpenOptions, open};
 
@@ -65,12 +65,10 @@ fn some_axes_keep_to_the_memory_limit() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.npy");
     let limit = 4 * MIB;
-    let exact = |op| Reduction::of(op);
-    let fast = |op| Reduction::of(op).accuracy(Accuracy::Fast);
     let questions = [
-        exact(Op::Prod),
-        fast(Op::Sum),
-        exact(Op::ArgMax),
+        Reduction::of(Op::Prod),
+        Reduction::of(Op::LogSumExp),
+        Reduction::of(Op::ArgMax),
         Reduction::new([Op::Var, Op::Prod, Op::ArgMin]),
     ];
     let shapes: [(&[usize], &[&[isize]]); 3] = [

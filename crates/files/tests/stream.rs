@@ -2,7 +2,7 @@
 //! every way to cut it into pieces, boxes and tiles, for any threads.
 
 use std::path::Path;
-use warpfold::{Accuracy, Answer, NanPolicy, Op, Partial, Reduction, Rules, Threads, View};
+use warpfold::{Answer, NanPolicy, Op, Partial, Reduction, Rules, Threads, View};
 use warpfold_files::stream::{self, Inputs, Silent};
 use warpfold_files::{OpenOptions, Source, open};
 
@@ -139,10 +139,8 @@ fn long_arrays_are_shared_among_threads() {
     for fortran in [false, true] {
         write_npy(&path, &values, &shape, fortran);
         let view = View::of_strided(&values, 0, &shape, &strides(&shape, fortran)).unwrap();
-        for accuracy in [Accuracy::Exact, Accuracy::Fast] {
-            let question = Reduction::new(OPS).accuracy(accuracy);
-            assert_eq!(full(&question, &path), question.run(&view).unwrap(), "{fortran}");
-        }
+        let question = Reduction::new(OPS);
+        assert_eq!(full(&question, &path), question.run(&view).unwrap(), "{fortran}");
     }
 }
 
@@ -153,24 +151,22 @@ fn partials_of_uneven_pieces_merge_in_any_order() {
     let whole = dir.path().join("whole.npy");
     write_npy(&whole, &values, &[50_000], false);
     let cuts = [0, 1, 4097, 5000, 20_000, 20_001, 49_000, 50_000];
-    for accuracy in [Accuracy::Exact, Accuracy::Fast] {
-        let question = Reduction::new(OPS).accuracy(accuracy);
-        let expected = full(&question, &whole);
-        let single = stream::partial(inputs(&[&whole]), &question, 0, None, &Silent).unwrap();
-        let parts: Vec<Partial> = cuts
-            .windows(2)
-            .map(|w| {
-                let path = dir.path().join("piece.npy");
-                write_npy(&path, &values[w[0]..w[1]], &[w[1] - w[0]], false);
-                stream::partial(inputs(&[&path]), &question, w[0] as u64, None, &Silent).unwrap()
-            })
-            .collect();
-        for order in [[0, 1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1, 0], [3, 0, 6, 1, 5, 2, 4]] {
-            let mut merged = parts[order[0]].clone();
-            order[1..].iter().for_each(|&i| merged.merge(&parts[i]).unwrap());
-            assert_eq!(merged.finish(&Rules::default()).unwrap(), expected);
-            assert_eq!(merged.to_bytes(), single.to_bytes());
-        }
+    let question = Reduction::new(OPS);
+    let expected = full(&question, &whole);
+    let single = stream::partial(inputs(&[&whole]), &question, 0, None, &Silent).unwrap();
+    let parts: Vec<Partial> = cuts
+        .windows(2)
+        .map(|w| {
+            let path = dir.path().join("piece.npy");
+            write_npy(&path, &values[w[0]..w[1]], &[w[1] - w[0]], false);
+            stream::partial(inputs(&[&path]), &question, w[0] as u64, None, &Silent).unwrap()
+        })
+        .collect();
+    for order in [[0, 1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1, 0], [3, 0, 6, 1, 5, 2, 4]] {
+        let mut merged = parts[order[0]].clone();
+        order[1..].iter().for_each(|&i| merged.merge(&parts[i]).unwrap());
+        assert_eq!(merged.finish(&Rules::default()).unwrap(), expected);
+        assert_eq!(merged.to_bytes(), single.to_bytes());
     }
 }
 

@@ -113,7 +113,7 @@ fn sparse(
 pub(crate) fn exact(numbers: &Numbers, op: Op) -> Result<Scalar> {
     let dtype = numbers.dtype();
     let out = (op == Op::Sum && dtype.is_float()).then_some(DType::F64);
-    let scalar = finish(numbers, op, op.kind(warpfold_core::Accuracy::Exact, dtype), out)?;
+    let scalar = finish(numbers, op, op.kind(), out)?;
     Ok(match dtype.is_float() {
         true => Scalar::F64(scalar.to_f64()),
         false => Scalar::from_bits(dtype, scalar.to_bits()),

@@ -4,12 +4,11 @@ use crate::error::{Error, Result};
 use crate::lab::{Lab, STREAM, Timing};
 use crate::memory::Memory;
 use crate::question::Question;
-use crate::rung::Plan;
 use crate::runner::{self, Runner};
 use std::sync::Arc;
 use std::time::Duration;
 use warpfold_core::op::{Kind, Numbers};
-use warpfold_core::{Accuracy, DType, Op, Rules, Scalar};
+use warpfold_core::{DType, Op, Rules, Scalar};
 use warpfold_cuda::Address;
 use warpfold_cuda::engine::{Array, Engine, Input};
 
@@ -35,8 +34,7 @@ impl<'a> Library<'a> {
         copies: u64,
     ) -> Result<Library<'a>> {
         let Question { rung, dtype, op, n: len, .. } = *question;
-        let exact = rung.plan == Plan::Library { exact: true };
-        let kind = op.kind(if exact { Accuracy::Exact } else { Accuracy::Fast }, dtype);
+        let kind = op.kind();
         let memory = Memory::new(lab.device(), question, elements, copies)?;
         let array = Array { address: memory.input(0), len, dtype };
         let left = Engine::left_len(kind, array).ok_or(Error::Op { rung, op, dtype })?;

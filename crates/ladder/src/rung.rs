@@ -121,10 +121,7 @@ pub enum Plan {
         most: u32,
     },
     /// The library's engine.
-    Library {
-        /// Whether the sum is exact, or a fixed tree.
-        exact: bool,
-    },
+    Library,
     /// NVIDIA's CUB.
     Cub,
     /// No launch: the host does it.
@@ -144,7 +141,7 @@ impl Plan {
     /// Whether the number of threads of a block matters.
     #[must_use]
     pub const fn has_blocks(self) -> bool {
-        !matches!(self, Plan::Library { .. } | Plan::Cub | Plan::Host)
+        !matches!(self, Plan::Library | Plan::Cub | Plan::Host)
     }
 }
 
@@ -174,7 +171,7 @@ impl fmt::Display for Plan {
                 f,
                 "at most {most} blocks, then a launch for each level, then one block over their partials"
             ),
-            Plan::Library { .. } => f.write_str("one launch, of a size that the library chooses"),
+            Plan::Library => f.write_str("one launch, of a size that the library chooses"),
             Plan::Cub => f.write_str("one or two, as CUB chooses"),
             Plan::Host => f.write_str("none: the host's own thread"),
         }
@@ -261,7 +258,7 @@ impl Rung {
     #[must_use]
     pub fn source(&self) -> String {
         match self.plan {
-            Plan::Library { .. } => "// the library's own: crates/cuda/kernels/README.md\n".into(),
+            Plan::Library => "// the library's own: crates/cuda/kernels/README.md\n".into(),
             Plan::Cub => crate::cub::SOURCE.into(),
             _ => crate::source::of(self.kernel.shown),
         }

@@ -41,7 +41,7 @@ pub(crate) fn of<'a>(
 ) -> Result<Box<dyn Runner + 'a>> {
     Ok(match question.rung.plan {
         Plan::Host => Box::new(Host::new(question, &posed.elements)),
-        Plan::Library { .. } => Box::new(Library::new(lab, question, &posed.elements, copies)?),
+        Plan::Library => Box::new(Library::new(lab, question, &posed.elements, copies)?),
         Plan::Cub => Box::new(Cub::new(lab, question, &posed.elements, copies)?),
         _ => {
             let memory = Memory::new(lab.device(), question, &posed.elements, copies)?;

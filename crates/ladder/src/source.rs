@@ -96,7 +96,7 @@ mod tests {
                 assert!(one.contains(function), "{}: {function} in {file}", rung.id);
                 assert!(one.lines().count() > 2 && one.contains("// "), "{one}");
             }
-            let library = matches!(rung.plan, Plan::Library { .. } | Plan::Cub);
+            let library = matches!(rung.plan, Plan::Library | Plan::Cub);
             let begins = source.starts_with("// kernels/") || source.starts_with("// src/");
             assert!(begins || library, "{}", rung.id);
             let braces = |c| source.matches(c).count();

@@ -124,10 +124,9 @@ impl Expected {
 /// exact answer is itself rounded to f64, and so is the sum of absolute values: 2 more.
 ///
 /// The host adds n elements in f64, one after the other at worst, or halves. The
-/// fixed tree of the library folds blocks of 4096 by 64 lanes, and has at most 52
-/// levels above; its exact sum is the true one, rounded to f64.
+/// library's sum is the true one, rounded to f64.
 fn bound(question: &Question, absolute: f64, grid: &[u32]) -> f64 {
-    if question.rung.plan == (Plan::Library { exact: true }) {
+    if question.rung.plan == Plan::Library {
         return 0.0;
     }
     let mut values = question.n;
@@ -144,11 +143,10 @@ fn bound(question: &Question, absolute: f64, grid: &[u32]) -> f64 {
         Plan::Clusters(_) => values.div_ceil(question.block.into()) + 15,
         // Who adds what is its own affair: at worst one after the other.
         Plan::Cub => values,
-        Plan::Library { .. } => 64 + 6 + 52,
         // The recursive one has few levels, in the type that is added in.
         Plan::Host if question.rung.id == RECURSIVE => 64,
         Plan::Host => values,
-        Plan::Passes { .. } | Plan::TailLaunches { .. } | Plan::TwoLaunches => 0,
+        Plan::Passes { .. } | Plan::TailLaunches { .. } | Plan::TwoLaunches | Plan::Library => 0,
     };
     let serial = question.rung.plan == Plan::Host && question.rung.id != RECURSIVE;
     let unit = if serial || question.added() == DType::F64 { 53 } else { 24 };

@@ -98,7 +98,7 @@ fn every_operation_and_misaligned_vectors_on_the_device_of_this_machine() {
             }
         }
     }
-    for rung in ["vector-load", "bulk-copy", "engine", "engine-fast"].map(find) {
+    for rung in ["vector-load", "bulk-copy", "engine"].map(find) {
         let rung = rung.unwrap_or_else(|| panic!("no such rung"));
         for &dtype in rung.dtypes {
             for offset in 0..=16 / dtype.size() as u64 {
@@ -163,9 +163,7 @@ fn sanitized_on_the_device() {
     // The tools do not follow what the device launches itself.
     let rungs: Vec<_> = ALL
         .iter()
-        .filter(|r| {
-            !matches!(r.plan, Plan::TailLaunches { .. } | Plan::Library { .. } | Plan::Host)
-        })
+        .filter(|r| !matches!(r.plan, Plan::TailLaunches { .. } | Plan::Library | Plan::Host))
         .collect();
     sweep(&lab, &rungs, &[64, 1024], &[0, 3001], &[Data::Representable]);
 }

@@ -5,7 +5,7 @@ use crate::partial::Partial;
 use crate::reduction::Reduction;
 use bytemuck::Zeroable;
 use std::iter::Sum;
-use warpfold_core::{Accuracy, Element, Error, Item, Op, Result};
+use warpfold_core::{Element, Error, Item, Op, Result};
 
 /// Elements gathered before they are reduced: a block of the fixed tree.
 const BLOCK: usize = 4096;
@@ -110,7 +110,7 @@ impl<T: Item> Accumulator<T> {
 
     fn empty(question: Reduction) -> Result<Accumulator<T>> {
         let dtype = T::Element::DTYPE;
-        let (_, ops) = question.kinds(dtype);
+        let (_, ops) = question.kinds();
         let done = Partial::new(dtype, Vec::new(), ops, vec![question.identities(dtype)?])?;
         Ok(Accumulator::from_parts(question, done))
     }
@@ -439,17 +439,11 @@ impl<T: Item> TryFrom<Partial> for Accumulator<T> {
         let held: Vec<_> = states.iter().map(|state| state.kind()).collect();
         let asked = Reduction::new(partial.ops());
         asked.check(dtype, 1)?;
-        let question = Accuracy::ALL
-            .map(|accuracy| asked.clone().accuracy(accuracy))
-            .into_iter()
-            .find(|question| question.kinds(dtype).0 == held);
-        match question {
-            Some(question) => Ok(Accumulator::from_parts(question, partial.reshaped(Vec::new())?)),
-            None => Err(Error::StateMismatch {
-                what: "kind",
-                left: format!("{:?}", asked.kinds(dtype).0),
-                right: format!("{held:?}"),
-            }),
+        let (wanted, _) = asked.kinds();
+        if wanted != held {
+            let (left, right) = (format!("{wanted:?}"), format!("{held:?}"));
+            return Err(Error::StateMismatch { what: "kind", left, right });
         }
+        Ok(Accumulator::from_parts(asked, partial.reshaped(Vec::new())?))
     }
 }

@@ -135,7 +135,7 @@ impl Reduction {
         let none: Vec<AnyState> = self.identities(dtype)?;
         let states = all.states().iter().enumerate();
         let states = states.map(|(row, states)| if input.is_valid(row) { states } else { &none });
-        let (_, ops) = self.kinds(dtype);
+        let (_, ops) = self.kinds();
         Partial::new(dtype, all.shape().to_vec(), ops, states.cloned().collect())
     }
 }

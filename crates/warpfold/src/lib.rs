@@ -14,7 +14,7 @@
 //!
 //! The functions at the root take a slice, and [`ExactSum`] adds up iterators.
 //! [`Reduction`] is the whole library: several operations in one pass, axes,
-//! strides, NaN policy, accuracy, threads, and [`Partial`] states that can be
+//! strides, NaN policy, threads, and [`Partial`] states that can be
 //! written down, sent and merged. [`Accumulator`] takes numbers, slices and bytes as
 //! they come.
 //!
@@ -36,7 +36,7 @@
 //! |---|---|
 //! | `ndarray` | `ndarray` arrays and views are reduced as they are, and answers are such: `Answer::array` |
 //! | `arrow` | Arrow arrays of numbers and truth values are reduced, nulls left out: see [`Input`] |
-//! | `serde` | [`Op`], [`DType`], [`NanPolicy`], [`Accuracy`], [`Answer`] and [`Partial`] are written and read |
+//! | `serde` | [`Op`], [`DType`], [`NanPolicy`], [`Answer`] and [`Partial`] are written and read |
 //!
 #![cfg_attr(feature = "ndarray", doc = "```")]
 #![cfg_attr(not(feature = "ndarray"), doc = "```ignore")]
@@ -74,7 +74,7 @@
 //! | no elements | sums, dots and norms `+0`; mean, variance NaN; `min` and its kin have no value |
 //! | `min`, `max` | NaN propagates, `-0 < +0` |
 //! | `argmin`, `argmax` | the first occurrence; a NaN wins |
-//! | `prod`, `logsumexp`, `accuracy = fast` | a fixed tree over the elements as they lie in memory: the same bits for any number of threads |
+//! | `prod`, `logsumexp` of floats | a fixed tree over the elements as they lie in memory: the same bits for any number of threads |
 //! | `prod` of integers | the exact product, rounded once in a float type |
 //!
 //! [`NanPolicy`] changes what a NaN does. What a fixed tree folds has other bits, within the
@@ -120,9 +120,7 @@ pub use reduction::Reduction;
 pub use warpfold_core::element::{Bool8, bf16, f16};
 pub use warpfold_core::layout::{Axes, Input, View};
 pub use warpfold_core::op::Numbers;
-pub use warpfold_core::{
-    Accuracy, DType, Element, Error, Item, NanPolicy, Op, Result, Rules, Scalar, Value,
-};
+pub use warpfold_core::{DType, Element, Error, Item, NanPolicy, Op, Result, Rules, Scalar, Value};
 pub use warpfold_cpu::Threads;
 
 /// The Rust of README.md, compiled and run.

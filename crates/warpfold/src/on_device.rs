@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::engines::{Opened, failure};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use warpfold_core::layout::View;
-use warpfold_core::op::{Accuracy, AnyState, Kind, Numbers, Op, RawRun};
+use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun};
 use warpfold_core::{DType, Error, Result};
 use warpfold_cpu::Job;
 use warpfold_cuda::Stream;
@@ -42,25 +42,18 @@ impl Opened {
             .map_err(failure)
     }
 
-    /// The answers of operations of an accuracy under the default rules over some axes of
-    /// an array, in C order, where the device can finish them itself. Payloads would have
+    /// The answers of operations under the default rules over some axes of an array,
+    /// in C order, where the device can finish them itself. Payloads would have
     /// to be copied back and finished on the host.
     ///
     /// # Errors
     /// What the device says.
-    pub(crate) fn numbers(
-        &self,
-        ops: &[Op],
-        accuracy: Accuracy,
-        job: &Job<'_>,
-    ) -> Result<Option<Vec<Numbers>>> {
+    pub(crate) fn numbers(&self, ops: &[Op], job: &Job<'_>) -> Result<Option<Vec<Numbers>>> {
         let [Some(view), None] = job.views else { return Ok(None) };
         if job.reduced.iter().all(|&reduced| reduced) {
             return Ok(None);
         }
-        self.engine
-            .numbers_of_host_view(ops, accuracy, view, job.reduced, Stream::DEFAULT)
-            .map_err(failure)
+        self.engine.numbers_of_host_view(ops, view, job.reduced, Stream::DEFAULT).map_err(failure)
     }
 
     /// The states of elements that lie one after the other.

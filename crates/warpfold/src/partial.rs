@@ -7,8 +7,8 @@ use warpfold_core::{DType, Error, Op, Result, Rules, with_element};
 /// The states of a reduction over a piece of the data.
 ///
 /// Merging the partials of any split of an array, in any order, gives the bits
-/// of the single run. `prod` and `logsumexp` of floats and `accuracy = fast`
-/// follow the order of memory: for them the array must lie in C order.
+/// of the single run. `prod` and `logsumexp` of floats follow the
+/// order of memory: for them the array must lie in C order.
 ///
 /// ```
 /// use warpfold::{Op, Partial, Reduction, Rules};
@@ -306,7 +306,7 @@ impl Partial {
     ///
     /// # Errors
     /// [`Error::DamagedState`] for anything else, [`Error::StateVersion`] for
-    /// another version.
+    /// another version, [`Error::RetiredState`] for sums that were not exact.
     pub fn from_bytes(bytes: &[u8]) -> Result<Partial> {
         let damaged = |why: &str| Error::DamagedState { why: why.into() };
         let mut rest = bytes;

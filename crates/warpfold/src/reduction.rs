@@ -9,7 +9,7 @@ use crate::workers::Workers;
 use crate::{choice, engines};
 use warpfold_core::layout::{Axes, Input, View, output_shape};
 use warpfold_core::op::{AnyState, Kind, Op};
-use warpfold_core::{Accuracy, DType, Error, NanPolicy, Result, Rules, fpenv};
+use warpfold_core::{DType, Error, NanPolicy, Result, Rules, fpenv};
 use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Job, Outputs, Threads};
 use warpfold_cuda::Engine;
@@ -44,7 +44,6 @@ pub struct Reduction {
     axes: Axes,
     keepdims: bool,
     pub(crate) rules: Rules,
-    accuracy: Accuracy,
     device: Device,
     threads: Threads,
 }
@@ -64,7 +63,6 @@ impl Reduction {
             axes: Axes::All,
             keepdims: false,
             rules: Rules::default(),
-            accuracy: Accuracy::Exact,
             device: Device::Auto,
             threads: Threads::All,
         }
@@ -95,13 +93,6 @@ impl Reduction {
     #[must_use]
     pub fn nan(mut self, policy: NanPolicy) -> Self {
         self.rules.nan = policy;
-        self
-    }
-
-    /// Exact sums (the default) or plain ones.
-    #[must_use]
-    pub fn accuracy(mut self, accuracy: Accuracy) -> Self {
-        self.accuracy = accuracy;
         self
     }
 
@@ -178,19 +169,15 @@ impl Reduction {
 
     /// Which states the operations need, without repetition, and for each
     /// operation which of them.
-    pub(crate) fn kinds(&self, dtype: DType) -> (Vec<Kind>, Vec<(Op, usize)>) {
+    pub(crate) fn kinds(&self) -> (Vec<Kind>, Vec<(Op, usize)>) {
         let mut kinds: Vec<Kind> = Vec::new();
-        let wanted: Vec<Kind> = self.ops.iter().map(|op| op.kind(self.accuracy, dtype)).collect();
+        let wanted: Vec<Kind> = self.ops.iter().map(|op| op.kind()).collect();
         let used = wanted
             .iter()
             .map(|&kind| {
                 // A state with positions answers what the plain one does, and
                 // one with moments what the sums do.
-                let kind = match kind {
-                    Kind::Extrema if wanted.contains(&Kind::ArgExtrema) => Kind::ArgExtrema,
-                    Kind::Sum | Kind::SquareSum if wanted.contains(&Kind::Moments) => Kind::Moments,
-                    kind => kind,
-                };
+                let kind = kind.covered_by().filter(|cover| wanted.contains(cover)).unwrap_or(kind);
                 kinds.iter().position(|&k| k == kind).unwrap_or_else(|| {
                     kinds.push(kind);
                     kinds.len() - 1
@@ -221,10 +208,10 @@ impl Reduction {
     /// The device at work, opened, if it is not the CPU.
     fn open(&self, device: Device, dtype: DType) -> Result<Option<Opened>> {
         let Some(opened) = engines::of(device)? else { return Ok(None) };
-        let (kinds, _) = self.kinds(dtype);
+        let (kinds, _) = self.kinds();
         // The operation that wants the state, not one that it answers as well.
         let lacking = |op: &&Op| {
-            let kind = op.kind(self.accuracy, dtype);
+            let kind = op.kind();
             kinds.contains(&kind) && !Engine::supports(kind, dtype)
         };
         if let Some(op) = self.ops.iter().find(lacking) {
@@ -241,7 +228,7 @@ impl Reduction {
     /// never is.
     #[must_use]
     pub fn device_pays_from(&self, dtype: DType) -> Option<u64> {
-        let (kinds, _) = self.kinds(dtype);
+        let (kinds, _) = self.kinds();
         let open = engines::is_open(0);
         let pays = || choice::pays_from(&kinds, dtype, self.thread_count(), open);
         let from = fpenv::usual(pays)?;
@@ -311,7 +298,7 @@ impl Reduction {
             return Ok(None);
         }
         let single: Vec<Op> = self.ops.iter().flat_map(|&op| halves(op)).collect();
-        let Some(numbers) = opened.numbers(&single, self.accuracy, job)? else { return Ok(None) };
+        let Some(numbers) = opened.numbers(&single, job)? else { return Ok(None) };
         let mut numbers = numbers.into_iter();
         let columns = self.ops.iter().map(|&op| {
             let mut its = halves(op).into_iter().map_while(|_| numbers.next());
@@ -334,7 +321,7 @@ impl Reduction {
         let dtype = first.dtype();
         self.check(dtype, views.iter().flatten().count())?;
         let reduced = self.axes.resolve(first.shape().len())?;
-        let (kinds, ops) = self.kinds(dtype);
+        let (kinds, ops) = self.kinds();
         let shape = output_shape(first.shape(), &reduced, self.keepdims);
         if ops.is_empty() {
             return Ok(Answer { shape, columns: Vec::new() });
@@ -454,7 +441,7 @@ impl Reduction {
         if start.checked_add(len as u64).is_none() {
             return Err(Error::StartTooLarge { start, len });
         }
-        let (kinds, ops) = self.kinds(dtype);
+        let (kinds, ops) = self.kinds();
         let isa = Isa::active()?;
         let job =
             Job { views, reduced: &reduced, kinds: &kinds, start, isa, threads: self.threads };
@@ -565,7 +552,7 @@ impl Reduction {
     #[doc(hidden)]
     pub fn workers(&self, dtype: DType, arrays: usize) -> Result<Workers> {
         self.check(dtype, arrays)?;
-        let (kinds, _) = self.kinds(dtype);
+        let (kinds, _) = self.kinds();
         fpenv::usual(|| {
             let opened = self.open(self.device, dtype)?;
             Workers::new(opened.as_ref(), Isa::active()?, &kinds, dtype, arrays)
@@ -595,7 +582,7 @@ impl Reduction {
     /// if no operation is asked for.
     #[doc(hidden)]
     pub fn gather(&self, dtype: DType, workers: Workers) -> Result<Partial> {
-        let (_, ops) = self.kinds(dtype);
+        let (_, ops) = self.kinds();
         Partial::new(dtype, Vec::new(), ops, vec![fpenv::usual(|| workers.into_states())?])
     }
 
@@ -605,7 +592,7 @@ impl Reduction {
     /// An operation that the type does not have.
     #[doc(hidden)]
     pub fn identities(&self, dtype: DType) -> Result<Vec<AnyState>> {
-        self.kinds(dtype).0.into_iter().map(|kind| AnyState::identity(kind, dtype)).collect()
+        self.kinds().0.into_iter().map(|kind| AnyState::identity(kind, dtype)).collect()
     }
 }
 

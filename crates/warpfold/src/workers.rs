@@ -112,9 +112,9 @@ impl Workers {
             None => fed.feeder.absorb(moved).map_err(failure),
             // A kernel's indices ascend; those of this walk do not.
             Some(walk) => {
-                fed.feeder.absorb_for(moved, |kind| kind != Kind::ArgExtrema).map_err(failure)?;
+                fed.feeder.absorb_for(moved, |kind| !kind.has_positions()).map_err(failure)?;
                 for worker in fed.beside(self.dtype)? {
-                    if worker.kind() == Kind::ArgExtrema {
+                    if worker.kind().has_positions() {
                         worker.absorb_along(run, walk, base)?;
                     }
                 }

@@ -3,8 +3,7 @@
 
 use proptest::prelude::*;
 use warpfold::{
-    Accumulator, Accuracy, DType, Device, Error, Input, Item, NanPolicy, Op, Partial, Reduction,
-    Rules, f16,
+    Accumulator, DType, Device, Error, Input, Item, NanPolicy, Op, Partial, Reduction, Rules, f16,
 };
 
 const OPS: [Op; 9] = [
@@ -85,14 +84,12 @@ proptest! {
         len in 0usize..20_000,
         seed: u64,
         ways in prop::collection::vec((1usize..9000, way()), 1..12),
-        fast: bool,
     ) {
         let random = |i: usize| {
             let x = (i as u64 + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             x ^ x >> 29
         };
-        let accuracy = if fast { Accuracy::Fast } else { Accuracy::Exact };
-        let question = Reduction::new(OPS).accuracy(accuracy).nan(NanPolicy::Omit);
+        let question = Reduction::new(OPS).nan(NanPolicy::Omit);
         let words: Vec<u64> = (0..len).map(random).collect();
         let floats: Vec<f64> = words.iter().map(|&x| f64::from_bits(x & !(1 << 62))).collect();
         feed(&question, &floats, &ways);

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::error::Error;
 use warpfold::{
-    Accumulator, Accuracy, Answer, Axes, Column, DType, Device, ExactSum, Input, NanPolicy, Op,
-    Partial, Reduction, Rules, Scalar, Threads, Value, View, bf16, f16,
+    Accumulator, Answer, Axes, Column, DType, Device, ExactSum, Input, NanPolicy, Op, Partial,
+    Reduction, Rules, Scalar, Threads, Value, View, bf16, f16,
 };
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -202,7 +202,6 @@ fn names() -> Outcome {
     let dtype = "f32".parse::<DType>()?;
     let answer = Reduction::of(op).out(dtype).run(&[1u8, 2])?;
     assert_eq!(answer.number::<f32>(Op::Sum), Some(3.0));
-    assert_eq!("fast".parse::<Accuracy>()?, Accuracy::Fast);
     assert_eq!("cuda:1".parse::<Device>()?, Device::Cuda(Some(1)));
     assert_eq!("argminmax".parse::<Op>()?.to_string(), "argminmax");
     Ok(())
@@ -382,7 +381,7 @@ fn a_question_mark_in_main() {
 fn everything_can_be_sent_and_shared() {
     fn sent<T: Send + Sync + 'static>() {}
     sent::<(Answer, Column, Value, Scalar, warpfold::Numbers, Op, DType)>();
-    sent::<(Partial, Reduction, Rules, NanPolicy, Accuracy, Device, Threads, Axes)>();
+    sent::<(Partial, Reduction, Rules, NanPolicy, Device, Threads, Axes)>();
     sent::<(warpfold::Error, View<'static>, Input<'static>, Accumulator<f64>)>();
     sent::<(Accumulator<bool>, Accumulator<usize>, warpfold::internal::AnyState)>();
 }
@@ -391,7 +390,7 @@ fn everything_can_be_sent_and_shared() {
 fn everything_can_be_printed_for_debugging() {
     fn printed<T: std::fmt::Debug + Clone>() {}
     printed::<(Answer, Column, Value, Scalar, warpfold::Numbers, Op, DType)>();
-    printed::<(Partial, Reduction, Rules, NanPolicy, Accuracy, Device, Threads, Axes)>();
+    printed::<(Partial, Reduction, Rules, NanPolicy, Device, Threads, Axes)>();
     printed::<(warpfold::Error, View<'_>, Input<'_>, Accumulator<f64>, warpfold::Bool8)>();
     let workers = Reduction::of(Op::Sum).workers(DType::F32, 1).unwrap();
     assert_eq!(format!("{workers:?}"), "Workers([Sum] of f32, cpu)");

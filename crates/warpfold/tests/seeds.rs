@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use warpfold::internal::{AnyState, Kind};
-use warpfold::{Accuracy, DType, Op, Reduction, View};
+use warpfold::{DType, Op, Reduction, View};
 
 #[test]
 #[ignore = "writes fuzz/corpus; run it before fuzzing"]
@@ -17,26 +17,24 @@ fn write_seeds() {
     let bytes: &[u8] = bytemuck::cast_slice(&words);
     for dtype in DType::ALL {
         let view = View::from_bytes(dtype, bytes, &[2, bytes.len() / dtype.size() / 2]).unwrap();
-        for accuracy in [Accuracy::Exact, Accuracy::Fast] {
-            for op in Op::ALL.into_iter().filter(|op| op.supports(dtype)) {
-                let reduction = Reduction::of(op).accuracy(accuracy);
-                let partial = if op.arity() == 2 {
-                    reduction.partial_pair(&view, &view, 5)
-                } else {
-                    reduction.partial(&view, 5)
-                };
-                let partial = partial.unwrap();
-                let state: &AnyState = &partial.states()[0][0];
-                let name = format!("{:?}-{dtype}", state.kind());
-                write("state", &name, &state.to_bytes());
-                // What the target reads as kind, type and payload.
-                let kind = Kind::ALL.iter().position(|&k| k == state.kind()).unwrap();
-                let code = DType::ALL.iter().position(|&d| d == dtype).unwrap();
-                let mut payload = vec![kind as u8, code as u8];
-                payload.extend(state.payload());
-                write("state", &format!("{name}-payload"), &payload);
-                write("partial", &format!("{op}-{accuracy:?}-{dtype}"), &partial.to_bytes());
-            }
+        for op in Op::ALL.into_iter().filter(|op| op.supports(dtype)) {
+            let reduction = Reduction::of(op);
+            let partial = if op.arity() == 2 {
+                reduction.partial_pair(&view, &view, 5)
+            } else {
+                reduction.partial(&view, 5)
+            };
+            let partial = partial.unwrap();
+            let state: &AnyState = &partial.states()[0][0];
+            let name = format!("{:?}-{dtype}", state.kind());
+            write("state", &name, &state.to_bytes());
+            // What the target reads as kind, type and payload.
+            let kind = Kind::ALL.iter().position(|&k| k == state.kind()).unwrap();
+            let code = DType::ALL.iter().position(|&d| d == dtype).unwrap();
+            let mut payload = vec![kind as u8, code as u8];
+            payload.extend(state.payload());
+            write("state", &format!("{name}-payload"), &payload);
+            write("partial", &format!("{op}-{dtype}"), &partial.to_bytes());
         }
         let both = Reduction::new([Op::Var, Op::ArgMin]).axis(0).partial(&view, 0).unwrap();
         write("partial", &format!("axes-{dtype}"), &both.to_bytes());

@@ -166,6 +166,11 @@ impl Buffers {
         bytemuck::cast_slice(self.first.all())
     }
 
+    /// The first array as f32.
+    pub(super) fn f32s(&self) -> &[f32] {
+        bytemuck::cast_slice(self.first.all())
+    }
+
     /// The words that hold the first `bytes` of the first array.
     pub(super) fn words(&self, bytes: usize) -> &[u64] {
         let all = self.first.all();

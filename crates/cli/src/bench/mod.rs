@@ -8,12 +8,12 @@
 mod cases;
 mod data;
 
-use cases::{Case, Layout};
+use cases::{Case, Layout, Worker};
 use data::{Buffers, Data};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use warpfold::internal::Isa;
-use warpfold::{Accuracy, Error, Op, Reduction, Threads, View};
+use warpfold::{DType, Error, Reduction, Threads, View};
 use warpfold_ladder::statistics::median;
 
 /// What is measured, and how long.
@@ -37,8 +37,8 @@ pub(crate) struct Measurement {
     pub(crate) best_ns: f64,
     /// The speed as a part of that of reading, where it goes through memory.
     pub(crate) of_read: Option<f64>,
-    /// The speed as a part of that of plain adds, where there are such.
-    pub(crate) of_fast: Option<f64>,
+    /// The speed as a part of that of plain additions, where those are measured.
+    pub(crate) of_plain: Option<f64>,
 }
 
 impl Measurement {
@@ -124,7 +124,7 @@ fn measure_group(
     for ((case, samples), &ns) in group.iter().zip(&samples).zip(&medians) {
         let elements = case.elements(plan.elements);
         let bytes = elements * data.dtype().size() * case.op.arity();
-        let fast = group.iter().position(|other| case.is_exact_form_of(other));
+        let plain = group.iter().position(|other| case.is_exact_form_of(other));
         results.cases.push(Measurement {
             case: case.name.clone(),
             threads,
@@ -133,7 +133,7 @@ fn measure_group(
             ns,
             best_ns: samples.iter().copied().fold(f64::INFINITY, f64::min),
             of_read: (!case.is_small()).then(|| bytes as f64 / ns / read_rate),
-            of_fast: fast.map(|i| medians[i] / ns),
+            of_plain: plain.map(|i| medians[i] / ns),
         });
     }
     Ok(())
@@ -150,13 +150,13 @@ fn call(
     if let Layout::Small(len) = case.layout {
         return Ok(small_call(&buffers.f64s()[..len.min(elements)]));
     }
+    if case.worker == Worker::PlainAdds {
+        return plain_call(data, threads, elements, buffers);
+    }
     let shape = case.shape(elements);
     let bytes = shape.iter().product::<usize>() * data.dtype().size();
     let left = View::from_bytes(data.dtype(), &buffers.first()[..bytes], &shape)?;
-    let reduction = Reduction::of(case.op)
-        .accuracy(case.accuracy)
-        .wrap(true)
-        .threads(Threads::Exactly(threads));
+    let reduction = Reduction::of(case.op).wrap(true).threads(Threads::Exactly(threads));
     let reduction = match case.layout {
         Layout::Rows { axis, .. } => reduction.axis(axis),
         _ => reduction,
@@ -166,6 +166,30 @@ fn call(
         timed(|| reduction.run_pair(&left, &right).map(|answer| drop(black_box(answer))))?
     } else {
         timed(|| reduction.run(&left).map(|answer| drop(black_box(answer))))?
+    };
+    Ok(time.as_nanos() as f64)
+}
+
+/// Nanoseconds of a sum by plain additions.
+fn plain_call(
+    data: Data,
+    threads: usize,
+    elements: usize,
+    buffers: &Buffers,
+) -> Result<f64, Error> {
+    let (isa, threads) = (Isa::active()?, Threads::Exactly(threads));
+    let time = if data.dtype() == DType::F32 {
+        let items = &buffers.f32s()[..elements];
+        timed(|| {
+            black_box(warpfold_cpu::plain_sum(items, isa, threads));
+            Ok(())
+        })?
+    } else {
+        let items = &buffers.f64s()[..elements];
+        timed(|| {
+            black_box(warpfold_cpu::plain_sum(items, isa, threads));
+            Ok(())
+        })?
     };
     Ok(time.as_nanos() as f64)
 }
@@ -192,13 +216,12 @@ fn timed(work: impl FnOnce() -> Result<(), Error>) -> Result<Duration, Error> {
 }
 
 impl Case {
-    /// Whether `fast` is this case with plain adds.
-    fn is_exact_form_of(&self, fast: &Case) -> bool {
-        self.accuracy == Accuracy::Exact
-            && fast.accuracy == Accuracy::Fast
-            && self.op == fast.op
-            && self.layout == fast.layout
-            && matches!(self.op, Op::Sum)
+    /// Whether `plain` is this case with plain additions.
+    fn is_exact_form_of(&self, plain: &Case) -> bool {
+        self.worker == Worker::Library
+            && plain.worker == Worker::PlainAdds
+            && self.op == plain.op
+            && self.layout == plain.layout
     }
 }
 
@@ -213,7 +236,7 @@ mod tests {
         let results = run(&plan, |_| ()).unwrap();
         assert_eq!(results.cases.len(), 2 * cases::all(plan.elements).len());
         assert!(results.cases.iter().all(|m| m.ns > 0.0 && m.gbps() > 0.0));
-        assert!(results.cases.iter().any(|m| m.of_fast.is_some()));
+        assert!(results.cases.iter().any(|m| m.of_plain.is_some()));
         assert_eq!(results.read.len(), 2 * Data::ALL.len());
     }
 }

@@ -72,10 +72,10 @@ fn write_table(results: &Results, isa: Isa, out: &mut dyn Write) -> std::io::Res
             duration(m.best_ns),
             format!("{:.2}", m.gbps()),
             part(m.of_read),
-            part(m.of_fast),
+            part(m.of_plain),
         ]
     };
-    let header = ["case", "threads", "median", "best", "GB/s", "of reading", "of fast"];
+    let header = ["case", "threads", "median", "best", "GB/s", "of reading", "of plain"];
     writeln!(out, "{}", grid(&header, results.cases.iter().map(row).collect(), 1))
 }
 
@@ -117,7 +117,7 @@ fn write_json(results: &Results, isa: Isa, out: &mut dyn Write) -> std::io::Resu
         .map(|m| {
             format!(
                 "{{\"case\":{},\"threads\":{},\"elements\":{},\"bytes\":{},\"ns\":{:.1},\"best_ns\":{:.1},\
-                 \"gbps\":{:.4},\"of_read\":{},\"of_fast\":{}}}",
+                 \"gbps\":{:.4},\"of_read\":{},\"of_plain\":{}}}",
                 quoted(&m.case),
                 m.threads,
                 m.elements,
@@ -126,7 +126,7 @@ fn write_json(results: &Results, isa: Isa, out: &mut dyn Write) -> std::io::Resu
                 m.best_ns,
                 m.gbps(),
                 number(m.of_read),
-                number(m.of_fast),
+                number(m.of_plain),
             )
         })
         .collect();

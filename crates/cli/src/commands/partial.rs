@@ -17,7 +17,7 @@ pub(crate) fn run(args: &PartialArgs, global: &Global) -> Result<()> {
         return Err(Usage::new(format!("{} is named twice", args.ops[op])).into());
     }
     let reduction = Reduction::new(args.ops.iter().copied());
-    let reduction = args.execution.apply(args.accuracy.apply(args.axes.apply(reduction)));
+    let reduction = args.execution.apply(args.axes.apply(reduction));
     let files = inputs::files(&args.input.files)?;
     let mut arrays = reduce::open(&args.ops, &files, &args.input.options(), global.quiet)?;
     let (Some(named), true) = (arrays.pop(), arrays.is_empty()) else {

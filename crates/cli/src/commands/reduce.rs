@@ -14,7 +14,7 @@ pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
     let rest = &args.rest;
     output::check(&rest.output)?;
     let reduction = rest.axes.apply(Reduction::new(args.ops.iter().copied()));
-    let reduction = rest.execution.apply(rest.accuracy.apply(rest.rules.apply(reduction)));
+    let reduction = rest.execution.apply(rest.rules.apply(reduction));
     let files = inputs::files(&rest.input.files)?;
     let named = open(&args.ops, &files, &rest.input.options(), global.quiet)?;
     named.iter().for_each(|named| note_unit(named, global));

@@ -13,8 +13,7 @@ const OPS: [Op; 9] =
 
 pub(crate) fn run(args: &StatsArgs, global: &Global) -> Result<()> {
     output::check(&args.output)?;
-    let reduction =
-        args.execution.apply(args.accuracy.apply(args.rules.apply(Reduction::new(OPS))));
+    let reduction = args.execution.apply(args.rules.apply(Reduction::new(OPS)));
     let files = inputs::files(&args.input.files)?;
     let named = inputs::all_arrays(&files, &args.input.options(), global.quiet)?;
     let (names, inputs): (Vec<_>, Vec<_>) = named.into_iter().map(|n| (n.name, n.inputs)).unzip();

@@ -168,14 +168,6 @@ fn threads_instructions_and_memory_change_nothing() {
 }
 
 #[test]
-fn fast_sums_lose_what_exact_ones_keep() {
-    let dir = Dir::new();
-    dir.f64s("c.npy", &[3000], &[1e16, 1.0, -1e16].repeat(1000));
-    assert_eq!(dir.prints("sum c.npy"), "1000\n");
-    assert_ne!(dir.prints("sum --accuracy fast c.npy"), "1000\n");
-}
-
-#[test]
 fn statistics_show_a_dash_where_there_is_no_value() {
     let dir = sample();
     dir.f64s("e.npy", &[0], &[]);

@@ -20,7 +20,7 @@ fn every_rung_is_listed_and_can_be_shown() {
     let table = dir.prints("ladder list");
     let rungs = json(&dir.prints("ladder list -f json"));
     let rungs = rungs.as_array().unwrap();
-    assert!(rungs.len() >= 39);
+    assert!(rungs.len() >= 38);
     for rung in rungs {
         let id = rung["id"].as_str().unwrap();
         assert!(table.contains(id), "{id}");

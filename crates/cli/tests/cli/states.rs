@@ -17,25 +17,18 @@ fn merged_pieces_print_what_a_single_run_prints() {
     for (i, pair) in cuts.windows(2).enumerate() {
         let piece = &values[pair[0]..pair[1]];
         dir.f64s("piece.npy", &[piece.len()], piece);
-        for accuracy in ["exact", "fast"] {
-            let start = pair[0];
-            dir.prints(&format!(
-                "partial {EXACT} --accuracy {accuracy} --start {start} piece.npy -o {accuracy}{i}.state"
-            ));
-        }
+        let start = pair[0];
+        dir.prints(&format!("partial {EXACT} --start {start} piece.npy -o {i}.state"));
         states.push(i);
     }
     for order in [[6, 0, 3, 5, 1, 4, 2], [0, 1, 2, 3, 4, 5, 6], [3, 2, 1, 0, 6, 5, 4]] {
-        for accuracy in ["exact", "fast"] {
-            let list: String = order.iter().map(|i| format!(" {accuracy}{i}.state")).collect();
-            let single =
-                dir.prints(&format!("reduce --op {EXACT} --accuracy {accuracy} --hex all.npy"));
-            assert_eq!(dir.prints(&format!("merge --hex{list}")), single, "{accuracy} {order:?}");
-        }
+        let list: String = order.iter().map(|i| format!(" {i}.state")).collect();
+        let single = dir.prints(&format!("reduce --op {EXACT} --hex all.npy"));
+        assert_eq!(dir.prints(&format!("merge --hex{list}")), single, "{order:?}");
     }
     // Merging some, then the rest, is merging all.
-    dir.prints("merge exact4.state exact1.state exact6.state -o some.state");
-    let rest = "merge --hex exact0.state some.state exact5.state exact3.state exact2.state";
+    dir.prints("merge 4.state 1.state 6.state -o some.state");
+    let rest = "merge --hex 0.state some.state 5.state 3.state 2.state";
     let single = dir.prints(&format!("reduce --op {EXACT} --hex all.npy"));
     assert_eq!(dir.prints(rest), single);
 }
@@ -139,24 +132,20 @@ fn states_keep_the_axes_that_stay() {
     dir.f64s("all.npy", &[60, 4, 3], &values);
     let cuts = [0, 7, 8, 41, 60];
     for (axes, each) in [("0", 1), ("0,2", 3), ("-3,1", 4), ("0,1,2", 12), ("0 --keepdims", 1)] {
-        for accuracy in ["exact", "fast"] {
-            let ops = "sum,var,minmax,argmax,prod,logsumexp,norm2,count";
-            let mut states = String::new();
-            for (i, pair) in cuts.windows(2).enumerate() {
-                let piece = &values[pair[0] * 12..pair[1] * 12];
-                dir.f64s("piece.npy", &[pair[1] - pair[0], 4, 3], piece);
-                dir.prints(&format!(
-                    "partial {ops} --axis {axes} --accuracy {accuracy} --start {} piece.npy -o {i}.state",
-                    pair[0] * each
-                ));
-                states = format!(" {i}.state{states}");
-            }
-            let single = dir.prints(&format!(
-                "reduce --op {ops} --axis {axes} --accuracy {accuracy} --hex -f json all.npy"
+        let ops = "sum,var,minmax,argmax,prod,logsumexp,norm2,count";
+        let mut states = String::new();
+        for (i, pair) in cuts.windows(2).enumerate() {
+            let piece = &values[pair[0] * 12..pair[1] * 12];
+            dir.f64s("piece.npy", &[pair[1] - pair[0], 4, 3], piece);
+            dir.prints(&format!(
+                "partial {ops} --axis {axes} --start {} piece.npy -o {i}.state",
+                pair[0] * each
             ));
-            let merged = dir.prints(&format!("merge --hex -f json{states}"));
-            assert_eq!(merged, single, "{axes} {accuracy}");
+            states = format!(" {i}.state{states}");
         }
+        let single = dir.prints(&format!("reduce --op {ops} --axis {axes} --hex -f json all.npy"));
+        let merged = dir.prints(&format!("merge --hex -f json{states}"));
+        assert_eq!(merged, single, "{axes}");
     }
     dir.prints("partial sum --axis 0 all.npy -o a.state");
     dir.prints("partial sum --axis 0,1 all.npy -o b.state");
@@ -180,11 +169,9 @@ fn states_that_do_not_belong_together() {
     dir.prints("partial max a.npy -o max.state");
     dir.prints("partial sum f.npy -o f32.state");
     dir.prints("partial argmax a.npy -o arg.state");
-    dir.prints("partial sum --accuracy fast a.npy -o fast.state");
     for (line, parts) in [
         ("merge sum.state max.state", &["max.state", "operation"][..]),
         ("merge sum.state f32.state", &["f32.state", "f64", "f32"]),
-        ("merge sum.state fast.state", &["fast.state"]),
         ("merge arg.state arg.state", &["arg.state", "element 0", "--start"]),
     ] {
         let complaint = dir.fails(1, line);
@@ -233,6 +220,23 @@ fn an_empty_raw_piece_is_a_piece() {
     // Without a word about raw bytes they are text without a line.
     assert_eq!(dir.prints("sum empty"), "0\n");
     assert_eq!(dir.prints("sum --dtype f64 empty"), "0\n");
+}
+
+/// What version 0.1 wrote for `partial sum --accuracy fast` of 1.5 and 2.
+const PLAIN_SUM: &str = "57415250464f4c44010000000d010000010000000000000000000000000000000000010000000000\
+     00000100000000000000e3552b845746737401000c0d3b0000000000000000000000000000000000\
+     000000000000000000000000000000010000000000000000000000000000000200000000000000f8\
+     3f0000000000000040face8e5c00000000";
+
+#[test]
+fn states_of_sums_that_were_not_exact_say_so() {
+    let dir = Dir::new();
+    let hex = |at: usize| u8::from_str_radix(&PLAIN_SUM[at..at + 2], 16).unwrap();
+    dir.file("plain.state", (0..PLAIN_SUM.len()).step_by(2).map(hex).collect::<Vec<u8>>());
+    let complaint = dir.fails(1, "merge plain.state");
+    for part in ["plain.state: the state is a plain sum", "hint: ", "without --accuracy fast"] {
+        assert!(complaint.contains(part), "{part:?} is not in:\n{complaint}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! From exact numbers to answers of the type asked for.
 
-use super::{NanPolicy, Op, Rules, Scalar};
+use super::{NanPolicy, Op, Rules, Scalar, Value};
 use crate::DType;
 use crate::element::{Element, Parts, bf16, f16};
 use crate::error::{Error, Result};
@@ -127,4 +127,18 @@ pub(super) fn truth(op: Op, dtype: DType, value: bool, rules: &Rules) -> Result<
         None | Some(DType::Bool) => Ok(Scalar::Bool(value)),
         Some(out) => Err(Error::UnsupportedOut { op, dtype, out }),
     }
+}
+
+/// The answer in the [float type](float_type) asked for.
+///
+/// # Errors
+/// [`Error::UnsupportedOut`] for other types.
+pub(super) fn float_answer(
+    op: Op,
+    dtype: DType,
+    rules: &Rules,
+    scalar: impl Fn(DType) -> Option<Scalar>,
+) -> Result<Value> {
+    let out = float_type(op, dtype, rules)?;
+    scalar(out).map(Value::One).ok_or(Error::UnsupportedOut { op, dtype, out })
 }

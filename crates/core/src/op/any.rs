@@ -11,99 +11,50 @@ use core::fmt;
 /// Names the state type for a kind and an element type known at run time:
 /// `with_state!(kind, dtype, S => expression, else => expression)`. The `else`
 /// expression is for pairs that no operation uses.
+///
+/// The one list of states by kind: a new kind does not compile without its state.
 #[macro_export]
 macro_rules! with_state {
     ($kind:expr, $dtype:expr, $S:ident => $body:expr, else => $otherwise:expr) => {{
         use $crate::op::{self, Kind};
-        macro_rules! shared {
-            ($T:ty, $rest:expr) => {
-                match $kind {
-                    Kind::Sum | Kind::AbsSum => {
-                        type $S = op::Sums<$T>;
-                        $body
-                    }
-                    Kind::SquareSum | Kind::Dot => {
-                        type $S = op::Squares<$T>;
-                        $body
-                    }
-                    Kind::Moments => {
-                        type $S = op::Moments<$T>;
-                        $body
-                    }
-                    Kind::Extrema | Kind::ArgExtrema => {
-                        type $S = op::Extrema<$T>;
-                        $body
-                    }
-                    Kind::Counts => {
-                        type $S = op::Counts<$T>;
-                        $body
-                    }
-                    Kind::Prod => {
-                        type $S = <$T as op::Ordered>::Prod;
-                        $body
-                    }
-                    Kind::LogSumExp => {
-                        type $S = <$T as op::Ordered>::LogSumExp;
-                        $body
-                    }
-                    _ => $rest,
+        let (kind, dtype): (Kind, $crate::DType) = ($kind, $dtype);
+        if Kind::supports(kind, dtype) {
+            $crate::with_element!(dtype, T => match kind {
+                Kind::Sum | Kind::AbsSum => {
+                    type $S = op::Sums<T>;
+                    $body
                 }
-            };
-        }
-        macro_rules! integer {
-            ($T:ty) => {
-                shared!(
-                    $T,
-                    match $kind {
-                        Kind::Bits => {
-                            type $S = op::Bits<$T>;
-                            $body
-                        }
-                        _ => $otherwise,
-                    }
-                )
-            };
-        }
-        macro_rules! float {
-            ($T:ty) => {
-                shared!(
-                    $T,
-                    match $kind {
-                        Kind::FastSum => {
-                            type $S = op::FastSum<$T>;
-                            $body
-                        }
-                        Kind::FastAbsSum => {
-                            type $S = op::FastAbsSum<$T>;
-                            $body
-                        }
-                        Kind::FastSquareSum => {
-                            type $S = op::FastSquareSum<$T>;
-                            $body
-                        }
-                        Kind::FastDot => {
-                            type $S = op::FastDot<$T>;
-                            $body
-                        }
-                        _ => $otherwise,
-                    }
-                )
-            };
-        }
-        match $crate::DType::known($dtype) {
-            $crate::element::Known::Bool => integer!($crate::element::Bool8),
-            $crate::element::Known::I8 => integer!(i8),
-            $crate::element::Known::I16 => integer!(i16),
-            $crate::element::Known::I32 => integer!(i32),
-            $crate::element::Known::I64 => integer!(i64),
-            $crate::element::Known::U8 => integer!(u8),
-            $crate::element::Known::U16 => integer!(u16),
-            $crate::element::Known::U32 => integer!(u32),
-            $crate::element::Known::U64 => integer!(u64),
-            $crate::element::Known::F16 => float!($crate::element::f16),
-            $crate::element::Known::BF16 => float!($crate::element::bf16),
-            $crate::element::Known::F32 => float!(f32),
-            $crate::element::Known::F64 => float!(f64),
+                Kind::SquareSum | Kind::Dot => {
+                    type $S = op::Squares<T>;
+                    $body
+                }
+                Kind::Moments => {
+                    type $S = op::Moments<T>;
+                    $body
+                }
+                Kind::Extrema | Kind::ArgExtrema => {
+                    type $S = op::Extrema<T>;
+                    $body
+                }
+                Kind::Counts => {
+                    type $S = op::Counts<T>;
+                    $body
+                }
+                Kind::Bits => {
+                    type $S = op::Bits<T>;
+                    $body
+                }
+                Kind::Prod => {
+                    type $S = <T as op::Ordered>::Prod;
+                    $body
+                }
+                Kind::LogSumExp => {
+                    type $S = <T as op::Ordered>::LogSumExp;
+                    $body
+                }
+            })
+        } else {
+            $otherwise
         }
     }};
 }
@@ -138,6 +89,8 @@ trait Erased: Send + Sync {
     fn kind(&self) -> Kind;
     fn check_merge(&self, other: &dyn Any) -> Option<Result<()>>;
     fn merge(&mut self, other: &dyn Any) -> Option<Result<()>>;
+    fn skip(&mut self, start: u64, len: u64);
+    fn reset(&mut self);
     fn most_bytes(&self, positions: u64) -> usize;
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value>;
     fn write(&self, out: &mut Vec<u8>);
@@ -155,6 +108,12 @@ impl<S: State> Erased for S {
     }
     fn check_merge(&self, other: &dyn Any) -> Option<Result<()>> {
         Some(State::check_merge(self, other.downcast_ref::<S>()?))
+    }
+    fn skip(&mut self, start: u64, len: u64) {
+        State::skip(self, start, len);
+    }
+    fn reset(&mut self) {
+        *self = S::identity(State::kind(self));
     }
     fn most_bytes(&self, positions: u64) -> usize {
         S::most_bytes(positions)
@@ -196,7 +155,7 @@ impl AnyState {
     pub fn identity(kind: Kind, dtype: DType) -> Result<AnyState> {
         with_state!(kind, dtype,
             S => Ok(AnyState::from(<S as State>::identity(kind))),
-            else => Err(no_such_state(kind, dtype)))
+            else => Err(kind.no_state_of(dtype)))
     }
 
     /// The element type.
@@ -253,6 +212,16 @@ impl AnyState {
         Error::StateMismatch { what: "element type", left, right }
     }
 
+    /// Marks `len` positions from `start` as missing; see [`State::skip`].
+    pub fn skip(&mut self, start: u64, len: u64) {
+        self.0.skip(start, len);
+    }
+
+    /// Goes back to the state of no elements.
+    pub fn reset(&mut self) {
+        self.0.reset();
+    }
+
     /// The most bytes of memory that a state of this kind takes; see
     /// [`State::most_bytes`].
     #[must_use]
@@ -284,7 +253,7 @@ impl AnyState {
     pub fn from_payload(kind: Kind, dtype: DType, payload: &[u8]) -> Result<AnyState> {
         with_state!(kind, dtype,
             S => fpenv::usual(|| <S as State>::read(kind, payload)).map(AnyState::from),
-            else => Err(no_such_state(kind, dtype)))
+            else => Err(kind.no_state_of(dtype)))
     }
 
     /// The versioned, checksummed byte form: magic, version, kind, type and
@@ -309,7 +278,8 @@ impl AnyState {
     /// Reads one byte form from the front of `bytes`, and advances `bytes`.
     ///
     /// # Errors
-    /// [`DamagedState`](Error::DamagedState) or
+    /// [`DamagedState`](Error::DamagedState),
+    /// [`RetiredState`](Error::RetiredState) or
     /// [`StateVersion`](Error::StateVersion).
     pub fn read_from(bytes: &mut &[u8]) -> Result<AnyState> {
         let damaged = |why: &str| Error::DamagedState { why: why.into() };
@@ -335,6 +305,9 @@ impl AnyState {
         if u64::from_le_bytes(checksum) != u64::from(crc32fast::hash(body)) {
             return Err(damaged("its checksum is wrong"));
         }
+        if let Some(was) = Kind::retired(header[6]) {
+            return Err(Error::RetiredState { was });
+        }
         let kind = Kind::from_code(header[6]).ok_or_else(|| damaged("its kind is unknown"))?;
         let dtype =
             DType::from_code(header[7]).ok_or_else(|| damaged("its element type is unknown"))?;
@@ -357,8 +330,13 @@ impl AnyState {
     }
 }
 
-fn no_such_state(kind: Kind, dtype: DType) -> Error {
-    Error::DamagedState { why: format!("there is no {kind:?} of {dtype} elements") }
+impl Kind {
+    /// The error that no operation needs this kind over elements of this type.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn no_state_of(self, dtype: DType) -> Error {
+        Error::DamagedState { why: format!("there is no {self:?} of {dtype} elements") }
+    }
 }
 
 impl<S: State> From<S> for AnyState {

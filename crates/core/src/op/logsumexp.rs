@@ -42,10 +42,11 @@
 //! last addition add 2^-94. Half an ulp of an answer y with p bits is at least
 //! 2^(-p-1) |y|, which gives the last column.
 
+use super::answer::{float_answer, nan_wins};
 pub use super::double_double::Double;
 use super::double_double::INV_E;
 use super::exponential;
-use super::fast::{Accumulator, FloatElement, admit_nans, float_answer};
+use super::float::{FloatElement, Wide};
 use super::tree::{BLOCK, FixedTree, LANES, Reader, TreeOp, fold_lanes};
 use super::{Kind, Op, Rules, Run, State, Value, narrow};
 use crate::DType;
@@ -272,12 +273,11 @@ impl<T: ExpElement> TreeOp for Exponentials<T> {
     type Item = T;
     type Node = ExpNode<T::Total>;
     const KIND: Kind = Kind::LogSumExp;
-    const PAIRS: bool = false;
     const IDENTITY_ITEM: T = T::NEG_INFINITY;
     const NODE_BYTES: usize = 40;
 
     #[inline(always)]
-    fn leaf(items: &[T], _others: &[T]) -> Self::Node {
+    fn leaf(items: &[T]) -> Self::Node {
         match Self::max(items) {
             (max, true) => Self::sum(items, max),
             _ => Self::leaf_with_specials(items),
@@ -332,9 +332,9 @@ impl<T: ExpElement> TreeOp for Exponentials<T> {
             return Err(Error::UnsupportedType { op, dtype: T::DTYPE });
         }
         let ExpNode { reference, sum, nans, pos_infs } = *root;
-        let skip_nans = admit_nans(nans, rules.nan)?;
+        let nan = nan_wins(rules, nans, None)?;
         float_answer(op, T::DTYPE, rules, |out| {
-            if nans > 0 && !skip_nans {
+            if nan {
                 narrow::nan(out)
             } else if pos_infs > 0 {
                 narrow::infinity(out, false)
@@ -558,7 +558,7 @@ mod tests {
                         (((i * 7919) % 1013) as f32 - 500.0 + (i / BLOCK) as f32 * 170.0) * scale
                     })
                     .collect();
-                let root = FixedTree::<Exponentials<f32>>::root_of(&x, &[], Exponentials::leaf);
+                let root = FixedTree::<Exponentials<f32>>::root_of(&x, Exponentials::leaf);
                 assert_eq!((root.reference, root.sum), definition(&x), "{n} {scale}");
             }
         }

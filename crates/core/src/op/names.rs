@@ -1,6 +1,6 @@
 //! Operations, types and policies by their names.
 
-use super::{Accuracy, NanPolicy, Op};
+use super::{NanPolicy, Op};
 use crate::DType;
 use crate::error::{Error, Result};
 use core::fmt;
@@ -19,6 +19,12 @@ fn find<T: Copy>(
         name: name.into(),
         known: all.iter().map(|&one| called(one)).collect(),
     })
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 /// By [`name`](Op::name); `count_nan` is as good as `count-nan`.
@@ -91,40 +97,6 @@ impl fmt::Display for NanPolicy {
     }
 }
 
-impl Accuracy {
-    /// Both accuracies.
-    pub const ALL: [Accuracy; 2] = [Accuracy::Exact, Accuracy::Fast];
-
-    /// The name used on the command line and in messages.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Accuracy::Exact => "exact",
-            Accuracy::Fast => "fast",
-        }
-    }
-}
-
-/// By [`name`](Accuracy::name).
-///
-/// ```
-/// assert_eq!("fast".parse(), Ok(warpfold_core::Accuracy::Fast));
-/// ```
-impl FromStr for Accuracy {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Accuracy> {
-        let all = &Accuracy::ALL;
-        find("an accuracy", name, all, |accuracy| accuracy.name() == name, Accuracy::name)
-    }
-}
-
-impl fmt::Display for Accuracy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,9 +112,6 @@ mod tests {
         }
         for policy in NanPolicy::ALL {
             assert_eq!(policy.to_string().parse(), Ok(policy));
-        }
-        for accuracy in Accuracy::ALL {
-            assert_eq!(accuracy.to_string().parse(), Ok(accuracy));
         }
     }
 

@@ -26,8 +26,8 @@ ordered!(IntProd, IntLogSumExp: Bool8, i8, i16, i32, i64, u8, u16, u32, u64);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::op::{FastDot, FastSum, Kind};
-    use crate::{DType, with_element, with_float_element};
+    use crate::op::Kind;
+    use crate::{DType, with_element};
 
     #[test]
     fn every_type_has_its_states() {
@@ -37,10 +37,6 @@ mod tests {
                 <T as Ordered>::LogSumExp::identity(Kind::LogSumExp).kind(),
             ));
             assert_eq!((prod, lse), (Kind::Prod, Kind::LogSumExp));
-            let fast = with_float_element!(dtype, T => {
-                Some((FastSum::<T>::new().kind(), FastDot::<T>::new().kind()))
-            }, else => None);
-            assert_eq!(fast, dtype.is_float().then_some((Kind::FastSum, Kind::FastDot)));
         }
     }
 }

@@ -9,7 +9,8 @@
 //! leaves a relative error below `n 2^-53` before the last rounding.
 //! Significands lie in `[1, 2^64)` throughout: flush-to-zero finds nothing to flush.
 
-use super::fast::{FloatElement, admit_nans, float_answer};
+use super::answer::{float_answer, nan_wins};
+use super::float::FloatElement;
 use super::magnitude::Magnitude;
 use super::tree::{FixedTree, LANES, Reader, TreeOp, fold_lanes};
 use super::{Kind, Op, Rules, Run, Scalar, State, Value, narrow};
@@ -121,12 +122,11 @@ impl<T: FloatElement> TreeOp for Factors<T> {
     type Item = T;
     type Node = ProdNode;
     const KIND: Kind = Kind::Prod;
-    const PAIRS: bool = false;
     const IDENTITY_ITEM: T = T::ONE;
     const NODE_BYTES: usize = 41;
 
     #[inline(always)]
-    fn leaf(items: &[T], _others: &[T]) -> ProdNode {
+    fn leaf(items: &[T]) -> ProdNode {
         let mut significands = [1.0f64; LANES];
         let mut exponents = [0i64; LANES];
         let mut signs = [0u64; LANES];
@@ -201,9 +201,9 @@ impl<T: FloatElement> TreeOp for Factors<T> {
             return Err(Error::UnsupportedType { op, dtype: T::DTYPE });
         }
         let ProdNode { significand, exponent, negative, zeros, infs, nans } = *root;
-        let skip_nans = admit_nans(nans, rules.nan)?;
+        let nan = nan_wins(rules, nans, None)?;
         float_answer(op, T::DTYPE, rules, |out| {
-            if nans > 0 && !skip_nans || zeros > 0 && infs > 0 {
+            if nan || zeros > 0 && infs > 0 {
                 narrow::nan(out)
             } else if infs > 0 {
                 narrow::infinity(out, negative)

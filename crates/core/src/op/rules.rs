@@ -15,18 +15,6 @@ pub enum NanPolicy {
     Error,
 }
 
-/// How floating-point sums are rounded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Accuracy {
-    /// The true value, rounded once.
-    #[default]
-    Exact,
-    /// Plain adds in a fixed tree: the same bits for any number of threads,
-    /// with the usual rounding errors.
-    Fast,
-}
-
 /// The rules by which a state finishes. States do not depend on them: NaNs are counted
 /// separately, and a state can be finished several times, under different rules.
 ///

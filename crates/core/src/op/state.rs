@@ -1,95 +1,8 @@
 //! The central trait: identity, absorb, merge, finish.
 
-use super::{Op, Rules, Value, payload};
+use super::{Kind, Op, Rules, Value, payload};
 use crate::element::Element;
 use crate::error::Result;
-
-/// The kind of state that an operation needs. Operations of one kind share a pass over
-/// the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// Exact sum.
-    Sum,
-    /// Exact sum of absolute values.
-    AbsSum,
-    /// Exact sum of squares.
-    SquareSum,
-    /// Exact sum and sum of squares.
-    Moments,
-    /// Exact sum of products of two arrays.
-    Dot,
-    /// Smallest and largest value.
-    Extrema,
-    /// Smallest and largest value with their positions.
-    ArgExtrema,
-    /// Numbers of elements, of non-zero ones and of NaNs.
-    Counts,
-    /// Bitwise and, or, exclusive or.
-    Bits,
-    /// Product.
-    Prod,
-    /// Logarithm of a sum of exponentials.
-    LogSumExp,
-    /// Plain sum in a fixed tree.
-    FastSum,
-    /// Plain sum of absolute values in a fixed tree.
-    FastAbsSum,
-    /// Plain sum of squares in a fixed tree.
-    FastSquareSum,
-    /// Plain sum of products in a fixed tree.
-    FastDot,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Kind; 15] = [
-        Kind::Sum,
-        Kind::AbsSum,
-        Kind::SquareSum,
-        Kind::Moments,
-        Kind::Dot,
-        Kind::Extrema,
-        Kind::ArgExtrema,
-        Kind::Counts,
-        Kind::Bits,
-        Kind::Prod,
-        Kind::LogSumExp,
-        Kind::FastSum,
-        Kind::FastAbsSum,
-        Kind::FastSquareSum,
-        Kind::FastDot,
-    ];
-
-    /// The code of the kind in byte forms; never reused.
-    #[must_use]
-    pub const fn code(self) -> u8 {
-        self as u8 + 1
-    }
-
-    /// The kind whose [`code`](Self::code) is `code`.
-    #[must_use]
-    pub fn from_code(code: u8) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|k| k.code() == code)
-    }
-
-    /// Whether absorbing needs to know where a run begins.
-    ///
-    /// Exact sums, counts and extrema do not depend on the order of the
-    /// elements; positions and fixed trees do.
-    #[must_use]
-    pub const fn is_positional(self) -> bool {
-        matches!(
-            self,
-            Kind::ArgExtrema
-                | Kind::Prod
-                | Kind::LogSumExp
-                | Kind::FastSum
-                | Kind::FastAbsSum
-                | Kind::FastSquareSum
-                | Kind::FastDot
-        )
-    }
-}
 
 /// A run of consecutive elements.
 #[derive(Clone, Copy, Debug)]
@@ -191,5 +104,4 @@ pub(super) mod sealed {
     // What fixed trees fold.
     impl<T: op::FloatElement> Sealed for op::prod::Factors<T> {}
     impl<T: op::logsumexp::ExpElement> Sealed for op::logsumexp::Exponentials<T> {}
-    impl<T: op::FloatElement, M: op::fast::Term> Sealed for op::fast::Plain<T, M> {}
 }

@@ -28,7 +28,7 @@ const BLOCKS: u64 = 1 << 52;
 
 /// What a fixed tree folds, and how.
 ///
-/// Laws, bit for bit: with `E = leaf(&[], &[])`,
+/// Laws, bit for bit: with `E = leaf(&[])`,
 /// `combine(E, x) = combine(x, E) = x` for every node `x`, and a leaf does not
 /// change when [`IDENTITY_ITEM`](Self::IDENTITY_ITEM)s are appended.
 /// `combine` need not be associative.
@@ -41,19 +41,16 @@ pub trait TreeOp: super::state::sealed::Sealed + Copy + Debug + Send + Sync + 's
     type Node: Copy + Debug + Send + Sync + 'static;
     /// The state this is.
     const KIND: Kind;
-    /// Whether items come in pairs from two arrays.
-    const PAIRS: bool;
     /// The item that stands at missing positions.
     const IDENTITY_ITEM: Self::Item;
     /// The length of a node's byte form.
     const NODE_BYTES: usize;
 
-    /// Folds at most [`BLOCK`] items; `others` has as many if
-    /// [`PAIRS`](Self::PAIRS), else it is not looked at.
+    /// Folds at most [`BLOCK`] items.
     ///
     /// Always inlined, so that a caller with wider vector instructions gets
     /// the same arithmetic compiled for them.
-    fn leaf(items: &[Self::Item], others: &[Self::Item]) -> Self::Node;
+    fn leaf(items: &[Self::Item]) -> Self::Node;
 
     /// Folds two neighbours, `left` having the lower positions.
     fn combine(left: &Self::Node, right: &Self::Node) -> Self::Node;
@@ -117,8 +114,6 @@ struct Piece<T> {
     start: u64,
     /// Never empty.
     items: Vec<T>,
-    /// As many as `items` for pairs, else empty.
-    others: Vec<T>,
 }
 
 impl<T> Piece<T> {
@@ -131,13 +126,6 @@ impl<T> Piece<T> {
     /// Whether `self` ends where `next` begins, in one block.
     fn meets(&self, next: &Self) -> bool {
         self.last().checked_add(1) == Some(next.start) && self.block() == next.block()
-    }
-    fn append(&mut self, items: &[T], others: &[T])
-    where
-        T: Copy,
-    {
-        grow(&mut self.items, items);
-        grow(&mut self.others, others);
     }
     fn is_block(&self) -> bool {
         self.items.len() == BLOCK
@@ -164,17 +152,17 @@ fn grow<T: Copy>(items: &mut Vec<T>, more: &[T]) {
 /// finish fails with [`Error::Overlap`].
 ///
 /// ```
-/// use warpfold_core::op::{FastSum, Op, Rules, Run, State};
-/// let x: Vec<f32> = (0..10_000).map(|i| 0.1 * i as f32).collect();
-/// let mut whole = FastSum::<f32>::new();
+/// use warpfold_core::op::{FloatProd, Op, Rules, Run, State};
+/// let x: Vec<f32> = (0..10_000).map(|i| 1.0 + 0.01 / (i + 1) as f32).collect();
+/// let mut whole = FloatProd::<f32>::new();
 /// whole.absorb(Run { start: 0, items: &x, others: &[] });
 ///
-/// let (mut left, mut right) = (FastSum::<f32>::new(), FastSum::<f32>::new());
+/// let (mut left, mut right) = (FloatProd::<f32>::new(), FloatProd::<f32>::new());
 /// right.absorb(Run { start: 777, items: &x[777..], others: &[] });
 /// left.absorb(Run { start: 0, items: &x[..777], others: &[] });
 /// right.merge(&left)?;
 /// let rules = Rules::default();
-/// assert_eq!(right.finish(Op::Sum, &rules)?, whole.finish(Op::Sum, &rules)?);
+/// assert_eq!(right.finish(Op::Prod, &rules)?, whole.finish(Op::Prod, &rules)?);
 /// # Ok::<(), warpfold_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -206,19 +194,12 @@ impl<P: TreeOp> FixedTree<P> {
     /// allocated. `leaf` computes what [`TreeOp::leaf`] does.
     ///
     /// [`TreeOp::value`] turns the root into an answer.
-    pub fn root_of(
-        items: &[P::Item],
-        others: &[P::Item],
-        leaf: impl Fn(&[P::Item], &[P::Item]) -> P::Node,
-    ) -> P::Node {
+    pub fn root_of(items: &[P::Item], leaf: impl Fn(&[P::Item]) -> P::Node) -> P::Node {
         // A binary counter: slot k holds a complete node of level k.
         let mut complete: [Option<P::Node>; 64] = [None; 64];
         let mut last = None;
-        let mut rest = (items, others);
-        while !rest.0.is_empty() {
-            let (block, block_others, after) = split::<P>(rest, BLOCK);
-            rest = after;
-            let mut node = leaf(block, block_others);
+        for block in items.chunks(BLOCK) {
+            let mut node = leaf(block);
             if block.len() < BLOCK {
                 last = Some(node);
                 break;
@@ -234,39 +215,28 @@ impl<P: TreeOp> FixedTree<P> {
             }
         }
         let rising = last.into_iter().chain(complete.into_iter().flatten());
-        rising.reduce(|right, left| P::combine(&left, &right)).unwrap_or_else(|| P::leaf(&[], &[]))
+        rising.reduce(|right, left| P::combine(&left, &right)).unwrap_or_else(|| P::leaf(&[]))
     }
 
     /// [`State::absorb`] with a leaf function that computes what
     /// [`TreeOp::leaf`] does, compiled for better instructions.
     ///
     /// Whole blocks inside the run are folded where they lie.
-    ///
-    /// # Panics
-    /// If the arrays of pairs differ in length.
-    pub fn absorb_with(
-        &mut self,
-        run: Run<'_, P::Item>,
-        leaf: impl Fn(&[P::Item], &[P::Item]) -> P::Node,
-    ) {
-        assert!(
-            !P::PAIRS || run.items.len() == run.others.len(),
-            "arrays of one length make pairs"
-        );
+    pub fn absorb_with(&mut self, run: Run<'_, P::Item>, leaf: impl Fn(&[P::Item]) -> P::Node) {
         let mut at = run.start;
         if at.checked_add(run.items.len() as u64).is_none() {
             return self.record_clash(at);
         }
-        let mut rest = (run.items, run.others);
-        while !rest.0.is_empty() {
+        let mut rest = run.items;
+        while !rest.is_empty() {
             let room = BLOCK - (at % BLOCK as u64) as usize;
-            let (items, others, after) = split::<P>(rest, room);
+            let (items, after) = rest.split_at(room.min(rest.len()));
             rest = after;
             if items.len() == BLOCK {
-                let node = leaf(items, others);
+                let node = leaf(items);
                 self.insert_node(Placed { level: 0, index: at / BLOCK as u64, node });
             } else {
-                self.insert_piece(at, items, others, &leaf);
+                self.insert_piece(at, items, &leaf);
             }
             at += items.len() as u64;
         }
@@ -329,8 +299,7 @@ impl<P: TreeOp> FixedTree<P> {
         &mut self,
         start: u64,
         items: &[P::Item],
-        others: &[P::Item],
-        leaf: &impl Fn(&[P::Item], &[P::Item]) -> P::Node,
+        leaf: &impl Fn(&[P::Item]) -> P::Node,
     ) {
         let last = start + (items.len() as u64 - 1);
         if self.nodes.last().is_some_and(|n| n.last() >= start) {
@@ -353,18 +322,18 @@ impl<P: TreeOp> FixedTree<P> {
         let block = start / BLOCK as u64;
         if i > 0 && self.pieces[i - 1].last() + 1 == start && self.pieces[i - 1].block() == block {
             i -= 1;
-            self.pieces[i].append(items, others);
+            grow(&mut self.pieces[i].items, items);
         } else {
-            let piece = Piece { start, items: items.to_vec(), others: others.to_vec() };
+            let piece = Piece { start, items: items.to_vec() };
             self.pieces.insert(i, piece);
         }
         if i + 1 < self.pieces.len() && self.pieces[i].meets(&self.pieces[i + 1]) {
             let next = self.pieces.remove(i + 1);
-            self.pieces[i].append(&next.items, &next.others);
+            grow(&mut self.pieces[i].items, &next.items);
         }
         if self.pieces[i].is_block() {
             let piece = self.pieces.remove(i);
-            let node = leaf(&piece.items, &piece.others);
+            let node = leaf(&piece.items);
             self.insert_node(Placed { level: 0, index: block, node });
         }
     }
@@ -426,10 +395,10 @@ impl<P: TreeOp> FixedTree<P> {
         // first: each is a left child whose right sibling's only descendants
         // are what follows, passed through the levels in between.
         assert!(self.pieces.len() <= 1);
-        let tail = self.pieces.last().map(|p| P::leaf(&p.items, &p.others));
+        let tail = self.pieces.last().map(|p| P::leaf(&p.items));
         let leftward = tail.into_iter().chain(self.nodes.iter().rev().map(|n| n.node));
         let root = leftward.reduce(|right, left| P::combine(&left, &right));
-        Ok((root.unwrap_or_else(|| P::leaf(&[], &[])), end))
+        Ok((root.unwrap_or_else(|| P::leaf(&[])), end))
     }
 }
 
@@ -437,18 +406,6 @@ impl<P: TreeOp> FixedTree<P> {
 /// last block is never whole.
 fn exists(level: u32, index: u64) -> bool {
     level <= MAX_LEVEL && index < (BLOCKS >> level) - 1
-}
-
-/// Cuts up to `n` items, with their others if they are pairs, off the front.
-#[expect(clippy::type_complexity, reason = "two slices and two rests")]
-fn split<'a, P: TreeOp>(
-    (items, others): (&'a [P::Item], &'a [P::Item]),
-    n: usize,
-) -> (&'a [P::Item], &'a [P::Item], (&'a [P::Item], &'a [P::Item])) {
-    let (head, rest) = items.split_at(n.min(items.len()));
-    let (head_others, rest_others) =
-        others.split_at(if P::PAIRS { head.len().min(others.len()) } else { 0 });
-    (head, head_others, (rest, rest_others))
 }
 
 fn parent<P: TreeOp>(left: &Placed<P::Node>, right: &Placed<P::Node>) -> Placed<P::Node> {
@@ -481,14 +438,13 @@ impl<P: TreeOp> State for FixedTree<P> {
             if !at.is_multiple_of(block) || first == after {
                 let n = (block - at % block).min(end - at);
                 let items = vec![P::IDENTITY_ITEM; n as usize];
-                let others: &[_] = if P::PAIRS { &items } else { &[] };
-                self.insert_piece(at, &items, others, &P::leaf);
+                self.insert_piece(at, &items, &P::leaf);
                 at += n;
             } else {
                 // The largest node that begins here and ends in time. All
                 // levels of identities are one node: `combine(E, E) = E`.
                 let level = first.trailing_zeros().min((after - first).ilog2()).min(MAX_LEVEL);
-                let node = P::leaf(&[], &[]);
+                let node = P::leaf(&[]);
                 self.insert_node(Placed { level, index: first >> level, node });
                 at += block << level;
             }
@@ -507,9 +463,8 @@ impl<P: TreeOp> State for FixedTree<P> {
         // one piece, of less than a block, with room for twice as much, at most
         // a block; vectors begin with room for four and double.
         let digits = (positions / BLOCK as u64).checked_ilog2().map_or(0, |top| top as usize + 1);
-        let arrays = 1 + usize::from(P::PAIRS);
         let room = positions.saturating_mul(2).min(BLOCK as u64) as usize;
-        let raw = room * size_of::<P::Item>() * arrays;
+        let raw = room * size_of::<P::Item>();
         size_of::<Self>()
             + 4 * size_of::<Piece<P::Item>>()
             + (2 * digits).max(4) * size_of::<Placed<P::Node>>()
@@ -527,11 +482,11 @@ impl<P: TreeOp> State for FixedTree<P> {
         nodes.extend_from_slice(&other.nodes);
         for piece in pieces {
             match self.pieces.last_mut() {
-                Some(before) if before.meets(&piece) => before.append(&piece.items, &piece.others),
+                Some(before) if before.meets(&piece) => grow(&mut before.items, &piece.items),
                 _ => self.pieces.push(piece),
             }
             if let Some(whole) = self.pieces.pop_if(|p| p.is_block()) {
-                let node = P::leaf(&whole.items, &whole.others);
+                let node = P::leaf(&whole.items);
                 nodes.push(Placed { level: 0, index: whole.block(), node });
             }
         }
@@ -564,7 +519,7 @@ impl<P: TreeOp> State for FixedTree<P> {
         for p in &self.pieces {
             out.extend(p.start.to_le_bytes());
             out.extend((p.items.len() as u16).to_le_bytes());
-            for x in p.items.iter().chain(&p.others) {
+            for x in &p.items {
                 out.extend_from_slice(&x.bits().to_le_bytes()[..size_of::<P::Item>()]);
             }
         }
@@ -636,16 +591,13 @@ fn parse<P: TreeOp>(bytes: &[u8]) -> Result<FixedTree<P>, &'static str> {
         if len == 0 || len >= BLOCK as u64 || start % BLOCK as u64 + len > BLOCK as u64 {
             return Err("a piece is not a part of a block");
         }
-        let mut items = || -> Result<Vec<P::Item>, &'static str> {
-            let size = size_of::<P::Item>();
-            let raw = from.bytes(size * len as usize)?;
-            Ok(raw
-                .chunks_exact(size)
-                .map(|b| P::Item::from_bits(b.iter().rfold(0, |u, &b| u << 8 | u64::from(b))))
-                .collect())
-        };
-        let piece =
-            Piece { start, items: items()?, others: if P::PAIRS { items()? } else { Vec::new() } };
+        let size = size_of::<P::Item>();
+        let items = from
+            .bytes(size * len as usize)?
+            .chunks_exact(size)
+            .map(|b| P::Item::from_bits(b.iter().rfold(0, |u, &b| u << 8 | u64::from(b))))
+            .collect();
+        let piece = Piece { start, items };
         if let Some(before) = tree.pieces.last() {
             if before.last() >= start {
                 return Err("its pieces overlap or are out of order");
@@ -672,12 +624,11 @@ fn parse<P: TreeOp>(bytes: &[u8]) -> Result<FixedTree<P>, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::op::{FastDot, FastSum, FloatLogSumExp, FloatProd};
+    use crate::op::{FloatLogSumExp, FloatProd};
 
     /// The memory that a state takes.
     fn held<P: TreeOp>(tree: &FixedTree<P>) -> usize {
-        let raw =
-            |p: &Piece<P::Item>| (p.items.capacity() + p.others.capacity()) * size_of::<P::Item>();
+        let raw = |p: &Piece<P::Item>| p.items.capacity() * size_of::<P::Item>();
         size_of::<FixedTree<P>>()
             + tree.nodes.capacity() * size_of::<Placed<P::Node>>()
             + tree.pieces.capacity() * size_of::<Piece<P::Item>>()
@@ -686,13 +637,11 @@ mod tests {
 
     fn grows_as_it_says<P: TreeOp<Item = f64>>(_: FixedTree<P>) {
         let items = vec![1.0; 40_000];
-        let others: &[f64] = if P::PAIRS { &items } else { &[] };
         for step in [1usize, 63, 1000, 4095, 4096, 4097, 9000] {
             let (mut absorbed, mut merged) = (FixedTree::<P>::new(), FixedTree::<P>::new());
             for start in (0..items.len()).step_by(step) {
                 let to = (start + step).min(items.len());
-                let others = others.get(start..to).unwrap_or(&[]);
-                let run = Run { start: start as u64, items: &items[start..to], others };
+                let run = Run { start: start as u64, items: &items[start..to], others: &[] };
                 absorbed.absorb(run);
                 let mut piece = FixedTree::<P>::new();
                 piece.absorb(run);
@@ -706,12 +655,9 @@ mod tests {
 
     #[test]
     fn a_state_takes_no_more_memory_than_it_says() {
-        grows_as_it_says(FastSum::<f64>::new());
-        grows_as_it_says(FastDot::<f64>::new());
         grows_as_it_says(FloatProd::<f64>::new());
         grows_as_it_says(FloatLogSumExp::<f64>::new());
-        let (sum, dot) = (FastSum::<f64>::most_bytes(1 << 40), FastDot::<f64>::most_bytes(1 << 40));
-        assert!((32 << 10..40 << 10).contains(&sum), "{sum}");
-        assert!((64 << 10..72 << 10).contains(&dot), "{dot}");
+        let most = FloatProd::<f64>::most_bytes(1 << 40);
+        assert!((32 << 10..40 << 10).contains(&most), "{most}");
     }
 }

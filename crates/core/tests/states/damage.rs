@@ -3,7 +3,9 @@
 use crate::oracle::{bytes, state};
 use proptest::prelude::*;
 use warpfold_core::element::{Bool8, bf16};
-use warpfold_core::op::{Bits, Counts, Extrema, Kind, Moments, Op, Rules, Squares, State, Sums};
+use warpfold_core::op::{
+    AnyState, Bits, Counts, Extrema, Kind, Moments, Op, Rules, Squares, State, Sums,
+};
 use warpfold_core::{Element, Error, NanPolicy};
 
 /// Reading either fails as damage, or gives a state that can do everything.
@@ -130,4 +132,36 @@ fn contradictions_are_damage() {
     // A NaN's key as the smallest value of an f32.
     let nan = i64::from(f32::NAN.key()) as u64;
     assert!(!read_and_use::<Extrema<f32>>(Kind::Extrema, &words(&[1, 0, nan, nan])));
+}
+
+/// What version 0.1 wrote for `sum --accuracy fast` of 1.5 and 2.
+const PLAIN_SUM: &str = "5746737401000c0d3b000000000000000000000000000000000000000000000000\
+    0000000000000000010000000000000000000000000000000200000000000000f8\
+    3f0000000000000040face8e5c00000000";
+
+#[test]
+fn states_of_sums_that_were_not_exact_are_told_by_name() {
+    let hex = |at: usize| u8::from_str_radix(&PLAIN_SUM[at..at + 2], 16).unwrap();
+    let plain: Vec<u8> = (0..PLAIN_SUM.len()).step_by(2).map(hex).collect();
+    let error = AnyState::from_bytes(&plain).unwrap_err();
+    assert_eq!(error, Error::RetiredState { was: "a plain sum" });
+    assert!(error.hint().is_some_and(|hint| hint.contains("--accuracy fast")), "{error}");
+    // Every code that was in use, and none that was not.
+    let code = |code: u8| {
+        let mut bytes = plain.clone();
+        bytes[6] = code;
+        let body = bytes.len() - 8;
+        let checksum = u64::from(crc32fast::hash(&bytes[..body]));
+        bytes[body..].copy_from_slice(&checksum.to_le_bytes());
+        AnyState::from_bytes(&bytes).unwrap_err()
+    };
+    for retired in 12..=15 {
+        assert!(matches!(code(retired), Error::RetiredState { .. }), "{retired}");
+        assert_eq!(Kind::from_code(retired), None);
+    }
+    assert!(matches!(code(16), Error::DamagedState { why } if why.contains("kind is unknown")));
+    // Damage comes first.
+    let mut damaged = plain.clone();
+    damaged[20] ^= 1;
+    assert!(matches!(AnyState::from_bytes(&damaged), Err(Error::DamagedState { .. })));
 }

@@ -6,7 +6,7 @@ use super::{Engine, lock, tree};
 use crate::device::{Address, Argument, Launch, Stream};
 use crate::{Error, Result};
 use warpfold_core::DType;
-use warpfold_core::op::{Accuracy, Kind, Op};
+use warpfold_core::op::{Kind, Op};
 
 /// Threads of a block: `FINISH_THREADS` in `kernels/finish.cuh`.
 const THREADS: u32 = 128;
@@ -52,7 +52,7 @@ pub(super) struct Answer {
 
 impl Answer {
     /// How an operation is finished there, if it is.
-    pub(super) fn of(op: Op, accuracy: Accuracy, dtype: DType) -> Option<Answer> {
+    pub(super) fn of(op: Op, dtype: DType) -> Option<Answer> {
         let ask = match op {
             _ if !op.supports(dtype) => return None,
             Op::Sum | Op::Norm1 | Op::SumSq => Ask::Total,
@@ -77,8 +77,7 @@ impl Answer {
             Op::Prod | Op::LogSumExp if dtype.is_float() => Ask::Root,
             _ => return None,
         };
-        let kind = op.kind(accuracy, dtype);
-        Some(Answer { ask, kind, dtype, out: op.answer_type(dtype) })
+        Some(Answer { ask, kind: op.kind(), dtype, out: op.answer_type(dtype) })
     }
 
     /// Whether a fixed tree is folded to it.
@@ -155,7 +154,7 @@ impl Engine {
         to: Address,
         stream: Stream,
     ) -> Result<bool> {
-        let Some(answer) = Answer::of(op, Accuracy::Exact, dtype) else { return Ok(false) };
+        let Some(answer) = Answer::of(op, dtype) else { return Ok(false) };
         let Some(bytes) = Engine::payload_len(answer.kind, dtype) else { return Ok(false) };
         for (address, dtype) in [(payloads, DType::U64), (to, answer.out)] {
             check_alignment(address, count, dtype)?;
@@ -262,7 +261,7 @@ mod tests {
                 _ => (1 << bits) - 1,
             };
             for op in [Op::Sum, Op::Norm1, Op::SumSq] {
-                let answer = Answer::of(op, Accuracy::Exact, dtype).unwrap();
+                let answer = Answer::of(op, dtype).unwrap();
                 let most =
                     if answer.out == DType::I64 { i64::MAX as u128 } else { u64::MAX.into() };
                 let term = if op == Op::SumSq { largest * largest } else { largest };

@@ -18,7 +18,7 @@ use crate::Result;
 use crate::device::{Address, Device, Stream};
 use warpfold_core::DType;
 use warpfold_core::layout::{Axis, Dim, Split, Traversal, View};
-use warpfold_core::op::{Accuracy, AnyState, Kind, Numbers, Op};
+use warpfold_core::op::{AnyState, Kind, Numbers, Op};
 
 /// Bytes of the boxes of one call: at most these, and at most this part of the
 /// device's memory.
@@ -137,14 +137,12 @@ impl Engine {
     pub fn numbers_of_host_view(
         &self,
         ops: &[Op],
-        accuracy: Accuracy,
         view: &View<'_>,
         reduced: &[bool],
         stream: Stream,
     ) -> Result<Option<Vec<Numbers>>> {
         let dtype = view.dtype();
-        let answers: Option<Vec<Answer>> =
-            ops.iter().map(|&op| Answer::of(op, accuracy, dtype)).collect();
+        let answers: Option<Vec<Answer>> = ops.iter().map(|&op| Answer::of(op, dtype)).collect();
         let Some(answers) = answers.filter(|_| !view.is_empty()) else { return Ok(None) };
         let split = Split::new(view.shape(), [view.strides(), &[]], reduced)?;
         let mut all: Vec<Numbers> =

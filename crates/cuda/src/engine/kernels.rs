@@ -102,9 +102,6 @@ impl Program {
 fn tree_name(kind: Kind) -> &'static str {
     match kind {
         Kind::LogSumExp => "logsumexp",
-        Kind::FastSum => "fast_sums",
-        Kind::FastAbsSum => "fast_abs_sums",
-        Kind::FastSquareSum => "fast_square_sums",
         _ => "prods",
     }
 }
@@ -122,10 +119,6 @@ pub(super) fn name(kind: Kind, dtype: DType) -> Option<String> {
         Kind::Counts => "counts",
         Kind::Prod => "prod",
         Kind::LogSumExp => "logsumexp",
-        Kind::FastSum if dtype.is_float() => "fast_sum",
-        Kind::FastAbsSum if dtype.is_float() => "fast_abs_sum",
-        Kind::FastSquareSum if dtype.is_float() => "fast_square_sum",
-        Kind::FastDot if dtype.is_float() => "fast_dot",
         Kind::Bits if !dtype.is_float() => "bits",
         _ => return None,
     };
@@ -183,11 +176,6 @@ pub(super) fn arguments(words: [u64; 8], ready: bool) -> [Argument; 9] {
     core::array::from_fn(|i| words.get(i).map_or(ready, |&word| Argument::from(word)))
 }
 
-/// Whether a kernel takes a second array.
-pub(super) fn takes_pairs(kind: Kind) -> bool {
-    matches!(kind, Kind::Dot | Kind::FastDot)
-}
-
 /// The bytes of the payload that a kernel leaves, if it leaves one as it is, of one
 /// length for all arrays: of [`Kind::ArgExtrema`], for all but empty ones.
 pub(super) fn payload_len(kind: Kind, dtype: DType) -> Option<usize> {
@@ -204,7 +192,7 @@ mod tests {
     use super::super::archive;
     use super::*;
     use std::collections::HashSet;
-    use warpfold_core::op::{Accuracy, Op};
+    use warpfold_core::op::Op;
 
     #[test]
     fn whatever_has_a_name_is_in_the_archive() {
@@ -222,16 +210,14 @@ mod tests {
             for kind in [Kind::Sum, Kind::SquareSum, Kind::Moments] {
                 names.insert(Program::finish(kind, dtype).name());
             }
-            for accuracy in [Accuracy::Exact, Accuracy::Fast] {
-                for answer in Op::ALL.into_iter().filter_map(|op| Answer::of(op, accuracy, dtype)) {
-                    if let Some(tally) = answer.tally() {
-                        names.insert(Program::ShortRows(tally, dtype).name());
-                        names.insert(Program::Columns(tally, dtype).name());
-                    }
-                    if answer.is_of_tree() {
-                        names.insert(Program::RowTrees(answer.kind, dtype).name());
-                        names.insert(Program::ColumnTrees(answer.kind, dtype).name());
-                    }
+            for answer in Op::ALL.into_iter().filter_map(|op| Answer::of(op, dtype)) {
+                if let Some(tally) = answer.tally() {
+                    names.insert(Program::ShortRows(tally, dtype).name());
+                    names.insert(Program::Columns(tally, dtype).name());
+                }
+                if answer.is_of_tree() {
+                    names.insert(Program::RowTrees(answer.kind, dtype).name());
+                    names.insert(Program::ColumnTrees(answer.kind, dtype).name());
                 }
             }
         }

@@ -387,7 +387,7 @@ impl Engine {
             return Err(refused(array, "its positions end beyond 2^64"));
         }
         let given = 1 + usize::from(others.is_some());
-        if given != 1 + usize::from(kernels::takes_pairs(kind)) {
+        if given != 1 + usize::from(kind.takes_pairs()) {
             return Err(Error::Arrays { kind, given });
         }
         let Planned { kernel, mut launch, meeting, tree } = self.planned(kind, &input, scratch)?;

@@ -13,7 +13,7 @@ use super::{Engine, lock};
 use crate::Result;
 use crate::device::{Address, Stream};
 use warpfold_core::layout::Split;
-use warpfold_core::op::{Accuracy, Numbers, Op};
+use warpfold_core::op::{Numbers, Op};
 
 /// The most answers that are put in order.
 const MOST_SCATTERED: usize = 1 << 30;
@@ -35,13 +35,12 @@ impl Engine {
     pub unsafe fn numbers_of_view(
         &self,
         op: Op,
-        accuracy: Accuracy,
         view: &DeviceView,
         reduced: &[bool],
         stream: Stream,
     ) -> Result<Option<Numbers>> {
         view.check(&**self.device())?;
-        match Question::of(op, accuracy, view, reduced)? {
+        match Question::of(op, view, reduced)? {
             // SAFETY: passed on from the caller.
             Some(question) => unsafe { self.numbers_of(&question, stream) },
             None => Ok(None),
@@ -97,14 +96,13 @@ impl Engine {
     pub unsafe fn numbers_into(
         &self,
         op: Op,
-        accuracy: Accuracy,
         view: &DeviceView,
         reduced: &[bool],
         to: Address,
         stream: Stream,
     ) -> Result<bool> {
         view.check(&**self.device())?;
-        let Some(question) = Question::of(op, accuracy, view, reduced)? else { return Ok(false) };
+        let Some(question) = Question::of(op, view, reduced)? else { return Ok(false) };
         check_alignment(to, question.table.outputs.len, question.answer.out)?;
         let scratch = self.scratch(stream)?;
         let mut scratch = lock(&scratch);
@@ -221,14 +219,9 @@ pub(super) struct Question {
 
 impl Question {
     /// The question, if it may be one that kernels answer.
-    fn of(
-        op: Op,
-        accuracy: Accuracy,
-        view: &DeviceView,
-        reduced: &[bool],
-    ) -> Result<Option<Question>> {
+    fn of(op: Op, view: &DeviceView, reduced: &[bool]) -> Result<Option<Question>> {
         let split = Split::new(&view.shape, [&view.strides, &[]], reduced)?;
-        let Some(answer) = Answer::of(op, accuracy, view.dtype) else { return Ok(None) };
+        let Some(answer) = Answer::of(op, view.dtype) else { return Ok(None) };
         if view.is_empty() {
             return Ok(None);
         }

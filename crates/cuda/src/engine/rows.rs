@@ -56,7 +56,7 @@ impl Engine {
         stream: Stream,
     ) -> Result<()> {
         let Rows { dtype, len, start, arrays, .. } = *rows;
-        if arrays != 1 + usize::from(kernels::takes_pairs(kind)) {
+        if arrays != 1 + usize::from(kind.takes_pairs()) {
             return Err(Error::Arrays { kind, given: arrays });
         }
         let len = len as u64;

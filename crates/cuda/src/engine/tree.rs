@@ -2,14 +2,12 @@
 //! in, and the state that it leaves.
 //!
 //! A kernel leaves the elements before and behind the run's whole leaves, padded
-//! to words, those of the second array, if there is one, and the nodes that have
-//! no parent in the run: from the lowest level to the highest, the one at the left
+//! to words, and the nodes that have no parent in the run: from the lowest level to the highest, the one at the left
 //! edge first. A node is left in its byte form; a byte that its words do not fill
 //! comes first, in a word of its own. `kernels/tree.cuh` says how.
 
 use super::Input;
 use warpfold_core::element::Element;
-use warpfold_core::op::fast::{Abs, Itself, Plain, Product, Square};
 use warpfold_core::op::logsumexp::Exponentials;
 use warpfold_core::op::prod::Factors;
 use warpfold_core::op::tree::BLOCK;
@@ -36,10 +34,6 @@ const MOST_COUNTED_TASKS: u64 = 1 << 20;
 macro_rules! with_tree {
     ($kind:expr, $dtype:expr, $P:ident => $body:expr, else => $otherwise:expr) => {
         with_float_element!($dtype, T => match $kind {
-            Kind::FastSum => { type $P = Plain<T, Itself>; $body }
-            Kind::FastAbsSum => { type $P = Plain<T, Abs>; $body }
-            Kind::FastSquareSum => { type $P = Plain<T, Square>; $body }
-            Kind::FastDot => { type $P = Plain<T, Product>; $body }
             Kind::Prod => { type $P = Factors<T>; $body }
             Kind::LogSumExp => { type $P = Exponentials<T>; $body }
             _ => $otherwise,
@@ -115,7 +109,7 @@ fn edge_bytes(input: &Input) -> u64 {
     ((head + tail) * input.array.dtype.size() as u64).next_multiple_of(8)
 }
 
-/// Words of the elements that are left as they are, of each array.
+/// Words of the elements that are left as they are.
 pub(super) fn edge_words(input: &Input) -> u64 {
     edge_bytes(input) / 8
 }
@@ -136,9 +130,8 @@ pub(super) fn meeting_words(kind: Kind, input: &Input, blocks: u32) -> Option<u6
 
 /// How many bytes a kernel leaves.
 pub(super) fn left_len(kind: Kind, input: &Input) -> usize {
-    let arrays = 1 + u64::from(input.others.is_some());
     let nodes = Leaves::of(input).roots().count() as u64 * node_words(kind, input.array.dtype);
-    (arrays * edge_bytes(input) + 8 * nodes) as usize
+    (edge_bytes(input) + 8 * nodes) as usize
 }
 
 /// The state that these bytes are; says what is wrong with them.
@@ -151,17 +144,12 @@ pub(super) fn state(kind: Kind, input: &Input, left: &[u8]) -> Result<AnyState, 
 fn read<P: TreeOp>(input: &Input, left: &[u8]) -> Result<FixedTree<P>, &'static str> {
     const SHORT: &str = "it ends too early";
     let leaves = Leaves::of(input);
-    let mut rest = left;
-    let mut edges = || -> Result<Vec<P::Item>, &'static str> {
-        let (bytes, after) = rest.split_at_checked(edge_bytes(input) as usize).ok_or(SHORT)?;
-        rest = after;
-        let items = bytes.chunks_exact(size_of::<P::Item>()).map(|item| {
-            P::Item::from_bits(item.iter().rfold(0, |bits, &b| bits << 8 | u64::from(b)))
-        });
-        Ok(items.take((leaves.head + leaves.tail) as usize).collect())
-    };
-    let items = edges()?;
-    let others = if P::PAIRS { edges()? } else { Vec::new() };
+    let (edges, mut rest) = left.split_at_checked(edge_bytes(input) as usize).ok_or(SHORT)?;
+    let items: Vec<P::Item> = edges
+        .chunks_exact(size_of::<P::Item>())
+        .map(|item| P::Item::from_bits(item.iter().rfold(0, |bits, &b| bits << 8 | u64::from(b))))
+        .take((leaves.head + leaves.tail) as usize)
+        .collect();
 
     let mut tree = FixedTree::<P>::new();
     let words = P::NODE_BYTES.div_ceil(8);
@@ -175,9 +163,8 @@ fn read<P: TreeOp>(input: &Input, left: &[u8]) -> Result<FixedTree<P>, &'static 
         tree.absorb_node(level, index, node);
     }
     let head = leaves.head as usize;
-    let second = |from: usize, to: usize| if P::PAIRS { &others[from..to] } else { &[] };
-    tree.absorb(Run { start: input.start, items: &items[..head], others: second(0, head) });
+    tree.absorb(Run { start: input.start, items: &items[..head], others: &[] });
     let start = input.start + (input.array.len - leaves.tail);
-    tree.absorb(Run { start, items: &items[head..], others: second(head, items.len()) });
+    tree.absorb(Run { start, items: &items[head..], others: &[] });
     Ok(tree)
 }

@@ -17,7 +17,7 @@ mod undecided;
 
 use crate::{Error, Extent, Order, Result, Source};
 use together::{Group, groups};
-use warpfold::{Answer, Axes, DType, Op, Partial, Reduction};
+use warpfold::{Answer, Axes, DType, Partial, Reduction};
 
 /// Receives the progress of reading.
 pub trait Progress: Sync {
@@ -354,5 +354,5 @@ fn check_shape(name: &str, shape: &[usize], dtype: DType) -> Result<()> {
 
 /// Whether a reduction wants indices in C order.
 fn wants_indices(reduction: &Reduction) -> bool {
-    reduction.ops().iter().any(|op| matches!(op, Op::ArgMin | Op::ArgMax | Op::ArgMinMax))
+    reduction.ops().iter().any(|op| op.kind().has_positions())
 }

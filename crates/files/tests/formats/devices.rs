@@ -6,16 +6,16 @@ use crate::common::*;
 use crate::{binary, tables};
 use parquet::basic::Compression;
 use parquet::file::properties::WriterVersion;
-use warpfold::{Accuracy, Device, Op, Reduction, Threads};
+use warpfold::{Device, Op, Reduction, Threads};
 use warpfold_core::DType;
 use warpfold_files::stream::{self, Inputs, Silent};
 use warpfold_files::{OpenOptions, Source};
 use zip::CompressionMethod;
 
 /// The operations that a device has over this type.
-fn ops(device: Device, dtype: DType, arrays: usize, accuracy: Accuracy) -> Vec<Op> {
+fn ops(device: Device, dtype: DType, arrays: usize) -> Vec<Op> {
     let has = |op: Op| {
-        let question = Reduction::of(op).device(device).accuracy(accuracy);
+        let question = Reduction::of(op).device(device);
         op.arity() == arrays && question.check_type(dtype, arrays).is_ok()
     };
     Op::ALL.into_iter().filter(|&op| has(op)).collect()
@@ -30,41 +30,37 @@ fn source(path: &str) -> Source {
 fn compare(device: Device, pieces: &[String], axes: Option<&[isize]>, memory: Option<usize>) {
     let name = &pieces[0];
     let dtype = source(name).dtype;
-    for accuracy in [Accuracy::Exact, Accuracy::Fast] {
-        let ops = ops(device, dtype, 1, accuracy);
-        assert!(!ops.is_empty(), "{dtype}");
-        let run = |ops: &[Op], device: Device, threads: usize| -> Result<Vec<u8>, String> {
-            let mut question = Reduction::new(ops.iter().copied())
-                .device(device)
-                .accuracy(accuracy)
-                .threads(Threads::Exactly(threads));
-            if let Some(axes) = axes {
-                question = question.axes(axes.iter().copied());
-            }
-            let inputs =
-                Inputs { items: pieces.iter().map(|p| source(p)).collect(), others: Vec::new() };
-            let done = if memory.is_none() {
-                stream::partial(inputs, &question, 5, memory, &Silent).map(|p| p.to_bytes())
-            } else {
-                // States of boxes that are not wanted themselves.
-                stream::reduce(inputs, &question, memory, &Silent).map(|outcome| {
-                    let columns = outcome.answer.columns().iter();
-                    columns.flat_map(|c| c.numbers.bytes().to_vec()).collect()
-                })
-            };
-            done.map_err(|e| format!("{name}: {e}"))
+    let ops = ops(device, dtype, 1);
+    assert!(!ops.is_empty(), "{dtype}");
+    let run = |ops: &[Op], device: Device, threads: usize| -> Result<Vec<u8>, String> {
+        let mut question =
+            Reduction::new(ops.iter().copied()).device(device).threads(Threads::Exactly(threads));
+        if let Some(axes) = axes {
+            question = question.axes(axes.iter().copied());
+        }
+        let inputs =
+            Inputs { items: pieces.iter().map(|p| source(p)).collect(), others: Vec::new() };
+        let done = if memory.is_none() {
+            stream::partial(inputs, &question, 5, memory, &Silent).map(|p| p.to_bytes())
+        } else {
+            // States of boxes that are not wanted themselves.
+            stream::reduce(inputs, &question, memory, &Silent).map(|outcome| {
+                let columns = outcome.answer.columns().iter();
+                columns.flat_map(|c| c.numbers.bytes().to_vec()).collect()
+            })
         };
-        // What has no answer, such as a product beyond its type, has the same complaint.
-        let (told, untold): (Vec<Op>, Vec<Op>) =
-            ops.iter().partition(|&&op| run(&[op], Device::Cpu, 1).is_ok());
-        assert!(!told.is_empty(), "{name}");
-        for op in untold {
-            assert_eq!(run(&[op], device, 1), run(&[op], Device::Cpu, 1), "{op:?}");
-        }
-        let expected = run(&told, Device::Cpu, 2);
-        for threads in [1, 3] {
-            assert!(run(&told, device, threads) == expected, "{name}, {told:?}, {threads} threads");
-        }
+        done.map_err(|e| format!("{name}: {e}"))
+    };
+    // What has no answer, such as a product beyond its type, has the same complaint.
+    let (told, untold): (Vec<Op>, Vec<Op>) =
+        ops.iter().partition(|&&op| run(&[op], Device::Cpu, 1).is_ok());
+    assert!(!told.is_empty(), "{name}");
+    for op in untold {
+        assert_eq!(run(&[op], device, 1), run(&[op], Device::Cpu, 1), "{op:?}");
+    }
+    let expected = run(&told, Device::Cpu, 2);
+    for threads in [1, 3] {
+        assert!(run(&told, device, threads) == expected, "{name}, {told:?}, {threads} threads");
     }
 }
 
@@ -149,16 +145,13 @@ fn pairs(device: Device) {
             let data = sample(dtype, 40_000 + i)[i * dtype.size()..].to_vec();
             dir.file(&format!("{i}.npy"), npy(1, descr, false, "(40000,)", &data))
         });
-        for accuracy in [Accuracy::Exact, Accuracy::Fast] {
-            let ops = ops(device, dtype, 2, accuracy);
-            let run = |device| {
-                let question =
-                    Reduction::new(ops.iter().copied()).device(device).accuracy(accuracy);
-                let inputs = Inputs { items: vec![source(&a)], others: vec![source(&b)] };
-                stream::partial(inputs, &question, 0, None, &Silent).map(|p| p.to_bytes()).ok()
-            };
-            assert_eq!(run(device), run(Device::Cpu), "{dtype}");
-        }
+        let ops = ops(device, dtype, 2);
+        let run = |device| {
+            let question = Reduction::new(ops.iter().copied()).device(device);
+            let inputs = Inputs { items: vec![source(&a)], others: vec![source(&b)] };
+            stream::partial(inputs, &question, 0, None, &Silent).map(|p| p.to_bytes()).ok()
+        };
+        assert_eq!(run(device), run(Device::Cpu), "{dtype}");
     }
 }
 

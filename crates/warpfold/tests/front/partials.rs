@@ -2,7 +2,7 @@
 
 use crate::arrays::{PATTERNS, Pattern, Random, element};
 use warpfold::internal::AnyState;
-use warpfold::{Accuracy, DType, Error, NanPolicy, Op, Partial, Reduction, Rules, View};
+use warpfold::{DType, Error, NanPolicy, Op, Partial, Reduction, Rules, View};
 
 fn bytes_of(dtype: DType, n: usize, pattern: Pattern, random: &mut Random) -> Vec<u8> {
     let size = dtype.size();
@@ -43,8 +43,7 @@ fn any_split_merged_in_any_order_is_the_single_run() {
         for pattern in PATTERNS {
             for n in [0, 1, 100, 4096, 9001, 20_000] {
                 let data = bytes_of(dtype, n, pattern, &mut random);
-                let accuracy = random.pick(&[Accuracy::Exact, Accuracy::Fast]);
-                let asked = Reduction::new(ops(dtype)).accuracy(accuracy);
+                let asked = Reduction::new(ops(dtype));
                 let view = |from: usize, to: usize| {
                     View::from_bytes(dtype, &data[from * size..to * size], &[to - from]).unwrap()
                 };
@@ -60,7 +59,7 @@ fn any_split_merged_in_any_order_is_the_single_run() {
                 assert_eq!(merged.to_bytes(), whole.to_bytes(), "{dtype} {pattern:?} {cuts:?}");
                 // Each operation alone, so that no error hides an answer.
                 for op in ops(dtype) {
-                    let one = Reduction::of(op).accuracy(accuracy);
+                    let one = Reduction::of(op);
                     let mut single = one.partial(view(0, n / 3), 0).unwrap();
                     single.merge(&one.partial(view(n / 3, n), (n / 3) as u64).unwrap()).unwrap();
                     let run = one.run(view(0, n));
@@ -99,20 +98,18 @@ fn pieces_of_tables_merge_along_the_split_axis() {
 fn dots_merge_too() {
     let mut random = Random(41);
     for dtype in DType::ALL {
-        for accuracy in [Accuracy::Exact, Accuracy::Fast] {
-            let n = 10_000;
-            let [a, b] = [0, 1].map(|_| bytes_of(dtype, n, Pattern::Close, &mut random));
-            let asked = Reduction::of(Op::Dot).accuracy(accuracy);
-            let size = dtype.size();
-            let part = |from: usize, to: usize| {
-                let [a, b] = [&a, &b].map(|x| {
-                    View::from_bytes(dtype, &x[from * size..to * size], &[to - from]).unwrap()
-                });
-                asked.partial_pair(a, b, from as u64).unwrap()
-            };
-            let parts = vec![part(0, 17), part(17, 5000), part(5000, n)];
-            assert_eq!(merged(parts, &mut random).to_bytes(), part(0, n).to_bytes(), "{dtype}");
-        }
+        let n = 10_000;
+        let [a, b] = [0, 1].map(|_| bytes_of(dtype, n, Pattern::Close, &mut random));
+        let asked = Reduction::of(Op::Dot);
+        let size = dtype.size();
+        let part = |from: usize, to: usize| {
+            let [a, b] = [&a, &b].map(|x| {
+                View::from_bytes(dtype, &x[from * size..to * size], &[to - from]).unwrap()
+            });
+            asked.partial_pair(a, b, from as u64).unwrap()
+        };
+        let parts = vec![part(0, 17), part(17, 5000), part(5000, n)];
+        assert_eq!(merged(parts, &mut random).to_bytes(), part(0, n).to_bytes(), "{dtype}");
     }
 }
 
@@ -309,10 +306,7 @@ fn a_merge_that_fails_leaves_both_sides_as_they_were() {
 fn a_missing_piece_in_the_middle_is_noticed() {
     let x: Vec<f64> = (0..10_000).map(|i| f64::from(i * 7919 % 10_007)).collect();
     let ops = [Op::ArgMin, Op::ArgMax, Op::ArgMinMax, Op::Prod, Op::LogSumExp];
-    let fast = [Op::Sum, Op::Norm1, Op::SumSq];
-    let questions = (ops.iter().map(|&op| Reduction::of(op)))
-        .chain(fast.iter().map(|&op| Reduction::of(op).accuracy(Accuracy::Fast)));
-    for question in questions {
+    for question in ops.map(Reduction::of) {
         let part = |from: usize, to: usize| question.partial(&x[from..to], from as u64).unwrap();
         let whole = question.run(&x).unwrap();
         for cuts in [[0, 3000, 7000, 10_000], [0, 4096, 8192, 10_000], [0, 1, 2, 10_000]] {
@@ -357,8 +351,6 @@ fn partials_that_do_not_match_say_what_differs() {
     assert_eq!(what(&Reduction::of(Op::Sum).partial(&single, 0).unwrap()), "element type");
     assert_eq!(what(&Reduction::of(Op::Sum).keepdims(true).partial(&x, 0).unwrap()), "shape");
     assert_eq!(what(&Reduction::of(Op::Sum).axes([]).partial(&x, 0).unwrap()), "shape");
-    let fast = Reduction::of(Op::Sum).accuracy(Accuracy::Fast).partial(&x, 0).unwrap();
-    assert_eq!(what(&fast), "kind");
     // The same elements twice: noticed where positions matter.
     for op in [Op::ArgMax, Op::Prod, Op::LogSumExp] {
         let part = Reduction::of(op).partial(&x, 5).unwrap();

@@ -3,7 +3,7 @@
 use crate::arrays::{Pattern, Random, bits_of, element};
 use std::process::Command;
 use warpfold::internal::Isa;
-use warpfold::{Accuracy, DType, Op, Reduction, Scalar, Threads, View};
+use warpfold::{DType, Op, Reduction, Scalar, Threads, View};
 
 /// More than the 2^18 elements that threads take at a time, several times.
 const LARGE: usize = (1 << 20) + 4097;
@@ -46,17 +46,10 @@ fn digest(threads: usize) -> u64 {
             let bytes = bytes_of(dtype, n, |_| element(dtype, pattern, &mut random));
             let other = bytes_of(dtype, n, |i| element(dtype, pattern, &mut Random(i as u64 + 1)));
             let [x, y] = [&bytes, &other].map(|b| View::from_bytes(dtype, b, &[n]).unwrap());
-            for accuracy in [Accuracy::Exact, Accuracy::Fast] {
-                let asked = Reduction::new(ops(dtype))
-                    .threads(Threads::Exactly(threads))
-                    .accuracy(accuracy);
-                digest.take(&asked.partial(&x, 0).unwrap().to_bytes());
-                let dot = Reduction::of(Op::Dot)
-                    .threads(Threads::Exactly(threads))
-                    .accuracy(accuracy)
-                    .run_pair(&x, &y);
-                digest.take(format!("{dot:?}").as_bytes());
-            }
+            let asked = Reduction::new(ops(dtype)).threads(Threads::Exactly(threads));
+            digest.take(&asked.partial(&x, 0).unwrap().to_bytes());
+            let dot = Reduction::of(Op::Dot).threads(Threads::Exactly(threads)).run_pair(&x, &y);
+            digest.take(format!("{dot:?}").as_bytes());
             // In columns of a few: strided, and outputs shared by threads.
             let (rows, columns) = (n / 7, 7);
             let size = dtype.size() as isize;

@@ -2,7 +2,7 @@
 
 use crate::arrays::{Pattern, Random, element};
 use warpfold::internal::Workers;
-use warpfold::{Accuracy, DType, Device, Error, Op, Reduction};
+use warpfold::{DType, Device, Error, Op, Reduction};
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
 
@@ -35,13 +35,10 @@ fn elements(dtype: DType, n: usize, seed: u64) -> Vec<u8> {
         .collect()
 }
 
-/// Every operation of `arity` arrays; exact ones, and fast ones.
-fn questions(dtype: DType, arity: usize) -> Vec<Reduction> {
-    let ops: Vec<Op> =
-        Op::ALL.into_iter().filter(|op| op.arity() == arity && op.supports(dtype)).collect();
-    [Accuracy::Exact, Accuracy::Fast]
-        .map(|accuracy| Reduction::new(ops.clone()).accuracy(accuracy).device(Device::Cpu))
-        .into()
+/// Every operation of `arity` arrays.
+fn question(dtype: DType, arity: usize) -> Reduction {
+    let ops = Op::ALL.into_iter().filter(|op| op.arity() == arity && op.supports(dtype));
+    Reduction::new(ops).device(Device::Cpu)
 }
 
 fn taken(asked: &Reduction, dtype: DType, workers: Workers) -> Vec<u8> {
@@ -56,26 +53,25 @@ fn elements_off_their_alignment_are_absorbed() {
         let size = dtype.size();
         let [left, right] = [1, 2].map(|seed| elements(dtype, n, seed));
         for arity in [1, 2] {
-            for asked in questions(dtype, arity) {
-                let feed = |off: usize, cuts: &[usize]| {
-                    let [items, others] = [Bytes::new(&left, off), Bytes::new(&right, off / 3)];
-                    let mut workers = asked.workers(dtype, arity).unwrap();
-                    let mut from = 0;
-                    for &to in cuts {
-                        let range = from * size..to * size;
-                        let others = if arity == 2 { &others.get()[range.clone()] } else { &[] };
-                        let run = RawRun { start: from as u64, items: &items.get()[range], others };
-                        workers.absorb(run).unwrap();
-                        from = to;
-                    }
-                    taken(&asked, dtype, workers)
-                };
-                let expected = feed(0, &[n]);
-                for off in 1..8 {
-                    assert!(feed(off, &[n]) == expected, "{asked:?}, {dtype}, {off}");
+            let asked = question(dtype, arity);
+            let feed = |off: usize, cuts: &[usize]| {
+                let [items, others] = [Bytes::new(&left, off), Bytes::new(&right, off / 3)];
+                let mut workers = asked.workers(dtype, arity).unwrap();
+                let mut from = 0;
+                for &to in cuts {
+                    let range = from * size..to * size;
+                    let others = if arity == 2 { &others.get()[range.clone()] } else { &[] };
+                    let run = RawRun { start: from as u64, items: &items.get()[range], others };
+                    workers.absorb(run).unwrap();
+                    from = to;
                 }
-                assert!(feed(3, &[1, 2, 4999, 5003, n]) == expected, "{asked:?}, {dtype}");
+                taken(&asked, dtype, workers)
+            };
+            let expected = feed(0, &[n]);
+            for off in 1..8 {
+                assert!(feed(off, &[n]) == expected, "{asked:?}, {dtype}, {off}");
             }
+            assert!(feed(3, &[1, 2, 4999, 5003, n]) == expected, "{asked:?}, {dtype}");
         }
     }
 }
@@ -124,20 +120,18 @@ fn pairs_of_two_lengths_are_refused() {
         let bytes = elements(dtype, 1000, 7);
         let size = dtype.size();
         for device in [Device::Cpu, Device::Sim] {
-            for accuracy in [Accuracy::Exact, Accuracy::Fast] {
-                let dot = Reduction::of(Op::Dot).accuracy(accuracy).device(device);
-                let Ok(mut workers) = dot.workers(dtype, 2) else { continue };
-                for len in [0, 1, 3, 999] {
-                    let pairs = [(1000, len), (len, 1000)];
-                    for (left, right) in pairs {
-                        let run = RawRun {
-                            start: 0,
-                            items: &bytes[..left * size],
-                            others: &bytes[..right * size],
-                        };
-                        let error = Error::ShapeMismatch { left: vec![left], right: vec![right] };
-                        assert_eq!(workers.absorb(run), Err(error), "{dtype}, {device:?}");
-                    }
+            let dot = Reduction::of(Op::Dot).device(device);
+            let Ok(mut workers) = dot.workers(dtype, 2) else { continue };
+            for len in [0, 1, 3, 999] {
+                let pairs = [(1000, len), (len, 1000)];
+                for (left, right) in pairs {
+                    let run = RawRun {
+                        start: 0,
+                        items: &bytes[..left * size],
+                        others: &bytes[..right * size],
+                    };
+                    let error = Error::ShapeMismatch { left: vec![left], right: vec![right] };
+                    assert_eq!(workers.absorb(run), Err(error), "{dtype}, {device:?}");
                 }
             }
         }

@@ -22,7 +22,7 @@ const BLOCK: u32 = 256;
 
 /// The rungs of which is shown how they depend on the number of elements, and on
 /// the size of a block: one of each kind.
-const SWEPT: [&str; 12] = [
+const SWEPT: [&str; 11] = [
     "cpu-serial",
     "neighbored",
     "interleaved",
@@ -32,7 +32,6 @@ const SWEPT: [&str; 12] = [
     "warp-shuffle",
     "vector-load",
     "last-block",
-    "engine-fast",
     "engine",
     "cub",
 ];

@@ -1,0 +1,121 @@
+//! Floating-point element types: what those states need that round on the way.
+
+use crate::element::{Element, bf16, f16};
+
+/// What holds a floating-point element for arithmetic: f32 or f64.
+pub trait Wide: Element + PartialOrd + Into<f64> {
+    /// The magnitude.
+    #[must_use]
+    fn magnitude(self) -> Self;
+}
+
+macro_rules! wide {
+    ($($t:ty),*) => {$(
+        impl Wide for $t {
+            #[inline(always)]
+            fn magnitude(self) -> Self {
+                self.abs()
+            }
+        }
+    )*};
+}
+wide!(f32, f64);
+
+/// A floating-point element type.
+pub trait FloatElement: Element {
+    /// What it is widened to.
+    type Wide: Wide;
+    /// One.
+    const ONE: Self;
+    /// Minus infinity.
+    const NEG_INFINITY: Self;
+    /// The same value in the wide type; exact.
+    fn widen(self) -> Self::Wide;
+}
+
+impl FloatElement for f64 {
+    type Wide = f64;
+    const ONE: Self = 1.0;
+    const NEG_INFINITY: Self = f64::NEG_INFINITY;
+    #[inline(always)]
+    fn widen(self) -> f64 {
+        self
+    }
+}
+
+impl FloatElement for f32 {
+    type Wide = f32;
+    const ONE: Self = 1.0;
+    const NEG_INFINITY: Self = f32::NEG_INFINITY;
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self
+    }
+}
+
+impl FloatElement for bf16 {
+    type Wide = f32;
+    const ONE: Self = bf16::ONE;
+    const NEG_INFINITY: Self = bf16::NEG_INFINITY;
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        f32::from_bits(u32::from(self.to_bits()) << 16)
+    }
+}
+
+impl FloatElement for f16 {
+    type Wide = f32;
+    const ONE: Self = f16::ONE;
+    const NEG_INFINITY: Self = f16::NEG_INFINITY;
+    /// Without branches, so that it becomes vector instructions, and without
+    /// a subnormal f32 on the way, which flush-to-zero would swallow.
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        let bits = u32::from(self.to_bits());
+        let rest = bits & 0x7fff;
+        // The exponent bias grows from 15 to 127; infinities and NaNs have
+        // the largest exponent, which grows from 31 to 255.
+        let bias = if rest >= 0x7c00 { 224 << 23 } else { 112 << 23 };
+        let normal = (rest << 13) + bias;
+        // A subnormal is `rest * 2^-24`, and 2^-24 is the last place of 0.5.
+        let subnormal = (f32::from_bits(0x3f00_0000 | rest) - 0.5).to_bits();
+        let magnitude = if rest < 0x400 { subnormal } else { normal };
+        f32::from_bits(magnitude | (bits & 0x8000) << 16)
+    }
+}
+
+/// Calls a generic function with the float element type that a
+/// [`DType`] names, or else evaluates the other expression:
+/// `with_float_element!(dtype, T => f::<T>(x), else => y)`.
+#[macro_export]
+macro_rules! with_float_element {
+    ($dtype:expr, $T:ident => $body:expr, else => $other:expr) => {
+        match $crate::DType::known($dtype) {
+            $crate::element::Known::F16 => {
+                type $T = $crate::element::f16;
+                $body
+            }
+            $crate::element::Known::BF16 => {
+                type $T = $crate::element::bf16;
+                $body
+            }
+            $crate::element::Known::F32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::element::Known::F64 => {
+                type $T = f64;
+                $body
+            }
+            $crate::element::Known::Bool
+            | $crate::element::Known::I8
+            | $crate::element::Known::I16
+            | $crate::element::Known::I32
+            | $crate::element::Known::I64
+            | $crate::element::Known::U8
+            | $crate::element::Known::U16
+            | $crate::element::Known::U32
+            | $crate::element::Known::U64 => $other,
+        }
+    };
+}

@@ -1,9 +1,0 @@
-// Plain sums of absolute values of columns of floats.
-// elements: f16 bf16 f32 f64
-
-#include "column_fast.cuh"
-
-TREE_COLUMNS(column_fast_abs_sums)(const ColumnTable &table, u32 first, u32 count, u32 counters, u32 ask, void *out)
-{
-    fold_columns<ColumnFast<ELEMENT, ABS>>(table, first, count, counters, ask, out);
-}
