@@ -33,3 +33,5 @@ echo "==> warpfold alone depends on no device and on no other library's arrays"
 
 # Asking for what was left out is an error that names the feature.
 cargo test --quiet --package warpfold --test front devices
+cargo test --quiet --package warpfold-files --no-default-features --features "" --lib left_out
+cargo test --quiet --package warpfold-files --no-default-features --features npy,zstd --lib left_out
