@@ -5,13 +5,14 @@ set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
-cargo test --quiet --package warpfold-files --test formats -- --ignored write_seeds >/dev/null
-
-export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}/abort"
-mkdir -p "$CARGO_TARGET_DIR"
-scratch=$(mktemp -d -p "$CARGO_TARGET_DIR")
+target="${CARGO_TARGET_DIR:-$root/target}"
+mkdir -p "$target/abort"
+scratch=$(mktemp -d -p "$target/abort")
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/src"
+# A folder of their own: what a fuzzer has found is not sane.
+WARPFOLD_CORPUS="$scratch/corpus" cargo test --quiet --package warpfold-files --test formats -- --ignored write_seeds >/dev/null
+export CARGO_TARGET_DIR="$target/abort"
 cat > "$scratch/Cargo.toml" <<TOML
 [package]
 name = "abort"
@@ -25,6 +26,7 @@ warpfold-files = { path = "$root/crates/files" }
 [profile.dev]
 panic = "abort"
 debug = false
+incremental = false
 
 [workspace]
 TOML
@@ -74,5 +76,5 @@ RUST
 (cd "$scratch" && cargo build --quiet)
 for format in npy npz csv numbers safetensors arrow arrow_stream parquet compressed; do
     echo "==> $format"
-    "$CARGO_TARGET_DIR/debug/abort" fuzz/corpus/"$format"/*
+    "$CARGO_TARGET_DIR/debug/abort" "$scratch/corpus/$format"/*
 done
