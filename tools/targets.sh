@@ -23,7 +23,7 @@ else
 fi
 for target in "${targets[@]}"; do
     if rustup target add "$target"; then
-        cargo clippy --quiet --target "$target" -p warpfold-core -p warpfold-threads -p warpfold-cpu -p warpfold -- -D warnings
+        RUSTFLAGS=-Dwarnings cargo check --quiet --target "$target" -p warpfold-core -p warpfold-threads -p warpfold-cpu -p warpfold
         echo "$target: checked"
     else
         echo "skipped: $target cannot be installed here"
