@@ -46,7 +46,7 @@ impl<S: Accelerate> Kernels for KernelsOf<S> {
         let Accepted { run, walk, base } = accepted;
         let (found, dtype, context) = (state.kind(), state.dtype(), &mut self.context);
         match state.downcast_mut::<S>() {
-            Some(state) if found == self.kind => aligned(run, |start, slices| match walk {
+            Some(state) if found == self.kind => aligned(run, &mut |start, slices| match walk {
                 Some(walk) => state.accelerate_along(start, slices, walk, base, context),
                 None => state.accelerate(start + base, slices, context),
             }),
@@ -72,19 +72,19 @@ impl Absorber {
         else => Err(kind.no_state_of(dtype)))
     }
 
-    /// Lets a state take in a run whose positions are those of `walk`, whose
-    /// first index is `base`. The run has passed [`check_run`].
+    /// Lets a state take in a run whose positions are those of `walk` if there is one,
+    /// counted from index `base`. The run has passed [`check_run`].
     ///
     /// # Errors
     /// [`Error::StateMismatch`] if the state is another one.
-    pub(crate) fn absorb_along(
+    pub(crate) fn absorb(
         &mut self,
         state: &mut AnyState,
         run: RawRun<'_>,
-        walk: &Traversal,
+        walk: Option<&Traversal>,
         base: u64,
     ) -> Result<()> {
-        self.0.absorb(state, Accepted { run, walk: Some(walk), base })
+        self.0.absorb(state, Accepted { run, walk, base })
     }
 }
 
@@ -132,7 +132,7 @@ const COPIED: usize = 1 << 13;
 
 /// Hands a run's elements to `sink`: as they lie, or copied block by block to
 /// where they are aligned.
-fn aligned<T: Element>(run: RawRun<'_>, mut sink: impl FnMut(u64, Slices<'_, T>)) -> Result<()> {
+fn aligned<T: Element>(run: RawRun<'_>, sink: &mut dyn FnMut(u64, Slices<'_, T>)) -> Result<()> {
     let paired = !run.others.is_empty();
     if let Some(run) = run.typed::<T>() {
         let slices =
@@ -207,7 +207,7 @@ impl Worker {
     /// The value of `op` so far.
     ///
     /// # Errors
-    /// Those of [`State::finish`](warpfold_core::op::State::finish).
+    /// Those of [`AnyState::finish`].
     pub fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
         self.state.finish(op, rules)
     }

@@ -2,6 +2,13 @@
 
 use crate::{Error, Result};
 use core::fmt;
+#[cfg(any(
+    feature = "npy",
+    feature = "text",
+    feature = "arrow",
+    feature = "parquet",
+    feature = "safetensors"
+))]
 use std::collections::HashMap;
 
 /// One item of a column list.
@@ -107,6 +114,13 @@ impl fmt::Display for ColumnSelector {
 
 /// The places (from 0) that `selectors` mean among `names`, in their order. A
 /// column without a name has an empty one, and is chosen by its place.
+#[cfg(any(
+    feature = "npy",
+    feature = "text",
+    feature = "arrow",
+    feature = "parquet",
+    feature = "safetensors"
+))]
 pub(crate) fn resolve(
     selectors: &[ColumnSelector],
     names: &[String],
@@ -165,6 +179,7 @@ pub(crate) fn resolve(
 }
 
 /// The default column: the only one with numbers.
+#[cfg(any(feature = "text", feature = "arrow", feature = "parquet"))]
 pub(crate) fn only_numeric(numeric: &[usize], names: &[String], file: &str) -> Result<Vec<usize>> {
     match numeric {
         [only] => Ok(vec![*only]),
@@ -209,7 +224,7 @@ fn plain(name: &str) -> String {
     if bare { name.into() } else { format!("{name:?}") }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "text"))]
 mod tests {
     use super::*;
     use ColumnSelector::{Index, Name, Range};

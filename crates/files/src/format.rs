@@ -1,6 +1,5 @@
 //! The formats, and how they are recognised from a file's first bytes and name.
 
-use crate::text::TextNumber;
 use crate::unpack::Codec;
 use crate::{Error, Result};
 use core::fmt;
@@ -85,7 +84,7 @@ impl Format {
         let refuse = |what: &str, hint: &str| {
             Err(Error::format(name, format!("{what} is not read")).with_hint(hint))
         };
-        Ok(Some(if starts(crate::npy::MAGIC) {
+        Ok(Some(if starts(NPY) {
             Format::Npy
         } else if starts(b"PK\x03\x04") || starts(b"PK\x05\x06") {
             Format::Npz
@@ -128,6 +127,20 @@ impl Format {
     }
 }
 
+/// How an npy file begins.
+pub(crate) const NPY: &[u8] = b"\x93NUMPY";
+
+/// The longest header that safetensors allows.
+pub(crate) const LONGEST_SAFETENSORS_HEADER: u64 = 100_000_000;
+
+/// Whether a file begins as safetensors do: with the length of a JSON object that fits.
+pub(crate) fn looks_like_safetensors(head: &[u8], file_len: u64) -> bool {
+    let Some((len, [b'{', ..])) = head.split_first_chunk::<8>() else { return false };
+    let len = u64::from_le_bytes(*len);
+    (2..=LONGEST_SAFETENSORS_HEADER).contains(&len)
+        && len.checked_add(8).is_some_and(|end| end <= file_len)
+}
+
 /// Whether this may be the length of an Arrow message: positive, padded to 8.
 fn arrow_length(bytes: &[u8]) -> bool {
     let len = i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
@@ -153,6 +166,17 @@ pub(crate) fn looks_like_text(head: &[u8]) -> bool {
         Err(e) => e.error_len().is_none(),
     };
     let telling = |&b: &u8| b == b'\n' || b.is_ascii_digit();
-    let is_number = || f64::parse(head.trim_ascii()).is_ok();
-    utf8 && head.iter().all(|&b| texty(b)) && (head.iter().any(telling) || is_number())
+    utf8 && head.iter().all(|&b| texty(b))
+        && (head.iter().any(telling) || is_number(head.trim_ascii()))
+}
+
+#[cfg(feature = "text")]
+fn is_number(text: &[u8]) -> bool {
+    use crate::text::TextNumber;
+    f64::parse(text).is_ok()
+}
+
+#[cfg(not(feature = "text"))]
+fn is_number(text: &[u8]) -> bool {
+    core::str::from_utf8(text).is_ok_and(|text| text.parse::<f64>().is_ok())
 }

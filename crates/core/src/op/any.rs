@@ -89,9 +89,9 @@ trait Erased: Send + Sync {
     fn kind(&self) -> Kind;
     fn check_merge(&self, other: &dyn Any) -> Option<Result<()>>;
     fn merge(&mut self, other: &dyn Any) -> Option<Result<()>>;
+    fn most_bytes(&self, positions: u64) -> usize;
     fn skip(&mut self, start: u64, len: u64);
     fn reset(&mut self);
-    fn most_bytes(&self, positions: u64) -> usize;
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value>;
     fn write(&self, out: &mut Vec<u8>);
     fn duplicate(&self) -> Box<dyn Erased>;
@@ -109,17 +109,17 @@ impl<S: State> Erased for S {
     fn check_merge(&self, other: &dyn Any) -> Option<Result<()>> {
         Some(State::check_merge(self, other.downcast_ref::<S>()?))
     }
-    fn skip(&mut self, start: u64, len: u64) {
-        State::skip(self, start, len);
-    }
-    fn reset(&mut self) {
-        *self = S::identity(State::kind(self));
-    }
     fn most_bytes(&self, positions: u64) -> usize {
         S::most_bytes(positions)
     }
     fn merge(&mut self, other: &dyn Any) -> Option<Result<()>> {
         Some(State::merge(self, other.downcast_ref::<S>()?))
+    }
+    fn skip(&mut self, start: u64, len: u64) {
+        State::skip(self, start, len);
+    }
+    fn reset(&mut self) {
+        *self = S::identity(State::kind(self));
     }
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
         State::finish(self, op, rules)
@@ -212,21 +212,22 @@ impl AnyState {
         Error::StateMismatch { what: "element type", left, right }
     }
 
-    /// Marks `len` positions from `start` as missing; see [`State::skip`].
-    pub fn skip(&mut self, start: u64, len: u64) {
-        self.0.skip(start, len);
-    }
-
-    /// Goes back to the state of no elements.
-    pub fn reset(&mut self) {
-        self.0.reset();
-    }
-
     /// The most bytes of memory that a state of this kind takes; see
     /// [`State::most_bytes`].
     #[must_use]
     pub fn most_bytes(&self, positions: u64) -> usize {
         self.0.most_bytes(positions)
+    }
+
+    /// Marks positions as missing; see [`State::skip`].
+    pub fn skip(&mut self, start: u64, len: u64) {
+        // Fixed trees round where a block is complete.
+        fpenv::usual(|| self.0.skip(start, len));
+    }
+
+    /// Goes back to the state of no elements, in the same memory.
+    pub fn reset(&mut self) {
+        self.0.reset();
     }
 
     /// The value of `op`; see [`State::finish`].

@@ -1,10 +1,8 @@
 //! Which launches may read their elements before the launch ahead has ended, and
 //! that those are the right ones.
 
-mod common;
-
-use common::altered::Altered;
-use common::machine::device_of_this_machine;
+use crate::common::altered::Altered;
+use crate::common::machine::device_of_this_machine;
 use std::sync::Arc;
 use warpfold_core::DType;
 use warpfold_core::op::Kind;

@@ -2,9 +2,7 @@
 //! interpreter, on devices that are late, short of memory or broken, and on the GPU
 //! if there is one.
 
-mod common;
-
-use common::machine::device_of_this_machine;
+use crate::common::machine::device_of_this_machine;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

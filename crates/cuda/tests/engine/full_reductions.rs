@@ -2,13 +2,11 @@
 //! is one, against the element-by-element reference of the same state: equal
 //! payloads, byte for byte.
 
-mod common;
-
-use common::Random;
-use common::altered::Altered;
-use common::arrays::{Placed, state_of};
-use common::data::{PATTERNS, from_f64, make};
-use common::machine::device_of_this_machine;
+use crate::common::Random;
+use crate::common::altered::Altered;
+use crate::common::arrays::{Placed, state_of};
+use crate::common::data::{PATTERNS, from_f64, make};
+use crate::common::machine::device_of_this_machine;
 use std::sync::Arc;
 use warpfold_core::element::{Bool8, bf16, f16};
 use warpfold_core::op::{AnyState, Kind};

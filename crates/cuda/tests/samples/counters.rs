@@ -7,8 +7,6 @@
 //! switched-off lanes the profiler counts. They agree within the factors of
 //! [`ALIKE`].
 
-mod common;
-
 use serde_json::Value;
 use warpfold_cuda::Sim;
 use warpfold_ptx::count::Counters;
@@ -39,7 +37,7 @@ const ALIKE: [(&str, f64, Counter); 2] = [
 fn counts_are_those_of_the_profiler() {
     let record: Value = serde_json::from_str(include_str!("records/counters-h200.json")).unwrap();
     let launches = record["launches"].as_array().unwrap();
-    let cases = common::profiled::cases();
+    let cases = crate::common::profiled::cases();
     assert_eq!(launches.len(), cases.len());
     let mut wrong = Vec::new();
     for (launch, (name, case)) in launches.iter().zip(cases) {

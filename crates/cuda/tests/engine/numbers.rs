@@ -2,13 +2,11 @@
 //! the GPU if there is one, against what core makes of the states of the same
 //! elements: equal bits.
 
-mod common;
-
-use common::Random;
-use common::altered::Altered;
-use common::data::{PATTERNS, from_f64};
-use common::machine::device_of_this_machine;
-use common::views::{Layout, Placed, Sample, reference, shape};
+use crate::common::Random;
+use crate::common::altered::Altered;
+use crate::common::data::{PATTERNS, from_f64};
+use crate::common::machine::device_of_this_machine;
+use crate::common::views::{Layout, Placed, Sample, reference, shape};
 use num_bigint::BigInt;
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};

@@ -1,7 +1,7 @@
 //! Arrays in the host's memory, reduced on a device.
 
+use super::engines::{Opened, failure};
 use crate::device::Device;
-use crate::engines::{Opened, failure};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use warpfold_core::layout::View;
 use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun};

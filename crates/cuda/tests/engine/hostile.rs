@@ -2,13 +2,11 @@
 //! make of NaNs and infinities; equal payloads, byte for byte, to those of the
 //! element-by-element reference.
 
-mod common;
-
-use common::Random;
-use common::altered::Altered;
-use common::data::make;
-use common::machine::device_of_this_machine;
-use common::views::absorbed;
+use crate::common::Random;
+use crate::common::altered::Altered;
+use crate::common::data::make;
+use crate::common::machine::device_of_this_machine;
+use crate::common::views::absorbed;
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::Kind;

@@ -2,13 +2,11 @@
 //! checks on and on the GPU if there is one, against the element-by-element
 //! reference of the same states: equal payloads, byte for byte.
 
-mod common;
-
-use common::Random;
-use common::altered::Altered;
-use common::data::PATTERNS;
-use common::machine::device_of_this_machine;
-use common::views::{Layout, Placed, Sample, reference, shape};
+use crate::common::Random;
+use crate::common::altered::Altered;
+use crate::common::data::PATTERNS;
+use crate::common::machine::device_of_this_machine;
+use crate::common::views::{Layout, Placed, Sample, reference, shape};
 use std::sync::Arc;
 use warpfold_core::DType;
 use warpfold_core::layout::View;

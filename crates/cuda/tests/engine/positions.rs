@@ -2,13 +2,11 @@
 //! begin and end anywhere; each is compared with the element-by-element reference
 //! of the same state, payload by payload, byte for byte.
 
-mod common;
-
-use common::Random;
-use common::altered::Altered;
-use common::arrays::{Placed, state_of};
-use common::data::from_f64;
-use common::machine::device_of_this_machine;
+use crate::common::Random;
+use crate::common::altered::Altered;
+use crate::common::arrays::{Placed, state_of};
+use crate::common::data::from_f64;
+use crate::common::machine::device_of_this_machine;
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{AnyState, Extrema, IntProd, Kind, Op, Rules, State, Summary};

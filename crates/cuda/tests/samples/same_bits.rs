@@ -1,9 +1,7 @@
 //! The interpreter leaves the bits in memory that an H200 left.
 
-mod common;
-
-use common::machine::device_of_this_machine;
-use common::random::{COUNT, Compute, case, compiler};
+use crate::common::machine::device_of_this_machine;
+use crate::common::random::{COUNT, Compute, case, compiler};
 use std::collections::HashMap;
 use warpfold_cuda::Sim;
 use warpfold_ptx::machine::{Checks, Options, Schedule};
@@ -39,7 +37,7 @@ fn a_thousand_random_launches() {
         let (kernel, checksum) = recorded[&number];
         assert_eq!(case.kernel, kernel, "{number}: the record is of other cases");
         match case.run(&sim(number, kernel), compiler(number)) {
-            Ok(buffers) if common::checksum(&buffers) == checksum => {}
+            Ok(buffers) if crate::common::checksum(&buffers) == checksum => {}
             Ok(_) => wrong.push(format!("{number} {kernel}: other bits")),
             Err(error) => wrong.push(format!("{number} {kernel}: {error}")),
         }

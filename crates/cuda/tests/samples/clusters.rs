@@ -1,10 +1,8 @@
 //! Launches of clusters of blocks, on the interpreter and on the GPU if there is
 //! one of compute capability 9.0.
 
-mod common;
-
-use common::machine::device_of_this_machine;
-use common::{Case, Fill, buffer, value, zeros};
+use crate::common::machine::device_of_this_machine;
+use crate::common::{Case, Fill, buffer, value, zeros};
 use warpfold_cuda::{Device, Error, Launch, Sim};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
