@@ -4,6 +4,7 @@ mod cells;
 mod chunks;
 pub(crate) mod csv;
 mod grid;
+mod heading;
 mod missing;
 mod number;
 pub(crate) mod plain;
@@ -21,7 +22,8 @@ pub(crate) use sniff::Head;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Which kind of text this is: plain numbers, or a table if columns were
-/// asked for or the first line has something that separates them.
+/// asked for, or the first line has something that separates them or is the
+/// name of the only column.
 ///
 /// # Errors
 /// JSON, whose commas would make it a table of nonsense.
@@ -41,7 +43,7 @@ pub(crate) fn format(
         Format::Csv
     } else if tabs && (asks || !line.split(u8::is_ascii_whitespace).all(is_blank_or_number)) {
         Format::Tsv
-    } else if asks {
+    } else if asks || heading::names_a_column(head.strip_prefix(BOM).unwrap_or(head), options) {
         Format::Csv
     } else {
         Format::Text
