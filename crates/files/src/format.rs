@@ -1,8 +1,8 @@
 //! The formats, and how they are recognised from a file's first bytes and name.
 
-use crate::text::TextNumber;
+use crate::open::OpenOptions;
 use crate::unpack::Codec;
-use crate::{Error, Result};
+use crate::{Error, Result, text};
 use core::fmt;
 use std::path::Path;
 
@@ -141,9 +141,9 @@ impl fmt::Display for Format {
 }
 
 /// Whether the bytes read as text: none that text does not hold, and a line
-/// end or a digit among them, or nothing but a number that has neither: `nan`,
-/// `-inf`.
-pub(crate) fn looks_like_text(head: &[u8]) -> bool {
+/// end or a digit among them, or nothing but values that have neither: `nan`,
+/// `-inf`, `NA`.
+pub(crate) fn looks_like_text(head: &[u8], options: &OpenOptions) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let head = &head[..head.len().min(4096)];
     let texty = |b: u8| matches!(b, b'\t' | b'\n' | b'\r' | 0x0c | b' '..=b'~' | 0x80..);
@@ -153,6 +153,6 @@ pub(crate) fn looks_like_text(head: &[u8]) -> bool {
         Err(e) => e.error_len().is_none(),
     };
     let telling = |&b: &u8| b == b'\n' || b.is_ascii_digit();
-    let is_number = || f64::parse(head.trim_ascii()).is_ok();
-    utf8 && head.iter().all(|&b| texty(b)) && (head.iter().any(telling) || is_number())
+    utf8 && head.iter().all(|&b| texty(b))
+        && (head.iter().any(telling) || text::holds_values(head, options))
 }

@@ -275,7 +275,7 @@ fn one_column_of_plain_text_may_have_a_name() {
         assert_eq!((run.out.as_str(), run.err.as_str()), ("3\n", told), "{text:?}");
         assert_eq!(dir.pipe("sum", text).err, told.replace("t.txt", "stdin"));
         assert_eq!(dir.run("sum untold").err, told.replace("t.txt", "untold"));
-        assert!(dir.prints("stats t.txt").starts_with("id\tcount\t2\nid\tsum\t3\n"));
+        assert!(dir.prints("stats t.txt -f json").contains("{\"count\":2,\"sum\":3,"));
         assert!(dir.prints("inspect t.txt").contains("t.txt:id\tcsv\ti64"));
         // Whoever names the column, or keeps quiet, is not told.
         for line in ["sum -c id t.txt", "sum --header t.txt", "sum -q t.txt"] {
@@ -319,10 +319,9 @@ fn a_row_that_numbers_the_columns_is_a_header() {
     // Without the index: decimals below, or text.
     names("0,1,2\n0.5,-1.0,2.25\n1.5,,3.0\n", "0 to 2");
     names("0,1\nx,1\ny,2\n", "0 to 1");
-    let (dir, text) = (Dir::new(), "0,1,2\n0.5,1.5,2.5\n");
+    let (dir, text) = (Dir::new(), "0,1,2\n0.5,1.25,2.5\n");
     assert_eq!(both(&dir, "sum -c 2", text).success(), "2.5\n");
-    assert_eq!(both(&dir, "sum -c 2 --no-header", text).success(), "3\n");
-    assert_eq!(both(&dir, "sum -c 3", "0,1,2,x\n0.5,1.5,2.5,3.5\n").success(), "2.5\n");
+    assert_eq!(both(&dir, "sum -c 2 --no-header", text).success(), "2.25\n");
     // Rows of data: told where they look like that.
     let run = both(&dir, "sum -c 1", "0,1,2\n3,4,5\n6,7,8\n");
     assert_eq!(run.out, "9\n");
