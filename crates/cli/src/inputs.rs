@@ -70,7 +70,7 @@ pub(crate) fn arrays(files: &[OsString], options: &OpenOptions, quiet: bool) -> 
             if !quiet {
                 note_left_out(file, &sources);
             }
-            columns.resize_with(sources.len(), Vec::new);
+            columns.resize_with(sources.len(), || Vec::with_capacity(files.len()));
             // What was taken of the first file is taken of the others.
             let taken = sources.iter().map(|source| match &source.access {
                 Access::Column(column) => column.selector().cloned(),
