@@ -51,13 +51,15 @@ impl First<'_> {
         let is_name = |cell: &[u8]| is_name(trimmed(cell), dtype, self.missing);
         let width = self.cells.len();
         if !columns.is_empty() {
-            let places = columns.iter().flat_map(|column| match *column {
-                ColumnSelector::Index(i) => i..=i,
-                ColumnSelector::Range(a, b) => a..=b.min(width),
-                ColumnSelector::Name(_) => 1..=0,
+            let places = columns.iter().filter_map(|column| match *column {
+                ColumnSelector::Index(i) => Some(i..=i),
+                ColumnSelector::Range(a, b) => Some(a..=b.min(width)),
+                ColumnSelector::Name(_) => None,
             });
-            let cells: Vec<&[u8]> =
-                places.filter_map(|i| self.cells.get(i.wrapping_sub(1)).copied()).collect();
+            let cells: Vec<&[u8]> = places
+                .flatten()
+                .filter_map(|i| self.cells.get(i.wrapping_sub(1)).copied())
+                .collect();
             if cells.iter().any(|cell| is_name(cell)) {
                 return true;
             }
