@@ -20,7 +20,7 @@ use crate::table::Table;
 use core::borrow::BorrowMut;
 use core::ops::Range;
 use std::sync::{Mutex, PoisonError};
-use warpfold_core::element::Key;
+use warpfold_core::element::{Key, Parts};
 use warpfold_core::exact::{FloatFormat, Superacc};
 use warpfold_core::layout::Dim;
 use warpfold_core::op::{AnyState, Extrema, Numbers, Summary, Sums};
@@ -832,6 +832,8 @@ struct Side<T: Columnar> {
     /// The elements of recent tables are below `2^top`.
     top: Option<i32>,
     buffer: Vec<T>,
+    /// Rows without their NaNs and infinities.
+    finite: Vec<T>,
     tuner: Tuner,
 }
 
@@ -846,6 +848,7 @@ impl<T: Columnar> Side<T> {
             rows: 0,
             top: None,
             buffer: Vec::new(),
+            finite: Vec::new(),
             tuner: Tuner::default(),
         }
     }
@@ -872,22 +875,85 @@ impl<T: Columnar> Side<T> {
         accs: &mut [A],
         isa: Isa,
     ) {
-        let columns = table.columns();
         for part in parts(table, T::ROWS) {
+            if self.certified(part, isa) {
+                self.gather(part.rows(), skip, accs);
+            } else if look(part, part.rows(), isa).is_some() {
+                self.add_uncertified(part, skip, accs, isa);
+            } else {
+                self.add_around_specials(part, skip, accs, isa);
+            }
+        }
+    }
+
+    /// Adds a part with NaNs or infinities: they are counted, and zeros summed
+    /// in their place, so that the columns beside theirs keep their speed.
+    fn add_around_specials<A: BorrowMut<Superacc<T::Sum>>>(
+        &mut self,
+        table: Table<'_, T>,
+        skip: usize,
+        accs: &mut [A],
+        isa: Isa,
+    ) {
+        let mut finite = core::mem::take(&mut self.finite);
+        for part in parts(table, WINDOW_ROWS) {
             if self.certified(part, isa) {
                 self.gather(part.rows(), skip, accs);
                 continue;
             }
-            let step = if T::FALLBACK_ROWS > 0 { T::FALLBACK_ROWS } else { T::ROWS };
-            for part in parts(part, step) {
-                let top = self.top.or_else(|| look(part, part.rows(), isa)).unwrap_or(0);
-                let (high, low) = (&mut self.high[..columns], &mut self.low[..columns]);
-                self.one_part = false;
-                if T::FALLBACK_ROWS > 0 && T::fallback(part, top, [high, low], isa) {
-                    self.gather(part.rows(), skip, accs);
-                } else {
-                    self.one_by_one(part, skip, accs, isa);
+            finite.clear();
+            for row in 0..part.rows() {
+                let start = finite.len();
+                finite.extend_from_slice(part.row(row));
+                if largest_exponent(part.row(row), isa).is_some() {
+                    continue;
                 }
+                for (column, x) in finite[start..].iter_mut().enumerate() {
+                    let parts = x.parts();
+                    if matches!(parts, Parts::Finite { .. }) {
+                        continue;
+                    }
+                    *x = T::from_bits(0);
+                    // Those of the columns before were counted with these.
+                    let acc = column.checked_sub(skip).and_then(|i| accs.get_mut(i));
+                    if let Some(acc) = acc {
+                        let acc: &mut Superacc<T::Sum> = acc.borrow_mut();
+                        match parts {
+                            Parts::Infinite { negative: true } => acc.neg_infs += 1,
+                            Parts::Infinite { negative: false } => acc.pos_infs += 1,
+                            _ => acc.nans += 1,
+                        }
+                    }
+                }
+            }
+            let part = Table::of(&finite, part.columns());
+            if self.certified(part, isa) {
+                self.gather(part.rows(), skip, accs);
+            } else {
+                self.add_uncertified(part, skip, accs, isa);
+            }
+        }
+        self.finite = finite;
+    }
+
+    /// Adds a part that the kernel has no certificate for.
+    fn add_uncertified<A: BorrowMut<Superacc<T::Sum>>>(
+        &mut self,
+        table: Table<'_, T>,
+        skip: usize,
+        accs: &mut [A],
+        isa: Isa,
+    ) {
+        let columns = table.columns();
+        let step = if T::FALLBACK_ROWS > 0 { T::FALLBACK_ROWS } else { T::ROWS };
+        for part in parts(table, step) {
+            let top = self.top.or_else(|| look(part, part.rows(), isa)).unwrap_or(0);
+            let (high, low) = (&mut self.high[..columns], &mut self.low[..columns]);
+            self.one_part = false;
+            if T::FALLBACK_ROWS > 0 && T::fallback(part, top, [high, low], isa) {
+                self.gather(part.rows(), skip, accs);
+            } else {
+                self.one_by_one(part, skip, accs, isa);
             }
         }
     }
@@ -1002,7 +1068,6 @@ fn parts<T: Columnar>(table: Table<'_, T>, step: usize) -> impl Iterator<Item = 
 /// Adds an f64 to a sum. It is finite, and a multiple of the format's last place.
 #[inline]
 fn deposit<F: warpfold_core::exact::format::Format>(acc: &mut Superacc<F>, x: f64) {
-    use warpfold_core::element::Parts;
     if let Parts::Finite { negative, magnitude, exponent } = x.parts()
         && magnitude != 0
     {

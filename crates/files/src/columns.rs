@@ -178,6 +178,21 @@ pub(crate) fn resolve(
     Ok(chosen)
 }
 
+/// How to choose the columns at some places in another table with such columns.
+#[cfg(any(feature = "text", feature = "arrow"))]
+pub(crate) fn selectors(places: &[usize], names: &[String]) -> Vec<ColumnSelector> {
+    let mut times: HashMap<&str, usize> = HashMap::with_capacity(names.len());
+    names.iter().for_each(|name| *times.entry(name).or_default() += 1);
+    let selector = |&place: &usize| match names[place].as_str() {
+        name if !name.is_empty() && times.get(name) == Some(&1) => {
+            ColumnSelector::Name(name.into())
+        }
+        // A range is not taken for a name that is a number.
+        _ => ColumnSelector::Range(place + 1, place + 1),
+    };
+    places.iter().map(selector).collect()
+}
+
 /// The default column: the only one with numbers.
 #[cfg(any(feature = "text", feature = "arrow", feature = "parquet"))]
 pub(crate) fn only_numeric(numeric: &[usize], names: &[String], file: &str) -> Result<Vec<usize>> {

@@ -1,5 +1,6 @@
 //! The formats, and how they are recognised from a file's first bytes and name.
 
+use crate::open::OpenOptions;
 use crate::unpack::Codec;
 use crate::{Error, Result};
 use core::fmt;
@@ -154,9 +155,9 @@ impl fmt::Display for Format {
 }
 
 /// Whether the bytes read as text: none that text does not hold, and a line
-/// end or a digit among them, or nothing but a number that has neither: `nan`,
-/// `-inf`.
-pub(crate) fn looks_like_text(head: &[u8]) -> bool {
+/// end or a digit among them, or nothing but values that have neither: `nan`,
+/// `-inf`, `NA`.
+pub(crate) fn looks_like_text(head: &[u8], options: &OpenOptions) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let head = &head[..head.len().min(4096)];
     let texty = |b: u8| matches!(b, b'\t' | b'\n' | b'\r' | 0x0c | b' '..=b'~' | 0x80..);
@@ -167,16 +168,14 @@ pub(crate) fn looks_like_text(head: &[u8]) -> bool {
     };
     let telling = |&b: &u8| b == b'\n' || b.is_ascii_digit();
     utf8 && head.iter().all(|&b| texty(b))
-        && (head.iter().any(telling) || is_number(head.trim_ascii()))
+        && (head.iter().any(telling) || holds_values(head, options))
 }
 
 #[cfg(feature = "text")]
-fn is_number(text: &[u8]) -> bool {
-    use crate::text::TextNumber;
-    f64::parse(text).is_ok()
-}
+use crate::text::holds_values;
 
+/// Without the reader of text only a lone number is known.
 #[cfg(not(feature = "text"))]
-fn is_number(text: &[u8]) -> bool {
-    core::str::from_utf8(text).is_ok_and(|text| text.parse::<f64>().is_ok())
+fn holds_values(head: &[u8], _: &OpenOptions) -> bool {
+    core::str::from_utf8(head.trim_ascii()).is_ok_and(|text| text.parse::<f64>().is_ok())
 }

@@ -526,7 +526,7 @@ fn detect_file(
     }
     let bytes = matches!(options.dtype, Some(DType::Bool | DType::I8 | DType::U8));
     let says_raw = options.dtype.is_some() || options.shape.is_some() || options.offset != 0;
-    if format::looks_like_text(&head) && !bytes {
+    if format::looks_like_text(&head, options) && !bytes {
         format_of_text(&head, &name, columns, options)
     } else if says_raw {
         Ok(Format::Raw)
@@ -585,7 +585,7 @@ fn detect_stream(
         Some(Format::Text) | None => {}
         Some(format) => return Ok(format),
     }
-    if format::looks_like_text(&stream.head) {
+    if format::looks_like_text(&stream.head, options) {
         return format_of_text(&stream.head, &stream.name, columns, options);
     }
     Err(Error::format(&stream.name, "these bytes are neither text nor of a known format")

@@ -3,7 +3,7 @@
 use super::compiled_out;
 use crate::device::Device;
 use warpfold_core::layout::Traversal;
-use warpfold_core::op::{Accuracy, AnyState, Kind, Numbers, Op, RawRun};
+use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun};
 use warpfold_core::{DType, Result};
 use warpfold_cpu::Job;
 use warpfold_cpu::isa::Isa;
@@ -34,12 +34,7 @@ impl Opened {
         match *self {}
     }
 
-    pub(crate) fn numbers(
-        &self,
-        _: &[Op],
-        _: Accuracy,
-        _: &Job<'_>,
-    ) -> Result<Option<Vec<Numbers>>> {
+    pub(crate) fn numbers(&self, _: &[Op], _: &Job<'_>) -> Result<Option<Vec<Numbers>>> {
         match *self {}
     }
 }
