@@ -16,8 +16,6 @@ trap 'rm -rf "$scratch"' EXIT
 unset CUDARC_CUDA_VERSION
 export CARGO_TARGET_DIR="$scratch/target"
 cudarc=$(sed -n 's/^cudarc = { version = "\([^"]*\)".*/\1/p' "$root/Cargo.toml")
-# Devices are a feature of the front door, once it has it.
-devices=$(grep -q '^cuda = ' "$root/crates/warpfold/Cargo.toml" && echo '"cuda"' || true)
 
 # A program with these dependencies, and the text of its main.rs from stdin.
 program() {
@@ -32,7 +30,7 @@ check() {
     (cd "$scratch/$1" && cargo check --quiet)
 }
 
-program plain "warpfold = { path = \"$root/crates/warpfold\", features = [$devices] }" <<'RUST'
+program plain "warpfold = { path = \"$root/crates/warpfold\", features = [\"cuda\", \"sim\"] }" <<'RUST'
 fn main() {
     println!("{}", warpfold::sum(&[1.5f64, 2.0]));
 }
@@ -44,7 +42,7 @@ if (cd "$scratch/plain" && cargo tree --quiet --edges normal --prefix none | gre
 fi
 
 for version in "${versions[@]}"; do
-    program "beside-$version" "warpfold = { path = \"$root/crates/warpfold\", features = [$devices] }
+    program "beside-$version" "warpfold = { path = \"$root/crates/warpfold\", features = [\"cuda\", \"sim\"] }
 warpfold-cuda = { path = \"$root/crates/cuda\" }
 cudarc = { version = \"$cudarc\", features = [\"$version\"] }" <<'RUST'
 use cudarc::driver::CudaContext;

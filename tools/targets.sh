@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that the workspace compiles with the oldest Rust that is promised, and what does the
-# arithmetic for machines other than this one. What rustup cannot give here is skipped aloud.
+# Checks that the workspace compiles with the oldest Rust that is promised, and the library without
+# warnings for machines other than this one. What rustup cannot give here is skipped aloud.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,7 +23,7 @@ else
 fi
 for target in "${targets[@]}"; do
     if rustup target add "$target"; then
-        cargo check --quiet --target "$target" -p warpfold-core -p warpfold-threads -p warpfold-cpu
+        RUSTFLAGS=-Dwarnings cargo check --quiet --target "$target" -p warpfold-core -p warpfold-threads -p warpfold-cpu -p warpfold
         echo "$target: checked"
     else
         echo "skipped: $target cannot be installed here"

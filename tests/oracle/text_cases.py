@@ -209,8 +209,7 @@ class Asked:
             return []
         column = rng.choice(numeric)
         choices = text_readings(column, text.token)
-        alike = {r.type for i, (a, b) in enumerate(runs) for r in text_readings(column.rows(a, b), text.token)[:1]}
-        if not choices or self.form == "merged" and alike != {choices[0].type}:
+        if not choices:
             return []
         operations = shared_operations(choices, self.bits, self.only)
         where, data = f"{self.form} {self.label}", self.data(text, column)

@@ -3,12 +3,15 @@
 
 mod experiment;
 mod ladder;
+mod learn;
 mod ptx;
 
 pub(crate) use experiment::{ExperimentArgs, ExperimentFormat, ReportArgs, ReportFormat};
 pub(crate) use ladder::{
     LadderArgs, LadderFormat, LadderVerb, ListArgs, OccupancyArgs, RunLadderArgs, ShowArgs, Sweep,
+    TryArgs,
 };
+pub(crate) use learn::{CheckArgs, ExerciseArgs, LearnArgs, LearnVerb, ProgressArgs};
 pub(crate) use ptx::{InfoArgs, PtxArgs, PtxVerb, RunArgs};
 
 use crate::output::Format;
@@ -58,6 +61,9 @@ pub(crate) enum Verb {
     Ptx(PtxArgs),
     /// The classic reduction kernels of CUDA, each checked and timed
     Ladder(LadderArgs),
+    /// A course in ten lessons, from one thread to the engine: read, predict, run, write
+    #[command(after_long_help = learn::LEARN_EXAMPLES)]
+    Learn(LearnArgs),
     /// Show which instruction sets, cores and devices this machine has
     Doctor(DoctorArgs),
     /// Measure the library on this machine, in memory

@@ -153,6 +153,9 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     if let Some(error) = cause.downcast_ref::<warpfold_ladder::Error>() {
         return error.hint();
     }
+    if let Some(error) = cause.downcast_ref::<warpfold_ladder::attempt::Failed>() {
+        return error.hint();
+    }
     if let Some(error) = cause.downcast_ref::<warpfold_ladder::report::Foreign>() {
         return Some(error.hint().into());
     }

@@ -53,7 +53,8 @@ pub(crate) fn is_stdin(word: &OsString) -> bool {
 
 /// The arrays of the files, for operations on one array: column by column,
 /// each joined over all files. Columns that were left out because they hold text
-/// are named on stderr, unless `quiet`.
+/// are named on stderr, unless `quiet`; and first rows that could be read the
+/// other way.
 ///
 /// # Errors
 /// What opening finds; files with different numbers of columns.
@@ -62,11 +63,14 @@ pub(crate) fn arrays(files: &[OsString], options: &OpenOptions, quiet: bool) -> 
     let mut columns: Vec<Vec<Source>> = Vec::new();
     for file in files {
         let sources = open(file, &options)?;
+        if !quiet {
+            note_remark(file, &sources);
+        }
         if columns.is_empty() {
             if !quiet {
                 note_left_out(file, &sources);
             }
-            columns.resize_with(sources.len(), Vec::new);
+            columns.resize_with(sources.len(), || Vec::with_capacity(files.len()));
             // What was taken of the first file is taken of the others.
             let taken = sources.iter().map(|source| match &source.access {
                 Access::Column(column) => column.selector().cloned(),
@@ -92,6 +96,17 @@ pub(crate) fn arrays(files: &[OsString], options: &OpenOptions, quiet: bool) -> 
     Ok(names.into_iter().zip(inputs).map(|(name, inputs)| Named { name, inputs }).collect())
 }
 
+/// Says what a reader may want to know of how a table was read.
+fn note_remark(file: &OsString, sources: &[Source]) {
+    let remark = sources.iter().find_map(|source| match &source.access {
+        Access::Column(column) => column.remark(),
+        _ => None,
+    });
+    if let Some(remark) = remark {
+        note(&format!("{}: {remark}", shown(file)));
+    }
+}
+
 /// Names the columns of a table that were left out, and the only one that was
 /// taken, where nobody chose.
 fn note_left_out(file: &OsString, sources: &[Source]) {
@@ -100,7 +115,7 @@ fn note_left_out(file: &OsString, sources: &[Source]) {
         _ => None,
     });
     let Some(left_out) = left_out.filter(|columns| !columns.is_empty()) else { return };
-    let shown = if file == "-" { "stdin".into() } else { file.display().to_string() };
+    let shown = shown(file);
     let taken = match sources {
         [only] => format!(
             "{} is taken; ",
@@ -110,6 +125,11 @@ fn note_left_out(file: &OsString, sources: &[Source]) {
     };
     let out = left_out.iter().map(|column| (column.name.as_str(), column.why.as_str()));
     note(&format!("{shown}: {taken}left out: {}", listed(out)));
+}
+
+/// A file's name, for a note.
+fn shown(file: &OsString) -> String {
+    if file == "-" { "stdin".into() } else { file.display().to_string() }
 }
 
 /// Columns with what there is to say about them; of many the first ones.
@@ -128,13 +148,16 @@ fn listed<'a>(columns: impl ExactSizeIterator<Item = (&'a str, &'a str)>) -> Str
 ///
 /// # Errors
 /// What opening finds; one array, or three.
-pub(crate) fn pairs(files: &[OsString], options: &OpenOptions) -> Result<Vec<Named>> {
+pub(crate) fn pairs(files: &[OsString], options: &OpenOptions, quiet: bool) -> Result<Vec<Named>> {
     let usage = |what: String| {
         Usage::new(what).hint("dot takes two files, or two columns of one: -c NAME,NAME FILE")
     };
     let (left, right) = match files {
         [file] => {
             let mut sources = open(file, options)?;
+            if !quiet {
+                note_remark(file, &sources);
+            }
             if sources.len() != 2 {
                 return Err(usage(format!(
                     "{}: dot takes two arrays, not {}",
@@ -146,8 +169,12 @@ pub(crate) fn pairs(files: &[OsString], options: &OpenOptions) -> Result<Vec<Nam
             let right = sources.split_off(1);
             (sources, right)
         }
-        [left, right] => {
-            let (left, right) = (open(left, options)?, open(right, options)?);
+        [left_file, right_file] => {
+            let (left, right) = (open(left_file, options)?, open(right_file, options)?);
+            if !quiet {
+                note_remark(left_file, &left);
+                note_remark(right_file, &right);
+            }
             if left.len() != right.len() {
                 let what = format!("{} columns cannot be paired with {}", left.len(), right.len());
                 return Err(usage(what).into());

@@ -47,10 +47,9 @@ impl Field<'_> {
 impl OpAnswer {
     /// The operation's series.
     pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'_>> {
-        let (first, second) = match self.op {
-            Op::MinMax => (Op::Min, Some(Op::Max)),
-            Op::ArgMinMax => (Op::ArgMin, Some(Op::ArgMax)),
-            op => (op, None),
+        let (first, second) = match self.op.pair() {
+            Some((first, second)) => (first, Some(second)),
+            None => (self.op, None),
         };
         let column = self.column.as_ref();
         let first = Field { name: first.name(), numbers: column.map(|c| &c.numbers) };

@@ -251,6 +251,9 @@ impl Error {
             Error::PartialElement { .. } => {
                 "hand over whole elements, and keep the rest for the next run".into()
             }
+            Error::StateMismatch { what: "element type", .. } => {
+                "pieces have one type: partial --dtype f64 reads text as floats".into()
+            }
             Error::StateVersion { .. } => {
                 "write the state again with this version of warpfold".into()
             }

@@ -177,7 +177,7 @@ impl Into<'_> {
         let mut take = |states: &mut Vec<AnyState>, run: RawRun<'_>| {
             in_turn(run, dtype, takers, |block| {
                 for (absorber, &place) in absorbers.iter_mut().zip(self.places) {
-                    absorber.absorb_along(&mut states[place], block, walk, self.job.start)?;
+                    absorber.absorb(&mut states[place], block, Some(walk), self.job.start)?;
                 }
                 Ok(())
             })

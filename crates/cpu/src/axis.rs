@@ -1,5 +1,7 @@
-//! Sums, means and extremes over an axis, many outputs at a time: what the
-//! general way, a state for each output, is too slow for.
+//! Sums, means and extremes over an axis, for many outputs at a time.
+//!
+//! The general path keeps a state for each output. That is too slow where an output
+//! has few elements, or where the elements of neighbouring outputs lie side by side.
 
 use crate::accelerate::CpuElement;
 use crate::exact::short;
@@ -16,51 +18,54 @@ use crate::simd::dispatch;
 use crate::slices::Slices;
 use crate::table::Table;
 use core::borrow::BorrowMut;
+use core::ops::Range;
 use std::sync::{Mutex, PoisonError};
-use warpfold_core::element::Key;
+use warpfold_core::element::{Key, Parts};
 use warpfold_core::exact::{FloatFormat, Superacc};
 use warpfold_core::layout::Dim;
 use warpfold_core::op::{AnyState, Extrema, Numbers, Summary, Sums};
 use warpfold_core::{Element, Op, Result, fpenv};
 use warpfold_threads::{Pieces, Threads};
 
-/// An element type with such kernels.
+/// An element type with kernels for many sums at a time.
 pub(crate) trait Columnar: FloatFormat {
-    /// Rows that one call sums.
+    /// The most rows that one call of [`columns`](Self::columns) sums.
     const ROWS: usize;
-    /// Tables of so few rows need no window: `top` means nothing, and the
-    /// second part of each sum is 0 and is not written.
+    /// The most rows of a table that needs no window. For such a table
+    /// [`columns`](Self::columns) ignores `top` and does not write the second part of
+    /// each sum, which is 0.
     const WINDOWLESS_ROWS: usize;
 
-    /// Sums columns; false if a certificate failed, or if the floating-point
-    /// environment is not the usual one.
+    /// Writes the sum of each column in two parts. Returns false if a certificate
+    /// failed, or if the floating-point environment is not the default one.
     ///
-    /// The table has at most [`ROWS`](Self::ROWS) rows and [`MOST_COLUMNS`]
-    /// columns, a multiple of [`GROUP`]; `sums` are as long as there are columns.
+    /// The table has at most [`ROWS`](Self::ROWS) rows. It has at most [`MOST_COLUMNS`]
+    /// columns, and their number is a multiple of [`GROUP`]. Both slices of `sums` have
+    /// one element for each column.
     fn columns(table: Table<'_, Self>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool;
 
-    /// Rows that [`fallback`](Self::fallback) sums.
+    /// The most rows that [`fallback`](Self::fallback) sums; 0 if there is none.
     const FALLBACK_ROWS: usize = 0;
 
-    /// A slower way, for tables of at most
-    /// [`FALLBACK_ROWS`](Self::FALLBACK_ROWS) rows that failed, otherwise as
-    /// [`columns`](Self::columns).
+    /// A slower kernel for tables that [`columns`](Self::columns) did not certify. It
+    /// has the same contract, with [`FALLBACK_ROWS`](Self::FALLBACK_ROWS) rows at most.
     fn fallback(table: Table<'_, Self>, top: i32, sums: [&mut [f64]; 2], isa: Isa) -> bool {
         let _ = (table, top, sums, isa);
         false
     }
 
-    /// Sums consecutive rows of at most [`LONGEST_ROW`] elements; false if a
-    /// certificate failed or there is no such kernel.
+    /// Sums consecutive rows of at most [`LONGEST_ROW`] elements. Returns false if a
+    /// certificate failed, or if the type has no such kernel.
     fn rows(items: &[Self], len: usize, sums: &mut [f64], isa: Isa) -> bool;
 
-    /// The exact sum of a slice, rounded once, if it can be had quickly.
+    /// The exact sum of a slice, rounded once; `None` if the short path does not certify it.
     fn short(items: &[Self], isa: Isa) -> Option<Self>;
 
-    /// `high + low`, or `high` alone, rounded once, for each.
+    /// Writes `high + low` of each output, rounded once; without `low`, `high` alone.
     fn round(high: &[f64], low: Option<&[f64]>, out: &mut [Self], isa: Isa);
 
-    /// `sum / n`, rounded once, for each; false if some could not be.
+    /// Writes `sum / n` of each output, rounded once. Returns false if some output
+    /// cannot be rounded this way.
     fn divide(sums: &[f64], n: f64, out: &mut [Self], isa: Isa) -> bool;
 
     /// Adds elements to an exact sum.
@@ -134,7 +139,7 @@ impl Columnar for f64 {
     }
 }
 
-/// Which of the two answers is wanted.
+/// Which answer of a sum is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Sum,
@@ -150,8 +155,8 @@ impl Wanted {
         }
     }
 
-    /// The answers from exact sums in one part or two, over `n` elements each;
-    /// false if they cannot be had that way.
+    /// Writes the answers of exact sums, which have one part or two, over `n` elements
+    /// each. Returns false if the sums must be divided and do not fit one part.
     fn of_parts<T: Columnar>(
         self,
         high: &[f64],
@@ -172,7 +177,8 @@ impl Wanted {
         }
     }
 
-    /// The answer from an exact sum of finite terms.
+    /// The answer of an exact sum over `n` elements; `None` if some of them are infinite
+    /// or NaN.
     fn of_acc<T: Columnar>(self, acc: &Superacc<T::Sum>, n: usize) -> Option<T> {
         use warpfold_core::exact::format::Format;
         use warpfold_core::exact::round::{round_fixed, round_quotient};
@@ -188,35 +194,35 @@ impl Wanted {
     }
 }
 
-/// The longest row that is summed by itself without a state.
+/// The longest row that is reduced alone, without a state.
 const LONG_ROW: usize = 8192;
 
-/// Outputs of a share of work.
+/// About how many outputs a thread takes at a time.
 const SHARE: usize = 1 << 14;
 
-/// How the outputs are spread over the threads.
+/// Who works: instructions and threads.
 #[derive(Clone, Copy)]
 pub(crate) struct Spread {
     pub(crate) isa: Isa,
     pub(crate) threads: Threads,
 }
 
-/// A table in memory whose columns, or rows, are summed.
+/// A reduction of the rows or the columns of a table in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Reduce<'a> {
     pub(crate) spread: Spread,
-    /// Answers an output whose sum is not certified, by its index: NaNs and
-    /// infinities among its elements, or exponents all over the range.
+    /// Answers one output, by its index, in the general way. It is called where the
+    /// kernels certify nothing: the elements include NaNs or infinities, or their
+    /// exponents are too far apart.
     pub(crate) otherwise: &'a (dyn Fn(usize) -> Result<u64> + Sync),
 }
 
-/// A thread's share of the outputs, handed out once.
+/// Shares of the outputs. A thread takes each of them once.
 type Shares<'a, R> = Vec<Mutex<Option<&'a mut [R]>>>;
 
 impl Spread {
-    /// Adds the columns of a plan to the sums among the states of its outputs,
-    /// those at `place`, if its shape suits one of the kernels; else nothing is
-    /// changed, and false.
+    /// Adds the elements of each output to its state at `place`, which is a sum. Returns
+    /// false, and changes nothing, if no kernel suits the shape of the plan.
     ///
     /// # Errors
     /// None of its own.
@@ -227,9 +233,8 @@ impl Spread {
         place: usize,
     ) -> Result<bool> {
         let Some(Shape::Columns(tables)) = Shape::<T>::of(plan) else { return Ok(false) };
-        let table = tables.get(0);
-        if let Some(items) = narrow_items(&tables) {
-            let accs = self.narrow_accs(items, table.columns());
+        if let Some(items) = tables.narrow_sums() {
+            let accs = self.narrow_accs(items, tables.columns());
             for (acc, states) in accs.iter().zip(states) {
                 if let Some(sum) = states[place].downcast_mut::<Sums<T>>() {
                     sum.acc.merge(acc);
@@ -237,29 +242,26 @@ impl Spread {
             }
             return Ok(true);
         }
-        if table.columns() < GROUP {
+        if tables.columns() < GROUP {
             return Ok(false);
         }
-        self.tables(&tables, states, |spread, table, _, states| {
-            let share = columns_share(states.len());
-            spread.share(states, share, Side::<T>::new, |sums, start, states| {
-                for Batch { from, columns, skip, done, len } in batches(start, states.len()) {
-                    let table = table.some_columns(from..from + columns);
-                    let states = &mut states[done..done + len];
-                    let mut accs: Vec<&mut Superacc<T::Sum>> = states
-                        .iter_mut()
-                        .filter_map(|states| states[place].downcast_mut::<Sums<T>>())
-                        .map(|sums| &mut sums.acc)
-                        .collect();
-                    sums.add(table, skip, &mut accs, spread.isa);
-                }
-                Ok(())
-            })
+        self.columns(&tables, states, Side::<T>::new, |sums, share, states| {
+            for Batch { from, columns, skip, done, len } in share.batches() {
+                let table = share.table.some_columns(from..from + columns);
+                let states = &mut states[done..done + len];
+                let mut accs: Vec<&mut Superacc<T::Sum>> = states
+                    .iter_mut()
+                    .filter_map(|states| states[place].downcast_mut::<Sums<T>>())
+                    .map(|sums| &mut sums.acc)
+                    .collect();
+                sums.add(table, skip, &mut accs, self.isa);
+            }
+            Ok(())
         })?;
         Ok(true)
     }
 
-    /// The same for the extremes among the states, which have no positions.
+    /// The same for states of extremes without positions.
     ///
     /// # Errors
     /// None of its own.
@@ -270,7 +272,7 @@ impl Spread {
         place: usize,
     ) -> Result<bool> {
         let Some(Shape::Columns(tables)) = Shape::<T>::of(plan) else { return Ok(false) };
-        let (rows, columns) = (tables.get(0).rows(), tables.get(0).columns());
+        let rows = tables.rows();
         let (low, high) = T::key_range();
         let add = |states: &mut Vec<AnyState>, min: T::Key, max: T::Key, nans: u64| {
             let some = nans < rows as u64;
@@ -286,53 +288,41 @@ impl Spread {
                 extrema.absorb_summary(found);
             }
         };
-        let narrow = columns < 4 * GROUP && tables.count() == 1 && rows >= 2 * GROUP;
-        if let Some(items) = tables.get(0).items().filter(|_| narrow) {
-            let ranges = self.narrow_ranges(items, columns);
+        if let Some(items) = tables.narrow() {
+            let ranges = self.narrow_ranges(items, tables.columns());
             let usual = ranges.iter().all(|&(min, max)| min >= low && max <= high);
             if usual {
                 states.iter_mut().zip(ranges).for_each(|(s, (min, max))| add(s, min, max, 0));
             }
             return Ok(usual);
         }
-        if columns < 2 * GROUP {
+        if tables.columns() < 2 * GROUP {
             return Ok(false);
         }
-        self.tables(&tables, states, |spread, table, _, states| {
-            let share = columns_share(states.len());
-            spread.share(
-                states,
-                share,
-                || (),
-                |(), start, states| {
-                    let n = states.len();
-                    let table = table.some_columns(start..start + n);
-                    let mut min = vec![T::Key::GREATEST; n];
-                    let mut max = vec![T::Key::LEAST; n];
-                    let mut nans = vec![0; n];
-                    let ranges = ColumnRanges { table, min: &mut min, max: &mut max };
-                    dispatch(spread.isa, ranges);
-                    if min.iter().any(|&k| k < low) || max.iter().any(|&k| k > high) {
-                        // Once more, without the NaNs, which are counted.
-                        min.fill(T::Key::GREATEST);
-                        max.fill(T::Key::LEAST);
-                        let (min, max, nans) = (&mut min[..], &mut max[..], &mut nans[..]);
-                        dispatch(spread.isa, ColumnsWithNans { table, min, max, nans });
-                    }
-                    for (i, states) in states.iter_mut().enumerate() {
-                        add(states, min[i], max[i], nans[i]);
-                    }
-                    Ok(())
-                },
-            )
-        })?;
+        let work = |(): &mut (), share: Columns<'_, T>, states: &mut [Vec<AnyState>]| {
+            let table = share.table.some_columns(share.range);
+            let [mut min, mut max] = column_ranges(table, self.isa);
+            let mut nans = vec![0; states.len()];
+            if min.iter().any(|&k| k < low) || max.iter().any(|&k| k > high) {
+                // A second pass leaves NaNs out and counts them.
+                min.fill(T::Key::GREATEST);
+                max.fill(T::Key::LEAST);
+                let (min, max, nans) = (&mut min[..], &mut max[..], &mut nans[..]);
+                dispatch(self.isa, ColumnsWithNans { table, min, max, nans });
+            }
+            for (i, states) in states.iter_mut().enumerate() {
+                add(states, min[i], max[i], nans[i]);
+            }
+            Ok(())
+        };
+        self.columns(&tables, states, || (), work)?;
         Ok(true)
     }
 
-    /// The exact sums of the columns of a narrow table without gaps between its
-    /// rows, in which the rows are shared by the threads.
+    /// The exact sums of the columns of a [narrow](Tables::narrow) table. The threads
+    /// share the rows.
     fn narrow_accs<T: Columnar>(self, items: &[T], columns: usize) -> Vec<Superacc<T::Sum>> {
-        // So many rows side by side are a row of whole groups.
+        // The fewest rows that make a row of whole groups, side by side.
         let fold = GROUP / gcd(GROUP, columns);
         let wide = columns * fold;
         let rows = items.len() / wide;
@@ -362,10 +352,10 @@ impl Spread {
         accs
     }
 
-    /// The extremes of the columns of a narrow table without gaps between its
-    /// rows, in which the rows are shared by the threads.
+    /// The extremes of the columns of a [narrow](Tables::narrow) table. The threads
+    /// share the rows.
     fn narrow_ranges<T: Element>(self, items: &[T], columns: usize) -> Vec<(T::Key, T::Key)> {
-        // So many rows side by side are a row worth a vector loop.
+        // Rows side by side, until they are long enough for a vector loop.
         let wide = columns * (4 * GROUP).div_ceil(columns);
         let piece_rows = (1 << 18) / wide + 1;
         let pieces = Pieces::new((items.len() / wide).div_ceil(piece_rows));
@@ -395,35 +385,45 @@ impl Spread {
         ranges
     }
 
-    /// Runs `work` on every table with its outputs: one table on all threads,
-    /// several with a thread each.
-    fn tables<T: Element, R: Send>(
+    /// Runs `work` on parts of the columns of every table, with their outputs. The
+    /// threads share the columns of a single table; of several tables, each thread
+    /// takes whole ones. `new` makes what a thread keeps from part to part.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    fn columns<T: Element, R: Send, C>(
         self,
         tables: &Tables<'_, T>,
         out: &mut [R],
-        work: impl Fn(Spread, Table<'_, T>, usize, &mut [R]) -> Result<()> + Sync,
+        new: impl Fn() -> C + Sync,
+        work: impl Fn(&mut C, Columns<'_, T>, &mut [R]) -> Result<()> + Sync,
     ) -> Result<()> {
+        let (columns, share) = (tables.columns(), columns_share(tables.columns()));
+        let some = |table: usize, start: usize, len: usize| Columns {
+            table: tables.get(table),
+            range: start..start + len,
+            first: table * columns + start,
+        };
         if tables.count() == 1 {
-            return work(self, tables.get(0), 0, out);
+            return self.share(out, share, new, |kept, start, out| {
+                work(kept, some(0, start, out.len()), out)
+            });
         }
-        let columns = tables.get(0).columns();
-        let alone = Spread { threads: Threads::Exactly(1), ..self };
-        self.share(
-            out,
-            columns * (SHARE / columns + 1),
-            || (),
-            |(), first, out| {
-                for (i, out) in out.chunks_mut(columns).enumerate() {
-                    let index = first / columns + i;
-                    work(alone, tables.get(index), index * columns, out)?;
+        self.share(out, columns * (SHARE / columns + 1), new, |kept, first, out| {
+            for (i, out) in out.chunks_mut(columns).enumerate() {
+                for (j, out) in out.chunks_mut(share).enumerate() {
+                    work(kept, some(first / columns + i, j * share, out.len()), out)?;
                 }
-                Ok(())
-            },
-        )
+            }
+            Ok(())
+        })
     }
 
-    /// Runs `work` on shares of `out`, on all threads, each of which keeps what
-    /// `new` makes.
+    /// Runs `work` on shares of `out`, with the index of the share's first element, on
+    /// all threads. `new` makes what a thread keeps from share to share.
+    ///
+    /// # Errors
+    /// Those of `work`.
     pub(crate) fn share<R: Send, C>(
         self,
         out: &mut [R],
@@ -448,7 +448,7 @@ impl Spread {
 }
 
 impl Reduce<'_> {
-    /// The answers of a whole plan, if its shape suits one of the kernels.
+    /// The sums or means of a whole plan; `None` if no kernel suits its shape.
     ///
     /// # Errors
     /// Those of `otherwise`.
@@ -469,12 +469,11 @@ impl Reduce<'_> {
                 self.row_sums(wanted, items, len, out)?;
             }
             Shape::Columns(tables) => {
-                let columns = tables.get(0).columns();
-                if let Some(items) = narrow_items(&tables) {
-                    self.narrow_sums(wanted, items, columns, out)?;
-                } else if columns >= GROUP {
-                    self.spread.tables(&tables, out, |spread, table, first, out| {
-                        Reduce { spread, ..*self }.column_sums(wanted, table, first, out)
+                if let Some(items) = tables.narrow_sums() {
+                    self.narrow_sums(wanted, items, tables.columns(), out)?;
+                } else if tables.columns() >= GROUP {
+                    self.spread.columns(&tables, out, Side::new, |sums, share, out| {
+                        self.column_sums(wanted, sums, &share, out)
                     })?;
                 } else {
                     return Ok(None);
@@ -484,8 +483,8 @@ impl Reduce<'_> {
         Ok(Some(numbers))
     }
 
-    /// The smallest elements, or the largest, of a whole plan, if its shape
-    /// suits one of the kernels.
+    /// The smallest or the largest elements of a whole plan; `None` if no kernel suits
+    /// its shape.
     ///
     /// # Errors
     /// Those of `otherwise`.
@@ -536,60 +535,38 @@ impl Reduce<'_> {
                 )?;
             }
             Shape::Columns(tables) => {
-                let table = tables.get(0);
-                let (rows, columns) = (table.rows(), table.columns());
-                let narrow = columns < 4 * GROUP && tables.count() == 1 && rows >= 2 * GROUP;
-                if let Some(items) = table.items().filter(|_| narrow) {
-                    for (i, (out, (min, max))) in
-                        out.iter_mut().zip(self.spread.narrow_ranges(items, columns)).enumerate()
-                    {
+                if let Some(items) = tables.narrow() {
+                    let ranges = self.spread.narrow_ranges(items, tables.columns());
+                    for (i, (out, (min, max))) in out.iter_mut().zip(ranges).enumerate() {
                         *out = answer(min, max, i)?;
                     }
                     return Ok(Some(numbers));
                 }
-                if columns < 2 * GROUP {
+                if tables.columns() < 2 * GROUP {
                     return Ok(None);
                 }
-                self.spread.tables(&tables, out, |spread, table, first, out| {
-                    let share =
-                        if out.len() < 2 * MOST_COLUMNS { out.len() / 4 } else { MOST_COLUMNS };
-                    spread.share(
-                        out,
-                        share.next_multiple_of(GROUP),
-                        || (),
-                        |(), start, out| {
-                            let mut min = vec![T::Key::GREATEST; out.len()];
-                            let mut max = vec![T::Key::LEAST; out.len()];
-                            dispatch(
-                                spread.isa,
-                                ColumnRanges {
-                                    table: table.some_columns(start..start + out.len()),
-                                    min: &mut min,
-                                    max: &mut max,
-                                },
-                            );
-                            let keys = if largest { &max } else { &min };
-                            if min.iter().all(|&k| k >= low) && max.iter().all(|&k| k <= high) {
-                                out.iter_mut()
-                                    .zip(keys)
-                                    .for_each(|(out, &k)| *out = T::from_key(k));
-                                return Ok(());
-                            }
-                            for (i, (out, (&min, &max))) in
-                                out.iter_mut().zip(min.iter().zip(&max)).enumerate()
-                            {
-                                *out = answer(min, max, first + start + i)?;
-                            }
-                            Ok(())
-                        },
-                    )
-                })?;
+                let work = |(): &mut (), share: Columns<'_, T>, out: &mut [T]| {
+                    let [min, max] =
+                        column_ranges(share.table.some_columns(share.range), self.spread.isa);
+                    let keys = if largest { &max } else { &min };
+                    if min.iter().all(|&k| k >= low) && max.iter().all(|&k| k <= high) {
+                        out.iter_mut().zip(keys).for_each(|(out, &k)| *out = T::from_key(k));
+                        return Ok(());
+                    }
+                    for (i, (out, (&min, &max))) in
+                        out.iter_mut().zip(min.iter().zip(&max)).enumerate()
+                    {
+                        *out = answer(min, max, share.first + i)?;
+                    }
+                    Ok(())
+                };
+                self.spread.columns(&tables, out, || (), work)?;
             }
         }
         Ok(Some(numbers))
     }
 
-    /// Consecutive rows of `len` elements, an output each.
+    /// Answers consecutive rows of `len` elements.
     ///
     /// # Errors
     /// Those of `otherwise`.
@@ -600,7 +577,7 @@ impl Reduce<'_> {
         len: usize,
         out: &mut [T],
     ) -> Result<()> {
-        /// Rows that are certified together.
+        /// Rows that one call of the kernel sums.
         const BATCH: usize = 64;
         let share = (SHARE.div_ceil(len.max(1)) * 16).next_multiple_of(BATCH);
         self.spread.share(
@@ -635,38 +612,35 @@ impl Reduce<'_> {
         )
     }
 
-    /// Columns of a table with at least [`GROUP`] of them.
+    /// Answers some columns of a table that has at least [`GROUP`] of them.
     ///
     /// # Errors
     /// Those of `otherwise`.
     fn column_sums<T: Columnar>(
         &self,
         wanted: Wanted,
-        table: Table<'_, T>,
-        first: usize,
+        sums: &mut Side<T>,
+        share: &Columns<'_, T>,
         out: &mut [T],
     ) -> Result<()> {
-        let isa = self.spread.isa;
-        self.spread.share(out, columns_share(out.len()), Side::new, |sums, start, out| {
-            for Batch { from, columns, skip, done, len } in batches(start, out.len()) {
-                sums.sum(table.some_columns(from..from + columns), isa);
-                let places = skip..skip + len;
-                let answered = &mut out[done..done + len];
-                if !sums.answers(places.clone(), table.rows(), wanted, answered, isa) {
-                    for (i, (out, place)) in answered.iter_mut().zip(places).enumerate() {
-                        *out = match sums.answer(place, table.rows(), wanted) {
-                            Some(x) => x,
-                            None => T::from_bits((self.otherwise)(first + start + done + i)?),
-                        };
-                    }
+        let (isa, rows) = (self.spread.isa, share.table.rows());
+        for Batch { from, columns, skip, done, len } in share.batches() {
+            sums.sum(share.table.some_columns(from..from + columns), isa);
+            let places = skip..skip + len;
+            let answered = &mut out[done..done + len];
+            if !sums.answers(places.clone(), rows, wanted, answered, isa) {
+                for (i, (out, place)) in answered.iter_mut().zip(places).enumerate() {
+                    *out = match sums.answer(place, rows, wanted) {
+                        Some(x) => x,
+                        None => T::from_bits((self.otherwise)(share.first + done + i)?),
+                    };
                 }
             }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
-    /// The columns of a narrow table without gaps between its rows, in which
-    /// the rows are shared by the threads.
+    /// Answers the columns of a [narrow](Tables::narrow) table.
     ///
     /// # Errors
     /// Those of `otherwise`.
@@ -688,37 +662,49 @@ impl Reduce<'_> {
     }
 }
 
-/// The elements of a table so narrow that its rows are joined.
-fn narrow_items<'a, T>(tables: &Tables<'a, T>) -> Option<&'a [T]> {
-    let table = tables.get(0);
-    let columns = table.columns();
-    let narrow = columns < 4 * GROUP
-        && columns / gcd(columns, GROUP) * GROUP <= MOST_COLUMNS
-        && tables.count() == 1
-        && table.rows() >= 2 * GROUP;
-    table.items().filter(|_| narrow)
+/// The smallest and the largest key of each column.
+fn column_ranges<T: Element>(table: Table<'_, T>, isa: Isa) -> [Vec<T::Key>; 2] {
+    let mut min = vec![T::Key::GREATEST; table.columns()];
+    let mut max = vec![T::Key::LEAST; table.columns()];
+    dispatch(isa, ColumnRanges { table, min: &mut min, max: &mut max });
+    [min, max]
 }
 
-/// Columns of a thread's share of so many.
+/// How many of a table's columns a thread takes at a time.
 fn columns_share(columns: usize) -> usize {
     let share = if columns < 2 * MOST_COLUMNS { GROUP.max(columns / 4) } else { MOST_COLUMNS };
     share.next_multiple_of(GROUP)
 }
 
-/// Columns that are summed in one call: whole groups.
+/// Some columns of a table: a thread's share.
+struct Columns<'a, T> {
+    table: Table<'a, T>,
+    range: Range<usize>,
+    /// The index of the output that the first of them makes.
+    first: usize,
+}
+
+impl<T> Columns<'_, T> {
+    /// The columns in batches, each for one call of a kernel.
+    fn batches(&self) -> impl Iterator<Item = Batch> {
+        batches(self.range.start, self.range.len())
+    }
+}
+
+/// Columns that one call of a kernel sums: whole groups.
 struct Batch {
-    /// The first column, and how many.
+    /// The first column of the table, and the number of columns.
     from: usize,
     columns: usize,
-    /// How many of them were in the batch before.
+    /// How many of these columns the batch before has summed already.
     skip: usize,
-    /// How many columns of the share were done before, and how many are now.
+    /// Columns of the share that are done before this batch, and that it adds.
     done: usize,
     len: usize,
 }
 
-/// The batches of a share: `len` columns of a table from `start` on. The last
-/// group reaches back, so that it is whole, if need be before the share.
+/// The batches of `len` columns of a table, from `start` on. Where the last columns are
+/// less than a group, their batch begins earlier, if necessary before `start`.
 fn batches(start: usize, len: usize) -> impl Iterator<Item = Batch> {
     let mut done = 0;
     core::iter::from_fn(move || {
@@ -736,17 +722,40 @@ fn batches(start: usize, len: usize) -> impl Iterator<Item = Batch> {
     })
 }
 
-/// Tables of one shape, which lie where the axes around them say.
+/// Tables of one shape: one for each index of the kept axes around them.
 struct Tables<'a, T> {
     first: Table<'a, T>,
-    /// Lengths, and the bytes from one table to the next, outermost first. Every
-    /// element of every table may be read for `'a`.
+    /// For each of these axes, outermost first: its length, and the bytes from one table
+    /// to the next. Every element of every table may be read for `'a`.
     outer: Vec<(usize, isize)>,
 }
 
 impl<'a, T> Tables<'a, T> {
     fn count(&self) -> usize {
         self.outer.iter().map(|&(len, _)| len).product()
+    }
+
+    /// Rows of each table.
+    fn rows(&self) -> usize {
+        self.first.rows()
+    }
+
+    /// Columns of each table.
+    fn columns(&self) -> usize {
+        self.first.columns()
+    }
+
+    /// The elements of a single table without gaps between its rows, if it has many rows
+    /// and so few columns that a vector loop needs several rows side by side.
+    fn narrow(&self) -> Option<&'a [T]> {
+        let narrow = self.columns() < 4 * GROUP && self.count() == 1 && self.rows() >= 2 * GROUP;
+        self.get(0).items().filter(|_| narrow)
+    }
+
+    /// The same, if the joined rows fit the kernels of sums.
+    fn narrow_sums(&self) -> Option<&'a [T]> {
+        let columns = self.columns();
+        self.narrow().filter(|_| columns / gcd(columns, GROUP) * GROUP <= MOST_COLUMNS)
     }
 
     /// The table at `index`.
@@ -764,17 +773,17 @@ impl<'a, T> Tables<'a, T> {
     }
 }
 
-/// A plan as tables whose rows or columns make the outputs.
+/// The shape of a plan: each output is a row or a column of a table.
 enum Shape<'a, T> {
-    /// Rows without gaps between them, an output each.
+    /// An output for each row; the rows have no gaps between them.
     Rows { items: &'a [T], len: usize },
-    /// Tables, with an output for each column.
+    /// An output for each column of each table.
     Columns(Tables<'a, T>),
 }
 
 impl<'a, T: Element> Shape<'a, T> {
-    /// The shape of a plan with one reduced axis, at least one element to each
-    /// output, and aligned elements.
+    /// The shape of a plan; `None` unless one axis is reduced, each output has at least
+    /// one element, and the elements are aligned.
     fn of(plan: &Plan<'a>) -> Option<Shape<'a, T>> {
         let size = size_of::<T>().cast_signed();
         let &[Dim { len: rows, strides: [stride, _], .. }] = &plan.plain().dims[..] else {
@@ -793,12 +802,12 @@ impl<'a, T: Element> Shape<'a, T> {
         }
         let origin: *const T = origin.cast();
         if stride == size && outer.is_empty() && step == rows.cast_signed() * size {
-            // SAFETY: the plan's elements, which follow each other.
+            // SAFETY: these are the plan's elements, one behind the other.
             let items = unsafe { core::slice::from_raw_parts(origin, rows * columns) };
             Some(Shape::Rows { items, len: rows })
         } else if step == size && stride != size {
-            // SAFETY: the plan's elements: the reduced axis makes rows, the
-            // innermost of the kept axes columns, and the others are around.
+            // SAFETY: these are elements of the plan: the reduced axis makes the rows,
+            // and the innermost kept axis the columns.
             let first = unsafe { Table::new(origin, stride, rows, columns) };
             Some(Shape::Columns(Tables { first, outer }))
         } else {
@@ -813,16 +822,18 @@ struct Side<T: Columnar> {
     low: Vec<f64>,
     /// Whether `low` is 0 everywhere.
     one_part: bool,
-    /// The sums of tables that have more rows than one call takes, or that no
-    /// certificate was found for.
+    /// The sums of a table that has more rows than one call takes, or that no kernel
+    /// certified.
     accs: Vec<Superacc<T::Sum>>,
     /// Whether the sums are in `accs`.
     long: bool,
-    /// Rows of the table.
+    /// Rows of the table that was summed last.
     rows: usize,
-    /// Elements of recent tables lie below `2^top`.
+    /// The elements of recent tables are below `2^top`.
     top: Option<i32>,
     buffer: Vec<T>,
+    /// Rows without their NaNs and infinities.
+    finite: Vec<T>,
     tuner: Tuner,
 }
 
@@ -837,12 +848,13 @@ impl<T: Columnar> Side<T> {
             rows: 0,
             top: None,
             buffer: Vec::new(),
+            finite: Vec::new(),
             tuner: Tuner::default(),
         }
     }
 
-    /// Sums the columns of a table: at most [`MOST_COLUMNS`], a multiple of
-    /// [`GROUP`].
+    /// Sums the columns of a table, of which there are at most [`MOST_COLUMNS`], and a
+    /// multiple of [`GROUP`].
     fn sum(&mut self, table: Table<'_, T>, isa: Isa) {
         self.rows = table.rows();
         self.long = !(table.rows() <= T::ROWS && self.certified(table, isa));
@@ -855,7 +867,7 @@ impl<T: Columnar> Side<T> {
         }
     }
 
-    /// Adds the columns of such a table, but for the first `skip`, to sums.
+    /// Adds the columns of such a table to `accs`, without the first `skip` columns.
     fn add<A: BorrowMut<Superacc<T::Sum>>>(
         &mut self,
         table: Table<'_, T>,
@@ -863,27 +875,90 @@ impl<T: Columnar> Side<T> {
         accs: &mut [A],
         isa: Isa,
     ) {
-        let columns = table.columns();
         for part in parts(table, T::ROWS) {
             if self.certified(part, isa) {
                 self.gather(part.rows(), skip, accs);
-                continue;
-            }
-            let step = if T::FALLBACK_ROWS > 0 { T::FALLBACK_ROWS } else { T::ROWS };
-            for part in parts(part, step) {
-                let top = self.top.or_else(|| look(part, part.rows(), isa)).unwrap_or(0);
-                let (high, low) = (&mut self.high[..columns], &mut self.low[..columns]);
-                self.one_part = false;
-                if T::FALLBACK_ROWS > 0 && T::fallback(part, top, [high, low], isa) {
-                    self.gather(part.rows(), skip, accs);
-                } else {
-                    self.one_by_one(part, skip, accs, isa);
-                }
+            } else if look(part, part.rows(), isa).is_some() {
+                self.add_uncertified(part, skip, accs, isa);
+            } else {
+                self.add_around_specials(part, skip, accs, isa);
             }
         }
     }
 
-    /// Moves the sums of a part to the sums of the whole.
+    /// Adds a part with NaNs or infinities: they are counted, and zeros summed
+    /// in their place, so that the columns beside theirs keep their speed.
+    fn add_around_specials<A: BorrowMut<Superacc<T::Sum>>>(
+        &mut self,
+        table: Table<'_, T>,
+        skip: usize,
+        accs: &mut [A],
+        isa: Isa,
+    ) {
+        let mut finite = core::mem::take(&mut self.finite);
+        for part in parts(table, WINDOW_ROWS) {
+            if self.certified(part, isa) {
+                self.gather(part.rows(), skip, accs);
+                continue;
+            }
+            finite.clear();
+            for row in 0..part.rows() {
+                let start = finite.len();
+                finite.extend_from_slice(part.row(row));
+                if largest_exponent(part.row(row), isa).is_some() {
+                    continue;
+                }
+                for (column, x) in finite[start..].iter_mut().enumerate() {
+                    let parts = x.parts();
+                    if matches!(parts, Parts::Finite { .. }) {
+                        continue;
+                    }
+                    *x = T::from_bits(0);
+                    // Those of the columns before were counted with these.
+                    let acc = column.checked_sub(skip).and_then(|i| accs.get_mut(i));
+                    if let Some(acc) = acc {
+                        let acc: &mut Superacc<T::Sum> = acc.borrow_mut();
+                        match parts {
+                            Parts::Infinite { negative: true } => acc.neg_infs += 1,
+                            Parts::Infinite { negative: false } => acc.pos_infs += 1,
+                            _ => acc.nans += 1,
+                        }
+                    }
+                }
+            }
+            let part = Table::of(&finite, part.columns());
+            if self.certified(part, isa) {
+                self.gather(part.rows(), skip, accs);
+            } else {
+                self.add_uncertified(part, skip, accs, isa);
+            }
+        }
+        self.finite = finite;
+    }
+
+    /// Adds a part that the kernel has no certificate for.
+    fn add_uncertified<A: BorrowMut<Superacc<T::Sum>>>(
+        &mut self,
+        table: Table<'_, T>,
+        skip: usize,
+        accs: &mut [A],
+        isa: Isa,
+    ) {
+        let columns = table.columns();
+        let step = if T::FALLBACK_ROWS > 0 { T::FALLBACK_ROWS } else { T::ROWS };
+        for part in parts(table, step) {
+            let top = self.top.or_else(|| look(part, part.rows(), isa)).unwrap_or(0);
+            let (high, low) = (&mut self.high[..columns], &mut self.low[..columns]);
+            self.one_part = false;
+            if T::FALLBACK_ROWS > 0 && T::fallback(part, top, [high, low], isa) {
+                self.gather(part.rows(), skip, accs);
+            } else {
+                self.one_by_one(part, skip, accs, isa);
+            }
+        }
+    }
+
+    /// Adds the sums of a part of the table to the sums of the whole.
     fn gather<A: BorrowMut<Superacc<T::Sum>>>(&self, rows: usize, skip: usize, accs: &mut [A]) {
         let sums = self.high.iter().zip(&self.low).skip(skip);
         for (acc, (&high, &low)) in accs.iter_mut().zip(sums) {
@@ -894,7 +969,8 @@ impl<T: Columnar> Side<T> {
         }
     }
 
-    /// Tries the kernel, a second time with a look at all elements.
+    /// Tries the kernel with the window of recent tables. If that fails, it tries the
+    /// window that all elements of this table ask for.
     fn certified(&mut self, table: Table<'_, T>, isa: Isa) -> bool {
         if table.rows() <= T::WINDOWLESS_ROWS {
             if !self.one_part {
@@ -921,7 +997,7 @@ impl<T: Columnar> Side<T> {
         T::columns(table, top, [high, low], isa)
     }
 
-    /// Adds every column by itself.
+    /// Adds each column with the kernel for one sum.
     fn one_by_one<A: BorrowMut<Superacc<T::Sum>>>(
         &mut self,
         table: Table<'_, T>,
@@ -936,10 +1012,11 @@ impl<T: Columnar> Side<T> {
         }
     }
 
-    /// The answers of some columns, if all can be had at once.
+    /// Writes the answers of some columns. Returns false if they are not in two parts, or
+    /// cannot be divided together.
     fn answers(
         &self,
-        columns: core::ops::Range<usize>,
+        columns: Range<usize>,
         rows: usize,
         wanted: Wanted,
         out: &mut [T],
@@ -949,7 +1026,7 @@ impl<T: Columnar> Side<T> {
         !self.long && wanted.of_parts(&self.high[columns], low, rows, out, isa)
     }
 
-    /// The answer of one column.
+    /// The answer of one column; `None` if its elements include infinities or NaNs.
     fn answer(&self, column: usize, rows: usize, wanted: Wanted) -> Option<T> {
         if self.long {
             return wanted.of_acc(&self.accs[column], rows);
@@ -960,7 +1037,7 @@ impl<T: Columnar> Side<T> {
         wanted.of_acc(&acc, rows)
     }
 
-    /// Adds a column's sum to another.
+    /// Adds the sum of a column to `acc`.
     fn add_to(&self, column: usize, acc: &mut Superacc<T::Sum>) {
         if self.long {
             acc.merge(&self.accs[column]);
@@ -972,8 +1049,8 @@ impl<T: Columnar> Side<T> {
     }
 }
 
-/// The least `t` with every element of the first rows below `2^t`, and headroom;
-/// `None` if there is an infinity or a NaN.
+/// The least `t` such that all elements of the first rows are below `2^t`, plus
+/// headroom; `None` if they include an infinity or a NaN.
 fn look<T: Element>(table: Table<'_, T>, rows: usize, isa: Isa) -> Option<i32> {
     let mut top = None;
     for row in 0..rows {
@@ -982,27 +1059,26 @@ fn look<T: Element>(table: Table<'_, T>, rows: usize, isa: Isa) -> Option<i32> {
     top
 }
 
-/// A table cut into parts of at most `step` rows.
+/// Parts of a table with at most `step` rows each.
 fn parts<T: Columnar>(table: Table<'_, T>, step: usize) -> impl Iterator<Item = Table<'_, T>> {
     let rows = table.rows();
     (0..rows).step_by(step).map(move |first| table.some_rows(first..rows.min(first + step)))
 }
 
-/// Adds a finite f64 to a sum in whose format it lies.
+/// Adds an f64 to a sum. It is finite, and a multiple of the format's last place.
 #[inline]
 fn deposit<F: warpfold_core::exact::format::Format>(acc: &mut Superacc<F>, x: f64) {
-    use warpfold_core::element::Parts;
     if let Parts::Finite { negative, magnitude, exponent } = x.parts()
         && magnitude != 0
     {
-        // Without the zeros at its end, which may lie below the format.
+        // The zeros at its end may be below the format's last place.
         let zeros = magnitude.trailing_zeros();
         acc.deposit(negative, magnitude >> zeros, exponent + zeros.cast_signed());
     }
 }
 
-/// The kept axes with neighbours joined where they are one in memory, without
-/// those of length 1.
+/// The kept axes without those of length 1. Neighbours that are one axis in memory are
+/// joined.
 fn joined(kept: &[(usize, [isize; 2])]) -> Vec<(usize, isize)> {
     let mut joined: Vec<(usize, isize)> = Vec::new();
     for &(len, [stride, _]) in kept.iter().filter(|&&(len, _)| len != 1) {

@@ -119,12 +119,12 @@ impl Job<'_> {
     /// Whether some of the states ask for indices: all states of a job walk the
     /// same way, so that each block is read once.
     pub(crate) fn indexed(&self) -> bool {
-        self.kinds.contains(&Kind::ArgExtrema)
+        self.kinds.iter().any(|kind| kind.has_positions())
     }
 
     /// Whether some of the states are fixed trees, for some type.
     pub(crate) fn has_trees(&self) -> bool {
-        self.kinds.iter().any(|&kind| kind.is_positional() && kind != Kind::ArgExtrema)
+        self.kinds.iter().any(|kind| kind.is_tree())
     }
 
     /// The values of `ops` for every output, by operation; each operation

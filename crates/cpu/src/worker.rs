@@ -5,56 +5,86 @@ use crate::isa::Isa;
 use crate::slices::Slices;
 use core::marker::PhantomData;
 use warpfold_core::layout::Traversal;
-use warpfold_core::op::{AnyState, Kind, Op, RawRun, Rules, State, Value};
-use warpfold_core::{DType, Element, Error, Result, fpenv, with_state};
+use warpfold_core::op::{AnyState, Kind, Op, RawRun, Rules, Value};
+use warpfold_core::{DType, Element, Error, Result, with_state};
 
-/// A state, and what its kernels have learnt about the data so far.
-pub struct Worker(Box<dyn Typed>);
-
-/// A [`Worker`] whose type is known. Runs have been checked by [`check_run`].
-trait Typed: Send {
-    fn kind(&self) -> Kind;
-    fn dtype(&self) -> DType;
-    fn absorb(&mut self, run: RawRun<'_>) -> Result<()>;
-    fn absorb_along(&mut self, run: RawRun<'_>, walk: &Traversal, base: u64) -> Result<()>;
-    fn skip(&mut self, start: u64, len: u64);
-    fn finish(&self, op: Op, rules: &Rules) -> Result<Value>;
-    fn reset(&mut self);
-    fn into_state(self: Box<Self>) -> AnyState;
+/// A state, and the kernels that let it absorb.
+pub struct Worker {
+    state: AnyState,
+    absorber: Absorber,
 }
 
-struct Holder<S> {
-    state: S,
+/// The kernels of a kind and a type, with what they have learnt about the data so
+/// far: they let states absorb that lie elsewhere.
+pub(crate) struct Absorber(Box<dyn Kernels>);
+
+/// A run that [`check_run`] has accepted, and where it lies.
+#[derive(Clone, Copy)]
+struct Accepted<'a> {
+    run: RawRun<'a>,
+    /// The walk whose positions the run's are; in order without one.
+    walk: Option<&'a Traversal>,
+    /// The index of the walk's first element.
+    base: u64,
+}
+
+/// An [`Absorber`] whose type is known.
+trait Kernels: Send {
+    /// # Errors
+    /// [`Error::StateMismatch`] if the state is another one.
+    fn absorb(&mut self, state: &mut AnyState, accepted: Accepted<'_>) -> Result<()>;
+}
+
+struct KernelsOf<S> {
+    kind: Kind,
     context: Context,
+    state: PhantomData<fn(S)>,
 }
 
-impl<S: Accelerate> Typed for Holder<S> {
-    fn kind(&self) -> Kind {
-        self.state.kind()
+impl<S: Accelerate> Kernels for KernelsOf<S> {
+    fn absorb(&mut self, state: &mut AnyState, accepted: Accepted<'_>) -> Result<()> {
+        let Accepted { run, walk, base } = accepted;
+        let (found, dtype, context) = (state.kind(), state.dtype(), &mut self.context);
+        match state.downcast_mut::<S>() {
+            Some(state) if found == self.kind => aligned(run, &mut |start, slices| match walk {
+                Some(walk) => state.accelerate_along(start, slices, walk, base, context),
+                None => state.accelerate(start + base, slices, context),
+            }),
+            _ => Err(Error::StateMismatch {
+                what: "state",
+                left: format!("{:?} of {}", self.kind, S::Item::DTYPE),
+                right: format!("{found:?} of {dtype}"),
+            }),
+        }
     }
-    fn dtype(&self) -> DType {
-        S::Item::DTYPE
+}
+
+impl Absorber {
+    /// # Errors
+    /// Those of [`Worker::new`].
+    pub(crate) fn new(kind: Kind, dtype: DType, isa: Isa) -> Result<Absorber> {
+        with_state!(kind, dtype,
+        S => Ok(Absorber(Box::new(KernelsOf::<S> {
+            kind,
+            context: Context::new(isa),
+            state: PhantomData,
+        }))),
+        else => Err(kind.no_state_of(dtype)))
     }
-    fn absorb(&mut self, run: RawRun<'_>) -> Result<()> {
-        aligned(run, |start, slices| self.state.accelerate(start, slices, &mut self.context))
-    }
-    fn absorb_along(&mut self, run: RawRun<'_>, walk: &Traversal, base: u64) -> Result<()> {
-        aligned(run, |start, slices| {
-            self.state.accelerate_along(start, slices, walk, base, &mut self.context);
-        })
-    }
-    fn skip(&mut self, start: u64, len: u64) {
-        self.state.skip(start, len);
-    }
-    fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
-        // What rounds on the way rounds here, too.
-        fpenv::usual(|| self.state.finish(op, rules))
-    }
-    fn reset(&mut self) {
-        self.state = S::identity(self.state.kind());
-    }
-    fn into_state(self: Box<Self>) -> AnyState {
-        AnyState::from(self.state)
+
+    /// Lets a state take in a run whose positions are those of `walk` if there is one,
+    /// counted from index `base`. The run has passed [`check_run`].
+    ///
+    /// # Errors
+    /// [`Error::StateMismatch`] if the state is another one.
+    pub(crate) fn absorb(
+        &mut self,
+        state: &mut AnyState,
+        run: RawRun<'_>,
+        walk: Option<&Traversal>,
+        base: u64,
+    ) -> Result<()> {
+        self.0.absorb(state, Accepted { run, walk, base })
     }
 }
 
@@ -102,7 +132,7 @@ const COPIED: usize = 1 << 13;
 
 /// Hands a run's elements to `sink`: as they lie, or copied block by block to
 /// where they are aligned.
-fn aligned<T: Element>(run: RawRun<'_>, mut sink: impl FnMut(u64, Slices<'_, T>)) -> Result<()> {
+fn aligned<T: Element>(run: RawRun<'_>, sink: &mut dyn FnMut(u64, Slices<'_, T>)) -> Result<()> {
     let paired = !run.others.is_empty();
     if let Some(run) = run.typed::<T>() {
         let slices =
@@ -135,18 +165,20 @@ impl Worker {
     /// # Errors
     /// [`Error::DamagedState`] if no operation needs this kind over this type.
     pub fn new(kind: Kind, dtype: DType, isa: Isa) -> Result<Worker> {
-        with_state!(kind, dtype,
-        S => Ok(Worker(Box::new(Holder {
-            state: <S as State>::identity(kind),
-            context: Context::new(isa),
-        }))),
-        else => Err(no_such_state(kind, dtype)))
+        let state = AnyState::identity(kind, dtype)?;
+        Ok(Worker { state, absorber: Absorber::new(kind, dtype, isa)? })
     }
 
     /// Which state this is.
     #[must_use]
     pub fn kind(&self) -> Kind {
-        self.0.kind()
+        self.state.kind()
+    }
+
+    fn take(&mut self, accepted: Accepted<'_>) -> Result<()> {
+        let Accepted { run, walk, base } = accepted;
+        check_run(self.kind(), self.state.dtype(), run, walk, base)?;
+        self.absorber.0.absorb(&mut self.state, accepted)
     }
 
     /// Takes in a run of elements, whose bytes may lie at any address: where
@@ -155,8 +187,7 @@ impl Worker {
     /// # Errors
     /// Those of [`check_run`]; the state is then as it was.
     pub fn absorb(&mut self, run: RawRun<'_>) -> Result<()> {
-        check_run(self.kind(), self.0.dtype(), run, None, 0)?;
-        self.0.absorb(run)
+        self.take(Accepted { run, walk: None, base: 0 })
     }
 
     /// Takes in a run whose positions are those of `walk`, whose first index
@@ -165,108 +196,32 @@ impl Worker {
     /// # Errors
     /// As for [`absorb`](Self::absorb).
     pub fn absorb_along(&mut self, run: RawRun<'_>, walk: &Traversal, base: u64) -> Result<()> {
-        check_run(self.kind(), self.0.dtype(), run, Some(walk), base)?;
-        self.0.absorb_along(run, walk, base)
+        self.take(Accepted { run, walk: Some(walk), base })
     }
 
     /// Marks positions as missing.
     pub fn skip(&mut self, start: u64, len: u64) {
-        self.0.skip(start, len);
+        self.state.skip(start, len);
     }
 
     /// The value of `op` so far.
     ///
     /// # Errors
-    /// Those of [`State::finish`].
+    /// Those of [`AnyState::finish`].
     pub fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
-        self.0.finish(op, rules)
+        self.state.finish(op, rules)
     }
 
     /// Goes back to the state of no elements.
     pub fn reset(&mut self) {
-        self.0.reset();
+        self.state.reset();
     }
 
     /// The state.
     #[must_use]
     pub fn into_state(self) -> AnyState {
-        self.0.into_state()
+        self.state
     }
-}
-
-/// What a worker is without its state: lets states absorb that lie elsewhere.
-pub(crate) struct Absorber(Box<dyn Kernels>);
-
-/// An [`Absorber`] whose type is known. Runs have been checked by [`check_run`].
-trait Kernels: Send {
-    fn absorb_along(
-        &mut self,
-        state: &mut AnyState,
-        run: RawRun<'_>,
-        walk: &Traversal,
-        base: u64,
-    ) -> Result<()>;
-}
-
-struct KernelsOf<S> {
-    kind: Kind,
-    context: Context,
-    state: PhantomData<fn(S)>,
-}
-
-impl<S: Accelerate> Kernels for KernelsOf<S> {
-    fn absorb_along(
-        &mut self,
-        state: &mut AnyState,
-        run: RawRun<'_>,
-        walk: &Traversal,
-        base: u64,
-    ) -> Result<()> {
-        let found = state.kind();
-        match state.downcast_mut::<S>() {
-            Some(state) if found == self.kind => aligned(run, |start, slices| {
-                state.accelerate_along(start, slices, walk, base, &mut self.context);
-            }),
-            _ => Err(Error::StateMismatch {
-                what: "state",
-                left: format!("{:?} of {}", self.kind, S::Item::DTYPE),
-                right: format!("{found:?} of {}", state.dtype()),
-            }),
-        }
-    }
-}
-
-impl Absorber {
-    /// # Errors
-    /// Those of [`Worker::new`].
-    pub(crate) fn new(kind: Kind, dtype: DType, isa: Isa) -> Result<Absorber> {
-        with_state!(kind, dtype,
-        S => Ok(Absorber(Box::new(KernelsOf::<S> {
-            kind,
-            context: Context::new(isa),
-            state: PhantomData,
-        }))),
-        else => Err(no_such_state(kind, dtype)))
-    }
-
-    /// Lets a state take in a run whose positions are those of `walk`, whose
-    /// first index is `base`. The run has passed [`check_run`].
-    ///
-    /// # Errors
-    /// [`Error::StateMismatch`] if the state is another one.
-    pub(crate) fn absorb_along(
-        &mut self,
-        state: &mut AnyState,
-        run: RawRun<'_>,
-        walk: &Traversal,
-        base: u64,
-    ) -> Result<()> {
-        self.0.absorb_along(state, run, walk, base)
-    }
-}
-
-fn no_such_state(kind: Kind, dtype: DType) -> Error {
-    Error::DamagedState { why: format!("there is no {kind:?} of {dtype} elements") }
 }
 
 /// Elements that several workers absorb in turn: small enough for the cache, a

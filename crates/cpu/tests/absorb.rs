@@ -1,6 +1,7 @@
 //! Absorbing boxes of an array into states that are there: the payloads of
 //! states that absorbed each output's elements one by one.
 
+use fastrand::Rng;
 use warpfold_core::element::{Bool8, bf16, f16};
 use warpfold_core::layout::View;
 use warpfold_core::op::{AnyState, Kind, Run, State};
@@ -8,25 +9,11 @@ use warpfold_core::{Element, Error, with_state};
 use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Job, Threads};
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-}
-
 /// Bits of elements: of any exponent, of few values, with or without NaNs and
 /// infinities.
-fn items<T: Element>(pattern: usize, n: usize, random: &mut Random) -> Vec<T> {
+fn items<T: Element>(pattern: usize, n: usize, random: &mut Rng) -> Vec<T> {
     let bits = 8 * size_of::<T>() as u32;
-    let any = |random: &mut Random| T::from_bits(random.next() >> (64 - bits));
+    let any = |random: &mut Rng| T::from_bits(random.u64(..) >> (64 - bits));
     let ordinary = T::from_bits(if bits == 64 {
         0x3ff1_2345_6789_abcd
     } else {
@@ -40,11 +27,11 @@ fn items<T: Element>(pattern: usize, n: usize, random: &mut Random) -> Vec<T> {
             1 if i == n / 2 => any(random),
             1 => ordinary,
             // The lower bits only: subnormals and small integers.
-            2 => T::from_bits(random.next() >> (64 - bits / 2)),
+            2 => T::from_bits(random.u64(..) >> (64 - bits / 2)),
             // Neighbours of an ordinary number, of either sign.
             _ => {
-                let x = T::from_bits(ordinary.bits() ^ (random.next() & 7));
-                if random.next().is_multiple_of(2) {
+                let x = T::from_bits(ordinary.bits() ^ (random.u64(..) & 7));
+                if random.u64(..).is_multiple_of(2) {
                     x
                 } else {
                     T::from_bits(x.bits() ^ 1 << (bits - 1))
@@ -70,10 +57,10 @@ fn one_by_one<T: Element>(kind: Kind, items: &[T], others: &[T]) -> Option<Vec<u
 
 /// A table of `rows` x `middle` x `columns` whose first axis, or first two, are
 /// reduced, box by box.
-fn check<T: Element>(shape: [usize; 3], axes: usize, pattern: usize, random: &mut Random) {
+fn check<T: Element>(shape: [usize; 3], axes: usize, pattern: usize, random: &mut Rng) {
     let [rows, middle, columns] = shape;
     let n = rows * middle * columns;
-    let gap = random.below(3);
+    let gap = random.usize(..3);
     let row = middle * columns + gap;
     let arrays: Vec<Vec<T>> = (0..2).map(|_| items(pattern, rows * row, random)).collect();
     let reduced: Vec<bool> = (0..3).map(|a| a < axes).collect();
@@ -84,7 +71,7 @@ fn check<T: Element>(shape: [usize; 3], axes: usize, pattern: usize, random: &mu
     };
     // Rows cut anywhere, as joined pieces and small boxes cut them.
     let mut cuts = vec![0, rows];
-    (0..random.below(4)).for_each(|_| cuts.push(random.below(rows + 1)));
+    (0..random.usize(..4)).for_each(|_| cuts.push(random.usize(..rows + 1)));
     cuts.sort_unstable();
     let strides = [row as isize, columns as isize, 1];
     for kinds in [
@@ -101,9 +88,9 @@ fn check<T: Element>(shape: [usize; 3], axes: usize, pattern: usize, random: &mu
         let pair = kinds == [Kind::Dot];
         let identity = |&kind: &Kind| AnyState::identity(kind, T::DTYPE).ok();
         let Some(one) = kinds.iter().map(identity).collect::<Option<Vec<_>>>() else { continue };
-        let threads = Threads::Exactly(1 + random.below(3));
+        let threads = Threads::Exactly(1 + random.usize(..3));
         let isas: Vec<Isa> = Isa::available().collect();
-        let isa = isas[random.below(isas.len())];
+        let isa = isas[random.usize(..isas.len())];
         let mut states = vec![one; outputs];
         for cut in cuts.windows(2) {
             let views: Vec<View<'_>> = arrays
@@ -135,7 +122,7 @@ fn check<T: Element>(shape: [usize; 3], axes: usize, pattern: usize, random: &mu
 }
 
 /// Shapes on either side of every kernel's limits, and some at random.
-fn shapes(random: &mut Random) -> Vec<[usize; 3]> {
+fn shapes(random: &mut Rng) -> Vec<[usize; 3]> {
     let mut shapes = vec![
         [300, 1, 40],
         [70, 1, 129],
@@ -150,16 +137,16 @@ fn shapes(random: &mut Random) -> Vec<[usize; 3]> {
         [5000, 1, 2],
     ];
     for _ in 0..6 {
-        shapes.push([1 + random.below(400), 1 + random.below(3), 1 + random.below(150)]);
+        shapes.push([1 + random.usize(..400), 1 + random.usize(..3), 1 + random.usize(..150)]);
     }
     shapes
 }
 
 fn every_shape<T: Element>(seed: u64) {
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     for shape in shapes(&mut random) {
         for axes in [1, 2] {
-            let pattern = random.below(4);
+            let pattern = random.usize(..4);
             check::<T>(shape, axes, pattern, &mut random);
         }
     }
@@ -184,7 +171,7 @@ fn integers_absorb_what_one_by_one_does() {
 
 #[test]
 fn every_pattern_meets_the_column_kernels() {
-    let mut random = Random(0xa234_5678_9abc_def1);
+    let mut random = Rng::with_seed(0xa234_5678_9abc_def1);
     for pattern in 0..4 {
         for shape in [[520, 1, 160], [1000, 1, 40], [40, 2, 130], [20, 1, 4200]] {
             check::<f64>(shape, 1, pattern, &mut random);

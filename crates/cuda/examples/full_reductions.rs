@@ -134,7 +134,6 @@ fn is_aimed_at(op: &str, dtype: DType, data: Data) -> bool {
     let plain = data == Data::Uniform || !dtype.is_float();
     match op {
         "sum" => !matches!(dtype, DType::U16 | DType::U32 | DType::U64 | DType::Bool),
-        "fast sum" => plain && dtype.is_float(),
         "min" => {
             plain
                 && !matches!(dtype, DType::U8 | DType::U16 | DType::U32 | DType::U64 | DType::Bool)

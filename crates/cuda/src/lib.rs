@@ -15,7 +15,8 @@
 //!
 //! # Features
 //!
-//! `cudarc` (off by default) adds `SliceEngine`, which reduces cudarc's slices on its
+//! `sim` (on by default) adds [`Sim`], the PTX interpreter as a device. `cudarc` (off by
+//! default) adds `SliceEngine`, which reduces cudarc's slices on its
 //! streams. The program chooses the version of CUDA, with one of cudarc's `cuda-*`
 //! features. Without this feature nothing here depends on a version.
 
@@ -27,6 +28,7 @@ pub mod driver;
 pub mod engine;
 mod error;
 mod pinned;
+#[cfg(feature = "sim")]
 pub mod sim;
 #[cfg(feature = "cudarc")]
 mod slices;
@@ -40,11 +42,12 @@ pub use device::{
 pub use driver::Driver;
 pub use engine::Engine;
 pub use error::{Error, Result};
+#[cfg(feature = "sim")]
 pub use sim::Sim;
 #[cfg(feature = "cudarc")]
 pub use slices::SliceEngine;
 
 /// The Rust of README.md, compiled and run.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "sim"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -125,6 +125,7 @@ impl Batch {
 
     /// Empties the batch and fills it anew with at most `most` elements of a
     /// type as wide as `dtype`.
+    #[cfg(feature = "text")]
     pub(crate) fn refill<T: bytemuck::Pod, R>(
         &mut self,
         dtype: DType,
@@ -142,6 +143,7 @@ impl Batch {
     }
 
     /// The same bits under the name of another type of the same width.
+    #[cfg(feature = "text")]
     pub(crate) fn rename(&mut self, dtype: DType) {
         self.dtype = dtype;
     }
@@ -161,6 +163,7 @@ impl Batch {
 }
 
 /// Room for elements that come one by one, missing ones among them.
+#[cfg(feature = "text")]
 pub(crate) struct Filler<'a, T> {
     values: &'a mut [T],
     used: usize,
@@ -168,6 +171,7 @@ pub(crate) struct Filler<'a, T> {
     missing: u64,
 }
 
+#[cfg(feature = "text")]
 impl<T: Copy> Filler<'_, T> {
     /// Appends a value. There must be room: a row for each that was asked for.
     #[inline]

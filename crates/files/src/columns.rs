@@ -2,6 +2,13 @@
 
 use crate::{Error, Result};
 use core::fmt;
+#[cfg(any(
+    feature = "npy",
+    feature = "text",
+    feature = "arrow",
+    feature = "parquet",
+    feature = "safetensors"
+))]
 use std::collections::HashMap;
 
 /// One item of a column list.
@@ -107,6 +114,13 @@ impl fmt::Display for ColumnSelector {
 
 /// The places (from 0) that `selectors` mean among `names`, in their order. A
 /// column without a name has an empty one, and is chosen by its place.
+#[cfg(any(
+    feature = "npy",
+    feature = "text",
+    feature = "arrow",
+    feature = "parquet",
+    feature = "safetensors"
+))]
 pub(crate) fn resolve(
     selectors: &[ColumnSelector],
     names: &[String],
@@ -164,7 +178,23 @@ pub(crate) fn resolve(
     Ok(chosen)
 }
 
+/// How to choose the columns at some places in another table with such columns.
+#[cfg(any(feature = "text", feature = "arrow"))]
+pub(crate) fn selectors(places: &[usize], names: &[String]) -> Vec<ColumnSelector> {
+    let mut times: HashMap<&str, usize> = HashMap::with_capacity(names.len());
+    names.iter().for_each(|name| *times.entry(name).or_default() += 1);
+    let selector = |&place: &usize| match names[place].as_str() {
+        name if !name.is_empty() && times.get(name) == Some(&1) => {
+            ColumnSelector::Name(name.into())
+        }
+        // A range is not taken for a name that is a number.
+        _ => ColumnSelector::Range(place + 1, place + 1),
+    };
+    places.iter().map(selector).collect()
+}
+
 /// The default column: the only one with numbers.
+#[cfg(any(feature = "text", feature = "arrow", feature = "parquet"))]
 pub(crate) fn only_numeric(numeric: &[usize], names: &[String], file: &str) -> Result<Vec<usize>> {
     match numeric {
         [only] => Ok(vec![*only]),
@@ -209,7 +239,7 @@ fn plain(name: &str) -> String {
     if bare { name.into() } else { format!("{name:?}") }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "text"))]
 mod tests {
     use super::*;
     use ColumnSelector::{Index, Name, Range};

@@ -143,6 +143,7 @@ impl Cursor {
     }
 
     /// The bytes from `start` to `start + len`, or to the end of the file.
+    #[cfg(any(feature = "npy", feature = "text", feature = "arrow", feature = "parquet"))]
     pub(crate) fn part(file: Arc<PositionalFile>, start: u64, len: u64) -> Self {
         let end = start.saturating_add(len).min(file.len());
         Cursor { file, start, at: start, end }

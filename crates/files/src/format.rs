@@ -1,6 +1,6 @@
 //! The formats, and how they are recognised from a file's first bytes and name.
 
-use crate::text::TextNumber;
+use crate::open::OpenOptions;
 use crate::unpack::Codec;
 use crate::{Error, Result};
 use core::fmt;
@@ -85,7 +85,7 @@ impl Format {
         let refuse = |what: &str, hint: &str| {
             Err(Error::format(name, format!("{what} is not read")).with_hint(hint))
         };
-        Ok(Some(if starts(crate::npy::MAGIC) {
+        Ok(Some(if starts(NPY) {
             Format::Npy
         } else if starts(b"PK\x03\x04") || starts(b"PK\x05\x06") {
             Format::Npz
@@ -128,6 +128,20 @@ impl Format {
     }
 }
 
+/// How an npy file begins.
+pub(crate) const NPY: &[u8] = b"\x93NUMPY";
+
+/// The longest header that safetensors allows.
+pub(crate) const LONGEST_SAFETENSORS_HEADER: u64 = 100_000_000;
+
+/// Whether a file begins as safetensors do: with the length of a JSON object that fits.
+pub(crate) fn looks_like_safetensors(head: &[u8], file_len: u64) -> bool {
+    let Some((len, [b'{', ..])) = head.split_first_chunk::<8>() else { return false };
+    let len = u64::from_le_bytes(*len);
+    (2..=LONGEST_SAFETENSORS_HEADER).contains(&len)
+        && len.checked_add(8).is_some_and(|end| end <= file_len)
+}
+
 /// Whether this may be the length of an Arrow message: positive, padded to 8.
 fn arrow_length(bytes: &[u8]) -> bool {
     let len = i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
@@ -141,9 +155,9 @@ impl fmt::Display for Format {
 }
 
 /// Whether the bytes read as text: none that text does not hold, and a line
-/// end or a digit among them, or nothing but a number that has neither: `nan`,
-/// `-inf`.
-pub(crate) fn looks_like_text(head: &[u8]) -> bool {
+/// end or a digit among them, or nothing but values that have neither: `nan`,
+/// `-inf`, `NA`.
+pub(crate) fn looks_like_text(head: &[u8], options: &OpenOptions) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let head = &head[..head.len().min(4096)];
     let texty = |b: u8| matches!(b, b'\t' | b'\n' | b'\r' | 0x0c | b' '..=b'~' | 0x80..);
@@ -153,6 +167,15 @@ pub(crate) fn looks_like_text(head: &[u8]) -> bool {
         Err(e) => e.error_len().is_none(),
     };
     let telling = |&b: &u8| b == b'\n' || b.is_ascii_digit();
-    let is_number = || f64::parse(head.trim_ascii()).is_ok();
-    utf8 && head.iter().all(|&b| texty(b)) && (head.iter().any(telling) || is_number())
+    utf8 && head.iter().all(|&b| texty(b))
+        && (head.iter().any(telling) || holds_values(head, options))
+}
+
+#[cfg(feature = "text")]
+use crate::text::holds_values;
+
+/// Without the reader of text only a lone number is known.
+#[cfg(not(feature = "text"))]
+fn holds_values(head: &[u8], _: &OpenOptions) -> bool {
+    core::str::from_utf8(head.trim_ascii()).is_ok_and(|text| text.parse::<f64>().is_ok())
 }

@@ -9,9 +9,11 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "arrow")]
 mod arrow;
 mod batch;
 mod columns;
+#[cfg(feature = "parquet")]
 mod delta;
 mod describe;
 mod error;
@@ -22,18 +24,25 @@ mod format;
 #[doc(hidden)]
 pub mod fuzzing;
 mod guard;
+mod left_out;
 mod member;
+#[cfg(feature = "npy")]
 mod npy;
+#[cfg(feature = "npy")]
 mod npz;
 mod open;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod raw;
+#[cfg(feature = "safetensors")]
 mod safetensors;
 mod seal;
 mod source;
 pub mod stream;
 mod table;
+#[cfg(feature = "text")]
 mod text;
+#[cfg(feature = "parquet")]
 mod thrift;
 mod unit;
 mod unpack;

@@ -1,13 +1,20 @@
 //! Opens inputs: from the text on the command line to sources.
 
+#[cfg(feature = "arrow")]
+use crate::arrow;
 use crate::columns::ColumnSelector;
 use crate::file::PositionalFile;
 use crate::fixed::stream_error;
 use crate::member::split_members;
-use crate::{
-    Description, Error, Format, Result, Source, arrow, format, npy, npz, parquet, raw, safetensors,
-    text, unpack,
-};
+#[cfg(feature = "parquet")]
+use crate::parquet;
+#[cfg(feature = "safetensors")]
+use crate::safetensors;
+#[cfg(feature = "text")]
+use crate::text;
+use crate::{Description, Error, Format, Result, Source, format, raw, unpack};
+#[cfg(feature = "npy")]
+use crate::{npy, npz};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Cursor, Read};
@@ -90,6 +97,7 @@ impl OpenOptions {
     }
 
     /// Refuses a type other than the one the file has.
+    #[cfg(any(feature = "npy", feature = "arrow", feature = "parquet", feature = "safetensors"))]
     pub(crate) fn expect_dtype(
         &self,
         asked: Option<DType>,
@@ -113,6 +121,7 @@ pub(crate) struct Stream {
     /// The first bytes, already read.
     pub(crate) head: Vec<u8>,
     /// Whether nothing follows the head.
+    #[cfg_attr(not(feature = "text"), expect(dead_code, reason = "only text looks on"))]
     pub(crate) whole: bool,
     /// Whether its end has something to check, such as a checksum.
     pub(crate) to_end: bool,
@@ -133,6 +142,7 @@ impl Stream {
     }
 
     /// Reads more of it into the head, which becomes twice as long.
+    #[cfg(feature = "text")]
     fn read_on(&mut self) -> Result<()> {
         let more = self.head.len().max(HEAD);
         let got = (&mut self.rest)
@@ -149,6 +159,7 @@ impl Stream {
     }
 }
 
+#[cfg(feature = "text")]
 impl text::Head for Stream {
     fn bytes(&self) -> &[u8] {
         &self.head
@@ -235,18 +246,33 @@ pub(crate) fn open_file(
     let format = detect_file(file, &columns, options)?;
     options.check(format, &file.name())?;
     match format {
+        #[cfg(feature = "npy")]
         Format::Npy => npy::open(file, &columns, options),
+        #[cfg(feature = "npy")]
         Format::Npz => npz::open(file, member, options),
         Format::Raw => no_member(&file.name(), &columns, Format::Raw)
             .and_then(|()| raw::open(file, options))
             .map(|s| vec![s]),
+        #[cfg(feature = "text")]
         Format::Csv | Format::Tsv => text::csv::open(file, format, &columns, options),
+        #[cfg(feature = "text")]
         Format::Text => no_member(&file.name(), &columns, Format::Text)
             .and_then(|()| text::plain::open(file, options))
             .map(|s| vec![s]),
+        #[cfg(feature = "arrow")]
         Format::Arrow | Format::ArrowStream => arrow::open(file, format, &columns, options),
+        #[cfg(feature = "parquet")]
         Format::Parquet => parquet::open(file, &columns, options),
+        #[cfg(feature = "safetensors")]
         Format::Safetensors => safetensors::open(file, member, options),
+        #[cfg(not(all(
+            feature = "npy",
+            feature = "text",
+            feature = "arrow",
+            feature = "parquet",
+            feature = "safetensors"
+        )))]
+        _ => Err(format.left_out(&file.name())),
     }
 }
 
@@ -260,18 +286,20 @@ pub(crate) fn open_stream(
     let format = detect_stream(&stream, &columns, options)?;
     options.check(format, &stream.name)?;
     match format {
+        #[cfg(feature = "npy")]
         Format::Npy => npy::open_stream(stream, &columns, options),
         Format::Raw => no_member(&stream.name, &columns, Format::Raw)
             .and_then(|()| raw::open_stream(stream, options))
             .map(|s| vec![s]),
+        #[cfg(feature = "text")]
         Format::Csv | Format::Tsv => text::csv::open_stream(stream, format, &columns, options),
+        #[cfg(feature = "text")]
         Format::Text => no_member(&stream.name, &columns, Format::Text)
             .and_then(|()| text::plain::open_stream(stream, options))
             .map(|s| vec![s]),
+        #[cfg(feature = "arrow")]
         Format::ArrowStream => arrow::open_stream(stream, &columns, options),
-        Format::Npz | Format::Arrow | Format::Parquet | Format::Safetensors => {
-            Err(needs_file(&stream, format))
-        }
+        _ => Err(needs_file(&stream, format)),
     }
 }
 
@@ -285,23 +313,38 @@ pub(crate) fn inspect_file(
     let format = detect_file(file, &options.columns, options)?;
     let name = file.name();
     match format {
+        #[cfg(feature = "npy")]
         Format::Npy => {
             let reader = crate::file::Cursor::new(Arc::clone(file));
             let header = npy::Header::read(&mut { reader }, &name)?;
             header.check_length(file.len() - header.data_start, &name)?;
             Ok(npy::describe(&name, &header, format))
         }
+        #[cfg(feature = "npy")]
         Format::Npz => npz::inspect(file),
         Format::Raw => raw::describe(file, options).map(|d| vec![d]),
+        #[cfg(feature = "text")]
         Format::Csv | Format::Tsv => {
             text::csv::describe(&name, &mut text::FileHead::new(file)?, format, options)
         }
+        #[cfg(feature = "text")]
         Format::Text => {
             Ok(vec![text::plain::describe(&name, &file.head(HEAD)?, Some(file.len()), options)])
         }
+        #[cfg(feature = "arrow")]
         Format::Arrow | Format::ArrowStream => arrow::inspect(file, format),
+        #[cfg(feature = "parquet")]
         Format::Parquet => parquet::inspect(file),
+        #[cfg(feature = "safetensors")]
         Format::Safetensors => safetensors::inspect(file),
+        #[cfg(not(all(
+            feature = "npy",
+            feature = "text",
+            feature = "arrow",
+            feature = "parquet",
+            feature = "safetensors"
+        )))]
+        _ => Err(format.left_out(&name)),
     }
 }
 
@@ -325,16 +368,20 @@ pub(crate) fn inspect_stream(stream: Stream, options: &OpenOptions) -> Result<Ve
 fn inspect_bytes(stream: Stream, options: &OpenOptions) -> Result<Vec<Description>> {
     let format = detect_stream(&stream, &options.columns, options)?;
     match format {
+        #[cfg(feature = "npy")]
         Format::Npy => {
             let (name, mut reader) = stream.into_reader();
             let header = npy::Header::read(&mut reader, &name)?;
             Ok(npy::describe(&name, &header, format))
         }
+        #[cfg(feature = "text")]
         Format::Csv | Format::Tsv => {
             let (name, mut stream) = (stream.name.clone(), stream);
             text::csv::describe(&name, &mut stream, format, options)
         }
+        #[cfg(feature = "text")]
         Format::Text => Ok(vec![text::plain::describe(&stream.name, &stream.head, None, options)]),
+        #[cfg(feature = "arrow")]
         Format::ArrowStream => arrow::inspect_stream(stream),
         Format::Raw => raw::describe_stream(stream, options).map(|d| vec![d]),
         _ => Err(needs_file(&stream, format)),
@@ -366,6 +413,9 @@ fn no_member(name: &str, columns: &[ColumnSelector], format: Format) -> Result<(
 
 fn needs_file(stream: &Stream, format: Format) -> Error {
     let name = &stream.name;
+    if !format.is_built() {
+        return format.left_out(name);
+    }
     if let Some(codec) = stream.codec {
         return unpack::needs_unpacking(name, format, codec);
     }
@@ -455,7 +505,7 @@ fn detect_file(
     // Raw numbers may begin with the few bytes that mark some other formats; with npy's
     // that does not happen by accident.
     let says_raw = by_name == Some(Format::Raw) && options.dtype.is_some();
-    if !says_raw || head.starts_with(npy::MAGIC) {
+    if !says_raw || head.starts_with(format::NPY) {
         match Format::from_magic(&head, &name)? {
             // -1 and a multiple of 8.
             Some(Format::ArrowStream) if by_name.is_none() && options.dtype.is_some() => {}
@@ -464,20 +514,20 @@ fn detect_file(
         }
     }
     match by_name {
-        Some(Format::Text) => return text::format(&head, &name, columns, options),
+        Some(Format::Text) => return format_of_text(&head, &name, columns, options),
         Some(format) => return not_empty(format, head.is_empty(), &name),
         None => {}
     }
     if head.is_empty() {
         return nothing(&name, columns, options);
     }
-    if safetensors::is_likely(&head, file.len()) {
+    if format::looks_like_safetensors(&head, file.len()) {
         return Ok(Format::Safetensors);
     }
     let bytes = matches!(options.dtype, Some(DType::Bool | DType::I8 | DType::U8));
     let says_raw = options.dtype.is_some() || options.shape.is_some() || options.offset != 0;
-    if format::looks_like_text(&head) && !bytes {
-        text::format(&head, &name, columns, options)
+    if format::looks_like_text(&head, options) && !bytes {
+        format_of_text(&head, &name, columns, options)
     } else if says_raw {
         Ok(Format::Raw)
     } else {
@@ -493,7 +543,17 @@ fn detect_file(
 fn nothing(name: &str, columns: &[ColumnSelector], options: &OpenOptions) -> Result<Format> {
     let says_raw =
         options.shape.is_some() || options.offset != 0 || options.endian != Endian::default();
-    if says_raw { Ok(Format::Raw) } else { text::format(&[], name, columns, options) }
+    if says_raw { Ok(Format::Raw) } else { format_of_text(&[], name, columns, options) }
+}
+
+/// Which format of text these bytes are.
+#[cfg(feature = "text")]
+use text::format as format_of_text;
+
+/// What text is without its reader.
+#[cfg(not(feature = "text"))]
+fn format_of_text(_: &[u8], _: &str, _: &[ColumnSelector], _: &OpenOptions) -> Result<Format> {
+    Ok(Format::Text)
 }
 
 /// Refuses no bytes where the format begins with some.
@@ -525,8 +585,8 @@ fn detect_stream(
         Some(Format::Text) | None => {}
         Some(format) => return Ok(format),
     }
-    if format::looks_like_text(&stream.head) {
-        return text::format(&stream.head, &stream.name, columns, options);
+    if format::looks_like_text(&stream.head, options) {
+        return format_of_text(&stream.head, &stream.name, columns, options);
     }
     Err(Error::format(&stream.name, "these bytes are neither text nor of a known format")
         .with_hint("for bytes without a header: --format raw --dtype f32"))

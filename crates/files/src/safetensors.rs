@@ -3,6 +3,7 @@
 use crate::columns;
 use crate::file::PositionalFile;
 use crate::fixed::{FixedFile, Layout};
+use crate::format::LONGEST_SAFETENSORS_HEADER;
 use crate::open::OpenOptions;
 use crate::source::element_count;
 use crate::{Access, Description, Endian, Error, Extent, Format, Order, Result, Source};
@@ -12,9 +13,6 @@ use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 use std::sync::Arc;
 use warpfold_core::DType;
-
-/// The longest header the format allows.
-const LONGEST: u64 = 100_000_000;
 
 /// The tensors chosen from a file.
 pub(crate) fn open(
@@ -57,14 +55,6 @@ pub(crate) fn open(
 pub(crate) fn inspect(file: &Arc<PositionalFile>) -> Result<Vec<Description>> {
     let name = file.name();
     Ok(read_header(file)?.into_iter().map(|t| t.describe(&name)).collect())
-}
-
-/// Whether a file without a telling name begins like safetensors: a length
-/// that fits, then a JSON object.
-pub(crate) fn is_likely(head: &[u8], file_len: u64) -> bool {
-    let Some((len, [b'{', ..])) = head.split_first_chunk::<8>() else { return false };
-    let len = u64::from_le_bytes(*len);
-    (2..=LONGEST).contains(&len) && len.checked_add(8).is_some_and(|end| end <= file_len)
 }
 
 struct Tensor {
@@ -172,7 +162,7 @@ fn read_header(file: &Arc<PositionalFile>) -> Result<Vec<Tensor>> {
     let mut len = [0; 8];
     file.read_exact_at(&mut len, 0)?;
     let len = u64::from_le_bytes(len);
-    if len > LONGEST || len > file.len() - 8 {
+    if len > LONGEST_SAFETENSORS_HEADER || len > file.len() - 8 {
         return Err(fail(format!(
             "not a safetensors file, or truncated: the header claims to be {len} bytes long"
         )));

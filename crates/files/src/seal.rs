@@ -46,6 +46,7 @@ struct Run {
 
 impl Seal {
     /// The bytes of `file` that `part` names should have the checksum `crc`.
+    #[cfg(feature = "npy")]
     pub(crate) fn new(file: Arc<PositionalFile>, name: &str, part: Range<u64>, crc: u32) -> Self {
         let mut seen = Seen::default();
         if part.is_empty() {
@@ -100,6 +101,7 @@ impl Seal {
     ///
     /// # Errors
     /// What the file system says; those of [`Seal::note`].
+    #[cfg(feature = "npy")]
     pub(crate) fn read(&self, range: Range<u64>) -> Result<()> {
         let mut buffer = Vec::new();
         let mut at = range.start;
@@ -184,7 +186,7 @@ impl Seen {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "npy"))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

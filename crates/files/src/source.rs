@@ -70,7 +70,8 @@ impl Source {
     #[must_use]
     pub fn unit(&self) -> Option<Unit> {
         match &self.access {
-            Access::Random(_) | Access::Column(_) => None,
+            Access::Random(_) => None,
+            Access::Column(column) => column.unit.clone(),
             Access::Sequential(blocks) => blocks.unit(),
         }
     }

@@ -1,7 +1,7 @@
 //! Tables: sources whose columns are read together, in one pass.
 
 use crate::columns::ColumnSelector;
-use crate::{Batch, Block, Blocks, Error, Result};
+use crate::{Batch, Block, Blocks, Error, Result, Unit};
 use std::sync::Arc;
 use warpfold_core::DType;
 
@@ -64,6 +64,8 @@ pub(crate) struct Table {
     pub(crate) reader: Box<dyn ReadTable>,
     /// The columns that were left out where none was asked for.
     pub(crate) left_out: Vec<LeftOut>,
+    /// What to tell about how it was read.
+    pub(crate) remark: Option<String>,
 }
 
 /// A column of a table. The columns of one table that are reduced together are
@@ -75,6 +77,8 @@ pub struct TableColumn {
     pub(crate) typing: Typing,
     /// Whether a cell that is no integer was seen among the first.
     pub(crate) decimals: bool,
+    /// What the numbers stand for, if the table says so.
+    pub(crate) unit: Option<Unit>,
     /// How to choose the same column in another table, if nobody asked for it.
     pub(crate) selector: Option<ColumnSelector>,
 }
@@ -92,6 +96,13 @@ impl TableColumn {
     #[must_use]
     pub fn left_out(&self) -> &[LeftOut] {
         &self.table.left_out
+    }
+
+    /// What to tell of the table where it could be read in another way: that its first
+    /// row was taken for names though it holds numbers, or the other way round.
+    #[must_use]
+    pub fn remark(&self) -> Option<&str> {
+        self.table.remark.as_deref()
     }
 
     /// How to choose the column of the same name in another table; `None` if
@@ -117,16 +128,23 @@ impl TableColumn {
             _ => Typing::Fixed(dtype),
         };
         let blocks = self.table.reader.read(&[(self.place, typing)])?;
-        Ok(Box::new(Alone(blocks)))
+        Ok(Box::new(Alone { blocks, unit: self.unit.clone() }))
     }
 }
 
 /// One column of a table as a source of its own.
-struct Alone(Box<dyn TableBlocks>);
+struct Alone {
+    blocks: Box<dyn TableBlocks>,
+    unit: Option<Unit>,
+}
 
 impl Blocks for Alone {
+    fn unit(&self) -> Option<Unit> {
+        self.unit.clone()
+    }
+
     fn next_block(&mut self) -> Result<Option<Box<dyn Block>>> {
-        let block = self.0.next_block()?;
+        let block = self.blocks.next_block()?;
         Ok(block.map(|block| Box::new(AloneBlock(block)) as Box<dyn Block>))
     }
 }

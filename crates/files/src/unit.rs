@@ -49,17 +49,22 @@ impl fmt::Display for Unit {
 
 /// A unit of time, as formats with several name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg(any(feature = "arrow", feature = "parquet"))]
 pub(crate) enum Tick {
+    #[cfg(feature = "arrow")]
     Second,
     Milli,
     Micro,
     Nano,
 }
 
+#[cfg(any(feature = "arrow", feature = "parquet"))]
 impl Tick {
     /// `us`
+    #[cfg(feature = "arrow")]
     pub(crate) fn symbol(self) -> &'static str {
         match self {
+            #[cfg(feature = "arrow")]
             Tick::Second => "s",
             Tick::Milli => "ms",
             Tick::Micro => "us",
@@ -69,6 +74,7 @@ impl Tick {
 
     fn plural(self) -> &'static str {
         match self {
+            #[cfg(feature = "arrow")]
             Tick::Second => "seconds",
             Tick::Milli => "milliseconds",
             Tick::Micro => "microseconds",
@@ -88,22 +94,25 @@ impl Tick {
     }
 
     /// A length of time.
+    #[cfg(feature = "arrow")]
     pub(crate) fn duration(self) -> Unit {
         Unit::Length(self.plural().into())
     }
 }
 
 /// A date without a time.
+#[cfg(any(feature = "arrow", feature = "parquet"))]
 pub(crate) fn date() -> Unit {
     Unit::Point("days since 1970-01-01".into())
 }
 
 /// What to do about decimals.
+#[cfg(any(feature = "arrow", feature = "parquet"))]
 pub(crate) const DECIMALS: &str = "decimals are not supported; cast the column to double, or for \
     exact totals to integers of its smallest unit, in DuckDB (x * 100)::BIGINT, in Polars \
     (x * 100).cast(pl.Int64)";
 
-#[cfg(test)]
+#[cfg(all(test, feature = "arrow"))]
 mod tests {
     use super::*;
 

@@ -2,7 +2,7 @@
 //! every way to cut it into pieces, boxes and tiles, for any threads.
 
 use std::path::Path;
-use warpfold::{Answer, NanPolicy, Op, Partial, Reduction, Rules, Threads, View};
+use warpfold::{Answer, DType, NanPolicy, Op, Partial, Reduction, Rules, Threads, View};
 use warpfold_files::stream::{self, Inputs, Silent};
 use warpfold_files::{OpenOptions, Source, open};
 
@@ -24,10 +24,16 @@ fn data(n: usize) -> Vec<f64> {
 
 /// Writes a `.npy` file of f64.
 fn write_npy(path: &Path, values: &[f64], shape: &[usize], fortran: bool) {
+    write_npy_of(path, "<f8", bytemuck::cast_slice(values), shape, fortran);
+}
+
+/// Writes a `.npy` file of elements of any type.
+fn write_npy_of(path: &Path, descr: &str, bytes: &[u8], shape: &[usize], fortran: bool) {
     let order = if fortran { "True" } else { "False" };
     let dims: String = shape.iter().map(|n| format!("{n}, ")).collect();
     let mut header =
-        format!("{{'descr': '<f8', 'fortran_order': {order}, 'shape': ({dims}), }}").into_bytes();
+        format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({dims}), }}")
+            .into_bytes();
     while (10 + header.len() + 1) % 64 != 0 {
         header.push(b' ');
     }
@@ -35,7 +41,7 @@ fn write_npy(path: &Path, values: &[f64], shape: &[usize], fortran: bool) {
     let mut file = b"\x93NUMPY\x01\x00".to_vec();
     file.extend_from_slice(&(header.len() as u16).to_le_bytes());
     file.extend_from_slice(&header);
-    values.iter().for_each(|x| file.extend_from_slice(&x.to_le_bytes()));
+    file.extend_from_slice(bytes);
     std::fs::write(path, file).unwrap();
 }
 
@@ -284,5 +290,111 @@ fn a_parquet_page_cannot_ask_for_memory_without_end() {
         let inputs = Inputs { items: open(path, &options).unwrap(), others: Vec::new() };
         let error = stream::reduce(inputs, &Reduction::of(Op::Sum), None, &Silent).unwrap_err();
         assert!(error.to_string().contains("more values than it holds"), "{error}");
+    }
+}
+
+/// Numbers from a seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 7
+    }
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+}
+
+/// An element among those of a box: ordinary, of any exponent, zeros of both
+/// signs, and at times a NaN or an infinity.
+fn odd(random: &mut Random, pattern: usize, rare: usize) -> f64 {
+    if random.below(rare) == 0 {
+        return [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0][random.below(4)];
+    }
+    let x = (random.next() as f64 / (1u64 << 56) as f64) - 1.0;
+    match pattern {
+        0 => x,
+        1 => x * 2f64.powi(random.below(240) as i32 - 120),
+        2 => [-0.0, 0.0, -0.0, 1e-40][random.below(4)],
+        _ => x + 3e4,
+    }
+}
+
+/// Boxes are absorbed into states side by side, which an array in memory is not:
+/// the states' bytes and the answers' bits are the same.
+#[test]
+fn random_boxes_have_the_bits_of_the_array_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.npy");
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for case in 0..120 {
+        let shape: Vec<usize> = match random.below(5) {
+            0 => vec![1 + random.below(900), 1 + random.below(90)],
+            1 => vec![1 + random.below(90), 1 + random.below(900)],
+            2 => vec![1 + random.below(5), 1 + random.below(400), 1 + random.below(60)],
+            3 => vec![1 + random.below(300), 1 + random.below(6), 1 + random.below(40)],
+            _ => vec![
+                1 + random.below(9),
+                1 + random.below(9),
+                1 + random.below(90),
+                1 + random.below(20),
+            ],
+        };
+        let fortran = random.below(3) == 0;
+        let (pattern, rare) = (random.below(4), [7, 300, 20_000, usize::MAX][random.below(4)]);
+        let count = shape.iter().product();
+        let values: Vec<f64> = (0..count).map(|_| odd(&mut random, pattern, rare)).collect();
+        let singles: Vec<f32> = values.iter().map(|&x| x as f32).collect();
+        let double = random.below(2) == 0;
+        let bytes: &[u8] =
+            if double { bytemuck::cast_slice(&values) } else { bytemuck::cast_slice(&singles) };
+        let dtype = if double { DType::F64 } else { DType::F32 };
+        write_npy_of(&path, if double { "<f8" } else { "<f4" }, bytes, &shape, fortran);
+        let strides: Vec<isize> =
+            strides(&shape, fortran).iter().map(|s| s * dtype.size().cast_signed()).collect();
+        let view = View::strided(dtype, bytes, 0, &shape, &strides).unwrap();
+        let axes: Vec<isize> =
+            (0..shape.len().cast_signed()).filter(|_| random.below(2) == 0).collect();
+        let ops = [&[Op::Sum, Op::MinMax][..], &[Op::Sum], &[Op::Max], &OPS][random.below(4)];
+        let policy = [NanPolicy::Propagate, NanPolicy::Omit][random.below(2)];
+        let threads = Threads::Exactly(1 + random.below(3));
+        let question =
+            Reduction::new(ops.iter().copied()).axes(axes.clone()).nan(policy).threads(threads);
+        let what = format!("{case}: {shape:?} {dtype} {fortran} {axes:?} {ops:?} {pattern} {rare}");
+        let numbers = |answer: warpfold::Result<Answer>| -> Result<Vec<Vec<u8>>, String> {
+            let answer = answer.map_err(|error| error.to_string())?;
+            let column = |c: &warpfold::Column| {
+                let second = c.second.as_ref().map_or(&[][..], |s| s.bytes());
+                [c.numbers.bytes(), second].concat()
+            };
+            Ok(answer.columns().iter().map(column).collect())
+        };
+        let expected = numbers(question.run(&view));
+        let states = question.partial(&view, 0).unwrap().to_bytes();
+        for memory in [1 << 30, 1 << 20, 60_000, 5_000] {
+            let got = stream::reduce(inputs(&[&path]), &question, Some(memory), &Silent);
+            match (got, &expected) {
+                (Ok(got), expected) => assert_eq!(&numbers(Ok(got.answer)), expected, "{what}"),
+                // Both say that there is no answer.
+                (Err(error), expected) => {
+                    assert!(expected.is_err(), "{what}: {error}");
+                }
+            }
+            let partial = stream::partial(inputs(&[&path]), &question, 0, Some(memory), &Silent);
+            match partial {
+                Ok(partial) => {
+                    assert!(partial.to_bytes() == states, "{what}: states in {memory}");
+                }
+                // The outputs of a tile are not neighbours.
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(error.contains("its states do not fit into memory"), "{error}");
+                    assert!(memory < 1 << 30, "{what}");
+                }
+            }
+        }
     }
 }

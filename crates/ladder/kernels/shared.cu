@@ -22,7 +22,26 @@ extern "C" __global__ void shared_neighbored(const T *in, T *partials, u64 n)
         partials[blockIdx.x] = slots[0];
 }
 
-// The same, and each thread adds two elements while it loads: no thread is there for loading alone, and half the blocks do. With as
+// The same pairs by the first threads, side by side: thread t folds slots 2 s t and 2 s t + s. Warps leave, and there is no remainder.
+// But lanes are 2 s words apart, and where 2 s divides the 32 banks several lanes want one bank: they wait for each other. Halves that
+// are folded onto each other (`block_sum.cu`) keep the first threads and have no conflicts.
+extern "C" __global__ void shared_strided(const T *in, T *partials, u64 n)
+{
+    const u32 tid = threadIdx.x, width = blockDim.x;
+    const u64 i = u64(blockIdx.x) * width + tid;
+    slots[tid] = i < n ? in[i] : T(0);
+    __syncthreads();
+    for (u32 stride = 1; stride < width; stride *= 2) {
+        const u32 at = 2 * stride * tid;
+        if (at + stride < width)
+            slots[at] += slots[at + stride];
+        __syncthreads();
+    }
+    if (tid == 0)
+        partials[blockIdx.x] = slots[0];
+}
+
+// `shared_neighbored`, and each thread adds two elements while it loads: no thread is there for loading alone, and half the blocks do. With as
 // many blocks as before, the second half of them would load nothing and fold zeros.
 extern "C" __global__ void shared_first_add(const T *in, T *partials, u64 n)
 {

@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::faulty::Showing;
 use crate::lab::Timing;
 use crate::question::Question;
+use crate::rung::Text;
 use crate::runner::Runner;
 use crate::source;
 use std::hint::black_box;
@@ -153,23 +154,29 @@ fn recursive_faulty(values: &mut [u32]) -> u32 {
 
 /// Demonstrations of the faults of these rungs' listings.
 pub(crate) fn faulty(id: &str) -> Option<Showing> {
-    let (function, how, got, wanted) = match id {
+    let (text, function, how, got, wanted) = match id {
         "cpu-serial" => {
             let ones = vec![1.0; (1 << 24) + 3];
             let how = format!("{} ones", ones.len());
-            ("serial_faulty", how, serial_faulty(&ones).to_string(), ones.len().to_string())
+            (
+                Text::F,
+                "serial_faulty",
+                how,
+                serial_faulty(&ones).to_string(),
+                ones.len().to_string(),
+            )
         }
         RECURSIVE => {
             let mut values: Vec<u32> = (1..=100).collect();
             let wanted: u32 = values.iter().sum();
             let got = recursive_faulty(&mut values);
-            ("recursive_faulty", "1 to 100".into(), got.to_string(), wanted.to_string())
+            (Text::P, "recursive_faulty", "1 to 100".into(), got.to_string(), wanted.to_string())
         }
         _ => return None,
     };
     let source = source::of(&[("host.rs", function)]);
-    let (findings, halt) = (Vec::new(), None);
-    Some(Showing { source, how, findings, halt, got: vec![got], wanted })
+    let (findings, astray, halt) = (Vec::new(), Vec::new(), None);
+    Some(Showing { text, source, how, findings, halt, got: vec![got], wanted, astray })
 }
 
 /// The rung that folds halves.

@@ -3,11 +3,14 @@
 //!
 //! ```text
 //!   registry   every rung: what it does, teaches, expects
+//!   baselines  what each is compared with, and what is expected of that
 //!   question   a rung, a type, an operation, a size, a block: what can be asked
 //!   lab        has it answered, and compares with the exact answer
 //!   runner     who answers: launches of kernels, the library, CUB, the host
 //!   statistics, warning   what is said of its times
+//!   attempt    a kernel of the user's: checked, counted, placed
 //!   faulty     what the texts' listings get wrong, at work
+//!   learn      a course: predict, run, compare, write
 //!   occupancy  how many blocks a multiprocessor holds
 //!   experiments  what decides how fast a kernel is, one thing each
 //!   chart      what is drawn of them
@@ -18,6 +21,8 @@
 //! CS193g tutorial) and *W* (an article on warp shuffles). Their kernels are
 //! written afresh in `kernels/`, right for every size and every legal block.
 
+pub mod attempt;
+pub mod baselines;
 mod buffers;
 mod cache;
 pub mod chart;
@@ -29,6 +34,7 @@ pub mod faulty;
 mod host;
 mod lab;
 mod launches;
+pub mod learn;
 mod library;
 mod memory;
 pub mod occupancy;

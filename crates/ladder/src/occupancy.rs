@@ -12,48 +12,86 @@ pub struct Multiprocessor {
     pub warps: u32,
     /// The most blocks.
     pub blocks: u32,
+    /// Its registers.
+    pub registers: u32,
+    /// The most registers of one block.
+    pub registers_per_block: u32,
+    /// Parts that have their own registers.
+    pub partitions: u32,
     /// Bytes of shared memory of all blocks.
     pub shared: u32,
     /// The most bytes of shared memory of one block.
     pub shared_per_block: u32,
     /// Bytes that the shared memory of a block is rounded up to a multiple of.
     pub shared_unit: u32,
-    /// Bytes of shared memory that every block has beside its own.
+    /// Bytes that every block has beside its own.
     pub reserved: u32,
+    /// How much shared memory a multiprocessor may be set to have, in KiB, from the least to the most. Where there is a choice, the L1
+    /// cache has the rest.
+    pub carve_outs: &'static [u32],
 }
 
-/// Registers of a multiprocessor, and the most that a block has.
-const REGISTERS: u32 = 1 << 16;
 /// The most registers of a thread.
 const MOST_REGISTERS: u32 = 255;
 /// Registers are allocated to warps in pieces of this size.
 const REGISTER_UNIT: u32 = 256;
-/// Parts of a multiprocessor that have their own registers.
-const PARTITIONS: u32 = 4;
 const LANES: u32 = 32;
 const MOST_THREADS: u32 = 1024;
 
+/// A multiprocessor with 65536 registers in four parts. `carve_outs` are in KiB.
 const fn row(
     capability: (u32, u32),
     warps: u32,
     blocks: u32,
-    kib: (u32, u32),
-    shared_unit: u32,
-    reserved: u32,
+    shared_per_block: u32,
+    carve_outs: &'static [u32],
 ) -> Multiprocessor {
-    let (shared, shared_per_block) = (kib.0 << 10, kib.1 << 10);
-    Multiprocessor { capability, warps, blocks, shared, shared_per_block, shared_unit, reserved }
+    let system = capability.0 >= 8;
+    Multiprocessor {
+        capability,
+        warps,
+        blocks,
+        registers: 1 << 16,
+        registers_per_block: 1 << 16,
+        partitions: 4,
+        shared: carve_outs[carve_outs.len() - 1] << 10,
+        shared_per_block: shared_per_block << 10,
+        shared_unit: if system { 128 } else { 256 },
+        reserved: if system { 1024 } else { 0 },
+        carve_outs,
+    }
 }
 
-/// The compute capabilities whose limits are known.
-pub const KNOWN: [Multiprocessor; 7] = [
-    row((7, 5), 32, 16, (64, 64), 256, 0),
-    row((8, 0), 64, 32, (164, 163), 128, 1024),
-    row((8, 6), 48, 16, (100, 99), 128, 1024),
-    row((8, 9), 48, 24, (100, 99), 128, 1024),
-    row((9, 0), 64, 32, (228, 227), 128, 1024),
-    row((10, 0), 64, 32, (228, 227), 128, 1024),
-    row((12, 0), 48, 24, (100, 99), 128, 1024),
+const VOLTA: &[u32] = &[0, 8, 16, 32, 64, 96];
+const TO_100: &[u32] = &[0, 8, 16, 32, 64, 100];
+const TO_164: &[u32] = &[0, 8, 16, 32, 64, 100, 132, 164];
+const TO_228: &[u32] = &[0, 8, 16, 32, 64, 100, 132, 164, 196, 228];
+
+/// The compute capabilities whose limits are known: the tables of the CUDA programming guides, and the occupancy calculator for the
+/// older ones.
+pub const KNOWN: [Multiprocessor; 22] = [
+    row((3, 5), 64, 16, 48, &[16, 32, 48]),
+    Multiprocessor { registers: 1 << 17, ..row((3, 7), 64, 16, 48, &[80, 96, 112]) },
+    row((5, 0), 64, 32, 48, &[64]),
+    row((5, 2), 64, 32, 48, &[96]),
+    Multiprocessor { registers_per_block: 1 << 15, ..row((5, 3), 64, 32, 48, &[64]) },
+    Multiprocessor { partitions: 2, ..row((6, 0), 64, 32, 48, &[64]) },
+    row((6, 1), 64, 32, 48, &[96]),
+    Multiprocessor { registers_per_block: 1 << 15, ..row((6, 2), 64, 32, 48, &[64]) },
+    row((7, 0), 64, 32, 96, VOLTA),
+    row((7, 2), 64, 32, 96, VOLTA),
+    row((7, 5), 32, 16, 64, &[32, 64]),
+    row((8, 0), 64, 32, 163, TO_164),
+    row((8, 6), 48, 16, 99, TO_100),
+    row((8, 7), 48, 16, 163, TO_164),
+    row((8, 9), 48, 24, 99, TO_100),
+    row((9, 0), 64, 32, 227, TO_228),
+    row((10, 0), 64, 32, 227, TO_228),
+    row((10, 1), 48, 24, 227, TO_228),
+    row((10, 3), 64, 32, 227, TO_228),
+    row((11, 0), 48, 24, 227, TO_228),
+    row((12, 0), 48, 24, 99, TO_100),
+    row((12, 1), 48, 24, 99, TO_100),
 ];
 
 /// The multiprocessor of a compute capability.
@@ -148,7 +186,7 @@ impl Multiprocessor {
         let room = [
             (Resource::Warps, self.warps / warps),
             (Resource::Blocks, self.blocks),
-            (Resource::Registers, by_registers(warps, block.registers)),
+            (Resource::Registers, self.by_registers(warps, block.registers)),
             (Resource::Shared, self.by_shared(block.shared)),
         ];
         let blocks = room.iter().map(|(_, blocks)| *blocks).min().unwrap_or(0);
@@ -159,20 +197,24 @@ impl Multiprocessor {
         if shared > self.shared_per_block {
             return 0;
         }
-        let taken = (shared + self.reserved).next_multiple_of(self.shared_unit);
-        self.shared.checked_div(taken).unwrap_or(u32::MAX)
+        self.shared.checked_div(self.shared_taken(shared)).unwrap_or(u32::MAX)
     }
-}
 
-/// Registers are allocated to whole warps, from one of four parts of the register file.
-/// What is left in one part cannot be used by another. So a part holds a whole number
-/// of warps, and the multiprocessor four times as many.
-fn by_registers(warps: u32, registers: u32) -> u32 {
-    let per_warp = (LANES * registers).next_multiple_of(REGISTER_UNIT);
-    if per_warp * warps.next_multiple_of(PARTITIONS) > REGISTERS {
-        return 0;
+    /// Bytes that a block takes.
+    const fn shared_taken(self, shared: u32) -> u32 {
+        (shared + self.reserved).next_multiple_of(self.shared_unit)
     }
-    REGISTERS / PARTITIONS / per_warp * PARTITIONS / warps
+
+    /// Registers are allocated to whole warps, from one of the parts of the register file.
+    /// What is left in one part cannot be used by another. So a part holds a whole number
+    /// of warps, and the multiprocessor as many times as many as it has parts.
+    fn by_registers(self, warps: u32, registers: u32) -> u32 {
+        let per_warp = (LANES * registers).next_multiple_of(REGISTER_UNIT);
+        if per_warp * warps.next_multiple_of(self.partitions) > self.registers_per_block {
+            return 0;
+        }
+        self.registers / self.partitions / per_warp * self.partitions / warps
+    }
 }
 
 impl Occupancy {
@@ -193,10 +235,57 @@ impl Occupancy {
         self.room.into_iter().filter(|(_, room)| *room == self.blocks).map(|(resource, _)| resource)
     }
 
+    /// The least shared memory, in KiB, that the multiprocessor must be set to have for these blocks; the L1 cache may have the rest.
+    #[must_use]
+    pub fn carve_out(&self) -> Option<u32> {
+        let bytes = self.blocks * self.multiprocessor.shared_taken(self.block.shared);
+        (self.blocks > 0).then(|| {
+            let all = self.multiprocessor.carve_outs.iter().copied();
+            all.clone().find(|kib| kib << 10 >= bytes).or(all.last()).unwrap_or(0)
+        })
+    }
+
+    /// Why such a block will not be launched.
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
+        if self.blocks > 0 {
+            return None;
+        }
+        let (Block { threads, registers, shared }, on) = (self.block, self.multiprocessor);
+        let warps = self.warps_per_block;
+        Some(if shared > on.shared_per_block {
+            format!(
+                "a block has at most {} bytes of shared memory, not {shared}",
+                on.shared_per_block
+            )
+        } else {
+            let per_warp = (LANES * registers).next_multiple_of(REGISTER_UNIT);
+            format!(
+                "{threads} threads of {registers} registers take {} registers, and a block has at most {}",
+                per_warp * warps.next_multiple_of(on.partitions),
+                on.registers_per_block
+            )
+        })
+    }
+
+    /// The block size nearest to this one that holds the most warps, if it holds more: with as many registers a thread, and as much
+    /// shared memory a block.
+    fn better(&self) -> Option<Occupancy> {
+        let of = |warps: u32| {
+            let block = Block { threads: warps * LANES, ..self.block };
+            self.multiprocessor.occupancy(block).ok()
+        };
+        let all = || (1..=MOST_THREADS / LANES).filter_map(of);
+        let most = all().map(|o| o.warps()).max().filter(|most| *most > self.warps())?;
+        let distance = |o: &Occupancy| o.block.threads.abs_diff(self.block.threads);
+        all().filter(|o| o.warps() == most).min_by_key(distance)
+    }
+
     /// Advice, a sentence each.
     #[must_use]
     pub fn advice(&self) -> Vec<String> {
         let Block { threads, registers, .. } = self.block;
+        let on = self.multiprocessor;
         let mut advice = Vec::new();
         let idle = self.warps_per_block * LANES - threads;
         if idle > 0 {
@@ -205,35 +294,33 @@ impl Occupancy {
                 threads + idle
             ));
         }
-        if threads < 128 {
-            advice.push("blocks of 128 to 256 threads fill the multiprocessor more easily".into());
+        if let Some(better) = self.better() {
+            advice.push(format!(
+                "blocks of {} threads would hold {} warps instead of {}",
+                better.block.threads,
+                better.warps(),
+                self.warps()
+            ));
         }
         let limits = |resource| self.limited_by().any(|r| r == resource);
-        let full = self.multiprocessor.warps / self.warps_per_block;
-        let full = full.min(self.multiprocessor.blocks);
+        let full = on.warps / self.warps_per_block;
+        let full = full.min(on.blocks);
         if limits(Resource::Registers) && self.blocks < full {
             let enough = (1..registers)
                 .rev()
-                .find(|&fewer| by_registers(self.warps_per_block, fewer) > self.blocks);
+                .find(|&fewer| on.by_registers(self.warps_per_block, fewer) > self.blocks);
             if let Some(fewer) = enough {
                 advice.push(format!("{fewer} registers a thread leave room for another block"));
             }
         }
         if limits(Resource::Shared) && self.blocks < full {
-            let fewer = (0..self.block.shared)
-                .rev()
-                .find(|&shared| self.multiprocessor.by_shared(shared) > self.blocks);
+            let fewer =
+                (0..self.block.shared).rev().find(|&shared| on.by_shared(shared) > self.blocks);
             if let Some(fewer) = fewer {
                 advice.push(format!(
                     "{fewer} bytes of shared memory a block leave room for another one"
                 ));
             }
-        }
-        if limits(Resource::Blocks) && self.warps() < self.multiprocessor.warps {
-            let threads = self.multiprocessor.warps / self.multiprocessor.blocks * LANES;
-            advice.push(format!(
-                "the number of blocks is at its limit: with {threads} threads they fill all warps"
-            ));
         }
         advice.push("start many more blocks than all multiprocessors hold at once, or a loop in blocks that they do hold".into());
         advice
@@ -262,13 +349,25 @@ mod tests {
     #[test]
     fn every_row_has_its_limits() {
         for (capability, warps, most, shared, per_block) in [
+            ((3, 5), 64, 16, 48, 48),
+            ((3, 7), 64, 16, 112, 48),
+            ((5, 0), 64, 32, 64, 48),
+            ((5, 2), 64, 32, 96, 48),
+            ((6, 0), 64, 32, 64, 48),
+            ((6, 1), 64, 32, 96, 48),
+            ((7, 0), 64, 32, 96, 96),
+            ((7, 2), 64, 32, 96, 96),
             ((7, 5), 32, 16, 64, 64),
             ((8, 0), 64, 32, 164, 163),
             ((8, 6), 48, 16, 100, 99),
+            ((8, 7), 48, 16, 164, 163),
             ((8, 9), 48, 24, 100, 99),
             ((9, 0), 64, 32, 228, 227),
             ((10, 0), 64, 32, 228, 227),
+            ((10, 3), 64, 32, 228, 227),
+            ((11, 0), 48, 24, 228, 227),
             ((12, 0), 48, 24, 100, 99),
+            ((12, 1), 48, 24, 100, 99),
         ] {
             let found = blocks(capability, 32, 16, 0);
             assert_eq!(found.blocks, most, "{capability:?}");
@@ -276,18 +375,92 @@ mod tests {
             let found = blocks(capability, 256, 16, 0);
             assert_eq!(found.warps(), warps, "{capability:?}");
             assert_eq!(found.part(), 1.0);
-            // The largest block takes all of the shared memory, and 1 byte more does not fit.
-            assert_eq!(blocks(capability, 64, 16, per_block << 10).blocks, 1);
+            // The largest block, and 1 byte more does not fit.
+            assert_eq!(blocks(capability, 64, 16, per_block << 10).blocks, shared / per_block);
             let found = blocks(capability, 64, 16, (per_block << 10) + 1);
             assert_eq!(found.blocks, 0);
             assert!(found.limited_by().eq([Resource::Shared]));
+            assert!(found.refusal().is_some_and(|why| why.contains("bytes of shared memory")));
             // A quarter of it, less what the system keeps.
-            let reserved = if capability == (7, 5) { 0 } else { 1 };
+            let reserved = if capability < (8, 0) { 0 } else { 1 };
             let quarter = (shared << 10) / 4 - (reserved << 10);
             assert_eq!(blocks(capability, 64, 16, quarter).blocks, 4, "{capability:?}");
             assert_eq!(blocks(capability, 64, 16, quarter + 1).blocks, 3, "{capability:?}");
         }
-        assert_eq!(multiprocessor((6, 1)), None);
+        assert_eq!(multiprocessor((2, 0)), None);
+        assert!(KNOWN.iter().is_sorted_by_key(|m| m.capability));
+        assert!(KNOWN.iter().all(|m| m.carve_outs.is_sorted() && m.shared_per_block <= m.shared));
+    }
+
+    #[test]
+    fn carve_outs_are_the_least_that_hold_the_blocks() {
+        // 8 blocks of 1 KiB that the system keeps.
+        assert_eq!(blocks((9, 0), 256, 32, 0).carve_out(), Some(8));
+        // 4 blocks of 25 KiB are exactly 100 KiB, and a byte more takes the next step.
+        assert_eq!(blocks((9, 0), 512, 32, 24 << 10).carve_out(), Some(100));
+        assert_eq!(blocks((9, 0), 512, 32, (24 << 10) + 1).carve_out(), Some(132));
+        assert_eq!(blocks((7, 5), 256, 32, 0).carve_out(), Some(32));
+        assert_eq!(blocks((6, 1), 256, 32, 1).carve_out(), Some(96));
+        assert_eq!(blocks((9, 0), 1024, 65, 0).carve_out(), None);
+    }
+
+    #[test]
+    fn registers_of_older_devices() {
+        // Twice as many for all blocks, and as many for one.
+        assert_eq!(
+            (blocks((3, 7), 1024, 64, 0).blocks, blocks((3, 7), 1024, 65, 0).blocks),
+            (2, 0)
+        );
+        assert_eq!(
+            (blocks((3, 5), 1024, 64, 0).blocks, blocks((3, 5), 1024, 32, 0).blocks),
+            (1, 2)
+        );
+        // Half of them for one.
+        assert_eq!((blocks((6, 2), 512, 64, 0).blocks, blocks((6, 2), 512, 65, 0).blocks), (2, 0));
+        // Two parts: 7 warps of 4608 registers fit in one of 32768, and 3 in one of 16384.
+        assert_eq!(
+            (blocks((6, 0), 32, 168, 0).blocks, blocks((6, 1), 32, 168, 0).blocks),
+            (12, 12)
+        );
+        assert_eq!(
+            (blocks((6, 0), 32, 152, 0).blocks, blocks((6, 1), 32, 152, 0).blocks),
+            (12, 12)
+        );
+        assert_eq!(
+            (blocks((6, 0), 32, 144, 0).blocks, blocks((6, 1), 32, 144, 0).blocks),
+            (14, 12)
+        );
+    }
+
+    #[test]
+    fn blocks_that_do_not_fit_say_why() {
+        let found = blocks((9, 0), 1024, 65, 0);
+        let why = found.refusal().unwrap();
+        assert_eq!(
+            why,
+            "1024 threads of 65 registers take 73728 registers, and a block has at most 65536"
+        );
+        assert_eq!(blocks((9, 0), 1024, 64, 0).refusal(), None);
+    }
+
+    /// Whenever another block size would hold more, it is named, and it does.
+    #[test]
+    fn another_block_size_is_named_where_it_holds_more() {
+        for (capability, threads, registers, shared) in [
+            ((8, 6), 1024, 16, 0),
+            ((9, 0), 768, 32, 0),
+            ((9, 0), 32, 32, 0),
+            ((7, 5), 96, 64, 0),
+            ((9, 0), 1024, 65, 0),
+        ] {
+            let found = blocks(capability, threads, registers, shared);
+            let told = found.advice().into_iter().find(|a| a.contains("would hold")).unwrap();
+            let better: u32 = told.split(' ').nth(2).unwrap().parse().unwrap();
+            let other = blocks(capability, better, registers, shared);
+            assert!(other.warps() > found.warps(), "{told}");
+            assert!(other.advice().iter().all(|a| !a.contains("would hold")), "{told}");
+        }
+        assert!(blocks((9, 0), 256, 32, 0).advice().iter().all(|a| !a.contains("would hold")));
     }
 
     #[test]

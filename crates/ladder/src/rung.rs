@@ -16,7 +16,7 @@ pub enum Text {
     S,
     /// An article on warp shuffles.
     W,
-    /// Later techniques, in none of the texts.
+    /// In none of the texts: later techniques, and what stands between two rungs.
     Beyond,
 }
 
@@ -46,7 +46,7 @@ impl Text {
             Text::H => "The CUDA Handbook, section 12.2",
             Text::S => "the Stanford CS193g tutorial, block_sum",
             Text::W => "an article on warp shuffles",
-            Text::Beyond => "newer than the texts",
+            Text::Beyond => "in none of the texts",
         }
     }
 }

@@ -16,7 +16,6 @@ static SOURCES: &[(&str, &str)] = sources![
     "columns.cuh",
     "complete_unroll.cu",
     "faulty.cu",
-    "faulty_nested.cu",
     "grid_stride.cuh",
     "grid_sync.cu",
     "last_block.cu",
@@ -26,6 +25,8 @@ static SOURCES: &[(&str, &str)] = sources![
     "redux.cu",
     "shared.cu",
     "shuffles.cuh",
+    "texts.cu",
+    "texts_nested.cu",
     "two_pass.cu",
     "unrolled_warp.cu",
     "unrolling.cu",
@@ -68,7 +69,7 @@ fn function_in(lines: &[&str], name: &str) -> Option<core::ops::Range<usize>> {
     let defines = |line: &str| {
         let at_margin = line.starts_with("extern") || line.starts_with("__device__");
         at_margin && line.contains(&format!(" {name}("))
-            || line.starts_with(&format!("FAULTY({name})"))
+            || ["FAULTY", "TEXT"].iter().any(|of| line.starts_with(&format!("{of}({name})")))
             || line.trim_end() == format!("struct {name} {{")
             || line.ends_with(&format!(" {name} {{"))
             || ["<", "("].iter().any(|next| line.starts_with(&format!("fn {name}{next}")))

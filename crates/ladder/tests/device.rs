@@ -163,9 +163,7 @@ fn sanitized_on_the_device() {
     // The tools do not follow what the device launches itself.
     let rungs: Vec<_> = ALL
         .iter()
-        .filter(|r| {
-            !matches!(r.plan, Plan::TailLaunches { .. } | Plan::Library { .. } | Plan::Host)
-        })
+        .filter(|r| !matches!(r.plan, Plan::TailLaunches { .. } | Plan::Library | Plan::Host))
         .collect();
     sweep(&lab, &rungs, &[64, 1024], &[0, 3001], &[Data::Representable]);
 }

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use warpfold_ladder::ALL;
 use warpfold_ladder::experiments::EXPERIMENTS;
+use warpfold_ladder::learn::LESSONS;
 use warpfold_ladder::report::DRAWINGS;
 
 fn folder() -> PathBuf {
@@ -51,5 +52,20 @@ fn links_lead_to_files() {
             let path = link.0.split('#').next().unwrap();
             assert!(folder().join(path).exists(), "{name}: {path}");
         }
+    }
+}
+
+/// `LEARN=overwrite cargo test -p warpfold-ladder --test docs` writes the pages anew.
+#[test]
+fn pages_are_what_the_course_says() {
+    let folder = folder().join("../learn");
+    for lesson in &LESSONS {
+        let path = folder.join(format!("{:02}.md", lesson.number));
+        let page = lesson.page().unwrap();
+        if std::env::var("LEARN").is_ok_and(|value| value == "overwrite") {
+            std::fs::write(&path, &page).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(committed == page, "{}: run with LEARN=overwrite", path.display());
     }
 }

@@ -186,7 +186,7 @@ fn one_launch_is_one_launch_and_times_are_not_invented() {
             Plan::Passes { surplus: 2, .. } => &[6, 1],
             Plan::Passes { .. } | Plan::TailLaunches { .. } | Plan::TwoLaunches => &[3, 1],
             Plan::Clusters(8) => &[8],
-            Plan::Library { .. } | Plan::Cub | Plan::Host => &[],
+            Plan::Library | Plan::Cub | Plan::Host => &[],
             _ => &[3],
         };
         assert_eq!(measured.grid, grid, "{}", rung.id);

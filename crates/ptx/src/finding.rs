@@ -100,7 +100,7 @@ pub enum Kind {
     Race,
     /// Strong accesses whose scopes do not include each other's thread.
     NarrowScope,
-    /// Conflicting `volatile` accesses to shared memory without an order between them.
+    /// Conflicting `volatile` accesses without an order between them: to shared memory, or of the lanes of a warp to global memory.
     UnorderedVolatile,
     /// A barrier that some threads of the block never reach.
     PartialBarrier,

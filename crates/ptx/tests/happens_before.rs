@@ -397,6 +397,19 @@ fn within(scope: Scope, a: u32, b: u32) -> bool {
     scope >= Scope::Device || a == b
 }
 
+/// Whether two accesses are of threads whose `volatile` ones race with each other: of a block in its shared memory, of a
+/// warp in global memory.
+fn are_near(a: &Operation, b: &Operation) -> bool {
+    let shared = a.bytes.first().is_some_and(|byte| byte.0.is_some());
+    shared || a.thread.0.warp() == b.thread.0.warp()
+}
+
+/// Whether a strong write takes the place of a strong access that it comes after. A volatile access stays beside others,
+/// unless its value was seen.
+fn stands_for(later: &Operation, earlier: &Operation) -> bool {
+    !is_volatile(earlier.act) || is_volatile(later.act) && are_near(later, earlier)
+}
+
 impl Oracle {
     fn thread(&mut self, place: Place) -> &mut Thread {
         self.threads.entry(place).or_default()
@@ -472,11 +485,9 @@ impl Oracle {
     /// a write, or saw its value, comes after the access, too.
     fn replacing(&self, at: usize) -> Past {
         let other = &self.operations[at];
-        let shared = other.bytes.first().is_some_and(|b| b.0.is_some());
         let mut replacing = Past::new();
         for (w, op) in self.operations.iter().enumerate().skip(at + 1) {
-            // A volatile access stays beside a strong one, unless its value was seen.
-            let stands = !shared || is_volatile(op.act) || !is_volatile(other.act);
+            let stands = stands_for(op, other);
             let before = |z: usize| z == at && stands || self.saw(z, at, &replacing);
             let replaces = op.act.writes() && op.bytes == other.bytes && !is_weak(other.act);
             if replaces && op.past.iter().any(|&z| before(z)) {
@@ -497,23 +508,19 @@ impl Oracle {
         if this.past.iter().any(|&z| self.saw(z, at, &replacing)) {
             return None;
         }
-        let shared = this.bytes.first().is_some_and(|b| b.0.is_some());
-        match (
-            is_weak(other.act) || is_weak(this.act),
-            is_volatile(other.act) && is_volatile(this.act),
-        ) {
-            (true, _) => Some(Kind::Race),
-            // Where an atomic took a volatile value, or a strong write replaced one that its thread had seen, the
-            // later one stands for the volatile access, and for what that had replaced.
-            (false, true) if shared && !self.taken(at, &replacing) => Some(Kind::UnorderedVolatile),
-            _ => None,
+        if is_weak(other.act) || is_weak(this.act) {
+            return Some(Kind::Race);
         }
+        // Where an atomic took a volatile value, or a strong write replaced one that its thread had seen, the
+        // later one stands for the volatile access, and for what that had replaced.
+        let volatile = is_volatile(other.act) && is_volatile(this.act) && are_near(other, this);
+        (volatile && !self.taken(at, &replacing)).then_some(Kind::UnorderedVolatile)
     }
 
     fn taken(&self, at: usize, replacing: &Past) -> bool {
         let took = |w: &usize| *w == at || replacing.contains(w);
         self.operations.iter().any(|z| z.act == Act::Atomic && z.observed.iter().any(took))
-            || replacing.iter().any(|&w| !is_volatile(self.operations[w].act))
+            || replacing.iter().any(|&w| !stands_for(&self.operations[w], &self.operations[at]))
     }
 
     fn strong(&mut self, place: Place, word: (Option<u32>, u64), strong: Strong) {

@@ -277,10 +277,12 @@ fn atomics_of_a_blocks_scope_race_between_blocks() {
 
 #[test]
 fn a_volatile_warp_tail_without_warp_barriers_is_found() {
-    for synced in [true, false] {
+    for (target, synced) in
+        [(SHARED, true), (SHARED, false), (Target::Global, true), (Target::Global, false)]
+    {
         let mut grid = Grid::new(1);
         let tail = |grid: &mut Grid, act, shift: u64| {
-            grid.strong(warp(0, 0), ALL, act, SHARED, Scope::System, (false, false), |lane| {
+            grid.strong(warp(0, 0), ALL, act, target, Scope::System, (false, false), |lane| {
                 (lane + shift) * 4
             });
             if synced {
@@ -292,9 +294,27 @@ fn a_volatile_warp_tail_without_warp_barriers_is_found() {
             tail(&mut grid, Act::VolatileRead, 0);
             tail(&mut grid, Act::VolatileWrite, 0);
         }
-        assert_eq!(grid.faults.is_empty(), synced);
+        assert_eq!(grid.faults.is_empty(), synced, "{target:?}");
         assert!(grid.faults.iter().all(|f| f.kind == Kind::UnorderedVolatile));
     }
+}
+
+/// A volatile access of another warp comes between, in order with the first one, and does not hide it.
+#[test]
+fn a_volatile_flag_of_another_warp_does_not_stand_for_a_lanes_access() {
+    let volatile = |grid: &mut Grid, who, lanes, act| {
+        grid.strong(who, lanes, act, Target::Global, Scope::System, (false, false), |_| PARTIAL);
+    };
+    let mut grid = Grid::new(1);
+    volatile(&mut grid, warp(0, 0), 1, Act::VolatileRead);
+    // Only lane 0 of the first warp waits for the second one.
+    grid.races.clocks.sync_block(0, &[1, ALL], None);
+    volatile(&mut grid, warp(0, 1), 1, Act::VolatileWrite);
+    assert!(grid.faults.is_empty());
+    volatile(&mut grid, warp(0, 0), 2, Act::VolatileWrite);
+    assert_eq!(grid.kinds(), [Kind::UnorderedVolatile]);
+    assert_eq!(grid.faults[0].place.lane(), 1);
+    assert_eq!(grid.faults[0].other.map(|other| other.place.lane()), Some(0));
 }
 
 #[test]

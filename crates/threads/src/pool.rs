@@ -87,21 +87,25 @@ impl Threads {
     /// # Panics
     /// Where `work` does.
     pub fn run<R: Send>(self, most: usize, work: impl Fn() -> R + Sync) -> Vec<R> {
-        let count = if most > 1 { self.count().min(most) } else { 1 };
-        let pool = if count > 1 { pool(count - 1) } else { None };
-        let Some(pool) = pool else { return vec![work()] };
-        let count = count.min(pool.current_num_threads() + 1);
-        let results = Mutex::new(Vec::with_capacity(count));
-        let one = || {
+        let results = Mutex::new(Vec::new());
+        self.each(most, &|| {
             let result = work();
             results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
-        };
+        });
+        results.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `one` on each worker. Compiled once, whatever the work: many reductions
+    /// come here.
+    fn each(self, most: usize, one: &(dyn Fn() + Sync)) {
+        let count = if most > 1 { self.count().min(most) } else { 1 };
+        let pool = if count > 1 { pool(count - 1) } else { None };
+        let Some(pool) = pool else { return one() };
         pool.in_place_scope(|scope| {
-            for _ in 1..count {
+            for _ in 1..count.min(pool.current_num_threads() + 1) {
                 scope.spawn(|_| one());
             }
             one();
         });
-        results.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }

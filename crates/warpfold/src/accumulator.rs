@@ -429,9 +429,9 @@ impl<T: Item> TryFrom<Partial> for Accumulator<T> {
     /// other states than it has, as [`Op::Dot`] does.
     fn try_from(partial: Partial) -> Result<Accumulator<T>> {
         let dtype = T::Element::DTYPE;
-        if partial.dtype() != dtype {
+        let Some(partial) = partial.reading(dtype) else {
             return Err(Error::DTypeMismatch { left: dtype, right: partial.dtype() });
-        }
+        };
         let [states] = partial.states() else {
             let right = partial.shape().to_vec();
             return Err(Error::ShapeMismatch { left: Vec::new(), right });

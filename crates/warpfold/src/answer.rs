@@ -66,11 +66,7 @@ impl Column {
 /// The operations of one number each that an operation's answer is put together
 /// of.
 pub(crate) fn halves(op: Op) -> Vec<Op> {
-    match op {
-        Op::MinMax => vec![Op::Min, Op::Max],
-        Op::ArgMinMax => vec![Op::ArgMin, Op::ArgMax],
-        _ => vec![op],
-    }
+    op.pair().map_or_else(|| vec![op], |(first, second)| vec![first, second])
 }
 
 /// How many outputs a shape has; `None` if it is one that no view has.

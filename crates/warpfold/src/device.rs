@@ -23,10 +23,10 @@ pub enum Device {
     Auto,
     /// The CPU.
     Cpu,
-    /// A CUDA device: the one with this number, or the first.
+    /// A CUDA device: the one with this number, or the first. Needs the feature `cuda`.
     Cuda(Option<u32>),
     /// The CUDA kernels, interpreted on the CPU and checked for races and other
-    /// faults: slow.
+    /// faults: slow. Needs the feature `sim`.
     Sim,
 }
 

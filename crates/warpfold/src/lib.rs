@@ -36,6 +36,8 @@
 //! |---|---|
 //! | `ndarray` | `ndarray` arrays and views are reduced as they are, and answers are such: `Answer::array` |
 //! | `arrow` | Arrow arrays of numbers and truth values are reduced, nulls left out: see [`Input`] |
+//! | `cuda` | CUDA devices: [`Device::Cuda`] |
+//! | `sim` | the interpreter of the CUDA kernels: [`Device::Sim`] |
 //! | `serde` | [`Op`], [`DType`], [`NanPolicy`], [`Answer`] and [`Partial`] are written and read |
 //!
 #![cfg_attr(feature = "ndarray", doc = "```")]
@@ -53,9 +55,11 @@
 //!
 //! [`Reduction::device`] chooses a CUDA device or the interpreter of its kernels:
 //! the same bits as on the CPU, and states that merge with the CPU's. By itself a
-//! reduction stays on the CPU unless a device is expected to be done sooner.
+//! reduction stays on the CPU unless a device is expected to be done sooner. A device
+//! whose feature is off is an error that names the feature.
 //!
-//! ```
+#![cfg_attr(feature = "sim", doc = "```")]
+#![cfg_attr(not(feature = "sim"), doc = "```ignore")]
 //! use warpfold::{Device, Op, Reduction};
 //!
 //! let question = Reduction::new([Op::Sum, Op::Max]);
@@ -89,16 +93,15 @@ mod answer;
 mod choice;
 mod columns;
 mod device;
-mod engines;
+mod devices;
 mod functions;
+mod gaps;
 #[doc(hidden)]
 pub mod internal;
 mod iterators;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod number;
-#[expect(unsafe_code, reason = "pinned memory is lent to a device")]
-mod on_device;
 mod partial;
 mod reduction;
 #[cfg(feature = "serde")]

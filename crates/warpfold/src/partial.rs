@@ -1,6 +1,9 @@
 //! Unfinished reductions: states that can be written down, sent and merged.
 
+mod unsettled;
+
 use crate::answer::{Answer, Column, outputs_of};
+use unsettled::Unsettled;
 use warpfold_core::op::{AnyState, Extrema, Kind};
 use warpfold_core::{DType, Error, Op, Result, Rules, with_element};
 
@@ -34,6 +37,8 @@ pub struct Partial {
     states: Vec<Vec<AnyState>>,
     /// Rows with a missing value.
     missing: u64,
+    /// Of numbers in text, what else they may be as long as no piece tells.
+    unsettled: Option<Box<Unsettled>>,
 }
 
 const MAGIC: [u8; 8] = *b"WARPFOLD";
@@ -54,7 +59,7 @@ impl Partial {
         if ops.is_empty() || ops.len() > MOST_OPS {
             return Err(Error::Operations { given: ops.len(), most: MOST_OPS });
         }
-        Ok(Partial { dtype, shape, ops, states, missing: 0 })
+        Ok(Partial { dtype, shape, ops, states, missing: 0, unsettled: None })
     }
 
     /// The state of one operation, of one kind, over no elements: the one that
@@ -62,10 +67,12 @@ impl Partial {
     pub(crate) fn sum_of_none(dtype: DType) -> Partial {
         let states = AnyState::identity(Kind::Sum, dtype).into_iter().collect();
         let (shape, ops) = (Vec::new(), vec![(Op::Sum, 0)]);
-        Partial { dtype, shape, ops, states: vec![states], missing: 0 }
+        Partial { dtype, shape, ops, states: vec![states], missing: 0, unsettled: None }
     }
 
-    /// The element type.
+    /// The element type; of numbers in text, the one that the elements so far
+    /// show. A piece of a text without a decimal is of integers, and merges with
+    /// one that is of floats.
     #[must_use]
     pub fn dtype(&self) -> DType {
         self.dtype
@@ -116,6 +123,8 @@ impl Partial {
         for part in parts {
             joined.check_same_question(&part)?;
             joined.states.extend(part.states);
+            // Only columns of text leave their type open, and these have one output.
+            joined.unsettled = None;
             joined.add_missing(part.missing);
         }
         if outputs_of(&shape) != Some(joined.states.len()) {
@@ -142,19 +151,25 @@ impl Partial {
     pub fn unsigned(self) -> Result<Partial> {
         let states = self.states.iter().map(|one| one.iter().map(AnyState::unsigned).collect());
         let states = states.collect::<Result<_>>()?;
-        Ok(Partial { dtype: DType::U64, states, ..self })
+        Ok(Partial { dtype: DType::U64, states, unsettled: None, ..self })
     }
 
     fn check_same_question(&self, other: &Partial) -> Result<()> {
-        let names = |p: &Partial| p.ops().map(Op::name).collect::<Vec<_>>().join(",");
-        let (what, left, right) = if self.ops != other.ops {
-            ("operation", names(self), names(other))
-        } else if self.dtype != other.dtype {
-            ("element type", self.dtype.to_string(), other.dtype.to_string())
-        } else {
+        self.check_same_ops(other)?;
+        if self.dtype == other.dtype {
             return Ok(());
-        };
-        Err(Error::StateMismatch { what, left, right })
+        }
+        let (left, right) = (self.dtype.to_string(), other.dtype.to_string());
+        Err(Error::StateMismatch { what: "element type", left, right })
+    }
+
+    fn check_same_ops(&self, other: &Partial) -> Result<()> {
+        if self.ops == other.ops {
+            return Ok(());
+        }
+        let names = |p: &Partial| p.ops().map(Op::name).collect::<Vec<_>>().join(",");
+        let (left, right) = (names(self), names(other));
+        Err(Error::StateMismatch { what: "operation", left, right })
     }
 
     fn check_same_shape(&self, other: &Partial) -> Result<()> {
@@ -174,11 +189,16 @@ impl Partial {
     ) -> Result<()> {
         self.check_same_question(asked)?;
         self.check_same_shape(asked)?;
+        // The elements to come are of this type.
+        self.unsettled = None;
         absorb(&mut self.states)
     }
 
     /// Takes in the partial of another piece. After an error `self` is what it
     /// was before.
+    ///
+    /// Pieces of a text column may differ in type: integers here, decimals there.
+    /// They merge to what a single pass over all of them gives.
     ///
     /// # Errors
     /// [`Error::StateMismatch`] if operations, element types or shapes differ,
@@ -198,6 +218,10 @@ impl Partial {
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     pub fn merge(&mut self, other: &Partial) -> Result<()> {
+        if self.unsettled.is_some() || other.unsettled.is_some() {
+            *self = self.merged_unsettled(other)?;
+            return Ok(());
+        }
         self.check_same_question(other)?;
         self.check_same_shape(other)?;
         // The same operations over the same type need the same states, but a
@@ -229,6 +253,8 @@ impl Partial {
     /// as they are.
     #[doc(hidden)]
     pub fn relocate(&mut self, place: impl Fn(u64) -> u64) {
+        // Arrays that are walked know their type.
+        self.unsettled = None;
         let positional = |state: &&mut AnyState| state.kind() == Kind::ArgExtrema;
         for state in self.states.iter_mut().flatten().filter(positional) {
             with_element!(self.dtype, T => {
@@ -299,6 +325,7 @@ impl Partial {
                 out.extend_from_slice(&state.to_bytes());
             }
         }
+        self.write_unsettled(&mut out);
         out
     }
 
@@ -374,9 +401,7 @@ impl Partial {
             }
             states.push(one);
         }
-        if !rest.is_empty() {
-            return Err(Error::DamagedState { why: format!("{} bytes follow it", rest.len()) });
-        }
-        Ok(Partial { dtype, shape, ops, states, missing })
+        let partial = Partial { dtype, shape, ops, states, missing, unsettled: None };
+        if rest.is_empty() { Ok(partial) } else { partial.read_unsettled(rest) }
     }
 }

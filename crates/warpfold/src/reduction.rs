@@ -3,16 +3,15 @@
 use crate::answer::{Answer, Column, halves};
 use crate::columns::complete_pairs;
 use crate::device::Device;
-use crate::engines::Opened;
+use crate::devices::Opened;
 use crate::partial::Partial;
 use crate::workers::Workers;
-use crate::{choice, engines};
+use crate::{choice, devices};
 use warpfold_core::layout::{Axes, Input, View, output_shape};
 use warpfold_core::op::{AnyState, Kind, Op};
 use warpfold_core::{DType, Error, NanPolicy, Result, Rules, fpenv};
 use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Job, Outputs, Threads};
-use warpfold_cuda::Engine;
 
 /// Operations, and the rules for their answers.
 ///
@@ -207,12 +206,12 @@ impl Reduction {
 
     /// The device at work, opened, if it is not the CPU.
     fn open(&self, device: Device, dtype: DType) -> Result<Option<Opened>> {
-        let Some(opened) = engines::of(device)? else { return Ok(None) };
+        let Some(opened) = devices::of(device)? else { return Ok(None) };
         let (kinds, _) = self.kinds();
         // The operation that wants the state, not one that it answers as well.
         let lacking = |op: &&Op| {
             let kind = op.kind();
-            kinds.contains(&kind) && !Engine::supports(kind, dtype)
+            kinds.contains(&kind) && !opened.supports(kind, dtype)
         };
         if let Some(op) = self.ops.iter().find(lacking) {
             return Err(Error::Device {
@@ -225,11 +224,14 @@ impl Reduction {
 
     /// The bytes of data in the host's memory from which on a device is expected
     /// to be done before the CPU, its opening and the copy included; `None` if it
-    /// never is.
+    /// never is: without the feature `cuda`, too.
     #[must_use]
     pub fn device_pays_from(&self, dtype: DType) -> Option<u64> {
+        if !cfg!(feature = "cuda") {
+            return None;
+        }
         let (kinds, _) = self.kinds();
-        let open = engines::is_open(0);
+        let open = devices::is_open(0);
         let pays = || choice::pays_from(&kinds, dtype, self.thread_count(), open);
         let from = fpenv::usual(pays)?;
         Some(from.max(choice::SMALL))

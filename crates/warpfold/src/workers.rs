@@ -1,17 +1,13 @@
 //! States that absorb runs on one thread, on the CPU or a device.
 
-use crate::engines::{Opened, failure};
+use crate::devices::{Fed, Opened};
+use crate::gaps::{Piece, around};
 use core::fmt;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::{AnyState, Kind, RawRun};
 use warpfold_core::{DType, Error, Result, fpenv};
 use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Worker, absorb_in_turn, check_run};
-use warpfold_cuda::engine::Feeder;
-
-/// Between two missing rows a device is sent no fewer elements than this: copy
-/// and launch take longer than the CPU.
-const SHORT: usize = 4096;
 
 /// States of several kinds over elements of one type, which absorb runs on one
 /// thread: a reader of files or streams feeds them.
@@ -29,7 +25,7 @@ impl fmt::Debug for Workers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kinds, place): (Vec<Kind>, _) = match &self.at {
             At::Cpu(workers) => (workers.iter().map(Worker::kind).collect(), "cpu"),
-            At::Device(fed) => (fed.kinds.clone(), "device"),
+            At::Device(fed) => (fed.kinds().to_vec(), "device"),
         };
         write!(f, "Workers({kinds:?} of {}, {place})", self.dtype)
     }
@@ -38,16 +34,6 @@ impl fmt::Debug for Workers {
 enum At {
     Cpu(Vec<Worker>),
     Device(Box<Fed>),
-}
-
-/// The states on a device, and those of the CPU that help it.
-struct Fed {
-    feeder: Feeder,
-    kinds: Vec<Kind>,
-    isa: Isa,
-    /// Workers on the states with positions, for what no kernel can take; made
-    /// when needed.
-    beside: Vec<Worker>,
 }
 
 impl Workers {
@@ -67,11 +53,7 @@ impl Workers {
             None => At::Cpu(
                 kinds.iter().map(|&kind| Worker::new(kind, dtype, isa)).collect::<Result<_>>()?,
             ),
-            Some(opened) => {
-                let feeder = opened.feeder(kinds, dtype, arrays)?;
-                let kinds = kinds.to_vec();
-                At::Device(Box::new(Fed { feeder, kinds, isa, beside: Vec::new() }))
-            }
+            Some(opened) => At::Device(Box::new(Fed::new(opened, isa, kinds, dtype, arrays)?)),
         };
         Ok(Workers { dtype, at, buffer: Vec::new() })
     }
@@ -102,24 +84,9 @@ impl Workers {
     }
 
     fn along(&mut self, run: RawRun<'_>, walk: Option<&Traversal>, base: u64) -> Result<()> {
-        let fed = match &mut self.at {
-            At::Cpu(workers) => return absorb_in_turn(workers, run, self.dtype, walk, base),
-            At::Device(fed) => fed,
-        };
-        fed.check(run, self.dtype, walk, base)?;
-        let moved = RawRun { start: run.start + base, ..run };
-        match walk.filter(|walk| !walk.in_order) {
-            None => fed.feeder.absorb(moved).map_err(failure),
-            // A kernel's indices ascend; those of this walk do not.
-            Some(walk) => {
-                fed.feeder.absorb_for(moved, |kind| kind != Kind::ArgExtrema).map_err(failure)?;
-                for worker in fed.beside(self.dtype)? {
-                    if worker.kind() == Kind::ArgExtrema {
-                        worker.absorb_along(run, walk, base)?;
-                    }
-                }
-                Ok(())
-            }
+        match &mut self.at {
+            At::Cpu(workers) => absorb_in_turn(workers, run, self.dtype, walk, base),
+            At::Device(fed) => fed.absorb(run, walk, base),
         }
     }
 
@@ -143,7 +110,7 @@ impl Workers {
         }
         if let (At::Device(fed), None) = (&mut self.at, walk.filter(|walk| !walk.in_order)) {
             let start = start.saturating_add(base);
-            return fpenv::usual(|| fed.feeder.absorb_from(start, bytes, read)).map_err(failure);
+            return fpenv::usual(|| fed.absorb_from(start, bytes, read));
         }
         let mut words = core::mem::take(&mut self.buffer);
         if words.len() * 8 < bytes {
@@ -196,28 +163,7 @@ impl Workers {
                 }
                 Ok(())
             }
-            At::Device(fed) => {
-                fed.check(run, self.dtype, None, 0)?;
-                fed.feeder.absorb_for(run, |kind| !kind.is_positional()).map_err(failure)?;
-                if !fed.kinds.iter().any(|kind| kind.is_positional()) {
-                    return Ok(());
-                }
-                fed.beside(self.dtype)?;
-                let (feeder, beside) = (&mut fed.feeder, &mut fed.beside);
-                let short = SHORT * self.dtype.size();
-                around(run, self.dtype, gaps, |piece| match piece {
-                    Piece::Values(run) if run.items.len() < short => {
-                        beside.iter_mut().try_for_each(|worker| worker.absorb(run))
-                    }
-                    Piece::Values(run) => {
-                        feeder.absorb_for(run, Kind::is_positional).map_err(failure)
-                    }
-                    Piece::Gap(start, len) => {
-                        beside.iter_mut().for_each(|worker| worker.skip(start, len));
-                        Ok(())
-                    }
-                })
-            }
+            At::Device(fed) => fed.absorb_around(run, gaps),
         }
     }
 
@@ -228,72 +174,7 @@ impl Workers {
     pub(crate) fn into_states(self) -> Result<Vec<AnyState>> {
         match self.at {
             At::Cpu(workers) => Ok(workers.into_iter().map(Worker::into_state).collect()),
-            At::Device(mut fed) => {
-                let mut states = fed.feeder.take_states().map_err(failure)?;
-                for worker in fed.beside {
-                    let other = worker.into_state();
-                    if let Some(state) = states.iter_mut().find(|s| s.kind() == other.kind()) {
-                        state.merge(&other)?;
-                    }
-                }
-                Ok(states)
-            }
+            At::Device(fed) => fed.into_states(),
         }
     }
-}
-
-impl Fed {
-    /// Refuses what is not a run, as the CPU does.
-    fn check(
-        &self,
-        run: RawRun<'_>,
-        dtype: DType,
-        walk: Option<&Traversal>,
-        base: u64,
-    ) -> Result<()> {
-        self.kinds.iter().try_for_each(|&kind| check_run(kind, dtype, run, walk, base))
-    }
-
-    /// The workers beside the device.
-    fn beside(&mut self, dtype: DType) -> Result<&mut [Worker]> {
-        if self.beside.is_empty() {
-            let positional = self.kinds.iter().filter(|kind| kind.is_positional());
-            self.beside = positional
-                .map(|&kind| Worker::new(kind, dtype, self.isa))
-                .collect::<Result<_>>()?;
-        }
-        Ok(&mut self.beside)
-    }
-}
-
-/// A part of rows some of which have no value.
-enum Piece<'a> {
-    /// Rows with values.
-    Values(RawRun<'a>),
-    /// Rows without: the first, and how many.
-    Gap(u64, u64),
-}
-
-/// Cuts rows up at their gaps.
-fn around<'a>(
-    run: RawRun<'a>,
-    dtype: DType,
-    gaps: impl Iterator<Item = (u64, u64)>,
-    mut sink: impl FnMut(Piece<'a>) -> Result<()>,
-) -> Result<()> {
-    let mut values = run.items;
-    let mut row = 0;
-    for (first, len) in gaps {
-        // Gaps from outside may lie anywhere: positions that do not exist are an
-        // error of whoever absorbs them.
-        let before = usize::try_from(first.saturating_sub(row)).unwrap_or(usize::MAX);
-        let before = before.saturating_mul(dtype.size());
-        let (items, rest) = values.split_at(before.min(values.len()));
-        sink(Piece::Values(RawRun { start: run.start.saturating_add(row), items, others: &[] }))?;
-        sink(Piece::Gap(run.start.saturating_add(first), len))?;
-        values = rest;
-        row = first.saturating_add(len);
-    }
-    let start = run.start.saturating_add(row);
-    sink(Piece::Values(RawRun { start, items: values, others: &[] }))
 }

@@ -2,7 +2,9 @@
 //! positions that they have among all rows, however a column is cut up.
 
 use proptest::prelude::*;
-use warpfold::{Device, Error, Input, NanPolicy, Op, Reduction, Rules, Threads, Value};
+#[cfg(feature = "sim")]
+use warpfold::Device;
+use warpfold::{Error, Input, NanPolicy, Op, Reduction, Rules, Threads, Value};
 
 /// A validity bitmap that begins at bit `offset`.
 fn bits(valid: &[bool], offset: usize) -> Vec<u8> {
@@ -88,6 +90,7 @@ proptest! {
     }
 }
 
+#[cfg(feature = "sim")]
 #[test]
 fn on_the_interpreted_device() {
     let rows: Vec<f32> = (0..6000).map(|i| i as f32 * 0.1).collect();

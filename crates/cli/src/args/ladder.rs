@@ -29,6 +29,13 @@ pub(crate) enum LadderVerb {
     /// clock. Floats are chosen so that every partial sum is representable: a right answer is the exact one to the bit.
     #[command(after_long_help = RUN_EXAMPLES)]
     Run(RunLadderArgs),
+    /// Try a kernel of your own: over the sizes and blocks that break kernels, checked, counted, and placed on the ladder
+    ///
+    /// The kernel is CUDA C++, compiled by NVRTC, or PTX. It has three parameters: the elements, a partial for each block, and the number of
+    /// elements, as int or 64 bits. The host starts a block for each tile and adds the partials. A kernel that is wrong gets the smallest case that fails. It
+    /// runs on the interpreter, with every check; a right one is timed where there is a CUDA device.
+    #[command(after_long_help = TRY_EXAMPLES)]
+    Try(TryArgs),
     /// How many blocks a multiprocessor holds, and what limits them
     Occupancy(OccupancyArgs),
     /// Show one thing that decides the speed of a kernel: the expectation and the result
@@ -124,8 +131,39 @@ pub(crate) enum LadderFormat {
 }
 
 #[derive(Args)]
+pub(crate) struct TryArgs {
+    /// The kernel, CUDA C++ or PTX
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Which kernel of the file, if there are several
+    #[arg(short, long, value_name = "NAME", help_heading = QUESTION)]
+    pub(crate) kernel: Option<String>,
+    /// The type of the elements and of the partials: i32, u32, i64, u64, f32 or f64
+    #[arg(long, value_name = "TYPE", default_value = "i32", value_parser = super::dtype(), hide_possible_values = true, help_heading = QUESTION)]
+    pub(crate) dtype: DType,
+    /// Elements of a tile for each thread: the host starts a block for each tile
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = QUESTION)]
+    pub(crate) per_thread: u32,
+    /// Threads of a block: each of these is tried
+    #[arg(long, value_name = "THREADS,...", value_delimiter = ',', default_values_t = warpfold_ladder::attempt::BLOCKS, value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = QUESTION)]
+    pub(crate) block: Vec<u32>,
+    /// Bytes of dynamic shared memory for each thread
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=4096), help_heading = QUESTION)]
+    pub(crate) shared: u32,
+    /// The compute capability to compile for, such as 7.5 or 9.0
+    #[arg(long, value_name = "X.Y", default_value = "7.5", value_parser = capability, help_heading = EXECUTION)]
+    pub(crate) cc: (u32, u32),
+    /// Fetch the compiler from the package registry first, with pip, into the user's cache folder
+    #[arg(long, help_heading = EXECUTION)]
+    pub(crate) fetch_nvrtc: bool,
+    /// Where a right kernel is timed: cuda, cuda:N, sim (not at all), or auto, which takes the first CUDA device if there is one
+    #[arg(long, value_name = "DEVICE", default_value = "auto", help_heading = EXECUTION)]
+    pub(crate) device: Device,
+}
+
+#[derive(Args)]
 pub(crate) struct OccupancyArgs {
-    /// The compute capability: 7.5, 8.0, 8.6, 8.9, 9.0, 10.0 or 12.0
+    /// The compute capability, from 3.5 to 12.1, such as 8.6 or 9.0
     #[arg(long, value_name = "X.Y", value_parser = capability, help_heading = BLOCK)]
     pub(crate) cc: (u32, u32),
     /// Threads of a block
@@ -156,6 +194,15 @@ const SHOW_EXAMPLES: &str = "\
 Examples:
   warpfold ladder show warp-shuffle                    the kernel and its description
   warpfold ladder show --faulty warp-shuffle           runs the classic listing, to show what it gets wrong";
+
+const TRY_EXAMPLES: &str = "\
+Examples:
+  warpfold ladder try sum.cu                           an element a thread
+  warpfold ladder try sum.cu --per-thread 8            eight elements a thread: a block for each tile of eight blocks
+  warpfold ladder try sum.cu --dtype f32 --shared 4    4 bytes of dynamic shared memory for each thread
+  warpfold ladder try sum.ptx --block 64,256           PTX needs no compiler
+
+Exit status: 0 it is right; 1 it cannot be compiled or run; 2 wrong usage; 3 it is wrong.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

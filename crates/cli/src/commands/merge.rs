@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::Path;
-use warpfold::{Partial, Reduction, Rules};
+use warpfold::{Error, Partial, Reduction, Rules};
 
 pub(crate) fn run(args: &MergeArgs) -> Result<()> {
     output::check(&args.output)?;
@@ -28,8 +28,17 @@ pub(crate) fn run(args: &MergeArgs) -> Result<()> {
         return Err(Usage::new("there is nothing to merge").into());
     };
     let mut merged = read(first)?;
+    let mut later = Vec::new();
     for path in others {
-        merged.merge(&read(path)?).with_context(|| path.display().to_string())?;
+        let state = read(path)?;
+        match merged.merge(&state) {
+            // A piece of a text column that has a decimal settles the type of all.
+            Err(Error::StateMismatch { what: "element type", .. }) => later.push((path, state)),
+            merged => merged.with_context(|| path.display().to_string())?,
+        }
+    }
+    for (path, state) in later {
+        merged.merge(&state).with_context(|| path.display().to_string())?;
     }
     match state {
         Some(path) => partial::write(&merged, path),

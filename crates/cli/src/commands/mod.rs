@@ -5,6 +5,7 @@ mod completions;
 mod doctor;
 mod inspect;
 mod ladder;
+mod learn;
 mod man;
 mod merge;
 mod partial;
@@ -30,6 +31,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Verb::Inspect(args) => inspect::run(&args),
         Verb::Ptx(args) => return ptx::run(&args, global),
         Verb::Ladder(args) => return ladder::run(&args, global),
+        Verb::Learn(args) => return learn::run(&args, global),
         Verb::Doctor(args) => doctor::run(&args),
         Verb::Bench(args) => bench::run(&args, global),
         Verb::Completions(args) => completions::run(&args),

@@ -39,7 +39,7 @@ pub(super) fn open(
 ) -> Result<Vec<inputs::Named>> {
     match ops.iter().filter(|op| op.arity() == 2).count() {
         0 => inputs::arrays(files, options, quiet),
-        n if n == ops.len() => inputs::pairs(files, options),
+        n if n == ops.len() => inputs::pairs(files, options, quiet),
         _ => Err(Usage::new("dot takes two arrays and cannot share a pass with the others").into()),
     }
 }

@@ -20,7 +20,7 @@ fn every_rung_is_listed_and_can_be_shown() {
     let table = dir.prints("ladder list");
     let rungs = json(&dir.prints("ladder list -f json"));
     let rungs = rungs.as_array().unwrap();
-    assert!(rungs.len() >= 37);
+    assert!(rungs.len() >= 38);
     for rung in rungs {
         let id = rung["id"].as_str().unwrap();
         assert!(table.contains(id), "{id}");
@@ -46,7 +46,7 @@ fn rungs_are_run_and_checked_without_a_gpu() {
     assert_says(&run.err, &["note: ", "no clock"]);
     let rows = json(&run.success());
     let rows = rows.as_array().unwrap();
-    assert_eq!(rows.len(), 2 * 36, "all but what adds floats alone");
+    assert_eq!(rows.len(), 2 * 38, "all but what adds floats alone");
     for row in rows {
         if row["rung"] == "cub" {
             assert!(
@@ -78,11 +78,20 @@ fn rungs_are_run_and_checked_without_a_gpu() {
     assert_eq!(table.matches(" ok ").count(), 4 * 4, "{table}");
     assert!(!table.contains("median"), "nothing was timed: {table}");
     let csv = dir.prints("ladder run any-op --op max --device sim -n 77 --dtype bf16 -f csv -q");
-    assert_says(&csv, &["any-op,bf16,max,77,256,1 + 1,,,,,,,,,,128,0,,1,ok"]);
+    let (header, row) = csv.trim_end().split_once('\n').unwrap();
+    let cell = |name: &str| {
+        let at = header.split(',').position(|other| other == name).unwrap();
+        row.split(',').nth(at).unwrap().to_owned()
+    };
+    assert_says(row, &["any-op,bf16,max,77,256,,1 + 1,,,,,,,,warp-shuffle,,,128,0,,1,"]);
+    assert_eq!((cell("answer"), cell("bank_conflicts")), ("ok".into(), "0".into()));
+    for counter in ["instructions", "sectors_loaded", "barriers"] {
+        assert!(cell(counter).parse::<u64>().is_ok_and(|count| count > 0), "{csv}");
+    }
     let md = dir.prints("ladder run F --device sim -n 77 -f md -q");
     assert!(md.contains("bank conflicts"));
     assert_eq!(md.lines().filter(|l| l.starts_with('|') && l.ends_with('|')).count(), 2 + 5);
-    assert_says(&md, &["device: simulated device, 9.0"]);
+    assert_says(&md, &["|\n\ndevice: simulated device, 9.0"]);
 }
 
 #[test]
@@ -105,6 +114,10 @@ fn sweeps_go_through_what_a_rung_can_have() {
     let first = grids.iter().find(|r| r["rung"] == "warp-shuffle").unwrap();
     assert_eq!(first["grid"], serde_json::json!([132, 1]));
     assert!(grids.iter().all(|r| r["right"] == true));
+    let table = dir.prints(
+        "ladder run warp-shuffle --sweep blocks-per-sm -n 100000 --block 32 --device sim -q",
+    );
+    assert_says(&table, &["blocks per SM"]);
     let fixed = dir.fails(2, "ladder run unroll8 --sweep blocks-per-sm --device sim");
     assert_says(&fixed, &["grid of unroll8", "hint: ", "warp-shuffle"]);
     let profiled = dir.run("ladder run redux --dtype i32 --profile --device sim -n 9");
@@ -130,7 +143,7 @@ fn what_cannot_be_asked() {
         ("run --device cpu", ["a CPU cannot", "--device sim"]),
         ("run --device gpu", ["'gpu'", "cuda:N"]),
         ("run -n x", ["'x'", "error: "]),
-        ("occupancy --cc 6.1 --block 32", ["6.1", "12.0"]),
+        ("occupancy --cc 2.0 --block 32", ["2.0", "12.1"]),
         ("occupancy --cc 9.0 --block 2000", ["2000", "1024"]),
         ("occupancy --cc 9.0 --block 32 --regs 256", ["256", "255"]),
     ] {
@@ -146,16 +159,69 @@ fn what_cannot_be_asked() {
 fn what_the_classic_listings_get_wrong_is_shown_at_work() {
     let dir = Dir::new();
     for (id, parts) in [
-        ("two-pass-warp", ["unordered volatile accesses", "warp[tid] += warp[tid + 16]"]),
+        (
+            "two-pass-warp",
+            ["unordered volatile accesses", "as H has it (The CUDA Handbook, section 12.2)"],
+        ),
         ("warp-shuffle", ["mask omits a lane", "hint: "]),
-        ("unroll8", ["wrong", "all_or_nothing"]),
+        ("unroll8", ["got 1180416, wanted 1288815: wrong", "elements 1537 to 1605 are left out"]),
+        ("unroll8-loop", ["takes from 26 / 8", "at += width"]),
+        ("block-sum", ["got 192, wanted 325: wrong", "as S has it"]),
         ("cpu-serial", ["got 16777216, wanted 16777219: wrong", "fn serial_faulty"]),
-        ("nested-nosync", ["data race", "// kernels/faulty.cu"]),
-        ("grid-sync", ["does not finish", "140 blocks"]),
+        ("nested-nosync", ["data race", "// kernels/texts.cu"]),
+        ("nested", ["barrier reached by part of a block", "// kernels/texts_nested.cu"]),
+        ("grid-sync", ["does not finish", "from none of the texts"]),
     ] {
         assert_says(&dir.prints(&format!("ladder show --faulty {id}")), &parts);
     }
     assert_says(&dir.fails(2, "ladder show --faulty redux"), &["no fault", "ladder show redux"]);
+}
+
+/// PTX needs no compiler: kernels of the library's own samples.
+#[test]
+fn kernels_of_the_users_are_tried() {
+    let dir = Dir::new();
+    let head = ".version 8.0\n.target sm_75\n.address_size 64\n";
+    // The first thread of each block adds the block's elements, one by one; or forgets the last of them.
+    let kernel = |name: &str, compare: &str| {
+        format!(
+            "{head}.visible .entry {name}(.param .u64 a, .param .u64 b, .param .u32 c) {{
+             .reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %d<9>;
+             mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra over;
+             ld.param.u64 %d1, [a]; ld.param.u64 %d2, [b]; ld.param.u32 %r2, [c];
+             cvta.to.global.u64 %d1, %d1; cvta.to.global.u64 %d2, %d2;
+             mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ntid.x; mul.lo.u32 %r5, %r3, %r4;
+             add.u32 %r6, %r5, %r4; min.u32 %r6, %r6, %r2; mov.u32 %r7, 0;
+             next: setp.{compare}.u32 %p2, %r5, %r6; @%p2 bra done;
+             mul.wide.u32 %d3, %r5, 4; add.u64 %d4, %d1, %d3; ld.global.u32 %r8, [%d4];
+             add.u32 %r7, %r7, %r8; add.u32 %r5, %r5, 1; bra next;
+             done: mul.wide.u32 %d5, %r3, 4; add.u64 %d6, %d2, %d5; st.global.u32 [%d6], %r7;
+             over: ret; }}"
+        )
+    };
+    dir.file("right.ptx", kernel("right", "ge")).file("wrong.ptx", kernel("wrong", "gt"));
+    let text = dir.prints("ladder try right.ptx --device sim -q --block 32,64");
+    assert_says(&text, &["right: ", "on the ladder it stands beside ", "yours", "barriers"]);
+    let run = dir.run("ladder try wrong.ptx --device sim --block 32");
+    assert_eq!(run.status, 3, "{}", run.err);
+    assert_says(&run.err, &["note: wrong is run on the interpreter"]);
+    assert_says(
+        &run.out,
+        &[
+            "wrong: the smallest case that fails is 0 elements in 1 block of 32 threads",
+            "out of bounds",
+        ],
+    );
+    dir.file("text.cu", "int main() { return 1 }").file("bytes.cu", [0xff, 0xfe]);
+    for (status, line, parts) in [
+        (1, "none.cu", ["none.cu", "error: "]),
+        (1, "bytes.cu", ["bytes.cu", "error: "]),
+        (1, "right.ptx --kernel other", ["\"other\"", "hint: "]),
+        (2, "right.ptx --dtype f16", ["f16", "f64"]),
+        (2, "right.ptx --block 0", ["0", "error: "]),
+    ] {
+        assert_says(&dir.fails(status, &format!("ladder try {line}")), &parts);
+    }
 }
 
 #[test]
@@ -165,7 +231,13 @@ fn occupancy_names_what_limits_it() {
     assert_says(&text, &["9 blocks of 96 threads: 27 of 64 warps (42%), limited by registers"]);
     let found = json(&dir.prints("ladder occupancy --cc 7.5 --block 256 --shared 32K -f json"));
     assert_eq!((&found["blocks"], &found["limited_by"][0]), (&2.into(), &"shared memory".into()));
-    assert_eq!(found["occupancy"], 0.5);
+    assert_eq!((&found["occupancy"], &found["carve_out_kib"]), (&0.5.into(), &64.into()));
+    let text = dir.prints("ladder occupancy --cc 9.0 --block 1024 --regs 65");
+    assert_says(
+        &text,
+        &["will not launch on compute capability 9.0, because 1024 threads", "- blocks of"],
+    );
+    assert!(!text.contains("0 blocks"), "{text}");
 }
 
 /// Skips aloud without a GPU, unless `WARPFOLD_REQUIRE_CUDA` asks for one.
@@ -248,6 +320,14 @@ fn reports_are_made_of_what_was_saved() {
     dir.run("ladder report runs.json divergence.json -o page.html").success();
     let page = std::fs::read_to_string(dir.path("page.html")).unwrap();
     assert_says(&page, &["<!DOCTYPE html>", "shared-first-add", "twice the time", "__syncthreads"]);
+    assert_says(
+        &page,
+        &["Professional CUDA C Programming, Wrox 2014", "<ins>+ ", "no clock", "Step by step"],
+    );
+    assert!(
+        !page.contains("nanosecond") && !page.contains("Times are medians"),
+        "nothing was timed"
+    );
     assert!(
         !page.contains("http://")
             || page.matches("http").count() == page.matches("http://www.w3.org/2000/svg").count()

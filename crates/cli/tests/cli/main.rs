@@ -7,6 +7,7 @@ mod devices;
 mod errors;
 mod examples;
 mod ladder;
+mod learn;
 #[cfg(unix)]
 mod names;
 mod output;

@@ -176,7 +176,7 @@ fn benchmarks_are_named_and_measured() {
     let first = &parsed["results"][0];
     assert_eq!((&first["case"], &first["threads"]), (&"sum f64 exact".into(), &1.into()));
     assert_eq!(first["bytes"], 8 * 4096);
-    for field in ["ns", "best_ns", "gbps", "of_read", "of_fast"] {
+    for field in ["ns", "best_ns", "gbps", "of_read", "of_plain"] {
         assert!(first[field].as_f64().unwrap() > 0.0, "{field}: {first}");
     }
     assert!(parsed["machine"]["isa"].is_string());

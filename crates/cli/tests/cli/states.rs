@@ -264,3 +264,34 @@ fn damaged_states_are_refused() {
     assert!(dir.fails(1, "merge bad.state").contains("version 99"));
     dir.fails(1, "merge a.npy");
 }
+
+/// A piece of text without a decimal merges with one that has some, in any order
+/// and in stages, to what one pass over all of them gives.
+#[test]
+fn pieces_of_text_may_differ_in_type() {
+    let dir = Dir::new();
+    let pieces =
+        ["9007199254740993\n-3\n", "NA\nNA\n", "0.5\n1e300\n", "18446744073709551615\n7\n"];
+    let all: String = pieces.concat();
+    dir.file("all.csv", format!("x\n{all}"));
+    for (i, piece) in pieces.iter().enumerate() {
+        dir.file(&format!("{i}.csv"), format!("x\n{piece}"));
+        dir.prints(&format!("partial {EXACT} -c x --start {} {i}.csv -o {i}.state", 2 * i));
+    }
+    let single = dir.prints(&format!("reduce --op {EXACT} -c x --hex all.csv"));
+    for order in [[0, 1, 2, 3], [3, 0, 1, 2], [1, 3, 2, 0], [0, 3, 1, 2]] {
+        let list: String = order.iter().map(|i| format!(" {i}.state")).collect();
+        assert_eq!(dir.prints(&format!("merge --hex{list}")), single, "{order:?}");
+    }
+    dir.prints("merge 0.state 1.state -o front.state");
+    dir.prints("merge 3.state 2.state -o back.state");
+    assert_eq!(dir.prints("merge --hex front.state back.state"), single);
+    // Without the decimals no type holds all.
+    let complaint = dir.fails(1, "merge 1.state 0.state 3.state");
+    assert!(complaint.contains("3.state: states of different element type"), "{complaint}");
+    assert!(complaint.contains("hint: ") && complaint.contains("--dtype f64"), "{complaint}");
+    dir.prints("partial sum -c x 0.csv -o 0.state");
+    dir.prints("partial sum -c x --dtype f64 3.csv -o 3.state");
+    let sum = dir.prints("sum --dtype f64 -c x 0.csv 3.csv");
+    assert_eq!(dir.prints("merge 0.state 3.state"), sum);
+}

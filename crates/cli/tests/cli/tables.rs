@@ -263,3 +263,88 @@ fn a_quote_that_is_never_closed_is_told() {
         assert!(complaint.contains("a quote in this row is never closed"), "{complaint}");
     }
 }
+
+/// A name over numbers, whatever the file is called; and it is told.
+#[test]
+fn one_column_of_plain_text_may_have_a_name() {
+    let dir = Dir::new();
+    let told = "note: t.txt: the first line, \"id\", names the column\n";
+    for text in ["id\n1\n2\n", "\"id\"\r\n1\r\n2\r\n", "\nid\n+1\n02\n", "\u{feff}id\n1\n2"] {
+        dir.file("t.txt", text).file("untold", text);
+        let run = dir.run("sum t.txt");
+        assert_eq!((run.out.as_str(), run.err.as_str()), ("3\n", told), "{text:?}");
+        assert_eq!(dir.pipe("sum", text).err, told.replace("t.txt", "stdin"));
+        assert_eq!(dir.run("sum untold").err, told.replace("t.txt", "untold"));
+        assert!(dir.prints("stats t.txt -f json").contains("{\"count\":2,\"sum\":3,"));
+        assert!(dir.prints("inspect t.txt").contains("t.txt:id\tcsv\ti64"));
+        // Whoever names the column, or keeps quiet, is not told.
+        for line in ["sum -c id t.txt", "sum --header t.txt", "sum -q t.txt"] {
+            let run = dir.run(line);
+            assert_eq!((run.out.as_str(), run.err.as_str()), ("3\n", ""), "{line}");
+        }
+    }
+    dir.file("t.csv", "id\n1\n2\n");
+    assert_eq!(dir.run("sum t.csv").err, "");
+    // Under a name, a blank line is a row without a value.
+    dir.file("t.txt", "id\n1\n\nNA\n5\n");
+    let run = dir.run("reduce --op argmax,sum t.txt");
+    assert_eq!(run.out, "argmax\t3\nsum\t6\n");
+    assert!(run.err.contains("names the column") && run.err.contains("2 rows have no value"));
+    // What may be a number with a fault in it is no name.
+    for text in ["1O\n2\n", "-\n1\n", "x 1\n2\n", "x\n1 2\n"] {
+        dir.file("t.txt", text);
+        assert!(dir.fails(1, "sum t.txt").contains("is not a number"), "{text:?}");
+    }
+    // Two pieces, of which each has the name.
+    dir.file("a.txt", "id\n1\n").file("b.txt", "id\n0.5\n");
+    assert_eq!(dir.prints("sum a.txt b.txt"), "1.5\n");
+}
+
+/// Numbers for names, as pandas writes where a frame has none.
+#[test]
+fn a_row_that_numbers_the_columns_is_a_header() {
+    let names = |text: &str, row: &str| {
+        let run = both(&Dir::new(), "stats", text);
+        let told = format!("the first row, {row}, names the columns; if it is data: --no-header");
+        assert!(run.err.contains(&told), "{text:?}: {run:?}");
+        run.success()
+    };
+    let stats = names(",0,1,2\n0,5,6,7\n1,8,9,10\n", "0 to 2");
+    assert!(stats.contains("\n0\tsum\t13\n") && stats.contains("\n2\tsum\t17\n"), "{stats}");
+    names(",0,1\n5,1,2\n9,3,4\n", "0 to 1");
+    names(",0\n0,7\n1,7\n", "0");
+    names(",0\nx,7\ny,7\n", "0");
+    names(",2000,2001,2002\nde,7,8,9\nfr,7,8,9\n", "2000 to 2002");
+    names("\"\",\"1\",\"2\",\"3\"\n\"1\",4,5,6\n", "1 to 3");
+    // Without the index: decimals below, or text.
+    names("0,1,2\n0.5,-1.0,2.25\n1.5,,3.0\n", "0 to 2");
+    names("0,1\nx,1\ny,2\n", "0 to 1");
+    let (dir, text) = (Dir::new(), "0,1,2\n0.5,1.25,2.5\n");
+    assert_eq!(both(&dir, "sum -c 2", text).success(), "2.5\n");
+    assert_eq!(both(&dir, "sum -c 2 --no-header", text).success(), "2.25\n");
+    // Rows of data: told where they look like that.
+    let run = both(&dir, "sum -c 1", "0,1,2\n3,4,5\n6,7,8\n");
+    assert_eq!(run.out, "9\n");
+    assert!(run.err.contains("the first row, 0 to 2, is data; if it names the columns: --header"));
+    for (text, sum) in [
+        ("0,1\n2,3\n", "2\n"),
+        ("0,1\n0.5,3.5\n", "0.5\n"),
+        (",0\n5,1\n", "5\n"),
+        (",4,5\n3,6,7\n", "3\n"),
+        (",0,1\n,6,7\n2,8,9\n", "2\n"),
+        ("0,2,1\n0.5,0.5,0.5\n", "0.5\n"),
+        ("1,2,3\n0.5,0.5,0.5\n", "1.5\n"),
+        ("0.0,1.0,2.0\n0.5,0.5,0.5\n", "0.5\n"),
+        ("0,1,2\n", "0\n"),
+    ] {
+        let run = both(&dir, "sum -c 1-1", text);
+        assert_eq!(run.out, sum, "{text:?}");
+        assert!(!run.err.contains("names the columns;"), "{text:?}: {}", run.err);
+    }
+    // Names that begin with a word, as Polars and DuckDB number columns.
+    for name in ["column_", "column"] {
+        let text = format!("{name}0,{name}1\n1,2\n3,4\n");
+        let run = both(&dir, "stats", &text);
+        assert!(run.err.is_empty() && run.out.contains(&format!("{name}1\tsum\t6\n")), "{run:?}");
+    }
+}

@@ -90,6 +90,8 @@ trait Erased: Send + Sync {
     fn check_merge(&self, other: &dyn Any) -> Option<Result<()>>;
     fn merge(&mut self, other: &dyn Any) -> Option<Result<()>>;
     fn most_bytes(&self, positions: u64) -> usize;
+    fn skip(&mut self, start: u64, len: u64);
+    fn reset(&mut self);
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value>;
     fn write(&self, out: &mut Vec<u8>);
     fn duplicate(&self) -> Box<dyn Erased>;
@@ -112,6 +114,12 @@ impl<S: State> Erased for S {
     }
     fn merge(&mut self, other: &dyn Any) -> Option<Result<()>> {
         Some(State::merge(self, other.downcast_ref::<S>()?))
+    }
+    fn skip(&mut self, start: u64, len: u64) {
+        State::skip(self, start, len);
+    }
+    fn reset(&mut self) {
+        *self = S::identity(State::kind(self));
     }
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
         State::finish(self, op, rules)
@@ -147,7 +155,7 @@ impl AnyState {
     pub fn identity(kind: Kind, dtype: DType) -> Result<AnyState> {
         with_state!(kind, dtype,
             S => Ok(AnyState::from(<S as State>::identity(kind))),
-            else => Err(no_such_state(kind, dtype)))
+            else => Err(kind.no_state_of(dtype)))
     }
 
     /// The element type.
@@ -211,6 +219,17 @@ impl AnyState {
         self.0.most_bytes(positions)
     }
 
+    /// Marks positions as missing; see [`State::skip`].
+    pub fn skip(&mut self, start: u64, len: u64) {
+        // Fixed trees round where a block is complete.
+        fpenv::usual(|| self.0.skip(start, len));
+    }
+
+    /// Goes back to the state of no elements, in the same memory.
+    pub fn reset(&mut self) {
+        self.0.reset();
+    }
+
     /// The value of `op`; see [`State::finish`].
     ///
     /// # Errors
@@ -235,7 +254,7 @@ impl AnyState {
     pub fn from_payload(kind: Kind, dtype: DType, payload: &[u8]) -> Result<AnyState> {
         with_state!(kind, dtype,
             S => fpenv::usual(|| <S as State>::read(kind, payload)).map(AnyState::from),
-            else => Err(no_such_state(kind, dtype)))
+            else => Err(kind.no_state_of(dtype)))
     }
 
     /// The versioned, checksummed byte form: magic, version, kind, type and
@@ -312,8 +331,13 @@ impl AnyState {
     }
 }
 
-fn no_such_state(kind: Kind, dtype: DType) -> Error {
-    Error::DamagedState { why: format!("there is no {kind:?} of {dtype} elements") }
+impl Kind {
+    /// The error that no operation needs this kind over elements of this type.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn no_state_of(self, dtype: DType) -> Error {
+        Error::DamagedState { why: format!("there is no {self:?} of {dtype} elements") }
+    }
 }
 
 impl<S: State> From<S> for AnyState {

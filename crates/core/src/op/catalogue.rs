@@ -24,6 +24,8 @@ pub(super) struct OpEntry {
     arrays: usize,
     elements: Elements,
     answer: Answer,
+    /// The two operations whose answers it gives together, if it is such a pair.
+    pair: Option<(Op, Op)>,
     /// The state that answers it.
     state: Kind,
 }
@@ -56,10 +58,19 @@ enum Answer {
 pub(super) struct KindEntry {
     /// Stands for it in byte forms; never reused.
     code: u8,
-    /// Whether absorbing needs to know where a run begins.
-    positional: bool,
+    order: Order,
     /// Another kind whose states answer all that this one's do.
     covered_by: Option<Kind>,
+}
+
+/// What a kind of states knows of the order of the elements.
+enum Order {
+    /// Nothing: the order does not matter.
+    Free,
+    /// The positions of some elements, which are answers.
+    Positions,
+    /// All positions: elements are folded in a fixed tree over them.
+    Tree,
 }
 
 macro_rules! operations {
@@ -123,6 +134,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Total,
+        pair: None,
         state: Kind::Sum,
     }
     /// The sum divided by the count.
@@ -134,6 +146,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Real,
+        pair: None,
         state: Kind::Sum,
     }
     /// The sum of absolute values.
@@ -145,6 +158,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Total,
+        pair: None,
         state: Kind::AbsSum,
     }
     /// The square root of the sum of squares.
@@ -156,6 +170,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Real,
+        pair: None,
         state: Kind::SquareSum,
     }
     /// The largest absolute value.
@@ -167,6 +182,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Magnitude,
+        pair: None,
         state: Kind::Extrema,
     }
     /// The sum of squares.
@@ -178,6 +194,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Total,
+        pair: None,
         state: Kind::SquareSum,
     }
     /// The sum of products of two arrays.
@@ -189,6 +206,7 @@ operations! {
         arrays: 2,
         elements: Elements::All,
         answer: Answer::Total,
+        pair: None,
         state: Kind::Dot,
     }
     /// The mean squared deviation from the mean.
@@ -200,6 +218,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Real,
+        pair: None,
         state: Kind::Moments,
     }
     /// The square root of the variance.
@@ -211,6 +230,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Real,
+        pair: None,
         state: Kind::Moments,
     }
     /// The smallest element.
@@ -222,6 +242,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Element,
+        pair: None,
         state: Kind::Extrema,
     }
     /// The largest element.
@@ -233,6 +254,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Element,
+        pair: None,
         state: Kind::Extrema,
     }
     /// The smallest and the largest element.
@@ -244,6 +266,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Element,
+        pair: Some((Op::Min, Op::Max)),
         state: Kind::Extrema,
     }
     /// The largest element minus the smallest.
@@ -255,6 +278,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Magnitude,
+        pair: None,
         state: Kind::Extrema,
     }
     /// The index of the first smallest element.
@@ -266,6 +290,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Count,
+        pair: None,
         state: Kind::ArgExtrema,
     }
     /// The index of the first largest element.
@@ -277,6 +302,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Count,
+        pair: None,
         state: Kind::ArgExtrema,
     }
     /// The indices of the first smallest and the first largest element.
@@ -288,6 +314,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Count,
+        pair: Some((Op::ArgMin, Op::ArgMax)),
         state: Kind::ArgExtrema,
     }
     /// Whether any element is true (not zero; NaN counts as true).
@@ -299,6 +326,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Bool,
+        pair: None,
         state: Kind::Counts,
     }
     /// Whether all elements are true.
@@ -310,6 +338,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Bool,
+        pair: None,
         state: Kind::Counts,
     }
     /// How many elements there are (under `nan = omit`, how many are not NaN).
@@ -321,6 +350,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Count,
+        pair: None,
         state: Kind::Counts,
     }
     /// How many elements are not zero (NaN counts as non-zero).
@@ -332,6 +362,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Count,
+        pair: None,
         state: Kind::Counts,
     }
     /// How many elements are NaN.
@@ -343,6 +374,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Count,
+        pair: None,
         state: Kind::Counts,
     }
     /// The bitwise and of all elements.
@@ -354,6 +386,7 @@ operations! {
         arrays: 1,
         elements: Elements::Integers,
         answer: Answer::Element,
+        pair: None,
         state: Kind::Bits,
     }
     /// The bitwise or of all elements.
@@ -365,6 +398,7 @@ operations! {
         arrays: 1,
         elements: Elements::Integers,
         answer: Answer::Element,
+        pair: None,
         state: Kind::Bits,
     }
     /// The bitwise exclusive or of all elements.
@@ -376,6 +410,7 @@ operations! {
         arrays: 1,
         elements: Elements::Integers,
         answer: Answer::Element,
+        pair: None,
         state: Kind::Bits,
     }
     /// The product of all elements.
@@ -388,6 +423,7 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Total,
+        pair: None,
         state: Kind::Prod,
     }
     /// The logarithm of the sum of exponentials.
@@ -400,33 +436,34 @@ operations! {
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Real,
+        pair: None,
         state: Kind::LogSumExp,
     }
 }
 
 kinds! {
     /// Exact sum.
-    Sum { code: 1, positional: false, covered_by: Some(Kind::Moments), }
+    Sum { code: 1, order: Order::Free, covered_by: Some(Kind::Moments), }
     /// Exact sum of absolute values.
-    AbsSum { code: 2, positional: false, covered_by: None, }
+    AbsSum { code: 2, order: Order::Free, covered_by: None, }
     /// Exact sum of squares.
-    SquareSum { code: 3, positional: false, covered_by: Some(Kind::Moments), }
+    SquareSum { code: 3, order: Order::Free, covered_by: Some(Kind::Moments), }
     /// Exact sum and sum of squares.
-    Moments { code: 4, positional: false, covered_by: None, }
+    Moments { code: 4, order: Order::Free, covered_by: None, }
     /// Exact sum of products of two arrays.
-    Dot { code: 5, positional: false, covered_by: None, }
+    Dot { code: 5, order: Order::Free, covered_by: None, }
     /// Smallest and largest value.
-    Extrema { code: 6, positional: false, covered_by: Some(Kind::ArgExtrema), }
+    Extrema { code: 6, order: Order::Free, covered_by: Some(Kind::ArgExtrema), }
     /// Smallest and largest value with their positions.
-    ArgExtrema { code: 7, positional: true, covered_by: None, }
+    ArgExtrema { code: 7, order: Order::Positions, covered_by: None, }
     /// Numbers of elements, of non-zero ones and of NaNs.
-    Counts { code: 8, positional: false, covered_by: None, }
+    Counts { code: 8, order: Order::Free, covered_by: None, }
     /// Bitwise and, or, exclusive or.
-    Bits { code: 9, positional: false, covered_by: None, }
+    Bits { code: 9, order: Order::Free, covered_by: None, }
     /// Product.
-    Prod { code: 10, positional: true, covered_by: None, }
+    Prod { code: 10, order: Order::Tree, covered_by: None, }
     /// Logarithm of a sum of exponentials.
-    LogSumExp { code: 11, positional: true, covered_by: None, }
+    LogSumExp { code: 11, order: Order::Tree, covered_by: None, }
 }
 
 /// Codes of kinds that earlier versions wrote, and what their states were: taken for good.
@@ -507,6 +544,13 @@ impl Op {
         }
     }
 
+    /// The two operations whose answers it gives together: of `minmax`, `min` and
+    /// `max`.
+    #[must_use]
+    pub const fn pair(self) -> Option<(Op, Op)> {
+        self.entry().pair
+    }
+
     /// The state that answers it.
     #[must_use]
     pub const fn kind(self) -> Kind {
@@ -539,7 +583,19 @@ impl Kind {
     /// elements; positions and fixed trees do.
     #[must_use]
     pub const fn is_positional(self) -> bool {
-        self.entry().positional
+        !matches!(self.entry().order, Order::Free)
+    }
+
+    /// Whether positions are answers of its states.
+    #[must_use]
+    pub const fn has_positions(self) -> bool {
+        matches!(self.entry().order, Order::Positions)
+    }
+
+    /// Whether its states are fixed trees, for some types of elements.
+    #[must_use]
+    pub const fn is_tree(self) -> bool {
+        matches!(self.entry().order, Order::Tree)
     }
 
     /// Another kind whose states answer all that this one's do: where both are
@@ -652,6 +708,19 @@ mod tests {
         assert_eq!(kinds.len(), Kind::ALL.len() + RETIRED.len());
         // 0 is what an empty byte says.
         assert!(!ops.contains(&0) && !kinds.contains(&0));
+    }
+
+    #[test]
+    fn both_of_a_pair_answer_alike() {
+        for op in Op::ALL {
+            let Some((first, second)) = op.pair() else { continue };
+            for half in [first, second] {
+                assert!(half.pair().is_none() && half.kind() == op.kind(), "{op}");
+                for dtype in DType::ALL {
+                    assert_eq!(half.answer_type(dtype), op.answer_type(dtype), "{op}");
+                }
+            }
+        }
     }
 
     #[test]

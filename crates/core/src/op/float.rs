@@ -90,24 +90,32 @@ impl FloatElement for f16 {
 #[macro_export]
 macro_rules! with_float_element {
     ($dtype:expr, $T:ident => $body:expr, else => $other:expr) => {
-        match $dtype {
-            $crate::DType::F16 => {
+        match $crate::DType::known($dtype) {
+            $crate::element::Known::F16 => {
                 type $T = $crate::element::f16;
                 $body
             }
-            $crate::DType::BF16 => {
+            $crate::element::Known::BF16 => {
                 type $T = $crate::element::bf16;
                 $body
             }
-            $crate::DType::F32 => {
+            $crate::element::Known::F32 => {
                 type $T = f32;
                 $body
             }
-            $crate::DType::F64 => {
+            $crate::element::Known::F64 => {
                 type $T = f64;
                 $body
             }
-            _ => $other,
+            $crate::element::Known::Bool
+            | $crate::element::Known::I8
+            | $crate::element::Known::I16
+            | $crate::element::Known::I32
+            | $crate::element::Known::I64
+            | $crate::element::Known::U8
+            | $crate::element::Known::U16
+            | $crate::element::Known::U32
+            | $crate::element::Known::U64 => $other,
         }
     };
 }

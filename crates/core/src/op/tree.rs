@@ -215,7 +215,8 @@ impl<P: TreeOp> FixedTree<P> {
             }
         }
         let rising = last.into_iter().chain(complete.into_iter().flatten());
-        rising.reduce(|right, left| P::combine(&left, &right)).unwrap_or_else(|| P::leaf(&[]))
+        let root = rising.reduce(|right, left| P::combine(&left, &right));
+        root.unwrap_or_else(|| self::leaf::<P>(&[]))
     }
 
     /// [`State::absorb`] with a leaf function that computes what
@@ -395,10 +396,10 @@ impl<P: TreeOp> FixedTree<P> {
         // first: each is a left child whose right sibling's only descendants
         // are what follows, passed through the levels in between.
         assert!(self.pieces.len() <= 1);
-        let tail = self.pieces.last().map(|p| P::leaf(&p.items));
+        let tail = self.pieces.last().map(|p| leaf::<P>(&p.items));
         let leftward = tail.into_iter().chain(self.nodes.iter().rev().map(|n| n.node));
         let root = leftward.reduce(|right, left| P::combine(&left, &right));
-        Ok((root.unwrap_or_else(|| P::leaf(&[])), end))
+        Ok((root.unwrap_or_else(|| leaf::<P>(&[])), end))
     }
 }
 
@@ -406,6 +407,30 @@ impl<P: TreeOp> FixedTree<P> {
 /// last block is never whole.
 fn exists(level: u32, index: u64) -> bool {
     level <= MAX_LEVEL && index < (BLOCKS >> level) - 1
+}
+
+/// [`TreeOp::leaf`] where speed is of no matter, compiled once for each type.
+#[inline(never)]
+fn leaf<P: TreeOp>(items: &[P::Item]) -> P::Node {
+    P::leaf(items)
+}
+
+/// Two lists in the order of their keys as one. A sort would be compiled for each type
+/// of node, at five times the size.
+fn merged<T>(left: Vec<T>, right: Vec<T>, key: impl Fn(&T) -> u64) -> Vec<T> {
+    if right.is_empty() {
+        return left;
+    }
+    let mut all = Vec::with_capacity(left.len() + right.len());
+    let mut right = right.into_iter().peekable();
+    for item in left {
+        while let Some(before) = right.next_if(|other| key(other) < key(&item)) {
+            all.push(before);
+        }
+        all.push(item);
+    }
+    all.extend(right);
+    all
 }
 
 fn parent<P: TreeOp>(left: &Placed<P::Node>, right: &Placed<P::Node>) -> Placed<P::Node> {
@@ -425,7 +450,7 @@ impl<P: TreeOp> State for FixedTree<P> {
     }
 
     fn absorb(&mut self, run: Run<'_, P::Item>) {
-        self.absorb_with(run, P::leaf);
+        self.absorb_with(run, leaf::<P>);
     }
 
     fn skip(&mut self, start: u64, len: u64) {
@@ -438,13 +463,13 @@ impl<P: TreeOp> State for FixedTree<P> {
             if !at.is_multiple_of(block) || first == after {
                 let n = (block - at % block).min(end - at);
                 let items = vec![P::IDENTITY_ITEM; n as usize];
-                self.insert_piece(at, &items, &P::leaf);
+                self.insert_piece(at, &items, &leaf::<P>);
                 at += n;
             } else {
                 // The largest node that begins here and ends in time. All
                 // levels of identities are one node: `combine(E, E) = E`.
                 let level = first.trailing_zeros().min((after - first).ilog2()).min(MAX_LEVEL);
-                let node = P::leaf(&[]);
+                let node = leaf::<P>(&[]);
                 self.insert_node(Placed { level, index: first >> level, node });
                 at += block << level;
             }
@@ -474,23 +499,22 @@ impl<P: TreeOp> State for FixedTree<P> {
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_merge(other)?;
         self.skipped = self.skipped.saturating_add(other.skipped);
-        // The stable sorts merge two sorted halves in linear time.
-        let mut pieces = core::mem::take(&mut self.pieces);
-        pieces.extend(other.pieces.iter().cloned());
-        pieces.sort_by_key(|p| p.start);
-        let mut nodes = core::mem::take(&mut self.nodes);
-        nodes.extend_from_slice(&other.nodes);
+        let pieces = core::mem::take(&mut self.pieces);
+        let pieces = merged(pieces, other.pieces.clone(), |p| p.start);
+        let mut made = Vec::new();
         for piece in pieces {
             match self.pieces.last_mut() {
                 Some(before) if before.meets(&piece) => grow(&mut before.items, &piece.items),
                 _ => self.pieces.push(piece),
             }
             if let Some(whole) = self.pieces.pop_if(|p| p.is_block()) {
-                let node = P::leaf(&whole.items);
-                nodes.push(Placed { level: 0, index: whole.block(), node });
+                let node = leaf::<P>(&whole.items);
+                made.push(Placed { level: 0, index: whole.block(), node });
             }
         }
-        nodes.sort_by_key(Placed::first_block);
+        let nodes = core::mem::take(&mut self.nodes);
+        let nodes = merged(nodes, other.nodes.clone(), Placed::first_block);
+        let nodes = merged(nodes, made, Placed::first_block);
         for mut node in nodes {
             while let Some(left) = self.nodes.pop_if(|left| left.is_left_sibling_of(&node)) {
                 node = parent::<P>(&left, &node);

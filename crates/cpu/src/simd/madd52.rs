@@ -3,7 +3,7 @@
 use super::Simd;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::avx512::Avx512;
-use crate::isa::{Isa, Set};
+use crate::isa::Isa;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use core::arch::x86_64::*;
 
@@ -40,12 +40,13 @@ pub(crate) trait Kernel52 {
 /// Runs a kernel, if `isa` has the instructions.
 #[inline]
 pub(crate) fn dispatch52<K: Kernel52>(isa: Isa, kernel: K) -> Option<K::Out> {
-    match isa.set() {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if isa.has_madd52() {
         // SAFETY: an `Isa` exists only if the machine has its instructions.
-        Set::Avx512Ifma => Some(unsafe { run(kernel) }),
-        _ => None,
+        return Some(unsafe { run(kernel) });
     }
+    let _ = (isa, kernel);
+    None
 }
 
 /// Compiles `kernel` with the instructions.

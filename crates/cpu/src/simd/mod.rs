@@ -9,10 +9,16 @@
 mod avx2;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx512;
+#[cfg_attr(
+    not(any(test, all(target_arch = "x86_64", not(miri)))),
+    expect(dead_code, reason = "only x86-64 has instructions for its kernels")
+)]
 pub(crate) mod madd52;
 pub(crate) mod portable;
 
-use crate::isa::{Isa, Set};
+use crate::isa::Isa;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::isa::Set;
 
 /// Vectors of f64 and of 32-bit words of one instruction set.
 ///

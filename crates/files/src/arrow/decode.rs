@@ -13,12 +13,18 @@ use warpfold_core::DType;
 pub(super) const ROWS: u64 = 1 << 17;
 
 /// The bytes of a buffer, wherever they are.
+#[derive(Clone)]
 pub(super) enum Bytes {
     File(Arc<PositionalFile>, Span),
     Memory(Vec<u8>),
 }
 
 impl Bytes {
+    /// No bytes.
+    pub(super) fn none() -> Bytes {
+        Bytes::Memory(Vec::new())
+    }
+
     /// A reader over the unpacked bytes.
     fn reader(self, codec: Option<Codec>) -> io::Result<Box<dyn Read + Send>> {
         let (mut raw, len): (Box<dyn Read + Send>, u64) = match self {
@@ -72,7 +78,18 @@ impl Block for ArrowBlock {
         batch: &mut Batch,
         sink: &mut dyn FnMut(&Batch) -> Result<()>,
     ) -> Result<()> {
-        let block = *self;
+        self.unpack(batch, &mut |batch| sink(batch))
+    }
+}
+
+impl ArrowBlock {
+    /// Decodes the rows in batches of at most about a million bytes.
+    pub(super) fn unpack(
+        self,
+        batch: &mut Batch,
+        sink: &mut dyn FnMut(&mut Batch) -> Result<()>,
+    ) -> Result<()> {
+        let block = self;
         let name = &*block.name;
         let failed = |e: io::Error| match e.kind() {
             io::ErrorKind::UnexpectedEof => {

@@ -7,6 +7,7 @@ mod decode;
 mod dictionary;
 mod plan;
 mod schema;
+mod stream;
 
 use crate::columns::{self, ColumnSelector};
 use crate::file::{Cursor, PositionalFile};
@@ -24,6 +25,8 @@ use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read};
 use std::sync::Arc;
 use warpfold_core::DType;
+
+pub(crate) use stream::open_stream;
 
 const MAGIC: &[u8] = b"ARROW1";
 
@@ -74,32 +77,6 @@ pub(crate) fn open(
             })
         })
         .collect()
-}
-
-/// The chosen column of a stream.
-pub(crate) fn open_stream(
-    stream: Stream,
-    columns: &[ColumnSelector],
-    options: &OpenOptions,
-) -> Result<Vec<Source>> {
-    let to_end = stream.to_end;
-    let (stream_name, mut reader) = stream.into_reader();
-    let table = read_schema(&mut reader, &stream_name)?;
-    let chosen = choose(&table, &stream_name, columns)?;
-    let [column] = chosen[..] else {
-        return Err(Error::format(stream_name, "only one column can be read from a stream")
-            .with_hint("save the table to a file and name the file"));
-    };
-    let (name, dtype) = number(&table, column, &stream_name, options)?;
-    let reading = Reading::new(&table, column, &name, dtype);
-    let blocks = StreamBlocks { reader, to_end, column: reading, table, place: column };
-    Ok(vec![Source {
-        name,
-        dtype,
-        extent: Extent::Column { rows: None },
-        bytes: None,
-        access: Access::Sequential(Box::new(blocks)),
-    }])
 }
 
 /// What `inspect` says about a file.
@@ -556,80 +533,4 @@ impl Blocks for FileBlocks {
         }
         Ok(Some(Box::new(block)))
     }
-}
-
-/// A column of a stream.
-struct StreamBlocks {
-    reader: Box<dyn Read + Send>,
-    /// Whether the reader has something to check at its end.
-    to_end: bool,
-    column: Reading,
-    table: Table,
-    /// The place of the column.
-    place: usize,
-}
-
-impl Blocks for StreamBlocks {
-    fn unit(&self) -> Option<Unit> {
-        self.column.unit.clone()
-    }
-
-    fn next_block(&mut self) -> Result<Option<Box<dyn Block>>> {
-        let name = Arc::clone(&self.column.name);
-        loop {
-            let Some((metadata, _)) = read_metadata(&mut self.reader, &name)? else {
-                if self.to_end {
-                    io::copy(&mut self.reader, &mut io::sink())
-                        .map_err(|e| stream_error(&name, e))?;
-                }
-                return Ok(None);
-            };
-            let message = root_as_message(&metadata).map_err(|e| damaged(&name, e))?;
-            let body = body_length(message).map_err(|e| damaged(&name, e))?;
-            if let Some(dictionary) = message.header_as_dictionary_batch() {
-                let plan = self.column.plan(dictionary, body).map_err(|e| damaged(&name, e))?;
-                match plan {
-                    Some(plan) => {
-                        let (validity, data) = take_buffers(&mut self.reader, &plan, body, &name)?;
-                        self.column.learn(dictionary.isDelta(), &plan, validity, data)?;
-                    }
-                    None => skip(&mut self.reader, body, &name)?,
-                }
-                continue;
-            }
-            let Some(batch) = message.header_as_record_batch() else {
-                skip(&mut self.reader, body, &name)?;
-                continue;
-            };
-            let plan = Plan::new(&self.table, self.place, batch, body);
-            let plan = plan.map_err(|e| damaged(&name, e))?;
-            let (validity, data) = take_buffers(&mut self.reader, &plan, body, &name)?;
-            return Ok(Some(Box::new(self.column.block(&plan, validity, data))));
-        }
-    }
-}
-
-/// Takes a body off a stream, of which it keeps the buffers of one column.
-fn take_buffers(
-    reader: &mut dyn Read,
-    plan: &Plan,
-    body: u64,
-    name: &str,
-) -> Result<(Option<Bytes>, Bytes)> {
-    let mut at = 0;
-    let mut take = |span: Span| -> Result<Bytes> {
-        let gap = span.at.checked_sub(at);
-        let gap = gap.ok_or_else(|| damaged(name, "buffers out of order"))?;
-        skip(reader, gap, name)?;
-        let bytes = read_up_to(reader, span.len, name)?;
-        if (bytes.len() as u64) < span.len {
-            return Err(damaged(name, "truncated in a record batch"));
-        }
-        at = span.at + span.len;
-        Ok(Bytes::Memory(bytes))
-    };
-    let validity = plan.validity.map(&mut take).transpose()?;
-    let data = take(plan.data)?;
-    skip(reader, body - at, name)?;
-    Ok((validity, data))
 }

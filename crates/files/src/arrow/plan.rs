@@ -36,15 +36,14 @@ impl Plan {
         batch: RecordBatch<'_>,
         body: u64,
     ) -> Result<Self, String> {
-        let first = table.columns[column].first_node;
-        let mut more = batch.variadicBufferCounts().into_iter().flatten();
-        let mut buffer = 0_usize;
-        for node in &table.nodes[..first] {
-            let variadic = if node.variadic { more.next().unwrap_or(0) } else { 0 };
-            let variadic = usize::try_from(variadic).map_err(|e| e.to_string())?;
-            buffer = buffer.saturating_add(node.buffers).saturating_add(variadic);
+        let column = &table.columns[column];
+        let mut buffer = column.first_buffer;
+        let more = batch.variadicBufferCounts().into_iter().flatten();
+        for count in more.take(column.variadic_before) {
+            let count = usize::try_from(count).map_err(|e| e.to_string())?;
+            buffer = buffer.saturating_add(count);
         }
-        Plan::at(first, buffer, table.columns[column].stored(), batch, body)
+        Plan::at(column.first_node, buffer, column.stored(), batch, body)
     }
 
     /// The values of a dictionary in a batch of their own.

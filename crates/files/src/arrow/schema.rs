@@ -17,6 +17,10 @@ pub(super) struct Column {
     pub(super) read: Result<DType, String>,
     /// Its own place among all nodes.
     pub(super) first_node: usize,
+    /// The buffers of all nodes before it that every batch has, and how many of these
+    /// nodes have more.
+    pub(super) first_buffer: usize,
+    pub(super) variadic_before: usize,
     /// The unit of the numbers, if they have one.
     pub(super) unit: Option<Unit>,
     /// What the batches hold in place of values, if these are in a dictionary.
@@ -62,6 +66,7 @@ impl Table {
             _ => Endian::Little,
         };
         let mut table = Table { columns: Vec::new(), nodes: Vec::new(), endian };
+        let (mut first_buffer, mut variadic_before) = (0_usize, 0);
         for field in schema.fields().into_iter().flatten() {
             let first_node = table.nodes.len();
             let keys = keys(field);
@@ -72,9 +77,15 @@ impl Table {
                 unit: unit(field).filter(|_| read.is_ok()),
                 read,
                 first_node,
+                first_buffer,
+                variadic_before,
                 keys: keys.unwrap_or_default(),
             });
             table.flatten(field, version, 64)?;
+            for node in &table.nodes[first_node..] {
+                first_buffer = first_buffer.saturating_add(node.buffers);
+                variadic_before += usize::from(node.variadic);
+            }
         }
         Ok(table)
     }

@@ -7,7 +7,7 @@ use crate::{Error, Order, Result};
 use std::io::Read;
 
 /// The first bytes of every npy file.
-pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
+use crate::format::NPY as MAGIC;
 
 /// No description of a type is longer than this. Parsed, one may take thirty
 /// times as much; NumPy itself refuses more than 10,000 bytes by default.

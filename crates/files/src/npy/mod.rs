@@ -5,7 +5,7 @@ mod header;
 mod literal;
 
 pub(crate) use dtype::Descr;
-pub(crate) use header::{Header, MAGIC};
+pub(crate) use header::Header;
 
 use crate::columns::{self, ColumnSelector};
 use crate::file::{Cursor, PositionalFile};

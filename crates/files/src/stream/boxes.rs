@@ -12,13 +12,22 @@ use crate::{Access, Error, Extent, Order, ReadAt, Result, Source};
 use core::ops::Range;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
-use warpfold::{Answer, Column, DType, Numbers, Partial, Reduction, View};
+use warpfold::{Answer, Column, DType, Device, Numbers, Partial, Reduction, View};
 use warpfold_core::layout::output_shape;
 use warpfold_threads::read_ahead;
 
 /// Bytes of a box, where memory allows it: large enough to be worth several
 /// threads.
 const BOX: usize = 16 << 20;
+
+/// Bytes of a box for each thread that are near enough to be in a cache when they
+/// are reduced, and still worth waking it. A buffer that is read into a cache
+/// saves the way to memory and back.
+const NEAR: usize = 1 << 20;
+
+/// Elements of each output that a box has at least for the sake of a cache: the
+/// work beside them is for each box and output.
+const ENOUGH: usize = 256;
 
 /// Bytes of a run that make reading in runs worth it.
 const LONG_RUN: usize = 32 << 10;
@@ -316,6 +325,7 @@ impl<'a> Boxes<'a> {
         let mut narrow = tile.clone();
         self.cut(&mut narrow, kept, |b| self.fits(b));
         if self.fits(&narrow) && self.seekable && self.run_bytes(&narrow) >= LONG_RUN {
+            self.bring_near(&mut narrow, kept, |_| true);
             let parts = self.parts(&narrow, &narrow);
             return self.run(parts, outputs, sink);
         }
@@ -351,8 +361,48 @@ impl<'a> Boxes<'a> {
             });
             (0..tile.len()).filter(|&a| kept(a)).for_each(|a| part[a] = tile[a]);
         }
+        if part != tile && self.states_are_small()? {
+            let each = |b: &[usize]| product((0..b.len()).filter(|&a| !kept(a)).map(|a| b[a]));
+            self.bring_near(&mut part, |a| !kept(a), |b| each(b) >= ENOUGH);
+        }
         let parts = self.parts(&tile, &part);
         self.run(parts, outputs, sink)
+    }
+
+    /// Halves a box along the slowest axes that `may_cut` until it is near, as long
+    /// as it stays `worth` it. A device has no use for small boxes.
+    fn bring_near(
+        &self,
+        lengths: &mut Vec<usize>,
+        may_cut: impl Fn(usize) -> bool,
+        worth: impl Fn(&[usize]) -> bool,
+    ) {
+        let near = (NEAR * self.reduction.thread_count()).clamp(2 * NEAR, BOX);
+        let bytes = |b: &[usize]| b.iter().fold(self.dtype.size(), |n, &d| n.saturating_mul(d));
+        while self.reduction.named_device() == Device::Cpu && bytes(lengths) > near {
+            let axes = self.storage_axes();
+            let Some(axis) = axes.into_iter().find(|&a| may_cut(a) && lengths[a] > 1) else {
+                return;
+            };
+            let mut smaller = lengths.clone();
+            smaller[axis] = smaller[axis].div_ceil(2);
+            if !worth(&smaller) || self.run_bytes(&smaller) < LONG_RUN {
+                return;
+            }
+            *lengths = smaller;
+        }
+    }
+
+    /// Whether states do not grow with the number of boxes, as fixed trees do, and
+    /// their positions those of the boxes' elements in order.
+    fn states_are_small(&self) -> Result<bool> {
+        let wrong = |source| Error::Reduce { name: self.name.clone(), source };
+        let states = self.reduction.identities(self.dtype).map_err(wrong)?;
+        let len = self.reduced_len();
+        let scattered = self.order == Order::Fortran
+            && wants_indices(self.reduction)
+            && self.reduced.iter().filter(|r| **r).count() > 1;
+        Ok(!scattered && states.iter().all(|s| s.most_bytes(len) == s.most_bytes(0)))
     }
 
     /// Whether a box of such lengths fits into the memory for it.

@@ -17,7 +17,7 @@ mod undecided;
 
 use crate::{Error, Extent, Order, Result, Source};
 use together::{Group, groups};
-use warpfold::{Answer, Axes, DType, Op, Partial, Reduction};
+use warpfold::{Answer, Axes, DType, Partial, Reduction};
 
 /// Receives the progress of reading.
 pub trait Progress: Sync {
@@ -83,24 +83,21 @@ pub fn reduce_all(
     memory_limit: Option<usize>,
     progress: &dyn Progress,
 ) -> Result<Vec<Outcome>> {
-    let mut outcomes = Vec::with_capacity(arrays.len());
-    for group in groups(arrays, reduction)? {
-        match group {
-            Group::Array(inputs) => {
-                outcomes.push(array(inputs, reduction, memory_limit, progress)?);
-            }
-            Group::Columns(columns) => {
-                let names: Vec<String> = columns.iter().map(|c| c.items[0].name.clone()).collect();
-                let partials = together::partials(columns, reduction, 0, progress)?;
-                for (name, partial) in names.into_iter().zip(partials) {
-                    let answer = partial.finish(reduction.rules());
-                    let answer = answer.map_err(|source| Error::Reduce { name, source })?;
-                    outcomes.push(Outcome { answer, missing: partial.missing() });
-                }
-            }
-        }
-    }
-    Ok(outcomes)
+    let finished = |name: String, partial: Partial| {
+        let answer = partial.finish(reduction.rules());
+        let answer = answer.map_err(|source| Error::Reduce { name, source })?;
+        Ok(Outcome { answer, missing: partial.missing() })
+    };
+    each(
+        arrays,
+        reduction,
+        |inputs| array(inputs, reduction, memory_limit, progress),
+        |columns| {
+            let names: Vec<String> = columns.iter().map(|c| c.items[0].name.clone()).collect();
+            let partials = together::partials(columns, reduction, 0, progress)?;
+            names.into_iter().zip(partials).map(|(name, p)| finished(name, p)).collect()
+        },
+    )
 }
 
 /// Reduces the inputs, the first of whose elements has index `start`, to
@@ -131,18 +128,30 @@ pub fn partials(
     memory_limit: Option<usize>,
     progress: &dyn Progress,
 ) -> Result<Vec<Partial>> {
-    let mut partials = Vec::with_capacity(arrays.len());
+    each(
+        arrays,
+        reduction,
+        |inputs| array_partial(inputs, reduction, start, memory_limit, progress),
+        |columns| together::partials(columns, reduction, start, progress),
+    )
+}
+
+/// Does `one` with each array and `many` with columns of the same tables, in the
+/// arrays' order.
+fn each<T>(
+    arrays: Vec<Inputs>,
+    reduction: &Reduction,
+    one: impl Fn(Inputs) -> Result<T>,
+    many: impl Fn(Vec<Inputs>) -> Result<Vec<T>>,
+) -> Result<Vec<T>> {
+    let mut all = Vec::with_capacity(arrays.len());
     for group in groups(arrays, reduction)? {
         match group {
-            Group::Array(inputs) => {
-                partials.push(array_partial(inputs, reduction, start, memory_limit, progress)?);
-            }
-            Group::Columns(columns) => {
-                partials.extend(together::partials(columns, reduction, start, progress)?);
-            }
+            Group::Array(inputs) => all.push(one(inputs)?),
+            Group::Columns(columns) => all.extend(many(columns)?),
         }
     }
-    Ok(partials)
+    Ok(all)
 }
 
 fn nothing() -> Error {
@@ -236,31 +245,16 @@ impl Plan {
         let ndim = shape_of(first).len();
         let reduced = reduction.named_axes().resolve(ndim).map_err(wrong)?;
         let all: Vec<&Source> = inputs.items.iter().chain(&inputs.others).collect();
-        let unit = first.unit();
-        if let Some(unit) = &unit
-            && let Some(op) = reduction.ops().iter().find(|op| !unit.allows(**op))
-        {
-            return Err(Error::format(name, format!("{op} is not defined for {unit}")).with_hint(
-                "ask for min, max, range, mean or std, or cast the column to integers",
-            ));
-        }
+        check_units(&all, reduction)?;
         for other in &all {
             let mismatch = |what: &str, left: String, right: String| {
-                Error::format(
-                    other.name.clone(),
-                    format!("its {what} is {right}, but that of {} is {left}", first.name),
-                )
-                .with_hint("several inputs are joined along the first axis: types and the other axes must agree")
+                disagree([first, other], what, [left, right])
             };
             if other.dtype != first.dtype {
                 return Err(mismatch("type", first.dtype.to_string(), other.dtype.to_string()));
             }
             if let Extent::Array { shape, .. } = &other.extent {
                 check_shape(&other.name, shape, other.dtype)?;
-            }
-            if other.unit() != unit {
-                let text = |u: Option<crate::Unit>| u.map_or("none".into(), |u| u.to_string());
-                return Err(mismatch("unit", text(unit), text(other.unit())));
             }
             let (left, right) = (shape_of(first), shape_of(other));
             if left.len() != right.len() || left.iter().skip(1).ne(right.iter().skip(1)) {
@@ -319,6 +313,36 @@ impl Plan {
     }
 }
 
+/// Refuses operations that have no meaning for what the numbers stand for, and
+/// sources that differ in it.
+fn check_units(sources: &[&Source], reduction: &Reduction) -> Result<()> {
+    let Some(&first) = sources.first() else { return Ok(()) };
+    let unit = first.unit();
+    if let Some(unit) = &unit
+        && let Some(op) = reduction.ops().iter().find(|op| !unit.allows(**op))
+    {
+        let what = format!("{op} is not defined for {unit}");
+        return Err(Error::format(first.name.clone(), what)
+            .with_hint("ask for min, max, range, mean or std, or cast the column to integers"));
+    }
+    let text = |u: Option<crate::Unit>| u.map_or("none".into(), |u| u.to_string());
+    match sources.iter().find(|other| other.unit() != unit) {
+        Some(other) => Err(disagree([first, other], "unit", [text(unit), text(other.unit())])),
+        None => Ok(()),
+    }
+}
+
+/// Two sources that cannot be joined.
+fn disagree([first, other]: [&Source; 2], what: &str, [left, right]: [String; 2]) -> Error {
+    Error::format(
+        other.name.clone(),
+        format!("its {what} is {right}, but that of {} is {left}", first.name),
+    )
+    .with_hint(
+        "several inputs are joined along the first axis: types and the other axes must agree",
+    )
+}
+
 fn shape_text(shape: &[Option<usize>]) -> String {
     let axes: Vec<_> =
         shape.iter().map(|n| n.map_or_else(|| "?".into(), |n| n.to_string())).collect();
@@ -354,5 +378,5 @@ fn check_shape(name: &str, shape: &[usize], dtype: DType) -> Result<()> {
 
 /// Whether a reduction wants indices in C order.
 fn wants_indices(reduction: &Reduction) -> bool {
-    reduction.ops().iter().any(|op| matches!(op, Op::ArgMin | Op::ArgMax | Op::ArgMinMax))
+    reduction.ops().iter().any(|op| op.kind().has_positions())
 }

@@ -237,7 +237,9 @@ impl Parts {
         join(&mut self.floats, other.floats)
     }
 
-    /// The states of the type that all cells together have.
+    /// The states of the type that all cells together have. Where these are
+    /// integers, or there are none, those of floats come along for a piece that
+    /// is merged later.
     pub(super) fn decide(
         self,
         name: &str,
@@ -258,6 +260,11 @@ impl Parts {
         if let Some((_, cell)) = &evidence.huge {
             return Err(beyond(cell, "fits neither i64 nor u64"));
         }
+        // Nothing has shown a decimal, which a piece that is merged with this one
+        // may have.
+        let unsettled = |own: Partial, rival: Option<Partial>| {
+            own.unsettled(rival, evidence.negative).map_err(wrong)
+        };
         if let Some((_, cell)) = &evidence.large {
             if evidence.negative {
                 return Err(beyond(cell, "does not fit i64, and others are negative"));
@@ -265,15 +272,21 @@ impl Parts {
             let mut whole = self.unsigned;
             let signed = self.signed.map(Partial::unsigned).transpose().map_err(wrong)?;
             join(&mut whole, signed).map_err(wrong)?;
-            return whole.map_or_else(|| none(DType::U64), Ok).map_err(wrong);
+            let whole = whole.map_or_else(|| none(DType::U64), Ok).map_err(wrong)?;
+            return unsettled(whole, self.floats);
+        }
+        let whole = self.signed.map_or_else(|| none(DType::I64), Ok).map_err(wrong)?;
+        if evidence.integers {
+            return unsettled(whole, self.floats);
         }
         // A column without a value is of floats, if the operation has these.
-        let whole = if evidence.integers { self.signed } else { self.floats.or(self.signed) };
-        let dtype = match reduction.check_type(DType::F64, arrays) {
-            Ok(()) if !evidence.integers => DType::F64,
-            _ => DType::I64,
-        };
-        whole.map_or_else(|| none(dtype), Ok).map_err(wrong)
+        match reduction.check_type(DType::F64, arrays) {
+            Ok(()) => {
+                let floats = self.floats.map_or_else(|| none(DType::F64), Ok).map_err(wrong)?;
+                unsettled(floats, Some(whole))
+            }
+            Err(_) => unsettled(whole, None),
+        }
     }
 }
 

@@ -29,7 +29,9 @@ pub(crate) fn open(
     let table = Arc::new(Sniffed::new(&name, &mut head, format, columns, options)?);
     let bytes = file.len() - table.start;
     let input = Input::File(Arc::clone(file));
-    sources(name, table, input, Some(bytes), columns, options)
+    let by_name = Format::from_extension(file.path());
+    let remark = remark(&table, by_name, columns, options);
+    sources(name, table, input, Some(bytes), remark, columns, options)
 }
 
 /// The chosen columns of a stream.
@@ -42,9 +44,28 @@ pub(crate) fn open_stream(
     let name = stream.name.clone();
     let table = Arc::new(Sniffed::new(&name, &mut stream, format, columns, options)?);
     stream.head.drain(..table.start as usize);
+    let remark = remark(&table, stream.by_name, columns, options);
     let (name, reader) = stream.into_reader();
     let input = Input::Stream(Mutex::new(Some(reader)));
-    sources(name, table, input, None, columns, options)
+    sources(name, table, input, None, remark, columns, options)
+}
+
+/// What to tell of the first row: that it could be read the other way, or that
+/// it names a column where nothing promised a table.
+fn remark(
+    sniffed: &Sniffed,
+    by_name: Option<Format>,
+    columns: &[ColumnSelector],
+    options: &OpenOptions,
+) -> Option<String> {
+    let promised = options.format.or(by_name).is_some_and(|f| f != Format::Text);
+    let asked = options.header.is_some() || !columns.is_empty();
+    match &sniffed.labels[..] {
+        [only] if sniffed.has_header && !promised && !asked => {
+            Some(format!("the first line, {only:?}, names the column"))
+        }
+        _ => sniffed.remark.clone(),
+    }
 }
 
 fn sources(
@@ -52,6 +73,7 @@ fn sources(
     sniffed: Arc<Sniffed>,
     input: Input,
     bytes: Option<u64>,
+    remark: Option<String>,
     columns: &[ColumnSelector],
     options: &OpenOptions,
 ) -> Result<Vec<Source>> {
@@ -66,8 +88,9 @@ fn sources(
         strict: options.strict,
         chunk: options.chunk.unwrap_or(wide),
     };
-    let table =
-        Arc::new(Table { name: name.clone(), reader: Box::new(reader), left_out: choice.left_out });
+    let left_out = choice.left_out;
+    let table = Table { name: name.clone(), reader: Box::new(reader), left_out, remark };
+    let table = Arc::new(table);
     let selectors = choice.by_default.then(|| sniffed.selectors(&choice.places));
     let source = |(i, &place): (usize, &usize)| {
         let look = &sniffed.looks[place];
@@ -81,6 +104,7 @@ fn sources(
                 place,
                 typing: options.dtype.map_or(Typing::Open, Typing::Fixed),
                 decimals: look.decimals,
+                unit: None,
                 selector: selectors.as_ref().map(|all| all[i].clone()),
             }),
         }

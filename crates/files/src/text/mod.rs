@@ -4,6 +4,7 @@ mod cells;
 mod chunks;
 pub(crate) mod csv;
 mod grid;
+mod heading;
 mod missing;
 mod number;
 pub(crate) mod plain;
@@ -13,15 +14,18 @@ mod sniff;
 use crate::columns::ColumnSelector;
 use crate::open::OpenOptions;
 use crate::{Error, Format, Result};
+use missing::Missing;
+use warpfold_core::DType;
 
 pub(crate) use csv::FileHead;
-pub(crate) use number::TextNumber;
+use number::TextNumber;
 pub(crate) use sniff::Head;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Which kind of text this is: plain numbers, or a table if columns were
-/// asked for or the first line has something that separates them.
+/// asked for, or the first line has something that separates them or is the
+/// name of the only column.
 ///
 /// # Errors
 /// JSON, whose commas would make it a table of nonsense.
@@ -41,7 +45,7 @@ pub(crate) fn format(
         Format::Csv
     } else if tabs && (asks || !line.split(u8::is_ascii_whitespace).all(is_blank_or_number)) {
         Format::Tsv
-    } else if asks {
+    } else if asks || heading::names_a_column(head.strip_prefix(BOM).unwrap_or(head), options) {
         Format::Csv
     } else {
         Format::Text
@@ -61,6 +65,15 @@ fn refuse_json(head: &[u8], name: &str) -> Result<()> {
     Err(Error::format(name, format!("this looks like {what}, and JSON is not read")).with_hint(
         format!("pipe its numbers: jq '{filter}' FILE | warpfold ...; as a table: --format csv"),
     ))
+}
+
+/// Whether there is a word, and each is a number or stands for a missing value.
+pub(crate) fn holds_values(text: &[u8], options: &OpenOptions) -> bool {
+    let missing = Missing::new(options.na.as_deref());
+    let dtype = options.dtype.unwrap_or(DType::F64);
+    let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).peekable();
+    let is_value = |word: &[u8]| missing.is(word) || number::is_number(word, dtype);
+    words.peek().is_some() && words.all(|word| is_value(number::trimmed(word)))
 }
 
 fn is_blank_or_number(cell: &[u8]) -> bool {

@@ -52,7 +52,8 @@ fn source(
         strict: options.strict,
         chunk: options.chunk.unwrap_or(CHUNK),
     };
-    let table = Table { name: name.clone(), reader: Box::new(reader), left_out: Vec::new() };
+    let reader = Box::new(reader);
+    let table = Table { name: name.clone(), reader, left_out: Vec::new(), remark: None };
     Source {
         name,
         dtype: options.dtype.unwrap_or(shown),
@@ -63,6 +64,7 @@ fn source(
             place: 0,
             typing: options.dtype.map_or(Typing::Open, Typing::Fixed),
             decimals: false,
+            unit: None,
             selector: None,
         }),
     }

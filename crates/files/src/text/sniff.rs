@@ -1,6 +1,7 @@
 //! What the first rows of a CSV file tell: delimiter, header, columns and what
 //! these hold.
 
+use super::heading::{First, Heading};
 use super::missing::Missing;
 use super::number::{self, Whole, shown, trimmed, whole};
 use super::record::{OpenQuote, is_blank, scan};
@@ -9,7 +10,7 @@ use crate::columns::{self, ColumnSelector};
 use crate::open::OpenOptions;
 use crate::table::LeftOut;
 use crate::{Error, Format, Result};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use warpfold_core::DType;
 
 /// A row longer than this is not data.
@@ -34,6 +35,8 @@ pub(crate) struct Sniffed {
     /// What to call each column: its name, or its number if it has none.
     pub(crate) labels: Vec<String>,
     pub(crate) has_header: bool,
+    /// What to tell of the first row where it could be read the other way.
+    pub(crate) remark: Option<String>,
     /// Where the first data row begins, in bytes and as a line.
     pub(crate) start: u64,
     pub(crate) line: u64,
@@ -50,8 +53,12 @@ pub(crate) struct Look {
     pub(crate) numbers: bool,
     /// Whether one of them is no integer.
     pub(crate) decimals: bool,
+    /// Whether one of them is an integer.
+    pub(crate) integers: bool,
     /// Whether one of them is beyond i64.
     pub(crate) large: bool,
+    /// Whether one of them is missing.
+    pub(crate) missing: bool,
     /// The first cell that is neither a number nor missing: its line and text.
     pub(crate) text: Option<(u64, String)>,
 }
@@ -60,11 +67,14 @@ impl Look {
     /// Looks at one more cell, without white space and quotes around it.
     fn add(&mut self, cell: &[u8], line: u64, dtype: Option<DType>, missing: &Missing) {
         if missing.is(cell) {
+            self.missing = true;
             return;
         }
         match whole(cell) {
-            Whole::I64(_) | Whole::NegativeZero => self.numbers = true,
-            Whole::U64(_) | Whole::Huge => (self.numbers, self.large) = (true, true),
+            Whole::I64(_) | Whole::NegativeZero => (self.numbers, self.integers) = (true, true),
+            Whole::U64(_) | Whole::Huge => {
+                (self.numbers, self.integers, self.large) = (true, true, true);
+            }
             Whole::No if number::is_number(cell, dtype.unwrap_or(DType::F64)) => {
                 (self.numbers, self.decimals) = (true, true);
             }
@@ -218,16 +228,10 @@ impl Sniffed {
 
     /// How to choose the columns at some places in another table with such columns.
     pub(crate) fn selectors(&self, places: &[usize]) -> Vec<ColumnSelector> {
-        let mut times: HashMap<&str, usize> = HashMap::with_capacity(self.names.len());
-        self.names.iter().for_each(|name| *times.entry(name).or_default() += 1);
-        let selector = |&place: &usize| match self.names[place].as_str() {
-            name if self.has_header && !name.is_empty() && times.get(name) == Some(&1) => {
-                ColumnSelector::Name(name.into())
-            }
-            // A range is not taken for a name that is a number.
-            _ => ColumnSelector::Range(place + 1, place + 1),
-        };
-        places.iter().map(selector).collect()
+        if self.has_header {
+            return columns::selectors(places, &self.names);
+        }
+        places.iter().map(|&place| ColumnSelector::Range(place + 1, place + 1)).collect()
     }
 }
 
@@ -258,6 +262,7 @@ impl<'a> Scan<'a> {
         let mut looks = vec![Look::default(); width];
         let (mut at, mut line, mut rows) = (first.end, after, 0);
         let mut longest = first.end - first.start;
+        let mut counts = true;
         loop {
             // Only a help to tell numbers from names: what is damaged here,
             // reading it in earnest will tell.
@@ -274,13 +279,13 @@ impl<'a> Scan<'a> {
             for (look, cell) in looks.iter_mut().zip(&row.cells) {
                 look.add(trimmed(cell), row.line, options.dtype, missing);
             }
+            counts &= whole(trimmed(row.cells[0])) == Whole::I64(rows);
             line = row.line + lines(&self.head[row.start..row.end]);
             longest = longest.max(row.end - row.start);
             (at, rows) = (row.end, rows + 1);
         }
-        let has_header = options
-            .header
-            .unwrap_or_else(|| first_row_is_header(&first, &looks, columns, options, missing));
+        let Heading { names: has_header, remark } =
+            First { cells: &first.cells, looks: &looks, counts, missing }.heading(columns, options);
         let numbered = (1..=width).map(|i| i.to_string());
         let names: Vec<String> = if has_header {
             first.cells.iter().map(|c| unquoted(c)).collect()
@@ -290,7 +295,9 @@ impl<'a> Scan<'a> {
                 earlier.add(trimmed(cell), first.line, options.dtype, missing);
                 look.numbers |= earlier.numbers;
                 look.decimals |= earlier.decimals;
+                look.integers |= earlier.integers;
                 look.large |= earlier.large;
+                look.missing |= earlier.missing;
                 look.text = earlier.text.or(look.text.take());
             }
             numbered.clone().collect()
@@ -307,6 +314,7 @@ impl<'a> Scan<'a> {
             labels,
             names,
             has_header,
+            remark,
             start: if has_header { first.end } else { first.start } as u64,
             line: if has_header { after } else { first.line },
             looks,
@@ -368,52 +376,4 @@ fn guess_delimiter(line: &[u8]) -> u8 {
     // Of equals the last is the greatest to `max_by_key`; the order above is
     // that of preference.
     counts.iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(delimiter, _)| *delimiter)
-}
-
-/// Whether the first row names the columns: it holds something other than a
-/// number where the rows below, at which `looks` has looked, hold numbers.
-fn first_row_is_header(
-    first: &Row<'_>,
-    looks: &[Look],
-    columns: &[ColumnSelector],
-    options: &OpenOptions,
-    missing: &Missing,
-) -> bool {
-    let dtype = options.dtype.unwrap_or(DType::F64);
-    let is_name = |cell: &[u8]| {
-        let cell = trimmed(cell);
-        !cell.is_empty() && !missing.is(cell) && !number::is_number(cell, dtype)
-    };
-    let width = first.cells.len();
-    if !columns.is_empty() {
-        let mut places = Vec::new();
-        for column in columns {
-            match *column {
-                // Only a header can have names.
-                ColumnSelector::Name(_) => return true,
-                ColumnSelector::Index(i) => places.push(i),
-                ColumnSelector::Range(a, b) => places.extend(a..=b.min(width)),
-            }
-        }
-        let cells = places.iter().filter_map(|&i| first.cells.get(i.wrapping_sub(1)).copied());
-        if cells.clone().any(is_name) {
-            return true;
-        }
-        if cells.clone().any(|cell| number::is_number(trimmed(cell), dtype)) {
-            return false;
-        }
-        // Without a name or a number, as over the index that pandas writes.
-    }
-    // With text columns in the table, only the columns of numbers can tell; those
-    // with text among the numbers, where there are no others.
-    let named = |of: &dyn Fn(&Look) -> bool| {
-        let mut cells = looks.iter().zip(&first.cells).filter(|(look, _)| of(look)).peekable();
-        cells.peek().is_some().then(|| cells.any(|(_, cell)| is_name(cell)))
-    };
-    named(&|look| look.numbers && look.is_readable())
-        .or_else(|| named(&|look| look.numbers))
-        .unwrap_or_else(|| {
-            let number = |cell: &&[u8]| number::is_number(trimmed(cell), dtype);
-            first.cells.iter().copied().any(is_name) && !first.cells.iter().any(number)
-        })
 }

@@ -6,22 +6,26 @@
 //! ([`Stream::to_end`]).
 
 mod ahead;
+#[cfg(any(feature = "gzip", feature = "zstd", feature = "bzip2", feature = "xz", feature = "lz4"))]
+mod decoder;
+#[cfg(feature = "lz4")]
 mod lz4;
 
 use crate::file::{Cursor, PositionalFile};
 use crate::open::{OpenOptions, Stream};
 use crate::{Error, Format, Result};
 use ahead::ReadAhead;
-use std::io::{self, BufReader, Read};
+#[cfg(any(
+    feature = "gzip",
+    feature = "zstd",
+    feature = "bzip2",
+    feature = "xz",
+    feature = "lz4"
+))]
+use decoder::decoder;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Bytes asked of the file at a time.
-const READ: usize = 128 << 10;
-
-/// How far back xz data may reach. What `xz -9` writes takes 64 MiB; zstd has
-/// a limit of its own, 128 MiB.
-const XZ_MEMORY_KIB: u32 = 256 << 10;
 
 /// A way to compress bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,17 +80,18 @@ impl Codec {
             Codec::Lz4 => &["lz4"],
         }
     }
+}
 
-    fn decoder(self, bytes: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
-        let bytes = BufReader::with_capacity(READ, bytes);
-        Ok(match self {
-            Codec::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),
-            Codec::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(bytes)?),
-            Codec::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(bytes)),
-            Codec::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(bytes, true, XZ_MEMORY_KIB)),
-            Codec::Lz4 => Box::new(lz4::Frames::new(bytes)),
-        })
-    }
+/// What unpacks data where nothing is compiled in that does: an error.
+#[cfg(not(any(
+    feature = "gzip",
+    feature = "zstd",
+    feature = "bzip2",
+    feature = "xz",
+    feature = "lz4"
+)))]
+fn decoder(codec: Codec, name: &str, _: Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>> {
+    Err(codec.left_out(name))
 }
 
 /// A frame without data, which tools that compress with several threads write
@@ -159,7 +164,10 @@ fn unpacked(
     inner: Option<PathBuf>,
     bytes: Box<dyn Read + Send>,
 ) -> Result<Stream> {
-    let decoder = codec.decoder(bytes).map_err(|source| Error::Io { path: name.into(), source })?;
+    if !codec.is_built() {
+        return Err(codec.left_out(name));
+    }
+    let decoder = decoder(codec, name, bytes)?;
     let reader = ReadAhead::new(codec.name(), name, decoder);
     let mut stream = Stream::new(name, Box::new(reader))?;
     stream.to_end = true;

@@ -5,6 +5,7 @@ mod binary;
 mod common;
 mod compressed;
 mod devices;
+mod pieces;
 #[cfg(target_os = "linux")]
 mod positions;
 mod random_tables;

@@ -13,7 +13,7 @@ const OPS: [Op; 7] = [Op::Sum, Op::Var, Op::Min, Op::Max, Op::ArgMin, Op::ArgMax
 
 /// What a column is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+pub(crate) enum Kind {
     Small,
     Signed,
     Natural,
@@ -25,7 +25,7 @@ enum Kind {
     Text,
 }
 
-const KINDS: [Kind; 9] = [
+pub(crate) const KINDS: [Kind; 9] = [
     Kind::Small,
     Kind::Signed,
     Kind::Natural,
@@ -38,7 +38,7 @@ const KINDS: [Kind; 9] = [
 ];
 
 /// The text of a cell; `None` is missing.
-fn cell(kind: Kind, last: bool, r: u64) -> Option<String> {
+pub(crate) fn cell(kind: Kind, last: bool, r: u64) -> Option<String> {
     if r.is_multiple_of(5) && kind != Kind::LateDecimal || kind == Kind::Missing {
         return None;
     }

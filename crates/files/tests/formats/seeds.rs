@@ -2,13 +2,14 @@
 
 use crate::common::npy;
 use crate::{binary, compressed, tables};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use zip::CompressionMethod;
 
 #[test]
 #[ignore = "writes fuzz/corpus; run it before fuzzing"]
 fn write_seeds() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    let usual = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    let corpus = std::env::var_os("WARPFOLD_CORPUS").map_or_else(usual, PathBuf::from);
     let write = |target: &str, name: &str, bytes: &[u8]| {
         for target in [target, "sniff"] {
             std::fs::create_dir_all(corpus.join(target)).unwrap();

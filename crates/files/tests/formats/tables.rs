@@ -23,7 +23,7 @@ use std::sync::Arc;
 use warpfold::{Op, Reduction};
 use warpfold_core::DType;
 use warpfold_files::stream::{self, Inputs, Silent};
-use warpfold_files::{ColumnSelector, Extent, Format, OpenOptions, inspect, open};
+use warpfold_files::{Access, ColumnSelector, Extent, Format, OpenOptions, inspect, open};
 
 fn defaults() -> OpenOptions {
     OpenOptions::default()
@@ -156,6 +156,110 @@ pub(crate) fn arrow(
         let mut writer = FileWriter::try_new_with_options(Vec::new(), &schema, options).unwrap();
         batches.iter().for_each(|b| writer.write(b).unwrap());
         writer.into_inner().unwrap()
+    }
+}
+
+/// Bytes that come through a named pipe.
+#[cfg(unix)]
+fn piped(dir: &Dir, bytes: &[u8]) -> String {
+    let path = dir.path("pipe");
+    let _ = std::fs::remove_file(&path);
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let (bytes, writer) = (bytes.to_vec(), path.clone());
+    // Whoever reads may stop early.
+    std::thread::spawn(move || drop(std::fs::write(writer, bytes)));
+    path.to_str().unwrap().into()
+}
+
+/// In any order, twice, with gaps and without, of a batch that comes in parts.
+#[test]
+#[cfg(unix)]
+fn columns_of_an_arrow_stream_come_in_one_pass() {
+    let dir = Dir::new();
+    let question = Reduction::new([Op::Sum, Op::ArgMax, Op::CountNan]);
+    for (codec, rows) in [
+        (None, vec![5, 1_000, 1, 140_000]),
+        (Some(CompressionType::ZSTD), vec![3_000, 700]),
+        (Some(CompressionType::LZ4_FRAME), vec![0, 9, 2_000]),
+    ] {
+        let mut from = 0;
+        let batches: Vec<RecordBatch> = rows
+            .iter()
+            .map(|&n| {
+                from += n;
+                batch(from - n, n)
+            })
+            .collect();
+        let bytes = arrow(&batches, true, codec);
+        let file = dir.file("t.arrows", &bytes);
+        let alone = |name: &str| {
+            let items = open(&file, &columns(name)).unwrap();
+            let inputs = Inputs { items, others: Vec::new() };
+            stream::partial(inputs, &question, 0, None, &Silent).unwrap()
+        };
+        let mut names: Vec<String> =
+            NUMBERS.iter().flat_map(|d| [d.to_string(), format!("{d}?")]).collect();
+        names.rotate_left(7);
+        names.reverse();
+        names.extend(["f64".into(), "bool?".into()]);
+        let together = |sources: Vec<warpfold_files::Source>| {
+            let arrays = sources.into_iter().map(|s| Inputs { items: vec![s], others: vec![] });
+            stream::partials(arrays.collect(), &question, 0, None, &Silent).unwrap()
+        };
+        let sources = open(piped(&dir, &bytes), &columns(&names.join(","))).unwrap();
+        for (partial, name) in together(sources).iter().zip(&names) {
+            assert_eq!(partial, &alone(name), "{name} {codec:?} {rows:?}");
+        }
+        // All that are plain numbers; the others are named, with the reason.
+        let all = OpenOptions { all_columns: true, ..defaults() };
+        let sources = open(piped(&dir, &bytes), &all).unwrap();
+        assert_eq!(sources.len(), 24);
+        let Access::Column(column) = &sources[0].access else { panic!("a column") };
+        let left_out: Vec<_> = column.left_out().iter().map(|c| (&*c.name, &*c.why)).collect();
+        assert!(left_out.contains(&("text", "text and bytes are not numbers")), "{left_out:?}");
+        assert!(left_out.contains(&("date?", "it has a unit; name it with -c")), "{left_out:?}");
+        let names: Vec<String> =
+            sources.iter().map(|s| s.name.rsplit(':').next().unwrap().to_string()).collect();
+        for (partial, name) in together(sources).iter().zip(&names) {
+            assert_eq!(partial, &alone(name), "{name} {codec:?} {rows:?}");
+        }
+        // Pairs, and what cannot be asked of dates.
+        let dot = Reduction::of(Op::Dot);
+        let pair = |path: &str| {
+            let mut items = open(path, &columns("f64,f64")).unwrap();
+            let others = items.split_off(1);
+            stream::partial(Inputs { items, others }, &dot, 0, None, &Silent).unwrap()
+        };
+        assert_eq!(pair(&piped(&dir, &bytes)), pair(&file));
+        let items = open(piped(&dir, &bytes), &columns("date")).unwrap();
+        let inputs = Inputs { items, others: Vec::new() };
+        let error = stream::reduce(inputs, &Reduction::of(Op::Sum), None, &Silent).unwrap_err();
+        assert!(error.to_string().contains("sum is not defined for"), "{error}");
+    }
+}
+
+/// Every cut of a stream is an error, whichever columns are read; so is every
+/// byte of the body of the wrong kind that can be told.
+#[test]
+#[cfg(unix)]
+fn cut_streams_are_errors_for_all_columns_at_once() {
+    let dir = Dir::new();
+    let whole = arrow(&[batch(0, 40)], true, None);
+    let all = OpenOptions { all_columns: true, ..defaults() };
+    let sums = |bytes: &[u8]| -> warpfold_files::Result<usize> {
+        let sources = open(piped(&dir, bytes), &all)?;
+        let arrays = sources.into_iter().map(|s| Inputs { items: vec![s], others: vec![] });
+        let question = Reduction::of(Op::Count);
+        Ok(stream::partials(arrays.collect(), &question, 0, None, &Silent)?.len())
+    };
+    assert_eq!(sums(&whole).unwrap(), 24);
+    let schema = arrow(&[batch(0, 0)], true, None);
+    for len in (1..whole.len() - 8).step_by(whole.len() / 60) {
+        match sums(&whole[..len]) {
+            // Without a batch it ends where a stream may end.
+            Ok(_) => assert!(len <= schema.len(), "cut to {len} of {}", whole.len()),
+            Err(error) => assert!(!error.to_string().contains("panic"), "{error}"),
+        }
     }
 }
 

@@ -244,13 +244,13 @@ fn plain_numbers_in_any_arrangement() {
     let (message, hint) = complaint(&dir.file("n.txt", "1 2\n3 x4\n"), &defaults());
     assert!(message.contains("line 2: \"x4\" is not a number"), "{message}");
     assert!(hint.contains("--na"), "{hint}");
-    let (message, hint) = complaint(&dir.file("n.txt", "price\n1\n"), &defaults());
+    let (message, hint) = complaint(&dir.file("n.txt", "price 5\n1\n"), &defaults());
     assert!(
         message.contains("line 1: \"price\" is not a number") && hint.contains("--header"),
         "{message}"
     );
     let header = OpenOptions { header: Some(true), ..defaults() };
-    assert_eq!(load::<f64>(&dir.file("n.txt", "price\n1\n"), &header), [1.0]);
+    assert_eq!(load::<f64>(&dir.file("n.txt", "price 5\n1\n"), &header), [1.0]);
     let (message, hint) = complaint(&dir.file("n.txt", "1\n2,3\n"), &defaults());
     assert!(message.contains("line 2") && hint.contains("csv"), "{message}");
     let forced = OpenOptions { format: Some(Format::Text), ..columns("a") };

@@ -16,14 +16,17 @@ struct Greeting {
     u32 greeted;
 };
 
-// Every block's first thread launches a grid of one block of half as many threads. It begins when all of this grid is done and its
-// own children come behind it: a tail launch, as a grid cannot wait for its children. Nothing smaller than `least` threads is launched,
-// and nothing from the depth `deepest`.
-extern "C" __global__ void hello(Greeting *greetings, u32 *count, u32 most, u32 self, u32 least, u32 deepest)
+// Two strategies. Every block's first thread launches a grid of one block of half as many threads; or, with `by_grid`, the first thread
+// of the first block launches half as many blocks of as many threads: one launch a level, and blocks that stay as large as the device
+// likes them. A child begins when all of this grid is done and its own children come behind it: a tail launch, as a grid cannot wait for
+// its children. Nothing smaller than `least` threads is launched, and nothing from the depth `deepest`.
+extern "C" __global__ void hello(Greeting *greetings, u32 *count, u32 most, u32 self, u32 least, u32 deepest, u32 by_grid)
 {
     Greeting &mine = greetings[self];
     atomicAdd(&mine.greeted, 1);
-    if (threadIdx.x != 0 || blockDim.x / 2 < least || blockDim.x < 2 || mine.depth >= deepest)
+    const u32 blocks = by_grid ? gridDim.x / 2 : 1, threads = by_grid ? blockDim.x : blockDim.x / 2;
+    const bool launches = threadIdx.x == 0 && (!by_grid || blockIdx.x == 0);
+    if (!launches || blocks == 0 || threads == 0 || threads < least || mine.depth >= deepest)
         return;
     const u32 child = atomicAdd(count, 1);
     if (child >= most)
@@ -32,16 +35,16 @@ extern "C" __global__ void hello(Greeting *greetings, u32 *count, u32 most, u32 
     other.parent = self;
     other.from_block = blockIdx.x;
     other.depth = mine.depth + 1;
-    other.blocks = 1;
-    other.threads = blockDim.x / 2;
+    other.blocks = blocks;
+    other.threads = threads;
     struct Arguments {
         Greeting *greetings;
         u32 *count;
-        u32 most, self, least, deepest;
+        u32 most, self, least, deepest, by_grid;
     };
-    auto *arguments = (Arguments *)__cudaCDP2GetParameterBufferV2((void *)hello, dim3(1), dim3(blockDim.x / 2), 0);
+    auto *arguments = (Arguments *)__cudaCDP2GetParameterBufferV2((void *)hello, dim3(blocks), dim3(threads), 0);
     if (arguments) {
-        *arguments = {greetings, count, most, child, least, deepest};
+        *arguments = {greetings, count, most, child, least, deepest, by_grid};
         __cudaCDP2LaunchDeviceV2(arguments, (cudaStream_t)3); // cudaStreamTailLaunch
     }
 }

@@ -11,7 +11,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     id: "coalescing",
     texts: &[Text::H, Text::P],
     title: "aligned, misaligned and strided loads",
-    expectation: "32 lanes side by side are 4 sectors; an offset that is no multiple of 8 words makes it 5, which caches hide nearly; a stride of s makes it 4 s until, from 8 words on, each lane has its own sector and an eighth of what moves is of use",
+    expectation: "32 lanes side by side are 4 sectors of one line; an offset that is no multiple of 8 words makes it 5, which caches hide nearly; any offset below a line makes it 2 lines, and a line that two warps take in parts costs most; a stride of s makes it 4 s until, from 8 words on, each lane has its own sector and an eighth of what moves is of use",
     needs: Needs::Kernels,
     run,
 };
@@ -100,6 +100,7 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
     ] {
         let columns = [
             by,
+            "lines per request",
             "sectors per request",
             "load efficiency, %",
             "useful GB/s",
@@ -107,13 +108,15 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
             "time, us",
         ];
         let mut table = Table::new(title, &columns);
-        let (mut sectors_by, mut useful_by, mut moved_by) = (Vec::new(), Vec::new(), Vec::new());
+        let is_offset = by.starts_with("offset");
+        let (mut counted_by, mut useful_by, mut moved_by) = (Vec::new(), Vec::new(), Vec::new());
         for &(stride, offset) in cases {
             bench.tell(done, all);
             done += 1;
             let (mut right, _) = small.read(stride, offset)?;
             let loads = counters(&sim).global_loads;
             let sectors = loads.sectors_per_request();
+            let lines = (loads.requests > 0).then(|| loads.lines as f64 / loads.requests as f64);
             let mut time = None;
             let mut useful = None;
             if let Some(large) = &large {
@@ -128,13 +131,16 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
             }
             let efficiency = loads.efficiency();
             let moved = useful.zip(efficiency).map(|(useful, efficiency)| useful / efficiency);
-            let x = if stride == 1 && by.starts_with("offset") { offset } else { stride };
-            sectors_by.extend(sectors.map(|sectors| (x as f64, sectors)));
+            let x = if is_offset { offset } else { stride };
+            // Offsets are not told apart by their sectors: 16 words off takes fewer than 1 word off, and is slower.
+            let counted = if is_offset { lines } else { sectors };
+            counted_by.extend(counted.map(|counted| (x as f64, counted)));
             useful_by.extend(useful.map(|useful| (x as f64, useful)));
             moved_by.extend(moved.map(|moved| (x as f64, moved)));
             best.extend(useful.map(|useful| ((stride, offset), useful)));
             table.rows.push(vec![
                 x.into(),
+                lines.into(),
                 sectors.into(),
                 efficiency.map(|e| 100.0 * e).into(),
                 useful.into(),
@@ -144,11 +150,12 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
         }
         outcome.tables.push(table);
         let line = |name: &str, points| Line { name: name.into(), points };
+        let what = if is_offset { "lines" } else { "sectors" };
         outcome.charts.push(Chart::Lines {
-            title: format!("{title}: sectors of a warp's load"),
+            title: format!("{title}: {what} of a warp's load"),
             x: Axis::linear(by),
-            y: Axis::linear("sectors per request"),
-            lines: vec![line("sectors", sectors_by)],
+            y: Axis::linear(&format!("{what} per request")),
+            lines: vec![line(what, counted_by)],
             marks: Vec::new(),
         });
         if !useful_by.is_empty() {
@@ -177,6 +184,14 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
             number(rate)
         ));
     }
+    if let (Some(one), Some(half)) = (of(1, 1), of(1, 16)) {
+        outcome.findings.push(format!(
+            "half a line off reads {} GB/s, and a word off {}: both warps' loads touch 2 lines. A word off, the warp behind takes the whole of the second line, and this one finds its sector in the cache; half a line off, two warps take each line in halves, which is two requests for each line of memory, although there are 4 sectors instead of 5",
+            number(half),
+            number(one)
+        ));
+    }
+    outcome.findings.push("lines are counted, too: an aligned warp touches 1 line of 128 bytes, and with any other offset below a line 2".into());
     outcome.findings.push("sectors are counted by the interpreter: an aligned warp takes 4, one that is a word off 5, one with a stride of 8 words or more 32".into());
     Ok(outcome)
 }

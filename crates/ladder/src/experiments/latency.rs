@@ -12,7 +12,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     id: "latency",
     texts: &[Text::P],
     title: "Little's law: the work in flight that hides latency",
-    expectation: "work in flight = latency x throughput. A load that misses the caches takes several hundred nanoseconds: some tens of KiB in flight for each multiprocessor, however many threads carry them. A multiplication takes about 4 cycles: 16 warps, 4 for each of four schedulers. Below that the rate grows in proportion, and beyond it not at all",
+    expectation: "work in flight = latency x throughput. A load that misses the caches takes several hundred nanoseconds: some tens of KiB in flight for each multiprocessor, however many threads carry them. A multiplication takes about 4 cycles: 16 warps, 4 for each of four schedulers. Below that the rate grows in proportion, and beyond it not at all; the corner is where the law puts it if latency does not grow with load, and later as far as it does",
     needs: Needs::Clock,
     run,
 };
@@ -150,6 +150,22 @@ fn sweep(place: &Place<'_>, bench: &Bench<'_>, outcome: &mut Outcome) -> Result<
     Ok(points)
 }
 
+/// Why the knee comes later than the law with the latency of an idle memory says: the law holds at every point, with the latency that a
+/// load has there.
+fn under_load(points: &[Point], blocks: f64, best: f64) -> Option<String> {
+    let nanoseconds = |point: &Point| point.bytes * blocks / point.gbps;
+    let least = points.iter().min_by(|a, b| a.bytes.total_cmp(&b.bytes))?;
+    let reached = points.iter().filter(|point| point.gbps >= 0.9 * best);
+    let knee = reached.min_by(|a, b| a.bytes.total_cmp(&b.bytes))?;
+    Some(format!(
+        "the law holds with the latency under load, which is bytes in flight / rate: {} ns with {} KiB in flight, where a warp's load is four lines that arrive one after the other, and {} ns with {} KiB, where requests queue for the memory. With the latency of an idle memory it gives the least that is needed, not the knee",
+        number(nanoseconds(least)),
+        number(least.bytes / 1024.0),
+        number(nanoseconds(knee)),
+        number(knee.bytes / 1024.0)
+    ))
+}
+
 fn run(bench: &Bench<'_>) -> Result<Outcome> {
     let place = bench.place(EXPERIMENT.id).ok_or(Error::NoClock { id: EXPERIMENT.id })?;
     let mut outcome = Outcome::default();
@@ -206,7 +222,13 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
     let points = sweep(&place, bench, &mut outcome)?;
     let mut bytes = Table::new(
         "Bytes in flight",
-        &["16-byte loads a thread", "threads of a multiprocessor", "KiB in flight", "GB/s"],
+        &[
+            "16-byte loads a thread",
+            "threads of a multiprocessor",
+            "KiB in flight",
+            "GB/s",
+            "ns of a load under this load",
+        ],
     );
     for point in &points {
         bytes.rows.push(vec![
@@ -214,6 +236,7 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
             point.threads.into(),
             (point.bytes / 1024.0).into(),
             point.gbps.into(),
+            (point.bytes * blocks / point.gbps).into(),
         ]);
     }
     let line = |loads: u32| Line {
@@ -237,6 +260,7 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
             number(needed),
             number(knee)
         ));
+        outcome.findings.extend(under_load(&points, blocks, best));
     }
     outcome.charts.push(Chart::Lines {
         title: "Bandwidth by bytes in flight".into(),
@@ -253,6 +277,20 @@ fn run(bench: &Bench<'_>) -> Result<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The figures of the record of an H200: 132 multiprocessors.
+    #[test]
+    fn the_latency_under_load_is_what_the_law_needs() {
+        let point = |kib: f64, gbps| Point { loads: 1, threads: 32, bytes: kib * 1024.0, gbps };
+        let points =
+            [point(0.5, 171.9), point(12.0, 3258.0), point(24.0, 4077.0), point(128.0, 4396.0)];
+        let told = under_load(&points, 132.0, 4396.0).unwrap();
+        assert!(
+            told.contains("393.2 ns with 0.5 KiB") && told.contains("795.7 ns with 24 KiB"),
+            "{told}"
+        );
+        assert_eq!(under_load(&[], 132.0, 1.0), None);
+    }
 
     #[test]
     fn a_cycle_visits_every_line_once() {

@@ -10,7 +10,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     id: "nested-hello",
     texts: &[Text::P],
     title: "grids that launch smaller grids",
-    expectation: "each block's first thread launches a grid of one block of half as many threads, until a block is as small as allowed or a depth is reached; every thread of every grid says hello once. Children come behind their parents: a grid cannot wait for what it launches",
+    expectation: "each block's first thread launches a grid of one block of half as many threads, until a block is as small as allowed or a depth is reached; or, the second strategy, the first block launches half as many blocks of as many threads, which is one launch a level instead of one for each block; every thread of every grid says hello once. Children come behind their parents: a grid cannot wait for what it launches",
     needs: Needs::Kernels,
     run,
 };
@@ -24,19 +24,20 @@ struct Case {
     least: u32,
     /// No grid at this depth has children.
     deepest: u32,
+    /// Whether children have half the blocks, and not half the threads.
+    by_grid: bool,
 }
 
-const CASES: [Case; 4] = [
-    Case { title: "halved to the end", blocks: 1, threads: 8, least: 1, deepest: u32::MAX },
-    Case { title: "two blocks", blocks: 2, threads: 8, least: 1, deepest: u32::MAX },
-    Case {
-        title: "no block below 32 threads",
-        blocks: 1,
-        threads: 256,
-        least: 32,
-        deepest: u32::MAX,
-    },
-    Case { title: "to depth 2", blocks: 2, threads: 64, least: 1, deepest: 2 },
+const fn halved(title: &'static str, blocks: u32, threads: u32) -> Case {
+    Case { title, blocks, threads, least: 1, deepest: u32::MAX, by_grid: false }
+}
+
+const CASES: [Case; 5] = [
+    halved("halved to the end", 1, 8),
+    halved("two blocks", 2, 8),
+    Case { least: 32, ..halved("no block below 32 threads", 1, 256) },
+    Case { deepest: 2, ..halved("to depth 2", 2, 64) },
+    Case { by_grid: true, ..halved("blocks of 32 threads, half as many of them", 8, 32) },
 ];
 
 /// What a grid leaves: words of the kernel's `Greeting`.
@@ -55,9 +56,18 @@ const WORDS: usize = 6;
 const MOST: u32 = 64;
 
 impl Case {
-    /// The grids that there must be: a chain for each block of the first one.
+    /// The grids that there must be: a chain for each block of the first one, or a single one.
     fn wanted(&self) -> Vec<(u32, u32, u32)> {
         let mut all = vec![(0, self.blocks, self.threads)];
+        if self.by_grid {
+            let mut depth = 0;
+            while depth < self.deepest && self.blocks >> (depth + 1) > 0 {
+                depth += 1;
+                all.push((depth, self.blocks >> depth, self.threads));
+            }
+            all.sort_unstable();
+            return all;
+        }
         for _ in 0..self.blocks {
             let (mut depth, mut threads) = (0, self.threads);
             while depth < self.deepest && threads >= 2 && threads / 2 >= self.least {
@@ -84,6 +94,7 @@ fn greetings(place: &Place<'_>, case: &Case) -> Result<Vec<Greeting>> {
         0u32.into(),
         case.least.into(),
         case.deepest.into(),
+        u32::from(case.by_grid).into(),
     ];
     place.launch(kernel, &launch, &arguments)?;
     place.wait()?;
@@ -215,6 +226,7 @@ mod tests {
         assert_eq!(CASES[0].wanted(), [(0, 1, 8), (1, 1, 4), (2, 1, 2), (3, 1, 1)]);
         assert_eq!(CASES[2].wanted(), [(0, 1, 256), (1, 1, 128), (2, 1, 64), (3, 1, 32)]);
         assert_eq!(CASES[3].wanted().len(), 1 + 2 * 2);
+        assert_eq!(CASES[4].wanted(), [(0, 8, 32), (1, 4, 32), (2, 2, 32), (3, 1, 32)]);
         assert_eq!(CASES[1].wanted().iter().filter(|g| g.0 == 3).count(), 2);
     }
 

@@ -8,7 +8,7 @@ use core::fmt::Write;
 pub struct Drawing {
     /// The file's name, without `.svg`.
     pub name: &'static str,
-    title: &'static str,
+    pub(super) title: &'static str,
     pattern: Pattern,
 }
 

@@ -154,6 +154,9 @@ pub(super) fn speed(group: &Group<'_>) -> Option<Chart> {
 /// The least number of sizes that make a sweep.
 const SWEEP: usize = 3;
 
+/// More lines of a chart cannot be told apart.
+const MOST_LINES: usize = 6;
+
 /// A value for each key of a sweep.
 type Points<K> = BTreeMap<K, f64>;
 
@@ -176,7 +179,7 @@ pub(super) fn over_elements(all: &Gathered) -> Vec<Chart> {
     }
     found
         .into_iter()
-        .filter_map(|((_, dtype), rungs)| {
+        .flat_map(|((_, dtype), rungs)| {
             let swept = rungs.into_iter().filter(|(_, points)| points.len() >= SWEEP);
             let lines: Vec<Line> = swept
                 .map(|((rung, _), points)| Line {
@@ -184,13 +187,21 @@ pub(super) fn over_elements(all: &Gathered) -> Vec<Chart> {
                     points: points.into_iter().map(|(n, rate)| (n as f64, rate)).collect(),
                 })
                 .collect();
-            (!lines.is_empty()).then(|| Chart::Lines {
-                title: format!("Bandwidth by the number of elements, {dtype}"),
-                x: Axis::log("elements"),
-                y: Axis::linear("GB/s of input"),
-                lines,
-                marks: Vec::new(),
-            })
+            let parts = lines.len().div_ceil(MOST_LINES);
+            // As many lines in each chart, or one fewer.
+            let each = lines.len().div_ceil(parts.max(1)).max(1);
+            let chart = |(i, lines): (usize, &[Line])| {
+                let part =
+                    if parts > 1 { format!(" ({} of {parts})", i + 1) } else { String::new() };
+                Chart::Lines {
+                    title: format!("Bandwidth by the number of elements, {dtype}{part}"),
+                    x: Axis::log("elements"),
+                    y: Axis::linear("GB/s of input"),
+                    lines: lines.to_vec(),
+                    marks: Vec::new(),
+                }
+            };
+            lines.chunks(each).enumerate().map(chart).collect::<Vec<_>>()
         })
         .collect()
 }

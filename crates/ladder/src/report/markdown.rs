@@ -1,11 +1,13 @@
 //! What was measured, in Markdown.
 
 use super::groups::{Group, groups, ladders, over_blocks, over_elements, over_launches, speed};
+use super::judged::judged;
 use super::page::{Column, PROFILED, anchor, machines};
 use super::published::CLAIMS;
 use super::read::Gathered;
 use super::record::{Measured, Trial};
 use super::svg;
+use crate::baselines::{Baseline, baseline};
 use crate::chart::Chart;
 use crate::experiments::{Table, number};
 
@@ -76,6 +78,7 @@ pub struct Markdown {
 #[must_use]
 pub fn markdown(all: &Gathered, prefix: &str) -> Markdown {
     let mut out = Markdown::default();
+    let all = &judged(all);
     let groups = groups(all);
     let ladders = ladders(&groups);
     out.text += "# The ladder\n\n";
@@ -132,7 +135,7 @@ impl Markdown {
 
     fn group(&mut self, group: &Group<'_>) {
         self.text += &format!("## {}\n\n", escaped(&group.key.name()));
-        self.text += "| rung | time, us | GB/s | % of read | over before | over neighbored | registers | occupancy, % | answer |\n|---|---|---|---|---|---|---|---|---|\n";
+        self.text += "| rung | time, us | GB/s | % of read | baseline | over baseline | over neighbored | registers | occupancy, % | verdict | answer |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
         for row in &group.rows {
             let shown = |x: Option<f64>| x.map_or_else(|| "-".into(), number);
             let answer = match (row.right, &row.skipped) {
@@ -146,15 +149,26 @@ impl Markdown {
                 shown(row.seconds().map(|s| s * 1e6)),
                 shown(row.rate()),
                 shown(row.of_ceiling.map(|x| 100.0 * x)),
-                shown(row.over_before),
+                baseline(&row.rung).and_then(Baseline::with).unwrap_or("-").into(),
+                shown(row.over_baseline),
                 shown(row.over_neighbored),
                 shown(row.registers.map(|x| x as f64)),
                 shown(row.occupancy.map(|x| 100.0 * x)),
+                escaped(row.verdict.as_deref().unwrap_or("-")),
                 answer,
             ];
             self.text += &format!("| {} |\n", cells.join(" | "));
         }
         self.text.push('\n');
+        let surprises = |row: &&Measured| {
+            let told = row.unexpected.iter().flatten();
+            told.map(|text| format!("- {}: {}\n", escaped(&row.rung), escaped(text)))
+                .collect::<String>()
+        };
+        let surprises: String = group.rows.iter().map(surprises).collect();
+        if !surprises.is_empty() {
+            self.text += &format!("Not as expected:\n\n{surprises}\n");
+        }
         self.profiled(group);
     }
 
@@ -194,7 +208,10 @@ mod tests {
             r#"1e-6, "profile": [{"kernel": "k", "metrics": {"gld_efficiency": 25.04, "gld_throughput": 2e12}}]"#,
         );
         let text = page(&format!("[{row}, {}]", profiled.replace("unroll8", "unroll16")));
-        assert!(text.contains("| unroll16 | - | 25.0 | 2000 | - | - | - | - | - |\n"), "{text}");
+        assert!(
+            text.contains("| unroll16 | - | 25.0 | 2000 | - | - | - | - | - | - |\n"),
+            "{text}"
+        );
         assert!(!text.contains("| unroll8 | - | "), "{text}");
         assert!(!page(&format!("[{row}]")).contains("counted"));
     }

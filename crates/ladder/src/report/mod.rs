@@ -4,18 +4,22 @@
 //!   record      what was saved of rungs, experiments, devices
 //!   read        files of that
 //!   groups      rungs that can be compared, and what is drawn of them
+//!   judged      what came of the expectations
 //!   published   what the texts have measured
+//!   steps       what changes from rung to rung, and what came of it
 //!   svg, style  charts; drawing: who adds what
 //!   page, markdown
 //! ```
 
 mod drawing;
 mod groups;
+mod judged;
 mod markdown;
 mod page;
 mod published;
 mod read;
 mod record;
+mod steps;
 mod style;
 mod svg;
 

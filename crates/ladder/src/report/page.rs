@@ -3,15 +3,19 @@
 use super::groups::{
     Group, digits, groups, ladders, over_blocks, over_elements, over_launches, speed,
 };
+use super::judged::judged;
 use super::published::CLAIMS;
 use super::read::Gathered;
 use super::record::{Machine, Measured, Trial};
+use super::steps::{self, introduction};
 use super::style;
 use super::svg::{Width, draw, escaped};
+use crate::baselines::{Baseline, baseline, between};
 use crate::chart::Chart;
 use crate::experiments::{Table, number};
 use core::fmt::Write;
 use std::collections::HashSet;
+use warpfold_core::DType;
 
 const SCRIPT: &str = include_str!("page.js");
 
@@ -25,17 +29,23 @@ struct Page {
 /// The page.
 #[must_use]
 pub fn html(all: &Gathered) -> String {
+    let all = &judged(all);
     let groups = groups(all);
     let ladders = ladders(&groups);
     let mut page = Page::default();
     let mut sections = Vec::new();
+    let timed = all.rungs.iter().any(|row| row.seconds().is_some())
+        || all.trials.iter().any(|trial| trial.machine.is_some());
+    page.body += &introduction(timed);
     if !ladders.is_empty() {
         sections.extend([
-            ("speed", "Speed"),
+            ("steps", "Step by step"),
+            ("speed", if timed { "Speed" } else { "Instructions" }),
             ("table", "Rungs"),
             ("expected", "Expected and measured"),
         ]);
-        page.speed(all, ladders);
+        page.steps(&ladders[0]);
+        page.speed(all, ladders, timed);
         page.rungs(ladders);
         page.expected(&ladders[0]);
         if ladders.iter().any(|group| CLAIMS.iter().any(|claim| claim.ours(group).is_some())) {
@@ -58,14 +68,20 @@ pub fn html(all: &Gathered) -> String {
          <header><h1>The ladder</h1><div class=\"machine\">{}</div>\
          <button id=\"theme\" type=\"button\" hidden title=\"Switch between light and dark\">Dark</button></header>\n\
          <main>\n<nav aria-label=\"Sections\">{}</nav>\n{}</main>\n\
-         <footer>Measured and drawn by warpfold{}. Times are medians, by the device's own clock, of launches that follow each other; every answer was compared with the exact one.</footer>\n\
+         <footer>{} by warpfold{}. {}Every answer was compared with the exact one.</footer>\n\
          <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         escaped(&machines(all).join("; ")),
         style::page(),
         machines(all).iter().map(|line| escaped(line)).collect::<Vec<_>>().join("<br>"),
         links.join(" "),
         page.body,
+        if timed { "Measured and drawn" } else { "Counted and drawn" },
         versions(all),
+        if timed {
+            "Times are medians, by the device's own clock, of launches that follow each other. "
+        } else {
+            "The interpreter has no clock: there are instructions and sectors, and no times. "
+        },
     )
 }
 
@@ -123,7 +139,7 @@ pub(super) fn anchor(name: &str) -> String {
 }
 
 /// How a sentence of the registry is shown: its code marks are marks.
-fn prose(text: &str) -> String {
+pub(super) fn prose(text: &str) -> String {
     let mut out = String::new();
     for (i, part) in escaped(text).split('`').enumerate() {
         match i % 2 {
@@ -180,7 +196,7 @@ const COLUMNS: [Column; 20] = [
     ("GB/s", Measured::rate, short),
     ("% of read", |r| r.of_ceiling.map(|x| 100.0 * x), one),
     ("over neighbored", |r| r.over_neighbored, two),
-    ("over before", |r| r.over_before, two),
+    ("over baseline", |r| r.over_baseline, two),
     ("registers", |r| r.registers.map(|x| x as f64), whole),
     ("static shared", |r| r.static_shared.map(|x| x as f64), whole),
     ("dynamic shared", |r| r.dynamic_shared.map(|x| x as f64), whole),
@@ -194,11 +210,12 @@ const COLUMNS: [Column; 20] = [
 ];
 
 /// What a profiler counted of a row's first launch.
-pub(super) const PROFILED: [Column; 8] = [
+pub(super) const PROFILED: [Column; 9] = [
     ("achieved occupancy, %", |r| r.profiled("achieved_occupancy"), one),
     ("load efficiency, %", |r| r.profiled("gld_efficiency"), one),
     ("load throughput, GB/s", |r| r.profiled("gld_throughput").map(|bytes| bytes / 1e9), short),
     ("sectors per request", |r| r.profiled("gld_transactions_per_request"), two),
+    ("L1 hit rate, %", |r| r.profiled("global_hit_rate"), one),
     ("branch efficiency, %", |r| r.profiled("branch_efficiency"), one),
     ("warp execution, %", |r| r.profiled("warp_execution_efficiency"), one),
     ("waits for memory, %", |r| r.profiled("stall_memory_dependency"), one),
@@ -227,9 +244,29 @@ impl Page {
         self.body += "</section>\n";
     }
 
-    fn speed(&mut self, all: &Gathered, ladders: &[Group<'_>]) {
-        self.begin("speed", "Speed");
-        self.body += "<p>How many bytes of the input are reduced in a nanosecond, by rung, from the bottom of the ladder to its top. What lies in the cache may be read faster than memory gives.</p>\n";
+    /// The table of all steps, and each of them.
+    fn steps(&mut self, group: &Group<'_>) {
+        self.begin("steps", "Step by step");
+        let _ = writeln!(
+            self.body,
+            "<p>{}, each rung beside the one that it is compared with.</p>",
+            escaped(&group.key.name())
+        );
+        self.body += &steps::table(group);
+        self.body += &steps::steps(group);
+        self.end();
+    }
+
+    fn speed(&mut self, all: &Gathered, ladders: &[Group<'_>], timed: bool) {
+        self.begin("speed", if timed { "Speed" } else { "Instructions" });
+        if !timed {
+            self.body += "<p>How many warp instructions each rung takes, on the interpreter.</p>\n";
+        }
+        self.body += if !timed {
+            ""
+        } else {
+            "<p>How many bytes of the input are reduced in a nanosecond, by rung, from the bottom of the ladder to its top. What lies in the cache may be read faster than memory gives.</p>\n"
+        };
         self.body += "<div class=\"figures\">\n";
         for chart in ladders.iter().filter_map(speed) {
             self.chart(&chart);
@@ -347,19 +384,22 @@ impl Page {
             "<p>The expectations, written down before the measurements, and the results: {}.</p>",
             escaped(&group.key.name())
         );
-        self.body += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Expected and measured\"><table><thead><tr><th>rung</th><th class=\"words\">changed</th><th class=\"words\">expected</th><th>over before</th><th>over neighbored</th><th>% of read</th></tr></thead><tbody>\n";
+        self.body += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Expected and measured\"><table><thead><tr><th>rung</th><th class=\"words\">changed</th><th class=\"words\">expected</th><th>baseline</th><th>range</th><th>over baseline</th><th>over neighbored</th><th>% of read</th><th class=\"words\">verdict</th></tr></thead><tbody>\n";
         for row in &group.rows {
             let Some(rung) = crate::find(&row.rung) else { continue };
             let shown = |x: Option<f64>| x.map_or_else(|| "-".into(), two);
             let _ = writeln!(
                 self.body,
-                "<tr><td>{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                "<tr><td>{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"words\">{}</td></tr>",
                 escaped(rung.id),
                 prose(rung.change),
                 prose(rung.expectation),
-                shown(row.over_before),
+                escaped(baseline(rung.id).and_then(Baseline::with).unwrap_or("-")),
+                range(row).unwrap_or_else(|| "-".into()),
+                shown(row.over_baseline),
                 shown(row.over_neighbored),
-                row.of_ceiling.map_or_else(|| "-".into(), |x| one(100.0 * x))
+                row.of_ceiling.map_or_else(|| "-".into(), |x| one(100.0 * x)),
+                verdict(row)
             );
         }
         self.body += "</tbody></table></div>\n";
@@ -456,6 +496,22 @@ impl Page {
         }
         self.end();
     }
+}
+
+/// What was expected of an array of this size, against the baseline.
+fn range(row: &Measured) -> Option<String> {
+    let dtype: DType = row.dtype.parse().ok()?;
+    let bytes = row.n.saturating_mul(dtype.size() as u64);
+    baseline(&row.rung)?.comparisons.first()?.range(bytes).map(between)
+}
+
+/// What came of it, and why it came otherwise.
+fn verdict(row: &Measured) -> String {
+    let mut out = escaped(row.verdict.as_deref().unwrap_or("-"));
+    for text in row.unexpected.iter().flatten() {
+        let _ = write!(out, "<br><span class=\"note\">{}</span>", prose(text));
+    }
+    out
 }
 
 /// What else is known of a row: what limits its occupancy, what a profiler said.

@@ -159,9 +159,15 @@ pub struct Measured {
     /// Times as fast as `neighbored`.
     #[serde(default)]
     pub over_neighbored: Option<f64>,
-    /// Times as fast as the row before.
+    /// Times as fast as the rung that it is compared with, if that was measured, too.
     #[serde(default)]
-    pub over_before: Option<f64>,
+    pub over_baseline: Option<f64>,
+    /// What came of the expectations.
+    #[serde(default)]
+    pub verdict: Option<String>,
+    /// Expectations that failed, and why.
+    #[serde(default)]
+    pub unexpected: Option<Vec<String>>,
     /// Registers of a thread.
     #[serde(default)]
     pub registers: Option<u64>,

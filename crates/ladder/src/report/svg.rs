@@ -60,6 +60,9 @@ impl Width {
 /// Colours that lines and groups are told apart by.
 const COLOURS: usize = 8;
 
+/// Ways to dash a line, which `chart.css` has.
+const DASHES: usize = 6;
+
 /// A letter is about so wide, in units, at the size of labels.
 const LETTER: f64 = 6.6;
 
@@ -229,26 +232,33 @@ fn draw_bars(
     }
     drawing.text(gutter, y + 10.0, "unit", unit);
     drawing.height = y + 18.0;
-    legend(drawing, &groups);
+    legend(drawing, &groups, false);
 }
 
 /// Names beside their colours, beneath what is drawn already.
-fn legend(drawing: &mut Drawing, names: &[&str]) {
+fn legend(drawing: &mut Drawing, names: &[&str], lines: bool) {
     if names.len() < 2 {
         return;
     }
     let (mut x, mut y) = (4.0, drawing.height + 14.0);
     for (i, name) in names.iter().enumerate() {
-        let long = 20.0 + name.chars().count() as f64 * LETTER + 14.0;
+        let sample = if lines { 30.0 } else { 12.0 };
+        let long = 8.0 + sample + name.chars().count() as f64 * LETTER + 14.0;
         if x + long > drawing.width && x > 4.0 {
             (x, y) = (4.0, y + 20.0);
         }
         let colour = i % COLOURS;
-        drawing.add(format_args!(
-            r#"<rect class="swatch c{colour}" x="{x:.1}" y="{:.1}" width="12" height="12" rx="2"/>"#,
-            y - 10.0
-        ));
-        drawing.text(x + 17.0, y, "label", name);
+        if lines {
+            let dash = i % DASHES;
+            let class = format!("line c{colour} d{dash}");
+            drawing.line(&class, (x, y - 4.0), (x + sample, y - 4.0));
+        } else {
+            drawing.add(format_args!(
+                r#"<rect class="swatch c{colour}" x="{x:.1}" y="{:.1}" width="12" height="12" rx="2"/>"#,
+                y - 10.0
+            ));
+        }
+        drawing.text(x + sample + 5.0, y, "label", name);
         x += long;
     }
     drawing.height = y + 10.0;
@@ -379,13 +389,13 @@ fn draw_lines(
     }
     for (i, line) in lines.iter().enumerate() {
         let class = i % COLOURS;
-        // A ninth line has the first one's colour and is dashed.
-        let dashed = if i >= COLOURS { " dashed" } else { "" };
+        // Lines are told apart without colours, too.
+        let dash = i % DASHES;
         let usable = |(x, y): &&(f64, f64)| x.is_finite() && y.is_finite();
         let place = |(x, y): &(f64, f64)| format!("{:.1},{:.1}", across.at(*x), up.at(*y));
         let points: Vec<String> = line.points.iter().filter(usable).map(place).collect();
         drawing.add(format_args!(
-            r#"<polyline class="line c{class}{dashed}" points="{}"/>"#,
+            r#"<polyline class="line c{class} d{dash}" points="{}"/>"#,
             points.join(" ")
         ));
         // Points that run together are a line.
@@ -404,7 +414,7 @@ fn draw_lines(
     }
     drawing.height = bottom + 42.0;
     let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
-    legend(drawing, &names);
+    legend(drawing, &names, true);
 }
 
 /// The words around a heat map.

@@ -471,7 +471,7 @@ impl<'a> View<'_, 'a> {
         if !is_strong(mine.act) || !is_strong(other.act) {
             return Some(Kind::Race);
         }
-        if me.space == Space::Shared && is_volatile(mine.act) && is_volatile(other.act) {
+        if order_is_only_believed(mine, other, me.space) {
             return Some(Kind::UnorderedVolatile);
         }
         (!self.morally_strong(mine, other)).then_some(Kind::NarrowScope)
@@ -563,8 +563,12 @@ impl<'a> View<'_, 'a> {
     /// Whether all that races with an earlier access races with `me`, if `me` comes after it.
     #[inline]
     fn stands_for(&self, me: &Me<'a>, number: u32) -> bool {
-        let mine = jealousy(me.as_stamp.act, me.space);
-        mine == WEAK || mine >= jealousy(self.stamp(number).act, me.space)
+        let (mine, other) = (&me.as_stamp, self.stamp(number));
+        match (is_strong(mine.act), is_strong(other.act)) {
+            (false, _) => true,
+            (true, false) => false,
+            _ => !is_volatile(other.act) || order_is_only_believed(mine, other, me.space),
+        }
     }
 
     /// The lanes of an entry that `me` does not come after.
@@ -733,17 +737,13 @@ fn is_strong(act: Act) -> bool {
     !matches!(act, Act::Read | Act::Write | Act::AsyncRead | Act::AsyncWrite)
 }
 
-/// How much an access races with: weak ones with all, volatile ones (in shared
-/// memory) with each other, other strong ones with none of their kind.
-fn jealousy(act: Act, space: Space) -> u8 {
-    match (is_strong(act), is_volatile(act) && space == Space::Shared) {
-        (false, _) => WEAK,
-        (true, true) => WEAK - 1,
-        (true, false) => WEAK - 2,
-    }
+/// Whether two accesses are `volatile` ones of threads that old code believes to be in step: any of a block in its shared
+/// memory, lanes of a warp in global memory. PTX calls them strong, and nothing orders them. Those of different warps in
+/// global memory are flags that blocks wait for, with fences around them.
+fn order_is_only_believed(a: &Stamp, b: &Stamp, space: Space) -> bool {
+    let near = space == Space::Shared || a.warp == b.warp;
+    near && is_volatile(a.act) && is_volatile(b.act)
 }
-
-const WEAK: u8 = 2;
 
 fn is_volatile(act: Act) -> bool {
     matches!(act, Act::VolatileRead | Act::VolatileWrite)

@@ -7,6 +7,7 @@ mod oracle;
 
 mod answers;
 mod arrays;
+mod devices;
 mod environment;
 mod naive;
 mod partials;

@@ -1,6 +1,7 @@
 //! Bytes as they come: at any address, in any pieces, of any length.
 
 use crate::arrays::{Pattern, Random, element};
+use crate::devices::DEVICES;
 use warpfold::internal::Workers;
 use warpfold::{DType, Device, Error, Op, Reduction};
 use warpfold_core::layout::Traversal;
@@ -82,7 +83,7 @@ fn runs_that_are_none_are_refused() {
     let x = [1.0f64, 2.0, 3.0, 4.0, 5.0];
     let bytes: &[u8] = bytemuck::cast_slice(&x);
     let whole = RawRun { start: 0, items: bytes, others: &[] };
-    for device in [Device::Cpu, Device::Sim] {
+    for &device in DEVICES {
         let sum = Reduction::new([Op::Sum, Op::ArgMax]).device(device);
         let mut workers = sum.workers(DType::F64, 1).unwrap();
         workers.absorb(whole).unwrap();
@@ -119,7 +120,7 @@ fn pairs_of_two_lengths_are_refused() {
     for dtype in DType::ALL.into_iter().filter(|&dtype| Op::Dot.supports(dtype)) {
         let bytes = elements(dtype, 1000, 7);
         let size = dtype.size();
-        for device in [Device::Cpu, Device::Sim] {
+        for &device in DEVICES {
             let dot = Reduction::of(Op::Dot).device(device);
             let Ok(mut workers) = dot.workers(dtype, 2) else { continue };
             for len in [0, 1, 3, 999] {

@@ -1,5 +1,6 @@
 //! `ladder`: the classic reduction kernels.
 
+pub(super) mod attempt;
 mod experiment;
 mod list;
 mod measure;
@@ -21,6 +22,7 @@ pub(super) fn run(args: &LadderArgs, global: &Global) -> Result<ExitCode> {
         LadderVerb::Show(args) => show::run(args),
         LadderVerb::Run(args) => return run::run(args, global),
         LadderVerb::Experiment(args) => return experiment::run(args, global),
+        LadderVerb::Try(args) => return attempt::run(args, global),
         LadderVerb::Report(args) => return report::run(args, global),
         LadderVerb::Occupancy(args) => occupancy::run(args),
     }?;

@@ -33,6 +33,15 @@ fn limits(found: &Occupancy) -> Vec<&'static str> {
 fn text(found: &Occupancy, out: &mut dyn Write) -> std::io::Result<()> {
     let plural = |n: u32| if n == 1 { "" } else { "s" };
     let Block { threads, .. } = found.block;
+    let (major, minor) = found.multiprocessor.capability;
+    if let Some(why) = found.refusal() {
+        writeln!(
+            out,
+            "a block of {threads} thread{} will not launch on compute capability {major}.{minor}, because {why}",
+            plural(threads)
+        )?;
+        return found.advice().iter().try_for_each(|advice| writeln!(out, "- {advice}"));
+    }
     writeln!(
         out,
         "{} block{} of {threads} thread{}: {} of {} warps ({:.0}%), limited by {}",
@@ -47,6 +56,12 @@ fn text(found: &Occupancy, out: &mut dyn Write) -> std::io::Result<()> {
     for (resource, room) in found.room {
         let room = if room == u32::MAX { "any number".into() } else { room.to_string() };
         writeln!(out, "  {:14} room for {room}", resource.name())?;
+    }
+    if let (Some(kib), [_, .., most]) = (found.carve_out(), found.multiprocessor.carve_outs) {
+        writeln!(
+            out,
+            "  carve-out      {kib} of {most} KiB for shared memory; the L1 cache may have the rest"
+        )?;
     }
     found.advice().iter().try_for_each(|advice| writeln!(out, "- {advice}"))
 }
@@ -67,6 +82,8 @@ fn json(found: &Occupancy) -> serde_json::Value {
         "most_warps": found.multiprocessor.warps,
         "occupancy": found.part(),
         "limited_by": limits(found),
+        "carve_out_kib": found.carve_out(),
+        "will_not_launch": found.refusal(),
         "room": room.collect::<serde_json::Map<_, _>>(),
         "advice": found.advice(),
     })

@@ -21,7 +21,7 @@ const fn metric(name: &'static str, of: &'static str) -> Metric {
     Metric { name, of, scale: 1.0 }
 }
 
-const METRICS: [Metric; 18] = [
+const METRICS: [Metric; 19] = [
     metric("achieved_occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active"),
     metric("gld_efficiency", "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct"),
     metric("gst_efficiency", "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.pct"),
@@ -33,6 +33,7 @@ const METRICS: [Metric; 18] = [
         "gld_transactions_per_request",
         "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio",
     ),
+    metric("global_hit_rate", "l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct"),
     metric("branch_efficiency", "smsp__sass_average_branch_targets_threads_uniform.pct"),
     // Of 32 lanes, in percent.
     Metric {

@@ -5,7 +5,7 @@ use crate::failure::Usage;
 use crate::sink::Sink;
 use anyhow::Result;
 use std::io::Write;
-use warpfold_ladder::{Error, Rung, faulty, find};
+use warpfold_ladder::{Error, Rung, Text, faulty, find};
 
 pub(super) fn run(args: &ShowArgs) -> Result<()> {
     let rung =
@@ -47,10 +47,16 @@ fn faulty(rung: &Rung) -> Result<()> {
         .into());
     }
     let mut sink = Sink::open(None)?;
-    writeln!(sink, "{}, as the texts have it: {}", rung.id, rung.fault)?;
+    writeln!(sink, "{}: {}", rung.id, rung.fault)?;
     let mut shown = "";
     for showing in &showings {
         if showing.source != shown {
+            match showing.text {
+                Text::Beyond => {
+                    writeln!(sink, "\nfrom none of the texts: a mistake that is often made")?
+                }
+                text => writeln!(sink, "\nas {text} has it ({}), made again:", text.title())?,
+            }
             write!(sink, "\n{}", showing.source)?;
             shown = &showing.source;
         }
@@ -64,6 +70,9 @@ fn faulty(rung: &Rung) -> Result<()> {
         for got in &showing.got {
             let verdict = if *got == showing.wanted { "right, by luck" } else { "wrong" };
             writeln!(sink, "  got {got}, wanted {}: {verdict}", showing.wanted)?;
+        }
+        for astray in &showing.astray {
+            writeln!(sink, "    {astray}")?;
         }
     }
     sink.commit()

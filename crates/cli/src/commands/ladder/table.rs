@@ -7,6 +7,9 @@ use crate::ptx::json::counted;
 use serde_json::{Value, json};
 use std::io::{Result, Write};
 use warpfold_cuda::Limits;
+use warpfold_ladder::baselines::{
+    Baseline, COUNTED, Compared, Counted, Effect, baseline, surprises, verdict,
+};
 use warpfold_ladder::occupancy::{Block, multiprocessor};
 use warpfold_ladder::statistics::{far_out, median, quartiles};
 use warpfold_ladder::{Ceiling, Measurement, Question, Step, Verdict, Warning};
@@ -67,24 +70,29 @@ struct Line<'a> {
     gbps: Option<f64>,
     /// The part of the rate at which the device reads, where it was read from memory.
     of_ceiling: Option<f64>,
-    /// How many times as fast as `neighbored`, and as the row before.
+    /// How many times as fast as `neighbored`.
     over_first: Option<f64>,
-    over_before: Option<f64>,
+    /// What its registry says of other rungs, and what came of it.
+    compared: Vec<Compared>,
+    /// The same of counters.
+    counts: Vec<Counted>,
 }
 
-const HEADER: [&str; 21] = [
+const HEADER: [&str; 25] = [
     "rung",
     "dtype",
     "op",
     "n",
     "block",
+    "blocks per SM",
     "grid",
     "median",
     "quartiles",
     "GB/s",
     "% of read",
     "over neighbored",
-    "over before",
+    "baseline",
+    "over baseline",
     "regs",
     "shared",
     "local",
@@ -93,13 +101,19 @@ const HEADER: [&str; 21] = [
     "sectors loaded",
     "bank conflicts",
     "divergent branches",
+    "barriers",
+    "verdict",
     "answer",
 ];
 
 /// The columns of a device, which has a clock.
-const TIMES: core::ops::Range<usize> = 6..16;
+const TIMES: core::ops::Range<usize> = 7..18;
 /// The columns of the interpreter, which counts.
-const COUNTS: core::ops::Range<usize> = 16..20;
+const COUNTS: core::ops::Range<usize> = 18..23;
+/// What came of the expectations, where baselines were run, too.
+const VERDICT: usize = 23;
+/// What a sweep of grids goes through.
+const PER_MULTIPROCESSOR: usize = 5;
 
 pub(super) fn write(run: &Run, format: LadderFormat, out: &mut dyn Write) -> Result<()> {
     let lines = lines(run);
@@ -114,6 +128,8 @@ pub(super) fn write(run: &Run, format: LadderFormat, out: &mut dyn Write) -> Res
             writeln!(out, "| {} |", header.join(" | "))?;
             writeln!(out, "|{}", "---|".repeat(header.len()))?;
             cells.iter().try_for_each(|cells| writeln!(out, "| {} |", cells.join(" | ")))?;
+            // Or the next line would be a row of the table.
+            writeln!(out)?;
             remarks(run, &lines, out)
         }
         LadderFormat::Json => {
@@ -133,8 +149,13 @@ pub(super) fn objects(run: &Run) -> Vec<Value> {
 fn columns(lines: &[Line<'_>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let timed = lines.iter().any(|line| line.time.is_some());
     let counted = lines.iter().any(|l| l.row.measured().is_some_and(|m| m.counters.is_some()));
+    let swept = lines.iter().any(|line| line.row.question.per_multiprocessor().is_some());
+    let judged = lines.iter().any(|line| verdict(&line.compared, &line.counts).is_some());
     let shown = |column: &usize| {
-        (timed || !TIMES.contains(column)) && (counted || !COUNTS.contains(column))
+        (timed || !TIMES.contains(column))
+            && (counted || !COUNTS.contains(column))
+            && (judged || *column != VERDICT)
+            && (swept || *column != PER_MULTIPROCESSOR)
     };
     let row = |line| {
         let cells = cells(line).into_iter().enumerate().filter(|(i, _)| shown(i));
@@ -158,18 +179,21 @@ fn lines(run: &Run) -> Vec<Line<'_>> {
     let over = |other: Option<usize>, i: usize| {
         Some(times[other?]?.median / times[i]?.median).filter(|ratio| ratio.is_finite())
     };
-    let line = |(i, row): (usize, &'_ Row)| {
-        let first = |r: &Row| r.question.rung().id == "neighbored" && alike(r, row);
-        let first = rows.iter().position(first);
-        let before = i.checked_sub(1).filter(|&b| alike(&rows[b], row));
-        (i, first, before)
-    };
-    let places: Vec<_> = rows.iter().enumerate().map(line).collect();
-    rows.iter()
-        .zip(places)
-        .map(|(row, (i, first, before))| {
-            let bytes = row.question.n() as f64 * row.question.dtype().size() as f64;
+    let find =
+        |id: &str, row: &Row| rows.iter().position(|r| r.question.rung().id == id && alike(r, row));
+    (0..)
+        .zip(rows)
+        .map(|(i, row)| {
+            let first = find("neighbored", row);
+            let all_bytes = row.question.n() * row.question.dtype().size() as u64;
+            let bytes = all_bytes as f64;
             let gbps = times[i].map(|t| bytes / t.median / 1e9).filter(|x| x.is_finite());
+            let expected = baseline(row.question.rung().id);
+            let compared = expected
+                .map_or_else(Vec::new, |e| e.compare(all_bytes, gbps, |id| over(find(id, row), i)));
+            let other = expected.and_then(|e| e.with()).and_then(|with| find(with, row));
+            let counts =
+                expected.map_or_else(Vec::new, |e| counts(e, row, other.map(|o| &rows[o])));
             let from_memory = row.measured().is_some_and(|m| !m.in_l2 && !m.on_host);
             let ceiling = run.ceiling.as_ref().filter(|_| from_memory);
             Line {
@@ -179,10 +203,22 @@ fn lines(run: &Run) -> Vec<Line<'_>> {
                 gbps,
                 of_ceiling: gbps.zip(ceiling).map(|(gbps, ceiling)| gbps / ceiling.gbps),
                 over_first: over(first, i),
-                over_before: over(before, i),
+                compared,
+                counts,
             }
         })
         .collect()
+}
+
+/// What the interpreter counted, beside the baseline's, where expectations speak of it.
+fn counts(expected: &'static Baseline, row: &Row, other: Option<&Row>) -> Vec<Counted> {
+    let counters = |row: &Row| row.measured().and_then(|m| m.counters.clone());
+    let asked = (row.question.n(), row.question.block()) == COUNTED;
+    let (Some(mine), Some(theirs), true) = (counters(row), other.and_then(counters), asked) else {
+        return Vec::new();
+    };
+    let blocks = row.measured().map_or(0, |m| m.grid.iter().map(|&blocks| u64::from(blocks)).sum());
+    expected.count(&mine, &theirs, blocks)
 }
 
 /// Seconds of a run in each interval.
@@ -233,13 +269,15 @@ fn cells(line: &Line<'_>) -> Vec<String> {
         question.op().name().into(),
         question.n().to_string(),
         if question.rung().plan.has_blocks() { question.block().to_string() } else { dash() },
+        whole(question.per_multiprocessor()),
         grids(line.row),
         line.time.map_or_else(dash, |t| format!("{} us", us(t.median))),
         line.time.map_or_else(dash, |t| format!("{} to {}", us(t.quartiles.0), us(t.quartiles.1))),
         line.gbps.map_or_else(dash, |x| format!("{x:.1}")),
         line.of_ceiling.map_or_else(dash, |x| format!("{:.1}", 100.0 * x)),
         times(line.over_first),
-        times(line.over_before),
+        baseline(question.rung().id).and_then(Baseline::with).map_or_else(dash, Into::into),
+        times(over_baseline(line)),
         whole(footprint.and_then(|f| f.registers)),
         whole(shared),
         whole(footprint.and_then(|f| f.local)),
@@ -248,8 +286,15 @@ fn cells(line: &Line<'_>) -> Vec<String> {
         count(|c| c.global_loads.sectors),
         count(|c| c.shared_loads.conflicts + c.shared_stores.conflicts),
         count(|c| c.divergent_branches),
+        count(|c| c.barriers),
+        verdict(&line.compared, &line.counts).unwrap_or_else(dash),
         answer(line.row).into(),
     ]
+}
+
+/// How many times as fast as its baseline.
+fn over_baseline(line: &Line<'_>) -> Option<f64> {
+    line.compared.first().filter(|first| !first.comparison.with.is_empty())?.measured
 }
 
 fn answer(row: &Row) -> &'static str {
@@ -288,6 +333,9 @@ fn remarks(run: &Run, lines: &[Line<'_>], out: &mut dyn Write) -> Result<()> {
             }
         }
         let (n, block) = (line.row.question.n(), line.row.question.block());
+        for surprise in surprises(&line.compared, &line.counts) {
+            writeln!(out, "unexpected: {id}, {n} in blocks of {block}: {surprise}")?;
+        }
         for warning in warnings(line.row) {
             writeln!(out, "warning: {id}, {n} in blocks of {block}: {warning}")?;
         }
@@ -311,7 +359,7 @@ fn object(line: &Line<'_>) -> Value {
     let ceiling = line.run.ceiling.as_ref();
     let (major, minor) = line.run.device.capability;
     let warning = |w: Warning| json!({ "what": w.to_string(), "hint": w.hint() });
-    json!({
+    let mut all = json!({
         "rung": question.rung().id,
         "dtype": question.dtype().name(),
         "op": question.op().name(),
@@ -334,7 +382,6 @@ fn object(line: &Line<'_>) -> Value {
         "clock": line.time.and(measured).map(|m| if m.on_host { "host" } else { "device" }),
         "in_l2": line.time.and(measured).map(|m| m.in_l2),
         "over_neighbored": line.over_first,
-        "over_before": line.over_before,
         "registers": footprint.and_then(|f| f.registers),
         "static_shared": footprint.map(|f| f.shared),
         "dynamic_shared": step.map(|s| s.dynamic_shared),
@@ -352,6 +399,45 @@ fn object(line: &Line<'_>) -> Value {
         "capability": format!("{major}.{minor}"),
         "multiprocessors": line.run.device.multiprocessors,
         "simulated": line.run.simulated,
+    });
+    if let (Value::Object(all), Value::Object(more)) = (&mut all, expectations(line)) {
+        all.extend(more);
+    }
+    all
+}
+
+/// What was expected, and what came of it.
+fn expectations(line: &Line<'_>) -> Value {
+    let question = &line.row.question;
+    json!({
+        "baseline": baseline(question.rung().id).and_then(Baseline::with),
+        "over_baseline": over_baseline(line),
+        "compared": line.compared.iter().map(compared).collect::<Vec<_>>(),
+        "counts": line.counts.iter().map(count).collect::<Vec<_>>(),
+        "verdict": verdict(&line.compared, &line.counts),
+        "unexpected": surprises(&line.compared, &line.counts),
+    })
+}
+
+fn compared(compared: &Compared) -> Value {
+    let Compared { comparison, expected, measured, effect } = compared;
+    let with = Some(comparison.with).filter(|with| !with.is_empty());
+    json!({
+        "with": with,
+        "measured": measured,
+        "expected": expected.map(|(least, most)| [least, most]),
+        "verdict": effect.map(|(effect, _)| effect.name()),
+        "why": effect.map(|(_, why)| why).filter(|why| !why.is_empty()),
+    })
+}
+
+fn count(counted: &Counted) -> Value {
+    let (least, most) = counted.count.times;
+    json!({
+        "counter": counted.count.counter.name(),
+        "times": counted.times,
+        "expected": [least, most],
+        "holds": counted.effect == Effect::AsExpected,
     })
 }
 
@@ -392,6 +478,7 @@ fn csv(lines: &[Line<'_>], out: &mut dyn Write) -> Result<()> {
         "op",
         "n",
         "block",
+        "per_multiprocessor",
         "grid",
         "median",
         "lower_quartile",
@@ -400,12 +487,20 @@ fn csv(lines: &[Line<'_>], out: &mut dyn Write) -> Result<()> {
         "of_ceiling",
         "in_l2",
         "over_neighbored",
-        "over_before",
+        "baseline",
+        "over_baseline",
         "registers",
         "static_shared",
         "dynamic_shared",
         "local_bytes",
         "occupancy",
+        "instructions",
+        "sectors_loaded",
+        "sectors_stored",
+        "bank_conflicts",
+        "divergent_branches",
+        "barriers",
+        "verdict",
         "answer",
     ] {
         row.cell(name)?;
@@ -416,12 +511,16 @@ fn csv(lines: &[Line<'_>], out: &mut dyn Write) -> Result<()> {
         let step = first(line.row);
         let footprint = step.and_then(|s| s.footprint);
         let in_l2 = line.time.and(line.row.measured()).map(|m| m.in_l2);
+        let counters = line.row.measured().and_then(|m| m.counters.as_ref());
+        let count =
+            |of: fn(&Counters) -> u64| counters.map_or_else(String::new, |c| of(c).to_string());
         for cell in [
             question.rung().id.into(),
             question.dtype().name().into(),
             question.op().name().into(),
             question.n().to_string(),
             question.block().to_string(),
+            whole(question.per_multiprocessor()),
             grids(line.row),
             number(line.time.map(|t| t.median)),
             number(line.time.map(|t| t.quartiles.0)),
@@ -430,12 +529,20 @@ fn csv(lines: &[Line<'_>], out: &mut dyn Write) -> Result<()> {
             number(line.of_ceiling),
             in_l2.map_or_else(String::new, |x| x.to_string()),
             number(line.over_first),
-            number(line.over_before),
+            baseline(question.rung().id).and_then(Baseline::with).unwrap_or_default().into(),
+            number(over_baseline(line)),
             whole(footprint.and_then(|f| f.registers)),
             whole(footprint.map(|f| f.shared)),
             whole(step.map(|s| s.dynamic_shared)),
             whole(footprint.and_then(|f| f.local)),
             number(step.map(|s| s.occupancy)),
+            count(|c| c.instructions),
+            count(|c| c.global_loads.sectors),
+            count(|c| c.global_stores.sectors),
+            count(|c| c.shared_loads.conflicts + c.shared_stores.conflicts),
+            count(|c| c.divergent_branches),
+            count(|c| c.barriers),
+            verdict(&line.compared, &line.counts).unwrap_or_default(),
             match &line.row.outcome {
                 Outcome::Skipped(why) => format!("skipped: {why}"),
                 Outcome::Measured(measured) => match &measured.verdict {
@@ -513,12 +620,49 @@ mod tests {
         assert_eq!(all[1]["median"], 50e-6);
         assert_eq!(all[1]["quartiles"], serde_json::json!([44e-6, 56e-6]));
         assert_eq!(
-            (&all[1]["over_neighbored"], &all[2]["over_before"]),
-            (&2.0.into(), &2.0.into())
+            (&all[1]["over_neighbored"], &all[2]["over_neighbored"]),
+            (&2.0.into(), &4.0.into())
         );
-        assert_eq!((&all[0]["over_before"], &all[2]["over_neighbored"]), (&().into(), &4.0.into()));
+        // Against the rung that it is compared with, not the row before; of which there may be none.
+        assert_eq!(
+            (&all[2]["baseline"], &all[2]["over_baseline"]),
+            (&"interleaved".into(), &2.0.into())
+        );
+        assert_eq!(
+            (&all[1]["baseline"], &all[1]["over_baseline"]),
+            (&"neighbored-compact".into(), &().into())
+        );
         assert!((all[1]["gbps"].as_f64().unwrap() - 0.08).abs() < 1e-12);
         assert_eq!((&all[1]["right"], &all[2]["right"]), (&true.into(), &false.into()));
+    }
+
+    /// The same times for an array that is read from memory.
+    #[test]
+    fn what_fails_is_told_with_its_reason() {
+        let mut run = run();
+        run.rows.truncate(3);
+        for (row, id) in run.rows.iter_mut().zip(["unroll8", "two-pass-shared", "warp-shuffle"]) {
+            let n = 1 << 27;
+            row.question = Question::new(find(id).unwrap(), DType::F32, Op::Sum, n, 64).unwrap();
+        }
+        let rows = Value::from(objects(&run));
+        // 100 us before 50 us: twice as fast.
+        assert_eq!(
+            (&rows[1]["verdict"], &rows[1]["baseline"]),
+            (&"as expected".into(), &"unroll8".into())
+        );
+        assert_eq!(rows[2]["verdict"], "faster");
+        let told = rows[2]["unexpected"][0].as_str().unwrap();
+        assert_eq!(told, "2.000 times as fast as two-pass-shared, expected 0.97 to 1.03");
+        run.rows.swap(0, 1);
+        run.rows[0].question = run.rows[1].question;
+        let slow = find("two-pass-shared").unwrap();
+        run.rows[1].question = Question::new(slow, DType::F32, Op::Sum, 1 << 27, 64).unwrap();
+        let mut out = Vec::new();
+        write(&run, LadderFormat::Table, &mut out).unwrap();
+        let table = String::from_utf8(out).unwrap();
+        let told = "unexpected: two-pass-shared, 134217728 in blocks of 64: 0.500 times as fast as unroll8, expected 1.2 to 2: a thread has one load";
+        assert!(table.contains(told) && table.contains("verdict"), "{table}");
     }
 
     #[test]
@@ -530,7 +674,10 @@ mod tests {
             assert!(printed(format).contains(&told), "{}", printed(format));
         }
         assert_eq!(printed(LadderFormat::Csv).lines().count(), 5);
-        assert_eq!(printed(LadderFormat::Md).lines().filter(|l| l.starts_with('|')).count(), 6);
+        let md = printed(LadderFormat::Md);
+        assert_eq!(md.lines().filter(|l| l.starts_with('|')).count(), 6);
+        let (_, behind) = md.rsplit_once("|\n").unwrap();
+        assert!(behind.starts_with("\ndevice: "), "{behind}");
     }
 
     #[test]

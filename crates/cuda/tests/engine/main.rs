@@ -1,0 +1,14 @@
+//! The engine, on the interpreter and on the device of this machine if there is one.
+
+// A binary takes as long to compile as all of its modules: those that drive the engine share one.
+#[path = "../common/mod.rs"]
+mod common;
+
+mod axes;
+mod bad_memory;
+mod early;
+mod feeder;
+mod full_reductions;
+mod hostile;
+mod numbers;
+mod positions;

@@ -1,0 +1,15 @@
+// Two elements a thread, a block's width apart, added while they are loaded.
+extern "C" __global__ void sum(const int *in, int *partials, unsigned n)
+{
+    __shared__ int slots[1024];
+    const unsigned tid = threadIdx.x, width = blockDim.x, i = blockIdx.x * 2 * width + tid;
+    slots[tid] = i < n ? in[i] : 0; // HOLE: and the second one, if there is one
+    __syncthreads();
+    for (unsigned half = width / 2; half > 0; half /= 2) {
+        if (tid < half)
+            slots[tid] += slots[tid + half];
+        __syncthreads();
+    }
+    if (tid == 0)
+        partials[blockIdx.x] = slots[0];
+}

@@ -1,0 +1,236 @@
+//! A kernel of the user's: compiled, run over the sizes and blocks that break kernels, counted, and placed on the ladder.
+//!
+//! The kernel has three parameters: the elements, a partial for each block, and the number of elements. The host starts a block for each
+//! tile and adds the partials.
+
+mod cases;
+pub mod nvrtc;
+mod place;
+
+pub use cases::{Case, Failure};
+pub use place::{COUNTERS, Neighbour, Placed};
+
+use crate::buffers::Buffers;
+use crate::error::Error;
+use crate::lab::STREAM;
+use crate::statistics::median;
+use cases::Runs;
+use warpfold_core::DType;
+use warpfold_cuda::{Argument, Device, Launch};
+use warpfold_ptx::info::{FunctionInfo, info};
+use warpfold_ptx::machine::{Options, Schedule};
+
+/// Why a kernel could not be tried.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failed {
+    /// No compiler.
+    #[error("{why}")]
+    NoCompiler {
+        /// What is missing.
+        why: String,
+    },
+    /// The compiler could not be fetched.
+    #[error("NVRTC cannot be fetched: {why}")]
+    Fetch {
+        /// The reason.
+        why: String,
+    },
+    /// The compiler refuses the source.
+    #[error("the compiler refuses it: {why}")]
+    Source {
+        /// What it says.
+        why: String,
+    },
+    /// The module has no kernel that could be tried.
+    #[error("{why}")]
+    Kernel {
+        /// What it has.
+        why: String,
+    },
+    /// The interpreter cannot run it.
+    #[error(transparent)]
+    Device(#[from] warpfold_cuda::Error),
+    /// The ladder's own rungs failed.
+    #[error(transparent)]
+    Ladder(#[from] Error),
+}
+
+impl Failed {
+    /// What the user can do.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Failed::NoCompiler { .. } => Some(format!(
+                "install the CUDA toolkit, or pip install nvidia-cuda-nvrtc-cu12, or set {} to the library; --fetch-nvrtc brings the wheel from the package registry",
+                nvrtc::VARIABLE
+            )),
+            Failed::Fetch { .. } => Some(
+                "it needs python3 with pip, and the package registry; XDG_CACHE_HOME names the folder"
+                    .into(),
+            ),
+            Failed::Source { .. } => {
+                Some("it must compile by itself: the run-time compiler has no host headers".into())
+            }
+            Failed::Kernel { .. } => Some(CONTRACT.into()),
+            Failed::Device(error) => error.hint().map(Into::into),
+            Failed::Ladder(error) => error.hint(),
+        }
+    }
+}
+
+/// What a kernel must look like.
+pub const CONTRACT: &str = "extern \"C\" __global__ void sum(const int *in, int *partials, unsigned n): the host starts a block for each tile, and adds the partials";
+
+/// A kernel, and how the host launches it.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// The PTX.
+    pub ptx: String,
+    /// The kernel's name.
+    pub kernel: String,
+    /// The type of the elements and the partials.
+    pub dtype: DType,
+    /// Elements of a tile for each thread.
+    pub per_thread: u32,
+    /// Bytes of dynamic shared memory for each thread.
+    pub shared_per_thread: u32,
+    /// Threads of a block: each of these is tried.
+    pub blocks: Vec<u32>,
+    /// Bytes of the third parameter.
+    n_bytes: u32,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// How many cases were run; those up to the failure.
+    pub cases: usize,
+    /// The smallest case that fails.
+    pub failure: Option<Failure>,
+    /// Its place on the ladder, if it is right.
+    pub placed: Option<Placed>,
+}
+
+/// Runs that are timed, and those before them.
+const RUNS: usize = 20;
+const WARM_UP: usize = 5;
+
+/// Threads of blocks that are tried if the user names none.
+pub const BLOCKS: [u32; 5] = [32, 64, 128, 256, 1024];
+
+impl Attempt {
+    /// A kernel of a module: the one of this name, or the only one.
+    ///
+    /// # Errors
+    /// PTX that cannot be read, no such kernel, or one with other parameters.
+    pub fn new(ptx: String, kernel: Option<&str>, dtype: DType) -> Result<Attempt, Failed> {
+        let refuse = |why: String| Failed::Kernel { why };
+        let found = info(&ptx).map_err(|e| refuse(e.to_string()))?;
+        let kernels: Vec<&FunctionInfo> = found.functions.iter().filter(|f| f.kernel).collect();
+        let names = || kernels.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join(", ");
+        let function = match (kernel, &kernels[..]) {
+            (Some(name), all) => {
+                all.iter().copied().find(|f| f.name == name).ok_or_else(|| {
+                    refuse(format!("there is no kernel {name:?}, only: {}", names()))
+                })?
+            }
+            (None, [one]) => one,
+            (None, []) => return Err(refuse("there is no kernel in it".into())),
+            (None, _) => return Err(refuse(format!("it has several kernels: {}", names()))),
+        };
+        let sizes: Vec<u64> = function.parameters.iter().map(|p| p.bytes()).collect();
+        let n_bytes = match sizes[..] {
+            [8, 8, n @ (4 | 8)] => n as u32,
+            _ => {
+                return Err(refuse(format!(
+                    "`{}` has parameters of {sizes:?} bytes, and not two pointers and a number",
+                    function.name
+                )));
+            }
+        };
+        let kernel = function.name.clone();
+        Ok(Attempt {
+            ptx,
+            kernel,
+            dtype,
+            per_thread: 1,
+            shared_per_thread: 0,
+            blocks: BLOCKS.into(),
+            n_bytes,
+        })
+    }
+
+    /// The same with tiles of so many elements for each thread.
+    #[must_use]
+    pub fn of_columns(self, per_thread: u32) -> Attempt {
+        Attempt { per_thread: per_thread.max(1), ..self }
+    }
+
+    /// Runs it over all cases, the smallest first, as far as the first that fails. A kernel that is right is counted, and compared with
+    /// the rungs.
+    ///
+    /// # Errors
+    /// The interpreter cannot load it.
+    pub fn run(&self) -> Result<Tried, Failed> {
+        let all = cases::all(self);
+        for (i, case) in all.iter().enumerate() {
+            if let Some(failure) = self.check(case)? {
+                return Ok(Tried { cases: i + 1, failure: Some(failure), placed: None });
+            }
+        }
+        let placed = place::place(self)?;
+        Ok(Tried { cases: all.len(), failure: None, placed: Some(placed) })
+    }
+
+    /// Seconds of a launch over so many elements, the median of some; nothing on a device without a clock. The elements are zeros.
+    ///
+    /// # Errors
+    /// The device refuses the kernel, or has too little memory.
+    pub fn time(&self, device: &dyn Device, n: u64, block: u32) -> Result<Option<f64>, Failed> {
+        let size = self.dtype.size() as u64;
+        let tile = u64::from(block) * u64::from(self.per_thread);
+        let refuse = || Failed::Kernel { why: format!("{n} elements are too many blocks") };
+        let grid = u32::try_from(n.div_ceil(tile).max(1)).map_err(|_| refuse())?;
+        let kernel = device.kernel(device.load(&self.kernel, &self.ptx)?, &self.kernel)?;
+        let buffers = Buffers::new(device);
+        let array = buffers.allocate(size * n.max(1))?;
+        buffers.clear(array, size * n.max(1))?;
+        let partials = buffers.allocate(size * u64::from(grid))?;
+        let arguments = [array.into(), partials.into(), self.count(n)];
+        let launch = Launch::linear(grid, block).shared(block * self.shared_per_thread);
+        let mut times = Vec::new();
+        for run in 0..WARM_UP + RUNS {
+            let time = device.time(STREAM, &mut || {
+                // SAFETY: the kernel has these parameters, and was right over many sizes when the interpreter checked every access.
+                unsafe { device.launch(STREAM, kernel, &launch, &arguments) }
+            })?;
+            let Some(time) = time else { return Ok(None) };
+            times.extend((run >= WARM_UP).then_some(time.as_secs_f64()));
+        }
+        Ok(Some(median(&mut times)))
+    }
+
+    /// The third argument.
+    fn count(&self, n: u64) -> Argument {
+        if self.n_bytes == 4 { Argument::from(n as u32) } else { Argument::from(n) }
+    }
+
+    fn check(&self, case: &Case) -> Result<Option<Failure>, Failed> {
+        let options = Options {
+            schedule: case.schedule,
+            instructions: cases::MOST_INSTRUCTIONS,
+            ..Options::default()
+        };
+        Runs::new(self, options)?.check(case).map_err(Into::into)
+    }
+}
+
+/// The name of a schedule, as messages have it.
+fn schedule_name(schedule: Schedule) -> &'static str {
+    match schedule {
+        Schedule::Lockstep => "lanes in step",
+        Schedule::Random { .. } => "lanes and warps in a random order",
+        Schedule::Adversarial { .. } => "lanes and warps as far ahead of each other as they may be",
+    }
+}

@@ -1,0 +1,20 @@
+// One test for eight tiles: the text's guard.
+// elements: i32
+extern "C" __global__ void sum(const int *in, int *partials, unsigned n)
+{
+    __shared__ int slots[1024];
+    const unsigned tid = threadIdx.x, width = blockDim.x, i = blockIdx.x * 8 * width + tid;
+    int mine = 0;
+    if (i + 7 * width < n)
+        for (int k = 0; k < 8; ++k)
+            mine += in[i + k * width];
+    slots[tid] = mine;
+    __syncthreads();
+    for (unsigned half = width / 2; half > 0; half /= 2) {
+        if (tid < half)
+            slots[tid] += slots[tid + half];
+        __syncthreads();
+    }
+    if (tid == 0)
+        partials[blockIdx.x] = slots[0];
+}

@@ -1,0 +1,21 @@
+// Eight elements a thread, then halves in shared memory.
+// elements: i32
+extern "C" __global__ void sum(const int *in, int *partials, unsigned n)
+{
+    __shared__ int slots[1024];
+    const unsigned tid = threadIdx.x, width = blockDim.x;
+    int mine = 0;
+    for (int k = 0; k < 8; ++k) {
+        const unsigned i = (blockIdx.x * 8 + k) * width + tid;
+        mine += i < n ? in[i] : 0;
+    }
+    slots[tid] = mine;
+    __syncthreads();
+    for (unsigned half = width / 2; half > 0; half /= 2) {
+        if (tid < half)
+            slots[tid] += slots[tid + half];
+        __syncthreads();
+    }
+    if (tid == 0)
+        partials[blockIdx.x] = slots[0];
+}

@@ -1,0 +1,75 @@
+//! What stands for devices where none is compiled in: types without values.
+
+use super::compiled_out;
+use crate::device::Device;
+use warpfold_core::layout::Traversal;
+use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun};
+use warpfold_core::{DType, Result};
+use warpfold_cpu::Job;
+use warpfold_cpu::isa::Isa;
+
+/// An open device.
+pub(crate) enum Opened {}
+
+/// States on a device.
+pub(crate) enum Fed {}
+
+/// Opens the device that was named; `None` for the CPU.
+///
+/// # Errors
+/// It is not compiled in.
+pub(crate) fn of(device: Device) -> Result<Option<Opened>> {
+    match device {
+        Device::Auto | Device::Cpu => Ok(None),
+        Device::Cuda(_) | Device::Sim => Err(compiled_out(device)),
+    }
+}
+
+impl Opened {
+    pub(crate) fn supports(&self, _: Kind, _: DType) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn states(&self, _: &Job<'_>) -> Result<Vec<Vec<AnyState>>> {
+        match *self {}
+    }
+
+    pub(crate) fn numbers(&self, _: &[Op], _: &Job<'_>) -> Result<Option<Vec<Numbers>>> {
+        match *self {}
+    }
+}
+
+impl Fed {
+    pub(crate) fn new(opened: &Opened, _: Isa, _: &[Kind], _: DType, _: usize) -> Result<Fed> {
+        match *opened {}
+    }
+
+    pub(crate) fn kinds(&self) -> &[Kind] {
+        match *self {}
+    }
+
+    pub(crate) fn absorb(&mut self, _: RawRun<'_>, _: Option<&Traversal>, _: u64) -> Result<()> {
+        match *self {}
+    }
+
+    pub(crate) fn absorb_from<E>(
+        &mut self,
+        _: u64,
+        _: usize,
+        _: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Result<(), E>> {
+        match *self {}
+    }
+
+    pub(crate) fn absorb_around(
+        &mut self,
+        _: RawRun<'_>,
+        _: impl Iterator<Item = (u64, u64)> + Clone,
+    ) -> Result<()> {
+        match *self {}
+    }
+
+    pub(crate) fn into_states(self) -> Result<Vec<AnyState>> {
+        match self {}
+    }
+}

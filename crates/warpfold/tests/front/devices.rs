@@ -1,0 +1,50 @@
+//! Which devices are compiled in, and what a program is told that asks for others.
+
+use warpfold::{DType, Device, Error, Op, Reduction};
+
+/// The CPU, and the interpreter where it is compiled in.
+pub(crate) const DEVICES: &[Device] =
+    if cfg!(feature = "sim") { &[Device::Cpu, Device::Sim] } else { &[Device::Cpu] };
+
+#[test]
+fn a_device_without_its_feature_is_an_error_that_names_it() {
+    let x = [1.0f64; 4];
+    for (device, feature, is_in) in [
+        (Device::Cuda(None), "cuda", cfg!(feature = "cuda")),
+        (Device::Cuda(Some(1)), "cuda", cfg!(feature = "cuda")),
+        (Device::Sim, "sim", cfg!(feature = "sim")),
+    ] {
+        let question = Reduction::of(Op::Sum).device(device);
+        let told = [
+            question.run(&x).err(),
+            question.run_pair(&x, &x).err(),
+            question.partial(&x, 0).err(),
+            question.workers(DType::F64, 1).err(),
+            question.accumulator::<f64>().err(),
+            question.check_type(DType::F64, 1).err(),
+        ];
+        for error in told {
+            // `sum` of two arrays is refused before any device is asked for.
+            let Some(Error::Device { what, hint }) = error else {
+                assert!(is_in || matches!(error, Some(Error::Arity { .. })), "{device}: {error:?}");
+                continue;
+            };
+            assert_eq!(!is_in, hint.contains(&format!("feature `{feature}`")), "{what}: {hint}");
+            assert!(hint.contains("--device cpu"), "{hint}");
+        }
+    }
+}
+
+/// By itself a reduction never asks for a device that is not there.
+#[test]
+fn auto_works_without_devices() {
+    let large = vec![1.0f64; 1 << 18];
+    let question = Reduction::new([Op::LogSumExp, Op::Prod, Op::Sum]);
+    assert_eq!(question.run(&large).unwrap().number::<f64>(Op::Sum), Some(262_144.0));
+    let pays = question.device_pays_from(DType::F64).is_some();
+    assert!(!pays || cfg!(feature = "cuda"));
+    if !cfg!(feature = "cuda") {
+        let settled = question.settled(DType::F64, Some(u64::MAX));
+        assert_eq!(settled.named_device(), Device::Cpu);
+    }
+}

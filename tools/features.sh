@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Checks that crates compile without their features and with each one alone, and that what is left out is not in the graph.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# The features of a package, but for `default`.
+features() {
+    cargo metadata --no-deps --format-version 1 | python3 -c '
+import json, sys
+packages = json.load(sys.stdin)["packages"]
+print(*next(sorted(p["features"].keys() - {"default"}) for p in packages if p["name"] == sys.argv[1]))' "$1"
+}
+
+check() {
+    local package=$1 feature=$2
+    echo "==> $package: ${feature:-no feature}"
+    cargo clippy --quiet --package "$package" --no-default-features --features "$feature" -- -D warnings
+}
+
+for package in warpfold-core warpfold-cuda warpfold warpfold-files; do
+    check "$package" ""
+    for feature in $(features "$package"); do check "$package" "$feature"; done
+done
+
+# What a program that reduces arrays on the CPU has nothing of.
+for stranger in warpfold-cuda warpfold-ptx libloading ruzstd cudarc ndarray arrow-array serde; do
+    if cargo tree --quiet --package warpfold --edges normal --prefix none | grep "^$stranger v"; then
+        echo "error: warpfold depends on $stranger without a feature that asks for it" >&2
+        exit 1
+    fi
+done
+echo "==> warpfold alone depends on no device and on no other library's arrays"
+
+# Asking for what was left out is an error that names the feature.
+cargo test --quiet --package warpfold --test front devices
+cargo test --quiet --package warpfold-files --no-default-features --features "" --lib left_out
+cargo test --quiet --package warpfold-files --no-default-features --features npy,zstd --lib left_out
