@@ -948,11 +948,16 @@ fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
     all.map(|shape| Engine::with_shape(Arc::clone(device), shape)).collect()
 }
 
+/// Whether what takes minutes on the interpreter is asked for.
+fn thorough() -> bool {
+    std::env::var_os("WARPFOLD_THOROUGH").is_some_and(|value| value == "1")
+}
+
 /// Engines that walk whatever they can as a view: with few blocks and with many, so
 /// that these share outputs.
 fn walkers(device: &Arc<dyn Device>) -> Vec<Engine> {
     let shape = |blocks| Shape { threads: None, blocks, views: Some(true) };
-    [None, Some(1), Some(3), Some(70)]
+    [None, Some(1), Some(3), Some(9)]
         .map(|blocks| Engine::with_shape(Arc::clone(device), shape(blocks)))
         .into_iter()
         .collect()
@@ -1022,7 +1027,8 @@ fn hard_floats(engines: &[Engine], seed: u64, rounds: usize, rows: usize) {
 
 #[test]
 fn views_of_hard_floats() {
-    hard_floats(&walkers(&sim(Schedule::Lockstep)), 221, 28, 8);
+    let rounds = if thorough() { 112 } else { 28 };
+    hard_floats(&walkers(&sim(Schedule::Lockstep)), 221, rounds, 3);
 }
 
 #[test]

@@ -244,8 +244,11 @@ impl Decoder<'_> {
                 let own = v.offset as i64;
                 match v.space {
                     Space::Local => Place { base: PlaceBase::FrameLocal, offset: own + offset },
-                    // A kernel's parameters are its arguments, and lie in memory of their own.
-                    Space::Param if !scene.is_kernel => {
+                    // A kernel's parameters are its arguments, and lie in memory of their own,
+                    // ahead of what it hands to functions.
+                    Space::Param
+                        if !scene.is_kernel || v.offset >= scene.function.argument_bytes() =>
+                    {
                         Place { base: PlaceBase::FrameParam, offset: own + offset }
                     }
                     at => {
