@@ -25,6 +25,11 @@ const MOST_SCATTERED: usize = 1 << 30;
 const SMALL: usize = 1 << 20;
 /// Bytes of a row of floats whose sum is better shared by more than one block.
 const LONG_ROW: usize = 64 << 10;
+/// Bytes of a table whose blocks have little to read, and its rows.
+const MODERATE: usize = 64 << 20;
+const MANY_ROWS: core::ops::Range<usize> = 64..1024;
+/// Bytes of a row of a table that leave most of a block idle.
+const NARROW: usize = 64;
 /// Rows of columns of floats that make a thread's accumulator worth its end.
 const FEW_ROWS: usize = 8;
 
@@ -247,8 +252,13 @@ fn is_for_strides(answer: Answer, table: &Table) -> bool {
     if table.has_few_rows() {
         let most = if sums { LONG_ROW } else { SMALL };
         small && row > MOST_SHORT_ROW && row <= most
-    } else if ColumnTable::of(table).is_some_and(|columns| columns.takes_one_launch()) {
+    } else if let Some(columns) = ColumnTable::of(table).filter(ColumnTable::takes_one_launch) {
+        // Each block of a table has superaccumulators of floats to clear.
+        let moderate = sums && row.saturating_mul(table.outputs.len) <= MODERATE;
+        let scattered = columns.tables() > 1 && columns.columns * table.dtype.size() < NARROW;
         small && (!sums || len >= FEW_ROWS)
+            || moderate && MANY_ROWS.contains(&len)
+            || scattered && len >= FEW_ROWS
     } else {
         true
     }

@@ -55,13 +55,15 @@ fn power_below(n: usize) -> usize {
 
 impl Sharing {
     /// For elements of `size` bytes, on a device that runs `resident` blocks at once.
-    fn of(layout: &Layout, size: usize, resident: usize) -> Sharing {
+    /// `costly` says that a thread's first element costs as much as some more.
+    fn of(layout: &Layout, size: usize, costly: bool, resident: usize) -> Sharing {
         let (outputs, len) = (layout.outputs.len.max(1), layout.elements.len.max(1));
         let wanted = resident * THREADS;
         // Elements that neighbours read together at least, if they lie together.
         let line = LINE / size;
         let ((kept, _), (reduced, run)) = (nearest(&layout.outputs), nearest(&layout.elements));
         let near = if kept < reduced { 1 } else { power_below(run) };
+        let near = if costly { near.min(power_below(len / FEW)) } else { near };
         // Threads for what lies together: elements of an output, then outputs.
         let least = if near >= line {
             power_below(len / FEW).clamp(1, 32)
@@ -112,7 +114,8 @@ impl Engine {
         let Some(tally) = answer.tally() else { return Ok(false) };
         let device = &*self.device;
         let resident = self.blocks_at_once(BLOCKS) as usize;
-        let mut sharing = Sharing::of(layout, answer.dtype.size(), resident);
+        let costly = answer.dtype.is_float() && answer.is_of_sums();
+        let mut sharing = Sharing::of(layout, answer.dtype.size(), costly, resident);
         let (outputs, wide) = (layout.outputs.len, wide_words(tally, answer.dtype));
         let words = |splits: usize| {
             let zeros = sharing.blocks.saturating_add(outputs.saturating_mul(wide));
