@@ -85,7 +85,7 @@ impl FloatElement for f16 {
 }
 
 /// Calls a generic function with the float element type that a
-/// [`DType`] names, or else evaluates the other expression:
+/// `DType` names, or else evaluates the other expression:
 /// `with_float_element!(dtype, T => f::<T>(x), else => y)`.
 #[macro_export]
 macro_rules! with_float_element {
