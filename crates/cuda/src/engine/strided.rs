@@ -162,3 +162,68 @@ impl Engine {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On an H200: of an array in C order, some axes of which are reduced.
+    fn sharing(size: usize, axes: &[(usize, bool)], costly: bool) -> Sharing {
+        let mut stride = size.cast_signed();
+        let (mut kept, mut reduced) = (Vec::new(), Vec::new());
+        for &(len, is_reduced) in axes.iter().rev() {
+            let side = if is_reduced { &mut reduced } else { &mut kept };
+            side.insert(0, (len, [stride, 0]));
+            stride *= len.cast_signed();
+        }
+        let layout = Layout::new(0, &kept, &reduced, false).unwrap();
+        Sharing::of(&layout, size, costly, 132 * BLOCKS as usize)
+    }
+
+    #[test]
+    fn neighbours_take_what_lies_together() {
+        // Long rows: a warp or more for each.
+        let rows = sharing(4, &[(100_000, false), (1000, true)], false);
+        assert_eq!((rows.lanes, rows.near), (32, 32));
+        // Columns: a thread for each.
+        let columns = sharing(4, &[(100, true), (1_000_000, false)], false);
+        assert_eq!((columns.lanes, columns.near), (1, 1));
+        // Runs of 8 bytes: eight threads for a run, and outputs side by side.
+        let runs = sharing(1, &[(100_000, true), (1000, false), (8, true)], false);
+        assert_eq!((runs.near, THREADS / runs.lanes * runs.near), (8, LINE));
+    }
+
+    #[test]
+    fn few_outputs_are_shared_by_blocks() {
+        let one = sharing(4, &[(7, true), (1 << 20, true)], false);
+        assert_eq!((one.lanes, one.blocks), (256, 1));
+        assert!(one.splits > 700, "{one:?}");
+        let many = sharing(4, &[(1 << 20, false), (7, true)], false);
+        assert_eq!(many.splits, 1);
+    }
+
+    #[test]
+    fn every_output_has_a_thread_and_no_block_too_much() {
+        let lens = [1, 2, 3, 5, 8, 31, 64, 100, 1000, 70_000, (1 << 31) - 1];
+        for size in [1, 2, 4, 8] {
+            for outputs in lens {
+                for len in lens.into_iter().filter(|len| outputs * len < 1 << 40) {
+                    for axes in [[(outputs, false), (len, true)], [(len, true), (outputs, false)]] {
+                        for costly in [false, true] {
+                            let of = sharing(size, &axes, costly);
+                            let note = || format!("{of:?} of {axes:?}, {size} bytes");
+                            assert!(
+                                of.lanes.is_power_of_two() && of.lanes <= THREADS,
+                                "{}",
+                                note()
+                            );
+                            assert!(of.near.is_power_of_two() && of.near <= of.lanes, "{}", note());
+                            assert!(of.blocks * (THREADS / of.lanes) >= outputs, "{}", note());
+                            assert!(len.div_ceil(of.splits) <= BLOCK_ELEMENTS, "{}", note());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
