@@ -284,12 +284,25 @@ fn interrupted(dir: &Dir, mut command: Command, signal: &str) -> std::process::O
     child.wait_with_output().unwrap()
 }
 
+/// Whether whoever runs the tests has this signal ignored, as shells do for what runs
+/// in the background: children ignore it then, too.
+fn is_ignored(number: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    (mask >> (number - 1)) & 1 == 1
+}
+
 #[test]
 fn signals_end_the_process_and_its_temporary_file() {
     let dir = long();
     dir.file("out.csv", "old");
     let is_long = "sum -a 0 -f json long.npy -o out.csv";
     for (signal, number) in [("-TERM", 15), ("-INT", 2), ("-HUP", 1), ("-QUIT", 3), ("-KILL", 9)] {
+        if is_ignored(number) {
+            eprintln!("skipped: {signal} is ignored here");
+            continue;
+        }
         // The probe before the work is such a file, too.
         let output = interrupted(&dir, dir.command(is_long), signal);
         assert_eq!(output.status.signal(), Some(number), "{signal}");
