@@ -532,14 +532,6 @@ static BASELINES: &[Baseline] = &[
     ),
     of("bulk-copy", &[with("vector-load", (0.97, 1.05))], &[]),
     of(
-        "engine-fast",
-        &[slower(
-            with("vector-load", SAME),
-            "the nodes of the fixed tree are written, and read by the block that combines them",
-        )],
-        &[],
-    ),
-    of(
         "engine",
         &[faster(
             and_small(with("vector-load", SAME), (0.3, 1.0)),

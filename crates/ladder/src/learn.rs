@@ -157,7 +157,7 @@ impl Lesson {
         );
         let _ = write!(
             out,
-            "## Write\n\nThe kernel has a hole. `warpfold learn exercise {number} -o my.cu` writes it to a file, and `warpfold learn check {number} my.cu` tries it over every size, with every check on.\n\n```cuda\n{}\n```\n",
+            "## Write\n\nThe kernel has a hole. `warpfold learn exercise {number} -o my.cu` writes it to a file, and `warpfold learn check {number} my.cu` tries it over every size, with every check on.\n\n```cpp\n{}\n```\n",
             exercise.source.trim_end()
         );
         if let Some((counter, most)) = exercise.at_most {
