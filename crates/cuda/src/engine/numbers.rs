@@ -37,9 +37,8 @@ impl Engine {
     /// The answers of `op` over the axes that `reduced` marks, in C order, as
     /// core finishes them under the default rules; waits for them. `None` where no
     /// kernel makes them: pairs of answers, products and logsumexp of integers; of
-    /// outputs without elements, of few long rows whose floats a fixed tree folds,
-    /// as it does wherever they are to be fast, and of totals that do not fit their
-    /// type. Then [`states_of_view`](Self::states_of_view) answers.
+    /// outputs without elements, of products of floats of few long rows, which a fixed
+    /// tree folds, and of totals that do not fit their type. Then [`states_of_view`](Self::states_of_view) answers.
     ///
     /// # Errors
     /// Views that cannot be; more outputs than memory holds; what the device
@@ -139,7 +138,8 @@ impl Engine {
         let Question { answer, table, layout } = question;
         let device = &**self.device();
         let best = || is_for_strides(*answer, table);
-        let strided = layout.as_ref().filter(|_| self.shape.views.unwrap_or_else(best));
+        let only = answer.tally().is_some_and(|tally| !tally.has_tables());
+        let strided = layout.as_ref().filter(|_| only || self.shape.views.unwrap_or_else(best));
         if let Some(layout) = strided {
             let make = |engine: &Engine, scratch: &mut Scratch| {
                 // SAFETY: passed on from the caller.
@@ -191,6 +191,10 @@ impl Engine {
     ) -> Result<bool> {
         let Question { answer, table, .. } = question;
         let misfits = scratch.misfits();
+        if answer.tally().is_some_and(|tally| !tally.has_tables()) {
+            // SAFETY: passed on from the caller.
+            return unsafe { self.numbers_of_gathered_rows(*answer, table, to, scratch, stream) };
+        }
         if answer.is_of_tree() {
             // SAFETY: passed on from the caller.
             let made =

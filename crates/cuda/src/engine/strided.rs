@@ -18,7 +18,7 @@ const THREADS: usize = 256;
 const BLOCKS: u32 = 6;
 /// The most words of an accumulator that blocks leave for each other: `WORDS`
 /// there.
-const MOST_WORDS: usize = 10;
+const MOST_WORDS: usize = 19;
 /// Elements that a thread takes at once, at most, and those for which a thread more
 /// is worth its fold.
 const BATCH: usize = 16;
@@ -114,7 +114,8 @@ impl Engine {
         let Some(tally) = answer.tally() else { return Ok(false) };
         let device = &*self.device;
         let resident = self.blocks_at_once(BLOCKS) as usize;
-        let costly = answer.dtype.is_float() && answer.is_of_sums();
+        let of_sums = answer.is_of_sums() || tally == Tally::LogSumExps;
+        let costly = answer.dtype.is_float() && of_sums;
         let mut sharing = Sharing::of(layout, answer.dtype.size(), costly, resident);
         let (outputs, wide) = (layout.outputs.len, wide_words(tally, answer.dtype));
         let words = |splits: usize| {

@@ -1,0 +1,39 @@
+// Logarithms of sums of exponentials of floats over any axes of any view.
+// elements: f16 bf16 f32 f64
+
+#include "float_logsumexp.cuh"
+#include "strided.cuh"
+
+template <class T>
+struct StridedLogSumExp : FloatLogSumExp<T> {
+    using Base = FloatLogSumExp<T>;
+    using Bits = typename Base::Bits;
+    static constexpr bool NUMBERED = false;
+    static constexpr bool MAY_BE_LOST = false;
+
+    struct Asked {
+        static __device__ __forceinline__ Bits fill() { return Base::IDENTITY; }
+    };
+
+    __device__ __forceinline__ StridedLogSumExp() {}
+    __device__ __forceinline__ StridedLogSumExp(const Base &base) : Base(base) {}
+
+    template <int U>
+    __device__ __forceinline__ void take(const Bits (&bits)[U], const Place (&)[U], const Asked &)
+    {
+        typename Base::Value x[U];
+#pragma unroll
+        for (int k = 0; k < U; ++k)
+            x[k] = Element<T>::value(bits[k]);
+        Base::take(x);
+    }
+
+    __device__ __forceinline__ void write(void *out, u64 place, const Asked &) { static_cast<Bits *>(out)[place] = Base::value(); }
+};
+
+STRIDED(logsumexp, 2)(const Layout &layout)
+{
+    using Sum = StridedLogSumExp<ELEMENT>;
+    Sum::prepare();
+    reduce_view<(sizeof(Sum::Bits) == 8 ? 4 : 8), Sum>(layout, {});
+}
