@@ -264,5 +264,5 @@ def _logsumexp(type_, elements):
             if below > -200:
                 total += (Decimal(below.numerator) / Decimal(below.denominator)).exp()
         exact = top + Fraction(total.ln())
-    error = Fraction(1, {"f64": 2**89, "f32": 2**44, "f16": 2**44, "bf16": 2**44}.get(type_.name, 2**93))
+    error = Fraction(1, {"f64": 2**94, "f32": 2**47, "f16": 2**47, "bf16": 2**47}.get(type_.name, 2**93))
     return [Within(out, round_to(fmt, exact - error), round_to(fmt, exact + error))]

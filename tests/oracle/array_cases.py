@@ -243,7 +243,7 @@ class Merged:
         if self.gap:
             positional = ["argmin", "argmax", "argminmax"]
             if self.array.type.kind == "float":
-                positional += ["prod", "logsumexp"]
+                positional += ["prod"]
             wanted = {op: found for op, found in wanted.items() if op in positional}
         if not wanted:
             return []

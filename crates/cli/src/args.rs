@@ -48,9 +48,9 @@ pub(crate) enum Verb {
     Partial(PartialArgs),
     /// Merge the states of pieces, and finish them
     ///
-    /// States of argmin, argmax, prod and logsumexp know which elements they
-    /// hold: giving a piece twice is an error. The others do not: a piece given
-    /// twice counts twice.
+    /// States of argmin, argmax and prod know which elements they hold: giving a
+    /// piece twice is an error. The others do not: a piece given twice counts
+    /// twice.
     ///
     /// With `-o FILE.state` the merged state is written instead of the answers.
     #[command(after_long_help = PARTIAL_EXAMPLES)]

@@ -258,7 +258,8 @@ impl Error {
                 "write the state again with this version of warpfold".into()
             }
             Error::RetiredState { .. } => {
-                "make the state again, without --accuracy fast: every sum is exact".into()
+                "make the state again with this version, without --accuracy fast if it was there"
+                    .into()
             }
             Error::UnknownName { known, .. } => format!("there are {}", known.join(", ")),
             Error::NotNumbers { .. } => "cast it to a type of numbers first".into(),

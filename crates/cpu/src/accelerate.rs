@@ -11,9 +11,10 @@ use warpfold_core::element::{Bool8, bf16, f16};
 use warpfold_core::exact::Superacc;
 use warpfold_core::fpenv;
 use warpfold_core::layout::Traversal;
+use warpfold_core::op::logsumexp::{BlockSum, ExpElement};
 use warpfold_core::op::{
-    Bits, Counts, Extrema, FixedTree, IntLogSumExp, IntProd, Kind, Moments, Run, Squares, State,
-    Summary, Sums, TreeOp,
+    Bits, Counts, Extrema, FixedTree, FloatLogSumExp, IntLogSumExp, IntProd, Kind, Moments, Run,
+    Squares, State, Summary, Sums, TreeOp,
 };
 
 /// The context of a worker: the instruction set, and what its kernels have learnt about
@@ -297,6 +298,30 @@ impl<P: TreeOp> Accelerate for FixedTree<P> {
         // These round on the way.
         fpenv::usual(|| {
             self.absorb_with(run, |items| dispatch(isa, Leaf::<P> { items }));
+        });
+    }
+}
+
+/// A block's sum of exponentials, compiled for an instruction set.
+struct Exponentials<'a, T> {
+    items: &'a [T],
+}
+
+impl<T: ExpElement> Kernel for Exponentials<'_, T> {
+    type Out = BlockSum;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> BlockSum {
+        BlockSum::of(self.items)
+    }
+}
+
+impl<T: ExpElement> Accelerate for FloatLogSumExp<T> {
+    fn accelerate(&mut self, _: u64, slices: Slices<'_, T>, context: &mut Context) {
+        let isa = context.isa;
+        // Terms are rounded.
+        fpenv::usual(|| {
+            self.absorb_with(slices.items(), |items| dispatch(isa, Exponentials { items }));
         });
     }
 }

@@ -111,7 +111,6 @@ struct TreeLeaf {
     u32 team = 0;
     Strip<T> strip;
     bool owner = true; // of what its strip's columns fold to
-    bool twice = false;
 
     __device__ __forceinline__ TreeLeaf(const ColumnTable &table)
         : table(table), leaves((table.rows + LEAF - 1) / LEAF), teams(table.is_tall() ? STRIPS / table.width : 1)
@@ -145,25 +144,6 @@ struct TreeLeaf {
     {
         __shared__ uint4 parts[COLUMNS * COLUMN_THREADS];
         return parts;
-    }
-
-    // What owners know of their columns, told to all that have them.
-    template <class Value>
-    __device__ __forceinline__ void tell(Value (&value)[COLUMNS]) const
-    {
-        if (!table.is_tall())
-            return;
-        Value *const values = static_cast<Value *>(room()) + (team * table.width + strip.slot);
-        __syncthreads();
-        if (strip.group == 0) {
-#pragma unroll
-            for (int i = 0; i < COLUMNS; ++i)
-                values[i * STRIPS] = value[i];
-        }
-        __syncthreads();
-#pragma unroll
-        for (int i = 0; i < COLUMNS; ++i)
-            value[i] = values[i * STRIPS];
     }
 
     // What the lanes of a strip fold to that has no more rows than a batch: one for each lane.

@@ -1,31 +1,10 @@
-// Exponentials in f64, of terms and of nodes: operation by operation what crates/core/src/op/exponential.rs computes, where the bounds
+// Exponentials in f64: operation by operation what crates/core/src/op/exponential.rs computes, where the bounds
 // are proven.
 
 #pragma once
 
 #include "double_double.cuh"
 #include "fold.cuh"
-
-// e^x for x <= 0.
-__device__ __forceinline__ f64 exponential(f64 x)
-{
-    const f64 shifted = add(mul(x, LOG2_E), ROUNDER);
-    const f64 n = sub(shifted, ROUNDER);
-    // n * LN2_HIGH has at most 52 bits: nothing is rounded before it is subtracted.
-    const f64 r = sub(fused(-n, LN2_HIGH, x), mul(n, LN2_REST));
-    constexpr f64 TAYLOR[12] = {
-        1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0,
-        1.0 / 5040.0,       1.0 / 720.0,       1.0 / 120.0,      1.0 / 24.0,      1.0 / 6.0,      0.5,
-    };
-    f64 q = TAYLOR[0];
-#pragma unroll
-    for (int i = 1; i < 12; ++i)
-        q = add(mul(q, r), TAYLOR[i]);
-    const f64 e = add(1.0, add(r, mul(mul(r, r), q)));
-    // e lies between 2^-1 and 2 and n is not below -866: the power of two goes straight into the exponent.
-    const u64 scaled = bits_of(e) + (bits_of(shifted) << 52);
-    return is_above_cutoff(x) ? of_bits(scaled) : 0.0;
-}
 
 // The bits of 2^(j / 64) less j << 46: with n << 46 added, those of 2^(n / 64) for every n = j modulo 64.
 constexpr int STEPS = 64;
@@ -39,21 +18,6 @@ __device__ const u64 POWERS[STEPS] = {
     0x3feee89f995ad3ad, 0x3feef3a2b84f15fb, 0x3feeff76f2fb5e47, 0x3fef0c1e904bc1d2, 0x3fef199bdd85529c, 0x3fef27f12e57d14b, 0x3fef3720dcef9069, 0x3fef472d4a07897c,
     0x3fef5818dcfba487, 0x3fef69e603db3285, 0x3fef7c97337b9b5f, 0x3fef902ee78b3ff6, 0x3fefa4afa2a490da, 0x3fefba1bee615a27, 0x3fefd0765b6e4540, 0x3fefe7c1819e90d8,
 };
-
-// Of what is not above it, the exponential is taken of it, which is 0.
-constexpr f64 FLOOR = -0x1.628b76p+9;
-
-// x, but at least FLOOR; NaN stays.
-__device__ __forceinline__ f32 at_least_floor(f32 x)
-{
-#if __CUDA_ARCH__ >= 800
-    f32 most;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(x), "f"(f32(FLOOR)));
-    return most;
-#else
-    return x < f32(FLOOR) ? f32(FLOOR) : x;
-#endif
-}
 
 // The powers in a block's shared memory, once for each pair of banks: whatever lanes look up, each half of a warp finds it at once. (A
 // lane could as well keep two powers and be asked by shuffles, but the compiler keeps code from moving past those.)
@@ -91,8 +55,11 @@ public:
     }
 };
 
-// sum + e^x, for x that is not below FLOOR.
-__device__ __forceinline__ f64 plus_exponential(f64 sum, f64 x, const Powers &powers)
+// Two numbers of which the product is an exponential: core's `parts`.
+struct Exponential {
+    f64 power, rest;
+};
+__device__ __forceinline__ Exponential exponential(f64 x, const Powers &powers)
 {
     const f64 shifted = fused(x, STEPS * LOG2_E, ROUNDER);
     const f64 n = sub(shifted, ROUNDER);
@@ -103,5 +70,5 @@ __device__ __forceinline__ f64 plus_exponential(f64 sum, f64 x, const Powers &po
     p = fused(p, r, 0.5);
     p = fused(p, r, FIRST);
     p = fused(p, r, 1.0);
-    return fused(powers.of(u32(bits_of(shifted))), p, sum);
+    return {powers.of(u32(bits_of(shifted))), p};
 }

@@ -1,8 +1,8 @@
-// Sums of exponentials of floats in the fixed tree: core's `Exponentials`, crates/core/src/op/logsumexp.rs.
+// Sums of exponentials of floats: core's `FloatLogSumExp`, crates/core/src/op/logsumexp.rs, which says why the order does not matter.
 //
-// Where sums are in one f64, a leaf is read once: as if its largest element were not beyond REACH, so that exponents count from 0. If it
-// is, or an element is NaN, the leaf is read again, as the next ones are until they need it no more: for the largest element, and for
-// the exponentials of all differences from it. Infinities and NaNs count as nothing in both; only if there are any, they are counted.
+// An element lies in a cell, whose middle, the anchor, is a multiple of 32. A thread adds terms e^(x - anchor) as integers, in words
+// that are 51 bits apart, for the topmost cells. A batch of elements of one cell, which is the usual one, is added up at once; others
+// are taken cell by cell.
 
 #pragma once
 
@@ -10,224 +10,304 @@
 #include "double_double.cuh"
 #include "exponential.cuh"
 #include "narrow.cuh"
-#include "tree.cuh"
 
-// What sums of exponentials of elements are kept in, and how far they are from the largest: core's `ExpSum`.
+// From one anchor to the next, and e to the power of as much less.
+constexpr f32 CELL = 32.0f;
+constexpr Double INV_E_CELL = {0x1.c8464f7616468p-47, 0x1.e299a01244879p-103};
+
+// Bits from one word of a term to the next, and what rounds to multiples of 2^-27, 2^-78 and 2^-129, the units of words.
+constexpr int WORD_BITS = 51;
+constexpr f64 FIRST_ROUNDER = 0x1.8p25, SECOND_ROUNDER = 0x1.8p-26, THIRD_ROUNDER = 0x1.8p-77;
+
+// The bits of a rounder: of as many ones the same again.
+constexpr u64 FIRST_OFFSET = u64(1023 + 25) << 52 | u64(1) << 51;
+constexpr u64 SECOND_OFFSET = u64(1023 - 26) << 52 | u64(1) << 51;
+constexpr u64 THIRD_OFFSET = u64(1023 - 77) << 52 | u64(1) << 51;
+
+// Terms in one f64 and in two: core's `OneF64` and `TwoF64`. They are added as the bits of floats next to rounders, `offset` too much
+// for each.
 struct OneF64 {
-    using Sum = f64;
-    static constexpr f64 REACH = 256.0;
-    // e^(x - reference), added to sums.
-    struct Terms {
-        const f64 reference;
-        Powers powers;
-        __device__ __forceinline__ f64 add(f64 sum, f64 x) const
-        {
-            const f64 difference = sub(x, reference);
-            // Infinities and NaN are as good as far below.
-            return plus_exponential(sum, fabs(difference) < -FLOOR ? difference : FLOOR, powers);
-        }
-    };
+    static constexpr int TERM = 2, CELLS = 3, LIMBS = 3, UNIT = -78;
     static __device__ __forceinline__ void prepare() { Powers::lay_out(); }
-    static __device__ __forceinline__ f64 of_difference(f64 x, f64 largest) { return exponential(sub(x, largest)); }
-    static __device__ __forceinline__ f64 plus(f64 a, f64 b) { return ::add(a, b); }
-    static __device__ __forceinline__ f64 times(f64 a, f64 b) { return mul(a, b); }
-    static __device__ __forceinline__ f64 swap(f64 x, int distance) { return __shfl_xor_sync(ALL_LANES, x, distance); }
-    static __device__ __forceinline__ Double whole(f64 x) { return {x, 0.0}; }
-    static __device__ __forceinline__ f64 part(Double x) { return x.hi; }
+    static __device__ __forceinline__ u64 offset(int w) { return w == 0 ? FIRST_OFFSET : SECOND_OFFSET; }
+    Powers powers;
+    __device__ __forceinline__ void add(u64 (&sum)[TERM], f64 d) const
+    {
+        const Exponential e = exponential(d, powers);
+        const f64 first = fused(e.power, e.rest, FIRST_ROUNDER);
+        const f64 rest = fused(e.power, e.rest, -sub(first, FIRST_ROUNDER));
+        sum[0] += bits_of(first);
+        sum[1] += bits_of(::add(rest, SECOND_ROUNDER));
+    }
 };
 struct TwoF64 {
-    using Sum = Double;
-    static constexpr f64 REACH = 0.0;
-    struct Terms {
-        const f64 reference;
-        __device__ __forceinline__ Double add(Double sum, f64 x) const { return ::plus(sum, of_difference(x, reference)); }
-    };
+    static constexpr int TERM = 3, CELLS = 4, LIMBS = 4, UNIT = -129;
     static __device__ __forceinline__ void prepare() {}
-    static __device__ __forceinline__ Double of_difference(f64 x, f64 largest) { return exponential(two_sum(x, -largest)); }
-    static __device__ __forceinline__ Double plus(Double a, Double b) { return ::plus(a, b); }
-    static __device__ __forceinline__ Double times(Double a, Double b) { return ::times(a, b); }
-    static __device__ __forceinline__ Double swap(Double x, int distance)
+    static __device__ __forceinline__ u64 offset(int w) { return w == 0 ? FIRST_OFFSET : w == 1 ? 2 * SECOND_OFFSET : THIRD_OFFSET; }
+    __device__ __forceinline__ void add(u64 (&sum)[TERM], f64 d) const
     {
-        return {__shfl_xor_sync(ALL_LANES, x.hi, distance), __shfl_xor_sync(ALL_LANES, x.lo, distance)};
+        const Double e = exponential(Double{d, 0.0});
+        const f64 first = ::add(e.hi, FIRST_ROUNDER);
+        const f64 high = ::add(sub(e.hi, sub(first, FIRST_ROUNDER)), SECOND_ROUNDER);
+        const f64 low = ::add(e.lo, SECOND_ROUNDER);
+        const f64 third = ::add(sub(e.lo, sub(low, SECOND_ROUNDER)), THIRD_ROUNDER);
+        sum[0] += bits_of(first);
+        sum[1] += bits_of(high) + bits_of(low);
+        sum[2] += bits_of(third);
     }
-    static __device__ __forceinline__ Double whole(Double x) { return x; }
-    static __device__ __forceinline__ Double part(Double x) { return x; }
 };
-template <class T> struct Exponential : OneF64 {};
-template <> struct Exponential<f64> : TwoF64 {};
+template <class T> struct TermsOf { using Type = OneF64; };
+template <> struct TermsOf<f64> { using Type = TwoF64; };
+
+__device__ __forceinline__ f32 nearest_integer(f32 x) { return rintf(x); }
+__device__ __forceinline__ f64 nearest_integer(f64 x) { return rint(x); }
+__device__ __forceinline__ f32 magnitude_of(f32 x) { return fabsf(x); }
+__device__ __forceinline__ f64 magnitude_of(f64 x) { return fabs(x); }
 
 template <class T>
 struct FloatLogSumExp {
-    using Item = T;
     using Bits = typename Element<T>::Bits;
     using Value = decltype(Element<T>::value(0));
-    using Exp = Exponential<T>;
-    using Sum = typename Exp::Sum;
-    static constexpr bool PAIRS = false;
-    static constexpr int DEPTH = sizeof(Bits) == 4 ? 8 : 4;
+    using Terms = typename TermsOf<T>::Type;
+    static constexpr int TERM = Terms::TERM, CELLS = Terms::CELLS, LIMBS = Terms::LIMBS;
+    // Minus infinity, an element that is in no cell.
     static constexpr Bits IDENTITY = Element<T>::SIGN | Element<T>::INFINITE;
-    // The reference, the two parts of the sum, NaNs, positive infinities.
-    static constexpr int WORDS = 5;
-    // Minus infinity: the largest of no elements.
     static constexpr u64 NONE = 0xfff0000000000000;
+    // Batches of up to 16 elements, of which each moves a word by less than 2^50.4, that words below 2^51 have room for.
+    static constexpr u32 BATCHES = 256;
 
-    // By all threads of the block, before the first leaf.
-    static __device__ __forceinline__ void prepare() { Exp::prepare(); }
+    Value top = Element<T>::value(IDENTITY); // the largest anchor
+    // The cell that elements are thought to be in, and how far it is below the top; none at first.
+    Value current = Element<T>::value(NOT_A_NUMBER<T>);
+    int down = CELLS;
+    u32 batches = 0;
+    u64 nans = 0, infinities = 0;
+    i64 cell[CELLS][TERM + 1] = {}; // of each the highest word first
 
-    static __device__ __forceinline__ Value infinity() { return Element<T>::value(Element<T>::INFINITE); }
+    // By all threads of the block, before the first element.
+    static __device__ __forceinline__ void prepare() { Terms::prepare(); }
 
-    static __device__ __forceinline__ Node<WORDS> node(f64 reference, Sum sum, u64 nans, u64 infinities)
+    // No sum is rounded here: what is exact is x / 32, the integer's product with 32 and, within a cell, the difference.
+    static __device__ __forceinline__ Value anchor_of(Value x) { return nearest_integer(x * Value(1.0f / CELL)) * Value(CELL) + Value(0.0f); }
+    static __device__ __forceinline__ Value off(Value x, Value anchor) { return x - anchor; }
+    // CELLS, if it is as much or more.
+    static __device__ __forceinline__ int below(Value high, Value low)
     {
-        const Double whole = Exp::whole(sum);
-        return {bits_of(reference), bits_of(whole.hi), bits_of(whole.lo), nans, infinities};
+        const Value cells = (high - low) * Value(1.0f / CELL);
+        return cells < Value(CELLS) ? int(cells) : CELLS;
     }
 
-    static __device__ __forceinline__ Node<WORDS> combine(const Node<WORDS> &a, const Node<WORDS> &b)
+    // Makes an anchor the largest, if it is larger.
+    __device__ __forceinline__ void raise(Value anchor)
     {
-        const bool less = of_bits(a.word[0]) < of_bits(b.word[0]);
-        const auto above = [&](int w) { return of_bits(less ? b.word[w] : a.word[w]); };
-        const auto below = [&](int w) { return of_bits(less ? a.word[w] : b.word[w]); };
-        Sum sum = Exp::part({above(1), above(2)});
-        if (below(0) > of_bits(NONE)) {
-            const Sum rest = Exp::part({below(1), below(2)});
-            sum = Exp::plus(sum, Exp::times(rest, Exp::of_difference(below(0), above(0))));
-        }
-        return node(above(0), sum, a.word[3] + b.word[3], a.word[4] + b.word[4]);
-    }
-
-    static __device__ __forceinline__ bool reaches(f64 largest) { return fabs(largest) <= Exp::REACH; }
-    static __device__ __forceinline__ bool is_none(f64 largest) { return largest == of_bits(NONE); }
-
-    // The largest of all that the leaf's threads have.
-    static __device__ __forceinline__ f64 largest_of(int group, Value most)
-    {
+        if (!(anchor > top))
+            return;
+        const int up = below(anchor, top);
+#pragma unroll 1
+        for (int i = 0; i < up; ++i) {
 #pragma unroll
-        for (int distance = group / 2; distance > 0; distance /= 2) {
-            const Value other = __shfl_xor_sync(ALL_LANES, most, distance);
-            most = other > most ? other : most;
-        }
-        return most;
-    }
-
-    // The node of a leaf with exponents that count from 0, and whether that is right for all leaves of the warp.
-    template <class Rows>
-    static __device__ __forceinline__ bool leaf_from_zero(Rows &rows, Node<WORDS> &out)
-    {
-        const Powers powers;
-        Value most = -infinity();
-        f64 lane[ITEMS<T>] = {};
-        rows.template pass<false>([&](const uint4 &v, const uint4 &, int) {
+            for (int c = CELLS - 1; c >= 0; --c) {
 #pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i) {
-                const Value x = Element<T>::value(item<T>(v, i));
-                most = fmaxf(most, x);
-                lane[i] = plus_exponential(lane[i], at_least_floor(x), powers);
+                for (int w = 0; w <= TERM; ++w)
+                    cell[c][w] = c > 0 ? cell[c > 0 ? c - 1 : 0][w] : 0;
             }
-        });
-        const f64 largest = largest_of(rows.group(), most);
-        const f64 sum = fold_lanes(rows.group(), lane, Exp::plus, Exp::swap);
-        // NaNs, which `most` does not show, are in the sum.
-        out = node(is_none(largest) ? largest : 0.0, sum, 0, 0);
-        return __all_sync(ALL_LANES, (is_none(largest) || reaches(largest)) && sum == sum);
+        }
+        top = anchor;
+        down = min(down + up, CELLS);
     }
 
-    // The node of a leaf of any elements, of which the first rows are on their way or not.
-    template <bool COMING, class Rows>
-    static __device__ __forceinline__ Node<WORDS> leaf_from_largest(Rows &rows)
+    // Moves carries, so that all words but the highest ones are from 0 to 2^51.
+    __device__ __forceinline__ void tidy()
     {
-        Value most = -infinity();
-        bool odd = false;
-        const auto look = [&](const uint4 &v, const uint4 &, int) {
+        batches = 0;
 #pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i) {
-                const Value x = Element<T>::value(item<T>(v, i));
-                const bool ordinary = x < infinity();
-                most = ordinary && x > most ? x : most;
-                odd |= !ordinary;
+        for (int c = 0; c < CELLS; ++c) {
+#pragma unroll
+            for (int w = TERM; w > 0; --w) {
+                const i64 carry = cell[c][w] >> WORD_BITS;
+                cell[c][w] &= (i64(1) << WORD_BITS) - 1;
+                cell[c][w - 1] += carry;
             }
-        };
-        if constexpr (COMING)
-            rows.template pass<true>(look);
-        else
-            rows.once_more(look);
-        const f64 largest = largest_of(rows.group(), most), reference = reaches(largest) ? 0.0 : largest;
+        }
+    }
 
-        const typename Exp::Terms terms = {reference};
-        Sum lane[ITEMS<T>] = {};
-        const auto take = [&](const uint4 &v, const uint4 &, int) {
+    // Adds the sum of n terms to the current cell, if it is kept.
+    __device__ __forceinline__ void commit(const u64 (&sum)[TERM], u32 n)
+    {
 #pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i)
-                lane[i] = terms.add(lane[i], f64(Element<T>::value(item<T>(v, i))));
-        };
-        if constexpr (COMING)
-            rows.template pass<false>(take);
-        else
-            rows.once_more(take);
-        const Sum sum = fold_lanes(rows.group(), lane, Exp::plus, Exp::swap);
+        for (int c = 0; c < CELLS; ++c) {
+            if (c == down) {
+#pragma unroll
+                for (int w = 0; w < TERM; ++w)
+                    cell[c][w + 1] += i64(sum[w] - n * Terms::offset(w));
+            }
+        }
+        if (++batches == BATCHES)
+            tidy();
+    }
 
-        u64 nans = 0, infinities = 0;
-        const bool some_odd = __any_sync(ALL_LANES, odd);
-        if (some_odd) {
-            u32 nan = 0, infinite = 0;
-            rows.once_more([&](const uint4 &v, const uint4 &, int) {
+    // Takes a batch cell by cell, from the highest downwards.
+    template <int U>
+    __device__ __forceinline__ void settle(const Value (&x)[U])
+    {
+        const Value infinity = Element<T>::value(Element<T>::INFINITE);
+        u32 left = 0;
 #pragma unroll
-                for (int i = 0; i < ITEMS<T>; ++i) {
-                    const Bits bits = item<T>(v, i);
-                    nan += Element<T>::is_nan(bits);
-                    infinite += bits == Element<T>::INFINITE;
+        for (int k = 0; k < U; ++k) {
+            left |= u32(magnitude_of(x[k]) < infinity) << k;
+            infinities += x[k] == infinity;
+            nans += x[k] != x[k];
+        }
+        const Terms terms;
+        Value usual = current;
+        u32 most = 0;
+#pragma unroll 1
+        while (left != 0) {
+            Value high = -infinity;
+#pragma unroll
+            for (int k = 0; k < U; ++k) {
+                const Value anchor = anchor_of(x[k]);
+                high = (left >> k & 1) != 0 && anchor > high ? anchor : high;
+            }
+            raise(high);
+            current = high;
+            down = below(top, high);
+            usual = most == 0 ? high : usual;
+            // Nor is any of the others that are left in a cell that is kept.
+            if (down == CELLS)
+                break;
+            u64 sum[TERM] = {};
+            u32 n = 0;
+#pragma unroll
+            for (int k = 0; k < U; ++k) {
+                if ((left >> k & 1) != 0 && anchor_of(x[k]) == high) {
+                    terms.add(sum, f64(off(x[k], high)));
+                    left &= ~(1u << k);
+                    ++n;
                 }
-            });
-            nans = group_sum(rows.group(), nan);
-            infinities = group_sum(rows.group(), infinite);
-        }
-        rows.twice = some_odd || !__all_sync(ALL_LANES, is_none(largest) || reaches(largest));
-        return node(reference, sum, nans, infinities);
-    }
-
-    template <class Rows>
-    static __device__ __forceinline__ Node<WORDS> leaf(Rows &rows)
-    {
-        if constexpr (Exp::REACH > 0.0) {
-            if (!rows.twice) {
-                Node<WORDS> node;
-                return leaf_from_zero(rows, node) ? node : leaf_from_largest<false>(rows);
             }
+            commit(sum, n);
+            usual = n > most ? high : usual;
+            most = max(most, n);
         }
-        return leaf_from_largest<true>(rows);
+        // What was usual in this batch will be in the next.
+        current = usual;
+        down = below(top, usual);
     }
 
-    // Whether a rough logarithm tells the number; then it is the one of `value`, whose long one is off by less than 2^-90 of itself. The rough
-    // one is off by less than 2^-40, the sums with it each round by 2^-53 of themselves: if both ends of what it may be round to one
-    // number, all between them does, and zero is not among that.
-    static __device__ __forceinline__ bool quick_value(const Node<WORDS> &root, u32, u64, Bits &bits)
+    template <int U>
+    __device__ __forceinline__ void take(const Value (&x)[U])
     {
-        bits = 0;
-        if constexpr (sizeof(Bits) < 8) {
-            const f64 reference = of_bits(root.word[0]);
-            if ((root.word[3] | root.word[4]) != 0 || is_none(reference))
-                return false;
-            const f64 rough = add(reference, rough_logarithm(of_bits(root.word[1])));
-            const f64 off = fused(fabs(rough), 0x1p-50, 0x1p-40);
-            bits = narrow<T>(sub(rough, off));
-            return bits == narrow<T>(add(rough, off));
+        static_assert(U <= 16, "terms that words have room for");
+        bool near = true;
+#pragma unroll
+        for (int k = 0; k < U; ++k)
+            near = near && magnitude_of(off(x[k], current)) < Value(CELL / 2);
+        if (!near) {
+            settle(x);
+            return;
         }
-        return false;
+        const Terms terms;
+        u64 sum[TERM] = {};
+#pragma unroll
+        for (int k = 0; k < U; ++k)
+            terms.add(sum, f64(off(x[k], current)));
+        commit(sum, U);
     }
 
-    // The logarithm of the sum, rounded once; nothing else can be asked.
-    static __device__ __forceinline__ Bits value(const Node<WORDS> &root, u32 ask, u64 n)
+    __device__ __forceinline__ void merge(const FloatLogSumExp &with)
     {
-        Bits quick;
-        if (quick_value(root, ask, n, quick))
-            return quick;
-        if (root.word[3] != 0)
+        FloatLogSumExp other = with;
+        tidy();
+        other.tidy();
+        raise(other.top);
+        other.raise(top);
+#pragma unroll
+        for (int c = 0; c < CELLS; ++c) {
+#pragma unroll
+            for (int w = 0; w <= TERM; ++w)
+                cell[c][w] += other.cell[c][w];
+        }
+        nans += other.nans;
+        infinities += other.infinities;
+    }
+
+    // The largest anchor, the words of the cells, NaNs, positive infinities.
+    static constexpr int WORDS = 3 + CELLS * (TERM + 1);
+    __device__ __forceinline__ u64 word(int w) const
+    {
+        const int i = w > 0 && w < WORDS - 2 ? w - 1 : 0;
+        return w == 0 ? bits_of(f64(top)) : w == WORDS - 2 ? nans : w == WORDS - 1 ? infinities : u64(cell[i / (TERM + 1)][i % (TERM + 1)]);
+    }
+    static __device__ __forceinline__ FloatLogSumExp of_words(const u64 (&words)[WORDS])
+    {
+        FloatLogSumExp all;
+        all.top = Value(of_bits(words[0]));
+#pragma unroll
+        for (int i = 0; i < CELLS * (TERM + 1); ++i)
+            all.cell[i / (TERM + 1)][i % (TERM + 1)] = i64(words[1 + i]);
+        all.nans = words[WORDS - 2];
+        all.infinities = words[WORDS - 1];
+        return all;
+    }
+
+    // The limbs of a cell, behind `tidy`: as the sum is not negative, its words have no bit in common.
+    __device__ __forceinline__ void limbs(int c, u64 (&limb)[LIMBS]) const
+    {
+#pragma unroll
+        for (int l = 0; l < LIMBS; ++l)
+            limb[l] = 0;
+#pragma unroll
+        for (int i = 0; i <= TERM; ++i) {
+            const u64 word = u64(cell[c][TERM - i]);
+            const int bit = WORD_BITS * i;
+            limb[bit / 64] |= word << bit % 64;
+            if (bit % 64 != 0 && bit / 64 + 1 < LIMBS)
+                limb[bit / 64 + 1 < LIMBS ? bit / 64 + 1 : 0] |= word >> (64 - bit % 64) % 64;
+        }
+    }
+
+    // The sum of e^(x - top), behind `tidy`.
+    __device__ __forceinline__ Double total() const
+    {
+        Double sum = {0.0, 0.0};
+#pragma unroll
+        for (int c = CELLS - 1; c >= 0; --c) {
+            u64 limb[LIMBS];
+            limbs(c, limb);
+            Double mine = {0.0, 0.0};
+#pragma unroll
+            for (int l = 0; l < LIMBS; ++l) {
+                const Double part = two_sum(mul(f64(u32(limb[l] >> 32)), 4294967296.0), f64(u32(limb[l])));
+                const f64 unit = of_bits(u64(1023 + 64 * l + Terms::UNIT) << 52);
+                mine = plus(mine, {mul(part.hi, unit), mul(part.lo, unit)});
+            }
+            sum = plus(times(sum, INV_E_CELL), mine);
+        }
+        return sum;
+    }
+
+    // The logarithm of the sum, rounded once.
+    __device__ __forceinline__ Bits value()
+    {
+        if (nans != 0)
             return NOT_A_NUMBER<T>;
-        if (root.word[4] != 0)
+        if (infinities != 0)
             return Element<T>::INFINITE;
-        const f64 reference = of_bits(root.word[0]);
-        if (is_none(reference))
+        if (bits_of(f64(top)) == NONE)
             return IDENTITY;
-        const Double answer = plus({reference, 0.0}, logarithm({of_bits(root.word[1]), of_bits(root.word[2])}));
+        tidy();
+        const Double sum = total();
+        if constexpr (sizeof(Bits) < 8) {
+            // A rough logarithm often tells the number. It is off by less than 2^-40, the sum with it rounds by 2^-53 of itself: if both ends of
+            // what it may be round to one number, so does all between them, and zero is not among that.
+            const f64 rough = add(f64(top), rough_logarithm(sum.hi));
+            const f64 about = fused(fabs(rough), 0x1p-50, 0x1p-40);
+            const Bits low = narrow<T>(sub(rough, about));
+            if (low == narrow<T>(add(rough, about)))
+                return low;
+        }
+        const Double answer = plus({f64(top), 0.0}, logarithm(sum));
         // No -0 and no trace of one.
         if (answer.hi == 0.0)
             return 0;

@@ -52,7 +52,6 @@ struct RowLeaves {
     static constexpr int DEPTH = Op::DEPTH;
 
     const int threads;
-    bool twice = false;
     // Vectors of a thread in this leaf: the same for all threads of the warp, some of which may find nothing there.
     int vectors;
     Part here, next;

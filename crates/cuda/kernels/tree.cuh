@@ -99,8 +99,6 @@ struct Rows {
     bool apart;
     // Whether this thread's vectors are the ones that straddle rows.
     bool straddles;
-    // Whether it is likely that a unit must be passed twice, as far as the one before knows; of no matter to most ops.
-    bool twice = false;
     // This thread's first vector of this unit and of the next one, if there are more.
     const Bits *here;
     const Bits *next;

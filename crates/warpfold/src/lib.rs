@@ -78,7 +78,8 @@
 //! | no elements | sums, dots and norms `+0`; mean, variance NaN; `min` and its kin have no value |
 //! | `min`, `max` | NaN propagates, `-0 < +0` |
 //! | `argmin`, `argmax` | the first occurrence; a NaN wins |
-//! | `prod`, `logsumexp` of floats | a fixed tree over the elements as they lie in memory: the same bits for any number of threads |
+//! | `prod` of floats | a fixed tree over the elements as they lie in memory: the same bits for any number of threads |
+//! | `logsumexp` of floats | each exponential is rounded by itself and added exactly: the same bits in any order |
 //! | `prod` of integers | the exact product, rounded once in a float type |
 //!
 //! [`NanPolicy`] changes what a NaN does. What a fixed tree folds has other bits, within the

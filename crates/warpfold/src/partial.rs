@@ -10,8 +10,8 @@ use warpfold_core::{DType, Error, Op, Result, Rules, with_element};
 /// The states of a reduction over a piece of the data.
 ///
 /// Merging the partials of any split of an array, in any order, gives the bits
-/// of the single run. `prod` and `logsumexp` of floats follow the
-/// order of memory: for them the array must lie in C order.
+/// of the single run. `prod` of floats follows the order of
+/// memory: for it the array must lie in C order.
 ///
 /// ```
 /// use warpfold::{Op, Partial, Reduction, Rules};
@@ -333,7 +333,7 @@ impl Partial {
     ///
     /// # Errors
     /// [`Error::DamagedState`] for anything else, [`Error::StateVersion`] for
-    /// another version, [`Error::RetiredState`] for sums that were not exact.
+    /// another version, [`Error::RetiredState`] for kinds of states that are gone.
     pub fn from_bytes(bytes: &[u8]) -> Result<Partial> {
         let damaged = |why: &str| Error::DamagedState { why: why.into() };
         let mut rest = bytes;

@@ -431,8 +431,7 @@ operations! {
         code: 26,
         name: "logsumexp",
         about: "the logarithm of the sum of exponentials",
-        note: Some("Floats are folded in the order of memory: for the same bits, save arrays of several axes \
-            in C order."),
+        note: None,
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Real,
@@ -463,11 +462,12 @@ kinds! {
     /// Product.
     Prod { code: 10, order: Order::Tree, covered_by: None, }
     /// Logarithm of a sum of exponentials.
-    LogSumExp { code: 11, order: Order::Tree, covered_by: None, }
+    LogSumExp { code: 16, order: Order::Free, covered_by: None, }
 }
 
 /// Codes of kinds that earlier versions wrote, and what their states were: taken for good.
-const RETIRED: [(u8, &str); 4] = [
+const RETIRED: [(u8, &str); 5] = [
+    (11, "a logsumexp that was folded in the order of positions"),
     (12, "a plain sum"),
     (13, "a plain sum of absolute values"),
     (14, "a plain sum of squares"),
@@ -688,7 +688,7 @@ mod tests {
             "Prod",
             "LogSumExp",
         ];
-        for (kind, code) in kinds.into_iter().zip(1..) {
+        for (kind, code) in kinds.into_iter().zip((1..=10).chain([16])) {
             assert_eq!(
                 Kind::from_code(code).map(|kind| format!("{kind:?}")).as_deref(),
                 Some(kind)

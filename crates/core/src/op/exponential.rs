@@ -1,45 +1,9 @@
-//! Exponentials in f64, of terms and of nodes of `logsumexp`.
+//! Exponentials in f64, of terms of `logsumexp`.
 //!
 //! Made of correctly rounded operations only, so that every machine computes
 //! the same bits. Below, u = 2^-53.
 
-use super::double_double::{CUTOFF, LN2_HIGH, LN2_REST, ROUNDER, power_of_two};
-
-/// `e^x` for `x <= 0`, relative error below 2^-51.8; 0 below [`CUTOFF`], for
-/// minus infinity and for NaN; exactly 1 for 0.
-///
-/// The rest `r` of the reduction by `n ln 2` is off by the rounding of
-/// `n LN2_REST`, of the difference and nothing else: below 2^-54. The series
-/// ends after `r^13 / 13!`; what follows is below `0.348^14 / 14! < 2^-57.5`.
-/// Horner's last steps, `1 + (r + r^2 q)`, round by 2^-53 and 2^-54.5 of
-/// `e^r`, and what `q` lost is at most 2^-53 of `r^2 / 2`. No fused operation,
-/// so that plain vector instructions compute it.
-#[inline(always)]
-pub(super) fn exp(x: f64) -> f64 {
-    const TAYLOR: [f64; 12] = [
-        1.0 / 6_227_020_800.0,
-        1.0 / 479_001_600.0,
-        1.0 / 39_916_800.0,
-        1.0 / 3_628_800.0,
-        1.0 / 362_880.0,
-        1.0 / 40_320.0,
-        1.0 / 5_040.0,
-        1.0 / 720.0,
-        1.0 / 120.0,
-        1.0 / 24.0,
-        1.0 / 6.0,
-        0.5,
-    ];
-    let shifted = x * core::f64::consts::LOG2_E + ROUNDER;
-    let n = shifted - ROUNDER;
-    let r = (x - n * LN2_HIGH) - n * LN2_REST;
-    let mut q = TAYLOR[0];
-    for c in &TAYLOR[1..] {
-        q = q * r + c;
-    }
-    let e = 1.0 + (r + r * r * q);
-    if x >= CUTOFF { e * power_of_two(shifted) } else { 0.0 }
-}
+use super::double_double::ROUNDER;
 
 /// Powers of two that are told apart within a binade.
 const STEPS: u64 = 64;
@@ -67,20 +31,15 @@ const POWERS: [u64; STEPS as usize] = [
     0x3fef_a4af_a2a4_90da, 0x3fef_ba1b_ee61_5a27, 0x3fef_d076_5b6e_4540, 0x3fef_e7c1_819e_90d8,
 ];
 
-/// -1023 ln 2 as an f32: its power of two is the number 0, so that nothing is
-/// added where it stands for all that is smaller.
-const FLOOR: f64 = -709.0895385742188;
-
 /// The series of `e^r` without its fifth power, of which the Chebyshev
 /// polynomial takes a sixteenth's worth of error from the other odd ones: with
 /// `h = ln 2 / 128`, `1 - h^4 / 384` and `1 / 6 + h^2 / 96`.
 const FIRST: f64 = 0.999_999_999_997_760_6;
 const THIRD: f64 = 0.166_666_972_130_466_4;
 
-/// `sum + e^x`, rounded once, for an exponential of relative error below
-/// `(25 + 0.31 |x|) u`, `-708 < x <= 600`; what is added for smaller ones is
-/// below 2^-1021, and nothing from -709.1 down to minus infinity. NaN makes the
-/// sum NaN.
+/// Two numbers of which the product is `e^x`, with a relative error below
+/// `(25 + 0.31 |x|) u`, for `|x| <= 600`; the first one is a power of two to the
+/// `1 / 64`.
 ///
 /// `x = n ln 2 / 64 + r` with `|r| <= h = ln 2 / 128`, but for `n`'s rounding,
 /// and `e^x = 2^(n/64) e^r`. The constant is off by 0.302 u of itself, which `n`
@@ -94,9 +53,7 @@ const THIRD: f64 = 0.166_666_972_130_466_4;
 /// The table, after Tang 1989, is there for GPUs: they have few units for f64,
 /// and this keeps them busy for eight operations with each element.
 #[inline(always)]
-pub(super) fn plus_exp(sum: f64, x: f64) -> f64 {
-    // False for NaN.
-    let x = if x < FLOOR { FLOOR } else { x };
+pub(super) fn parts(x: f64) -> (f64, f64) {
     let shifted = x.mul_add(STEPS as f64 * core::f64::consts::LOG2_E, ROUNDER);
     let n = shifted - ROUNDER;
     let r = n.mul_add(-core::f64::consts::LN_2 / STEPS as f64, x);
@@ -106,7 +63,7 @@ pub(super) fn plus_exp(sum: f64, x: f64) -> f64 {
     let p = p.mul_add(r, 1.0);
     let n = shifted.to_bits();
     let power = POWERS[(n % STEPS) as usize].wrapping_add(n << (52 - STEP_BITS));
-    f64::from_bits(power).mul_add(p, sum)
+    (f64::from_bits(power), p)
 }
 
 #[cfg(test)]
@@ -130,21 +87,30 @@ pub(super) mod tests {
         })
     }
 
-    #[test]
-    fn exponentials_keep_their_bound() {
-        let mut worst = 0.0f64;
-        for (i, unit) in units().take(4000).enumerate() {
-            let x = match i % 3 {
-                0 => -unit * 60.0,
-                1 => -unit * 2f64.powi(-(i as i32 / 100)),
-                // Beside a change of n.
-                _ => -(i as f64 / 40.0 + 0.5).floor() * core::f64::consts::LN_2 + unit * 1e-12,
-            };
-            let x = x.min(0.0);
-            worst = worst.max(exp_error([exp(x), 0.0], [x, 0.0]));
+    /// `x 2^1100`, exactly.
+    pub(in super::super) fn exact(x: f64) -> num_bigint::BigInt {
+        let bits = x.to_bits();
+        let exponent = ((bits >> 52) & 0x7ff).max(1);
+        let implicit = u64::from((bits >> 52) & 0x7ff != 0) << 52;
+        let magnitude =
+            num_bigint::BigInt::from(bits & ((1 << 52) - 1) | implicit) << (exponent + 25);
+        if x < 0.0 { -magnitude } else { magnitude }
+    }
+
+    /// The f64 nearest to `x 2^-1100`.
+    pub(in super::super) fn nearest(x: &num_bigint::BigInt) -> f64 {
+        let magnitude = x.magnitude();
+        let extra = magnitude.bits().saturating_sub(53);
+        let floor: num_bigint::BigUint = magnitude >> extra;
+        let rest = magnitude - (&floor << extra);
+        let mut digits = floor.to_u64_digits().first().copied().unwrap_or(0);
+        let half = num_bigint::BigUint::from(1u8) << extra >> 1;
+        if extra > 0 && (rest > half || rest == half && digits % 2 == 1) {
+            digits += 1;
         }
-        assert!(worst < 2f64.powf(-51.8), "2^{}", worst.log2());
-        println!("2^{:.2}", worst.log2());
+        // In two steps, which are exact above the subnormals.
+        let scaled = digits as f64 * 2f64.powi(extra as i32 - 550) * 2f64.powi(-550);
+        if x.sign() == num_bigint::Sign::Minus { -scaled } else { scaled }
     }
 
     #[test]
@@ -152,7 +118,10 @@ pub(super) mod tests {
         // The largest error beyond what |x| may bring, in u.
         let mut worst = f64::MIN;
         let mut check = |x: f64| {
-            let error = exp_error([plus_exp(0.0, x), 0.0], [x, 0.0]) * 2f64.powi(53);
+            let (power, p) = parts(x);
+            let product = power * p;
+            let rest = power.mul_add(p, -product);
+            let error = exp_error([product, rest], [x, 0.0]) * 2f64.powi(53);
             worst = worst.max(error - 0.31 * x.abs());
         };
         for (i, unit) in units().take(12_000).enumerate() {
@@ -167,20 +136,9 @@ pub(super) mod tests {
                 }
             });
         }
-        // The sum is rounded, too.
-        assert!(worst < 25.0 + 1.0, "{worst}");
+        assert!(worst < 25.0, "{worst}");
         // The polynomial is short enough to prove the bound.
         assert!(worst > 20.0, "{worst}");
-    }
-
-    #[test]
-    fn terms_are_added_with_one_rounding() {
-        let tiny = 2f64.powi(-60);
-        assert_eq!(plus_exp(tiny, 0.0).to_bits(), 1f64.to_bits());
-        assert_eq!(plus_exp(-1.0, 0.0), 0.0);
-        // e^1 = 0x1.5bf0a8b145769535...p1: the sum has bits that e^1 has not.
-        let whole = plus_exp(0.0, 1.0);
-        assert_ne!(plus_exp(-whole, 1.0), 0.0);
     }
 
     #[test]
@@ -196,27 +154,5 @@ pub(super) mod tests {
             let between = BigUint::from(1u8) << (53 * STEPS as usize + j);
             assert!(raised(doubled - 1) < between && between < raised(doubled + 1));
         }
-    }
-
-    #[test]
-    fn exponentials_end_at_the_cut_off() {
-        assert_eq!(exp(0.0).to_bits(), 1f64.to_bits());
-        assert_eq!(exp(-0.0).to_bits(), 1f64.to_bits());
-        assert!(exp(CUTOFF) > 0.0 && plus_exp(0.0, -708.0) > 0.0);
-        for x in [-600.1, -1e9, -1e300, f64::NEG_INFINITY] {
-            assert_eq!(exp(x).to_bits(), 0);
-            assert_eq!(plus_exp(0.1, x).to_bits(), 0.1f64.to_bits());
-        }
-        for x in [FLOOR, -709.1, -1e9, -1e300, f64::NEG_INFINITY] {
-            assert_eq!(plus_exp(0.0, x).to_bits(), 0);
-        }
-        // Between the last normal power and none, what is added is as good as
-        // none, and never less.
-        for i in 0..10_000 {
-            let x = -708.0 - f64::from(i) * 1.1e-4;
-            assert!((0.0..2f64.powi(-1021)).contains(&plus_exp(0.0, x)), "{x}");
-        }
-        assert_eq!(exp(f64::NAN).to_bits(), 0);
-        assert!(plus_exp(0.1, f64::NAN).is_nan());
     }
 }

@@ -7,6 +7,12 @@ pub trait Wide: Element + PartialOrd + Into<f64> {
     /// The magnitude.
     #[must_use]
     fn magnitude(self) -> Self;
+    /// The magnitude of the difference, rounded.
+    #[must_use]
+    fn distance(self, other: Self) -> Self;
+    /// The number nearest to an f64.
+    #[must_use]
+    fn nearest(x: f64) -> Self;
 }
 
 macro_rules! wide {
@@ -15,6 +21,14 @@ macro_rules! wide {
             #[inline(always)]
             fn magnitude(self) -> Self {
                 self.abs()
+            }
+            #[inline(always)]
+            fn distance(self, other: Self) -> Self {
+                (self - other).abs()
+            }
+            #[inline(always)]
+            fn nearest(x: f64) -> Self {
+                x as $t
             }
         }
     )*};

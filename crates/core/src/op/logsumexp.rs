@@ -1,350 +1,488 @@
-//! The logarithm of a sum of exponentials, `ln(e^x1 + ... + e^xn)`.
+//! The logarithm of a sum of exponentials, `ln(e^x1 + ... + e^xn)`: in any
+//! order, the same bits.
 //!
-//! Floats are folded by the fixed tree. A node is a reference and the sum of
-//! `e^(x - reference)`. The reference is the largest element, so that the sum
-//! is at least 1 and cannot overflow; or, where sums are in one f64 and the
-//! largest element is not beyond 256, it is 0: then one pass over the elements
-//! is enough. What the answer is worth:
+//! Floats are told apart by the *cell* that they lie in. The cells' middles, the
+//! *anchors*, are the multiples of 32. A term is `e^(x - anchor)`, rounded by
+//! itself to a fixed grid: an integer, which depends on the element alone. A state
+//! has the exact sum of the terms of each of the topmost cells, from the largest
+//! element's downwards. What the answer is worth:
 //!
-//! | elements | sums in | absolute error before the last rounding | within 1 ulp of the true value if |
+//! | elements | cells | absolute error before the last rounding, n elements | within 1 ulp of the true value if |
 //! |---|---|---|---|
-//! | f64 | two f64 | below 2^-89 | the answer's magnitude is at least 2^-35 |
-//! | f32 | f64 | below 2^-44 | it is at least 2^-19 |
-//! | f16, bf16 | f64 | below 2^-44 | it is at least 2^-32 |
-//! | integers, bool | counts | below 2^-93 | it is at least 2^-39, or 0 |
+//! | f64 | 4 | below 2^-94 + n 2^-138 | the answer's magnitude is at least 2^-40 |
+//! | f32 | 3 | below 2^-47.9 + n 2^-92 | it is at least 2^-22 |
+//! | f16, bf16 | 3 | below 2^-47.9 + n 2^-92 | it is at least 2^-35 |
+//! | integers, bool | | below 2^-93 | it is at least 2^-39, or 0 |
 //!
-//! Smaller answers, which arise when the largest element and the logarithm of
-//! the sum nearly cancel, keep the absolute error. An f32's state answers in
-//! f64, too, with f32's absolute error.
+//! The last column is for fewer than 2^40 elements. Smaller answers, which arise
+//! when the largest element and the logarithm of the sum nearly cancel, keep the
+//! absolute error. An f32's state answers in f64, too, with f32's absolute error.
 //!
 //! Integers differ by integers, so counting how often each difference from the
-//! largest occurs is exact and needs no order: the exponentials come at the
-//! end.
+//! largest occurs is exact, and the exponentials come at the end.
 //!
-//! # The error of the tree
+//! # Why the order does not matter
 //!
-//! Let t bound the relative error of a term, e that of the exponential on the
-//! levels above, a that of an addition and m that of a product. A term is
-//! rounded by its exponential, by 64 + 6 additions in the leaf, and on each of
-//! at most 52 levels above by a factor, its product and an addition. Sums of
-//! positive numbers do not amplify, so the sum's relative error, which is the
-//! absolute error of its logarithm, is at most `t + 70 a + 52 (e + m + a)` up to
-//! higher powers.
+//! An element's cell and term are functions of the element. Let A be the largest
+//! anchor of all elements, and call the B cells at A, A - 32, ... the *kept* ones. A
+//! state over some of the elements has a largest anchor of its own, `A' <= A`, and
+//! keeps the B cells from there on, so that it has all of its elements that lie in
+//! kept cells: a cell that it drops is below `A' - 32 (B - 1)`, hence below those
+//! kept of A. Merging drops what is below the kept cells of the larger anchor. Sums
+//! of cells are integers that wrap at no number of elements, and nothing is carried
+//! from one cell to another. Therefore the state of all elements has, in each kept
+//! cell, the sum of the integers of all elements there, and nothing else, whatever
+//! the splits and their order.
 //!
-//! In one f64, e = 2^-51.8, a = m = u = 2^-53 and `t = (25 + 0.31 |d|) u`, where
-//! d is what the exponential is taken of. Differences are rounded too, by u of
-//! themselves; along a term's path they add up to its distance from the
-//! maximum. Of that, and of d with the maximum as reference, at most 50 matters,
-//! since all terms beyond weigh less than 2^64 e^-50; with 0 as reference nothing
-//! is subtracted and |d| up to 306 matters. The larger of the two is
-//! `u (25 + 95 + 70 + 52 * 4.3) < 2^-44.2`. With two f64 (e = t = 2^-96,
-//! a = 2^-104.4, m = 2^-103.6) it is below 2^-90.1, and the logarithm and the
-//! last addition add 2^-94. Half an ulp of an answer y with p bits is at least
-//! 2^(-p-1) |y|, which gives the last column.
+//! # The error
+//!
+//! Let u = 2^-53. `x - anchor` is exact. It has magnitude 16 at most, so that a term
+//! has magnitude 2^-23.1 to 2^23.1.
+//!
+//! * In one f64 (elements of 16 and 32 bits) the exponential is the product of two
+//!   f64, off by `(25 + 0.31 * 16) u < 2^-48.09` of itself. It is rounded to a
+//!   multiple of 2^-78, through a rest that is itself rounded by 2^-81: off by
+//!   `2^-78.8`, and `2^-55.7` of the smallest term.
+//! * In two f64 it is off by 2^-96 of itself, and the rounding to a multiple of
+//!   2^-129 by 2^-106.9.
+//! * A term that is dropped belongs to an element that is more than `32 (B - 1)`
+//!   below the largest: n of them weigh less than `n e^(-32 (B - 1))`, which is
+//!   `n 2^-92.3` or `n 2^-138.4`.
+//!
+//! Terms are positive, so that their sum has no larger relative error than they
+//! have, and that is the absolute error of the logarithm. Sums of cells, two or three
+//! products and sums of two f64 each, add 2^-102, the logarithm 2^-95, and the sum
+//! with the anchor 2^-104 of the answer. Half an ulp of an answer y with p bits is
+//! at least `2^(-p-1) |y|`, which gives the last column.
 
 use super::answer::{float_answer, nan_wins};
 pub use super::double_double::Double;
 use super::double_double::INV_E;
-use super::exponential;
 use super::float::{FloatElement, Wide};
-use super::tree::{BLOCK, FixedTree, LANES, Reader, TreeOp, fold_lanes};
+use super::payload::{Words, damaged, write_u64};
+use super::terms::{CELLS, Exponentials, Terms, UNITS, WORD_BITS, WORDS};
+use super::tree::{BLOCK, Reader};
 use super::{Kind, Op, Rules, Run, State, Value, narrow};
 use crate::DType;
-use crate::element::{Element, Key, bf16, f16};
+use crate::element::{Element, Key};
 use crate::error::{Error, Result};
-use core::fmt::Debug;
-use core::marker::PhantomData;
 
-/// The state of a `logsumexp` of floats.
-pub type FloatLogSumExp<T> = FixedTree<Exponentials<T>>;
+/// From one anchor to the next.
+const CELL: f64 = 32.0;
 
-/// What sums of exponentials are kept in: an f64, or two for f64 elements.
-pub trait ExpSum: Copy + Debug + PartialEq + Send + Sync + 'static {
-    /// The lanes of a leaf, laid out so that neighbours share a vector.
-    type Lanes: Copy;
-    /// Lanes without terms.
-    const LANES: Self::Lanes;
-    /// Leaves whose largest element is no farther from 0 have it as reference.
-    const REACH: f64;
-    /// A power of two that is not below `e^REACH`.
-    const EXP_REACH: f64;
-    /// Adds `e^(x - reference)` to lane `l`.
-    fn add_exp(lanes: &mut Self::Lanes, l: usize, x: f64, reference: f64);
-    /// The lanes one by one.
-    fn lanes(lanes: &Self::Lanes) -> [Self; LANES];
-    /// `e^(low - high)` for `low <= high`; 0 if `low` is minus infinity.
-    fn exp_of_difference(low: f64, high: f64) -> Self;
-    /// The sum.
-    #[must_use]
-    fn plus(self, other: Self) -> Self;
-    /// The product.
-    #[must_use]
-    fn times(self, other: Self) -> Self;
-    /// The same in two f64.
-    fn to_double(self) -> Double;
-    /// The inverse of [`to_double`](Self::to_double), if there is one.
-    fn from_double(double: Double) -> Option<Self>;
-}
-
-impl ExpSum for f64 {
-    type Lanes = [f64; LANES];
-    const LANES: [f64; LANES] = [0.0; LANES];
-    const REACH: f64 = 256.0;
-    const EXP_REACH: f64 = f64::from_bits((1023 + 370) << 52);
-    #[inline(always)]
-    fn add_exp(lanes: &mut [f64; LANES], l: usize, x: f64, reference: f64) {
-        // Rounds only if the magnitudes differ by 2^29: see the module.
-        lanes[l] = exponential::plus_exp(lanes[l], x - reference);
-    }
-    #[inline(always)]
-    fn lanes(lanes: &[f64; LANES]) -> [f64; LANES] {
-        *lanes
-    }
-    #[inline(always)]
-    fn exp_of_difference(low: f64, high: f64) -> f64 {
-        exponential::exp(low - high)
-    }
-    #[inline(always)]
-    fn plus(self, other: f64) -> f64 {
-        self + other
-    }
-    #[inline(always)]
-    fn times(self, other: f64) -> f64 {
-        self * other
-    }
-    fn to_double(self) -> Double {
-        Double::new(self)
-    }
-    fn from_double(double: Double) -> Option<f64> {
-        (double.lo.to_bits() == 0).then_some(double.hi)
-    }
-}
-
-impl ExpSum for Double {
-    /// High parts and low parts.
-    type Lanes = [[f64; LANES]; 2];
-    const LANES: [[f64; LANES]; 2] = [[0.0; LANES]; 2];
-    const REACH: f64 = 0.0;
-    const EXP_REACH: f64 = 1.0;
-    #[inline(always)]
-    fn add_exp([hi, lo]: &mut [[f64; LANES]; 2], l: usize, x: f64, reference: f64) {
-        let sum = Double { hi: hi[l], lo: lo[l] }.plus(Double::exp_of_difference(x, reference));
-        (hi[l], lo[l]) = (sum.hi, sum.lo);
-    }
-    #[inline(always)]
-    fn lanes([hi, lo]: &[[f64; LANES]; 2]) -> [Double; LANES] {
-        core::array::from_fn(|l| Double { hi: hi[l], lo: lo[l] })
-    }
-    #[inline(always)]
-    fn exp_of_difference(low: f64, high: f64) -> Double {
-        Double::difference(low, high).exp()
-    }
-    #[inline(always)]
-    fn plus(self, other: Double) -> Double {
-        Double::plus(self, other)
-    }
-    #[inline(always)]
-    fn times(self, other: Double) -> Double {
-        Double::times(self, other)
-    }
-    fn to_double(self) -> Double {
-        self
-    }
-    fn from_double(double: Double) -> Option<Double> {
-        (double.hi + double.lo == double.hi).then_some(double)
-    }
-}
+/// `e^-CELL`, to 107 bits.
+const INV_E_CELL: Double =
+    Double { hi: f64::from_bits(0x3d0c_8464_f761_6468), lo: f64::from_bits(0x398e_299a_0124_4879) };
 
 /// A floating-point element type with the precision of its exponentials.
-pub trait ExpElement: FloatElement {
-    /// What sums of exponentials of differences are kept in.
-    type Total: ExpSum;
-}
-impl ExpElement for f16 {
-    type Total = f64;
-}
-impl ExpElement for bf16 {
-    type Total = f64;
-}
-impl ExpElement for f32 {
-    type Total = f64;
-}
-impl ExpElement for f64 {
-    type Total = Double;
+pub trait ExpElement: FloatElement + Exponentials {}
+
+impl<T: FloatElement + Exponentials> ExpElement for T {}
+
+/// The anchor of the cell of a number that is finite.
+#[inline(always)]
+fn anchor(x: f64) -> f64 {
+    // Exact but for the rounding to an integer; and no -0.
+    (x * (1.0 / CELL)).round_ties_even() * CELL + 0.0
 }
 
-/// A sum of exponentials.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ExpNode<S> {
-    /// What exponents count from: minus infinity if no element is between the
-    /// infinities; 0 if the largest such element of the leaf where it lies is
-    /// within [`ExpSum::REACH`]; else that element.
-    pub reference: f64,
-    /// The sum of `e^(x - reference)`; 0 if that is minus infinity, else about
-    /// [`ExpSum::EXP_REACH`]'s inverse or more if it is 0, else about 1 or
-    /// more.
-    pub sum: S,
-    /// How many elements are NaN.
-    pub nans: u64,
-    /// How many are plus infinity.
-    pub pos_infs: u64,
+/// How many cells an anchor is below another one.
+#[inline(always)]
+fn below(high: f64, low: f64) -> usize {
+    // Exact where it is small. What is too large becomes the largest integer.
+    ((high - low) * (1.0 / CELL)) as usize
 }
 
-/// The fixed tree of sums of exponentials.
+/// Elements that are looked at and added up side by side.
+const LANES: usize = 32;
+
+/// What at most [`BLOCK`] elements come to.
 #[derive(Clone, Copy, Debug)]
-pub struct Exponentials<T>(PhantomData<T>);
+pub struct BlockSum {
+    /// The largest anchor, or minus infinity.
+    anchor: f64,
+    /// Of each kept cell, downwards.
+    terms: [Terms; CELLS],
+    nans: u64,
+    pos_infs: u64,
+}
 
-impl<T: ExpElement> Exponentials<T> {
-    /// The largest element, and whether all are below plus infinity (so that
-    /// none is NaN).
+impl BlockSum {
+    const EMPTY: BlockSum =
+        BlockSum { anchor: f64::NEG_INFINITY, terms: [[0; WORDS]; CELLS], nans: 0, pos_infs: 0 };
+
+    /// Adds up elements, of which there are at most [`BLOCK`]; more are ignored.
+    ///
+    /// Always inlined, so that a caller with wider vector instructions gets the same
+    /// arithmetic compiled for them.
     #[inline(always)]
-    fn max(items: &[T]) -> (T::Wide, bool) {
-        let lowest = T::NEG_INFINITY.widen();
-        let mut maxima = [lowest; LANES];
-        let mut odd = [0u32; LANES];
-        let infinity = lowest.magnitude();
-        let mut look = |l: usize, x: T| {
-            let x = x.widen();
-            maxima[l] = if x > maxima[l] { x } else { maxima[l] };
-            odd[l] |= if x < infinity { 0 } else { 1 };
-        };
-        let (chunks, rest) = items.as_chunks::<LANES>();
-        for xs in chunks {
-            for (l, &x) in xs.iter().enumerate() {
-                look(l, x);
-            }
+    pub fn of<T: ExpElement>(items: &[T]) -> BlockSum {
+        let items = &items[..items.len().min(BLOCK)];
+        let Some(&first) = items.first() else { return Self::EMPTY };
+        // The usual case: all lie in the first one's cell, well inside.
+        let anchor = anchor(first.widen().into());
+        if anchor.is_finite() && all_near(items, anchor) {
+            let mut terms = [[0; WORDS]; CELLS];
+            terms[0] = cell_terms(items, anchor);
+            return BlockSum { anchor, terms, ..Self::EMPTY };
         }
-        for (l, &x) in rest.iter().enumerate() {
-            look(l, x);
-        }
-        let max = fold_lanes(maxima, |a, b| if b > a { b } else { a });
-        (max, fold_lanes(odd, |a, b| a | b) == 0)
+        Self::of_any(items)
     }
 
-    /// What exponents count from, below a largest element.
+    /// Adds up elements of any cells.
     #[inline(always)]
-    fn reference(max: f64) -> f64 {
-        if max.abs() <= T::Total::REACH { 0.0 } else { max }
-    }
-
-    /// The node of elements that are all below plus infinity.
-    #[inline(always)]
-    fn sum(items: &[T], max: T::Wide) -> ExpNode<T::Total> {
-        let reference = Self::reference(max.into());
-        let mut lanes = T::Total::LANES;
-        // Minus infinity from itself would be NaN; there is nothing to add.
-        if reference > f64::NEG_INFINITY {
-            let (chunks, rest) = items.as_chunks::<LANES>();
-            for xs in chunks {
-                for (l, x) in xs.iter().enumerate() {
-                    T::Total::add_exp(&mut lanes, l, x.widen().into(), reference);
+    fn of_any<T: ExpElement>(items: &[T]) -> BlockSum {
+        // Elements whose words are made side by side, and sums that take turns.
+        const PIECE: usize = 256;
+        const TURNS: usize = 4;
+        let (largest, nans, pos_infs) = survey(items);
+        if largest == f64::NEG_INFINITY {
+            return BlockSum { nans, pos_infs, ..Self::EMPTY };
+        }
+        let top = anchor(largest);
+        // One cell more, for all that is dropped.
+        let mut sums = [[[0u64; WORDS]; CELLS + 1]; TURNS];
+        for items in items.chunks(PIECE) {
+            let mut words = [[0; PIECE]; WORDS];
+            let mut cells = [0; PIECE];
+            for (i, x) in items.iter().enumerate() {
+                let x: f64 = x.widen().into();
+                let anchor = anchor(x);
+                // Infinities and NaNs are in no cell.
+                let down = (top - anchor) * (1.0 / CELL);
+                cells[i] =
+                    if down >= 0.0 && down < T::CELLS as f64 { down as u32 } else { CELLS as u32 };
+                // What is dropped is near nothing, and need not be.
+                for (words, word) in words.iter_mut().zip(T::words(x - anchor)) {
+                    words[i] = word;
                 }
             }
-            for (l, x) in rest.iter().enumerate() {
-                T::Total::add_exp(&mut lanes, l, x.widen().into(), reference);
+            for (i, cell) in cells[..items.len()].iter().enumerate() {
+                let sum = &mut sums[i % TURNS][(*cell as usize).min(CELLS)];
+                for (word, sum) in sum.iter_mut().enumerate() {
+                    *sum = sum.wrapping_add(words[word][i].wrapping_sub(T::OFFSETS[word]));
+                }
             }
         }
-        let sum = fold_lanes(T::Total::lanes(&lanes), |a, b| a.plus(b));
-        ExpNode { reference, sum, nans: 0, pos_infs: 0 }
-    }
-
-    /// The leaf of a block with NaNs or plus infinities, which are counted and
-    /// then stand as minus infinities.
-    #[cold]
-    #[inline(never)]
-    fn leaf_with_specials(items: &[T]) -> ExpNode<T::Total> {
-        let mut ordinary = [T::NEG_INFINITY; BLOCK];
-        let (mut nans, mut pos_infs) = (0, 0);
-        for (to, &x) in ordinary.iter_mut().zip(items) {
-            if x.is_nan() {
-                nans += 1;
-            } else if x.widen() == T::NEG_INFINITY.widen().magnitude() {
-                pos_infs += 1;
-            } else {
-                *to = x;
+        let mut terms = [[0; WORDS]; CELLS];
+        for (cell, terms) in terms.iter_mut().enumerate() {
+            for (word, term) in terms.iter_mut().enumerate() {
+                let all = sums.iter().fold(0u64, |all, turn| all.wrapping_add(turn[cell][word]));
+                *term = all.cast_signed();
             }
         }
-        let ordinary = &ordinary[..items.len().min(BLOCK)];
-        ExpNode { nans, pos_infs, ..Self::sum(ordinary, Self::max(ordinary).0) }
+        BlockSum { anchor: top, terms, nans, pos_infs }
     }
 }
 
-impl<T: ExpElement> TreeOp for Exponentials<T> {
-    type Item = T;
-    type Node = ExpNode<T::Total>;
-    const KIND: Kind = Kind::LogSumExp;
-    const IDENTITY_ITEM: T = T::NEG_INFINITY;
-    const NODE_BYTES: usize = 40;
+/// The largest finite element or minus infinity, and how many are NaN and plus
+/// infinity.
+#[inline(always)]
+fn survey<T: ExpElement>(items: &[T]) -> (f64, u64, u64) {
+    let lowest = T::NEG_INFINITY.widen();
+    let infinity = lowest.magnitude();
+    let (mut largest, mut nans, mut pos_infs) = ([lowest; LANES], [0u32; LANES], [0u32; LANES]);
+    let mut look = |l: usize, x: T| {
+        let x = x.widen();
+        largest[l] = if x > largest[l] && x < infinity { x } else { largest[l] };
+        nans[l] += u32::from(x.partial_cmp(&x).is_none());
+        pos_infs[l] += u32::from(x == infinity);
+    };
+    let (chunks, rest) = items.as_chunks::<LANES>();
+    for xs in chunks {
+        for (l, &x) in xs.iter().enumerate() {
+            look(l, x);
+        }
+    }
+    for (l, &x) in rest.iter().enumerate() {
+        look(l, x);
+    }
+    let largest = largest.into_iter().fold(lowest, |a, b| if b > a { b } else { a });
+    let sum = |counts: [u32; LANES]| counts.into_iter().map(u64::from).sum();
+    (largest.into(), sum(nans), sum(pos_infs))
+}
 
-    #[inline(always)]
-    fn leaf(items: &[T]) -> Self::Node {
-        match Self::max(items) {
-            (max, true) => Self::sum(items, max),
-            _ => Self::leaf_with_specials(items),
+/// Whether all elements are nearer to an anchor than to others.
+#[inline(always)]
+fn all_near<T: ExpElement>(items: &[T], anchor: f64) -> bool {
+    // Anchors of elements are numbers of their types.
+    let (anchor, half) = (T::Wide::nearest(anchor), T::Wide::nearest(CELL / 2.0));
+    let mut far = [0u32; LANES];
+    let (chunks, rest) = items.as_chunks::<LANES>();
+    // A distance is exact within the cell, and otherwise at least half a cell.
+    for xs in chunks {
+        for (far, x) in far.iter_mut().zip(xs) {
+            *far |= if x.widen().distance(anchor) < half { 0 } else { 1 };
+        }
+    }
+    let some = far.iter().fold(0, |a, b| a | b);
+    some == 0 && rest.iter().all(|x| x.widen().distance(anchor) < half)
+}
+
+/// Adds the words of a term to a lane.
+#[inline(always)]
+fn add_words(lanes: &mut [[u64; LANES]; WORDS], l: usize, words: [u64; WORDS]) {
+    for (lanes, word) in lanes.iter_mut().zip(words) {
+        lanes[l] = lanes[l].wrapping_add(word);
+    }
+}
+
+/// The terms of elements that lie in one cell.
+#[inline(always)]
+fn cell_terms<T: ExpElement>(items: &[T], anchor: f64) -> Terms {
+    let mut lanes = [[0u64; LANES]; WORDS];
+    let (chunks, rest) = items.as_chunks::<LANES>();
+    // The body is there twice, since a closure would be compiled for other
+    // instructions.
+    for xs in chunks {
+        for (l, x) in xs.iter().enumerate() {
+            add_words(&mut lanes, l, T::words(x.widen().into() - anchor));
+        }
+    }
+    for (l, x) in rest.iter().enumerate() {
+        add_words(&mut lanes, l, T::words(x.widen().into() - anchor));
+    }
+    core::array::from_fn(|word| {
+        let sum = lanes[word].iter().fold(0u64, |sum, &lane| sum.wrapping_add(lane));
+        sum.wrapping_sub(T::OFFSETS[word].wrapping_mul(items.len() as u64)).cast_signed()
+    })
+}
+
+/// The state of a `logsumexp` of floats.
+///
+/// ```
+/// use warpfold_core::op::{FloatLogSumExp, Kind, Op, Rules, Run, State};
+/// let x: Vec<f32> = (0..10_000).map(|i| (i * 7919 % 1013) as f32 / 9.0).collect();
+/// let mut reversed = x.clone();
+/// reversed.reverse();
+/// let of = |x: &[f32]| {
+///     let mut state = FloatLogSumExp::<f32>::identity(Kind::LogSumExp);
+///     state.absorb(Run { start: 0, items: x, others: &[] });
+///     state
+/// };
+/// let mut halves = of(&x[5000..]);
+/// halves.merge(&of(&x[..5000]))?;
+/// assert!(of(&x) == of(&reversed) && of(&x) == halves);
+/// # Ok::<(), warpfold_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct FloatLogSumExp<T: ExpElement> {
+    /// The largest anchor; minus infinity if no element is finite.
+    anchor: f64,
+    /// The sums of the cells at `anchor`, `anchor - 32`, ...: of each its limbs, the
+    /// lowest first, in units of the last word of a term.
+    cells: T::Cells,
+    /// How many elements are NaN.
+    nans: u64,
+    /// How many are plus infinity.
+    pos_infs: u64,
+}
+
+/// Adds `value 2^shift` to an integer that wraps, in limbs.
+fn add_shifted(limbs: &mut [u64], value: i64, shift: u32) {
+    let wide = i128::from(value) << (shift % 64);
+    let sign = (value >> 63).cast_unsigned();
+    let parts = [wide as u64, (wide >> 64) as u64].into_iter().chain(core::iter::repeat(sign));
+    let mut carry = false;
+    for (limb, part) in limbs.iter_mut().skip((shift / 64) as usize).zip(parts) {
+        let (sum, first) = limb.overflowing_add(part);
+        let (sum, second) = sum.overflowing_add(u64::from(carry));
+        (*limb, carry) = (sum, first | second);
+    }
+}
+
+/// Adds one integer to another.
+fn add_limbs(limbs: &mut [u64], other: &[u64]) {
+    let mut carry = false;
+    for (limb, &part) in limbs.iter_mut().zip(other) {
+        let (sum, first) = limb.overflowing_add(part);
+        let (sum, second) = sum.overflowing_add(u64::from(carry));
+        (*limb, carry) = (sum, first | second);
+    }
+}
+
+impl<T: ExpElement> PartialEq for FloatLogSumExp<T> {
+    fn eq(&self, other: &Self) -> bool {
+        // An anchor is neither NaN nor -0.
+        self.anchor == other.anchor
+            && self.cells == other.cells
+            && (self.nans, self.pos_infs) == (other.nans, other.pos_infs)
+    }
+}
+
+impl<T: ExpElement> Default for FloatLogSumExp<T> {
+    fn default() -> Self {
+        FloatLogSumExp {
+            anchor: f64::NEG_INFINITY,
+            cells: T::Cells::default(),
+            nans: 0,
+            pos_infs: 0,
+        }
+    }
+}
+
+impl<T: ExpElement> FloatLogSumExp<T> {
+    /// What the limbs count.
+    const UNIT: i32 = UNITS[T::WORDS - 1];
+
+    /// The state of no elements.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes `anchor` the largest unless there is a larger one, and says how many
+    /// cells it is below the largest then.
+    fn raise(&mut self, anchor: f64) -> usize {
+        if anchor <= self.anchor {
+            return below(self.anchor, anchor);
+        }
+        let up = if self.anchor == f64::NEG_INFINITY { 0 } else { below(anchor, self.anchor) };
+        let cells = self.cells.as_mut();
+        let dropped = up.min(T::CELLS) * T::LIMBS;
+        cells.copy_within(..cells.len() - dropped, dropped);
+        cells[..dropped].fill(0);
+        self.anchor = anchor;
+        0
+    }
+
+    /// Takes in what a block of elements comes to.
+    pub fn absorb_block(&mut self, block: &BlockSum) {
+        self.nans = self.nans.wrapping_add(block.nans);
+        self.pos_infs = self.pos_infs.wrapping_add(block.pos_infs);
+        if block.anchor == f64::NEG_INFINITY {
+            return;
+        }
+        let down = self.raise(block.anchor);
+        let cells = self.cells.as_mut().chunks_exact_mut(T::LIMBS);
+        for (cell, terms) in cells.skip(down).zip(&block.terms) {
+            for (word, &sum) in terms.iter().enumerate().take(T::WORDS) {
+                add_shifted(cell, sum, WORD_BITS * (T::WORDS - 1 - word) as u32);
+            }
         }
     }
 
-    fn combine(a: &Self::Node, b: &Self::Node) -> Self::Node {
-        let (high, low) = if a.reference >= b.reference { (a, b) } else { (b, a) };
-        let sum = if low.reference == f64::NEG_INFINITY {
-            high.sum
-        } else {
-            let factor = T::Total::exp_of_difference(low.reference, high.reference);
-            high.sum.plus(low.sum.times(factor))
+    /// Absorbs elements with a function that computes what [`BlockSum::of`] does,
+    /// compiled for better instructions.
+    pub fn absorb_with(&mut self, items: &[T], sum: impl Fn(&[T]) -> BlockSum) {
+        for block in items.chunks(BLOCK) {
+            self.absorb_block(&sum(block));
+        }
+    }
+
+    /// The sum of `e^(x - anchor)`.
+    fn total(&self) -> Double {
+        let limbs = |cell: &[u64]| {
+            cell.iter().enumerate().fold(Double::ZERO, |sum, (i, &limb)| {
+                // A power of two that neither overflows nor underflows: exact.
+                let unit = (1023 + 64 * i as i32 + Self::UNIT) as u64;
+                sum.plus(Double::from_u64(limb).scaled(f64::from_bits(unit << 52)))
+            })
         };
-        ExpNode {
-            reference: high.reference,
-            sum,
-            nans: a.nans.wrapping_add(b.nans),
-            pos_infs: a.pos_infs.wrapping_add(b.pos_infs),
+        let cells = self.cells.as_ref().rchunks_exact(T::LIMBS);
+        cells.fold(Double::ZERO, |sum, cell| sum.times(INV_E_CELL).plus(limbs(cell)))
+    }
+}
+
+impl<T: ExpElement> State for FloatLogSumExp<T> {
+    type Item = T;
+
+    fn kind(&self) -> Kind {
+        Kind::LogSumExp
+    }
+
+    fn identity(_kind: Kind) -> Self {
+        Self::new()
+    }
+
+    fn absorb(&mut self, run: Run<'_, T>) {
+        #[inline(never)]
+        fn sum<T: ExpElement>(items: &[T]) -> BlockSum {
+            BlockSum::of(items)
         }
+        self.absorb_with(run.items, sum);
     }
 
-    fn put(node: &Self::Node, out: &mut Vec<u8>) {
-        let Double { hi, lo } = node.sum.to_double();
-        for word in [node.reference.to_bits(), hi.to_bits(), lo.to_bits(), node.nans, node.pos_infs]
-        {
-            out.extend(word.to_le_bytes());
+    fn merge(&mut self, other: &Self) -> Result<()> {
+        self.nans = self.nans.wrapping_add(other.nans);
+        self.pos_infs = self.pos_infs.wrapping_add(other.pos_infs);
+        if other.anchor == f64::NEG_INFINITY {
+            return Ok(());
         }
+        let down = self.raise(other.anchor);
+        let cells = self.cells.as_mut().chunks_exact_mut(T::LIMBS);
+        for (cell, more) in cells.skip(down).zip(other.cells.as_ref().chunks_exact(T::LIMBS)) {
+            add_limbs(cell, more);
+        }
+        Ok(())
     }
 
-    fn get(bytes: &[u8], span: u64) -> Option<Self::Node> {
-        let mut from = Reader(bytes);
-        let mut float = || from.u64().ok().map(f64::from_bits);
-        let (reference, hi, lo) = (float()?, float()?, float()?);
-        let [nans, pos_infs] = [from.u64().ok()?, from.u64().ok()?];
-        let sum = T::Total::from_double(Double { hi, lo })?;
-        // A reference that is 0 or a far element; a sum of at most one per
-        // element, or as much as 0's reach allows, with room for rounding.
-        let known = reference < f64::INFINITY
-            && narrow::from_f64(T::DTYPE, reference)?.to_f64() == reference
-            && Self::reference(reference).to_bits() == reference.to_bits();
-        let empty = reference == f64::NEG_INFINITY && hi.to_bits() == 0 && lo.to_bits() == 0;
-        let room = if reference == 0.0 { T::Total::EXP_REACH } else { 1.0 };
-        let some =
-            reference > f64::NEG_INFINITY && (0.5 / room..=1.5 * room * span as f64).contains(&hi);
-        let fits = known && (empty || some) && nans.checked_add(pos_infs)? <= span;
-        fits.then_some(ExpNode { reference, sum, nans, pos_infs })
-    }
-
-    fn value(root: &Self::Node, _count: u64, op: Op, rules: &Rules) -> Result<Value> {
+    fn finish(&self, op: Op, rules: &Rules) -> Result<Value> {
         if op != Op::LogSumExp {
             return Err(Error::UnsupportedType { op, dtype: T::DTYPE });
         }
-        let ExpNode { reference, sum, nans, pos_infs } = *root;
-        let nan = nan_wins(rules, nans, None)?;
+        let nan = nan_wins(rules, self.nans, None)?;
         float_answer(op, T::DTYPE, rules, |out| {
             if nan {
                 narrow::nan(out)
-            } else if pos_infs > 0 {
+            } else if self.pos_infs > 0 {
                 narrow::infinity(out, false)
-            } else if reference == f64::NEG_INFINITY {
+            } else if self.anchor == f64::NEG_INFINITY {
                 narrow::infinity(out, true)
             } else {
-                rounded(out, Double::new(reference).plus(sum.to_double().ln()))
+                rounded(out, Double::new(self.anchor).plus(self.total().ln()))
             }
         })
     }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        write_u64(out, self.anchor.to_bits());
+        self.cells.as_ref().iter().for_each(|&limb| write_u64(out, limb));
+        write_u64(out, self.nans);
+        write_u64(out, self.pos_infs);
+    }
+
+    fn read(_kind: Kind, bytes: &[u8]) -> Result<Self> {
+        let mut words = Words::new(bytes);
+        let anchor = f64::from_bits(words.next()?);
+        let mut cells = T::Cells::default();
+        for limb in cells.as_mut() {
+            *limb = words.next()?;
+        }
+        let (nans, pos_infs) = (words.next()?, words.next()?);
+        words.end()?;
+        let state = FloatLogSumExp { anchor, cells, nans, pos_infs };
+        if anchor == f64::NEG_INFINITY {
+            let empty = FloatLogSumExp { nans, pos_infs, ..Self::new() };
+            return if state == empty { Ok(state) } else { Err(damaged("terms of no elements")) };
+        }
+        // Anchors are elements of the type themselves.
+        let is_anchor = anchor.is_finite()
+            && self::anchor(anchor).to_bits() == anchor.to_bits()
+            && narrow::from_f64(T::DTYPE, anchor).is_some_and(|x| x.to_f64() == anchor);
+        if !is_anchor {
+            return Err(damaged("it counts exponents from no anchor"));
+        }
+        // A term has at least 2^-24, and 2^64 of them less than 2^88.
+        let (least, most) = (-24 - Self::UNIT, 88 - Self::UNIT - 64 * (T::LIMBS as i32 - 1));
+        for (i, cell) in cells.as_ref().chunks_exact(T::LIMBS).enumerate() {
+            let may_be_empty = i > 0 && cell.iter().all(|&limb| limb == 0);
+            let has_least = has_bit_from(cell, least);
+            let has_most = cell[T::LIMBS - 1] >> most == 0;
+            let possible = has_least && has_most;
+            if !possible && !may_be_empty {
+                return Err(damaged("a sum of exponentials is impossible"));
+            }
+        }
+        Ok(state)
+    }
+}
+
+/// Whether an integer in limbs is at least `2^bit`.
+fn has_bit_from(limbs: &[u64], bit: i32) -> bool {
+    let bit = bit.cast_unsigned();
+    let (i, bit) = ((bit / 64) as usize, bit % 64);
+    limbs[i] >> bit != 0 || limbs[i + 1..].iter().any(|&limb| limb != 0)
 }
 
 /// A double in the type `out`, rounded once.
@@ -519,48 +657,100 @@ impl<T: Element> State for IntLogSumExp<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::exponential;
     use super::*;
+    use crate::element::bf16;
+    use num_bigint::BigInt;
 
-    /// The root over `x`, straight from the definition of the tree.
-    fn definition(x: &[f32]) -> (f64, f64) {
-        let leaf = |x: &[f32]| {
-            let max = x.iter().fold(f64::NEG_INFINITY, |m, &v| m.max(v.into()));
-            let reference = if (-256.0..=256.0).contains(&max) { 0.0 } else { max };
-            let mut lanes = [0.0; 64];
-            for (i, &v) in x.iter().enumerate() {
-                lanes[i % 64] = exponential::plus_exp(lanes[i % 64], f64::from(v) - reference);
-            }
-            for width in [32, 16, 8, 4, 2, 1] {
-                for l in 0..width {
-                    lanes[l] += lanes[l + width];
-                }
-            }
-            (reference, lanes[0])
-        };
-        if x.len() <= BLOCK {
-            return leaf(x);
-        }
-        let mut half = BLOCK;
-        while 2 * half < x.len() {
-            half *= 2;
-        }
-        let ((r0, s0), (r1, s1)) = (definition(&x[..half]), definition(&x[half..]));
-        let high = r0.max(r1);
-        (high, s0 * exponential::exp(r0 - high) + s1 * exponential::exp(r1 - high))
+    fn limbs(value: &BigInt) -> [u64; 4] {
+        let modulus: BigInt = BigInt::from(1) << 256;
+        let wrapped: BigInt = ((value % &modulus) + &modulus) % &modulus;
+        let mut digits = wrapped.to_u64_digits().1;
+        digits.resize(4, 0);
+        digits.try_into().unwrap()
     }
 
     #[test]
-    fn the_tree_is_the_one_defined() {
-        for n in [1usize, 2, 63, 64, 65, 4095, 4096, 4097, 8193, 12289, 20000] {
-            for scale in [0.01, 1.0, -1.0] {
-                let x: Vec<f32> = (0..n)
-                    .map(|i| {
-                        (((i * 7919) % 1013) as f32 - 500.0 + (i / BLOCK) as f32 * 170.0) * scale
-                    })
-                    .collect();
-                let root = FixedTree::<Exponentials<f32>>::root_of(&x, Exponentials::leaf);
-                assert_eq!((root.reference, root.sum), definition(&x), "{n} {scale}");
+    fn integers_are_added_at_any_place() {
+        let values = [0, 1, -1, 5 << 40, i64::MAX, i64::MIN, -(3 << 50)];
+        let mut total = [0u64; 4];
+        let mut expected = BigInt::from(0);
+        for shift in [0, 1, 51, 63, 64, 65, 102, 127, 128, 190] {
+            for value in values {
+                add_shifted(&mut total, value, shift);
+                expected += BigInt::from(value) << shift;
+                assert_eq!(total, limbs(&expected), "{value} {shift}");
+                let mut twice = total;
+                add_limbs(&mut twice, &total);
+                assert_eq!(twice, limbs(&(&expected * 2)));
             }
         }
+    }
+
+    /// A term, as an integer in units of its last word, straight from its definition.
+    fn term(x: f64, words: usize) -> BigInt {
+        let scaled = |v: f64, unit: i32| {
+            // Rounded to nearest, ties to even, by integers alone.
+            let exact = exponential::tests::exact(v);
+            let shift = 1100 + unit;
+            let floor: BigInt = &exact >> shift;
+            let rest: BigInt = exact - (&floor << shift);
+            let half = BigInt::from(1) << (shift - 1);
+            let odd = (&floor % 2) != BigInt::from(0);
+            if rest > half || rest == half && odd { floor + 1 } else { floor }
+        };
+        if words == 2 {
+            let (power, p) = exponential::parts(x);
+            // The product has up to 106 bits: in two f64.
+            let hi = power * p;
+            let lo = power.mul_add(p, -hi);
+            let product = exponential::tests::exact(hi) + exponential::tests::exact(lo);
+            let shift = 1100 + UNITS[0];
+            let first: BigInt = (&product + (BigInt::from(1) << (shift - 1))) >> shift;
+            // A tie would be told apart by nothing but its direction.
+            let rest: BigInt = &product - (&first << shift);
+            let rest = exponential::tests::nearest(&rest);
+            (first << WORD_BITS) + scaled(rest, UNITS[1])
+        } else {
+            let e = Double::new(x).exp();
+            let first = scaled(e.hi, UNITS[0]);
+            let high = exponential::tests::exact(e.hi) - (&first << (1100 + UNITS[0]));
+            let second = (high >> (1100 + UNITS[1])) + scaled(e.lo, UNITS[1]);
+            let low =
+                exponential::tests::exact(e.lo) - (scaled(e.lo, UNITS[1]) << (1100 + UNITS[1]));
+            let third = scaled(exponential::tests::nearest(&low), UNITS[2]);
+            (first << (2 * WORD_BITS)) + (second << WORD_BITS) + third
+        }
+    }
+
+    fn check<T: ExpElement>(x: &[T]) {
+        let mut state = FloatLogSumExp::<T>::new();
+        state.absorb(Run { start: 0, items: x, others: &[] });
+        let values: Vec<f64> = x.iter().map(|v| v.widen().into()).collect();
+        let top = values.iter().map(|&v| anchor(v)).fold(f64::NEG_INFINITY, f64::max);
+        assert_eq!(state.anchor.to_bits(), top.to_bits());
+        for (i, cell) in state.cells.as_ref().chunks_exact(T::LIMBS).enumerate() {
+            let here = values.iter().filter(|&&v| top - anchor(v) == 32.0 * i as f64);
+            let sum: BigInt = here.map(|&v| term(v - anchor(v), T::WORDS)).sum();
+            assert_eq!(cell, &limbs(&sum)[..T::LIMBS], "cell {i} of {} {}", x.len(), T::DTYPE);
+        }
+    }
+
+    #[test]
+    fn a_state_is_the_sum_of_its_definition() {
+        for n in [1usize, 31, 32, 33, 500, BLOCK + 7] {
+            for scale in [1e-30, 0.01, 1.0, -1.0, 7.0, 1e6] {
+                let x = (0..n).map(|i| (((i * 7919) % 1013) as f64 / 50.0 - 10.0) * scale);
+                let x: Vec<f64> = x.collect();
+                check(&x);
+                check(&x.iter().map(|&v| v as f32).collect::<Vec<_>>());
+                check(&x.iter().map(|&v| bf16::from_f32(v as f32)).collect::<Vec<_>>());
+            }
+        }
+        // Both ends of cells, and neighbours.
+        let edges = [-48.0, -16.0, 16.0, 48.0, 80.0];
+        let near = edges.iter().flat_map(|&e: &f32| [e.next_down(), e, e.next_up()]);
+        check(&near.clone().collect::<Vec<_>>());
+        check(&near.map(f64::from).collect::<Vec<_>>());
     }
 }

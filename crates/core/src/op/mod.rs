@@ -24,6 +24,7 @@ mod spans;
 mod squares;
 mod state;
 mod sum;
+mod terms;
 mod total;
 pub mod tree;
 mod unsigned;

@@ -3,8 +3,8 @@
 use super::{FloatLogSumExp, FloatProd, IntLogSumExp, IntProd, State};
 use crate::element::{Bool8, Element, bf16, f16};
 
-/// An element type with the states that differ between floats, whose rounding
-/// needs a fixed order, and integers, which need none.
+/// An element type with the states that differ between floats, which round, and
+/// integers, which are counted or multiplied exactly.
 pub trait Ordered: Element {
     /// The state of `prod`.
     type Prod: State<Item = Self>;

@@ -103,5 +103,5 @@ pub(super) mod sealed {
     impl<P: op::TreeOp> Sealed for op::FixedTree<P> {}
     // What fixed trees fold.
     impl<T: op::FloatElement> Sealed for op::prod::Factors<T> {}
-    impl<T: op::logsumexp::ExpElement> Sealed for op::logsumexp::Exponentials<T> {}
+    impl<T: op::logsumexp::ExpElement> Sealed for op::FloatLogSumExp<T> {}
 }

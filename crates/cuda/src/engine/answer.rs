@@ -34,7 +34,7 @@ pub(super) enum Ask {
     Norm,
     Variance,
     Deviation,
-    /// What a fixed tree folds to, of which nothing else can be asked.
+    /// The only number of a state: of a fixed tree, and of a sum of exponentials.
     Root,
 }
 
@@ -102,7 +102,8 @@ impl Answer {
             Ask::FirstLeast | Ask::FirstGreatest => Tally::Positions,
             Ask::Magnitude => Tally::Magnitudes,
             Ask::And | Ask::Or | Ask::Xor => Tally::Bits,
-            Ask::Range | Ask::Root => return None,
+            Ask::Root => Tally::LogSumExps,
+            Ask::Range => return None,
         })
     }
 

@@ -9,6 +9,7 @@ use super::Engine;
 use super::answer::Answer;
 use super::axes::{Group, groups};
 use super::collect::Collector;
+use super::layout::Layout;
 use super::numbers::Question;
 use super::parts::{Part, parts};
 use super::room::Room;
@@ -187,10 +188,14 @@ impl Engine {
         }
         let whole = Part::whole(&source.elements);
         for outputs in boxes() {
-            let table = self.copy_box(source, &outputs, &whole, group.order, held.at, stream)?;
+            let (table, view) =
+                self.copy_box(source, &outputs, &whole, group.order, held.at, stream)?;
             for &place in &group.places {
                 let answer = answers[place];
-                let question = Question { answer, table: table.clone(), layout: None };
+                // Rows and columns of a box have kernels that are faster, if there are.
+                let by_view = answer.tally().is_some_and(|tally| !tally.has_tables());
+                let layout = view.clone().filter(|_| by_view && table.is_aligned());
+                let question = Question { answer, table: table.clone(), layout };
                 // SAFETY: the box was allocated and filled here, and the copies
                 // come before on the stream.
                 let Some(some) = (unsafe { self.numbers_of(&question, stream)? }) else {
@@ -242,7 +247,7 @@ impl Engine {
         let (held, room) = self.hold_boxes(source, stream)?;
         for outputs in parts(&source.outputs.dims, room / output) {
             for elements in parts(&source.elements.dims, room / size) {
-                let table =
+                let (table, _) =
                     self.copy_box(source, &outputs, &elements, group.order, held.at, stream)?;
                 let start = start + elements.first as u64;
                 let sink = &mut |output: usize, kind, state| {
@@ -257,7 +262,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Copies some elements of some outputs to the device.
+    /// Copies some elements of some outputs to the device: a table, and the first
+    /// array as a view.
     fn copy_box(
         &self,
         source: &Source<'_>,
@@ -266,7 +272,7 @@ impl Engine {
         order: Order,
         to: Address,
         stream: Stream,
-    ) -> Result<Table> {
+    ) -> Result<(Table, Option<Layout>)> {
         let size = source.dtype.size();
         let dims: Vec<Dim> = outputs.dims.iter().chain(&elements.dims).copied().collect();
         let lens: Vec<usize> = dims.iter().map(|d| d.len).collect();
@@ -298,7 +304,9 @@ impl Engine {
             next += packed.bytes.next_multiple_of(ALIGNMENT) as u64;
         }
         let (kept, reduced) = axes.split_at(outputs.dims.len());
-        Ok(Table::new(source.dtype, at, kept, reduced, order))
+        let numbered = order == Order::Index;
+        let view = at[0].and_then(|at| Layout::new(at, size, kept, reduced, numbered));
+        Ok((Table::new(source.dtype, at, kept, reduced, order), view))
     }
 
     /// Copies the elements of a walk to the device, one after the other.

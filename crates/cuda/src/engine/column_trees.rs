@@ -162,7 +162,7 @@ impl Engine {
             0 => 0,
             words => scratch.meeting(device, stream, 8 * (meeting::ZEROS + words as u64))?,
         };
-        let kernel = self.program(Program::ColumnTrees(answer.kind, answer.dtype))?;
+        let kernel = self.program(Program::ColumnTrees(answer.dtype))?;
         let blocks = (shares.at_once * shares.steps).min(resident);
         for now in columns.launches(columns.tables()) {
             let to = to + (now.first * answer.out.size()) as u64;

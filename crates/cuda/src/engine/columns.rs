@@ -171,7 +171,9 @@ impl Engine {
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
-        let Some(tally) = answer.tally() else { return Ok(false) };
+        let Some(tally) = answer.tally().filter(|tally| tally.has_tables()) else {
+            return Ok(false);
+        };
         let build = Build { tally, dtype: table.dtype };
         let Some(columns) = ColumnTable::of(table) else { return Ok(false) };
         if !build.counts(columns.rows) {

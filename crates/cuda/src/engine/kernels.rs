@@ -23,9 +23,9 @@ pub(super) enum Program {
     /// Makes numbers of any view.
     Strided(Tally, DType),
     /// Makes numbers of rows that a fixed tree folds.
-    RowTrees(Kind, DType),
+    RowTrees(DType),
     /// Makes numbers of columns that a fixed tree folds.
-    ColumnTrees(Kind, DType),
+    ColumnTrees(DType),
 }
 
 /// What kernels make numbers of without a payload.
@@ -47,9 +47,17 @@ pub(super) enum Tally {
     Squares,
     /// Variances and standard deviations.
     Variances,
+    /// Logarithms of sums of exponentials, of floats.
+    LogSumExps,
 }
 
 impl Tally {
+    /// Whether rows and columns have kernels of their own, besides the walk over any
+    /// view.
+    pub(super) fn has_tables(self) -> bool {
+        self != Tally::LogSumExps
+    }
+
     /// Whether it sums squares.
     pub(super) fn is_of_squares(self) -> bool {
         matches!(self, Tally::Squares | Tally::Variances)
@@ -65,6 +73,7 @@ impl Tally {
             Tally::Magnitudes => format!("magnitudes_{dtype}"),
             Tally::Squares => format!("squares_{dtype}"),
             Tally::Variances => format!("variances_{dtype}"),
+            Tally::LogSumExps => format!("logsumexp_{dtype}"),
             Tally::Bits if dtype == DType::Bool => format!("bits_{dtype}"),
             Tally::Bits => format!("bits_u{}", 8 * dtype.size()),
             Tally::Counts if dtype.is_float() => format!("counts_{dtype}"),
@@ -95,17 +104,9 @@ impl Program {
             Program::ShortRows(tally, dtype) => format!("row_{}", tally.name(dtype)),
             Program::Columns(tally, dtype) => format!("column_{}", tally.name(dtype)),
             Program::Strided(tally, dtype) => format!("strided_{}", tally.name(dtype)),
-            Program::RowTrees(kind, dtype) => format!("row_{}_{dtype}", tree_name(kind)),
-            Program::ColumnTrees(kind, dtype) => format!("column_{}_{dtype}", tree_name(kind)),
+            Program::RowTrees(dtype) => format!("row_prods_{dtype}"),
+            Program::ColumnTrees(dtype) => format!("column_prods_{dtype}"),
         }
-    }
-}
-
-/// What kernels make numbers of that fold trees.
-fn tree_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::LogSumExp => "logsumexp",
-        _ => "prods",
     }
 }
 
@@ -217,13 +218,15 @@ mod tests {
             }
             for answer in Op::ALL.into_iter().filter_map(|op| Answer::of(op, dtype)) {
                 if let Some(tally) = answer.tally() {
-                    names.insert(Program::ShortRows(tally, dtype).name());
-                    names.insert(Program::Columns(tally, dtype).name());
                     names.insert(Program::Strided(tally, dtype).name());
+                    if tally.has_tables() {
+                        names.insert(Program::ShortRows(tally, dtype).name());
+                        names.insert(Program::Columns(tally, dtype).name());
+                    }
                 }
                 if answer.is_of_tree() {
-                    names.insert(Program::RowTrees(answer.kind, dtype).name());
-                    names.insert(Program::ColumnTrees(answer.kind, dtype).name());
+                    names.insert(Program::RowTrees(dtype).name());
+                    names.insert(Program::ColumnTrees(dtype).name());
                 }
             }
         }

@@ -20,7 +20,7 @@ pub(super) fn len(kind: Kind, input: &Input) -> Option<usize> {
         return Some(tree::left_len(kind, input));
     }
     match kind {
-        Kind::LogSumExp => Some(MOST_COUNTED.next_multiple_of(8)),
+        Kind::LogSumExp if !dtype.is_float() => Some(MOST_COUNTED.next_multiple_of(8)),
         // No elements are at no positions.
         Kind::ArgExtrema if input.array.len == 0 => empty_payload(kind, input),
         _ => kernels::payload_len(kind, dtype).or_else(|| empty_payload(kind, input)),
@@ -41,7 +41,9 @@ pub(super) fn state(kind: Kind, input: &Input, left: &[u8]) -> Result<AnyState> 
         return tree::state(kind, input, left).map_err(|why| damaged(why.into()));
     }
     let used = match kind {
-        Kind::LogSumExp => left.first().map_or(0, |&counts| 1 + 8 + 8 * usize::from(counts)),
+        Kind::LogSumExp if !dtype.is_float() => {
+            left.first().map_or(0, |&counts| 1 + 8 + 8 * usize::from(counts))
+        }
         Kind::Prod => 1 + 1 + 16 + 8,
         _ => left.len(),
     };

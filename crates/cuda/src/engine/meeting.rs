@@ -17,6 +17,12 @@ pub(super) const ZEROS: u64 = 17408;
 /// `COUNTED_WORDS` in `kernels/integer_logsumexp.cuh`.
 const COUNTED_WORDS: u64 = 130;
 
+/// Words that a block leaves of one of floats: `WORDS` in
+/// `kernels/float_logsumexp.cuh`.
+fn exponential_words(dtype: DType) -> u64 {
+    if dtype == DType::F64 { 19 } else { 12 }
+}
+
 /// The bytes of this memory that a launch of so many blocks needs; `None` if the
 /// counters are too few.
 pub(super) fn bytes(kind: Kind, input: &Input, blocks: u32) -> Option<u64> {
@@ -24,7 +30,8 @@ pub(super) fn bytes(kind: Kind, input: &Input, blocks: u32) -> Option<u64> {
     let words = if tree::is_tree(kind, dtype) {
         tree::meeting_words(kind, input, blocks)?
     } else if kind == Kind::LogSumExp && dtype != DType::Bool && blocks > 1 {
-        COUNTED_WORDS * u64::from(blocks)
+        let words = if dtype.is_float() { exponential_words(dtype) } else { COUNTED_WORDS };
+        words * u64::from(blocks)
     } else {
         0
     };

@@ -15,6 +15,7 @@ mod columns;
 mod digits;
 mod feeder;
 mod gather;
+mod gathered;
 mod kernels;
 mod layout;
 mod left;

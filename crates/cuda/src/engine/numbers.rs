@@ -42,9 +42,8 @@ impl Engine {
     /// The answers of `op` over the axes that `reduced` marks, in C order, as
     /// core finishes them under the default rules; waits for them. `None` where no
     /// kernel makes them: pairs of answers, products and logsumexp of integers; of
-    /// outputs without elements, of few long rows whose floats a fixed tree folds,
-    /// as it does wherever they are to be fast, and of totals that do not fit their
-    /// type. Then [`states_of_view`](Self::states_of_view) answers.
+    /// outputs without elements, of products of floats of few long rows, which a fixed
+    /// tree folds, and of totals that do not fit their type. Then [`states_of_view`](Self::states_of_view) answers.
     ///
     /// # Errors
     /// Views that cannot be; more outputs than memory holds; what the device
@@ -195,6 +194,10 @@ impl Engine {
     ) -> Result<bool> {
         let Question { answer, table, .. } = question;
         let misfits = scratch.misfits();
+        if answer.tally().is_some_and(|tally| !tally.has_tables()) {
+            // SAFETY: passed on from the caller.
+            return unsafe { self.numbers_of_gathered_rows(*answer, table, to, scratch, stream) };
+        }
         if answer.is_of_tree() {
             // SAFETY: passed on from the caller.
             let made =
@@ -309,8 +312,11 @@ impl Question {
         let order = Order::of(answer.kind);
         let table = Table::new(view.dtype, at, &split.kept, &split.reduced, order);
         let numbered = order == Order::Index;
-        let can_walk = answer.tally().is_some() && table.is_aligned();
-        let layout = if can_walk && views.unwrap_or_else(|| is_for_strides(answer, &table)) {
+        let tally = answer.tally().filter(|_| table.is_aligned());
+        let is_walked = tally.is_some_and(|tally| {
+            !tally.has_tables() || views.unwrap_or_else(|| is_for_strides(answer, &table))
+        });
+        let layout = if is_walked {
             Layout::new(view.address, view.dtype.size(), &split.kept, &split.reduced, numbered)
         } else {
             None

@@ -40,7 +40,8 @@ pub struct Shape {
     pub threads: Option<u32>,
     /// Blocks, up to 4096.
     pub blocks: Option<u32>,
-    /// Whether tables are walked as any view is, where kernels can, or never.
+    /// Whether tables are walked as any view is, where kernels can, or only where
+    /// nothing else can.
     pub views: Option<bool>,
 }
 

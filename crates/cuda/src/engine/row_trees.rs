@@ -127,7 +127,7 @@ impl Engine {
         step: usize,
         stream: Stream,
     ) -> Result<()> {
-        let kernel = self.program(Program::RowTrees(answer.kind, answer.dtype))?;
+        let kernel = self.program(Program::RowTrees(answer.dtype))?;
         let size = answer.dtype.size();
         let warps = self.blocks_at_once(BLOCKS) as usize * THREADS / WARP;
         let unit = unit(&[rows.at[0], rows.stride.unsigned_abs() as u64]) as usize;

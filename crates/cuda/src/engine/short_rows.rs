@@ -97,7 +97,9 @@ impl Engine {
         misfits: Address,
         stream: Stream,
     ) -> Result<bool> {
-        let Some(tally) = answer.tally() else { return Ok(false) };
+        let Some(tally) = answer.tally().filter(|tally| tally.has_tables()) else {
+            return Ok(false);
+        };
         let bytes = table.elements.len.saturating_mul(table.dtype.size());
         if !table.has_rows() || bytes > MOST_BYTES {
             return Ok(false);

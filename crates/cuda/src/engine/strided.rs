@@ -18,7 +18,7 @@ const THREADS: usize = 256;
 /// takes as many registers as that leaves it.
 fn blocks_at_once(tally: Tally, dtype: DType) -> u32 {
     match tally {
-        Tally::Squares | Tally::Variances => 2,
+        Tally::Squares | Tally::Variances | Tally::LogSumExps => 2,
         Tally::Sums if dtype == DType::F64 => 2,
         Tally::Sums if dtype.is_float() => 3,
         _ => 4,
@@ -27,7 +27,7 @@ fn blocks_at_once(tally: Tally, dtype: DType) -> u32 {
 
 /// The most words of an accumulator that blocks leave for each other: `WORDS`
 /// there.
-const MOST_WORDS: usize = 10;
+const MOST_WORDS: usize = 19;
 /// Elements for which a thread more is worth its fold.
 const FEW: usize = 8;
 /// Bytes that a thread has under way of a view whose elements lie together, and the
@@ -136,7 +136,8 @@ impl Engine {
         let Some(tally) = answer.tally() else { return Ok(false) };
         let device = &*self.device;
         let resident = self.blocks_at_once(blocks_at_once(tally, answer.dtype)) as usize;
-        let costly = answer.dtype.is_float() && answer.is_of_sums();
+        let of_sums = answer.is_of_sums() || tally == Tally::LogSumExps;
+        let costly = answer.dtype.is_float() && of_sums;
         let mut sharing = Sharing::of(layout, answer.dtype.size(), costly, resident);
         let (outputs, wide) = (layout.outputs.len, wide_words(tally, answer.dtype));
         let words = |splits: usize| {

@@ -8,7 +8,6 @@
 
 use super::Input;
 use warpfold_core::element::Element;
-use warpfold_core::op::logsumexp::Exponentials;
 use warpfold_core::op::prod::Factors;
 use warpfold_core::op::tree::BLOCK;
 use warpfold_core::op::{AnyState, FixedTree, Kind, Run, State, TreeOp};
@@ -35,7 +34,6 @@ macro_rules! with_tree {
     ($kind:expr, $dtype:expr, $P:ident => $body:expr, else => $otherwise:expr) => {
         with_float_element!($dtype, T => match $kind {
             Kind::Prod => { type $P = Factors<T>; $body }
-            Kind::LogSumExp => { type $P = Exponentials<T>; $body }
             _ => $otherwise,
         }, else => $otherwise)
     };

@@ -966,6 +966,7 @@ fn walkers(device: &Arc<dyn Device>) -> Vec<Engine> {
 #[test]
 fn views_of_any_layout() {
     let all = walkers(&sim(Schedule::Lockstep));
+    exponentials(&all, 208, 28, MOST);
     sweep(&all, 205, 39, MOST, &OPS);
     sweep(&all, 206, 26, MOST, &POSITIONS);
     sweep(&all, 207, 39, MOST / 4, &SQUARES);
@@ -975,8 +976,44 @@ fn views_of_any_layout() {
 fn views_in_random_order() {
     for seed in 0..2 {
         let all = walkers(&sim(Schedule::Random { seed }));
+        exponentials(&all, 215 + seed, 12, MOST);
         sweep(&all, 211 + seed, 26, MOST, &OPS);
         sweep(&all, 213 + seed, 13, MOST / 4, &SQUARES);
+    }
+}
+
+/// Sums of exponentials of any views: all in one cell, in some neighbouring ones, in
+/// many, and with special elements.
+fn exponentials(engines: &[Engine], seed: u64, rounds: usize, most: usize) {
+    let mut random = Random(seed);
+    let floats: Vec<DType> = DType::ALL.into_iter().filter(|d| d.is_float()).collect();
+    for round in 0..rounds {
+        let dtype = floats[round % floats.len()];
+        let shape = shape(&mut random, &LENS, 4, most);
+        let mut layout = Layout::random(&shape, dtype.size(), &mut random);
+        let spread = [1.0, 20.0, 60.0, 150.0, 4e3, 6e4][round / floats.len() % 6];
+        let middle = spread * (random.unit() - 0.5) * [0.0, 1.0, 4.0][random.place(3)];
+        let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 16.0, -16.0];
+        let often = [0, 0, 0, 50, 5][random.place(5)];
+        let sample = with_element!(dtype, T => {
+            // Whole elements, of which the last may be cut off.
+            let bytes = layout.bytes;
+            layout.bytes = bytes.next_multiple_of(dtype.size());
+            let items: Vec<T> = (0..layout.bytes / dtype.size())
+                .map(|_| match often {
+                    1.. if random.below(often) == 0 => from_f64(special[random.place(6)]),
+                    _ => from_f64(middle + spread * (random.unit() - 0.5)),
+                })
+                .collect();
+            let mut sample = Sample::of(layout, &items);
+            sample.layout.bytes = bytes;
+            sample
+        });
+        for set in 0..1u32 << shape.len() {
+            let reduced: Vec<bool> = (0..shape.len()).map(|i| set >> i & 1 == 1).collect();
+            let engine = &engines[random.below(engines.len() as u64) as usize];
+            check(engine, Op::LogSumExp, &sample, &reduced, &format!("{spread}, round {round}"));
+        }
     }
 }
 
@@ -1048,7 +1085,8 @@ fn any_axes_in_random_order() {
     }
 }
 
-/// What a fixed tree of floats folds to.
+/// What floats have one number of: what a fixed tree folds to, and sums of
+/// exponentials.
 const ROOTS: [Op; 2] = [Op::Prod, Op::LogSumExp];
 
 /// Rows of every length that lanes share differently, of one leaf and of more, at
@@ -1159,8 +1197,8 @@ fn nearly_ties(engine: &Engine) {
     check_both(engine, Op::LogSumExp, items.len() / 2, &items, "nearly ties");
 }
 
-/// Few rows of many leaves had better be reduced by the whole device, and
-/// integers have no tree.
+/// Few rows of many leaves had better be reduced by the whole device, if a tree
+/// folds them, and integers have neither number.
 fn what_is_no_tree_row(device: &Arc<dyn Device>) {
     let engine = tables(Arc::clone(device));
     let mut random = Random(8);
@@ -1169,6 +1207,10 @@ fn what_is_no_tree_row(device: &Arc<dyn Device>) {
             Sample::new(dtype, Layout::table(shape, dtype.size(), 0, 0), "signed", &mut random);
         let placed = Placed::in_junk(&**device, &sample);
         for op in ROOTS {
+            if dtype.is_float() && op == Op::LogSumExp {
+                check(&engine, op, &sample, &[false, true], "a long row");
+                continue;
+            }
             // SAFETY: the array was placed here, and nobody writes to it.
             let got = unsafe {
                 engine.numbers_of_view(op, &placed.view, &[false, true], Stream::DEFAULT)
@@ -1197,7 +1239,7 @@ fn rows_of_trees_in_random_order() {
 }
 
 /// Rows of columns side by side, each of its own kind, which mostly changes from
-/// leaf to leaf: around what exponents reach from 0 and where exponentials end, of
+/// leaf to leaf: around the ends of cells and of those that are kept, of
 /// any size, of no size, and with what is no number.
 fn mixed_columns<T: Element>([rows, columns]: [usize; 2], random: &mut Random) -> Vec<T> {
     let infinity: T = from_f64(f64::INFINITY);
@@ -1211,10 +1253,11 @@ fn mixed_columns<T: Element>([rows, columns]: [usize; 2], random: &mut Random) -
             let here = !changes || row / leaf == (at + c * leaf) % rows / leaf;
             let signed = random.unit() * 4.0 - 2.0;
             items.push(match if here { kind } else { 0 } {
-                1 => from_f64(255.0 + 2.0 * random.unit()),
-                2 => from_f64(-255.0 - 2.0 * random.unit()),
-                3 => from_f64(if row == at { 256.0 } else { -343.0 - 2.0 * random.unit() }),
-                4 => from_f64(if row == at { 300.0 } else { -299.0 - 2.0 * random.unit() }),
+                // Around the ends of cells, and at both sides of what is dropped.
+                1 => from_f64(271.0 + 2.0 * random.unit()),
+                2 => from_f64(-15.0 - 2.0 * random.unit()),
+                3 => from_f64(if row == at { 15.5 } else { -79.0 - 2.0 * random.unit() }),
+                4 => from_f64(if row == at { 300.0 } else { 191.5 + random.unit() }),
                 5 => from_f64(f64::NEG_INFINITY),
                 6 if row == at => from_f64(f64::NAN),
                 7 if row == at => infinity,
