@@ -1,4 +1,4 @@
-//! The plain states against slow, independent references.
+//! Plain states and fixed trees against slow, independent references.
 
 mod damage;
 mod integers;
@@ -7,3 +7,7 @@ mod oracle;
 mod order;
 mod rounding;
 mod superacc;
+mod tree;
+mod tree_logsumexp;
+mod tree_prod;
+mod tree_support;

@@ -1,7 +1,5 @@
 //! Damaged PTX gives an error or a module, never a panic.
 
-mod common;
-
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use proptest::prelude::*;
@@ -12,7 +10,7 @@ use warpfold_ptx::{
 };
 
 static SAMPLES: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
-    common::samples().into_iter().map(|sample| (sample.name, sample.text)).collect()
+    crate::common::samples().into_iter().map(|sample| (sample.name, sample.text)).collect()
 });
 
 /// The name of a sample, which is what a failure should show.
@@ -162,7 +160,7 @@ proptest! {
 /// Every prefix of a text: wherever it is cut, there is an answer.
 #[test]
 fn every_prefix_has_an_answer() {
-    let text = common::sample("12.0/async_copy.90");
+    let text = crate::common::sample("12.0/async_copy.90");
     let short = &text[..text.len().min(12_000)];
     for end in 0..short.len() {
         assert!(short.is_char_boundary(end));
