@@ -55,7 +55,7 @@ impl Engine {
         stream: Stream,
     ) -> Result<Option<Numbers>> {
         view.check(&**self.device())?;
-        match Question::of(op, view, reduced)? {
+        match Question::of(op, view, reduced, self.shape.views)? {
             // SAFETY: passed on from the caller.
             Some(question) => unsafe { self.numbers_of(&question, stream) },
             None => Ok(None),
@@ -117,7 +117,8 @@ impl Engine {
         stream: Stream,
     ) -> Result<bool> {
         view.check(&**self.device())?;
-        let Some(question) = Question::of(op, view, reduced)? else { return Ok(false) };
+        let question = Question::of(op, view, reduced, self.shape.views)?;
+        let Some(question) = question else { return Ok(false) };
         check_alignment(to, question.table.outputs.len, question.answer.out)?;
         let scratch = self.scratch(stream)?;
         let mut scratch = lock(&scratch);
@@ -138,9 +139,7 @@ impl Engine {
     ) -> Result<bool> {
         let Question { answer, table, layout } = question;
         let device = &**self.device();
-        let best = || is_for_strides(*answer, table);
-        let strided = layout.as_ref().filter(|_| self.shape.views.unwrap_or_else(best));
-        if let Some(layout) = strided {
+        if let Some(layout) = layout {
             let make = |engine: &Engine, scratch: &mut Scratch| {
                 // SAFETY: passed on from the caller.
                 unsafe { engine.numbers_of_layout(*answer, layout, to, scratch, stream) }
@@ -268,13 +267,19 @@ fn is_for_strides(answer: Answer, table: &Table) -> bool {
 pub(super) struct Question {
     pub(super) answer: Answer,
     pub(super) table: Table,
-    /// The same as kernels know any view, if they can.
+    /// The same as kernels know any view, if that is how it is walked.
     pub(super) layout: Option<Layout>,
 }
 
 impl Question {
-    /// The question, if it may be one that kernels answer.
-    fn of(op: Op, view: &DeviceView, reduced: &[bool]) -> Result<Option<Question>> {
+    /// The question, if it may be one that kernels answer. `views` says whether it is
+    /// walked as any view is; without it, whatever is faster is done.
+    fn of(
+        op: Op,
+        view: &DeviceView,
+        reduced: &[bool],
+        views: Option<bool>,
+    ) -> Result<Option<Question>> {
         let split = Split::new(&view.shape, [&view.strides, &[]], reduced)?;
         let Some(answer) = Answer::of(op, view.dtype) else { return Ok(None) };
         if view.is_empty() {
@@ -284,8 +289,12 @@ impl Question {
         let order = Order::of(answer.kind);
         let table = Table::new(view.dtype, at, &split.kept, &split.reduced, order);
         let numbered = order == Order::Index;
-        let layout = Layout::new(view.address, &split.kept, &split.reduced, numbered)
-            .filter(|_| answer.tally().is_some() && table.is_aligned());
+        let can_walk = answer.tally().is_some() && table.is_aligned();
+        let layout = if can_walk && views.unwrap_or_else(|| is_for_strides(answer, &table)) {
+            Layout::new(view.address, &split.kept, &split.reduced, numbered)
+        } else {
+            None
+        };
         Ok(Some(Question { answer, table, layout }))
     }
 
