@@ -15,3 +15,4 @@ mod modules;
 mod mutants;
 mod races;
 mod samples;
+mod thorough;

@@ -23,5 +23,7 @@ mod refusals;
 mod seeds;
 mod side_by_side;
 mod specials;
+// A link to that of warpfold-ptx, so that the package has it.
+mod thorough;
 mod threads;
 mod workers;
