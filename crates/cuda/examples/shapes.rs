@@ -9,6 +9,9 @@
 //! the buffer the view reaches over. The answer to each line is a line: the
 //! seconds of a call, or why there are none.
 //!
+//! `--views on` walks every case as any view is walked, and `--views off` none that
+//! other kernels can serve.
+//!
 //! Calls follow one another without a wait, each on the next part of a buffer of
 //! 8 GiB, so that none finds its data in the L2 cache; the clock runs from the
 //! first call to the end of the last. A figure is the median of several rounds.
@@ -19,7 +22,7 @@ use std::time::Instant;
 use warpfold_core::DType;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::Op;
-use warpfold_cuda::engine::{DeviceView, Engine};
+use warpfold_cuda::engine::{DeviceView, Engine, Shape};
 use warpfold_cuda::{Buffer, Device, Driver, Stream};
 
 const BUFFER: u64 = 8 << 30;
@@ -157,10 +160,23 @@ impl Bench {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let views = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => None,
+        ["--views", "on"] => Some(true),
+        ["--views", "off"] => Some(false),
+        _ => return Err("usage: shapes [--views on|off]".into()),
+    };
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
     let (buffer, to) = (Buffer::new(&device, BUFFER)?, Buffer::new(&device, ANSWERS)?);
-    let mut bench = Bench { engine: Engine::new(device), stream, buffer, to, filled: None };
+    let mut bench = Bench {
+        engine: Engine::with_shape(device, Shape { views, ..Shape::default() }),
+        stream,
+        buffer,
+        to,
+        filled: None,
+    };
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         let answer = match Case::parse(&line) {

@@ -86,33 +86,32 @@ struct SquareWides : WideMoments<T> {
     }
 };
 
-// SPREAD says that the elements are summed, too.
+// The integers and their windows. SPREAD says that the elements are summed, too.
 template <class T, bool SPREAD>
 struct FloatSquaresOf {
+    using Item = T;
     using Format = Element<T>;
     using Bits = typename Format::Bits;
     using Places = SquarePlaces<T>;
+    using Wides = SquareWides<T>;
     static constexpr bool LONG = sizeof(Bits) == 8;
-    static constexpr bool FITS = Places::LOWEST == Places::HIGHEST;
     using OfSum = FixedPoint<Places::SUM>;
     using OfSquares = FixedPoint<Places::SQUARE>;
-    using Wides = SquareWides<T>;
-    static constexpr int SUM_WORDS = Wides::Sum::WORDS;
-    static constexpr int WIDE_WORDS = SUM_WORDS + Wides::Squares::WORDS;
+    static constexpr int LOWEST = Places::LOWEST, HIGHEST = Places::HIGHEST;
     static constexpr int SLACK = 2, GRAIN = 4;
-    static constexpr u32 COMMITS = 512;
     // Terms of a batch that an anchor takes, less the errors of products.
     static constexpr int MOST = 8;
+    static constexpr int SUMMED = SPREAD ? Places::SUM : 0;
+    static constexpr int INTEGER_WORDS = Places::SQUARE + SUMMED;
 
     OfSum sum;
     OfSquares squares;
-    i32 first = Places::LOWEST;
-    u32 trouble = 0;
-    u32 commits = 0;
+    i32 first = LOWEST;
 
     struct Asked {
         u32 ask;
         u64 n;
+        static __device__ __forceinline__ Bits of(Bits bits) { return bits; }
         static __device__ __forceinline__ Bits fill() { return 0; }
     };
 
@@ -120,38 +119,25 @@ struct FloatSquaresOf {
     static __device__ __forceinline__ int place_above(int top)
     {
         const int place = (top + SLACK - 47 + GRAIN - 1) & -GRAIN;
-        return min(max(place, Places::LOWEST), Places::HIGHEST);
+        return min(max(place, LOWEST), HIGHEST);
     }
 
     __device__ __forceinline__ int lowest() const { return first - 48 * (Places::SUM - 1); }
-    __device__ __forceinline__ bool is_lost() const { return (trouble & IS_LOST) != 0; }
-    __device__ __forceinline__ bool is_zero() const { return squares.is_zero() && sum.is_zero(); }
-    __device__ __forceinline__ bool is_full() const { return squares.is_full() || sum.is_full(); }
-
-    __device__ __forceinline__ void tidy()
+    __device__ __forceinline__ bool is_zero() const { return squares.is_zero() && (!SPREAD || sum.is_zero()); }
+    __device__ __forceinline__ bool is_full() const { return squares.is_full() || SPREAD && sum.is_full(); }
+    __device__ __forceinline__ bool raise(int up)
     {
-        commits = 0;
-        if (!is_full())
-            return;
-        sum.raise(0);
-        squares.raise(0);
-        if (is_full() && !FITS)
-            move_to(min(first + GRAIN, Places::HIGHEST));
-        if (is_full())
-            trouble |= IS_LOST;
+        const bool whole = !SPREAD || sum.raise(up), both = squares.raise(2 * up);
+        return whole && both;
     }
-
-    __device__ __forceinline__ void move_to(int place)
+    __device__ __forceinline__ void add(const FloatSquaresOf &other)
     {
-        if (place <= first)
-            return;
-        if (!is_zero()) {
-            const bool whole = sum.raise(place - first), both = squares.raise(2 * (place - first));
-            if (!whole || !both)
-                trouble |= IS_LOST;
-        }
-        first = place;
+        if constexpr (SPREAD)
+            sum.add(other.sum);
+        squares.add(other.squares);
     }
+    __device__ __forceinline__ i64 integer(int w) const { return w < Places::SQUARE ? squares.total[w < Places::SQUARE ? w : 0] : sum.total[w < Places::SQUARE ? 0 : w - Places::SQUARE]; }
+    __device__ __forceinline__ i64 &integer(int w) { return w < Places::SQUARE ? squares.total[w < Places::SQUARE ? w : 0] : sum.total[w < Places::SQUARE ? 0 : w - Places::SQUARE]; }
 
     // Windows over a batch.
     struct Batch {
@@ -182,118 +168,65 @@ struct FloatSquaresOf {
         batch.squares.commit(squares);
     }
 
-    template <int U>
-    __device__ __forceinline__ void settle(const Bits (&bits)[U])
+    template <int N>
+    __device__ __forceinline__ bool commit_if_held(const Bits (&bits)[N], const Asked &)
     {
-        int top = Format::UNIT;
-#pragma unroll
-        for (int k = 0; k < U; ++k) {
-            if (Format::is_finite(bits[k]))
-                top = max(top, Format::top(bits[k]));
-            else
-                trouble |= trouble_of<T>(bits[k]);
-        }
-        move_to(place_above(top));
-#pragma unroll 1
-        for (int k = 0; k < U; ++k) {
-            Bits mine = bits[0];
-#pragma unroll
-            for (int i = 1; i < U; ++i)
-                mine = i == k ? bits[i] : mine;
-            if (Format::is_finite(mine)) {
-                Batch one(first);
-                one.add_square(mine);
-                if constexpr (SPREAD)
-                    one.sum.add(f64(Format::value(mine)));
-                if (one.holds())
-                    commit(one);
-                else
-                    trouble |= IS_LOST;
-            }
-        }
-        tidy();
-    }
-
-    template <int U>
-    __device__ __forceinline__ void take(const Bits (&bits)[U], const Asked &)
-    {
-        static_assert(U <= MOST, "adds that an anchor takes");
+        static_assert(N <= MOST, "adds that an anchor takes");
         Batch batch(first);
         bool holds = true;
-        if constexpr (LONG || !SPREAD) {
+        if constexpr (LONG) {
 #pragma unroll
-            for (int k = 0; k < U; ++k) {
+            for (int k = 0; k < N; ++k) {
                 batch.add_square(bits[k]);
                 if constexpr (SPREAD)
                     batch.sum.add(Format::value(bits[k]));
             }
         } else {
-            // Plain adds, which the range of the batch makes exact: range.cuh.
-            constexpr bool RANGED = Format::Sum::LIMBS > 2;
-            constexpr u32 WIDEST = u32(53 - (Format::FRACTION + 1) - 3) << 24;
-            f64 plain = 0.0;
+            // Plain adds, which the range of the batch makes exact: range.cuh. Elements of P bits in e binades have squares of 2 P bits in 2 e
+            // binades, whose sums fit if 2 e <= 53 - 2 P - 3; those of f32 do not.
+            constexpr int P = Format::FRACTION + 1;
+            constexpr bool SHORT = sizeof(Bits) == 2, RANGED = SHORT || SPREAD;
+            constexpr u32 WIDEST = u32(SHORT ? (53 - 2 * P - 3) / 2 : 53 - P - 3) << 24;
+            f64 plain = 0.0, plain_squares = 0.0;
             u32 most = 0, least = ~0u;
 #pragma unroll
-            for (int k = 0; k < U; ++k) {
+            for (int k = 0; k < N; ++k) {
                 const f32 x = Format::value(bits[k]);
                 if constexpr (RANGED) {
                     const u32 doubled = __float_as_uint(x) << 1;
                     most = max(most, doubled);
                     least = min(least, doubled - 1);
                 }
-                plain = __dadd_rn(plain, f64(x));
-                batch.add_square(bits[k]);
+                if constexpr (SPREAD)
+                    plain = __dadd_rn(plain, f64(x));
+                if constexpr (SHORT)
+                    plain_squares = __fma_rn(f64(x), f64(x), plain_squares);
+                else
+                    batch.add_square(bits[k]);
             }
-            batch.sum.add(plain);
+            if constexpr (SPREAD)
+                batch.sum.add(plain);
+            if constexpr (SHORT)
+                batch.squares.add(plain_squares);
             holds = !RANGED || most - least <= WIDEST;
         }
-        if (holds && batch.holds())
-            commit(batch);
-        else
-            settle(bits);
-        if (++commits >= COMMITS)
-            tidy();
+        if (!holds || !batch.holds())
+            return false;
+        commit(batch);
+        return true;
     }
+};
 
-    __device__ __forceinline__ void merge(const FloatSquaresOf &with)
-    {
-        FloatSquaresOf other = with;
-        trouble |= other.trouble;
-        if (other.is_zero())
-            return;
-        if (is_zero())
-            first = other.first;
-        move_to(other.first);
-        other.move_to(first);
-        trouble |= other.trouble;
-        if constexpr (SPREAD)
-            sum.add(other.sum);
-        squares.add(other.squares);
-        tidy();
-    }
+template <class T, bool SPREAD>
+struct FloatSquares : Moving<FloatSquaresOf<T, SPREAD>> {
+    using Base = Moving<FloatSquaresOf<T, SPREAD>>;
+    using typename Base::Asked, typename Base::Bits, typename Base::Format, typename Base::OfSquares, typename Base::OfSum, typename Base::Places, typename Base::Wides;
+    static constexpr bool LONG = Base::LONG;
+    static constexpr int SUM_WORDS = Wides::Sum::WORDS;
+    static constexpr int WIDE_WORDS = SUM_WORDS + Wides::Squares::WORDS;
 
-    static constexpr int SUMMED = SPREAD ? Places::SUM : 0;
-    static constexpr int WORDS = Places::SQUARE + SUMMED + 1;
-    __device__ __forceinline__ u64 word(int w) const
-    {
-        if (w < Places::SQUARE)
-            return u64(squares.total[w < Places::SQUARE ? w : 0]);
-        const int s = w - Places::SQUARE;
-        return s < SUMMED ? u64(sum.total[s < SUMMED ? s : 0]) : u64(trouble) << 32 | u32(first);
-    }
-    static __device__ __forceinline__ FloatSquaresOf of_words(const u64 (&words)[WORDS])
-    {
-        FloatSquaresOf all;
-#pragma unroll
-        for (int l = 0; l < Places::SQUARE; ++l)
-            all.squares.total[l] = i64(words[l]);
-#pragma unroll
-        for (int l = 0; l < SUMMED; ++l)
-            all.sum.total[l] = i64(words[Places::SQUARE + l]);
-        all.first = i32(u32(words[WORDS - 1]));
-        all.trouble = u32(words[WORDS - 1] >> 32);
-        return all;
-    }
+    __device__ __forceinline__ FloatSquares() {}
+    __device__ __forceinline__ FloatSquares(const Base &base) : Base(base) {}
 
     // What NaNs and infinities make of the answer.
     static __device__ __forceinline__ Bits special(u32 trouble, u32 ask)
@@ -315,15 +248,15 @@ struct FloatSquaresOf {
     {
         constexpr int MOST = LONG ? 180 : 126;
         u32 digit[OfSquares::DIGITS];
-        squares.digits(digit);
+        this->squares.digits(digit);
         int width = 0;
 #pragma unroll
         for (int i = 0; i < OfSquares::DIGITS; ++i)
             width = digit[i] != 0 ? 32 * i + 32 - __clz(int(digit[i])) : width;
         // n S2 and S1^2 are below 2^MOST then.
         const int up = max(0, (width + 15 - MOST + 1) / 2);
-        OfSum s = sum;
-        OfSquares q = squares;
+        OfSum s = this->sum;
+        OfSquares q = this->squares;
         const bool both = s.raise(up), whole = q.raise(2 * up);
         if (!both || !whole)
             return false;
@@ -331,7 +264,7 @@ struct FloatSquaresOf {
         s.digits(of_sum);
         q.digits(digit);
         const u64 low = u64(of_sum[1]) << 32 | of_sum[0];
-        const int exponent = lowest() + up;
+        const int exponent = this->lowest() + up;
         if constexpr (LONG) {
             Triple total;
 #pragma unroll
@@ -347,25 +280,25 @@ struct FloatSquaresOf {
     __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
     {
         Bits &answer = static_cast<Bits *>(out)[place];
-        if ((trouble & (HAS_NAN | HAS_POSITIVE | HAS_NEGATIVE)) != 0) {
-            answer = special(trouble, asked.ask);
+        if (this->is_special()) {
+            answer = special(this->trouble, asked.ask);
             return;
         }
         if (asked.n <= QUICK && quick(answer, asked))
             return;
         u32 of_squares[OfSquares::DIGITS];
-        squares.digits(of_squares);
+        this->squares.digits(of_squares);
         const auto square = [&](int i) { return i64(of_squares[i]); };
         Truncated t;
         if (SPREAD && asks_spread(asked.ask)) {
             u32 of_sum[OfSum::DIGITS];
-            sum.digits(of_sum);
+            this->sum.digits(of_sum);
             const auto limb = [&](int i) { return i + 1 < OfSum::DIGITS ? i64(of_sum[i]) : i64(i32(of_sum[i])); };
             Numerator numerator;
             subtract<SumLimbs, SquareLimbs>(limb, square, asked.n, numerator);
-            t = over_square(numerator, 2 * lowest(), asked.n);
+            t = over_square(numerator, 2 * this->lowest(), asked.n);
         } else {
-            t = Truncated::of_limbs(OfSquares::DIGITS, 2 * lowest(), square);
+            t = Truncated::of_limbs(OfSquares::DIGITS, 2 * this->lowest(), square);
         }
         answer = (asks_root(asked.ask) ? t.sqrt() : t).template round<T>();
     }
@@ -375,20 +308,20 @@ struct FloatSquaresOf {
     __device__ __forceinline__ void deposit(Wides &wides) const
     {
 #pragma unroll
-        for (int l = 0; l < SUMMED; ++l) {
-            const i64 some = sum.total[l];
+        for (int l = 0; l < Base::SUMMED; ++l) {
+            const i64 some = this->sum.total[l];
             if (some != 0)
-                wides.sum.deposit(some < 0, some < 0 ? -u64(some) : u64(some), first - 48 * l);
+                wides.sum.deposit(some < 0, some < 0 ? -u64(some) : u64(some), this->first - 48 * l);
         }
 #pragma unroll
         for (int l = 0; l < Places::SQUARE; ++l) {
-            const i64 some = squares.total[l];
+            const i64 some = this->squares.total[l];
             if (some != 0)
-                wides.squares.deposit(some < 0, some < 0 ? -u64(some) : u64(some), Places::square(first) - 48 * l);
+                wides.squares.deposit(some < 0, some < 0 ? -u64(some) : u64(some), Places::square(this->first) - 48 * l);
         }
-        if ((trouble & HAS_NAN) != 0)
+        if ((this->trouble & HAS_NAN) != 0)
             wides.sum.count(Wides::Sum::NOT_A_NUMBER);
-        if ((trouble & (HAS_POSITIVE | HAS_NEGATIVE)) != 0)
+        if ((this->trouble & (HAS_POSITIVE | HAS_NEGATIVE)) != 0)
             wides.sum.count(Wides::Sum::POSITIVE);
     }
 
@@ -407,22 +340,5 @@ struct FloatSquaresOf {
             answer = special(nan ? HAS_NAN : HAS_POSITIVE, asked.ask);
         else
             answer = moments_answer<T>([&](int i) { return i64(word(i)); }, [&](int i) { return i64(word(SUM_WORDS + i)); }, asked.ask, asked.n);
-    }
-};
-
-// As an accumulator of walks.
-template <class T, bool SPREAD>
-struct FloatSquares : FloatSquaresOf<T, SPREAD> {
-    using Base = FloatSquaresOf<T, SPREAD>;
-    static constexpr bool NUMBERED = false;
-    static constexpr bool MAY_BE_LOST = !Base::FITS;
-
-    __device__ __forceinline__ FloatSquares() {}
-    __device__ __forceinline__ FloatSquares(const Base &base) : Base(base) {}
-
-    template <int U>
-    __device__ __forceinline__ void take(const typename Base::Bits (&bits)[U], const Place (&)[U], const typename Base::Asked &asked)
-    {
-        Base::take(bits, asked);
     }
 };

@@ -1,7 +1,8 @@
 // Walks any view: outputs and elements lie along any axes, at any strides, and go where the callers' order says.
 //
-// Threads take elements one by one, so that no alignment matters; neighbours take what is nearest in memory. 2^log_lanes threads of a
-// block share an output; gridDim.y blocks share its elements if there are few outputs, and the last of them folds what all have left.
+// Threads take elements one by one, or by the unit where the elements of an output lie together (units.cuh); neighbours take what is
+// nearest in memory. 2^log_lanes threads of a block share an output; gridDim.y blocks share its elements if there are few outputs, and the
+// last of them folds what all have left.
 //
 // From one thread of a block to the next the elements of an output change first, 2^log_near of them; then outputs; then elements again:
 //
@@ -10,9 +11,10 @@
 //
 // An accumulator says what is done:
 //
-//     Bits, Asked, asked.fill()     elements; what is asked; an element that changes nothing
-//     NUMBERED                      whether it wants to know where elements are in the callers' order
-//     take(bits, places, asked)     takes a batch
+//     Item, Bits, Asked, asked.fill()   elements; what is asked; an element that changes nothing
+//     SINGLES, MOST                 elements that a thread has under way one by one; those that are taken at once, at most
+//     take<V>(bits, number, asked)  takes elements, whose numbers in the callers' order are number(unit, i): V of them are a unit
+//     SETTLES                       whether it may refuse: then take says so, and settled(acc, elements, asked) has taken them in
 //     merge, WORDS, word, of_words  as in tally.cuh; merging is commutative and associative
 //     write(out, place, asked)      leaves the answer
 //     MAY_BE_LOST                   whether it may give up. Then is_lost() says so, and
@@ -21,26 +23,31 @@
 #pragma once
 
 #include "fold.cuh"
-#include "layout.cuh"
 #include "name.cuh"
+#include "units.cuh"
 
 constexpr u32 STRIDED_THREADS = 256;
+// Units that a thread has under way: words, vectors, and elements of outputs that have few.
+constexpr int WORDS_AT_ONCE = 8, VECTORS_AT_ONCE = 4, FEW_AT_ONCE = 2;
 
 // Accumulators that take elements one by one and never fail.
 template <class T, class Tally>
 struct OneByOne : Tally {
+    using Item = T;
     using Bits = typename Element<T>::Bits;
+    static constexpr int SINGLES = sizeof(Bits) < 4 ? 16 : 8, MOST = 16;
     static constexpr bool NUMBERED = false;
+    static constexpr bool SETTLES = false;
     static constexpr bool MAY_BE_LOST = false;
 
     __device__ __forceinline__ OneByOne() {}
     __device__ __forceinline__ OneByOne(const Tally &tally) : Tally(tally) {}
 
-    template <int U>
-    __device__ __forceinline__ void take(const Bits (&bits)[U], const Place (&)[U], const typename Tally::Asked &asked)
+    template <int V, int N, class Number>
+    __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const typename Tally::Asked &asked)
     {
 #pragma unroll
-        for (int k = 0; k < U; ++k)
+        for (int k = 0; k < N; ++k)
             Tally::take(bits[k], asked);
     }
 };
@@ -51,7 +58,7 @@ struct Share {
     u32 log_near;
     u32 slot, which;              // the thread's lane, and which of the block's outputs it has
     u32 output;                   // the number of that output in the walk
-    u32 first, last;              // the block's elements
+    u32 first, last;              // the block's units
 
     __device__ __forceinline__ Share(const Layout &layout) : log_lanes(layout.log_lanes), log_near(layout.log_near)
     {
@@ -61,65 +68,121 @@ struct Share {
         which = rest & (groups - 1);
         slot = near | rest / groups << log_near;
         output = blockIdx.x * groups + which;
-        first = u32(layout.n * blockIdx.y / gridDim.y);
-        last = u32(layout.n * (blockIdx.y + 1) / gridDim.y);
+        first = min(blockIdx.y * layout.share, layout.elements.len);
+        last = min(first + layout.share, layout.elements.len);
     }
 };
 
-template <class Bits>
-__device__ __forceinline__ Bits bits_at(const char *at)
+// Where the first element of an output is, and where its answer goes.
+template <class Acc>
+__device__ __forceinline__ const char *place_of_output(const Layout &layout, u32 output)
 {
-    return *reinterpret_cast<const Bits *>(at);
+    return layout.data + u64(layout.outputs.at(output).elements) * sizeof(typename Acc::Bits);
+}
+__device__ __forceinline__ u32 number_of_output(const Layout &layout, u32 output)
+{
+    return layout.first_output + layout.outputs.at(output).number;
 }
 
-// Loads a batch: U elements, `lanes` apart from the e-th on.
-template <int U, class Acc>
-__device__ __forceinline__ void load_batch(typename Acc::Bits (&bits)[U], const Layout &layout, const Share &share, const char *data, u32 e,
-    const typename Acc::Asked &asked)
+// Loads the units that there are, and of vectors the elements that lie in their runs.
+template <int V, int U, class Units>
+__device__ __forceinline__ void load_some(typename Units::Raw (&raw)[U], const Layout &layout, const Share &share, u32 e,
+    const char *const (&at)[U], const Place (&places)[U], const typename Units::Raw &fill)
 {
-    using Bits = typename Acc::Bits;
-    Place places[U];
-    layout.elements.places<false>(e, share.lanes, places);
-    if (e + ((U - 1) << share.log_lanes) < share.last) {
+    bool some[U], inside[U];
 #pragma unroll
-        for (int k = 0; k < U; ++k)
-            bits[k] = bits_at<Bits>(data + places[k].bytes);
-    } else {
+    for (int k = 0; k < U; ++k) {
+        some[k] = e + (k << share.log_lanes) < share.last;
+        inside[k] = true;
+        if constexpr (Units::VECTOR) {
+            some[k] = some[k] && int(places[k].inner) < int(layout.run);
+            inside[k] = at[k] >= layout.data && at[k] + 16 <= layout.end;
+        }
+        raw[k] = fill;
+        if (some[k] && inside[k])
+            raw[k] = Units::at(at[k]);
+    }
+    if constexpr (Units::VECTOR) {
 #pragma unroll
-        for (int k = 0; k < U; ++k)
-            bits[k] = e + k * share.lanes < share.last ? bits_at<Bits>(data + places[k].bytes) : Bits(asked.fill());
+        for (int k = 0; k < U; ++k) {
+            if (some[k]) {
+                if (!inside[k])
+                    raw[k] = vector_at_end<typename Units::Item>(at[k], layout.data, layout.end);
+                raw[k] = Units::cut(raw[k], int(places[k].inner), int(layout.run), fill);
+            }
+        }
     }
 }
 
-// Takes this thread's elements of an output whose first element is at data, in batches of U. The next one's loads are on their way then.
-template <int U, class Acc>
-__device__ __forceinline__ void take_elements(Acc &acc, const Layout &layout, const Share &share, const char *data,
-    const typename Acc::Asked &asked)
+// Takes this thread's units of an output whose first element is at data, U at once, of V elements each.
+template <int V, int U, class Acc>
+__device__ __forceinline__ void take_units(Acc &acc, const Layout &layout, const Share &share, const char *data, const typename Acc::Asked &asked)
 {
     using Bits = typename Acc::Bits;
-    const u32 batch = U << share.log_lanes;
-    u32 e = share.first + share.slot;
-    if (e >= share.last)
-        return;
-    Bits next[U];
-    load_batch<U, Acc>(next, layout, share, data, e, asked);
+    using Units = ::Units<typename Acc::Item, V>;
+    constexpr int ALL = U * V, N = ALL < Acc::MOST ? ALL : Acc::MOST;
+    static_assert(ALL % N == 0 && N % V == 0 || V % N == 0, "whole units at once, or parts of one");
+    const auto fill = Units::filled(Bits(asked.fill()));
 #pragma unroll 1
-    while (e < share.last) {
-        Bits bits[U];
+    for (u32 e = share.first + share.slot; e < share.last; e += U << share.log_lanes) {
+        Place places[U];
+        layout.elements.places<Acc::NUMBERED, Units::VECTOR>(e, share.lanes, places);
+        typename Units::Raw raw[U];
+        u32 before[U]; // elements of an aligned vector that lie before its place
+        const char *at[U];
+        bool plain = e + ((U - 1) << share.log_lanes) < share.last;
 #pragma unroll
-        for (int k = 0; k < U; ++k)
-            bits[k] = next[k];
-        Place places[U] = {};
-        if constexpr (Acc::NUMBERED) {
-            layout.elements.places<true>(e, share.lanes, places);
+        for (int k = 0; k < U; ++k) {
+            at[k] = data + u64(places[k].elements) * Units::SIZE;
+            before[k] = 0;
+            if constexpr (Units::VECTOR) {
+                before[k] = u32(u64(at[k])) % 16 / Units::SIZE;
+                at[k] -= before[k] * Units::SIZE;
+                places[k].inner = places[k].inner * V - before[k];
+                plain = plain && int(places[k].inner) >= 0 && int(places[k].inner) <= int(layout.run) - V;
+            }
+        }
+        if (plain) {
 #pragma unroll
             for (int k = 0; k < U; ++k)
-                places[k].number += layout.first_element;
+                raw[k] = Units::at(at[k]);
+        } else {
+            load_some<V, U, Units>(raw, layout, share, e, at, places, fill);
         }
-        e += batch;
-        if (e < share.last)
-            load_batch<U, Acc>(next, layout, share, data, e, asked);
-        acc.take(bits, places, asked);
+#pragma unroll
+        for (int from = 0; from < ALL; from += N) {
+            Elements<Bits, N> some;
+#pragma unroll
+            for (int i = 0; i < N; ++i)
+                some.bits[i] = Units::item(raw[(from + i) / V], (from + i) % V);
+            const auto number = [&](int unit, int i) {
+                const int k = from / V + unit;
+                return u64(layout.first_element + places[k].number + (from % V + i - before[k]) * layout.step);
+            };
+            if constexpr (Acc::SETTLES) {
+                if (!acc.template take<V>(some.bits, number, asked))
+                    acc = Acc::settled(acc, some, asked);
+            } else {
+                acc.template take<V>(some.bits, number, asked);
+            }
+        }
+    }
+}
+
+// Takes this thread's elements of an output whose first element is at data.
+template <class Acc>
+__device__ __forceinline__ void take_elements(Acc &acc, const Layout &layout, const Share &share, const char *data, const typename Acc::Asked &asked)
+{
+    constexpr int SIZE = sizeof(typename Acc::Bits);
+    if (layout.unit == 16 / SIZE) {
+        take_units<16 / SIZE, VECTORS_AT_ONCE>(acc, layout, share, data, asked);
+    } else if (layout.unit == 1) {
+        if (share.last - share.first <= FEW_AT_ONCE << share.log_lanes)
+            take_units<1, FEW_AT_ONCE>(acc, layout, share, data, asked);
+        else
+            take_units<1, Acc::SINGLES>(acc, layout, share, data, asked);
+    } else if constexpr (SIZE < 4) {
+        take_units<4 / SIZE, WORDS_AT_ONCE>(acc, layout, share, data, asked);
     }
 }
 
@@ -136,21 +199,27 @@ __device__ __forceinline__ Acc from_lane(const Acc &acc, u32 distance)
 // Folds what the threads of each output have. Thread t has the t-th output's then. All threads of the block call it; between two
 // calls there must be a barrier.
 template <class Acc>
-__device__ __forceinline__ Acc fold_lanes(Acc acc, const Share &share)
+__device__ __noinline__ Acc fold_lanes(Acc acc, const Share share)
 {
     __shared__ u64 slots[Acc::WORDS][STRIDED_THREADS];
     if (share.lanes == 1)
         return acc;
     const u32 thread = threadIdx.x, groups = share.groups;
     // Lanes of the same warp: the near ones, and others of as many outputs apart.
-    const u32 near = min(1u << share.log_near, 32u);
+    const u32 near = min(1u << share.log_near, 32u), apart = groups << share.log_near;
+    u32 d = near / 2;
+    bool is_near = true;
 #pragma unroll 1
-    for (u32 d = near / 2; d > 0; d /= 2)
+    while (true) {
+        if (is_near && d == 0) {
+            is_near = false;
+            d = 16;
+        }
+        if (!is_near && d < apart)
+            break;
         acc.merge(from_lane(acc, d));
-    const u32 apart = groups << share.log_near;
-#pragma unroll 1
-    for (u32 d = 16; d >= apart; d /= 2)
-        acc.merge(from_lane(acc, d));
+        d /= 2;
+    }
     // What one warp has of an output is a part, which the first of its lanes there leaves.
     u32 parts, part;
     if (share.log_near >= 5) {
@@ -223,10 +292,25 @@ template <class Acc>
 __device__ __forceinline__ void absorb_elements(typename Acc::Wides &wides, const Layout &layout, const Share &share, u32 output,
     const typename Acc::Asked &asked)
 {
-    const char *data = layout.data + layout.outputs.at(output).bytes;
+    using Bits = typename Acc::Bits;
+    const char *data = place_of_output<Acc>(layout, output);
 #pragma unroll 1
-    for (u32 e = share.first + threadIdx.x; e < share.last; e += STRIDED_THREADS)
-        Acc::absorb(wides, bits_at<typename Acc::Bits>(data + layout.elements.at(e).bytes), asked);
+    for (u32 e = share.first + threadIdx.x; e < share.last; e += STRIDED_THREADS) {
+        const Place place = layout.elements.at(e);
+        const char *at = data + u64(place.elements) * sizeof(Bits);
+        int first = 0, run = int(layout.unit);
+        if (layout.unit * sizeof(Bits) == 16) {
+            // The vector begins before its place if its run is not aligned.
+            const int before = int(u32(u64(at)) % 16) / int(sizeof(Bits));
+            at -= before * int(sizeof(Bits));
+            first = int(place.inner * layout.unit) - before;
+            run = int(layout.run);
+        }
+        const int from = max(-first, 0), to = min(run - first, int(layout.unit));
+#pragma unroll 1
+        for (int i = from; i < to; ++i)
+            Acc::absorb(wides, reinterpret_cast<const Bits *>(at)[i], asked);
+    }
 }
 
 // Adds the elements of the block's lost outputs: to answers, or to what blocks share.
@@ -248,7 +332,7 @@ __device__ __noinline__ void find_again(const Layout &layout, LostOutputs &lost,
                     atomicAdd(&layout.wides[u64(output) * Acc::WIDE_WORDS + w], entry);
             }
         } else if (threadIdx.x == 0) {
-            const u64 place = layout.first_output + layout.outputs.at(output).number;
+            const u64 place = number_of_output(layout, output);
             Acc::write_wides([&](int w) { return Acc::entry(wides, w); }, layout.out, place, asked);
         }
         __syncthreads();
@@ -279,21 +363,21 @@ __device__ __noinline__ void fold_again(const Layout &layout, LostOutputs &lost,
         }
         __syncthreads();
         if (threadIdx.x == 0) {
-            const u64 place = layout.first_output + layout.outputs.at(output).number;
+            const u64 place = number_of_output(layout, output);
             Acc::write_wides([&](int w) { return words[w]; }, layout.out, place, asked);
         }
         __syncthreads();
     }
 }
 
-// Reduces a view, U elements of a thread at once.
-template <int U, class Acc>
+// Reduces a view.
+template <class Acc>
 __device__ __forceinline__ void reduce_view(const Layout &layout, const typename Acc::Asked &asked)
 {
     const Share share(layout);
     Acc acc;
     if (share.output < layout.outputs.len)
-        take_elements<U>(acc, layout, share, layout.data + layout.outputs.at(share.output).bytes, asked);
+        take_elements(acc, layout, share, place_of_output<Acc>(layout, share.output), asked);
     __syncwarp();
     acc = fold_lanes(acc, share);
 
@@ -328,9 +412,17 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
             return;
         acc = Acc();
         if (share.output < layout.outputs.len) {
+            // The next one's loads are on their way while one is merged.
+            Acc next;
+            if (share.slot < gridDim.y)
+                next = partial_of<Acc>(layout, share.output, share.slot);
 #pragma unroll 1
-            for (u32 p = share.slot; p < gridDim.y; p += share.lanes)
-                acc.merge(partial_of<Acc>(layout, share.output, p));
+            for (u32 p = share.slot; p < gridDim.y; p += share.lanes) {
+                const Acc one = next;
+                if (p + share.lanes < gridDim.y)
+                    next = partial_of<Acc>(layout, share.output, p + share.lanes);
+                acc.merge(one);
+            }
         }
         __syncwarp();
         acc = fold_lanes(acc, share);
@@ -344,7 +436,7 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
         }
     }
     if (has_one && !lost)
-        acc.write(layout.out, layout.first_output + layout.outputs.at(output).number, asked);
+        acc.write(layout.out, number_of_output(layout, output), asked);
 }
 
 // Begins a kernel: STRIDED(name, blocks)(layout) { ... }, for launches of which `blocks` fit a multiprocessor.

@@ -8,7 +8,7 @@ STRIDED(bits, 4)(const Layout &layout)
 {
     constexpr int U = sizeof(Element<ELEMENT>::Bits) < 4 ? 16 : 8;
     if (layout.ask == XOR)
-        reduce_view<U, OneByOne<ELEMENT, BitFoldOf<ELEMENT, true>>>(layout, {layout.ask});
+        reduce_view<OneByOne<ELEMENT, BitFoldOf<ELEMENT, true>>>(layout, {layout.ask});
     else
-        reduce_view<U, OneByOne<ELEMENT, BitFoldOf<ELEMENT, false>>>(layout, {layout.ask});
+        reduce_view<OneByOne<ELEMENT, BitFoldOf<ELEMENT, false>>>(layout, {layout.ask});
 }

@@ -6,5 +6,5 @@
 
 STRIDED(counts, 4)(const Layout &layout)
 {
-    reduce_view<(sizeof(Element<ELEMENT>::Bits) < 4 ? 16 : 8), OneByOne<ELEMENT, CountOf<ELEMENT>>>(layout, {layout.ask, layout.n});
+    reduce_view<OneByOne<ELEMENT, CountOf<ELEMENT>>>(layout, {layout.ask, layout.n});
 }

@@ -6,5 +6,5 @@
 
 STRIDED(extremes, 4)(const Layout &layout)
 {
-    reduce_view<(sizeof(Element<ELEMENT>::Bits) < 4 ? 16 : 8), OneByOne<ELEMENT, ExtremeOf<ELEMENT>>>(layout, {layout.ask});
+    reduce_view<OneByOne<ELEMENT, ExtremeOf<ELEMENT>>>(layout, {layout.ask});
 }

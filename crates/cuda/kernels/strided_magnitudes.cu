@@ -6,5 +6,5 @@
 
 STRIDED(magnitudes, 4)(const Layout &layout)
 {
-    reduce_view<(sizeof(Element<ELEMENT>::Bits) < 4 ? 16 : 8), OneByOne<ELEMENT, MagnitudeOf<ELEMENT>>>(layout, {});
+    reduce_view<OneByOne<ELEMENT, MagnitudeOf<ELEMENT>>>(layout, {});
 }

@@ -7,5 +7,5 @@
 
 STRIDED(squares, 2)(const Layout &layout)
 {
-    reduce_view<8, FloatSquares<ELEMENT, false>>(layout, {layout.ask, layout.n});
+    reduce_view<FloatSquares<ELEMENT, false>>(layout, {layout.ask, layout.n});
 }

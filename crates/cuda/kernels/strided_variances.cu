@@ -7,5 +7,5 @@
 
 STRIDED(variances, 2)(const Layout &layout)
 {
-    reduce_view<8, FloatSquares<ELEMENT, true>>(layout, {layout.ask, layout.n});
+    reduce_view<FloatSquares<ELEMENT, true>>(layout, {layout.ask, layout.n});
 }

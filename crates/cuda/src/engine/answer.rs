@@ -226,19 +226,10 @@ impl Engine {
         if !answer.may_misfit(len) {
             return make(self, scratch);
         }
-        let device = &*self.device;
-        let at = scratch.misfits();
-        // SAFETY: the word is the scratch memory's, which is held until it is read.
-        unsafe { device.fill(stream, at, 0, 8)? };
         if !make(self, scratch)? {
             return Ok(false);
         }
-        let mut word = [0; 8];
-        // SAFETY: as above.
-        unsafe { device.copy_out(stream, at, &mut word)? };
-        // The copy waited already; this says what a kernel did wrong.
-        device.wait(stream)?;
-        Ok(word == [0; 8])
+        scratch.saw_misfits(&*self.device, stream).map(|seen| !seen)
     }
 }
 

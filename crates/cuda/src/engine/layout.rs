@@ -5,52 +5,166 @@ use warpfold_core::layout::{Axis, Dim, Traversal};
 
 /// `LAYOUT_AXES` in the kernels.
 pub(super) const AXES: usize = 6;
-/// Places of a walk: kernels number them in 31 bits.
+/// Places of a walk, and elements of a run: kernels number them in 31 bits.
 const MOST_PLACES: usize = 1 << 31;
+/// Elements from a walk's first place to its last, and of an output if they are
+/// numbered.
+const MOST_ELEMENTS: usize = 1 << 32;
+
+/// Bytes of a vector, and of a register: what a thread can take at once where
+/// elements lie together.
+const VECTOR: usize = 16;
+const REGISTER: usize = 4;
+/// Vectors of a run whose ends are worth a cut: a run that is not aligned has two.
+const CUT: usize = 6;
 
 /// Which elements of memory make which output, and where its answer goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// The first element of the first output.
+    /// The first element of the first output, below which nothing of the view lies,
+    /// and the end of its last one.
     pub(super) at: Address,
-    /// Outputs, and the elements of an output.
+    end: Address,
+    /// Bytes of an element.
+    size: usize,
+    /// Outputs, and the units of an output.
     pub(super) outputs: Traversal,
-    pub(super) elements: Traversal,
+    pub(super) units: Traversal,
+    /// Elements of a unit, and of the runs that units are taken from, if there is more
+    /// than one; elements of an output.
+    pub(super) unit: usize,
+    run: usize,
+    pub(super) len: usize,
 }
 
 impl Layout {
-    /// The layout of an array whose element of index 0 is at `address`; `None` if
-    /// kernels cannot number its places. `numbered` says whether the elements'
-    /// places in C order are asked for.
+    /// The layout of an array of elements of `size` bytes, aligned to it, whose element
+    /// of index 0 is at `address`; `None` if kernels cannot number its places.
+    /// `numbered` says whether the elements' places in C order are asked for.
     pub(super) fn new(
         address: Address,
+        size: usize,
         kept: &[Axis],
         reduced: &[Axis],
         numbered: bool,
     ) -> Option<Layout> {
         let outputs = Traversal::new(kept, true);
-        let elements = Traversal::new(reduced, numbered);
-        let fits = |walk: &Traversal| walk.dims.len() <= AXES && walk.len < MOST_PLACES;
-        if !fits(&outputs) || !fits(&elements) {
-            return None;
+        let mut units = Traversal::new(reduced, numbered);
+        let reach = [reach(&outputs)?, reach(&units)?];
+        let first = outputs.offsets[0].wrapping_add(units.offsets[0]);
+        let at = address.wrapping_add_signed(first as i64);
+        let end = at.wrapping_add((reach[0] + reach[1] + size) as u64);
+        let len = units.len;
+        let (mut unit, mut run) = (1, 1);
+        // Elements of a run have ascending numbers.
+        let runs = units
+            .dims
+            .last()
+            .filter(|d| d.strides[0] == size.cast_signed() && (d.index_step > 0 || !numbered));
+        if let Some(dim) = runs {
+            let count;
+            run = dim.len;
+            (unit, count) = unit_of(at, size, run, &outputs, &units);
+            units.len = units.len / run * count;
+            let dim = units.dims.last_mut()?;
+            dim.len = count;
+            dim.strides[0] *= unit.cast_signed();
+            dim.index_step *= unit as i64;
         }
-        let first = outputs.offsets[0].wrapping_add(elements.offsets[0]);
-        Some(Layout { at: address.wrapping_add_signed(first as i64), outputs, elements })
+        let fits = |walk: &Traversal, reach: usize| {
+            walk.dims.len() <= AXES && walk.len < MOST_PLACES && reach / size < MOST_ELEMENTS
+        };
+        let numbers = !numbered || len < MOST_ELEMENTS;
+        (fits(&outputs, reach[0]) && fits(&units, reach[1]) && run < MOST_PLACES && numbers)
+            .then_some(Layout { at, end, size, outputs, units, unit, run, len })
     }
 
     /// The parameter block.
     pub(super) fn block(&self, launch: &Parameters) -> Argument {
         let Parameters { out, tickets, partials, wides, overflow, .. } = *launch;
-        let mut words = vec![self.at, out, tickets, partials, wides, overflow];
-        words.push(self.elements.len as u64);
-        words.push(self.outputs.first_index.cast_unsigned());
-        words.push(self.elements.first_index.cast_unsigned());
-        words.push(two(launch.ask, u32::from(launch.absolute)));
-        words.push(two(launch.log_lanes, launch.log_near));
-        for walk in [&self.outputs, &self.elements] {
-            push(&mut words, walk);
+        let mut words = vec![self.at, self.end, out, tickets, partials, wides, overflow];
+        words.push(self.len as u64);
+        // What kernels count wraps at 2^32, as numbers of outputs and elements do not.
+        let step = self.units.dims.last().map_or(0, |d| d.index_step / self.unit as i64);
+        words.push(two(self.outputs.first_index as u32, self.units.first_index as u32));
+        words.push(two(step as u32, launch.ask));
+        words.push(two(u32::from(launch.absolute), launch.log_lanes));
+        words.push(two(launch.log_near, self.unit as u32));
+        words.push(two(self.run as u32, launch.share));
+        for walk in [&self.outputs, &self.units] {
+            self.push(&mut words, walk);
         }
         Argument::block(words)
+    }
+
+    /// Appends a walk: what a step of the fastest axis moves, and what one of the next
+    /// axes moves beyond a whole walk over those before.
+    fn push(&self, words: &mut Vec<u64>, walk: &Traversal) {
+        let size = self.size.cast_signed();
+        let steps = |dim: &Dim| (dim.strides[0] / size, dim.index_step);
+        let none = Dim { len: 1, strides: [0; 2], index_step: 0 };
+        let fastest = walk.dims.last().unwrap_or(&none);
+        let (elements, numbers) = steps(fastest);
+        let inner = walk.dims.len().saturating_sub(1);
+        words.push(two(inner as u32, walk.len as u32));
+        words.push(two(elements as u32, numbers as u32));
+        words.push(two(fastest.len as u32, 0));
+        for a in 0..AXES - 1 {
+            let mut pairs = walk.dims.iter().rev().zip(walk.dims.iter().rev().skip(1));
+            let (magic, shift, elements, numbers) = match pairs.nth(a) {
+                Some((dim, next)) => {
+                    let (magic, shift) = divisor(dim.len as u32);
+                    let ((e, n), (next_e, next_n)) = (steps(dim), steps(next));
+                    let beyond = next_e.wrapping_sub(e.wrapping_mul(dim.len.cast_signed()));
+                    let numbers = next_n.wrapping_sub(n.wrapping_mul(dim.len as i64));
+                    (magic, shift, beyond as u32, numbers as u32)
+                }
+                None => (0, 0, 0, 0),
+            };
+            words.extend([two(magic, shift), two(elements, numbers)]);
+        }
+    }
+}
+
+/// Bytes from the first element of a walk to its last; `None` if they cannot be counted.
+fn reach(walk: &Traversal) -> Option<usize> {
+    walk.dims.iter().try_fold(0usize, |reach, d| {
+        let steps = d.len.checked_sub(1)?;
+        reach.checked_add(steps.checked_mul(d.strides[0].unsigned_abs())?)
+    })
+}
+
+/// Whether all strides, but for the fastest one's if that is of a run, are multiples.
+fn is_whole_along(bytes: usize, dims: &[Dim], of_run: bool) -> bool {
+    let dims = if of_run { &dims[..dims.len().saturating_sub(1)] } else { dims };
+    dims.iter().all(|d| d.strides[0].unsigned_abs().is_multiple_of(bytes))
+}
+
+/// How many elements threads take at once of runs of `run` elements that lie at `at`
+/// and multiples of the walks' strides from there, and how often.
+fn unit_of(
+    at: Address,
+    size: usize,
+    run: usize,
+    outputs: &Traversal,
+    elements: &Traversal,
+) -> (usize, usize) {
+    let is_whole = |bytes: usize| {
+        at.is_multiple_of(bytes as u64)
+            && run.is_multiple_of(bytes / size)
+            && is_whole_along(bytes, &outputs.dims, false)
+            && is_whole_along(bytes, &elements.dims, true)
+    };
+    let (vector, register) = (VECTOR / size, REGISTER / size);
+    if is_whole(VECTOR) {
+        (vector, run / vector)
+    } else if run >= CUT * vector {
+        // A run that is not aligned may reach into one vector more.
+        (vector, (run + vector - 1).div_ceil(vector))
+    } else if register > 1 && is_whole(REGISTER) {
+        (register, run / register)
+    } else {
+        (1, run)
     }
 }
 
@@ -66,31 +180,13 @@ pub(super) struct Parameters {
     pub(super) absolute: bool,
     pub(super) log_lanes: u32,
     pub(super) log_near: u32,
+    /// Units of a block.
+    pub(super) share: u32,
 }
 
 /// Two fields of 32 bits, the first one below.
 fn two(low: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
-}
-
-/// Appends a walk: the inner axes, the fastest first, and the outermost.
-fn push(words: &mut Vec<u64>, walk: &Traversal) {
-    let none = Dim { len: 1, strides: [0; 2], index_step: 0 };
-    let (outer, inner) = walk.dims.split_first().unwrap_or((&none, &[]));
-    words.push(two(inner.len() as u32, walk.len as u32));
-    for i in 0..AXES - 1 {
-        push_axis(words, inner.iter().rev().nth(i).unwrap_or(&none));
-    }
-    push_axis(words, outer);
-}
-
-fn push_axis(words: &mut Vec<u64>, dim: &Dim) {
-    let len = dim.len as u32;
-    let (magic, shift) = divisor(len);
-    words.push(two(len, magic));
-    words.push(two(shift, 0));
-    words.push((dim.strides[0] as i64).cast_unsigned());
-    words.push(dim.index_step.cast_unsigned());
 }
 
 /// What divides numbers below 2^31 by `len`, from 1 to 2^31 - 1: n / len = (mulhi(n,
@@ -130,7 +226,7 @@ mod tests {
 
     #[test]
     fn kernels_take_blocks_of_this_size() {
-        let layout = Layout::new(0, &[], &[], true).unwrap();
+        let layout = Layout::new(0, 4, &[], &[], true).unwrap();
         let bytes = layout.block(&Parameters::default()).bytes().len();
         let ptx = archive::module("strided_sums_f32", (9, 0)).unwrap();
         let parameter = format!(".param .align 8 .b8 strided_sums_f32_param_0[{bytes}]");
@@ -140,21 +236,48 @@ mod tests {
     #[test]
     fn axes_that_are_one_in_memory_are_one() {
         let axes = [(3, [400, 0]), (5, [80, 0]), (20, [4, 0])];
-        let layout = Layout::new(64, &axes[..1], &axes[1..], true).unwrap();
-        assert_eq!((layout.elements.dims.len(), layout.elements.len), (1, 100));
-        assert_eq!(layout.at, 64);
+        let layout = Layout::new(64, 4, &axes[..1], &axes[1..], true).unwrap();
+        assert_eq!((layout.units.dims.len(), layout.len), (1, 100));
+        assert_eq!((layout.at, layout.end), (64, 64 + 1200));
         // A view that runs backwards begins at its lowest address, where its last
         // element is.
         let backwards = [(10, [-8, 0])];
-        let layout = Layout::new(1072, &[], &backwards, true).unwrap();
-        assert_eq!((layout.at, layout.elements.first_index), (1000, 9));
+        let layout = Layout::new(1072, 8, &[], &backwards, true).unwrap();
+        assert_eq!((layout.at, layout.units.first_index, layout.unit), (1000, 9, 1));
+    }
+
+    #[test]
+    fn what_lies_together_is_taken_together() {
+        // Elements of a unit, and units of an output.
+        let of = |at: u64, size: usize, kept: &[Axis], reduced: &[Axis]| {
+            let layout = Layout::new(at, size, kept, reduced, true).unwrap();
+            (layout.unit, layout.units.len)
+        };
+        let run = |len: usize, size: isize| (len, [size, 0]);
+        assert_eq!(of(32, 4, &[], &[run(100, 4)]), (4, 25));
+        // Long runs that are not aligned reach into one vector more.
+        assert_eq!(of(36, 4, &[], &[run(100, 4)]), (4, 26));
+        assert_eq!(of(32, 4, &[], &[run(101, 4)]), (4, 26));
+        assert_eq!(of(32, 4, &[(9, [404, 0])], &[run(100, 4)]), (4, 26));
+        assert_eq!(of(32, 1, &[(2, [112, 0])], &[run(97, 1)]), (16, 7));
+        // Short ones are taken by the register, or one by one.
+        assert_eq!(of(36, 2, &[(9, [36, 0])], &[run(18, 2)]), (2, 9));
+        assert_eq!(of(36, 4, &[(9, [72, 0])], &[run(18, 4)]), (1, 18));
+        assert_eq!(of(38, 2, &[(9, [36, 0])], &[run(18, 2)]), (1, 18));
+        // So is what does not lie together, or runs against its numbers.
+        assert_eq!(of(32, 4, &[], &[(100, [8, 0])]), (1, 100));
+        assert_eq!(of(3200, 4, &[], &[(100, [-4, 0])]), (1, 100));
+        assert_eq!(of(32, 4, &[(100, [4, 0])], &[(100, [400, 0])]), (1, 100));
     }
 
     #[test]
     fn what_cannot_be_numbered_is_refused() {
         let many: Vec<Axis> = (0..14).map(|i| (2, [3 << (2 * i), 0])).collect();
-        assert_eq!(Layout::new(0, &many[..7], &[], true), None);
-        assert!(Layout::new(0, &many[..6], &many[6..12], true).is_some());
-        assert_eq!(Layout::new(0, &[], &[(1 << 31, [1, 0])], true), None);
+        assert_eq!(Layout::new(0, 1, &many[..7], &[], true), None);
+        assert!(Layout::new(0, 1, &many[..6], &many[6..12], true).is_some());
+        assert_eq!(Layout::new(0, 1, &[], &[(1 << 31, [2, 0])], false), None);
+        // Nor is what lies too far apart, or farther than can be counted.
+        assert_eq!(Layout::new(0, 1, &[], &[(5, [1 << 30, 0])], false), None);
+        assert_eq!(Layout::new(0, 1, &[], &[(5, [isize::MAX, 0])], false), None);
     }
 }

@@ -6,6 +6,7 @@
 
 use super::answer::{Answer, Payloads, check_alignment};
 use super::column_table::ColumnTable;
+use super::kernels::Tally;
 use super::layout::Layout;
 use super::scratch::Scratch;
 use super::short_rows::MOST_BYTES as MOST_SHORT_ROW;
@@ -25,11 +26,15 @@ const MOST_SCATTERED: usize = 1 << 30;
 const SMALL: usize = 1 << 20;
 /// Bytes of a row of floats whose sum is better shared by more than one block.
 const LONG_ROW: usize = 64 << 10;
-/// Bytes of a table whose blocks have little to read, and its rows.
+/// Bytes of a table whose blocks have little to read, and of one that has less.
 const MODERATE: usize = 64 << 20;
+const MODEST: usize = 16 << 20;
+/// Rows of columns of floats that are many for a thread, and for a block of a table.
 const MANY_ROWS: core::ops::Range<usize> = 64..1024;
 /// Bytes of a row of a table that leave most of a block idle.
 const NARROW: usize = 64;
+/// Bytes of a row that is neither short nor long enough for what comes at its ends.
+const SCATTERED_ROWS: core::ops::Range<usize> = 384..4096;
 /// Rows of columns of floats that make a thread's accumulator worth its end.
 const FEW_ROWS: usize = 8;
 
@@ -240,24 +245,39 @@ impl Engine {
 /// Whether the walk over any view serves a table best.
 ///
 /// It does where rows and columns would have to be copied together, or would take a
-/// launch for each of many. Where they would not, their own kernels read vectors
-/// and are faster, but for small tables: there a launch counts, and rows that are
-/// not short take two. Measured on an H200 over 500 views drawn at random.
+/// launch for each of many. Where they would not, their own kernels are faster for
+/// large tables. Of small ones a launch counts, and rows that are not short take two;
+/// of columns of floats, what each block has to clear. Measured on an H200 over 800
+/// views drawn at random.
 fn is_for_strides(answer: Answer, table: &Table) -> bool {
-    let len = table.elements.len;
-    let row = len.saturating_mul(table.dtype.size());
-    let small = row.saturating_mul(table.outputs.len) <= SMALL;
+    let (len, size) = (table.elements.len, table.dtype.size());
+    let row = len.saturating_mul(size);
+    let bytes = row.saturating_mul(table.outputs.len);
     let sums = table.dtype.is_float() && answer.is_of_sums();
+    let squares = sums && matches!(answer.tally(), Some(Tally::Squares | Tally::Variances));
+    let (long, numbered) = (squares && size == 8, Order::of(answer.kind) == Order::Index);
     if table.has_few_rows() {
-        let most = if sums { LONG_ROW } else { SMALL };
-        small && row > MOST_SHORT_ROW && row <= most
+        let most_bytes = match sums {
+            _ if long => MODERATE,
+            true => SMALL,
+            false => MODEST,
+        };
+        let most_row = if long || !sums { MODERATE } else { LONG_ROW };
+        // Rows with something between them are aligned in as many ways.
+        let apart = table.outputs.dims.last().is_some_and(|d| d.strides[0] != row.cast_signed());
+        bytes <= most_bytes && row > MOST_SHORT_ROW && row <= most_row
+            || !sums && apart && SCATTERED_ROWS.contains(&row)
     } else if let Some(columns) = ColumnTable::of(table).filter(ColumnTable::takes_one_launch) {
-        // Each block of a table has superaccumulators of floats to clear.
-        let moderate = sums && row.saturating_mul(table.outputs.len) <= MODERATE;
-        let scattered = columns.tables() > 1 && columns.columns * table.dtype.size() < NARROW;
-        small && (!sums || len >= FEW_ROWS)
-            || moderate && MANY_ROWS.contains(&len)
+        let scattered = columns.tables() > 1 && columns.columns * size < NARROW;
+        let many = len >= MANY_ROWS.end;
+        bytes <= SMALL && (!sums || len >= FEW_ROWS)
             || scattered && len >= FEW_ROWS
+            || !sums && !numbered && size <= 2 && bytes <= MODERATE && len < MANY_ROWS.start
+            || sums && bytes <= MODERATE && MANY_ROWS.contains(&len)
+            || sums && bytes <= MODEST && len >= MANY_ROWS.start
+            || sums && size == 2 && many && (!squares || bytes <= MODERATE)
+            || squares && bytes <= MODERATE && many
+            || long && bytes <= MODERATE && len >= FEW_ROWS
     } else {
         true
     }
@@ -291,7 +311,7 @@ impl Question {
         let numbered = order == Order::Index;
         let can_walk = answer.tally().is_some() && table.is_aligned();
         let layout = if can_walk && views.unwrap_or_else(|| is_for_strides(answer, &table)) {
-            Layout::new(view.address, &split.kept, &split.reduced, numbered)
+            Layout::new(view.address, view.dtype.size(), &split.kept, &split.reduced, numbered)
         } else {
             None
         };

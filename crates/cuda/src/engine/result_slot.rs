@@ -79,6 +79,18 @@ impl ResultSlot {
         true
     }
 
+    /// Sets the first word, before a launch.
+    pub(super) fn set(&mut self, value: u64) {
+        self.words(8).for_each(|word| word.store(value, Ordering::Relaxed));
+        fence(Ordering::Release);
+    }
+
+    /// The first word, once the stream was waited for.
+    pub(super) fn get(&self) -> u64 {
+        fence(Ordering::Acquire);
+        self.words(8).map(|word| word.load(Ordering::Relaxed)).sum()
+    }
+
     /// The payload.
     pub(super) fn payload(&self, bytes: usize) -> Vec<u8> {
         self.words(bytes).flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect()
@@ -108,6 +120,16 @@ mod tests {
         assert!(slot.watch(24));
         let expected: Vec<u8> = [0u64, 1, 2].into_iter().flat_map(u64::to_ne_bytes).collect();
         assert_eq!(slot.payload(24), expected);
+    }
+
+    #[test]
+    fn the_first_word_is_set_and_read_by_itself() {
+        let mut slot = slot(2);
+        slot.empty(16);
+        slot.set(0);
+        assert_eq!(slot.get(), 0);
+        slot.words(8).for_each(|word| word.store(1, Ordering::Relaxed));
+        assert_eq!(slot.get(), 1);
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub(super) struct Scratch {
     pub(super) planned: Option<((Kind, DType, u64), Planned)>,
     /// Where payloads come to the host by themselves, if they can.
     pub(super) slot: Option<ResultSlot>,
+    /// Where kernels say in the host's memory that a number does not fit its type.
+    misfit: Option<ResultSlot>,
     /// Where warps or blocks meet that need more: see `meeting.rs`.
     meeting: Room,
     /// Where what a kernel leaves waits to be read, if it is more than a payload.
@@ -78,14 +80,16 @@ impl Scratch {
     /// Fresh memory, ready for the stream's next launch.
     pub(super) fn new(device: &Arc<dyn Device>, stream: Stream) -> Result<Scratch> {
         let slot = ResultSlot::new(device, 8 * PAYLOAD_WORDS as usize)?;
+        let misfit = ResultSlot::new(device, 8)?;
         let address = device.allocate(8 * (MISFITS + 1))?;
         // SAFETY: it was just allocated, with more bytes.
-        match unsafe { device.fill(stream, address, 0, 8 * PAYLOAD) } {
+        match unsafe { device.fill(stream, address, 0, 8 * (MISFITS + 1)) } {
             Ok(()) => Ok(Scratch {
                 address,
                 ahead: None,
                 planned: None,
                 slot,
+                misfit,
                 meeting: Room::default(),
                 left: Room::default(),
                 rows: Room::default(),
@@ -162,9 +166,31 @@ impl Scratch {
         self.meeting.hold_zeros(device, stream, bytes)
     }
 
-    /// A word that kernels set when a number does not fit its type.
+    /// A word that kernels set when a number does not fit its type. It is zero but for
+    /// what a failure has left.
     pub(super) fn misfits(&self) -> Address {
-        self.address + 8 * MISFITS
+        self.misfit.as_ref().map_or(self.address + 8 * MISFITS, ResultSlot::address)
+    }
+
+    /// Waits for the stream and says whether a number did not fit its type.
+    pub(super) fn saw_misfits(&mut self, device: &dyn Device, stream: Stream) -> Result<bool> {
+        if let Some(misfit) = &mut self.misfit {
+            device.wait(stream)?;
+            let seen = misfit.get() != 0;
+            misfit.set(0);
+            return Ok(seen);
+        }
+        let (at, mut word) = (self.misfits(), [0; 8]);
+        // SAFETY: the word is this memory's.
+        unsafe { device.copy_out(stream, at, &mut word)? };
+        // The copy waited already; this says what a kernel did wrong.
+        device.wait(stream)?;
+        let seen = word != [0; 8];
+        if seen {
+            // SAFETY: as above.
+            unsafe { device.fill(stream, at, 0, 8)? };
+        }
+        Ok(seen)
     }
 
     /// The scratch memory of rows that have several blocks each.

@@ -14,15 +14,26 @@ use warpfold_core::op::Kind;
 
 /// `STRIDED_THREADS` in the kernels.
 const THREADS: usize = 256;
-/// Blocks of a multiprocessor that a launch is made for.
-const BLOCKS: u32 = 6;
+/// Blocks of a kernel that fit a multiprocessor, as it was compiled for: there, each
+/// takes as many registers as that leaves it.
+fn blocks_at_once(tally: Tally, dtype: DType) -> u32 {
+    match tally {
+        Tally::Squares | Tally::Variances => 2,
+        Tally::Sums if dtype == DType::F64 => 2,
+        Tally::Sums if dtype.is_float() => 3,
+        _ => 4,
+    }
+}
+
 /// The most words of an accumulator that blocks leave for each other: `WORDS`
 /// there.
 const MOST_WORDS: usize = 10;
-/// Elements that a thread takes at once, at most, and those for which a thread more
-/// is worth its fold.
-const BATCH: usize = 16;
+/// Elements for which a thread more is worth its fold.
 const FEW: usize = 8;
+/// Bytes that a thread has under way of a view whose elements lie together, and the
+/// elements of another.
+const BYTES_AT_ONCE: usize = 64;
+const ELEMENTS_AT_ONCE: usize = 16;
 /// The most elements of a block: the superaccumulator in shared memory counts its
 /// carries in 32 bits.
 const BLOCK_ELEMENTS: usize = 1 << 29;
@@ -39,6 +50,8 @@ struct Sharing {
     /// Blocks side by side, and blocks that share an output.
     blocks: usize,
     splits: usize,
+    /// Units of a block.
+    share: usize,
 }
 
 /// The axis along which the next element is nearest: how far, and how many there
@@ -57,16 +70,20 @@ impl Sharing {
     /// For elements of `size` bytes, on a device that runs `resident` blocks at once.
     /// `costly` says that a thread's first element costs as much as some more.
     fn of(layout: &Layout, size: usize, costly: bool, resident: usize) -> Sharing {
-        let (outputs, len) = (layout.outputs.len.max(1), layout.elements.len.max(1));
+        let (outputs, len) = (layout.outputs.len.max(1), layout.units.len.max(1));
         let wanted = resident * THREADS;
-        // Elements that neighbours read together at least, if they lie together.
-        let line = LINE / size;
-        let ((kept, _), (reduced, run)) = (nearest(&layout.outputs), nearest(&layout.elements));
+        // Units that neighbours read together at least, if they lie together; those for
+        // which a thread more is worth its fold; and those that it has under way.
+        let bytes = layout.unit * size;
+        let (line, together) = (LINE / bytes, layout.unit > 1);
+        let batch = if together { BYTES_AT_ONCE.min(8 * bytes) / bytes } else { ELEMENTS_AT_ONCE };
+        let few = if together { batch } else { FEW };
+        let ((kept, _), (reduced, run)) = (nearest(&layout.outputs), nearest(&layout.units));
         let near = if kept < reduced { 1 } else { power_below(run) };
-        let near = if costly { near.min(power_below(len / FEW)) } else { near };
+        let near = if costly { near.min(power_below(len / few)) } else { near };
         // Threads for what lies together: elements of an output, then outputs.
         let least = if near >= line {
-            power_below(len / FEW).clamp(1, 32)
+            power_below(len / few).clamp(1, 32)
         } else {
             let abreast = (line / near).min(outputs.next_power_of_two());
             let most = THREADS / outputs.next_power_of_two().min(THREADS);
@@ -74,16 +91,21 @@ impl Sharing {
         };
         let most = if near >= line { THREADS } else { (THREADS * near / line).max(least) };
         let mut lanes = least.clamp(1, THREADS);
-        while lanes < most && outputs.saturating_mul(lanes) < wanted && FEW * lanes <= len {
+        while lanes < most && outputs.saturating_mul(lanes) < wanted && few * lanes <= len {
             lanes *= 2;
         }
         let near = near.min(lanes);
         let blocks = outputs.div_ceil(THREADS / lanes);
-        let least = len.div_ceil(BLOCK_ELEMENTS);
-        // No fewer elements for a thread than it takes at once.
-        let most = (len / (lanes * BATCH)).max(1);
-        let splits = (resident / blocks).clamp(1, most).max(least);
-        Sharing { lanes, near, blocks, splits }
+        let least = len.div_ceil(BLOCK_ELEMENTS / layout.unit);
+        // No fewer units for a thread than it takes at once.
+        let most = (len / (lanes * batch)).max(1);
+        // What many blocks leave is folded by few threads, one after the other: each
+        // costs about half as much as what a thread takes at once.
+        let folded = (2 * len / batch).isqrt().max(1);
+        let splits = (resident / blocks).clamp(1, most.min(folded)).max(least);
+        let share = len.div_ceil(splits);
+        // Shares are rounded up: the last of them may be none's.
+        Sharing { lanes, near, blocks, splits: len.div_ceil(share), share }
     }
 }
 
@@ -113,7 +135,7 @@ impl Engine {
     ) -> Result<bool> {
         let Some(tally) = answer.tally() else { return Ok(false) };
         let device = &*self.device;
-        let resident = self.blocks_at_once(BLOCKS) as usize;
+        let resident = self.blocks_at_once(blocks_at_once(tally, answer.dtype)) as usize;
         let costly = answer.dtype.is_float() && answer.is_of_sums();
         let mut sharing = Sharing::of(layout, answer.dtype.size(), costly, resident);
         let (outputs, wide) = (layout.outputs.len, wide_words(tally, answer.dtype));
@@ -125,10 +147,10 @@ impl Engine {
         let (zeros, partials) = words(sharing.splits);
         if sharing.splits > 1 && zeros.saturating_add(partials) > largest_workspace(device.limits())
         {
-            if layout.elements.len > BLOCK_ELEMENTS {
+            if layout.len > BLOCK_ELEMENTS {
                 return Ok(false);
             }
-            sharing.splits = 1;
+            (sharing.splits, sharing.share) = (1, layout.units.len);
         }
         let mut parameters = Parameters {
             out: to,
@@ -137,6 +159,7 @@ impl Engine {
             absolute: answer.kind == Kind::AbsSum,
             log_lanes: sharing.lanes.trailing_zeros(),
             log_near: sharing.near.trailing_zeros(),
+            share: sharing.share as u32,
             ..Parameters::default()
         };
         if sharing.splits > 1 {
@@ -165,10 +188,11 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    use super::super::archive;
     use super::*;
 
     /// On an H200: of an array in C order, some axes of which are reduced.
-    fn sharing(size: usize, axes: &[(usize, bool)], costly: bool) -> Sharing {
+    fn sharing(size: usize, axes: &[(usize, bool)], costly: bool) -> Option<(Sharing, Layout)> {
         let mut stride = size.cast_signed();
         let (mut kept, mut reduced) = (Vec::new(), Vec::new());
         for &(len, is_reduced) in axes.iter().rev() {
@@ -176,29 +200,50 @@ mod tests {
             side.insert(0, (len, [stride, 0]));
             stride *= len.cast_signed();
         }
-        let layout = Layout::new(0, &kept, &reduced, false).unwrap();
-        Sharing::of(&layout, size, costly, 132 * BLOCKS as usize)
+        let layout = Layout::new(0, size, &kept, &reduced, false)?;
+        Some((Sharing::of(&layout, size, costly, 132 * 4), layout))
+    }
+
+    fn of_sums(size: usize, axes: &[(usize, bool)]) -> Sharing {
+        sharing(size, axes, false).unwrap().0
     }
 
     #[test]
     fn neighbours_take_what_lies_together() {
         // Long rows: a warp or more for each.
-        let rows = sharing(4, &[(100_000, false), (1000, true)], false);
+        let rows = of_sums(4, &[(100_000, false), (1000, true)]);
         assert_eq!((rows.lanes, rows.near), (32, 32));
         // Columns: a thread for each.
-        let columns = sharing(4, &[(100, true), (1_000_000, false)], false);
+        let columns = of_sums(4, &[(100, true), (1_000_000, false)]);
         assert_eq!((columns.lanes, columns.near), (1, 1));
-        // Runs of 8 bytes: eight threads for a run, and outputs side by side.
-        let runs = sharing(1, &[(100_000, true), (1000, false), (8, true)], false);
-        assert_eq!((runs.near, THREADS / runs.lanes * runs.near), (8, LINE));
+        // Runs of 8 bytes: two threads for a run, and outputs side by side.
+        let runs = of_sums(1, &[(100_000, true), (1000, false), (8, true)]);
+        assert_eq!((runs.near, THREADS / runs.lanes * runs.near), (2, LINE / 4));
+    }
+
+    #[test]
+    fn kernels_are_compiled_for_as_many_blocks() {
+        let all = [
+            (Tally::Sums, DType::F32, "sums_f32"),
+            (Tally::Sums, DType::I32, "sums_i32"),
+            (Tally::Squares, DType::F64, "squares_f64"),
+            (Tally::Variances, DType::BF16, "variances_bf16"),
+            (Tally::Positions, DType::F32, "positions_f32"),
+            (Tally::Bits, DType::U8, "bits_u8"),
+        ];
+        for (tally, dtype, name) in all {
+            let ptx = archive::module(&format!("strided_{name}"), (9, 0)).unwrap();
+            let blocks = blocks_at_once(tally, dtype);
+            assert!(ptx.contains(&format!(".minnctapersm {blocks}")), "{name}");
+        }
     }
 
     #[test]
     fn few_outputs_are_shared_by_blocks() {
-        let one = sharing(4, &[(7, true), (1 << 20, true)], false);
+        let one = of_sums(4, &[(7, true), (1 << 20, true)]);
         assert_eq!((one.lanes, one.blocks), (256, 1));
-        assert!(one.splits > 700, "{one:?}");
-        let many = sharing(4, &[(1 << 20, false), (7, true)], false);
+        assert!(one.splits > 500, "{one:?}");
+        let many = of_sums(4, &[(1 << 20, false), (7, true)]);
         assert_eq!(many.splits, 1);
     }
 
@@ -210,16 +255,18 @@ mod tests {
                 for len in lens.into_iter().filter(|len| outputs * len < 1 << 40) {
                     for axes in [[(outputs, false), (len, true)], [(len, true), (outputs, false)]] {
                         for costly in [false, true] {
-                            let of = sharing(size, &axes, costly);
+                            let Some((of, layout)) = sharing(size, &axes, costly) else {
+                                continue;
+                            };
                             let note = || format!("{of:?} of {axes:?}, {size} bytes");
-                            assert!(
-                                of.lanes.is_power_of_two() && of.lanes <= THREADS,
-                                "{}",
-                                note()
-                            );
-                            assert!(of.near.is_power_of_two() && of.near <= of.lanes, "{}", note());
-                            assert!(of.blocks * (THREADS / of.lanes) >= outputs, "{}", note());
-                            assert!(len.div_ceil(of.splits) <= BLOCK_ELEMENTS, "{}", note());
+                            let Sharing { lanes, near, splits, share, .. } = of;
+                            let powers = lanes.is_power_of_two() && near.is_power_of_two();
+                            assert!(powers && near <= lanes && lanes <= THREADS, "{}", note());
+                            assert!(of.blocks * (THREADS / lanes) >= outputs, "{}", note());
+                            let units = layout.units.len;
+                            assert!(splits * share >= units, "{}", note());
+                            assert!((splits - 1) * share < units, "{}", note());
+                            assert!(share * layout.unit <= BLOCK_ELEMENTS, "{}", note());
                         }
                     }
                 }

@@ -214,11 +214,28 @@ impl Sample {
 /// written.
 pub(crate) struct Placed<'a> {
     /// Kept as long as the view.
-    _buffer: Buffer<'a>,
+    buffer: Buffer<'a>,
     pub(crate) view: DeviceView,
 }
 
 impl<'a> Placed<'a> {
+    /// Whoever reads a view by the vector meets what lies between its elements: junk,
+    /// of which nothing may come into an answer.
+    pub(crate) fn in_junk(device: &'a dyn Device, sample: &Sample) -> Placed<'a> {
+        let placed = Placed::new(device, sample);
+        let bytes = sample.layout.bytes;
+        let mut all = vec![0; bytes];
+        let junk = |at: usize| (at as u8).wrapping_mul(0x9d) | 0x60;
+        all.iter_mut().enumerate().for_each(|(at, byte)| *byte = junk(at));
+        let whole = vec![true; sample.layout.shape.len()];
+        for at in sample.layout.elements(&whole).concat() {
+            let own = at..at + sample.dtype.size();
+            all[own.clone()].copy_from_slice(&sample.bytes()[own]);
+        }
+        placed.buffer.copy_in(Stream::DEFAULT, 0, &all).expect("a copy");
+        placed
+    }
+
     pub(crate) fn new(device: &'a dyn Device, sample: &Sample) -> Placed<'a> {
         let Layout { shape, strides, offset, bytes } = sample.layout.clone();
         let buffer = Buffer::new(device, bytes as u64).expect("enough memory");
@@ -236,7 +253,7 @@ impl<'a> Placed<'a> {
             at += run.len();
         }
         let (address, dtype) = (buffer.address() + offset as u64, sample.dtype);
-        Placed { _buffer: buffer, view: DeviceView { address, dtype, shape, strides } }
+        Placed { buffer, view: DeviceView { address, dtype, shape, strides } }
     }
 }
 

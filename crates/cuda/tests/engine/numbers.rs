@@ -82,7 +82,7 @@ fn check(engine: &Engine, op: Op, sample: &Sample, reduced: &[bool], note: &str)
     let device = &**engine.device();
     let states = reference([Some(sample), None], reduced, op.kind(), 0);
     let expected = finished(op, &states);
-    let placed = Placed::new(device, sample);
+    let placed = Placed::in_junk(device, sample);
     // SAFETY: the array was placed here, and nobody writes to it.
     let got = unsafe { engine.numbers_of_view(op, &placed.view, reduced, Stream::DEFAULT) };
     let (dtype, layout) = (sample.dtype, &sample.layout);
@@ -1163,7 +1163,7 @@ fn what_is_no_tree_row(device: &Arc<dyn Device>) {
     for (dtype, shape) in [(DType::F32, [1, 5000]), (DType::I32, [30, 20]), (DType::U8, [3, 9])] {
         let sample =
             Sample::new(dtype, Layout::table(shape, dtype.size(), 0, 0), "signed", &mut random);
-        let placed = Placed::new(&**device, &sample);
+        let placed = Placed::in_junk(&**device, &sample);
         for op in ROOTS {
             // SAFETY: the array was placed here, and nobody writes to it.
             let got = unsafe {
@@ -1340,7 +1340,7 @@ fn of_host_views(engine: &Engine, seed: u64, rounds: usize) {
         let layout = Layout::random(&shape, dtype.size(), &mut random);
         let sample = Sample::new(dtype, layout, "signed", &mut random);
         let reduced: Vec<bool> = shape.iter().map(|_| random.below(2) == 0).collect();
-        let placed = Placed::new(device, &sample);
+        let placed = Placed::in_junk(device, &sample);
         // SAFETY: the array was placed here, and nobody writes to it.
         let expected = ops.iter().map(|&op| unsafe {
             engine.numbers_of_view(op, &placed.view, &reduced, Stream::DEFAULT).unwrap()

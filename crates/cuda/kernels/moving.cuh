@@ -1,0 +1,165 @@
+// Exact totals of floats in registers that move upwards with their windows: what float_total.cuh and float_squares.cuh have in common.
+//
+// A batch of elements is added to windows (window.cuh) that are made for the thread's largest ones; what the windows take in goes to
+// fixed-point integers. Where a batch does not fit, the integers move upwards. If bits would leave their lower end the total is lost, and
+// whoever walks has to bring the elements once more, to superaccumulators.
+//
+// A total says how its integers lie:
+//
+//     LOWEST, HIGHEST, GRAIN          places of its windows; those between are multiples of GRAIN, if there is more than one
+//     MOST                            elements that its windows take at once
+//     first                           the place
+//     is_zero, is_full, raise, add    for all of its integers, as in fixed_point.cuh; raise takes places
+//     place_above(top)                where its windows hold elements below 2^top
+//     commit_if_held(bits, asked)     takes a batch and returns whether its windows hold it
+
+#pragma once
+
+#include "fixed_point.cuh"
+#include "units.cuh"
+
+// What is wrong with a total of floats.
+enum Trouble : u32 {
+    HAS_NAN = 1,
+    HAS_POSITIVE = 2,
+    HAS_NEGATIVE = 4,
+    IS_LOST = 8,
+};
+
+template <class Total>
+struct Moving : Total {
+    using Item = typename Total::Item;
+    using Format = Element<Item>;
+    using Bits = typename Format::Bits;
+    using Asked = typename Total::Asked;
+    using Wides = typename Total::Wides;
+    static constexpr bool FITS = Total::LOWEST == Total::HIGHEST;
+    static constexpr int SINGLES = Total::MOST;
+    static constexpr bool NUMBERED = false;
+    static constexpr bool SETTLES = true;
+    static constexpr bool MAY_BE_LOST = !FITS;
+    // Batches move a level by less than 2^51 each.
+    static constexpr u32 COMMITS = 512;
+
+    u32 trouble = 0;
+    u32 commits = 0;
+
+    __device__ __forceinline__ bool is_lost() const { return (trouble & IS_LOST) != 0; }
+    __device__ __forceinline__ bool is_special() const { return (trouble & (HAS_NAN | HAS_POSITIVE | HAS_NEGATIVE)) != 0; }
+
+    __device__ __forceinline__ void move_to(int place)
+    {
+        if (place <= this->first)
+            return;
+        if (!this->is_zero() && !this->raise(place - this->first))
+            trouble |= IS_LOST;
+        this->first = place;
+    }
+
+    // Moves the carries, and everything upwards if the highest level has no room.
+    __device__ __forceinline__ void tidy()
+    {
+        commits = 0;
+        if (!this->is_full())
+            return;
+        this->raise(0);
+        if (this->is_full() && !FITS)
+            move_to(min(this->first + Total::GRAIN, Total::HIGHEST));
+        if (this->is_full())
+            trouble |= IS_LOST;
+    }
+
+    // Functions of their own for what is rare: they would take registers from the loops that call them.
+    static __device__ __noinline__ Moving tidied(Moving all)
+    {
+        all.tidy();
+        return all;
+    }
+
+    // With a batch that its windows do not hold.
+    template <int N>
+    static __device__ __noinline__ Moving settled(Moving all, Elements<Bits, N> some, const Asked asked)
+    {
+        int top = Format::UNIT;
+        u32 trouble = 0;
+#pragma unroll 1
+        for (int i = 0; i < N; ++i) {
+            const Bits bits = some.bits[i];
+            if (Format::is_finite(bits)) {
+                top = max(top, Format::top(bits));
+            } else {
+                trouble |= Format::is_nan(bits) ? HAS_NAN : (asked.of(bits) & Format::SIGN) != 0 ? HAS_NEGATIVE : HAS_POSITIVE;
+                some.bits[i] = 0;
+            }
+        }
+        all.trouble |= trouble;
+        all.move_to(Total::place_above(top));
+        if (!all.commit_if_held(some.bits, asked)) {
+            // Its elements are too far apart to be added to each other, but not to be added to the integers one by one.
+#pragma unroll 1
+            for (int i = 0; i < N; ++i) {
+                const Bits one[1] = {some.bits[i]};
+                if (!all.commit_if_held(one, asked))
+                    all.trouble |= IS_LOST;
+            }
+        }
+        // A commit for each element.
+        all.tidy();
+        return all;
+    }
+
+    template <int V, int N, class Number>
+    __device__ __forceinline__ bool take(const Bits (&bits)[N], Number, const Asked &asked)
+    {
+        static_assert(N <= Total::MOST, "adds that an anchor takes");
+        if (!this->commit_if_held(bits, asked))
+            return false;
+        if (++commits >= COMMITS)
+            *this = tidied(*this);
+        return true;
+    }
+
+    // Two totals that are in different places, or full.
+    static __device__ __noinline__ Moving merged(Moving all, Moving other)
+    {
+        all.tidy();
+        other.tidy();
+        if (!other.is_zero()) {
+            if (all.is_zero())
+                all.first = other.first;
+            all.move_to(other.first);
+            other.move_to(all.first);
+            all.add(other);
+        }
+        all.trouble |= other.trouble;
+        all.tidy();
+        return all;
+    }
+
+    __device__ __forceinline__ void merge(const Moving &other)
+    {
+        if (other.first == this->first && !this->is_full() && !other.is_full()) {
+            this->add(other);
+            trouble |= other.trouble;
+            commits = 0;
+        } else {
+            *this = merged(*this, other);
+        }
+    }
+
+    static constexpr int WORDS = Total::INTEGER_WORDS + 1;
+    __device__ __forceinline__ u64 word(int w) const
+    {
+        return w < Total::INTEGER_WORDS ? u64(this->integer(w)) : u64(trouble) << 32 | u32(this->first);
+    }
+    static __device__ __forceinline__ Moving of_words(const u64 (&words)[WORDS])
+    {
+        Moving all;
+#pragma unroll
+        for (int w = 0; w < Total::INTEGER_WORDS; ++w)
+            all.integer(w) = i64(words[w]);
+        all.first = i32(u32(words[WORDS - 1]));
+        all.trouble = u32(words[WORDS - 1] >> 32);
+        return all;
+    }
+};
