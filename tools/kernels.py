@@ -4,9 +4,10 @@
     tools/kernels.py crates/ptx/kernels crates/cuda/kernels            writes each folder's PTX or archive
     tools/kernels.py --only 'row_*' crates/cuda/kernels                compiles these sources and keeps the other modules
     tools/kernels.py --check crates/ptx/kernels crates/cuda/kernels    exits 1 when that would change a file
+    tools/kernels.py --fresh --check crates/cuda/kernels               the same, and compiles what it has compiled before
 
 The compilers are NVRTC's wheels from PyPI, fetched with pip into a cache and used where they lie: no GPU, driver or toolkit is
-needed. A folder's `kernels.json` names its compilers, the compute capabilities, options, and what is made of it:
+needed. What they print is kept beside them, under a hash of all that it depends on. A folder's `kernels.json` names its compilers, the compute capabilities, options, and what is made of it:
 
     "files"      ptx/<compiler>/<kernel>.<compute>.ptx
     "archive"    kernels.archive: all modules in one file, compressed in groups that are much alike
@@ -19,16 +20,21 @@ the folders that `headers` lists.
 import argparse
 import ctypes
 import fnmatch
+import hashlib
 import importlib
 import json
 import multiprocessing
 import os
 import pathlib
+import re
 import stat
 import struct
 import subprocess
 import sys
+import tempfile
+import time
 import zipfile
+import zlib
 
 # Where the compilers run: a place that is the same on every machine, since names of internal symbols depend on it.
 WORK = "/"
@@ -47,10 +53,10 @@ class Failure(Exception):
     """Something that the caller can be told in one line."""
 
 
-def cache_folder():
-    """Where the compilers are kept, which are loaded from there: nobody else may write to it."""
+def cache_folder(name):
+    """Where the compilers are kept, which are loaded from there, and what they print: nobody else may write to it."""
     base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    folder = pathlib.Path(base) / "warpfold" / "nvrtc"
+    folder = pathlib.Path(base) / "warpfold" / name
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
@@ -62,7 +68,7 @@ def fetched(requirement):
     """The folder with the wheel's files; asks the registry only the first time."""
     # Some wheels are for one version of Python.
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    folder = cache_folder() / f"{requirement.replace('==', '-')}-py{version}"
+    folder = cache_folder("nvrtc") / f"{requirement.replace('==', '-')}-py{version}"
     done = folder / "complete"
     if done.exists():
         return folder
@@ -159,22 +165,132 @@ def names_of(source):
     return {f"{source.stem}_{e}": [f"-DELEMENT={e}"] for e in elements} if elements else {source.stem: []}
 
 
-def compiled(task):
-    """The modules of a source, by release, name and compute capability."""
-    release, source, headers, settings = task
-    compiler, modules = Nvrtc(release, *COMPILERS[release]), {}
-    asked = directives(source)
-    options = settings["options"] + asked.get("options", [])
-    for name, own in names_of(source).items():
-        flags = [*options, *own]
-        for device in asked.get("compute", settings["compute"]):
-            ptx = compiler.compile(source, headers, device, flags)
-            # Drivers link what printf and malloc need, and kernels that ship need neither; what launches from the device is
-            # linked with the device runtime, where it is found.
-            if settings["output"] == "archive" and ".extern .func" in ptx and "-rdc=true" not in flags:
-                raise Failure(f"{source.name}: it calls a function that the compiler alone does not know")
-            modules[release, name, device] = ptx
+# An include that can be followed, and any.
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
+ANY_INCLUDE = re.compile(r"#[ \t]*include\b")
+
+
+def included(text, headers):
+    """The headers that a text may include, and those that they may include, whatever its conditions say."""
+    found, texts = {}, [text]
+    while texts:
+        text = texts.pop()
+        names = INCLUDE.findall(text)
+        if len(names) != len(ANY_INCLUDE.findall(text)):
+            # A name that a macro makes could be any, and a continued line could hide one.
+            return headers
+        for name in names:
+            if name in headers and name not in found:
+                found[name] = headers[name]
+                texts.append(headers[name])
+    return found
+
+
+class Task:
+    """A source for one compiler, and the modules that it gives. What a compiler prints depends on what it compiled before: a source is
+    compiled as a whole, in a process of its own, and kept as a whole."""
+
+    def __init__(self, release, source, headers, settings):
+        asked = directives(source)
+        self.release, self.source = release, source
+        self.headers = included(source.read_text(encoding="utf-8"), headers)
+        self.options = settings["options"] + asked.get("options", [])
+        self.compute = asked.get("compute", settings["compute"])
+        # Drivers link what printf and malloc need, and kernels that ship need neither; what launches from the device is linked
+        # with the device runtime, where it is found.
+        self.stands_alone = settings["output"] == "archive" and "-rdc=true" not in self.options
+
+    def cost(self):
+        """Grows with the time that it takes: the longest begin first, so that no process works alone in the end."""
+        size = self.source.stat().st_size + sum(map(len, self.headers.values()))
+        return size * len(self.compute) * len(names_of(self.source))
+
+    def key(self):
+        """A hash of all that the modules depend on."""
+        means = [self.release, COMPILERS[self.release], WORK, self.options, self.compute, names_of(self.source)]
+        texts = [self.source.name, self.source.read_text(encoding="utf-8"), sorted(self.headers.items())]
+        return hashlib.sha256(json.dumps([KEPT_VERSION, means, texts]).encode()).hexdigest()
+
+    def compile(self):
+        compiler, modules = Nvrtc(self.release, *COMPILERS[self.release]), {}
+        for name, own in names_of(self.source).items():
+            for device in self.compute:
+                modules[f"{name}.{device}"] = compiler.compile(self.source, self.headers, device, [*self.options, *own])
+        return modules
+
+    def check(self, modules):
+        for ptx in modules.values():
+            if self.stands_alone and ".extern .func" in ptx:
+                raise Failure(f"{self.source.name}: it calls a function that the compiler alone does not know")
+
+
+# Raised when the way from sources to modules changes: what was kept before is not found any more.
+KEPT_VERSION = 1
+KEPT_DAYS = 60
+
+
+def kept(path):
+    """The modules that a file of the cache has, if it is there and whole."""
+    try:
+        modules = json.loads(zlib.decompress(path.read_bytes()))
+        path.touch()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, zlib.error):
+        # Half written or damaged: compiled again.
+        return None
     return modules
+
+
+def keep(path, modules):
+    """Writes a file of the cache, whole or not at all. A disk that is full costs time only."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(zlib.compress(json.dumps(modules).encode()))
+        os.replace(file.name, path)
+    except OSError as error:
+        print(f"warning: cannot keep what was compiled: {error}", file=sys.stderr)
+
+
+def forget_old(folder):
+    """Removes what nobody has asked for in a long time."""
+    for path in folder.iterdir():
+        try:
+            if path.stat().st_mtime < time.time() - KEPT_DAYS * 86400:
+                path.unlink()
+        except OSError:
+            # Another process was faster.
+            pass
+
+
+def modules_of(work):
+    """A task's modules by name and compute capability, and whether they had to be compiled."""
+    task, fresh = work
+    path = cache_folder("ptx") / task.key()
+    modules = None if fresh else kept(path)
+    found = modules is not None
+    if not found:
+        modules = task.compile()
+        keep(path, modules)
+    task.check(modules)
+    return modules, not found
+
+
+def compile_all(folders, fresh):
+    """Compiles the tasks of all folders, or takes what is kept of them."""
+    owners = [(folder, task) for folder in folders for task in folder.tasks]
+    for release in {task.release for _, task in owners}:
+        # Once, and not by each process.
+        fetched(COMPILERS[release][0])
+    forget_old(cache_folder("ptx"))
+    owners.sort(key=lambda pair: -pair[1].cost())
+    with multiprocessing.get_context("fork").Pool(maxtasksperchild=1) as pool:
+        work = [(task, fresh) for _, task in owners]
+        for (folder, task), (modules, was_compiled) in zip(owners, pool.imap(modules_of, work, chunksize=1)):
+            folder.compiled += was_compiled
+            for name, text in modules.items():
+                kernel, _, device = name.rpartition(".")
+                folder.modules[task.release, kernel, device] = text
 
 
 class Folder:
@@ -186,22 +302,15 @@ class Folder:
             self.settings = json.loads((path / "kernels.json").read_text(encoding="utf-8"))
         except OSError as error:
             raise Failure(f"{path} is no folder of kernels: {error}") from error
-        self.modules = {}
+        self.modules, self.tasks, self.compiled = {}, [], 0
         # Its own come last, so that they win.
         folders = [path / other for other in self.settings.get("headers", [])] + [path]
         headers = {h.name: h.read_text(encoding="utf-8") for folder in folders for h in sorted(folder.glob("*.cuh"))}
-        tasks = []
         for release in self.settings["compilers"]:
-            # Once, and not by each process.
-            fetched(COMPILERS[release][0])
             sources = sorted(path.glob("*.cu"))
             wanted = [s for s in sources if only is None or any(fnmatch.fnmatch(s.stem, pattern) for pattern in only)]
-            tasks += [(release, source, headers, self.settings) for source in wanted]
+            self.tasks += [Task(release, source, headers, self.settings) for source in wanted]
             self.keep(release, [source for source in sources if source not in wanted])
-        # What a compiler prints depends on what it compiled before: each source has a process of its own.
-        with multiprocessing.get_context("fork").Pool(maxtasksperchild=1) as pool:
-            for modules in pool.imap(compiled, tasks, chunksize=1):
-                self.modules.update(modules)
 
     def keep(self, release, sources):
         """Takes the committed modules of these sources as they are."""
@@ -339,6 +448,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     parser.add_argument("--only", nargs=1, action="extend", metavar="PATTERN", help="compile these sources; keep what is committed of others")
+    parser.add_argument("--fresh", action="store_true", help="compile everything, also what was compiled before")
     parser.add_argument("folders", nargs="+", type=pathlib.Path, help="folders with a kernels.json")
     arguments = parser.parse_args()
     if arguments.check and arguments.only:
@@ -347,13 +457,15 @@ def main():
     os.chdir(WORK)
     stale = False
     try:
-        for path in paths:
-            folder = Folder(path, arguments.only)
+        folders = [Folder(path, arguments.only) for path in paths]
+        compile_all(folders, arguments.fresh)
+        for folder in folders:
+            print(f"{folder.path}: {len(folder.tasks)} sources, {folder.compiled} of them compiled now")
             if not arguments.check:
                 folder.write()
                 continue
             for line in folder.differences():
-                print(f"{path}: {line}")
+                print(f"{folder.path}: {line}")
                 stale = True
     except Failure as failure:
         sys.exit(f"error: {failure}")

@@ -24,12 +24,12 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/asan"
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=0}"
 test() { cargo test --target "$target" -p warpfold-cpu "$@"; }
 
-WARPFOLD_VIEWS="${WARPFOLD_VIEWS:-600}" test --test views
-test --test kernels -- --skip kernels_equal_the_reference
+WARPFOLD_VIEWS="${WARPFOLD_VIEWS:-600}" test --test cpu views::
+test --test cpu kernels:: -- --skip kernels_equal_the_reference
 
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT
-if WARPFOLD_PLANT=1 test --test views planted -- --nocapture >"$report" 2>&1 ||
+if WARPFOLD_PLANT=1 test --test cpu planted -- --nocapture >"$report" 2>&1 ||
     ! grep -q 'AddressSanitizer: heap-buffer-overflow' "$report"; then
     cat "$report" >&2
     echo "the sanitizer did not find the planted read beyond the end" >&2

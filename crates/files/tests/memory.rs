@@ -1,6 +1,10 @@
 //! A reduction over some axes keeps to its memory limit, whatever the operation, the
 //! shape and the order: measured by an allocator that counts.
 
+// A link to that of warpfold-ptx, so that the package has it. A file beside this one would be a binary.
+#[path = "formats/thorough.rs"]
+mod thorough;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
 use std::path::Path;
@@ -76,11 +80,17 @@ fn some_axes_keep_to_the_memory_limit() {
         (&[256, 8192], &[&[0], &[1]]),
         (&[32, 512, 128], &[&[1], &[0, 1], &[0, 2]]),
     ];
+    let mut drawn = 0;
     for (shape, all_axes) in shapes {
         for fortran in [false, true] {
             write_npy(&path, shape, fortran);
             for question in &questions {
                 for axes in all_axes {
+                    // No divisor of the numbers of questions and axes: all of them are met.
+                    drawn += 1;
+                    if drawn % thorough::up_to(1, 5) != 0 {
+                        continue;
+                    }
                     let question = question.clone().axes(axes.iter().copied());
                     let question = question.threads(Threads::Exactly(2));
                     let items = open(path.to_str().unwrap(), &OpenOptions::default()).unwrap();

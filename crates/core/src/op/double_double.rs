@@ -215,7 +215,7 @@ fn power_of_two(shifted: f64) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "../../tests/tree_support/oracle.rs"]
+#[path = "../../tests/states/tree_support/oracle.rs"]
 #[expect(dead_code, reason = "the test files use the rest")]
 pub(super) mod oracle;
 

@@ -12,3 +12,5 @@ mod full_reductions;
 mod hostile;
 mod numbers;
 mod positions;
+// A link to that of warpfold-ptx, so that the package has it.
+mod thorough;

@@ -7,6 +7,7 @@ use crate::common::altered::Altered;
 use crate::common::data::{PATTERNS, from_f64};
 use crate::common::machine::device_of_this_machine;
 use crate::common::views::{Layout, Placed, Sample, reference, shape};
+use crate::thorough::up_to;
 use num_bigint::BigInt;
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
@@ -162,13 +163,13 @@ fn rows(engine: &Engine, seed: u64, keep: impl Fn(usize) -> bool) {
 
 #[test]
 fn short_rows() {
-    rows(&tables(sim(Schedule::Lockstep)), 21, |_| true);
+    rows(&tables(sim(Schedule::Lockstep)), 21, |turn| turn % up_to(1, 5) == 0);
 }
 
 #[test]
 fn short_rows_in_random_order() {
     let engine = tables(sim(Schedule::Random { seed: 9 }));
-    rows(&engine, 22, |turn| turn % 9 == 0);
+    rows(&engine, 22, |turn| turn % up_to(9, 45) == 0);
 }
 
 /// Tables of few columns and many, around strips, tiles and the rows of a chunk,
@@ -473,7 +474,7 @@ fn columns_of_many_blocks(device: &Arc<dyn Device>) {
 #[test]
 fn columns_side_by_side() {
     let engines = engines(&sim(Schedule::Lockstep));
-    columns(&engines, 31, |_| true);
+    columns(&engines, 31, |turn| turn % up_to(1, 5) == 0);
 }
 
 #[test]
@@ -498,7 +499,7 @@ fn squares_of_columns() {
 #[test]
 fn columns_in_random_order() {
     let engines = engines(&sim(Schedule::Random { seed: 4 }));
-    columns(&engines, 32, |turn| turn % 7 == 0);
+    columns(&engines, 32, |turn| turn % up_to(7, 35) == 0);
     specials_of_columns(&engines[2]);
 }
 
@@ -576,7 +577,7 @@ fn ties(engines: &[Engine], seed: u64, keep: impl Fn(usize) -> bool) {
 
 #[test]
 fn the_first_of_equal_elements() {
-    ties(&engines(&sim(Schedule::Lockstep)), 51, |_| true);
+    ties(&engines(&sim(Schedule::Lockstep)), 51, |turn| turn % up_to(1, 3) == 0);
 }
 
 #[test]
@@ -948,11 +949,6 @@ fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
     all.map(|shape| Engine::with_shape(Arc::clone(device), shape)).collect()
 }
 
-/// Whether what takes minutes on the interpreter is asked for.
-fn thorough() -> bool {
-    std::env::var_os("WARPFOLD_THOROUGH").is_some_and(|value| value == "1")
-}
-
 /// Engines that walk whatever they can as a view: with few blocks and with many, so
 /// that these share outputs.
 fn walkers(device: &Arc<dyn Device>) -> Vec<Engine> {
@@ -966,18 +962,18 @@ fn walkers(device: &Arc<dyn Device>) -> Vec<Engine> {
 #[test]
 fn views_of_any_layout() {
     let all = walkers(&sim(Schedule::Lockstep));
-    exponentials(&all, 208, 28, MOST);
-    sweep(&all, 205, 39, MOST, &OPS);
-    sweep(&all, 206, 26, MOST, &POSITIONS);
-    sweep(&all, 207, 39, MOST / 4, &SQUARES);
+    exponentials(&all, 208, up_to(28, 14), MOST);
+    sweep(&all, 205, up_to(39, 13), MOST, &OPS);
+    sweep(&all, 206, up_to(26, 13), MOST, &POSITIONS);
+    sweep(&all, 207, up_to(39, 13), MOST / 4, &SQUARES);
 }
 
 #[test]
 fn views_in_random_order() {
     for seed in 0..2 {
         let all = walkers(&sim(Schedule::Random { seed }));
-        exponentials(&all, 215 + seed, 12, MOST);
-        sweep(&all, 211 + seed, 26, MOST, &OPS);
+        exponentials(&all, 215 + seed, up_to(12, 6), MOST);
+        sweep(&all, 211 + seed, up_to(26, 13), MOST, &OPS);
         sweep(&all, 213 + seed, 13, MOST / 4, &SQUARES);
     }
 }
@@ -1064,16 +1060,16 @@ fn hard_floats(engines: &[Engine], seed: u64, rounds: usize, rows: usize) {
 
 #[test]
 fn views_of_hard_floats() {
-    let rounds = if thorough() { 112 } else { 28 };
+    let rounds = up_to(112, 14);
     hard_floats(&walkers(&sim(Schedule::Lockstep)), 221, rounds, 3);
 }
 
 #[test]
 fn any_axes_of_any_layout() {
     let all = engines(&sim(Schedule::Lockstep));
-    sweep(&all, 5, 39, MOST, &OPS);
-    sweep(&all, 6, 26, MOST, &POSITIONS);
-    sweep(&all, 7, 39, MOST / 16, &SQUARES);
+    sweep(&all, 5, up_to(39, 13), MOST, &OPS);
+    sweep(&all, 6, up_to(26, 13), MOST, &POSITIONS);
+    sweep(&all, 7, up_to(39, 13), MOST / 16, &SQUARES);
 }
 
 #[test]
@@ -1227,15 +1223,15 @@ fn what_is_no_tree_row(device: &Arc<dyn Device>) {
 fn rows_of_trees() {
     let device = sim(Schedule::Lockstep);
     let engine = tables(Arc::clone(&device));
-    tree_rows(&device, 41, |_| true);
+    tree_rows(&device, 41, |turn| turn % up_to(1, 5) == 0);
     roots_at_the_ends(&engine);
     what_is_no_tree_row(&device);
 }
 
 #[test]
 fn rows_of_trees_in_random_order() {
-    tree_rows(&sim(Schedule::Random { seed: 6 }), 42, |turn| turn % 7 == 0);
-    any_tree_rows(&engines(&sim(Schedule::Random { seed: 7 })), 43, 12);
+    tree_rows(&sim(Schedule::Random { seed: 6 }), 42, |turn| turn % up_to(7, 35) == 0);
+    any_tree_rows(&engines(&sim(Schedule::Random { seed: 7 })), 43, up_to(12, 4));
 }
 
 /// Rows of columns side by side, each of its own kind, which mostly changes from
@@ -1358,14 +1354,14 @@ fn tree_columns(
 fn columns_of_trees() {
     let counted = Arc::new(Altered::new(interpreter(Schedule::Lockstep), |_| ()));
     let device: Arc<dyn Device> = counted.clone();
-    tree_columns(&device, &|| counted.launches(), 61, |_| true);
+    tree_columns(&device, &|| counted.launches(), 61, |turn| turn % up_to(1, 5) == 0);
     many_leaves(&tables(device));
 }
 
 #[test]
 fn columns_of_trees_in_random_order() {
     let device = sim(Schedule::Random { seed: 8 });
-    tree_columns(&device, &|| 0, 62, |turn| turn % 7 == 0);
+    tree_columns(&device, &|| 0, 62, |turn| turn % up_to(7, 35) == 0);
 }
 
 /// Arrays in the host's memory have the numbers of the same arrays on the device,
@@ -1417,13 +1413,13 @@ fn on_a_turing_device() {
     let old = |limits: &mut warpfold_cuda::Limits| limits.capability = (7, 5);
     let device: Arc<dyn Device> = Arc::new(Altered::new(interpreter(Schedule::Lockstep), old));
     let all = engines(&device);
-    sweep(&all, 91, 39, MOST, &OPS);
+    sweep(&all, 91, up_to(39, 13), MOST, &OPS);
     sweep(&all, 92, 13, MOST, &SQUARES);
-    ties(&all, 93, |turn| turn % 13 == 0);
-    columns(&all, 94, |turn| turn % 13 == 0);
-    tree_rows(&device, 95, |turn| turn % 13 == 0);
-    tree_columns(&device, &|| 0, 96, |turn| turn % 13 == 0);
-    rows(&tables(device), 97, |turn| turn % 13 == 0);
+    ties(&all, 93, |turn| turn % up_to(13, 65) == 0);
+    columns(&all, 94, |turn| turn % up_to(13, 65) == 0);
+    tree_rows(&device, 95, |turn| turn % up_to(13, 65) == 0);
+    tree_columns(&device, &|| 0, 96, |turn| turn % up_to(13, 65) == 0);
+    rows(&tables(device), 97, |turn| turn % up_to(13, 65) == 0);
 }
 
 /// Samples for compute-sanitizer, which takes long for every kernel that is new to

@@ -7,6 +7,7 @@ use crate::common::altered::Altered;
 use crate::common::arrays::{Placed, state_of};
 use crate::common::data::from_f64;
 use crate::common::machine::device_of_this_machine;
+use crate::thorough::up_to;
 use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{AnyState, Extrema, IntProd, Kind, Op, Rules, State, Summary};
@@ -152,7 +153,7 @@ fn anywhere() {
 fn in_random_order() {
     for (i, dtype) in DType::ALL.into_iter().enumerate() {
         let device = sim(Schedule::Random { seed: i as u64 });
-        sweep(&engines(&device), dtype, i as u64 + 7, |turn| turn % 11 == i % 11);
+        sweep(&engines(&device), dtype, i as u64 + 7, |turn| turn % up_to(11, 55) == i % 11);
     }
     // Groups of siblings that are done late meet while others go on.
     for seed in 0..3 {
@@ -165,7 +166,7 @@ fn in_random_order() {
 fn with_every_lane_for_itself() {
     for (i, dtype) in DType::ALL.into_iter().enumerate() {
         let device = sim(Schedule::Adversarial { seed: i as u64 });
-        sweep(&engines(&device), dtype, i as u64 + 99, |turn| turn % 29 == i);
+        sweep(&engines(&device), dtype, i as u64 + 99, |turn| turn % up_to(29, 145) == i);
     }
 }
 

@@ -5,6 +5,7 @@ mod binary;
 mod common;
 mod compressed;
 mod devices;
+mod file_and_memory;
 mod pieces;
 #[cfg(target_os = "linux")]
 mod positions;

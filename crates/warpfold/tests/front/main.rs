@@ -1,18 +1,29 @@
-//! The front door and the CPU driver against naive arithmetic: what a caller
+//! The front door and its backends against naive arithmetic: what a caller
 //! asks, and what the definitions say, bit for bit.
 
 // A link to the core's, so that the package has it.
 #[expect(dead_code, reason = "the core's own tests use the rest")]
 mod oracle;
 
+mod accumulator;
 mod answers;
 mod arrays;
+#[cfg(all(feature = "cuda", feature = "sim"))]
+mod backends;
+mod columns;
 mod devices;
 mod environment;
+mod examples;
 mod naive;
+mod natural;
+mod partial;
 mod partials;
 mod products;
 mod refusals;
+mod seeds;
+mod side_by_side;
 mod specials;
+// A link to that of warpfold-ptx, so that the package has it.
+mod thorough;
 mod threads;
 mod workers;

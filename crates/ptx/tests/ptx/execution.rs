@@ -1,8 +1,6 @@
 //! How lanes, warps and blocks run, in small kernels written by hand.
 
-mod bench;
-
-use bench::{Bench, checked, describe, found, plain, schedules};
+use crate::bench::{Bench, checked, describe, found, plain, schedules};
 use warpfold_ptx::device::{Device, DeviceError, Report, Setup};
 use warpfold_ptx::finding::Kind;
 use warpfold_ptx::machine::{Arg, Checks, Halt, LaunchError, Options, Schedule, Shape};

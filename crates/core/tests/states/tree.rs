@@ -1,9 +1,7 @@
 //! What every fixed tree does, shown by products: runs in any order, nodes from
 //! elsewhere, missing elements, gaps, overlaps and damage.
 
-mod tree_support;
-
-use tree_support::*;
+use crate::tree_support::*;
 use warpfold_core::element::{Element, bf16, f16};
 use warpfold_core::op::tree::{BLOCK, FixedTree, TreeOp};
 use warpfold_core::op::{FloatElement, FloatProd, Kind, Run, State};

@@ -6,7 +6,7 @@ use warpfold_cuda::Archive;
 use warpfold_ladder::attempt::nvrtc::Nvrtc;
 use warpfold_ladder::attempt::{Attempt, Failed, Tried};
 
-static KERNELS: Archive = Archive::new(include_bytes!("attempts/kernels.archive"));
+static KERNELS: Archive = Archive::new(include_bytes!("../attempts/kernels.archive"));
 
 fn attempt(name: &str) -> Attempt {
     let ptx = KERNELS.module(&format!("{name}_i32"), (9, 0)).unwrap();
@@ -87,7 +87,7 @@ fn sources_are_compiled_where_there_is_a_compiler() {
         Ok(nvrtc) => nvrtc,
         Err(error) => return println!("SKIPPED: {error}"),
     };
-    let source = include_str!("attempts/guard.cu");
+    let source = include_str!("../attempts/guard.cu");
     let ptx = nvrtc.compile("guard.cu", source, 75).unwrap();
     let tried = Attempt::new(ptx, Some("sum"), DType::I32).unwrap();
     assert!(tried.of_columns(8).run().unwrap().failure.is_some());

@@ -1,8 +1,6 @@
 //! Kernels changed at random still run without a panic, to an end or to a limit: whatever can be loaded can be executed.
 
-mod bench;
-
-use bench::{builds, schedules};
+use crate::bench::{builds, schedules};
 use proptest::prelude::*;
 use warpfold_ptx::device::{Device, Setup};
 use warpfold_ptx::machine::{Arg, Checks, Options, Shape};

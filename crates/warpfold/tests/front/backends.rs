@@ -1,6 +1,7 @@
 //! The same question on the CPU and on a device: equal answers and equal states,
 //! bit for bit. On the interpreter, and on the GPU if there is one.
 
+use crate::thorough::up_to;
 use warpfold::internal::{AnyState, Workers};
 use warpfold::{DType, Device, Error, NanPolicy, Op, Partial, Reduction, Rules, Threads, View};
 use warpfold_core::op::RawRun;
@@ -143,8 +144,9 @@ const DATAS: [Data; 4] = [Data::Bits, Data::Small, Data::Small, Data::Zeros];
 
 #[test]
 fn every_operation_on_the_interpreter() {
-    let sizes = [0, 1, 2, 31, 33, 1009, 4095, 4096, 4099, 8193, 20_011];
-    let asked = every_operation(Device::Sim, &sizes, &DATAS);
+    let all = [0, 1, 2, 31, 33, 1009, 4095, 4096, 4099, 8193, 20_011];
+    let sizes = up_to(&all[..], &[0, 33, 1009, 4099]);
+    let asked = every_operation(Device::Sim, sizes, &DATAS);
     assert!(asked >= 250, "{asked} questions");
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use warpfold_cuda::Archive;
 use warpfold_ladder::learn::{LESSONS, lesson};
 
-static KERNELS: Archive = Archive::new(include_bytes!("solutions/kernels.archive"));
+static KERNELS: Archive = Archive::new(include_bytes!("../solutions/kernels.archive"));
 
 fn ptx(name: &str) -> String {
     KERNELS.module(&format!("{name}_i32"), (9, 0)).unwrap().to_string()

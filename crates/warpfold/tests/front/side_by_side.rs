@@ -1,6 +1,7 @@
 //! The kernels for many outputs at a time against the general way, which a
 //! second operation asks for: the same bits, for every shape and layout.
 
+use crate::thorough::thorough;
 use warpfold::{Element, NanPolicy, Op, Reduction, Threads, View};
 
 struct Random(u64);
@@ -104,9 +105,15 @@ fn both_types(
 #[test]
 fn columns_of_every_width() {
     let mut random = Random(0x1234_5678_9abc_def1);
-    for pattern in PATTERNS {
-        for columns in [1, 2, 3, 5, 8, 16, 17, 31, 32, 33, 64, 100, 128, 129, 600, 1100] {
-            for rows in [1, 2, 16, 31, 33, 64, 300] {
+    for (i, pattern) in PATTERNS.into_iter().enumerate() {
+        for (j, columns) in [1, 2, 3, 5, 8, 16, 17, 31, 32, 33, 64, 100, 128, 129, 600, 1100]
+            .into_iter()
+            .enumerate()
+        {
+            for (k, rows) in [1, 2, 16, 31, 33, 64, 300].into_iter().enumerate() {
+                if !thorough() && (i + j + k) % 4 != 0 {
+                    continue;
+                }
                 let stride = columns as isize;
                 both_types(pattern, &[rows, columns], &[stride, 1], &[0], &mut random);
             }

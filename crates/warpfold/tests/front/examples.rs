@@ -2,7 +2,7 @@
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-#[path = "../examples/vector.rs"]
+#[path = "../../examples/vector.rs"]
 mod vector;
 
 #[test]
@@ -10,7 +10,7 @@ fn a_vector() -> Outcome {
     vector::main()
 }
 
-#[path = "../examples/threads.rs"]
+#[path = "../../examples/threads.rs"]
 mod threads;
 
 #[test]
@@ -18,7 +18,7 @@ fn threads_with_partials() -> Outcome {
     threads::main()
 }
 
-#[path = "../examples/socket.rs"]
+#[path = "../../examples/socket.rs"]
 mod socket;
 
 #[test]
@@ -27,7 +27,7 @@ fn chunks_of_a_socket() -> Outcome {
 }
 
 #[cfg(feature = "ndarray")]
-#[path = "../examples/axis.rs"]
+#[path = "../../examples/axis.rs"]
 mod axis;
 
 #[cfg(feature = "ndarray")]
@@ -37,7 +37,7 @@ fn an_axis_of_an_array() -> Outcome {
 }
 
 #[cfg(feature = "arrow")]
-#[path = "../examples/column.rs"]
+#[path = "../../examples/column.rs"]
 mod column;
 
 #[cfg(feature = "arrow")]

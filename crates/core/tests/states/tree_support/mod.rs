@@ -1,5 +1,8 @@
 //! Random splits of arrays and damaged byte forms.
 
+pub(crate) mod naive;
+pub(crate) mod oracle;
+
 use warpfold_core::op::{Kind, Op, Rules, Run, State};
 use warpfold_core::{Error, Scalar, Value};
 

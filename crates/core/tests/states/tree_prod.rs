@@ -1,12 +1,7 @@
 //! Products: the tree's shape, extremes of the exponent, integers.
 
-#[path = "tree_support/naive.rs"]
-mod naive;
-mod tree_support;
-
-use naive::naive;
+use crate::tree_support::{naive::naive, *};
 use num_bigint::{BigInt, BigUint, Sign};
-use tree_support::*;
 use warpfold_core::element::{Bool8, DType, bf16, f16};
 use warpfold_core::op::tree::BLOCK;
 use warpfold_core::op::{FloatElement, FloatProd, IntProd, Kind, State};

@@ -1,7 +1,7 @@
 //! Every rung on the interpreter, with every check, against the exact answer.
 
 // A link to that of warpfold-cuda, so that the package has it.
-#[path = "common/altered.rs"]
+#[path = "../common/altered.rs"]
 #[expect(dead_code, reason = "others use the rest")]
 mod altered;
 
@@ -193,7 +193,7 @@ fn one_launch_is_one_launch_and_times_are_not_invented() {
     }
 }
 
-static WRONG: Archive = Archive::new(include_bytes!("kernels/kernels.archive"));
+static WRONG: Archive = Archive::new(include_bytes!("../kernels/kernels.archive"));
 
 /// The checks can fail: what is said names the rung, the size, the block, what came
 /// and what was wanted.

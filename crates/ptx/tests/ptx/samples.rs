@@ -1,8 +1,6 @@
 //! The sample kernels give what they should, in every build and under every schedule, with all checks on and nothing found.
 
-mod bench;
-
-use bench::{Bench, builds, checked, plain, schedules};
+use crate::bench::{Bench, builds, checked, plain, schedules};
 use warpfold_ptx::machine::{Arg, Schedule, Shape};
 
 /// Runs a test of a sample in every build and under every schedule.

@@ -1,8 +1,6 @@
 //! Kernels with one deliberate fault each: every one is found, at the right line, under every schedule, and its corrected twin is clean.
 
-mod bench;
-
-use bench::{Bench, builds, checked, describe, fault_lines, found, schedules};
+use crate::bench::{Bench, builds, checked, describe, fault_lines, found, schedules};
 use warpfold_ptx::device::Report;
 use warpfold_ptx::finding::Kind;
 use warpfold_ptx::machine::{Arg, Halt, Options, Schedule, Shape};

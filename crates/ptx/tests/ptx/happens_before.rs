@@ -1,6 +1,7 @@
 //! Random small programs: the race checker against an oracle that keeps, for every operation, the set of all
 //! operations before it, and compares every pair of accesses.
 
+use crate::thorough::up_to;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use warpfold_ptx::clock::{Engine, Gate, Scope, Strong};
@@ -691,7 +692,7 @@ fn without_races(mut program: Vec<Event>) -> Vec<Event> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(up_to(3000, 300)))]
 
     #[test]
     fn the_first_race_is_the_oracles(program in program(1..60)) {

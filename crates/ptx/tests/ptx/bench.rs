@@ -1,7 +1,5 @@
 //! A device, a sample kernel on it, and the lines where the samples say their faults are.
 
-#![allow(dead_code, clippy::allow_attributes, reason = "each test file uses a part")]
-
 use std::path::PathBuf;
 use warpfold_ptx::device::{Device, ModuleId, Report, Setup};
 use warpfold_ptx::finding::Kind;
@@ -29,11 +27,6 @@ pub(crate) fn builds(sample: &str) -> Vec<(PathBuf, String)> {
     }
     assert!(!found.is_empty(), "no PTX of {sample}");
     found
-}
-
-/// One build of a sample: compute capability 9.0, or what there is.
-pub(crate) fn build(sample: &str) -> String {
-    builds(sample).pop().unwrap().1
 }
 
 /// The source lines that `// fault: NAME` marks.

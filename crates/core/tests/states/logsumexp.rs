@@ -1,12 +1,8 @@
 //! Log-sum-exp against big integers, and its independence of order and splits.
 
-#[path = "tree_support/oracle.rs"]
-mod oracle;
-mod tree_support;
-
+use crate::tree_support::{oracle, *};
 use num_bigint::BigInt;
 use std::collections::HashMap;
-use tree_support::*;
 use warpfold_core::element::{Bool8, DType, Element, Parts, bf16, f16};
 use warpfold_core::op::tree::BLOCK;
 use warpfold_core::op::{FloatLogSumExp, IntLogSumExp, Kind, Ordered, Run, State};

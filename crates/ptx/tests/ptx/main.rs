@@ -1,0 +1,18 @@
+//! The interpreter and its parts: what instructions compute, how threads run, which faults are found, and what the parser takes.
+
+mod approximations;
+mod arithmetic;
+mod bench;
+mod common;
+mod damage;
+mod execution;
+mod faults;
+mod happens_before;
+mod instructions;
+mod integers;
+mod memory;
+mod modules;
+mod mutants;
+mod races;
+mod samples;
+mod thorough;
