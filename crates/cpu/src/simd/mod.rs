@@ -16,15 +16,15 @@ mod avx512;
 pub(crate) mod madd52;
 #[cfg(all(target_arch = "aarch64", target_endian = "little", target_feature = "neon", not(miri)))]
 mod neon;
-#[cfg_attr(
-    all(
+#[cfg(any(
+    test,
+    not(all(
         target_arch = "aarch64",
         target_endian = "little",
         target_feature = "neon",
-        not(any(miri, test))
-    ),
-    expect(dead_code, reason = "another body is the baseline; tests use this one")
-)]
+        not(miri)
+    ))
+))]
 pub(crate) mod portable;
 
 /// What every machine of the target has.
