@@ -7,7 +7,7 @@
 //! says how often sign and exponent are in the sum and how many hidden bits are
 //! not. Infinities and NaNs have bins of their own and do not disturb the others.
 //!
-//! *Exact.* A bin is emptied after at most [`MOST`] = `2^15` adds and a few. Types of up to 32 bits
+//! *Exact.* A bin is emptied after fewer than `2^16` adds, [`MOST`] and a few. Types of up to 32 bits
 //! have bins of 64 bits: the bits add up to less than `2^(32 + 16)`, below
 //! the count, which begins at bit 48 and ends below bit 64. An f64 is
 //! added in two halves of 32 bits, each to 64 bits of its own, and the count is
@@ -29,7 +29,9 @@ use warpfold_core::prefetch;
 
 /// The most adds that a set of bins takes before it is emptied, but for those of an
 /// incomplete row.
-const MOST: usize = 1 << 15;
+const MOST: usize = (1 << 16) - 2 * ROW;
+/// Elements that are looked at together.
+const ROW: usize = 16;
 /// Where the count begins.
 const COUNT: u32 = 48;
 
@@ -41,8 +43,12 @@ pub(crate) trait Binned: Widen {
     const LOWEST: i32;
     /// A set of bins.
     type Bins: Bins;
-    /// Sets that neighbours take turns with.
+    /// Sets that neighbours take turns with, four or one: those of f64 fill the L1 cache.
+    type Sets: AsMut<[Self::Bins]>;
+    /// How many these are.
     const SETS: usize;
+    /// All of them empty.
+    const EMPTY: Self::Sets;
     /// From how many elements on emptying the bins costs less than what they save.
     const WORTH: usize;
 }
@@ -53,7 +59,9 @@ macro_rules! binned {
             const FRACTION: u32 = $fraction;
             const LOWEST: i32 = $lowest;
             type Bins = $bins;
+            type Sets = [$bins; $sets];
             const SETS: usize = $sets;
+            const EMPTY: [$bins; $sets] = [<$bins as Bins>::EMPTY; $sets];
             const WORTH: usize = $worth;
         }
     )*};
@@ -122,6 +130,18 @@ impl<const N: usize> Bins for [[u64; 2]; N] {
     }
 }
 
+/// Asks for what comes after a row, on every machine: adds in memory fill the window
+/// in which a processor looks for loads, so that it does not come to the next row's in time.
+#[inline(always)]
+fn ask_ahead<T>(row: &[T]) {
+    /// Bytes ahead.
+    const AHEAD: usize = 1 << 10;
+    let start: *const u8 = row.as_ptr().cast();
+    for line in (0..size_of_val(row)).step_by(64) {
+        prefetch::near(start.wrapping_add(AHEAD + line));
+    }
+}
+
 /// Fills bins with up to [`MOST`] elements.
 struct Fill<'a, T: Binned> {
     items: &'a [T],
@@ -133,8 +153,6 @@ impl<T: Binned> Kernel for Fill<'_, T> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        /// Elements between two looks ahead.
-        const ROW: usize = 16;
         let bin = |x: &T| (x.bits() >> T::FRACTION) as usize;
         // Zeros need no bin, and where most elements are zeros they would wait for each
         // other.
@@ -144,7 +162,7 @@ impl<T: Binned> Kernel for Fill<'_, T> {
         unsafe {
             if let [a, b, c, d] = self.sets {
                 for row in &mut rows {
-                    prefetch::ahead(row);
+                    ask_ahead(row);
                     if zeros(row) {
                         continue;
                     }
@@ -157,10 +175,13 @@ impl<T: Binned> Kernel for Fill<'_, T> {
                 }
             } else {
                 for row in &mut rows {
-                    prefetch::ahead(row);
+                    ask_ahead(row);
                     if zeros(row) {
                         continue;
                     }
+                    // Loaded again: the look at all of them has them in vectors, from
+                    // which it takes longer to extract them one by one.
+                    let row = core::hint::black_box(row);
                     for x in row {
                         self.sets[0].add::<S, T>(bin(x), x);
                     }
@@ -180,9 +201,11 @@ pub(super) fn absorb<T: Binned, F: Format>(
     absolute: bool,
     isa: Isa,
 ) {
-    let mut sets = [const { T::Bins::EMPTY }; 4];
-    let sets = &mut sets[..T::SETS];
-    for part in items.chunks(MOST * T::SETS) {
+    let mut sets = T::EMPTY;
+    let sets = sets.as_mut();
+    // Of one length, so that no short part is left.
+    let parts = items.len().div_ceil(MOST * T::SETS);
+    for part in items.chunks(items.len().div_ceil(parts.max(1)).next_multiple_of(ROW).max(1)) {
         dispatch(isa, Fill { items: part, sets });
         acc.count += part.len() as i64;
         if empty_into::<T, F>(sets, absolute, acc) {

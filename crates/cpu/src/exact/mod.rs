@@ -53,6 +53,10 @@ pub(crate) const RANGE_GROWTH: i32 = range::K_BITS;
 /// to stay in the L2 cache for a second pass.
 pub(crate) const BLOCK: usize = 8192;
 
+/// The same on the wide path: two fillings of the bins of f64, or one of those of shorter
+/// types.
+const WIDE_BLOCK: usize = 15 * BLOCK;
+
 /// Binades between the block's largest term and the top of its window, so that
 /// a slowly growing series does not fail at every block.
 pub(crate) const HEADROOM: i32 = 2;
@@ -96,7 +100,7 @@ impl Tuner {
     /// How many elements to take next: on the wide path more, as it has more
     /// to do at the end of a block.
     fn block(&self) -> usize {
-        if self.rung == WIDE && self.patience > 0 { 16 * BLOCK } else { BLOCK }
+        if self.rung == WIDE && self.patience > 0 { WIDE_BLOCK } else { BLOCK }
     }
 
     /// A block that began on rung `first` passed on `rung`.
