@@ -265,10 +265,14 @@ impl<T: CpuElement> Accelerate for Counts<T> {
 }
 
 impl<T: CpuElement> Accelerate for Bits<T> {
-    fn accelerate(&mut self, start: u64, slices: Slices<'_, T>, context: &mut Context) {
+    fn accelerate(&mut self, _: u64, slices: Slices<'_, T>, context: &mut Context) {
         if T::DTYPE == warpfold_core::DType::Bool {
-            // Any byte but 0 is true: bits alone do not say.
-            return self.absorb(Run { start, items: slices.items(), others: &[] });
+            // Any byte but 0 is true: bits alone do not say, a count does.
+            let nonzero = count::count(slices.items(), context.isa).nonzero;
+            self.and &= u64::from(nonzero == slices.items().len() as u64);
+            self.or |= u64::from(nonzero > 0);
+            self.xor ^= nonzero & 1;
+            return;
         }
         let [and, or, xor] = count::fold_bits(slices.items(), context.isa);
         self.and &= and;

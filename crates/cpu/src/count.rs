@@ -5,11 +5,6 @@ use crate::simd::{Kernel, Simd, dispatch};
 use warpfold_core::Element;
 use warpfold_core::prefetch;
 
-/// Lanes of the counting loop.
-const ROW: usize = 64;
-/// Elements counted in 32 bits before the counts are widened.
-const PIECE: usize = 1 << 20;
-
 /// Numbers of elements of two sorts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
@@ -23,22 +18,58 @@ struct Count<'a, T> {
     items: &'a [T],
 }
 
+/// A count of a lane, as wide as the elements: comparisons give masks of that
+/// width, which need not be converted.
+trait Lane: Copy + Into<u64> {
+    const ZERO: Self;
+    /// How many elements a lane can count.
+    const MOST: usize;
+    /// One more if `hit`; at most [`MOST`](Self::MOST) times.
+    fn count(&mut self, hit: bool);
+}
+
+macro_rules! lane {
+    ($($t:ty),*) => {$(
+        impl Lane for $t {
+            const ZERO: $t = 0;
+            const MOST: usize = if size_of::<$t>() < 4 { <$t>::MAX as usize } else { 1 << 30 };
+            #[inline(always)]
+            fn count(&mut self, hit: bool) {
+                *self = self.wrapping_add(<$t>::from(hit));
+            }
+        }
+    )*};
+}
+lane!(u8, u16, u32, u64);
+
 impl<T: Element> Kernel for Count<'_, T> {
     type Out = Counted;
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> Counted {
+        match size_of::<T>() {
+            1 => self.in_lanes::<u8, 128>(),
+            2 => self.in_lanes::<u16, 64>(),
+            4 => self.in_lanes::<u32, 32>(),
+            _ => self.in_lanes::<u64, 16>(),
+        }
+    }
+}
+
+impl<T: Element> Count<'_, T> {
+    #[inline(always)]
+    fn in_lanes<C: Lane, const ROW: usize>(self) -> Counted {
         let mut counted = Counted::default();
         let zero = T::from_bits(0).without_sign();
         let (_, infinity) = T::key_range();
-        for piece in self.items.chunks(PIECE) {
-            let mut lanes = [[0u32; ROW]; 2];
+        for piece in self.items.chunks(C::MOST.saturating_mul(ROW)) {
+            let mut lanes = [[C::ZERO; ROW]; 2];
             let mut rows = piece.chunks_exact(ROW);
             let mut add = |i: usize, x: &T| {
                 let magnitude = x.without_sign();
-                lanes[0][i] += u32::from(magnitude != zero);
+                lanes[0][i].count(magnitude != zero);
                 if T::DTYPE.is_float() {
-                    lanes[1][i] += u32::from(magnitude > infinity);
+                    lanes[1][i].count(magnitude > infinity);
                 }
             };
             for row in &mut rows {
@@ -50,8 +81,9 @@ impl<T: Element> Kernel for Count<'_, T> {
             for (i, x) in rows.remainder().iter().enumerate() {
                 add(i, x);
             }
-            counted.nonzero += lanes[0].iter().map(|&n| u64::from(n)).sum::<u64>();
-            counted.nans += lanes[1].iter().map(|&n| u64::from(n)).sum::<u64>();
+            let [nonzero, nans] = lanes.map(|lanes| lanes.map(Into::into).iter().sum::<u64>());
+            counted.nonzero += nonzero;
+            counted.nans += nans;
         }
         counted
     }

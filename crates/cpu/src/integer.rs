@@ -1,20 +1,27 @@
 //! Exact sums of integers, of their absolute values, squares and products.
 //!
-//! Short terms are added in 32 or 64 bits, as many as fit. A sum of terms of 64
-//! bits is kept as two sums per lane, of the terms' low 32 bits and of the
-//! rest; they hold 2^31 terms.
+//! Short terms are added in 32 or 64 bits, as many as fit; bytes eight at a time. Signed
+//! terms of 32 and of 64 bits are made unsigned by flipping their sign, which adds
+//! a half of their range to each and is taken out of the sum: widening is then a
+//! shift or a mask. A sum of terms of 64 bits is kept as two sums per lane, of the terms
+//! modulo `2^64` and of their high 32 bits; they hold 2^30 terms. The sum of the
+//! low bits, which is below `2^62`, is what the first has more than `2^32` times the
+//! second.
 
+use crate::count;
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::slices::Slices;
 use core::marker::PhantomData;
-use warpfold_core::Element;
 use warpfold_core::element::Bool8;
 use warpfold_core::exact::{Superacc, format::Format};
 use warpfold_core::prefetch;
+use warpfold_core::{DType, Element};
 
 /// The lanes of the loops that the compiler vectorises.
 const LANES: usize = 32;
+/// The same for terms of 64 bits, of which a lane has two sums.
+const LONG_LANES: usize = 16;
 /// Rows added in 32 bits.
 const ROWS: usize = 1 << 10;
 
@@ -66,6 +73,8 @@ impl Integer for Bool8 {
 /// What is added up. A term has 64 bits, signed unless `unsigned` says
 /// otherwise.
 pub(crate) trait Term: Copy + 'static {
+    /// Whether terms are the elements themselves.
+    const PLAIN: bool = false;
     /// Whether terms are products.
     const PRODUCT: bool;
     /// Whether terms are never negative.
@@ -85,6 +94,7 @@ pub(crate) struct Absolute;
 pub(crate) struct Product;
 
 impl Term for Plain {
+    const PLAIN: bool = true;
     const PRODUCT: bool = false;
     #[inline(always)]
     fn unsigned<T: Integer>() -> bool {
@@ -126,18 +136,22 @@ struct IntegerSum<'a, T, M> {
 }
 
 impl<T: Integer, M: Term> IntegerSum<'_, T, M> {
-    /// Hands each term of a range to `add`, with its lane.
+    /// Hands each term of a range to `add`, with its lane of `N`.
     #[inline(always)]
-    fn for_each_row(&self, range: core::ops::Range<usize>, mut add: impl FnMut(usize, i64)) {
+    fn for_each_row<const N: usize>(
+        &self,
+        range: core::ops::Range<usize>,
+        mut add: impl FnMut(usize, i64),
+    ) {
         let part = self.slices.range(range);
         let y = if M::PRODUCT { part.others() } else { part.items() };
-        let (mut xs, mut ys) = (part.items().chunks_exact(LANES), y.chunks_exact(LANES));
+        let (mut xs, mut ys) = (part.items().chunks_exact(N), y.chunks_exact(N));
         for (x, y) in (&mut xs).zip(&mut ys) {
             prefetch::ahead(x);
             if M::PRODUCT {
                 prefetch::ahead(y);
             }
-            for i in 0..LANES {
+            for i in 0..N {
                 add(i, M::of(x[i], y[i]));
             }
         }
@@ -177,7 +191,7 @@ impl<T: Integer, M: Term> Kernel for IntegerSum<'_, T, M> {
             let mut total = 0i128;
             for at in (0..n).step_by(LANES * ROWS) {
                 let mut sums = [0i32; LANES];
-                self.for_each_row(at..n.min(at + LANES * ROWS), |i, term| {
+                self.for_each_row::<LANES>(at..n.min(at + LANES * ROWS), |i, term| {
                     sums[i] = sums[i].wrapping_add(term as i32);
                 });
                 // No sum has wrapped.
@@ -185,25 +199,81 @@ impl<T: Integer, M: Term> Kernel for IntegerSum<'_, T, M> {
             }
             return (total, 0);
         }
+        // A term that 32 bits hold, signed or not: 2^30 of them in 64 bits.
+        if size_of::<T>() == 4 && !M::PRODUCT {
+            let flip = if M::unsigned::<T>() { 0 } else { 1u32 << 31 };
+            let mut sums = [0u64; LANES];
+            self.for_each_row::<LANES>(0..n, |i, term| {
+                sums[i] = sums[i].wrapping_add(u64::from(term as u32 ^ flip));
+            });
+            let total: i128 = sums.iter().map(|&s| i128::from(s)).sum();
+            return (total - n as i128 * i128::from(flip), 0);
+        }
         // A term below 2^32 in magnitude: 2^30 of them in 64 bits.
         if !(T::LONG || M::PRODUCT && size_of::<T>() == 4) {
             let mut sums = [0i64; LANES];
-            self.for_each_row(0..n, |i, term| sums[i] = sums[i].wrapping_add(term));
+            self.for_each_row::<LANES>(0..n, |i, term| sums[i] = sums[i].wrapping_add(term));
             return (sums.iter().map(|&s| i128::from(s)).sum(), 0);
         }
-        let mut lows = [0u64; LANES];
-        let mut highs = [0i64; LANES];
-        self.for_each_row(0..n, |i, term| {
-            lows[i] += u64::from(term as u32);
-            highs[i] += if M::unsigned::<T>() {
-                (term.cast_unsigned() >> 32).cast_signed()
-            } else {
-                term >> 32
-            };
+        let flip = if M::unsigned::<T>() { 0 } else { 1u64 << 63 };
+        let mut wrapped = [0u64; LONG_LANES];
+        let mut highs = [0u64; LONG_LANES];
+        self.for_each_row::<LONG_LANES>(0..n, |i, term| {
+            let term = term.cast_unsigned() ^ flip;
+            wrapped[i] = wrapped[i].wrapping_add(term);
+            highs[i] = highs[i].wrapping_add(term >> 32);
         });
-        let low: i128 = lows.iter().map(|&s| i128::from(s)).sum();
-        let high: i128 = highs.iter().map(|&s| i128::from(s)).sum();
-        (low + (high << 32), 0)
+        let lane = |(&wrapped, &high): (&u64, &u64)| {
+            i128::from(wrapped.wrapping_sub(high << 32)) + (i128::from(high) << 32)
+        };
+        let total: i128 = wrapped.iter().zip(&highs).map(lane).sum();
+        (total - n as i128 * i128::from(flip), 0)
+    }
+}
+
+/// Sums bytes, eight of them in each step of a lane.
+struct ByteSum<'a> {
+    /// At most [`LARGEST_RUN`].
+    bytes: &'a [u8],
+    /// Whether they are signed.
+    signed: bool,
+}
+
+impl Kernel for ByteSum<'_> {
+    type Out = i128;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> i128 {
+        /// Vectors of a row.
+        const VECTORS: usize = 4;
+        let bytes = 8 * S::LANES;
+        // A signed byte with its sign flipped is 128 more, and unsigned.
+        let flip = if self.signed { 0x80 } else { 0u8 };
+        let mut lanes = [0u64; 8];
+        let mut rows = self.bytes.chunks_exact(VECTORS * bytes);
+        // SAFETY: rows are whole vectors; `lanes` holds the widest vector.
+        unsafe {
+            let flips = S::wsplat(u32::from_ne_bytes([flip; 4]));
+            let zero = S::wsplat(0);
+            let [mut a, mut b, mut c, mut d] = [zero; VECTORS];
+            for row in &mut rows {
+                prefetch::ahead(row);
+                let load = |v: usize| row.as_ptr().add(v * bytes).cast();
+                a = S::sum_bytes(a, S::wxor(S::wload(load(0)), flips));
+                b = S::sum_bytes(b, S::wxor(S::wload(load(1)), flips));
+                c = S::sum_bytes(c, S::wxor(S::wload(load(2)), flips));
+                d = S::sum_bytes(d, S::wxor(S::wload(load(3)), flips));
+            }
+            for sums in [a, b, c, d] {
+                let mut words = [0u32; 16];
+                S::wstore(sums, words.as_mut_ptr());
+                let sums: [u64; 8] = bytemuck::must_cast(words);
+                lanes.iter_mut().zip(sums).for_each(|(lane, sum)| *lane += sum);
+            }
+        }
+        let rest: u64 = rows.remainder().iter().map(|&byte| u64::from(byte ^ flip)).sum();
+        let total = i128::from(lanes.iter().sum::<u64>() + rest);
+        total - self.bytes.len() as i128 * i128::from(flip)
     }
 }
 
@@ -218,8 +288,15 @@ pub(crate) fn absorb<T: Integer, M: Term, F: Format>(
     isa: Isa,
 ) {
     for slices in slices.chunks(LARGEST_RUN) {
-        let kernel = IntegerSum::<T, M> { slices, term: PhantomData };
-        let (low, high) = dispatch(isa, kernel);
+        let items = slices.items();
+        let (low, high) = if !M::PRODUCT && T::DTYPE == DType::Bool {
+            (i128::from(count::count(items, isa).nonzero), 0)
+        } else if M::PLAIN && size_of::<T>() == 1 {
+            let bytes = bytemuck::must_cast_slice(items);
+            (dispatch(isa, ByteSum { bytes, signed: !T::UNSIGNED }), 0)
+        } else {
+            dispatch(isa, IntegerSum::<T, M> { slices, term: PhantomData })
+        };
         acc.deposit_wide(low, 0);
         if high != 0 {
             acc.deposit_wide(high, 64);

@@ -122,6 +122,12 @@ impl Isa {
         self.0
     }
 
+    /// Whether there are 32 vector registers and not 16.
+    #[inline]
+    pub(crate) fn has_many_registers(self) -> bool {
+        self.0 >= Set::Avx512
+    }
+
     /// Whether [`madd52`](crate::simd::madd52) kernels run.
     #[inline]
     pub(crate) fn has_madd52(self) -> bool {

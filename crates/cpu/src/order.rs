@@ -6,9 +6,9 @@
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::table::Table;
-use warpfold_core::Element;
 use warpfold_core::element::Key;
 use warpfold_core::prefetch;
+use warpfold_core::{DType, Element};
 
 /// What a run holds: NaNs are counted and otherwise left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,8 +66,58 @@ impl<T: Element> Kernel for KeyRange<'_, T> {
             1 => lanes::<T, 128>(self.items),
             2 => lanes::<T, 64>(self.items),
             4 => lanes::<T, 32>(self.items),
-            _ => lanes::<T, 16>(self.items),
+            // SAFETY: the caller has the instructions.
+            _ => unsafe { self.long::<S>() },
         }
+    }
+}
+
+impl<T: Element> KeyRange<'_, T> {
+    /// The extremes of keys of 64 bits, which compilers compare one by one where a
+    /// minimum takes two instructions.
+    #[inline(always)]
+    unsafe fn long<S: Simd>(self) -> (T::Key, T::Key) {
+        /// Vectors of a row.
+        const VECTORS: usize = 4;
+        let step = S::LANES;
+        let flip = if T::DTYPE == DType::U64 { 1u64 << 63 } else { 0 };
+        let (mut low, mut high) = (i64::MAX, i64::MIN);
+        let mut rows = self.items.chunks_exact(VECTORS * step);
+        // SAFETY: rows are whole vectors; the buffers hold the widest vector.
+        unsafe {
+            let flips = S::dsplat(flip);
+            let ordered = |p: *const T| {
+                let x = S::wload(p.cast());
+                if T::DTYPE.is_float() { S::dkey(x) } else { S::wxor(x, flips) }
+            };
+            let [mut min, mut max] = [i64::MAX, i64::MIN].map(|end| [S::dsplat(end as u64); 2]);
+            for row in &mut rows {
+                prefetch::ahead(row);
+                let p = row.as_ptr();
+                let [a, b] = [ordered(p), ordered(p.add(step))];
+                let [c, d] = [ordered(p.add(2 * step)), ordered(p.add(3 * step))];
+                min = [S::dmin(min[0], a), S::dmin(min[1], b)];
+                max = [S::dmax(max[0], a), S::dmax(max[1], b)];
+                min = [S::dmin(min[0], c), S::dmin(min[1], d)];
+                max = [S::dmax(max[0], c), S::dmax(max[1], d)];
+            }
+            for (min, max) in [(min[0], max[0]), (min[1], max[1])] {
+                let mut words = [[0u32; 16]; 2];
+                S::wstore(min, words[0].as_mut_ptr());
+                S::wstore(max, words[1].as_mut_ptr());
+                let [mins, maxs]: [[i64; 8]; 2] = bytemuck::must_cast(words);
+                low = mins[..step].iter().fold(low, |low, &key| low.min(key));
+                high = maxs[..step].iter().fold(high, |high, &key| high.max(key));
+            }
+        }
+        // Back to the type's own keys: both maps are their own inverses.
+        let key = |ordered: i64| {
+            let sign = if T::DTYPE.is_float() { ordered >> 63 } else { 0 };
+            let bits = ordered.cast_unsigned() ^ (sign.cast_unsigned() >> 1) ^ flip;
+            T::from_bits(bits).key()
+        };
+        let rest = rows.remainder().iter().map(|x| x.key());
+        rest.fold((key(low), key(high)), |(low, high), key| (low.min(key), high.max(key)))
     }
 }
 

@@ -5,20 +5,23 @@
 //! window. Otherwise a block of elements is tried on the lowest rung that recent blocks passed
 //! and goes up until one certifies it:
 //!
-//! 1. the range certificate ([`range`], f32 and bf16) or a window of two levels
-//!    ([`window`]); f16 sums need nothing else ([`narrow`]);
+//! 1. the range certificate ([`range`], f32; [`halves`], bf16) or a window of two levels
+//!    ([`window`]); f16 sums need nothing else ([`halves`]);
 //! 2. a window of two, then of four levels;
-//! 3. integer bins ([`wide`]), which hold any finite terms;
+//! 3. a bin for every exponent ([`bins`], long blocks of elements), or fewer bins of more
+//!    bits ([`wide`]), which hold any finite terms;
 //! 4. element by element into the superaccumulator, which holds everything.
 //!
 //! The rungs differ in speed only: each hands over the block's exact sum.
 
+mod bins;
 mod fixed;
+mod halves;
 mod moments;
-mod narrow;
 mod range;
 pub(crate) mod short;
 pub(crate) mod side_by_side;
+mod squares;
 mod terms;
 mod wide;
 mod window;
@@ -30,10 +33,12 @@ use crate::isa::Isa;
 use crate::simd::madd52::dispatch52;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::slices::Slices;
+use bins::Binned;
 use fixed::{DotKernel, FixedMoments, FixedTuner, MomentsKernel, Part};
+use halves::{BriefSum, Half, NarrowSum};
 use moments::MomentsSum;
-use narrow::NarrowSum;
-use range::RangeSum;
+use range::{RangeSum, Word};
+use squares::{Cut, SquareRange};
 use warpfold_core::element::{Element, Key, Parts, bf16, f16};
 use warpfold_core::exact::{Superacc, format::Format};
 use warpfold_core::fpenv;
@@ -47,6 +52,10 @@ pub(crate) const RANGE_GROWTH: i32 = range::K_BITS;
 /// Elements in a block: enough to make a block's fixed cost small, few enough
 /// to stay in the L2 cache for a second pass.
 pub(crate) const BLOCK: usize = 8192;
+
+/// The same on the wide path: two fillings of the bins of f64, or one of those of shorter
+/// types.
+const WIDE_BLOCK: usize = 15 * BLOCK;
 
 /// Binades between the block's largest term and the top of its window, so that
 /// a slowly growing series does not fail at every block.
@@ -91,7 +100,7 @@ impl Tuner {
     /// How many elements to take next: on the wide path more, as it has more
     /// to do at the end of a block.
     fn block(&self) -> usize {
-        if self.rung == WIDE && self.patience > 0 { 8 * BLOCK } else { BLOCK }
+        if self.rung == WIDE && self.patience > 0 { WIDE_BLOCK } else { BLOCK }
     }
 
     /// A block that began on rung `first` passed on `rung`.
@@ -113,8 +122,8 @@ impl Tuner {
 
 /// Terms and the quick rung that suits them.
 pub(crate) trait Summable: Terms {
-    /// The block's sum by the quickest rung, as `(sum, exponent)` pairs.
-    fn quick(_items: &[Self::Item], _top: i32, _isa: Isa) -> Option<[(i64, i32); 2]> {
+    /// The block's sum by the quickest rung, in parts.
+    fn quick(_items: &[Self::Item], _top: i32, _isa: Isa) -> Option<[Part; 2]> {
         None
     }
     /// The block's sum by integer multiply-add.
@@ -123,6 +132,11 @@ pub(crate) trait Summable: Terms {
         _tuner: &mut FixedTuner,
         _isa: Isa,
     ) -> Option<[Part; 4]> {
+        None
+    }
+    /// The block's sum by bins for every exponent, counted into `acc`, if there is
+    /// such a path and the block is long enough for it.
+    fn bins<F: Format>(_acc: &mut Superacc<F>, _items: &[Self::Item], _isa: Isa) -> Option<()> {
         None
     }
     /// Absorbs one term by its bits.
@@ -137,9 +151,13 @@ macro_rules! plain_and_absolute {
         impl Summable for Plain<$t> {
             const QUICK_GROWTH: i32 = $growth;
             #[inline]
-            fn quick($items: &[$t], $top: i32, $isa: Isa) -> Option<[(i64, i32); 2]> {
+            fn quick($items: &[$t], $top: i32, $isa: Isa) -> Option<[Part; 2]> {
                 const $ABS: bool = false;
                 $quick
+            }
+            fn bins<F: Format>(acc: &mut Superacc<F>, items: &[$t], isa: Isa) -> Option<()> {
+                let worth = items.len() >= <$t>::WORTH;
+                worth.then(|| bins::absorb(acc, items, false, isa))
             }
             #[inline(always)]
             fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: $t) {
@@ -149,9 +167,13 @@ macro_rules! plain_and_absolute {
         impl Summable for Absolute<$t> {
             const QUICK_GROWTH: i32 = $growth;
             #[inline]
-            fn quick($items: &[$t], $top: i32, $isa: Isa) -> Option<[(i64, i32); 2]> {
+            fn quick($items: &[$t], $top: i32, $isa: Isa) -> Option<[Part; 2]> {
                 const $ABS: bool = true;
                 $quick
+            }
+            fn bins<F: Format>(acc: &mut Superacc<F>, items: &[$t], isa: Isa) -> Option<()> {
+                let worth = items.len() >= <$t>::WORTH;
+                worth.then(|| bins::absorb(acc, items, true, isa))
             }
             #[inline(always)]
             fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: $t) {
@@ -164,21 +186,25 @@ plain_and_absolute!(f64, 0, |_items, _top, _isa, _ABS| None);
 plain_and_absolute!(f32, range::K_BITS, |items, top, isa, ABS| {
     let window = Window::below(top, 2, false)?;
     let sums = dispatch(isa, RangeSum::<f32, ABS> { items, window })?;
-    Some([(sums[0], window.unit(0)), (sums[1], window.unit(1))])
+    Some([0, 1].map(|level| (i128::from(sums[level]), window.unit(level))))
 });
-plain_and_absolute!(bf16, range::K_BITS, |items, top, isa, ABS| {
-    let window = Window::below(top, 2, false)?;
-    let sums = dispatch(isa, RangeSum::<bf16, ABS> { items, window })?;
-    Some([(sums[0], window.unit(0)), (sums[1], window.unit(1))])
+plain_and_absolute!(bf16, halves::K_BITS, |items, top, isa, ABS| {
+    let window = Window::below(top - bf16::SCALE, 2, false)?;
+    let sums = dispatch(isa, BriefSum::<ABS> { items, window })?;
+    Some([0, 1].map(|level| (i128::from(sums[level]), window.unit(level) + bf16::SCALE)))
 });
 plain_and_absolute!(f16, 0, |items, _top, isa, ABS| {
     let sum = dispatch(isa, NarrowSum::<ABS> { items })?;
-    Some([(sum, -24), (0, 0)])
+    Some([(i128::from(sum), -24), (0, -24)])
 });
 
 macro_rules! product {
-    ($($t:ty, $fixed:ident;)*) => {$(
+    ($($t:ty, $fixed:ident, $squares:ident;)*) => {$(
         impl<const P: bool> Summable for Product<$t, P> {
+            #[inline]
+            fn quick(items: &[$t], top: i32, isa: Isa) -> Option<[Part; 2]> {
+                if P { None } else { $squares(items, top, isa) }
+            }
             #[inline]
             fn fixed(
                 slices: Slices<'_, $t>,
@@ -196,10 +222,20 @@ macro_rules! product {
 }
 product! {
     // Their products are exact in f64 as they are.
-    f16, no_fixed;
-    bf16, no_fixed;
-    f32, no_fixed;
-    f64, fixed_products;
+    f16, no_fixed, quick_squares;
+    bf16, no_fixed, quick_squares;
+    f32, no_fixed, quick_squares;
+    f64, fixed_products, no_squares;
+}
+
+fn no_squares<T>(_: &[T], _: i32, _: Isa) -> Option<[Part; 2]> {
+    None
+}
+
+/// The sum of the squares of elements, which are below `2^top`.
+fn quick_squares<T: Word>(items: &[T], top: i32, isa: Isa) -> Option<[Part; 2]> {
+    let cut = Cut::below::<T>(top)?;
+    dispatch(isa, SquareRange { items, cut }).map(|sums| cut.parts(sums))
 }
 
 fn no_fixed<T>(_: Slices<'_, T>, _: bool, _: &mut FixedTuner, _: Isa) -> Option<[Part; 4]> {
@@ -257,7 +293,8 @@ pub(crate) fn absorb<T: Summable, F: Format>(
         rest = after;
         if usual {
             absorb_block::<T, F>(acc, block, tuner, isa);
-        } else {
+        } else if T::bins(acc, block.items(), isa).is_none() {
+            // Bins are integers, which rounding modes do not touch.
             one_by_one::<T, F>(acc, block);
         }
     }
@@ -304,7 +341,8 @@ fn both_at_once<T: Squared, F: Format, G: Format>(
     tuners: &[Tuner; 2],
     isa: Isa,
 ) -> Option<()> {
-    if tuners.iter().any(|t| t.rung > WINDOW_2 || t.top == i32::MIN) {
+    // With few registers the two passes over the cache are faster than one.
+    if !isa.has_many_registers() || tuners.iter().any(|t| t.rung > WINDOW_2 || t.top == i32::MIN) {
         return None;
     }
     let windows = [
@@ -353,6 +391,9 @@ fn absorb_block<T: Summable, F: Format>(
     // Look at the block itself before going further up.
     if first < WIDE {
         let Some(top) = top_of::<T>(slices, isa) else {
+            if T::bins(acc, slices.items(), isa).is_some() {
+                return tuner.passed(first, WIDE);
+            }
             return absorb_specials::<T, F>(acc, slices, tuner, isa);
         };
         let top = top + HEADROOM;
@@ -363,6 +404,9 @@ fn absorb_block<T: Summable, F: Format>(
                 return tuner.passed(first, rung);
             }
         }
+    }
+    if T::bins(acc, slices.items(), isa).is_some() {
+        return tuner.passed(first, WIDE);
     }
     match dispatch(isa, WideSum::<T, F> { slices, acc }) {
         Outcome::Exact => acc.count += slices.len() as i64,
@@ -386,7 +430,7 @@ fn try_windows<T: Summable, F: Format>(
     if first == QUICK
         && let Some(parts) = T::quick(slices.items(), top + T::QUICK_GROWTH, isa)
     {
-        deposit(acc, parts.map(|(sum, exponent)| (i128::from(sum), exponent)));
+        deposit(acc, parts);
         return Some(QUICK);
     }
     fn window<T: Summable, F: Format, const L: usize>(

@@ -23,14 +23,19 @@ pub(super) const K: usize = 32;
 /// log2 of [`K`]: what a lane's sum may exceed its elements by.
 pub(super) const K_BITS: i32 = 5;
 const LARGEST_SPREAD: u32 = (29 - K_BITS as u32) << 24;
-const FIRST_SPECIAL: u32 = 0xff00_0000;
+/// `2 * bits` of an infinity.
+pub(super) const FIRST_SPECIAL: u32 = 0xff00_0000;
 /// Vectors of words in a row; each widens to two vectors of f64.
 const WORDS: usize = VECTORS / 2;
-/// Tiles an anchor takes: 2^8 adds.
-const TILES_PER_ANCHOR: usize = 256;
+/// Tiles whose sums go into the window together: fewer than an anchor takes adds.
+const TILES: usize = 32;
 
 /// Elements that are f32, or widen to f32 by a shift.
 pub(crate) trait Word: Widen {
+    /// Bits of the fraction.
+    const FRACTION: i32;
+    /// The exponent of the least positive number.
+    const LOWEST: i32;
     /// `2 * LANES` elements at `p` as f32 bits.
     ///
     /// # Safety
@@ -39,6 +44,8 @@ pub(crate) trait Word: Widen {
 }
 
 impl Word for f32 {
+    const FRACTION: i32 = 23;
+    const LOWEST: i32 = -149;
     #[inline(always)]
     unsafe fn words<S: Simd>(p: *const f32) -> S::W {
         // SAFETY: passed on from the caller.
@@ -47,10 +54,22 @@ impl Word for f32 {
 }
 
 impl Word for warpfold_core::element::bf16 {
+    const FRACTION: i32 = 7;
+    const LOWEST: i32 = -133;
     #[inline(always)]
     unsafe fn words<S: Simd>(p: *const Self) -> S::W {
         // SAFETY: passed on from the caller.
         unsafe { S::load_bf16(p.cast()) }
+    }
+}
+
+impl Word for warpfold_core::element::f16 {
+    const FRACTION: i32 = 10;
+    const LOWEST: i32 = -24;
+    #[inline(always)]
+    unsafe fn words<S: Simd>(p: *const Self) -> S::W {
+        // SAFETY: passed on from the caller.
+        unsafe { S::load_f16(p.cast()) }
     }
 }
 
@@ -150,6 +169,20 @@ impl<S: Simd> Certificate<S> {
         words[0].iter().all(|&d| d <= LARGEST_SPREAD) && words[1].iter().all(|&m| m < FIRST_SPECIAL)
     }
 
+    /// Whether the smallest `2 * bits - 1` of all that was seen since the last tile ended
+    /// is at least `least`, and the largest `2 * bits` below `end`.
+    #[inline(always)]
+    pub(super) unsafe fn lies_within(self, least: u32, end: u32) -> bool {
+        let mut words = [[0u32; 16], [u32::MAX; 16]];
+        // SAFETY: passed on from the caller; the buffers hold the widest
+        // vector.
+        unsafe {
+            S::wstore(self.most[0], words[0].as_mut_ptr());
+            S::wstore(self.least[0], words[1].as_mut_ptr());
+        }
+        words[0].iter().all(|&m| m < end) && words[1].iter().all(|&l| l >= least)
+    }
+
     /// Whether all that was seen since the last tile ended, in whatever lane,
     /// is certified together.
     #[inline(always)]
@@ -203,27 +236,27 @@ pub(super) unsafe fn tile<S: Simd, T: Word, const ABS: bool>(
 }
 
 impl<T: Word, const ABS: bool> RangeSum<'_, T, ABS> {
-    /// Adds `rows` rows at `p` to the lanes and their sums to the window.
+    /// Adds `rows` rows at `p` to the lanes and writes their sums.
     #[inline(always)]
-    unsafe fn add_tile<S: Simd>(
-        sums: &mut Anchored<S, 2>,
+    unsafe fn sum_tile<S: Simd>(
+        to: &mut [f64; MAX_ROW],
         certificate: &mut Certificate<S>,
         p: *const T,
         rows: usize,
     ) {
         let row = VECTORS * S::LANES;
-        // SAFETY: the caller guarantees `rows` whole rows at `p`.
+        // SAFETY: the caller guarantees `rows` whole rows at `p`; `to` has room for the
+        // widest row.
         unsafe {
-            let [a, b, c, d] = tile::<S, T, ABS>(certificate, rows, |r| {
+            let lanes = tile::<S, T, ABS>(certificate, rows, |r| {
                 let p = p.add(r * row);
                 prefetch::ahead(core::slice::from_raw_parts(p, row));
                 p
             });
             certificate.end_tile();
-            sums.add(0, a);
-            sums.add(1, b);
-            sums.add(2, c);
-            sums.add(3, d);
+            for (v, lane) in lanes.into_iter().enumerate() {
+                S::store(lane, to[v * S::LANES..(v + 1) * S::LANES].as_mut_ptr());
+            }
         }
     }
 }
@@ -240,19 +273,32 @@ impl<T: Word, const ABS: bool> Kernel for RangeSum<'_, T, ABS> {
         // from it, and the last row from a padded copy.
         unsafe {
             let mut certificate = Certificate::<S>::new();
-            for part in self.items.chunks(row * K * (TILES_PER_ANCHOR - 1)) {
-                let mut sums = Anchored::<S, 2>::new(self.window);
+            // Written down before they go into the window: the window's sums would take
+            // the registers of the tile's.
+            let mut sums = [[0f64; MAX_ROW]; TILES + 1];
+            for part in self.items.chunks(row * K * TILES) {
+                let mut filled = 0;
                 for tile in part.chunks(row * K) {
                     let rows = tile.len() / row;
-                    Self::add_tile(&mut sums, &mut certificate, tile.as_ptr(), rows);
+                    Self::sum_tile(&mut sums[filled], &mut certificate, tile.as_ptr(), rows);
+                    filled += 1;
                     let rest = &tile[rows * row..];
                     if !rest.is_empty() {
                         let mut padded = [<T as bytemuck::Zeroable>::zeroed(); MAX_ROW];
                         padded[..rest.len()].copy_from_slice(rest);
-                        Self::add_tile(&mut sums, &mut certificate, padded.as_ptr(), 1);
+                        Self::sum_tile(&mut sums[filled], &mut certificate, padded.as_ptr(), 1);
+                        filled += 1;
                     }
                 }
-                if !sums.finish(&mut totals) {
+                let mut window = Anchored::<S, 2>::new(self.window);
+                for sums in &sums[..filled] {
+                    let p = sums.as_ptr();
+                    window.add(0, S::load(p));
+                    window.add(1, S::load(p.add(S::LANES)));
+                    window.add(2, S::load(p.add(2 * S::LANES)));
+                    window.add(3, S::load(p.add(3 * S::LANES)));
+                }
+                if !window.finish(&mut totals) {
                     return None;
                 }
             }

@@ -241,7 +241,9 @@ impl<T: Terms, const L: usize> Kernel for WindowSum<'_, T, L> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> Option<[i64; L]> {
         let row = VECTORS * S::LANES;
-        let rows_per_anchor = (1usize << H) / if T::SPLIT { 2 } else { 1 };
+        // A row adds to all groups of lanes, or twice to half of them.
+        let adds_of_row = if S::MANY_REGISTERS { 1 } else { 2 };
+        let rows_per_anchor = (1usize << H) / if T::SPLIT { 2 } else { 1 } / adds_of_row;
         let mut totals = [0i64; L];
         // SAFETY: pointers stay inside the slices: `tile` counts whole rows,
         // and the last row is read from a padded copy.
@@ -292,7 +294,7 @@ impl<T: Terms, const L: usize> WindowSum<'_, T, L> {
             Self::add_pair(sums, 0, p, q);
             let p = p.add(2 * S::LANES);
             let q = if T::PAIRED { q.add(2 * S::LANES) } else { q };
-            Self::add_pair(sums, 2, p, q);
+            Self::add_pair(sums, if S::MANY_REGISTERS { 2 } else { 0 }, p, q);
         }
     }
 

@@ -22,6 +22,7 @@ pub(crate) unsafe fn run<K: Kernel>(kernel: K) -> K::Out {
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one argument for all, above")]
 impl Simd for Avx2 {
     const LANES: usize = 4;
+    const MANY_REGISTERS: bool = false;
     type F = __m256d;
     type W = __m256i;
 
@@ -132,6 +133,78 @@ impl Simd for Avx2 {
     #[inline(always)]
     unsafe fn wand(a: __m256i, b: __m256i) -> __m256i {
         unsafe { _mm256_and_si256(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wxor(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_xor_si256(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn sum_bytes(acc: __m256i, a: __m256i) -> __m256i {
+        unsafe { _mm256_add_epi64(acc, _mm256_sad_epu8(a, _mm256_setzero_si256())) }
+    }
+    #[inline(always)]
+    unsafe fn add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]) {
+        unsafe {
+            let beside = _mm_set_epi64x(beside[1].cast_signed(), beside[0].cast_signed());
+            let words = _mm_cvtepu32_epi64(_mm_loadl_epi64(p.cast()));
+            let to: *mut __m128i = to.as_mut_ptr().cast();
+            let sum = _mm_add_epi64(_mm_loadu_si128(to), _mm_add_epi64(words, beside));
+            _mm_storeu_si128(to, sum);
+        }
+    }
+    #[inline(always)]
+    unsafe fn dadd_bits(acc: __m256i, x: __m256d) -> __m256i {
+        unsafe { _mm256_add_epi64(acc, _mm256_castpd_si256(x)) }
+    }
+    #[inline(always)]
+    unsafe fn dsplat(x: u64) -> __m256i {
+        unsafe { _mm256_set1_epi64x(x.cast_signed()) }
+    }
+    #[inline(always)]
+    unsafe fn dkey(a: __m256i) -> __m256i {
+        unsafe {
+            let negative = _mm256_cmpgt_epi64(_mm256_setzero_si256(), a);
+            _mm256_xor_si256(a, _mm256_srli_epi64::<1>(negative))
+        }
+    }
+    #[inline(always)]
+    unsafe fn dmin(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_blendv_epi8(a, b, _mm256_cmpgt_epi64(a, b)) }
+    }
+    #[inline(always)]
+    unsafe fn dmax(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi64(a, b)) }
+    }
+    #[inline(always)]
+    unsafe fn hadd(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_add_epi16(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn hsub(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_sub_epi16(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn hmax(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_max_epu16(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn hmin(a: __m256i, b: __m256i) -> __m256i {
+        unsafe { _mm256_min_epu16(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn halves_to_f64<const SHIFT: i32>(a: __m256i, mask: u32) -> [__m256d; 4] {
+        unsafe {
+            let mask = _mm256_set1_epi64x(i64::from(mask) << 32);
+            let high = _mm256_srai_epi32::<SHIFT>(a);
+            let low = _mm256_srai_epi32::<SHIFT>(_mm256_slli_epi32::<16>(a));
+            let upper = |words| _mm256_castsi256_pd(_mm256_and_si256(words, mask));
+            [
+                upper(_mm256_slli_epi64::<32>(low)),
+                upper(_mm256_slli_epi64::<32>(high)),
+                upper(low),
+                upper(high),
+            ]
+        }
     }
     #[inline(always)]
     unsafe fn widen(a: __m256i) -> (__m256d, __m256d) {

@@ -22,6 +22,7 @@ pub(crate) unsafe fn run<K: Kernel>(kernel: K) -> K::Out {
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one argument for all, above")]
 impl Simd for Avx512 {
     const LANES: usize = 8;
+    const MANY_REGISTERS: bool = true;
     type F = __m512d;
     type W = __m512i;
 
@@ -142,6 +143,80 @@ impl Simd for Avx512 {
     #[inline(always)]
     unsafe fn wand(a: __m512i, b: __m512i) -> __m512i {
         unsafe { _mm512_and_si512(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wxor(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_xor_si512(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn sum_bytes(acc: __m512i, a: __m512i) -> __m512i {
+        unsafe { _mm512_add_epi64(acc, _mm512_sad_epu8(a, _mm512_setzero_si512())) }
+    }
+    #[inline(always)]
+    unsafe fn add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]) {
+        unsafe {
+            let beside = _mm_set_epi64x(beside[1].cast_signed(), beside[0].cast_signed());
+            let words = _mm_cvtepu32_epi64(_mm_loadl_epi64(p.cast()));
+            let to: *mut __m128i = to.as_mut_ptr().cast();
+            let sum = _mm_add_epi64(_mm_loadu_si128(to), _mm_add_epi64(words, beside));
+            _mm_storeu_si128(to, sum);
+        }
+    }
+    #[inline(always)]
+    unsafe fn dadd_bits(acc: __m512i, x: __m512d) -> __m512i {
+        unsafe { _mm512_add_epi64(acc, _mm512_castpd_si512(x)) }
+    }
+    #[inline(always)]
+    unsafe fn dsplat(x: u64) -> __m512i {
+        unsafe { _mm512_set1_epi64(x.cast_signed()) }
+    }
+    #[inline(always)]
+    unsafe fn dkey(a: __m512i) -> __m512i {
+        unsafe {
+            let negative = _mm512_srai_epi64::<63>(a);
+            _mm512_xor_si512(a, _mm512_srli_epi64::<1>(negative))
+        }
+    }
+    #[inline(always)]
+    unsafe fn dmin(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_min_epi64(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn dmax(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_max_epi64(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn hadd(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_add_epi16(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn hsub(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_sub_epi16(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn hmax(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_max_epu16(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn hmin(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_min_epu16(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn halves_to_f64<const SHIFT: i32>(a: __m512i, mask: u32) -> [__m512d; 4] {
+        unsafe {
+            let mask = _mm512_set1_epi64(i64::from(mask) << 32);
+            // By a vector: the immediate is unsigned here, and `SHIFT` is not.
+            let by = _mm512_set1_epi32(SHIFT);
+            let high = _mm512_srav_epi32(a, by);
+            let low = _mm512_srav_epi32(_mm512_slli_epi32::<16>(a), by);
+            let upper = |words| _mm512_castsi512_pd(_mm512_and_si512(words, mask));
+            [
+                upper(_mm512_slli_epi64::<32>(low)),
+                upper(_mm512_slli_epi64::<32>(high)),
+                upper(low),
+                upper(high),
+            ]
+        }
     }
     #[inline(always)]
     unsafe fn widen(a: __m512i) -> (__m512d, __m512d) {

@@ -14,7 +14,34 @@ mod avx512;
     expect(dead_code, reason = "only x86-64 has instructions for its kernels")
 )]
 pub(crate) mod madd52;
+#[cfg(all(target_arch = "aarch64", target_endian = "little", target_feature = "neon", not(miri)))]
+mod neon;
+#[cfg(any(
+    test,
+    not(all(
+        target_arch = "aarch64",
+        target_endian = "little",
+        target_feature = "neon",
+        not(miri)
+    ))
+))]
 pub(crate) mod portable;
+
+/// What every machine of the target has.
+#[cfg(all(
+    target_arch = "aarch64",
+    target_endian = "little",
+    target_feature = "neon",
+    not(miri)
+))]
+use neon::Neon as Baseline;
+#[cfg(not(all(
+    target_arch = "aarch64",
+    target_endian = "little",
+    target_feature = "neon",
+    not(miri)
+)))]
+use portable::Portable as Baseline;
 
 use crate::isa::Isa;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -28,6 +55,9 @@ use crate::isa::Set;
 pub(crate) trait Simd: Copy + 'static {
     /// f64 lanes of a vector; a word vector has twice as many.
     const LANES: usize;
+    /// Whether there are 32 registers and not 16. With 16, the sums of more than
+    /// two groups of lanes in two levels do not stay in registers.
+    const MANY_REGISTERS: bool;
     /// A vector of f64.
     type F: Copy;
     /// A vector of u32, twice as many lanes.
@@ -69,6 +99,36 @@ pub(crate) trait Simd: Copy + 'static {
     /// Whether any word is above `limit`.
     unsafe fn any_above(a: Self::W, limit: u32) -> bool;
     unsafe fn wand(a: Self::W, b: Self::W) -> Self::W;
+    /// Bitwise exclusive or.
+    unsafe fn wxor(a: Self::W, b: Self::W) -> Self::W;
+    /// `acc`, whose pairs of words are taken as one integer each, plus the sum of
+    /// the unsigned bytes in the same place.
+    unsafe fn sum_bytes(acc: Self::W, a: Self::W) -> Self::W;
+    /// Adds the two words at `p`, lower first, and `beside` to two integers.
+    unsafe fn add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]);
+    /// Adds the bits of f64, as integers, to pairs of words, which wrap around.
+    unsafe fn dadd_bits(acc: Self::W, x: Self::F) -> Self::W;
+    /// An integer of 64 bits for each pair of words.
+    unsafe fn dsplat(x: u64) -> Self::W;
+    /// The order-preserving keys of f64, as integers of 64 bits.
+    unsafe fn dkey(a: Self::W) -> Self::W;
+    /// Signed minimum of integers of 64 bits.
+    unsafe fn dmin(a: Self::W, b: Self::W) -> Self::W;
+    /// Signed maximum of integers of 64 bits.
+    unsafe fn dmax(a: Self::W, b: Self::W) -> Self::W;
+    /// Adds halves of words, which wrap around.
+    unsafe fn hadd(a: Self::W, b: Self::W) -> Self::W;
+    /// Subtracts halves of words.
+    unsafe fn hsub(a: Self::W, b: Self::W) -> Self::W;
+    /// Unsigned maximum of halves of words.
+    unsafe fn hmax(a: Self::W, b: Self::W) -> Self::W;
+    /// Unsigned minimum of halves of words.
+    unsafe fn hmin(a: Self::W, b: Self::W) -> Self::W;
+    /// The halves of words as the upper ends of f64: each half is shifted right
+    /// by `SHIFT` bits below its sign, and `mask` says which bits of the f64's
+    /// upper word stay. Half `h` of word `w` is lane `w / 2` of vector
+    /// `2 * (w % 2) + h`.
+    unsafe fn halves_to_f64<const SHIFT: i32>(a: Self::W, mask: u32) -> [Self::F; 4];
     /// The words read as f32 and widened: lower half, upper half.
     unsafe fn widen(a: Self::W) -> (Self::F, Self::F);
     /// `2 * LANES` f16 widened to f32 bits.
@@ -100,6 +160,6 @@ pub(crate) fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Out {
         // SAFETY: as above.
         Set::Avx2 => unsafe { avx2::run(kernel) },
         // SAFETY: the baseline is what the target always has.
-        _ => unsafe { kernel.run::<portable::Portable>() },
+        _ => unsafe { kernel.run::<Baseline>() },
     }
 }

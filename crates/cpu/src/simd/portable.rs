@@ -1,4 +1,4 @@
-//! The baseline: plain arrays, which compilers turn into SSE2 or NEON.
+//! Plain arrays, which compilers turn into SSE2: the baseline where no other body is.
 
 use super::Simd;
 
@@ -13,6 +13,20 @@ type W = [u32; 2 * N];
 #[inline(always)]
 fn map2<T: Copy, U: Copy, const L: usize>(a: [T; L], b: [T; L], f: impl Fn(T, T) -> U) -> [U; L] {
     core::array::from_fn(|i| f(a[i], b[i]))
+}
+
+/// Does something to each half of the words.
+#[inline(always)]
+fn halves2(a: W, b: W, f: impl Fn(u16, u16) -> u16) -> W {
+    let [a, b]: [[u16; 4 * N]; 2] = [bytemuck::must_cast(a), bytemuck::must_cast(b)];
+    bytemuck::must_cast(map2(a, b, f))
+}
+
+/// Does something to each pair of words, taken as one integer.
+#[inline(always)]
+fn doubles2(a: W, b: W, f: impl Fn(i64, i64) -> i64) -> W {
+    let [a, b]: [[i64; N]; 2] = [bytemuck::must_cast(a), bytemuck::must_cast(b)];
+    bytemuck::must_cast(map2(a, b, f))
 }
 
 /// f16 bits to f32 bits without branches: the exponent is rebased by an exact
@@ -38,6 +52,7 @@ fn f16_to_f32_bits(h: u16) -> u32 {
 
 impl Simd for Portable {
     const LANES: usize = N;
+    const MANY_REGISTERS: bool = false;
     type F = F;
     type W = W;
 
@@ -138,6 +153,73 @@ impl Simd for Portable {
     #[inline(always)]
     unsafe fn wand(a: W, b: W) -> W {
         map2(a, b, |x, y| x & y)
+    }
+    #[inline(always)]
+    unsafe fn wxor(a: W, b: W) -> W {
+        map2(a, b, |x, y| x ^ y)
+    }
+    #[inline(always)]
+    unsafe fn sum_bytes(acc: W, a: W) -> W {
+        let bytes: [[u8; 8]; N] = bytemuck::must_cast(a);
+        let sums = bytes.map(|bytes| bytes.iter().map(|&byte| u64::from(byte)).sum::<u64>());
+        let acc: [u64; N] = bytemuck::must_cast(acc);
+        bytemuck::must_cast(map2(acc, sums, u64::wrapping_add))
+    }
+    #[inline(always)]
+    unsafe fn add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]) {
+        // SAFETY: the caller guarantees two words at `p`.
+        let x = unsafe { p.read_unaligned() };
+        to[0] = to[0].wrapping_add((x & u64::from(u32::MAX)) + beside[0]);
+        to[1] = to[1].wrapping_add((x >> 32) + beside[1]);
+    }
+    #[inline(always)]
+    unsafe fn dadd_bits(acc: W, x: F) -> W {
+        doubles2(acc, bytemuck::must_cast(x), i64::wrapping_add)
+    }
+    #[inline(always)]
+    unsafe fn dsplat(x: u64) -> W {
+        bytemuck::must_cast([x; N])
+    }
+    #[inline(always)]
+    unsafe fn dkey(a: W) -> W {
+        doubles2(a, a, |x, _| x ^ ((x >> 63).cast_unsigned() >> 1).cast_signed())
+    }
+    #[inline(always)]
+    unsafe fn dmin(a: W, b: W) -> W {
+        doubles2(a, b, Ord::min)
+    }
+    #[inline(always)]
+    unsafe fn dmax(a: W, b: W) -> W {
+        doubles2(a, b, Ord::max)
+    }
+    #[inline(always)]
+    unsafe fn hadd(a: W, b: W) -> W {
+        halves2(a, b, u16::wrapping_add)
+    }
+    #[inline(always)]
+    unsafe fn hsub(a: W, b: W) -> W {
+        halves2(a, b, u16::wrapping_sub)
+    }
+    #[inline(always)]
+    unsafe fn hmax(a: W, b: W) -> W {
+        halves2(a, b, Ord::max)
+    }
+    #[inline(always)]
+    unsafe fn hmin(a: W, b: W) -> W {
+        halves2(a, b, Ord::min)
+    }
+    #[inline(always)]
+    unsafe fn halves_to_f64<const SHIFT: i32>(a: W, mask: u32) -> [F; 4] {
+        let upper = |word: u32| {
+            let upper = (word.cast_signed() >> SHIFT).cast_unsigned() & mask;
+            f64::from_bits(u64::from(upper) << 32)
+        };
+        [
+            core::array::from_fn(|i| upper(a[2 * i] << 16)),
+            core::array::from_fn(|i| upper(a[2 * i])),
+            core::array::from_fn(|i| upper(a[2 * i + 1] << 16)),
+            core::array::from_fn(|i| upper(a[2 * i + 1])),
+        ]
     }
     #[inline(always)]
     unsafe fn widen(a: W) -> (F, F) {

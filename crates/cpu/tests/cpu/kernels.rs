@@ -3,6 +3,7 @@
 //! byte.
 
 use fastrand::Rng;
+use warpfold_core::element::bf16;
 use warpfold_core::op::{AnyState, Kind, RawRun, Run, State};
 use warpfold_core::{DType, Element, with_element, with_state};
 use warpfold_cpu::Worker;
@@ -175,6 +176,28 @@ fn the_range_certificate_holds_at_its_edge() {
         let items: Vec<f32> =
             (0..4096).map(|_| if random.u64(..).is_multiple_of(5) { small } else { big }).collect();
         check_run(Kind::Sum, &items, &format!("{spread} binades, at the edge"));
+    }
+}
+
+#[test]
+fn the_certificate_of_bf16_holds_at_its_edge() {
+    // Lanes of 64 elements: all the largest but for one at the other end, of the smallest
+    // odd fraction.
+    for spread in 30u32..48 {
+        for fraction in [0u16, 1, 0x7f] {
+            let big = bf16::from_bits(0x4b7f);
+            let small = bf16::from_bits((0x4b00 - ((spread as u16) << 7)) | fraction);
+            let mut random = Rng::with_seed(u64::from(spread));
+            let mut items = vec![big; 8192];
+            items.iter_mut().for_each(|x| {
+                if random.usize(..50) == 0 {
+                    *x = small;
+                }
+            });
+            for kind in [Kind::Sum, Kind::AbsSum, Kind::SquareSum, Kind::Moments] {
+                check_run(kind, &items, &format!("{spread} binades"));
+            }
+        }
     }
 }
 

@@ -1,0 +1,291 @@
+//! NEON: four f64 lanes in two registers, as many as the other instruction sets have at
+//! least.
+
+use super::Simd;
+use core::arch::aarch64::*;
+use core::arch::asm;
+
+/// NEON: four f64 lanes in two registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Neon;
+
+type F = [float64x2_t; 2];
+type W = [uint32x4_t; 2];
+
+/// Does something to each register.
+macro_rules! each {
+    ($f:expr, $($v:expr),+) => {
+        [$f($($v[0]),+), $f($($v[1]),+)]
+    };
+}
+
+/// The bits of f64.
+#[inline(always)]
+fn bits(a: float64x2_t) -> uint64x2_t {
+    // SAFETY: NEON is part of the target.
+    unsafe { vreinterpretq_u64_f64(a) }
+}
+
+/// The f64 with these bits.
+#[inline(always)]
+fn number(a: uint64x2_t) -> float64x2_t {
+    // SAFETY: NEON is part of the target.
+    unsafe { vreinterpretq_f64_u64(a) }
+}
+
+/// Does something to halves of words.
+#[inline(always)]
+unsafe fn halves(a: W, b: W, f: impl Fn(uint16x8_t, uint16x8_t) -> uint16x8_t) -> W {
+    // SAFETY: NEON is part of the target.
+    unsafe {
+        let half = |words| vreinterpretq_u16_u32(words);
+        let word = |halves| vreinterpretq_u32_u16(halves);
+        [word(f(half(a[0]), half(b[0]))), word(f(half(a[1]), half(b[1])))]
+    }
+}
+
+/// Does something to pairs of words, as signed integers.
+#[inline(always)]
+unsafe fn doubles(a: W, b: W, f: impl Fn(int64x2_t, int64x2_t) -> int64x2_t) -> W {
+    // SAFETY: NEON is part of the target.
+    unsafe {
+        let double = |words| vreinterpretq_s64_u32(words);
+        let word = |doubles| vreinterpretq_u32_s64(doubles);
+        [word(f(double(a[0]), double(b[0]))), word(f(double(a[1]), double(b[1])))]
+    }
+}
+
+/// Four f16 as f32. The intrinsic needs a type that the oldest supported compiler does
+/// not have.
+#[inline(always)]
+unsafe fn f16_to_f32(low_half: uint16x4_t) -> uint32x4_t {
+    let wide: uint32x4_t;
+    // SAFETY: the instruction is part of NEON and touches no memory.
+    unsafe {
+        asm!(
+            "fcvtl {wide:v}.4s, {narrow:v}.4h",
+            wide = out(vreg) wide,
+            narrow = in(vreg) low_half,
+            options(pure, nomem, nostack)
+        );
+    }
+    wide
+}
+
+// SAFETY, for every block below: NEON is part of the target; the trait's contract
+// guarantees the pointers.
+#[expect(clippy::undocumented_unsafe_blocks, reason = "one argument for all, above")]
+impl Simd for Neon {
+    const LANES: usize = 4;
+    // 32 registers are 16 of these vectors.
+    const MANY_REGISTERS: bool = false;
+    type F = F;
+    type W = W;
+
+    #[inline(always)]
+    unsafe fn splat(x: f64) -> F {
+        unsafe { [vdupq_n_f64(x); 2] }
+    }
+    #[inline(always)]
+    unsafe fn load(p: *const f64) -> F {
+        unsafe { [vld1q_f64(p), vld1q_f64(p.add(2))] }
+    }
+    #[inline(always)]
+    unsafe fn store(v: F, p: *mut f64) {
+        unsafe {
+            vst1q_f64(p, v[0]);
+            vst1q_f64(p.add(2), v[1]);
+        }
+    }
+    #[inline(always)]
+    unsafe fn add(a: F, b: F) -> F {
+        unsafe { each!(vaddq_f64, a, b) }
+    }
+    #[inline(always)]
+    unsafe fn sub(a: F, b: F) -> F {
+        unsafe { each!(vsubq_f64, a, b) }
+    }
+    #[inline(always)]
+    unsafe fn mul(a: F, b: F) -> F {
+        unsafe { each!(vmulq_f64, a, b) }
+    }
+    #[inline(always)]
+    unsafe fn add_beside(a: F, b: F, _: F) -> F {
+        unsafe { each!(vaddq_f64, a, b) }
+    }
+    #[inline(always)]
+    unsafe fn mul_sub(a: F, b: F, c: F) -> F {
+        unsafe { each!(|a, b, c| vfmaq_f64(vnegq_f64(c), a, b), a, b, c) }
+    }
+    #[inline(always)]
+    unsafe fn or(a: F, b: F) -> F {
+        unsafe { each!(|a, b| number(vorrq_u64(bits(a), bits(b))), a, b) }
+    }
+    #[inline(always)]
+    unsafe fn or_xor(a: F, b: F, c: F) -> F {
+        unsafe { each!(|a, b, c| number(vorrq_u64(bits(a), veorq_u64(bits(b), bits(c)))), a, b, c) }
+    }
+    #[inline(always)]
+    unsafe fn abs(a: F) -> F {
+        unsafe { each!(vabsq_f64, a) }
+    }
+    #[inline(always)]
+    unsafe fn or_lost(acc: F, p: F, a: F, b: F) -> F {
+        let lost = |acc, p, a, b| unsafe {
+            // Not "is zero" of a NaN is true, which is as bad as a product that is lost;
+            // but then `p` is not zero.
+            let factors = vorrq_u64(vceqzq_f64(a), vceqzq_f64(b));
+            number(vorrq_u64(bits(acc), vbicq_u64(vceqzq_f64(p), factors)))
+        };
+        each!(lost, acc, p, a, b)
+    }
+    #[inline(always)]
+    unsafe fn sum_each(v: [F; 8]) -> F {
+        unsafe {
+            let pair = |v: F| vpaddq_f64(v[0], v[1]);
+            [vpaddq_f64(pair(v[0]), pair(v[1])), vpaddq_f64(pair(v[2]), pair(v[3]))]
+        }
+    }
+    #[inline(always)]
+    unsafe fn wsplat(x: u32) -> W {
+        unsafe { [vdupq_n_u32(x); 2] }
+    }
+    #[inline(always)]
+    unsafe fn wload(p: *const u32) -> W {
+        // By bytes: words of shorter elements lie anywhere.
+        unsafe {
+            let p: *const u8 = p.cast();
+            [vreinterpretq_u32_u8(vld1q_u8(p)), vreinterpretq_u32_u8(vld1q_u8(p.add(16)))]
+        }
+    }
+    #[inline(always)]
+    unsafe fn wstore(v: W, p: *mut u32) {
+        unsafe {
+            vst1q_u32(p, v[0]);
+            vst1q_u32(p.add(4), v[1]);
+        }
+    }
+    #[inline(always)]
+    unsafe fn wadd(a: W, b: W) -> W {
+        unsafe { each!(vaddq_u32, a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wsub(a: W, b: W) -> W {
+        unsafe { each!(vsubq_u32, a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wmax(a: W, b: W) -> W {
+        unsafe { each!(vmaxq_u32, a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wmin(a: W, b: W) -> W {
+        unsafe { each!(vminq_u32, a, b) }
+    }
+    #[inline(always)]
+    unsafe fn any_above(a: W, limit: u32) -> bool {
+        unsafe { vmaxvq_u32(vmaxq_u32(a[0], a[1])) > limit }
+    }
+    #[inline(always)]
+    unsafe fn wand(a: W, b: W) -> W {
+        unsafe { each!(vandq_u32, a, b) }
+    }
+    #[inline(always)]
+    unsafe fn wxor(a: W, b: W) -> W {
+        unsafe { each!(veorq_u32, a, b) }
+    }
+    #[inline(always)]
+    unsafe fn sum_bytes(acc: W, a: W) -> W {
+        let sum = |acc, a| unsafe {
+            let words = vpaddlq_u16(vpaddlq_u8(vreinterpretq_u8_u32(a)));
+            vreinterpretq_u32_u64(vpadalq_u32(vreinterpretq_u64_u32(acc), words))
+        };
+        each!(sum, acc, a)
+    }
+    #[inline(always)]
+    unsafe fn add_words(to: &mut [u64; 2], p: *const u64, beside: [u64; 2]) {
+        unsafe {
+            let words = vmovl_u32(vreinterpret_u32_u8(vld1_u8(p.cast())));
+            let beside = vld1q_u64(beside.as_ptr());
+            let sum = vaddq_u64(vld1q_u64(to.as_ptr()), vaddq_u64(words, beside));
+            vst1q_u64(to.as_mut_ptr(), sum);
+        }
+    }
+    #[inline(always)]
+    unsafe fn dadd_bits(acc: W, x: F) -> W {
+        let add = |acc, x| unsafe {
+            vreinterpretq_u32_u64(vaddq_u64(vreinterpretq_u64_u32(acc), bits(x)))
+        };
+        each!(add, acc, x)
+    }
+    #[inline(always)]
+    unsafe fn dsplat(x: u64) -> W {
+        unsafe { [vreinterpretq_u32_u64(vdupq_n_u64(x)); 2] }
+    }
+    #[inline(always)]
+    unsafe fn dkey(a: W) -> W {
+        unsafe {
+            doubles(a, a, |a, _| {
+                let negative = vreinterpretq_u64_s64(vshrq_n_s64::<63>(a));
+                veorq_s64(a, vreinterpretq_s64_u64(vshrq_n_u64::<1>(negative)))
+            })
+        }
+    }
+    #[inline(always)]
+    unsafe fn dmin(a: W, b: W) -> W {
+        unsafe { doubles(a, b, |a, b| vbslq_s64(vcgtq_s64(a, b), b, a)) }
+    }
+    #[inline(always)]
+    unsafe fn dmax(a: W, b: W) -> W {
+        unsafe { doubles(a, b, |a, b| vbslq_s64(vcgtq_s64(a, b), a, b)) }
+    }
+    #[inline(always)]
+    unsafe fn hadd(a: W, b: W) -> W {
+        unsafe { halves(a, b, |a, b| vaddq_u16(a, b)) }
+    }
+    #[inline(always)]
+    unsafe fn hsub(a: W, b: W) -> W {
+        unsafe { halves(a, b, |a, b| vsubq_u16(a, b)) }
+    }
+    #[inline(always)]
+    unsafe fn hmax(a: W, b: W) -> W {
+        unsafe { halves(a, b, |a, b| vmaxq_u16(a, b)) }
+    }
+    #[inline(always)]
+    unsafe fn hmin(a: W, b: W) -> W {
+        unsafe { halves(a, b, |a, b| vminq_u16(a, b)) }
+    }
+    #[inline(always)]
+    unsafe fn halves_to_f64<const SHIFT: i32>(a: W, mask: u32) -> [F; 4] {
+        unsafe {
+            let mask = vdupq_n_u64(u64::from(mask) << 32);
+            let shifted = |words: int32x4_t| vreinterpretq_u64_s32(vshrq_n_s32::<SHIFT>(words));
+            let high = each!(|a| shifted(vreinterpretq_s32_u32(a)), a);
+            let low = each!(|a| shifted(vshlq_n_s32::<16>(vreinterpretq_s32_u32(a))), a);
+            let odd = |words| number(vandq_u64(words, mask));
+            let even = |words| odd(vshlq_n_u64::<32>(words));
+            [each!(even, low), each!(even, high), each!(odd, low), each!(odd, high)]
+        }
+    }
+    #[inline(always)]
+    unsafe fn widen(a: W) -> (F, F) {
+        let wide = |words| unsafe {
+            let floats = vreinterpretq_f32_u32(words);
+            [vcvt_f64_f32(vget_low_f32(floats)), vcvt_high_f64_f32(floats)]
+        };
+        (wide(a[0]), wide(a[1]))
+    }
+    #[inline(always)]
+    unsafe fn load_f16(p: *const u16) -> W {
+        unsafe {
+            let halves = vreinterpretq_u16_u8(vld1q_u8(p.cast()));
+            [f16_to_f32(vget_low_u16(halves)), f16_to_f32(vget_high_u16(halves))]
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(p: *const u16) -> W {
+        unsafe {
+            let halves = vreinterpretq_u16_u8(vld1q_u8(p.cast()));
+            [vshll_n_u16::<16>(vget_low_u16(halves)), vshll_high_n_u16::<16>(halves)]
+        }
+    }
+}
