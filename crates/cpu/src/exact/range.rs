@@ -90,13 +90,6 @@ impl<S: Simd> Certificate<S> {
         }
     }
 
-    /// Sees a vector of elements.
-    #[inline(always)]
-    pub(super) unsafe fn see(&mut self, x: S::W) {
-        // SAFETY: passed on from the caller.
-        unsafe { self.see_as(0, x) }
-    }
-
     /// Sees a vector of elements of lane group `w`.
     #[inline(always)]
     unsafe fn see_as(&mut self, w: usize, x: S::W) {
@@ -148,23 +141,6 @@ impl<S: Simd> Certificate<S> {
             S::wstore(self.peak, words[1].as_mut_ptr());
         }
         words[0].iter().all(|&d| d <= LARGEST_SPREAD) && words[1].iter().all(|&m| m < FIRST_SPECIAL)
-    }
-
-    /// Whether all that was seen since the last tile ended, in whatever lane,
-    /// is certified together.
-    #[inline(always)]
-    pub(super) unsafe fn holds_across(self) -> bool {
-        let mut most = [0u32; 16];
-        let mut least = [u32::MAX; 16];
-        // SAFETY: passed on from the caller; the buffers hold the widest
-        // vector.
-        unsafe {
-            S::wstore(self.most[0], most.as_mut_ptr());
-            S::wstore(self.least[0], least.as_mut_ptr());
-        }
-        let most = most.into_iter().fold(0, u32::max);
-        let least = least.into_iter().fold(u32::MAX, u32::min);
-        most.wrapping_sub(least) <= LARGEST_SPREAD && most < FIRST_SPECIAL
     }
 }
 
