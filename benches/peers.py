@@ -22,6 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import shapes
+
 HERE = Path(__file__).resolve().parent
 PARTS = ("memory", "npy", "csv", "parquet", "rss")
 PYTHON = sys.executable
@@ -476,6 +478,84 @@ def machine():
     }
 
 
+# ---- any shape -------------------------------------------------------------
+
+SHAPES = HERE.parent / "target/release/examples/shapes"
+ROUNDS_OF_SHAPES = 5
+
+
+class Answering:
+    """A process that answers each case with the seconds of a call."""
+
+    def __init__(self, command, environment=None):
+        self.process = subprocess.Popen(
+            command, env={**os.environ, **(environment or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def seconds(self, case):
+        print(case.line(), file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline().strip()
+        try:
+            return float(answer)
+        except ValueError:
+            print(f"{case}: {answer or 'the process ended'}", file=sys.stderr)
+            return None
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def shapes_run(options, seed, count):
+    """Cases drawn at random, ours and NumPy in turn on one thread, ours on two; prints and records how they compare."""
+    drawn = shapes.cases(seed, count, 1 << 10, 512 << 20, shapes.HOST)
+    if options.matching:
+        drawn = [case for case in drawn if re.search(options.matching, str(case))]
+    one, two = Answering([options.shapes_program, "1"]), Answering([options.shapes_program, "2"])
+    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+    numpy = Answering([PYTHON, str(HERE / "numpy_shapes.py")], threads)
+    deadline = time.monotonic() + options.seconds if options.seconds else None
+    rows, pairs = [], []
+    for done, case in enumerate(drawn):
+        if deadline and time.monotonic() > deadline:
+            print(f"stopped after {done} of {len(drawn)} cases", file=sys.stderr)
+            break
+        ours, theirs = [], []
+        for _ in range(ROUNDS_OF_SHAPES):
+            ours.append(one.seconds(case))
+            theirs.append(numpy.seconds(case))
+            if None in (ours[-1], theirs[-1]):
+                break
+        if theirs[-1] is None:
+            continue
+        rows.append((case, None if ours[-1] is None else min(ours), min(theirs)))
+        if options.two_threads and ours[-1] is not None:
+            pairs.append((case, min(ours), min(two.seconds(case) for _ in range(3))))
+    for program in (one, two, numpy):
+        program.close()
+    here = machine()
+    text = f"seed {seed}, {count} cases asked for, {len(rows)} run\n" + shapes.report(rows, "numpy", options.read_rate)
+    if pairs:
+        gains = [single / double for case, single, double in pairs if case.bytes >= 4 << 20]
+        if gains:
+            text += f"\n{len(gains)} of 4 MiB and more on two threads, times as fast as on one: worst {min(gains):.2f}, median {statistics.median(gains):.2f}"
+    print(here["cpu"])
+    print(text)
+    folder = Path(options.records)
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = folder / f"{datetime.date.today().isoformat()}-{here['slug']}-shapes-{seed}"
+    fields = [{**shapes.dataclasses.asdict(case), "ours": ours, "numpy": theirs} for case, ours, theirs in rows]
+    stem.with_suffix(".json").write_text("[\n" + ",\n".join(json.dumps(row) for row in fields) + "\n]\n")
+    found = versions(options)
+    title = f"# {datetime.date.today().isoformat()}, shapes drawn at random on {here['cpu'].split(' (')[0]}"
+    about = (
+        f"{here['cpu']}, {here['cores']} cores, {here['memory_gib']} GiB, {here['kernel']}, load at the start {here['load'][0]}, numpy {found.get('numpy', '?')}. "
+        f"`benches/peers.py --shapes {seed} {count}`: processor time of one thread, the least of {ROUNDS_OF_SHAPES} rounds in turn, NumPy's Python call included."
+    )
+    stem.with_suffix(".md").write_text(f"{title}\n\n{about}\n\n```text\n{text}\n```\n")
+    print(f"written: {stem}.md, {stem}.json", file=sys.stderr)
+
+
 TABLES = {"memory": memory_table, "npy": contest_table, "csv": contest_table, "parquet": contest_table, "rss": rss_table}
 
 
@@ -518,7 +598,17 @@ def main():
     parser.add_argument("--scale", type=float, default=1.0, help="size of everything; other than 1 is for trying out")
     parser.add_argument("--dir", help="where the files go; 5 GiB are needed")
     parser.add_argument("--records", default=str(HERE / "records"), help="where the record goes")
+    parser.add_argument("--shapes", nargs=2, type=int, metavar=("SEED", "COUNT"), help="times COUNT cases drawn by SEED, of any shape, beside NumPy, and nothing else")
+    parser.add_argument("--shapes-program", default=str(SHAPES), help="of --shapes: our side (cargo build --release -p warpfold-cpu --example shapes)")
+    parser.add_argument("--matching", metavar="REGEX", help="of --shapes: the drawn cases whose text matches")
+    parser.add_argument("--seconds", type=float, help="of --shapes: stop after so long")
+    parser.add_argument("--two-threads", action="store_true", help="of --shapes: ours on two threads, too")
+    parser.add_argument("--read-rate", type=float, help="of --shapes: GB/s at which a whole array is read, to tell shares of it")
     options = parser.parse_args()
+    if options.shapes:
+        if options.warpfold is not None:
+            options.warpfold = str(Path(options.warpfold).resolve())
+        return shapes_run(options, *options.shapes)
     chosen = options.only.split(",")
     if unknown := [part for part in chosen if part not in PARTS]:
         parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")

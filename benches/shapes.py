@@ -40,6 +40,30 @@ OFTEN = ("sum", "sum", "mean", "max", "var")
 # Types weigh as users have them.
 TYPES = ("f32", "f32", "f32", "f64", "f64", "f16", "bf16", "i32", "i64", "u8", "i8", "i16", "bool")
 
+
+@dataclasses.dataclass(frozen=True)
+class Menu:
+    """What cases are drawn from."""
+
+    ops: dict
+    types: tuple
+    # Operations over one axis or all of them.
+    one_axis: tuple
+    # Out of a hundred cases, those in Fortran order.
+    fortran: int = 0
+
+
+DEVICE = Menu(OPS, TYPES, ONE_AXIS)
+# What NumPy has; means and the like of integers, too, and products of pairs.
+_REALS = ("f32", "f64", "f16", *INTEGERS)
+HOST = Menu(
+    {op: tuple(t for t in types if t != "bf16") for op, types in OPS.items() if op != "logsumexp"}
+    | {"mean": _REALS, "var": _REALS, "std": _REALS, "dot": ("f32", "f64")},
+    tuple(t for t in TYPES if t != "bf16"),
+    (*ONE_AXIS, "dot"),
+    fortran=8,
+)
+
 # Bytes of a case's answers at the most.
 ANSWERS = 4 << 30
 
@@ -94,11 +118,11 @@ def sizes(rng, elements, rank):
     return shape
 
 
-def draw(rng, least, most):
+def draw(rng, least, most, menu):
     """One case whose array takes between `least` and `most` bytes, more or less."""
     while True:
-        dtype = rng.choice(TYPES)
-        ops = [op for op, types in OPS.items() if dtype in types]
+        dtype = rng.choice(menu.types)
+        ops = [op for op, types in menu.ops.items() if dtype in types]
         op = rng.choice(ops + [op for op in OFTEN if op in ops])
         elements = math.exp(rng.uniform(math.log(least), math.log(most))) / SIZE[dtype]
         rank = rng.choice((1, 2, 2, 2, 3, 3, 4, 5, 6))
@@ -121,7 +145,10 @@ def draw(rng, least, most):
             rng.shuffle(order)
             shape, strides = [shape[i] for i in order], [strides[i] for i in order]
             layout = "transposed " + "".join(map(str, order))
-        if op in ONE_AXIS:
+        elif rank > 1 and menu.fortran and rng.random() * 50 < menu.fortran:
+            strides = [math.prod(shape[:i]) for i in range(rank)]
+            layout = "fortran"
+        if op in menu.one_axis:
             axes = [rng.randrange(rank)] if rng.random() < 0.8 else range(rank)
         else:
             axes = [i for i in range(rank) if rng.random() < 0.5] or [rng.randrange(rank)]
@@ -131,10 +158,10 @@ def draw(rng, least, most):
             return case
 
 
-def cases(seed, count, least, most):
+def cases(seed, count, least, most, menu=DEVICE):
     """Cases in the order of their types, so that a buffer is filled once for each."""
     rng = random.Random(seed)
-    return sorted((draw(rng, least, most) for _ in range(count)), key=lambda case: TYPES.index(case.dtype))
+    return sorted((draw(rng, least, most, menu) for _ in range(count)), key=lambda case: TYPES.index(case.dtype))
 
 
 def quantile(values, q):

@@ -1,6 +1,6 @@
 //! Absorbing an array into states that are there: no new states, no merges.
 
-use crate::axis::Spread;
+use crate::axes::Spread;
 use crate::gather::Buffers;
 use crate::plan::Plan;
 use crate::reduce::{Job, PIECE};

@@ -6,7 +6,7 @@
 
 mod absorb;
 mod accelerate;
-mod axis;
+mod axes;
 mod count;
 mod exact;
 mod gather;

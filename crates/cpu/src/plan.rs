@@ -20,6 +20,8 @@ pub(crate) struct Plan<'a> {
     plain: Traversal,
     /// The kept axes, outermost first.
     kept: Vec<Axis>,
+    /// The reduced ones.
+    reduced: Vec<Axis>,
     /// How many outputs there are.
     outputs: usize,
     views: PhantomData<&'a [u8]>,
@@ -46,6 +48,7 @@ impl<'a> Plan<'a> {
             plain: Traversal::new(&reduced, false),
             outputs,
             kept,
+            reduced,
             views: PhantomData,
         }))
     }
@@ -78,6 +81,16 @@ impl<'a> Plan<'a> {
     /// The walk, for states that ask for indices or for others.
     pub(crate) fn walk(&self, indexed: bool) -> &Traversal {
         if indexed { &self.indexed } else { &self.plain }
+    }
+
+    /// The address of the first array's element of index 0.
+    pub(crate) fn origin(&self) -> *const u8 {
+        self.source.origin()
+    }
+
+    /// The walk over the elements of one output in the order of their indices.
+    pub(crate) fn in_index_order(&self) -> Traversal {
+        Traversal::in_index_order(&self.reduced)
     }
 
     /// Where the plain walk over the first array's first output begins.

@@ -1,7 +1,7 @@
 //! Running a plan: from views to states, or straight to answers.
 
 use crate::accelerate::{Accelerate, Context};
-use crate::axis::{self, Wanted};
+use crate::axes::Question;
 use crate::gather::Buffers;
 use crate::isa::Isa;
 use crate::plan::Plan;
@@ -10,7 +10,7 @@ use crate::transpose::Group;
 use crate::worker::{Worker, absorb_in_turn};
 use warpfold_core::layout::View;
 use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun, Rules, Value};
-use warpfold_core::{DType, Result, fpenv, with_element};
+use warpfold_core::{DType, Result, fpenv};
 use warpfold_threads::{Pieces, Threads};
 
 /// Elements of a piece of work: a multiple of the fixed tree's blocks, and
@@ -18,6 +18,8 @@ use warpfold_threads::{Pieces, Threads};
 pub(crate) const PIECE: usize = 1 << 18;
 /// An array of fewer bytes is not worth a second thread.
 const SMALL: usize = 1 << 18;
+/// A single output of no more elements is answered without a state.
+const FEW: usize = 4096;
 
 /// The answers to one operation, output by output in C order.
 #[derive(Clone, Debug)]
@@ -143,8 +145,8 @@ impl Job<'_> {
         Ok(columns.into_iter().map(Outputs::Values).collect())
     }
 
-    /// Sums and means over an axis by the kernels for many outputs, where one
-    /// fits.
+    /// The answers to one operation straight from memory, where that has
+    /// accumulators.
     fn side_by_side(
         &self,
         plan: &Plan<'_>,
@@ -160,21 +162,12 @@ impl Job<'_> {
             let states = self.one(plan, output, dtype, Threads::Exactly(1))?;
             Ok(states[0].finish(op, rules)?.first().to_bits())
         };
-        let reduce = axis::Reduce {
-            spread: axis::Spread { isa: self.isa, threads: self.threads },
-            otherwise: &otherwise,
-        };
-        match (op, Wanted::of(op), self.kinds) {
-            (_, Some(wanted), [Kind::Sum]) => match dtype {
-                DType::F32 => reduce.sums::<f32>(plan, wanted),
-                DType::F64 => reduce.sums::<f64>(plan, wanted),
-                _ => Ok(None),
-            },
-            (Op::Min | Op::Max, _, [Kind::Extrema]) => {
-                with_element!(dtype, T => reduce.extremes::<T>(plan, op == Op::Max))
-            }
-            _ => Ok(None),
+        // Of one output the states are worth their cost, unless it may be settled early.
+        if plan.outputs() == 1 && plan.len() > FEW && !matches!(op, Op::Any | Op::All) {
+            return Ok(None);
         }
+        let Job { isa, threads, .. } = *self;
+        Question { plan, op, rules, isa, threads, otherwise: &otherwise }.numbers()
     }
 
     /// The values of `ops` with a state for each output.

@@ -27,7 +27,7 @@ mod wide;
 mod window;
 
 pub(crate) use moments::Squared;
-pub(crate) use terms::{Absolute, Plain, Product, Terms};
+pub(crate) use terms::{Absolute, Plain, Product, Terms, Widen};
 
 use crate::isa::Isa;
 use crate::simd::madd52::dispatch52;

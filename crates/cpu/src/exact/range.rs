@@ -182,23 +182,6 @@ impl<S: Simd> Certificate<S> {
         }
         words[0].iter().all(|&m| m < end) && words[1].iter().all(|&l| l >= least)
     }
-
-    /// Whether all that was seen since the last tile ended, in whatever lane,
-    /// is certified together.
-    #[inline(always)]
-    pub(super) unsafe fn holds_across(self) -> bool {
-        let mut most = [0u32; 16];
-        let mut least = [u32::MAX; 16];
-        // SAFETY: passed on from the caller; the buffers hold the widest
-        // vector.
-        unsafe {
-            S::wstore(self.most[0], most.as_mut_ptr());
-            S::wstore(self.least[0], least.as_mut_ptr());
-        }
-        let most = most.into_iter().fold(0, u32::max);
-        let least = least.into_iter().fold(u32::MAX, u32::min);
-        most.wrapping_sub(least) <= LARGEST_SPREAD && most < FIRST_SPECIAL
-    }
 }
 
 /// Adds up to [`K`] rows in f64; `row` says where each begins. The tile is

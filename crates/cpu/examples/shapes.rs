@@ -1,0 +1,191 @@
+//! Times reductions of any view over any axes in memory: what
+//! `benches/peers.py --shapes` asks, a line for a case.
+//!
+//! ```text
+//! OP DTYPE SPAN OFFSET SHAPE STRIDES AXES    as in: sum f32 32 0 4,8 8,1 1
+//! ```
+//!
+//! Lengths, strides and offsets are in elements; SPAN is how many elements of
+//! the buffer the view reaches over, and a second array follows the first. The
+//! answer to each line is a line: the seconds of a call, or why there are none.
+//! The argument is the number of threads. On one thread its processor time is
+//! told, which other processes do not disturb; on several the time that passes.
+
+use std::io::{BufRead, Write};
+use std::time::{Duration, Instant};
+use warpfold_core::DType;
+use warpfold_core::element::f16;
+use warpfold_core::layout::View;
+use warpfold_core::op::{Op, Rules};
+use warpfold_cpu::isa::Isa;
+use warpfold_cpu::{Job, Threads};
+
+/// Bytes that are drawn; the buffer repeats them.
+const PIECE: usize = 16 << 20;
+/// How long calls are repeated for a figure.
+const ROUND: Duration = Duration::from_millis(2);
+
+/// xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn word(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+    fn unit(&mut self) -> f64 {
+        (self.word() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Floats between 0 and 1, integers, truth values.
+fn piece(dtype: DType) -> Vec<u8> {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let count = PIECE / dtype.size();
+    let mut next = || random.unit();
+    match dtype {
+        DType::F64 => (0..count).flat_map(|_| next().to_ne_bytes()).collect(),
+        DType::F32 => (0..count).flat_map(|_| (next() as f32).to_ne_bytes()).collect(),
+        DType::F16 => (0..count).flat_map(|_| f16::from_f64(next()).to_ne_bytes()).collect(),
+        DType::Bool => (0..count).map(|_| u8::from(next() < 0.5)).collect(),
+        // Totals fit their type, as they do not of any 64 bits.
+        DType::I64 => (0..count).flat_map(|_| (random.word() >> 32).to_ne_bytes()).collect(),
+        _ => (0..PIECE / 8).flat_map(|_| random.word().to_ne_bytes()).collect(),
+    }
+}
+
+/// A line, taken apart.
+struct Case {
+    op: Op,
+    dtype: DType,
+    span: usize,
+    offset: usize,
+    shape: Vec<usize>,
+    strides: Vec<isize>,
+    reduced: Vec<bool>,
+}
+
+impl Case {
+    fn parse(line: &str) -> Option<Case> {
+        fn list<T: std::str::FromStr>(word: &str) -> Option<Vec<T>> {
+            word.split(',').map(|item| item.parse().ok()).collect()
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let &[op, dtype, span, offset, shape, strides, axes] = &words[..] else { return None };
+        let shape: Vec<usize> = list(shape)?;
+        let axes: Vec<usize> = list(axes)?;
+        Some(Case {
+            op: Op::from_name(op)?,
+            dtype: DType::from_name(dtype)?,
+            span: span.parse().ok()?,
+            offset: offset.parse().ok()?,
+            strides: list(strides)?,
+            reduced: (0..shape.len()).map(|axis| axes.contains(&axis)).collect(),
+            shape,
+        })
+    }
+}
+
+/// A buffer that is filled with elements of a type as far as cases need it.
+struct Buffer {
+    dtype: Option<DType>,
+    piece: Vec<u8>,
+    /// Whole words, so that elements of every type are aligned.
+    words: Vec<u64>,
+}
+
+impl Buffer {
+    fn fill(&mut self, dtype: DType, bytes: usize) {
+        if self.dtype != Some(dtype) {
+            (self.dtype, self.piece) = (Some(dtype), piece(dtype));
+            self.words.clear();
+        }
+        while self.words.len() * 8 < bytes {
+            let words = self.piece.chunks_exact(8).map(|word| {
+                let mut bytes = [0; 8];
+                bytes.copy_from_slice(word);
+                u64::from_ne_bytes(bytes)
+            });
+            self.words.extend(words);
+        }
+    }
+}
+
+/// The processor time of this thread; where that cannot be asked, the time that passes.
+fn now(begin: Instant, threads: usize) -> Duration {
+    #[cfg(target_os = "linux")]
+    if threads == 1 {
+        #[repr(C)]
+        struct Time {
+            seconds: i64,
+            nanoseconds: i64,
+        }
+        unsafe extern "C" {
+            fn clock_gettime(clock: i32, time: *mut Time) -> i32;
+        }
+        const THREAD: i32 = 3;
+        let mut time = Time { seconds: 0, nanoseconds: 0 };
+        // SAFETY: the standard library links the C library, whose function this is; on
+        // Linux of 64 bits `timespec` has these two fields.
+        if unsafe { clock_gettime(THREAD, &raw mut time) } == 0 {
+            return Duration::new(time.seconds.unsigned_abs(), time.nanoseconds as u32);
+        }
+    }
+    let _ = threads;
+    begin.elapsed()
+}
+
+fn seconds(case: &Case, buffer: &mut Buffer, threads: usize) -> Result<f64, String> {
+    let size = case.dtype.size();
+    let arrays = case.op.arity();
+    buffer.fill(case.dtype, arrays * case.span * size);
+    let bytes: &[u8] = bytemuck::cast_slice(&buffer.words);
+    let strides: Vec<isize> = case.strides.iter().map(|s| s * size.cast_signed()).collect();
+    let view = |array: usize| {
+        let offset = (array * case.span + case.offset) * size;
+        View::strided(case.dtype, bytes, offset, &case.shape, &strides)
+            .map_err(|error| error.to_string())
+    };
+    let (first, second) = (view(0)?, if arrays == 2 { Some(view(1)?) } else { None });
+    let kinds = [case.op.kind()];
+    let isa = Isa::active().map_err(|error| error.to_string())?;
+    let job = Job {
+        views: [Some(&first), second.as_ref()],
+        reduced: &case.reduced,
+        kinds: &kinds,
+        start: 0,
+        isa,
+        threads: Threads::Exactly(threads),
+    };
+    let (begin, mut calls) = (Instant::now(), 0u32);
+    let started = now(begin, threads);
+    loop {
+        let answer = job.values(&[(case.op, 0)], &Rules::default());
+        std::hint::black_box(answer.map_err(|error| error.to_string())?);
+        calls += 1;
+        let passed = now(begin, threads) - started;
+        if passed >= ROUND {
+            return Ok((passed / calls).as_secs_f64());
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let threads = std::env::args().nth(1).map_or(Ok(1), |n| n.parse())?;
+    let mut buffer = Buffer { dtype: None, piece: Vec::new(), words: Vec::new() };
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let answer = match Case::parse(&line) {
+            None => format!("error: not a case: {line}"),
+            Some(case) => match seconds(&case, &mut buffer, threads) {
+                Ok(seconds) => format!("{seconds:e}"),
+                Err(error) => format!("error: {error}"),
+            },
+        };
+        println!("{answer}");
+        std::io::stdout().flush()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,584 @@
+//! Sums of floats for many outputs: f64 sums that know how far they can be off.
+//!
+//! A sum is kept in three f64: the rounded sum `s`, the sum `e` of the rounding errors
+//! of `s`, which TwoSum gives exactly (Knuth 1969, Ogita, Rump and Oishi 2005), and the
+//! sum `a` of their magnitudes. Of `N` terms in `e`, each of at most 53 bits, the sum in
+//! any order errs by at most `(N - 1) u (1 + ...)` times the sum of the magnitudes, with
+//! `u = 2^-53`. So the exact sum lies within `s + e` plus or minus `N 2^-52 a`, and where
+//! `a` is 0 it is `s`. If both ends round to the same number, that is the exact sum
+//! rounded once (Ziv 1991); otherwise the general way has to answer. Infinities, NaNs and
+//! overflow make `e` NaN, and a NaN end equals nothing.
+//!
+//! Squares of f64 enter as the rounded product and its error, which the fused operation
+//! gives exactly unless it underflows; sums of squares that are small enough for that
+//! to matter are not answered here.
+
+#![expect(
+    clippy::needless_range_loop,
+    reason = "several arrays are indexed alike, in loops that compilers unroll"
+)]
+
+use super::fold::Fold;
+use super::round::{Interval, Narrow};
+use crate::exact::Widen;
+use crate::isa::Isa;
+use crate::simd::{Kernel, Simd, dispatch};
+use crate::table::Table;
+use core::marker::PhantomData;
+use warpfold_core::{DType, prefetch};
+
+/// Parts of a sum.
+const SUM: usize = 3;
+/// Lanes of the widest vector.
+const MOST_LANES: usize = 8;
+/// Bytes ahead, in every row, at which the next columns are asked for.
+const ASIDE: usize = 512;
+
+/// Zeros, ones, zeros: what an element is multiplied by that counts, or not.
+static MASK: [f64; 6 * MOST_LANES] = {
+    let mut mask = [0.0; 6 * MOST_LANES];
+    let mut i = 2 * MOST_LANES;
+    while i < 4 * MOST_LANES {
+        mask[i] = 1.0;
+        i += 1;
+    }
+    mask
+};
+
+/// What is summed: an accumulator of `P` parts takes elements.
+pub(super) trait Measure<const P: usize>: Copy + Sync + 'static {
+    /// Whether squares are summed.
+    const SQUARES: bool;
+    /// Takes in a vector of elements.
+    ///
+    /// # Safety
+    /// See [`Simd`], here and below.
+    unsafe fn step<S: Simd>(acc: &mut [S::F; P], x: S::F, one: S::F);
+    /// Takes in an accumulator of other elements.
+    unsafe fn join<S: Simd>(acc: &mut [S::F; P], others: [S::F; P], one: S::F);
+    /// The same for one lane.
+    fn merged(parts: [f64; P], others: [f64; P]) -> [f64; P];
+    /// The sum of what is summed and that of squares, the same where that is one, of
+    /// `len` elements.
+    fn sums(parts: [f64; P], len: f64) -> [Interval; 2];
+}
+
+/// Adds `x` to a sum.
+#[inline(always)]
+unsafe fn add<S: Simd>(s: &mut S::F, e: &mut S::F, a: &mut S::F, x: S::F, one: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let t = S::add_beside(x, *s, one);
+        let z = S::sub(t, *s);
+        let error = S::add_beside(S::sub(*s, S::sub(t, z)), S::sub(x, z), one);
+        *s = t;
+        *e = S::add_beside(error, *e, one);
+        *a = S::add(*a, S::abs(error));
+    }
+}
+
+/// The same for one lane.
+#[inline(always)]
+fn add_one([s, e, a]: [f64; SUM], [x, error, magnitude]: [f64; SUM]) -> [f64; SUM] {
+    let t = s + x;
+    let z = t - s;
+    let rounded = (s - (t - z)) + (x - z);
+    [t, e + error + rounded, a + magnitude + rounded.abs()]
+}
+
+/// Parts that are sums with their errors.
+#[inline(always)]
+unsafe fn join_sums<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        for p in (0..P).step_by(SUM) {
+            let [mut s, mut e, mut a] = [acc[p], acc[p + 1], acc[p + 2]];
+            add::<S>(&mut s, &mut e, &mut a, others[p], one);
+            e = S::add(e, others[p + 1]);
+            a = S::add(a, others[p + 2]);
+            (acc[p], acc[p + 1], acc[p + 2]) = (s, e, a);
+        }
+    }
+}
+
+/// The same for one lane.
+#[inline(always)]
+fn merged_sums<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
+    for p in (0..P).step_by(SUM) {
+        let sum = |parts: &[f64; P]| [parts[p], parts[p + 1], parts[p + 2]];
+        let [s, e, a] = add_one(sum(&parts), sum(&others));
+        (parts[p], parts[p + 1], parts[p + 2]) = (s, e, a);
+    }
+    parts
+}
+
+/// The interval of a sum with its errors. They have at most two terms for an element,
+/// and for a run of elements, which has at least one, those of the lanes that are
+/// merged.
+#[inline(always)]
+fn interval([s, e, a]: [f64; SUM], len: f64) -> Interval {
+    Interval::of_sum(s, e, (len + 8.0) * 32.0, a)
+}
+
+/// The interval of a plain sum of `len` terms, whose magnitudes have this sum.
+#[inline(always)]
+fn rough(s: f64, magnitudes: f64, len: f64) -> Interval {
+    Interval::of_sum(s, 0.0, len + 8.0, magnitudes)
+}
+
+macro_rules! measure {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident $(<const $split:ident>)?: $parts:literal, $squares:literal,
+        $join:ident, $merged:ident,
+        |$S:ident, $acc:pat, $x:ident, $one:ident| $step:expr,
+        |$p:ident, $len:ident| $sums:expr;
+    )*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub(super) struct $name $(<const $split: bool>)?;
+
+        impl $(<const $split: bool>)? Measure<$parts> for $name $(<$split>)? {
+            const SQUARES: bool = $squares;
+            #[inline(always)]
+            unsafe fn step<$S: Simd>($acc: &mut [$S::F; $parts], $x: $S::F, $one: $S::F) {
+                // SAFETY: passed on from the caller.
+                unsafe { $step }
+            }
+            #[inline(always)]
+            unsafe fn join<S: Simd>(acc: &mut [S::F; $parts], others: [S::F; $parts], one: S::F) {
+                // SAFETY: passed on from the caller.
+                unsafe { $join::<S, $parts>(acc, others, one) }
+            }
+            #[inline(always)]
+            fn merged(parts: [f64; $parts], others: [f64; $parts]) -> [f64; $parts] {
+                $merged(parts, others)
+            }
+            #[inline(always)]
+            fn sums($p: [f64; $parts], $len: f64) -> [Interval; 2] {
+                $sums
+            }
+        }
+    )*};
+}
+
+#[inline(always)]
+unsafe fn join_plain<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], _: S::F) {
+    for p in 0..P {
+        // SAFETY: passed on from the caller.
+        acc[p] = unsafe { S::add(acc[p], others[p]) };
+    }
+}
+
+#[inline(always)]
+fn merged_plain<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
+    for p in 0..P {
+        parts[p] += others[p];
+    }
+    parts
+}
+
+/// Adds a square, with its error if it has one, to a sum.
+#[inline(always)]
+unsafe fn add_square<S: Simd, const SPLIT: bool>([s, e, a]: [&mut S::F; SUM], x: S::F, one: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let product = S::mul(x, x);
+        add::<S>(s, e, a, product, one);
+        if SPLIT {
+            let rest = S::mul_sub(x, x, product);
+            *e = S::add(*e, rest);
+            *a = S::add(*a, S::abs(rest));
+        }
+    }
+}
+
+measure! {
+    /// The elements.
+    Plain: 3, false, join_sums, merged_sums,
+        |S, [s, e, a], x, one| add::<S>(s, e, a, x, one),
+        |p, len| [interval(p, len); 2];
+    /// Their absolute values.
+    Absolute: 3, false, join_sums, merged_sums,
+        |S, [s, e, a], x, one| add::<S>(s, e, a, S::abs(x), one),
+        |p, len| [interval(p, len); 2];
+    /// Their squares; `SPLIT` if these have more than 53 bits.
+    Square<const SPLIT>: 3, true, join_sums, merged_sums,
+        |S, [s, e, a], x, one| add_square::<S, SPLIT>([s, e, a], x, one),
+        |p, len| [interval(p, len); 2];
+    /// The elements, and their squares.
+    Both<const SPLIT>: 6, true, join_sums, merged_sums,
+        |S, [s, e, a, t, f, b], x, one| {
+            add::<S>(s, e, a, x, one);
+            add_square::<S, SPLIT>([t, f, b], x, one);
+        },
+        |p, len| [interval([p[0], p[1], p[2]], len), interval([p[3], p[4], p[5]], len)];
+    /// The elements in a plain sum, and their magnitudes. Plain sums are for types of at
+    /// most 24 bits: they are off by too little to matter for most outputs, and those
+    /// that lie too close to the middle between two numbers are summed again.
+    RoughPlain: 2, false, join_plain, merged_plain,
+        |S, [s, a], x, _one| {
+            *s = S::add(*s, x);
+            *a = S::add(*a, S::abs(x));
+        },
+        |p, len| [rough(p[0], p[1], len); 2];
+    /// Absolute values in a plain sum.
+    RoughAbsolute: 1, false, join_plain, merged_plain,
+        |S, [s], x, _one| *s = S::add(*s, S::abs(x)),
+        |p, len| [rough(p[0], p[0], len); 2];
+    /// Squares in a plain sum.
+    RoughSquare: 1, true, join_plain, merged_plain,
+        |S, [s], x, _one| *s = S::add(*s, S::mul(x, x)),
+        |p, len| [rough(p[0], p[0], len); 2];
+    /// The elements, and their squares, in plain sums. The sum of the magnitudes is at
+    /// most the root of `len` times the sum of the squares.
+    RoughBoth: 2, true, join_plain, merged_plain,
+        |S, [s, t], x, _one| {
+            *s = S::add(*s, x);
+            *t = S::add(*t, S::mul(x, x));
+        },
+        |p, len| [rough(p[0], (len * p[1]).sqrt() * 1.01, len), rough(p[1], p[1], len)];
+}
+
+/// What the sums are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Sum,
+    Mean,
+    /// The square root of a sum.
+    Root,
+    /// The variance of sums of elements and of squares, or its square root.
+    Variance {
+        ddof: u64,
+        root: bool,
+    },
+}
+
+/// The accumulators of one measure.
+pub(super) struct Floats<T, M, const P: usize> {
+    pub(super) isa: Isa,
+    /// Elements of an output.
+    pub(super) len: u64,
+    pub(super) asked: Asked,
+    pub(super) measure: PhantomData<(T, M)>,
+}
+
+impl<T, M, const P: usize> Clone for Floats<T, M, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T, M, const P: usize> Copy for Floats<T, M, P> {}
+
+impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Fold for Floats<T, M, P> {
+    type Item = T;
+    type Out = T;
+    type Cells = [Vec<f64>; P];
+
+    fn cells(&self, outputs: usize) -> [Vec<f64>; P] {
+        core::array::from_fn(|_| vec![0.0; outputs])
+    }
+
+    fn clear(&self, cells: &mut [Vec<f64>; P]) {
+        cells.iter_mut().for_each(|part| part.fill(0.0));
+    }
+
+    fn rows(&self, cells: &mut [Vec<f64>; P], place: usize, table: Table<'_, T>, _: usize) {
+        let parts = cells.each_mut().map(|part| &mut part[place..place + table.rows()]);
+        dispatch(self.isa, Rows::<T, M, P> { table, parts, measure: PhantomData });
+    }
+
+    fn columns(&self, cells: &mut [Vec<f64>; P], place: usize, table: Table<'_, T>, _: usize) {
+        let parts = cells.each_mut().map(|part| &mut part[place..place + table.columns()]);
+        dispatch(self.isa, Columns::<T, M, P> { table, parts, measure: PhantomData });
+    }
+
+    fn merge(&self, cells: &mut [Vec<f64>; P], others: &[Vec<f64>; P]) {
+        for i in 0..cells[0].len() {
+            let own: [f64; P] = core::array::from_fn(|p| cells[p][i]);
+            let merged = M::merged(own, core::array::from_fn(|p| others[p][i]));
+            cells.iter_mut().zip(merged).for_each(|(part, x)| part[i] = x);
+        }
+    }
+
+    #[inline(always)]
+    fn answer_all(&self, cells: &[Vec<f64>; P], place: usize, to: &mut [T]) -> bool {
+        if self.asked != Asked::Sum || M::SQUARES {
+            return false;
+        }
+        let (len, count) = (self.len as f64, to.len());
+        let mut from = [&[][..]; P];
+        for p in 0..P {
+            from[p] = &cells[p][place..place + count];
+        }
+        let mut certain = true;
+        for i in 0..count {
+            let mut parts = [0.0; P];
+            for p in 0..P {
+                parts[p] = from[p][i];
+            }
+            let (found, sure) = M::sums(parts, len)[0].nearest::<T>();
+            to[i] = found;
+            certain &= sure;
+        }
+        certain
+    }
+
+    #[inline(always)]
+    fn answer(&self, cells: &[Vec<f64>; P], place: usize) -> Option<T> {
+        let mut parts = [0.0; P];
+        for p in 0..P {
+            parts[p] = cells[p][place];
+        }
+        let [mut sum, squares] = M::sums(parts, self.len as f64);
+        if T::DTYPE == DType::F16 && !M::SQUARES && self.len <= EXACT_F16 {
+            sum = sum.exact();
+        }
+        // Where a square underflowed its error is lost.
+        if M::SQUARES && T::DTYPE.size() == 8 && !squares.is_above(LEAST_SQUARES) {
+            return None;
+        }
+        let found = match self.asked {
+            Asked::Sum => sum,
+            Asked::Mean => sum.divided(self.len)?,
+            Asked::Root => squares.root()?,
+            Asked::Variance { ddof, root } => {
+                let variance = Interval::variance(sum, squares, self.len, ddof)?;
+                if root { variance.root()? } else { variance }
+            }
+        };
+        found.rounded::<T>()
+    }
+}
+
+/// f16 are multiples of 2^-24 below 2^16: in f64 sums of so many are exact.
+const EXACT_F16: u64 = 1 << 13;
+
+/// Sums of squares above this have lost nothing that matters: what underflows is below
+/// `2^-1074` a term, and there are fewer than `2^64` terms.
+const LEAST_SQUARES: f64 = 1e-200;
+
+/// Adds each column of a table to its output.
+struct Columns<'a, T, M, const P: usize> {
+    table: Table<'a, T>,
+    /// As long as the table is wide.
+    parts: [&'a mut [f64]; P],
+    measure: PhantomData<M>,
+}
+
+impl<T: Widen, M: Measure<P>, const P: usize> Kernel for Columns<'_, T, M, P> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(mut self) {
+        let group = 2 * S::LANES;
+        let columns = self.table.columns();
+        // SAFETY: groups are columns of the table and lie within the parts; narrower
+        // tables and their parts are copied to where there is room.
+        unsafe {
+            let one = S::splat(core::hint::black_box(1.0));
+            if columns < group {
+                return self.narrow::<S>(one);
+            }
+            let mut column = 0;
+            while column + group <= columns {
+                let mut acc = self.parts::<S>(column);
+                self.group::<S>(&mut acc, column, one);
+                for p in 0..P {
+                    let to = &mut self.parts[p][column..column + group];
+                    S::store(acc[0][p], to.as_mut_ptr());
+                    S::store(acc[1][p], to[S::LANES..].as_mut_ptr());
+                }
+                column += group;
+            }
+            if column < columns {
+                // The last whole group: some of its columns are done already.
+                let last = columns - group;
+                let mut acc = self.parts::<S>(last);
+                self.group::<S>(&mut acc, last, one);
+                for p in 0..P {
+                    let mut lanes = [0.0; 2 * MOST_LANES];
+                    S::store(acc[0][p], lanes.as_mut_ptr());
+                    S::store(acc[1][p], lanes[S::LANES..].as_mut_ptr());
+                    self.parts[p][column..].copy_from_slice(&lanes[column - last..group]);
+                }
+            }
+        }
+    }
+}
+
+impl<T: Widen, M: Measure<P>, const P: usize> Columns<'_, T, M, P> {
+    /// The parts of a group of columns.
+    #[inline(always)]
+    unsafe fn parts<S: Simd>(&self, column: usize) -> [[S::F; P]; 2] {
+        // SAFETY: a whole group, which the caller vouches for.
+        unsafe {
+            let mut acc = [[S::splat(0.0); P]; 2];
+            for p in 0..P {
+                let from = &self.parts[p][column..column + 2 * S::LANES];
+                acc[0][p] = S::load(from.as_ptr());
+                acc[1][p] = S::load(from[S::LANES..].as_ptr());
+            }
+            acc
+        }
+    }
+
+    /// Adds the rows of a group of columns.
+    #[inline(always)]
+    unsafe fn group<S: Simd>(&self, acc: &mut [[S::F; P]; 2], column: usize, one: S::F) {
+        let table = self.table;
+        let mut now = *acc;
+        // What is read next lies aside, or at the beginning of the rows below.
+        let (width, next) = (size_of::<T>() * table.columns(), size_of::<T>() * column + ASIDE);
+        let (down, next) = if next < width { (0, next) } else { (table.rows(), next - width) };
+        for row in 0..table.rows() {
+            let p = table.at(row, column);
+            prefetch::near(table.at(row + down, 0).cast::<u8>().wrapping_add(next));
+            // SAFETY: a whole group, which the caller vouches for.
+            unsafe {
+                let [a, b] = T::widen::<S>(p);
+                M::step::<S>(&mut now[0], a, one);
+                M::step::<S>(&mut now[1], b, one);
+            }
+        }
+        *acc = now;
+    }
+
+    /// The same for a table that is no group wide.
+    #[inline(always)]
+    unsafe fn narrow<S: Simd>(&mut self, one: S::F) {
+        let columns = self.table.columns();
+        let mut lanes = [[0.0; 2 * MOST_LANES]; P];
+        for (lanes, part) in lanes.iter_mut().zip(&self.parts) {
+            lanes[..columns].copy_from_slice(part);
+        }
+        // SAFETY: the buffers hold two vectors.
+        unsafe {
+            let mut acc = [[S::splat(0.0); P]; 2];
+            for p in 0..P {
+                acc[0][p] = S::load(lanes[p].as_ptr());
+                acc[1][p] = S::load(lanes[p][S::LANES..].as_ptr());
+            }
+            for row in 0..self.table.rows() {
+                let mut padded = [<T as bytemuck::Zeroable>::zeroed(); 2 * MOST_LANES];
+                padded[..columns].copy_from_slice(self.table.row(row));
+                let [a, b] = T::widen::<S>(padded.as_ptr());
+                M::step::<S>(&mut acc[0], a, one);
+                M::step::<S>(&mut acc[1], b, one);
+            }
+            for p in 0..P {
+                S::store(acc[0][p], lanes[p].as_mut_ptr());
+                S::store(acc[1][p], lanes[p][S::LANES..].as_mut_ptr());
+                self.parts[p].copy_from_slice(&lanes[p][..columns]);
+            }
+        }
+    }
+}
+
+/// Adds each row of a table to its output.
+struct Rows<'a, T, M, const P: usize> {
+    table: Table<'a, T>,
+    /// As long as the table is high.
+    parts: [&'a mut [f64]; P],
+    measure: PhantomData<M>,
+}
+
+impl<T: Widen, M: Measure<P>, const P: usize> Kernel for Rows<'_, T, M, P> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        // SAFETY: whole groups are elements of a row; the rest is read from a padded
+        // copy, and zeros add nothing.
+        unsafe {
+            let one = S::splat(core::hint::black_box(1.0));
+            let zero = S::splat(0.0);
+            let columns = self.table.columns();
+            let gapless = self.table.items().is_some();
+            // The last rows whose lanes are still to be added up, if that takes no more
+            // than adding.
+            let mut waiting = [[zero; MOST_LANES]; P];
+            for place in 0..self.table.rows() {
+                // Rows without gaps between them: those that follow may be read, too.
+                let beyond = if gapless { (self.table.rows() - place - 1) * columns } else { 0 };
+                let total = Self::row::<S>(self.table.row(place), beyond, one);
+                if P < SUM {
+                    let lane = place % S::LANES;
+                    for p in 0..P {
+                        waiting[p][lane] = total[p];
+                    }
+                    if lane == S::LANES - 1 {
+                        for p in 0..P {
+                            let sums = S::sum_each(waiting[p]);
+                            let to = &mut self.parts[p][place - lane..=place];
+                            S::store(S::add(S::load(to.as_ptr()), sums), to.as_mut_ptr());
+                        }
+                    }
+                    if place < self.table.rows() / S::LANES * S::LANES {
+                        continue;
+                    }
+                }
+                let mut lanes = [[0.0; MOST_LANES]; P];
+                let mut sum = [0.0; P];
+                for p in 0..P {
+                    S::store(total[p], lanes[p].as_mut_ptr());
+                    sum[p] = self.parts[p][place];
+                }
+                for lane in 0..S::LANES {
+                    let mut other = [0.0; P];
+                    for p in 0..P {
+                        other[p] = lanes[p][lane];
+                    }
+                    sum = M::merged(sum, other);
+                }
+                for p in 0..P {
+                    self.parts[p][place] = sum[p];
+                }
+            }
+        }
+    }
+}
+
+impl<T: Widen, M: Measure<P>, const P: usize> Rows<'_, T, M, P> {
+    /// The lanes of one row. Behind it there are at least `beyond` elements more.
+    #[inline(always)]
+    unsafe fn row<S: Simd>(row: &[T], beyond: usize, one: S::F) -> [S::F; P] {
+        // SAFETY: as in `run`.
+        unsafe {
+            let mut acc = [[S::splat(0.0); P]; 2];
+            let mut groups = row.chunks_exact(2 * S::LANES);
+            for items in &mut groups {
+                prefetch::ahead(items);
+                let [a, b] = T::widen::<S>(items.as_ptr());
+                M::step::<S>(&mut acc[0], a, one);
+                M::step::<S>(&mut acc[1], b, one);
+            }
+            let rest = groups.remainder();
+            let group = 2 * S::LANES;
+            if !rest.is_empty() && (row.len() >= group || rest.len() + beyond >= group) {
+                // A whole group of which some elements count: the others are made zeros. If
+                // they are infinite or NaN, so is the sum, which is then not answered.
+                let (from, mask) = if row.len() >= group {
+                    (row.len() - group, 2 * MOST_LANES - (group - rest.len()))
+                } else {
+                    (0, 4 * MOST_LANES - rest.len())
+                };
+                let mask = MASK.as_ptr().add(mask);
+                let [a, b] = T::widen::<S>(row.as_ptr().add(from));
+                M::step::<S>(&mut acc[0], S::mul(a, S::load(mask)), one);
+                M::step::<S>(&mut acc[1], S::mul(b, S::load(mask.add(S::LANES))), one);
+            } else if !rest.is_empty() {
+                let mut padded = [<T as bytemuck::Zeroable>::zeroed(); 2 * MOST_LANES];
+                for (to, &x) in padded.iter_mut().zip(rest) {
+                    *to = x;
+                }
+                let [a, b] = T::widen::<S>(padded.as_ptr());
+                M::step::<S>(&mut acc[0], a, one);
+                M::step::<S>(&mut acc[1], b, one);
+            }
+            let [mut total, others] = acc;
+            M::join::<S>(&mut total, others, one);
+            total
+        }
+    }
+}

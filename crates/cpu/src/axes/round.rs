@@ -1,0 +1,213 @@
+//! Numbers known to lie in a small interval, and what they round to.
+
+use crate::exact::side_by_side::rounded_to_f32;
+use warpfold_core::Element;
+use warpfold_core::element::{bf16, f16};
+
+/// A number within `high + low` plus or minus `off`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interval {
+    high: f64,
+    low: f64,
+    /// 0 if the number is `high + low` exactly.
+    off: f64,
+}
+
+/// What one operation on the low parts can be off by, doubled for good measure.
+const UNIT: f64 = f64::EPSILON;
+/// Quotients and roots below have remainders that f64 may not hold.
+const LEAST: f64 = 1e-250;
+
+/// `a + b` as the rounded sum and what it is off by, exactly (Knuth 1969).
+#[inline(always)]
+fn two_sum(a: f64, b: f64) -> [f64; 2] {
+    let t = a + b;
+    let z = t - a;
+    [t, (a - (t - z)) + (b - z)]
+}
+
+impl Interval {
+    /// A sum: `e` has so many terms, `magnitudes` being the sum of their own.
+    #[inline(always)]
+    pub(super) fn of_sum(s: f64, e: f64, terms: f64, magnitudes: f64) -> Interval {
+        Interval { high: s, low: e, off: terms * magnitudes * UNIT }
+    }
+
+    /// The same number, known exactly.
+    #[inline(always)]
+    pub(super) fn exact(self) -> Interval {
+        Interval { off: 0.0, ..self }
+    }
+
+    /// An integer, if two f64 hold it.
+    #[inline(always)]
+    pub(super) fn of_integer(value: i128) -> Option<Interval> {
+        let high = value as f64;
+        let rest = value - high as i128;
+        let low = rest as f64;
+        (low as i128 == rest && value.unsigned_abs() < 1 << 120).then_some(Interval {
+            high,
+            low,
+            off: 0.0,
+        })
+    }
+
+    /// Whether it is certainly above `limit`.
+    #[inline(always)]
+    pub(super) fn is_above(self, limit: f64) -> bool {
+        self.high + (self.low - self.off) > limit
+    }
+
+    /// With `|low|` at most half a unit of `high`.
+    #[inline(always)]
+    fn normal(self) -> Interval {
+        let [high, low] = two_sum(self.high, self.low);
+        Interval { high, low, ..self }
+    }
+
+    /// The number divided by `n`, which is not 0.
+    #[inline(always)]
+    pub(super) fn divided(self, n: u64) -> Option<Interval> {
+        (0 < n && n < 1 << 53).then_some(())?;
+        self.normal().quotient(n as f64)
+    }
+
+    /// A normal number divided by `n`. The remainder of the rounded quotient is
+    /// representable, so that the fused operation gives it exactly.
+    #[inline(always)]
+    fn quotient(self, n: f64) -> Option<Interval> {
+        let high = self.high / n;
+        let remainder = (-high).mul_add(n, self.high);
+        let low = (remainder + self.low) / n;
+        let whole = self.high == 0.0 && self.low == 0.0 && self.off == 0.0;
+        // Two operations made `low`.
+        let off = low.abs() * (4.0 * UNIT) + self.off / n * (1.0 + 4.0 * UNIT);
+        (whole || high.abs() > LEAST).then_some(Interval { high, low, off })
+    }
+
+    /// The square root.
+    #[inline(always)]
+    pub(super) fn root(self) -> Option<Interval> {
+        let Interval { high: x, low, off } = self.normal();
+        if x == 0.0 && low == 0.0 && off == 0.0 {
+            return Some(Interval { high: 0.0, low: 0.0, off: 0.0 });
+        }
+        let certain = x > LEAST && off < x / 8.0;
+        if !certain {
+            return None;
+        }
+        let high = x.sqrt();
+        // Exact: the remainder of a rounded root is representable.
+        let remainder = (-high).mul_add(high, x);
+        let low = (remainder + low) / (2.0 * high);
+        // Of the series of the root the next term is at most `low^2 / high`.
+        let rest = if low == 0.0 { 0.0 } else { low * low / high + low.abs() * (4.0 * UNIT) };
+        Some(Interval { high, low, off: rest + off / high })
+    }
+
+    /// `(n squares - sum^2) / (n (n - ddof))`.
+    #[inline(always)]
+    pub(super) fn variance(
+        sum: Interval,
+        squares: Interval,
+        n: u64,
+        ddof: u64,
+    ) -> Option<Interval> {
+        let rest = n.checked_sub(ddof).filter(|&rest| rest > 0 && n < 1 << 26)?;
+        let (sum, squares, n, divisor) =
+            (sum.normal(), squares.normal(), n as f64, (n * rest) as f64);
+        // Neither product overflows or loses what is below f64's last place.
+        let usual = squares.high < 1e250 && (squares.high > 1e-200 || squares.high == 0.0);
+        if !usual || (squares.high == 0.0 && sum.high != 0.0) {
+            return None;
+        }
+        let minuend = n * squares.high;
+        let minuend_rest = n.mul_add(squares.high, -minuend);
+        let subtrahend = sum.high * sum.high;
+        let subtrahend_rest = sum.high.mul_add(sum.high, -subtrahend);
+        let (below, cross) = (n * squares.low, 2.0 * sum.high * sum.low);
+        // A small sum is off by what underflows of its square.
+        let lost = if sum.high == 0.0 || subtrahend > 1e-200 { 0.0 } else { 1e-300 };
+        let [high, a] = two_sum(minuend, -subtrahend);
+        let [b, c] = two_sum(minuend_rest, -subtrahend_rest);
+        let low = a + b + c + below - cross;
+        let exact = c == 0.0 && below == 0.0 && cross == 0.0 && (a == 0.0 || b == 0.0);
+        let magnitudes = a.abs() + b.abs() + c.abs() + below.abs() + cross.abs();
+        let rounded = if exact { 0.0 } else { magnitudes * (8.0 * UNIT) + sum.low * sum.low };
+        let off = n * squares.off + 2.5 * (sum.high.abs() + sum.off) * sum.off + rounded + lost;
+        let numerator =
+            Interval { high, low, off: if off == 0.0 { 0.0 } else { off * (1.0 + 8.0 * UNIT) } };
+        let numerator = numerator.normal();
+        if numerator.high == 0.0 && numerator.low == 0.0 && numerator.off == 0.0 {
+            return Some(numerator);
+        }
+        numerator.is_above(0.0).then(|| numerator.quotient(divisor))?
+    }
+
+    /// The nearest number of a type, if it is certain.
+    #[inline(always)]
+    pub(super) fn rounded<T: Narrow>(self) -> Option<T> {
+        let (found, sure) = self.nearest();
+        sure.then_some(found)
+    }
+
+    /// What an end rounds to, and whether the number does.
+    #[inline(always)]
+    pub(super) fn nearest<T: Narrow>(self) -> (T, bool) {
+        let Interval { high, low, off } = self;
+        // Adding `off` to `low` rounds, but for an `off` of 0.
+        let off = if off == 0.0 { 0.0 } else { off + low.abs() * UNIT };
+        let [least, most] = [T::narrow(high, low - off), T::narrow(high, low + off)];
+        (least, least.bits() == most.bits() && (high + low).is_finite())
+    }
+}
+
+/// A type that sums of two f64 are rounded to.
+pub(super) trait Narrow: Element {
+    /// `high + low`, rounded once.
+    fn narrow(high: f64, low: f64) -> Self;
+}
+
+impl Narrow for f64 {
+    #[inline(always)]
+    fn narrow(high: f64, low: f64) -> f64 {
+        high + low
+    }
+}
+
+impl Narrow for f32 {
+    #[inline(always)]
+    fn narrow(high: f64, low: f64) -> f32 {
+        rounded_to_f32(high, low)
+    }
+}
+
+/// `high + low` rounded to f32 and to odd, from which any rounding to fewer than 23 bits
+/// is right (Boldo and Melquiond 2008).
+#[inline(always)]
+fn to_odd_f32(high: f64, low: f64) -> f32 {
+    let [t, e] = two_sum(high, low);
+    let near = t as f32;
+    let (wide, bits) = (f64::from(near), near.to_bits());
+    let past = if wide == t { e } else { t - wide };
+    if past == 0.0 || bits & 1 == 1 || !near.is_finite() {
+        return near;
+    }
+    // The neighbour on the side of the number.
+    let outwards = (past > 0.0) == (t > 0.0);
+    f32::from_bits(if outwards { bits + 1 } else { bits - 1 })
+}
+
+impl Narrow for f16 {
+    #[inline(always)]
+    fn narrow(high: f64, low: f64) -> f16 {
+        f16::from_f32(to_odd_f32(high, low))
+    }
+}
+
+impl Narrow for bf16 {
+    #[inline(always)]
+    fn narrow(high: f64, low: f64) -> bf16 {
+        bf16::from_f32(to_odd_f32(high, low))
+    }
+}

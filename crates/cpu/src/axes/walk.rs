@@ -1,0 +1,261 @@
+//! The plan of a walk: from shapes and strides to an order of work.
+//!
+//! Memory is read in its own order as far as the axes allow. The innermost axis
+//! says how: elements of one output side by side are *rows*, elements of
+//! neighbouring outputs side by side are *columns*. What is neither is copied together
+//! into a buffer that stays in the first cache:
+//! a copy there costs less than elements taken one by one.
+
+/// A kept axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    pub(super) len: usize,
+    /// The bytes from one output's elements to the next one's.
+    pub(super) stride: isize,
+    /// The outputs, in C order, from one to the next.
+    pub(super) step: isize,
+}
+
+/// What a table of elements, the innermost kept axis by the innermost reduced axis,
+/// is to the accumulators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A row for each output.
+    Rows,
+    /// A column for each output.
+    Columns,
+}
+
+/// The order of work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Walk {
+    /// The kept axes by their strides, the largest first; at least one.
+    pub(super) kept: Vec<Kept>,
+    /// The reduced axes, outermost first, as lengths and strides; at least one.
+    pub(super) reduced: Vec<(usize, isize)>,
+    /// The bytes to the first element of the first output of the walk.
+    pub(super) offset: isize,
+    /// That output, in C order.
+    pub(super) first: isize,
+    pub(super) form: Form,
+    /// Whether the tables are copied together first.
+    pub(super) copied: bool,
+    /// Outputs that are worked on at a time.
+    pub(super) block: usize,
+    /// Elements of the innermost reduced axis that are worked on at a time.
+    pub(super) panel: usize,
+}
+
+/// Rows of fewer elements that do not lie in one piece are turned into columns when they
+/// are copied together.
+const SHORT_ROW: usize = 40;
+/// Fewer columns leave most lanes of a vector idle.
+const FEW_COLUMNS: usize = 8;
+/// Bytes that are copied together at a time: half of the first cache.
+const BUFFER: usize = 16 << 10;
+/// The most outputs of a block: their accumulators stay in the second cache.
+const BLOCK: usize = 2048;
+/// Elements that make a block worth its fixed cost.
+const BLOCK_ELEMENTS: usize = 1 << 15;
+/// Rows of columns that are added before their neighbours get their turn, where each lies
+/// in a page of its own. More would share a set of the first cache, which holds 8 lines of
+/// a page's place or 12.
+const FAR_PANEL: usize = 8;
+/// The same for rows of which a page has some: memory is read nearly in its order.
+const NEAR_PANEL: usize = 4;
+/// Bytes of a page.
+const FAR_APART: usize = 4096;
+
+impl Walk {
+    /// The walk over elements of `size` bytes. The kept axes are in C order; the
+    /// reduced ones in the order in which they are walked.
+    pub(super) fn new(kept: &[(usize, isize)], reduced: &[(usize, isize)], size: usize) -> Walk {
+        let (kept, offset, first) = in_order_of_memory(kept);
+        let mut reduced = reduced.to_vec();
+        if reduced.is_empty() {
+            reduced.push((1, size.cast_signed()));
+        }
+        let unit = size.cast_signed();
+        let (outputs, beside) = kept.last().map_or((1, 0), |k| (k.len, k.stride));
+        let (len, along) = reduced.last().map_or((1, 0), |&r| r);
+        let (form, copied) = if beside == unit && outputs >= FEW_COLUMNS {
+            (Form::Columns, false)
+        } else if along == unit {
+            (Form::Rows, false)
+        } else if outputs >= FEW_COLUMNS && (len < SHORT_ROW || beside.abs() < along.abs()) {
+            (Form::Columns, true)
+        } else {
+            (Form::Rows, true)
+        };
+        let all: usize = kept.iter().map(|k| k.len).product();
+        let elements: usize = reduced.iter().map(|&(len, _)| len).product();
+        let buffer = BUFFER / size;
+        let (block, panel) = match (form, copied) {
+            // Outer reduced axes lead away from an output's row: its neighbours' are next.
+            (Form::Rows, false) => ((BLOCK_ELEMENTS / len.max(1)).clamp(1, BLOCK), len),
+            (Form::Rows, true) => {
+                let panel = len.min(buffer);
+                ((buffer / panel).clamp(1, BLOCK), panel)
+            }
+            (Form::Columns, false) => {
+                let far = along.unsigned_abs() >= FAR_APART;
+                let panel = len.min(if far { FAR_PANEL } else { NEAR_PANEL });
+                ((BLOCK_ELEMENTS / elements.max(1)).clamp(BLOCK / 2, BLOCK), panel)
+            }
+            (Form::Columns, true) => {
+                let panel = len.min(SHORT_ROW);
+                ((buffer / panel).clamp(1, BLOCK), panel)
+            }
+        };
+        Walk { kept, reduced, offset, first, form, copied, block: block.min(all.max(1)), panel }
+    }
+
+    /// How many outputs there are.
+    pub(super) fn outputs(&self) -> usize {
+        self.kept.iter().map(|k| k.len).product()
+    }
+
+    /// Runs of outputs along the innermost kept axis that make up some of the outputs.
+    pub(super) fn segments(&self, from: usize, to: usize, out: &mut Vec<Segment>) {
+        out.clear();
+        let inner = self.kept.last().map_or(1, |k| k.len);
+        let mut at = from;
+        while at < to {
+            let len = (inner - at % inner).min(to - at);
+            let mut rest = at;
+            let (mut offset, mut output) = (self.offset, self.first);
+            for axis in self.kept.iter().rev() {
+                let i = (rest % axis.len).cast_signed();
+                rest /= axis.len;
+                offset += i * axis.stride;
+                output += i * axis.step;
+            }
+            out.push(Segment { offset, place: at - from, len, output });
+            at += len;
+        }
+    }
+}
+
+/// Neighbouring outputs of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// The bytes to the first element of the first of them.
+    pub(super) offset: isize,
+    /// Where they are in the block.
+    pub(super) place: usize,
+    pub(super) len: usize,
+    /// The first of them, in C order.
+    pub(super) output: isize,
+}
+
+/// The kept axes by their strides, largest first and none of them negative, those
+/// joined that are one in memory and in C order; with the offset and the output that
+/// they begin with.
+fn in_order_of_memory(axes: &[(usize, isize)]) -> (Vec<Kept>, isize, isize) {
+    let (mut offset, mut first, mut step) = (0, 0, 1isize);
+    let mut kept: Vec<Kept> = Vec::with_capacity(axes.len());
+    for &(len, stride) in axes.iter().rev() {
+        if len != 1 {
+            let mut axis = Kept { len, stride, step };
+            if stride < 0 {
+                let last = len.cast_signed() - 1;
+                offset += last * stride;
+                first += last * step;
+                (axis.stride, axis.step) = (-stride, -step);
+            }
+            kept.push(axis);
+        }
+        step *= len.cast_signed();
+    }
+    kept.reverse();
+    // Stable: of equal strides the outer axis stays outside.
+    kept.sort_by_key(|axis| core::cmp::Reverse(axis.stride));
+    let mut joined: Vec<Kept> = Vec::with_capacity(kept.len().max(1));
+    for axis in kept {
+        let len = axis.len.cast_signed();
+        match joined.last_mut() {
+            Some(outer) if outer.stride == axis.stride * len && outer.step == axis.step * len => {
+                *outer = Kept { len: outer.len * axis.len, ..axis };
+            }
+            _ => joined.push(axis),
+        }
+    }
+    if joined.is_empty() {
+        joined.push(Kept { len: 1, stride: 0, step: 0 });
+    }
+    (joined, offset, first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn walk(kept: &[(usize, isize)], reduced: &[(usize, isize)]) -> (Form, bool) {
+        let walk = Walk::new(kept, reduced, 4);
+        assert!(walk.block >= 1 && walk.panel >= 1, "{walk:?}");
+        (walk.form, walk.copied)
+    }
+
+    #[test]
+    fn the_innermost_axis_says_what_tables_are() {
+        // (1000, 500) over axis 1, axis 0, and with a step of two.
+        assert_eq!(walk(&[(1000, 2000)], &[(500, 4)]), (Form::Rows, false));
+        assert_eq!(walk(&[(500, 4)], &[(1000, 2000)]), (Form::Columns, false));
+        assert_eq!(walk(&[(1000, 4000)], &[(500, 8)]), (Form::Rows, true));
+        assert_eq!(walk(&[(500, 8)], &[(1000, 4000)]), (Form::Columns, true));
+    }
+
+    #[test]
+    fn short_rows_with_gaps_are_turned_into_columns() {
+        assert_eq!(walk(&[(1000, 32)], &[(8, 4)]), (Form::Rows, false));
+        assert_eq!(walk(&[(1000, 64)], &[(8, 8)]), (Form::Columns, true));
+        // Where there are few of them there is nothing to put beside.
+        assert_eq!(walk(&[(3, 64)], &[(8, 8)]), (Form::Rows, true));
+    }
+
+    #[test]
+    fn few_columns_are_turned_into_rows() {
+        assert_eq!(walk(&[(3, 4)], &[(100_000, 12)]), (Form::Rows, true));
+    }
+
+    #[test]
+    fn copies_fit_the_buffer() {
+        for kept in [1, 3, 8, 100, 100_000] {
+            for len in [1, 2, 7, 39, 40, 1000, 1 << 20] {
+                for size in [1usize, 2, 4, 8] {
+                    for (a, b) in [(2, 2 * kept), (2 * len, 2), (len, 1)] {
+                        let unit = size as isize;
+                        let (a, b) = (a as isize * unit, b as isize * unit);
+                        let walk = Walk::new(&[(kept, a)], &[(len, b)], size);
+                        let table = walk.block.min(kept) * walk.panel * size;
+                        assert!(!walk.copied || table <= BUFFER, "{walk:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_output_is_in_one_segment() {
+        // Axes out of order, one reversed: outputs of (3, 4, 5).
+        let kept = [(3, 4), (4, -200), (5, 12)];
+        let walk = Walk::new(&kept, &[(2, 1000)], 4);
+        let mut seen = vec![None; 60];
+        let mut segments = Vec::new();
+        for from in (0..60).step_by(7) {
+            walk.segments(from, 60.min(from + 7), &mut segments);
+            let inner = *walk.kept.last().unwrap();
+            for segment in &segments {
+                for i in 0..segment.len as isize {
+                    let output = (segment.output + i * inner.step) as usize;
+                    let offset = segment.offset + i * inner.stride;
+                    assert_eq!(seen[output].replace(offset), None);
+                }
+            }
+        }
+        for (output, offset) in seen.into_iter().enumerate() {
+            let [i, j, k] = [output / 20, output / 5 % 4, output % 5].map(|i| i as isize);
+            assert_eq!(offset, Some(4 * i - 200 * j + 12 * k));
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The answers of every operation for many outputs at a time, over any view, on every
+//! instruction set: the same bits as the states of the outputs give one by one.
+
+use fastrand::Rng;
+use warpfold_core::DType;
+use warpfold_core::element::{bf16, f16};
+use warpfold_core::layout::View;
+use warpfold_core::op::{Op, Rules, Value};
+use warpfold_cpu::isa::Isa;
+use warpfold_cpu::{Job, Outputs, Threads};
+
+/// Data that tells answers apart which are nearly right.
+const PATTERNS: [&str; 10] = [
+    "uniform",
+    "integers",
+    "ties",
+    "zeros",
+    "constant",
+    "specials",
+    "wide",
+    "cancelling",
+    "tiny",
+    "bits",
+];
+
+fn element(dtype: DType, x: f64) -> u64 {
+    match dtype {
+        DType::F64 => x.to_bits(),
+        DType::F32 => u64::from((x as f32).to_bits()),
+        DType::F16 => u64::from(f16::from_f64(x).to_bits()),
+        DType::BF16 => u64::from(bf16::from_f64(x).to_bits()),
+        DType::Bool => u64::from(x > 0.5),
+        _ => (x * 50.0) as i64 as u64,
+    }
+}
+
+fn make(dtype: DType, pattern: &str, index: usize, random: &mut Rng) -> u64 {
+    let x = match pattern {
+        "uniform" => random.f64(),
+        "integers" => random.i32(-3..4).into(),
+        // Odd multiples of a half and large integers: sums end in the middle of two.
+        "ties" => f64::from(random.i32(-4..5)) * 0.5 + f64::from(random.u32(..2)) * 16_777_216.0,
+        "zeros" if random.u32(..40) != 0 => {
+            if random.bool() {
+                0.0
+            } else {
+                -0.0
+            }
+        }
+        "constant" => 0.1,
+        "specials" => match random.u32(..300) {
+            0 => f64::NAN,
+            1 => f64::INFINITY,
+            2 => f64::NEG_INFINITY,
+            3 => -f64::NAN,
+            _ => random.f64() - 0.5,
+        },
+        "wide" => (random.f64() - 0.5) * 2f64.powi(random.i32(-200..200)),
+        "cancelling" => {
+            if index.is_multiple_of(2) {
+                1e15 + random.f64()
+            } else {
+                -1e15
+            }
+        }
+        "tiny" => random.f64() * 1e-160,
+        "bits" => return random.u64(..),
+        _ => random.f64() - 0.5,
+    };
+    element(dtype, x)
+}
+
+/// An array whose axes lie in any order, in a window of a larger one, some spread out or
+/// reversed.
+struct Array {
+    dtype: DType,
+    shape: Vec<usize>,
+    strides: Vec<isize>,
+    offset: usize,
+    bytes: Vec<u8>,
+}
+
+impl Array {
+    fn new(dtype: DType, shape: &[usize], pattern: &str, random: &mut Rng) -> Array {
+        let size = dtype.size();
+        let mut order: Vec<usize> = (0..shape.len()).rev().collect();
+        match random.u32(..4) {
+            0 => random.shuffle(&mut order),
+            1 => order.reverse(),
+            _ => {}
+        }
+        let mut strides = vec![0; shape.len()];
+        let (mut extent, mut low) = (1isize, 0isize);
+        for axis in order {
+            let n = shape[axis] as isize;
+            let spread = [1, 1, 1, 1, 2, 3][random.usize(..6)];
+            let room = [0, 0, 0, 1][random.usize(..4)];
+            let step = extent * spread;
+            strides[axis] = step;
+            if random.u32(..8) == 0 {
+                low += step * (n - 1);
+                strides[axis] = -step;
+            }
+            extent = step * n + room;
+        }
+        let mut bytes = Vec::new();
+        for index in 0..extent as usize {
+            bytes.extend_from_slice(&make(dtype, pattern, index, random).to_le_bytes()[..size]);
+        }
+        let strides = strides.into_iter().map(|s| s * size as isize).collect();
+        Array { dtype, shape: shape.to_vec(), strides, offset: low as usize * size, bytes }
+    }
+
+    fn view(&self) -> View<'_> {
+        let Array { dtype, shape, strides, offset, bytes } = self;
+        View::strided(*dtype, bytes, *offset, shape, strides).unwrap()
+    }
+}
+
+const OPS: [Op; 16] = [
+    Op::Sum,
+    Op::Mean,
+    Op::Norm1,
+    Op::Norm2,
+    Op::SumSq,
+    Op::Var,
+    Op::Std,
+    Op::Min,
+    Op::Max,
+    Op::NormInf,
+    Op::ArgMin,
+    Op::ArgMax,
+    Op::Any,
+    Op::All,
+    Op::CountNonzero,
+    Op::Range,
+];
+
+/// The bits of the answers, or the error.
+fn answers(job: &Job<'_>, op: Op, rules: &Rules) -> Result<Vec<u64>, String> {
+    let outputs = job.values(&[(op, 0)], rules).map_err(|error| error.to_string())?;
+    Ok(match &outputs[0] {
+        Outputs::Values(values) => values.iter().map(|v| v.first().to_bits()).collect(),
+        Outputs::Numbers(numbers) => numbers.iter().map(|x| x.to_bits()).collect(),
+    })
+}
+
+/// The same by the states.
+fn expected(job: &Job<'_>, op: Op, rules: &Rules) -> Result<Vec<u64>, String> {
+    let states = job.states().map_err(|error| error.to_string())?;
+    let values: Result<Vec<Value>, _> = states.iter().map(|s| s[0].finish(op, rules)).collect();
+    Ok(values.map_err(|error| error.to_string())?.iter().map(|v| v.first().to_bits()).collect())
+}
+
+fn check(array: &Array, reduced: &[bool], isa: Isa, threads: usize, rules: &Rules, note: &str) {
+    let view = array.view();
+    for op in OPS.into_iter().filter(|op| op.supports(array.dtype)) {
+        let kinds = [op.kind()];
+        let job = Job {
+            views: [Some(&view), None],
+            reduced,
+            kinds: &kinds,
+            start: 0,
+            isa,
+            threads: Threads::Exactly(threads),
+        };
+        let plain = Job { isa: Isa::BASELINE, threads: Threads::Exactly(1), ..job };
+        let (got, want) = (answers(&job, op, rules), expected(&plain, op, rules));
+        if got == want {
+            continue;
+        }
+        let place = match (&got, &want) {
+            (Ok(got), Ok(want)) => got.iter().zip(want).position(|(a, b)| a != b),
+            _ => None,
+        };
+        let at = |list: &Result<Vec<u64>, String>| match (list, place) {
+            (Ok(list), Some(place)) => format!("{:#x}", list[place]),
+            (list, _) => format!("{list:?}"),
+        };
+        panic!(
+            "{op} {} {:?} {:?} {reduced:?} {isa} {note}: output {place:?} is {}, not {}",
+            array.dtype,
+            array.shape,
+            array.strides,
+            at(&got),
+            at(&want)
+        );
+    }
+}
+
+fn shape(random: &mut Rng) -> Vec<usize> {
+    let most = if cfg!(miri) { 60 } else { 30_000 };
+    let lengths = [1, 2, 3, 4, 7, 8, 9, 13, 16, 17, 31, 33, 40, 64, 100, 300, 1000, 3000];
+    let mut shape: Vec<usize> = Vec::new();
+    for _ in 0..random.usize(1..6) {
+        let len = lengths[random.usize(..lengths.len())];
+        if shape.iter().product::<usize>() * len <= most {
+            shape.push(len);
+        }
+    }
+    shape
+}
+
+#[test]
+fn answers_are_those_of_the_states() {
+    let rounds = match std::env::var("WARPFOLD_ANSWERS").ok().and_then(|n| n.parse().ok()) {
+        Some(rounds) => rounds,
+        None if cfg!(miri) => 3,
+        None => 400,
+    };
+    let seed = std::env::var("WARPFOLD_SEED").ok().and_then(|n| n.parse().ok());
+    let mut random = Rng::with_seed(seed.unwrap_or(0xa25e_5eed));
+    let isas: Vec<Isa> = Isa::available().collect();
+    for round in 0..rounds {
+        let dtype = DType::ALL[round % DType::ALL.len()];
+        let pattern = PATTERNS[random.usize(..PATTERNS.len())];
+        let shape = shape(&mut random);
+        let array = Array::new(dtype, &shape, pattern, &mut random);
+        let reduced: Vec<bool> = shape.iter().map(|_| random.bool()).collect();
+        let rules = if random.u32(..4) == 0 { Rules::default().ddof(1) } else { Rules::default() };
+        let isa = isas[random.usize(..isas.len())];
+        let threads = random.usize(1..4);
+        check(&array, &reduced, isa, threads, &rules, &format!("round {round}: {pattern}"));
+    }
+}
+
+#[test]
+fn threads_share_the_elements_of_few_outputs() {
+    // More than one thread is worth, for outputs that are rows, columns and neither.
+    let mut random = Rng::with_seed(7);
+    for dtype in [DType::F64, DType::F32, DType::I16, DType::Bool] {
+        for (shape, reduced) in [
+            (vec![3, 200_003], [false, true]),
+            (vec![200_003, 3], [true, false]),
+            (vec![5000, 67], [true, false]),
+            (vec![1, 400_000], [true, true]),
+        ] {
+            let pattern = if dtype == DType::F64 { "wide" } else { "uniform" };
+            let array = Array::new(dtype, &shape, pattern, &mut random);
+            for threads in [1, 3] {
+                check(&array, &reduced, Isa::best(), threads, &Rules::default(), "threads");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_of_equal_elements_is_found() {
+    // Every element is the worst there is, or all but some are equal.
+    for x in [i8::MAX, i8::MIN, 0] {
+        for len in [1, 5, 40, 700] {
+            let items = vec![x as u8; 9 * len];
+            for reduced in [[false, true], [true, false]] {
+                let shape = if reduced[0] { vec![len, 9] } else { vec![9, len] };
+                let strides = vec![shape[1] as isize, 1];
+                let array =
+                    Array { dtype: DType::I8, shape, strides, offset: 0, bytes: items.clone() };
+                for isa in Isa::available() {
+                    check(&array, &reduced, isa, 1, &Rules::default(), "equal");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_between_two_numbers_go_to_the_even_one() {
+    // Exactly half-way, and a little beside it: what is added last decides.
+    for tiny in [0.0, 2f64.powi(-60), -2f64.powi(-60), 2f64.powi(-900)] {
+        for half in [2f64.powi(-53), 3.0 * 2f64.powi(-53)] {
+            for len in [3, 20, 50, 500] {
+                let mut row = vec![0.0; len];
+                (row[0], row[len / 2], row[len - 1]) = (1.0, half, tiny);
+                let items: Vec<u8> =
+                    row.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>().repeat(20);
+                let array = Array {
+                    dtype: DType::F64,
+                    shape: vec![20, len],
+                    strides: vec![8 * len as isize, 8],
+                    offset: 0,
+                    bytes: items,
+                };
+                for isa in Isa::available() {
+                    check(&array, &[false, true], isa, 1, &Rules::default(), "half-way");
+                }
+            }
+        }
+    }
+}
