@@ -69,12 +69,15 @@ impl Question<'_> {
     /// # Errors
     /// Those of `otherwise`.
     pub(crate) fn numbers(&self) -> Result<Option<Numbers>> {
-        let usual = self.rules.out.is_none() && self.rules.nan == NanPolicy::Propagate;
+        // Sums and extremes with a NaN are not answered here; positions and counts are.
+        let nans = !self.plan.dtype().is_float() || self.rules.nan == NanPolicy::Propagate;
+        let usual = self.rules.out.is_none();
         let len = self.plan.len();
         if !usual || len == 0 || len >= MOST_ELEMENTS || self.plan.outputs() == 0 {
             return Ok(None);
         }
         match self.op {
+            Op::ArgMin | Op::ArgMax | Op::CountNonzero | Op::Any | Op::All if !nans => Ok(None),
             Op::Min => with_element!(self.plan.dtype(), T => self.ends::<T>(extremes::Asked::Min)),
             Op::Max => with_element!(self.plan.dtype(), T => self.ends::<T>(extremes::Asked::Max)),
             Op::NormInf if self.plan.dtype().is_float() => {
@@ -82,12 +85,17 @@ impl Question<'_> {
             }
             Op::ArgMin => with_element!(self.plan.dtype(), T => self.first::<T, false>()),
             Op::ArgMax => with_element!(self.plan.dtype(), T => self.first::<T, true>()),
-            Op::CountNonzero => with_element!(self.plan.dtype(), T =>
-                self.lanes(Nonzero::<T> { item: PhantomData })),
-            Op::Any => with_element!(self.plan.dtype(), T =>
-                self.lanes(Found::<T, false> { item: PhantomData })),
-            Op::All => with_element!(self.plan.dtype(), T =>
-                self.lanes(Found::<T, true> { item: PhantomData })),
+            Op::CountNonzero | Op::Any | Op::All => match self.plan.dtype() {
+                // Whether an integer is zero its bits say, whatever its sign.
+                DType::I8 | DType::U8 | DType::Bool => self.counts::<u8>(),
+                DType::I16 | DType::U16 => self.counts::<u16>(),
+                DType::I32 | DType::U32 => self.counts::<u32>(),
+                DType::I64 | DType::U64 => self.counts::<u64>(),
+                DType::F16 | DType::BF16 => self.counts::<f16>(),
+                DType::F32 => self.counts::<f32>(),
+                DType::F64 => self.counts::<f64>(),
+                _ => Ok(None),
+            },
             _ => match self.plan.dtype() {
                 DType::F16 => self.floats::<f16>(),
                 DType::BF16 => self.floats::<bf16>(),
@@ -173,6 +181,15 @@ impl Question<'_> {
         }
         let again = Some(self.fold::<T, N, Q>(asked));
         self.answers(self.fold::<T, M, P>(asked), again, self.plan.plain())
+    }
+
+    /// Of elements as wide as `T`, and with a sign bit if `T` has one.
+    fn counts<T: Element>(&self) -> Result<Option<Numbers>> {
+        match self.op {
+            Op::CountNonzero => self.lanes(Nonzero::<T> { item: PhantomData }),
+            Op::Any => self.lanes(Found::<T, false> { item: PhantomData }),
+            _ => self.lanes(Found::<T, true> { item: PhantomData }),
+        }
     }
 
     fn integers<T: Integer>(&self) -> Result<Option<Numbers>> {

@@ -2,10 +2,10 @@
 //! instruction set: the same bits as the states of the outputs give one by one.
 
 use fastrand::Rng;
-use warpfold_core::DType;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::layout::View;
 use warpfold_core::op::{Op, Rules, Value};
+use warpfold_core::{DType, NanPolicy};
 use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Job, Outputs, Threads};
 
@@ -217,7 +217,8 @@ fn answers_are_those_of_the_states() {
         let shape = shape(&mut random);
         let array = Array::new(dtype, &shape, pattern, &mut random);
         let reduced: Vec<bool> = shape.iter().map(|_| random.bool()).collect();
-        let rules = if random.u32(..4) == 0 { Rules::default().ddof(1) } else { Rules::default() };
+        let nan = [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error];
+        let rules = Rules::default().ddof(random.u64(..2)).nan(nan[random.usize(..6).min(2) % 3]);
         let isa = isas[random.usize(..isas.len())];
         let threads = random.usize(1..4);
         check(&array, &reduced, isa, threads, &rules, &format!("round {round}: {pattern}"));
