@@ -80,7 +80,8 @@ impl Scratch {
     /// Fresh memory, ready for the stream's next launch.
     pub(super) fn new(device: &Arc<dyn Device>, stream: Stream) -> Result<Scratch> {
         let slot = ResultSlot::new(device, 8 * PAYLOAD_WORDS as usize)?;
-        let misfit = ResultSlot::new(device, 8)?;
+        // Where a device does not write to the host's memory there is no use in asking twice.
+        let misfit = if slot.is_some() { ResultSlot::new(device, 8)? } else { None };
         let address = device.allocate(8 * (MISFITS + 1))?;
         // SAFETY: it was just allocated, with more bytes.
         match unsafe { device.fill(stream, address, 0, 8 * (MISFITS + 1)) } {
