@@ -157,14 +157,15 @@ impl Scratch {
         self.left.hold(device, stream, bytes.next_power_of_two(), bytes).map(|(address, _)| address)
     }
 
-    /// Memory of so many bytes in which warps or blocks meet: zero when it is new.
+    /// Memory of so many bytes in which warps or blocks meet: zero when it is new. Kinds
+    /// that want a little more than each other get the same: a new one takes a wait.
     pub(super) fn meeting(
         &mut self,
         device: &dyn Device,
         stream: Stream,
         bytes: u64,
     ) -> Result<Address> {
-        self.meeting.hold_zeros(device, stream, bytes)
+        self.meeting.hold_zeros(device, stream, bytes.next_power_of_two())
     }
 
     /// A word that kernels set when a number does not fit its type. It is zero but for
