@@ -199,11 +199,9 @@ __device__ __forceinline__ Acc from_lane(const Acc &acc, u32 distance)
 // Folds what the threads of each output have. Thread t has the t-th output's then. All threads of the block call it; between two
 // calls there must be a barrier.
 template <class Acc>
-__device__ __noinline__ Acc fold_lanes(Acc acc, const Share share)
+__device__ __forceinline__ Acc fold_here(Acc acc, const Share &share)
 {
     __shared__ u64 slots[Acc::WORDS][STRIDED_THREADS];
-    if (share.lanes == 1)
-        return acc;
     const u32 thread = threadIdx.x, groups = share.groups;
     // Lanes of the same warp: the near ones, and others of as many outputs apart.
     const u32 near = min(1u << share.log_near, 32u), apart = groups << share.log_near;
@@ -250,6 +248,22 @@ __device__ __noinline__ Acc fold_lanes(Acc acc, const Share share)
         }
     }
     return all;
+}
+
+// The same as a function, which keeps the loops before it small; what fills many registers would go there by way of memory.
+constexpr int MOST_PASSED = 12;
+template <class Acc>
+__device__ __noinline__ Acc fold_apart(Acc acc, const Share share)
+{
+    return fold_here(acc, share);
+}
+template <class Acc>
+__device__ __forceinline__ Acc fold_lanes(const Acc &acc, const Share &share)
+{
+    if constexpr (Acc::WORDS <= MOST_PASSED)
+        return fold_apart(acc, share);
+    else
+        return fold_here(acc, share);
 }
 
 // Where the p-th block of those that share an output leaves what it has.
@@ -376,12 +390,16 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
 {
     const Share share(layout);
     Acc acc;
-    if (share.output < layout.outputs.len)
-        take_elements(acc, layout, share, place_of_output<Acc>(layout, share.output), asked);
+    Place mine = {};
+    if (share.output < layout.outputs.len) {
+        mine = layout.outputs.at(share.output);
+        take_elements(acc, layout, share, layout.data + u64(mine.elements) * sizeof(typename Acc::Bits), asked);
+    }
     __syncwarp();
-    acc = fold_lanes(acc, share);
+    if (share.lanes > 1)
+        acc = fold_lanes(acc, share);
 
-    // Thread t has the block's t-th output now.
+    // Thread t has the block's t-th output now; if it has no lanes beside it, it has had that all the time.
     const u32 output = blockIdx.x * share.groups + threadIdx.x;
     const bool has_one = threadIdx.x < share.groups && output < layout.outputs.len;
     bool lost = false;
@@ -425,7 +443,8 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
             }
         }
         __syncwarp();
-        acc = fold_lanes(acc, share);
+        if (share.lanes > 1)
+            acc = fold_lanes(acc, share);
         if constexpr (Acc::MAY_BE_LOST) {
             lost = has_one && acc.is_lost();
             if (__syncthreads_or(lost)) {
@@ -436,7 +455,7 @@ __device__ __forceinline__ void reduce_view(const Layout &layout, const typename
         }
     }
     if (has_one && !lost)
-        acc.write(layout.out, number_of_output(layout, output), asked);
+        acc.write(layout.out, share.lanes > 1 ? number_of_output(layout, output) : layout.first_output + mine.number, asked);
 }
 
 // Begins a kernel: STRIDED(name, blocks)(layout) { ... }, for launches of which `blocks` fit a multiprocessor.

@@ -162,7 +162,8 @@ impl<T: Element, const LARGEST: bool> Lanes for First<T, LARGEST> {
 
     #[inline(always)]
     fn row(items: &[T], at: usize) -> Option<(T::Key, u32, ())> {
-        if items.len() < LONG_ROW {
+        // Keys of 64 bits are compared as quickly in one pass: AVX2 has no minimum of them.
+        if items.len() < LONG_ROW || size_of::<T>() == 8 {
             return None;
         }
         let mut found: Option<(T::Key, u32, ())> = None;
@@ -171,8 +172,7 @@ impl<T: Element, const LARGEST: bool> Lanes for First<T, LARGEST> {
             let key = match const { size_of::<T>() } {
                 1 => best::<T, LARGEST, 64>(items),
                 2 => best::<T, LARGEST, 32>(items),
-                4 => best::<T, LARGEST, 32>(items),
-                _ => best::<T, LARGEST, 16>(items),
+                _ => best::<T, LARGEST, 32>(items),
             };
             if found.is_none_or(|(best, ..)| is_better::<_, LARGEST>(key, best)) {
                 found = Some((key, (start + place::<T, LARGEST>(items, key)) as u32, ()));

@@ -28,13 +28,16 @@ impl Engine {
     ) -> Result<bool> {
         let device = &*self.device;
         let most = largest_workspace(device.limits());
-        let bytes = table.outputs.len.saturating_mul(table.row_bytes()) as u64;
-        let (at, bytes) =
-            scratch.workspace.hold(device, stream, bytes.min(most), LEAST_WORKSPACE)?;
+        let all = table.outputs.len.saturating_mul(table.row_bytes()) as u64;
+        let (at, bytes) = scratch.workspace.hold(device, stream, all.min(most), LEAST_WORKSPACE)?;
         let outputs = usize::try_from(bytes).unwrap_or(usize::MAX) / table.row_bytes().max(1);
         if outputs == 0 {
             return Ok(false);
         }
+        // Vectors reach into what lies between rows: of that nothing comes into an answer,
+        // but it is not read before it was written.
+        // SAFETY: the memory is the workspace, which nobody else uses.
+        unsafe { device.fill(stream, at, 0, bytes.min(all))? };
         let whole = Part::whole(&table.elements);
         for some in parts(&table.outputs.dims, outputs) {
             // SAFETY: the elements are the table's; the workspace has room for so many
