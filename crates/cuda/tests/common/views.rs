@@ -219,42 +219,46 @@ pub(crate) struct Placed<'a> {
 }
 
 impl<'a> Placed<'a> {
+    pub(crate) fn new(device: &'a dyn Device, sample: &Sample) -> Placed<'a> {
+        let placed = Placed::unwritten(device, sample);
+        let mut at = 0;
+        for run in of_elements(sample).chunk_by(|a, b| a == b) {
+            if run[0] {
+                let part = &sample.bytes()[at..at + run.len()];
+                placed.buffer.copy_in(Stream::DEFAULT, at as u64, part).expect("a copy");
+            }
+            at += run.len();
+        }
+        placed
+    }
+
     /// Whoever reads a view by the vector meets what lies between its elements: junk,
     /// of which nothing may come into an answer.
     pub(crate) fn in_junk(device: &'a dyn Device, sample: &Sample) -> Placed<'a> {
-        let placed = Placed::new(device, sample);
-        let bytes = sample.layout.bytes;
-        let mut all = vec![0; bytes];
+        let placed = Placed::unwritten(device, sample);
         let junk = |at: usize| (at as u8).wrapping_mul(0x9d) | 0x60;
-        all.iter_mut().enumerate().for_each(|(at, byte)| *byte = junk(at));
-        let whole = vec![true; sample.layout.shape.len()];
-        for at in sample.layout.elements(&whole).concat() {
-            let own = at..at + sample.dtype.size();
-            all[own.clone()].copy_from_slice(&sample.bytes()[own]);
-        }
+        let bytes = sample.bytes().iter().zip(of_elements(sample)).enumerate();
+        let all: Vec<u8> =
+            bytes.map(|(at, (&byte, of_one))| if of_one { byte } else { junk(at) }).collect();
         placed.buffer.copy_in(Stream::DEFAULT, 0, &all).expect("a copy");
         placed
     }
 
-    pub(crate) fn new(device: &'a dyn Device, sample: &Sample) -> Placed<'a> {
+    fn unwritten(device: &'a dyn Device, sample: &Sample) -> Placed<'a> {
         let Layout { shape, strides, offset, bytes } = sample.layout.clone();
         let buffer = Buffer::new(device, bytes as u64).expect("enough memory");
-        let mut written = vec![false; bytes];
-        let size = sample.dtype.size();
-        for at in sample.layout.elements(&vec![true; shape.len()]).concat() {
-            written[at..at + size].fill(true);
-        }
-        let mut at = 0;
-        for run in written.chunk_by(|a, b| a == b) {
-            if run[0] {
-                let part = &sample.bytes()[at..at + run.len()];
-                buffer.copy_in(Stream::DEFAULT, at as u64, part).expect("a copy");
-            }
-            at += run.len();
-        }
         let (address, dtype) = (buffer.address() + offset as u64, sample.dtype);
         Placed { buffer, view: DeviceView { address, dtype, shape, strides } }
     }
+}
+
+/// Which bytes of a sample are of its elements.
+fn of_elements(sample: &Sample) -> Vec<bool> {
+    let mut all = vec![false; sample.layout.bytes];
+    for at in sample.layout.elements(&vec![true; sample.layout.shape.len()]).concat() {
+        all[at..at + sample.dtype.size()].fill(true);
+    }
+    all
 }
 
 /// The states of every output, element by element.
