@@ -128,6 +128,12 @@ impl Isa {
         self.0 >= Set::Avx512
     }
 
+    /// Whether it multiplies and adds with one rounding.
+    #[inline]
+    pub(crate) fn has_fma(self) -> bool {
+        self.0 >= Set::Avx2 || cfg!(all(target_arch = "aarch64", target_feature = "neon"))
+    }
+
     /// Whether [`madd52`](crate::simd::madd52) kernels run.
     #[inline]
     pub(crate) fn has_madd52(self) -> bool {

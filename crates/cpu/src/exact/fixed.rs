@@ -429,27 +429,26 @@ pub(crate) struct FixedTuner {
 impl FixedTuner {
     pub(super) const NEW: FixedTuner = FixedTuner { tops: None, patience: 0, backoff: 1 };
 
-    /// Tries a window for the tops of recent blocks, then one for the tops of
+    /// Tries windows for the tops of recent blocks, then for the tops of
     /// this block, which `look` finds.
     #[inline]
     pub(super) fn attempt<R>(
         &mut self,
         look: impl Fn() -> Option<[i32; 2]>,
-        run: impl Fn([FixedWindow; 2]) -> Option<R>,
+        run: impl Fn([i32; 2]) -> Option<R>,
     ) -> Option<R> {
         if self.patience > 0 {
             self.patience -= 1;
             return None;
         }
-        let windows = |[a, b]: [i32; 2]| Some([FixedWindow::below(a)?, FixedWindow::below(b)?]);
         let known = self.tops;
-        let mut done = known.and_then(windows).and_then(&run);
+        let mut done = known.and_then(&run);
         if done.is_none()
             && let Some(tops) = look().map(|tops| tops.map(|top| top + super::HEADROOM))
             && known != Some(tops)
         {
             self.tops = Some(tops);
-            done = windows(tops).and_then(&run);
+            done = run(tops);
         }
         if done.is_some() {
             self.backoff = 1;

@@ -1,8 +1,8 @@
 //! Exact floating-point sums at the speed of memory.
 //!
-//! Where the machine multiplies and adds 52-bit integers ([`fixed`]), products
-//! of f64 and moments are summed with those as long as their elements fit a
-//! window. Otherwise a block of elements is tried on the lowest rung that recent blocks passed
+//! Products of f64, and moments, are summed with integers of 52 bits where the machine multiplies and adds
+//! these ([`fixed`]), as long as their elements fit a window. Other machines with a fused multiply-add sum those of
+//! f64 with residues ([`residues`]), tile by tile, as long as most tiles' elements lie close together. Otherwise a block of elements is tried on the lowest rung that recent blocks passed
 //! and goes up until one certifies it:
 //!
 //! 1. the range certificate ([`range`], f32; [`halves`], bf16) or a window of two levels
@@ -19,6 +19,7 @@ mod fixed;
 mod halves;
 mod moments;
 mod range;
+mod residues;
 pub(crate) mod short;
 pub(crate) mod side_by_side;
 mod squares;
@@ -34,11 +35,13 @@ use crate::simd::madd52::dispatch52;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::slices::Slices;
 use bins::Binned;
-use fixed::{DotKernel, FixedMoments, FixedTuner, MomentsKernel, Part};
+use fixed::{DotKernel, FixedTuner, FixedWindow, MomentsKernel, Part};
 use halves::{BriefSum, Half, NarrowSum};
 use moments::MomentsSum;
 use range::{RangeSum, Word};
+use residues::{LeftOut, ResidueSum};
 use squares::{Cut, SquareRange};
+use warpfold_core::DType;
 use warpfold_core::element::{Element, Key, Parts, bf16, f16};
 use warpfold_core::exact::{Superacc, format::Format};
 use warpfold_core::fpenv;
@@ -120,18 +123,29 @@ impl Tuner {
     }
 }
 
+/// A block's sums that needed no rungs: by integer multiply-add, or with residues.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AtOnce {
+    /// Of the elements of the first array, where that was asked for.
+    sums: [Part; 2],
+    /// Of the products.
+    products: [Part; 4],
+    /// What is in neither.
+    left_out: LeftOut,
+}
+
 /// Terms and the quick rung that suits them.
 pub(crate) trait Summable: Terms {
     /// The block's sum by the quickest rung, in parts.
     fn quick(_items: &[Self::Item], _top: i32, _isa: Isa) -> Option<[Part; 2]> {
         None
     }
-    /// The block's sum by integer multiply-add.
-    fn fixed(
+    /// The block's sum without rungs.
+    fn at_once(
         _slices: Slices<'_, Self::Item>,
         _tuner: &mut FixedTuner,
         _isa: Isa,
-    ) -> Option<[Part; 4]> {
+    ) -> Option<AtOnce> {
         None
     }
     /// The block's sum by bins for every exponent, counted into `acc`, if there is
@@ -199,19 +213,19 @@ plain_and_absolute!(f16, 0, |items, _top, isa, ABS| {
 });
 
 macro_rules! product {
-    ($($t:ty, $fixed:ident, $squares:ident;)*) => {$(
+    ($($t:ty, $at_once:ident, $squares:ident;)*) => {$(
         impl<const P: bool> Summable for Product<$t, P> {
             #[inline]
             fn quick(items: &[$t], top: i32, isa: Isa) -> Option<[Part; 2]> {
                 if P { None } else { $squares(items, top, isa) }
             }
             #[inline]
-            fn fixed(
+            fn at_once(
                 slices: Slices<'_, $t>,
                 tuner: &mut FixedTuner,
                 isa: Isa,
-            ) -> Option<[Part; 4]> {
-                $fixed(slices, P, tuner, isa)
+            ) -> Option<AtOnce> {
+                $at_once(slices, P, tuner, isa)
             }
             #[inline(always)]
             fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, other: $t) {
@@ -222,10 +236,10 @@ macro_rules! product {
 }
 product! {
     // Their products are exact in f64 as they are.
-    f16, no_fixed, quick_squares;
-    bf16, no_fixed, quick_squares;
-    f32, no_fixed, quick_squares;
-    f64, fixed_products, no_squares;
+    f16, not_at_once, quick_squares;
+    bf16, not_at_once, quick_squares;
+    f32, not_at_once, quick_squares;
+    f64, products_at_once, no_squares;
 }
 
 fn no_squares<T>(_: &[T], _: i32, _: Isa) -> Option<[Part; 2]> {
@@ -238,45 +252,83 @@ fn quick_squares<T: Word>(items: &[T], top: i32, isa: Isa) -> Option<[Part; 2]> 
     dispatch(isa, SquareRange { items, cut }).map(|sums| cut.parts(sums))
 }
 
-fn no_fixed<T>(_: Slices<'_, T>, _: bool, _: &mut FixedTuner, _: Isa) -> Option<[Part; 4]> {
+fn not_at_once<T>(_: Slices<'_, T>, _: bool, _: &mut FixedTuner, _: Isa) -> Option<AtOnce> {
     None
 }
 
-/// The sum of the products of two slices, or of one slice's squares, in parts.
-fn fixed_products(
+/// The sum of the products of two slices, or of one slice's squares.
+fn products_at_once(
     slices: Slices<'_, f64>,
     paired: bool,
     tuner: &mut FixedTuner,
     isa: Isa,
-) -> Option<[Part; 4]> {
-    if !paired {
-        let [a, b, c] = fixed_moments(slices.items(), tuner, isa)?.squares;
-        return Some([a, b, c, (0, 0)]);
-    }
+) -> Option<AtOnce> {
     if !isa.has_madd52() {
-        return None;
+        return with_residues(slices, paired, false, tuner, isa);
+    }
+    if !paired {
+        return moments_at_once(slices.items(), tuner, isa);
     }
     let look = || {
         let second = || largest_exponent(slices.others(), isa);
         Some([largest_exponent(slices.items(), isa)?, second()?])
     };
-    tuner.attempt(look, |windows| dispatch52(isa, DotKernel { slices, windows }).flatten())
+    let products = tuner.attempt(look, |tops| {
+        let windows = [FixedWindow::below(tops[0])?, FixedWindow::below(tops[1])?];
+        dispatch52(isa, DotKernel { slices, windows }).flatten()
+    })?;
+    Some(AtOnce { sums: [(0, 0); 2], products, left_out: LeftOut::default() })
 }
 
 /// The sums of elements and of their squares.
-fn fixed_moments<T: Squared>(
-    items: &[T],
-    tuner: &mut FixedTuner,
-    isa: Isa,
-) -> Option<FixedMoments> {
+fn moments_at_once<T: Squared>(items: &[T], tuner: &mut FixedTuner, isa: Isa) -> Option<AtOnce> {
     if !isa.has_madd52() {
-        return None;
+        let items = bytemuck::try_cast_slice(items).ok().filter(|_| T::DTYPE == DType::F64)?;
+        return with_residues(Slices::one(items), false, true, tuner, isa);
     }
     let look = || largest_exponent(items, isa).map(|top| [top; 2]);
-    tuner.attempt(look, |[window, _]| match T::LIMBS {
-        1 => dispatch52(isa, MomentsKernel::<T, 1> { items, window }).flatten(),
-        _ => dispatch52(isa, MomentsKernel::<T, 2> { items, window }).flatten(),
-    })
+    let moments = tuner.attempt(look, |[top, _]| {
+        let window = FixedWindow::below(top)?;
+        match T::LIMBS {
+            1 => dispatch52(isa, MomentsKernel::<T, 1> { items, window }).flatten(),
+            _ => dispatch52(isa, MomentsKernel::<T, 2> { items, window }).flatten(),
+        }
+    })?;
+    let [a, b, c] = moments.squares;
+    let products = [a, b, c, (0, 0)];
+    Some(AtOnce { sums: moments.sums, products, left_out: LeftOut::default() })
+}
+
+/// The sums of products, or of one slice's squares, and of the elements where these are
+/// asked for.
+fn with_residues(
+    slices: Slices<'_, f64>,
+    paired: bool,
+    with_sum: bool,
+    tuner: &mut FixedTuner,
+    isa: Isa,
+) -> Option<AtOnce> {
+    if !isa.has_fma() {
+        return None;
+    }
+    // A tile that a top is too low for is left out: less headroom than that of windows, which fail
+    // as a whole, lets smaller elements pass.
+    let top = |items| largest_exponent(items, isa).map(|top| top - 1);
+    let look = || {
+        let first = top(slices.items())?;
+        Some([first, if paired { top(slices.others())? } else { first }])
+    };
+    let tiled = tuner.attempt(look, |tops| {
+        let cuts = [residues::Cut::below(tops[0])?, residues::Cut::below(tops[1])?];
+        match (paired, with_sum) {
+            (true, _) => dispatch(isa, ResidueSum::<true, false> { slices, cuts }),
+            (false, true) => dispatch(isa, ResidueSum::<false, true> { slices, cuts }),
+            (false, false) => dispatch(isa, ResidueSum::<false, false> { slices, cuts }),
+        }
+    })?;
+    let [a, b] = tiled.products;
+    let products = [a, b, (0, 0), (0, 0)];
+    Some(AtOnce { sums: [tiled.sum, (0, 0)], products, left_out: tiled.left_out })
 }
 
 /// Adds the terms of the elements to `acc`, exactly.
@@ -313,11 +365,18 @@ pub(crate) fn absorb_moments<T: Squared, F: Format, G: Format>(
 {
     for items in items.chunks(BLOCK) {
         if fpenv::is_usual() {
-            if let Some(moments) = fixed_moments(items, &mut tuners[0].fixed, isa) {
+            if let Some(moments) = moments_at_once(items, &mut tuners[0].fixed, isa) {
                 deposit(sum, moments.sums);
-                deposit(squares, moments.squares);
-                sum.count += items.len() as i64;
-                squares.count += items.len() as i64;
+                deposit(squares, moments.products);
+                let mut absorbed = items.len();
+                for range in moments.left_out.ranges(items.len()) {
+                    absorbed -= range.len();
+                    let rest = Slices::one(&items[range]);
+                    climb::<Plain<T>, F>(sum, rest, &mut tuners[0], isa);
+                    climb::<T::Squares, G>(squares, rest, &mut tuners[1], isa);
+                }
+                sum.count += absorbed as i64;
+                squares.count += absorbed as i64;
                 continue;
             }
             if both_at_once(sum, squares, items, tuners, isa).is_some() {
@@ -375,11 +434,25 @@ fn absorb_block<T: Summable, F: Format>(
     tuner: &mut Tuner,
     isa: Isa,
 ) {
-    if let Some(parts) = T::fixed(slices, &mut tuner.fixed, isa) {
-        deposit(acc, parts);
-        acc.count += slices.len() as i64;
-        return;
+    let Some(sums) = T::at_once(slices, &mut tuner.fixed, isa) else {
+        return climb::<T, F>(acc, slices, tuner, isa);
+    };
+    deposit(acc, sums.products);
+    let mut absorbed = slices.len();
+    for range in sums.left_out.ranges(slices.len()) {
+        absorbed -= range.len();
+        climb::<T, F>(acc, slices.range(range), tuner, isa);
     }
+    acc.count += absorbed as i64;
+}
+
+/// Adds a block's terms on the lowest rung that certifies them.
+fn climb<T: Summable, F: Format>(
+    acc: &mut Superacc<F>,
+    slices: Slices<'_, T::Item>,
+    tuner: &mut Tuner,
+    isa: Isa,
+) {
     let first = tuner.begin();
     if tuner.top == i32::MIN {
         tuner.top = top_of::<T>(slices, isa).unwrap_or(0) + HEADROOM;

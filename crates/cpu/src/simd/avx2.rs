@@ -83,6 +83,23 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
+    unsafe fn magnitudes([least, most]: [__m256d; 2], x: __m256d) -> [__m256d; 2] {
+        unsafe {
+            let x = Self::abs(x);
+            let less = _mm256_sub_epi64(_mm256_castpd_si256(x), _mm256_set1_epi64x(1));
+            // Of a NaN and a number these give the second. Zero less one is a NaN.
+            [_mm256_min_pd(_mm256_castsi256_pd(less), least), _mm256_max_pd(x, most)]
+        }
+    }
+    #[inline(always)]
+    unsafe fn all_below(a: __m256d, limit: f64) -> bool {
+        unsafe { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_NLT_UQ>(a, Self::splat(limit))) == 0 }
+    }
+    #[inline(always)]
+    unsafe fn none_below(a: __m256d, limit: f64) -> bool {
+        unsafe { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LT_OQ>(a, Self::splat(limit))) == 0 }
+    }
+    #[inline(always)]
     unsafe fn sum_each(v: [__m256d; 8]) -> __m256d {
         unsafe {
             // [a0+a1, b0+b1, a2+a3, b2+b3] and the same of c and d.

@@ -86,6 +86,23 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
+    unsafe fn magnitudes([least, most]: [__m512d; 2], x: __m512d) -> [__m512d; 2] {
+        unsafe {
+            let x = Self::abs(x);
+            let less = _mm512_sub_epi64(_mm512_castpd_si512(x), _mm512_set1_epi64(1));
+            // Of a NaN and a number these give the second. Zero less one is a NaN.
+            [_mm512_min_pd(_mm512_castsi512_pd(less), least), _mm512_max_pd(x, most)]
+        }
+    }
+    #[inline(always)]
+    unsafe fn all_below(a: __m512d, limit: f64) -> bool {
+        unsafe { _mm512_cmp_pd_mask::<_CMP_NLT_UQ>(a, Self::splat(limit)) == 0 }
+    }
+    #[inline(always)]
+    unsafe fn none_below(a: __m512d, limit: f64) -> bool {
+        unsafe { _mm512_cmp_pd_mask::<_CMP_LT_OQ>(a, Self::splat(limit)) == 0 }
+    }
+    #[inline(always)]
     unsafe fn sum_each(v: [__m512d; 8]) -> __m512d {
         unsafe {
             // Neighbouring lanes: [a0+a1, b0+b1, a2+a3, b2+b3, ..].

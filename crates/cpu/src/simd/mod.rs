@@ -82,6 +82,13 @@ pub(crate) trait Simd: Copy + 'static {
     /// `acc`, with all bits set in the lanes where `p == 0` although `a != 0`
     /// and `b != 0`.
     unsafe fn or_lost(acc: Self::F, p: Self::F, a: Self::F, b: Self::F) -> Self::F;
+    /// `[least, most]` with the magnitudes of `x`: `least` is of those that are not 0, of
+    /// which the bits are taken less one, `most` of all. NaNs do not count.
+    unsafe fn magnitudes(seen: [Self::F; 2], x: Self::F) -> [Self::F; 2];
+    /// Whether all lanes are below `limit`: NaNs are not.
+    unsafe fn all_below(a: Self::F, limit: f64) -> bool;
+    /// Whether no lane is below `limit`: NaNs are not.
+    unsafe fn none_below(a: Self::F, limit: f64) -> bool;
 
     /// The sum of the lanes of each of the first `LANES` vectors, as one
     /// vector.

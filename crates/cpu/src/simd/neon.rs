@@ -140,6 +140,33 @@ impl Simd for Neon {
         each!(lost, acc, p, a, b)
     }
     #[inline(always)]
+    unsafe fn magnitudes([least, most]: [F; 2], x: F) -> [F; 2] {
+        unsafe {
+            let x = each!(vabsq_f64, x);
+            let less = each!(|x| number(vsubq_u64(bits(x), vdupq_n_u64(1))), x);
+            // Zero less one is a NaN, which is not less.
+            let smaller = |a, b| vbslq_f64(vcltq_f64(a, b), a, b);
+            let larger = |a, b| vbslq_f64(vcgtq_f64(a, b), a, b);
+            [each!(smaller, less, least), each!(larger, x, most)]
+        }
+    }
+    #[inline(always)]
+    unsafe fn all_below(a: F, limit: f64) -> bool {
+        unsafe {
+            let below = each!(vcltq_f64, a, Self::splat(limit));
+            let both = vandq_u64(below[0], below[1]);
+            vgetq_lane_u64::<0>(both) & vgetq_lane_u64::<1>(both) == u64::MAX
+        }
+    }
+    #[inline(always)]
+    unsafe fn none_below(a: F, limit: f64) -> bool {
+        unsafe {
+            let below = each!(vcltq_f64, a, Self::splat(limit));
+            let any = vorrq_u64(below[0], below[1]);
+            vgetq_lane_u64::<0>(any) | vgetq_lane_u64::<1>(any) == 0
+        }
+    }
+    #[inline(always)]
     unsafe fn sum_each(v: [F; 8]) -> F {
         unsafe {
             let pair = |v: F| vpaddq_f64(v[0], v[1]);

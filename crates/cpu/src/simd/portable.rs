@@ -112,6 +112,24 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
+    unsafe fn magnitudes([least, most]: [F; 2], x: F) -> [F; 2] {
+        let x = x.map(f64::abs);
+        let less = x.map(|x| f64::from_bits(x.to_bits().wrapping_sub(1)));
+        // Zero less one is a NaN, which is not less.
+        [
+            map2(less, least, |a, b| if a < b { a } else { b }),
+            map2(x, most, |a, b| if a > b { a } else { b }),
+        ]
+    }
+    #[inline(always)]
+    unsafe fn all_below(a: F, limit: f64) -> bool {
+        a.iter().all(|&x| x < limit)
+    }
+    #[inline(always)]
+    unsafe fn none_below(a: F, limit: f64) -> bool {
+        !a.iter().any(|&x| x < limit)
+    }
+    #[inline(always)]
     unsafe fn sum_each(v: [F; 8]) -> F {
         core::array::from_fn(|i| (v[i][0] + v[i][1]) + (v[i][2] + v[i][3]))
     }
