@@ -303,10 +303,79 @@ impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Fold for Floats<T, M, P> 
 
     #[inline(always)]
     fn answer_all(&self, cells: &[Vec<f64>; P], place: usize, to: &mut [T]) -> bool {
-        if self.asked != Asked::Sum || M::SQUARES {
+        // Rounding to short floats takes branches.
+        if size_of::<T>() == 2 {
             return false;
         }
-        let (len, count) = (self.len as f64, to.len());
+        match self.asked {
+            Asked::Sum => self.each(cells, place, to, |[sum, _]| (sum, true)),
+            Asked::Mean if !M::SQUARES => {
+                self.each(cells, place, to, |[sum, _]| sum.divided(self.len))
+            }
+            Asked::Root if M::SQUARES => self.each(cells, place, to, |[_, squares]| squares.root()),
+            Asked::Variance { ddof, root } if M::SQUARES => {
+                self.each(cells, place, to, |[sum, squares]| {
+                    variance(sum, squares, [self.len, ddof], root)
+                })
+            }
+            _ => false,
+        }
+    }
+
+    #[inline(always)]
+    fn answer(&self, cells: &[Vec<f64>; P], place: usize) -> Option<T> {
+        let mut parts = [0.0; P];
+        for p in 0..P {
+            parts[p] = cells[p][place];
+        }
+        let ([mut sum, squares], known) = self.sums(parts);
+        if T::DTYPE == DType::F16 && !M::SQUARES && self.len <= EXACT_F16 {
+            sum = sum.exact();
+        }
+        let (found, sure) = match self.asked {
+            Asked::Sum => (sum, true),
+            Asked::Mean => sum.divided(self.len),
+            Asked::Root => squares.root(),
+            Asked::Variance { ddof, root } => variance(sum, squares, [self.len, ddof], root),
+        };
+        found.rounded::<T>().filter(|_| known & sure)
+    }
+}
+
+/// The variance of `len` elements, or its square root.
+#[inline(always)]
+fn variance(
+    sum: Interval,
+    squares: Interval,
+    [len, ddof]: [u64; 2],
+    root: bool,
+) -> (Interval, bool) {
+    let (variance, sure) = Interval::variance(sum, squares, len, ddof);
+    let (found, real) = if root { variance.root() } else { (variance, true) };
+    (found, sure & real)
+}
+
+impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Floats<T, M, P> {
+    /// See [`Measure::sums`]; and whether they are known. Where a square of an f64
+    /// underflowed its error is lost.
+    #[inline(always)]
+    fn sums(&self, parts: [f64; P]) -> ([Interval; 2], bool) {
+        let [sum, squares] = M::sums(parts, self.len as f64);
+        let lossy = M::SQUARES && size_of::<T>() == 8;
+        ([sum, squares], !lossy | squares.is_above(LEAST_SQUARES))
+    }
+
+    /// Writes what `find` makes of the sums of each output from `place` on. Returns
+    /// false if some are not certain.
+    #[inline(always)]
+    fn each(
+        &self,
+        cells: &[Vec<f64>; P],
+        place: usize,
+        to: &mut [T],
+        find: impl Fn([Interval; 2]) -> (Interval, bool),
+    ) -> bool {
+        let count = to.len();
         let mut from = [&[][..]; P];
         for p in 0..P {
             from[p] = &cells[p][place..place + count];
@@ -317,37 +386,13 @@ impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Fold for Floats<T, M, P> 
             for p in 0..P {
                 parts[p] = from[p][i];
             }
-            let (found, sure) = M::sums(parts, len)[0].nearest::<T>();
+            let (sums, known) = self.sums(parts);
+            let (number, real) = find(sums);
+            let (found, sure) = number.nearly::<T>();
             to[i] = found;
-            certain &= sure;
+            certain &= known & real & sure;
         }
         certain
-    }
-
-    #[inline(always)]
-    fn answer(&self, cells: &[Vec<f64>; P], place: usize) -> Option<T> {
-        let mut parts = [0.0; P];
-        for p in 0..P {
-            parts[p] = cells[p][place];
-        }
-        let [mut sum, squares] = M::sums(parts, self.len as f64);
-        if T::DTYPE == DType::F16 && !M::SQUARES && self.len <= EXACT_F16 {
-            sum = sum.exact();
-        }
-        // Where a square underflowed its error is lost.
-        if M::SQUARES && T::DTYPE.size() == 8 && !squares.is_above(LEAST_SQUARES) {
-            return None;
-        }
-        let found = match self.asked {
-            Asked::Sum => sum,
-            Asked::Mean => sum.divided(self.len)?,
-            Asked::Root => squares.root()?,
-            Asked::Variance { ddof, root } => {
-                let variance = Interval::variance(sum, squares, self.len, ddof)?;
-                if root { variance.root()? } else { variance }
-            }
-        };
-        found.rounded::<T>()
     }
 }
 

@@ -66,10 +66,10 @@ impl<T: Integer> Lanes for Totals<T> {
         }
         match self.asked {
             Asked::Sum => Some(sum.cast_unsigned()),
-            Asked::Mean => Interval::of_integer(value::<T>(sum))?
-                .divided(self.len)?
-                .rounded::<f64>()
-                .map(f64::to_bits),
+            Asked::Mean => {
+                let (mean, sure) = Interval::of_integer(value::<T>(sum))?.divided(self.len);
+                mean.rounded::<f64>().filter(|_| sure).map(f64::to_bits)
+            }
         }
     }
 }
@@ -139,8 +139,8 @@ impl<T: Integer> Lanes for Powers<T> {
         let squares = i128::from(low) + (i128::from(high) << 32);
         let sum = Interval::of_integer(i128::from(sum))?;
         let squares = Interval::of_integer(squares)?;
-        let variance = Interval::variance(sum, squares, self.len, self.ddof)?;
-        let found = if self.root { variance.root()? } else { variance };
-        found.rounded::<f64>().map(f64::to_bits)
+        let (variance, sure) = Interval::variance(sum, squares, self.len, self.ddof);
+        let (found, real) = if self.root { variance.root() } else { (variance, true) };
+        found.rounded::<f64>().filter(|_| sure & real).map(f64::to_bits)
     }
 }

@@ -13,7 +13,6 @@ mod floats;
 mod fold;
 mod integers;
 mod lanes;
-mod pack;
 mod round;
 mod run;
 mod side;
@@ -50,6 +49,8 @@ const MOST_ELEMENTS: usize = 1 << 31;
 
 /// Sums of few short floats often lie in the middle between two: plain sums do not tell.
 const OFTEN_HALF_WAY: usize = 256;
+/// The variance of so few elements is often 0, or lies there.
+const OFTEN_ZERO: usize = 4;
 
 /// A question of every output of a plan over one array.
 #[derive(Clone, Copy)]
@@ -176,7 +177,7 @@ impl Question<'_> {
         if !fpenv::is_usual() {
             return Ok(None);
         }
-        if self.plan.len() <= OFTEN_HALF_WAY && !M::SQUARES {
+        if self.plan.len() <= if M::SQUARES { OFTEN_ZERO } else { OFTEN_HALF_WAY } {
             return self.sum::<T, N, Q>(asked);
         }
         let again = Some(self.fold::<T, N, Q>(asked));
@@ -243,7 +244,7 @@ impl Question<'_> {
         let mut numbers = Numbers::zeros(self.op.answer_type(plan.dtype()), plan.outputs());
         // SAFETY: the plan's elements, which may be read; the kept axes and the walk over
         // the reduced ones lead to no others.
-        let run = unsafe { Run::new(walk, origin, isa, threads) };
+        let run = unsafe { Run::new(walk, origin, plan.has_readable_gaps(), isa, threads) };
         run.answers(fold, again, &mut numbers, self.otherwise)?;
         Ok(Some(numbers))
     }

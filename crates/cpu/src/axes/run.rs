@@ -1,9 +1,9 @@
 //! Walking: blocks of outputs, on all threads.
 
 use super::fold::Fold;
-use super::pack::Pack;
 use super::walk::{Form, Segment, Walk};
 use crate::isa::Isa;
+use crate::pack::Pack;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::table::Table;
 use core::marker::PhantomData;
@@ -25,6 +25,8 @@ pub(super) struct Run<'a, T> {
     /// The first element of the view: every element that the walk leads to from here may
     /// be read for `'a`, and is aligned.
     origin: *const T,
+    /// Whether the bytes between these elements may be read, too.
+    gaps: bool,
     isa: Isa,
     threads: Threads,
     elements: PhantomData<&'a [T]>,
@@ -116,8 +118,14 @@ struct Hands<T> {
 impl<'a, T: Element> Run<'a, T> {
     /// # Safety
     /// See `origin`.
-    pub(super) unsafe fn new(walk: Walk, origin: *const T, isa: Isa, threads: Threads) -> Self {
-        Run { walk, origin, isa, threads, elements: PhantomData }
+    pub(super) unsafe fn new(
+        walk: Walk,
+        origin: *const T,
+        gaps: bool,
+        isa: Isa,
+        threads: Threads,
+    ) -> Self {
+        Run { walk, origin, gaps, isa, threads, elements: PhantomData }
     }
 
     /// Writes the answers of all outputs. Those that the accumulators cannot give are
@@ -297,9 +305,11 @@ impl<'a, T: Element> Run<'a, T> {
                 buffer.resize(len, <T as bytemuck::Zeroable>::zeroed());
             }
             let to = &mut buffer[..len];
-            let pack = Pack { from: origin, rows, columns, row_stride, column_stride, to };
-            // The table is among the walk's elements, which may be read.
-            dispatch(self.isa, pack);
+            let (from, size, gaps) = (origin.cast(), size_of::<T>(), self.gaps);
+            let pack = Pack { from, size, rows, columns, row_stride, column_stride, gaps };
+            // SAFETY: the table is among the walk's elements, which may be read, and so may
+            // what lies between them if `gaps` says so.
+            unsafe { pack.fill(bytemuck::cast_slice_mut(to)) };
             Table::of(&buffer[..len], columns)
         } else {
             // SAFETY: the walk's elements, which are aligned and may be read; those of a
