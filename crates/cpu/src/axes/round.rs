@@ -7,10 +7,10 @@ use warpfold_core::element::{bf16, f16};
 /// A number within `high + low` plus or minus `off`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval {
-    high: f64,
-    low: f64,
+    pub(super) high: f64,
+    pub(super) low: f64,
     /// 0 if the number is `high + low` exactly.
-    off: f64,
+    pub(super) off: f64,
 }
 
 /// What one operation on the low parts can be off by, doubled for good measure.
@@ -33,23 +33,29 @@ impl Interval {
         Interval { high: s, low: e, off: terms * magnitudes * UNIT }
     }
 
-    /// The same number, known exactly.
+    /// Nothing is known of the number.
+    pub(super) const UNKNOWN: Interval = Interval { high: 0.0, low: 0.0, off: f64::INFINITY };
+
+    /// An integer, of which two f64 hold any.
     #[inline(always)]
-    pub(super) fn exact(self) -> Interval {
-        Interval { off: 0.0, ..self }
+    pub(super) fn of_i64(value: i64) -> Interval {
+        // Its halves are exact.
+        let [upper, lower] = [(value >> 32) as f64 * 4_294_967_296.0, f64::from(value as u32)];
+        let [high, low] = two_sum(upper, lower);
+        Interval { high, low, off: 0.0 }
     }
 
     /// An integer, if two f64 hold it.
     #[inline(always)]
-    pub(super) fn of_integer(value: i128) -> Option<Interval> {
+    pub(super) fn of_integer(value: i128) -> Interval {
+        if let Ok(value) = i64::try_from(value) {
+            return Interval::of_i64(value);
+        }
         let high = value as f64;
         let rest = value - high as i128;
         let low = rest as f64;
-        (low as i128 == rest && value.unsigned_abs() < 1 << 120).then_some(Interval {
-            high,
-            low,
-            off: 0.0,
-        })
+        let held = low as i128 == rest && value.unsigned_abs() < 1 << 120;
+        if held { Interval { high, low, off: 0.0 } } else { Interval::UNKNOWN }
     }
 
     /// Whether it is certainly above `limit`.
@@ -138,13 +144,6 @@ impl Interval {
         // Of an exact 0 the quotient is that.
         let (found, whole) = numerator.quotient(divisor);
         (found, usual & (zero | (numerator.is_above(0.0) & whole)))
-    }
-
-    /// The nearest number of a type, if it is certain.
-    #[inline(always)]
-    pub(super) fn rounded<T: Narrow>(self) -> Option<T> {
-        let (found, sure) = self.nearest();
-        sure.then_some(found)
     }
 
     /// What an end rounds to, and whether the number does.

@@ -117,7 +117,7 @@ impl Array {
     }
 }
 
-const OPS: [Op; 16] = [
+const OPS: [Op; 17] = [
     Op::Sum,
     Op::Mean,
     Op::Norm1,
@@ -134,6 +134,7 @@ const OPS: [Op; 16] = [
     Op::All,
     Op::CountNonzero,
     Op::Range,
+    Op::Prod,
 ];
 
 /// The bits of the answers, or the error.
