@@ -44,8 +44,7 @@ fn main() {
 }
 RUST
 
-# The walks over shapes (`cpu/src/axes`) are compiled for every type, operation and instruction set: 4.2 MB of this.
-program reduction 8600000 <<'RUST'
+program reduction 5600000 <<'RUST'
 use warpfold::{Op, Reduction};
 
 fn main() -> Result<(), warpfold::Error> {

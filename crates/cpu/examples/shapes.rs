@@ -102,6 +102,11 @@ impl Buffer {
             (self.dtype, self.piece) = (Some(dtype), piece(dtype));
             self.words.clear();
         }
+        let words = bytes.next_multiple_of(PIECE) / 8;
+        if self.words.capacity() < words {
+            self.words = Vec::with_capacity(words);
+            ask_for_huge_pages(self.words.as_mut_ptr().cast(), words * 8);
+        }
         while self.words.len() * 8 < bytes {
             let words = self.piece.chunks_exact(8).map(|word| {
                 let mut bytes = [0; 8];
@@ -111,6 +116,27 @@ impl Buffer {
             self.words.extend(words);
         }
     }
+}
+
+/// Asks for pages of 2 MiB, as NumPy does for its arrays: where the system gives them
+/// only to those who ask, small ones alone cost a third of the speed.
+fn ask_for_huge_pages(start: *mut u8, bytes: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        unsafe extern "C" {
+            fn madvise(start: *mut u8, bytes: usize, advice: i32) -> i32;
+        }
+        const HUGE: usize = 2 << 20;
+        const ADVICE: i32 = 14;
+        let skip = start.align_offset(HUGE);
+        if let Some(bytes) = bytes.checked_sub(skip).filter(|&bytes| bytes >= HUGE) {
+            // SAFETY: the C library's function; whole pages of an allocation, whose
+            // contents the advice leaves alone. It may be refused.
+            unsafe { madvise(start.wrapping_add(skip), bytes / HUGE * HUGE, ADVICE) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (start, bytes);
 }
 
 /// The processor time of this thread; where that cannot be asked, the time that passes.
@@ -159,15 +185,19 @@ fn seconds(case: &Case, buffer: &mut Buffer, threads: usize) -> Result<f64, Stri
         isa,
         threads: Threads::Exactly(threads),
     };
-    let (begin, mut calls) = (Instant::now(), 0u32);
+    let (begin, mut calls, mut batch) = (Instant::now(), 0u32, 1);
     let started = now(begin, threads);
     loop {
-        let answer = job.values(&[(case.op, 0)], &Rules::default());
-        std::hint::black_box(answer.map_err(|error| error.to_string())?);
-        calls += 1;
+        // Asking for the time costs as much as a short call.
+        for _ in 0..batch {
+            let answer = job.values(&[(case.op, 0)], &Rules::default());
+            std::hint::black_box(answer.map_err(|error| error.to_string())?);
+        }
+        calls += batch;
+        batch = calls;
         let passed = now(begin, threads) - started;
         if passed >= ROUND {
-            return Ok((passed / calls).as_secs_f64());
+            return Ok(passed.as_secs_f64() / f64::from(calls));
         }
     }
 }

@@ -2,6 +2,7 @@
 //! array has them they are handed over as they lie, else they are copied
 //! together.
 
+use crate::pack::Pack;
 use core::ops::Range;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
@@ -22,6 +23,8 @@ pub(crate) struct Source {
     /// The addresses of the arrays' elements of index 0; the second is null
     /// if there is one array.
     origins: [*const u8; 2],
+    /// Whether the bytes between elements may be read like these.
+    pub(crate) gaps: bool,
 }
 
 // SAFETY: a source reads nothing: whoever reads through its pointers vouches
@@ -32,8 +35,13 @@ unsafe impl Sync for Source {}
 
 impl Source {
     /// The arrays whose elements of index 0 lie there.
-    pub(crate) fn new(dtype: DType, first: *const u8, second: Option<*const u8>) -> Self {
-        Source { dtype, origins: [first, second.unwrap_or(core::ptr::null())] }
+    pub(crate) fn new(
+        dtype: DType,
+        first: *const u8,
+        second: Option<*const u8>,
+        gaps: bool,
+    ) -> Self {
+        Source { dtype, origins: [first, second.unwrap_or(core::ptr::null())], gaps }
     }
 
     fn arrays(&self) -> usize {
@@ -133,7 +141,7 @@ pub(crate) unsafe fn for_each_run(
             for i in 0..arrays {
                 let to = buffers.block(i, len * size);
                 // SAFETY: the elements of the walk; the caller guarantees them.
-                unsafe { walk.copy(i, source.origins[i], size, at, to) };
+                unsafe { copy(walk, i, &source, at, to) };
             }
             let block = |i: usize| &bytemuck::cast_slice(&buffers.words[i])[..len * size];
             let others: &[u8] = if arrays == 2 { block(1) } else { &[] };
@@ -142,4 +150,32 @@ pub(crate) unsafe fn for_each_run(
         }
     }
     Ok(())
+}
+
+/// Fills `to` with the elements of one of the arrays from `position` of its walk on.
+///
+/// # Safety
+/// As for [`for_each_run`]; the source begins at the walk's first elements.
+unsafe fn copy(walk: &Traversal, array: usize, source: &Source, position: usize, to: &mut [u8]) {
+    let size = source.dtype.size();
+    let mut dims = walk.dims.iter().rev().map(|d| (d.len, d.strides[array]));
+    let (columns, column_stride) = dims.next().unwrap_or((1, 0));
+    let (rows, row_stride) = dims.next().unwrap_or((1, 0));
+    let (mut at, mut to) = (position, to);
+    while !to.is_empty() {
+        let len = to.len() / size;
+        // Whole rows as one table; what is left of a row begins or ends the run.
+        let rows = (len / columns).min(rows - at / columns % rows);
+        let (rows, columns) = match at % columns {
+            0 if rows > 0 => (rows, columns),
+            column => (1, len.min(columns - column)),
+        };
+        let from = source.origins[array].wrapping_offset(walk.locate(at)[array]);
+        let (now, after) = core::mem::take(&mut to).split_at_mut(rows * columns * size);
+        let gaps = source.gaps;
+        // SAFETY: elements of the walk, which the caller guarantees.
+        unsafe { Pack { from, size, rows, columns, row_stride, column_stride, gaps }.fill(now) };
+        at += rows * columns;
+        to = after;
+    }
 }

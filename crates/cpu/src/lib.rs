@@ -13,6 +13,7 @@ mod gather;
 mod integer;
 pub mod isa;
 mod order;
+mod pack;
 mod plain;
 mod plan;
 mod read;

@@ -103,6 +103,27 @@ impl<'a, T> Table<'a, T> {
     }
 }
 
+impl<'a> Table<'a, ()> {
+    /// A table of elements whose type is not known here. Nothing can be read from it.
+    pub(crate) fn of_any(
+        origin: *const (),
+        stride: isize,
+        rows: usize,
+        columns: usize,
+    ) -> Table<'a, ()> {
+        Table { origin, stride, rows, columns, elements: PhantomData }
+    }
+
+    /// The same table with the type of its elements.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new), of elements of this type.
+    pub(crate) unsafe fn of_elements<T>(self) -> Table<'a, T> {
+        let Table { origin, stride, rows, columns, .. } = self;
+        Table { origin: origin.cast(), stride, rows, columns, elements: PhantomData }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

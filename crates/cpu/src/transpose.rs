@@ -198,7 +198,7 @@ mod tests {
                 for (first, columns) in [(0, wide), (wide / 2, wide - wide / 2)] {
                     let last = if up { (inner - 1) * wide * size } else { 0 };
                     let origin = bytes.as_ptr().wrapping_add(first * size + last);
-                    let source = Source::new(dtype, origin, None);
+                    let source = Source::new(dtype, origin, None, true);
                     let len = outer * inner;
                     for positions in [0..len, len / 3..len, len / 3..len / 2] {
                         let group = Group { columns, rows: 1024 };

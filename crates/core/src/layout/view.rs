@@ -14,6 +14,8 @@ pub struct View<'a> {
     origin: *const u8,
     shape: Vec<usize>,
     strides: Vec<isize>,
+    /// Whether the bytes between the elements may be read like these.
+    gaps: bool,
     data: PhantomData<&'a [u8]>,
 }
 
@@ -32,6 +34,7 @@ impl<'a> View<'a> {
             origin: items.as_ptr().cast(),
             shape: vec![items.len()],
             strides: vec![size_of::<T>().cast_signed()],
+            gaps: true,
             data: PhantomData,
         }
     }
@@ -68,6 +71,7 @@ impl<'a> View<'a> {
             origin: bytes.as_ptr(),
             shape: shape.to_vec(),
             strides: strides.to_vec(),
+            gaps: true,
             data: PhantomData,
         };
         // The lowest and highest byte that an element begins at, in wide
@@ -146,7 +150,7 @@ impl<'a> View<'a> {
         if shape.contains(&0) {
             strides.fill(0);
         }
-        View { dtype, origin, shape: shape.to_vec(), strides, data: PhantomData }
+        View { dtype, origin, shape: shape.to_vec(), strides, gaps: false, data: PhantomData }
     }
 
     /// The same elements, which follow each other in memory, in another shape;
@@ -224,6 +228,21 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn origin(&self) -> *const u8 {
         self.origin
+    }
+
+    /// Whether the bytes between the first and the last element in memory may be read, too,
+    /// where they are not elements: so of a view of a slice, but not of one
+    /// [at a pointer](Self::from_raw), whose neighbours others may be writing.
+    ///
+    /// ```
+    /// use warpfold_core::layout::View;
+    /// let every_second = View::of_strided(&[1, 2, 3], 0, &[2], &[2])?;
+    /// assert!(every_second.has_readable_gaps());
+    /// # Ok::<(), warpfold_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn has_readable_gaps(&self) -> bool {
+        self.gaps
     }
 
     /// The elements' bytes, if they are contiguous in C order and aligned for their

@@ -1,22 +1,23 @@
 //! Elements that are not zero, for many outputs: how many, whether any, whether all.
 
-use super::lanes::Lanes;
-use core::marker::PhantomData;
-use warpfold_core::Element;
+use super::finish::{Asked, Request};
+use super::lanes::{Lanes, Words};
+use super::round::Interval;
+use super::words::Word;
 
-#[inline(always)]
-fn is_nonzero<T: Element>(x: T) -> bool {
-    x.without_sign() != T::from_bits(0).without_sign()
-}
-
-/// How many; NaNs are not zero.
+/// How many elements are not zero, as NaNs are not. Of truth values this is their sum,
+/// and that of their squares.
 #[derive(Clone, Copy)]
-pub(super) struct Nonzero<T> {
-    pub(super) item: PhantomData<T>,
+pub(super) struct Nonzero<W> {
+    /// The bits that say whether an element is zero.
+    pub(super) bits: W,
+    pub(super) asked: Asked,
+    /// Elements of an output.
+    pub(super) len: u64,
 }
 
-impl<T: Element> Lanes for Nonzero<T> {
-    type Item = T;
+impl<W: Word> Lanes for Nonzero<W> {
+    type Item = W;
     type Out = u64;
     type A = u32;
     type B = ();
@@ -24,8 +25,8 @@ impl<T: Element> Lanes for Nonzero<T> {
     const START: (u32, (), ()) = (0, (), ());
 
     #[inline(always)]
-    fn take(a: &mut u32, (): &mut (), (): &mut (), x: T, _: u32) {
-        *a += u32::from(is_nonzero(x));
+    fn take(self, a: &mut u32, (): &mut (), (): &mut (), x: W, _: u32) {
+        *a += u32::from(x & self.bits != W::of(0));
     }
 
     #[inline(always)]
@@ -33,21 +34,27 @@ impl<T: Element> Lanes for Nonzero<T> {
         *a += others.0;
     }
 
-    #[inline(always)]
-    fn answer(&self, (count, ..): (u32, (), ())) -> Option<u64> {
-        Some(u64::from(count))
+    fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
+        if self.asked == Asked::Sum {
+            to.iter_mut().zip(words.a).for_each(|(to, &count)| *to = u64::from(count));
+            return;
+        }
+        let sums = |i: usize| [Interval::of_i64(i64::from(words.a[i])); 2];
+        request.finish(self.asked, self.len, bytemuck::cast_slice_mut(to), sums);
     }
 }
 
-/// Whether any is not zero, or whether any is: [`Op::All`](warpfold_core::Op::All) is
-/// the opposite of the latter.
+/// Whether any is not zero, or whether all are not.
 #[derive(Clone, Copy)]
-pub(super) struct Found<T, const ZERO: bool> {
-    pub(super) item: PhantomData<T>,
+pub(super) struct Found<W> {
+    /// The bits that say whether an element is zero.
+    pub(super) bits: W,
+    /// 1 if zeros are looked for: that there are none is then the answer.
+    pub(super) zeros: u8,
 }
 
-impl<T: Element, const ZERO: bool> Lanes for Found<T, ZERO> {
-    type Item = T;
+impl<W: Word> Lanes for Found<W> {
+    type Item = W;
     type Out = u8;
     type A = u8;
     type B = ();
@@ -56,8 +63,8 @@ impl<T: Element, const ZERO: bool> Lanes for Found<T, ZERO> {
     const SETTLES: bool = true;
 
     #[inline(always)]
-    fn take(a: &mut u8, (): &mut (), (): &mut (), x: T, _: u32) {
-        *a |= u8::from(is_nonzero(x) != ZERO);
+    fn take(self, a: &mut u8, (): &mut (), (): &mut (), x: W, _: u32) {
+        *a |= u8::from(x & self.bits != W::of(0)) ^ self.zeros;
     }
 
     #[inline(always)]
@@ -69,8 +76,7 @@ impl<T: Element, const ZERO: bool> Lanes for Found<T, ZERO> {
         a != 0
     }
 
-    #[inline(always)]
-    fn answer(&self, (found, ..): (u8, (), ())) -> Option<u8> {
-        Some(u8::from((found != 0) != ZERO))
+    fn answer(&self, words: Words<'_, Self>, to: &mut [u8], _: Request<'_>) {
+        to.iter_mut().zip(words.a).for_each(|(to, &found)| *to = found ^ self.zeros);
     }
 }

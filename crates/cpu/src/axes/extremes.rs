@@ -1,11 +1,47 @@
 //! Smallest and largest elements of many outputs, and where they are.
 
-use super::lanes::Lanes;
-use core::marker::PhantomData;
-use warpfold_core::Element;
-use warpfold_core::element::Key;
+use super::finish::Request;
+use super::lanes::{Lanes, Words};
+use super::words::Word;
 
-/// Which extreme is asked for.
+/// The least of integers, in the order of their words combined with `flip`: the
+/// greatest is the least in the opposite order.
+#[derive(Clone, Copy)]
+pub(super) struct Least<W> {
+    pub(super) flip: W,
+    /// Whether the elements are truth values, which are true whatever their bits.
+    pub(super) truth: bool,
+}
+
+impl<W: Word> Lanes for Least<W> {
+    type Item = W;
+    type Out = W;
+    type A = W;
+    type B = ();
+    type C = ();
+    const START: (W, (), ()) = (W::GREATEST, (), ());
+
+    #[inline(always)]
+    fn take(self, a: &mut W, (): &mut (), (): &mut (), x: W, _: u32) {
+        *a = (*a).min(x ^ self.flip);
+    }
+
+    #[inline(always)]
+    fn merge((a, ..): &mut (W, (), ()), others: (W, (), ())) {
+        *a = (*a).min(others.0);
+    }
+
+    fn answer(&self, words: Words<'_, Self>, to: &mut [W], _: Request<'_>) {
+        for (to, &least) in to.iter_mut().zip(words.a) {
+            *to = least ^ self.flip;
+        }
+        if self.truth {
+            to.iter_mut().for_each(|to| *to = W::of(u64::from(*to != W::of(0))));
+        }
+    }
+}
+
+/// Which extreme of floats is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Min,
@@ -14,69 +50,127 @@ pub(super) enum Asked {
     Magnitude,
 }
 
-/// The least and the greatest key, NaNs' included.
+/// The least and the greatest float, NaNs included.
 #[derive(Clone, Copy)]
-pub(super) struct Ends<T> {
+pub(super) struct Ends<W> {
     pub(super) asked: Asked,
-    pub(super) item: PhantomData<T>,
+    /// The bits of infinity.
+    pub(super) infinity: W,
 }
 
-impl<T: Element> Lanes for Ends<T> {
-    type Item = T;
-    type Out = T;
-    type A = T::Key;
-    type B = T::Key;
+impl<W: Word> Lanes for Ends<W> {
+    type Item = W;
+    type Out = W;
+    type A = W;
+    type B = W;
     type C = ();
-    const START: (T::Key, T::Key, ()) = (T::Key::GREATEST, T::Key::LEAST, ());
+    const START: (W, W, ()) = (W::GREATEST, W::LEAST, ());
 
     #[inline(always)]
-    fn take(a: &mut T::Key, b: &mut T::Key, (): &mut (), x: T, _: u32) {
-        let key = x.key();
+    fn take(self, a: &mut W, b: &mut W, (): &mut (), x: W, _: u32) {
+        let key = x.in_order();
         *a = (*a).min(key);
         *b = (*b).max(key);
     }
 
     #[inline(always)]
-    fn merge((a, b, ()): &mut (T::Key, T::Key, ()), others: (T::Key, T::Key, ())) {
+    fn merge((a, b, ()): &mut (W, W, ()), others: (W, W, ())) {
         *a = (*a).min(others.0);
         *b = (*b).max(others.1);
     }
 
-    #[inline(always)]
-    fn answer(&self, (min, max, ()): (T::Key, T::Key, ())) -> Option<T> {
-        let (least, greatest) = T::key_range();
-        if min < least || max > greatest {
-            return None;
+    fn answer(&self, words: Words<'_, Self>, to: &mut [W], request: Request<'_>) {
+        let greatest = self.infinity;
+        // Of negative numbers in order all bits but the sign are flipped.
+        let least = greatest ^ W::of(u64::MAX);
+        let mut usual = true;
+        for ((to, &min), &max) in to.iter_mut().zip(words.a).zip(words.b) {
+            usual &= (min >= least) & (max <= greatest);
+            *to = match self.asked {
+                Asked::Min => min.in_order(),
+                Asked::Max => max.in_order(),
+                // Without the sign bit, bits of floats are in the order of magnitudes.
+                Asked::Magnitude => {
+                    (min.in_order() & W::GREATEST).max(max.in_order() & W::GREATEST)
+                }
+            };
         }
-        let (min, max) = (T::from_key(min), T::from_key(max));
-        Some(match self.asked {
-            Asked::Min => min,
-            Asked::Max => max,
-            // Without the sign bit, bits of floats are in the order of magnitudes.
-            Asked::Magnitude => {
-                T::from_bits(min.without_sign().max(max.without_sign()).to_bits64())
-            }
-        })
+        if !usual {
+            let is_usual = |i: usize| words.a[i] >= least && words.b[i] <= greatest;
+            let missing = (0..to.len()).filter(|&i| !is_usual(i));
+            request.missing.extend(missing.map(|i| request.place + i));
+        }
     }
 }
 
-/// The first position of the smallest element, or of the largest; of the first NaN, if
-/// there are some.
+/// An order in which the element that is sought is the least.
+pub(super) trait Order: Copy + Send + Sync + 'static {
+    /// The elements.
+    type Word: Word;
+    /// A word that is less the better the element is.
+    fn key(self, x: Self::Word) -> Self::Word;
+    /// Whether [`quick`](Self::quick) may know.
+    const QUICK: bool = false;
+    /// An element that is better than all that differ from it, where that is quickly
+    /// known.
+    #[inline(always)]
+    fn quick(self, items: &[Self::Word]) -> Option<Self::Word> {
+        let _ = items;
+        None
+    }
+}
+
+/// Integers, in the order of their words combined with this one.
 #[derive(Clone, Copy)]
-pub(super) struct First<T, const LARGEST: bool> {
-    pub(super) item: PhantomData<T>,
+pub(super) struct Whole<W>(pub(super) W);
+
+impl<W: Word> Order for Whole<W> {
+    type Word = W;
+    #[inline(always)]
+    fn key(self, x: W) -> W {
+        x ^ self.0
+    }
 }
 
-/// A key that is better than all others if the element is a NaN.
-#[inline(always)]
-fn key_of<T: Element, const LARGEST: bool>(x: T) -> T::Key {
-    let key = x.key();
-    if !T::DTYPE.is_float() {
-        return key;
+/// Truth values, in the order of 0 and 1 combined with this word.
+#[derive(Clone, Copy)]
+pub(super) struct Truth(pub(super) i8);
+
+impl Order for Truth {
+    type Word = i8;
+    #[inline(always)]
+    fn key(self, x: i8) -> i8 {
+        i8::from(x != 0) ^ self.0
     }
-    let (least, greatest) = T::key_range();
-    let worst = if LARGEST { T::Key::GREATEST } else { T::Key::LEAST };
-    if key < least || key > greatest { worst } else { key }
+}
+
+/// Floats; a NaN is better than all others.
+#[derive(Clone, Copy)]
+pub(super) struct Real<W> {
+    /// The bits of infinity.
+    pub(super) infinity: W,
+    /// What their words in order are combined with.
+    pub(super) flip: W,
+}
+
+impl<W: Word> Order for Real<W> {
+    type Word = W;
+    #[inline(always)]
+    fn key(self, x: W) -> W {
+        let key = x.in_order() ^ self.flip;
+        if x & W::GREATEST > self.infinity { W::LEAST } else { key }
+    }
+    const QUICK: bool = W::FLOATS;
+    #[inline(always)]
+    fn quick(self, items: &[W]) -> Option<W> {
+        W::end_of_floats(items, self.flip != W::of(0))
+    }
+}
+
+/// The first position of the best element; of the first NaN, if there are some.
+#[derive(Clone, Copy)]
+pub(super) struct First<O> {
+    pub(super) order: O,
 }
 
 /// Elements of which the best is sought before its position.
@@ -88,94 +182,90 @@ const LONG_ROW: usize = 48;
 
 /// The best key, in `N` lanes.
 #[inline(always)]
-fn best<T: Element, const LARGEST: bool, const N: usize>(items: &[T]) -> T::Key {
-    let worst = if LARGEST { T::Key::LEAST } else { T::Key::GREATEST };
-    let better = |a: T::Key, b: T::Key| if LARGEST { a.max(b) } else { a.min(b) };
-    let mut lanes = [worst; N];
+fn best<O: Order, const N: usize>(order: O, items: &[O::Word]) -> O::Word {
+    let mut lanes = [O::Word::GREATEST; N];
     let mut vectors = items.chunks_exact(N);
     for items in &mut vectors {
         for i in 0..N {
-            lanes[i] = better(lanes[i], key_of::<T, LARGEST>(items[i]));
+            lanes[i] = lanes[i].min(order.key(items[i]));
         }
     }
     for (i, &x) in vectors.remainder().iter().enumerate() {
-        lanes[i] = better(lanes[i], key_of::<T, LARGEST>(x));
+        lanes[i] = lanes[i].min(order.key(x));
     }
     let mut n = N;
     while n > 1 {
         n /= 2;
         for i in 0..n {
-            lanes[i] = better(lanes[i], lanes[i + n]);
+            lanes[i] = lanes[i].min(lanes[i + n]);
         }
     }
     lanes[0]
 }
 
-/// Where the first element with this key is, of elements that have it.
+/// Where the first element is that `is` says it is, of elements that have it.
 #[inline(always)]
-fn place<T: Element, const LARGEST: bool>(items: &[T], key: T::Key) -> usize {
+fn place<W: Copy>(items: &[W], is: impl Fn(W) -> bool) -> usize {
     let mut at = 0;
     for part in items.chunks(COMPARED) {
         let mut hit = false;
         for &x in part {
-            hit |= key_of::<T, LARGEST>(x) == key;
+            hit |= is(x);
         }
         if hit {
-            return at + part.iter().position(|&x| key_of::<T, LARGEST>(x) == key).unwrap_or(0);
+            return at + part.iter().position(|&x| is(x)).unwrap_or(0);
         }
         at += part.len();
     }
     0
 }
 
-#[inline(always)]
-fn is_better<K: Ord, const LARGEST: bool>(key: K, than: K) -> bool {
-    if LARGEST { key > than } else { key < than }
-}
-
-impl<T: Element, const LARGEST: bool> Lanes for First<T, LARGEST> {
-    type Item = T;
+impl<O: Order> Lanes for First<O> {
+    type Item = O::Word;
     type Out = u64;
-    type A = T::Key;
+    type A = O::Word;
     // Of elements none of which is better than the worst key, the first is the answer:
     // a position of 0.
     type B = u32;
     type C = ();
-    const START: (T::Key, u32, ()) =
-        (if LARGEST { T::Key::LEAST } else { T::Key::GREATEST }, 0, ());
+    const START: (O::Word, u32, ()) = (O::Word::GREATEST, 0, ());
 
     #[inline(always)]
-    fn take(a: &mut T::Key, b: &mut u32, (): &mut (), x: T, at: u32) {
-        let key = key_of::<T, LARGEST>(x);
-        let better = is_better::<_, LARGEST>(key, *a);
+    fn take(self, a: &mut O::Word, b: &mut u32, (): &mut (), x: O::Word, at: u32) {
+        let key = self.order.key(x);
+        let better = key < *a;
         *a = if better { key } else { *a };
         *b = if better { at } else { *b };
     }
 
     #[inline(always)]
-    fn merge(words: &mut (T::Key, u32, ()), others: (T::Key, u32, ())) {
-        let equal = others.0 == words.0 && others.1 < words.1;
-        if equal || is_better::<_, LARGEST>(others.0, words.0) {
+    fn merge(words: &mut (O::Word, u32, ()), others: (O::Word, u32, ())) {
+        if others.0 < words.0 || (others.0 == words.0 && others.1 < words.1) {
             *words = others;
         }
     }
 
     #[inline(always)]
-    fn row(items: &[T], at: usize) -> Option<(T::Key, u32, ())> {
+    fn row(self, items: &[O::Word], at: usize) -> Option<(O::Word, u32, ())> {
         // Keys of 64 bits are compared as quickly in one pass: AVX2 has no minimum of them.
-        if items.len() < LONG_ROW || size_of::<T>() == 8 {
+        if items.len() < LONG_ROW || (size_of::<O::Word>() == 8 && !O::QUICK) {
             return None;
         }
-        let mut found: Option<(T::Key, u32, ())> = None;
+        let mut found: Option<(O::Word, u32, ())> = None;
         let mut start = at;
         for items in items.chunks(SEARCHED) {
-            let key = match const { size_of::<T>() } {
-                1 => best::<T, LARGEST, 64>(items),
-                2 => best::<T, LARGEST, 32>(items),
-                _ => best::<T, LARGEST, 32>(items),
+            let quick = self.order.quick(items);
+            let key = match (quick, const { size_of::<O::Word>() }) {
+                (Some(best), _) => self.order.key(best),
+                (None, 1) => best::<O, 64>(self.order, items),
+                (None, _) => best::<O, 32>(self.order, items),
             };
-            if found.is_none_or(|(best, ..)| is_better::<_, LARGEST>(key, best)) {
-                found = Some((key, (start + place::<T, LARGEST>(items, key)) as u32, ()));
+            if found.is_none_or(|(best, ..)| key < best) {
+                let at = match quick {
+                    Some(best) => place(items, |x| x == best),
+                    None => place(items, |x| self.order.key(x) == key),
+                };
+                found = Some((key, (start + at) as u32, ()));
             }
             start += items.len();
         }
@@ -187,8 +277,7 @@ impl<T: Element, const LARGEST: bool> Lanes for First<T, LARGEST> {
         (at + b as usize * lanes + lane) as u32
     }
 
-    #[inline(always)]
-    fn answer(&self, (_, at, ()): (T::Key, u32, ())) -> Option<u64> {
-        Some(u64::from(at))
+    fn answer(&self, words: Words<'_, Self>, to: &mut [u64], _: Request<'_>) {
+        to.iter_mut().zip(words.b).for_each(|(to, &at)| *to = u64::from(at));
     }
 }

@@ -18,12 +18,14 @@
     reason = "several arrays are indexed alike, in loops that compilers unroll"
 )]
 
-use super::fold::Fold;
+use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
+use super::fold::{Cells, Fold, of_one_fold};
 use super::round::{Interval, Narrow};
 use crate::exact::Widen;
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::table::Table;
+use core::alloc::Layout;
 use core::marker::PhantomData;
 use warpfold_core::{DType, prefetch};
 
@@ -46,7 +48,7 @@ static MASK: [f64; 6 * MOST_LANES] = {
 };
 
 /// What is summed: an accumulator of `P` parts takes elements.
-pub(super) trait Measure<const P: usize>: Copy + Sync + 'static {
+pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
     /// Whether squares are summed.
     const SQUARES: bool;
     /// Takes in a vector of elements.
@@ -58,9 +60,10 @@ pub(super) trait Measure<const P: usize>: Copy + Sync + 'static {
     unsafe fn join<S: Simd>(acc: &mut [S::F; P], others: [S::F; P], one: S::F);
     /// The same for one lane.
     fn merged(parts: [f64; P], others: [f64; P]) -> [f64; P];
-    /// The sum of what is summed and that of squares, the same where that is one, of
-    /// `len` elements.
-    fn sums(parts: [f64; P], len: f64) -> [Interval; 2];
+    /// The sum of `len` elements.
+    fn first(parts: [f64; P], len: f64) -> Interval;
+    /// That of their magnitudes or of their squares, whichever it is.
+    fn second(parts: [f64; P], len: f64) -> Interval;
 }
 
 /// Adds `x` to a sum.
@@ -132,7 +135,7 @@ macro_rules! measure {
         $name:ident $(<const $split:ident>)?: $parts:literal, $squares:literal,
         $join:ident, $merged:ident,
         |$S:ident, $acc:pat, $x:ident, $one:ident| $step:expr,
-        |$p:ident, $len:ident| $sums:expr;
+        |$p:ident, $len:ident| $first:expr, $second:expr;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -155,8 +158,12 @@ macro_rules! measure {
                 $merged(parts, others)
             }
             #[inline(always)]
-            fn sums($p: [f64; $parts], $len: f64) -> [Interval; 2] {
-                $sums
+            fn first($p: [f64; $parts], $len: f64) -> Interval {
+                $first
+            }
+            #[inline(always)]
+            fn second($p: [f64; $parts], $len: f64) -> Interval {
+                $second
             }
         }
     )*};
@@ -197,22 +204,22 @@ measure! {
     /// The elements.
     Plain: 3, false, join_sums, merged_sums,
         |S, [s, e, a], x, one| add::<S>(s, e, a, x, one),
-        |p, len| [interval(p, len); 2];
+        |p, len| interval(p, len), interval(p, len);
     /// Their absolute values.
     Absolute: 3, false, join_sums, merged_sums,
         |S, [s, e, a], x, one| add::<S>(s, e, a, S::abs(x), one),
-        |p, len| [interval(p, len); 2];
-    /// Their squares; `SPLIT` if these have more than 53 bits.
-    Square<const SPLIT>: 3, true, join_sums, merged_sums,
-        |S, [s, e, a], x, one| add_square::<S, SPLIT>([s, e, a], x, one),
-        |p, len| [interval(p, len); 2];
-    /// The elements, and their squares.
+        |p, len| interval(p, len), interval(p, len);
+    /// Their squares, which have more than 53 bits.
+    Square: 3, true, join_sums, merged_sums,
+        |S, [s, e, a], x, one| add_square::<S, true>([s, e, a], x, one),
+        |p, len| interval(p, len), interval(p, len);
+    /// The elements, and their squares; `SPLIT` if these have more than 53 bits.
     Both<const SPLIT>: 6, true, join_sums, merged_sums,
         |S, [s, e, a, t, f, b], x, one| {
             add::<S>(s, e, a, x, one);
             add_square::<S, SPLIT>([t, f, b], x, one);
         },
-        |p, len| [interval([p[0], p[1], p[2]], len), interval([p[3], p[4], p[5]], len)];
+        |p, len| interval([p[0], p[1], p[2]], len), interval([p[3], p[4], p[5]], len);
     /// The elements in a plain sum, and their magnitudes. Plain sums are for types of at
     /// most 24 bits: they are off by too little to matter for most outputs, and those
     /// that lie too close to the middle between two numbers are summed again.
@@ -221,15 +228,7 @@ measure! {
             *s = S::add(*s, x);
             *a = S::add(*a, S::abs(x));
         },
-        |p, len| [rough(p[0], p[1], len); 2];
-    /// Absolute values in a plain sum.
-    RoughAbsolute: 1, false, join_plain, merged_plain,
-        |S, [s], x, _one| *s = S::add(*s, S::abs(x)),
-        |p, len| [rough(p[0], p[0], len); 2];
-    /// Squares in a plain sum.
-    RoughSquare: 1, true, join_plain, merged_plain,
-        |S, [s], x, _one| *s = S::add(*s, S::mul(x, x)),
-        |p, len| [rough(p[0], p[0], len); 2];
+        |p, len| rough(p[0], p[1], len), rough(p[1], p[1], len);
     /// The elements, and their squares, in plain sums. The sum of the magnitudes is at
     /// most the root of `len` times the sum of the squares.
     RoughBoth: 2, true, join_plain, merged_plain,
@@ -237,117 +236,123 @@ measure! {
             *s = S::add(*s, x);
             *t = S::add(*t, S::mul(x, x));
         },
-        |p, len| [rough(p[0], (len * p[1]).sqrt() * 1.01, len), rough(p[1], p[1], len)];
+        |p, len| rough(p[0], (len * p[1]).sqrt() * 1.01, len), rough(p[1], p[1], len);
 }
 
-/// What the sums are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    Sum,
-    Mean,
-    /// The square root of a sum.
-    Root,
-    /// The variance of sums of elements and of squares, or its square root.
-    Variance {
-        ddof: u64,
-        root: bool,
-    },
-}
-
-/// The accumulators of one measure.
+/// An operation on floats, by one measure.
 pub(super) struct Floats<T, M, const P: usize> {
-    pub(super) isa: Isa,
+    isa: Isa,
     /// Elements of an output.
-    pub(super) len: u64,
-    pub(super) asked: Asked,
-    pub(super) measure: PhantomData<(T, M)>,
+    len: u64,
+    asked: Asked,
+    measure: PhantomData<(T, M)>,
 }
 
-impl<T, M, const P: usize> Clone for Floats<T, M, P> {
-    fn clone(&self) -> Self {
-        *self
+impl<T, M, const P: usize> Floats<T, M, P> {
+    pub(super) fn new(isa: Isa, len: usize, asked: Asked, _measure: M) -> Self {
+        Floats { isa, len: len as u64, asked, measure: PhantomData }
     }
 }
-impl<T, M, const P: usize> Copy for Floats<T, M, P> {}
 
 impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Fold for Floats<T, M, P> {
-    type Item = T;
-    type Out = T;
-    type Cells = [Vec<f64>; P];
-
-    fn cells(&self, outputs: usize) -> [Vec<f64>; P] {
-        core::array::from_fn(|_| vec![0.0; outputs])
+    fn item(&self) -> Layout {
+        Layout::new::<T>()
     }
 
-    fn clear(&self, cells: &mut [Vec<f64>; P]) {
-        cells.iter_mut().for_each(|part| part.fill(0.0));
+    fn cells(&self, outputs: usize) -> Box<dyn Cells> {
+        let Floats { isa, len, asked, measure } = *self;
+        let parts = core::array::from_fn(|_| vec![0.0; outputs]);
+        let fold = Floats { isa, len, asked, measure };
+        Box::new(FloatCells { fold, parts, pair: Pair::NONE })
+    }
+}
+
+/// The accumulators: the parts of the sums.
+struct FloatCells<T, M, const P: usize> {
+    fold: Floats<T, M, P>,
+    parts: [Vec<f64>; P],
+    pair: Pair,
+}
+
+impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Cells for FloatCells<T, M, P> {
+    fn clear(&mut self) {
+        self.parts.iter_mut().for_each(|part| part.fill(0.0));
     }
 
-    fn rows(&self, cells: &mut [Vec<f64>; P], place: usize, table: Table<'_, T>, _: usize) {
-        let parts = cells.each_mut().map(|part| &mut part[place..place + table.rows()]);
-        dispatch(self.isa, Rows::<T, M, P> { table, parts, measure: PhantomData });
+    unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
+        let parts = self.parts.each_mut().map(|part| &mut part[place..place + table.rows()]);
+        // SAFETY: the caller vouches for the elements.
+        let table = unsafe { table.of_elements() };
+        dispatch(self.fold.isa, Rows::<T, M, P> { table, parts, measure: PhantomData });
     }
 
-    fn columns(&self, cells: &mut [Vec<f64>; P], place: usize, table: Table<'_, T>, _: usize) {
-        let parts = cells.each_mut().map(|part| &mut part[place..place + table.columns()]);
-        dispatch(self.isa, Columns::<T, M, P> { table, parts, measure: PhantomData });
+    unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
+        let parts = self.parts.each_mut().map(|part| &mut part[place..place + table.columns()]);
+        // SAFETY: the caller vouches for the elements.
+        let table = unsafe { table.of_elements() };
+        dispatch(self.fold.isa, Columns::<T, M, P> { table, parts, measure: PhantomData });
     }
 
-    fn merge(&self, cells: &mut [Vec<f64>; P], others: &[Vec<f64>; P]) {
-        for i in 0..cells[0].len() {
-            let own: [f64; P] = core::array::from_fn(|p| cells[p][i]);
-            let merged = M::merged(own, core::array::from_fn(|p| others[p][i]));
-            cells.iter_mut().zip(merged).for_each(|(part, x)| part[i] = x);
-        }
+    fn merge(&mut self, others: &dyn Cells) {
+        merge::<M, P>(&mut self.parts, &of_one_fold::<Self>(others).parts);
     }
 
-    #[inline(always)]
-    fn answer_all(&self, cells: &[Vec<f64>; P], place: usize, to: &mut [T]) -> bool {
-        if self.asked != Asked::Sum || M::SQUARES {
-            return false;
-        }
-        let (len, count) = (self.len as f64, to.len());
-        let mut from = [&[][..]; P];
-        for p in 0..P {
-            from[p] = &cells[p][place..place + count];
-        }
-        let mut certain = true;
-        for i in 0..count {
-            let mut parts = [0.0; P];
-            for p in 0..P {
-                parts[p] = from[p][i];
-            }
-            let (found, sure) = M::sums(parts, len)[0].nearest::<T>();
-            to[i] = found;
-            certain &= sure;
-        }
-        certain
-    }
-
-    #[inline(always)]
-    fn answer(&self, cells: &[Vec<f64>; P], place: usize) -> Option<T> {
-        let mut parts = [0.0; P];
-        for p in 0..P {
-            parts[p] = cells[p][place];
-        }
-        let [mut sum, squares] = M::sums(parts, self.len as f64);
-        if T::DTYPE == DType::F16 && !M::SQUARES && self.len <= EXACT_F16 {
-            sum = sum.exact();
-        }
+    fn answer(&mut self, place: usize, to: &mut [u8], missing: &mut Vec<usize>) {
+        let to: &mut [T] = bytemuck::cast_slice_mut(to);
+        let Floats { isa, len, asked, .. } = self.fold;
+        let exact = T::DTYPE == DType::F16 && !M::SQUARES && len <= EXACT_F16;
         // Where a square underflowed its error is lost.
-        if M::SQUARES && T::DTYPE.size() == 8 && !squares.is_above(LEAST_SQUARES) {
-            return None;
+        let least = (M::SQUARES && T::DTYPE.size() == 8).then_some(LEAST_SQUARES);
+        for (to, place) in to.chunks_mut(TOGETHER).zip((place..).step_by(TOGETHER)) {
+            let parts = self.parts.each_ref().map(|part| &part[place..place + to.len()]);
+            let Pair { first, second } = &mut self.pair;
+            let first = asked.first().then_some(first);
+            let second = asked.second().then_some(second);
+            let measure = PhantomData::<M>;
+            dispatch(isa, Bounds { parts, len: len as f64, exact, first, second, measure });
+            let pair = &self.pair;
+            dispatch(isa, Finish { asked, len, pair, least, place, to, missing });
         }
-        let found = match self.asked {
-            Asked::Sum => sum,
-            Asked::Mean => sum.divided(self.len)?,
-            Asked::Root => squares.root()?,
-            Asked::Variance { ddof, root } => {
-                let variance = Interval::variance(sum, squares, self.len, ddof)?;
-                if root { variance.root()? } else { variance }
-            }
-        };
-        found.rounded::<T>()
+    }
+}
+
+/// Adds the parts of other elements.
+fn merge<M: Measure<P>, const P: usize>(to: &mut [Vec<f64>; P], others: &[Vec<f64>; P]) {
+    for i in 0..to[0].len() {
+        let own: [f64; P] = core::array::from_fn(|p| to[p][i]);
+        let merged = M::merged(own, core::array::from_fn(|p| others[p][i]));
+        to.iter_mut().zip(merged).for_each(|(part, x)| part[i] = x);
+    }
+}
+
+/// The intervals that the sums of some outputs lie in: what is asked of them is then the
+/// same for all measures.
+struct Bounds<'a, 'b, M, const P: usize> {
+    /// At most [`TOGETHER`] outputs.
+    parts: [&'a [f64]; P],
+    len: f64,
+    /// Whether plain sums are exact.
+    exact: bool,
+    /// The sums that are asked for.
+    first: Option<&'b mut Intervals>,
+    second: Option<&'b mut Intervals>,
+    measure: PhantomData<M>,
+}
+
+impl<M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, M, P> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Bounds { parts, len, exact, first, second, .. } = self;
+        let count = parts[0].len();
+        let parts = parts.map(|part| &part[..count]);
+        if let Some(to) = first {
+            to.fill(count, exact, |i| M::first(parts.map(|part| part[i]), len));
+        }
+        if let Some(to) = second {
+            to.fill(count, exact, |i| M::second(parts.map(|part| part[i]), len));
+        }
     }
 }
 

@@ -1,49 +1,60 @@
 //! What reduces tables: accumulators of outputs, and how they take elements in.
+//!
+//! Walks know neither elements nor accumulators: they are compiled once, and call
+//! what is compiled for each operation, type and instruction set.
 
 use crate::table::Table;
-use warpfold_core::Element;
+use core::alloc::Layout;
+use core::any::Any;
 
-/// Accumulators for some outputs of one operation. What they cannot answer is
-/// answered in the general way, so that they may be quick rather than complete.
-pub(super) trait Fold: Copy + Sync {
-    /// The elements.
-    type Item: Element;
-    /// The accumulators of a block of outputs.
-    type Cells: Send;
-
+/// An operation on elements of one type.
+pub(super) trait Fold: Sync {
+    /// Size and alignment of the elements.
+    fn item(&self) -> Layout;
     /// Accumulators that have seen nothing.
-    fn cells(&self, outputs: usize) -> Self::Cells;
-    /// Makes them so again.
-    fn clear(&self, cells: &mut Self::Cells);
+    fn cells(&self, outputs: usize) -> Box<dyn Cells>;
+    /// The bytes of an output's accumulators, if they take in tables as columns alone
+    /// and one thread gives them all elements of an output.
+    fn columns_alone(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// Accumulators for a block of outputs of one operation. What they cannot answer is
+/// answered in the general way, so that they may be quick rather than complete.
+pub(super) trait Cells: Any + Send {
+    /// Makes them as if they had seen nothing.
+    fn clear(&mut self);
     /// Adds a row of the table to each output from `place` on. The row's first element
     /// is the output's element `at`.
-    fn rows(&self, cells: &mut Self::Cells, place: usize, table: Table<'_, Self::Item>, at: usize);
+    ///
+    /// # Safety
+    /// Every element of the table is one of the operation's elements: aligned, and
+    /// valid for reads.
+    unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, at: usize);
     /// Adds a column of the table to each output from `place` on.
-    fn columns(
-        &self,
-        cells: &mut Self::Cells,
-        place: usize,
-        table: Table<'_, Self::Item>,
-        at: usize,
-    );
+    ///
+    /// # Safety
+    /// As for [`rows`](Self::rows).
+    unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, at: usize);
     /// Adds the accumulators of other elements of the same outputs.
-    fn merge(&self, cells: &mut Self::Cells, others: &Self::Cells);
-    /// Whether elements can still change an answer; asked after each panel.
-    fn is_settled(&self, cells: &Self::Cells) -> bool {
-        let _ = cells;
-        false
-    }
+    fn merge(&mut self, others: &dyn Cells);
     /// Whether [`is_settled`](Self::is_settled) may become true: rows are then cut.
-    const SETTLES: bool = false;
-    /// The answers' words, as wide as the numbers of the operation.
-    type Out: bytemuck::Pod;
-    /// Writes the answers of all outputs from `place` on, without a branch for each.
-    /// Returns false if some are not there.
-    #[inline(always)]
-    fn answer_all(&self, cells: &Self::Cells, place: usize, to: &mut [Self::Out]) -> bool {
-        let _ = (cells, place, to);
+    fn settles(&self) -> bool {
         false
     }
-    /// The answer of one output, if the accumulators have it.
-    fn answer(&self, cells: &Self::Cells, place: usize) -> Option<Self::Out>;
+    /// Whether no element can change an answer any more; asked after each panel.
+    fn is_settled(&self) -> bool {
+        false
+    }
+    /// Writes the answers of outputs from `place` on: words as wide as the numbers of
+    /// the operation, as many as `to` has room for, and aligned. Places without an
+    /// answer go to `missing`.
+    fn answer(&mut self, place: usize, to: &mut [u8], missing: &mut Vec<usize>);
+}
+
+/// Accumulators that the same [`Fold`] has made.
+pub(super) fn of_one_fold<C: Cells>(others: &dyn Cells) -> &C {
+    let others: &dyn Any = others;
+    others.downcast_ref().expect("accumulators of one operation are merged")
 }

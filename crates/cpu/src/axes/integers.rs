@@ -1,33 +1,67 @@
 //! Sums of integers for many outputs, in 64 bits.
 
-use super::lanes::Lanes;
+use super::finish::{Asked, Request};
+use super::lanes::{Lanes, Words};
 use super::round::Interval;
+use super::words::Word;
 use crate::integer::Integer;
 use core::marker::PhantomData;
 
-/// What integer sums are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    Sum,
-    Mean,
-}
-
-/// Sums of elements. The second word's top bit says whether a sum has overflowed.
+/// Sums of integers of at most 32 bits. Those of unsigned ones are less by `bias` an
+/// element: their words without it have a sign.
 #[derive(Clone, Copy)]
-pub(super) struct Totals<T> {
+pub(super) struct Totals<W> {
     pub(super) asked: Asked,
     /// Elements of an output, fewer than 2^31.
     pub(super) len: u64,
-    pub(super) item: PhantomData<T>,
+    /// The topmost bit of unsigned integers, or none.
+    pub(super) bias: W,
+}
+
+impl<W: Word> Lanes for Totals<W> {
+    type Item = W;
+    type Out = u64;
+    type A = i64;
+    type B = ();
+    type C = ();
+    const START: (i64, (), ()) = (0, (), ());
+
+    #[inline(always)]
+    fn take(self, a: &mut i64, (): &mut (), (): &mut (), x: W, _: u32) {
+        *a = a.wrapping_add((x ^ self.bias).wide());
+    }
+
+    #[inline(always)]
+    fn merge((a, ..): &mut (i64, (), ()), others: (i64, (), ())) {
+        *a += others.0;
+    }
+
+    fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
+        // The topmost bit alone is the least integer.
+        let all = self.len.cast_signed() * -self.bias.wide();
+        if self.asked == Asked::Sum {
+            to.iter_mut().zip(words.a).for_each(|(to, &sum)| *to = (sum + all).cast_unsigned());
+            return;
+        }
+        let sums = |i: usize| [Interval::of_i64(words.a[i] + all); 2];
+        request.finish(self.asked, self.len, bytemuck::cast_slice_mut(to), sums);
+    }
+}
+
+/// Sums of integers of 64 bits. The second word's top bit says whether a sum has
+/// overflowed.
+#[derive(Clone, Copy)]
+pub(super) struct LongTotals<const UNSIGNED: bool> {
+    pub(super) asked: Asked,
+    /// Elements of an output.
+    pub(super) len: u64,
 }
 
 /// The sum of two sums, and whether it is beyond 64 bits in the top bit.
 #[inline(always)]
-fn add<T: Integer>(a: i64, b: i64) -> (i64, u64) {
+fn add<const UNSIGNED: bool>(a: i64, b: i64) -> (i64, u64) {
     let sum = a.wrapping_add(b);
-    let beyond = if !T::LONG {
-        0
-    } else if T::UNSIGNED {
+    let beyond = if UNSIGNED {
         u64::from(sum.cast_unsigned() < a.cast_unsigned()) << 63
     } else {
         ((a ^ sum) & (b ^ sum)).cast_unsigned()
@@ -35,8 +69,8 @@ fn add<T: Integer>(a: i64, b: i64) -> (i64, u64) {
     (sum, beyond)
 }
 
-impl<T: Integer> Lanes for Totals<T> {
-    type Item = T;
+impl<const UNSIGNED: bool> Lanes for LongTotals<UNSIGNED> {
+    type Item = i64;
     type Out = u64;
     type A = i64;
     type B = u64;
@@ -44,55 +78,98 @@ impl<T: Integer> Lanes for Totals<T> {
     const START: (i64, u64, ()) = (0, 0, ());
 
     #[inline(always)]
-    fn take(a: &mut i64, b: &mut u64, (): &mut (), x: T, _: u32) {
-        let (sum, beyond) = add::<T>(*a, x.wide());
+    fn take(self, a: &mut i64, b: &mut u64, (): &mut (), x: i64, _: u32) {
+        let (sum, beyond) = add::<UNSIGNED>(*a, x);
         *a = sum;
-        if T::LONG {
-            *b |= beyond;
-        }
+        *b |= beyond;
     }
 
     #[inline(always)]
     fn merge((a, b, ()): &mut (i64, u64, ()), others: (i64, u64, ())) {
-        let (sum, beyond) = add::<T>(*a, others.0);
+        let (sum, beyond) = add::<UNSIGNED>(*a, others.0);
         *a = sum;
         *b |= beyond | others.1;
     }
 
-    #[inline(always)]
-    fn answer(&self, (sum, beyond, ()): (i64, u64, ())) -> Option<u64> {
-        if beyond >> 63 == 1 {
-            return None;
+    fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
+        let overflowed = |i: usize| words.b[i] & TOP != 0;
+        if self.asked == Asked::Sum {
+            to.iter_mut().zip(words.a).for_each(|(to, &sum)| *to = sum.cast_unsigned());
+            if words.b.iter().fold(0, |all, &beyond| all | beyond) & TOP != 0 {
+                let missing = (0..to.len()).filter(|&i| overflowed(i));
+                request.missing.extend(missing.map(|i| request.place + i));
+            }
+            return;
         }
-        match self.asked {
-            Asked::Sum => Some(sum.cast_unsigned()),
-            Asked::Mean => Interval::of_integer(value::<T>(sum))?
-                .divided(self.len)?
-                .rounded::<f64>()
-                .map(f64::to_bits),
-        }
+        let sums = |i: usize| {
+            let sum = words.a[i];
+            let sum = if UNSIGNED { i128::from(sum.cast_unsigned()) } else { i128::from(sum) };
+            [if overflowed(i) { Interval::UNKNOWN } else { Interval::of_integer(sum) }; 2]
+        };
+        request.finish(self.asked, self.len, bytemuck::cast_slice_mut(to), sums);
     }
 }
 
-/// The value of a sum by its bits.
-#[inline(always)]
-fn value<T: Integer>(sum: i64) -> i128 {
-    if T::UNSIGNED { i128::from(sum.cast_unsigned()) } else { i128::from(sum) }
+const TOP: u64 = 1 << 63;
+
+/// Sums of integers of at most 16 bits and of their squares. A variance does not change
+/// where all elements do by the same: of unsigned ones the topmost bit is flipped, which
+/// takes half of their range from each.
+#[derive(Clone, Copy)]
+pub(super) struct ShortPowers<W> {
+    pub(super) asked: Asked,
+    /// Elements of an output, fewer than 2^31.
+    pub(super) len: u64,
+    pub(super) flip: W,
+}
+
+impl<W: Word> Lanes for ShortPowers<W> {
+    type Item = W;
+    type Out = u64;
+    type A = i64;
+    type B = u64;
+    type C = ();
+    const START: (i64, u64, ()) = (0, 0, ());
+
+    #[inline(always)]
+    fn take(self, a: &mut i64, b: &mut u64, (): &mut (), x: W, _: u32) {
+        let wide = (x ^ self.flip).wide();
+        *a = a.wrapping_add(wide);
+        // Below 2^32 each.
+        *b += wide.wrapping_mul(wide).cast_unsigned();
+    }
+
+    #[inline(always)]
+    fn merge((a, b, ()): &mut (i64, u64, ()), others: (i64, u64, ())) {
+        *a += others.0;
+        *b += others.1;
+    }
+
+    fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
+        // Below 2^63 as fewer than 2^31 elements are.
+        let sums = |i: usize| {
+            let [sum, squares] = [words.a[i], words.b[i].cast_signed()];
+            [Interval::of_i64(sum), Interval::of_i64(squares)]
+        };
+        request.finish(self.asked, self.len, bytemuck::cast_slice_mut(to), sums);
+    }
 }
 
 /// Sums of elements and of their squares: these in two words, of their low 32 bits and
 /// of the rest. The top bit of the latter says that some element has more than 32 bits.
 #[derive(Clone, Copy)]
 pub(super) struct Powers<T> {
+    asked: Asked,
     /// Elements of an output, fewer than 2^31.
-    pub(super) len: u64,
-    pub(super) ddof: u64,
-    /// Whether the square root of the variance is asked for.
-    pub(super) root: bool,
-    pub(super) item: PhantomData<T>,
+    len: u64,
+    item: PhantomData<T>,
 }
 
-const TOP: u64 = 1 << 63;
+impl<T> Powers<T> {
+    pub(super) fn new(asked: Asked, len: u64) -> Self {
+        Powers { asked, len, item: PhantomData }
+    }
+}
 
 impl<T: Integer> Lanes for Powers<T> {
     type Item = T;
@@ -103,14 +180,9 @@ impl<T: Integer> Lanes for Powers<T> {
     const START: (i64, u64, u64) = (0, 0, 0);
 
     #[inline(always)]
-    fn take(a: &mut i64, b: &mut u64, c: &mut u64, x: T, _: u32) {
+    fn take(self, a: &mut i64, b: &mut u64, c: &mut u64, x: T, _: u32) {
         let wide = x.wide();
         *a = a.wrapping_add(wide);
-        if T::SHORT {
-            // Below 2^32 each.
-            *b += wide.wrapping_mul(wide).cast_unsigned();
-            return;
-        }
         // The bits of a large u64 are those of a negative number.
         let (square, whole) = if T::UNSIGNED {
             let short = u64::from(wide as u32);
@@ -131,16 +203,14 @@ impl<T: Integer> Lanes for Powers<T> {
         *c = ((*c & !TOP) + (others.2 & !TOP)) | ((*c | others.2) & TOP);
     }
 
-    #[inline(always)]
-    fn answer(&self, (sum, low, high): (i64, u64, u64)) -> Option<u64> {
-        if high & TOP != 0 {
-            return None;
-        }
-        let squares = i128::from(low) + (i128::from(high) << 32);
-        let sum = Interval::of_integer(i128::from(sum))?;
-        let squares = Interval::of_integer(squares)?;
-        let variance = Interval::variance(sum, squares, self.len, self.ddof)?;
-        let found = if self.root { variance.root()? } else { variance };
-        found.rounded::<f64>().map(f64::to_bits)
+    fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
+        let sums = |i: usize| {
+            let high = words.c[i];
+            let squares = i128::from(words.b[i]) + (i128::from(high) << 32);
+            let squares =
+                if high & TOP == 0 { Interval::of_integer(squares) } else { Interval::UNKNOWN };
+            [Interval::of_i64(words.a[i]), squares]
+        };
+        request.finish(self.asked, self.len, bytemuck::cast_slice_mut(to), sums);
     }
 }

@@ -1,15 +1,17 @@
 //! Accumulators of plain words, in loops that compilers turn into vectors.
 
-use super::fold::Fold;
+use super::finish::{Pair, Request};
+use super::fold::{Cells, Fold, of_one_fold};
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::table::Table;
-use warpfold_core::{Element, prefetch};
+use core::alloc::Layout;
+use warpfold_core::prefetch;
 
 /// An operation that keeps up to three words of each output.
-pub(super) trait Lanes: Copy + Sync {
+pub(super) trait Lanes: Copy + Send + Sync + 'static {
     /// The elements.
-    type Item: Element;
+    type Item: bytemuck::Pod;
     /// The words; what is not needed is `()`.
     type A: Copy + Send;
     /// The second word.
@@ -18,11 +20,11 @@ pub(super) trait Lanes: Copy + Sync {
     type C: Copy + Send;
     /// Words that have seen nothing.
     const START: (Self::A, Self::B, Self::C);
-    /// See [`Fold::SETTLES`].
+    /// See [`Cells::settles`].
     const SETTLES: bool = false;
 
     /// Takes in an element at position `at`, which is beyond those before.
-    fn take(a: &mut Self::A, b: &mut Self::B, c: &mut Self::C, x: Self::Item, at: u32);
+    fn take(self, a: &mut Self::A, b: &mut Self::B, c: &mut Self::C, x: Self::Item, at: u32);
     /// Takes in the words of other elements.
     fn merge(words: &mut (Self::A, Self::B, Self::C), others: (Self::A, Self::B, Self::C));
     /// The second word of lane `lane` of `lanes`, whose positions counted vectors that
@@ -34,7 +36,7 @@ pub(super) trait Lanes: Copy + Sync {
     /// The words of a row whose first element is at position `at`, where there is a
     /// quicker way than element by element.
     #[inline(always)]
-    fn row(items: &[Self::Item], at: usize) -> Option<(Self::A, Self::B, Self::C)> {
+    fn row(self, items: &[Self::Item], at: usize) -> Option<(Self::A, Self::B, Self::C)> {
         let _ = (items, at);
         None
     }
@@ -43,17 +45,18 @@ pub(super) trait Lanes: Copy + Sync {
         let _ = a;
         false
     }
-    /// See [`Fold::Out`].
+    /// An answer's word.
     type Out: bytemuck::Pod;
-    /// See [`Fold::answer`].
-    fn answer(&self, words: (Self::A, Self::B, Self::C)) -> Option<Self::Out>;
+    /// Writes the answers of outputs, as many as `to` has room for; those that are not
+    /// there are missing.
+    fn answer(&self, words: Words<'_, Self>, to: &mut [Self::Out], request: Request<'_>);
 }
 
-/// The accumulators of an operation, word by word.
-pub(super) struct Cells<L: Lanes> {
-    a: Vec<L::A>,
-    b: Vec<L::B>,
-    c: Vec<L::C>,
+/// The words of some outputs.
+pub(super) struct Words<'a, L: Lanes> {
+    pub(super) a: &'a [L::A],
+    pub(super) b: &'a [L::B],
+    pub(super) c: &'a [L::C],
 }
 
 /// A [`Fold`] of lanes.
@@ -64,46 +67,69 @@ pub(super) struct Laned<L> {
 }
 
 impl<L: Lanes> Fold for Laned<L> {
-    type Item = L::Item;
-    type Out = L::Out;
-    type Cells = Cells<L>;
-    const SETTLES: bool = L::SETTLES;
+    fn item(&self) -> Layout {
+        Layout::new::<L::Item>()
+    }
 
-    fn cells(&self, outputs: usize) -> Cells<L> {
+    fn cells(&self, outputs: usize) -> Box<dyn Cells> {
         let (a, b, c) = L::START;
-        Cells { a: vec![a; outputs], b: vec![b; outputs], c: vec![c; outputs] }
+        let (a, b, c) = (vec![a; outputs], vec![b; outputs], vec![c; outputs]);
+        Box::new(LanedCells { fold: *self, a, b, c, pair: Pair::NONE })
     }
+}
 
-    fn clear(&self, cells: &mut Cells<L>) {
+/// The accumulators of an operation, word by word.
+struct LanedCells<L: Lanes> {
+    fold: Laned<L>,
+    a: Vec<L::A>,
+    b: Vec<L::B>,
+    c: Vec<L::C>,
+    pair: Pair,
+}
+
+impl<L: Lanes> Cells for LanedCells<L> {
+    fn clear(&mut self) {
         let (a, b, c) = L::START;
-        cells.a.fill(a);
-        cells.b.fill(b);
-        cells.c.fill(c);
+        self.a.fill(a);
+        self.b.fill(b);
+        self.c.fill(c);
     }
 
-    fn rows(&self, cells: &mut Cells<L>, place: usize, table: Table<'_, L::Item>, at: usize) {
-        dispatch(self.isa, Rows { table, cells, place, at });
+    unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, at: usize) {
+        // SAFETY: the caller vouches for the elements.
+        let table = unsafe { table.of_elements() };
+        dispatch(self.fold.isa, Rows { table, cells: self, place, at });
     }
 
-    fn columns(&self, cells: &mut Cells<L>, place: usize, table: Table<'_, L::Item>, at: usize) {
-        dispatch(self.isa, Columns { table, cells, place, at });
+    unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, at: usize) {
+        // SAFETY: the caller vouches for the elements.
+        let table = unsafe { table.of_elements() };
+        dispatch(self.fold.isa, Columns { table, cells: self, place, at });
     }
 
-    fn merge(&self, cells: &mut Cells<L>, others: &Cells<L>) {
-        for i in 0..cells.a.len() {
-            let mut words = (cells.a[i], cells.b[i], cells.c[i]);
+    fn merge(&mut self, others: &dyn Cells) {
+        let others = of_one_fold::<Self>(others);
+        for i in 0..self.a.len() {
+            let mut words = (self.a[i], self.b[i], self.c[i]);
             L::merge(&mut words, (others.a[i], others.b[i], others.c[i]));
-            (cells.a[i], cells.b[i], cells.c[i]) = words;
+            (self.a[i], self.b[i], self.c[i]) = words;
         }
     }
 
-    fn is_settled(&self, cells: &Cells<L>) -> bool {
-        cells.a.iter().all(|&a| L::is_settled(a))
+    fn settles(&self) -> bool {
+        L::SETTLES
     }
 
-    #[inline(always)]
-    fn answer(&self, cells: &Cells<L>, place: usize) -> Option<L::Out> {
-        self.lanes.answer((cells.a[place], cells.b[place], cells.c[place]))
+    fn is_settled(&self) -> bool {
+        self.a.iter().all(|&a| L::is_settled(a))
+    }
+
+    fn answer(&mut self, place: usize, to: &mut [u8], missing: &mut Vec<usize>) {
+        let to: &mut [L::Out] = bytemuck::cast_slice_mut(to);
+        let some = place..place + to.len();
+        let words = Words { a: &self.a[some.clone()], b: &self.b[some.clone()], c: &self.c[some] };
+        let (isa, pair) = (self.fold.isa, &mut self.pair);
+        self.fold.lanes.answer(words, to, Request { isa, place, pair, missing });
     }
 }
 
@@ -117,7 +143,7 @@ const fn largest(a: usize, b: usize) -> usize {
 /// Adds each column of a table to its output.
 struct Columns<'a, 'b, L: Lanes> {
     table: Table<'a, L::Item>,
-    cells: &'b mut Cells<L>,
+    cells: &'b mut LanedCells<L>,
     place: usize,
     at: usize,
 }
@@ -140,6 +166,7 @@ impl<L: Lanes> Columns<'_, '_, L> {
     #[inline(always)]
     fn in_groups<const N: usize>(self) {
         let Columns { table, cells, place, at } = self;
+        let lanes = cells.fold.lanes;
         let columns = table.columns();
         let a = &mut cells.a[place..place + columns];
         let b = &mut cells.b[place..place + columns];
@@ -158,7 +185,7 @@ impl<L: Lanes> Columns<'_, '_, L> {
                 let items = &table.row(row)[group.clone()];
                 let at = (at + row) as u32;
                 for i in 0..N {
-                    L::take(&mut a[i], &mut b[i], &mut c[i], items[i], at);
+                    lanes.take(&mut a[i], &mut b[i], &mut c[i], items[i], at);
                 }
             }
             to_a.copy_from_slice(&a);
@@ -173,7 +200,7 @@ impl<L: Lanes> Columns<'_, '_, L> {
                 let at = (at + row) as u32;
                 for (((a, b), c), &x) in a.iter_mut().zip(b.iter_mut()).zip(c.iter_mut()).zip(items)
                 {
-                    L::take(a, b, c, x, at);
+                    lanes.take(a, b, c, x, at);
                 }
             }
         }
@@ -186,7 +213,7 @@ const FEW: usize = 12;
 /// Adds each row of a table to its output.
 struct Rows<'a, 'b, L: Lanes> {
     table: Table<'a, L::Item>,
-    cells: &'b mut Cells<L>,
+    cells: &'b mut LanedCells<L>,
     place: usize,
     at: usize,
 }
@@ -214,18 +241,19 @@ impl<L: Lanes> Rows<'_, '_, L> {
     #[inline(always)]
     fn in_lanes<const N: usize>(self) {
         let Rows { table, cells, place, at } = self;
+        let lanes = cells.fold.lanes;
         for row in 0..table.rows() {
             let items = table.row(row);
             let i = place + row;
             let mut words = (cells.a[i], cells.b[i], cells.c[i]);
             if items.len() < FEW {
                 for (i, &x) in items.iter().enumerate() {
-                    L::take(&mut words.0, &mut words.1, &mut words.2, x, (at + i) as u32);
+                    lanes.take(&mut words.0, &mut words.1, &mut words.2, x, (at + i) as u32);
                 }
                 (cells.a[i], cells.b[i], cells.c[i]) = words;
                 continue;
             }
-            if let Some(found) = L::row(items, at) {
+            if let Some(found) = lanes.row(items, at) {
                 L::merge(&mut words, found);
                 (cells.a[i], cells.b[i], cells.c[i]) = words;
                 continue;
@@ -236,12 +264,12 @@ impl<L: Lanes> Rows<'_, '_, L> {
             for items in &mut vectors {
                 prefetch::ahead(items);
                 for i in 0..N {
-                    L::take(&mut a[i], &mut b[i], &mut c[i], items[i], index);
+                    lanes.take(&mut a[i], &mut b[i], &mut c[i], items[i], index);
                 }
                 index = index.wrapping_add(1);
             }
             for (i, &x) in vectors.remainder().iter().enumerate() {
-                L::take(&mut a[i], &mut b[i], &mut c[i], x, index);
+                lanes.take(&mut a[i], &mut b[i], &mut c[i], x, index);
             }
             // Lanes beyond a short row have seen nothing.
             for lane in 0..N.min(items.len()) {

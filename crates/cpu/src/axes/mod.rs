@@ -9,17 +9,19 @@
 mod columnar;
 mod counts;
 mod extremes;
+mod finish;
 mod floats;
 mod fold;
 mod integers;
 mod lanes;
-mod pack;
+mod products;
 mod round;
 mod run;
 mod side;
 mod states;
 mod tables;
 mod walk;
+mod words;
 
 use crate::exact::Widen;
 use crate::integer::Integer;
@@ -27,29 +29,33 @@ use crate::isa::Isa;
 use crate::plan::Plan;
 use core::marker::PhantomData;
 use counts::{Found, Nonzero};
-use extremes::{Ends, First};
-use floats::{
-    Absolute, Both, Floats, Measure, Plain, RoughAbsolute, RoughBoth, RoughPlain, RoughSquare,
-    Square,
-};
+use extremes::{Ends, First, Least, Order, Real, Truth, Whole};
+use finish::Asked;
+use floats::{Absolute, Both, Floats, Measure, Plain, RoughBoth, RoughPlain, Square};
 use fold::Fold;
-use integers::{Powers, Totals};
+use integers::{LongTotals, Powers, ShortPowers, Totals};
 use lanes::{Laned, Lanes};
+use products::{Factor, Products};
 use round::Narrow;
-use run::Run;
+use run::{Folds, Run};
 pub(crate) use states::Spread;
 use walk::Walk;
-use warpfold_core::element::{Bool8, bf16, f16};
+use warpfold_core::element::{Key, Known, bf16, f16};
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::{Numbers, Rules};
 use warpfold_core::{DType, Element, NanPolicy, Op, Result, fpenv, with_element};
 use warpfold_threads::Threads;
+use words::{Word, flip, with_word};
 
 /// Positions and counts have 32 bits, and sums of squares of 62 bits another 31.
 const MOST_ELEMENTS: usize = 1 << 31;
 
 /// Sums of few short floats often lie in the middle between two: plain sums do not tell.
 const OFTEN_HALF_WAY: usize = 256;
+/// The variance of so few elements is often 0, or lies there.
+const OFTEN_ZERO: usize = 4;
+/// Of fewer outputs the state of each multiplies as quickly.
+const FEW_PRODUCTS: usize = 4;
 
 /// A question of every output of a plan over one array.
 #[derive(Clone, Copy)]
@@ -76,175 +82,259 @@ impl Question<'_> {
         if !usual || len == 0 || len >= MOST_ELEMENTS || self.plan.outputs() == 0 {
             return Ok(None);
         }
+        let dtype = self.plan.dtype();
         match self.op {
             Op::ArgMin | Op::ArgMax | Op::CountNonzero | Op::Any | Op::All if !nans => Ok(None),
-            Op::Min => with_element!(self.plan.dtype(), T => self.ends::<T>(extremes::Asked::Min)),
-            Op::Max => with_element!(self.plan.dtype(), T => self.ends::<T>(extremes::Asked::Max)),
-            Op::NormInf if self.plan.dtype().is_float() => {
-                with_element!(self.plan.dtype(), T => self.ends::<T>(extremes::Asked::Magnitude))
+            Op::CountNonzero | Op::Any | Op::All => {
+                with_word!(dtype.size(), W => self.counts::<W>())
             }
-            Op::ArgMin => with_element!(self.plan.dtype(), T => self.first::<T, false>()),
-            Op::ArgMax => with_element!(self.plan.dtype(), T => self.first::<T, true>()),
-            Op::CountNonzero | Op::Any | Op::All => match self.plan.dtype() {
-                // Whether an integer is zero its bits say, whatever its sign.
-                DType::I8 | DType::U8 | DType::Bool => self.counts::<u8>(),
-                DType::I16 | DType::U16 => self.counts::<u16>(),
-                DType::I32 | DType::U32 => self.counts::<u32>(),
-                DType::I64 | DType::U64 => self.counts::<u64>(),
-                DType::F16 | DType::BF16 => self.counts::<f16>(),
-                DType::F32 => self.counts::<f32>(),
-                DType::F64 => self.counts::<f64>(),
+            Op::ArgMin | Op::ArgMax => self.positions(),
+            Op::Min | Op::Max => self.extremes(),
+            Op::NormInf if dtype.is_float() => self.extremes(),
+            Op::Prod if nans => match dtype {
+                DType::F32 => self.products::<f32>(),
+                DType::F64 => self.products::<f64>(),
                 _ => Ok(None),
             },
-            _ => match self.plan.dtype() {
-                DType::F16 => self.floats::<f16>(),
-                DType::BF16 => self.floats::<bf16>(),
-                DType::F32 => self.floats::<f32>(),
-                DType::F64 => self.doubles(),
-                DType::I8 => self.integers::<i8>(),
-                DType::I16 => self.integers::<i16>(),
-                DType::I32 => self.integers::<i32>(),
-                DType::I64 => self.integers::<i64>(),
-                DType::U8 => self.integers::<u8>(),
-                DType::U16 => self.integers::<u16>(),
-                DType::U32 => self.integers::<u32>(),
-                DType::U64 => self.integers::<u64>(),
-                DType::Bool => self.integers::<Bool8>(),
-                _ => Ok(None),
+            _ => match dtype.known() {
+                Known::F16 => self.floats::<f16>(),
+                Known::BF16 => self.floats::<bf16>(),
+                Known::F32 => self.floats::<f32>(),
+                Known::F64 => self.doubles(),
+                Known::Bool => match self.sums_of_integers() {
+                    Some((asked, len)) => self.lanes(Nonzero { bits: -1i8, asked, len }),
+                    None => Ok(None),
+                },
+                Known::I8 | Known::U8 => self.short_integers::<i8>(),
+                Known::I16 | Known::U16 => self.short_integers::<i16>(),
+                Known::I32 => self.integers::<i32>(),
+                Known::U32 => self.integers::<u32>(),
+                Known::I64 => self.long_integers::<i64, false>(),
+                Known::U64 => self.long_integers::<u64, true>(),
             },
         }
     }
 
+    /// By a quick measure, and by another where that is not enough.
     fn floats<T: Widen + Narrow>(&self) -> Result<Option<Numbers>> {
-        use floats::Asked;
         let ddof = self.rules.ddof;
-        let narrow = |asked| match asked {
-            Asked::Sum if self.op == Op::Norm1 => {
-                self.sums::<T, RoughAbsolute, Absolute, 1, 3>(asked)
-            }
-            Asked::Sum | Asked::Mean if self.op != Op::SumSq => {
-                self.sums::<T, RoughPlain, Plain, 2, 3>(asked)
-            }
-            Asked::Variance { .. } => self.sums::<T, RoughBoth, Both<false>, 2, 6>(asked),
-            _ => self.sums::<T, RoughSquare, Square<false>, 1, 3>(asked),
-        };
+        let (plain, both) = (RoughPlain, RoughBoth);
         match self.op {
-            Op::Sum | Op::Norm1 | Op::SumSq => narrow(Asked::Sum),
-            Op::Mean => narrow(Asked::Mean),
-            Op::Norm2 => narrow(Asked::Root),
-            Op::Var => narrow(Asked::Variance { ddof, root: false }),
-            Op::Std => narrow(Asked::Variance { ddof, root: true }),
+            Op::Sum => self.sums::<T, _, _, 2, 3>(Asked::Sum, plain, Plain),
+            Op::Mean => self.sums::<T, _, _, 2, 3>(Asked::Mean, plain, Plain),
+            Op::Norm1 => self.sums::<T, _, _, 2, 3>(Asked::Second, plain, Absolute),
+            Op::SumSq => self.sums::<T, _, _, 2, 6>(Asked::Second, both, Both::<false>),
+            Op::Norm2 => self.sums::<T, _, _, 2, 6>(Asked::Root, both, Both::<false>),
+            Op::Var | Op::Std => {
+                let asked = Asked::Variance { ddof, root: self.op == Op::Std };
+                self.sums::<T, _, _, 2, 6>(asked, both, Both::<false>)
+            }
             _ => Ok(None),
         }
     }
 
     fn doubles(&self) -> Result<Option<Numbers>> {
-        use floats::Asked;
         let ddof = self.rules.ddof;
         match self.op {
-            Op::Sum => self.sum::<f64, Plain, 3>(Asked::Sum),
-            Op::Mean => self.sum::<f64, Plain, 3>(Asked::Mean),
-            Op::Norm1 => self.sum::<f64, Absolute, 3>(Asked::Sum),
-            Op::SumSq => self.sum::<f64, Square<true>, 3>(Asked::Sum),
-            Op::Norm2 => self.sum::<f64, Square<true>, 3>(Asked::Root),
-            Op::Var => self.sum::<f64, Both<true>, 6>(Asked::Variance { ddof, root: false }),
-            Op::Std => self.sum::<f64, Both<true>, 6>(Asked::Variance { ddof, root: true }),
+            Op::Sum => self.sum::<f64, _, 3>(Asked::Sum, Plain),
+            Op::Mean => self.sum::<f64, _, 3>(Asked::Mean, Plain),
+            Op::Norm1 => self.sum::<f64, _, 3>(Asked::Second, Absolute),
+            Op::SumSq => self.sum::<f64, _, 3>(Asked::Second, Square),
+            Op::Norm2 => self.sum::<f64, _, 3>(Asked::Root, Square),
+            Op::Var | Op::Std => {
+                let asked = Asked::Variance { ddof, root: self.op == Op::Std };
+                self.sum::<f64, _, 6>(asked, Both::<true>)
+            }
             _ => Ok(None),
         }
-    }
-
-    fn fold<T, M, const P: usize>(&self, asked: floats::Asked) -> Floats<T, M, P> {
-        let len = self.plan.len() as u64;
-        Floats { isa: self.isa, len, asked, measure: PhantomData }
     }
 
     fn sum<T: Widen + Narrow, M: Measure<P>, const P: usize>(
         &self,
-        asked: floats::Asked,
+        asked: Asked,
+        measure: M,
     ) -> Result<Option<Numbers>> {
         if !fpenv::is_usual() {
             return Ok(None);
         }
-        self.answers::<_, Floats<T, M, P>>(self.fold::<T, M, P>(asked), None, self.plan.plain())
+        let fold = Floats::<T, M, P>::new(self.isa, self.plan.len(), asked, measure);
+        self.answers(&fold, None, self.plan.plain())
     }
 
-    /// By a quick measure, and by another where that is not enough.
     fn sums<T: Widen + Narrow, M: Measure<P>, N: Measure<Q>, const P: usize, const Q: usize>(
         &self,
-        asked: floats::Asked,
+        asked: Asked,
+        measure: M,
+        another: N,
     ) -> Result<Option<Numbers>> {
         if !fpenv::is_usual() {
             return Ok(None);
         }
-        if self.plan.len() <= OFTEN_HALF_WAY && !M::SQUARES {
-            return self.sum::<T, N, Q>(asked);
+        let len = self.plan.len();
+        let again = Floats::<T, N, Q>::new(self.isa, len, asked, another);
+        if len <= if M::SQUARES { OFTEN_ZERO } else { OFTEN_HALF_WAY } {
+            return self.answers(&again, None, self.plan.plain());
         }
-        let again = Some(self.fold::<T, N, Q>(asked));
-        self.answers(self.fold::<T, M, P>(asked), again, self.plan.plain())
+        let fold = Floats::<T, M, P>::new(self.isa, len, asked, measure);
+        self.answers(&fold, Some(&again), self.plan.plain())
     }
 
-    /// Of elements as wide as `T`, and with a sign bit if `T` has one.
-    fn counts<T: Element>(&self) -> Result<Option<Numbers>> {
+    /// Positions are the tree's.
+    fn products<T: Factor>(&self) -> Result<Option<Numbers>> {
+        let len = self.plan.len();
+        if len > products::MOST || self.plan.outputs() < FEW_PRODUCTS || !fpenv::is_usual() {
+            return Ok(None);
+        }
+        let fold = Products::<T> { isa: self.isa, len, item: PhantomData };
+        self.answers(&fold, None, &self.plan.in_index_order())
+    }
+
+    /// Of elements as wide as `W`.
+    fn counts<W: Word>(&self) -> Result<Option<Numbers>> {
+        let dtype = self.plan.dtype();
+        // Zeros of both signs are zero.
+        let bits = if dtype.is_float() { W::GREATEST } else { W::of(u64::MAX) };
         match self.op {
-            Op::CountNonzero => self.lanes(Nonzero::<T> { item: PhantomData }),
-            Op::Any => self.lanes(Found::<T, false> { item: PhantomData }),
-            _ => self.lanes(Found::<T, true> { item: PhantomData }),
+            Op::CountNonzero => {
+                self.lanes(Nonzero { bits, asked: Asked::Sum, len: self.plan.len() as u64 })
+            }
+            Op::Any => self.lanes(Found { bits, zeros: 0 }),
+            _ => self.lanes(Found { bits, zeros: 1 }),
         }
     }
 
+    /// What is asked for, of integers.
+    fn sums_of_integers(&self) -> Option<(Asked, u64)> {
+        let (len, ddof) = (self.plan.len() as u64, self.rules.ddof);
+        let asked = match self.op {
+            Op::Sum => Asked::Sum,
+            Op::Mean => Asked::Mean,
+            Op::Var | Op::Std => Asked::Variance { ddof, root: self.op == Op::Std },
+            _ => return None,
+        };
+        Some((asked, len))
+    }
+
+    fn totals<W: Word>(&self, asked: Asked, len: u64) -> Result<Option<Numbers>> {
+        let bias = W::of(flip(self.plan.dtype()));
+        self.lanes(Totals { asked, len, bias })
+    }
+
+    /// Of at most 16 bits, with a sign or without.
+    fn short_integers<W: Word>(&self) -> Result<Option<Numbers>> {
+        match self.sums_of_integers() {
+            Some((asked @ Asked::Variance { .. }, len)) => {
+                self.lanes(ShortPowers { asked, len, flip: W::of(flip(self.plan.dtype())) })
+            }
+            Some((asked, len)) => self.totals::<W>(asked, len),
+            None => Ok(None),
+        }
+    }
+
+    /// Of 32 bits.
     fn integers<T: Integer>(&self) -> Result<Option<Numbers>> {
-        use integers::Asked;
-        let (len, ddof, item) = (self.plan.len() as u64, self.rules.ddof, PhantomData);
-        match self.op {
-            Op::Sum => self.lanes(Totals::<T> { asked: Asked::Sum, len, item }),
-            Op::Mean => self.lanes(Totals::<T> { asked: Asked::Mean, len, item }),
-            Op::Var => self.lanes(Powers::<T> { len, ddof, root: false, item }),
-            Op::Std => self.lanes(Powers::<T> { len, ddof, root: true, item }),
-            _ => Ok(None),
+        match self.sums_of_integers() {
+            Some((asked @ Asked::Variance { .. }, len)) => self.lanes(Powers::<T>::new(asked, len)),
+            Some((asked, len)) => self.totals::<i32>(asked, len),
+            None => Ok(None),
         }
     }
 
-    fn ends<T: Element>(&self, asked: extremes::Asked) -> Result<Option<Numbers>> {
-        self.lanes(Ends::<T> { asked, item: PhantomData })
+    fn long_integers<T: Integer, const UNSIGNED: bool>(&self) -> Result<Option<Numbers>> {
+        match self.sums_of_integers() {
+            Some((asked @ Asked::Variance { .. }, len)) => self.lanes(Powers::<T>::new(asked, len)),
+            Some((asked, len)) => self.lanes(LongTotals::<UNSIGNED> { asked, len }),
+            None => Ok(None),
+        }
+    }
+
+    fn extremes(&self) -> Result<Option<Numbers>> {
+        use extremes::Asked;
+        let dtype = self.plan.dtype();
+        let asked = match self.op {
+            Op::Min => Asked::Min,
+            Op::Max => Asked::Max,
+            _ => Asked::Magnitude,
+        };
+        let bits = flip(dtype) ^ if asked == Asked::Max { u64::MAX } else { 0 };
+        let truth = dtype == DType::Bool;
+        match dtype.known() {
+            Known::F16 | Known::BF16 => {
+                self.lanes(Ends { asked, infinity: infinity::<i16>(dtype) })
+            }
+            Known::F32 => self.lanes(Ends { asked, infinity: infinity::<i32>(dtype) }),
+            Known::F64 => self.lanes(Ends { asked, infinity: infinity::<i64>(dtype) }),
+            Known::Bool | Known::I8 | Known::U8 => self.lanes(Least { flip: i8::of(bits), truth }),
+            Known::I16 | Known::U16 => self.lanes(Least { flip: i16::of(bits), truth }),
+            Known::I32 | Known::U32 => self.lanes(Least { flip: i32::of(bits), truth }),
+            Known::I64 | Known::U64 => self.lanes(Least { flip: i64::of(bits), truth }),
+        }
     }
 
     /// Positions are indices: the reduced axes are walked in their own order.
-    fn first<T: Element, const LARGEST: bool>(&self) -> Result<Option<Numbers>> {
-        let fold = Laned { isa: self.isa, lanes: First::<T, LARGEST> { item: PhantomData } };
-        self.answers(fold, None::<Laned<First<T, LARGEST>>>, &self.plan.in_index_order())
+    fn positions(&self) -> Result<Option<Numbers>> {
+        let dtype = self.plan.dtype();
+        let opposite = if self.op == Op::ArgMax { u64::MAX } else { 0 };
+        let bits = flip(dtype) ^ opposite;
+        match dtype.known() {
+            Known::F16 | Known::BF16 => self.first(real::<i16>(dtype, opposite)),
+            Known::F32 => self.first(real::<i32>(dtype, opposite)),
+            Known::F64 => self.first(real::<i64>(dtype, opposite)),
+            Known::Bool => self.first(Truth(i8::of(opposite))),
+            Known::I8 | Known::U8 => self.first(Whole(i8::of(bits))),
+            Known::I16 | Known::U16 => self.first(Whole(i16::of(bits))),
+            Known::I32 | Known::U32 => self.first(Whole(i32::of(bits))),
+            Known::I64 | Known::U64 => self.first(Whole(i64::of(bits))),
+        }
+    }
+
+    fn first<O: Order>(&self, order: O) -> Result<Option<Numbers>> {
+        let fold = Laned { isa: self.isa, lanes: First { order } };
+        self.answers(&fold, None, &self.plan.in_index_order())
     }
 
     fn lanes<L: Lanes>(&self, lanes: L) -> Result<Option<Numbers>> {
-        let fold = Laned { isa: self.isa, lanes };
-        self.answers(fold, None::<Laned<L>>, self.plan.plain())
+        self.answers(&Laned { isa: self.isa, lanes }, None, self.plan.plain())
     }
 
-    fn answers<F: Fold, G: Fold<Item = F::Item>>(
+    fn answers(
         &self,
-        fold: F,
-        again: Option<G>,
+        fold: &dyn Fold,
+        again: Option<&dyn Fold>,
         traversal: &Traversal,
     ) -> Result<Option<Numbers>> {
-        let Question { plan, isa, threads, .. } = *self;
-        let size = size_of::<F::Item>();
+        let Question { plan, threads, otherwise, .. } = *self;
+        let item = fold.item();
         let kept: Vec<(usize, isize)> = plan.kept().iter().map(|&(n, [s, _])| (n, s)).collect();
         let reduced: Vec<(usize, isize)> =
             traversal.dims.iter().map(|d| (d.len, d.strides[0])).collect();
         let origin = plan.origin().wrapping_byte_offset(traversal.offsets[0]);
-        let align = align_of::<F::Item>();
         let strides = kept.iter().chain(&reduced);
-        let aligned = origin.addr().is_multiple_of(align)
-            && strides.map(|&(_, s)| s.unsigned_abs()).all(|s| s.is_multiple_of(align));
+        let aligned = origin.addr().is_multiple_of(item.align())
+            && strides.map(|&(_, s)| s.unsigned_abs()).all(|s| s.is_multiple_of(item.align()));
         if !aligned {
             return Ok(None);
         }
-        let walk = Walk::new(&kept, &reduced, size);
-        let origin = origin.cast();
+        let mut walk = Walk::new(&kept, &reduced, item.size());
+        if let Some(cell) = fold.columns_alone() {
+            walk = walk.in_columns(cell);
+        }
         let mut numbers = Numbers::zeros(self.op.answer_type(plan.dtype()), plan.outputs());
         // SAFETY: the plan's elements, which may be read; the kept axes and the walk over
         // the reduced ones lead to no others.
-        let run = unsafe { Run::new(walk, origin, isa, threads) };
-        run.answers(fold, again, &mut numbers, self.otherwise)?;
+        let run = unsafe { Run::new(walk, origin, item, plan.has_readable_gaps(), threads) };
+        run.answers(Folds { fold, again, otherwise }, &mut numbers)?;
         Ok(Some(numbers))
     }
+}
+
+/// The bits of infinity.
+fn infinity<W: Word>(dtype: DType) -> W {
+    // The largest key of a float that is no NaN is that of infinity, and its bits.
+    with_element!(dtype, T => W::of(T::key_range().1.to_bits64()))
+}
+
+/// Floats in their order, or in the opposite one.
+fn real<W: Word>(dtype: DType, opposite: u64) -> Real<W> {
+    Real { infinity: infinity(dtype), flip: W::of(opposite) }
 }

@@ -7,10 +7,10 @@ use warpfold_core::element::{bf16, f16};
 /// A number within `high + low` plus or minus `off`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval {
-    high: f64,
-    low: f64,
+    pub(super) high: f64,
+    pub(super) low: f64,
     /// 0 if the number is `high + low` exactly.
-    off: f64,
+    pub(super) off: f64,
 }
 
 /// What one operation on the low parts can be off by, doubled for good measure.
@@ -33,23 +33,29 @@ impl Interval {
         Interval { high: s, low: e, off: terms * magnitudes * UNIT }
     }
 
-    /// The same number, known exactly.
+    /// Nothing is known of the number.
+    pub(super) const UNKNOWN: Interval = Interval { high: 0.0, low: 0.0, off: f64::INFINITY };
+
+    /// An integer, of which two f64 hold any.
     #[inline(always)]
-    pub(super) fn exact(self) -> Interval {
-        Interval { off: 0.0, ..self }
+    pub(super) fn of_i64(value: i64) -> Interval {
+        // Its halves are exact.
+        let [upper, lower] = [(value >> 32) as f64 * 4_294_967_296.0, f64::from(value as u32)];
+        let [high, low] = two_sum(upper, lower);
+        Interval { high, low, off: 0.0 }
     }
 
     /// An integer, if two f64 hold it.
     #[inline(always)]
-    pub(super) fn of_integer(value: i128) -> Option<Interval> {
+    pub(super) fn of_integer(value: i128) -> Interval {
+        if let Ok(value) = i64::try_from(value) {
+            return Interval::of_i64(value);
+        }
         let high = value as f64;
         let rest = value - high as i128;
         let low = rest as f64;
-        (low as i128 == rest && value.unsigned_abs() < 1 << 120).then_some(Interval {
-            high,
-            low,
-            off: 0.0,
-        })
+        let held = low as i128 == rest && value.unsigned_abs() < 1 << 120;
+        if held { Interval { high, low, off: 0.0 } } else { Interval::UNKNOWN }
     }
 
     /// Whether it is certainly above `limit`.
@@ -65,90 +71,79 @@ impl Interval {
         Interval { high, low, ..self }
     }
 
-    /// The number divided by `n`, which is not 0.
+    /// The number divided by `n`, and whether that could be had.
     #[inline(always)]
-    pub(super) fn divided(self, n: u64) -> Option<Interval> {
-        (0 < n && n < 1 << 53).then_some(())?;
-        self.normal().quotient(n as f64)
+    pub(super) fn divided(self, n: u64) -> (Interval, bool) {
+        let (found, sure) = self.normal().quotient(n as f64);
+        (found, sure & (0 < n) & (n < 1 << 53))
     }
 
     /// A normal number divided by `n`. The remainder of the rounded quotient is
     /// representable, so that the fused operation gives it exactly.
     #[inline(always)]
-    fn quotient(self, n: f64) -> Option<Interval> {
+    fn quotient(self, n: f64) -> (Interval, bool) {
         let high = self.high / n;
         let remainder = (-high).mul_add(n, self.high);
         let low = (remainder + self.low) / n;
-        let whole = self.high == 0.0 && self.low == 0.0 && self.off == 0.0;
+        let whole = (self.high == 0.0) & (self.low == 0.0) & (self.off == 0.0);
         // Two operations made `low`.
         let off = low.abs() * (4.0 * UNIT) + self.off / n * (1.0 + 4.0 * UNIT);
-        (whole || high.abs() > LEAST).then_some(Interval { high, low, off })
+        (Interval { high, low, off }, whole | (high.abs() > LEAST))
     }
 
-    /// The square root.
+    /// The square root, and whether that could be had.
     #[inline(always)]
-    pub(super) fn root(self) -> Option<Interval> {
+    pub(super) fn root(self) -> (Interval, bool) {
         let Interval { high: x, low, off } = self.normal();
-        if x == 0.0 && low == 0.0 && off == 0.0 {
-            return Some(Interval { high: 0.0, low: 0.0, off: 0.0 });
-        }
-        let certain = x > LEAST && off < x / 8.0;
-        if !certain {
-            return None;
-        }
+        let zero = (x == 0.0) & (low == 0.0) & (off == 0.0);
+        let certain = (x > LEAST) & (off < x / 8.0);
         let high = x.sqrt();
         // Exact: the remainder of a rounded root is representable.
         let remainder = (-high).mul_add(high, x);
         let low = (remainder + low) / (2.0 * high);
         // Of the series of the root the next term is at most `low^2 / high`.
         let rest = if low == 0.0 { 0.0 } else { low * low / high + low.abs() * (4.0 * UNIT) };
-        Some(Interval { high, low, off: rest + off / high })
+        let off = rest + off / high;
+        let [high, low, off] = [high, low, off].map(|part| if zero { 0.0 } else { part });
+        (Interval { high, low, off }, zero | certain)
     }
 
-    /// `(n squares - sum^2) / (n (n - ddof))`.
+    /// `(n squares - sum^2) / (n (n - ddof))`, and whether that could be had.
     #[inline(always)]
     pub(super) fn variance(
         sum: Interval,
         squares: Interval,
         n: u64,
         ddof: u64,
-    ) -> Option<Interval> {
-        let rest = n.checked_sub(ddof).filter(|&rest| rest > 0 && n < 1 << 26)?;
+    ) -> (Interval, bool) {
+        let rest = n.saturating_sub(ddof);
+        let countable = (rest > 0) & (n < 1 << 26);
         let (sum, squares, n, divisor) =
-            (sum.normal(), squares.normal(), n as f64, (n * rest) as f64);
+            (sum.normal(), squares.normal(), n as f64, n.wrapping_mul(rest) as f64);
         // Neither product overflows or loses what is below f64's last place.
-        let usual = squares.high < 1e250 && (squares.high > 1e-200 || squares.high == 0.0);
-        if !usual || (squares.high == 0.0 && sum.high != 0.0) {
-            return None;
-        }
+        let usual = (squares.high < 1e250) & ((squares.high > 1e-200) | (squares.high == 0.0));
+        let usual = usual & ((squares.high != 0.0) | (sum.high == 0.0)) & countable;
         let minuend = n * squares.high;
         let minuend_rest = n.mul_add(squares.high, -minuend);
         let subtrahend = sum.high * sum.high;
         let subtrahend_rest = sum.high.mul_add(sum.high, -subtrahend);
         let (below, cross) = (n * squares.low, 2.0 * sum.high * sum.low);
         // A small sum is off by what underflows of its square.
-        let lost = if sum.high == 0.0 || subtrahend > 1e-200 { 0.0 } else { 1e-300 };
+        let lost = if (sum.high == 0.0) | (subtrahend > 1e-200) { 0.0 } else { 1e-300 };
         let [high, a] = two_sum(minuend, -subtrahend);
         let [b, c] = two_sum(minuend_rest, -subtrahend_rest);
         let low = a + b + c + below - cross;
-        let exact = c == 0.0 && below == 0.0 && cross == 0.0 && (a == 0.0 || b == 0.0);
+        let exact = (c == 0.0) & (below == 0.0) & (cross == 0.0) & ((a == 0.0) | (b == 0.0));
         let magnitudes = a.abs() + b.abs() + c.abs() + below.abs() + cross.abs();
         let rounded = if exact { 0.0 } else { magnitudes * (8.0 * UNIT) + sum.low * sum.low };
         let off = n * squares.off + 2.5 * (sum.high.abs() + sum.off) * sum.off + rounded + lost;
         let numerator =
             Interval { high, low, off: if off == 0.0 { 0.0 } else { off * (1.0 + 8.0 * UNIT) } };
         let numerator = numerator.normal();
-        if numerator.high == 0.0 && numerator.low == 0.0 && numerator.off == 0.0 {
-            return Some(numerator);
-        }
-        numerator.is_above(0.0).then(|| numerator.quotient(divisor))?
-    }
-
-    /// The nearest number of a type, if it is certain.
-    #[inline(always)]
-    pub(super) fn rounded<T: Narrow>(self) -> Option<T> {
-        let (found, sure) = self.nearest();
-        sure.then_some(found)
+        let zero = (numerator.high == 0.0) & (numerator.low == 0.0) & (numerator.off == 0.0);
+        // Of an exact 0 the quotient is that.
+        let (found, whole) = numerator.quotient(divisor);
+        (found, usual & (zero | (numerator.is_above(0.0) & whole)))
     }
 
     /// What an end rounds to, and whether the number does.
@@ -158,7 +153,14 @@ impl Interval {
         // Adding `off` to `low` rounds, but for an `off` of 0.
         let off = if off == 0.0 { 0.0 } else { off + low.abs() * UNIT };
         let [least, most] = [T::narrow(high, low - off), T::narrow(high, low + off)];
-        (least, least.bits() == most.bits() && (high + low).is_finite())
+        (least, (least.bits() == most.bits()) & (high + low).is_finite())
+    }
+
+    /// The same by fewer instructions, none of them a branch, where a type has them: it
+    /// is certain of fewer numbers.
+    #[inline(always)]
+    pub(super) fn nearly<T: Narrow>(self) -> (T, bool) {
+        T::nearly(self)
     }
 }
 
@@ -166,6 +168,11 @@ impl Interval {
 pub(super) trait Narrow: Element {
     /// `high + low`, rounded once.
     fn narrow(high: f64, low: f64) -> Self;
+    /// See [`Interval::nearly`].
+    #[inline(always)]
+    fn nearly(number: Interval) -> (Self, bool) {
+        number.nearest()
+    }
 }
 
 impl Narrow for f64 {
@@ -179,6 +186,17 @@ impl Narrow for f32 {
     #[inline(always)]
     fn narrow(high: f64, low: f64) -> f32 {
         rounded_to_f32(high, low)
+    }
+
+    /// Rounded to f64 first, which moves an end by at most half a unit: the ends are
+    /// taken apart by a whole one. An exact f64 is rounded once.
+    #[inline(always)]
+    fn nearly(number: Interval) -> (f32, bool) {
+        let Interval { high, low, off } = number;
+        let whole = (low == 0.0) & (off == 0.0);
+        let off = if whole { 0.0 } else { off + (high.abs() + low.abs()) * UNIT };
+        let [least, most] = [high + (low - off), high + (low + off)].map(|end| end as f32);
+        (least, (least.to_bits() == most.to_bits()) & (high.abs() < f64::INFINITY))
     }
 }
 

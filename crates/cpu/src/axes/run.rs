@@ -1,15 +1,15 @@
 //! Walking: blocks of outputs, on all threads.
 
-use super::fold::Fold;
-use super::pack::Pack;
+use super::fold::{Cells, Fold};
 use super::walk::{Form, Segment, Walk};
-use crate::isa::Isa;
-use crate::simd::{Kernel, Simd, dispatch};
+use super::words::with_word;
+use crate::pack::Pack;
 use crate::table::Table;
+use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::ops::Range;
 use warpfold_core::op::Numbers;
-use warpfold_core::{DType, Element, Error, Result};
+use warpfold_core::{DType, Error, Result};
 use warpfold_threads::{Pieces, Threads};
 
 /// Elements of a row that is looked at before it is asked whether more can matter.
@@ -20,18 +20,21 @@ const FEW: usize = 16;
 const SMALL: usize = 1 << 18;
 
 /// A walk over elements in memory.
-pub(super) struct Run<'a, T> {
+pub(super) struct Run<'a> {
     walk: Walk,
     /// The first element of the view: every element that the walk leads to from here may
     /// be read for `'a`, and is aligned.
-    origin: *const T,
-    isa: Isa,
+    origin: *const u8,
+    /// Size and alignment of an element, which any bits make.
+    item: Layout,
+    /// Whether the bytes between these elements may be read, too.
+    gaps: bool,
     threads: Threads,
-    elements: PhantomData<&'a [T]>,
+    elements: PhantomData<&'a [u8]>,
 }
 
 // SAFETY: a run only reads, as a shared slice of its elements does.
-unsafe impl<T: Sync> Sync for Run<'_, T> {}
+unsafe impl Sync for Run<'_> {}
 
 /// Where answers go: the threads write different ones.
 struct Answers<'a> {
@@ -50,26 +53,46 @@ impl<'a> Answers<'a> {
         Answers { bytes: numbers.bytes_mut().as_mut_ptr(), len, dtype, numbers: PhantomData }
     }
 
-    /// Answers that follow each other.
+    /// The bytes of answers that follow each other; aligned.
     ///
     /// # Safety
     /// No other thread touches them meanwhile.
     #[expect(clippy::mut_from_ref, reason = "each answer is one thread's")]
-    unsafe fn run<O: bytemuck::Pod>(&self, first: usize, len: usize) -> &mut [O] {
-        assert!(size_of::<O>() == self.dtype.size() && first + len <= self.len);
-        // SAFETY: within the numbers, whose memory is aligned for every type; the caller
-        // vouches for that nobody else is there.
-        unsafe { core::slice::from_raw_parts_mut(self.bytes.cast::<O>().add(first), len) }
+    unsafe fn run(&self, first: usize, len: usize) -> &mut [u8] {
+        assert!(first + len <= self.len);
+        let size = self.dtype.size();
+        // SAFETY: within the numbers; the caller vouches for that nobody else is there.
+        unsafe { core::slice::from_raw_parts_mut(self.bytes.add(first * size), len * size) }
     }
 
-    /// Writes an answer.
+    /// Writes an answer's bytes.
     ///
     /// # Safety
     /// No other thread touches it meanwhile.
     #[inline]
-    unsafe fn set<O: bytemuck::Pod>(&self, output: usize, answer: O) {
+    unsafe fn set(&self, output: usize, answer: &[u8]) {
         // SAFETY: passed on from the caller.
-        unsafe { self.run(output, 1).fill(answer) }
+        unsafe { self.run(output, 1).copy_from_slice(answer) }
+    }
+
+    /// Writes answers of which each is `step` from the one before.
+    ///
+    /// # Safety
+    /// No other thread touches them meanwhile.
+    unsafe fn scatter(&self, first: isize, step: isize, answers: &[u8]) {
+        with_word!(self.dtype.size(), W => {
+            let answers: &[W] = bytemuck::cast_slice(answers);
+            let last = first + (answers.len().cast_signed() - 1) * step;
+            let all = 0..self.len.cast_signed();
+            assert!(answers.is_empty() || all.contains(&first) && all.contains(&last));
+            let mut to = self.bytes.cast::<W>().wrapping_offset(first);
+            for &answer in answers {
+                // SAFETY: within the numbers, whose memory is aligned for every type; the
+                // caller vouches for that nobody else is there.
+                unsafe { to.write(answer) };
+                to = to.wrapping_offset(step);
+            }
+        });
     }
 
     /// Writes an answer by its bits.
@@ -77,16 +100,8 @@ impl<'a> Answers<'a> {
     /// # Safety
     /// As for [`set`](Self::set).
     unsafe fn set_bits(&self, output: usize, bits: u64) {
-        let size = self.dtype.size();
         // SAFETY: passed on from the caller.
-        let to = unsafe {
-            match size {
-                1 => bytemuck::cast_slice_mut(self.run::<u8>(output, 1)),
-                2 => bytemuck::cast_slice_mut(self.run::<u16>(output, 1)),
-                4 => bytemuck::cast_slice_mut(self.run::<u32>(output, 1)),
-                _ => bytemuck::cast_slice_mut(self.run::<u64>(output, 1)),
-            }
-        };
+        let to = unsafe { self.run(output, 1) };
         Numbers::set_bits(to, self.dtype, 0, bits);
     }
 }
@@ -106,41 +121,56 @@ fn earlier(a: Option<Failed>, b: Option<Failed>) -> Option<Failed> {
 }
 
 /// What a thread keeps from block to block.
-struct Hands<T> {
+#[derive(Default)]
+struct Hands {
     segments: Vec<Segment>,
-    buffer: Vec<T>,
-    /// Outputs without an answer: where they are in the block, and in C order.
+    /// Whole words, so that elements of every type are aligned.
+    buffer: Vec<u64>,
+    /// Outputs without an answer: their places in the block.
+    missing: Vec<usize>,
+    /// The same, with the outputs in C order.
     left: Vec<(usize, usize)>,
 }
 
-impl<'a, T: Element> Run<'a, T> {
+/// Those who answer: the accumulators of an operation, if they cannot those of another,
+/// and in the end the general way.
+#[derive(Clone, Copy)]
+pub(super) struct Folds<'a> {
+    pub(super) fold: &'a dyn Fold,
+    pub(super) again: Option<&'a dyn Fold>,
+    pub(super) otherwise: &'a (dyn Fn(usize) -> Result<u64> + Sync),
+}
+
+impl Run<'_> {
     /// # Safety
-    /// See `origin`.
-    pub(super) unsafe fn new(walk: Walk, origin: *const T, isa: Isa, threads: Threads) -> Self {
-        Run { walk, origin, isa, threads, elements: PhantomData }
+    /// See the fields.
+    pub(super) unsafe fn new(
+        walk: Walk,
+        origin: *const u8,
+        item: Layout,
+        gaps: bool,
+        threads: Threads,
+    ) -> Self {
+        Run { walk, origin, item, gaps, threads, elements: PhantomData }
     }
 
-    /// Writes the answers of all outputs. Those that the accumulators cannot give are
-    /// asked of `again`, if there is one, and in the end of `otherwise`.
+    /// Writes the answers of all outputs.
     ///
     /// # Errors
-    /// Those of `otherwise`.
-    pub(super) fn answers<F: Fold<Item = T>, G: Fold<Item = T>>(
-        &self,
-        fold: F,
-        again: Option<G>,
-        numbers: &mut Numbers,
-        otherwise: &(dyn Fn(usize) -> Result<u64> + Sync),
-    ) -> Result<()> {
+    /// Those of [`Folds::otherwise`].
+    pub(super) fn answers(&self, folds: Folds<'_>, numbers: &mut Numbers) -> Result<()> {
+        let fold = folds.fold;
+        assert!(fold.item() == self.item);
+        assert!(folds.again.is_none_or(|again| again.item() == self.item));
         let Walk { block, ref reduced, .. } = self.walk;
         let outputs = self.walk.outputs();
         let blocks = outputs.div_ceil(block);
         let len: usize = reduced.iter().map(|&(len, _)| len).product();
-        let bytes = outputs.saturating_mul(len).saturating_mul(size_of::<T>());
+        let bytes = outputs.saturating_mul(len).saturating_mul(self.item.size());
         let threads = if bytes < SMALL { 1 } else { self.threads.count() };
         let answers = Answers::of(numbers);
         let block_of = |index: usize| index * block..outputs.min((index + 1) * block);
-        if threads > 1 && blocks < 2 * threads {
+        if threads > 1 && blocks < 2 * threads && fold.columns_alone().is_none() {
             // Few outputs: the threads share their elements.
             let mut failed = None;
             let (axis, parts) = self.cut(4 * threads);
@@ -149,28 +179,21 @@ impl<'a, T: Element> Run<'a, T> {
                 let mut done = self
                     .threads
                     .run(parts.len(), || {
-                        let mut hands = self.hands();
+                        let mut hands = Hands::default();
                         let mut cells = fold.cells(block);
                         while let Some(piece) = pieces.take() {
                             let part = (axis, parts[piece].clone());
-                            self.take_in(
-                                &fold,
-                                &mut cells,
-                                outputs.clone(),
-                                Some(part),
-                                &mut hands,
-                            );
+                            self.take_in(&mut *cells, outputs.clone(), Some(part), &mut hands);
                         }
                         cells
                     })
                     .into_iter();
                 let Some(mut cells) = done.next() else { continue };
-                done.for_each(|others| fold.merge(&mut cells, &others));
-                let mut hands = self.hands();
+                done.for_each(|others| cells.merge(&*others));
+                let mut hands = Hands::default();
                 // SAFETY: one thread at a time writes.
-                let written = unsafe {
-                    self.write((&fold, &cells), again, outputs, &mut hands, &answers, otherwise)
-                };
+                let written =
+                    unsafe { self.write(folds, &mut *cells, outputs, &mut hands, &answers) };
                 failed = earlier(failed, written.err());
             }
             return failed.map_or(Ok(()), |failed| Err(failed.error));
@@ -178,26 +201,21 @@ impl<'a, T: Element> Run<'a, T> {
         let pieces = Pieces::new(blocks);
         let most = if threads == 1 { 1 } else { blocks };
         let done = self.threads.run(most, || {
-            let (mut hands, mut failed) = (self.hands(), None);
+            let (mut hands, mut failed) = (Hands::default(), None);
             let mut cells = fold.cells(block);
             while let Some(piece) = pieces.take() {
                 let outputs = block_of(piece);
-                self.take_in(&fold, &mut cells, outputs.clone(), None, &mut hands);
+                self.take_in(&mut *cells, outputs.clone(), None, &mut hands);
                 // SAFETY: each block is taken once.
-                let written = unsafe {
-                    self.write((&fold, &cells), again, outputs, &mut hands, &answers, otherwise)
-                };
+                let written =
+                    unsafe { self.write(folds, &mut *cells, outputs, &mut hands, &answers) };
                 failed = earlier(failed, written.err());
-                fold.clear(&mut cells);
+                cells.clear();
             }
             failed
         });
         let failed = done.into_iter().fold(None, earlier);
         failed.map_or(Ok(()), |failed| Err(failed.error))
-    }
-
-    fn hands(&self) -> Hands<T> {
-        Hands { segments: Vec::new(), buffer: Vec::new(), left: Vec::new() }
     }
 
     /// The longest of the reduced axes, and ranges of it, at most so many.
@@ -211,13 +229,12 @@ impl<'a, T: Element> Run<'a, T> {
 
     /// Lets accumulators take in the elements of some outputs, or of a part of a
     /// reduced axis.
-    fn take_in<F: Fold<Item = T>>(
+    fn take_in(
         &self,
-        fold: &F,
-        cells: &mut F::Cells,
+        cells: &mut dyn Cells,
         outputs: Range<usize>,
         part: Option<(usize, Range<usize>)>,
-        hands: &mut Hands<T>,
+        hands: &mut Hands,
     ) {
         let walk = &self.walk;
         let Hands { segments, buffer, .. } = hands;
@@ -227,7 +244,8 @@ impl<'a, T: Element> Run<'a, T> {
             _ => 0..walk.reduced[axis].0,
         };
         let inner = walk.reduced.len() - 1;
-        let panel = if F::SETTLES { walk.panel.min(GLANCE) } else { walk.panel };
+        let settles = cells.settles();
+        let panel = if settles { walk.panel.min(GLANCE) } else { walk.panel };
         // The indices of the outer axes, as an odometer.
         let mut index: Vec<usize> = (0..inner).map(|axis| range(axis).start).collect();
         let inner_range = range(inner);
@@ -247,10 +265,10 @@ impl<'a, T: Element> Run<'a, T> {
                 for segment in segments.iter() {
                     let offset = segment.offset + offset + at.cast_signed() * stride;
                     let origin = self.origin.wrapping_byte_offset(offset);
-                    self.table(fold, cells, segment, origin, count, place * len + at, buffer);
+                    self.table(cells, segment, origin, count, place * len + at, buffer);
                 }
                 at += count;
-                if F::SETTLES && fold.is_settled(cells) {
+                if settles && cells.is_settled() {
                     return;
                 }
             }
@@ -271,173 +289,150 @@ impl<'a, T: Element> Run<'a, T> {
     }
 
     /// Hands a table to the accumulators: `count` elements of each output of a segment.
-    #[expect(clippy::too_many_arguments, reason = "the innermost step of one loop")]
-    #[inline]
-    fn table<F: Fold<Item = T>>(
+    fn table(
         &self,
-        fold: &F,
-        cells: &mut F::Cells,
+        cells: &mut dyn Cells,
         segment: &Segment,
-        origin: *const T,
+        origin: *const u8,
         count: usize,
         at: usize,
-        buffer: &mut Vec<T>,
+        buffer: &mut Vec<u64>,
     ) {
         let walk = &self.walk;
         let &(_, along) = walk.reduced.last().unwrap_or(&(1, 0));
         let beside = walk.kept.last().map_or(0, |axis| axis.stride);
-        let place = segment.place;
-        let (rows, columns, row_stride, column_stride) = match walk.form {
-            Form::Rows => (segment.len, count, beside, along),
-            Form::Columns => (count, segment.len, along, beside),
-        };
-        let table = if walk.copied {
-            let len = rows * columns;
-            if buffer.len() < len {
-                buffer.resize(len, <T as bytemuck::Zeroable>::zeroed());
+        let together = if walk.copied { walk.together(count) } else { segment.len };
+        for first in (0..segment.len).step_by(together) {
+            let outputs = together.min(segment.len - first);
+            let origin = origin.wrapping_byte_offset(first.cast_signed() * beside);
+            let (rows, columns, row_stride, column_stride) = match walk.form {
+                Form::Rows => (outputs, count, beside, along),
+                Form::Columns => (count, outputs, along, beside),
+            };
+            let (origin, row_stride) = if walk.copied {
+                let (from, size, gaps) = (origin, self.item.size(), self.gaps);
+                let len = rows * columns * size;
+                if buffer.len() * 8 < len {
+                    buffer.resize(len.div_ceil(8), 0);
+                }
+                let to = &mut bytemuck::cast_slice_mut::<u64, u8>(buffer)[..len];
+                let pack = Pack { from, size, rows, columns, row_stride, column_stride, gaps };
+                // SAFETY: the table is among the walk's elements, which may be read, and
+                // so may what lies between them if `gaps` says so.
+                unsafe { pack.fill(to) };
+                (to.as_ptr(), (columns * size).cast_signed())
+            } else {
+                (origin, row_stride)
+            };
+            let table = Table::of_any(origin.cast(), row_stride, rows, columns);
+            let place = segment.place + first;
+            // SAFETY: elements of the walk or copies of them, which are aligned and may be
+            // read, and those of a row follow each other; they have the operation's size.
+            unsafe {
+                match walk.form {
+                    Form::Rows => cells.rows(place, table, at),
+                    Form::Columns => cells.columns(place, table, at),
+                }
             }
-            let to = &mut buffer[..len];
-            let pack = Pack { from: origin, rows, columns, row_stride, column_stride, to };
-            // The table is among the walk's elements, which may be read.
-            dispatch(self.isa, pack);
-            Table::of(&buffer[..len], columns)
-        } else {
-            // SAFETY: the walk's elements, which are aligned and may be read; those of a
-            // row follow each other, as the form is not copied.
-            unsafe { Table::new(origin, row_stride, rows, columns) }
-        };
-        match walk.form {
-            Form::Rows => fold.rows(cells, place, table, at),
-            Form::Columns => fold.columns(cells, place, table, at),
         }
     }
 
     /// Writes the answers of a block.
     ///
     /// # Errors
-    /// Those of `otherwise`.
+    /// Those of [`Folds::otherwise`].
     ///
     /// # Safety
     /// No other thread writes answers of this block.
-    unsafe fn write<F: Fold<Item = T>, G: Fold<Item = T>>(
+    unsafe fn write(
         &self,
-        (fold, cells): (&F, &F::Cells),
-        again: Option<G>,
+        folds: Folds<'_>,
+        cells: &mut dyn Cells,
         outputs: Range<usize>,
-        hands: &mut Hands<T>,
+        hands: &mut Hands,
         answers: &Answers<'_>,
-        otherwise: &(dyn Fn(usize) -> Result<u64> + Sync),
     ) -> core::result::Result<(), Failed> {
         let from = outputs.start;
         let step = self.walk.kept.last().map_or(0, |axis| axis.step);
         let mut left = core::mem::take(&mut hands.left);
         left.clear();
         self.walk.segments(outputs.start, outputs.end, &mut hands.segments);
-        let segments = core::mem::take(&mut hands.segments);
-        for segment in &segments {
-            let known = left.len();
+        for segment in &hands.segments {
+            hands.missing.clear();
             // SAFETY: outputs of the block, which the caller vouches for.
-            unsafe { self.write_segment(fold, cells, segment, step, &mut left, answers) };
-            for (place, output) in &mut left[known..] {
-                let i = (*place - segment.place).cast_signed();
-                *output = (segment.output + i * step).cast_unsigned();
-            }
+            unsafe { write_segment(cells, segment, step, &mut hands.missing, answers) };
+            left.extend(hands.missing.iter().map(|&place| {
+                let i = (place - segment.place).cast_signed();
+                (place, (segment.output + i * step).cast_unsigned())
+            }));
         }
-        hands.segments = segments;
-        if let Some(again) = again.filter(|_| !left.is_empty()) {
+        if let Some(again) = folds.again.filter(|_| !left.is_empty()) {
             // All of the block together, unless a few are left.
             let together = left.len() * FEW >= outputs.len();
-            let mut cells = again.cells(if together { outputs.len() } else { 1 });
+            let (count, size) = (if together { outputs.len() } else { 1 }, answers.dtype.size());
+            let mut cells = again.cells(count);
+            let mut words = vec![0u64; (count * size).div_ceil(8)];
+            let words: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..count * size];
+            let mut answer = |outputs: Range<usize>, words: &mut [u8], hands: &mut Hands| {
+                cells.clear();
+                self.take_in(&mut *cells, outputs, None, hands);
+                hands.missing.clear();
+                cells.answer(0, words, &mut hands.missing);
+            };
             if together {
-                self.take_in(&again, &mut cells, outputs, None, hands);
+                answer(outputs, words, hands);
             }
             left.retain(|&(place, output)| {
                 if !together {
-                    again.clear(&mut cells);
-                    let one = from + place..from + place + 1;
-                    self.take_in(&again, &mut cells, one, None, hands);
+                    answer(from + place..from + place + 1, words, hands);
                 }
-                let found = again.answer(&cells, if together { place } else { 0 });
-                if let Some(found) = found {
+                let at = if together { place } else { 0 };
+                // In order, as they were asked for.
+                let found = hands.missing.binary_search(&at).is_err();
+                if found {
                     // SAFETY: as above.
-                    unsafe { answers.set(output, found) };
+                    unsafe { answers.set(output, &words[at * size..][..size]) };
                 }
-                found.is_none()
+                !found
             });
         }
         left.sort_unstable_by_key(|&(_, output)| output);
         for &(_, output) in &left {
-            let bits = otherwise(output).map_err(|error| Failed { output, error })?;
+            let bits = (folds.otherwise)(output).map_err(|error| Failed { output, error })?;
             // SAFETY: as above.
             unsafe { answers.set_bits(output, bits) };
         }
         hands.left = left;
         Ok(())
     }
+}
 
-    /// Writes the answers of a segment; the places of those that there are not go to
-    /// `left`.
-    ///
-    /// # Safety
-    /// No other thread writes these answers.
-    unsafe fn write_segment<F: Fold<Item = T>>(
-        &self,
-        fold: &F,
-        cells: &F::Cells,
-        segment: &Segment,
-        step: isize,
-        left: &mut Vec<(usize, usize)>,
-        answers: &Answers<'_>,
-    ) {
-        const MOST: usize = 256;
-        let mut scattered = [<F::Out as bytemuck::Zeroable>::zeroed(); MOST];
-        for done in (0..segment.len).step_by(MOST) {
-            let len = MOST.min(segment.len - done);
-            let place = segment.place + done;
-            let first = segment.output + done.cast_signed() * step;
-            if step == 1 {
-                // SAFETY: the caller vouches for it.
-                let to = unsafe { answers.run(first.cast_unsigned(), len) };
-                dispatch(self.isa, Finish { fold, cells, place, to, left });
-                continue;
-            }
-            let to = &mut scattered[..len];
-            dispatch(self.isa, Finish { fold, cells, place, to: &mut *to, left });
-            for (i, &found) in to.iter().enumerate() {
-                let output = first + i.cast_signed() * step;
-                // SAFETY: as above. What is not found yet is overwritten later.
-                unsafe { answers.set(output.cast_unsigned(), found) };
-            }
-        }
+/// Writes the answers of a segment; the places of those that there are not go to
+/// `missing`.
+///
+/// # Safety
+/// No other thread writes these answers.
+unsafe fn write_segment(
+    cells: &mut dyn Cells,
+    segment: &Segment,
+    step: isize,
+    missing: &mut Vec<usize>,
+    answers: &Answers<'_>,
+) {
+    const MOST: usize = 256;
+    if step == 1 {
+        // SAFETY: the caller vouches for it.
+        let to = unsafe { answers.run(segment.output.cast_unsigned(), segment.len) };
+        return cells.answer(segment.place, to, missing);
     }
-}
-
-/// Answers outputs from `place` on.
-struct Finish<'a, F: Fold> {
-    fold: &'a F,
-    cells: &'a F::Cells,
-    place: usize,
-    to: &'a mut [F::Out],
-    left: &'a mut Vec<(usize, usize)>,
-}
-
-impl<F: Fold> Kernel for Finish<'_, F> {
-    type Out = ();
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
-        const TOGETHER: usize = 32;
-        let mut place = self.place;
-        for to in self.to.chunks_mut(TOGETHER) {
-            if !self.fold.answer_all(self.cells, place, to) {
-                for (i, to) in to.iter_mut().enumerate() {
-                    match self.fold.answer(self.cells, place + i) {
-                        Some(found) => *to = found,
-                        None => self.left.push((place + i, 0)),
-                    }
-                }
-            }
-            place += to.len();
-        }
+    let size = answers.dtype.size();
+    let mut words = [0u64; MOST];
+    let scattered: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+    for done in (0..segment.len).step_by(MOST) {
+        let to = &mut scattered[..MOST.min(segment.len - done) * size];
+        let first = segment.output + done.cast_signed() * step;
+        cells.answer(segment.place + done, to, missing);
+        // SAFETY: as above. What is not found yet is overwritten later.
+        unsafe { answers.scatter(first, step, to) };
     }
 }

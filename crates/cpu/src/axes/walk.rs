@@ -44,17 +44,24 @@ pub(super) struct Walk {
     pub(super) block: usize,
     /// Elements of the innermost reduced axis that are worked on at a time.
     pub(super) panel: usize,
+    /// Bytes of an element.
+    size: usize,
 }
 
-/// Rows of fewer elements that do not lie in one piece are turned into columns when they
-/// are copied together.
-const SHORT_ROW: usize = 40;
+/// Rows of fewer elements are turned into columns: that costs less than to add up the
+/// lanes of a vector for each row, which copies of rows with gaps do not save either.
+const SHORT_ROW: usize = 64;
+/// Elements of an output that are turned at a time: lines of the cache that hold rows
+/// of the longest elements, and not more than its ways.
+const TURNED: usize = 64;
 /// Fewer columns leave most lanes of a vector idle.
 const FEW_COLUMNS: usize = 8;
 /// Bytes that are copied together at a time: half of the first cache.
 const BUFFER: usize = 16 << 10;
 /// The most outputs of a block: their accumulators stay in the second cache.
 const BLOCK: usize = 2048;
+/// Bytes of the accumulators of a block that are larger than usual, to stay there.
+const CELLS: usize = 128 << 10;
 /// Elements that make a block worth its fixed cost.
 const BLOCK_ELEMENTS: usize = 1 << 15;
 /// Rows of columns that are added before their neighbours get their turn, where each lies
@@ -80,7 +87,7 @@ impl Walk {
         let (len, along) = reduced.last().map_or((1, 0), |&r| r);
         let (form, copied) = if beside == unit && outputs >= FEW_COLUMNS {
             (Form::Columns, false)
-        } else if along == unit {
+        } else if along == unit && (outputs < FEW_COLUMNS || len >= SHORT_ROW) {
             (Form::Rows, false)
         } else if outputs >= FEW_COLUMNS && (len < SHORT_ROW || beside.abs() < along.abs()) {
             (Form::Columns, true)
@@ -90,24 +97,40 @@ impl Walk {
         let all: usize = kept.iter().map(|k| k.len).product();
         let elements: usize = reduced.iter().map(|&(len, _)| len).product();
         let buffer = BUFFER / size;
+        let block = |len: usize| (BLOCK_ELEMENTS / len.max(1)).clamp(1, BLOCK);
         let (block, panel) = match (form, copied) {
             // Outer reduced axes lead away from an output's row: its neighbours' are next.
-            (Form::Rows, false) => ((BLOCK_ELEMENTS / len.max(1)).clamp(1, BLOCK), len),
-            (Form::Rows, true) => {
-                let panel = len.min(buffer);
-                ((buffer / panel).clamp(1, BLOCK), panel)
-            }
+            (Form::Rows, false) => (block(len), len),
+            (Form::Rows, true) => (block(len), len.min(buffer)),
             (Form::Columns, false) => {
                 let far = along.unsigned_abs() >= FAR_APART;
                 let panel = len.min(if far { FAR_PANEL } else { NEAR_PANEL });
                 ((BLOCK_ELEMENTS / elements.max(1)).clamp(BLOCK / 2, BLOCK), panel)
             }
             (Form::Columns, true) => {
-                let panel = len.min(SHORT_ROW);
-                ((buffer / panel).clamp(1, BLOCK), panel)
+                let panel = len.min(TURNED);
+                (block(elements).max((buffer / panel).clamp(1, BLOCK)), panel)
             }
         };
-        Walk { kept, reduced, offset, first, form, copied, block: block.min(all.max(1)), panel }
+        let block = block.min(all.max(1));
+        Walk { kept, reduced, offset, first, form, copied, block, panel, size }
+    }
+
+    /// The walk for accumulators of `cell` bytes each that take columns alone.
+    pub(super) fn in_columns(mut self, cell: usize) -> Walk {
+        if self.form == Form::Rows {
+            (self.form, self.copied) = (Form::Columns, true);
+            self.panel = self.panel.min(TURNED);
+            self.block = self.block.max(self.together(self.panel).min(self.outputs()));
+        }
+        self.block = self.block.min((CELLS / cell.max(1)).max(1));
+        self
+    }
+
+    /// How many outputs' elements are copied together, `count` of each: they fit the
+    /// buffer.
+    pub(super) fn together(&self, count: usize) -> usize {
+        (BUFFER / self.size / count.max(1)).max(1)
     }
 
     /// How many outputs there are.
@@ -206,9 +229,10 @@ mod tests {
     }
 
     #[test]
-    fn short_rows_with_gaps_are_turned_into_columns() {
-        assert_eq!(walk(&[(1000, 32)], &[(8, 4)]), (Form::Rows, false));
+    fn short_rows_are_turned_into_columns() {
+        assert_eq!(walk(&[(1000, 32)], &[(8, 4)]), (Form::Columns, true));
         assert_eq!(walk(&[(1000, 64)], &[(8, 8)]), (Form::Columns, true));
+        assert_eq!(walk(&[(1000, 256)], &[(64, 4)]), (Form::Rows, false));
         // Where there are few of them there is nothing to put beside.
         assert_eq!(walk(&[(3, 64)], &[(8, 8)]), (Form::Rows, true));
     }
@@ -227,8 +251,10 @@ mod tests {
                         let unit = size as isize;
                         let (a, b) = (a as isize * unit, b as isize * unit);
                         let walk = Walk::new(&[(kept, a)], &[(len, b)], size);
-                        let table = walk.block.min(kept) * walk.panel * size;
-                        assert!(!walk.copied || table <= BUFFER, "{walk:?}");
+                        for walk in [walk.clone(), walk.in_columns(600)] {
+                            let table = walk.together(walk.panel) * walk.panel * size;
+                            assert!(!walk.copied || table <= BUFFER, "{walk:?}");
+                        }
                     }
                 }
             }

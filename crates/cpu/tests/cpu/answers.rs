@@ -93,7 +93,7 @@ impl Array {
         let (mut extent, mut low) = (1isize, 0isize);
         for axis in order {
             let n = shape[axis] as isize;
-            let spread = [1, 1, 1, 1, 2, 3][random.usize(..6)];
+            let spread = [1, 1, 1, 1, 2, 3, 2, 4][random.usize(..8)];
             let room = [0, 0, 0, 1][random.usize(..4)];
             let step = extent * spread;
             strides[axis] = step;
@@ -117,7 +117,7 @@ impl Array {
     }
 }
 
-const OPS: [Op; 16] = [
+const OPS: [Op; 17] = [
     Op::Sum,
     Op::Mean,
     Op::Norm1,
@@ -134,6 +134,7 @@ const OPS: [Op; 16] = [
     Op::All,
     Op::CountNonzero,
     Op::Range,
+    Op::Prod,
 ];
 
 /// The bits of the answers, or the error.

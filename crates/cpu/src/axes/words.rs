@@ -1,0 +1,138 @@
+//! Elements as the integers that their bits are.
+//!
+//! What differs between types of one width is then a word that an element is combined
+//! with, and not another loop: an operation is compiled for each width.
+
+use core::ops::{BitAnd, BitXor};
+use warpfold_core::DType;
+
+/// The bits of an element, as an integer with a sign.
+pub(super) trait Word:
+    bytemuck::Pod + Ord + BitAnd<Output = Self> + BitXor<Output = Self> + Send + Sync
+{
+    /// The least word.
+    const LEAST: Self;
+    /// The greatest word.
+    const GREATEST: Self;
+    /// The low bits of `bits`.
+    fn of(bits: u64) -> Self;
+    /// The integer.
+    fn wide(self) -> i64;
+    /// Words of floats in their order, -0 below +0; its own inverse.
+    fn in_order(self) -> Self;
+    /// The least float of words that are the bits of floats, or the greatest, by the
+    /// machine's own instructions. `None` if there are NaNs, if it is a zero, which comes
+    /// with two signs, or where there are no such instructions.
+    fn end_of_floats(words: &[Self], greatest: bool) -> Option<Self>;
+    /// Whether there are.
+    const FLOATS: bool;
+}
+
+/// [`Word::end_of_floats`].
+macro_rules! end_of_floats {
+    ($words:expr, $greatest:expr, $Float:ident, $Bits:ident, $N:literal) => {{
+        const N: usize = $N;
+        let floats: &[$Float] = bytemuck::cast_slice($words);
+        let least = |a: $Float, b: $Float| if b < a { b } else { a };
+        let largest = |a: $Float, b: $Float| if b > a { b } else { a };
+        /// The end of all, and whether some are NaN.
+        #[inline(always)]
+        fn end(
+            floats: &[$Float],
+            start: $Float,
+            better: impl Fn($Float, $Float) -> $Float,
+        ) -> ($Float, bool) {
+            let (mut ends, mut nans) = ([start; N], [0; N]);
+            let mut rows = floats.chunks_exact(N);
+            for row in &mut rows {
+                for i in 0..N {
+                    ends[i] = better(ends[i], row[i]);
+                    nans[i] |= if row[i] != row[i] { $Bits::MAX } else { 0 };
+                }
+            }
+            for (i, &x) in rows.remainder().iter().enumerate() {
+                ends[i] = better(ends[i], x);
+                nans[i] |= if x != x { $Bits::MAX } else { 0 };
+            }
+            let nan = nans.iter().fold(0, |all, &nan| all | nan) != 0;
+            (ends.iter().fold(start, |a, &b| better(a, b)), nan)
+        }
+        let (end, nan) = if $greatest {
+            end(floats, $Float::NEG_INFINITY, largest)
+        } else {
+            end(floats, $Float::INFINITY, least)
+        };
+        // A subnormal equals zero where these are flushed.
+        (!nan && end != 0.0).then_some(end.to_bits().cast_signed())
+    }};
+}
+
+macro_rules! word {
+    ($($word:ident, $floats:literal, |$words:ident, $greatest:ident| $end:expr;)*) => {$(
+        impl Word for $word {
+            const LEAST: Self = $word::MIN;
+            const GREATEST: Self = $word::MAX;
+            #[inline(always)]
+            fn of(bits: u64) -> Self {
+                bits as $word
+            }
+            #[inline(always)]
+            fn wide(self) -> i64 {
+                i64::from(self)
+            }
+            #[inline(always)]
+            fn in_order(self) -> Self {
+                let sign = self >> ($word::BITS - 1);
+                self ^ (sign.cast_unsigned() >> 1).cast_signed()
+            }
+            const FLOATS: bool = $floats;
+            #[inline(always)]
+            #[expect(clippy::eq_op, reason = "a NaN is what is not equal to itself")]
+            fn end_of_floats($words: &[Self], $greatest: bool) -> Option<Self> {
+                $end
+            }
+        }
+    )*};
+}
+word! {
+    i8, false, |_words, _greatest| None;
+    i16, false, |_words, _greatest| None;
+    i32, true, |words, greatest| end_of_floats!(words, greatest, f32, u32, 32);
+    i64, true, |words, greatest| end_of_floats!(words, greatest, f64, u64, 16);
+}
+
+/// Calls a generic function with the word of so many bytes.
+macro_rules! with_word {
+    ($size:expr, $W:ident => $body:expr) => {
+        match $size {
+            1 => {
+                type $W = i8;
+                $body
+            }
+            2 => {
+                type $W = i16;
+                $body
+            }
+            4 => {
+                type $W = i32;
+                $body
+            }
+            _ => {
+                type $W = i64;
+                $body
+            }
+        }
+    };
+}
+pub(super) use with_word;
+
+/// What turns the words of an integer type into their order, when combined by
+/// exclusive or.
+pub(super) fn flip(dtype: DType) -> u64 {
+    if dtype.is_signed_int() { 0 } else { sign(dtype) }
+}
+
+/// The topmost bit.
+pub(super) fn sign(dtype: DType) -> u64 {
+    1 << (8 * dtype.size() - 1)
+}

@@ -1,0 +1,506 @@
+//! Copying a table of elements together, whatever its strides.
+//!
+//! Tables are turned in blocks that fit registers, and of every second or fourth element
+//! vectors are loaded of which the others are dropped. What the baseline of x86-64 has
+//! for that is as fast as memory, so that nothing here depends on the instruction set.
+
+/// A table in memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Pack {
+    /// The first element.
+    pub(crate) from: *const u8,
+    /// Bytes of an element: 1, 2, 4 or 8.
+    pub(crate) size: usize,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    /// Bytes from one row to the next, and from one column to the next.
+    pub(crate) row_stride: isize,
+    pub(crate) column_stride: isize,
+    /// Whether the bytes between the elements of a row may be read, too.
+    pub(crate) gaps: bool,
+}
+
+impl Pack {
+    /// Fills `to` with the rows, one after the other.
+    ///
+    /// # Safety
+    /// Every element of the table may be read, aligned or not.
+    pub(crate) unsafe fn fill(self, to: &mut [u8]) {
+        assert!(to.len() == self.rows * self.columns * self.size);
+        if to.is_empty() {
+            return;
+        }
+        let to = to.as_mut_ptr();
+        // SAFETY: `to` has room for the table; the caller vouches for its elements.
+        unsafe {
+            match self.size {
+                1 => self.copy::<u8>(to.cast()),
+                2 => self.copy::<u16>(to.cast()),
+                4 => self.copy::<u32>(to.cast()),
+                _ => self.copy::<u64>(to.cast()),
+            }
+        }
+    }
+
+    /// The address of an element.
+    #[inline(always)]
+    fn at<W>(&self, row: usize, column: usize) -> *const W {
+        let offset =
+            row.cast_signed() * self.row_stride + column.cast_signed() * self.column_stride;
+        self.from.wrapping_offset(offset).cast()
+    }
+
+    /// # Safety
+    /// As for [`fill`](Self::fill); `to` has room for the table, aligned or not.
+    unsafe fn copy<W: Word>(self, to: *mut W) {
+        let Pack { rows, columns, row_stride, column_stride, gaps, .. } = self;
+        let size = size_of::<W>().cast_signed();
+        // SAFETY: rows of the table, each to its place.
+        unsafe {
+            if column_stride == size {
+                for row in 0..rows {
+                    let (from, to) = (self.at::<W>(row, 0), to.add(row * columns));
+                    if columns < SHORT {
+                        one_by_one(from, size, to, columns);
+                    } else {
+                        core::ptr::copy_nonoverlapping(
+                            from.cast::<u8>(),
+                            to.cast(),
+                            columns * size_of::<W>(),
+                        );
+                    }
+                }
+            } else if row_stride == size && rows >= W::SIDE && columns >= W::SIDE {
+                self.turn(to);
+            } else {
+                let step = if gaps { column_stride / size } else { 0 };
+                let whole = column_stride % size == 0;
+                for row in 0..rows {
+                    let (from, to) = (self.at::<W>(row, 0), to.add(row * columns));
+                    let done = match step {
+                        2 if whole => every_second(from, to, columns),
+                        4 if whole => every_fourth(from, to, columns),
+                        _ => 0,
+                    };
+                    let from = from.wrapping_byte_offset(done.cast_signed() * column_stride);
+                    one_by_one(from, column_stride, to.add(done), columns - done);
+                }
+            }
+        }
+    }
+
+    /// Copies columns whose elements follow each other, in blocks.
+    ///
+    /// # Safety
+    /// As for [`copy`](Self::copy); there is a block at least.
+    unsafe fn turn<W: Word>(self, to: *mut W) {
+        let Pack { rows, columns, column_stride, .. } = self;
+        let (whole_rows, whole_columns) = (rows / W::SIDE * W::SIDE, columns / W::SIDE * W::SIDE);
+        // SAFETY: blocks of the table, and what is left below and beside them.
+        unsafe {
+            for left in (0..whole_columns).step_by(W::SIDE) {
+                for top in (0..whole_rows).step_by(W::SIDE) {
+                    let to = to.add(top * columns + left);
+                    W::turn(self.at(top, left), column_stride, to, columns);
+                }
+                for row in whole_rows..rows {
+                    let to = to.add(row * columns + left);
+                    one_by_one(self.at(row, left), column_stride, to, W::SIDE);
+                }
+            }
+            for column in whole_columns..columns {
+                let mut to = to.add(column);
+                for row in 0..rows {
+                    to.write_unaligned(self.at::<W>(row, column).read_unaligned());
+                    to = to.wrapping_add(columns);
+                }
+            }
+        }
+    }
+}
+
+/// Rows of fewer elements are not worth a call of `memcpy`.
+const SHORT: usize = 16;
+
+/// Copies elements `stride` bytes apart, each by a load of its own: what lies between
+/// them may be written by others.
+///
+/// # Safety
+/// The elements may be read, and `to` has room for them.
+#[inline(always)]
+unsafe fn one_by_one<W: Word>(from: *const W, stride: isize, to: *mut W, len: usize) {
+    let mut from = from;
+    for i in 0..len {
+        // SAFETY: the caller vouches for it.
+        unsafe { to.add(i).write_unaligned(from.read_unaligned()) };
+        from = from.wrapping_byte_offset(stride);
+    }
+}
+
+/// Copies every second element, and returns how many it has copied: those whose gaps
+/// lie before the last element.
+///
+/// # Safety
+/// As for [`one_by_one`]; the gaps may be read, too.
+#[inline(always)]
+unsafe fn every_second<W: Word>(from: *const W, to: *mut W, len: usize) -> usize {
+    let step = BYTES / size_of::<W>();
+    let done = len.saturating_sub(1) / step * step;
+    for at in (0..done).step_by(step) {
+        // SAFETY: the gap behind element `done - 1` ends before the next element.
+        unsafe {
+            let from = from.add(2 * at);
+            W::even(vector(from), vector(from.add(step))).to(to.add(at).cast());
+        }
+    }
+    done
+}
+
+/// The same of every fourth.
+///
+/// # Safety
+/// As for [`every_second`].
+#[inline(always)]
+unsafe fn every_fourth<W: Word>(from: *const W, to: *mut W, len: usize) -> usize {
+    let step = BYTES / size_of::<W>();
+    let done = len.saturating_sub(1) / step * step;
+    for at in (0..done).step_by(step) {
+        // SAFETY: as above.
+        unsafe {
+            let from = from.add(4 * at);
+            let half = |i: usize| {
+                W::even(vector(from.add(2 * i * step)), vector(from.add((2 * i + 1) * step)))
+            };
+            W::even(half(0), half(1)).to(to.add(at).cast());
+        }
+    }
+    done
+}
+
+/// Bytes of a [`Vector`].
+const BYTES: usize = 16;
+
+#[inline(always)]
+unsafe fn vector<W>(from: *const W) -> Vector {
+    // SAFETY: passed on from the caller: the bytes of a vector may be read.
+    unsafe { Vector::from(from.cast()) }
+}
+
+/// An element as an integer of its size.
+trait Word: bytemuck::Pod {
+    /// Rows and columns of the blocks that are turned.
+    const SIDE: usize;
+
+    /// Writes a block's columns, which are `stride` bytes apart and hold their elements
+    /// side by side, as rows that begin `pitch` elements apart.
+    ///
+    /// # Safety
+    /// The block may be read, and there is room for it.
+    unsafe fn turn(from: *const Self, stride: isize, to: *mut Self, pitch: usize);
+
+    /// The elements 0, 2, 4, ... of two vectors.
+    fn even(a: Vector, b: Vector) -> Vector;
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use sse2::Vector;
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+use words::Vector;
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod sse2 {
+    use super::Word;
+    use core::arch::x86_64::*;
+
+    /// Any elements.
+    #[derive(Clone, Copy)]
+    pub(super) struct Vector(__m128i);
+
+    impl Vector {
+        /// # Safety
+        /// The bytes may be read.
+        #[inline(always)]
+        pub(super) unsafe fn from(from: *const u8) -> Vector {
+            // SAFETY: SSE2 is part of x86-64; the caller vouches for the bytes.
+            Vector(unsafe { _mm_loadu_si128(from.cast()) })
+        }
+
+        /// # Safety
+        /// The bytes may be written.
+        #[inline(always)]
+        pub(super) unsafe fn to(self, to: *mut u8) {
+            // SAFETY: as above.
+            unsafe { _mm_storeu_si128(to.cast(), self.0) }
+        }
+    }
+
+    /// The elements of two vectors in turn, the lower halves' and the upper halves'.
+    macro_rules! zip {
+        ($a:expr, $b:expr, $low:ident, $high:ident) => {
+            [$low($a, $b), $high($a, $b)]
+        };
+    }
+
+    impl Word for u64 {
+        const SIDE: usize = 2;
+
+        #[inline(always)]
+        unsafe fn turn(from: *const u64, stride: isize, to: *mut u64, pitch: usize) {
+            // SAFETY: two columns of two elements; the caller vouches for both sides.
+            unsafe {
+                let [a, b] = [0, stride]
+                    .map(|offset| _mm_loadu_si128(from.wrapping_byte_offset(offset).cast()));
+                _mm_storeu_si128(to.cast(), _mm_unpacklo_epi64(a, b));
+                _mm_storeu_si128(to.add(pitch).cast(), _mm_unpackhi_epi64(a, b));
+            }
+        }
+
+        #[inline(always)]
+        fn even(a: Vector, b: Vector) -> Vector {
+            // SAFETY: SSE2 is part of x86-64, here and below.
+            Vector(unsafe { _mm_unpacklo_epi64(a.0, b.0) })
+        }
+    }
+
+    impl Word for u32 {
+        const SIDE: usize = 4;
+
+        #[inline(always)]
+        unsafe fn turn(from: *const u32, stride: isize, to: *mut u32, pitch: usize) {
+            // SAFETY: four columns of four elements.
+            unsafe {
+                let [a, b, c, d] = [0, 1, 2, 3]
+                    .map(|i: isize| _mm_loadu_si128(from.wrapping_byte_offset(i * stride).cast()));
+                let ab = zip!(a, b, _mm_unpacklo_epi32, _mm_unpackhi_epi32);
+                let cd = zip!(c, d, _mm_unpacklo_epi32, _mm_unpackhi_epi32);
+                for i in 0..2 {
+                    let rows = zip!(ab[i], cd[i], _mm_unpacklo_epi64, _mm_unpackhi_epi64);
+                    _mm_storeu_si128(to.add(2 * i * pitch).cast(), rows[0]);
+                    _mm_storeu_si128(to.add((2 * i + 1) * pitch).cast(), rows[1]);
+                }
+            }
+        }
+
+        #[inline(always)]
+        fn even(a: Vector, b: Vector) -> Vector {
+            // SAFETY: as above.
+            Vector(unsafe {
+                let [a, b] = [a.0, b.0].map(|v| _mm_castsi128_ps(v));
+                _mm_castps_si128(_mm_shuffle_ps::<0b10_00_10_00>(a, b))
+            })
+        }
+    }
+
+    impl Word for u16 {
+        const SIDE: usize = 8;
+
+        #[inline(always)]
+        unsafe fn turn(from: *const u16, stride: isize, to: *mut u16, pitch: usize) {
+            // SAFETY: eight columns of eight elements.
+            unsafe {
+                let column =
+                    |i: isize| _mm_loadu_si128(from.wrapping_byte_offset(i * stride).cast());
+                // Pairs of columns, then two pairs, then all.
+                let pair =
+                    |i| zip!(column(i), column(i + 1), _mm_unpacklo_epi16, _mm_unpackhi_epi16);
+                let pairs = [pair(0), pair(2), pair(4), pair(6)];
+                for half in 0..2 {
+                    let [a, b, c, d] = pairs.map(|pair| pair[half]);
+                    let left = zip!(a, b, _mm_unpacklo_epi32, _mm_unpackhi_epi32);
+                    let right = zip!(c, d, _mm_unpacklo_epi32, _mm_unpackhi_epi32);
+                    for i in 0..2 {
+                        let rows = zip!(left[i], right[i], _mm_unpacklo_epi64, _mm_unpackhi_epi64);
+                        let row = 4 * half + 2 * i;
+                        _mm_storeu_si128(to.add(row * pitch).cast(), rows[0]);
+                        _mm_storeu_si128(to.add((row + 1) * pitch).cast(), rows[1]);
+                    }
+                }
+            }
+        }
+
+        #[inline(always)]
+        fn even(a: Vector, b: Vector) -> Vector {
+            // Words that fit a half, with its sign.
+            // SAFETY: as above.
+            Vector(unsafe {
+                let low = |v| _mm_srai_epi32::<16>(_mm_slli_epi32::<16>(v));
+                _mm_packs_epi32(low(a.0), low(b.0))
+            })
+        }
+    }
+
+    impl Word for u8 {
+        const SIDE: usize = 8;
+
+        #[inline(always)]
+        unsafe fn turn(from: *const u8, stride: isize, to: *mut u8, pitch: usize) {
+            // SAFETY: eight columns of eight elements.
+            unsafe {
+                let column = |i: isize| _mm_loadl_epi64(from.wrapping_offset(i * stride).cast());
+                let pair = |i| _mm_unpacklo_epi8(column(i), column(i + 1));
+                let left = zip!(pair(0), pair(2), _mm_unpacklo_epi16, _mm_unpackhi_epi16);
+                let right = zip!(pair(4), pair(6), _mm_unpacklo_epi16, _mm_unpackhi_epi16);
+                for half in 0..2 {
+                    let rows =
+                        zip!(left[half], right[half], _mm_unpacklo_epi32, _mm_unpackhi_epi32);
+                    for (i, two) in rows.into_iter().enumerate() {
+                        let row = 4 * half + 2 * i;
+                        _mm_storel_epi64(to.add(row * pitch).cast(), two);
+                        let high = _mm_unpackhi_epi64(two, two);
+                        _mm_storel_epi64(to.add((row + 1) * pitch).cast(), high);
+                    }
+                }
+            }
+        }
+
+        #[inline(always)]
+        fn even(a: Vector, b: Vector) -> Vector {
+            // SAFETY: as above.
+            Vector(unsafe {
+                let mask = _mm_set1_epi16(0xff);
+                _mm_packus_epi16(_mm_and_si128(a.0, mask), _mm_and_si128(b.0, mask))
+            })
+        }
+    }
+}
+
+/// The same in plain words.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+mod words {
+    use super::{BYTES, Word};
+
+    /// Any elements.
+    #[derive(Clone, Copy)]
+    pub(super) struct Vector([u8; BYTES]);
+
+    impl Vector {
+        /// # Safety
+        /// The bytes may be read.
+        #[inline(always)]
+        pub(super) unsafe fn from(from: *const u8) -> Vector {
+            // SAFETY: the caller vouches for it.
+            Vector(unsafe { from.cast::<[u8; BYTES]>().read() })
+        }
+
+        /// # Safety
+        /// The bytes may be written.
+        #[inline(always)]
+        pub(super) unsafe fn to(self, to: *mut u8) {
+            // SAFETY: the caller vouches for it.
+            unsafe { to.cast::<[u8; BYTES]>().write(self.0) }
+        }
+    }
+
+    macro_rules! word {
+        ($($word:ty, $side:literal;)*) => {$(
+            impl Word for $word {
+                const SIDE: usize = $side;
+
+                #[inline(always)]
+                unsafe fn turn(from: *const $word, stride: isize, to: *mut $word, pitch: usize) {
+                    let mut block = [[0; $side]; $side];
+                    for (column, lines) in (0isize..).zip(&mut block) {
+                        let from = from.wrapping_byte_offset(column * stride);
+                        // SAFETY: a column of the block; the caller vouches for it.
+                        *lines = unsafe { from.cast::<[$word; $side]>().read_unaligned() };
+                    }
+                    for row in 0..$side {
+                        let line = block.map(|lines| lines[row]);
+                        // SAFETY: a row of the block.
+                        unsafe { to.add(row * pitch).cast::<[$word; $side]>().write_unaligned(line) };
+                    }
+                }
+
+                #[inline(always)]
+                fn even(a: Vector, b: Vector) -> Vector {
+                    const LANES: usize = BYTES / size_of::<$word>();
+                    let [a, b]: [[$word; LANES]; 2] = bytemuck::must_cast([a.0, b.0]);
+                    let mut even = [0; LANES];
+                    for i in 0..LANES / 2 {
+                        even[i] = a[2 * i];
+                        even[i + LANES / 2] = b[2 * i];
+                    }
+                    Vector(bytemuck::must_cast(even))
+                }
+            }
+        )*};
+    }
+    word!(u8, 8; u16, 8; u32, 4; u64, 2;);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<W: Word + PartialEq + core::fmt::Debug>(make: fn(usize) -> W) {
+        let items: Vec<W> = (0..4000).map(make).collect();
+        let size = size_of::<W>();
+        let sizes = [(1, 1), (3, 5), (8, 8), (17, 33), (4, 40), (40, 4), (23, 2), (1, 90), (9, 1)];
+        for (rows, columns) in sizes {
+            // As they lie, turned, with gaps, both, and backwards.
+            for (row, column) in [
+                (columns as isize, 1),
+                (1, rows as isize),
+                (2 * columns as isize, 2),
+                (1, rows as isize + 3),
+                (3, 3 * rows as isize),
+                (4 * columns as isize + 1, 4),
+                (3 * columns as isize, 3),
+                (columns as isize, -1),
+                (2 * columns as isize, -2),
+                (-(4 * columns as isize), 4),
+            ] {
+                let place = |r: usize, c: usize| r as isize * row + c as isize * column;
+                let ends = [(0, 0), (0, columns - 1), (rows - 1, 0), (rows - 1, columns - 1)];
+                let low = ends.map(|(r, c)| place(r, c)).into_iter().min().unwrap();
+                let high = ends.map(|(r, c)| place(r, c)).into_iter().max().unwrap();
+                // Nothing before the first or behind the last element is there to be read.
+                let part = items[..(high - low + 1) as usize].to_vec().into_boxed_slice();
+                for gaps in [false, true] {
+                    let pack = Pack {
+                        from: part.as_ptr().wrapping_offset(-low).cast(),
+                        size,
+                        rows,
+                        columns,
+                        row_stride: row * size as isize,
+                        column_stride: column * size as isize,
+                        gaps,
+                    };
+                    let mut to = vec![0u8; rows * columns * size];
+                    // SAFETY: elements of `part`, and so is what lies between them.
+                    unsafe { pack.fill(&mut to) };
+                    for (i, got) in to.chunks_exact(size).enumerate() {
+                        let expected = items[(place(i / columns, i % columns) - low) as usize];
+                        let got: W = bytemuck::pod_read_unaligned(got);
+                        assert_eq!(got, expected, "{rows} {columns} {row} {column} {gaps}: {i}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tables_are_copied_whatever_their_strides() {
+        check::<u8>(|i| (i * 37 + i / 256) as u8);
+        check::<u16>(|i| (i * 40_503) as u16);
+        check::<u32>(|i| (i as u32).wrapping_mul(2_654_435_761));
+        check::<u64>(|i| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    }
+
+    #[test]
+    fn elements_need_not_be_aligned() {
+        let bytes: Vec<u8> = (0..900).map(|i| (i * 7) as u8).collect();
+        for (row_stride, column_stride) in [(80, 8), (8, 80), (160, 16), (8, 88)] {
+            let from = bytes[1..].as_ptr();
+            let pack =
+                Pack { from, size: 8, rows: 5, columns: 5, row_stride, column_stride, gaps: true };
+            let mut to = [0u8; 200];
+            // SAFETY: elements of `bytes`.
+            unsafe { pack.fill(&mut to) };
+            for (i, got) in to.chunks_exact(8).enumerate() {
+                let at = 1 + i as isize / 5 * row_stride + i as isize % 5 * column_stride;
+                assert_eq!(got, &bytes[at as usize..at as usize + 8]);
+            }
+        }
+    }
+}
