@@ -8,7 +8,7 @@
 //! 1. the range certificate ([`range`], f32; [`halves`], bf16) or a window of two levels
 //!    ([`window`]); f16 sums need nothing else ([`halves`]);
 //! 2. a window of two, then of four levels;
-//! 3. a bin for every exponent ([`bins`], long blocks of elements), or fewer bins of more
+//! 3. a bin for every exponent ([`bins`] and [`product_bins`], long blocks), or fewer bins of more
 //!    bits ([`wide`]), which hold any finite terms;
 //! 4. element by element into the superaccumulator, which holds everything.
 //!
@@ -18,6 +18,7 @@ mod bins;
 mod fixed;
 mod halves;
 mod moments;
+mod product_bins;
 mod range;
 mod residues;
 pub(crate) mod short;
@@ -38,6 +39,7 @@ use bins::Binned;
 use fixed::{DotKernel, FixedTuner, FixedWindow, MomentsKernel, Part};
 use halves::{BriefSum, Half, NarrowSum};
 use moments::MomentsSum;
+use product_bins::BinnedProduct;
 use range::{RangeSum, Word};
 use residues::{LeftOut, ResidueSum};
 use squares::{Cut, SquareRange};
@@ -148,11 +150,13 @@ pub(crate) trait Summable: Terms {
     ) -> Option<AtOnce> {
         None
     }
-    /// The block's sum by bins for every exponent, counted into `acc`, if there is
-    /// such a path and the block is long enough for it.
-    fn bins<F: Format>(_acc: &mut Superacc<F>, _items: &[Self::Item], _isa: Isa) -> Option<()> {
-        None
-    }
+    /// The block's sum by bins for every exponent, counted into `acc`, if the block is
+    /// long enough for it.
+    fn bins<F: Format>(
+        acc: &mut Superacc<F>,
+        slices: Slices<'_, Self::Item>,
+        isa: Isa,
+    ) -> Option<()>;
     /// Absorbs one term by its bits.
     fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: Self::Item, other: Self::Item);
     /// An upper bound of `log2` of the sum of terms that a lane of the quick
@@ -169,9 +173,13 @@ macro_rules! plain_and_absolute {
                 const $ABS: bool = false;
                 $quick
             }
-            fn bins<F: Format>(acc: &mut Superacc<F>, items: &[$t], isa: Isa) -> Option<()> {
-                let worth = items.len() >= <$t>::WORTH;
-                worth.then(|| bins::absorb(acc, items, false, isa))
+            fn bins<F: Format>(
+                acc: &mut Superacc<F>,
+                slices: Slices<'_, $t>,
+                isa: Isa,
+            ) -> Option<()> {
+                let worth = slices.len() >= <$t>::WORTH;
+                worth.then(|| bins::absorb(acc, slices.items(), false, isa))
             }
             #[inline(always)]
             fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: $t) {
@@ -185,9 +193,13 @@ macro_rules! plain_and_absolute {
                 const $ABS: bool = true;
                 $quick
             }
-            fn bins<F: Format>(acc: &mut Superacc<F>, items: &[$t], isa: Isa) -> Option<()> {
-                let worth = items.len() >= <$t>::WORTH;
-                worth.then(|| bins::absorb(acc, items, true, isa))
+            fn bins<F: Format>(
+                acc: &mut Superacc<F>,
+                slices: Slices<'_, $t>,
+                isa: Isa,
+            ) -> Option<()> {
+                let worth = slices.len() >= <$t>::WORTH;
+                worth.then(|| bins::absorb(acc, slices.items(), true, isa))
             }
             #[inline(always)]
             fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: $t) {
@@ -213,7 +225,7 @@ plain_and_absolute!(f16, 0, |items, _top, isa, ABS| {
 });
 
 macro_rules! product {
-    ($($t:ty, $at_once:ident, $squares:ident;)*) => {$(
+    ($($t:ty, $at_once:ident, $squares:ident, $bins:ident;)*) => {$(
         impl<const P: bool> Summable for Product<$t, P> {
             #[inline]
             fn quick(items: &[$t], top: i32, isa: Isa) -> Option<[Part; 2]> {
@@ -227,6 +239,13 @@ macro_rules! product {
             ) -> Option<AtOnce> {
                 $at_once(slices, P, tuner, isa)
             }
+            fn bins<F: Format>(
+                acc: &mut Superacc<F>,
+                slices: Slices<'_, $t>,
+                isa: Isa,
+            ) -> Option<()> {
+                $bins(acc, slices, P, isa)
+            }
             #[inline(always)]
             fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, other: $t) {
                 acc.absorb_product(item, other);
@@ -236,10 +255,10 @@ macro_rules! product {
 }
 product! {
     // Their products are exact in f64 as they are.
-    f16, not_at_once, quick_squares;
-    bf16, not_at_once, quick_squares;
-    f32, not_at_once, quick_squares;
-    f64, products_at_once, no_squares;
+    f16, not_at_once, quick_squares, no_bins;
+    bf16, not_at_once, quick_squares, product_bins;
+    f32, not_at_once, quick_squares, product_bins;
+    f64, products_at_once, no_squares, product_bins;
 }
 
 fn no_squares<T>(_: &[T], _: i32, _: Isa) -> Option<[Part; 2]> {
@@ -250,6 +269,20 @@ fn no_squares<T>(_: &[T], _: i32, _: Isa) -> Option<[Part; 2]> {
 fn quick_squares<T: Word>(items: &[T], top: i32, isa: Isa) -> Option<[Part; 2]> {
     let cut = Cut::below::<T>(top)?;
     dispatch(isa, SquareRange { items, cut }).map(|sums| cut.parts(sums))
+}
+
+fn no_bins<T, F: Format>(_: &mut Superacc<F>, _: Slices<'_, T>, _: bool, _: Isa) -> Option<()> {
+    None
+}
+
+/// The sum of products by bins, if there are enough of them.
+fn product_bins<T: BinnedProduct, F: Format>(
+    acc: &mut Superacc<F>,
+    slices: Slices<'_, T>,
+    paired: bool,
+    isa: Isa,
+) -> Option<()> {
+    (slices.len() >= T::FROM).then(|| product_bins::absorb(acc, slices, paired, isa))
 }
 
 fn not_at_once<T>(_: Slices<'_, T>, _: bool, _: &mut FixedTuner, _: Isa) -> Option<AtOnce> {
@@ -345,7 +378,7 @@ pub(crate) fn absorb<T: Summable, F: Format>(
         rest = after;
         if usual {
             absorb_block::<T, F>(acc, block, tuner, isa);
-        } else if T::bins(acc, block.items(), isa).is_none() {
+        } else if T::bins(acc, block, isa).is_none() {
             // Bins are integers, which rounding modes do not touch.
             one_by_one::<T, F>(acc, block);
         }
@@ -464,7 +497,7 @@ fn climb<T: Summable, F: Format>(
     // Look at the block itself before going further up.
     if first < WIDE {
         let Some(top) = top_of::<T>(slices, isa) else {
-            if T::bins(acc, slices.items(), isa).is_some() {
+            if T::bins(acc, slices, isa).is_some() {
                 return tuner.passed(first, WIDE);
             }
             return absorb_specials::<T, F>(acc, slices, tuner, isa);
@@ -478,7 +511,7 @@ fn climb<T: Summable, F: Format>(
             }
         }
     }
-    if T::bins(acc, slices.items(), isa).is_some() {
+    if T::bins(acc, slices, isa).is_some() {
         return tuner.passed(first, WIDE);
     }
     match dispatch(isa, WideSum::<T, F> { slices, acc }) {
