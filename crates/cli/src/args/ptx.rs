@@ -30,7 +30,7 @@ pub(crate) enum PtxVerb {
     Run(RunArgs),
     /// Show what a PTX file holds: kernels, their needs, opcodes
     ///
-    /// The exit status is 1 if the file holds instructions that cannot be run.
+    /// The exit status is 1 if the file holds instructions that are not supported: a kernel that reaches one stops there.
     Info(InfoArgs),
 }
 

@@ -263,6 +263,7 @@ fn halted(halt: &Halt) -> Halted {
         Halt::Deadlock { waiting } => ("deadlock", waiting),
         Halt::InstructionLimit { running, .. } => ("instruction-limit", running),
         Halt::Trap { .. } => ("trap", &[]),
+        Halt::Unsupported { .. } => ("unsupported", &[]),
         Halt::Assertion { .. } => ("assertion", &[]),
         Halt::Call { .. } => ("call", &[]),
         Halt::DeviceLaunch { .. } => ("device-launch", &[]),

@@ -982,6 +982,12 @@ pub enum Op {
     /// A prefetch, eviction hint, `discard` or the like: nothing happens.
     Hint,
 
+    /// An instruction that the interpreter does not have: [`Module::unsupported`](crate::ir::Module::unsupported) tells which.
+    Unsupported {
+        /// Its place in the list.
+        index: u32,
+    },
+
     // Control.
     /// `bra`.
     Branch {

@@ -5,7 +5,7 @@ use super::execute::{line_at, read_param, write_param};
 use super::grid::Machine;
 use super::lanes::{Register, indices};
 use super::program::{Code, Load, Place, PlaceBase, Store};
-use super::space::{RANK_SHIFT, Window, window};
+use super::space::{FRAME_PARAM, PARAM, RANK_SHIFT, Window, window};
 use super::warp::{Base, Group, Warp as Lanes32};
 use crate::clock::{self, Engine, Strong};
 use crate::finding::Act;
@@ -97,6 +97,17 @@ impl Machine<'_> {
             step: code.first + group.pc,
             w: w as u32,
         };
+        let framed = self.in_frames(access.space, active, &addresses);
+        let room = warp.params.len() as u64;
+        for lane in indices(self.inside(framed, &addresses, access, memory, room)) {
+            let at = frame_offset(addresses[lane]);
+            for (i, &dst) in load.dsts.iter().enumerate() {
+                let values = read_param(warp, at + i as u64 * u64::from(bytes), bytes.into());
+                let value = extend(values[lane], bits, load.signed, load.register_bits);
+                warp.registers[base.slot(dst)][lane] = value;
+            }
+        }
+        let active = active & !framed;
         let registers = &mut warp.registers;
         let mut done = 0;
         self.visit(memory, active, &addresses, access, |from, start, lanes| {
@@ -167,6 +178,17 @@ impl Machine<'_> {
             step: code.first + group.pc,
             w: w as u32,
         };
+        let framed = self.in_frames(access.space, active, &addresses);
+        let room = warp.params.len() as u64;
+        for lane in indices(self.inside(framed, &addresses, access, memory, room)) {
+            let at = frame_offset(addresses[lane]);
+            for (i, &value) in store.values.iter().enumerate() {
+                let values = warp.registers[base.slot(value)];
+                let at = at + i as u64 * u64::from(bytes);
+                write_param(warp, at, bytes.into(), &values, 1 << lane);
+            }
+        }
+        let active = active & !framed;
         let registers = &warp.registers;
         self.visit(memory, active, &addresses, access, |to, start, lanes| {
             for (i, &value) in store.values.iter().enumerate() {
@@ -181,6 +203,49 @@ impl Machine<'_> {
                 }
             }
         });
+    }
+
+    /// The lanes whose addresses mean parameters of a called function's frame.
+    #[inline]
+    fn in_frames(&self, space: Space, active: u32, addresses: &Register) -> u32 {
+        if !self.program.takes_param_addresses || !matches!(space, Space::Param | Space::Generic) {
+            return 0;
+        }
+        let within = |&lane: &usize| {
+            let address = addresses[lane];
+            let at = if space == Space::Generic { address.wrapping_sub(PARAM) } else { address };
+            (FRAME_PARAM..2 * FRAME_PARAM).contains(&at)
+        };
+        indices(active).filter(within).fold(0, |mask, lane| mask | 1 << lane)
+    }
+
+    /// Of lanes that mean parameters of frames, those whose bytes there are; the others are reported.
+    fn inside(
+        &mut self,
+        framed: u32,
+        addresses: &Register,
+        access: Access,
+        memory: &BlockMemory,
+        room: u64,
+    ) -> u32 {
+        let fits = |&lane: &usize| {
+            let at = frame_offset(addresses[lane]);
+            at + u64::from(access.size) <= room && at % u64::from(access.size) == 0
+        };
+        let sound = indices(framed).filter(fits).fold(0, |mask, lane| mask | 1 << lane);
+        if sound != framed {
+            let request = Request {
+                addresses,
+                active: framed & !sound,
+                size: access.size,
+                act: access.act,
+                warp: Warp { block: memory.index, warp: access.w },
+                line: access.line,
+            };
+            let detail = "outside of the parameters of the functions that run, or not aligned";
+            self.refuse(&request, crate::finding::Space::Param, detail);
+        }
+        sound
     }
 
     pub(crate) fn fence(
@@ -442,6 +507,11 @@ impl Machine<'_> {
             self.report(request.fault(space, lane as u32, trouble));
         }
     }
+}
+
+/// Where an address of a frame's parameter lies in the warp's parameter memory, whether it is generic or not.
+fn frame_offset(address: u64) -> u64 {
+    (address & 0xffff_ffff) - FRAME_PARAM
 }
 
 /// Moves the clocks of strong accesses.

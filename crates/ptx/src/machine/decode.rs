@@ -61,6 +61,7 @@ pub(crate) fn decode(
         index: FxHashMap::default(),
         needs_order: false,
         needs_heap: false,
+        takes_param_addresses: false,
     };
     let mut functions = Vec::with_capacity(reached.len());
     let mut first = 0;
@@ -84,6 +85,7 @@ pub(crate) fn decode(
         bounds: module.functions[kernel.index()].bounds.clone(),
         needs_order: decoder.needs_order,
         needs_heap: decoder.needs_heap,
+        takes_param_addresses: decoder.takes_param_addresses,
         steps: first,
         ids: reached.iter().map(|id| id.0).collect(),
     })
@@ -97,6 +99,7 @@ struct Decoder<'a> {
     index: FxHashMap<Constant, Slot>,
     needs_order: bool,
     needs_heap: bool,
+    takes_param_addresses: bool,
 }
 
 /// The function that is being decoded.
@@ -171,7 +174,11 @@ impl Decoder<'_> {
         let mut steps = Vec::with_capacity(f.code.len());
         for instruction in &f.code {
             scene.line = instruction.line;
-            let step = self.step(&scene, &instruction.op)?;
+            // What has no form fails where it is reached.
+            let step = self.step(&scene, &instruction.op).unwrap_or_else(|error| {
+                let spelling = &self.module().spellings[instruction.spelling as usize];
+                Step::Unsupported(format!("`{spelling}` is not supported: {}", error.what).into())
+            });
             let guard = instruction.guard.map(|p| scene.condition(p));
             steps.push(Guarded { guard, step });
         }
@@ -284,6 +291,10 @@ impl Decoder<'_> {
     }
 
     fn step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Step, DecodeError> {
+        if let Op::Unsupported { index } = op {
+            let what = self.module().unsupported[*index as usize].to_string();
+            return Ok(Step::Unsupported(what.into()));
+        }
         if let Some(step) = self.predicate_step(scene, op)? {
             return Ok(step);
         }
@@ -592,8 +603,16 @@ impl Decoder<'_> {
                             offset: at,
                         });
                     }
-                    Space::Param if !scene.is_kernel => {
-                        return Err(scene.unsupported("the address of a function's parameter"));
+                    Space::Param
+                        if !scene.is_kernel || v.offset >= scene.function.argument_bytes() =>
+                    {
+                        self.takes_param_addresses = true;
+                        let offset = space::FRAME_PARAM + at;
+                        return Ok(Step::FrameAddress {
+                            dst: scene.reg(dst),
+                            local: false,
+                            offset,
+                        });
                     }
                     _ => {}
                 }

@@ -163,12 +163,17 @@ impl<'a> Machine<'a> {
                         next
                     }
                 }
-                Step::Trap => {
+                Step::Trap | Step::Unsupported(_) => {
                     if active != 0 {
                         let place = place_of(block, w, active);
                         let line = code.lines[group.pc as usize];
                         block.warps[w].groups.push(group);
-                        return Err(Halt::Trap { line, place });
+                        return Err(match &guarded.step {
+                            Step::Unsupported(what) => {
+                                Halt::Unsupported { line, place, what: what.to_string() }
+                            }
+                            _ => Halt::Trap { line, place },
+                        });
                     }
                     Next::Step
                 }

@@ -480,6 +480,16 @@ pub enum Halt {
         /// The message of the kernel.
         message: String,
     },
+    /// The kernel reached an instruction that the interpreter does not have.
+    #[error("PTX line {}, {place}: {what}", line.ptx)]
+    Unsupported {
+        /// The instruction.
+        line: Line,
+        /// The thread.
+        place: Place,
+        /// What it is.
+        what: String,
+    },
     /// Calls nest too deep, or a call goes nowhere.
     #[error("PTX line {}, {place}: {what}", line.ptx)]
     Call {
@@ -513,6 +523,9 @@ impl Halt {
                 "a loop may never end, or the limit is too low for this size"
             }
             Halt::Trap { .. } | Halt::Assertion { .. } => "the kernel itself found a fault",
+            Halt::Unsupported { .. } => {
+                "`warpfold ptx info` lists everything in a file that is not supported"
+            }
             Halt::Call { .. } | Halt::DeviceLaunch { .. } => "recursion needs an end",
             Halt::Memory(error) => error.hint(),
         }

@@ -55,6 +55,8 @@ pub(crate) struct Program {
     pub(crate) needs_order: bool,
     /// It allocates from the device's heap, or launches.
     pub(crate) needs_heap: bool,
+    /// It takes addresses of parameters of functions.
+    pub(crate) takes_param_addresses: bool,
     /// Steps of all functions; [`Code::first`] counts in them.
     pub(crate) steps: u32,
     /// The ir function that [`Program::functions`] come from.
@@ -267,6 +269,8 @@ pub(crate) enum Step {
     Exit,
     Trap,
     Sleep,
+    /// What the interpreter does not have.
+    Unsupported(Box<str>),
 
     WarpBarrier {
         mask: Slot,

@@ -126,6 +126,30 @@ impl<'a> Opcode<'a> {
         policy
     }
 
+    /// Whether a suffix is left that is no type, space, order, scope or rounding; if so, only such ones are left.
+    pub(super) fn has_unknown_suffix(&mut self) -> bool {
+        let known = |part: &str| {
+            let mut alone = Opcode { name: self.name, parts: vec![part] };
+            alone.drop_cache_hints();
+            alone.parts.is_empty()
+                || alone.optional_type().is_some()
+                || alone.space() != Space::Generic
+                || alone.order().is_some()
+                || alone.scope().is_some()
+                || alone.rounding().is_some()
+                || matches!(
+                    part,
+                    "ftz" | "sat" | "lo" | "hi" | "wide" | "lt" | "nan" | "v2" | "v4" | "v8"
+                )
+        };
+        let unknown: Vec<_> = self.parts.iter().copied().filter(|&part| !known(part)).collect();
+        let found = !unknown.is_empty();
+        if found {
+            self.parts = unknown;
+        }
+        found
+    }
+
     /// Refuses suffixes that were not used.
     pub(super) fn finish(self) -> Result<(), Fault> {
         match self.parts.first() {

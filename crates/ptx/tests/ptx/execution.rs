@@ -78,6 +78,69 @@ fn lanes_that_part_meet_again() {
 }
 
 #[test]
+fn what_is_not_supported_stops_who_reaches_it() {
+    let ptx = kernel(
+        "setp.lt.u32 %p1, %t, %ntid.x;
+         @%p1 bra over;
+         wgmma.fence.sync.aligned;
+         over:
+         setp.eq.u32 %p2, %t, 40;
+         @%p2 tanh.approx.f64 %g1, %g2;
+         st.global.u32 [%o], 5;",
+    );
+    for schedule in schedules() {
+        let (out, report) = run_one(&ptx, checked(schedule), 40);
+        assert!(report.outcome.is_clean(), "{schedule:?}: {}", describe(&report));
+        assert_eq!(out, [5; 40]);
+        let (_, report) = run_one(&ptx, checked(schedule), 41);
+        let Some(Halt::Unsupported { line, place, what }) = &report.outcome.halt else {
+            panic!("{schedule:?}: {}", describe(&report));
+        };
+        assert_eq!(
+            (place.thread, ptx.lines().nth(line.ptx as usize - 1).unwrap().trim()),
+            (40, "@%p2 tanh.approx.f64 %g1, %g2;")
+        );
+        assert!(what.contains("`tanh.approx.f64` is not supported"), "{what}");
+    }
+}
+
+/// An index into a struct that is handed over by value makes the compiler take the parameter's address.
+#[test]
+fn the_address_of_a_functions_parameter_may_be_taken() {
+    let ptx = module(
+        ".func (.param .b32 r) pick(.param .align 8 .b8 s[32], .param .b32 i) {
+         .reg .b32 %r<9>; .reg .b64 %d<9>;
+         ld.param.u32 %r1, [i];
+         mov.b64 %d1, s;
+         mul.wide.u32 %d2, %r1, 4;
+         add.s64 %d3, %d1, %d2;
+         ld.param.u32 %r2, [%d3];
+         cvta.param.u64 %d4, %d1;
+         add.s64 %d5, %d4, %d2;
+         ld.u32 %r3, [%d5];
+         st.param.u32 [%d1+28], %r3;
+         ld.param.u32 %r4, [s+28];
+         add.u32 %r2, %r2, %r4;
+         st.param.b32 [r], %r2;
+         ret; }",
+        "and.b32 %r1, %t, 7;
+         { .param .align 8 .b8 s[32]; .param .b32 i; .param .b32 r;
+         mov.b64 %d1, s;
+         st.param.v2.b32 [s], {10, 11}; st.param.v2.b32 [%d1+8], {12, 13};
+         st.param.v2.b32 [s+16], {14, 15}; st.param.v2.b32 [s+24], {16, 17};
+         st.param.b32 [i], %r1;
+         call.uni (r), pick, (s, i);
+         ld.param.b32 %r2, [r]; }
+         st.global.u32 [%o], %r2;",
+    );
+    let expected: Vec<u32> = (0..40).map(|t| 2 * (10 + t % 8)).collect();
+    assert_eq!(agreed(&ptx, 40), expected);
+    let past = ptx.replace("[%d1+28], %r3", "[%d1+9999], %r3").replace("[s+28]", "[%d3]");
+    let (_, report) = run_one(&past, checked(Schedule::Lockstep), 32);
+    assert_eq!(found(&report)[0].0, Kind::OutOfBounds, "{}", describe(&report));
+}
+
+#[test]
 fn a_lane_may_wait_for_another_of_its_warp() {
     // Lane 0 spins in its branch until lane 1, which is behind the branch, has set the flag.
     let ptx = kernel(

@@ -61,9 +61,17 @@ pub(super) fn decode<'a>(
     if let "bra" | "brx" = op.name {
         return control::jump(op, args, operands).map(Decoded::Jump);
     }
-    let decoded = decode_op(&mut op, args, operands)?;
+    let decoded = match decode_op(&mut op, args, operands) {
+        // With a suffix that is not known, the operands are those of another form.
+        Err(Fault::Invalid(..)) if op.has_unknown_suffix() => return Err(unknown_suffix(op)),
+        decoded => decoded?,
+    };
     op.finish()?;
     Ok(Decoded::Op(decoded))
+}
+
+fn unknown_suffix(op: Opcode<'_>) -> Fault {
+    op.finish().err().unwrap_or(Fault::Unsupported(None))
 }
 
 fn decode_op<'a>(
