@@ -8,11 +8,12 @@ use super::program::{
     Place, PlaceBase, Predicate, Program, REGISTER, Shuffle, Slot, Step, Store,
 };
 use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
+use super::undefined::{How, Spread};
 use crate::flow::{CallGraph, Flow};
 use crate::ir::{
     self, Address, BarrierOp, Base, BulkCopy, Class, Function, FunctionId, FunctionKind, IntBinary,
-    IntUnary, Line, Module, Op, Operand, Order, ParameterPlace, Phase, Reg, Scope, Space, Special,
-    Type, VariableId,
+    IntTernary, IntUnary, Line, Module, Op, Operand, Order, ParameterPlace, Phase, Reg, Scope,
+    Space, Special, Type, VariableId,
 };
 use crate::value::{bits, convert, float, int};
 use rustc_hash::FxHashMap;
@@ -130,6 +131,11 @@ impl Scene<'_> {
 
     fn join(&self, join: Option<(ir::BoolOp, ir::Predicate)>) -> Join {
         join.map(|(op, p)| (op, self.condition(p)))
+    }
+
+    /// That any undefined bit makes all of a result undefined.
+    fn spread(&self, dst: Reg) -> Spread {
+        Spread { how: How::All, bits: self.bits_of(dst).min(64) as u8 }
     }
 
     fn bits_of(&self, reg: Reg) -> u32 {
@@ -291,6 +297,17 @@ impl Decoder<'_> {
     }
 
     fn step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Step, DecodeError> {
+        let mut step = self.any_step(scene, op)?;
+        if let Step::Unary { spread, .. }
+        | Step::Binary { spread, .. }
+        | Step::Ternary { spread, .. } = &mut step
+        {
+            spread.how = how_it_spreads(op);
+        }
+        Ok(step)
+    }
+
+    fn any_step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Step, DecodeError> {
         if let Op::Unsupported { index } = op {
             let what = self.module().unsupported[*index as usize].to_string();
             return Ok(Step::Unsupported(what.into()));
@@ -379,7 +396,7 @@ impl Decoder<'_> {
                     _ => (c as u32 as i32) >= 0,
                 };
                 let f = ternary(move |a, b, c| if picks_a(c) { a } else { b });
-                Step::Ternary { f, dst: scene.reg(dst), a, b, c }
+                Step::Ternary { f, dst: scene.reg(dst), a, b, c, spread: scene.spread(dst) }
             }
             Op::TestFloat { test: question, ty, dst, a } => Step::Ask {
                 f: test(move |a, _| float::test(question, ty, a)),
@@ -535,7 +552,12 @@ impl Decoder<'_> {
         a: Operand,
         f: super::lanes::Unary,
     ) -> Result<Step, DecodeError> {
-        Ok(Step::Unary { f, dst: scene.reg(dst), a: self.source(scene, a)? })
+        Ok(Step::Unary {
+            f,
+            dst: scene.reg(dst),
+            a: self.source(scene, a)?,
+            spread: scene.spread(dst),
+        })
     }
 
     fn two(
@@ -547,7 +569,7 @@ impl Decoder<'_> {
         f: super::lanes::Binary,
     ) -> Result<Step, DecodeError> {
         let [a, b] = self.sources(scene, [a, b])?;
-        Ok(Step::Binary { f, dst: scene.reg(dst), a, b })
+        Ok(Step::Binary { f, dst: scene.reg(dst), a, b, spread: scene.spread(dst) })
     }
 
     fn three(
@@ -558,7 +580,7 @@ impl Decoder<'_> {
         f: super::lanes::Ternary,
     ) -> Result<Step, DecodeError> {
         let [a, b, c] = self.sources(scene, sources)?;
-        Ok(Step::Ternary { f, dst: scene.reg(dst), a, b, c })
+        Ok(Step::Ternary { f, dst: scene.reg(dst), a, b, c, spread: scene.spread(dst) })
     }
 
     /// `bfi` whose place is not constant in full: what is constant is bound, three sources remain at most.
@@ -729,7 +751,7 @@ impl Decoder<'_> {
             register_bits: *register_bits as u8,
         };
         let a = self.constant(constant);
-        Some(Step::Unary { f: unary(|a| a), dst: scene.reg(dst), a })
+        Some(Step::Unary { f: unary(|a| a), dst: scene.reg(dst), a, spread: scene.spread(dst) })
     }
 
     fn copy_step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Option<Step>, DecodeError> {
@@ -953,6 +975,34 @@ fn window_base(space: Space) -> u64 {
         Space::Const => space::CONST,
         Space::Param => space::PARAM,
         Space::Global | Space::Generic => 0,
+    }
+}
+
+/// How the bits of a result depend on those of the sources.
+fn how_it_spreads(op: &Op) -> How {
+    let is_word = |ty: Type| matches!(ty.class(), Class::Unsigned | Class::Signed | Class::Bits);
+    match *op {
+        Op::Mov { .. } | Op::IntUnary { op: IntUnary::Brev, .. } => How::Through(1),
+        Op::IntUnary { op: IntUnary::Not, .. } | Op::Lop3 { .. } => How::Bitwise,
+        Op::IntUnary { op: IntUnary::Neg, .. } | Op::Cvta { .. } => How::Up,
+        Op::IntBinary { op, ty, .. } => match op {
+            IntBinary::And | IntBinary::Or | IntBinary::Xor => How::Bitwise,
+            IntBinary::Shl | IntBinary::Shr => How::Through(0b01),
+            IntBinary::Add | IntBinary::Sub | IntBinary::MulLo | IntBinary::MulWide
+                if is_word(ty) =>
+            {
+                How::Up
+            }
+            _ => How::All,
+        },
+        Op::IntTernary { op: IntTernary::MadLo | IntTernary::MadWide, .. } => How::Up,
+        Op::Cvt { to, from, mode, .. } if is_word(to) && is_word(from) && !mode.sat => {
+            How::Through(1)
+        }
+        Op::BitExtract { .. } => How::Through(0b001),
+        Op::BitInsert { start: Operand::Imm(_), length: Operand::Imm(_), .. } => How::Through(0b11),
+        Op::FunnelShift { .. } | Op::Permute { .. } => How::Through(0b011),
+        _ => How::All,
     }
 }
 

@@ -12,6 +12,7 @@ mod barrier;
 mod block;
 mod builtin;
 mod copy;
+mod decides;
 mod decode;
 mod execute;
 mod grid;
@@ -23,6 +24,7 @@ mod program;
 mod schedule;
 mod space;
 mod together;
+mod undefined;
 mod warp;
 
 pub use decode::DecodeError;

@@ -5,6 +5,7 @@
 
 use super::lanes::{Binary, Register, Ternary, Test, Unary};
 use super::launch::Shape;
+use super::undefined::Spread;
 use crate::ir::{
     AtomicOp, Axis, BarrierFold, BoolOp, Builtin, CarryOp, FenceOrder, LaunchBounds, Line, Order,
     ReduxOp, Scope, ShuffleMode, Space, Special, Type, VoteMode,
@@ -144,12 +145,14 @@ pub(crate) enum Step {
         f: Unary,
         dst: Slot,
         a: Slot,
+        spread: Spread,
     },
     Binary {
         f: Binary,
         dst: Slot,
         a: Slot,
         b: Slot,
+        spread: Spread,
     },
     Ternary {
         f: Ternary,
@@ -157,6 +160,7 @@ pub(crate) enum Step {
         a: Slot,
         b: Slot,
         c: Slot,
+        spread: Spread,
     },
     Carry {
         op: CarryOp,

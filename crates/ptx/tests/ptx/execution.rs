@@ -6,11 +6,11 @@ use warpfold_ptx::finding::Kind;
 use warpfold_ptx::machine::{Arg, Checks, Halt, LaunchError, Options, Schedule, Shape};
 
 /// A kernel `k(.u64 out)` with some registers declared, `%t` the thread and `%o` where its word of the output lies.
-fn kernel(body: &str) -> String {
+pub(crate) fn kernel(body: &str) -> String {
     module("", body)
 }
 
-fn module(before: &str, body: &str) -> String {
+pub(crate) fn module(before: &str, body: &str) -> String {
     format!(
         ".version 8.0\n.target sm_90\n.address_size 64\n{before}\n\
          .visible .entry k(.param .u64 p)\n{{\n\
@@ -26,7 +26,7 @@ fn module(before: &str, body: &str) -> String {
 }
 
 /// Runs `k` on one block and gives its output, one word for each thread.
-fn run_one(ptx: &str, options: Options, threads: u32) -> (Vec<u32>, Report) {
+pub(crate) fn run_one(ptx: &str, options: Options, threads: u32) -> (Vec<u32>, Report) {
     let mut b = Bench::new(ptx, options);
     let out = b.upload(&vec![0u32; threads as usize]);
     let report = b.launch("k", Shape::linear(1, threads), &[Arg::Pointer(out)]).remove(0);
@@ -549,7 +549,7 @@ fn freed_memory_and_unknown_names_are_told() {
 fn checks_are_switched_one_by_one() {
     let ptx = module(
         ".shared .align 4 .b32 s[64];",
-        "mov.u32 %r1, s;\nld.shared.u32 %r2, [%r1];\nst.shared.u32 [%r1], %t;\nsetp.lt.u32 %p1, %t, 32;\n@%p1 ret;\nbar.sync 0;\n\
+        "mov.u32 %r1, s;\nld.shared.u32 %r2, [%r1];\nst.global.u32 [%o], %r2;\nst.shared.u32 [%r1], %t;\nsetp.lt.u32 %p1, %t, 32;\n@%p1 ret;\nbar.sync 0;\n\
          shfl.sync.idx.b32 %r3, %t, 0, 31, 1;",
     );
     let kinds = |checks| {
@@ -559,7 +559,9 @@ fn checks_are_switched_one_by_one() {
         kinds
     };
     assert_eq!(kinds(Checks::NONE), []);
-    assert_eq!(kinds(Checks { barriers: true, ..Checks::NONE }), [Kind::PartialBarrier]);
+    assert_eq!(kinds(Checks { barriers: true, ..Checks::NONE }), []);
+    let strict = Checks { barriers: true, strict: true, ..Checks::NONE };
+    assert_eq!(kinds(strict), [Kind::PartialBarrier]);
     assert_eq!(kinds(Checks { uninitialised: true, ..Checks::NONE }), [Kind::Uninitialised]);
     assert_eq!(kinds(Checks { masks: true, ..Checks::NONE }), [Kind::MaskOmitsLane]);
     assert_eq!(kinds(Checks { races: true, ..Checks::NONE }), [Kind::Race]);

@@ -16,3 +16,4 @@ mod mutants;
 mod races;
 mod samples;
 mod thorough;
+mod undefined;
