@@ -204,6 +204,7 @@ Arguments, one --arg for each parameter:
   NAME:TYPE:COUNT=CONTENT       a buffer of zeros, ones, 2.5, range, 5.., 0..10, seed=7 or 1,2,3
   NAME=@FILE                    a buffer with the elements of a file
   NAME, NAME+BYTES              the same buffer again, or an address in it
+  'struct:ARG;ARG'              a struct, member by member: 'struct:in:f32:4=ones;u64:4'
   bytes:HEX                     a struct, as it lies in memory";
 
 const RUN_EXAMPLES: &str = "\
@@ -220,6 +221,7 @@ Arguments, one --arg for each parameter, in their order:
   NAME=@FILE                    the same, of the file's type: .npy, archive.npz:member, and what
                                 `warpfold inspect` knows, in the order of the file
   NAME, NAME+BYTES              the same buffer again, or an address in it
+  'struct:ARG;ARG'              a struct, member by member, as C lays it out: 'struct:in;u64:1000;f32:0.5'
   bytes:HEX                     a struct, as it lies in memory: bytes:01000000
 Types are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64; COUNT may be 64K or 1M.
 

@@ -77,7 +77,11 @@ impl Machine<'_> {
                     }
                 }
             }
-            Step::Shuffle(_) | Step::Vote { .. } | Step::Match { .. } | Step::Redux { .. } => {}
+            Step::Shuffle(_)
+            | Step::Vote { .. }
+            | Step::Match { .. }
+            | Step::Redux { .. }
+            | Step::Matrix(_) => {}
             step => {
                 if step.is_computed() {
                     warp.follow(base, group.mask, active, guarded);

@@ -4,8 +4,9 @@ use super::arithmetic;
 use super::lanes::{binary, ternary, test, unary};
 use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
-    Constant, CopyAsync, CopyBulk, Guarded, Join, Load, PREDICATE_CONSTANTS, Passed, PhaseWait,
-    Place, PlaceBase, Predicate, Program, REGISTER, Shuffle, Slot, Step, Store,
+    Constant, CopyAsync, CopyBulk, Guarded, Join, Load, Matrix, MatrixStep, PREDICATE_CONSTANTS,
+    Passed, PhaseWait, Place, PlaceBase, Predicate, Product, Program, REGISTER, Shuffle, Slot,
+    Step, Store,
 };
 use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
 use super::undefined::{How, Spread};
@@ -15,6 +16,7 @@ use crate::ir::{
     IntTernary, IntUnary, Line, Module, Op, Operand, Order, ParameterPlace, Phase, Reg, Scope,
     Space, Special, Type, VariableId,
 };
+use crate::value::real::Format;
 use crate::value::{bits, convert, float, int};
 use rustc_hash::FxHashMap;
 
@@ -660,6 +662,22 @@ impl Decoder<'_> {
                     unary(move |a| convert::convert(to, from, register_bits, mode, integral, a));
                 self.one(scene, dst, a, f)?
             }
+            Op::CvtToEight { to, from: Type::F32, relu, dst, a, b } => {
+                let of = move |x| to.of(Format::F32, relu, x);
+                self.two(scene, dst, a, b, binary(move |a, b| of(a) << 8 | of(b)))?
+            }
+            Op::CvtToEight { to, relu, dst, a, .. } => {
+                let of = move |x| to.of(Format::F16, relu, x & 0xffff);
+                self.one(scene, dst, a, unary(move |a| of(a >> 16) << 8 | of(a)))?
+            }
+            Op::CvtFromEight { from, relu, dst, a } => {
+                let mode = ir::FloatMode { relu, ..ir::FloatMode::default() };
+                let of = move |x: u64| {
+                    let bits = from.to_f32(x & 0xff).to_bits().into();
+                    convert::convert(Type::F16, Type::F32, 16, mode, false, bits)
+                };
+                self.one(scene, dst, a, unary(move |a| of(a >> 8) << 16 | of(a)))?
+            }
             Op::CvtPair { to, from, dst, a, b, mode } => {
                 let f = binary(move |a, b| convert::convert_pair(to, from, mode, a, b));
                 self.two(scene, dst, a, b, f)?
@@ -894,6 +912,42 @@ impl Decoder<'_> {
                 a: self.source(scene, a)?,
                 mask: self.source(scene, mask)?,
             },
+            Op::MatrixLoad { space, transposed, dsts, address } => {
+                let what = MatrixStep::Load {
+                    space: *space,
+                    transposed: *transposed,
+                    dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
+                    address: self.place(scene, *space, *address)?,
+                };
+                self.matrix(what)
+            }
+            Op::MatrixStore { space, transposed, values, address } => {
+                let what = MatrixStep::Store {
+                    space: *space,
+                    transposed: *transposed,
+                    values: self.all(scene, values)?,
+                    address: self.place(scene, *space, *address)?,
+                };
+                self.matrix(what)
+            }
+            &Op::MatrixTranspose { dst, a } => {
+                let what = MatrixStep::Transpose { dst: scene.reg(dst), a: self.source(scene, a)? };
+                self.matrix(what)
+            }
+            Op::MatrixMultiply { shape, a_type, b_type, ty, saturate, dsts, a, b, c } => {
+                let product = Product {
+                    shape: *shape,
+                    a_type: *a_type,
+                    b_type: *b_type,
+                    ty: *ty,
+                    saturate: *saturate,
+                    dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
+                    a: self.all(scene, a)?,
+                    b: self.all(scene, b)?,
+                    c: self.all(scene, c)?,
+                };
+                self.matrix(MatrixStep::Multiply(product))
+            }
             &Op::ActiveMask { dst } => Step::ActiveMask { dst: scene.reg(dst) },
             &Op::Elect { dst, dst_pred, mask } => Step::Elect {
                 dst: scene.reg(dst),
@@ -925,6 +979,15 @@ impl Decoder<'_> {
             Op::ClusterWait { .. } => Step::ClusterWait,
             _ => return Err(scene.unsupported("an instruction that the interpreter cannot run")),
         })
+    }
+
+    fn all(&mut self, scene: &Scene<'_>, list: &[Operand]) -> Result<Box<[Slot]>, DecodeError> {
+        list.iter().map(|&o| self.source(scene, o)).collect()
+    }
+
+    fn matrix(&mut self, what: MatrixStep) -> Step {
+        let mask = self.bits(u32::MAX.into());
+        Step::Matrix(Box::new(Matrix { what, mask }))
     }
 
     fn call(

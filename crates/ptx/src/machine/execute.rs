@@ -8,7 +8,7 @@ use super::program::{Argument, Call, Callee, Code, Passed, Slot, Step};
 use super::space;
 use super::undefined::Shadow;
 use super::warp::{Base, DEEPEST_CALL, Frame, Group, Wait, Warp};
-use crate::ir::{Line, Special};
+use crate::ir::{CarryOp, Line, Special};
 use crate::place::{LANES, Place};
 use crate::value::{compare, int};
 
@@ -77,6 +77,7 @@ impl Step {
                 | Step::Vote { .. }
                 | Step::Match { .. }
                 | Step::Redux { .. }
+                | Step::Matrix(_)
                 | Step::Elect { .. }
                 | Step::ActiveMask { .. }
                 | Step::Barrier(_)
@@ -214,6 +215,7 @@ impl<'a> Machine<'a> {
                 | Step::Vote { .. }
                 | Step::Match { .. }
                 | Step::Redux { .. }
+                | Step::Matrix(_)
                 | Step::Elect { .. } => match self.together(block, w, group, code, &guarded.step) {
                     Some(same) => {
                         group = same;
@@ -720,7 +722,9 @@ fn compute(warp: &mut Warp, base: Base, group: u32, active: u32, step: &Step, is
         Step::Carry { op, ty, dst, sources, carry_in, carry_out } => {
             let [a, b, c] = sources.map(|s| warp.registers[base.slot(s)]);
             let dst = &mut warp.registers[base.slot(*dst)];
-            let before = if *carry_in { warp.carry } else { 0 };
+            // Without a carry to begin with, a difference borrows nothing.
+            let none = if *op == CarryOp::Sub { u32::MAX } else { 0 };
+            let before = if *carry_in { warp.carry } else { none };
             for lane in indices(active) {
                 let (value, out) =
                     int::carry(*op, *ty, a[lane], b[lane], c[lane], before >> lane & 1 == 1);

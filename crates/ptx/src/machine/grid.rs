@@ -159,6 +159,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) global: &'a Global,
     pub(crate) constant: &'a Region,
     pub(crate) heap: Option<Heap>,
+    /// Where the barrier of a cooperative grid lies; 0 without one.
+    pub(crate) workspace: u64,
     pub(crate) limits: &'a Limits,
     pub(crate) options: &'a Options,
 }
@@ -467,7 +469,7 @@ impl<'a> Machine<'a> {
         for index in blocks {
             // A block's run depends on the seed and its number, never on who ran before.
             self.chance = Chance::new(seed(self.options.schedule) ^ (u64::from(index) << 20));
-            block.begin(index, self.program, &launch.shape, launch.arguments);
+            block.begin(index, self.program, &launch.shape, launch.arguments, launch.workspace);
             loop {
                 match self.run_block(&mut block)? {
                     Progress::Finished => break,
@@ -765,7 +767,7 @@ impl Residents {
                 Some(block) => block,
                 None => Block::new(launch.program, shape, machine.options.checks.uninitialised)?,
             };
-            block.begin(index, launch.program, shape, launch.arguments);
+            block.begin(index, launch.program, shape, launch.arguments, launch.workspace);
             if let Some(races) = &mut machine.races {
                 races.start_block(index);
             }

@@ -82,7 +82,8 @@ pub enum Arg<'a> {
 
 impl Arg<'_> {
     /// The bytes that are passed.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
         match *self {
             Arg::U8(x) => x.to_le_bytes().into(),
             Arg::U16(x) => x.to_le_bytes().into(),

@@ -18,6 +18,7 @@ mod execute;
 mod grid;
 mod lanes;
 mod launch;
+mod matrix;
 mod mbarrier;
 mod print;
 mod program;

@@ -22,6 +22,7 @@ fn mask_slot(step: &Step) -> Option<Slot> {
         | Step::Redux { mask, .. }
         | Step::Elect { mask, .. } => Some(*mask),
         Step::Shuffle(shuffle) => shuffle.mask,
+        Step::Matrix(matrix) => Some(matrix.mask),
         Step::Vote { mask, .. } => *mask,
         _ => None,
     }
@@ -39,9 +40,10 @@ impl Machine<'_> {
     ) -> Option<Group> {
         self.count(code.first + group.pc, |c| c.warp_barriers += 1);
         let line = line_at(code, group.pc);
+        let at = (line, code.first + group.pc);
         let Some(slot) = mask_slot(step) else {
             // The old forms without a mask: all lanes that execute them together.
-            self.carry_out(block, w, group.base, group.mask, None, line, step);
+            self.carry_out(block, w, group.base, group.mask, None, at, step);
             return Some(group);
         };
         let masks = &block.warps[w].registers[group.base.slot(slot)];
@@ -63,7 +65,7 @@ impl Machine<'_> {
             let mut alone = group.clone();
             alone.mask = omitted;
             group.mask &= named;
-            self.carry_out(block, w, group.base, omitted, None, line, step);
+            self.carry_out(block, w, group.base, omitted, None, at, step);
             if group.mask == 0 {
                 return Some(alone);
             }
@@ -72,7 +74,7 @@ impl Machine<'_> {
         }
         let needed = named & block.warps[w].live();
         if needed == group.mask {
-            self.carry_out(block, w, group.base, group.mask, Some(named), line, step);
+            self.carry_out(block, w, group.base, group.mask, Some(named), at, step);
             return Some(group);
         }
         group.wait = Wait::Lanes(named);
@@ -122,7 +124,8 @@ impl Machine<'_> {
         let program = self.program;
         let code = &program.functions[group.function as usize];
         let step = &code.steps[group.pc as usize].step;
-        self.carry_out(block, w, group.base, lanes, Some(named), line_at(code, group.pc), step);
+        let at = (line_at(code, group.pc), code.first + group.pc);
+        self.carry_out(block, w, group.base, lanes, Some(named), at, step);
         block.warps[w].release(lanes, |wait| wait == Wait::Lanes(named));
     }
 
@@ -164,9 +167,10 @@ impl Machine<'_> {
         base: Base,
         lanes: u32,
         named: Option<u32>,
-        line: Line,
+        at: (Line, u32),
         step: &Step,
     ) {
+        let (line, _) = at;
         if let Some(races) = &mut self.races {
             let warp = crate::place::Warp { block: block.memory.index, warp: w as u32 };
             // Lanes that have ended are not waited for, and what they did came before.
@@ -174,9 +178,12 @@ impl Machine<'_> {
             races.clocks.sync_warp(warp, lanes | ended);
         }
         if let Some(named) = named
-            && !matches!(step, Step::WarpBarrier { .. })
+            && !matches!(step, Step::WarpBarrier { .. } | Step::Matrix(_))
         {
             self.report_ended(block, w, lanes, named, line);
+        }
+        if let Step::Matrix(matrix) = step {
+            return self.matrix(block, w, base, lanes, at, matrix);
         }
         let warp = &mut block.warps[w];
         match step {

@@ -24,6 +24,28 @@ impl<'a> Opcode<'a> {
         Ok(Opcode { name, parts })
     }
 
+    /// Whether it is the first one left.
+    pub(super) fn begins_with(&self, suffix: &str) -> bool {
+        self.parts.first() == Some(&suffix)
+    }
+
+    /// Whether the suffix is there.
+    pub(super) fn has(&self, suffix: &str) -> bool {
+        self.parts.contains(&suffix)
+    }
+
+    /// The first suffix, which must be one of these types.
+    pub(super) fn first_type(&mut self, allowed: &[Type]) -> Result<Type, Fault> {
+        let found = self.parts.first().and_then(|part| Type::from_name(part));
+        match found.filter(|ty| allowed.contains(ty)) {
+            Some(ty) => {
+                self.parts.remove(0);
+                Ok(ty)
+            }
+            None => Err(Fault::unsupported("a type is missing, or is not one of these")),
+        }
+    }
+
     /// Whether the suffix is there; it is understood now.
     pub(super) fn take(&mut self, suffix: &str) -> bool {
         let found = self.parts.iter().position(|&part| part == suffix);

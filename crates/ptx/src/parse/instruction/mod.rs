@@ -8,6 +8,7 @@ mod control;
 mod convert;
 mod copy;
 mod float;
+mod matrix;
 mod memory;
 mod warp;
 
@@ -96,6 +97,8 @@ fn decode_op<'a>(
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => warp::decode(op, args, o),
         "bar" | "barrier" | "mbarrier" | "mapa" | "getctarank" => barrier::decode(op, args, o),
         "cp" => copy::decode(op, args, o),
+        "mma" if op.has("sync") => matrix::decode(op, args, o),
+        "ldmatrix" | "stmatrix" | "movmatrix" => matrix::decode(op, args, o),
         _ => Err(Fault::Unsupported(None)),
     }
 }
