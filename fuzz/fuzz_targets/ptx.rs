@@ -6,16 +6,16 @@ use warpfold_ptx::{
     flow::{CallGraph, Flow},
     info::info,
     ir::FunctionId,
-    parse::scan,
+    parse::parse,
 };
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
-    let Ok(found) = scan(&text) else {
+    let Ok(found) = parse(&text) else {
         assert!(info(&text).is_err());
         return;
     };
-    let module = &found.module;
+    let module = &found;
     let graph = CallGraph::new(module);
     for (id, function) in module.functions.iter().enumerate() {
         let id = FunctionId(id as u32);

@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// Bytes of the heap that kernels allocate from, taken when the first such kernel is launched.
 const HEAP: u64 = 8 << 20;
 
+/// Bytes of the workspace of a cooperative grid.
+const WORKSPACE: u64 = 256;
+
 /// How deep launches from the device may nest.
 const DEEPEST_LAUNCH: u32 = 24;
 
@@ -152,6 +155,8 @@ pub struct Device {
     global: Global,
     modules: Vec<Option<Loaded>>,
     heap: Option<Heap>,
+    /// Of cooperative grids.
+    workspace: Option<u64>,
     reports: Vec<(Stream, Report)>,
 }
 
@@ -160,7 +165,14 @@ impl Device {
     #[must_use]
     pub fn new(setup: Setup) -> Device {
         let global = Global::new(setup.memory, setup.options.checks.uninitialised);
-        Device { setup, global, modules: Vec::new(), heap: None, reports: Vec::new() }
+        Device {
+            setup,
+            global,
+            modules: Vec::new(),
+            heap: None,
+            workspace: None,
+            reports: Vec::new(),
+        }
     }
 
     /// The limits of launches.
@@ -495,6 +507,8 @@ impl Device {
             // What was launched before has taken its arguments.
             heap.top = heap.end;
         }
+        let workspace =
+            if shape.cooperative && program.asks_environment() { self.workspace()? } else { 0 };
         let loaded = self.loaded(kernel.module)?;
         let opted_in = loaded.opted_in.contains(&kernel.function.0);
         let shape = machine::check_shape(shape, &program, &self.setup.limits, opted_in)?;
@@ -507,6 +521,7 @@ impl Device {
             global: &self.global,
             constant: &loaded.constant,
             heap: self.heap,
+            workspace,
             limits: &self.setup.limits,
             options: &self.setup.options,
         });
@@ -531,6 +546,18 @@ impl Device {
             }
         }
         Ok(())
+    }
+
+    /// What the driver gives a cooperative grid: the size of its workspace, and its barrier.
+    fn workspace(&mut self) -> Result<u64, DeviceError> {
+        let at = match self.workspace {
+            Some(at) => at,
+            None => self.global.allocate(WORKSPACE)?,
+        };
+        self.workspace = Some(at);
+        self.global.fill(at, WORKSPACE as usize, 0)?;
+        self.global.write(at, &(WORKSPACE as u32).to_le_bytes())?;
+        Ok(at)
     }
 
     /// An invalid launch from the device.

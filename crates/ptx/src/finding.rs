@@ -98,11 +98,14 @@ pub enum Kind {
     Uninitialised,
     /// Two accesses of different threads, one of them a write, without an order between them.
     Race,
+    /// Two stores of the same value to the same bytes without an order between them. A remark.
+    SameValue,
     /// Strong accesses whose scopes do not include each other's thread.
     NarrowScope,
     /// Conflicting `volatile` accesses without an order between them: to shared memory, or of the lanes of a warp to global memory.
     UnorderedVolatile,
-    /// A barrier that some threads of the block never reach.
+    /// A barrier of the block that some threads did not reach, since they had ended. A remark: since compute capability 7.0 they count as
+    /// arrived.
     PartialBarrier,
     /// Warps at one barrier that do not agree about its threads, or wait at different ones.
     BarrierMismatch,
@@ -110,6 +113,8 @@ pub enum Kind {
     MaskOmitsLane,
     /// A warp instruction's mask names a lane that does not execute it.
     MaskNamesAbsentLane,
+    /// A warp instruction's mask names a lane that has ended. A remark: such lanes are not waited for.
+    MaskNamesEndedLane,
     /// A shuffle reads from a lane that takes no part in it.
     ShuffleFromInactive,
     /// A store to read-only memory.
@@ -117,6 +122,13 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether it is a remark: legal or harmless on devices since compute capability 7.0, and told in [strict
+    /// mode](crate::machine::Checks::strict) only.
+    #[must_use]
+    pub fn is_remark(self) -> bool {
+        matches!(self, Kind::SameValue | Kind::PartialBarrier | Kind::MaskNamesEndedLane)
+    }
+
     /// A short name, stable, for machine-readable output.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -126,12 +138,14 @@ impl Kind {
             Kind::Freed => "freed",
             Kind::Uninitialised => "uninitialised",
             Kind::Race => "race",
+            Kind::SameValue => "same-value",
             Kind::NarrowScope => "narrow-scope",
             Kind::UnorderedVolatile => "unordered-volatile",
             Kind::PartialBarrier => "partial-barrier",
             Kind::BarrierMismatch => "barrier-mismatch",
             Kind::MaskOmitsLane => "mask-omits-lane",
             Kind::MaskNamesAbsentLane => "mask-names-absent-lane",
+            Kind::MaskNamesEndedLane => "mask-names-ended-lane",
             Kind::ShuffleFromInactive => "shuffle-from-inactive-lane",
             Kind::ReadOnly => "read-only",
         }
@@ -144,14 +158,16 @@ impl Kind {
             Kind::OutOfBounds => "access out of bounds",
             Kind::Misaligned => "misaligned access",
             Kind::Freed => "use of freed memory",
-            Kind::Uninitialised => "read of uninitialised memory",
+            Kind::Uninitialised => "use of uninitialised memory",
             Kind::Race => "data race",
+            Kind::SameValue => "the same value stored twice without an order",
             Kind::NarrowScope => "data race between atomics of too narrow a scope",
             Kind::UnorderedVolatile => "unordered volatile accesses",
             Kind::PartialBarrier => "barrier reached by part of a block",
             Kind::BarrierMismatch => "barriers that disagree",
             Kind::MaskOmitsLane => "mask omits a lane that executes the instruction",
             Kind::MaskNamesAbsentLane => "mask names a lane that does not execute the instruction",
+            Kind::MaskNamesEndedLane => "mask names a lane that has ended",
             Kind::ShuffleFromInactive => "shuffle from an inactive lane",
             Kind::ReadOnly => "write to read-only memory",
         }
@@ -176,6 +192,9 @@ impl Kind {
             Kind::Race => {
                 "a barrier is missing (__syncthreads, __syncwarp), or a __threadfence on one of the two sides of an atomic, or the atomic itself"
             }
+            Kind::SameValue => {
+                "PTX gives such a program no meaning, but every device stores the value: let one thread store it"
+            }
             Kind::NarrowScope => {
                 "use the device-wide form of the atomic when blocks share the address"
             }
@@ -183,7 +202,7 @@ impl Kind {
                 "volatile gives lanes of a warp no order since compute capability 7.0: put __syncwarp() between the steps"
             }
             Kind::PartialBarrier => {
-                "__syncthreads stands in a branch or loop that some threads skip, or threads return before it"
+                "threads return before __syncthreads: devices before compute capability 7.0 may hang there"
             }
             Kind::BarrierMismatch => {
                 "all warps must name the same barrier with the same number of threads"
@@ -192,7 +211,10 @@ impl Kind {
                 "the mask must contain the executing lanes: use 0xffffffff, or compute it with __ballot_sync before the branch"
             }
             Kind::MaskNamesAbsentLane => {
-                "a lane named in the mask took another branch or has returned: compute the mask with __ballot_sync before the branch"
+                "a lane named in the mask took another branch: compute the mask with __ballot_sync before the branch"
+            }
+            Kind::MaskNamesEndedLane => {
+                "a lane named in the mask has returned: devices before compute capability 7.0 may hang there"
             }
             Kind::ShuffleFromInactive => {
                 "the source lane is not in the mask or has returned, so its value is undefined"
@@ -314,6 +336,12 @@ fn plural(n: u32) -> &'static str {
 /// Kind, line and other line: what makes two faults the same finding.
 type Key = (Kind, Line, Option<Line>);
 
+/// What an undefined value decides may be many things; it is one finding for the access that made it.
+fn key(fault: &Fault) -> Key {
+    let made = matches!(fault.kind, Kind::Uninitialised | Kind::ShuffleFromInactive);
+    (fault.kind, fault.line, fault.other.filter(|_| !made).map(|o| o.line))
+}
+
 /// The findings of a launch: each kind once for a pair of lines, with a count.
 #[derive(Clone, Debug)]
 pub struct Findings {
@@ -345,7 +373,7 @@ impl Findings {
 
     /// Takes note of a fault.
     pub fn report(&mut self, fault: Fault) {
-        let key = (fault.kind, fault.line, fault.other.map(|o| o.line));
+        let key = key(&fault);
         if let Some(&at) = self.index.get(&key) {
             self.found[at].count += 1;
         } else if self.found.len() < self.capacity {
@@ -369,7 +397,7 @@ impl Findings {
         self.left_out += other.left_out;
         for finding in other.found {
             let fault = &finding.fault;
-            let key = (fault.kind, fault.line, fault.other.map(|o| o.line));
+            let key = key(fault);
             if let Some(&at) = self.index.get(&key) {
                 self.found[at].count += finding.count;
             } else if self.found.len() < self.capacity {
@@ -403,6 +431,11 @@ impl Findings {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.found.is_empty() && self.left_out == 0
+    }
+
+    /// The findings that are faults, without remarks.
+    pub fn faults(&self) -> impl Iterator<Item = &Finding> {
+        self.found.iter().filter(|f| !f.fault.kind.is_remark())
     }
 }
 

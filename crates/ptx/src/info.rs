@@ -6,9 +6,9 @@ use crate::{
     flow::CallGraph,
     ir::{
         Callee, Function, FunctionId, FunctionKind, LaunchBounds, Module, Op, Parameter, Space,
-        Type,
+        Type, Unsupported,
     },
-    parse::{Result, Scan, Unsupported, scan},
+    parse::{Result, parse},
 };
 
 /// What a file holds.
@@ -65,9 +65,9 @@ pub struct FunctionInfo {
 ///
 /// # Errors
 ///
-/// The text is not PTX of version 7.0 to 9.0, or contradicts itself.
+/// The text is not PTX, or contradicts itself.
 pub fn info(text: &str) -> Result<Info> {
-    let Scan { module, unsupported } = scan(text)?;
+    let module = parse(text)?;
     let graph = CallGraph::new(&module);
     let functions = module
         .functions
@@ -81,7 +81,7 @@ pub fn info(text: &str) -> Result<Info> {
         functions,
         variables: variables(&module),
         opcodes: opcodes(&module, everywhere.map(|i| i.spelling)),
-        unsupported,
+        unsupported: module.unsupported,
         version: module.version,
         target: module.target,
         files: module.files,

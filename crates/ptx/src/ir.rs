@@ -118,6 +118,32 @@ pub struct Module {
     pub inlined: Vec<Inlined>,
     /// The opcodes used, with their suffixes: `ld.global.v2.f32`. [`Instruction::spelling`] names them.
     pub spellings: Vec<String>,
+    /// Instructions that the interpreter does not have, in the order of the text: [`Op::Unsupported`] names them. A kernel stops where it
+    /// reaches one.
+    pub unsupported: Vec<Unsupported>,
+}
+
+/// An instruction, or a form of one, that is not interpreted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// The PTX line, from 1.
+    pub line: u32,
+    /// The line of the source, where `.loc` gives one: file and line.
+    pub source: Option<(u32, u32)>,
+    /// The instruction with its suffixes, cut short if it is absurdly long.
+    pub instruction: String,
+    /// What about it is not supported; `None`: all of it.
+    pub what: Option<String>,
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not supported", self.instruction)?;
+        match &self.what {
+            Some(what) => write!(f, ": {what}"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Module {

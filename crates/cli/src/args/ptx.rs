@@ -30,7 +30,7 @@ pub(crate) enum PtxVerb {
     Run(RunArgs),
     /// Show what a PTX file holds: kernels, their needs, opcodes
     ///
-    /// The exit status is 1 if the file holds instructions that cannot be run.
+    /// The exit status is 1 if the file holds instructions that are not supported: a kernel that reaches one stops there.
     Info(InfoArgs),
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct RunArgs {
     /// Stop a kernel after this many warp instructions
     #[arg(long, value_name = "N", default_value = "1099511627776", hide_default_value = true, help_heading = EXECUTION)]
     limit: NonZeroU64,
-    /// Which faults to look for: all, none, or some of races, uninitialised, barriers, masks
+    /// Which faults to look for: all, none, or some of races, uninitialised, barriers, masks; and strict for remarks
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = checks, help_heading = CHECKING)]
     pub(crate) checks: Checks,
     /// Count instructions, sectors, bank conflicts and more, as a profiler does
@@ -172,28 +172,29 @@ pub(super) fn bytes(text: &str) -> Result<u32, String> {
 }
 
 fn checks(text: &str) -> Result<Checks, String> {
-    let mut checks = match text {
-        "all" => return Ok(Checks::ALL),
-        _ => Checks::NONE,
-    };
+    let mut checks = Checks::NONE;
     if text == "none" {
         return Ok(checks);
     }
     for word in text.split(',') {
         match word.trim() {
+            "all" => checks = Checks { strict: checks.strict, ..Checks::ALL },
+            "strict" => checks.strict = true,
             "races" => checks.races = true,
             "uninitialised" => checks.uninitialised = true,
             "barriers" => checks.barriers = true,
             "masks" => checks.masks = true,
             _ => {
                 return Err(format!(
-                    "{word:?} is unknown; expected all, none, or some of {}",
+                    "{word:?} is unknown; expected all, none, or some of all, {}",
                     CHECKS.join(", ")
                 ));
             }
         }
     }
-    Ok(checks)
+    let only_strict = Checks { strict: true, ..Checks::NONE };
+    // Remarks belong to checks: alone it means those of all.
+    Ok(if checks == only_strict { Checks { strict: true, ..Checks::ALL } } else { checks })
 }
 
 const ARGUMENTS: &str = "\
@@ -203,6 +204,7 @@ Arguments, one --arg for each parameter:
   NAME:TYPE:COUNT=CONTENT       a buffer of zeros, ones, 2.5, range, 5.., 0..10, seed=7 or 1,2,3
   NAME=@FILE                    a buffer with the elements of a file
   NAME, NAME+BYTES              the same buffer again, or an address in it
+  'struct:ARG;ARG'              a struct, member by member: 'struct:in:f32:4=ones;u64:4'
   bytes:HEX                     a struct, as it lies in memory";
 
 const RUN_EXAMPLES: &str = "\
@@ -219,14 +221,17 @@ Arguments, one --arg for each parameter, in their order:
   NAME=@FILE                    the same, of the file's type: .npy, archive.npz:member, and what
                                 `warpfold inspect` knows, in the order of the file
   NAME, NAME+BYTES              the same buffer again, or an address in it
+  'struct:ARG;ARG'              a struct, member by member, as C lays it out: 'struct:in;u64:1000;f32:0.5'
   bytes:HEX                     a struct, as it lies in memory: bytes:01000000
 Types are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64; COUNT may be 64K or 1M.
 
 What is always found: accesses out of bounds, misaligned or to freed memory. --checks switches the others:
   races          accesses of two threads that nothing orders, one of them a write
-  uninitialised  reads of uninitialised memory
+  uninitialised  uninitialised memory that decides a branch, an address, an atomic or an output
   barriers       barriers that part of a block reaches, or that disagree
   masks          warp instructions whose mask is not that of the lanes that execute them
+  strict         remarks, too, which change no exit status: stores of the same value by several threads, barriers and
+                 masks without threads that have ended
 
 Examples:
   warpfold ptx run sum.ptx -k sum -g 4 -b 256 --arg in:f32:1000=ones --arg out:f32:4 --arg u64:1000 --show out
@@ -257,7 +262,16 @@ mod tests {
         assert_eq!(checks("none"), Ok(Checks::NONE));
         let two = Checks { races: true, masks: true, ..Checks::NONE };
         assert_eq!(checks("races,masks"), Ok(two));
-        assert_eq!(checks(&CHECKS.join(",")), Ok(Checks::ALL));
+        let strict = Checks { strict: true, ..Checks::ALL };
+        assert_eq!(checks(&CHECKS.join(",")), Ok(strict));
+        assert_eq!(
+            (checks("all,strict"), checks("strict,all"), checks("strict")),
+            (Ok(strict), Ok(strict), Ok(strict))
+        );
+        assert_eq!(
+            checks("races,strict"),
+            Ok(Checks { races: true, strict: true, ..Checks::NONE })
+        );
         for bad in ["", "race", "races,", "all,none"] {
             assert!(checks(bad).is_err(), "{bad:?}");
         }

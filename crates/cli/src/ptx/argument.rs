@@ -1,6 +1,6 @@
 //! A kernel's argument as it is written on the command line.
 //!
-//! `u64:1000` is a scalar, `in:f32:1000=ones` a buffer, `in` the same buffer once more, `bytes:0a0b` a struct.
+//! `u64:1000` is a scalar, `in:f32:1000=ones` a buffer, `in` the same buffer once more, `bytes:0a0b` or `struct:in;u64:1000` a struct.
 
 use super::content::Content;
 use super::scalar;
@@ -17,6 +17,18 @@ pub(crate) enum Argument {
     Buffer(Buffer),
     /// The address of a buffer that an earlier argument made, and some bytes more.
     Again { name: String, offset: u64 },
+    /// A struct, member by member, laid out as C does.
+    Struct(Vec<Argument>),
+}
+
+impl Argument {
+    /// Itself, or the members of a struct.
+    pub(crate) fn parts(&self) -> &[Argument] {
+        match self {
+            Argument::Struct(members) => members,
+            other => core::slice::from_ref(other),
+        }
+    }
 }
 
 /// Memory that the kernel gets.
@@ -35,6 +47,21 @@ pub(crate) struct Buffer {
 /// # Errors
 /// What is wrong with it and how it would be right.
 pub(crate) fn parse(word: &str) -> Result<Argument, String> {
+    match word.strip_prefix("struct:") {
+        Some("") => Err("a struct has members: 'struct:in;u64:1000'".into()),
+        Some(members) => members
+            .split(';')
+            .map(|member| match member.starts_with("struct:") {
+                true => Err("a struct in a struct is written as its members".into()),
+                false => simple(member.trim()),
+            })
+            .collect::<Result<_, _>>()
+            .map(Argument::Struct),
+        None => simple(word),
+    }
+}
+
+fn simple(word: &str) -> Result<Argument, String> {
     let (head, content) = match word.split_once('=') {
         Some((head, content)) => (head, Some(content)),
         None => (word, None),
@@ -97,7 +124,7 @@ fn again(word: &str) -> Result<Argument, String> {
 }
 
 fn identifier(name: &str) -> Result<String, String> {
-    if dtype(name).is_some() || name == "bytes" {
+    if dtype(name).is_some() || name == "bytes" || name == "struct" {
         return Err(format!("a buffer cannot be called {name}, which is a type"));
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -157,6 +184,17 @@ mod tests {
     }
 
     #[test]
+    fn a_struct_has_members_of_every_kind() {
+        let Ok(Argument::Struct(members)) = parse("struct:in:i32=1,2,3;in+4;u64:9;bytes:00") else {
+            panic!()
+        };
+        let words = ["in:i32=1,2,3", "in+4", "u64:9", "bytes:00"];
+        assert!(
+            words.iter().zip(&members).all(|(word, member)| parse(word).as_ref() == Ok(member))
+        );
+    }
+
+    #[test]
     fn buffers_have_a_name_a_type_and_a_count() {
         let out = made("out:f32:4");
         assert_eq!((out.name.as_str(), out.dtype, out.count), ("out", Some(DType::F32), Some(4)));
@@ -197,6 +235,9 @@ mod tests {
             ("in:f32:4=", "nothing after"),
             ("in:f32:4=some", "\"some\""),
             ("in:f32=@", "which file"),
+            ("struct:", "members"),
+            ("struct:u64:1;;u8:1", "not a name"),
+            ("struct:u64:1;struct:u8:1", "as its members"),
         ] {
             let why = parse(word).unwrap_err();
             assert!(why.contains(part), "{word}: {part:?} is not in {why:?}");

@@ -77,7 +77,7 @@ impl Buffers {
     /// Names that are given twice or to nothing, types and places that no `.npy` file can have.
     pub(crate) fn check(args: &[Argument], shows: &[String], saves: &[Save]) -> Result<()> {
         let mut known = HashSet::new();
-        for arg in args {
+        for arg in args.iter().flat_map(Argument::parts) {
             match arg {
                 Argument::Buffer(buffer) if !known.insert(buffer.name.as_str()) => {
                     let what = format!("two buffers are called {}", buffer.name);
@@ -100,7 +100,7 @@ impl Buffers {
                 path != Path::new("-"),
                 Usage::new("buffers are saved to files, not to stdout")
             );
-            for arg in args {
+            for arg in args.iter().flat_map(Argument::parts) {
                 if let Argument::Buffer(Buffer { name: own, dtype: Some(dtype), .. }) = arg
                     && own == name
                 {
@@ -120,22 +120,36 @@ impl Buffers {
         let mut buffers = Buffers { placed: Vec::new(), passed: Vec::new() };
         for arg in args {
             let passed = match arg {
-                Argument::Scalar(scalar) => Passed::of(*scalar),
-                Argument::Bytes(bytes) => Passed::Bytes(bytes.clone()),
-                Argument::Again { name, offset } => {
-                    let address = buffers.named(name).map_or(0, |b| b.address);
-                    Passed::Value(Arg::Pointer(address.wrapping_add(*offset)))
+                Argument::Struct(members) => {
+                    let mut bytes = Layout::default();
+                    for member in members {
+                        bytes.push(&buffers.pass(device, member)?);
+                    }
+                    Passed::Bytes(bytes.finish())
                 }
-                Argument::Buffer(buffer) => {
-                    let placed = place(device, buffer)?;
-                    let address = placed.address;
-                    buffers.placed.push(placed);
-                    Passed::Value(Arg::Pointer(address))
-                }
+                other => buffers.pass(device, other)?,
             };
             buffers.passed.push(passed);
         }
         Ok(buffers)
+    }
+
+    fn pass(&mut self, device: &mut Device, arg: &Argument) -> Result<Passed> {
+        Ok(match arg {
+            Argument::Scalar(scalar) => Passed::of(*scalar),
+            Argument::Bytes(bytes) => Passed::Bytes(bytes.clone()),
+            Argument::Again { name, offset } => {
+                let address = self.named(name).map_or(0, |b| b.address);
+                Passed::Value(Arg::Pointer(address.wrapping_add(*offset)))
+            }
+            Argument::Buffer(buffer) => {
+                let placed = place(device, buffer)?;
+                let address = placed.address;
+                self.placed.push(placed);
+                Passed::Value(Arg::Pointer(address))
+            }
+            Argument::Struct(_) => return Err(anyhow!("a struct in a struct")),
+        })
     }
 
     fn named(&self, name: &str) -> Option<&Placed> {
@@ -262,6 +276,34 @@ impl Placed {
     }
 }
 
+/// A struct as it is laid out: members at multiples of their sizes, bytes wherever they come.
+#[derive(Default)]
+struct Layout {
+    bytes: Vec<u8>,
+    align: usize,
+}
+
+impl Layout {
+    fn push(&mut self, member: &Passed) {
+        let (bytes, align) = match member {
+            Passed::Bytes(bytes) => (bytes.clone(), 1),
+            Passed::Value(arg) => {
+                let bytes = arg.bytes();
+                let align = bytes.len();
+                (bytes, align)
+            }
+        };
+        self.align = self.align.max(align);
+        self.bytes.resize(self.bytes.len().next_multiple_of(align.max(1)), 0);
+        self.bytes.extend(bytes);
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.bytes.resize(self.bytes.len().next_multiple_of(self.align.max(1)), 0);
+        self.bytes
+    }
+}
+
 impl Passed {
     fn of(scalar: Scalar) -> Passed {
         let bits = scalar.to_bits();
@@ -310,6 +352,20 @@ mod tests {
             let why = checked(args, shows, saves).unwrap_err();
             assert!(why.contains(part), "{part:?} is not in {why:?}");
         }
+    }
+
+    #[test]
+    fn a_struct_is_laid_out_as_c_does() {
+        let mut layout = Layout::default();
+        layout.push(&Passed::Value(Arg::U8(1)));
+        layout.push(&Passed::Value(Arg::Pointer(0x0807_0605_0403_0201)));
+        layout.push(&Passed::Bytes(vec![9, 9, 9]));
+        layout.push(&Passed::Value(Arg::U16(0x1234)));
+        let expected = [
+            &[1, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 0, 0x34, 0x12][..],
+            &[0, 0],
+        ];
+        assert_eq!(layout.finish(), expected.concat());
     }
 
     #[test]

@@ -69,6 +69,8 @@ struct Waits {
 #[derive(Serialize)]
 struct Found<'a> {
     kind: &'static str,
+    /// It changes no exit status.
+    remark: bool,
     message: String,
     kernel: &'a str,
     #[serde(flatten)]
@@ -263,6 +265,7 @@ fn halted(halt: &Halt) -> Halted {
         Halt::Deadlock { waiting } => ("deadlock", waiting),
         Halt::InstructionLimit { running, .. } => ("instruction-limit", running),
         Halt::Trap { .. } => ("trap", &[]),
+        Halt::Unsupported { .. } => ("unsupported", &[]),
         Halt::Assertion { .. } => ("assertion", &[]),
         Halt::Call { .. } => ("call", &[]),
         Halt::DeviceLaunch { .. } => ("device-launch", &[]),
@@ -284,6 +287,7 @@ fn halted(halt: &Halt) -> Halted {
 fn found<'a>(finding: &'a Finding, buffers: &Buffers, sources: &mut Sources) -> Found<'a> {
     let fault = &finding.fault;
     Found {
+        remark: fault.kind.is_remark(),
         kind: fault.kind.name(),
         message: finding.to_string(),
         kernel: &finding.kernel,

@@ -25,9 +25,9 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Different faults found.
+    /// Different faults found, without remarks.
     pub(crate) fn findings(&self) -> usize {
-        self.launches.iter().map(|l| l.outcome.findings.all().len()).sum()
+        self.launches.iter().map(|l| l.outcome.findings.faults().count()).sum()
     }
 
     /// The kernel that did not come to its end.
@@ -46,11 +46,11 @@ pub(crate) fn schedule(schedule: Schedule) -> (&'static str, Option<u64>) {
 }
 
 /// The names of the checks that can be switched.
-pub(crate) const CHECKS: [&str; 4] = ["races", "uninitialised", "barriers", "masks"];
+pub(crate) const CHECKS: [&str; 5] = ["races", "uninitialised", "barriers", "masks", "strict"];
 
 /// The names of those that are on.
 pub(crate) fn checks(checks: Checks) -> Vec<&'static str> {
-    let on = [checks.races, checks.uninitialised, checks.barriers, checks.masks];
+    let on = [checks.races, checks.uninitialised, checks.barriers, checks.masks, checks.strict];
     CHECKS.into_iter().zip(on).filter(|(_, on)| *on).map(|(name, _)| name).collect()
 }
 
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn checks_have_names() {
-        assert_eq!(checks(Checks::ALL), CHECKS);
+        assert_eq!(checks(Checks { strict: true, ..Checks::ALL }), CHECKS);
         assert_eq!(checks(Checks { races: true, ..Checks::NONE }), ["races"]);
     }
 }

@@ -52,7 +52,8 @@ fn write_launch(
         (name, Some(seed)) => write!(out, ", {name} with seed {seed}")?,
         (name, None) => write!(out, ", {name}")?,
     }
-    let verdict = match (outcome.findings.all().len(), &outcome.halt) {
+    let faults = outcome.findings.faults().count();
+    let mut verdict = match (faults, &outcome.halt) {
         (0, None) if run.checks == Checks::NONE => "unchecked".into(),
         (0, None) => "clean".into(),
         (0, Some(_)) => "did not end".into(),
@@ -61,6 +62,11 @@ fn write_launch(
         (1, Some(_)) => "1 finding, did not end".into(),
         (n, Some(_)) => format!("{n} findings, did not end"),
     };
+    match outcome.findings.all().len() - faults {
+        0 => {}
+        1 => verdict += ", 1 remark",
+        n => verdict += &format!(", {n} remarks"),
+    }
     writeln!(out, ": {verdict}")?;
     for finding in outcome.findings.all() {
         writeln!(out)?;

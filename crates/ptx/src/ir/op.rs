@@ -6,6 +6,7 @@
 //! `.uni`, prefetches) are dropped, but for [`Op::Hint`], which marks their place.
 
 use super::{FunctionId, Reg, Space, Special, Type, VariableId};
+use crate::value::eight::Eight;
 
 /// A predicate register, taken as it is or negated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -186,7 +187,7 @@ pub enum IntUnary {
 pub enum CarryOp {
     /// `a + b`.
     Add,
-    /// `a - b`; the carry is a borrow.
+    /// `a - b`; the carry is set where nothing was borrowed.
     Sub,
     /// Low half of `a * b`, plus `c`.
     MadLo,
@@ -410,6 +411,26 @@ pub enum VoteMode {
     Ballot,
 }
 
+/// What the elements of a factor of `mma` are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MatrixType {
+    /// Of a type with a name of its own: `.f16`, `.bf16`, `.tf32`, `.f64`, `.s8`, `.u8`.
+    Plain(Type),
+    /// Of eight bits.
+    Eight(Eight),
+}
+
+impl MatrixType {
+    /// Bits of an element in its register.
+    #[must_use]
+    pub fn bits(self) -> u32 {
+        match self {
+            MatrixType::Plain(ty) => ty.bits(),
+            MatrixType::Eight(_) => 8,
+        }
+    }
+}
+
 /// What `redux.sync` folds with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -574,6 +595,32 @@ pub enum Op {
         b: Operand,
         /// Rounding and clamping.
         mode: FloatMode,
+    },
+    /// `cvt.rn.satfinite.e4m3x2.f32 d, a, b`: two values into two bytes, `a` in the high one.
+    CvtToEight {
+        /// The format of a byte.
+        to: Eight,
+        /// The sources' type: `.f32`, or `.f16x2` for one source with both values.
+        from: Type,
+        /// Negative numbers become zero.
+        relu: bool,
+        /// The destination.
+        dst: Reg,
+        /// The high byte, or both.
+        a: Operand,
+        /// The low byte.
+        b: Operand,
+    },
+    /// `cvt.rn.f16x2.e4m3x2 d, a`: two bytes into a pair.
+    CvtFromEight {
+        /// The format of a byte.
+        from: Eight,
+        /// Negative numbers become zero.
+        relu: bool,
+        /// The destination.
+        dst: Reg,
+        /// The bytes.
+        a: Operand,
     },
     /// `cvta`: between generic addresses and those of a space.
     Cvta {
@@ -979,8 +1026,64 @@ pub enum Op {
         /// Among whom.
         scope: Scope,
     },
+    /// `ldmatrix`: tables of 8 by 8 elements of 16 bits; each lane gives the address of a row.
+    MatrixLoad {
+        /// Where they are.
+        space: Space,
+        /// Columns become rows.
+        transposed: bool,
+        /// A register for each table.
+        dsts: Box<[Reg]>,
+        /// The address of the lane's row.
+        address: Address,
+    },
+    /// `stmatrix`.
+    MatrixStore {
+        /// Where they go.
+        space: Space,
+        /// Rows become columns.
+        transposed: bool,
+        /// A register for each table.
+        values: Box<[Operand]>,
+        /// The address of the lane's row.
+        address: Address,
+    },
+    /// `movmatrix`: transposes a table of 8 by 8 elements of 16 bits.
+    MatrixTranspose {
+        /// The destination.
+        dst: Reg,
+        /// The table.
+        a: Operand,
+    },
+    /// `mma.sync`: `d = a * b + c`, each lane with its part.
+    MatrixMultiply {
+        /// Rows of `a`, columns of `b`, and columns of `a`.
+        shape: (u32, u32, u32),
+        /// What `a` holds.
+        a_type: MatrixType,
+        /// What `b` holds.
+        b_type: MatrixType,
+        /// What `c` and `d` hold: `.f16`, `.f32`, `.f64` or `.s32`.
+        ty: Type,
+        /// `.satfinite`: integers are clamped.
+        saturate: bool,
+        /// The lane's part of `d`.
+        dsts: Box<[Reg]>,
+        /// The lane's part of `a`.
+        a: Box<[Operand]>,
+        /// The lane's part of `b`.
+        b: Box<[Operand]>,
+        /// The lane's part of `c`.
+        c: Box<[Operand]>,
+    },
     /// A prefetch, eviction hint, `discard` or the like: nothing happens.
     Hint,
+
+    /// An instruction that the interpreter does not have: [`Module::unsupported`](crate::ir::Module::unsupported) tells which.
+    Unsupported {
+        /// Its place in the list.
+        index: u32,
+    },
 
     // Control.
     /// `bra`.

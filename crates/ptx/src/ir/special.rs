@@ -78,6 +78,12 @@ pub enum Special {
     ClusterNCtaRank,
     /// `%current_graph_exec`: the running graph; 64 bits.
     CurrentGraphExec,
+    /// `%reserved_smem_offset_begin`, `_0`, `_1`: where the system's part of shared memory begins.
+    ReservedShared,
+    /// `%reserved_smem_offset_end`: where it ends.
+    ReservedSharedEnd,
+    /// `%reserved_smem_offset_cap`: how large it may be.
+    ReservedSharedCap,
 }
 
 impl Special {
@@ -109,6 +115,11 @@ impl Special {
             "%cluster_ctarank" => Special::ClusterCtaRank,
             "%cluster_nctarank" => Special::ClusterNCtaRank,
             "%current_graph_exec" => Special::CurrentGraphExec,
+            "%reserved_smem_offset_begin"
+            | "%reserved_smem_offset_0"
+            | "%reserved_smem_offset_1" => Special::ReservedShared,
+            "%reserved_smem_offset_end" => Special::ReservedSharedEnd,
+            "%reserved_smem_offset_cap" => Special::ReservedSharedCap,
             _ => return Special::with_axis(name).or_else(|| Special::environment(name)),
         };
         Some(plain)

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A fundamental type of PTX, or a pair of them packed into 32 bits.
+/// A fundamental type of PTX, or a pair of them packed into 32 or 64 bits.
 ///
 /// A register of any type is kept as a `u64`: predicates are 0 or 1, narrower values fill the low bits and the rest is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +31,7 @@ pub enum Type {
     S16x2,
     F16x2,
     Bf16x2,
+    F32x2,
 }
 
 /// What the bits of a type mean.
@@ -48,13 +49,13 @@ pub enum Class {
     Float,
     /// Two 16-bit integers; the first is in the low half.
     IntegerPair,
-    /// Two 16-bit floating-point numbers; the first is in the low half.
+    /// Two floating-point numbers of 16 or 32 bits; the first is in the low half.
     FloatPair,
 }
 
 impl Type {
     /// Every type.
-    pub const ALL: [Type; 23] = [
+    pub const ALL: [Type; 24] = [
         Type::Pred,
         Type::B8,
         Type::B16,
@@ -78,6 +79,7 @@ impl Type {
         Type::S16x2,
         Type::F16x2,
         Type::Bf16x2,
+        Type::F32x2,
     ];
 
     /// The type's name in PTX, without the dot.
@@ -107,6 +109,7 @@ impl Type {
             Type::S16x2 => "s16x2",
             Type::F16x2 => "f16x2",
             Type::Bf16x2 => "bf16x2",
+            Type::F32x2 => "f32x2",
         }
     }
 
@@ -126,7 +129,7 @@ impl Type {
             Type::S8 | Type::S16 | Type::S32 | Type::S64 => Class::Signed,
             Type::F16 | Type::Bf16 | Type::Tf32 | Type::F32 | Type::F64 => Class::Float,
             Type::U16x2 | Type::S16x2 => Class::IntegerPair,
-            Type::F16x2 | Type::Bf16x2 => Class::FloatPair,
+            Type::F16x2 | Type::Bf16x2 | Type::F32x2 => Class::FloatPair,
         }
     }
 
@@ -139,7 +142,7 @@ impl Type {
             Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::Bf16 => 16,
             Type::B32 | Type::U32 | Type::S32 | Type::F32 | Type::Tf32 => 32,
             Type::U16x2 | Type::S16x2 | Type::F16x2 | Type::Bf16x2 => 32,
-            Type::B64 | Type::U64 | Type::S64 | Type::F64 => 64,
+            Type::B64 | Type::U64 | Type::S64 | Type::F64 | Type::F32x2 => 64,
             Type::B128 => 128,
         }
     }

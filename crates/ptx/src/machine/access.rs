@@ -2,13 +2,14 @@
 
 use super::block::{Block, BlockMemory, extend};
 use super::execute::{line_at, read_param, write_param};
-use super::grid::Machine;
+use super::grid::{Checks, Machine};
 use super::lanes::{Register, indices};
 use super::program::{Code, Load, Place, PlaceBase, Store};
-use super::space::{RANK_SHIFT, Window, window};
+use super::space::{FRAME_PARAM, PARAM, RANK_SHIFT, Window, window};
+use super::undefined::Shadow;
 use super::warp::{Base, Group, Warp as Lanes32};
 use crate::clock::{self, Engine, Strong};
-use crate::finding::Act;
+use crate::finding::{Act, Fault, Findings, Kind};
 use crate::ir::{FenceOrder, Line, Order, Scope, Space};
 use crate::memory::race::Target;
 use crate::memory::{Bytes, Request, Trouble};
@@ -26,7 +27,7 @@ pub(crate) fn scope_of(scope: Scope) -> clock::Scope {
 
 /// An access of a warp: what of, how much, how.
 #[derive(Clone, Copy)]
-pub(crate) struct Access {
+pub(crate) struct Access<'a> {
     pub(crate) space: Space,
     /// Bytes of each lane, all elements together.
     pub(crate) size: u32,
@@ -38,7 +39,12 @@ pub(crate) struct Access {
     /// The step, for counters.
     pub(crate) step: u32,
     pub(crate) w: u32,
+    /// What a store writes, lane by lane.
+    pub(crate) values: Option<&'a dyn Fn(usize) -> Stored>,
 }
+
+/// The bytes that one lane stores.
+pub(crate) type Stored = [u8; 32];
 
 impl Machine<'_> {
     /// The addresses of an operand. A frame's parameter memory has none.
@@ -79,6 +85,15 @@ impl Machine<'_> {
                     dst[lane] = extend(values[lane], bits, load.signed, load.register_bits);
                 }
             }
+            if warp.is_in_doubt() {
+                for (i, &dst) in load.dsts.iter().enumerate() {
+                    let at = addresses[0] + i as u64 * u64::from(bytes);
+                    let mut shadow = warp.param_shadow(at, bytes.into()).unwrap_or(Shadow::CLEAR);
+                    shadow.bits =
+                        shadow.bits.map(|b| extend(b, bits, load.signed, load.register_bits));
+                    warp.set_shadow(base, dst, active, &shadow);
+                }
+            }
             return;
         }
         let act = match load.order {
@@ -96,7 +111,19 @@ impl Machine<'_> {
             line: line_at(code, group.pc),
             step: code.first + group.pc,
             w: w as u32,
+            values: None,
         };
+        let framed = self.in_frames(access.space, active, &addresses);
+        let room = warp.params.len() as u64;
+        for lane in indices(self.inside(framed, &addresses, access, memory, room)) {
+            let at = frame_offset(addresses[lane]);
+            for (i, &dst) in load.dsts.iter().enumerate() {
+                let values = read_param(warp, at + i as u64 * u64::from(bytes), bytes.into());
+                let value = extend(values[lane], bits, load.signed, load.register_bits);
+                warp.registers[base.slot(dst)][lane] = value;
+            }
+        }
+        let active = active & !framed;
         let registers = &mut warp.registers;
         let mut done = 0;
         self.visit(memory, active, &addresses, access, |from, start, lanes| {
@@ -118,6 +145,9 @@ impl Machine<'_> {
                     dst[lane] = u64::MAX >> (64 - load.register_bits.clamp(1, 64))
                 });
             }
+        }
+        if self.must_look_at_loads(warp) {
+            self.look_at_load(memory, warp, base, active, load, &addresses, access);
         }
     }
 
@@ -148,6 +178,11 @@ impl Machine<'_> {
                     &values,
                     active,
                 );
+                if warp.is_in_doubt() {
+                    let shadow = warp.shadow(base, value).cloned();
+                    let at = addresses[0] + i as u64 * u64::from(bytes);
+                    warp.set_param_shadow(at, bytes.into(), active, shadow.as_ref());
+                }
             }
             return;
         }
@@ -166,9 +201,32 @@ impl Machine<'_> {
             line: line_at(code, group.pc),
             step: code.first + group.pc,
             w: w as u32,
+            values: None,
         };
+        let framed = self.in_frames(access.space, active, &addresses);
+        let room = warp.params.len() as u64;
+        for lane in indices(self.inside(framed, &addresses, access, memory, room)) {
+            let at = frame_offset(addresses[lane]);
+            for (i, &value) in store.values.iter().enumerate() {
+                let values = warp.registers[base.slot(value)];
+                let at = at + i as u64 * u64::from(bytes);
+                write_param(warp, at, bytes.into(), &values, 1 << lane);
+            }
+        }
+        let active = active & !framed;
         let registers = &warp.registers;
+        let values = |lane: usize| -> Stored {
+            let mut all = [0; 32];
+            for (to, &value) in all.chunks_mut(bytes as usize).zip(&store.values) {
+                let value = registers[base.slot(value)][lane].to_le_bytes();
+                to.copy_from_slice(&value[..bytes as usize]);
+            }
+            all
+        };
+        let access = Access { values: Some(&values), ..access };
+        let mut stored = 0;
         self.visit(memory, active, &addresses, access, |to, start, lanes| {
+            stored |= lanes;
             for (i, &value) in store.values.iter().enumerate() {
                 let values = &registers[base.slot(value)];
                 let shift = (i as u32 * bytes) as usize;
@@ -181,6 +239,53 @@ impl Machine<'_> {
                 }
             }
         });
+        if warp.is_in_doubt() {
+            let access = Access { values: None, ..access };
+            self.look_at_store(memory, warp, base, stored, store, &addresses, access);
+        }
+    }
+
+    /// The lanes whose addresses mean parameters of a called function's frame.
+    #[inline]
+    fn in_frames(&self, space: Space, active: u32, addresses: &Register) -> u32 {
+        if !self.program.takes_param_addresses || !matches!(space, Space::Param | Space::Generic) {
+            return 0;
+        }
+        let within = |&lane: &usize| {
+            let address = addresses[lane];
+            let at = if space == Space::Generic { address.wrapping_sub(PARAM) } else { address };
+            (FRAME_PARAM..2 * FRAME_PARAM).contains(&at)
+        };
+        indices(active).filter(within).fold(0, |mask, lane| mask | 1 << lane)
+    }
+
+    /// Of lanes that mean parameters of frames, those whose bytes there are; the others are reported.
+    fn inside(
+        &mut self,
+        framed: u32,
+        addresses: &Register,
+        access: Access<'_>,
+        memory: &BlockMemory,
+        room: u64,
+    ) -> u32 {
+        let fits = |&lane: &usize| {
+            let at = frame_offset(addresses[lane]);
+            at + u64::from(access.size) <= room && at % u64::from(access.size) == 0
+        };
+        let sound = indices(framed).filter(fits).fold(0, |mask, lane| mask | 1 << lane);
+        if sound != framed {
+            let request = Request {
+                addresses,
+                active: framed & !sound,
+                size: access.size,
+                act: access.act,
+                warp: Warp { block: memory.index, warp: access.w },
+                line: access.line,
+            };
+            let detail = "outside of the parameters of the functions that run, or not aligned";
+            self.refuse(&request, crate::finding::Space::Param, detail);
+        }
+        sound
     }
 
     pub(crate) fn fence(
@@ -207,7 +312,7 @@ impl Machine<'_> {
         memory: &BlockMemory,
         active: u32,
         addresses: &Register,
-        access: Access,
+        access: Access<'_>,
         mut f: impl FnMut(&Bytes, u64, u32),
     ) {
         match access.space {
@@ -263,7 +368,7 @@ impl Machine<'_> {
         memory: &BlockMemory,
         active: u32,
         addresses: &Register,
-        access: Access,
+        access: Access<'_>,
         f: &mut dyn FnMut(&Bytes, u64, u32),
     ) {
         let global = self.global;
@@ -278,11 +383,8 @@ impl Machine<'_> {
         };
         self.count_global(&request, access);
         let (findings, checks) = (&mut self.findings, self.options.checks);
-        let mut report = |fault: crate::finding::Fault| {
-            if checks.allow(fault.kind) {
-                findings.report(fault);
-            }
-        };
+        let unwritten = &mut self.unwritten;
+        let mut report = |fault| sort(fault, checks, access, findings, unwritten);
         let view = global.view_all(&request);
         let sound = match view {
             Some(_) if !checks.uninitialised => active,
@@ -292,11 +394,19 @@ impl Machine<'_> {
         if let Some(races) = &mut self.races
             && sound != 0
         {
-            races.access(
+            let same = |lane, first, length| {
+                let now = |at, out: &mut [u8]| match global.view(at) {
+                    Some(view) => view.bytes.read((at - view.base) as usize, out),
+                    None => out.fill(0),
+                };
+                stores_the_same(&sound_request, access, lane, first, length, &now)
+            };
+            races.access_with(
                 &sound_request,
                 Target::Global,
                 scope_of(access.scope),
                 access.engine,
+                &same,
                 &mut report,
             );
             order(races, &sound_request, Target::Global, access);
@@ -318,7 +428,7 @@ impl Machine<'_> {
         memory: &BlockMemory,
         active: u32,
         addresses: &Register,
-        access: Access,
+        access: Access<'_>,
         f: &mut dyn FnMut(&Bytes, u64, u32),
     ) {
         let mut left = active;
@@ -351,7 +461,7 @@ impl Machine<'_> {
         rank: u64,
         active: u32,
         addresses: &Register,
-        access: Access,
+        access: Access<'_>,
         f: &mut dyn FnMut(&Bytes, u64, u32),
     ) {
         let warp = Warp { block: memory.index, warp: access.w };
@@ -371,18 +481,23 @@ impl Machine<'_> {
         };
         self.count_shared(&request, access);
         let (findings, checks) = (&mut self.findings, self.options.checks);
-        let mut report = |fault: crate::finding::Fault| {
-            if checks.allow(fault.kind) {
-                findings.report(fault);
-            }
-        };
+        let unwritten = &mut self.unwritten;
+        let mut report = |fault| sort(fault, checks, access, findings, unwritten);
         let sound = shared.region.check(&request, &mut report);
         if let Some(races) = &mut self.races
             && sound != 0
         {
             let request = Request { active: sound, ..request };
             let target = Target::Shared { of: shared.block };
-            races.access(&request, target, scope_of(access.scope), access.engine, &mut report);
+            let region = &shared.region;
+            let same = |lane, first, length| {
+                let now = |at: u64, out: &mut [u8]| {
+                    region.bytes().read((at - region.base()) as usize, out)
+                };
+                stores_the_same(&request, access, lane, first, length, &now)
+            };
+            let scope = scope_of(access.scope);
+            races.access_with(&request, target, scope, access.engine, &same, &mut report);
             order(races, &request, target, access);
         }
         if sound != 0 {
@@ -397,7 +512,7 @@ impl Machine<'_> {
         which: Window,
         active: u32,
         addresses: &Register,
-        access: Access,
+        access: Access<'_>,
         f: &mut dyn FnMut(&Bytes, u64, u32),
     ) {
         let warp = Warp { block: memory.index, warp: access.w };
@@ -419,11 +534,9 @@ impl Machine<'_> {
             }
         };
         let (findings, checks) = (&mut self.findings, self.options.checks);
-        let sound = region.check(&request, &mut |fault| {
-            if checks.allow(fault.kind) {
-                findings.report(fault);
-            }
-        });
+        let unwritten = &mut self.unwritten;
+        let mut report = |fault| sort(fault, checks, access, findings, unwritten);
+        let sound = region.check(&request, &mut report);
         if which == Window::Local {
             for lane in indices(sound) {
                 let start = region.start(access.w * LANES as u32 + lane as u32) as u64;
@@ -437,11 +550,56 @@ impl Machine<'_> {
     /// Reports addresses that mean no memory.
     fn refuse(&mut self, request: &Request<'_>, space: crate::finding::Space, detail: &str) {
         for lane in indices(request.active) {
-            let trouble =
-                Trouble { kind: crate::finding::Kind::OutOfBounds, detail: detail.to_owned() };
+            let trouble = Trouble { kind: Kind::OutOfBounds, detail: detail.to_owned() };
             self.report(request.fault(space, lane as u32, trouble));
         }
     }
+}
+
+/// What becomes of a fault: a read of what nobody wrote is one only if its value decides something.
+fn sort(
+    fault: Fault,
+    checks: Checks,
+    access: Access<'_>,
+    findings: &mut Findings,
+    unwritten: &mut Vec<Fault>,
+) {
+    if !checks.allow(fault.kind) {
+        return;
+    }
+    if fault.kind == Kind::Uninitialised && !access.act.writes() {
+        unwritten.push(fault);
+    } else {
+        findings.report(fault);
+    }
+}
+
+/// Whether a lane's store leaves some of its bytes as they are: those of memory, or of a lane before it in the same instruction.
+fn stores_the_same(
+    request: &Request<'_>,
+    access: Access<'_>,
+    lane: u32,
+    first: usize,
+    length: usize,
+    now: &dyn Fn(u64, &mut [u8]),
+) -> bool {
+    let Some(values) = access.values else { return false };
+    let own = values(lane as usize);
+    let address = request.addresses[lane as usize];
+    let before = indices(request.active & ((1 << lane) - 1))
+        .filter(|&other| request.addresses[other] == address)
+        .last();
+    let mut there = [0; 32];
+    match before {
+        Some(other) => there = values(other),
+        None => now(address + first as u64, &mut there[first..first + length]),
+    }
+    own[first..first + length] == there[first..first + length]
+}
+
+/// Where an address of a frame's parameter lies in the warp's parameter memory, whether it is generic or not.
+fn frame_offset(address: u64) -> u64 {
+    (address & 0xffff_ffff) - FRAME_PARAM
 }
 
 /// Moves the clocks of strong accesses.
@@ -449,7 +607,7 @@ fn order(
     races: &mut crate::memory::race::Races,
     request: &Request<'_>,
     target: Target,
-    access: Access,
+    access: Access<'_>,
 ) {
     if access.order == Order::Weak && access.act != Act::Atomic {
         return;

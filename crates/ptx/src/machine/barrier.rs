@@ -1,7 +1,7 @@
 //! Barriers of a block and of a cluster.
 //!
-//! A barrier for all threads of a block ends when every thread that has not ended waits at it, as on the hardware; that some have ended before
-//! is reported, since the same kernel with another number of elements, or on a device before compute capability 7.0, hangs.
+//! A barrier for all threads of a block ends when every thread that has not ended waits at it: since compute capability 7.0 those that have ended
+//! count as arrived. That there are some is a remark.
 
 use super::block::{BARRIERS, Block};
 use super::execute::{line_at, place_of};
@@ -138,7 +138,11 @@ impl Machine<'_> {
         let barrier = block.clear_barrier(id);
         if let Some(races) = &mut self.races {
             let arrived = barrier.arrived.iter().any(|&m| m != 0).then_some(&barrier.gate);
-            races.clocks.sync_block(block.memory.index, &barrier.waiting, arrived);
+            // Threads that have ended count as arrived at a barrier for all.
+            let ended = |warp: &super::warp::Warp| if expected.is_none() { warp.exited } else { 0 };
+            let met: Vec<u32> =
+                block.warps.iter().zip(&barrier.waiting).map(|(w, m)| m | ended(w)).collect();
+            races.clocks.sync_block(block.memory.index, &met, arrived);
         }
         for (warp, &lanes) in block.warps.iter_mut().zip(&barrier.waiting) {
             warp.release(lanes, |wait| wait == Wait::Barrier(id as u32));

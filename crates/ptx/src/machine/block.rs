@@ -136,7 +136,14 @@ impl Block {
     }
 
     /// Begins a block of the grid. Its memory must not be shared with a cluster any more.
-    pub(crate) fn begin(&mut self, index: u32, program: &Program, shape: &Shape, arguments: &[u8]) {
+    pub(crate) fn begin(
+        &mut self,
+        index: u32,
+        program: &Program,
+        shape: &Shape,
+        arguments: &[u8],
+        workspace: u64,
+    ) {
         let [x, y, _] = shape.grid;
         self.position = [index % x, index / x % y, index / x / y];
         self.memory.index = index;
@@ -151,7 +158,7 @@ impl Block {
         }
         self.barriers.iter_mut().for_each(NamedBarrier::clear);
         let threads = shape.threads();
-        let seat = Seat::new(self.position, shape, index);
+        let seat = Seat { workspace, ..Seat::new(self.position, shape, index) };
         self.memory.rank = seat.rank;
         self.cluster = Rc::default();
         self.cluster.borrow_mut().live = threads;
@@ -238,6 +245,8 @@ struct Seat {
     size: [u32; 3],
     rank: u32,
     index: u32,
+    /// Where the barrier of a cooperative grid lies; 0 without one.
+    workspace: u64,
 }
 
 impl Seat {
@@ -246,7 +255,7 @@ impl Seat {
         let cluster = core::array::from_fn(|i| block[i] / size[i]);
         let within: [u32; 3] = core::array::from_fn(|i| block[i] % size[i]);
         let rank = within[0] + size[0] * (within[1] + size[1] * within[2]);
-        Seat { block, cluster, within, size, rank, index }
+        Seat { block, cluster, within, size, rank, index, workspace: 0 }
     }
 
     /// A register of the hardware in each lane of a warp.
@@ -286,6 +295,9 @@ impl Seat {
             Special::ClusterNCtaId(axis) => all(along(axis, self.size)),
             Special::ClusterCtaRank => all(self.rank),
             Special::ClusterNCtaRank => all(self.size.iter().product()),
+            Special::EnvReg(1) => all((self.workspace >> 32) as u32),
+            Special::EnvReg(2) => all(self.workspace as u32),
+            Special::ReservedSharedEnd | Special::ReservedSharedCap => all(SYSTEM_SHARED as u32),
             // Clocks are read by steps of their own; what drivers fill in is empty here.
             Special::Clock
             | Special::ClockHi
@@ -294,6 +306,7 @@ impl Seat {
             | Special::GlobalTimerLo
             | Special::GlobalTimerHi
             | Special::EnvReg(_)
+            | Special::ReservedShared
             | Special::CurrentGraphExec => all(0),
         }
     }

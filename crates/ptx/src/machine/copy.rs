@@ -12,6 +12,7 @@ use super::launch::Halt;
 use super::mbarrier::Mbarrier;
 use super::program::{Arrival, BulkWay, Code, CopyAsync, CopyBulk, PhaseWait, Place, Slot, Step};
 use super::space::{RANK_SHIFT, Window, window};
+use super::undefined::Origin;
 use super::warp::{Base, Group};
 use crate::clock::Engine;
 use crate::finding::{Access as Meant, Act, Fault, Kind, Space as Memory};
@@ -19,6 +20,9 @@ use crate::ir::{Order, Scope, Space};
 use crate::memory::Bytes;
 use crate::place::{LANES, Place as Thread, Warp};
 use std::rc::Rc;
+
+/// What a lane copied that is undefined: the bytes, a bit each, and where they come from.
+type Undefined = (usize, u32, Origin);
 
 /// Bytes that a bulk copy moves at a time.
 const PIECE: u32 = 16;
@@ -33,7 +37,7 @@ struct Site {
 }
 
 impl Site {
-    fn access(&self, space: Space, size: u32, act: Act, engine: Engine) -> Access {
+    fn access(&self, space: Space, size: u32, act: Act, engine: Engine) -> Access<'static> {
         Access {
             space,
             size,
@@ -44,6 +48,7 @@ impl Site {
             line: self.line,
             step: self.step,
             w: self.w as u32,
+            values: None,
         }
     }
 }
@@ -313,11 +318,22 @@ impl Machine<'_> {
         let mut data = [[0u8; PIECE as usize]; LANES];
         let whole =
             indices(active).filter(|&l| read[l] == u64::from(copy.size)).fold(0, |m, l| m | 1 << l);
-        self.fetch(memory, site, whole, &from, copy.size, Space::Global, Engine::Copy, &mut data);
+        let mut undefined = self.fetch(
+            memory,
+            site,
+            whole,
+            &from,
+            copy.size,
+            Space::Global,
+            Engine::Copy,
+            &mut data,
+        );
         for lane in indices(active & !whole) {
-            self.fetch_some(memory, site, lane, from[lane], read[lane], &mut data[lane]);
+            let some = self.fetch_some(memory, site, lane, from[lane], read[lane], &mut data[lane]);
+            undefined.extend(some);
         }
         self.put_down(memory, site, active, &to, copy.size, Space::Shared, Engine::Copy, &data);
+        self.leave_copied(memory, site, &to, copy.size, Space::Shared, &undefined);
     }
 
     /// Reads fewer bytes than a copy writes, one by one.
@@ -329,11 +345,12 @@ impl Machine<'_> {
         from: u64,
         bytes: u64,
         data: &mut [u8; PIECE as usize],
-    ) {
+    ) -> Vec<Undefined> {
+        let mut undefined = Vec::new();
         for i in 0..bytes {
             let addresses = [from + i; LANES];
             let mut one = [[0u8; PIECE as usize]; LANES];
-            self.fetch(
+            let found = self.fetch(
                 memory,
                 site,
                 1 << lane,
@@ -343,7 +360,25 @@ impl Machine<'_> {
                 Engine::Copy,
                 &mut one,
             );
+            undefined.extend(found.into_iter().map(|(lane, mask, o)| (lane, mask << i, o)));
             data[i as usize] = one[lane][0];
+        }
+        undefined
+    }
+
+    /// Where a copy has put down what was undefined, memory is.
+    fn leave_copied(
+        &mut self,
+        memory: &BlockMemory,
+        site: Site,
+        to: &Register,
+        size: u32,
+        space: Space,
+        undefined: &[Undefined],
+    ) {
+        for &(lane, mask, origin) in undefined {
+            let thread = (site.w * LANES + lane) as u32;
+            self.leave_undefined((memory, space, thread, to[lane]), size, mask, origin, site.line);
         }
     }
 
@@ -358,9 +393,9 @@ impl Machine<'_> {
         space: Space,
         engine: Engine,
         data: &mut [[u8; PIECE as usize]; LANES],
-    ) {
+    ) -> Vec<Undefined> {
         if lanes == 0 {
-            return;
+            return Vec::new();
         }
         let access = site.access(space, size, Act::AsyncRead, engine);
         self.visit(memory, lanes, from, access, |bytes: &Bytes, start, lanes| {
@@ -369,6 +404,10 @@ impl Machine<'_> {
                 bytes.read(at, &mut data[lane][..size as usize]);
             }
         });
+        if self.unwritten.is_empty() {
+            return Vec::new();
+        }
+        self.undefined_of_copy(memory, space, from, size)
     }
 
     #[expect(clippy::too_many_arguments, reason = "a place in the program and one in memory")]
@@ -481,8 +520,11 @@ impl Machine<'_> {
         let mut data = [[0u8; PIECE as usize]; LANES];
         for at in (0..bytes).step_by(PIECE as usize) {
             let (source, sink) = ([from.0.wrapping_add(at); LANES], [to.0.wrapping_add(at); LANES]);
-            self.fetch(memory, site, 1 << lane, &source, PIECE, from.1, Engine::Bulk, &mut data);
-            self.put_down(memory, site, 1 << lane, &sink, PIECE, to.1, Engine::Bulk, &data);
+            let lanes = 1 << lane;
+            let undefined =
+                self.fetch(memory, site, lanes, &source, PIECE, from.1, Engine::Bulk, &mut data);
+            self.put_down(memory, site, lanes, &sink, PIECE, to.1, Engine::Bulk, &data);
+            self.leave_copied(memory, site, &sink, PIECE, to.1, &undefined);
             // A copy of a wrong size would be reported for each of its pieces.
             if self.findings.total() != faults {
                 return false;

@@ -4,16 +4,19 @@ use super::arithmetic;
 use super::lanes::{binary, ternary, test, unary};
 use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
-    Constant, CopyAsync, CopyBulk, Guarded, Join, Load, PREDICATE_CONSTANTS, Passed, PhaseWait,
-    Place, PlaceBase, Predicate, Program, REGISTER, Shuffle, Slot, Step, Store,
+    Constant, CopyAsync, CopyBulk, Guarded, Join, Load, Matrix, MatrixStep, PREDICATE_CONSTANTS,
+    Passed, PhaseWait, Place, PlaceBase, Predicate, Product, Program, REGISTER, Shuffle, Slot,
+    Step, Store,
 };
 use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
+use super::undefined::{How, Spread};
 use crate::flow::{CallGraph, Flow};
 use crate::ir::{
     self, Address, BarrierOp, Base, BulkCopy, Class, Function, FunctionId, FunctionKind, IntBinary,
-    IntUnary, Line, Module, Op, Operand, Order, ParameterPlace, Phase, Reg, Scope, Space, Special,
-    Type, VariableId,
+    IntTernary, IntUnary, Line, Module, Op, Operand, Order, ParameterPlace, Phase, Reg, Scope,
+    Space, Special, Type, VariableId,
 };
+use crate::value::real::Format;
 use crate::value::{bits, convert, float, int};
 use rustc_hash::FxHashMap;
 
@@ -61,6 +64,7 @@ pub(crate) fn decode(
         index: FxHashMap::default(),
         needs_order: false,
         needs_heap: false,
+        takes_param_addresses: false,
     };
     let mut functions = Vec::with_capacity(reached.len());
     let mut first = 0;
@@ -84,6 +88,7 @@ pub(crate) fn decode(
         bounds: module.functions[kernel.index()].bounds.clone(),
         needs_order: decoder.needs_order,
         needs_heap: decoder.needs_heap,
+        takes_param_addresses: decoder.takes_param_addresses,
         steps: first,
         ids: reached.iter().map(|id| id.0).collect(),
     })
@@ -97,6 +102,7 @@ struct Decoder<'a> {
     index: FxHashMap<Constant, Slot>,
     needs_order: bool,
     needs_heap: bool,
+    takes_param_addresses: bool,
 }
 
 /// The function that is being decoded.
@@ -127,6 +133,11 @@ impl Scene<'_> {
 
     fn join(&self, join: Option<(ir::BoolOp, ir::Predicate)>) -> Join {
         join.map(|(op, p)| (op, self.condition(p)))
+    }
+
+    /// That any undefined bit makes all of a result undefined.
+    fn spread(&self, dst: Reg) -> Spread {
+        Spread { how: How::All, bits: self.bits_of(dst).min(64) as u8 }
     }
 
     fn bits_of(&self, reg: Reg) -> u32 {
@@ -171,7 +182,11 @@ impl Decoder<'_> {
         let mut steps = Vec::with_capacity(f.code.len());
         for instruction in &f.code {
             scene.line = instruction.line;
-            let step = self.step(&scene, &instruction.op)?;
+            // What has no form fails where it is reached.
+            let step = self.step(&scene, &instruction.op).unwrap_or_else(|error| {
+                let spelling = &self.module().spellings[instruction.spelling as usize];
+                Step::Unsupported(format!("`{spelling}` is not supported: {}", error.what).into())
+            });
             let guard = instruction.guard.map(|p| scene.condition(p));
             steps.push(Guarded { guard, step });
         }
@@ -284,6 +299,21 @@ impl Decoder<'_> {
     }
 
     fn step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Step, DecodeError> {
+        let mut step = self.any_step(scene, op)?;
+        if let Step::Unary { spread, .. }
+        | Step::Binary { spread, .. }
+        | Step::Ternary { spread, .. } = &mut step
+        {
+            spread.how = how_it_spreads(op);
+        }
+        Ok(step)
+    }
+
+    fn any_step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Step, DecodeError> {
+        if let Op::Unsupported { index } = op {
+            let what = self.module().unsupported[*index as usize].to_string();
+            return Ok(Step::Unsupported(what.into()));
+        }
         if let Some(step) = self.predicate_step(scene, op)? {
             return Ok(step);
         }
@@ -368,7 +398,7 @@ impl Decoder<'_> {
                     _ => (c as u32 as i32) >= 0,
                 };
                 let f = ternary(move |a, b, c| if picks_a(c) { a } else { b });
-                Step::Ternary { f, dst: scene.reg(dst), a, b, c }
+                Step::Ternary { f, dst: scene.reg(dst), a, b, c, spread: scene.spread(dst) }
             }
             Op::TestFloat { test: question, ty, dst, a } => Step::Ask {
                 f: test(move |a, _| float::test(question, ty, a)),
@@ -524,7 +554,12 @@ impl Decoder<'_> {
         a: Operand,
         f: super::lanes::Unary,
     ) -> Result<Step, DecodeError> {
-        Ok(Step::Unary { f, dst: scene.reg(dst), a: self.source(scene, a)? })
+        Ok(Step::Unary {
+            f,
+            dst: scene.reg(dst),
+            a: self.source(scene, a)?,
+            spread: scene.spread(dst),
+        })
     }
 
     fn two(
@@ -536,7 +571,7 @@ impl Decoder<'_> {
         f: super::lanes::Binary,
     ) -> Result<Step, DecodeError> {
         let [a, b] = self.sources(scene, [a, b])?;
-        Ok(Step::Binary { f, dst: scene.reg(dst), a, b })
+        Ok(Step::Binary { f, dst: scene.reg(dst), a, b, spread: scene.spread(dst) })
     }
 
     fn three(
@@ -547,7 +582,7 @@ impl Decoder<'_> {
         f: super::lanes::Ternary,
     ) -> Result<Step, DecodeError> {
         let [a, b, c] = self.sources(scene, sources)?;
-        Ok(Step::Ternary { f, dst: scene.reg(dst), a, b, c })
+        Ok(Step::Ternary { f, dst: scene.reg(dst), a, b, c, spread: scene.spread(dst) })
     }
 
     /// `bfi` whose place is not constant in full: what is constant is bound, three sources remain at most.
@@ -592,8 +627,16 @@ impl Decoder<'_> {
                             offset: at,
                         });
                     }
-                    Space::Param if !scene.is_kernel => {
-                        return Err(scene.unsupported("the address of a function's parameter"));
+                    Space::Param
+                        if !scene.is_kernel || v.offset >= scene.function.argument_bytes() =>
+                    {
+                        self.takes_param_addresses = true;
+                        let offset = space::FRAME_PARAM + at;
+                        return Ok(Step::FrameAddress {
+                            dst: scene.reg(dst),
+                            local: false,
+                            offset,
+                        });
                     }
                     _ => {}
                 }
@@ -618,6 +661,22 @@ impl Decoder<'_> {
                 let f =
                     unary(move |a| convert::convert(to, from, register_bits, mode, integral, a));
                 self.one(scene, dst, a, f)?
+            }
+            Op::CvtToEight { to, from: Type::F32, relu, dst, a, b } => {
+                let of = move |x| to.of(Format::F32, relu, x);
+                self.two(scene, dst, a, b, binary(move |a, b| of(a) << 8 | of(b)))?
+            }
+            Op::CvtToEight { to, relu, dst, a, .. } => {
+                let of = move |x| to.of(Format::F16, relu, x & 0xffff);
+                self.one(scene, dst, a, unary(move |a| of(a >> 16) << 8 | of(a)))?
+            }
+            Op::CvtFromEight { from, relu, dst, a } => {
+                let mode = ir::FloatMode { relu, ..ir::FloatMode::default() };
+                let of = move |x: u64| {
+                    let bits = from.to_f32(x & 0xff).to_bits().into();
+                    convert::convert(Type::F16, Type::F32, 16, mode, false, bits)
+                };
+                self.one(scene, dst, a, unary(move |a| of(a >> 8) << 16 | of(a)))?
             }
             Op::CvtPair { to, from, dst, a, b, mode } => {
                 let f = binary(move |a, b| convert::convert_pair(to, from, mode, a, b));
@@ -710,7 +769,7 @@ impl Decoder<'_> {
             register_bits: *register_bits as u8,
         };
         let a = self.constant(constant);
-        Some(Step::Unary { f: unary(|a| a), dst: scene.reg(dst), a })
+        Some(Step::Unary { f: unary(|a| a), dst: scene.reg(dst), a, spread: scene.spread(dst) })
     }
 
     fn copy_step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Option<Step>, DecodeError> {
@@ -853,6 +912,42 @@ impl Decoder<'_> {
                 a: self.source(scene, a)?,
                 mask: self.source(scene, mask)?,
             },
+            Op::MatrixLoad { space, transposed, dsts, address } => {
+                let what = MatrixStep::Load {
+                    space: *space,
+                    transposed: *transposed,
+                    dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
+                    address: self.place(scene, *space, *address)?,
+                };
+                self.matrix(what)
+            }
+            Op::MatrixStore { space, transposed, values, address } => {
+                let what = MatrixStep::Store {
+                    space: *space,
+                    transposed: *transposed,
+                    values: self.all(scene, values)?,
+                    address: self.place(scene, *space, *address)?,
+                };
+                self.matrix(what)
+            }
+            &Op::MatrixTranspose { dst, a } => {
+                let what = MatrixStep::Transpose { dst: scene.reg(dst), a: self.source(scene, a)? };
+                self.matrix(what)
+            }
+            Op::MatrixMultiply { shape, a_type, b_type, ty, saturate, dsts, a, b, c } => {
+                let product = Product {
+                    shape: *shape,
+                    a_type: *a_type,
+                    b_type: *b_type,
+                    ty: *ty,
+                    saturate: *saturate,
+                    dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
+                    a: self.all(scene, a)?,
+                    b: self.all(scene, b)?,
+                    c: self.all(scene, c)?,
+                };
+                self.matrix(MatrixStep::Multiply(product))
+            }
             &Op::ActiveMask { dst } => Step::ActiveMask { dst: scene.reg(dst) },
             &Op::Elect { dst, dst_pred, mask } => Step::Elect {
                 dst: scene.reg(dst),
@@ -884,6 +979,15 @@ impl Decoder<'_> {
             Op::ClusterWait { .. } => Step::ClusterWait,
             _ => return Err(scene.unsupported("an instruction that the interpreter cannot run")),
         })
+    }
+
+    fn all(&mut self, scene: &Scene<'_>, list: &[Operand]) -> Result<Box<[Slot]>, DecodeError> {
+        list.iter().map(|&o| self.source(scene, o)).collect()
+    }
+
+    fn matrix(&mut self, what: MatrixStep) -> Step {
+        let mask = self.bits(u32::MAX.into());
+        Step::Matrix(Box::new(Matrix { what, mask }))
     }
 
     fn call(
@@ -934,6 +1038,34 @@ fn window_base(space: Space) -> u64 {
         Space::Const => space::CONST,
         Space::Param => space::PARAM,
         Space::Global | Space::Generic => 0,
+    }
+}
+
+/// How the bits of a result depend on those of the sources.
+fn how_it_spreads(op: &Op) -> How {
+    let is_word = |ty: Type| matches!(ty.class(), Class::Unsigned | Class::Signed | Class::Bits);
+    match *op {
+        Op::Mov { .. } | Op::IntUnary { op: IntUnary::Brev, .. } => How::Through(1),
+        Op::IntUnary { op: IntUnary::Not, .. } | Op::Lop3 { .. } => How::Bitwise,
+        Op::IntUnary { op: IntUnary::Neg, .. } | Op::Cvta { .. } => How::Up,
+        Op::IntBinary { op, ty, .. } => match op {
+            IntBinary::And | IntBinary::Or | IntBinary::Xor => How::Bitwise,
+            IntBinary::Shl | IntBinary::Shr => How::Through(0b01),
+            IntBinary::Add | IntBinary::Sub | IntBinary::MulLo | IntBinary::MulWide
+                if is_word(ty) =>
+            {
+                How::Up
+            }
+            _ => How::All,
+        },
+        Op::IntTernary { op: IntTernary::MadLo | IntTernary::MadWide, .. } => How::Up,
+        Op::Cvt { to, from, mode, .. } if is_word(to) && is_word(from) && !mode.sat => {
+            How::Through(1)
+        }
+        Op::BitExtract { .. } => How::Through(0b001),
+        Op::BitInsert { start: Operand::Imm(_), length: Operand::Imm(_), .. } => How::Through(0b11),
+        Op::FunnelShift { .. } | Op::Permute { .. } => How::Through(0b011),
+        _ => How::All,
     }
 }
 

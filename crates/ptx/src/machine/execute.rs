@@ -2,12 +2,13 @@
 
 use super::block::Block;
 use super::grid::Machine;
-use super::lanes::{Register, indices, uniform};
+use super::lanes::{Register, indices, join_masks, uniform};
 use super::launch::Halt;
 use super::program::{Argument, Call, Callee, Code, Passed, Slot, Step};
 use super::space;
+use super::undefined::Shadow;
 use super::warp::{Base, DEEPEST_CALL, Frame, Group, Wait, Warp};
-use crate::ir::{Line, Special};
+use crate::ir::{CarryOp, Line, Special};
 use crate::place::{LANES, Place};
 use crate::value::{compare, int};
 
@@ -39,6 +40,33 @@ enum Next {
 }
 
 impl Step {
+    /// Whether it needs nothing but its warp's registers.
+    pub(crate) fn is_computed(&self) -> bool {
+        matches!(
+            self,
+            Step::Unary { .. }
+                | Step::Binary { .. }
+                | Step::Ternary { .. }
+                | Step::Carry { .. }
+                | Step::Compare { .. }
+                | Step::CompareInto { .. }
+                | Step::Ask { .. }
+                | Step::Select { .. }
+                | Step::MovePredicate { .. }
+                | Step::JoinPredicates { .. }
+                | Step::SelectPredicate { .. }
+                | Step::Lop3Test { .. }
+                | Step::InsertBits { .. }
+                | Step::Pack { .. }
+                | Step::Unpack { .. }
+                | Step::FrameAddress { .. }
+                | Step::Clock { .. }
+                | Step::ActiveMask { .. }
+                | Step::MbarrierWait(_)
+                | Step::MbarrierArrive(_)
+        )
+    }
+
     /// Whether lanes that skip the step must be separated from those that take it.
     fn separates(&self) -> bool {
         matches!(
@@ -49,6 +77,7 @@ impl Step {
                 | Step::Vote { .. }
                 | Step::Match { .. }
                 | Step::Redux { .. }
+                | Step::Matrix(_)
                 | Step::Elect { .. }
                 | Step::ActiveMask { .. }
                 | Step::Barrier(_)
@@ -110,6 +139,10 @@ impl<'a> Machine<'a> {
                 continue;
             }
             self.note_step(code, group.pc, active);
+            if block.warps[w].is_in_doubt() {
+                self.look_into(block, w, &group, active, guarded, code);
+            }
+            let warp = &mut block.warps[w];
             let next = match &guarded.step {
                 Step::Load(load) => {
                     if load.order != crate::ir::Order::Weak {
@@ -163,12 +196,17 @@ impl<'a> Machine<'a> {
                         next
                     }
                 }
-                Step::Trap => {
+                Step::Trap | Step::Unsupported(_) => {
                     if active != 0 {
                         let place = place_of(block, w, active);
                         let line = code.lines[group.pc as usize];
                         block.warps[w].groups.push(group);
-                        return Err(Halt::Trap { line, place });
+                        return Err(match &guarded.step {
+                            Step::Unsupported(what) => {
+                                Halt::Unsupported { line, place, what: what.to_string() }
+                            }
+                            _ => Halt::Trap { line, place },
+                        });
                     }
                     Next::Step
                 }
@@ -177,6 +215,7 @@ impl<'a> Machine<'a> {
                 | Step::Vote { .. }
                 | Step::Match { .. }
                 | Step::Redux { .. }
+                | Step::Matrix(_)
                 | Step::Elect { .. } => match self.together(block, w, group, code, &guarded.step) {
                     Some(same) => {
                         group = same;
@@ -352,6 +391,7 @@ impl<'a> Machine<'a> {
             put(warp, rest);
         }
         let Some(frame) = group.frames.pop() else { return Ok(Next::Stop) };
+        let callee = group.base;
         let caller = &self.program.functions[frame.function as usize];
         if let Step::Call(call) = &caller.steps[frame.pc as usize].step {
             for (from, to) in code.results.iter().zip(&call.results) {
@@ -361,6 +401,7 @@ impl<'a> Machine<'a> {
         group.function = frame.function;
         group.base = frame.base;
         group.pc = frame.pc + 1;
+        warp.leave_frame(callee);
         warp.aim(group);
         Ok(Next::Jump)
     }
@@ -502,48 +543,60 @@ pub(crate) fn place_of(block: &Block, w: usize, lanes: u32) -> Place {
 
 /// Copies an argument into the callee's frame.
 fn hand_over(warp: &mut Warp, caller: Base, callee: Base, from: Argument, to: Passed, mask: u32) {
-    match (from, to) {
-        (Argument::Value { slot }, Passed::Register(dst)) => {
-            let values = warp.registers[caller.slot(slot)];
-            let dst = &mut warp.registers[callee.slot(dst)];
-            indices(mask).for_each(|lane| dst[lane] = values[lane]);
-        }
-        (Argument::Value { slot }, Passed::Memory { offset, bytes }) => {
-            let values = warp.registers[caller.slot(slot)];
-            write_param(warp, callee.params + offset, bytes.min(8), &values, mask);
-        }
-        (Argument::Memory { offset, bytes }, Passed::Memory { offset: to, bytes: room }) => {
-            copy_param(warp, caller.params + offset, callee.params + to, bytes.min(room), mask);
-        }
-        (Argument::Memory { offset, bytes }, Passed::Register(dst)) => {
-            let values = read_param(warp, caller.params + offset, bytes.min(8));
-            let dst = &mut warp.registers[callee.slot(dst)];
-            indices(mask).for_each(|lane| dst[lane] = values[lane]);
-        }
-    }
+    let from = match from {
+        Argument::Value { slot } => Passed::Register(slot),
+        Argument::Memory { offset, bytes } => Passed::Memory { offset, bytes },
+    };
+    pass(warp, (caller, from), (callee, to), mask);
 }
 
 /// Copies a result into the caller's frame.
 fn pass_back(warp: &mut Warp, callee: Base, caller: Base, from: Passed, to: Argument, mask: u32) {
+    let to = match to {
+        Argument::Value { slot } => Passed::Register(slot),
+        Argument::Memory { offset, bytes } => Passed::Memory { offset, bytes },
+    };
+    pass(warp, (callee, from), (caller, to), mask);
+}
+
+/// Copies from one frame into another, with what is undefined of it.
+fn pass(warp: &mut Warp, (source, from): (Base, Passed), (sink, to): (Base, Passed), mask: u32) {
     match (from, to) {
-        (Passed::Memory { offset, bytes }, Argument::Memory { offset: to, bytes: room }) => {
-            copy_param(warp, callee.params + offset, caller.params + to, bytes.min(room), mask);
+        (Passed::Register(src), Passed::Memory { offset, bytes }) => {
+            let values = warp.registers[source.slot(src)];
+            let shadow = warp.shadow(source, src).cloned();
+            write_param(warp, sink.params + offset, bytes.min(8), &values, mask);
+            warp.set_param_shadow(sink.params + offset, bytes.min(8), mask, shadow.as_ref());
         }
-        (Passed::Register(src), Argument::Memory { offset, bytes }) => {
-            let values = warp.registers[callee.slot(src)];
-            write_param(warp, caller.params + offset, bytes.min(8), &values, mask);
+        (Passed::Memory { offset, bytes }, Passed::Memory { offset: to, bytes: room }) => {
+            let (from, to, bytes) = (source.params + offset, sink.params + to, bytes.min(room));
+            copy_param(warp, from, to, bytes, mask);
+            warp.copy_param_shadow(from, to, bytes, mask);
         }
-        (Passed::Memory { offset, bytes }, Argument::Value { slot }) => {
-            let values = read_param(warp, callee.params + offset, bytes.min(8));
-            let dst = &mut warp.registers[caller.slot(slot)];
-            indices(mask).for_each(|lane| dst[lane] = values[lane]);
+        (Passed::Memory { offset, bytes }, Passed::Register(dst)) => {
+            let values = read_param(warp, source.params + offset, bytes.min(8));
+            let shadow = warp.param_shadow(source.params + offset, bytes.min(8));
+            take_in(warp, (sink, dst), &values, shadow, mask);
         }
-        (Passed::Register(src), Argument::Value { slot }) => {
-            let values = warp.registers[callee.slot(src)];
-            let dst = &mut warp.registers[caller.slot(slot)];
-            indices(mask).for_each(|lane| dst[lane] = values[lane]);
+        (Passed::Register(src), Passed::Register(dst)) => {
+            let values = warp.registers[source.slot(src)];
+            let shadow = warp.shadow(source, src).cloned();
+            take_in(warp, (sink, dst), &values, shadow, mask);
         }
     }
+}
+
+/// Writes a register, with what is undefined of it.
+fn take_in(
+    warp: &mut Warp,
+    (base, dst): (Base, Slot),
+    values: &Register,
+    shadow: Option<Shadow>,
+    mask: u32,
+) {
+    warp.set_shadow(base, dst, mask, shadow.as_ref().unwrap_or(&Shadow::CLEAR));
+    let dst = &mut warp.registers[base.slot(dst)];
+    indices(mask).for_each(|lane| dst[lane] = values[lane]);
 }
 
 /// Reads up to eight bytes of parameter memory.
@@ -581,15 +634,15 @@ fn copy_param(warp: &mut Warp, from: u64, to: u64, bytes: u64, mask: u32) {
 /// A step that needs nothing but its warp's registers.
 fn compute(warp: &mut Warp, base: Base, group: u32, active: u32, step: &Step, issued: u64) {
     match step {
-        Step::Unary { f, dst, a } => {
+        Step::Unary { f, dst, a, .. } => {
             let a = warp.registers[base.slot(*a)];
             f(&mut warp.registers[base.slot(*dst)], &a, active);
         }
-        Step::Binary { f, dst, a, b } => {
+        Step::Binary { f, dst, a, b, .. } => {
             let (a, b) = (warp.registers[base.slot(*a)], warp.registers[base.slot(*b)]);
             f(&mut warp.registers[base.slot(*dst)], &a, &b, active);
         }
-        Step::Ternary { f, dst, a, b, c } => {
+        Step::Ternary { f, dst, a, b, c, .. } => {
             let [a, b, c] = [a, b, c].map(|s| warp.registers[base.slot(*s)]);
             f(&mut warp.registers[base.slot(*dst)], &a, &b, &c, active);
         }
@@ -669,7 +722,9 @@ fn compute(warp: &mut Warp, base: Base, group: u32, active: u32, step: &Step, is
         Step::Carry { op, ty, dst, sources, carry_in, carry_out } => {
             let [a, b, c] = sources.map(|s| warp.registers[base.slot(s)]);
             let dst = &mut warp.registers[base.slot(*dst)];
-            let before = if *carry_in { warp.carry } else { 0 };
+            // Without a carry to begin with, a difference borrows nothing.
+            let none = if *op == CarryOp::Sub { u32::MAX } else { 0 };
+            let before = if *carry_in { warp.carry } else { none };
             for lane in indices(active) {
                 let (value, out) =
                     int::carry(*op, *ty, a[lane], b[lane], c[lane], before >> lane & 1 == 1);
@@ -723,13 +778,5 @@ fn clock(which: Special, issued: u64) -> u64 {
         Special::Clock | Special::GlobalTimerLo => issued & 0xffff_ffff,
         Special::ClockHi | Special::GlobalTimerHi => issued >> 32,
         _ => issued,
-    }
-}
-
-fn join_masks(op: crate::ir::BoolOp, a: u32, b: u32) -> u32 {
-    match op {
-        crate::ir::BoolOp::And => a & b,
-        crate::ir::BoolOp::Or => a | b,
-        crate::ir::BoolOp::Xor => a ^ b,
     }
 }

@@ -9,6 +9,7 @@ use super::lanes::indices;
 use super::launch::{Halt, Limits, Shape, Waiting};
 use super::program::{Code, Program};
 use super::schedule::{Chance, Schedule};
+use super::undefined::Origins;
 use super::warp::{Group, Wait};
 use crate::count::{Counters, KernelCounters};
 use crate::finding::{Act, Fault, Findings, Kind};
@@ -55,26 +56,32 @@ pub struct Checks {
     pub barriers: bool,
     /// Masks of warp instructions, and shuffles from lanes that take no part.
     pub masks: bool,
+    /// Remarks, too, of the checks that are on: stores of the same value, barriers and masks without threads that have ended.
+    pub strict: bool,
 }
 
 impl Checks {
-    /// Everything.
+    /// Every fault, without remarks.
     pub const ALL: Checks =
-        Checks { races: true, uninitialised: true, barriers: true, masks: true };
+        Checks { races: true, uninitialised: true, barriers: true, masks: true, strict: false };
     /// Only what cannot be carried out.
     pub const NONE: Checks =
-        Checks { races: false, uninitialised: false, barriers: false, masks: false };
+        Checks { races: false, uninitialised: false, barriers: false, masks: false, strict: false };
 
     pub(crate) fn allow(self, kind: Kind) -> bool {
-        match kind {
-            Kind::Race | Kind::NarrowScope | Kind::UnorderedVolatile => self.races,
+        let on = match kind {
+            Kind::Race | Kind::SameValue | Kind::NarrowScope | Kind::UnorderedVolatile => {
+                self.races
+            }
             Kind::Uninitialised => self.uninitialised,
             Kind::PartialBarrier | Kind::BarrierMismatch => self.barriers,
-            Kind::MaskOmitsLane | Kind::MaskNamesAbsentLane | Kind::ShuffleFromInactive => {
-                self.masks
-            }
+            Kind::MaskOmitsLane
+            | Kind::MaskNamesAbsentLane
+            | Kind::MaskNamesEndedLane
+            | Kind::ShuffleFromInactive => self.masks,
             _ => true,
-        }
+        };
+        on && (self.strict || !kind.is_remark())
     }
 }
 
@@ -152,6 +159,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) global: &'a Global,
     pub(crate) constant: &'a Region,
     pub(crate) heap: Option<Heap>,
+    /// Where the barrier of a cooperative grid lies; 0 without one.
+    pub(crate) workspace: u64,
     pub(crate) limits: &'a Limits,
     pub(crate) options: &'a Options,
 }
@@ -192,10 +201,11 @@ impl Outcome {
         }
     }
 
-    /// Whether the kernel came to its end and nothing was found.
+    /// Whether the kernel came to its end and nothing was found but remarks.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.halt.is_none() && self.findings.is_empty()
+        let faults = self.findings.faults().next().is_some() || self.findings.left_out() > 0;
+        self.halt.is_none() && !faults
     }
 
     /// Adds what another part of the same launch gave.
@@ -223,6 +233,9 @@ pub(crate) struct Machine<'a> {
     pub(crate) arguments: &'a Region,
     pub(crate) races: Option<Races>,
     pub(crate) findings: Findings,
+    /// Accesses whose values are undefined, and where such values are; those of the access that is under way.
+    pub(crate) origins: Origins,
+    pub(crate) unwritten: Vec<Fault>,
     pub(crate) counters: Option<Vec<Counters>>,
     pub(crate) output: Vec<u8>,
     pub(crate) heap: Option<Heap>,
@@ -323,6 +336,8 @@ impl<'a> Machine<'a> {
             arguments,
             races,
             findings: findings(launch),
+            origins: Origins::default(),
+            unwritten: Vec::new(),
             counters,
             output: Vec::new(),
             heap: launch.heap,
@@ -337,7 +352,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn finish(self, halt: Option<Halt>) -> Outcome {
+    fn finish(mut self, halt: Option<Halt>) -> Outcome {
+        self.report_outputs();
         let counters = self.counters.map(|all| {
             let mut kernel = KernelCounters::default();
             for code in &self.program.functions {
@@ -415,7 +431,11 @@ impl<'a> Machine<'a> {
         }
     }
 
-    pub(crate) fn count_global(&mut self, request: &Request<'_>, access: super::access::Access) {
+    pub(crate) fn count_global(
+        &mut self,
+        request: &Request<'_>,
+        access: super::access::Access<'_>,
+    ) {
         self.count(access.step, |c| match request.act {
             Act::Atomic => c.global_atomics.add(request.addresses, request.active),
             act if act.writes() => {
@@ -425,7 +445,11 @@ impl<'a> Machine<'a> {
         });
     }
 
-    pub(crate) fn count_shared(&mut self, request: &Request<'_>, access: super::access::Access) {
+    pub(crate) fn count_shared(
+        &mut self,
+        request: &Request<'_>,
+        access: super::access::Access<'_>,
+    ) {
         self.count(access.step, |c| match request.act {
             Act::Atomic => c.shared_atomics.add(request.addresses, request.active),
             act if act.writes() => {
@@ -445,7 +469,7 @@ impl<'a> Machine<'a> {
         for index in blocks {
             // A block's run depends on the seed and its number, never on who ran before.
             self.chance = Chance::new(seed(self.options.schedule) ^ (u64::from(index) << 20));
-            block.begin(index, self.program, &launch.shape, launch.arguments);
+            block.begin(index, self.program, &launch.shape, launch.arguments, launch.workspace);
             loop {
                 match self.run_block(&mut block)? {
                     Progress::Finished => break,
@@ -743,7 +767,7 @@ impl Residents {
                 Some(block) => block,
                 None => Block::new(launch.program, shape, machine.options.checks.uninitialised)?,
             };
-            block.begin(index, launch.program, shape, launch.arguments);
+            block.begin(index, launch.program, shape, launch.arguments, launch.workspace);
             if let Some(races) = &mut machine.races {
                 races.start_block(index);
             }

@@ -3,6 +3,7 @@
 //! What an instruction computes is a function on one lane's values; here it becomes a function on whole registers. The function is
 //! chosen once, when a kernel is decoded, so that the loop over the lanes holds no decisions and the compiler can use vector instructions for a full warp.
 
+use crate::ir::BoolOp;
 use crate::place::LANES;
 
 /// A register of a warp: a value for each lane.
@@ -99,6 +100,15 @@ pub(crate) fn test_pairs(f: impl Fn(u64, u64) -> (bool, bool) + Send + Sync + 's
 pub(crate) fn uniform(register: &Register, mask: u32) -> Option<u64> {
     let first = register[mask.trailing_zeros() as usize % LANES];
     indices(mask).all(|lane| register[lane] == first).then_some(first)
+}
+
+/// Joins the answers of lanes.
+pub(crate) fn join_masks(op: BoolOp, a: u32, b: u32) -> u32 {
+    match op {
+        BoolOp::And => a & b,
+        BoolOp::Or => a | b,
+        BoolOp::Xor => a ^ b,
+    }
 }
 
 #[cfg(test)]

@@ -82,7 +82,8 @@ pub enum Arg<'a> {
 
 impl Arg<'_> {
     /// The bytes that are passed.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
         match *self {
             Arg::U8(x) => x.to_le_bytes().into(),
             Arg::U16(x) => x.to_le_bytes().into(),
@@ -480,6 +481,16 @@ pub enum Halt {
         /// The message of the kernel.
         message: String,
     },
+    /// The kernel reached an instruction that the interpreter does not have.
+    #[error("PTX line {}, {place}: {what}", line.ptx)]
+    Unsupported {
+        /// The instruction.
+        line: Line,
+        /// The thread.
+        place: Place,
+        /// What it is.
+        what: String,
+    },
     /// Calls nest too deep, or a call goes nowhere.
     #[error("PTX line {}, {place}: {what}", line.ptx)]
     Call {
@@ -513,6 +524,9 @@ impl Halt {
                 "a loop may never end, or the limit is too low for this size"
             }
             Halt::Trap { .. } | Halt::Assertion { .. } => "the kernel itself found a fault",
+            Halt::Unsupported { .. } => {
+                "`warpfold ptx info` lists everything in a file that is not supported"
+            }
             Halt::Call { .. } | Halt::DeviceLaunch { .. } => "recursion needs an end",
             Halt::Memory(error) => error.hint(),
         }

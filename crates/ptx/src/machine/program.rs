@@ -5,9 +5,10 @@
 
 use super::lanes::{Binary, Register, Ternary, Test, Unary};
 use super::launch::Shape;
+use super::undefined::Spread;
 use crate::ir::{
-    AtomicOp, Axis, BarrierFold, BoolOp, Builtin, CarryOp, FenceOrder, LaunchBounds, Line, Order,
-    ReduxOp, Scope, ShuffleMode, Space, Special, Type, VoteMode,
+    AtomicOp, Axis, BarrierFold, BoolOp, Builtin, CarryOp, FenceOrder, LaunchBounds, Line,
+    MatrixType, Order, ReduxOp, Scope, ShuffleMode, Space, Special, Type, VoteMode,
 };
 use std::sync::Arc;
 
@@ -55,6 +56,8 @@ pub(crate) struct Program {
     pub(crate) needs_order: bool,
     /// It allocates from the device's heap, or launches.
     pub(crate) needs_heap: bool,
+    /// It takes addresses of parameters of functions.
+    pub(crate) takes_param_addresses: bool,
     /// Steps of all functions; [`Code::first`] counts in them.
     pub(crate) steps: u32,
     /// The ir function that [`Program::functions`] come from.
@@ -78,6 +81,11 @@ impl Program {
         let registers = slots * size_of::<Register>() as u64 * u64::from(shape.warps());
         let local = self.local_bytes.saturating_mul(shape.threads().into());
         registers.saturating_add(local) + self.static_shared + u64::from(shape.shared)
+    }
+
+    /// Whether it reads what the driver fills in.
+    pub(crate) fn asks_environment(&self) -> bool {
+        self.constants.iter().any(|c| matches!(c, Constant::Special(Special::EnvReg(_))))
     }
 
     /// Whether it allocates from the device's heap, or launches.
@@ -142,12 +150,14 @@ pub(crate) enum Step {
         f: Unary,
         dst: Slot,
         a: Slot,
+        spread: Spread,
     },
     Binary {
         f: Binary,
         dst: Slot,
         a: Slot,
         b: Slot,
+        spread: Spread,
     },
     Ternary {
         f: Ternary,
@@ -155,6 +165,7 @@ pub(crate) enum Step {
         a: Slot,
         b: Slot,
         c: Slot,
+        spread: Spread,
     },
     Carry {
         op: CarryOp,
@@ -267,6 +278,8 @@ pub(crate) enum Step {
     Exit,
     Trap,
     Sleep,
+    /// What the interpreter does not have.
+    Unsupported(Box<str>),
 
     WarpBarrier {
         mask: Slot,
@@ -296,6 +309,7 @@ pub(crate) enum Step {
     ActiveMask {
         dst: Slot,
     },
+    Matrix(Box<Matrix>),
     Elect {
         dst: Slot,
         pred: Predicate,
@@ -407,6 +421,34 @@ pub(crate) struct Shuffle {
     pub(crate) b: Slot,
     pub(crate) c: Slot,
     pub(crate) mask: Option<Slot>,
+}
+
+/// Tables that all lanes hold together.
+pub(crate) struct Matrix {
+    pub(crate) what: MatrixStep,
+    /// All lanes.
+    pub(crate) mask: Slot,
+}
+
+/// What is done with tables.
+pub(crate) enum MatrixStep {
+    Load { space: Space, transposed: bool, dsts: Box<[Slot]>, address: Place },
+    Store { space: Space, transposed: bool, values: Box<[Slot]>, address: Place },
+    Transpose { dst: Slot, a: Slot },
+    Multiply(Product),
+}
+
+/// `mma`.
+pub(crate) struct Product {
+    pub(crate) shape: (u32, u32, u32),
+    pub(crate) a_type: MatrixType,
+    pub(crate) b_type: MatrixType,
+    pub(crate) ty: Type,
+    pub(crate) saturate: bool,
+    pub(crate) dsts: Box<[Slot]>,
+    pub(crate) a: Box<[Slot]>,
+    pub(crate) b: Box<[Slot]>,
+    pub(crate) c: Box<[Slot]>,
 }
 
 /// What a thread does at a barrier.

@@ -13,6 +13,8 @@ pub(crate) const LOCAL: u64 = 0x5_0000_0000_0000;
 pub(crate) const CONST: u64 = 0x4_0000_0000_0000;
 /// The kernel's parameters as generic addresses.
 pub(crate) const PARAM: u64 = 0x3_0000_0000_0000;
+/// Where the frames' parameters begin among the addresses of parameters: a kernel's arguments lie before them.
+pub(crate) const FRAME_PARAM: u64 = 1 << 24;
 /// Handles of functions.
 pub(crate) const FUNCTION: u64 = 0x2_0000_0000_0000;
 

@@ -7,7 +7,8 @@ use super::block::Block;
 use super::execute::{line_at, place_of};
 use super::grid::Machine;
 use super::lanes::{Register, indices};
-use super::program::{Code, Shuffle, Slot, Step};
+use super::program::{Code, Condition, Shuffle, Slot, Step};
+use super::undefined::{Doubt, Shadow};
 use super::warp::{Base, Group, Wait, Warp};
 use crate::finding::{Fault, Kind, Party};
 use crate::ir::{Line, ReduxOp, ShuffleMode, VoteMode};
@@ -21,6 +22,7 @@ fn mask_slot(step: &Step) -> Option<Slot> {
         | Step::Redux { mask, .. }
         | Step::Elect { mask, .. } => Some(*mask),
         Step::Shuffle(shuffle) => shuffle.mask,
+        Step::Matrix(matrix) => Some(matrix.mask),
         Step::Vote { mask, .. } => *mask,
         _ => None,
     }
@@ -38,9 +40,10 @@ impl Machine<'_> {
     ) -> Option<Group> {
         self.count(code.first + group.pc, |c| c.warp_barriers += 1);
         let line = line_at(code, group.pc);
+        let at = (line, code.first + group.pc);
         let Some(slot) = mask_slot(step) else {
             // The old forms without a mask: all lanes that execute them together.
-            self.carry_out(block, w, group.base, group.mask, None, line, step);
+            self.carry_out(block, w, group.base, group.mask, None, at, step);
             return Some(group);
         };
         let masks = &block.warps[w].registers[group.base.slot(slot)];
@@ -62,7 +65,7 @@ impl Machine<'_> {
             let mut alone = group.clone();
             alone.mask = omitted;
             group.mask &= named;
-            self.carry_out(block, w, group.base, omitted, None, line, step);
+            self.carry_out(block, w, group.base, omitted, None, at, step);
             if group.mask == 0 {
                 return Some(alone);
             }
@@ -71,7 +74,7 @@ impl Machine<'_> {
         }
         let needed = named & block.warps[w].live();
         if needed == group.mask {
-            self.carry_out(block, w, group.base, group.mask, Some(named), line, step);
+            self.carry_out(block, w, group.base, group.mask, Some(named), at, step);
             return Some(group);
         }
         group.wait = Wait::Lanes(named);
@@ -121,7 +124,8 @@ impl Machine<'_> {
         let program = self.program;
         let code = &program.functions[group.function as usize];
         let step = &code.steps[group.pc as usize].step;
-        self.carry_out(block, w, group.base, lanes, Some(named), line_at(code, group.pc), step);
+        let at = (line_at(code, group.pc), code.first + group.pc);
+        self.carry_out(block, w, group.base, lanes, Some(named), at, step);
         block.warps[w].release(lanes, |wait| wait == Wait::Lanes(named));
     }
 
@@ -163,33 +167,45 @@ impl Machine<'_> {
         base: Base,
         lanes: u32,
         named: Option<u32>,
-        line: Line,
+        at: (Line, u32),
         step: &Step,
     ) {
+        let (line, _) = at;
         if let Some(races) = &mut self.races {
             let warp = crate::place::Warp { block: block.memory.index, warp: w as u32 };
-            races.clocks.sync_warp(warp, lanes);
+            // Lanes that have ended are not waited for, and what they did came before.
+            let ended = named.map_or(0, |named| named & block.warps[w].exited);
+            races.clocks.sync_warp(warp, lanes | ended);
         }
         if let Some(named) = named
-            && !matches!(step, Step::WarpBarrier { .. })
+            && !matches!(step, Step::WarpBarrier { .. } | Step::Matrix(_))
         {
             self.report_ended(block, w, lanes, named, line);
+        }
+        if let Step::Matrix(matrix) = step {
+            return self.matrix(block, w, base, lanes, at, matrix);
         }
         let warp = &mut block.warps[w];
         match step {
             Step::Shuffle(shuffle) => {
                 let absent = carry_shuffle(warp, base, lanes, shuffle);
-                if let Some((lane, from)) = absent
-                    && named.is_some()
-                {
-                    let place =
-                        Place { block: block.memory.index, thread: w as u32 * LANES as u32 + lane };
-                    let detail = format!("from lane {from}, executing lanes {lanes:#010x}");
-                    self.report(Fault::of_control(Kind::ShuffleFromInactive, line, place, detail));
+                let checked = named.is_some() && self.options.checks.masks;
+                for (lane, from) in absent.into_iter().filter(|_| checked) {
+                    let thread = (w * LANES) as u32 + lane;
+                    let place = Place { block: block.memory.index, thread };
+                    let detail =
+                        format!("from lane {from}, executing lanes {lanes:#010x}, and the value");
+                    let fault = Fault::of_control(Kind::ShuffleFromInactive, line, place, detail);
+                    let origin = self.origins.number(fault);
+                    let doubt = Doubt { lanes: 1 << lane, origin };
+                    warp.set_all(base, shuffle.dst, doubt.lanes, doubt);
                 }
             }
             Step::Vote { mode, dst, pred, a, .. } => {
                 let votes = warp.holds(base, *a) & lanes;
+                if warp.is_in_doubt() {
+                    follow_vote(warp, base, lanes, *mode, *dst, *pred, *a);
+                }
                 let answer = match mode {
                     VoteMode::Ballot => {
                         let dst = &mut warp.registers[base.slot(*dst)];
@@ -203,15 +219,19 @@ impl Machine<'_> {
                 warp.set_predicate(base, *pred, if answer { u32::MAX } else { 0 }, lanes);
             }
             Step::Match { all, dst, pred, a, .. } => {
+                follow_all(warp, base, lanes, *a, *dst, *pred);
                 carry_match(warp, base, lanes, *all, *dst, *pred, *a)
             }
             Step::Redux { op, signed, dst, a, .. } => {
+                follow_all(warp, base, lanes, *a, *dst, None);
                 let a = warp.registers[base.slot(*a)];
                 let answer = redux(*op, *signed, &a, lanes);
                 let dst = &mut warp.registers[base.slot(*dst)];
                 indices(lanes).for_each(|lane| dst[lane] = answer);
             }
             Step::Elect { dst, pred, .. } => {
+                warp.clear_shadow(base, *dst, lanes);
+                warp.set_doubt(base, *pred, lanes, Doubt::default());
                 let leader = lanes.trailing_zeros();
                 let dst = &mut warp.registers[base.slot(*dst)];
                 indices(lanes).for_each(|lane| dst[lane] = u64::from(leader));
@@ -235,7 +255,7 @@ impl Machine<'_> {
             let detail =
                 format!("mask {named:#010x}, executing lanes {lanes:#010x}; others have ended");
             let place = place_of(block, w, lanes);
-            let fault = Fault::of_control(Kind::MaskNamesAbsentLane, line, place, detail);
+            let fault = Fault::of_control(Kind::MaskNamesEndedLane, line, place, detail);
             self.report(Fault { other: Some(other), ..fault });
         }
     }
@@ -261,16 +281,77 @@ fn source_lane(mode: ShuffleMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
     if within { (from as u32 & 31, true) } else { (lane, false) }
 }
 
-/// Moves values between lanes; the first lane that reads from one that takes no part, and that one.
-fn carry_shuffle(warp: &mut Warp, base: Base, lanes: u32, shuffle: &Shuffle) -> Option<(u32, u32)> {
+/// What a vote gives is undefined where a vote is that decides it.
+fn follow_vote(
+    warp: &mut Warp,
+    base: Base,
+    lanes: u32,
+    mode: VoteMode,
+    dst: Slot,
+    pred: u32,
+    a: Condition,
+) {
+    let (votes, doubt) = (warp.holds(base, a) & lanes, warp.doubt(base, a.slot).within(lanes));
+    if mode == VoteMode::Ballot {
+        let mut shadow = Shadow::CLEAR;
+        if doubt.lanes != 0 {
+            shadow = Shadow { bits: [doubt.lanes.into(); LANES], origins: [doubt.origin; LANES] };
+        }
+        warp.set_shadow(base, dst, lanes, &shadow);
+        return;
+    }
+    let sure = lanes & !doubt.lanes;
+    let decided = match mode {
+        VoteMode::All => votes & sure != sure,
+        VoteMode::Any => votes & sure != 0,
+        _ => votes & sure != 0 && votes & sure != sure,
+    };
+    let everybody = if decided || doubt.lanes == 0 { 0 } else { lanes };
+    warp.set_doubt(base, pred, lanes, Doubt { lanes: everybody, ..doubt });
+}
+
+/// What lanes compute from all their values is undefined if one of these is.
+fn follow_all(warp: &mut Warp, base: Base, lanes: u32, a: Slot, dst: Slot, pred: Option<u32>) {
+    if !warp.is_in_doubt() {
+        return;
+    }
+    let doubt = warp.in_either(base, &[a], lanes);
+    let everybody = Doubt { lanes: if doubt.lanes == 0 { 0 } else { lanes }, ..doubt };
+    warp.set_all(base, dst, lanes, everybody);
+    if let Some(pred) = pred {
+        warp.set_doubt(base, pred, lanes, everybody);
+    }
+}
+
+/// Moves values between lanes; the lanes that read from one that takes no part, and that one.
+fn carry_shuffle(warp: &mut Warp, base: Base, lanes: u32, shuffle: &Shuffle) -> Vec<(u32, u32)> {
     let [a, b, c] = [shuffle.a, shuffle.b, shuffle.c].map(|s| warp.registers[base.slot(s)]);
-    let (mut within, mut absent) = (0, None);
+    let (mut within, mut absent) = (0, Vec::new());
+    if warp.is_in_doubt() {
+        let source = warp.shadow(base, shuffle.a).cloned().unwrap_or(Shadow::CLEAR);
+        let mut moved = Shadow::CLEAR;
+        for lane in indices(lanes) {
+            let (from, _) = source_lane(shuffle.mode, lane as u32, b[lane] as u32, c[lane] as u32);
+            moved.bits[lane] = source.bits[from as usize];
+            moved.origins[lane] = source.origins[from as usize];
+        }
+        // Where to is told by the lane's own registers.
+        let lost = warp.in_either(base, &[shuffle.b, shuffle.c], lanes);
+        for lane in indices(lost.lanes) {
+            moved.bits[lane] = u64::MAX;
+            moved.origins[lane] = lost.origin;
+        }
+        warp.set_shadow(base, shuffle.dst, lanes, &moved);
+        if let Some(pred) = shuffle.pred {
+            warp.set_doubt(base, pred, lanes, lost);
+        }
+    }
     let dst = &mut warp.registers[base.slot(shuffle.dst)];
     for lane in indices(lanes) {
         let (from, inside) = source_lane(shuffle.mode, lane as u32, b[lane] as u32, c[lane] as u32);
         within |= u32::from(inside) << lane;
-        if lanes >> from & 1 == 0 && absent.is_none() {
-            absent = Some((lane as u32, from));
+        if lanes >> from & 1 == 0 {
+            absent.push((lane as u32, from));
         }
         // The value of a lane that takes no part is undefined; here it is what its register holds.
         dst[lane] = a[from as usize];

@@ -7,6 +7,7 @@
 
 use super::lanes::{FULL, Register};
 use super::program::{Code, Condition, PREDICATE_CONSTANTS, Predicate, REGISTER, Slot};
+use super::undefined::Undefined;
 use crate::ir::Line;
 use crate::place::LANES;
 
@@ -123,6 +124,8 @@ pub(crate) struct Warp {
     pub(crate) params: Vec<[u8; LANES]>,
     /// Carry bits.
     pub(crate) carry: u32,
+    /// What of all these is undefined; `None`: nothing.
+    pub(crate) undefined: Option<Box<Undefined>>,
     /// Lanes that the block has, and those that are gone.
     pub(crate) exists: u32,
     pub(crate) exited: u32,
@@ -141,6 +144,7 @@ impl Warp {
             predicates: Vec::new(),
             params: Vec::new(),
             carry: 0,
+            undefined: None,
             exists: 0,
             exited: 0,
             ended_at: [Line::default(); LANES],
@@ -167,6 +171,7 @@ impl Warp {
         self.params.clear();
         self.params.resize(kernel.param_bytes as usize, [0; LANES]);
         self.carry = 0;
+        self.undefined = None;
         self.exists = exists;
         self.exited = 0;
         self.joins.clear();

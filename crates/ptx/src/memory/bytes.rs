@@ -85,11 +85,24 @@ impl Bytes {
         }
     }
 
-    /// The first of up to 16 naturally aligned bytes that were never written.
+    /// The first of up to 32 naturally aligned bytes that were never written.
     #[inline]
     #[must_use]
     pub fn first_unwritten(&self, offset: usize, size: u32) -> Option<usize> {
         self.written.as_ref().and_then(|written| written.first_clear(offset, size as usize))
+    }
+
+    /// Whether it is remembered which bytes are written.
+    #[must_use]
+    pub fn is_tracked(&self) -> bool {
+        self.written.is_some()
+    }
+
+    /// Takes up to 32 naturally aligned bytes as never written, those whose bit in `bytes` is set: they hold an undefined value.
+    pub fn set_undefined(&self, offset: usize, size: u32, bytes: u32) {
+        if let Some(written) = &self.written {
+            written.unset(offset, size as usize, bytes);
+        }
     }
 
     /// Copies bytes out, written or not.
@@ -200,10 +213,10 @@ impl Bitmap {
         Ok(Bitmap { words: zeroes_like(bits.div_ceil(64), || AtomicU64::new(0), bits)? })
     }
 
-    /// The word of up to 16 naturally aligned bits, and their mask: they never straddle two words.
+    /// The word of up to 32 naturally aligned bits, and their mask: they never straddle two words.
     #[inline]
     fn part(&self, at: usize, n: usize) -> (&AtomicU64, u64) {
-        assert!(n <= 16 && at % 64 + n <= 64, "{n} bits at {at}");
+        assert!(n <= 32 && at % 64 + n <= 64, "{n} bits at {at}");
         (&self.words[at / 64], ((1 << n) - 1) << (at % 64))
     }
 
@@ -214,6 +227,12 @@ impl Bitmap {
         if word.load(Relaxed) & mask != mask {
             word.fetch_or(mask, Relaxed);
         }
+    }
+
+    #[cold]
+    fn unset(&self, at: usize, n: usize, which: u32) {
+        let (word, mask) = self.part(at, n);
+        word.fetch_and(!(mask & (u64::from(which) << (at % 64))), Relaxed);
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 //!
 //! An access conflicts with an earlier one of another thread if one of them
 //! writes. Conflicting accesses must be ordered, or both be strong with scopes that include each other. The
-//! same value written twice is a conflict like any other: the language gives such a program no meaning.
+//! same value stored twice is a conflict of a kind of its own: the language gives such a program no meaning, but every device does what is meant.
 //!
 //! A cell keeps its last write and the reads since that are not before one another (the idea of FastTrack,
 //! Flanagan and Freund 2009), with three additions that PTX needs. Strong writes may follow each other without
@@ -96,6 +96,9 @@ struct Me<'a> {
     space: Space,
 }
 
+/// Whether a lane's store leaves some of its bytes, from an offset on and so many, as they are.
+pub type Same<'a> = &'a dyn Fn(u32, usize, usize) -> bool;
+
 /// The last question of the order between two warps, and its answer.
 struct Asked<'a> {
     stamp: u32,
@@ -177,14 +180,27 @@ impl Races {
         cells + self.memory.stamps.capacity() * size_of::<Stamp>() + self.memory.sets.bytes()
     }
 
-    /// Checks an access that bounds and alignment have let pass. `scope` is that of strong accesses, else ignored;
-    /// `engine` is what carries out an asynchronous copy. Strong accesses are to be followed by [`Clocks::strong`] for each lane.
+    /// As [`Races::access_with`], where nothing is known of the values that are stored.
     pub fn access(
         &mut self,
         request: &Request<'_>,
         target: Target,
         scope: Scope,
         engine: Option<Engine>,
+        report: &mut dyn FnMut(Fault),
+    ) {
+        self.access_with(request, target, scope, engine, &|_, _, _| false, report);
+    }
+
+    /// Checks an access that bounds and alignment have let pass. `scope` is that of strong accesses, else ignored;
+    /// `engine` is what carries out an asynchronous copy; `same` tells whether a lane's store leaves some of its bytes as they are. Strong accesses are to be followed by [`Clocks::strong`] for each lane.
+    pub fn access_with(
+        &mut self,
+        request: &Request<'_>,
+        target: Target,
+        scope: Scope,
+        engine: Option<Engine>,
+        same: Same<'_>,
         report: &mut dyn FnMut(Fault),
     ) {
         if self.memory.stamps.len() >= self.memory.sweep_at {
@@ -217,6 +233,7 @@ impl Races {
             request,
             target,
             asked: Asked { stamp: 0, known: None, all: false },
+            same,
             overwritten: Vec::new(),
         };
         let overwritten = visit.all(scope, engine, report);
@@ -326,6 +343,7 @@ struct Visit<'a> {
     request: &'a Request<'a>,
     target: Target,
     asked: Asked<'a>,
+    same: Same<'a>,
     /// Where strong accesses began whose place a weak write took.
     overwritten: Vec<u64>,
 }
@@ -368,14 +386,10 @@ impl<'a> Visit<'a> {
     fn fault(&self, me: &Me<'_>, address: u64, kind: Kind, (stamp, lane): (u32, u32)) -> Fault {
         let Stamp { act, line, .. } = me.as_stamp;
         let other = self.stamp(stamp);
-        let plain = act == Act::Write && other.act == Act::Write;
+        let plain = kind == Kind::Race && act == Act::Write && other.act == Act::Write;
         let detail = match (plain, stamp == me.stamp) {
-            (true, true) => {
-                "written by two lanes of one instruction, which races even if they write the same value"
-            }
-            (true, false) => {
-                "written twice without an order, which races even if the values are the same"
-            }
+            (true, true) => "written by two lanes of one instruction, with two values",
+            (true, false) => "written twice without an order",
             _ => "",
         };
         let access = Access { space: me.space, act, address, size: self.request.size };
@@ -398,6 +412,9 @@ impl<'a> Visit<'a> {
             asked: &mut self.asked,
             forgotten: self.forgotten,
             overwritten: &mut self.overwritten,
+            same: self.same,
+            begin: address,
+            bytes: size as usize / cells.len(),
             address,
         };
         let step = u64::from(size) / cells.len() as u64;
@@ -405,7 +422,13 @@ impl<'a> Visit<'a> {
         for cell in cells {
             let found =
                 if me.as_stamp.act.writes() { view.write(me, cell) } else { view.read(me, cell) };
-            race = race.or(found);
+            // Of the cells of one access, a fault comes before a remark.
+            race = match (race, found) {
+                (Some((Kind::SameValue, _)), Some(found)) if found.0 != Kind::SameValue => {
+                    Some(found)
+                }
+                (race, found) => race.or(found),
+            };
             view.address += step;
         }
         race
@@ -426,6 +449,10 @@ struct View<'v, 'a> {
     asked: &'v mut Asked<'a>,
     forgotten: &'v mut u64,
     overwritten: &'v mut Vec<u64>,
+    same: Same<'a>,
+    /// The access's first byte, and the bytes of a cell.
+    begin: u64,
+    bytes: usize,
     /// The cell's first byte.
     address: u64,
 }
@@ -603,10 +630,14 @@ impl<'a> View<'_, 'a> {
         let before = cell.writes;
         self.memory.sets.take(&mut cell.writes, &mut writes);
         let mut later = writes.len();
+        // Plain stores that stand side by side stored the same value: who comes after one of them has it.
+        let mut has_value = false;
         for &entry in &writes {
             later -= 1;
             let latest = if later == 0 { latest_lane(entry.lanes) } else { 0 };
             let left = self.unordered(me, entry) & if witness { !latest } else { u32::MAX };
+            let plain = self.stamp(entry.stamp).act == Act::Write;
+            has_value |= plain && left != entry.lanes;
             if left != 0 {
                 let found = self.race(me, entry.stamp);
                 race = race.or(found.map(|k| (k, (entry.stamp, left.trailing_zeros()))));
@@ -619,7 +650,19 @@ impl<'a> View<'_, 'a> {
         };
         self.memory.writes = writes;
         self.add_read(me, cell, sees);
-        race
+        match race {
+            Some((Kind::Race, other @ (stamp, _)))
+                if has_value && self.stamp(stamp).act == Act::Write =>
+            {
+                Some((Kind::SameValue, other))
+            }
+            race => race,
+        }
+    }
+
+    /// Whether a store writes what the cell holds.
+    fn stores_the_same(&self, me: &Me<'a>) -> bool {
+        (self.same)(me.place.lane(), (self.address - self.begin) as usize, self.bytes)
     }
 
     /// Whether reading a write's value makes `me` come after it for those that follow.
@@ -712,8 +755,20 @@ impl<'a> View<'_, 'a> {
         if left != 0
             && let Some(kind) = self.race(me, entry.stamp)
         {
-            *race = race.or(Some((kind, (entry.stamp, left.trailing_zeros()))));
-            stay = 0;
+            let other = (entry.stamp, left.trailing_zeros());
+            let other_act = self.stamp(entry.stamp).act;
+            // A read that may have seen one of several stores of the same value sees it from each of them.
+            let remarked = matches!(race, Some((Kind::SameValue, _)));
+            let harmless = is_store(other_act) || remarked && other_act == Act::Read;
+            if is_store(me.as_stamp.act) && harmless && self.stores_the_same(me) {
+                *race = race.or(Some((Kind::SameValue, other)));
+            } else {
+                // A fault takes the place of a remark.
+                if remarked || race.is_none() {
+                    *race = Some((kind, other));
+                }
+                stay = 0;
+            }
         }
         if !self.stands_for(me, entry.stamp) {
             stay |= entry.lanes & !left;
@@ -731,6 +786,10 @@ impl<'a> View<'_, 'a> {
 /// Lanes of one instruction write in ascending order.
 fn latest_lane(lanes: u32) -> u32 {
     lanes.checked_ilog2().map_or(0, |lane| 1 << lane)
+}
+
+fn is_store(act: Act) -> bool {
+    matches!(act, Act::Write | Act::VolatileWrite | Act::StrongWrite)
 }
 
 fn is_strong(act: Act) -> bool {

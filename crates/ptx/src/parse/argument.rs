@@ -23,6 +23,10 @@ pub(super) enum Arg<'a> {
     Vector(Vec<Arg<'a>>),
     /// `(param0, param1)`.
     List(Vec<Arg<'a>>),
+    /// `[texture, {%r1, %r2}]`: brackets of textures and tensors, which hold more than an address.
+    Bracket(Vec<Arg<'a>>),
+    /// One component of a register that is declared as a vector.
+    Component(&'a str, u8),
 }
 
 impl<'a> Arg<'a> {
@@ -39,6 +43,8 @@ impl<'a> Arg<'a> {
             Arg::Address(..) => "an address in brackets".into(),
             Arg::Vector(parts) => format!("a vector of {}", parts.len()),
             Arg::List(items) => format!("a list of {}", items.len()),
+            Arg::Bracket(items) => format!("brackets around {}", items.len()),
+            Arg::Component(name, _) => format!("a component of `{}`", super::error::excerpt(name)),
         }
     }
 }
@@ -128,7 +134,27 @@ fn address<'a>(lexer: &mut Lexer<'a>) -> Result<Arg<'a>> {
     };
     match lexer.next()? {
         Token::Mark(']') => Ok(arg),
+        Token::Mark(',') => bracket(lexer, arg),
         other => Err(Error::invalid(lexer.line(), format!("`]` was expected, not {other}"))),
+    }
+}
+
+/// What stands in brackets behind the first comma. Vectors do not nest, so nothing recurses here.
+fn bracket<'a>(lexer: &mut Lexer<'a>, first: Arg<'a>) -> Result<Arg<'a>> {
+    let mut items = vec![first];
+    loop {
+        items.push(match lexer.peek()? {
+            Token::Mark('{') => Arg::Vector(enclosed(lexer, '}')?),
+            _ => simple(lexer)?,
+        });
+        match lexer.next()? {
+            Token::Mark(',') => {}
+            Token::Mark(']') => return Ok(Arg::Bracket(items)),
+            other => {
+                let what = format!("`,` or `]` was expected, not {other}");
+                return Err(Error::invalid(lexer.line(), what));
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     argument::{self, operands, word},
     debug::Locations,
     declaration::{self, Declared},
-    error::{Error, Result, Unsupported, excerpt},
+    error::{Error, Result, excerpt},
     instruction::{Decoded, Fault, Jump, decode},
     lex::{Lexer, Token},
     operands::Operands,
@@ -14,7 +14,8 @@ use super::{
     symbols::{Symbols, index},
 };
 use crate::ir::{
-    FunctionId, Instruction, Op, Parameter, Predicate, Register, Space, Variable, VariableId,
+    FunctionId, Instruction, Op, Parameter, Predicate, Register, Space, Unsupported, Variable,
+    VariableId,
 };
 
 /// What a call by address expects of the function.
@@ -192,6 +193,7 @@ impl<'a> Body<'a> {
                 Ok(())
             }
             ".loc" => locations.loc(lexer, symbols),
+            ".file" => locations.file(lexer, symbols),
             ".pragma" => declaration::pragma(lexer),
             _ => {
                 let what = format!("`{}` is not known inside a function", excerpt(directive));
@@ -202,6 +204,7 @@ impl<'a> Body<'a> {
 
     /// `.reg .b32 %r<5>, x;`
     fn registers(&mut self, lexer: &mut Lexer<'a>) -> Result<()> {
+        let vector = declaration::vector(lexer)?;
         let ty = declaration::ty(lexer)?;
         loop {
             let name = word(lexer)?;
@@ -211,7 +214,13 @@ impl<'a> Body<'a> {
                 let count = argument::unsigned(lexer)?;
                 declaration::expect(lexer, '>')?;
                 next = lexer.next()?;
+                if vector > 1 {
+                    let what = "numbered registers are not vectors";
+                    return Err(Error::invalid(line, what).with_hint("declare them by their names"));
+                }
                 self.scopes.declare_family(name, count, ty)
+            } else if vector > 1 {
+                self.scopes.declare_vector(name, vector as usize, ty, &mut self.registers)
             } else {
                 self.scopes.declare_register(name, ty)
             };
@@ -268,16 +277,18 @@ impl<'a> Body<'a> {
         locations: &Locations<'a>,
     ) -> Result<()> {
         let line = lexer.line();
-        let args = operands(lexer)?;
+        let mut args = operands(lexer)?;
         let at = locations.line(line);
-        let op = match decode(opcode, &args, &mut Operands { symbols, body: self }) {
+        let mut found = Operands { symbols, body: self };
+        found.spread(&mut args);
+        let op = match decode(opcode, &args, &mut found) {
             Ok(Decoded::Op(op)) => op,
             Ok(Decoded::Jump(jump)) => self.jump(jump, line),
             Err(Fault::Unsupported(what)) => {
-                let instruction = excerpt(opcode);
-                let source = at.source;
-                symbols.unsupported.push(Unsupported { line, source, instruction, what });
-                Op::Hint
+                let (instruction, source) = (excerpt(opcode), at.source);
+                let list = &mut symbols.module.unsupported;
+                list.push(Unsupported { line, source, instruction, what });
+                Op::Unsupported { index: index(list.len() - 1) }
             }
             Err(fault) => return Err(invalid(line, opcode, fault)),
         };
@@ -388,8 +399,8 @@ fn invalid(line: u32, opcode: &str, fault: Fault) -> Error {
             Error::Invalid { line, what: format!("{}: {what}", excerpt(opcode)), hint }
         }
         Fault::Unsupported(what) => {
-            let instruction = excerpt(opcode);
-            Error::Unsupported(Unsupported { line, source: None, instruction, what })
+            let what = what.unwrap_or_else(|| "it is not known".into());
+            Error::invalid(line, format!("{}: {what}", excerpt(opcode)))
         }
     }
 }
@@ -421,7 +432,8 @@ fn prototype(lexer: &mut Lexer<'_>) -> Result<Prototype> {
         Token::Mark('(') => declaration::parameters(lexer)?,
         _ => Vec::new(),
     };
-    if lexer.peek()? == Token::Word(".noreturn") {
+    while let Token::Word(_) | Token::Number(_) = lexer.peek()? {
+        // `.noreturn`, `.abi_preserve 8`: what a compiler may rely on.
         lexer.next()?;
     }
     declaration::expect(lexer, ';')?;

@@ -119,14 +119,24 @@ pub(super) fn pragma(lexer: &mut Lexer<'_>) -> Result<()> {
 pub(super) fn ty(lexer: &mut Lexer<'_>) -> Result<Type> {
     let token = lexer.next()?;
     match token {
+        // Opaque: what a texture or a surface is bound to is a handle.
+        Token::Word(".texref" | ".samplerref" | ".surfref") => Some(Type::B64),
         Token::Word(name) => name.strip_prefix('.').and_then(Type::from_name),
         _ => None,
     }
-    .ok_or_else(|| {
-        let what = format!("a type was expected, not {token}");
-        Error::invalid(lexer.line(), what)
-            .with_hint("vectors, textures and surfaces are not supported")
-    })
+    .ok_or_else(|| Error::invalid(lexer.line(), format!("a type was expected, not {token}")))
+}
+
+/// `.v2`, `.v4`, `.v8`, or nothing: the elements of one vector.
+pub(super) fn vector(lexer: &mut Lexer<'_>) -> Result<u64> {
+    let length = match lexer.peek()? {
+        Token::Word(".v2") => 2,
+        Token::Word(".v4") => 4,
+        Token::Word(".v8") => 8,
+        _ => return Ok(1),
+    };
+    lexer.next()?;
+    Ok(length)
 }
 
 fn align(lexer: &mut Lexer<'_>) -> Result<u64> {
@@ -180,14 +190,7 @@ pub(super) fn variables<'a>(
                 lexer.next()?;
                 skip_attribute(lexer)?;
             }
-            Token::Word(".v2") => {
-                lexer.next()?;
-                vector = 2;
-            }
-            Token::Word(".v4") => {
-                lexer.next()?;
-                vector = 4;
-            }
+            Token::Word(".v2" | ".v4" | ".v8") => vector = self::vector(lexer)?,
             _ => break ty(lexer)?,
         }
     };
@@ -444,6 +447,11 @@ fn formal<'a>(lexer: &mut Lexer<'a>) -> Result<Formal<'a>> {
                     return Err(Error::invalid(lexer.line(), what));
                 }
             },
+            Token::Word(".texref" | ".samplerref" | ".surfref") => kind = Some(Type::B64),
+            // The space of shared memory is named with its owner by newer compilers.
+            Token::Word(".shared::cta" | ".shared::cluster") if pointer.is_some() => {
+                pointer = pointer.map(|(_, align)| (Space::Shared, align));
+            }
             Token::Word(name) if name.starts_with('.') && kind.is_none() => {
                 kind = Type::from_name(&name[1..]);
                 if kind.is_none() {

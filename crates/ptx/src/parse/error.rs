@@ -17,28 +17,6 @@ pub enum Error {
         /// What would help.
         hint: Option<String>,
     },
-    /// An instruction, or a form of one, that is not interpreted.
-    #[error("PTX line {}: `{}` is not supported{}", .0.line, .0.instruction, .0.reason())]
-    Unsupported(Unsupported),
-}
-
-/// An instruction that is not interpreted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unsupported {
-    /// The PTX line, from 1.
-    pub line: u32,
-    /// The line of the source, where `.loc` gives one: file and line.
-    pub source: Option<(u32, u32)>,
-    /// The instruction with its suffixes, cut short if it is absurdly long.
-    pub instruction: String,
-    /// What about it is not supported; `None`: all of it.
-    pub what: Option<String>,
-}
-
-impl Unsupported {
-    fn reason(&self) -> String {
-        self.what.as_ref().map(|what| format!(": {what}")).unwrap_or_default()
-    }
 }
 
 impl Error {
@@ -47,7 +25,6 @@ impl Error {
     pub fn line(&self) -> u32 {
         match self {
             Error::Invalid { line, .. } => *line,
-            Error::Unsupported(instruction) => instruction.line,
         }
     }
 
@@ -56,9 +33,6 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Invalid { hint, .. } => hint.clone(),
-            Error::Unsupported(_) => {
-                Some("`warpfold ptx info` lists everything in a file that is not supported".into())
-            }
         }
     }
 
@@ -72,7 +46,6 @@ impl Error {
             Error::Invalid { line, what, .. } => {
                 Error::Invalid { line, what, hint: Some(text.into()) }
             }
-            other => other,
         }
     }
 }

@@ -134,6 +134,8 @@ fn word_length(text: &str) -> usize {
     let mut end = 1;
     loop {
         match bytes[end..] {
+            // Directives need no space between them: `.reg.b32 x`.
+            [b'.', ..] if bytes[0] == b'.' => return end,
             [b, ..] if b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.') => end += 1,
             // Two colons join the parts of a suffix; one ends a label.
             [b':', b':', b, ..] if b.is_ascii_alphanumeric() || b == b'_' => end += 3,
@@ -205,6 +207,14 @@ mod tests {
                 .into_iter()
                 .chain(["1:`+`", "1:`2`", "1:`8.0`"])
                 .collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn directives_need_no_space_between_them() {
+        assert_eq!(
+            tokens(".reg.v4.b32 a.x;").unwrap(),
+            ["1:`.reg`", "1:`.v4`", "1:`.b32`", "1:`a.x`", "1:`;`"]
         );
     }
 

@@ -17,7 +17,7 @@ mod scope;
 mod suffix;
 mod symbols;
 
-pub use error::{Error, Result, Unsupported};
+pub use error::{Error, Result};
 
 use crate::ir::Module;
 
@@ -25,7 +25,8 @@ use crate::ir::Module;
 ///
 /// # Errors
 ///
-/// The text is not PTX of version 7.0 to 9.0, contradicts itself, or needs what the interpreter has not.
+/// The text is not PTX, or contradicts itself. Instructions that the interpreter does not have are no error: [`Module::unsupported`] lists
+/// them, and a kernel stops where it reaches one.
 ///
 /// ```
 /// let module = warpfold_ptx::parse::parse(
@@ -35,28 +36,5 @@ use crate::ir::Module;
 /// # Ok::<(), warpfold_ptx::parse::Error>(())
 /// ```
 pub fn parse(text: &str) -> Result<Module> {
-    let Scan { module, unsupported } = scan(text)?;
-    match unsupported.into_iter().next() {
-        None => Ok(module),
-        Some(first) => Err(Error::Unsupported(first)),
-    }
-}
-
-/// A module, and what of it cannot be interpreted.
-#[derive(Clone, Debug)]
-pub struct Scan {
-    /// The module. [`Op::Hint`](crate::ir::Op::Hint) stands where an instruction is not supported, so it must not be run
-    /// if there are some.
-    pub module: Module,
-    /// All instructions that are not supported, in the order of the text.
-    pub unsupported: Vec<Unsupported>,
-}
-
-/// Reads a module to the end even if instructions are not supported.
-///
-/// # Errors
-///
-/// The text is not PTX of version 7.0 to 9.0, or contradicts itself.
-pub fn scan(text: &str) -> Result<Scan> {
     module::read(text)
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Scan,
     argument::{unsigned, word},
     body::{Body, twice},
     debug::Locations,
@@ -15,15 +14,15 @@ use super::{
 };
 use crate::ir::{
     Builtin, Callee, Function, FunctionId, FunctionKind, LaunchBounds, Line, Module, Op, Parameter,
-    ParameterPlace, VariableId,
+    ParameterPlace, Unsupported, VariableId,
 };
 
-/// The versions that are read.
-const VERSIONS: core::ops::RangeInclusive<(u32, u32)> = (7, 0)..=(9, 0);
+/// The first version that is read. There is no last one: what a later version brings is judged by instruction.
+const FIRST_VERSION: (u32, u32) = (4, 0);
 /// A kernel has at most this many bytes of parameters.
 const MOST_ARGUMENTS: u64 = 32_764;
 
-pub(super) fn read(text: &str) -> Result<Scan> {
+pub(super) fn read(text: &str) -> Result<Module> {
     if u32::try_from(text.len()).is_err() {
         return Err(Error::invalid(1, "the text is longer than 4 GiB"));
     }
@@ -110,10 +109,10 @@ impl<'a> Reader<'a> {
         };
         let version = numbers.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
         match version {
-            Some(version) if VERSIONS.contains(&version) => Ok(version),
+            Some(version) if version >= FIRST_VERSION => Ok(version),
             _ => Err(self
                 .invalid(format!("PTX version {token} is not supported"))
-                .with_hint("versions 7.0 to 9.0 are")),
+                .with_hint("versions from 4.0 on are")),
         }
     }
 
@@ -252,12 +251,15 @@ impl<'a> Reader<'a> {
             ".maxnreg" => bounds.registers = Some(self.count()?),
             ".maxclusterrank" => bounds.largest_cluster = Some(self.count()?),
             ".explicitcluster" => bounds.explicit_cluster = true,
-            ".noreturn" => {}
+            ".noreturn" | ".blocksareclusters" => {}
             ".pragma" => declaration::pragma(&mut self.lexer)?,
-            _ => {
-                let what = format!("the directive `{}` is not supported", excerpt(directive));
-                return Err(self.invalid(what));
+            // What else stands here steers the compiler: a word, and numbers perhaps.
+            _ if directive.starts_with('.') => {
+                while let Token::Number(_) | Token::Mark(',') = self.lexer.peek()? {
+                    self.lexer.next()?;
+                }
             }
+            _ => return Err(self.invalid(format!("`{}` was not expected", excerpt(directive)))),
         }
         Ok(())
     }
@@ -355,7 +357,7 @@ impl<'a> Reader<'a> {
         Err(Error::invalid(line, what))
     }
 
-    fn finish(mut self) -> Result<Scan> {
+    fn finish(mut self) -> Result<Module> {
         if let Some((id, line)) = self.external.first_key_value() {
             let name = &self.symbols.module.variables[id.index()].name;
             let what = format!("the variable `{}` is not defined", excerpt(name));
@@ -363,37 +365,51 @@ impl<'a> Reader<'a> {
                 Error::invalid(*line, what).with_hint("link the modules before they are run")
             );
         }
-        self.resolve_builtins()?;
+        self.resolve_builtins();
         self.locations.finish(&mut self.symbols);
-        Ok(Scan { module: self.symbols.module, unsupported: self.symbols.unsupported })
+        Ok(self.symbols.module)
     }
 
-    /// Functions without a body belong to the device's runtime, or must not be called.
-    fn resolve_builtins(&mut self) -> Result<()> {
-        let functions = &mut self.symbols.module.functions;
+    /// Functions without a body belong to the device's runtime, or to a module that is linked later: calling them is not supported.
+    fn resolve_builtins(&mut self) {
+        let Module { functions, unsupported, spellings, .. } = &mut self.symbols.module;
         for (function, defined) in functions.iter_mut().zip(&self.defined) {
             if !defined && let Some(builtin) = Builtin::from_name(&function.name) {
                 function.kind = FunctionKind::Builtin(builtin);
             }
         }
-        match unresolved(&self.symbols.module, &self.defined) {
-            None => Ok(()),
-            Some((line, name)) => {
-                let what = format!("the function `{}` is called but not defined", excerpt(name));
-                Err(Error::invalid(line, what).with_hint("link the modules before they are run"))
+        let missing: Vec<Option<String>> = functions
+            .iter()
+            .zip(&self.defined)
+            .map(|(f, defined)| {
+                let there = *defined || matches!(f.kind, FunctionKind::Builtin(_));
+                (!there).then(|| format!("the function `{}` is not defined", excerpt(&f.name)))
+            })
+            .collect();
+        if missing.iter().all(Option::is_none) {
+            return;
+        }
+        for instruction in functions.iter_mut().flat_map(|f| &mut f.code) {
+            let Op::Call { callee: Callee::Function(id), .. } = &instruction.op else { continue };
+            let Some(what) = &missing[id.index()] else { continue };
+            let Line { ptx: line, source } = instruction.line;
+            let opcode = excerpt(&spellings[instruction.spelling as usize]);
+            let what = Some(what.clone());
+            unsupported.push(Unsupported { line, source, instruction: opcode, what });
+            instruction.op = Op::Unsupported { index: index(unsupported.len() - 1) };
+        }
+        // A list in the order of the text, with the instructions' numbers to match.
+        let mut order: Vec<u32> = (0..index(unsupported.len())).collect();
+        order.sort_by_key(|&at| unsupported[at as usize].line);
+        let mut place = vec![0; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            place[old as usize] = index(new);
+        }
+        unsupported.sort_by_key(|u| u.line);
+        for instruction in functions.iter_mut().flat_map(|f| &mut f.code) {
+            if let Op::Unsupported { index } = &mut instruction.op {
+                *index = place[*index as usize];
             }
         }
     }
-}
-
-/// The first call of a function that has no body.
-fn unresolved<'m>(module: &'m Module, defined: &[bool]) -> Option<(u32, &'m str)> {
-    let calls = module.functions.iter().flat_map(|f| &f.code).filter_map(|i| match &i.op {
-        Op::Call { callee: Callee::Function(id), .. } => Some((i.line.ptx, *id)),
-        _ => None,
-    });
-    calls
-        .map(|(line, id)| (line, id, &module.functions[id.index()]))
-        .find(|(_, id, f)| !defined[id.index()] && !matches!(f.kind, FunctionKind::Builtin(_)))
-        .map(|(line, _, f)| (line, f.name.as_str()))
 }

@@ -40,6 +40,24 @@ impl<'a> Operands<'_, 'a> {
         self.body.scopes.find(name, &mut self.body.registers)
     }
 
+    /// Whole vectors of registers in the place of an operand become their components.
+    pub(super) fn spread(&self, args: &mut [Arg<'a>]) {
+        for arg in args {
+            if let Arg::Name(name, 0) = *arg
+                && let Some(parts) = self.body.scopes.vector(name)
+            {
+                let part = |at: usize| Arg::Component(name, at as u8);
+                *arg = Arg::Vector((0..parts.len()).map(part).collect());
+            }
+        }
+    }
+
+    fn component(&self, name: &str, at: u8) -> Result<(Reg, Type), Fault> {
+        let reg = self.body.scopes.vector(name).and_then(|parts| parts.get(usize::from(at)));
+        let reg = *reg.ok_or_else(|| Fault::invalid("there is no such component"))?;
+        Ok((reg, self.body.registers[reg.index()].ty))
+    }
+
     fn register(&mut self, name: &'a str) -> Result<(Reg, Type), Fault> {
         let reg = match (self.name(name), self.symbols.global(name)) {
             (Some(Name::Register(reg)), _) => reg,
@@ -65,6 +83,11 @@ impl<'a> Operands<'_, 'a> {
                 check_width(arg, found.bits(), ty)?;
                 Ok(reg)
             }
+            Arg::Component(name, at) => {
+                let (reg, found) = self.component(name, at)?;
+                check_width(arg, found.bits(), ty)?;
+                Ok(reg)
+            }
             _ => Err(expected("a register to write", arg)),
         }
     }
@@ -75,6 +98,11 @@ impl<'a> Operands<'_, 'a> {
             Arg::Name("_", 0) => Ok((new_register(&mut self.body.registers, "", ty), ty.bits())),
             Arg::Name(name, 0) => {
                 let (reg, found) = self.register(name)?;
+                check_at_least(arg, found.bits(), ty)?;
+                Ok((reg, found.bits()))
+            }
+            Arg::Component(name, at) => {
+                let (reg, found) = self.component(name, at)?;
                 check_at_least(arg, found.bits(), ty)?;
                 Ok((reg, found.bits()))
             }
@@ -119,6 +147,11 @@ impl<'a> Operands<'_, 'a> {
                     .with_hint("constants of floating-point types are written 0f3F800000 or 1.0")
             }),
             Arg::Name(name, offset) => self.named(name, offset, ty, arg, check),
+            Arg::Component(name, at) => {
+                let (reg, found) = self.component(name, at)?;
+                check(arg, found.bits(), ty)?;
+                Ok(Operand::Reg(reg))
+            }
             _ => Err(expected("a value", arg)),
         }
     }

@@ -44,6 +44,8 @@ pub(super) struct Scope<'a> {
     names: HashMap<&'a str, Entry>,
     /// `%r<5>`: registers `%r0` to `%r4`.
     families: HashMap<&'a str, (u64, Type)>,
+    /// `.reg .v4 .f32 x`: registers `x.x` to `x.w`.
+    vectors: HashMap<&'a str, Vec<Reg>>,
     pub(super) labels: HashMap<&'a str, u32>,
     /// Tables of branch targets, as indices into a list of the function's.
     pub(super) tables: HashMap<&'a str, usize>,
@@ -58,7 +60,10 @@ impl<'a> Scope<'a> {
         let ty = match self.names.get(name) {
             Some(Entry::Known(known)) => return Some(*known),
             Some(Entry::Declared(ty)) => *ty,
-            None => self.family(name)?,
+            None => match self.component(name) {
+                Some(component) => return Some(component),
+                None => self.family(name)?,
+            },
         };
         let reg = new_register(registers, name, ty);
         self.names.insert(name, Entry::Known(Name::Register(reg)));
@@ -81,7 +86,25 @@ impl<'a> Scope<'a> {
     }
 
     fn is_taken(&self, name: &str) -> bool {
-        self.names.contains_key(name) || self.family(name).is_some()
+        self.names.contains_key(name)
+            || self.vectors.contains_key(name)
+            || self.family(name).is_some()
+    }
+
+    /// The component of a vector that `x.y` names.
+    fn component(&self, name: &str) -> Option<Name> {
+        if self.vectors.is_empty() {
+            return None;
+        }
+        let (vector, letter) = name.rsplit_once('.')?;
+        let at = match letter {
+            "x" | "r" => 0,
+            "y" | "g" => 1,
+            "z" | "b" => 2,
+            "w" | "a" => 3,
+            _ => return None,
+        };
+        self.vectors.get(vector)?.get(at).copied().map(Name::Register)
     }
 }
 
@@ -117,6 +140,29 @@ impl<'a> Scopes<'a> {
     /// Declares a register; false if the scope has that name.
     pub(super) fn declare_register(&mut self, name: &'a str, ty: Type) -> bool {
         self.declare(name, Entry::Declared(ty))
+    }
+
+    /// Declares a vector of registers; false if the scope has that name.
+    pub(super) fn declare_vector(
+        &mut self,
+        name: &'a str,
+        length: usize,
+        ty: Type,
+        registers: &mut Vec<Register>,
+    ) -> bool {
+        match self.open.last_mut() {
+            Some(scope) if !scope.is_taken(name) => {
+                let parts = (0..length).map(|_| new_register(registers, name, ty)).collect();
+                scope.vectors.insert(name, parts);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The components of a vector of registers.
+    pub(super) fn vector(&self, name: &str) -> Option<&[Reg]> {
+        self.open.iter().rev().find_map(|scope| scope.vectors.get(name)).map(Vec::as_slice)
     }
 
     /// Declares a name that has its meaning already; false if the scope has that name.

@@ -24,6 +24,28 @@ impl<'a> Opcode<'a> {
         Ok(Opcode { name, parts })
     }
 
+    /// Whether it is the first one left.
+    pub(super) fn begins_with(&self, suffix: &str) -> bool {
+        self.parts.first() == Some(&suffix)
+    }
+
+    /// Whether the suffix is there.
+    pub(super) fn has(&self, suffix: &str) -> bool {
+        self.parts.contains(&suffix)
+    }
+
+    /// The first suffix, which must be one of these types.
+    pub(super) fn first_type(&mut self, allowed: &[Type]) -> Result<Type, Fault> {
+        let found = self.parts.first().and_then(|part| Type::from_name(part));
+        match found.filter(|ty| allowed.contains(ty)) {
+            Some(ty) => {
+                self.parts.remove(0);
+                Ok(ty)
+            }
+            None => Err(Fault::unsupported("a type is missing, or is not one of these")),
+        }
+    }
+
     /// Whether the suffix is there; it is understood now.
     pub(super) fn take(&mut self, suffix: &str) -> bool {
         let found = self.parts.iter().position(|&part| part == suffix);
@@ -124,6 +146,30 @@ impl<'a> Opcode<'a> {
             !(OPERATORS.contains(part) || part.starts_with("L1::") || part.starts_with("L2::"))
         });
         policy
+    }
+
+    /// Whether a suffix is left that is no type, space, order, scope or rounding; if so, only such ones are left.
+    pub(super) fn has_unknown_suffix(&mut self) -> bool {
+        let known = |part: &str| {
+            let mut alone = Opcode { name: self.name, parts: vec![part] };
+            alone.drop_cache_hints();
+            alone.parts.is_empty()
+                || alone.optional_type().is_some()
+                || alone.space() != Space::Generic
+                || alone.order().is_some()
+                || alone.scope().is_some()
+                || alone.rounding().is_some()
+                || matches!(
+                    part,
+                    "ftz" | "sat" | "lo" | "hi" | "wide" | "lt" | "nan" | "v2" | "v4" | "v8"
+                )
+        };
+        let unknown: Vec<_> = self.parts.iter().copied().filter(|&part| !known(part)).collect();
+        let found = !unknown.is_empty();
+        if found {
+            self.parts = unknown;
+        }
+        found
     }
 
     /// Refuses suffixes that were not used.

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::error::Unsupported;
 use crate::ir::{FunctionId, Module, VariableId};
 
 /// What a module's name stands for.
@@ -18,7 +17,6 @@ pub(super) enum Global {
 #[derive(Default)]
 pub(super) struct Symbols<'a> {
     pub(super) module: Module,
-    pub(super) unsupported: Vec<Unsupported>,
     globals: HashMap<&'a str, Global>,
     spellings: HashMap<&'a str, u32>,
 }

@@ -54,9 +54,9 @@ fn halves(ty: Type, sources: [u64; 3], f: impl Fn([u64; 3]) -> u64) -> u64 {
     if ty.class() != Class::FloatPair {
         return f(sources);
     }
-    let low = f(sources.map(|s| s & 0xffff));
-    let high = f(sources.map(|s| (s >> 16) & 0xffff));
-    low | (high << 16)
+    let bits = ty.bits() / 2;
+    let part = |shift: u32| sources.map(|s| (s >> shift) & (u64::MAX >> (64 - bits)));
+    f(part(0)) | f(part(bits)) << bits
 }
 
 fn scalar_binary(op: FloatBinary, format: Format, mode: FloatMode, a: u64, b: u64) -> u64 {

@@ -177,11 +177,9 @@ pub fn carry(op: CarryOp, ty: Type, a: u64, b: u64, c: u64, carry: bool) -> (u64
     let mask = ty.mask();
     let (x, y) = match op {
         CarryOp::Add => (a, b),
-        CarryOp::Sub => {
-            let taken = u128::from(b) + u128::from(carry);
-            let result = a.wrapping_sub(b).wrapping_sub(u64::from(carry)) & mask;
-            return (result, taken > u128::from(a));
-        }
+        // The carry of a difference is that of the sum with the complement: set where nothing was borrowed. So a library's long division
+        // asks `addc 0, 0` behind a `subc.cc` whether it was large enough.
+        CarryOp::Sub => (a, !b & mask),
         CarryOp::MadLo => (a.wrapping_mul(b) & mask, c),
         CarryOp::MadHi => (binary(IntBinary::MulHi, ty, a, b), c),
     };

@@ -8,6 +8,7 @@ pub mod approx;
 pub mod bits;
 pub mod compare;
 pub mod convert;
+pub mod eight;
 pub mod float;
 pub mod int;
 pub mod real;

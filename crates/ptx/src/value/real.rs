@@ -37,7 +37,7 @@ impl Format {
             Type::F16 | Type::F16x2 => Format::F16,
             Type::Bf16 | Type::Bf16x2 => Format::BF16,
             Type::Tf32 => Format::TF32,
-            Type::F32 => Format::F32,
+            Type::F32 | Type::F32x2 => Format::F32,
             Type::F64 => Format::F64,
             _ => return None,
         })
@@ -292,6 +292,11 @@ impl Real {
             return format.overflow(self.negative, rounding);
         }
         format.signed(self.negative, magnitude)
+    }
+
+    /// The magnitude in units of `2^lowest`, to nearest, ties to even.
+    pub(crate) fn in_units(self, lowest: i32) -> u64 {
+        self.rounded_at(lowest, Rounding::Nearest) as u64
     }
 
     /// The magnitude in units of `2^lowest`, rounded to an integer of those. The answer must have at most 127 bits.

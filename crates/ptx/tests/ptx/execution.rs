@@ -6,11 +6,11 @@ use warpfold_ptx::finding::Kind;
 use warpfold_ptx::machine::{Arg, Checks, Halt, LaunchError, Options, Schedule, Shape};
 
 /// A kernel `k(.u64 out)` with some registers declared, `%t` the thread and `%o` where its word of the output lies.
-fn kernel(body: &str) -> String {
+pub(crate) fn kernel(body: &str) -> String {
     module("", body)
 }
 
-fn module(before: &str, body: &str) -> String {
+pub(crate) fn module(before: &str, body: &str) -> String {
     format!(
         ".version 8.0\n.target sm_90\n.address_size 64\n{before}\n\
          .visible .entry k(.param .u64 p)\n{{\n\
@@ -26,7 +26,7 @@ fn module(before: &str, body: &str) -> String {
 }
 
 /// Runs `k` on one block and gives its output, one word for each thread.
-fn run_one(ptx: &str, options: Options, threads: u32) -> (Vec<u32>, Report) {
+pub(crate) fn run_one(ptx: &str, options: Options, threads: u32) -> (Vec<u32>, Report) {
     let mut b = Bench::new(ptx, options);
     let out = b.upload(&vec![0u32; threads as usize]);
     let report = b.launch("k", Shape::linear(1, threads), &[Arg::Pointer(out)]).remove(0);
@@ -75,6 +75,69 @@ fn lanes_that_part_meet_again() {
     let total = counters.total();
     assert_eq!((total.branches, total.divergent_branches), (1 + 20, 1 + 19));
     assert_eq!(agreed(&ptx, 32), expected);
+}
+
+#[test]
+fn what_is_not_supported_stops_who_reaches_it() {
+    let ptx = kernel(
+        "setp.lt.u32 %p1, %t, %ntid.x;
+         @%p1 bra over;
+         wgmma.fence.sync.aligned;
+         over:
+         setp.eq.u32 %p2, %t, 40;
+         @%p2 tanh.approx.f64 %g1, %g2;
+         st.global.u32 [%o], 5;",
+    );
+    for schedule in schedules() {
+        let (out, report) = run_one(&ptx, checked(schedule), 40);
+        assert!(report.outcome.is_clean(), "{schedule:?}: {}", describe(&report));
+        assert_eq!(out, [5; 40]);
+        let (_, report) = run_one(&ptx, checked(schedule), 41);
+        let Some(Halt::Unsupported { line, place, what }) = &report.outcome.halt else {
+            panic!("{schedule:?}: {}", describe(&report));
+        };
+        assert_eq!(
+            (place.thread, ptx.lines().nth(line.ptx as usize - 1).unwrap().trim()),
+            (40, "@%p2 tanh.approx.f64 %g1, %g2;")
+        );
+        assert!(what.contains("`tanh.approx.f64` is not supported"), "{what}");
+    }
+}
+
+/// An index into a struct that is handed over by value makes the compiler take the parameter's address.
+#[test]
+fn the_address_of_a_functions_parameter_may_be_taken() {
+    let ptx = module(
+        ".func (.param .b32 r) pick(.param .align 8 .b8 s[32], .param .b32 i) {
+         .reg .b32 %r<9>; .reg .b64 %d<9>;
+         ld.param.u32 %r1, [i];
+         mov.b64 %d1, s;
+         mul.wide.u32 %d2, %r1, 4;
+         add.s64 %d3, %d1, %d2;
+         ld.param.u32 %r2, [%d3];
+         cvta.param.u64 %d4, %d1;
+         add.s64 %d5, %d4, %d2;
+         ld.u32 %r3, [%d5];
+         st.param.u32 [%d1+28], %r3;
+         ld.param.u32 %r4, [s+28];
+         add.u32 %r2, %r2, %r4;
+         st.param.b32 [r], %r2;
+         ret; }",
+        "and.b32 %r1, %t, 7;
+         { .param .align 8 .b8 s[32]; .param .b32 i; .param .b32 r;
+         mov.b64 %d1, s;
+         st.param.v2.b32 [s], {10, 11}; st.param.v2.b32 [%d1+8], {12, 13};
+         st.param.v2.b32 [s+16], {14, 15}; st.param.v2.b32 [s+24], {16, 17};
+         st.param.b32 [i], %r1;
+         call.uni (r), pick, (s, i);
+         ld.param.b32 %r2, [r]; }
+         st.global.u32 [%o], %r2;",
+    );
+    let expected: Vec<u32> = (0..40).map(|t| 2 * (10 + t % 8)).collect();
+    assert_eq!(agreed(&ptx, 40), expected);
+    let past = ptx.replace("[%d1+28], %r3", "[%d1+9999], %r3").replace("[s+28]", "[%d3]");
+    let (_, report) = run_one(&past, checked(Schedule::Lockstep), 32);
+    assert_eq!(found(&report)[0].0, Kind::OutOfBounds, "{}", describe(&report));
 }
 
 #[test]
@@ -486,7 +549,7 @@ fn freed_memory_and_unknown_names_are_told() {
 fn checks_are_switched_one_by_one() {
     let ptx = module(
         ".shared .align 4 .b32 s[64];",
-        "mov.u32 %r1, s;\nld.shared.u32 %r2, [%r1];\nst.shared.u32 [%r1], %t;\nsetp.lt.u32 %p1, %t, 32;\n@%p1 ret;\nbar.sync 0;\n\
+        "mov.u32 %r1, s;\nld.shared.u32 %r2, [%r1];\nst.global.u32 [%o], %r2;\nst.shared.u32 [%r1], %t;\nsetp.lt.u32 %p1, %t, 32;\n@%p1 ret;\nbar.sync 0;\n\
          shfl.sync.idx.b32 %r3, %t, 0, 31, 1;",
     );
     let kinds = |checks| {
@@ -496,7 +559,9 @@ fn checks_are_switched_one_by_one() {
         kinds
     };
     assert_eq!(kinds(Checks::NONE), []);
-    assert_eq!(kinds(Checks { barriers: true, ..Checks::NONE }), [Kind::PartialBarrier]);
+    assert_eq!(kinds(Checks { barriers: true, ..Checks::NONE }), []);
+    let strict = Checks { barriers: true, strict: true, ..Checks::NONE };
+    assert_eq!(kinds(strict), [Kind::PartialBarrier]);
     assert_eq!(kinds(Checks { uninitialised: true, ..Checks::NONE }), [Kind::Uninitialised]);
     assert_eq!(kinds(Checks { masks: true, ..Checks::NONE }), [Kind::MaskOmitsLane]);
     assert_eq!(kinds(Checks { races: true, ..Checks::NONE }), [Kind::Race]);

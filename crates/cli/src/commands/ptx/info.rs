@@ -8,8 +8,7 @@ use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::process::ExitCode;
 use warpfold_ptx::info::{FunctionInfo, Info, info};
-use warpfold_ptx::ir::{LaunchBounds, Parameter, Type};
-use warpfold_ptx::parse::Unsupported;
+use warpfold_ptx::ir::{LaunchBounds, Parameter, Type, Unsupported};
 
 pub(super) fn run(args: &InfoArgs) -> Result<ExitCode> {
     let (text, name) = super::text(&args.file)?;
@@ -22,8 +21,8 @@ pub(super) fn run(args: &InfoArgs) -> Result<ExitCode> {
     sink.commit()?;
     match info.unsupported.len() {
         0 => Ok(ExitCode::SUCCESS),
-        1 => bail!("{name} cannot be run: one instruction is not supported"),
-        n => bail!("{name} cannot be run: {n} instructions are not supported"),
+        1 => bail!("{name}: one instruction is not supported; a kernel that reaches it stops"),
+        n => bail!("{name}: {n} instructions are not supported; a kernel that reaches one stops"),
     }
 }
 

@@ -2,12 +2,13 @@
 
 use super::Fault;
 use crate::{
-    ir::{Class, FloatMode, Op, Rounding, Space, Type},
+    ir::{Class, FloatMode, Op, Operand, Rounding, Space, Type},
     parse::{
         argument::Arg,
         operands::{Operands, exactly, expected},
         suffix::Opcode,
     },
+    value::eight::Eight,
 };
 
 pub(super) fn decode<'a>(
@@ -82,6 +83,40 @@ fn rounding(op: &mut Opcode<'_>) -> Option<(Rounding, bool)> {
     ])
 }
 
+/// To and from pairs of eight bits: `.e4m3x2`, `.e5m2x2`.
+fn eight<'a>(
+    op: &mut Opcode<'a>,
+    mode: FloatMode,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Option<Result<Op, Fault>> {
+    let to_eight = !op.begins_with("f16x2");
+    let format = op.take_one(&[("e4m3x2", Eight::E4m3), ("e5m2x2", Eight::E5m2)])?;
+    let clamps = op.take("satfinite");
+    let mut decode = || {
+        let from = op.ty(&[Type::F32, Type::F16x2])?;
+        if mode.rounding != Rounding::Nearest || !mode.explicit || mode.ftz || mode.sat {
+            return Err(Fault::invalid("it needs .rn, and nothing else"));
+        }
+        let relu = mode.relu;
+        if !to_eight {
+            let [d, a] = exactly(args)?;
+            let (dst, a) = (o.dst(d, Type::F16x2)?, o.src(a, Type::B16)?);
+            return Ok(Op::CvtFromEight { from: format, relu, dst, a });
+        }
+        if !clamps {
+            return Err(Fault::invalid("it needs .satfinite"));
+        }
+        let (d, a, b) = match (from, args) {
+            (Type::F32, [d, a, b]) => (d, o.src(a, from)?, o.src(b, from)?),
+            (Type::F16x2, [d, a]) => (d, o.src(a, from)?, Operand::Imm(0)),
+            _ => return Err(Fault::invalid("it has too few or too many operands")),
+        };
+        Ok(Op::CvtToEight { to: format, from, relu, dst: o.dst(d, Type::B16)?, a, b })
+    };
+    Some(decode())
+}
+
 fn cvt<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> Result<Op, Fault> {
     let rounding = rounding(op);
     let mode = FloatMode {
@@ -92,6 +127,9 @@ fn cvt<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> R
         relu: op.take("relu"),
         ..FloatMode::default()
     };
+    if let Some(eights) = eight(op, mode, args, o) {
+        return eights;
+    }
     let convertible = |ty: &Type| {
         ty.bits() <= 64 && matches!(ty.class(), Class::Unsigned | Class::Signed | Class::Float)
     };

@@ -12,7 +12,8 @@ use crate::{
 
 const HALVES: [Type; 4] = [Type::F16, Type::F16x2, Type::Bf16, Type::Bf16x2];
 const REALS: [Type; 2] = [Type::F32, Type::F64];
-const ALL: [Type; 6] = [Type::F32, Type::F64, Type::F16, Type::F16x2, Type::Bf16, Type::Bf16x2];
+const ALL: [Type; 7] =
+    [Type::F32, Type::F64, Type::F32x2, Type::F16, Type::F16x2, Type::Bf16, Type::Bf16x2];
 
 pub(super) fn decode<'a>(
     op: &mut Opcode<'a>,

@@ -8,6 +8,7 @@ mod control;
 mod convert;
 mod copy;
 mod float;
+mod matrix;
 mod memory;
 mod warp;
 
@@ -61,9 +62,17 @@ pub(super) fn decode<'a>(
     if let "bra" | "brx" = op.name {
         return control::jump(op, args, operands).map(Decoded::Jump);
     }
-    let decoded = decode_op(&mut op, args, operands)?;
+    let decoded = match decode_op(&mut op, args, operands) {
+        // With a suffix that is not known, the operands are those of another form.
+        Err(Fault::Invalid(..)) if op.has_unknown_suffix() => return Err(unknown_suffix(op)),
+        decoded => decoded?,
+    };
     op.finish()?;
     Ok(Decoded::Op(decoded))
+}
+
+fn unknown_suffix(op: Opcode<'_>) -> Fault {
+    op.finish().err().unwrap_or(Fault::Unsupported(None))
 }
 
 fn decode_op<'a>(
@@ -88,6 +97,8 @@ fn decode_op<'a>(
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => warp::decode(op, args, o),
         "bar" | "barrier" | "mbarrier" | "mapa" | "getctarank" => barrier::decode(op, args, o),
         "cp" => copy::decode(op, args, o),
+        "mma" if op.has("sync") => matrix::decode(op, args, o),
+        "ldmatrix" | "stmatrix" | "movmatrix" => matrix::decode(op, args, o),
         _ => Err(Fault::Unsupported(None)),
     }
 }

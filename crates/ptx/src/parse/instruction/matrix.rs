@@ -1,0 +1,148 @@
+//! Tables that the lanes of a warp hold together, and their products.
+
+use super::Fault;
+use crate::{
+    ir::{MatrixType, Op, Operand, Type},
+    parse::{
+        argument::Arg,
+        operands::{Operands, exactly, parts},
+        suffix::Opcode,
+    },
+    value::eight::Eight,
+};
+
+pub(super) fn decode<'a>(
+    op: &mut Opcode<'a>,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Result<Op, Fault> {
+    op.expect(&[("sync", ())])?;
+    op.expect(&[("aligned", ())])?;
+    match op.name {
+        "mma" => multiply(op, args, o),
+        name => {
+            op.expect(&[("m8n8", ())])?;
+            if name == "movmatrix" {
+                op.expect(&[("trans", ())])?;
+                op.ty(&[Type::B16])?;
+                let [d, a] = exactly(args)?;
+                return Ok(Op::MatrixTranspose {
+                    dst: o.dst(d, Type::B32)?,
+                    a: o.src(a, Type::B32)?,
+                });
+            }
+            move_tables(op, args, o)
+        }
+    }
+}
+
+fn move_tables<'a>(
+    op: &mut Opcode<'a>,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Result<Op, Fault> {
+    let count = op.expect(&[("x1", 1), ("x2", 2), ("x4", 4)])?;
+    let transposed = op.take("trans");
+    let space = op.space();
+    op.ty(&[Type::B16])?;
+    let check = |list: &[Arg<'a>]| match list.len() == count {
+        true => Ok(()),
+        false => Err(Fault::invalid(format!("{} registers for {count} tables", list.len()))),
+    };
+    if op.name == "ldmatrix" {
+        let [d, address] = exactly(args)?;
+        check(parts(d))?;
+        let dsts = parts(d).iter().map(|d| o.dst(d, Type::B32)).collect::<Result<_, _>>()?;
+        return Ok(Op::MatrixLoad { space, transposed, dsts, address: o.address(address, space)? });
+    }
+    let [address, values] = exactly(args)?;
+    check(parts(values))?;
+    let values = parts(values).iter().map(|v| o.src(v, Type::B32)).collect::<Result<_, _>>()?;
+    Ok(Op::MatrixStore { space, transposed, values, address: o.address(address, space)? })
+}
+
+fn element(op: &mut Opcode<'_>) -> Result<MatrixType, Fault> {
+    let plain = MatrixType::Plain;
+    op.expect(&[
+        ("f16", plain(Type::F16)),
+        ("bf16", plain(Type::Bf16)),
+        ("tf32", plain(Type::Tf32)),
+        ("f64", plain(Type::F64)),
+        ("s8", plain(Type::S8)),
+        ("u8", plain(Type::U8)),
+        ("e4m3", MatrixType::Eight(Eight::E4m3)),
+        ("e5m2", MatrixType::Eight(Eight::E5m2)),
+    ])
+}
+
+fn multiply<'a>(
+    op: &mut Opcode<'a>,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Result<Op, Fault> {
+    let shape = op.expect(&[
+        ("m8n8k4", (8, 8, 4)),
+        ("m8n8k16", (8, 8, 16)),
+        ("m16n8k4", (16, 8, 4)),
+        ("m16n8k8", (16, 8, 8)),
+        ("m16n8k16", (16, 8, 16)),
+        ("m16n8k32", (16, 8, 32)),
+    ])?;
+    op.expect(&[("row", ())])?;
+    op.expect(&[("col", ())])?;
+    let saturate = op.take("satfinite");
+    let sums = [Type::F16, Type::F32, Type::F64, Type::S32];
+    // The types stand in the order of the operands, and are told apart by that.
+    let d_type = op.first_type(&sums)?;
+    let (a_type, b_type) = (element(op)?, element(op)?);
+    let c_type = op.first_type(&sums)?;
+    let (m, _, k) = shape;
+    let bits = a_type.bits();
+    let integers = matches!(a_type, MatrixType::Plain(Type::S8 | Type::U8));
+    let doubles = a_type == MatrixType::Plain(Type::F64);
+    let sound = d_type == c_type
+        && bits == b_type.bits()
+        && (integers || a_type == b_type || bits == 8)
+        && integers == (d_type == Type::S32)
+        && doubles == (d_type == Type::F64)
+        && (integers || !saturate)
+        && !(shape == (8, 8, 4) && !doubles)
+        && k >= if doubles { 4 } else { 128 / bits };
+    if !sound {
+        return Err(Fault::unsupported("there is no such product"));
+    }
+    // Four lanes share a row of `a`, and a lane has rows 8 apart.
+    let register = if doubles { 64 } else { 32 };
+    let of = |elements: u32, bits: u32| (elements / 32 * bits).div_ceil(register) as usize;
+    let word = if doubles { Type::B64 } else { Type::B32 };
+    let [d, a, b, c] = exactly(args)?;
+    let sources =
+        |arg: &Arg<'a>, count: usize, o: &mut Operands<'_, 'a>| -> Result<Box<[Operand]>, Fault> {
+            let list = parts(arg);
+            if list.len() != count {
+                return Err(Fault::invalid(format!(
+                    "{} registers where {count} are expected",
+                    list.len()
+                )));
+            }
+            list.iter().map(|part| o.src(part, word)).collect()
+        };
+    let sum = of(m * 8, d_type.bits());
+    if parts(d).len() != sum {
+        return Err(Fault::invalid(format!(
+            "{} registers where {sum} are expected",
+            parts(d).len()
+        )));
+    }
+    Ok(Op::MatrixMultiply {
+        shape,
+        a_type,
+        b_type,
+        ty: d_type,
+        saturate,
+        a: sources(a, of(m * k, bits), o)?,
+        b: sources(b, of(8 * k, bits), o)?,
+        c: sources(c, sum, o)?,
+        dsts: parts(d).iter().map(|part| o.dst(part, word)).collect::<Result<_, _>>()?,
+    })
+}
