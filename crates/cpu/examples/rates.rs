@@ -34,17 +34,28 @@ const TYPES: [DType; 13] = [
 
 const INTEGERS: [Kind; 6] =
     [Kind::Sum, Kind::Extrema, Kind::ArgExtrema, Kind::Counts, Kind::SquareSum, Kind::Bits];
-const FLOATS: [Kind; 7] = [
+const FLOATS: [Kind; 8] = [
     Kind::Sum,
     Kind::Extrema,
     Kind::ArgExtrema,
     Kind::Counts,
     Kind::SquareSum,
     Kind::Moments,
+    Kind::LogSumExp,
     Kind::Dot,
 ];
-const PATTERNS: [&str; 9] =
-    ["normal", "uniform", "constant", "zeros", "subnormal", "finite", "wide", "sparse", "specials"];
+const PATTERNS: [&str; 10] = [
+    "normal",
+    "tens",
+    "uniform",
+    "constant",
+    "zeros",
+    "subnormal",
+    "finite",
+    "wide",
+    "sparse",
+    "specials",
+];
 
 /// The processor time of this thread, where the system tells it.
 fn thread_time() -> Duration {
@@ -97,6 +108,7 @@ fn from_f64<T: Element>(x: f64) -> T {
 fn element<T: Element>(pattern: &str, random: &mut Rng) -> T {
     match pattern {
         "normal" => from_f64(normal(random)),
+        "tens" => from_f64(20.0 * normal(random)),
         "uniform" => from_f64(random.f64()),
         "constant" => from_f64(1.2345),
         "zeros" => T::from_bits(0),

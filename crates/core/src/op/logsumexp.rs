@@ -57,7 +57,7 @@
 
 use super::answer::{float_answer, nan_wins};
 pub use super::double_double::Double;
-use super::double_double::INV_E;
+use super::double_double::{INV_E, ROUNDER};
 use super::float::{FloatElement, Wide};
 use super::payload::{Words, damaged, write_u64};
 use super::terms::{CELLS, Exponentials, Terms, UNITS, WORD_BITS, WORDS};
@@ -132,47 +132,66 @@ impl BlockSum {
     /// Adds up elements of any cells.
     #[inline(always)]
     fn of_any<T: ExpElement>(items: &[T]) -> BlockSum {
-        // Elements whose words are made side by side, and sums that take turns.
+        // Elements whose words are made side by side.
         const PIECE: usize = 256;
-        const TURNS: usize = 4;
         let (largest, nans, pos_infs) = survey(items);
         if largest == f64::NEG_INFINITY {
             return BlockSum { nans, pos_infs, ..Self::EMPTY };
         }
         let top = anchor(largest);
-        // One cell more, for all that is dropped.
-        let mut sums = [[[0u64; WORDS]; CELLS + 1]; TURNS];
+        let mut sums = [[0u64; WORDS]; CELLS];
         for items in items.chunks(PIECE) {
             let mut words = [[0; PIECE]; WORDS];
-            let mut cells = [0; PIECE];
+            // What the padding says is in no cell.
+            let mut cells = [CELLS as u64; PIECE];
             for (i, x) in items.iter().enumerate() {
                 let x: f64 = x.widen().into();
                 let anchor = anchor(x);
                 // Infinities and NaNs are in no cell.
                 let down = (top - anchor) * (1.0 / CELL);
-                cells[i] =
-                    if down >= 0.0 && down < T::CELLS as f64 { down as u32 } else { CELLS as u32 };
+                let down = if down >= 0.0 && down < T::CELLS as f64 { down } else { CELLS as f64 };
+                cells[i] = (down + ROUNDER).to_bits() % (2 * CELLS as u64);
                 // What is dropped is near nothing, and need not be.
-                for (words, word) in words.iter_mut().zip(T::words(x - anchor)) {
-                    words[i] = word;
+                let word = T::words(x - anchor);
+                for w in 0..T::WORDS {
+                    words[w][i] = word[w];
                 }
             }
-            for (i, cell) in cells[..items.len()].iter().enumerate() {
-                let sum = &mut sums[i % TURNS][(*cell as usize).min(CELLS)];
-                for (word, sum) in sum.iter_mut().enumerate() {
-                    *sum = sum.wrapping_add(words[word][i].wrapping_sub(T::OFFSETS[word]));
+            // Each cell takes its own from all: a sum that is chosen by an index waits for what it
+            // was before, and goes one by one.
+            for (cell, sums) in sums.iter_mut().enumerate().take(T::CELLS) {
+                let found = cell_words::<T, PIECE>(&words, &cells, cell as u64);
+                for (sum, words) in sums.iter_mut().zip(found) {
+                    *sum = sum.wrapping_add(words);
                 }
             }
         }
-        let mut terms = [[0; WORDS]; CELLS];
-        for (cell, terms) in terms.iter_mut().enumerate() {
-            for (word, term) in terms.iter_mut().enumerate() {
-                let all = sums.iter().fold(0u64, |all, turn| all.wrapping_add(turn[cell][word]));
-                *term = all.cast_signed();
-            }
-        }
+        let terms = sums.map(|words| words.map(u64::cast_signed));
         BlockSum { anchor: top, terms, nans, pos_infs }
     }
+}
+
+/// The sums of the words of those elements that lie in a cell.
+#[inline(always)]
+fn cell_words<T: ExpElement, const N: usize>(
+    words: &[[u64; N]; WORDS],
+    cells: &[u64; N],
+    cell: u64,
+) -> [u64; WORDS] {
+    // Plain sums, of which compilers take vectors.
+    let mut count = 0u64;
+    for &other in cells {
+        count += u64::from(other == cell);
+    }
+    let mut sums = [0u64; WORDS];
+    for w in 0..T::WORDS {
+        let mut sum = 0u64;
+        for (&word, &other) in words[w].iter().zip(cells) {
+            sum = sum.wrapping_add(if other == cell { word } else { 0 });
+        }
+        sums[w] = sum.wrapping_sub(T::OFFSETS[w].wrapping_mul(count));
+    }
+    sums
 }
 
 /// The largest finite element or minus infinity, and how many are NaN and plus
