@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Bytes of the heap that kernels allocate from, taken when the first such kernel is launched.
-const HEAP: u64 = 8 << 20;
+pub(crate) const HEAP: u64 = 8 << 20;
 
 /// Bytes of the workspace of a cooperative grid.
 const WORKSPACE: u64 = 256;

@@ -66,8 +66,8 @@ pub(crate) struct RunArgs {
     /// The seed of the schedule [default: 0]
     #[arg(long, value_name = "N", help_heading = EXECUTION)]
     seed: Option<u64>,
-    /// Stop a kernel after this many warp instructions
-    #[arg(long, value_name = "N", default_value = "1099511627776", hide_default_value = true, help_heading = EXECUTION)]
+    /// Stop a kernel after this many warp instructions; a billion take a few minutes
+    #[arg(long, value_name = "N", default_value = "4000000000", help_heading = EXECUTION)]
     limit: NonZeroU64,
     /// Which faults to look for: all, none, or some of races, uninitialised, barriers, masks; and strict for remarks
     #[arg(long, value_name = "LIST", default_value = "all", value_parser = checks, help_heading = CHECKING)]

@@ -97,8 +97,9 @@ fn write_launch(
 fn write_halt(halt: &Halt, files: &[Arc<str>], out: &mut dyn Write) -> Result<()> {
     let (title, threads) = match halt {
         Halt::Deadlock { waiting } => ("deadlock: no thread can continue".to_string(), waiting),
-        Halt::InstructionLimit { limit, running } => {
-            (format!("the limit of {limit} warp instructions was reached"), running)
+        Halt::InstructionLimit { limit, finished, blocks, running } => {
+            let done = format!("with {finished} of {blocks} blocks finished");
+            (format!("the limit of {limit} warp instructions was reached, {done}"), running)
         }
         _ => return writeln!(out, "{}", printable(&halt.to_string())),
     };

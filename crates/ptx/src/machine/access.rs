@@ -382,6 +382,14 @@ impl Machine<'_> {
             line: access.line,
         };
         self.count_global(&request, access);
+        let request = match self.allocated.is_empty() {
+            true => request,
+            false => Request { active: self.check_heap(&request), ..request },
+        };
+        let active = request.active;
+        if active == 0 {
+            return;
+        }
         let (findings, checks) = (&mut self.findings, self.options.checks);
         let unwritten = &mut self.unwritten;
         let mut report = |fault| sort(fault, checks, access, findings, unwritten);

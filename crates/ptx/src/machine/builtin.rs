@@ -2,15 +2,18 @@
 
 use super::block::{Block, BlockMemory};
 use super::execute::{line_at, place_of, read_param, write_param};
-use super::grid::{DeviceLaunch, Machine, PendingLaunch};
+use super::grid::{Allocated, DeviceLaunch, Machine, PendingLaunch};
 use super::lanes::{Register, indices};
 use super::launch::{Halt, Shape};
 use super::print;
 use super::program::{Argument, Call, Code};
 use super::space::{FUNCTION, RANK_SHIFT, Window, window};
 use super::warp::{Base, Group, Warp};
-use crate::ir::{Builtin, FunctionKind};
-use crate::place::LANES;
+use crate::device::HEAP;
+use crate::finding::{Access, Act, Fault, Kind, Party, Space};
+use crate::ir::{Builtin, FunctionKind, Line};
+use crate::memory::{Request, Trouble};
+use crate::place::{LANES, Place};
 
 /// Longest string that is read from the device.
 const LONGEST_TEXT: u64 = 1 << 16;
@@ -59,8 +62,11 @@ impl Machine<'_> {
                     return Err(Halt::Assertion { line: line_at(code, group.pc), place, message });
                 }
                 Builtin::Malloc => self.take_from_heap(argument(0, lane)),
-                // The heap is handed out once; what is given back is not used again.
-                Builtin::Free => 0,
+                Builtin::Free => {
+                    let place = place_of(block, w, 1 << lane);
+                    self.free(argument(0, lane), place, line_at(code, group.pc));
+                    0
+                }
                 Builtin::GetParameterBuffer => {
                     self.parameter_buffer(&block.warps[w], base, call, lane)
                 }
@@ -138,10 +144,59 @@ impl Machine<'_> {
         match size.filter(|&s| s <= heap.top - heap.next) {
             Some(size) => {
                 heap.next += size;
-                heap.next - size
+                let at = heap.next - size;
+                self.allocated.insert(at, Allocated { bytes: bytes.max(1), freed: None });
+                at
             }
             None => 0,
         }
+    }
+
+    /// Gives memory of the heap back. It is not handed out again, so that who still uses it is found.
+    fn free(&mut self, address: u64, place: Place, line: Line) {
+        if address == 0 {
+            return;
+        }
+        let fault = |kind, detail: String| Fault {
+            access: Some(Access { space: Space::Global, act: Act::Write, address, size: 1 }),
+            ..Fault::of_control(kind, line, place, detail)
+        };
+        // An earlier launch may have allocated it.
+        let older = self.allocated.range(..=address).next_back().is_none()
+            && self.heap.is_some_and(|h| (h.end - HEAP..h.next).contains(&address));
+        match self.allocated.get_mut(&address) {
+            Some(Allocated { freed: freed @ None, .. }) => *freed = Some((place, line)),
+            Some(Allocated { freed: Some((first, its)), .. }) => {
+                let other = Party { place: *first, line: *its, act: None };
+                let fault = fault(Kind::Freed, "by a second free()".into());
+                self.report(Fault { other: Some(other), ..fault });
+            }
+            None if older => {}
+            None => {
+                let detail = "by free(), which is not the beginning of an allocation of malloc()";
+                self.report(fault(Kind::OutOfBounds, detail.into()));
+            }
+        }
+    }
+
+    /// Reports the lanes that access memory of the heap that has been freed; the others.
+    pub(crate) fn check_heap(&mut self, request: &Request<'_>) -> u32 {
+        let mut sound = request.active;
+        for lane in indices(request.active) {
+            let address = request.addresses[lane];
+            let below = self.allocated.range(..=address).next_back();
+            if let Some((&base, &Allocated { bytes, freed: Some((place, line)) })) = below
+                && address - base < bytes
+            {
+                sound &= !(1 << lane);
+                let detail = format!("{} bytes into {bytes} that have been freed", address - base);
+                let trouble = Trouble { kind: Kind::Freed, detail };
+                let fault = request.fault(Space::Global, lane as u32, trouble);
+                let other = Party { place, line, act: None };
+                self.report(Fault { other: Some(other), ..fault });
+            }
+        }
+        sound
     }
 
     /// The same for arguments, which are given back when the host launches again.

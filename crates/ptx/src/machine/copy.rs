@@ -9,13 +9,13 @@ use super::execute::line_at;
 use super::grid::Machine;
 use super::lanes::{Register, indices};
 use super::launch::Halt;
-use super::mbarrier::Mbarrier;
+use super::mbarrier::{Born, Mbarrier};
 use super::program::{Arrival, BulkWay, Code, CopyAsync, CopyBulk, PhaseWait, Place, Slot, Step};
 use super::space::{RANK_SHIFT, Window, window};
 use super::undefined::Origin;
 use super::warp::{Base, Group};
 use crate::clock::Engine;
-use crate::finding::{Access as Meant, Act, Fault, Kind, Space as Memory};
+use crate::finding::{Access as Meant, Act, Fault, Kind, Party, Space as Memory};
 use crate::ir::{Order, Scope, Space};
 use crate::memory::Bytes;
 use crate::place::{LANES, Place as Thread, Warp};
@@ -142,7 +142,15 @@ impl Machine<'_> {
                 self.locate(&block.memory, site, lane, space, addresses[lane])
             {
                 shared.region.bytes().store((at - shared.region.base()) as usize, 8, 0);
-                shared.mbarriers.borrow_mut().insert(at, Mbarrier::new(counts[lane] as u32));
+                let place = Thread::of_lane(
+                    Warp { block: block.memory.index, warp: site.w as u32 },
+                    lane as u32,
+                );
+                let moment = self.races.as_ref().and_then(|r| r.clocks.observer(place));
+                let born = moment.map(|(_, moment)| Born { place, moment, line: site.line });
+                let mut mbarrier = Mbarrier::new(counts[lane] as u32);
+                mbarrier.born = born;
+                shared.mbarriers.borrow_mut().insert(at, mbarrier);
             }
         }
     }
@@ -225,7 +233,12 @@ impl Machine<'_> {
     ) {
         let Some((shared, at)) = self.locate(memory, site, lane, space, address) else { return };
         match shared.mbarriers.borrow_mut().get_mut(&at) {
-            Some(mbarrier) => f(self, mbarrier),
+            Some(mbarrier) => {
+                if let Some(born) = mbarrier.born {
+                    self.check_born(memory, site, lane, born, at);
+                }
+                f(self, mbarrier);
+            }
             None => self.complain(
                 memory,
                 site,
@@ -235,6 +248,27 @@ impl Machine<'_> {
                 "where no mbarrier was initialised",
             ),
         }
+    }
+
+    /// Whether a thread that uses a barrier comes after its initialisation.
+    fn check_born(&mut self, memory: &BlockMemory, site: Site, lane: usize, born: Born, at: u64) {
+        let warp = Warp { block: memory.index, warp: site.w as u32 };
+        let place = Thread::of_lane(warp, lane as u32);
+        let Some(races) = &self.races else { return };
+        let Some((known, _)) = races.clocks.observer(place) else { return };
+        let (its, its_lane) = (born.place.warp(), born.place.lane());
+        if place == born.place || races.clocks.knows(known, place.block, its, its_lane, born.moment)
+        {
+            return;
+        }
+        self.report(Fault {
+            kind: Kind::Race,
+            line: site.line,
+            place,
+            access: Some(Meant { space: Memory::Shared, act: Act::Atomic, address: at, size: 8 }),
+            other: Some(Party { place: born.place, line: born.line, act: Some(Act::Write) }),
+            detail: "an mbarrier whose initialisation may come later".into(),
+        });
     }
 
     /// The shared memory and the offset that an address of a barrier means.

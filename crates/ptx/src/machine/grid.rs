@@ -13,12 +13,13 @@ use super::undefined::Origins;
 use super::warp::{Group, Wait};
 use crate::count::{Counters, KernelCounters};
 use crate::finding::{Act, Fault, Findings, Kind};
-use crate::ir::Module;
+use crate::ir::{Line, Module};
 use crate::memory::race::Races;
 use crate::memory::{Global, Region, Request};
 use crate::place::{LANES, Place};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -148,6 +149,13 @@ pub(crate) struct Heap {
     pub(crate) top: u64,
 }
 
+/// Memory that a kernel has allocated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allocated {
+    pub(crate) bytes: u64,
+    pub(crate) freed: Option<(Place, Line)>,
+}
+
 /// All that a launch needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Launch<'a> {
@@ -239,15 +247,26 @@ pub(crate) struct Machine<'a> {
     pub(crate) counters: Option<Vec<Counters>>,
     pub(crate) output: Vec<u8>,
     pub(crate) heap: Option<Heap>,
+    /// What was allocated from the heap in this launch: its bytes, and who freed it.
+    pub(crate) allocated: BTreeMap<u64, Allocated>,
     pub(crate) pending: FxHashMap<u64, PendingLaunch>,
     pub(crate) launches: Vec<DeviceLaunch>,
     pub(crate) issued: u64,
     pub(crate) lane_instructions: u64,
     chance: Chance,
     joins_now: bool,
-    /// Instructions executed by all threads of this launch, and how many of them are this one's.
-    total: &'a AtomicU64,
+    /// What all threads of this launch have done, and how many of the instructions are this one's.
+    total: &'a Total,
+    blocks: u64,
     reported: u64,
+}
+
+/// What the threads that run a launch have done together.
+#[derive(Debug, Default)]
+struct Total {
+    instructions: AtomicU64,
+    /// Blocks that have ended.
+    blocks: AtomicU64,
 }
 
 /// How a block's turn ended.
@@ -262,7 +281,7 @@ enum Progress {
 
 /// Runs a launch to its end: what it gave, and what is left of the heap.
 pub(crate) fn run(launch: &Launch<'_>) -> (Outcome, Option<Heap>) {
-    let total = AtomicU64::new(0);
+    let total = Total::default();
     let arguments = match Region::of(crate::finding::Space::Param, launch.arguments) {
         Ok(region) => region,
         Err(error) => return (failed(launch, error.into()), launch.heap),
@@ -318,7 +337,7 @@ fn may_run_in_parallel(launch: &Launch<'_>) -> bool {
 }
 
 impl<'a> Machine<'a> {
-    fn new(launch: &Launch<'a>, arguments: &'a Region, total: &'a AtomicU64) -> Machine<'a> {
+    fn new(launch: &Launch<'a>, arguments: &'a Region, total: &'a Total) -> Machine<'a> {
         let options = launch.options;
         let shape = &launch.shape;
         let races = options
@@ -341,6 +360,7 @@ impl<'a> Machine<'a> {
             counters,
             output: Vec::new(),
             heap: launch.heap,
+            allocated: BTreeMap::new(),
             pending: FxHashMap::default(),
             launches: Vec::new(),
             issued: 0,
@@ -348,6 +368,7 @@ impl<'a> Machine<'a> {
             chance: Chance::new(seed(options.schedule)),
             joins_now: true,
             total,
+            blocks: shape.blocks().into(),
             reported: 0,
         }
     }
@@ -472,7 +493,10 @@ impl<'a> Machine<'a> {
             block.begin(index, self.program, &launch.shape, launch.arguments, launch.workspace);
             loop {
                 match self.run_block(&mut block)? {
-                    Progress::Finished => break,
+                    Progress::Finished => {
+                        self.total.blocks.fetch_add(1, Relaxed);
+                        break;
+                    }
                     Progress::Spent => {}
                     Progress::Blocked => {
                         self.report_crossed_barriers(&block);
@@ -510,6 +534,7 @@ impl<'a> Machine<'a> {
             match self.run_block(block)? {
                 Progress::Finished => {
                     residents.end(self, at);
+                    self.total.blocks.fetch_add(1, Relaxed);
                     (idle, could_go_on) = (0, false);
                     since = self.issued;
                     continue;
@@ -671,13 +696,16 @@ impl<'a> Machine<'a> {
     ) -> Result<Turn, Halt> {
         group.tired = false;
         let limit = self.options.instructions;
-        let left = limit.saturating_sub(self.total.load(Relaxed)).saturating_add(1);
+        let done = &self.total.instructions;
+        let left = limit.saturating_sub(done.load(Relaxed)).saturating_add(1);
         let turn = turn.min(i32::try_from(left).unwrap_or(i32::MAX));
         let result = self.run_group(block, w, group, turn)?;
         let news = self.issued - self.reported;
         self.reported = self.issued;
-        if self.total.fetch_add(news, Relaxed) + news > limit {
-            return Err(Halt::InstructionLimit { limit, running: waiting(self.program, &[block]) });
+        if self.total.instructions.fetch_add(news, Relaxed) + news > limit {
+            let (finished, blocks) = (self.total.blocks.load(Relaxed), self.blocks);
+            let running = waiting(self.program, &[block]);
+            return Err(Halt::InstructionLimit { limit, finished, blocks, running });
         }
         Ok(result)
     }

@@ -456,10 +456,17 @@ pub enum Halt {
         waiting: Vec<Waiting>,
     },
     /// The limit of instructions was reached.
-    #[error("the limit of {limit} warp instructions was reached; {}", list(running))]
+    #[error(
+        "the limit of {limit} warp instructions was reached, with {finished} of {blocks} blocks finished; {}",
+        list(running)
+    )]
     InstructionLimit {
         /// The limit.
         limit: u64,
+        /// Blocks that had ended.
+        finished: u64,
+        /// Blocks of the grid: with those that had ended they tell how many instructions all would take.
+        blocks: u64,
         /// The first threads, and where they were.
         running: Vec<Waiting>,
     },
@@ -521,7 +528,7 @@ impl Halt {
                 "all threads must reach the same barriers, and a thread must not wait for work that waits for it"
             }
             Halt::InstructionLimit { .. } => {
-                "a loop may never end, or the limit is too low for this size"
+                "a loop may never end, or the grid needs more: try a smaller one, or raise the limit"
             }
             Halt::Trap { .. } | Halt::Assertion { .. } => "the kernel itself found a fault",
             Halt::Unsupported { .. } => {

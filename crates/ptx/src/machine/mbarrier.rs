@@ -3,7 +3,9 @@
 //! A phase is complete when no arrival and no byte of a copy is pending. The eight bytes in shared memory hold nothing that a kernel may look at; the
 //! state that arrivals give back is the phase's number and the arrivals that were pending.
 
-use crate::clock::Gate;
+use crate::clock::{Gate, Moment};
+use crate::ir::Line;
+use crate::place::Place;
 
 /// A barrier.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +17,16 @@ pub(crate) struct Mbarrier {
     /// What those who arrive in the present phase leave behind, and what those of complete phases left.
     present: Gate,
     complete: Gate,
+    /// Who initialised it, when, and by which instruction.
+    pub(crate) born: Option<Born>,
+}
+
+/// The initialisation of a barrier.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Born {
+    pub(crate) place: Place,
+    pub(crate) moment: Moment,
+    pub(crate) line: Line,
 }
 
 /// The bits of a state that count pending arrivals.

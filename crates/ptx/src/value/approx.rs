@@ -32,7 +32,25 @@ pub fn unary(op: FloatUnary, format: Format, a: u64) -> u64 {
     narrow(format, Rounding::Nearest, y)
 }
 
-/// `rcp.approx.ftz.f64` and `rsqrt.approx.f64`: the lower half of the source is not looked at, the result's is zero, and subnormal numbers are zeros.
+/// `rsqrt.approx.f64`, which a library calls where a double is asked for: within 1 ulp, subnormal numbers included.
+#[must_use]
+pub fn rsqrt(a: u64) -> u64 {
+    let x = f64::from_bits(a);
+    let y = 1.0 / x.sqrt();
+    if y.is_nan() {
+        return Format::F64.nan();
+    }
+    if !y.is_finite() || y == 0.0 {
+        return y.to_bits();
+    }
+    // One step of Newton's: what x y y lacks of 1, exactly but for the last rounding.
+    let product = x * y;
+    let rest = libm::fma(x, y, -product);
+    let lacks = libm::fma(-product, y, 1.0) - rest * y;
+    (y + 0.5 * y * lacks).to_bits()
+}
+
+/// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: the lower half of the source is not looked at, the result's is zero, and subnormal numbers are zeros.
 fn upper_half(op: FloatUnary, a: u64) -> u64 {
     let format = Format::F64;
     let x = f64::from_bits(format.flush(a & !0xffff_ffff));

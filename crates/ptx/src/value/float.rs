@@ -85,6 +85,7 @@ fn scalar_unary(op: FloatUnary, format: Format, mode: FloatMode, a: u64) -> u64 
         FloatUnary::Neg => a ^ format.sign(),
         FloatUnary::Rcp => div(format, mode.rounding, format.one(), a),
         FloatUnary::Sqrt => sqrt(format, mode.rounding, a),
+        FloatUnary::RsqrtApprox if format == Format::F64 && !mode.ftz => approx::rsqrt(a),
         _ => approx::unary(op, format, a),
     };
     finish(format, mode, result)

@@ -114,3 +114,24 @@ fn the_forms_for_f64_look_at_upper_halves() {
     let low = f64::from_bits(2f64.to_bits() | 0xffff_ffff);
     assert_eq!(rcp(low), 0.5);
 }
+
+/// Without `.ftz` a double's reciprocal root is a double: compilers print it for `rsqrt(double)`.
+#[test]
+fn the_reciprocal_root_of_a_double_has_all_its_digits() {
+    use warpfold_ptx::value::float;
+    let rsqrt = |x: f64| {
+        let bits =
+            float::unary(FloatUnary::RsqrtApprox, Type::F64, FloatMode::default(), x.to_bits());
+        f64::from_bits(bits)
+    };
+    for x in [1.0, 2.0, 0.3, 7e300, 5e-324, 3e-310, f64::MAX, 1.0 / 3.0] {
+        let y = rsqrt(x);
+        // y * y * x is 1 within the rounding of y, which its square doubles.
+        let error = (y * x.sqrt() - 1.0).abs();
+        assert!(error < 4e-16, "{x}: {y} is off by {error}");
+    }
+    assert_eq!(rsqrt(4.0), 0.5);
+    assert_eq!((rsqrt(0.0), rsqrt(-0.0)), (f64::INFINITY, -f64::INFINITY));
+    assert_eq!(rsqrt(f64::INFINITY), 0.0);
+    assert!(rsqrt(-1.0).is_nan());
+}

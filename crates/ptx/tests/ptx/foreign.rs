@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, checked, describe, schedules};
 use crate::execution::{kernel, module, run_one};
+use warpfold_ptx::finding::Kind;
 use warpfold_ptx::machine::{Arg, Schedule, Shape};
 
 /// 16 by 16 halves times 16 by 8, read from shared memory by `ldmatrix`, against the product of small integers.
@@ -121,4 +122,53 @@ fn eight_bits_go_out_and_back() {
     assert!(report.outcome.is_clean() || report.outcome.halt.is_none(), "{}", describe(&report));
     // 448 and -1.5; 1 and 0.
     assert_eq!(out, [0x5F00_BE00, 0x3C00_0000]);
+}
+
+#[test]
+fn an_mbarrier_is_used_after_its_initialisation() {
+    let of = |barrier: &str| {
+        module(
+            ".shared .align 8 .b64 b;",
+            &format!(
+                "mov.u32 %r1, b; setp.ne.u32 %p1, %t, 0; @%p1 bra over; mbarrier.init.shared.b64 [%r1], 64; over: {barrier}
+                 mbarrier.arrive.shared.b64 %d1, [%r1];
+                 wait: mbarrier.test_wait.shared.b64 %p2, [%r1], %d1; @!%p2 bra wait;"
+            ),
+        )
+    };
+    for schedule in [Schedule::Lockstep, Schedule::Random { seed: 3 }] {
+        let (_, report) = run_one(&of("bar.sync 0;"), checked(schedule), 64);
+        assert!(report.outcome.is_clean(), "{schedule:?}: {}", describe(&report));
+    }
+    let (_, report) = run_one(&of(""), checked(Schedule::Lockstep), 64);
+    let found = crate::bench::found(&report);
+    assert!(found.iter().any(|f| f.0 == Kind::Race), "{}", describe(&report));
+}
+
+#[test]
+fn memory_of_the_heap_is_used_until_it_is_freed_once() {
+    let of = |rest: &str| {
+        module(
+            ".extern .func (.param .b64 r) malloc(.param .b64 n);\n.extern .func free(.param .b64 p);",
+            &format!(
+                "{{ .param .b64 n; .param .b64 r; st.param.b64 [n], 24; call.uni (r), malloc, (n); ld.param.b64 %d1, [r]; }}
+                 st.u32 [%d1+20], %t; ld.u32 %r1, [%d1+20]; st.global.u32 [%o], %r1; {rest}"
+            ),
+        )
+    };
+    let free = |offset: u32| {
+        format!(
+            "add.u64 %d2, %d1, {offset}; {{ .param .b64 p; st.param.b64 [p], %d2; call.uni free, (p); }}"
+        )
+    };
+    let kinds = |rest: &str| {
+        let (_, report) = run_one(&of(rest), checked(Schedule::Lockstep), 32);
+        eprintln!("{}", describe(&report));
+        crate::bench::found(&report).into_iter().map(|f| f.0).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(&free(0)), []);
+    assert_eq!(kinds(&format!("{} ld.u32 %r2, [%d1+4];", free(0))), [Kind::Freed]);
+    assert_eq!(kinds(&format!("{} st.u32 [%d1+20], 1;", free(0))), [Kind::Freed]);
+    assert_eq!(kinds(&format!("{} {}", free(0), free(0))), [Kind::Freed]);
+    assert_eq!(kinds(&free(4)), [Kind::OutOfBounds]);
 }
