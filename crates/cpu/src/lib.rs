@@ -10,6 +10,7 @@ mod axes;
 mod count;
 mod exact;
 mod gather;
+mod grid;
 mod integer;
 pub mod isa;
 mod order;

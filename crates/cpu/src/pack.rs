@@ -4,6 +4,8 @@
 //! vectors are loaded of which the others are dropped. What the baseline of x86-64 has
 //! for that is as fast as memory, so that nothing here depends on the instruction set.
 
+use warpfold_core::prefetch;
+
 /// A table in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Pack {
@@ -100,8 +102,10 @@ impl Pack {
         unsafe {
             for left in (0..whole_columns).step_by(W::SIDE) {
                 for top in (0..whole_rows).step_by(W::SIDE) {
-                    let to = to.add(top * columns + left);
-                    W::turn(self.at(top, left), column_stride, to, columns);
+                    let (from, to) = (self.at::<W>(top, left), to.add(top * columns + left));
+                    // Of short rows those that follow are read next.
+                    prefetch::near(from.cast::<u8>().wrapping_add(AHEAD));
+                    W::turn(from, column_stride, to, columns);
                 }
                 for row in whole_rows..rows {
                     let to = to.add(row * columns + left);
@@ -119,6 +123,8 @@ impl Pack {
     }
 }
 
+/// Bytes ahead at which memory is asked for.
+const AHEAD: usize = 1 << 10;
 /// Rows of fewer elements are not worth a call of `memcpy`.
 const SHORT: usize = 16;
 
@@ -150,6 +156,7 @@ unsafe fn every_second<W: Word>(from: *const W, to: *mut W, len: usize) -> usize
         // SAFETY: the gap behind element `done - 1` ends before the next element.
         unsafe {
             let from = from.add(2 * at);
+            prefetch::near(from.cast::<u8>().wrapping_add(2 * AHEAD));
             W::even(vector(from), vector(from.add(step))).to(to.add(at).cast());
         }
     }

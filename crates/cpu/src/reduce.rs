@@ -3,6 +3,7 @@
 use crate::accelerate::{Accelerate, Context};
 use crate::axes::Question;
 use crate::gather::Buffers;
+use crate::grid::GridSum;
 use crate::isa::Isa;
 use crate::plan::Plan;
 use crate::slices::Slices;
@@ -159,6 +160,9 @@ impl Job<'_> {
         }
         let dtype = plan.dtype();
         let otherwise = |output: usize| -> Result<u64> {
+            if let Some(found) = on_grid(plan, output, op) {
+                return Ok(found.to_bits());
+            }
             let states = self.one(plan, output, dtype, Threads::Exactly(1))?;
             Ok(states[0].finish(op, rules)?.first().to_bits())
         };
@@ -309,4 +313,23 @@ impl Job<'_> {
             None => plan.for_each_run(output, indexed, positions, buffers, |run| take(0, run)),
         }
     }
+}
+
+/// The sum or the mean of an output of a few f64, without its state.
+fn on_grid(plan: &Plan<'_>, output: usize, op: Op) -> Option<f64> {
+    if plan.dtype() != DType::F64 || plan.len() > FEW || !matches!(op, Op::Sum | Op::Mean) {
+        return None;
+    }
+    let (mut found, mut buffers) = (None, Buffers::default());
+    plan.for_each_run(output, false, 0..plan.len(), &mut buffers, |run| {
+        let whole = run.items.len() == plan.len() * size_of::<f64>();
+        if let Ok(items) = bytemuck::try_cast_slice(run.items)
+            && whole
+        {
+            found = GridSum::of(items);
+        }
+        Ok(())
+    })
+    .ok()?;
+    if op == Op::Sum { found?.rounded() } else { found?.divided(plan.len() as u64) }
 }

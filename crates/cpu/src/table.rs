@@ -3,6 +3,11 @@
 use core::marker::PhantomData;
 use core::ops::Range;
 
+/// Bytes ahead, in every row, at which the next columns are asked for.
+const ASIDE: usize = 512;
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
 /// Rows, `stride` bytes apart, of consecutive elements, all of which may be read
 /// for `'a`: a slice with gaps.
 pub(crate) struct Table<'a, T> {
@@ -80,6 +85,25 @@ impl<'a, T> Table<'a, T> {
         assert!(row < self.rows);
         // SAFETY: a row of the table, whose elements may be read for `'a`.
         unsafe { core::slice::from_raw_parts(self.at(row, 0), self.columns) }
+    }
+
+    /// What a kernel asks for that reads the table in groups of columns, `group` bytes
+    /// wide, while it reads the one that begins `offset` bytes into the rows: an address,
+    /// and how many bytes it goes up from row to row.
+    ///
+    /// Of near rows the next table follows, and is asked for in the order of memory. Of
+    /// rows in different pages each is a stream of its own.
+    #[inline(always)]
+    pub(crate) fn ahead(&self, offset: usize, group: usize) -> (*const u8, isize) {
+        let at = |row: usize, byte: usize| self.at(row, 0).cast::<u8>().wrapping_add(byte);
+        let (width, next) = (self.columns * size_of::<T>(), offset + ASIDE);
+        if self.stride.unsigned_abs() < PAGE {
+            (at(self.rows, offset * self.rows), group.cast_signed())
+        } else if next < width {
+            (at(0, next), self.stride)
+        } else {
+            (at(self.rows, next - width), self.stride)
+        }
     }
 
     /// Some of the rows.

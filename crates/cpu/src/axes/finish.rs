@@ -1,6 +1,6 @@
 //! From the intervals of sums to the answers of outputs, whatever was summed.
 
-use super::round::{Interval, Narrow};
+use super::round::{Ends, Interval, Narrow};
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
 
@@ -34,7 +34,7 @@ impl Asked {
 }
 
 /// Outputs that are answered together.
-pub(super) const TOGETHER: usize = 32;
+pub(super) const TOGETHER: usize = 64;
 
 /// Intervals of that many outputs, or fewer.
 pub(super) struct Intervals {
@@ -51,11 +51,17 @@ impl Intervals {
     #[inline(always)]
     pub(super) fn fill(&mut self, count: usize, exact: bool, one: impl Fn(usize) -> Interval) {
         for i in 0..count.min(TOGETHER) {
-            let Interval { high, low, off } = one(i);
-            self.high[i] = high;
-            self.low[i] = low;
-            self.off[i] = if exact { 0.0 } else { off };
+            self.set(i, one(i), exact);
         }
+    }
+
+    /// Writes one of them.
+    #[inline(always)]
+    pub(super) fn set(&mut self, i: usize, interval: Interval, exact: bool) {
+        let Interval { high, low, off } = interval;
+        self.high[i] = high;
+        self.low[i] = low;
+        self.off[i] = if exact { 0.0 } else { off };
     }
 
     #[inline(always)]
@@ -130,49 +136,78 @@ impl<T: Narrow> Kernel for Finish<'_, T> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let len = self.len;
         match self.asked {
-            Asked::Sum => self.find(|sum, _| (sum, true)),
-            Asked::Second => self.find(|_, second| (second, true)),
-            Asked::Mean => self.find(|sum, _| sum.divided(len)),
-            Asked::Root => self.find(|_, second| second.root()),
-            Asked::Variance { ddof, root } => self.find(|sum, second| {
-                let (variance, sure) = Interval::variance(sum, second, len, ddof);
-                let (found, real) = if root { variance.root() } else { (variance, true) };
-                (found, sure & real)
-            }),
+            Asked::Sum => self.find::<SUM>(0),
+            Asked::Second => self.find::<SECOND>(0),
+            Asked::Mean => self.find::<MEAN>(0),
+            Asked::Root => self.find::<ROOT>(0),
+            Asked::Variance { ddof, root: false } => self.find::<VARIANCE>(ddof),
+            Asked::Variance { ddof, root: true } => self.find::<DEVIATION>(ddof),
         }
     }
 }
 
+/// [`Asked`], known to the compiler: what is done with each output is inlined into the
+/// loop over them, which has vectors only then.
+const SUM: u8 = 0;
+const SECOND: u8 = 1;
+const MEAN: u8 = 2;
+const ROOT: u8 = 3;
+const VARIANCE: u8 = 4;
+const DEVIATION: u8 = 5;
+
 impl<T: Narrow> Finish<'_, T> {
-    /// Rounds the number that is made of both sums, and may not be there.
+    /// The number that is made of the sums of output `i`, and whether that could be had.
     #[inline(always)]
-    fn find(self, number: impl Fn(Interval, Interval) -> (Interval, bool)) {
-        let Finish { pair: Pair { first, second }, least, to, place, missing, .. } = self;
-        let one = |i: usize| {
-            let (sum, second) = (first.get(i), second.get(i));
-            let known = least.is_none_or(|least| second.is_above(least));
-            let (number, there) = number(sum, second);
-            (number, known & there)
+    fn number<const ASKED: u8>(&self, i: usize, ddof: u64) -> (Interval, bool) {
+        let (sum, second) = (self.pair.first.get(i), self.pair.second.get(i));
+        let known = match self.least {
+            Some(least) => second.is_above(least),
+            None => true,
         };
-        // Without a branch for each.
-        let mut certain = true;
-        for (i, to) in to.iter_mut().enumerate().take(TOGETHER) {
-            let (number, there) = one(i);
-            let (found, sure) = number.nearly::<T>();
-            *to = found;
-            certain &= there & sure;
-        }
-        if certain {
-            return;
-        }
-        for (i, to) in to.iter_mut().enumerate().take(TOGETHER) {
-            let (number, there) = one(i);
-            let (found, sure) = number.nearest::<T>();
-            *to = found;
-            if !(there & sure) {
-                missing.push(place + i);
+        let (number, there) = match ASKED {
+            SUM => (sum, true),
+            SECOND => (second, true),
+            MEAN => sum.divided(self.len),
+            ROOT => second.root(),
+            _ => {
+                let (variance, sure) = Interval::variance(sum, second, self.len, ddof);
+                let (found, real) =
+                    if ASKED == DEVIATION { variance.root() } else { (variance, true) };
+                (found, sure & real)
+            }
+        };
+        (number, known & there)
+    }
+
+    /// Rounds these numbers.
+    #[inline(always)]
+    fn find<const ASKED: u8>(self, ddof: u64) {
+        let count = self.to.len().min(TOGETHER);
+        let mut numbers = Intervals::NONE;
+        let sums = match ASKED {
+            SUM if self.least.is_none() => &self.pair.first,
+            SECOND if self.least.is_none() => &self.pair.second,
+            _ => {
+                for i in 0..count {
+                    let (number, there) = self.number::<ASKED>(i, ddof);
+                    let off = if there { number.off } else { f64::INFINITY };
+                    numbers.set(i, Interval { off, ..number }, false);
+                }
+                &numbers
+            }
+        };
+        let mut doubts = [0; TOGETHER];
+        let Intervals { high, low, off } = sums;
+        let (to, doubts) = (&mut self.to[..count], &mut doubts[..count]);
+        T::round_all(Ends { high, low, off, to: &mut *to, doubts: &mut *doubts });
+        for (i, (to, &doubt)) in to.iter_mut().zip(&*doubts).enumerate() {
+            if doubt != 0 {
+                let (found, sure) = sums.get(i).nearest::<T>();
+                *to = found;
+                if !sure {
+                    self.missing.push(self.place + i);
+                }
             }
         }
     }

@@ -33,8 +33,6 @@ use warpfold_core::{DType, prefetch};
 const SUM: usize = 3;
 /// Lanes of the widest vector.
 const MOST_LANES: usize = 8;
-/// Bytes ahead, in every row, at which the next columns are asked for.
-const ASIDE: usize = 512;
 
 /// Zeros, ones, zeros: what an element is multiplied by that counts, or not.
 static MASK: [f64; 6 * MOST_LANES] = {
@@ -345,15 +343,32 @@ impl<M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, M, P> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         let Bounds { parts, len, exact, first, second, .. } = self;
-        let count = parts[0].len();
-        let parts = parts.map(|part| &part[..count]);
+        let count = parts[0].len().min(TOGETHER);
+        let mut columns = parts;
+        for p in 0..P {
+            columns[p] = &parts[p][..count];
+        }
         if let Some(to) = first {
-            to.fill(count, exact, |i| M::first(parts.map(|part| part[i]), len));
+            for i in 0..count {
+                to.set(i, M::first(output(&columns, i), len), exact);
+            }
         }
         if let Some(to) = second {
-            to.fill(count, exact, |i| M::second(parts.map(|part| part[i]), len));
+            for i in 0..count {
+                to.set(i, M::second(output(&columns, i), len), exact);
+            }
         }
     }
+}
+
+/// The parts of one output.
+#[inline(always)]
+fn output<const P: usize>(parts: &[&[f64]; P], i: usize) -> [f64; P] {
+    let mut one = [0.0; P];
+    for p in 0..P {
+        one[p] = parts[p][i];
+    }
+    one
 }
 
 /// f16 are multiples of 2^-24 below 2^16: in f64 sums of so many are exact.
@@ -433,12 +448,12 @@ impl<T: Widen, M: Measure<P>, const P: usize> Columns<'_, T, M, P> {
     unsafe fn group<S: Simd>(&self, acc: &mut [[S::F; P]; 2], column: usize, one: S::F) {
         let table = self.table;
         let mut now = *acc;
-        // What is read next lies aside, or at the beginning of the rows below.
-        let (width, next) = (size_of::<T>() * table.columns(), size_of::<T>() * column + ASIDE);
-        let (down, next) = if next < width { (0, next) } else { (table.rows(), next - width) };
+        let size = size_of::<T>();
+        let (mut next, step) = table.ahead(size * column, 2 * S::LANES * size);
         for row in 0..table.rows() {
             let p = table.at(row, column);
-            prefetch::near(table.at(row + down, 0).cast::<u8>().wrapping_add(next));
+            prefetch::near(next);
+            next = next.wrapping_offset(step);
             // SAFETY: a whole group, which the caller vouches for.
             unsafe {
                 let [a, b] = T::widen::<S>(p);

@@ -181,7 +181,13 @@ impl<L: Lanes> Columns<'_, '_, L> {
             a.copy_from_slice(to_a);
             b.copy_from_slice(to_b);
             c.copy_from_slice(to_c);
+            let size = size_of::<L::Item>();
+            let (mut next, step) = table.ahead(size * left, size * N);
             for row in 0..table.rows() {
+                for line in (0..size * N).step_by(64) {
+                    prefetch::near(next.wrapping_add(line));
+                }
+                next = next.wrapping_offset(step);
                 let items = &table.row(row)[group.clone()];
                 let at = (at + row) as u32;
                 for i in 0..N {

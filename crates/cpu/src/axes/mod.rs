@@ -179,14 +179,14 @@ impl Question<'_> {
         self.answers(&fold, Some(&again), self.plan.plain())
     }
 
-    /// Positions are the tree's.
+    /// Positions are those of the walk that states take: along memory.
     fn products<T: Factor>(&self) -> Result<Option<Numbers>> {
         let len = self.plan.len();
         if len > products::MOST || self.plan.outputs() < FEW_PRODUCTS || !fpenv::is_usual() {
             return Ok(None);
         }
         let fold = Products::<T> { isa: self.isa, len, item: PhantomData };
-        self.answers(&fold, None, &self.plan.in_index_order())
+        self.answers(&fold, None, self.plan.plain())
     }
 
     /// Of elements as wide as `W`.

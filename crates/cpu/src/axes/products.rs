@@ -22,8 +22,8 @@ pub(super) const MOST: usize = BLOCK;
 const SAFE: usize = 6;
 /// So many significands in `[1, 2)` have a product that f64 holds.
 const SAFE_SIGNIFICANDS: usize = 1000;
-/// A height that the tree of a block does not reach.
-const NEVER: u32 = LANES.ilog2() + 1;
+/// The height of the tree of a block, where no exponents are taken out before the root's.
+const NEVER: u32 = LANES.ilog2();
 /// Outputs that are answered together.
 const TOGETHER: usize = 16;
 
@@ -279,41 +279,33 @@ impl<T: Factor> Kernel for Root<'_, T> {
                 odds[i] = cells.odd[place + i];
             }
         }
-        // Nodes that wait for the one on their right, by height. In the order of their
-        // bits backwards, lanes that are folded are neighbours.
-        let mut waiting: [Option<Side>; NEVER as usize] = [None; NEVER as usize];
-        for order in 0..LANES {
-            let lane = (order as u8).reverse_bits() as usize / (256 / LANES);
-            let mut node = (lane < len.min(LANES)).then(|| {
-                let mut side = [1.0; TOGETHER];
-                side[..count].copy_from_slice(&cells.lanes[lane * pitch + place..][..count]);
-                side
-            });
-            let mut level = 0;
-            loop {
-                if let Some(numbers) = &mut node
-                    && level == height
-                {
-                    take_exponents(numbers, &mut exponents, &mut odds);
-                }
-                if order >> level & 1 == 0 {
-                    waiting[level as usize] = node;
-                    break;
-                }
-                // Lanes beyond a short output are ones.
-                node = match (waiting[level as usize].take(), node) {
-                    (Some(mut left), Some(right)) => {
-                        for i in 0..TOGETHER {
-                            left[i] *= right[i];
-                        }
-                        Some(left)
-                    }
-                    (left, right) => left.or(right),
-                };
-                level += 1;
+        let mut nodes = [[1.0; TOGETHER]; LANES];
+        let mut active = len.min(LANES);
+        for (lane, node) in nodes.iter_mut().enumerate().take(active) {
+            let from = &cells.lanes[lane * pitch + place..][..count];
+            match from.try_into() {
+                Ok(from) => *node = from,
+                Err(_) => node[..count].copy_from_slice(from),
             }
         }
-        let mut root = waiting[NEVER as usize - 1].unwrap_or([1.0; TOGETHER]);
+        let mut half = LANES;
+        for level in 0..NEVER {
+            if level == height {
+                for node in &mut nodes[..active] {
+                    take_exponents(node, &mut exponents, &mut odds);
+                }
+            }
+            half /= 2;
+            let (left, right) = nodes.split_at_mut(half);
+            // Lanes beyond a short output are ones.
+            for (left, right) in left.iter_mut().zip(&right[..active.saturating_sub(half)]) {
+                for i in 0..TOGETHER {
+                    left[i] *= right[i];
+                }
+            }
+            active = active.min(half);
+        }
+        let [mut root, ..] = nodes;
         take_exponents(&mut root, &mut exponents, &mut odds);
         for i in 0..count {
             // Beyond these, halves of it included, is 0 or infinity. The first half is

@@ -104,8 +104,12 @@ impl Interval {
         // Of the series of the root the next term is at most `low^2 / high`.
         let rest = if low == 0.0 { 0.0 } else { low * low / high + low.abs() * (4.0 * UNIT) };
         let off = rest + off / high;
-        let [high, low, off] = [high, low, off].map(|part| if zero { 0.0 } else { part });
-        (Interval { high, low, off }, zero | certain)
+        let found = Interval {
+            high: if zero { 0.0 } else { high },
+            low: if zero { 0.0 } else { low },
+            off: if zero { 0.0 } else { off },
+        };
+        (found, zero | certain)
     }
 
     /// `(n squares - sum^2) / (n (n - ddof))`, and whether that could be had.
@@ -155,23 +159,33 @@ impl Interval {
         let [least, most] = [T::narrow(high, low - off), T::narrow(high, low + off)];
         (least, (least.bits() == most.bits()) & (high + low).is_finite())
     }
+}
 
-    /// The same by fewer instructions, none of them a branch, where a type has them: it
-    /// is certain of fewer numbers.
-    #[inline(always)]
-    pub(super) fn nearly<T: Narrow>(self) -> (T, bool) {
-        T::nearly(self)
-    }
+/// Intervals of many numbers, and where it goes what they round to.
+pub(super) struct Ends<'a, T> {
+    pub(super) high: &'a [f64],
+    pub(super) low: &'a [f64],
+    pub(super) off: &'a [f64],
+    pub(super) to: &'a mut [T],
+    /// Made 0 where it is certain, and something else where it may not be.
+    pub(super) doubts: &'a mut [u64],
 }
 
 /// A type that sums of two f64 are rounded to.
 pub(super) trait Narrow: Element {
     /// `high + low`, rounded once.
     fn narrow(high: f64, low: f64) -> Self;
-    /// See [`Interval::nearly`].
+    /// Rounds numbers, by loops that compilers turn into vectors where a type has them:
+    /// these leave more in doubt than [`Interval::nearest`].
     #[inline(always)]
-    fn nearly(number: Interval) -> (Self, bool) {
-        number.nearest()
+    fn round_all(ends: Ends<'_, Self>) {
+        let Ends { high, low, off, to, doubts } = ends;
+        for i in 0..to.len() {
+            let number = Interval { high: high[i], low: low[i], off: off[i] };
+            let (found, sure) = number.nearest();
+            to[i] = found;
+            doubts[i] = u64::from(!sure);
+        }
     }
 }
 
@@ -179,6 +193,22 @@ impl Narrow for f64 {
     #[inline(always)]
     fn narrow(high: f64, low: f64) -> f64 {
         high + low
+    }
+
+    #[inline(always)]
+    fn round_all(ends: Ends<'_, f64>) {
+        let Ends { high, low, off, to, doubts } = ends;
+        let count = to.len();
+        let (high, low, off) = (&high[..count], &low[..count], &off[..count]);
+        let doubts = &mut doubts[..count];
+        for i in 0..count {
+            let more = off[i] + low[i].abs() * UNIT;
+            let off = if off[i] == 0.0 { 0.0 } else { more };
+            let (least, most) = (high[i] + (low[i] - off), high[i] + (low[i] + off));
+            to[i] = least;
+            let endless = if least.abs() < f64::INFINITY { 0 } else { 1 };
+            doubts[i] = (least.to_bits() ^ most.to_bits()) | endless;
+        }
     }
 }
 
@@ -191,12 +221,22 @@ impl Narrow for f32 {
     /// Rounded to f64 first, which moves an end by at most half a unit: the ends are
     /// taken apart by a whole one. An exact f64 is rounded once.
     #[inline(always)]
-    fn nearly(number: Interval) -> (f32, bool) {
-        let Interval { high, low, off } = number;
-        let whole = (low == 0.0) & (off == 0.0);
-        let off = if whole { 0.0 } else { off + (high.abs() + low.abs()) * UNIT };
-        let [least, most] = [high + (low - off), high + (low + off)].map(|end| end as f32);
-        (least, (least.to_bits() == most.to_bits()) & (high.abs() < f64::INFINITY))
+    fn round_all(ends: Ends<'_, f32>) {
+        let Ends { high, low, off, to, doubts } = ends;
+        let count = to.len();
+        let (high, low, off) = (&high[..count], &low[..count], &off[..count]);
+        let doubts = &mut doubts[..count];
+        for i in 0..count {
+            let more = off[i] + (high[i].abs() + low[i].abs()) * UNIT;
+            let whole = (low[i] == 0.0) & (off[i] == 0.0);
+            let off = if whole { 0.0 } else { more };
+            let (least, most) = (high[i] + (low[i] - off), high[i] + (low[i] + off));
+            // A NaN equals itself by its bits.
+            let endless = if least.abs() < f64::INFINITY { 0 } else { 1 };
+            let (least, most) = (least as f32, most as f32);
+            to[i] = least;
+            doubts[i] = u64::from(least.to_bits() ^ most.to_bits()) | endless;
+        }
     }
 }
 

@@ -48,12 +48,10 @@ pub(super) struct Walk {
     size: usize,
 }
 
-/// Rows of fewer elements are turned into columns: that costs less than to add up the
-/// lanes of a vector for each row, which copies of rows with gaps do not save either.
-const SHORT_ROW: usize = 64;
-/// Elements of an output that are turned at a time: lines of the cache that hold rows
-/// of the longest elements, and not more than its ways.
-const TURNED: usize = 64;
+/// Rows of fewer bytes are turned into columns: that costs less than to add up the lanes
+/// of a vector for each row, which copies of rows with gaps do not save either. Of longer
+/// ones several would be read at a time.
+const SHORT_ROW: usize = 256;
 /// Fewer columns leave most lanes of a vector idle.
 const FEW_COLUMNS: usize = 8;
 /// Bytes that are copied together at a time: half of the first cache.
@@ -65,9 +63,8 @@ const CELLS: usize = 128 << 10;
 /// Elements that make a block worth its fixed cost.
 const BLOCK_ELEMENTS: usize = 1 << 15;
 /// Rows of columns that are added before their neighbours get their turn, where each lies
-/// in a page of its own. More would share a set of the first cache, which holds 8 lines of
-/// a page's place or 12.
-const FAR_PANEL: usize = 8;
+/// in a page of its own: each is a stream of its own for what fetches ahead.
+const FAR_PANEL: usize = 16;
 /// The same for rows of which a page has some: memory is read nearly in its order.
 const NEAR_PANEL: usize = 4;
 /// Bytes of a page.
@@ -85,11 +82,12 @@ impl Walk {
         let unit = size.cast_signed();
         let (outputs, beside) = kept.last().map_or((1, 0), |k| (k.len, k.stride));
         let (len, along) = reduced.last().map_or((1, 0), |&r| r);
+        let short = SHORT_ROW / size;
         let (form, copied) = if beside == unit && outputs >= FEW_COLUMNS {
             (Form::Columns, false)
-        } else if along == unit && (outputs < FEW_COLUMNS || len >= SHORT_ROW) {
+        } else if along == unit && (outputs < FEW_COLUMNS || len >= short) {
             (Form::Rows, false)
-        } else if outputs >= FEW_COLUMNS && (len < SHORT_ROW || beside.abs() < along.abs()) {
+        } else if outputs >= FEW_COLUMNS && (len < short || beside.abs() < along.abs()) {
             (Form::Columns, true)
         } else {
             (Form::Rows, true)
@@ -105,10 +103,15 @@ impl Walk {
             (Form::Columns, false) => {
                 let far = along.unsigned_abs() >= FAR_APART;
                 let panel = len.min(if far { FAR_PANEL } else { NEAR_PANEL });
-                ((BLOCK_ELEMENTS / elements.max(1)).clamp(BLOCK / 2, BLOCK), panel)
+                let block = (BLOCK_ELEMENTS / elements.max(1)).clamp(BLOCK / 2, BLOCK);
+                // Whole runs of columns: two of them are two places in memory.
+                let worth = outputs.saturating_mul(elements) >= BLOCK_ELEMENTS;
+                (if worth { block.min(outputs) } else { block }, panel)
             }
             (Form::Columns, true) => {
-                let panel = len.min(TURNED);
+                // Outputs side by side are read by the row, and turned ones by the column.
+                let beside = beside.unsigned_abs() < along.unsigned_abs();
+                let panel = len.min(if beside { FAR_PANEL } else { short });
                 (block(elements).max((buffer / panel).clamp(1, BLOCK)), panel)
             }
         };
@@ -120,7 +123,7 @@ impl Walk {
     pub(super) fn in_columns(mut self, cell: usize) -> Walk {
         if self.form == Form::Rows {
             (self.form, self.copied) = (Form::Columns, true);
-            self.panel = self.panel.min(TURNED);
+            self.panel = self.panel.min(SHORT_ROW / self.size);
             self.block = self.block.max(self.together(self.panel).min(self.outputs()));
         }
         self.block = self.block.min((CELLS / cell.max(1)).max(1));

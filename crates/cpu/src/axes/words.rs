@@ -33,35 +33,37 @@ macro_rules! end_of_floats {
     ($words:expr, $greatest:expr, $Float:ident, $Bits:ident, $N:literal) => {{
         const N: usize = $N;
         let floats: &[$Float] = bytemuck::cast_slice($words);
-        let least = |a: $Float, b: $Float| if b < a { b } else { a };
-        let largest = |a: $Float, b: $Float| if b > a { b } else { a };
-        /// The end of all, and whether some are NaN.
-        #[inline(always)]
-        fn end(
-            floats: &[$Float],
-            start: $Float,
-            better: impl Fn($Float, $Float) -> $Float,
-        ) -> ($Float, bool) {
-            let (mut ends, mut nans) = ([start; N], [0; N]);
-            let mut rows = floats.chunks_exact(N);
-            for row in &mut rows {
-                for i in 0..N {
-                    ends[i] = better(ends[i], row[i]);
-                    nans[i] |= if row[i] != row[i] { $Bits::MAX } else { 0 };
+        let start = if $greatest { $Float::NEG_INFINITY } else { $Float::INFINITY };
+        let (mut ends, mut nans) = ([start; N], [0; N]);
+        let mut rows = floats.chunks_exact(N);
+        // New numbers for all lanes: they stay in registers, where a lane that is written
+        // if it is better does not.
+        macro_rules! turn {
+            ($before:tt) => {
+                for row in &mut rows {
+                    let (mut next, mut odd) = ([start; N], [0; N]);
+                    for i in 0..N {
+                        next[i] = if row[i] $before ends[i] { row[i] } else { ends[i] };
+                        odd[i] = nans[i] | if row[i] != row[i] { $Bits::MAX } else { 0 };
+                    }
+                    (ends, nans) = (next, odd);
                 }
-            }
-            for (i, &x) in rows.remainder().iter().enumerate() {
-                ends[i] = better(ends[i], x);
-                nans[i] |= if x != x { $Bits::MAX } else { 0 };
-            }
-            let nan = nans.iter().fold(0, |all, &nan| all | nan) != 0;
-            (ends.iter().fold(start, |a, &b| better(a, b)), nan)
+                for (i, &x) in rows.remainder().iter().enumerate() {
+                    ends[i] = if x $before ends[i] { x } else { ends[i] };
+                    nans[i] |= if x != x { $Bits::MAX } else { 0 };
+                }
+                for i in 1..N {
+                    ends[0] = if ends[i] $before ends[0] { ends[i] } else { ends[0] };
+                    nans[0] |= nans[i];
+                }
+            };
         }
-        let (end, nan) = if $greatest {
-            end(floats, $Float::NEG_INFINITY, largest)
+        if $greatest {
+            turn!(>);
         } else {
-            end(floats, $Float::INFINITY, least)
-        };
+            turn!(<);
+        }
+        let (end, nan) = (ends[0], nans[0] != 0);
         // A subnormal equals zero where these are flushed.
         (!nan && end != 0.0).then_some(end.to_bits().cast_signed())
     }};

@@ -154,39 +154,52 @@ fn expected(job: &Job<'_>, op: Op, rules: &Rules) -> Result<Vec<u64>, String> {
 }
 
 fn check(array: &Array, reduced: &[bool], isa: Isa, threads: usize, rules: &Rules, note: &str) {
-    let view = array.view();
     for op in OPS.into_iter().filter(|op| op.supports(array.dtype)) {
-        let kinds = [op.kind()];
-        let job = Job {
-            views: [Some(&view), None],
-            reduced,
-            kinds: &kinds,
-            start: 0,
-            isa,
-            threads: Threads::Exactly(threads),
-        };
-        let plain = Job { isa: Isa::BASELINE, threads: Threads::Exactly(1), ..job };
-        let (got, want) = (answers(&job, op, rules), expected(&plain, op, rules));
-        if got == want {
-            continue;
-        }
-        let place = match (&got, &want) {
-            (Ok(got), Ok(want)) => got.iter().zip(want).position(|(a, b)| a != b),
-            _ => None,
-        };
-        let at = |list: &Result<Vec<u64>, String>| match (list, place) {
-            (Ok(list), Some(place)) => format!("{:#x}", list[place]),
-            (list, _) => format!("{list:?}"),
-        };
-        panic!(
-            "{op} {} {:?} {:?} {reduced:?} {isa} {note}: output {place:?} is {}, not {}",
-            array.dtype,
-            array.shape,
-            array.strides,
-            at(&got),
-            at(&want)
-        );
+        one(array, reduced, op, isa, threads, rules, note);
     }
+}
+
+/// The same for one operation.
+fn one(
+    array: &Array,
+    reduced: &[bool],
+    op: Op,
+    isa: Isa,
+    threads: usize,
+    rules: &Rules,
+    note: &str,
+) {
+    let view = array.view();
+    let kinds = [op.kind()];
+    let job = Job {
+        views: [Some(&view), None],
+        reduced,
+        kinds: &kinds,
+        start: 0,
+        isa,
+        threads: Threads::Exactly(threads),
+    };
+    let plain = Job { isa: Isa::BASELINE, threads: Threads::Exactly(1), ..job };
+    let (got, want) = (answers(&job, op, rules), expected(&plain, op, rules));
+    if got == want {
+        return;
+    }
+    let place = match (&got, &want) {
+        (Ok(got), Ok(want)) => got.iter().zip(want).position(|(a, b)| a != b),
+        _ => None,
+    };
+    let at = |list: &Result<Vec<u64>, String>| match (list, place) {
+        (Ok(list), Some(place)) => format!("{:#x}", list[place]),
+        (list, _) => format!("{list:?}"),
+    };
+    panic!(
+        "{op} {} {:?} {:?} {reduced:?} {isa} {note}: output {place:?} is {}, not {}",
+        array.dtype,
+        array.shape,
+        array.strides,
+        at(&got),
+        at(&want)
+    );
 }
 
 fn shape(random: &mut Rng) -> Vec<usize> {
@@ -284,6 +297,47 @@ fn sums_between_two_numbers_go_to_the_even_one() {
                 };
                 for isa in Isa::available() {
                     check(&array, &[false, true], isa, 1, &Rules::default(), "half-way");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_elements_have_no_spread() {
+    // Plain sums leave nothing of the variance, or a little less than nothing.
+    for x in [1e15f32, -1e15, 0.1, 3e-20] {
+        for len in [2, 5, 13, 100, 1000] {
+            let bytes: Vec<u8> = x.to_le_bytes().repeat(len * 20);
+            for (strides, reduced) in
+                [(vec![80, 4], [true, false]), (vec![4, 4 * len as isize], [true, false])]
+            {
+                let shape = vec![len, 20];
+                let bytes = bytes.clone();
+                let array = Array { dtype: DType::F32, shape, strides, offset: 0, bytes };
+                for isa in Isa::available() {
+                    check(&array, &reduced, isa, 1, &Rules::default(), "equal");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_fold_the_tree_of_each_output() {
+    // Around the lanes of a leaf, the lengths at which exponents are taken out, and a leaf.
+    let mut random = Rng::with_seed(11);
+    let lengths = [1, 2, 63, 64, 65, 128, 192, 193, 384, 385, 1000, 1001, 4095, 4096, 4097];
+    for dtype in [DType::F32, DType::F64] {
+        for len in if cfg!(miri) { &lengths[..4] } else { &lengths[..] } {
+            for pattern in ["uniform", "bits", "zeros", "specials", "wide"] {
+                for (shape, reduced) in
+                    [(vec![*len, 21], [true, false]), (vec![5, *len], [false, true])]
+                {
+                    let array = Array::new(dtype, &shape, pattern, &mut random);
+                    for isa in Isa::available() {
+                        one(&array, &reduced, Op::Prod, isa, 2, &Rules::default(), pattern);
+                    }
                 }
             }
         }
