@@ -90,7 +90,6 @@ macro_rules! word {
             }
             const FLOATS: bool = $floats;
             #[inline(always)]
-            #[expect(clippy::eq_op, reason = "a NaN is what is not equal to itself")]
             fn end_of_floats($words: &[Self], $greatest: bool) -> Option<Self> {
                 $end
             }
