@@ -79,6 +79,16 @@ impl<W: Word> Lanes for Ends<W> {
         *b = (*b).max(others.1);
     }
 
+    #[inline(always)]
+    fn row(self, items: &[W], _: usize) -> Option<(W, W, ())> {
+        if !W::FLOATS || items.len() < LONG_ROW || self.asked == Asked::Magnitude {
+            return None;
+        }
+        // Both words are the end that is asked for.
+        let key = W::end_of_floats(items, self.asked == Asked::Max)?.in_order();
+        Some((key, key, ()))
+    }
+
     fn answer(&self, words: Words<'_, Self>, to: &mut [W], request: Request<'_>) {
         let greatest = self.infinity;
         // Of negative numbers in order all bits but the sign are flipped.

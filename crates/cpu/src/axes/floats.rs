@@ -298,7 +298,9 @@ impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Cells for FloatCells<T, M
     fn answer(&mut self, place: usize, to: &mut [u8], missing: &mut Vec<usize>) {
         let to: &mut [T] = bytemuck::cast_slice_mut(to);
         let Floats { isa, len, asked, .. } = self.fold;
-        let exact = T::DTYPE == DType::F16 && !M::SQUARES && len <= EXACT_F16;
+        // Of two elements there is one error, which is the sum of errors.
+        let one_error = P == SUM && !M::SQUARES && len <= 2;
+        let exact = one_error || T::DTYPE == DType::F16 && !M::SQUARES && len <= EXACT_F16;
         // Where a square underflowed its error is lost.
         let least = (M::SQUARES && T::DTYPE.size() == 8).then_some(LEAST_SQUARES);
         for (to, place) in to.chunks_mut(TOGETHER).zip((place..).step_by(TOGETHER)) {

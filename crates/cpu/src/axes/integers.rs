@@ -183,14 +183,9 @@ impl<T: Integer> Lanes for Powers<T> {
     fn take(self, a: &mut i64, b: &mut u64, c: &mut u64, x: T, _: u32) {
         let wide = x.wide();
         *a = a.wrapping_add(wide);
-        // The bits of a large u64 are those of a negative number.
-        let (square, whole) = if T::UNSIGNED {
-            let short = u64::from(wide as u32);
-            (short * short, short == wide.cast_unsigned())
-        } else {
-            let short = i64::from(wide as i32);
-            ((short * short).cast_unsigned(), short == wide)
-        };
+        let magnitude = if T::UNSIGNED { wide.cast_unsigned() } else { wide.unsigned_abs() };
+        let short = u64::from(magnitude as u32);
+        let (square, whole) = (short * short, short == magnitude);
         *b += u64::from(square as u32);
         let beyond = if whole { 0 } else { TOP };
         *c = ((*c & !TOP) + (square >> 32)) | ((*c | beyond) & TOP);

@@ -4,7 +4,7 @@
 //! with, and not another loop: an operation is compiled for each width.
 
 use core::ops::{BitAnd, BitXor};
-use warpfold_core::DType;
+use warpfold_core::{DType, prefetch};
 
 /// The bits of an element, as an integer with a sign.
 pub(super) trait Word:
@@ -41,6 +41,7 @@ macro_rules! end_of_floats {
         macro_rules! turn {
             ($before:tt) => {
                 for row in &mut rows {
+                    prefetch::ahead(row);
                     let (mut next, mut odd) = ([start; N], [0; N]);
                     for i in 0..N {
                         next[i] = if row[i] $before ends[i] { row[i] } else { ends[i] };

@@ -343,3 +343,29 @@ fn products_fold_the_tree_of_each_output() {
         }
     }
 }
+
+#[test]
+fn squares_of_32_bits_are_whole_whatever_the_sign() {
+    let ends = [0, 1, 1 << 31, (1 << 31) + 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, 1 << 62];
+    for (most, len) in [(5, 3), (8, 3), (5, 400), (8, 70)] {
+        let mut random = Rng::with_seed(5);
+        for dtype in [DType::I64, DType::U64] {
+            let mut bytes = Vec::new();
+            for _ in 0..len * 20 {
+                let x: i64 = ends[random.usize(..most)];
+                let minus = dtype == DType::I64 && random.bool();
+                bytes.extend_from_slice(&(if minus { -x } else { x }).to_le_bytes());
+            }
+            for (strides, reduced) in
+                [(vec![160, 8], [true, false]), (vec![8, 8 * len as isize], [true, false])]
+            {
+                let (shape, bytes) = (vec![len, 20], bytes.clone());
+                let array = Array { dtype, shape, strides, offset: 0, bytes };
+                for isa in Isa::available() {
+                    one(&array, &reduced, Op::Var, isa, 1, &Rules::default(), "32 bits");
+                    one(&array, &reduced, Op::Std, isa, 1, &Rules::default(), "32 bits");
+                }
+            }
+        }
+    }
+}
