@@ -7,30 +7,19 @@ use crate::simd::{Kernel, Simd, dispatch};
 /// What sums are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// The sum.
     Sum,
     Mean,
-    /// The sum of magnitudes or of squares.
-    Second,
-    /// Its square root.
+    /// The square root of a sum.
     Root,
+    /// The sum of squares where that of the elements is found, too.
+    Squares,
+    /// Its square root.
+    RootOfSquares,
     /// The variance of sums of elements and of squares, or its square root.
     Variance {
         ddof: u64,
         root: bool,
     },
-}
-
-impl Asked {
-    /// Whether the sums of the elements are needed.
-    pub(super) fn first(self) -> bool {
-        matches!(self, Asked::Sum | Asked::Mean | Asked::Variance { .. })
-    }
-
-    /// Whether those of magnitudes or squares are.
-    pub(super) fn second(self) -> bool {
-        matches!(self, Asked::Second | Asked::Root | Asked::Variance { .. })
-    }
 }
 
 /// Outputs that are answered together.
@@ -99,7 +88,7 @@ impl Request<'_> {
         for to in to.chunks_mut(TOGETHER) {
             let count = to.len();
             pair.first.fill(count, false, |i| sums(first + i)[0]);
-            if asked.second() {
+            if matches!(asked, Asked::Variance { .. }) {
                 pair.second.fill(count, false, |i| sums(first + i)[1]);
             }
             dispatch(isa, Finish { asked, len, pair: &*pair, least: None, to, place, missing });
@@ -114,9 +103,8 @@ pub(super) struct Finish<'a, T> {
     pub(super) asked: Asked,
     /// Elements of an output.
     pub(super) len: u64,
-    /// The sums that are asked for: see [`Asked::first`] and [`Asked::second`].
     pub(super) pair: &'a Pair,
-    /// What the second sum is certainly above, if the first or the second is to be of use.
+    /// What a sum of squares is certainly above, if it is to be of use.
     pub(super) least: Option<f64>,
     pub(super) to: &'a mut [T],
     /// The place of the first of them.
@@ -130,20 +118,6 @@ impl<T: Narrow> Kernel for Finish<'_, T> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Pair { first, second } = self.pair;
-        let from = if self.asked.first() { first } else { second };
-        if matches!(self.asked, Asked::Sum | Asked::Second) && self.least.is_none() {
-            // Without a branch for each.
-            let mut certain = true;
-            for (i, to) in self.to.iter_mut().enumerate().take(TOGETHER) {
-                let (found, sure) = from.get(i).nearest::<T>();
-                *to = found;
-                certain &= sure;
-            }
-            if certain {
-                return;
-            }
-        }
         for i in 0..self.to.len() {
             match self.one(i) {
                 Some(found) => self.to[i] = found,
@@ -157,14 +131,17 @@ impl<T: Narrow> Finish<'_, T> {
     #[inline(always)]
     fn one(&self, i: usize) -> Option<T> {
         let (sum, second) = (self.pair.first.get(i), self.pair.second.get(i));
-        if self.least.is_some_and(|least| !second.is_above(least)) {
+        let both = matches!(self.asked, Asked::Variance { .. });
+        let squares = if both { second } else { sum };
+        if self.least.is_some_and(|least| !squares.is_above(least)) {
             return None;
         }
         let found = match self.asked {
             Asked::Sum => sum,
-            Asked::Second => second,
             Asked::Mean => sum.divided(self.len)?,
-            Asked::Root => second.root()?,
+            Asked::Root => sum.root()?,
+            Asked::Squares => second,
+            Asked::RootOfSquares => second.root()?,
             Asked::Variance { ddof, root } => {
                 let variance = Interval::variance(sum, second, self.len, ddof)?;
                 if root { variance.root()? } else { variance }

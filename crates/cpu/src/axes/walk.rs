@@ -61,7 +61,8 @@ const BLOCK_ELEMENTS: usize = 1 << 15;
 /// in a page of its own. More would share a set of the first cache, which holds 8 lines of
 /// a page's place or 12.
 const FAR_PANEL: usize = 8;
-/// The same for rows of which a page has some: memory is read nearly in its order.
+/// The same for rows of which a page has some, or all rows of a page: memory is read
+/// nearly in its order.
 const NEAR_PANEL: usize = 4;
 /// Bytes of a page.
 const FAR_APART: usize = 4096;
@@ -98,8 +99,9 @@ impl Walk {
                 ((buffer / panel).clamp(1, BLOCK), panel)
             }
             (Form::Columns, false) => {
-                let far = along.unsigned_abs() >= FAR_APART;
-                let panel = len.min(if far { FAR_PANEL } else { NEAR_PANEL });
+                let apart = along.unsigned_abs().max(1);
+                let near = (FAR_APART / apart).max(NEAR_PANEL);
+                let panel = len.min(if apart >= FAR_APART { FAR_PANEL } else { near });
                 ((BLOCK_ELEMENTS / elements.max(1)).clamp(BLOCK / 2, BLOCK), panel)
             }
             (Form::Columns, true) => {
