@@ -419,28 +419,23 @@ impl<T: Widen, M: Measure<P>, const P: usize> Kernel for Columns<'_, T, M, P> {
             if columns < group {
                 return self.narrow::<S>(one);
             }
-            let mut column = 0;
-            while column + group <= columns {
+            let (mut next, mut spare) = (0, [0.0; 2 * MOST_LANES]);
+            while next < columns {
+                // The last group has some of the columns before it, which are left as they are.
+                let column = next.min(columns - group);
+                let old = next - column;
                 let mut acc = self.parts::<S>(column);
                 self.group::<S>(&mut acc, column, one);
                 for p in 0..P {
                     let to = &mut self.parts[p][column..column + group];
-                    S::store(acc[0][p], to.as_mut_ptr());
-                    S::store(acc[1][p], to[S::LANES..].as_mut_ptr());
+                    let place = if old == 0 { to.as_mut_ptr() } else { spare.as_mut_ptr() };
+                    S::store(acc[0][p], place);
+                    S::store(acc[1][p], place.add(S::LANES));
+                    if old > 0 {
+                        to[old..].copy_from_slice(&spare[old..group]);
+                    }
                 }
-                column += group;
-            }
-            if column < columns {
-                // The last whole group: some of its columns are done already.
-                let last = columns - group;
-                let mut acc = self.parts::<S>(last);
-                self.group::<S>(&mut acc, last, one);
-                for p in 0..P {
-                    let mut lanes = [0.0; 2 * MOST_LANES];
-                    S::store(acc[0][p], lanes.as_mut_ptr());
-                    S::store(acc[1][p], lanes[S::LANES..].as_mut_ptr());
-                    self.parts[p][column..].copy_from_slice(&lanes[column - last..group]);
-                }
+                next = column + group;
             }
         }
     }

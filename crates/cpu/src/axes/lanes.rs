@@ -269,25 +269,11 @@ impl<L: Lanes> Kernel for Rows<'_, '_, L> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        // Short rows have no use for more lanes than they have elements.
-        let lanes = REGISTERS / largest(size_of::<L::A>(), size_of::<L::Item>());
-        if self.table.columns() < 4 * lanes {
-            return self.in_lanes::<8>();
-        }
-        match const { REGISTERS / largest(size_of::<L::A>(), size_of::<L::Item>()) } {
-            16 => self.in_lanes::<16>(),
-            32 => self.in_lanes::<32>(),
-            64 => self.in_lanes::<64>(),
-            _ => self.in_lanes::<128>(),
-        }
-    }
-}
-
-impl<L: Lanes> Rows<'_, '_, L> {
-    #[inline(always)]
-    fn in_lanes<const N: usize>(self) {
         let Rows { table, cells, place, at } = self;
         let lanes = cells.fold.lanes;
+        // Short rows have no use for more lanes than they have elements.
+        let most = REGISTERS / largest(size_of::<L::A>(), size_of::<L::Item>());
+        let short = table.columns() < 4 * most;
         for row in 0..table.rows() {
             let items = table.row(row);
             let i = place + row;
@@ -296,37 +282,50 @@ impl<L: Lanes> Rows<'_, '_, L> {
                 for (i, &x) in items.iter().enumerate() {
                     lanes.take(&mut words.0, &mut words.1, &mut words.2, x, (at + i) as u32);
                 }
-                (cells.a[i], cells.b[i], cells.c[i]) = words;
-                continue;
-            }
-            if let Some(found) = lanes.row(items, at) {
+            } else if let Some(found) = lanes.row(items, at) {
                 L::merge(&mut words, found);
-                (cells.a[i], cells.b[i], cells.c[i]) = words;
-                continue;
-            }
-            let (mut a, mut b, mut c) = ([L::START.0; N], [L::START.1; N], [L::START.2; N]);
-            let mut vectors = items.chunks_exact(N);
-            let mut index = 0u32;
-            for items in &mut vectors {
-                prefetch::ahead(items);
-                lanes.take_all(&mut a, &mut b, &mut c, array(items), index);
-                index = index.wrapping_add(1);
-            }
-            // Copies, which are indexed: see `put`.
-            let (mut rest_a, mut rest_b, mut rest_c) =
-                ([L::START.0; N], [L::START.1; N], [L::START.2; N]);
-            rest_a.copy_from_slice(&a);
-            rest_b.copy_from_slice(&b);
-            rest_c.copy_from_slice(&c);
-            let (a, b, c) = (&mut rest_a, &mut rest_b, &mut rest_c);
-            for (i, &x) in vectors.remainder().iter().enumerate() {
-                lanes.take(&mut a[i], &mut b[i], &mut c[i], x, index);
-            }
-            // Lanes beyond a short row have seen nothing.
-            for lane in 0..N.min(items.len()) {
-                L::merge(&mut words, (a[lane], L::spread(b[lane], lane, N, at), c[lane]));
+            } else if short {
+                in_lanes::<L, 8>(lanes, &mut words, items, at);
+            } else {
+                match const { REGISTERS / largest(size_of::<L::A>(), size_of::<L::Item>()) } {
+                    16 => in_lanes::<L, 16>(lanes, &mut words, items, at),
+                    32 => in_lanes::<L, 32>(lanes, &mut words, items, at),
+                    64 => in_lanes::<L, 64>(lanes, &mut words, items, at),
+                    _ => in_lanes::<L, 128>(lanes, &mut words, items, at),
+                }
             }
             (cells.a[i], cells.b[i], cells.c[i]) = words;
         }
+    }
+}
+
+/// Adds a row whose first element is at position `at`.
+#[inline(always)]
+fn in_lanes<L: Lanes, const N: usize>(
+    lanes: L,
+    words: &mut (L::A, L::B, L::C),
+    items: &[L::Item],
+    at: usize,
+) {
+    let (mut a, mut b, mut c) = ([L::START.0; N], [L::START.1; N], [L::START.2; N]);
+    let mut vectors = items.chunks_exact(N);
+    let mut index = 0u32;
+    for items in &mut vectors {
+        prefetch::ahead(items);
+        lanes.take_all(&mut a, &mut b, &mut c, array(items), index);
+        index = index.wrapping_add(1);
+    }
+    // Copies, which are indexed: see `put`.
+    let (mut rest_a, mut rest_b, mut rest_c) = ([L::START.0; N], [L::START.1; N], [L::START.2; N]);
+    rest_a.copy_from_slice(&a);
+    rest_b.copy_from_slice(&b);
+    rest_c.copy_from_slice(&c);
+    let (a, b, c) = (&mut rest_a, &mut rest_b, &mut rest_c);
+    for (i, &x) in vectors.remainder().iter().enumerate() {
+        lanes.take(&mut a[i], &mut b[i], &mut c[i], x, index);
+    }
+    // Lanes beyond a short row have seen nothing.
+    for lane in 0..N.min(items.len()) {
+        L::merge(words, (a[lane], L::spread(b[lane], lane, N, at), c[lane]));
     }
 }
