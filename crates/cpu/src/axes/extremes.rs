@@ -3,7 +3,6 @@
 use super::finish::Request;
 use super::lanes::{Lanes, Words};
 use super::words::Word;
-use warpfold_core::prefetch;
 
 /// The least of integers, in the order of their words combined with `flip`: the
 /// greatest is the least in the opposite order.
@@ -28,35 +27,6 @@ impl<W: Word> Lanes for Least<W> {
     }
 
     #[inline(always)]
-    fn take_all<const N: usize>(
-        self,
-        a: &mut [W; N],
-        _: &mut [(); N],
-        _: &mut [(); N],
-        items: &[W; N],
-        _: u32,
-    ) {
-        // All keys first: compilers make vectors of that, and not always of both in one.
-        let mut keys = *items;
-        for i in 0..N {
-            keys[i] = items[i] ^ self.flip;
-        }
-        for i in 0..N {
-            a[i] = a[i].min(keys[i]);
-        }
-    }
-
-    #[inline(always)]
-    fn row(self, items: &[W], _: usize) -> Option<(W, (), ())> {
-        let mut least = W::GREATEST;
-        for items in items.chunks(SEARCHED) {
-            prefetch::ahead(items);
-            least = least.min(best(Whole(self.flip), items));
-        }
-        Some((least, (), ()))
-    }
-
-    #[inline(always)]
     fn merge((a, ..): &mut (W, (), ()), others: (W, (), ())) {
         *a = (*a).min(others.0);
     }
@@ -71,7 +41,7 @@ impl<W: Word> Lanes for Least<W> {
     }
 }
 
-/// Which extreme is asked for.
+/// Which extreme of floats is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Min,
@@ -104,38 +74,6 @@ impl<W: Word> Lanes for Ends<W> {
     }
 
     #[inline(always)]
-    fn take_all<const N: usize>(
-        self,
-        a: &mut [W; N],
-        b: &mut [W; N],
-        _: &mut [(); N],
-        items: &[W; N],
-        _: u32,
-    ) {
-        let mut keys = *items;
-        for i in 0..N {
-            keys[i] = items[i].in_order();
-        }
-        for i in 0..N {
-            a[i] = a[i].min(keys[i]);
-            b[i] = b[i].max(keys[i]);
-        }
-    }
-
-    #[inline(always)]
-    fn row(self, items: &[W], _: usize) -> Option<(W, W, ())> {
-        let mut ends = (W::GREATEST, W::LEAST);
-        for items in items.chunks(SEARCHED) {
-            prefetch::ahead(items);
-            ends = items.iter().fold(ends, |(min, max), x| {
-                let key = x.in_order();
-                (min.min(key), max.max(key))
-            });
-        }
-        Some((ends.0, ends.1, ()))
-    }
-
-    #[inline(always)]
     fn merge((a, b, ()): &mut (W, W, ()), others: (W, W, ())) {
         *a = (*a).min(others.0);
         *b = (*b).max(others.1);
@@ -152,22 +90,23 @@ impl<W: Word> Lanes for Ends<W> {
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [W], request: Request<'_>) {
-        let most = self.infinity;
+        let greatest = self.infinity;
         // Of negative numbers in order all bits but the sign are flipped.
-        let least = !most;
+        let least = greatest ^ W::of(u64::MAX);
         let mut usual = true;
         for ((to, &min), &max) in to.iter_mut().zip(words.a).zip(words.b) {
-            usual &= (min >= least) & (max <= most);
-            let (min, max) = (min.in_order(), max.in_order());
+            usual &= (min >= least) & (max <= greatest);
             *to = match self.asked {
-                Asked::Min => min,
-                Asked::Max => max,
+                Asked::Min => min.in_order(),
+                Asked::Max => max.in_order(),
                 // Without the sign bit, bits of floats are in the order of magnitudes.
-                Asked::Magnitude => (min & W::GREATEST).max(max & W::GREATEST),
+                Asked::Magnitude => {
+                    (min.in_order() & W::GREATEST).max(max.in_order() & W::GREATEST)
+                }
             };
         }
         if !usual {
-            let is_usual = |i: usize| words.a[i] >= least && words.b[i] <= most;
+            let is_usual = |i: usize| words.a[i] >= least && words.b[i] <= greatest;
             let missing = (0..to.len()).filter(|&i| !is_usual(i));
             request.missing.extend(missing.map(|i| request.place + i));
         }
@@ -228,9 +167,8 @@ impl<W: Word> Order for Real<W> {
     type Word = W;
     #[inline(always)]
     fn key(self, x: W) -> W {
-        // By arithmetic: compilers make no vectors of the choice.
-        let nan = (x & W::GREATEST).is_above(self.infinity);
-        ((x.in_order() ^ self.flip) & !nan) | (W::LEAST & nan)
+        let key = x.in_order() ^ self.flip;
+        if x & W::GREATEST > self.infinity { W::LEAST } else { key }
     }
     const QUICK: bool = W::FLOATS;
     #[inline(always)]
@@ -245,17 +183,34 @@ pub(super) struct First<O> {
     pub(super) order: O,
 }
 
-/// Elements of which the best is sought at a time.
+/// Elements of which the best is sought before its position.
 const SEARCHED: usize = 1024;
 /// Elements that are compared before it is asked whether one is equal.
 const COMPARED: usize = 64;
 /// Rows of fewer elements keep positions as they go.
 const LONG_ROW: usize = 48;
 
-/// The best key: a plain loop, of which compilers make better ones than of lanes.
+/// The best key, in `N` lanes.
 #[inline(always)]
-fn best<O: Order>(order: O, items: &[O::Word]) -> O::Word {
-    items.iter().fold(O::Word::GREATEST, |best, &x| best.min(order.key(x)))
+fn best<O: Order, const N: usize>(order: O, items: &[O::Word]) -> O::Word {
+    let mut lanes = [O::Word::GREATEST; N];
+    let mut vectors = items.chunks_exact(N);
+    for items in &mut vectors {
+        for i in 0..N {
+            lanes[i] = lanes[i].min(order.key(items[i]));
+        }
+    }
+    for (i, &x) in vectors.remainder().iter().enumerate() {
+        lanes[i] = lanes[i].min(order.key(x));
+    }
+    let mut n = N;
+    while n > 1 {
+        n /= 2;
+        for i in 0..n {
+            lanes[i] = lanes[i].min(lanes[i + n]);
+        }
+    }
+    lanes[0]
 }
 
 /// Where the first element is that `is` says it is, of elements that have it.
@@ -272,7 +227,7 @@ fn place<W: Copy>(items: &[W], is: impl Fn(W) -> bool) -> usize {
         }
         at += part.len();
     }
-    parts.len() * COMPARED + rest.iter().position(is).unwrap_or(0)
+    0
 }
 
 impl<O: Order> Lanes for First<O> {
@@ -291,28 +246,6 @@ impl<O: Order> Lanes for First<O> {
         let better = key < *a;
         *a = if better { key } else { *a };
         *b = if better { at } else { *b };
-    }
-
-    #[inline(always)]
-    fn take_all<const N: usize>(
-        self,
-        a: &mut [O::Word; N],
-        b: &mut [u32; N],
-        _: &mut [(); N],
-        items: &[O::Word; N],
-        at: u32,
-    ) {
-        // One loop for each width of words: compilers make vectors of those.
-        let mut better = [false; N];
-        for i in 0..N {
-            better[i] = self.order.key(items[i]) < a[i];
-        }
-        for i in 0..N {
-            a[i] = a[i].min(self.order.key(items[i]));
-        }
-        for i in 0..N {
-            b[i] = if better[i] { at } else { b[i] };
-        }
     }
 
     #[inline(always)]

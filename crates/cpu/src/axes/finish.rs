@@ -7,19 +7,30 @@ use crate::simd::{Kernel, Simd, dispatch};
 /// What sums are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
+    /// The sum.
     Sum,
     Mean,
-    /// The square root of a sum.
-    Root,
-    /// The sum of squares where that of the elements is found, too.
-    Squares,
+    /// The sum of magnitudes or of squares.
+    Second,
     /// Its square root.
-    RootOfSquares,
+    Root,
     /// The variance of sums of elements and of squares, or its square root.
     Variance {
         ddof: u64,
         root: bool,
     },
+}
+
+impl Asked {
+    /// Whether the sums of the elements are needed.
+    pub(super) fn first(self) -> bool {
+        matches!(self, Asked::Sum | Asked::Mean | Asked::Variance { .. })
+    }
+
+    /// Whether those of magnitudes or squares are.
+    pub(super) fn second(self) -> bool {
+        matches!(self, Asked::Second | Asked::Root | Asked::Variance { .. })
+    }
 }
 
 /// Outputs that are answered together.
@@ -94,7 +105,7 @@ impl Request<'_> {
         for to in to.chunks_mut(TOGETHER) {
             let count = to.len();
             pair.first.fill(count, false, |i| sums(first + i)[0]);
-            if matches!(asked, Asked::Variance { .. }) {
+            if asked.second() {
                 pair.second.fill(count, false, |i| sums(first + i)[1]);
             }
             dispatch(isa, Finish { asked, len, pair: &*pair, least: None, to, place, missing });
@@ -109,8 +120,9 @@ pub(super) struct Finish<'a, T> {
     pub(super) asked: Asked,
     /// Elements of an output.
     pub(super) len: u64,
+    /// The sums that are asked for: see [`Asked::first`] and [`Asked::second`].
     pub(super) pair: &'a Pair,
-    /// What a sum of squares is certainly above, if it is to be of use.
+    /// What the second sum is certainly above, if the first or the second is to be of use.
     pub(super) least: Option<f64>,
     pub(super) to: &'a mut [T],
     /// The place of the first of them.

@@ -18,7 +18,7 @@
     reason = "several arrays are indexed alike, in loops that compilers unroll"
 )]
 
-use super::finish::{Asked, Finish, Pair, TOGETHER};
+use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
 use super::fold::{Cells, Fold, of_one_fold};
 use super::round::{Interval, Narrow};
 use crate::exact::Widen;
@@ -58,8 +58,10 @@ pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
     unsafe fn join<S: Simd>(acc: &mut [S::F; P], others: [S::F; P], one: S::F);
     /// The same for one lane.
     fn merged(parts: [f64; P], others: [f64; P]) -> [f64; P];
-    /// The sum of `len` terms, and that of their squares if it is another.
-    fn sums(parts: [f64; P], len: f64) -> (Interval, Option<Interval>);
+    /// The sum of `len` elements.
+    fn first(parts: [f64; P], len: f64) -> Interval;
+    /// That of their magnitudes or of their squares, whichever it is.
+    fn second(parts: [f64; P], len: f64) -> Interval;
 }
 
 /// Adds `x` to a sum.
@@ -131,7 +133,7 @@ macro_rules! measure {
         $name:ident $(<const $split:ident>)?: $parts:literal, $squares:literal,
         $join:ident, $merged:ident,
         |$S:ident, $acc:pat, $x:ident, $one:ident| $step:expr,
-        |$p:ident, $len:ident| $sums:expr;
+        |$p:ident, $len:ident| $first:expr, $second:expr;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -154,8 +156,12 @@ macro_rules! measure {
                 $merged(parts, others)
             }
             #[inline(always)]
-            fn sums($p: [f64; $parts], $len: f64) -> (Interval, Option<Interval>) {
-                $sums
+            fn first($p: [f64; $parts], $len: f64) -> Interval {
+                $first
+            }
+            #[inline(always)]
+            fn second($p: [f64; $parts], $len: f64) -> Interval {
+                $second
             }
         }
     )*};
@@ -196,25 +202,22 @@ measure! {
     /// The elements.
     Plain: 3, false, join_sums, merged_sums,
         |S, [s, e, a], x, one| add::<S>(s, e, a, x, one),
-        |p, len| (interval(p, len), None);
+        |p, len| interval(p, len), interval(p, len);
     /// Their absolute values.
     Absolute: 3, false, join_sums, merged_sums,
         |S, [s, e, a], x, one| add::<S>(s, e, a, S::abs(x), one),
-        |p, len| (interval(p, len), None);
+        |p, len| interval(p, len), interval(p, len);
     /// Their squares, which have more than 53 bits.
     Square: 3, true, join_sums, merged_sums,
         |S, [s, e, a], x, one| add_square::<S, true>([s, e, a], x, one),
-        |p, len| (interval(p, len), None);
+        |p, len| interval(p, len), interval(p, len);
     /// The elements, and their squares; `SPLIT` if these have more than 53 bits.
     Both<const SPLIT>: 6, true, join_sums, merged_sums,
         |S, [s, e, a, t, f, b], x, one| {
             add::<S>(s, e, a, x, one);
             add_square::<S, SPLIT>([t, f, b], x, one);
         },
-        |p, len| {
-            let [first, second] = [[p[0], p[1], p[2]], [p[3], p[4], p[5]]];
-            (interval(first, len), Some(interval(second, len)))
-        };
+        |p, len| interval([p[0], p[1], p[2]], len), interval([p[3], p[4], p[5]], len);
     /// The elements in a plain sum, and their magnitudes. Plain sums are for types of at
     /// most 24 bits: they are off by too little to matter for most outputs, and those
     /// that lie too close to the middle between two numbers are summed again.
@@ -223,15 +226,7 @@ measure! {
             *s = S::add(*s, x);
             *a = S::add(*a, S::abs(x));
         },
-        |p, len| (rough(p[0], p[1], len), None);
-    /// Absolute values in a plain sum.
-    RoughAbsolute: 1, false, join_plain, merged_plain,
-        |S, [s], x, _one| *s = S::add(*s, S::abs(x)),
-        |p, len| (rough(p[0], p[0], len), None);
-    /// Squares in a plain sum.
-    RoughSquare: 1, true, join_plain, merged_plain,
-        |S, [s], x, _one| *s = S::add(*s, S::mul(x, x)),
-        |p, len| (rough(p[0], p[0], len), None);
+        |p, len| rough(p[0], p[1], len), rough(p[1], p[1], len);
     /// The elements, and their squares, in plain sums. The sum of the magnitudes is at
     /// most the root of `len` times the sum of the squares.
     RoughBoth: 2, true, join_plain, merged_plain,
@@ -239,10 +234,7 @@ measure! {
             *s = S::add(*s, x);
             *t = S::add(*t, S::mul(x, x));
         },
-        |p, len| {
-            let magnitudes = (len * p[1]).sqrt() * 1.01;
-            (rough(p[0], magnitudes, len), Some(rough(p[1], p[1], len)))
-        };
+        |p, len| rough(p[0], (len * p[1]).sqrt() * 1.01, len), rough(p[1], p[1], len);
 }
 
 /// An operation on floats, by one measure.
@@ -311,15 +303,13 @@ impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Cells for FloatCells<T, M
         let exact = one_error || T::DTYPE == DType::F16 && !M::SQUARES && len <= EXACT_F16;
         // Where a square underflowed its error is lost.
         let least = (M::SQUARES && T::DTYPE.size() == 8).then_some(LEAST_SQUARES);
-        let direct = asked == Asked::Sum && least.is_none();
         for (to, place) in to.chunks_mut(TOGETHER).zip((place..).step_by(TOGETHER)) {
             let parts = self.parts.each_ref().map(|part| &part[place..place + to.len()]);
-            let (pair, measure) = (&mut self.pair, PhantomData::<M>);
-            let bounds = Bounds { parts, len: len as f64, exact, pair, measure };
-            if direct && dispatch(isa, Nearest { bounds: &bounds, to: &mut *to }) {
-                continue;
-            }
-            dispatch(isa, bounds);
+            let Pair { first, second } = &mut self.pair;
+            let first = asked.first().then_some(first);
+            let second = asked.second().then_some(second);
+            let measure = PhantomData::<M>;
+            dispatch(isa, Bounds { parts, len: len as f64, exact, first, second, measure });
             let pair = &self.pair;
             dispatch(isa, Finish { asked, len, pair, least, place, to, missing });
         }
@@ -343,7 +333,9 @@ struct Bounds<'a, 'b, M, const P: usize> {
     len: f64,
     /// Whether plain sums are exact.
     exact: bool,
-    pair: &'b mut Pair,
+    /// The sums that are asked for.
+    first: Option<&'b mut Intervals>,
+    second: Option<&'b mut Intervals>,
     measure: PhantomData<M>,
 }
 
@@ -368,7 +360,6 @@ impl<M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, M, P> {
                 to.set(i, M::second(output(&columns, i), len), exact);
             }
         }
-        certain
     }
 }
 
@@ -411,23 +402,28 @@ impl<T: Widen, M: Measure<P>, const P: usize> Kernel for Columns<'_, T, M, P> {
             if columns < group {
                 return self.narrow::<S>(one);
             }
-            let (mut next, mut spare) = (0, [0.0; 2 * MOST_LANES]);
-            while next < columns {
-                // The last group has some of the columns before it, which are left as they are.
-                let column = next.min(columns - group);
-                let old = next - column;
+            let mut column = 0;
+            while column + group <= columns {
                 let mut acc = self.parts::<S>(column);
                 self.group::<S>(&mut acc, column, one);
                 for p in 0..P {
                     let to = &mut self.parts[p][column..column + group];
-                    let place = if old == 0 { to.as_mut_ptr() } else { spare.as_mut_ptr() };
-                    S::store(acc[0][p], place);
-                    S::store(acc[1][p], place.add(S::LANES));
-                    if old > 0 {
-                        to[old..].copy_from_slice(&spare[old..group]);
-                    }
+                    S::store(acc[0][p], to.as_mut_ptr());
+                    S::store(acc[1][p], to[S::LANES..].as_mut_ptr());
                 }
-                next = column + group;
+                column += group;
+            }
+            if column < columns {
+                // The last whole group: some of its columns are done already.
+                let last = columns - group;
+                let mut acc = self.parts::<S>(last);
+                self.group::<S>(&mut acc, last, one);
+                for p in 0..P {
+                    let mut lanes = [0.0; 2 * MOST_LANES];
+                    S::store(acc[0][p], lanes.as_mut_ptr());
+                    S::store(acc[1][p], lanes[S::LANES..].as_mut_ptr());
+                    self.parts[p][column..].copy_from_slice(&lanes[column - last..group]);
+                }
             }
         }
     }

@@ -31,10 +31,7 @@ use core::marker::PhantomData;
 use counts::{Found, Nonzero};
 use extremes::{Ends, First, Least, Order, Real, Truth, Whole};
 use finish::Asked;
-use floats::{
-    Absolute, Both, Floats, Measure, Plain, RoughAbsolute, RoughBoth, RoughPlain, RoughSquare,
-    Square,
-};
+use floats::{Absolute, Both, Floats, Measure, Plain, RoughBoth, RoughPlain, Square};
 use fold::Fold;
 use integers::{LongTotals, Powers, ShortPowers, Totals};
 use lanes::{Laned, Lanes};
@@ -121,23 +118,16 @@ impl Question<'_> {
     /// By a quick measure, and by another where that is not enough.
     fn floats<T: Widen + Narrow>(&self) -> Result<Option<Numbers>> {
         let ddof = self.rules.ddof;
-        let usual = |asked| [asked; 2];
+        let (plain, both) = (RoughPlain, RoughBoth);
         match self.op {
-            Op::Sum => self.sums::<T, _, _, 2, 3>(usual(Asked::Sum), RoughPlain, Plain),
-            Op::Mean => self.sums::<T, _, _, 2, 3>(usual(Asked::Mean), RoughPlain, Plain),
-            Op::Norm1 => self.sums::<T, _, _, 1, 3>(usual(Asked::Sum), RoughAbsolute, Absolute),
-            // Few squares are summed again: together with the elements, as a variance is.
-            Op::SumSq => {
-                let asked = [Asked::Sum, Asked::Squares];
-                self.sums::<T, _, _, 1, 6>(asked, RoughSquare, Both::<false>)
-            }
-            Op::Norm2 => {
-                let asked = [Asked::Root, Asked::RootOfSquares];
-                self.sums::<T, _, _, 1, 6>(asked, RoughSquare, Both::<false>)
-            }
+            Op::Sum => self.sums::<T, _, _, 2, 3>(Asked::Sum, plain, Plain),
+            Op::Mean => self.sums::<T, _, _, 2, 3>(Asked::Mean, plain, Plain),
+            Op::Norm1 => self.sums::<T, _, _, 2, 3>(Asked::Second, plain, Absolute),
+            Op::SumSq => self.sums::<T, _, _, 2, 6>(Asked::Second, both, Both::<false>),
+            Op::Norm2 => self.sums::<T, _, _, 2, 6>(Asked::Root, both, Both::<false>),
             Op::Var | Op::Std => {
-                let asked = usual(Asked::Variance { ddof, root: self.op == Op::Std });
-                self.sums::<T, _, _, 2, 6>(asked, RoughBoth, Both::<false>)
+                let asked = Asked::Variance { ddof, root: self.op == Op::Std };
+                self.sums::<T, _, _, 2, 6>(asked, both, Both::<false>)
             }
             _ => Ok(None),
         }
@@ -148,8 +138,8 @@ impl Question<'_> {
         match self.op {
             Op::Sum => self.sum::<f64, _, 3>(Asked::Sum, Plain),
             Op::Mean => self.sum::<f64, _, 3>(Asked::Mean, Plain),
-            Op::Norm1 => self.sum::<f64, _, 3>(Asked::Sum, Absolute),
-            Op::SumSq => self.sum::<f64, _, 3>(Asked::Sum, Square),
+            Op::Norm1 => self.sum::<f64, _, 3>(Asked::Second, Absolute),
+            Op::SumSq => self.sum::<f64, _, 3>(Asked::Second, Square),
             Op::Norm2 => self.sum::<f64, _, 3>(Asked::Root, Square),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
@@ -173,7 +163,7 @@ impl Question<'_> {
 
     fn sums<T: Widen + Narrow, M: Measure<P>, N: Measure<Q>, const P: usize, const Q: usize>(
         &self,
-        asked: [Asked; 2],
+        asked: Asked,
         measure: M,
         another: N,
     ) -> Result<Option<Numbers>> {
@@ -185,7 +175,7 @@ impl Question<'_> {
         if len <= if M::SQUARES { OFTEN_ZERO } else { OFTEN_HALF_WAY } {
             return self.answers(&again, None, self.plan.plain());
         }
-        let fold = Floats::<T, M, P>::new(self.isa, len, asked[0], measure);
+        let fold = Floats::<T, M, P>::new(self.isa, len, asked, measure);
         self.answers(&fold, Some(&again), self.plan.plain())
     }
 

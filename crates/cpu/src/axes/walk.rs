@@ -246,13 +246,6 @@ mod tests {
     }
 
     #[test]
-    fn narrow_tables_are_taken_by_the_page() {
-        // Rows of 40 bytes, of 1000 and of 8000.
-        let panel = |stride| Walk::new(&[(10, 4)], &[(5000, stride)], 4).panel;
-        assert_eq!([panel(40), panel(1000), panel(8000)], [102, NEAR_PANEL, FAR_PANEL]);
-    }
-
-    #[test]
     fn copies_fit_the_buffer() {
         for kept in [1, 3, 8, 100, 100_000] {
             for len in [1, 2, 7, 39, 40, 1000, 1 << 20] {

@@ -8,14 +8,7 @@ use warpfold_core::{DType, prefetch};
 
 /// The bits of an element, as an integer with a sign.
 pub(super) trait Word:
-    bytemuck::Pod
-    + Ord
-    + BitAnd<Output = Self>
-    + BitOr<Output = Self>
-    + BitXor<Output = Self>
-    + Not<Output = Self>
-    + Send
-    + Sync
+    bytemuck::Pod + Ord + BitAnd<Output = Self> + BitXor<Output = Self> + Send + Sync
 {
     /// The least word.
     const LEAST: Self;
@@ -25,8 +18,6 @@ pub(super) trait Word:
     fn of(bits: u64) -> Self;
     /// The integer.
     fn wide(self) -> i64;
-    /// All bits if it is above `limit`, or none. Neither is negative.
-    fn is_above(self, limit: Self) -> Self;
     /// Words of floats in their order, -0 below +0; its own inverse.
     fn in_order(self) -> Self;
     /// The least float of words that are the bits of floats, or the greatest, by the
@@ -91,10 +82,6 @@ macro_rules! word {
             #[inline(always)]
             fn wide(self) -> i64 {
                 i64::from(self)
-            }
-            #[inline(always)]
-            fn is_above(self, limit: Self) -> Self {
-                limit.wrapping_sub(self) >> ($word::BITS - 1)
             }
             #[inline(always)]
             fn in_order(self) -> Self {
