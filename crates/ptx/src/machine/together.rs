@@ -193,8 +193,7 @@ impl Machine<'_> {
                 for (lane, from) in absent.into_iter().filter(|_| checked) {
                     let thread = (w * LANES) as u32 + lane;
                     let place = Place { block: block.memory.index, thread };
-                    let detail =
-                        format!("from lane {from}, executing lanes {lanes:#010x}, and the value");
+                    let detail = format!("from lane {from}, executing lanes {lanes:#010x}");
                     let fault = Fault::of_control(Kind::ShuffleFromInactive, line, place, detail);
                     let origin = self.origins.number(fault);
                     let doubt = Doubt { lanes: 1 << lane, origin };
