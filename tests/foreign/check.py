@@ -134,6 +134,16 @@ def run(tool, folder, case, schedule):
     return found
 
 
+def with_numpy():
+    """Goes on in an environment that has NumPy, if this one has not."""
+    try:
+        import numpy
+    except ImportError:
+        python = python_of(makers.Maker("driver", "", [makers.NUMPY]))
+        os.execv(python, [str(python), *sys.argv])
+    return numpy
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tool", type=pathlib.Path, help="the warpfold to test")
@@ -143,6 +153,7 @@ def main():
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for each case")
     parser.add_argument("-j", type=int, default=os.cpu_count(), help="runs at a time")
     args = parser.parse_args()
+    with_numpy()
     schedule = [] if args.schedule == "lockstep" else ["--schedule", args.schedule, "--seed", "1"]
     compiler, _, pattern = args.only.partition(":")
     rows, bad = [], 0

@@ -158,6 +158,21 @@ impl Module {
         self.functions.iter().filter(|f| f.kind == FunctionKind::Kernel)
     }
 
+    /// The functions that the compiler inlined around the instruction of a PTX line, the innermost first; none where it stands in its
+    /// function itself, or nothing is known.
+    #[must_use]
+    pub fn inlined_around(&self, line: Line) -> Vec<&Inlined> {
+        let mut all = self.functions.iter().flat_map(|f| &f.code);
+        let mut next = all.find(|i| i.line.ptx == line.ptx).and_then(|i| i.inlined);
+        let mut chain = Vec::new();
+        while let Some(inlined) = next.and_then(|at| self.inlined.get(at as usize)) {
+            chain.push(inlined);
+            // Each one names one that was made before it, so this ends.
+            next = inlined.within.filter(|&within| Some(within) < next);
+        }
+        chain
+    }
+
     /// The name of a source file.
     #[must_use]
     pub fn file(&self, index: u32) -> Option<&str> {

@@ -3,7 +3,7 @@
 //! Members that do not apply are `null`; lists are empty rather than missing. Numbers of buffers are as everywhere in this tool: NaN and
 //! infinities are strings.
 
-use super::buffers::{Buffers, Shown};
+use super::buffers::Shown;
 use super::report::{self, Run, lines};
 use super::source::Sources;
 use crate::number::{self, Style};
@@ -79,9 +79,18 @@ struct Found<'a> {
     thread: Thread,
     access: Option<Access>,
     detail: &'a str,
+    inlined: Vec<Inlined<'a>>,
     other: Option<Other<'a>>,
     count: u64,
     hint: &'static str,
+}
+
+/// A call that the compiler inlined around the instruction, the innermost first.
+#[derive(Serialize)]
+struct Inlined<'a> {
+    function: &'a str,
+    file: Option<&'a str>,
+    source_line: u32,
 }
 
 #[derive(Serialize)]
@@ -251,7 +260,7 @@ fn launch<'a>(run: &'a Run<'_>, report: &'a Report, sources: &mut Sources) -> La
         instructions: outcome.instructions,
         lane_instructions: outcome.lane_instructions,
         halt: outcome.halt.as_ref().map(halted),
-        findings: outcome.findings.all().iter().map(|f| found(f, run.buffers, sources)).collect(),
+        findings: outcome.findings.all().iter().map(|f| found(f, run, sources)).collect(),
         findings_left_out: outcome.findings.left_out(),
         accesses_forgotten: outcome.forgotten,
         output: String::from_utf8_lossy(&outcome.output).into_owned(),
@@ -284,7 +293,7 @@ fn halted(halt: &Halt) -> Halted {
     Halted { kind, message: halt.to_string(), hint: halt.hint(), waiting }
 }
 
-fn found<'a>(finding: &'a Finding, buffers: &Buffers, sources: &mut Sources) -> Found<'a> {
+fn found<'a>(finding: &'a Finding, run: &'a Run<'_>, sources: &mut Sources) -> Found<'a> {
     let fault = &finding.fault;
     Found {
         remark: fault.kind.is_remark(),
@@ -297,10 +306,16 @@ fn found<'a>(finding: &'a Finding, buffers: &Buffers, sources: &mut Sources) -> 
             act: a.act.to_string(),
             space: a.space.to_string(),
             address: a.address,
-            element: (a.space == Space::Global).then(|| buffers.element_at(a.address)).flatten(),
+            element: (a.space == Space::Global)
+                .then(|| run.buffers.element_at(a.address))
+                .flatten(),
             bytes: a.size,
         }),
         detail: &fault.detail,
+        inlined: report::inlined_around(run.module, fault.line)
+            .into_iter()
+            .map(|a| Inlined { function: a.function, file: a.file, source_line: a.line })
+            .collect(),
         other: fault.other.as_ref().map(|Party { place, line, act }| Other {
             position: position(*line, finding.other_file.as_deref(), sources),
             thread: thread(*place),

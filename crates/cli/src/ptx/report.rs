@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use warpfold_ptx::count::{Counters, KernelCounters};
 use warpfold_ptx::device::Report;
+use warpfold_ptx::ir::Module;
 use warpfold_ptx::machine::{Checks, Schedule, Shape};
 use warpfold_ptx::place::Line;
 
@@ -17,7 +18,8 @@ pub(crate) struct Run<'a> {
     /// Whether the counters of each line are wanted.
     pub(crate) by_line: bool,
     pub(crate) launches: Vec<Report>,
-    /// The module's source files.
+    /// The module, and its source files.
+    pub(crate) module: &'a Module,
     pub(crate) files: Vec<Arc<str>>,
     /// The kernel's buffers, and what is shown of them.
     pub(crate) buffers: &'a Buffers,
@@ -34,6 +36,24 @@ impl Run<'_> {
     pub(crate) fn halted(&self) -> Option<&Report> {
         self.launches.iter().find(|l| l.outcome.halt.is_some())
     }
+}
+
+/// A function that the compiler inlined around an instruction: its name, and where it was called.
+pub(crate) struct Around<'a> {
+    pub(crate) function: &'a str,
+    pub(crate) file: Option<&'a str>,
+    pub(crate) line: u32,
+}
+
+/// The functions around an instruction that the compiler inlined, the innermost first.
+pub(crate) fn inlined_around(module: &Module, line: Line) -> Vec<Around<'_>> {
+    let all = module.inlined_around(line).into_iter();
+    all.map(|i| Around {
+        function: i.function.as_deref().unwrap_or("a function"),
+        file: module.file(i.at.0),
+        line: i.at.1,
+    })
+    .collect()
 }
 
 /// A scheduler's name and its seed, where it has one.

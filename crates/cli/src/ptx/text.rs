@@ -1,6 +1,6 @@
 //! What a run gave, for people.
 
-use super::buffers::{Buffers, Shown};
+use super::buffers::Shown;
 use super::counters;
 use super::report::{self, Run};
 use super::source::{Sources, printable};
@@ -70,7 +70,7 @@ fn write_launch(
     writeln!(out, ": {verdict}")?;
     for finding in outcome.findings.all() {
         writeln!(out)?;
-        write_finding(finding, run.buffers, sources, out)?;
+        write_finding(finding, run, sources, out)?;
     }
     if outcome.findings.left_out() > 0 {
         writeln!(out, "\nand {} more, which are not kept", outcome.findings.left_out())?;
@@ -118,7 +118,7 @@ fn write_halt(halt: &Halt, files: &[Arc<str>], out: &mut dyn Write) -> Result<()
 
 fn write_finding(
     finding: &Finding,
-    buffers: &Buffers,
+    run: &Run<'_>,
     sources: &mut Sources,
     out: &mut dyn Write,
 ) -> Result<()> {
@@ -129,11 +129,12 @@ fn write_finding(
         n => writeln!(out, ", met {n} times; first:")?,
     }
     write_source(fault.line, finding.file.as_deref(), sources, out)?;
+    write_inlined(fault.line, run, out)?;
     write!(out, "  {}", thread(fault.place))?;
     if let Some(access) = fault.access {
         let (bytes, plural) = (access.size, if access.size == 1 { "" } else { "s" });
         write!(out, ": {} of {bytes} byte{plural} of ", access.act)?;
-        let named = (access.space == Space::Global).then(|| buffers.element_at(access.address));
+        let named = (access.space == Space::Global).then(|| run.buffers.element_at(access.address));
         match named.flatten() {
             Some(element) => write!(out, "global memory at {element}")?,
             None => write!(out, "{} memory at {:#x}", access.space, access.address)?,
@@ -151,9 +152,20 @@ fn write_finding(
         writeln!(out, " at {}", position(other.line, finding.other_file.as_deref()))?;
         if other.line.source != fault.line.source {
             write_source(other.line, finding.other_file.as_deref(), sources, out)?;
+            write_inlined(other.line, run, out)?;
         }
     }
     writeln!(out, "  hint: {}", fault.kind.hint())
+}
+
+/// The calls that the compiler inlined around an instruction.
+fn write_inlined(line: Line, run: &Run<'_>, out: &mut dyn Write) -> Result<()> {
+    for around in report::inlined_around(run.module, line) {
+        let file = around.file.map_or_else(|| "line".into(), printable);
+        let function = printable(around.function);
+        writeln!(out, "         in {function}, inlined at {file}:{}", around.line)?;
+    }
+    Ok(())
 }
 
 fn write_source(

@@ -1185,8 +1185,12 @@ pub enum Op {
     Redux {
         /// With what.
         op: ReduxOp,
-        /// `.u32`, `.s32` or `.b32`.
+        /// `.u32`, `.s32`, `.b32` or `.f32`.
         ty: Type,
+        /// `.abs`: signs are dropped.
+        magnitudes: bool,
+        /// `.NaN`: the result is NaN if a value is; else numbers win.
+        nan: bool,
         /// What every lane gets.
         dst: Reg,
         /// This lane's value.

@@ -270,7 +270,7 @@ impl Machine<'_> {
     ) -> u32 {
         let fits = |&lane: &usize| {
             let at = frame_offset(addresses[lane]);
-            at + u64::from(access.size) <= room && at % u64::from(access.size) == 0
+            at + u64::from(access.size) <= room && at.is_multiple_of(u64::from(access.size))
         };
         let sound = indices(framed).filter(fits).fold(0, |mask, lane| mask | 1 << lane);
         if sound != framed {

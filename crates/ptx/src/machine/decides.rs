@@ -117,6 +117,7 @@ impl Machine<'_> {
 
     /// The destinations of a load are as undefined as what it read.
     #[cold]
+    #[expect(clippy::too_many_arguments, reason = "an instruction, its lanes and its place")]
     pub(crate) fn look_at_load(
         &mut self,
         memory: &BlockMemory,
@@ -160,6 +161,7 @@ impl Machine<'_> {
 
     /// Memory becomes as undefined as what a store wrote there.
     #[cold]
+    #[expect(clippy::too_many_arguments, reason = "an instruction, its lanes and its place")]
     pub(crate) fn look_at_store(
         &mut self,
         memory: &BlockMemory,

@@ -905,8 +905,9 @@ impl Decoder<'_> {
                 a: self.source(scene, a)?,
                 mask: self.source(scene, mask)?,
             },
-            &Op::Redux { op, ty, dst, a, mask } => Step::Redux {
+            &Op::Redux { op, ty, magnitudes, nan, dst, a, mask } => Step::Redux {
                 op,
+                float: (ty == Type::F32).then_some((magnitudes, nan)),
                 signed: ty.class() == Class::Signed,
                 dst: scene.reg(dst),
                 a: self.source(scene, a)?,

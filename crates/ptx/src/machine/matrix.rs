@@ -85,10 +85,10 @@ impl Machine<'_> {
                 let mut tables = [[[0_u16; SIDE]; SIDE]; 4];
                 for (table, &value) in tables.iter_mut().zip(values) {
                     let register = &warp.registers[base.slot(value)];
-                    for lane in 0..LANES {
+                    for (lane, &bits) in register.iter().enumerate() {
                         for e in 0..2 {
                             let (row, column) = place(lane, e, *transposed);
-                            table[row][column] = (register[lane] >> (16 * e)) as u16;
+                            table[row][column] = (bits >> (16 * e)) as u16;
                         }
                     }
                 }
@@ -120,10 +120,10 @@ impl Machine<'_> {
                 let register = warp.registers[base.slot(*a)];
                 let doubt = warp.in_either(base, &[*a], lanes);
                 let mut table = [[0_u64; SIDE]; SIDE];
-                for lane in 0..LANES {
+                for (lane, &bits) in register.iter().enumerate() {
                     for e in 0..2 {
                         let (row, column) = place(lane, e, false);
-                        table[row][column] = register[lane] >> (16 * e) & 0xffff;
+                        table[row][column] = bits >> (16 * e) & 0xffff;
                     }
                 }
                 for lane in indices(lanes) {

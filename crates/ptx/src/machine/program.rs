@@ -302,6 +302,8 @@ pub(crate) enum Step {
     Redux {
         op: ReduxOp,
         signed: bool,
+        /// Of floating-point numbers: whether of magnitudes, and whether a NaN wins.
+        float: Option<(bool, bool)>,
         dst: Slot,
         a: Slot,
         mask: Slot,

@@ -11,8 +11,9 @@ use super::program::{Code, Condition, Shuffle, Slot, Step};
 use super::undefined::{Doubt, Shadow};
 use super::warp::{Base, Group, Wait, Warp};
 use crate::finding::{Fault, Kind, Party};
-use crate::ir::{Line, ReduxOp, ShuffleMode, VoteMode};
+use crate::ir::{FloatBinary, FloatMode, Line, ReduxOp, ShuffleMode, Type, VoteMode};
 use crate::place::{LANES, Place};
+use crate::value::float;
 
 /// The slot of a step's mask; `None` for the forms without one.
 fn mask_slot(step: &Step) -> Option<Slot> {
@@ -193,8 +194,7 @@ impl Machine<'_> {
                 for (lane, from) in absent.into_iter().filter(|_| checked) {
                     let thread = (w * LANES) as u32 + lane;
                     let place = Place { block: block.memory.index, thread };
-                    let detail =
-                        format!("from lane {from}, executing lanes {lanes:#010x}, and the value");
+                    let detail = format!("from lane {from}, executing lanes {lanes:#010x}");
                     let fault = Fault::of_control(Kind::ShuffleFromInactive, line, place, detail);
                     let origin = self.origins.number(fault);
                     let doubt = Doubt { lanes: 1 << lane, origin };
@@ -222,10 +222,13 @@ impl Machine<'_> {
                 follow_all(warp, base, lanes, *a, *dst, *pred);
                 carry_match(warp, base, lanes, *all, *dst, *pred, *a)
             }
-            Step::Redux { op, signed, dst, a, .. } => {
+            Step::Redux { op, signed, float, dst, a, .. } => {
                 follow_all(warp, base, lanes, *a, *dst, None);
                 let a = warp.registers[base.slot(*a)];
-                let answer = redux(*op, *signed, &a, lanes);
+                let answer = match float {
+                    Some((magnitudes, nan)) => redux_floats(*op, *magnitudes, *nan, &a, lanes),
+                    None => redux(*op, *signed, &a, lanes),
+                };
                 let dst = &mut warp.registers[base.slot(*dst)];
                 indices(lanes).for_each(|lane| dst[lane] = answer);
             }
@@ -384,6 +387,14 @@ fn carry_match(
     if let Some(pred) = pred {
         warp.set_predicate(base, pred, if unanimous { u32::MAX } else { 0 }, lanes);
     }
+}
+
+fn redux_floats(op: ReduxOp, magnitudes: bool, nan: bool, a: &Register, lanes: u32) -> u64 {
+    let which = if op == ReduxOp::Min { FloatBinary::Min } else { FloatBinary::Max };
+    let mode = FloatMode { nan, ..FloatMode::default() };
+    let mask = if magnitudes { 0x7fff_ffff } else { 0xffff_ffff };
+    let values = indices(lanes).map(|lane| a[lane] & mask);
+    values.reduce(|x, y| float::binary(which, Type::F32, mode, x, y)).unwrap_or(0)
 }
 
 fn redux(op: ReduxOp, signed: bool, a: &Register, lanes: u32) -> u64 {

@@ -628,8 +628,8 @@ impl Origins {
         other: Option<(Place, Line)>,
     ) -> Fault {
         let mut fault = self.faults[origin as usize].clone();
-        let separator = if fault.detail.is_empty() { "" } else { ", and " };
-        fault.detail = format!("{}{separator}{decides}", fault.detail).into();
+        let separator = if fault.detail.is_empty() { "" } else { "; " };
+        fault.detail = format!("{}{separator}the value {decides}", fault.detail).into();
         fault.other = other.map(|(place, line)| Party { place, line, act: None });
         fault
     }

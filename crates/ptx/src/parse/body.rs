@@ -281,8 +281,13 @@ impl<'a> Body<'a> {
         let at = locations.line(line);
         let mut found = Operands { symbols, body: self };
         found.spread(&mut args);
+        let mut more = Vec::new();
         let op = match decode(opcode, &args, &mut found) {
             Ok(Decoded::Op(op)) => op,
+            Ok(Decoded::Ops(ops)) => {
+                more = ops;
+                more.remove(0)
+            }
             Ok(Decoded::Jump(jump)) => self.jump(jump, line),
             Err(Fault::Unsupported(what)) => {
                 let (instruction, source) = (excerpt(opcode), at.source);
@@ -294,7 +299,9 @@ impl<'a> Body<'a> {
         };
         let spelling = symbols.spelling(opcode);
         let inlined = locations.inlined();
-        self.code.push(Instruction { guard, op, line: at, inlined, spelling });
+        for op in core::iter::once(op).chain(more) {
+            self.code.push(Instruction { guard, op, line: at, inlined, spelling });
+        }
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use super::instruction::Fault;
 use crate::ir::{Order, Rounding, Scope, Space, Type};
 
 /// An instruction's name, cut at its dots. Decoders take the suffixes they know; what is left is not supported.
+#[derive(Clone)]
 pub(super) struct Opcode<'a> {
     /// The first part: `ld`.
     pub(super) name: &'a str,

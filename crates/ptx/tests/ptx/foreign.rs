@@ -172,3 +172,44 @@ fn memory_of_the_heap_is_used_until_it_is_freed_once() {
     assert_eq!(kinds(&format!("{} {}", free(0), free(0))), [Kind::Freed]);
     assert_eq!(kinds(&free(4)), [Kind::OutOfBounds]);
 }
+
+#[test]
+fn vectors_of_atomics_are_one_for_each_element() {
+    let ptx = kernel(
+        "cvt.rn.f32.u32 %f1, %t; neg.f32 %f2, %f1;
+         red.relaxed.gpu.global.v2.f32.add [%out], {%f1, %f2};
+         setp.ne.u32 %p1, %t, 3; @%p1 bra over;
+         atom.global.v2.f32.add {%f3, %f4}, [%out+8], {%f1, %f1}; st.global.v2.f32 [%out+16], {%f3, %f4};
+         over:",
+    );
+    for schedule in schedules() {
+        let mut bench = Bench::new(&ptx, checked(schedule));
+        let out = bench.upload(&[0f32, 0.0, 5.0, 6.0, 0.0, 0.0]);
+        let reports = bench.launch("k", Shape::linear(1, 8), &[Arg::Pointer(out)]);
+        assert!(reports[0].outcome.is_clean(), "{schedule:?}: {}", describe(&reports[0]));
+        assert_eq!(bench.download::<f32>(out, 6), [28.0, -28.0, 8.0, 9.0, 5.0, 6.0]);
+    }
+    for bad in [
+        "red.global.v2.f32.add [%out], {%f1};",
+        "atom.global.v2.f32.add {%f1, %f2}, [%out], {%f2, %f1};",
+    ] {
+        let module = warpfold_ptx::parse::parse(&kernel(bad));
+        assert!(module.map_or(true, |m| m.unsupported.len() == 1), "{bad}");
+    }
+}
+
+#[test]
+fn floats_are_folded_by_a_warp() {
+    let ptx = kernel(
+        "cvt.rn.f32.u32 %f1, %t; sub.f32 %f1, %f1, 0f41200000; setp.eq.u32 %p1, %t, 5; selp.f32 %f1, 0f7FC00000, %f1, %p1;
+         redux.sync.min.f32 %f2, %f1, 0xffffffff; redux.sync.max.abs.f32 %f3, %f1, 0xffffffff; redux.sync.max.NaN.f32 %f4, %f1, 0xffffffff;
+         setp.ne.u32 %p2, %t, 0; @%p2 bra over; st.global.v2.f32 [%out], {%f2, %f3}; st.global.f32 [%out+8], %f4; over:",
+    );
+    let mut bench = Bench::new(&ptx, checked(Schedule::Lockstep));
+    let out = bench.room::<f32>(3);
+    let reports = bench.launch("k", Shape::linear(1, 32), &[Arg::Pointer(out)]);
+    assert!(reports[0].outcome.is_clean(), "{}", describe(&reports[0]));
+    let got = bench.download::<f32>(out, 3);
+    assert_eq!(got[..2], [-10.0, 21.0]);
+    assert!(got[2].is_nan());
+}

@@ -122,6 +122,36 @@ fn unknown_promises_of_a_function_are_read_over() {
     assert_eq!(module.functions[0].parameters[0].pointer, Some((Space::Shared, 16)));
 }
 
+/// The chain of calls around an instruction, the innermost first, whatever the text claims.
+#[test]
+fn inlined_calls_are_a_chain() {
+    let text = with_head(
+        ".visible .entry k() {
+         .loc 1 9 1
+         ret;
+         .loc 1 20 2, function_name $a, inlined_at 1 9 1
+         ret;
+         .loc 1 30 3, function_name $b, inlined_at 1 20 2
+         ret;
+         .loc 1 30 3, function_name $b, inlined_at 1 30 3
+         ret; }
+         .file 1 \"a.cu\"
+         .section .debug_str { $a: .b8 111, 110, 101, 0 $b: .b8 116, 119, 111, 0 }",
+    );
+    let module = parse(&text).unwrap();
+    let chains: Vec<Vec<_>> = module.functions[0]
+        .code
+        .iter()
+        .map(|i| {
+            module.inlined_around(i.line).iter().map(|i| (i.function.as_deref(), i.at.1)).collect()
+        })
+        .collect();
+    assert_eq!(chains[0], []);
+    assert_eq!(chains[1], [(Some("one"), 9)]);
+    assert_eq!(chains[2], [(Some("two"), 20), (Some("one"), 9)]);
+    assert_eq!(chains[3].len(), 3);
+}
+
 #[test]
 fn a_function_without_a_body_is_missed_where_it_is_called() {
     let module = parse(&with_head(

@@ -188,7 +188,11 @@ fn a_finding_names_the_access_and_what_it_decides() {
     let line = |n: u32| ptx.lines().nth(n as usize - 1).unwrap().trim();
     assert_eq!(line(fault.line.ptx), "ld.shared.u32 %r1, [s+8];");
     assert_eq!(line(fault.other.unwrap().line.ptx), "@%p1 bra one; one:");
-    assert!(fault.detail.ends_with("was never written, and decides a branch"), "{}", fault.detail);
+    assert!(
+        fault.detail.ends_with("was never written; the value decides a branch"),
+        "{}",
+        fault.detail
+    );
     assert_eq!(fault.access.unwrap().address, 0x400 + 8);
 }
 

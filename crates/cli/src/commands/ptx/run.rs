@@ -35,6 +35,7 @@ pub(super) fn run(args: &RunArgs, global: &Global) -> Result<ExitCode> {
         checks: options.checks,
         by_line: args.by_line,
         launches,
+        module: device.module(module)?,
         files,
         buffers: &buffers,
         shown: buffers.show(&device, &args.show)?,

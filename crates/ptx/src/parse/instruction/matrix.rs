@@ -106,7 +106,7 @@ fn multiply<'a>(
         && integers == (d_type == Type::S32)
         && doubles == (d_type == Type::F64)
         && (integers || !saturate)
-        && !(shape == (8, 8, 4) && !doubles)
+        && (shape != (8, 8, 4) || doubles)
         && k >= if doubles { 4 } else { 128 / bits };
     if !sound {
         return Err(Fault::unsupported("there is no such product"));

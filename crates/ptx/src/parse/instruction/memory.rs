@@ -179,6 +179,45 @@ fn atomic<'a>(
     Ok(Op::Atomic { op: which, ty, space, order, scope, dst, address, a: o.src(a, ty)?, b })
 }
 
+/// `atom.v2`, `red.v4` and their kin: each element is an atomic of its own.
+pub(super) fn atomics<'a>(
+    op: Opcode<'a>,
+    length: usize,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Result<Vec<Op>, Fault> {
+    let ty = op.clone().optional_type().ok_or_else(|| Fault::unsupported("a type is missing"))?;
+    let elements = |arg: &Arg<'a>| match parts(arg).len() == length {
+        true => Ok(parts(arg).to_vec()),
+        false => Err(Fault::invalid(format!("{} was given for {length} elements", arg.describe()))),
+    };
+    let (dsts, address, values) = match args {
+        [d, Arg::Address(name, at), values] if op.name == "atom" => {
+            (Some(elements(d)?), (*name, *at), elements(values)?)
+        }
+        [Arg::Address(name, at), values] if op.name == "red" => {
+            (None, (*name, *at), elements(values)?)
+        }
+        _ => return Err(Fault::unsupported("a vector of atomics with these operands")),
+    };
+    // One after the other they would read what the ones before have written.
+    if dsts.iter().flatten().any(|d| *d != Arg::Name("_", 0) && values.contains(d)) {
+        return Err(Fault::unsupported("a vector of atomics that writes its own sources"));
+    }
+    let mut all = Vec::with_capacity(length);
+    for (i, value) in values.into_iter().enumerate() {
+        let at = address.1.wrapping_add(i as i64 * i64::from(ty.bytes()));
+        let mut one = vec![Arg::Address(address.0, at), value];
+        if let Some(dsts) = &dsts {
+            one.insert(0, dsts[i].clone());
+        }
+        let mut op = op.clone();
+        all.push(atomic(&mut op, &one, o)?);
+        op.finish()?;
+    }
+    Ok(all)
+}
+
 fn atomic_types(op: AtomicOp) -> &'static [Type] {
     match op {
         AtomicOp::Add => &[

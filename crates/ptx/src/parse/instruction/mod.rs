@@ -47,6 +47,8 @@ impl Fault {
 /// A decoded instruction. Branches know their labels, not yet where those are.
 pub(super) enum Decoded<'a> {
     Op(Op),
+    /// One instruction that is carried out element by element.
+    Ops(Vec<Op>),
     Jump(Jump<'a>),
 }
 
@@ -61,6 +63,11 @@ pub(super) fn decode<'a>(
     let mut op = Opcode::new(text)?;
     if let "bra" | "brx" = op.name {
         return control::jump(op, args, operands).map(Decoded::Jump);
+    }
+    if let "atom" | "red" = op.name
+        && let Some(length) = op.take_one(&[("v2", 2), ("v4", 4), ("v8", 8)])
+    {
+        return memory::atomics(op, length, args, operands).map(Decoded::Ops);
     }
     let decoded = match decode_op(&mut op, args, operands) {
         // With a suffix that is not known, the operands are those of another form.

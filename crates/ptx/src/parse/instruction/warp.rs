@@ -113,12 +113,15 @@ fn redux<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) ->
         ("xor", ReduxOp::Xor),
     ])?;
     let ty = match which {
-        ReduxOp::Add | ReduxOp::Min | ReduxOp::Max => op.ty(&[Type::U32, Type::S32])?,
+        ReduxOp::Min | ReduxOp::Max => op.ty(&[Type::U32, Type::S32, Type::F32])?,
+        ReduxOp::Add => op.ty(&[Type::U32, Type::S32])?,
         ReduxOp::And | ReduxOp::Or | ReduxOp::Xor => op.ty(&[Type::B32])?,
     };
+    let float = ty == Type::F32;
+    let (magnitudes, nan) = (float && op.take("abs"), float && op.take("NaN"));
     let [d, a] = exactly(args)?;
     let (a, mask) = (o.src(a, ty)?, o.src(mask, Type::B32)?);
-    Ok(Op::Redux { op: which, ty, dst: o.dst(d, ty)?, a, mask })
+    Ok(Op::Redux { op: which, ty, magnitudes, nan, dst: o.dst(d, ty)?, a, mask })
 }
 
 fn elect<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> Result<Op, Fault> {
