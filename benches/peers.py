@@ -508,7 +508,7 @@ class Answering:
 
 def shapes_run(options, seed, count):
     """Cases drawn at random, ours and NumPy in turn on one thread, ours on two; prints and records how they compare."""
-    drawn = shapes.cases(seed, count, 1 << 10, 512 << 20, shapes.HOST)
+    drawn = shapes.cases(seed, count, 1 << 10, options.most << 20, shapes.HOST)
     if options.matching:
         drawn = [case for case in drawn if re.search(options.matching, str(case))]
     one, two = Answering([options.shapes_program, "1"]), Answering([options.shapes_program, "2"])
@@ -550,7 +550,7 @@ def shapes_run(options, seed, count):
     title = f"# {datetime.date.today().isoformat()}, shapes drawn at random on {here['cpu'].split(' (')[0]}"
     about = (
         f"{here['cpu']}, {here['cores']} cores, {here['memory_gib']} GiB, {here['kernel']}, load at the start {here['load'][0]}, numpy {found.get('numpy', '?')}. "
-        f"`benches/peers.py --shapes {seed} {count}`: processor time of one thread, the least of {ROUNDS_OF_SHAPES} rounds in turn, NumPy's Python call included."
+        f"`benches/peers.py --shapes {seed} {count} --most {options.most}`: processor time of one thread, the least of {ROUNDS_OF_SHAPES} rounds in turn, NumPy's Python call included."
     )
     stem.with_suffix(".md").write_text(f"{title}\n\n{about}\n\n```text\n{text}\n```\n")
     print(f"written: {stem}.md, {stem}.json", file=sys.stderr)
@@ -601,6 +601,7 @@ def main():
     parser.add_argument("--shapes", nargs=2, type=int, metavar=("SEED", "COUNT"), help="times COUNT cases drawn by SEED, of any shape, beside NumPy, and nothing else")
     parser.add_argument("--shapes-program", default=str(SHAPES), help="of --shapes: our side (cargo build --release -p warpfold-cpu --example shapes)")
     parser.add_argument("--matching", metavar="REGEX", help="of --shapes: the drawn cases whose text matches")
+    parser.add_argument("--most", type=int, default=512, metavar="MIB", help="of --shapes: the size of the largest arrays")
     parser.add_argument("--seconds", type=float, help="of --shapes: stop after so long")
     parser.add_argument("--two-threads", action="store_true", help="of --shapes: ours on two threads, too")
     parser.add_argument("--read-rate", type=float, help="of --shapes: GB/s at which a whole array is read, to tell shares of it")

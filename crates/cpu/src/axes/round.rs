@@ -121,6 +121,11 @@ impl Interval {
         ddof: u64,
     ) -> (Interval, bool) {
         let rest = n.saturating_sub(ddof);
+        if n == 1 && rest == 1 {
+            // Of one number, whatever is lost of its square.
+            let none = Interval { high: 0.0, low: 0.0, off: 0.0 };
+            return (none, sum.high.abs() < f64::INFINITY);
+        }
         let countable = (rest > 0) & (n < 1 << 26);
         let (sum, squares, n, divisor) =
             (sum.normal(), squares.normal(), n as f64, n.wrapping_mul(rest) as f64);
