@@ -369,3 +369,59 @@ fn squares_of_32_bits_are_whole_whatever_the_sign() {
         }
     }
 }
+
+#[test]
+fn products_stay_within_f64_on_their_way() {
+    // The largest and the smallest numbers there are, one after the other or all alike.
+    for dtype in [DType::F32, DType::F64] {
+        let short = dtype == DType::F32;
+        let largest = if short { u64::from(f32::MAX.to_bits()) } else { f64::MAX.to_bits() };
+        let smallest = if short {
+            u64::from(f32::from_bits(1).to_bits())
+        } else {
+            f64::MIN_POSITIVE.to_bits()
+        };
+        for len in [2, 4, 8, 64, 65, 128, 256, 384, 385, 1000, 1001, 4096] {
+            // Of these sixteen of one kind leave the range, and the product does not.
+            let [up, down] = [1.9 * 2f64.powi(63), 1.4 * 2f64.powi(-68)].map(|x| element(dtype, x));
+            for ends in [[largest; 2], [smallest; 2], [largest, smallest], [up, down]] {
+                let size = dtype.size();
+                let row: Vec<u8> =
+                    (0..len).flat_map(|i| ends[i % 2].to_le_bytes()[..size].to_vec()).collect();
+                let (shape, strides) = (vec![5, len], vec![(len * size) as isize, size as isize]);
+                let array = Array { dtype, shape, strides, offset: 0, bytes: row.repeat(5) };
+                for isa in Isa::available() {
+                    one(&array, &[false, true], Op::Prod, isa, 1, &Rules::default(), "ends");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_nan_in_a_long_row_is_found() {
+    let mut random = Rng::with_seed(3);
+    for dtype in [DType::F32, DType::F64] {
+        for len in [48, 100, 1023, 1025, 2100] {
+            let mut array = Array::new(dtype, &[1], "uniform", &mut random);
+            let size = dtype.size();
+            let mut bytes = Vec::new();
+            for row in 0..12 {
+                let nan = random.usize(..len);
+                for i in 0..len {
+                    let x = if i == nan && row % 3 != 0 { f64::NAN } else { random.f64() - 0.5 };
+                    // Rows of zeros of both signs, too.
+                    let x = if row % 4 == 3 && !x.is_nan() { 0.0f64.copysign(x) } else { x };
+                    bytes.extend_from_slice(&element(dtype, x).to_le_bytes()[..size]);
+                }
+            }
+            (array.shape, array.bytes) = (vec![12, len], bytes);
+            (array.strides, array.offset) = (vec![(len * size) as isize, size as isize], 0);
+            for isa in Isa::available() {
+                for op in [Op::Min, Op::Max, Op::ArgMin, Op::ArgMax] {
+                    one(&array, &[false, true], op, isa, 1, &Rules::default(), "a NaN");
+                }
+            }
+        }
+    }
+}
