@@ -68,6 +68,15 @@ impl<W: Word> Lanes for Found<W> {
     }
 
     #[inline(always)]
+    fn row(self, items: &[W], _: usize) -> Option<(u8, (), ())> {
+        let mut found = 0;
+        for &x in items {
+            self.take(&mut found, &mut (), &mut (), x, 0);
+        }
+        Some((found, (), ()))
+    }
+
+    #[inline(always)]
     fn merge((a, ..): &mut (u8, (), ()), others: (u8, (), ())) {
         *a |= others.0;
     }

@@ -3,6 +3,7 @@
 use super::finish::Request;
 use super::lanes::{Lanes, Words};
 use super::words::Word;
+use warpfold_core::prefetch;
 
 /// The least of integers, in the order of their words combined with `flip`: the
 /// greatest is the least in the opposite order.
@@ -24,6 +25,35 @@ impl<W: Word> Lanes for Least<W> {
     #[inline(always)]
     fn take(self, a: &mut W, (): &mut (), (): &mut (), x: W, _: u32) {
         *a = (*a).min(x ^ self.flip);
+    }
+
+    #[inline(always)]
+    fn take_all<const N: usize>(
+        self,
+        a: &mut [W; N],
+        _: &mut [(); N],
+        _: &mut [(); N],
+        items: &[W; N],
+        _: u32,
+    ) {
+        // All keys first: compilers make vectors of that, and not always of both in one.
+        let mut keys = *items;
+        for i in 0..N {
+            keys[i] = items[i] ^ self.flip;
+        }
+        for i in 0..N {
+            a[i] = a[i].min(keys[i]);
+        }
+    }
+
+    #[inline(always)]
+    fn row(self, items: &[W], _: usize) -> Option<(W, (), ())> {
+        let mut least = W::GREATEST;
+        for items in items.chunks(SEARCHED) {
+            prefetch::ahead(items);
+            least = least.min(best(Whole(self.flip), items));
+        }
+        Some((least, (), ()))
     }
 
     #[inline(always)]
@@ -80,13 +110,35 @@ impl<W: Word> Lanes for Ends<W> {
     }
 
     #[inline(always)]
-    fn row(self, items: &[W], _: usize) -> Option<(W, W, ())> {
-        if !W::FLOATS || items.len() < LONG_ROW || self.asked == Asked::Magnitude {
-            return None;
+    fn take_all<const N: usize>(
+        self,
+        a: &mut [W; N],
+        b: &mut [W; N],
+        _: &mut [(); N],
+        items: &[W; N],
+        _: u32,
+    ) {
+        let mut keys = *items;
+        for i in 0..N {
+            keys[i] = items[i].in_order();
         }
-        // Both words are the end that is asked for.
-        let key = W::end_of_floats(items, self.asked == Asked::Max)?.in_order();
-        Some((key, key, ()))
+        for i in 0..N {
+            a[i] = a[i].min(keys[i]);
+            b[i] = b[i].max(keys[i]);
+        }
+    }
+
+    #[inline(always)]
+    fn row(self, items: &[W], _: usize) -> Option<(W, W, ())> {
+        let mut ends = (W::GREATEST, W::LEAST);
+        for items in items.chunks(SEARCHED) {
+            prefetch::ahead(items);
+            ends = items.iter().fold(ends, |(min, max), x| {
+                let key = x.in_order();
+                (min.min(key), max.max(key))
+            });
+        }
+        Some((ends.0, ends.1, ()))
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [W], request: Request<'_>) {
@@ -119,8 +171,6 @@ pub(super) trait Order: Copy + Send + Sync + 'static {
     type Word: Word;
     /// A word that is less the better the element is.
     fn key(self, x: Self::Word) -> Self::Word;
-    /// Whether [`quick`](Self::quick) may know.
-    const QUICK: bool = false;
     /// An element that is better than all that differ from it, where that is quickly
     /// known.
     #[inline(always)]
@@ -167,10 +217,10 @@ impl<W: Word> Order for Real<W> {
     type Word = W;
     #[inline(always)]
     fn key(self, x: W) -> W {
-        let key = x.in_order() ^ self.flip;
-        if x & W::GREATEST > self.infinity { W::LEAST } else { key }
+        // By arithmetic: compilers make no vectors of the choice.
+        let nan = (x & W::GREATEST).is_above(self.infinity);
+        ((x.in_order() ^ self.flip) & !nan) | (W::LEAST & nan)
     }
-    const QUICK: bool = W::FLOATS;
     #[inline(always)]
     fn quick(self, items: &[W]) -> Option<W> {
         W::end_of_floats(items, self.flip != W::of(0))
@@ -183,51 +233,29 @@ pub(super) struct First<O> {
     pub(super) order: O,
 }
 
-/// Elements of which the best is sought before its position.
+/// Elements of which the best is sought at a time.
 const SEARCHED: usize = 1024;
 /// Elements that are compared before it is asked whether one is equal.
 const COMPARED: usize = 64;
 /// Rows of fewer elements keep positions as they go.
 const LONG_ROW: usize = 48;
 
-/// The best key, in `N` lanes.
+/// The best key: a plain loop, of which compilers make better ones than of lanes.
 #[inline(always)]
-fn best<O: Order, const N: usize>(order: O, items: &[O::Word]) -> O::Word {
-    let mut lanes = [O::Word::GREATEST; N];
-    let mut vectors = items.chunks_exact(N);
-    for items in &mut vectors {
-        for i in 0..N {
-            lanes[i] = lanes[i].min(order.key(items[i]));
-        }
-    }
-    for (i, &x) in vectors.remainder().iter().enumerate() {
-        lanes[i] = lanes[i].min(order.key(x));
-    }
-    let mut n = N;
-    while n > 1 {
-        n /= 2;
-        for i in 0..n {
-            lanes[i] = lanes[i].min(lanes[i + n]);
-        }
-    }
-    lanes[0]
+fn best<O: Order>(order: O, items: &[O::Word]) -> O::Word {
+    items.iter().fold(O::Word::GREATEST, |best, &x| best.min(order.key(x)))
 }
 
 /// Where the first element is that `is` says it is, of elements that have it.
 #[inline(always)]
 fn place<W: Copy>(items: &[W], is: impl Fn(W) -> bool) -> usize {
-    let mut at = 0;
-    for part in items.chunks(COMPARED) {
-        let mut hit = false;
-        for &x in part {
-            hit |= is(x);
+    let (parts, rest) = items.as_chunks::<COMPARED>();
+    for (i, part) in parts.iter().enumerate() {
+        if part.iter().fold(false, |hit, &x| hit | is(x)) {
+            return i * COMPARED + part.iter().position(|&x| is(x)).unwrap_or(0);
         }
-        if hit {
-            return at + part.iter().position(|&x| is(x)).unwrap_or(0);
-        }
-        at += part.len();
     }
-    0
+    parts.len() * COMPARED + rest.iter().position(|&x| is(x)).unwrap_or(0)
 }
 
 impl<O: Order> Lanes for First<O> {
@@ -249,6 +277,28 @@ impl<O: Order> Lanes for First<O> {
     }
 
     #[inline(always)]
+    fn take_all<const N: usize>(
+        self,
+        a: &mut [O::Word; N],
+        b: &mut [u32; N],
+        _: &mut [(); N],
+        items: &[O::Word; N],
+        at: u32,
+    ) {
+        // One loop for each width of words: compilers make vectors of those.
+        let mut better = [false; N];
+        for i in 0..N {
+            better[i] = self.order.key(items[i]) < a[i];
+        }
+        for i in 0..N {
+            a[i] = a[i].min(self.order.key(items[i]));
+        }
+        for i in 0..N {
+            b[i] = if better[i] { at } else { b[i] };
+        }
+    }
+
+    #[inline(always)]
     fn merge(words: &mut (O::Word, u32, ()), others: (O::Word, u32, ())) {
         if others.0 < words.0 || (others.0 == words.0 && others.1 < words.1) {
             *words = others;
@@ -257,18 +307,17 @@ impl<O: Order> Lanes for First<O> {
 
     #[inline(always)]
     fn row(self, items: &[O::Word], at: usize) -> Option<(O::Word, u32, ())> {
-        // Keys of 64 bits are compared as quickly in one pass: AVX2 has no minimum of them.
-        if items.len() < LONG_ROW || (size_of::<O::Word>() == 8 && !O::QUICK) {
+        if items.len() < LONG_ROW {
             return None;
         }
         let mut found: Option<(O::Word, u32, ())> = None;
         let mut start = at;
         for items in items.chunks(SEARCHED) {
+            prefetch::ahead(items);
             let quick = self.order.quick(items);
-            let key = match (quick, const { size_of::<O::Word>() }) {
-                (Some(best), _) => self.order.key(best),
-                (None, 1) => best::<O, 64>(self.order, items),
-                (None, _) => best::<O, 32>(self.order, items),
+            let key = match quick {
+                Some(best) => self.order.key(best),
+                None => best(self.order, items),
             };
             if found.is_none_or(|(best, ..)| key < best) {
                 let at = match quick {

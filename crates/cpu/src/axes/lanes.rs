@@ -25,6 +25,20 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
 
     /// Takes in an element at position `at`, which is beyond those before.
     fn take(self, a: &mut Self::A, b: &mut Self::B, c: &mut Self::C, x: Self::Item, at: u32);
+    /// Takes in an element for each of `N` outputs, or for each lane of one.
+    #[inline(always)]
+    fn take_all<const N: usize>(
+        self,
+        a: &mut [Self::A; N],
+        b: &mut [Self::B; N],
+        c: &mut [Self::C; N],
+        items: &[Self::Item; N],
+        at: u32,
+    ) {
+        for i in 0..N {
+            self.take(&mut a[i], &mut b[i], &mut c[i], items[i], at);
+        }
+    }
     /// Takes in the words of other elements.
     fn merge(words: &mut (Self::A, Self::B, Self::C), others: (Self::A, Self::B, Self::C));
     /// The second word of lane `lane` of `lanes`, whose positions counted vectors that
@@ -153,63 +167,95 @@ impl<L: Lanes> Kernel for Columns<'_, '_, L> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        match const { REGISTERS / largest(size_of::<L::A>(), size_of::<L::Item>()) } {
-            16 => self.in_groups::<16>(),
-            32 => self.in_groups::<32>(),
-            64 => self.in_groups::<64>(),
-            _ => self.in_groups::<128>(),
+        let columns = self.table.columns();
+        let mut this = self;
+        let done = match const { REGISTERS / largest(size_of::<L::A>(), size_of::<L::Item>()) } {
+            16 if columns >= 16 => this.in_groups::<16>(),
+            16 if columns >= 4 => this.in_groups::<4>(),
+            32 if columns >= 32 => this.in_groups::<32>(),
+            64 if columns >= 64 => this.in_groups::<64>(),
+            32 | 64 if columns >= 8 => this.in_groups::<8>(),
+            128 if columns >= 128 => this.in_groups::<128>(),
+            128 if columns >= 16 => this.in_groups::<16>(),
+            _ => 0,
+        };
+        if done < columns {
+            this.rest(done);
         }
     }
 }
 
 impl<L: Lanes> Columns<'_, '_, L> {
+    /// Takes in at least `N` columns, and returns how many: all but a few.
     #[inline(always)]
-    fn in_groups<const N: usize>(self) {
+    fn in_groups<const N: usize>(&mut self) -> usize {
         let Columns { table, cells, place, at } = self;
         let lanes = cells.fold.lanes;
         let columns = table.columns();
-        let a = &mut cells.a[place..place + columns];
-        let b = &mut cells.b[place..place + columns];
-        let c = &mut cells.c[place..place + columns];
-        let whole = columns / N * N;
-        let mut left = 0;
-        while left < whole {
-            let group = left..left + N;
-            let (to_a, to_b, to_c) =
-                (&mut a[group.clone()], &mut b[group.clone()], &mut c[group.clone()]);
+        let some = *place..*place + columns;
+        let (all_a, all_b) = (&mut cells.a[some.clone()], &mut cells.b[some.clone()]);
+        let all_c = &mut cells.c[some];
+        let mut next = 0;
+        while columns - next > N / 4 {
+            // The last group has some of the columns before it, which are left as they are.
+            let left = next.min(columns - N);
+            let (group, old) = (left..left + N, next - left);
             let (mut a, mut b, mut c) = ([L::START.0; N], [L::START.1; N], [L::START.2; N]);
-            a.copy_from_slice(to_a);
-            b.copy_from_slice(to_b);
-            c.copy_from_slice(to_c);
+            a.copy_from_slice(&all_a[group.clone()]);
+            b.copy_from_slice(&all_b[group.clone()]);
+            c.copy_from_slice(&all_c[group.clone()]);
             let size = size_of::<L::Item>();
-            let (mut next, step) = table.ahead(size * left, size * N);
+            let (mut ahead, step) = table.ahead(size * left, size * N);
             for row in 0..table.rows() {
                 for line in (0..size * N).step_by(64) {
-                    prefetch::near(next.wrapping_add(line));
+                    prefetch::near(ahead.wrapping_add(line));
                 }
-                next = next.wrapping_offset(step);
-                let items = &table.row(row)[group.clone()];
-                let at = (at + row) as u32;
-                for i in 0..N {
-                    lanes.take(&mut a[i], &mut b[i], &mut c[i], items[i], at);
-                }
+                ahead = ahead.wrapping_offset(step);
+                let items = array(&table.row(row)[group.clone()]);
+                lanes.take_all(&mut a, &mut b, &mut c, items, (*at + row) as u32);
             }
-            to_a.copy_from_slice(&a);
-            to_b.copy_from_slice(&b);
-            to_c.copy_from_slice(&c);
-            left += N;
+            put(&a, &mut all_a[group.clone()], old);
+            put(&b, &mut all_b[group.clone()], old);
+            put(&c, &mut all_c[group], old);
+            next = left + N;
         }
-        if whole < columns {
-            let (a, b, c) = (&mut a[whole..], &mut b[whole..], &mut c[whole..]);
-            for row in 0..table.rows() {
-                let items = &table.row(row)[whole..];
-                let at = (at + row) as u32;
-                for (((a, b), c), &x) in a.iter_mut().zip(b.iter_mut()).zip(c.iter_mut()).zip(items)
-                {
-                    lanes.take(a, b, c, x, at);
-                }
+        next
+    }
+
+    /// Takes in the columns from `first` on.
+    #[inline(always)]
+    fn rest(self, first: usize) {
+        let Columns { table, cells, place, at } = self;
+        let lanes = cells.fold.lanes;
+        let some = place + first..place + table.columns();
+        let (a, b) = (&mut cells.a[some.clone()], &mut cells.b[some.clone()]);
+        let c = &mut cells.c[some];
+        for row in 0..table.rows() {
+            let items = &table.row(row)[first..];
+            let at = (at + row) as u32;
+            for (((a, b), c), &x) in a.iter_mut().zip(b.iter_mut()).zip(c.iter_mut()).zip(items) {
+                lanes.take(a, b, c, x, at);
             }
         }
+    }
+}
+
+/// A slice of this length.
+#[inline(always)]
+fn array<T, const N: usize>(items: &[T]) -> &[T; N] {
+    items.first_chunk().expect("a slice of this length")
+}
+
+/// Copies words to a slice of this length, but for the first ones. The words themselves
+/// are indexed by nothing that is not known when this is compiled, so that they stay in
+/// registers.
+#[inline(always)]
+fn put<T: Copy, const N: usize>(from: &[T; N], to: &mut [T], old: usize) {
+    let mut spare = *from;
+    let whole = if old == 0 { to.first_chunk_mut() } else { None };
+    *whole.unwrap_or(&mut spare) = *from;
+    if old > 0 {
+        to[old..].copy_from_slice(&spare[old..]);
     }
 }
 
@@ -229,25 +275,11 @@ impl<L: Lanes> Kernel for Rows<'_, '_, L> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        // Short rows have no use for more lanes than they have elements.
-        let lanes = REGISTERS / largest(size_of::<L::A>(), size_of::<L::Item>());
-        if self.table.columns() < 4 * lanes {
-            return self.in_lanes::<8>();
-        }
-        match const { REGISTERS / largest(size_of::<L::A>(), size_of::<L::Item>()) } {
-            16 => self.in_lanes::<16>(),
-            32 => self.in_lanes::<32>(),
-            64 => self.in_lanes::<64>(),
-            _ => self.in_lanes::<128>(),
-        }
-    }
-}
-
-impl<L: Lanes> Rows<'_, '_, L> {
-    #[inline(always)]
-    fn in_lanes<const N: usize>(self) {
         let Rows { table, cells, place, at } = self;
         let lanes = cells.fold.lanes;
+        // Short rows have no use for more lanes than they have elements.
+        let most = REGISTERS / largest(size_of::<L::A>(), size_of::<L::Item>());
+        let short = table.columns() < 4 * most;
         for row in 0..table.rows() {
             let items = table.row(row);
             let i = place + row;
@@ -256,32 +288,50 @@ impl<L: Lanes> Rows<'_, '_, L> {
                 for (i, &x) in items.iter().enumerate() {
                     lanes.take(&mut words.0, &mut words.1, &mut words.2, x, (at + i) as u32);
                 }
-                (cells.a[i], cells.b[i], cells.c[i]) = words;
-                continue;
-            }
-            if let Some(found) = lanes.row(items, at) {
+            } else if let Some(found) = lanes.row(items, at) {
                 L::merge(&mut words, found);
-                (cells.a[i], cells.b[i], cells.c[i]) = words;
-                continue;
-            }
-            let (mut a, mut b, mut c) = ([L::START.0; N], [L::START.1; N], [L::START.2; N]);
-            let mut vectors = items.chunks_exact(N);
-            let mut index = 0u32;
-            for items in &mut vectors {
-                prefetch::ahead(items);
-                for i in 0..N {
-                    lanes.take(&mut a[i], &mut b[i], &mut c[i], items[i], index);
+            } else if short {
+                in_lanes::<L, 8>(lanes, &mut words, items, at);
+            } else {
+                match const { REGISTERS / largest(size_of::<L::A>(), size_of::<L::Item>()) } {
+                    16 => in_lanes::<L, 16>(lanes, &mut words, items, at),
+                    32 => in_lanes::<L, 32>(lanes, &mut words, items, at),
+                    64 => in_lanes::<L, 64>(lanes, &mut words, items, at),
+                    _ => in_lanes::<L, 128>(lanes, &mut words, items, at),
                 }
-                index = index.wrapping_add(1);
-            }
-            for (i, &x) in vectors.remainder().iter().enumerate() {
-                lanes.take(&mut a[i], &mut b[i], &mut c[i], x, index);
-            }
-            // Lanes beyond a short row have seen nothing.
-            for lane in 0..N.min(items.len()) {
-                L::merge(&mut words, (a[lane], L::spread(b[lane], lane, N, at), c[lane]));
             }
             (cells.a[i], cells.b[i], cells.c[i]) = words;
         }
+    }
+}
+
+/// Adds a row whose first element is at position `at`.
+#[inline(always)]
+fn in_lanes<L: Lanes, const N: usize>(
+    lanes: L,
+    words: &mut (L::A, L::B, L::C),
+    items: &[L::Item],
+    at: usize,
+) {
+    let (mut a, mut b, mut c) = ([L::START.0; N], [L::START.1; N], [L::START.2; N]);
+    let mut vectors = items.chunks_exact(N);
+    let mut index = 0u32;
+    for items in &mut vectors {
+        prefetch::ahead(items);
+        lanes.take_all(&mut a, &mut b, &mut c, array(items), index);
+        index = index.wrapping_add(1);
+    }
+    // Copies, which are indexed: see `put`.
+    let (mut rest_a, mut rest_b, mut rest_c) = ([L::START.0; N], [L::START.1; N], [L::START.2; N]);
+    rest_a.copy_from_slice(&a);
+    rest_b.copy_from_slice(&b);
+    rest_c.copy_from_slice(&c);
+    let (a, b, c) = (&mut rest_a, &mut rest_b, &mut rest_c);
+    for (i, &x) in vectors.remainder().iter().enumerate() {
+        lanes.take(&mut a[i], &mut b[i], &mut c[i], x, index);
+    }
+    // Lanes beyond a short row have seen nothing.
+    for lane in 0..N.min(items.len()) {
+        L::merge(words, (a[lane], L::spread(b[lane], lane, N, at), c[lane]));
     }
 }

@@ -65,7 +65,8 @@ const BLOCK_ELEMENTS: usize = 1 << 15;
 /// Rows of columns that are added before their neighbours get their turn, where each lies
 /// in a page of its own: each is a stream of its own for what fetches ahead.
 const FAR_PANEL: usize = 16;
-/// The same for rows of which a page has some: memory is read nearly in its order.
+/// The same for rows of which a page has some, or all rows of a page: memory is read
+/// nearly in its order.
 const NEAR_PANEL: usize = 4;
 /// Bytes of a page.
 const FAR_APART: usize = 4096;
@@ -101,8 +102,9 @@ impl Walk {
             (Form::Rows, false) => (block(len), len),
             (Form::Rows, true) => (block(len), len.min(buffer)),
             (Form::Columns, false) => {
-                let far = along.unsigned_abs() >= FAR_APART;
-                let panel = len.min(if far { FAR_PANEL } else { NEAR_PANEL });
+                let apart = along.unsigned_abs().max(1);
+                let near = (FAR_APART / apart).max(NEAR_PANEL);
+                let panel = len.min(if apart >= FAR_APART { FAR_PANEL } else { near });
                 let block = (BLOCK_ELEMENTS / elements.max(1)).clamp(BLOCK / 2, BLOCK);
                 // Whole runs of columns: two of them are two places in memory.
                 let worth = outputs.saturating_mul(elements) >= BLOCK_ELEMENTS;
@@ -243,6 +245,13 @@ mod tests {
     #[test]
     fn few_columns_are_turned_into_rows() {
         assert_eq!(walk(&[(3, 4)], &[(100_000, 12)]), (Form::Rows, true));
+    }
+
+    #[test]
+    fn narrow_tables_are_taken_by_the_page() {
+        // Rows of 40 bytes, of 1000 and of 8000.
+        let panel = |stride| Walk::new(&[(10, 4)], &[(5000, stride)], 4).panel;
+        assert_eq!([panel(40), panel(1000), panel(8000)], [102, NEAR_PANEL, FAR_PANEL]);
     }
 
     #[test]

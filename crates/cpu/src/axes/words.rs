@@ -3,12 +3,19 @@
 //! What differs between types of one width is then a word that an element is combined
 //! with, and not another loop: an operation is compiled for each width.
 
-use core::ops::{BitAnd, BitXor};
+use core::ops::{BitAnd, BitOr, BitXor, Not};
 use warpfold_core::{DType, prefetch};
 
 /// The bits of an element, as an integer with a sign.
 pub(super) trait Word:
-    bytemuck::Pod + Ord + BitAnd<Output = Self> + BitXor<Output = Self> + Send + Sync
+    bytemuck::Pod
+    + Ord
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + BitXor<Output = Self>
+    + Not<Output = Self>
+    + Send
+    + Sync
 {
     /// The least word.
     const LEAST: Self;
@@ -18,14 +25,14 @@ pub(super) trait Word:
     fn of(bits: u64) -> Self;
     /// The integer.
     fn wide(self) -> i64;
+    /// All bits if it is above `limit`, or none. Neither is negative.
+    fn is_above(self, limit: Self) -> Self;
     /// Words of floats in their order, -0 below +0; its own inverse.
     fn in_order(self) -> Self;
     /// The least float of words that are the bits of floats, or the greatest, by the
     /// machine's own instructions. `None` if there are NaNs, if it is a zero, which comes
     /// with two signs, or where there are no such instructions.
     fn end_of_floats(words: &[Self], greatest: bool) -> Option<Self>;
-    /// Whether there are.
-    const FLOATS: bool;
 }
 
 /// [`Word::end_of_floats`].
@@ -71,7 +78,7 @@ macro_rules! end_of_floats {
 }
 
 macro_rules! word {
-    ($($word:ident, $floats:literal, |$words:ident, $greatest:ident| $end:expr;)*) => {$(
+    ($($word:ident, |$words:ident, $greatest:ident| $end:expr;)*) => {$(
         impl Word for $word {
             const LEAST: Self = $word::MIN;
             const GREATEST: Self = $word::MAX;
@@ -84,11 +91,14 @@ macro_rules! word {
                 i64::from(self)
             }
             #[inline(always)]
+            fn is_above(self, limit: Self) -> Self {
+                limit.wrapping_sub(self) >> ($word::BITS - 1)
+            }
+            #[inline(always)]
             fn in_order(self) -> Self {
                 let sign = self >> ($word::BITS - 1);
                 self ^ (sign.cast_unsigned() >> 1).cast_signed()
             }
-            const FLOATS: bool = $floats;
             #[inline(always)]
             fn end_of_floats($words: &[Self], $greatest: bool) -> Option<Self> {
                 $end
@@ -97,10 +107,10 @@ macro_rules! word {
     )*};
 }
 word! {
-    i8, false, |_words, _greatest| None;
-    i16, false, |_words, _greatest| None;
-    i32, true, |words, greatest| end_of_floats!(words, greatest, f32, u32, 32);
-    i64, true, |words, greatest| end_of_floats!(words, greatest, f64, u64, 16);
+    i8, |_words, _greatest| None;
+    i16, |_words, _greatest| None;
+    i32, |words, greatest| end_of_floats!(words, greatest, f32, u32, 32);
+    i64, |words, greatest| end_of_floats!(words, greatest, f64, u64, 16);
 }
 
 /// Calls a generic function with the word of so many bytes.
