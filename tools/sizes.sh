@@ -44,7 +44,7 @@ fn main() {
 }
 RUST
 
-program reduction 5900000 <<'RUST'
+program reduction 5700000 <<'RUST'
 use warpfold::{Op, Reduction};
 
 fn main() -> Result<(), warpfold::Error> {
