@@ -5,7 +5,7 @@ use crate::lab::{KERNELS, STREAM};
 use crate::rung::Text;
 use crate::source;
 use warpfold_cuda::{Address, Argument, Device, Launch, Result, Sim};
-use warpfold_ptx::machine::{Options, Schedule};
+use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 /// What a listing's host code does with the blocks' partials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -337,8 +337,14 @@ impl Listing {
     /// Runs it over these elements.
     fn run(&self, items: &[u32]) -> Result<Ran> {
         let schedule = self.schedule;
-        let sim =
-            Sim::new(Options { schedule, instructions: MOST_INSTRUCTIONS, ..Options::default() });
+        // The texts are older than devices on which threads that have ended count at barriers.
+        let checks = Checks { strict: true, ..Checks::ALL };
+        let sim = Sim::new(Options {
+            checks,
+            schedule,
+            instructions: MOST_INSTRUCTIONS,
+            ..Options::default()
+        });
         let name = format!("{}_u32", self.file());
         let ptx = KERNELS.module(&name, sim.limits().capability).ok_or_else(|| {
             warpfold_cuda::Error::Simulated { doing: "loading".into(), why: format!("no {name}") }
