@@ -50,7 +50,6 @@ impl<W: Word> Lanes for Least<W> {
     fn row(self, items: &[W], _: usize) -> Option<(W, (), ())> {
         let mut least = W::GREATEST;
         for items in items.chunks(SEARCHED) {
-            prefetch::ahead(items);
             least = least.min(best(Whole(self.flip), items));
         }
         Some((least, (), ()))
@@ -243,6 +242,7 @@ const LONG_ROW: usize = 48;
 /// The best key: a plain loop, of which compilers make better ones than of lanes.
 #[inline(always)]
 fn best<O: Order>(order: O, items: &[O::Word]) -> O::Word {
+    prefetch::ahead(items);
     items.iter().fold(O::Word::GREATEST, |best, &x| best.min(order.key(x)))
 }
 
@@ -313,7 +313,6 @@ impl<O: Order> Lanes for First<O> {
         let mut found: Option<(O::Word, u32, ())> = None;
         let mut start = at;
         for items in items.chunks(SEARCHED) {
-            prefetch::ahead(items);
             let quick = self.order.quick(items);
             let key = match quick {
                 Some(best) => self.order.key(best),
