@@ -178,8 +178,7 @@ macro_rules! plain_and_absolute {
                 slices: Slices<'_, $t>,
                 isa: Isa,
             ) -> Option<()> {
-                let worth = slices.len() >= <$t>::WORTH;
-                worth.then(|| bins::absorb(acc, slices.items(), false, isa))
+                element_bins(acc, slices.items(), false, isa)
             }
             #[inline(always)]
             fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: $t) {
@@ -198,8 +197,7 @@ macro_rules! plain_and_absolute {
                 slices: Slices<'_, $t>,
                 isa: Isa,
             ) -> Option<()> {
-                let worth = slices.len() >= <$t>::WORTH;
-                worth.then(|| bins::absorb(acc, slices.items(), true, isa))
+                element_bins(acc, slices.items(), true, isa)
             }
             #[inline(always)]
             fn absorb_one<F: Format>(acc: &mut Superacc<F>, item: $t, _: $t) {
@@ -269,6 +267,16 @@ fn no_squares<T>(_: &[T], _: i32, _: Isa) -> Option<[Part; 2]> {
 fn quick_squares<T: Word>(items: &[T], top: i32, isa: Isa) -> Option<[Part; 2]> {
     let cut = Cut::below::<T>(top)?;
     dispatch(isa, SquareRange { items, cut }).map(|sums| cut.parts(sums))
+}
+
+/// The sum of elements, or of their absolute values, by bins, if there are enough of them.
+fn element_bins<T: Binned, F: Format>(
+    acc: &mut Superacc<F>,
+    items: &[T],
+    absolute: bool,
+    isa: Isa,
+) -> Option<()> {
+    (items.len() >= T::WORTH).then(|| bins::absorb(acc, items, absolute, isa))
 }
 
 fn no_bins<T, F: Format>(_: &mut Superacc<F>, _: Slices<'_, T>, _: bool, _: Isa) -> Option<()> {
