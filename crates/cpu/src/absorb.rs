@@ -159,7 +159,7 @@ impl Into<'_> {
 
     /// The outputs from `first` on, at most `most`, that are absorbed together.
     fn group(&self, first: usize, most: usize) -> Option<Group> {
-        self.plan.group(first, self.job.indexed(), self.job.has_trees(), most)
+        self.plan.group(first, self.job.indexed(), most)
     }
 
     /// Absorbs some positions of the outputs from `first` on.

@@ -11,10 +11,11 @@ use warpfold_core::element::{Bool8, bf16, f16};
 use warpfold_core::exact::Superacc;
 use warpfold_core::fpenv;
 use warpfold_core::layout::Traversal;
+use warpfold_core::op::float_prod::Factors;
 use warpfold_core::op::logsumexp::{BlockSum, ExpElement};
 use warpfold_core::op::{
-    Bits, Counts, Extrema, FixedTree, FloatLogSumExp, IntLogSumExp, IntProd, Kind, Moments, Run,
-    Squares, State, Summary, Sums, TreeOp,
+    Bits, Counts, Extrema, FloatElement, FloatLogSumExp, FloatProd, IntLogSumExp, IntProd, Kind,
+    Moments, Run, Squares, State, Summary, Sums,
 };
 
 /// The context of a worker: the instruction set, and what its kernels have learnt about
@@ -281,27 +282,26 @@ impl<T: CpuElement> Accelerate for Bits<T> {
     }
 }
 
-/// A leaf of a fixed tree, compiled for an instruction set.
-struct Leaf<'a, P: TreeOp> {
-    items: &'a [P::Item],
+/// The factors of a block, compiled for an instruction set.
+struct FactorsOf<'a, T> {
+    items: &'a [T],
 }
 
-impl<P: TreeOp> Kernel for Leaf<'_, P> {
-    type Out = P::Node;
+impl<T: FloatElement> Kernel for FactorsOf<'_, T> {
+    type Out = Factors;
 
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> P::Node {
-        P::leaf(self.items)
+    unsafe fn run<S: Simd>(self) -> Factors {
+        Factors::of(self.items)
     }
 }
 
-impl<P: TreeOp> Accelerate for FixedTree<P> {
-    fn accelerate(&mut self, start: u64, slices: Slices<'_, P::Item>, context: &mut Context) {
+impl<T: FloatElement> Accelerate for FloatProd<T> {
+    fn accelerate(&mut self, _: u64, slices: Slices<'_, T>, context: &mut Context) {
         let isa = context.isa;
-        let run = Run { start, items: slices.items(), others: &[] };
-        // These round on the way.
+        // Logarithms are rounded.
         fpenv::usual(|| {
-            self.absorb_with(run, |items| dispatch(isa, Leaf::<P> { items }));
+            self.absorb_with(slices.items(), |items| dispatch(isa, FactorsOf { items }));
         });
     }
 }

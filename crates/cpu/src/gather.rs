@@ -8,7 +8,7 @@ use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
 use warpfold_core::{DType, Result};
 
-/// Elements of a copied block: a multiple of the fixed tree's blocks.
+/// Elements of a copied block.
 const COPIED: usize = 8192;
 /// A run at least this long is worth handing over as it lies.
 const LONG: usize = 512;

@@ -141,16 +141,10 @@ impl<'a> Plan<'a> {
 
     /// The outputs, at most `most` of them, that are best absorbed together with
     /// output `index`, the first of them; `None` if that one is best absorbed
-    /// alone. `tree` says whether a fixed tree is made of them.
-    pub(crate) fn group(
-        &self,
-        index: usize,
-        indexed: bool,
-        tree: bool,
-        most: usize,
-    ) -> Option<Group> {
+    /// alone.
+    pub(crate) fn group(&self, index: usize, indexed: bool, most: usize) -> Option<Group> {
         let len = self.beside(indexed)?;
-        let group = Group::of(self.len(), self.source.dtype.size(), tree);
+        let group = Group::of(self.len(), self.source.dtype.size());
         let columns = group.columns.min(len - index % len).min(most);
         (columns > 1).then_some(Group { columns, ..group })
     }

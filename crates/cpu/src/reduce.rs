@@ -14,8 +14,7 @@ use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun, Rules, Value};
 use warpfold_core::{DType, Result, fpenv};
 use warpfold_threads::{Pieces, Threads};
 
-/// Elements of a piece of work: a multiple of the fixed tree's blocks, and
-/// enough to make handing out pieces cheap.
+/// Elements of a piece of work: enough to make handing out pieces cheap.
 pub(crate) const PIECE: usize = 1 << 18;
 /// An array of fewer bytes is not worth a second thread.
 const SMALL: usize = 1 << 18;
@@ -125,11 +124,6 @@ impl Job<'_> {
         self.kinds.iter().any(|kind| kind.has_positions())
     }
 
-    /// Whether some of the states are fixed trees, for some type.
-    pub(crate) fn has_trees(&self) -> bool {
-        self.kinds.iter().any(|kind| kind.is_tree())
-    }
-
     /// The values of `ops` for every output, by operation; each operation
     /// comes with its state's place in `kinds`.
     ///
@@ -199,7 +193,7 @@ impl Job<'_> {
             let mut columns: Vec<Vec<Value>> = ops.iter().map(|_| Vec::new()).collect();
             let mut at = outputs.start;
             while at < outputs.end {
-                let group = plan.group(at, self.indexed(), self.has_trees(), outputs.end - at);
+                let group = plan.group(at, self.indexed(), outputs.end - at);
                 let together = group.map_or(1, |group| group.columns);
                 while workers.len() < together {
                     workers.push(self.workers(dtype)?);
@@ -241,7 +235,7 @@ impl Job<'_> {
         let per_output = plan.len().max(1);
         // Where neighbours are absorbed together, a share has some of them.
         let most = plan.outputs().div_ceil(4 * self.threads.count()).max(1);
-        let group = plan.group(0, self.indexed(), self.has_trees(), most);
+        let group = plan.group(0, self.indexed(), most);
         let together = group.map_or(1, |group| group.columns);
         let share = (PIECE / per_output).max(together).clamp(1, plan.outputs().max(1));
         let pieces = Pieces::new(plan.outputs().div_ceil(share));

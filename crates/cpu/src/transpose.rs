@@ -16,8 +16,6 @@ const LINE: usize = 64;
 const MOST_BESIDE: usize = 1 << 10;
 /// Elements of an output that are copied at once.
 const ROWS: usize = 1024;
-/// The same for fixed trees: one of their blocks.
-const TREE_ROWS: usize = 4096;
 /// Rows and columns of a block that is transposed in registers.
 const SIDE: usize = 8;
 
@@ -29,10 +27,9 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// For outputs of `len` elements of `size` bytes each, of which a fixed
-    /// tree wants whole blocks.
-    pub(crate) fn of(len: usize, size: usize, tree: bool) -> Group {
-        let rows = len.clamp(1, if tree { TREE_ROWS } else { ROWS });
+    /// For outputs of `len` elements of `size` bytes each.
+    pub(crate) fn of(len: usize, size: usize) -> Group {
+        let rows = len.clamp(1, ROWS);
         let beside = (BUFFER / rows / LINE * LINE).clamp(LINE, MOST_BESIDE);
         Group { columns: beside / size, rows }
     }
@@ -170,11 +167,9 @@ mod tests {
     fn groups_fill_lines_and_fit_the_buffer() {
         for size in [1, 2, 4, 8] {
             for len in [0, 1, 7, 500, 1024, 5000, 1 << 20] {
-                for tree in [false, true] {
-                    let Group { columns, rows } = Group::of(len, size, tree);
-                    assert!((columns * size).is_multiple_of(LINE) && columns > 0 && rows > 0);
-                    assert!(columns * size * rows <= BUFFER, "{columns} x {rows}");
-                }
+                let Group { columns, rows } = Group::of(len, size);
+                assert!((columns * size).is_multiple_of(LINE) && columns > 0 && rows > 0);
+                assert!(columns * size * rows <= BUFFER, "{columns} x {rows}");
             }
         }
     }

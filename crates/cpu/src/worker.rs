@@ -224,8 +224,7 @@ impl Worker {
     }
 }
 
-/// Elements that several workers absorb in turn: small enough for the cache, a
-/// multiple of the fixed tree's blocks.
+/// Elements that several workers absorb in turn: small enough for the cache.
 const BLOCK: usize = 8192;
 
 /// Lets every worker absorb a run of elements, whose positions are those of

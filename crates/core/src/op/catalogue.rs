@@ -69,8 +69,6 @@ enum Order {
     Free,
     /// The positions of some elements, which are answers.
     Positions,
-    /// All positions: elements are folded in a fixed tree over them.
-    Tree,
 }
 
 macro_rules! operations {
@@ -460,13 +458,14 @@ kinds! {
     /// Bitwise and, or, exclusive or.
     Bits { code: 9, order: Order::Free, covered_by: None, }
     /// Product.
-    Prod { code: 10, order: Order::Tree, covered_by: None, }
+    Prod { code: 17, order: Order::Free, covered_by: None, }
     /// Logarithm of a sum of exponentials.
     LogSumExp { code: 16, order: Order::Free, covered_by: None, }
 }
 
 /// Codes of kinds that earlier versions wrote, and what their states were: taken for good.
-const RETIRED: [(u8, &str); 5] = [
+const RETIRED: [(u8, &str); 6] = [
+    (10, "a product whose floats were multiplied in the order of positions"),
     (11, "a logsumexp that was folded in the order of positions"),
     (12, "a plain sum"),
     (13, "a plain sum of absolute values"),
@@ -580,7 +579,7 @@ impl Kind {
     /// Whether absorbing needs to know where a run begins.
     ///
     /// Exact sums, counts and extrema do not depend on the order of the
-    /// elements; positions and fixed trees do.
+    /// elements; positions do.
     #[must_use]
     pub const fn is_positional(self) -> bool {
         !matches!(self.entry().order, Order::Free)
@@ -590,12 +589,6 @@ impl Kind {
     #[must_use]
     pub const fn has_positions(self) -> bool {
         matches!(self.entry().order, Order::Positions)
-    }
-
-    /// Whether its states are fixed trees, for some types of elements.
-    #[must_use]
-    pub const fn is_tree(self) -> bool {
-        matches!(self.entry().order, Order::Tree)
     }
 
     /// Another kind whose states answer all that this one's do: where both are
@@ -688,7 +681,7 @@ mod tests {
             "Prod",
             "LogSumExp",
         ];
-        for (kind, code) in kinds.into_iter().zip((1..=10).chain([16])) {
+        for (kind, code) in kinds.into_iter().zip((1..=9).chain([17, 16])) {
             assert_eq!(
                 Kind::from_code(code).map(|kind| format!("{kind:?}")).as_deref(),
                 Some(kind)

@@ -39,6 +39,8 @@ wide!(f32, f64);
 pub trait FloatElement: Element {
     /// What it is widened to.
     type Wide: Wide;
+    /// Binary digits of a significand.
+    const DIGITS: u32;
     /// One.
     const ONE: Self;
     /// Minus infinity.
@@ -49,6 +51,7 @@ pub trait FloatElement: Element {
 
 impl FloatElement for f64 {
     type Wide = f64;
+    const DIGITS: u32 = 53;
     const ONE: Self = 1.0;
     const NEG_INFINITY: Self = f64::NEG_INFINITY;
     #[inline(always)]
@@ -59,6 +62,7 @@ impl FloatElement for f64 {
 
 impl FloatElement for f32 {
     type Wide = f32;
+    const DIGITS: u32 = 24;
     const ONE: Self = 1.0;
     const NEG_INFINITY: Self = f32::NEG_INFINITY;
     #[inline(always)]
@@ -69,6 +73,7 @@ impl FloatElement for f32 {
 
 impl FloatElement for bf16 {
     type Wide = f32;
+    const DIGITS: u32 = 8;
     const ONE: Self = bf16::ONE;
     const NEG_INFINITY: Self = bf16::NEG_INFINITY;
     #[inline(always)]
@@ -79,6 +84,7 @@ impl FloatElement for bf16 {
 
 impl FloatElement for f16 {
     type Wide = f32;
+    const DIGITS: u32 = 11;
     const ONE: Self = f16::ONE;
     const NEG_INFINITY: Self = f16::NEG_INFINITY;
     /// Without branches, so that it becomes vector instructions, and without

@@ -59,9 +59,10 @@ use super::answer::{float_answer, nan_wins};
 pub use super::double_double::Double;
 use super::double_double::{INV_E, ROUNDER};
 use super::float::{FloatElement, Wide};
-use super::payload::{Words, damaged, write_u64};
+use super::limbs::{add_limbs, add_shifted};
+use super::payload::{Reader, Words, damaged, write_u64};
+pub use super::terms::BLOCK;
 use super::terms::{CELLS, Exponentials, Terms, UNITS, WORD_BITS, WORDS};
-use super::tree::{BLOCK, Reader};
 use super::{Kind, Op, Rules, Run, State, Value, narrow};
 use crate::DType;
 use crate::element::{Element, Key};
@@ -295,29 +296,6 @@ pub struct FloatLogSumExp<T: ExpElement> {
     nans: u64,
     /// How many are plus infinity.
     pos_infs: u64,
-}
-
-/// Adds `value 2^shift` to an integer that wraps, in limbs.
-fn add_shifted(limbs: &mut [u64], value: i64, shift: u32) {
-    let wide = i128::from(value) << (shift % 64);
-    let sign = (value >> 63).cast_unsigned();
-    let parts = [wide as u64, (wide >> 64) as u64].into_iter().chain(core::iter::repeat(sign));
-    let mut carry = false;
-    for (limb, part) in limbs.iter_mut().skip((shift / 64) as usize).zip(parts) {
-        let (sum, first) = limb.overflowing_add(part);
-        let (sum, second) = sum.overflowing_add(u64::from(carry));
-        (*limb, carry) = (sum, first | second);
-    }
-}
-
-/// Adds one integer to another.
-fn add_limbs(limbs: &mut [u64], other: &[u64]) {
-    let mut carry = false;
-    for (limb, &part) in limbs.iter_mut().zip(other) {
-        let (sum, first) = limb.overflowing_add(part);
-        let (sum, second) = sum.overflowing_add(u64::from(carry));
-        (*limb, carry) = (sum, first | second);
-    }
 }
 
 impl<T: ExpElement> PartialEq for FloatLogSumExp<T> {
@@ -677,34 +655,10 @@ impl<T: Element> State for IntLogSumExp<T> {
 #[cfg(test)]
 mod tests {
     use super::super::exponential;
+    use super::super::limbs::tests::limbs;
     use super::*;
     use crate::element::bf16;
     use num_bigint::BigInt;
-
-    fn limbs(value: &BigInt) -> [u64; 4] {
-        let modulus: BigInt = BigInt::from(1) << 256;
-        let wrapped: BigInt = ((value % &modulus) + &modulus) % &modulus;
-        let mut digits = wrapped.to_u64_digits().1;
-        digits.resize(4, 0);
-        digits.try_into().unwrap()
-    }
-
-    #[test]
-    fn integers_are_added_at_any_place() {
-        let values = [0, 1, -1, 5 << 40, i64::MAX, i64::MIN, -(3 << 50)];
-        let mut total = [0u64; 4];
-        let mut expected = BigInt::from(0);
-        for shift in [0, 1, 51, 63, 64, 65, 102, 127, 128, 190] {
-            for value in values {
-                add_shifted(&mut total, value, shift);
-                expected += BigInt::from(value) << shift;
-                assert_eq!(total, limbs(&expected), "{value} {shift}");
-                let mut twice = total;
-                add_limbs(&mut twice, &total);
-                assert_eq!(twice, limbs(&(&expected * 2)));
-            }
-        }
-    }
 
     /// A term, as an integer in units of its last word, straight from its definition.
     fn term(x: f64, words: usize) -> BigInt {

@@ -1,6 +1,7 @@
 //! What each reduction is: its name, its state and its numeric rules.
 
 mod answer;
+mod antilogarithm;
 mod any;
 mod bits;
 mod catalogue;
@@ -9,6 +10,9 @@ mod double_double;
 mod exponential;
 mod extrema;
 pub mod float;
+pub mod float_prod;
+mod limbs;
+pub mod logarithm;
 pub mod logsumexp;
 mod magnitude;
 mod moments;
@@ -36,11 +40,12 @@ pub use catalogue::{Kind, Op};
 pub use counts::Counts;
 pub use extrema::{Extrema, Summary};
 pub use float::FloatElement;
+pub use float_prod::FloatProd;
 pub use logsumexp::{FloatLogSumExp, IntLogSumExp};
 pub use moments::Moments;
 pub use numbers::Numbers;
 pub use ordered::Ordered;
-pub use prod::{FloatProd, IntProd};
+pub use prod::IntProd;
 pub use rules::{NanPolicy, Rules};
 pub use spans::Spans;
 pub use squares::Squares;

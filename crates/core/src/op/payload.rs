@@ -80,3 +80,26 @@ pub(super) fn read_acc<T: Element, F: Format>(
     }
     Ok(acc)
 }
+
+/// Takes numbers off the front of a byte form.
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+
+/// What a byte form that ends too early is called.
+const SHORT: &str = "it ends too early";
+
+impl<'a> Reader<'a> {
+    pub(super) fn bytes(&mut self, n: usize) -> Result<&'a [u8], &'static str> {
+        let (head, rest) = self.0.split_at_checked(n).ok_or(SHORT)?;
+        self.0 = rest;
+        Ok(head)
+    }
+
+    /// A little-endian integer of `n <= 8` bytes.
+    pub(super) fn uint(&mut self, n: usize) -> Result<u64, &'static str> {
+        Ok(self.bytes(n)?.iter().rfold(0, |u, &b| u << 8 | u64::from(b)))
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, &'static str> {
+        self.uint(8)
+    }
+}

@@ -12,16 +12,14 @@
 use super::answer::{float_answer, nan_wins};
 use super::float::FloatElement;
 use super::magnitude::Magnitude;
-use super::tree::{FixedTree, LANES, Reader, TreeOp, fold_lanes};
+use super::payload::Reader;
+use super::tree::{LANES, TreeOp, fold_lanes};
 use super::{Kind, Op, Rules, Run, Scalar, State, Value, narrow};
 use crate::DType;
 use crate::element::{Element, Parts};
 use crate::error::{Error, Result};
 use crate::prefetch;
 use core::marker::PhantomData;
-
-/// The state of a product of floats.
-pub type FloatProd<T> = FixedTree<Factors<T>>;
 
 const FRACTION: u64 = (1 << 52) - 1;
 const ONE: u64 = 1023 << 52;

@@ -99,6 +99,7 @@ pub(super) mod sealed {
             $(impl<T: Element> Sealed for op::$state<T> {})*
         };
     }
+    impl<T: op::FloatElement> Sealed for op::FloatProd<T> {}
     states!(Sums, Squares, Moments, Extrema, Counts, Bits, IntProd, IntLogSumExp);
     impl<P: op::TreeOp> Sealed for op::FixedTree<P> {}
     // What fixed trees fold.

@@ -24,7 +24,10 @@ const fn rounder(unit: i32) -> f64 {
 pub(super) const UNITS: [i32; WORDS] = [24 - 51, 24 - 2 * 51, 24 - 3 * 51];
 const ROUNDERS: [f64; WORDS] = [rounder(UNITS[0]), rounder(UNITS[1]), rounder(UNITS[2])];
 
-/// The words of terms, added up: of at most [`BLOCK`](super::tree::BLOCK) elements,
+/// Elements whose terms are added up before they go to a state.
+pub const BLOCK: usize = 4096;
+
+/// The words of terms, added up: of at most [`BLOCK`] elements,
 /// so that none overflows, as a word is below `2^50.4`.
 pub(super) type Terms = [i64; WORDS];
 

@@ -11,6 +11,7 @@
 //! The result does not depend on which thread folds which block, or when. So any split
 //! of the data, merged in any order, on any machine, gives the same bits.
 
+use super::payload::Reader;
 use super::{Kind, Op, Rules, Run, State, Value};
 use crate::element::Element;
 use crate::error::{Error, Result};
@@ -152,7 +153,9 @@ fn grow<T: Copy>(items: &mut Vec<T>, more: &[T]) {
 /// finish fails with [`Error::Overlap`].
 ///
 /// ```
-/// use warpfold_core::op::{FloatProd, Op, Rules, Run, State};
+/// use warpfold_core::op::prod::Factors;
+/// use warpfold_core::op::{FixedTree, Op, Rules, Run, State};
+/// type FloatProd<T> = FixedTree<Factors<T>>;
 /// let x: Vec<f32> = (0..10_000).map(|i| 1.0 + 0.01 / (i + 1) as f32).collect();
 /// let mut whole = FloatProd::<f32>::new();
 /// whole.absorb(Run { start: 0, items: &x, others: &[] });
@@ -554,29 +557,6 @@ impl<P: TreeOp> State for FixedTree<P> {
     }
 }
 
-/// Takes numbers off the front of a byte form.
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
-
-/// What a byte form that ends too early is called.
-const SHORT: &str = "it ends too early";
-
-impl<'a> Reader<'a> {
-    pub(super) fn bytes(&mut self, n: usize) -> Result<&'a [u8], &'static str> {
-        let (head, rest) = self.0.split_at_checked(n).ok_or(SHORT)?;
-        self.0 = rest;
-        Ok(head)
-    }
-
-    /// A little-endian integer of `n <= 8` bytes.
-    pub(super) fn uint(&mut self, n: usize) -> Result<u64, &'static str> {
-        Ok(self.bytes(n)?.iter().rfold(0, |u, &b| u << 8 | u64::from(b)))
-    }
-
-    pub(super) fn u64(&mut self) -> Result<u64, &'static str> {
-        self.uint(8)
-    }
-}
-
 /// Reads a state and checks every invariant of [`FixedTree`].
 fn parse<P: TreeOp>(bytes: &[u8]) -> Result<FixedTree<P>, &'static str> {
     let mut from = Reader(bytes);
@@ -648,7 +628,7 @@ fn parse<P: TreeOp>(bytes: &[u8]) -> Result<FixedTree<P>, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::op::FloatProd;
+    use crate::op::prod::Factors;
 
     /// The memory that a state takes.
     fn held<P: TreeOp>(tree: &FixedTree<P>) -> usize {
@@ -679,8 +659,8 @@ mod tests {
 
     #[test]
     fn a_state_takes_no_more_memory_than_it_says() {
-        grows_as_it_says(FloatProd::<f64>::new());
-        let most = FloatProd::<f64>::most_bytes(1 << 40);
+        grows_as_it_says(FixedTree::<Factors<f64>>::new());
+        let most = FixedTree::<Factors<f64>>::most_bytes(1 << 40);
         assert!((32 << 10..40 << 10).contains(&most), "{most}");
     }
 }

@@ -4,7 +4,7 @@ use crate::tree_support::{oracle, *};
 use num_bigint::BigInt;
 use std::collections::HashMap;
 use warpfold_core::element::{Bool8, DType, Element, Parts, bf16, f16};
-use warpfold_core::op::tree::BLOCK;
+use warpfold_core::op::logsumexp::BLOCK;
 use warpfold_core::op::{FloatLogSumExp, IntLogSumExp, Kind, Ordered, Run, State};
 use warpfold_core::{Error, NanPolicy, Op, Rules, Scalar};
 

@@ -1,6 +1,8 @@
-//! Plain states and fixed trees against slow, independent references.
+//! States against slow, independent references.
 
 mod damage;
+mod float_prod;
+mod integer_prod;
 mod integers;
 mod logsumexp;
 mod merge;
@@ -8,6 +10,4 @@ mod oracle;
 mod order;
 mod rounding;
 mod superacc;
-mod tree;
-mod tree_prod;
 mod tree_support;

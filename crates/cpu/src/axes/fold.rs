@@ -13,11 +13,6 @@ pub(super) trait Fold: Sync {
     fn item(&self) -> Layout;
     /// Accumulators that have seen nothing.
     fn cells(&self, outputs: usize) -> Box<dyn Cells>;
-    /// The bytes of an output's accumulators, if they take in tables as columns alone
-    /// and one thread gives them all elements of an output.
-    fn columns_alone(&self) -> Option<usize> {
-        None
-    }
 }
 
 /// Accumulators for a block of outputs of one operation. What they cannot answer is

@@ -35,15 +35,17 @@ use floats::{Absolute, Both, Floats, Measure, Plain, RoughBoth, RoughPlain, Squa
 use fold::Fold;
 use integers::{LongTotals, Powers, ShortPowers, Totals};
 use lanes::{Laned, Lanes};
-use products::{Factor, Products};
+use products::Products;
 use round::Narrow;
 use run::{Folds, Run};
 pub(crate) use states::Spread;
 use walk::Walk;
 use warpfold_core::element::{Key, Known, bf16, f16};
 use warpfold_core::layout::Traversal;
-use warpfold_core::op::{Numbers, Rules};
-use warpfold_core::{DType, Element, NanPolicy, Op, Result, fpenv, with_element};
+use warpfold_core::op::{FloatElement, Numbers, Rules};
+use warpfold_core::{
+    DType, Element, NanPolicy, Op, Result, fpenv, with_element, with_float_element,
+};
 use warpfold_threads::Threads;
 use words::{Word, flip, with_word};
 
@@ -54,8 +56,6 @@ const MOST_ELEMENTS: usize = 1 << 31;
 const OFTEN_HALF_WAY: usize = 256;
 /// The variance of so few elements is often 0, or lies there.
 const OFTEN_ZERO: usize = 4;
-/// Of fewer outputs the state of each multiplies as quickly.
-const FEW_PRODUCTS: usize = 4;
 
 /// A question of every output of a plan over one array.
 #[derive(Clone, Copy)]
@@ -91,11 +91,9 @@ impl Question<'_> {
             Op::ArgMin | Op::ArgMax => self.positions(),
             Op::Min | Op::Max => self.extremes(),
             Op::NormInf if dtype.is_float() => self.extremes(),
-            Op::Prod if nans => match dtype {
-                DType::F32 => self.products::<f32>(),
-                DType::F64 => self.products::<f64>(),
-                _ => Ok(None),
-            },
+            Op::Prod if nans => {
+                with_float_element!(dtype, T => self.products::<T>(), else => Ok(None))
+            }
             _ => match dtype.known() {
                 Known::F16 => self.floats::<f16>(),
                 Known::BF16 => self.floats::<bf16>(),
@@ -179,13 +177,11 @@ impl Question<'_> {
         self.answers(&fold, Some(&again), self.plan.plain())
     }
 
-    /// Positions are those of the walk that states take: along memory.
-    fn products<T: Factor>(&self) -> Result<Option<Numbers>> {
-        let len = self.plan.len();
-        if len > products::MOST || self.plan.outputs() < FEW_PRODUCTS || !fpenv::is_usual() {
+    fn products<T: FloatElement>(&self) -> Result<Option<Numbers>> {
+        if !fpenv::is_usual() {
             return Ok(None);
         }
-        let fold = Products::<T> { isa: self.isa, len, item: PhantomData };
+        let fold = Products::<T> { isa: self.isa, item: PhantomData };
         self.answers(&fold, None, self.plan.plain())
     }
 
@@ -315,10 +311,7 @@ impl Question<'_> {
         if !aligned {
             return Ok(None);
         }
-        let mut walk = Walk::new(&kept, &reduced, item.size());
-        if let Some(cell) = fold.columns_alone() {
-            walk = walk.in_columns(cell);
-        }
+        let walk = Walk::new(&kept, &reduced, item.size());
         let mut numbers = Numbers::zeros(self.op.answer_type(plan.dtype()), plan.outputs());
         // SAFETY: the plan's elements, which may be read; the kept axes and the walk over
         // the reduced ones lead to no others.

@@ -170,7 +170,7 @@ impl Run<'_> {
         let threads = if bytes < SMALL { 1 } else { self.threads.count() };
         let answers = Answers::of(numbers);
         let block_of = |index: usize| index * block..outputs.min((index + 1) * block);
-        if threads > 1 && blocks < 2 * threads && fold.columns_alone().is_none() {
+        if threads > 1 && blocks < 2 * threads {
             // Few outputs: the threads share their elements.
             let mut failed = None;
             let (axis, parts) = self.cut(4 * threads);

@@ -58,8 +58,6 @@ const FEW_COLUMNS: usize = 8;
 const BUFFER: usize = 16 << 10;
 /// The most outputs of a block: their accumulators stay in the second cache.
 const BLOCK: usize = 2048;
-/// Bytes of the accumulators of a block that are larger than usual, to stay there.
-const CELLS: usize = 128 << 10;
 /// Elements that make a block worth its fixed cost.
 const BLOCK_ELEMENTS: usize = 1 << 15;
 /// Rows of columns that are added before their neighbours get their turn, where each lies
@@ -119,17 +117,6 @@ impl Walk {
         };
         let block = block.min(all.max(1));
         Walk { kept, reduced, offset, first, form, copied, block, panel, size }
-    }
-
-    /// The walk for accumulators of `cell` bytes each that take columns alone.
-    pub(super) fn in_columns(mut self, cell: usize) -> Walk {
-        if self.form == Form::Rows {
-            (self.form, self.copied) = (Form::Columns, true);
-            self.panel = self.panel.min(SHORT_ROW / self.size);
-            self.block = self.block.max(self.together(self.panel).min(self.outputs()));
-        }
-        self.block = self.block.min((CELLS / cell.max(1)).max(1));
-        self
     }
 
     /// How many outputs' elements are copied together, `count` of each: they fit the
@@ -263,10 +250,8 @@ mod tests {
                         let unit = size as isize;
                         let (a, b) = (a as isize * unit, b as isize * unit);
                         let walk = Walk::new(&[(kept, a)], &[(len, b)], size);
-                        for walk in [walk.clone(), walk.in_columns(600)] {
-                            let table = walk.together(walk.panel) * walk.panel * size;
-                            assert!(!walk.copied || table <= BUFFER, "{walk:?}");
-                        }
+                        let table = walk.together(walk.panel) * walk.panel * size;
+                        assert!(!walk.copied || table <= BUFFER, "{walk:?}");
                     }
                 }
             }

@@ -324,11 +324,11 @@ fn equal_elements_have_no_spread() {
 }
 
 #[test]
-fn products_fold_the_tree_of_each_output() {
-    // Around the lanes of a leaf, the lengths at which exponents are taken out, and a leaf.
+fn products_of_many_outputs_are_those_of_their_states() {
+    // Around the lanes, the room of a lane, and a block.
     let mut random = Rng::with_seed(11);
-    let lengths = [1, 2, 63, 64, 65, 128, 192, 193, 384, 385, 1000, 1001, 4095, 4096, 4097];
-    for dtype in [DType::F32, DType::F64] {
+    let lengths = [1, 2, 15, 16, 17, 127, 128, 129, 256, 257, 1000, 1023, 1024, 1025, 4097];
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
         for len in if cfg!(miri) { &lengths[..4] } else { &lengths[..] } {
             for pattern in ["uniform", "bits", "zeros", "specials", "wide"] {
                 for (shape, reduced) in

@@ -134,8 +134,7 @@ fn views_have_the_states_of_their_elements_in_a_row() {
         let [x_row, y_row] = [x.in_a_row(), y.in_a_row()];
         let isas: Vec<Isa> = Isa::available().collect();
         let isa = isas[random.usize(..isas.len())];
-        let (kinds, trees): (Vec<_>, Vec<_>) =
-            kinds(dtype).into_iter().partition(|kind| !kind.is_tree());
+        let kinds = kinds(dtype);
         with_element!(dtype, T => {
             let aligned = |bytes: &[u8]| bytes
                 .chunks_exact(size_of::<T>())
@@ -148,8 +147,6 @@ fn views_have_the_states_of_their_elements_in_a_row() {
             let got = states([Some(&x.view()), None], &reduced, &kinds, isa);
             let expected = states([Some(&x_row), None], &reduced, &kinds, Isa::BASELINE);
             assert!(got == expected, "{note}");
-            // Trees fold elements as they lie: they are only looked at by a sanitizer.
-            states([Some(&x.view()), None], &reduced, &trees, isa);
             if Worker::new(Kind::Dot, dtype, isa).is_ok() {
                 let got = states([Some(&x.view()), Some(&y.view())], &reduced, &[Kind::Dot], isa);
                 let row = [Some(&x_row), Some(&y_row)];

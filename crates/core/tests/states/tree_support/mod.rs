@@ -1,6 +1,5 @@
 //! Random splits of arrays and damaged byte forms.
 
-pub(crate) mod naive;
 pub(crate) mod oracle;
 
 use warpfold_core::op::{Kind, Op, Rules, Run, State};
