@@ -9,6 +9,7 @@ mod accelerate;
 mod axes;
 mod count;
 mod exact;
+mod few;
 mod gather;
 mod grid;
 mod integer;
