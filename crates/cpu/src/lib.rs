@@ -24,6 +24,8 @@ mod simd;
 mod slices;
 mod table;
 mod transpose;
+#[doc(hidden)]
+pub mod walks;
 mod worker;
 
 pub use accelerate::{Accelerate, Context, CpuElement};

@@ -95,6 +95,7 @@ mod choice;
 mod columns;
 mod device;
 mod devices;
+mod explain;
 mod functions;
 mod gaps;
 #[doc(hidden)]

@@ -10,9 +10,10 @@ use super::answer::Answer;
 use super::axes::{Group, groups};
 use super::collect::Collector;
 use super::layout::Layout;
-use super::numbers::Question;
 use super::parts::{Part, parts};
+use super::question::Question;
 use super::room::Room;
+use super::row_trees::folds_rows;
 use super::table::{Order, Table};
 use super::view::check_pair;
 use crate::Result;
@@ -183,7 +184,7 @@ impl Engine {
         let step =
             |walk: &Traversal| walk.dims.last().map_or(usize::MAX, |d| d.strides[0].unsigned_abs());
         let columns = step(&source.outputs) < step(&source.elements);
-        if trees && !columns && !self.folds_rows(fewest, source.elements.len) {
+        if trees && !columns && !folds_rows(fewest, source.elements.len, self.machine()) {
             return Ok(false);
         }
         let whole = Part::whole(&source.elements);

@@ -3,12 +3,12 @@
 
 use super::Engine;
 use super::answer::Answer;
-use super::column_table::{BLOCKS, ColumnTable, STRIP, THREADS};
+use super::column_table::{BATCH, BLOCKS, ColumnTable, STRIP, THREADS};
 use super::kernels::Program;
 use super::meeting;
+use super::route::{Launches, Machine};
 use super::scratch::Scratch;
 use super::table::Table;
-use super::tiles::largest_workspace;
 use super::tree;
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
@@ -127,64 +127,103 @@ impl Shares {
     }
 }
 
-impl Engine {
-    /// Leaves the answers at `to` in the order of the walk, and says whether it
-    /// did: only for columns that lie side by side, whose rows lie along one
-    /// axis or two.
-    ///
-    /// # Safety
-    /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
-    pub(super) unsafe fn numbers_of_column_trees(
-        &self,
+/// Columns that a fixed tree folds, and the launches that make their numbers.
+pub(super) struct ColumnTrees<'a> {
+    columns: ColumnTable<'a>,
+    shares: Shares,
+    at_once: u32,
+}
+
+impl<'a> ColumnTrees<'a> {
+    /// The launches for a table, if it is one of columns that lie side by side, whose
+    /// rows lie along one axis or two.
+    pub(super) fn plan(
         answer: Answer,
-        table: &Table,
-        to: Address,
-        scratch: &mut Scratch,
-        stream: Stream,
-    ) -> Result<bool> {
-        let Some(columns) = ColumnTable::of(table) else { return Ok(false) };
-        let device = &*self.device;
-        let resident = self.blocks_at_once(BLOCKS) as usize;
+        table: &'a Table,
+        device: Machine<'_>,
+    ) -> Option<ColumnTrees<'a>> {
+        let columns = ColumnTable::of(table)?;
+        let at_once = device.blocks_at_once(BLOCKS);
         let strips = columns.strips() * columns.tables();
-        let shares = match Sharing::of(strips, columns.rows, resident) {
+        let shares = match Sharing::of(strips, columns.rows, at_once as usize) {
             Sharing::Short => Shares::of_strips(strips),
             Sharing::Tall { width } => {
                 let tiles = Tiles::of(width, strips, columns.rows, answer.dtype.size());
                 let node = tree::node_words(answer.kind, answer.dtype) as usize;
-                let room = largest_workspace(device.limits()) / 8;
-                Shares::of_tiles(width, tiles, node, room as usize)
+                Shares::of_tiles(width, tiles, node, (device.workspace() / 8) as usize)
             }
         };
-        if shares.at_once == 0 {
-            return Ok(false);
-        }
-        let meeting = match shares.words {
+        (shares.at_once > 0).then_some(ColumnTrees { columns, shares, at_once })
+    }
+
+    /// The launch for the tiles that are taken at once.
+    fn launch(&self) -> Launch {
+        let blocks = (self.shares.at_once * self.shares.steps).min(self.at_once as usize);
+        Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), THREADS as u32)
+    }
+
+    /// Bytes of the workspace in which blocks fold nodes.
+    fn workspace(&self) -> u64 {
+        match self.shares.words {
             0 => 0,
-            words => scratch.meeting(device, stream, 8 * (meeting::ZEROS + words as u64))?,
+            words => 8 * (meeting::ZEROS + words as u64),
+        }
+    }
+
+    /// What these launches are like.
+    pub(super) fn launches(&self, answer: Answer) -> Launches {
+        let each = self.shares.count.div_ceil(self.shares.at_once);
+        Launches {
+            kernel: Program::ColumnTrees(answer.dtype).name(),
+            count: each * self.columns.launches(self.columns.tables()).count(),
+            launch: self.launch(),
+            blocks_at_once: self.at_once,
+            bytes_of_a_thread: STRIP * BATCH,
+            workspace: self.workspace(),
+        }
+    }
+}
+
+impl Engine {
+    /// Leaves the numbers of columns at `to` in the order of the walk.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
+    pub(super) unsafe fn launch_column_trees(
+        &self,
+        answer: Answer,
+        plan: &ColumnTrees<'_>,
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<()> {
+        let device = &*self.device;
+        let ColumnTrees { columns, shares, .. } = plan;
+        let workspace = match plan.workspace() {
+            0 => 0,
+            bytes => scratch.meeting(device, stream, bytes)?,
         };
         let kernel = self.program(Program::ColumnTrees(answer.dtype))?;
-        let blocks = (shares.at_once * shares.steps).min(resident);
+        let launch = plan.launch();
         for now in columns.launches(columns.tables()) {
             let to = to + (now.first * answer.out.size()) as u64;
             for first in (0..shares.count).step_by(shares.at_once) {
-                let launch =
-                    Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), THREADS as u32);
                 let others = [
                     Argument::from(shares.width as u32),
                     Argument::from(first as u32),
                     Argument::from((shares.count - first).min(shares.at_once) as u32),
                     Argument::from(shares.counters as u32),
                     Argument::from(answer.ask as u32),
-                    Argument::from(meeting),
+                    Argument::from(workspace),
                     Argument::from(to),
                 ];
                 let arguments = [&columns.arguments(&now)[..], &others].concat();
                 // SAFETY: the kernels have these parameters; they read the
-                // columns and write the answers and the memory to meet in.
+                // columns and write the answers and the workspace.
                 unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
             }
         }
-        Ok(true)
+        Ok(())
     }
 }
 

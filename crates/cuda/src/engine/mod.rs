@@ -13,6 +13,7 @@ mod column_table;
 mod column_trees;
 mod columns;
 mod digits;
+mod explanation;
 mod feeder;
 mod gather;
 mod gathered;
@@ -23,8 +24,14 @@ mod meeting;
 mod numbers;
 mod parts;
 mod plan;
+mod question;
+#[cfg(test)]
+mod recorder;
 mod result_slot;
 mod room;
+mod route;
+#[cfg(test)]
+mod routes;
 mod row_trees;
 mod rows;
 mod scratch;
@@ -36,6 +43,7 @@ mod tiles;
 mod tree;
 mod view;
 
+pub use explanation::{Explanation, Limit};
 pub use feeder::Feeder;
 pub use plan::{MOST_ELEMENTS, Shape};
 pub use view::DeviceView;
@@ -43,9 +51,11 @@ pub use view::DeviceView;
 use crate::buffer::Buffer;
 use crate::device::{Address, Device, KernelId, Launch, PAGE, Stream};
 use crate::{Error, Result};
+use core::sync::atomic::AtomicBool;
 use digits::Digits;
 use kernels::{Build, Program};
 use plan::Capacity;
+use route::Machine;
 use scratch::Scratch;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -93,6 +103,9 @@ pub struct Engine {
     programs: Mutex<HashMap<Program, KernelId>>,
     scratch: Mutex<HashMap<Stream, Arc<Mutex<Scratch>>>>,
     slots: slot::Pool,
+    /// Whether and how reductions were done: for whoever asks.
+    explains: AtomicBool,
+    explanations: Mutex<Vec<Explanation>>,
 }
 
 /// Says that no kernel can read an array.
@@ -164,6 +177,8 @@ impl Engine {
             programs: Mutex::default(),
             scratch: Mutex::default(),
             slots: slot::Pool::default(),
+            explains: AtomicBool::new(false),
+            explanations: Mutex::default(),
         }
     }
 
@@ -394,6 +409,7 @@ impl Engine {
             return Err(Error::Arrays { kind, given });
         }
         let Planned { kernel, mut launch, meeting, tree } = self.planned(kind, &input, scratch)?;
+        self.remember_states("whole", kind, &input, 1, (launch, meeting))?;
         let memory = match meeting {
             0 => scratch.address(),
             bytes => scratch.meeting(&*self.device, stream, bytes)?,
@@ -459,10 +475,9 @@ impl Engine {
         Ok(kernel)
     }
 
-    /// Blocks that run at once, where a multiprocessor has so many.
-    fn blocks_at_once(&self, each: u32) -> u32 {
-        let all = self.device.limits().multiprocessors * each;
-        self.shape.blocks.unwrap_or(all).max(1)
+    /// What of the device decides routes.
+    fn machine(&self) -> Machine<'_> {
+        Machine { limits: self.device.limits(), shape: self.shape }
     }
 
     /// A kernel that leaves no state.

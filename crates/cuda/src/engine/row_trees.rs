@@ -4,11 +4,12 @@
 use super::Engine;
 use super::answer::Answer;
 use super::kernels::Program;
-use super::parts::{Part, parts};
+use super::parts::Part;
+use super::route::{Launches, Machine};
 use super::rows::Rows;
 use super::scratch::Scratch;
 use super::table::{Table, unit};
-use super::tiles::{LEAST_WORKSPACE, in_place, largest_workspace};
+use super::tiles::{InPlace, LEAST_WORKSPACE, in_place};
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::op::tree::{BLOCK, LANES};
@@ -17,6 +18,8 @@ use warpfold_core::op::tree::{BLOCK, LANES};
 const THREADS: usize = 128;
 const BLOCKS: u32 = 4;
 const WARP: usize = 32;
+/// Vectors that a thread has under way: `DEPTH` there.
+const DEPTH: usize = 8;
 /// Bytes of a vector.
 const VECTOR: usize = 16;
 /// `MOST_LEVELS` there.
@@ -51,26 +54,113 @@ impl Sharing {
     }
 }
 
+/// Rows that a fixed tree folds, and how they are brought to launches.
+pub(super) struct RowTrees {
+    /// How they are folded where they lie; else they are copied together, so many
+    /// outputs at a time.
+    in_place: Option<InPlace>,
+    outputs: usize,
+    /// Bytes of the workspace for copies.
+    workspace: u64,
+    first: Fold,
+    at_once: u32,
+}
+
+/// The launch for some rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fold {
+    sharing: Sharing,
+    launch: Launch,
+    /// The most rows of a launch.
+    most: usize,
+}
+
+impl Fold {
+    /// For rows of which a vector begins at multiples of `unit` bytes.
+    fn of(answer: Answer, count: usize, len: usize, unit: usize, device: Machine<'_>) -> Fold {
+        let warps = device.blocks_at_once(BLOCKS) as usize * THREADS / WARP;
+        let sharing = Sharing::of(count, len, answer.dtype.size(), unit, warps);
+        // As many as a grid takes.
+        let most = (sharing.tile * THREADS / WARP) << 30;
+        Fold { sharing, launch: sharing.launch(count.min(most)), most }
+    }
+}
+
+impl Sharing {
+    /// The launch for so many rows.
+    fn launch(self, count: usize) -> Launch {
+        let blocks = count.div_ceil(self.tile).div_ceil(THREADS / WARP);
+        Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), THREADS as u32)
+    }
+}
+
+/// Whether so many rows of `len` elements are folded so: not few rows that are long.
+pub(super) fn folds_rows(count: usize, len: usize, device: Machine<'_>) -> bool {
+    let few = count < device.blocks_at_once(BLOCKS) as usize / BLOCKS_OF_A_ROW;
+    len <= BLOCK << MOST_LEVELS && (len <= BLOCK || !few)
+}
+
+impl RowTrees {
+    /// The launches for a table, but for one of few rows that are long.
+    pub(super) fn plan(answer: Answer, table: &Table, device: Machine<'_>) -> Option<RowTrees> {
+        let len = table.elements.len;
+        if !folds_rows(table.outputs.len, len, device) {
+            return None;
+        }
+        let at_once = device.blocks_at_once(BLOCKS);
+        if let Some(rows) = in_place(table) {
+            let at = rows.launches(table).next().map_or(0, |(_, at)| at[0]);
+            let unit = unit(&[at, rows.stride.unsigned_abs() as u64]) as usize;
+            let first = Fold::of(answer, rows.count, len, unit, device);
+            let (in_place, outputs) = (Some(rows), table.outputs.len);
+            return Some(RowTrees { in_place, outputs, workspace: 0, first, at_once });
+        }
+        let workspace = device.workspace().min(table.all_row_bytes());
+        let outputs = table.rows_in(workspace);
+        let first = Fold::of(answer, table.largest_tile(outputs), len, VECTOR, device);
+        let plan = RowTrees { in_place: None, outputs, workspace, first, at_once };
+        (outputs > 0).then_some(plan)
+    }
+
+    /// Whether rows are copied together first.
+    pub(super) fn gathers(&self) -> bool {
+        self.in_place.is_none()
+    }
+
+    /// What these launches are like.
+    pub(super) fn launches(&self, answer: Answer, table: &Table) -> Launches {
+        let count = match &self.in_place {
+            Some(rows) => rows.launches(table).count(),
+            None => table.tiles(self.outputs).count(),
+        };
+        Launches {
+            kernel: Program::RowTrees(answer.dtype).name(),
+            count,
+            launch: self.first.launch,
+            blocks_at_once: self.at_once,
+            bytes_of_a_thread: DEPTH * VECTOR,
+            workspace: self.workspace,
+        }
+    }
+}
+
 impl Engine {
-    /// Leaves the answers at `to` in the order of the walk, and says whether it
-    /// did: not of few rows that are long.
+    /// Leaves the numbers of rows at `to` in the order of the walk, and says whether it
+    /// did: not if memory is too short for a copy of a row.
     ///
     /// # Safety
     /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
-    pub(super) unsafe fn numbers_of_trees(
+    pub(super) unsafe fn launch_row_trees(
         &self,
         answer: Answer,
         table: &Table,
+        plan: &RowTrees,
         to: Address,
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
-        let len = table.elements.len;
-        if !self.folds_rows(table.outputs.len, len) {
-            return Ok(false);
-        }
-        let size = answer.out.size();
-        if let Some(rows) = in_place(table) {
+        let (len, size) = (table.elements.len, answer.out.size());
+        if let Some(rows) = &plan.in_place {
             for (first, at) in rows.launches(table) {
                 let now = Rows {
                     dtype: table.dtype,
@@ -88,17 +178,15 @@ impl Engine {
             return Ok(true);
         }
 
-        let most = largest_workspace(self.device.limits());
-        let bytes = table.outputs.len.saturating_mul(table.row_bytes()) as u64;
         let device = &*self.device;
         let (at, bytes) =
-            scratch.workspace.hold(device, stream, bytes.min(most), LEAST_WORKSPACE)?;
-        let outputs = usize::try_from(bytes).unwrap_or(usize::MAX) / table.row_bytes().max(1);
+            scratch.workspace.hold(device, stream, plan.workspace, LEAST_WORKSPACE)?;
+        let outputs = table.rows_in(bytes.min(plan.workspace));
         if outputs == 0 {
             return Ok(false);
         }
         let whole = Part::whole(&table.elements);
-        for some in parts(&table.outputs.dims, outputs) {
+        for some in table.tiles(outputs) {
             // SAFETY: the elements are the table's; the workspace has room for so
             // many rows, which nobody else uses.
             let rows = unsafe { self.gather_rows(table, &some, &whole, at, stream)? };
@@ -107,12 +195,6 @@ impl Engine {
             unsafe { self.fold_rows(answer, &rows, to, 1, stream)? };
         }
         Ok(true)
-    }
-
-    /// Whether so many rows of `len` elements are folded so.
-    pub(super) fn folds_rows(&self, count: usize, len: usize) -> bool {
-        let few = count < self.blocks_at_once(BLOCKS) as usize / BLOCKS_OF_A_ROW;
-        len <= BLOCK << MOST_LEVELS && (len <= BLOCK || !few)
     }
 
     /// Leaves the number of each row at `to`, `step` numbers apart.
@@ -128,16 +210,13 @@ impl Engine {
         stream: Stream,
     ) -> Result<()> {
         let kernel = self.program(Program::RowTrees(answer.dtype))?;
-        let size = answer.dtype.size();
-        let warps = self.blocks_at_once(BLOCKS) as usize * THREADS / WARP;
         let unit = unit(&[rows.at[0], rows.stride.unsigned_abs() as u64]) as usize;
-        let Sharing { lanes, slack, tile } = Sharing::of(rows.count, rows.len, size, unit, warps);
-        // As many as a grid takes.
-        let most = (tile * THREADS / WARP) << 30;
+        let Fold { sharing, most, .. } =
+            Fold::of(answer, rows.count, rows.len, unit, self.machine());
+        let Sharing { lanes, slack, tile } = sharing;
         for first in (0..rows.count).step_by(most) {
             let count = (rows.count - first).min(most);
-            let blocks = count.div_ceil(tile).div_ceil(THREADS / WARP);
-            let launch = Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), THREADS as u32);
+            let launch = sharing.launch(count);
             let arguments = [
                 Argument::from(rows.row(first)[0]),
                 Argument::from(count as u64),

@@ -81,6 +81,18 @@ impl Wanted<'_> {
         Ok((all as u64).saturating_add(LEAST_WORKSPACE))
     }
 
+    /// Rows that are reduced at once in `bytes` bytes of the workspace.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`].
+    pub(super) fn rows_at_once(&self, bytes: u64) -> Result<usize> {
+        let payload = self.payload()?;
+        if in_place(self.table).is_some() {
+            return Ok(usize::try_from(bytes).unwrap_or(usize::MAX) / payload);
+        }
+        Ok(Tiling::new(self.table, payload, bytes).outputs)
+    }
+
     /// Whether outputs are reduced whole in `bytes` bytes of the workspace.
     ///
     /// # Errors
