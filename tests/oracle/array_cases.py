@@ -242,8 +242,6 @@ class Merged:
         wanted = question.wanted(self.array)
         if self.gap:
             positional = ["argmin", "argmax", "argminmax"]
-            if self.array.type.kind == "float":
-                positional += ["prod"]
             wanted = {op: found for op, found in wanted.items() if op in positional}
         if not wanted:
             return []
@@ -271,7 +269,7 @@ class Merged:
         return judge(where, outcome, "; ".join(commands), wanted, data=layout([self.container]))
 
     def check_gap(self, warpfold, folder, runs, states, commands, rng):
-        """A piece between two others is missing: positions and fixed trees must notice."""
+        """A piece between two others is missing: positions must notice."""
         full = [i for i, (start, end) in enumerate(runs) if end > start]
         if len(full) < 3 or not self.array.elements:
             return []

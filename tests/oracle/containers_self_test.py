@@ -99,7 +99,7 @@ def cases():
         "column": Asked(holes, "joined cells", "column", 1, only="sum"),
         "stats": Asked(words, "csv module", "stats", 3),
         "gap": Merged(
-            Array(TYPES["f64"], (40,), floats.elements * 13 + [0]), npy, question(ints).but(only="prod"), 8, True
+            Array(TYPES["f64"], (40,), floats.elements * 13 + [0]), npy, question(ints).but(only="argmin"), 8, True
         ),
         "damage": Damaged(Array(TYPES["i64"], (400,), list(range(400))), damaged, "cut", False, 1),
     }

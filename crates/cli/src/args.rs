@@ -14,6 +14,7 @@ pub(crate) use ladder::{
 pub(crate) use learn::{CheckArgs, ExerciseArgs, LearnArgs, LearnVerb, ProgressArgs};
 pub(crate) use ptx::{InfoArgs, PtxArgs, PtxVerb, RunArgs};
 
+use crate::failure::explain;
 use crate::output::Format;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -21,6 +22,7 @@ use clap::{Arg, Args, Command, FromArgMatches, Subcommand, ValueEnum};
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use warpfold::internal::{remember_explanations, take_explanations};
 use warpfold::{DType, Device, NanPolicy, Op, Reduction, Threads};
 use warpfold_files::{ColumnSelector, Endian, OpenOptions};
 
@@ -48,7 +50,7 @@ pub(crate) enum Verb {
     Partial(PartialArgs),
     /// Merge the states of pieces, and finish them
     ///
-    /// States of argmin, argmax and prod know which elements they hold: giving a
+    /// States of argmin and argmax know which elements they hold: giving a
     /// piece twice is an error. The others do not: a piece given twice counts
     /// twice.
     ///
@@ -359,9 +361,27 @@ pub(crate) struct ExecutionArgs {
     /// How much memory buffers may take, such as 256M
     #[arg(long, value_name = "SIZE", value_parser = size, allow_negative_numbers = true, help_heading = EXECUTION)]
     pub(crate) memory_limit: Option<usize>,
+    /// Say on stderr how it was done: the walk over memory, and on a device the
+    /// kernel, its launch, the bytes in flight and what limits it
+    #[arg(long, help_heading = EXECUTION)]
+    explain: bool,
 }
 
 impl ExecutionArgs {
+    /// Begins to remember how reductions are done, if that is asked for.
+    pub(crate) fn begin(&self) {
+        if self.explain {
+            remember_explanations();
+        }
+    }
+
+    /// Says how they were done, if that is asked for.
+    pub(crate) fn explain(&self) {
+        if self.explain {
+            take_explanations().iter().for_each(|line| explain(line));
+        }
+    }
+
     pub(crate) fn apply(&self, reduction: Reduction) -> Reduction {
         let reduction = reduction.device(self.device);
         match self.threads {

@@ -97,6 +97,11 @@ pub(crate) fn note(text: &str) {
     say(NOTE, "note:", text);
 }
 
+/// Prints how a reduction was done.
+pub(crate) fn explain(text: &str) {
+    say(NOTE, "explain:", text);
+}
+
 /// A line on stderr. If it cannot be written, the error cannot be reported either; the
 /// exit status still does.
 fn say(style: Style, label: &str, text: &str) {

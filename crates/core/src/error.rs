@@ -139,7 +139,7 @@ pub enum Error {
         at: u64,
     },
     /// A state whose answer depends on positions lacks elements between those
-    /// that it holds; a fixed tree also notices that the first ones are missing.
+    /// that it holds.
     #[error("elements {from} to {to} are missing from the merged states")]
     Gap {
         /// The first missing element.

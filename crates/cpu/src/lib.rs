@@ -9,6 +9,7 @@ mod accelerate;
 mod axes;
 mod count;
 mod exact;
+mod few;
 mod gather;
 mod grid;
 mod integer;
@@ -23,6 +24,8 @@ mod simd;
 mod slices;
 mod table;
 mod transpose;
+#[doc(hidden)]
+pub mod walks;
 mod worker;
 
 pub use accelerate::{Accelerate, Context, CpuElement};

@@ -8,6 +8,7 @@ use crate::isa::Isa;
 use crate::plan::Plan;
 use crate::slices::Slices;
 use crate::transpose::Group;
+use crate::walks::{self, Walk};
 use crate::worker::{Worker, absorb_in_turn};
 use warpfold_core::layout::View;
 use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun, Rules, Value};
@@ -107,6 +108,7 @@ impl Job<'_> {
         let (Some(plan), Some(dtype)) = (Plan::new(self.views, self.reduced)?, self.dtype()) else {
             return Ok(Vec::new());
         };
+        walks::note(Walk::States);
         let mut states = self.identities(dtype, plan.outputs())?;
         self.absorb_into(&mut states)?;
         Ok(states)
@@ -130,12 +132,16 @@ impl Job<'_> {
     /// # Errors
     /// Disagreeing views, and the errors of finishing.
     pub fn values(&self, ops: &[(Op, usize)], rules: &Rules) -> Result<Vec<Outputs>> {
+        if let Some(found) = self.values_of_few(ops, rules)? {
+            return Ok(found);
+        }
         let (Some(plan), Some(dtype)) = (Plan::new(self.views, self.reduced)?, self.dtype()) else {
             return Ok(ops.iter().map(|_| Outputs::Values(Vec::new())).collect());
         };
         if let Some(numbers) = self.side_by_side(&plan, ops, rules)? {
             return Ok(vec![Outputs::Numbers(numbers)]);
         }
+        walks::note(Walk::States);
         let columns = self.one_by_one(&plan, dtype, ops, rules)?;
         Ok(columns.into_iter().map(Outputs::Values).collect())
     }

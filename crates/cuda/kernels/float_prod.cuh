@@ -1,204 +1,268 @@
-// Products of floats in the fixed tree: core's `Factors`, crates/core/src/op/prod.rs.
+// Products of floats: core's `FloatProd`, crates/core/src/op/float_prod.rs, which says why the order does not matter.
 //
-// Each lane multiplies, in f64, and each product rounds to 53 bits. Powers of two do not change what is rounded away, so that they
-// may be split off when it suits, as long as nothing overflows or underflows on the way: f64 elements come as significands in
-// [1, 2), of which 64 stay below 2^64; the shorter ones come whole, PERIOD of them before the product's own power is split off. A zero,
-// an infinity or a NaN among those leaves none of the ordinary products, and only then elements are looked at one by one. Signs go
-// along.
+// A thread adds exponents and logarithms of significands, each rounded by itself to an integer, operation by operation as
+// crates/core/src/op/logarithm.rs makes them. The sums of a number of elements that registers have room for go to 128 bits from time to
+// time. Zeros, infinities and NaNs are counted and taken as ones; subnormal f64 are scaled.
 
 #pragma once
 
 #include "answer.cuh"
+#include "fold.cuh"
+#include "logarithm_tables.cuh"
+#include "power.cuh"
 #include "rounded.cuh"
-#include "tree.cuh"
 
-// A product: `factor` without its power of two, if that was split off, and the power.
-struct Factored {
-    f64 factor;
-    i32 exponent;
+// What rounds to multiples of 2^-60 and 2^-80; of its bits, there are as many too many as elements.
+constexpr f64 BIG_ROUNDER = 0x1.8p-8, SMALL_ROUNDER = 0x1.8p-28;
+constexpr u64 BIG_OFFSET = u64(1023 - 8) << 52 | u64(1) << 51, SMALL_OFFSET = u64(1023 - 28) << 52 | u64(1) << 51;
 
-    static __device__ __forceinline__ Factored times(Factored a, Factored b) { return {mul(a.factor, b.factor), a.exponent + b.exponent}; }
+// A table in a block's shared memory.
+template <class Logs>
+__device__ __forceinline__ ulonglong2 *logarithm_room()
+{
+    __shared__ ulonglong2 entries[Logs::ENTRIES];
+    return entries;
+}
 
-    static __device__ __forceinline__ u32 field(u64 bits) { return u32(bits >> 52) & 0x7ff; }
-
-    // Whether these bits are zero, subnormal, infinite or NaN.
-    static __device__ __forceinline__ bool is_special(u64 bits) { return field(bits) - 1 >= 0x7fe; }
-
-    // The same number with the significand in [1, 2) or (-2, -1], if it is not special.
-    __device__ __forceinline__ void split()
+// Logarithms of significands of 53 digits.
+struct LongLogs {
+    static constexpr int ENTRIES = 1024, SUMS = 4;
+    static constexpr u32 ROOM = 4096; // |-ln k| < 2^50.5 in units of 2^-52
+    static constexpr int INDEX_BITS = 10; // of the upper word, below those of the entry
+    static constexpr u32 TURN = (2 * LONG_HALVED - 1) << (INDEX_BITS - 1);
+    static __device__ __forceinline__ const ulonglong2 *table() { return LONG_LOGARITHMS; }
+    static __device__ __forceinline__ void add(u64 (&sum)[SUMS], f64 m, ulonglong2 entry)
     {
-        const u64 bits = bits_of(factor);
-        exponent += i32(field(bits)) - 1023;
-        factor = significand(bits);
+        // The factor is in the last bits of the logarithm, in units of 2^-11, of which the rest takes no notice.
+        const f64 k = sub(of_bits(u64(1023 + 41) << 52 | (entry.x & 0xfff)), 0x1p41);
+        const f64 h = of_bits(bits_of(m) & ~((u64(1) << 27) - 1));
+        const f64 r = ::add(sub(mul(h, k), 1.0), mul(sub(m, h), k));
+        const f64 w = mul(r, r), half = mul(w, -0.5);
+        const f64 p = ::add(LONG_CUBE, mul(r, ::add(-0.25, mul(r, sub(LONG_FIFTH, mul(r, 1.0 / 6.0))))));
+        const f64 c = mul(mul(w, r), p);
+        const f64 big = ::add(::add(r, ::add(half, c)), BIG_ROUNDER);
+        const f64 small = ::add(::add(::add(sub(r, sub(big, BIG_ROUNDER)), half), c), SMALL_ROUNDER);
+        sum[0] += bits_of(big);
+        sum[1] += entry.x;
+        sum[2] += entry.y;
+        sum[3] += bits_of(small);
     }
-
-    static __device__ __forceinline__ f64 significand(u64 bits)
+    // Of n elements.
+    static __device__ __forceinline__ void deposit(Fixed &log, const u64 (&sum)[SUMS], u32 n)
     {
-        return of_bits((bits & ~(u64(0x7ff) << 52)) | u64(1023) << 52);
+        log.add<20>(i64(sum[0] - n * BIG_OFFSET));
+        log.add<28>(i64(sum[1]));
+        log.add<0>(i64(sum[2]));
+        log.add<0>(i64(sum[3] - n * SMALL_OFFSET));
     }
+};
+
+// The same of significands of at most 24 digits.
+struct ShortLogs {
+    static constexpr int ENTRIES = 512, SUMS = 2;
+    static constexpr u32 ROOM = 128; // |-ln k| < 2^55.6 in units of 2^-57
+    static constexpr int INDEX_BITS = 11;
+    static constexpr u32 TURN = (2 * SHORT_HALVED - 1) << (INDEX_BITS - 1);
+    static __device__ __forceinline__ const ulonglong2 *table() { return SHORT_LOGARITHMS; }
+    static __device__ __forceinline__ void add(u64 (&sum)[SUMS], f64 m, ulonglong2 entry)
+    {
+        const f64 r = sub(mul(m, of_bits(entry.x)), 1.0);
+        const f64 p = ::add(SHORT_SQUARE, mul(r, ::add(1.0 / 3.0, mul(r, ::add(SHORT_FOURTH, mul(r, 0.2))))));
+        const f64 big = ::add(::add(r, mul(mul(r, r), p)), BIG_ROUNDER);
+        sum[0] += bits_of(big);
+        sum[1] += entry.y;
+    }
+    static __device__ __forceinline__ void deposit(Fixed &log, const u64 (&sum)[SUMS], u32 n)
+    {
+        log.add<20>(i64(sum[0] - n * BIG_OFFSET));
+        log.add<23>(i64(sum[1]));
+    }
+};
+template <class T> struct LogsOf { using Type = ShortLogs; };
+template <> struct LogsOf<f64> { using Type = LongLogs; };
+
+// What threads and blocks have: words that add, the second one with a carry.
+struct Factors {
+    static constexpr int WORDS = 6;
+    // The exponent; the logarithm; zeros, and the sign in the last bit, from which nothing is carried; infinities; NaNs.
+    u64 word[WORDS] = {};
+
+    __device__ __forceinline__ void merge(const Factors &other)
+    {
+        const u64 low = word[1] + other.word[1];
+        word[2] += other.word[2] + (low < word[1]);
+        word[1] = low;
+#pragma unroll
+        for (int w = 0; w < WORDS; w += w == 0 ? 3 : 1)
+            word[w] += other.word[w];
+    }
+    __device__ __forceinline__ bool negative() const { return word[3] >> 63 != 0; }
+    __device__ __forceinline__ u64 zeros() const { return word[3] & ~(u64(1) << 63); }
+    __device__ __forceinline__ u64 infinities() const { return word[4]; }
+    __device__ __forceinline__ u64 nans() const { return word[5]; }
 };
 
 template <class T>
 struct FloatProd {
-    using Item = T;
     using Bits = typename Element<T>::Bits;
-    static constexpr bool PAIRS = false;
-    static constexpr int DEPTH = 8;
+    using Logs = typename LogsOf<T>::Type;
+    // One.
     static constexpr Bits IDENTITY = Bits((Element<T>::INFINITE >> 1) & Element<T>::INFINITE);
-    // The sign; the significand, the exponent, zeros, infinities, NaNs.
-    static constexpr int WORDS = 6;
-    static constexpr bool WHOLE = sizeof(Bits) < 8;
-    // The smallest elements, of f32 and bf16 2^-149, to this power are normal f64.
-    static constexpr int PERIOD = sizeof(Bits) == 8 ? DEPTH : 4;
-    static_assert(DEPTH % PERIOD == 0, "whole periods");
 
-    static __device__ __forceinline__ Node<WORDS> combine(const Node<WORDS> &a, const Node<WORDS> &b)
+    Factors all;
+    // Of elements that are not in `all` yet.
+    u64 sum[Logs::SUMS] = {};
+    u32 exponents = 0, signs = 0, taken = 0;
+
+    // By all threads of the block, before the first element.
+    static __device__ __forceinline__ void prepare()
     {
-        // In [1, 4): rounding cannot reach 4.
-        const f64 product = mul(of_bits(a.word[1]), of_bits(b.word[1]));
-        const bool carry = product >= 2.0;
-        return {
-            a.word[0] ^ b.word[0],
-            bits_of(carry ? mul(product, 0.5) : product),
-            a.word[2] + b.word[2] + carry,
-            a.word[3] + b.word[3],
-            a.word[4] + b.word[4],
-            a.word[5] + b.word[5],
-        };
+        ulonglong2 *const room = logarithm_room<Logs>();
+        for (int i = threadIdx.x; i < Logs::ENTRIES; i += blockDim.x)
+            room[i] = Logs::table()[i];
+        __syncthreads();
     }
 
-    static __device__ __forceinline__ u64 wide(Bits bits) { return bits_of(Element<T>::value(bits)); }
-
-    // The node of a product of numbers, whose power has been split off, and of what else there was.
-    static __device__ __forceinline__ Node<WORDS> node(const Factored &all, u64 sign, u64 zeros, u64 infs, u64 nans)
+    // `all`, with what is not in it yet.
+    __device__ __forceinline__ Factors whole() const
     {
-        return {sign, bits_of(all.factor) & ~(u64(1) << 63), u64(i64(all.exponent)), zeros, infs, nans};
+        Fixed log;
+        Logs::deposit(log, sum, taken);
+        Factors mine;
+        mine.word[0] = u64(i64(exponents) - i64(1023) * taken);
+        mine.word[1] = log.low;
+        mine.word[2] = log.high;
+        mine.word[3] = u64(signs >> 31) << 63;
+        mine.merge(all);
+        return mine;
     }
 
-    // Multiplies a lane by an ordinary element; returns whether it is known to be none. Of those that come whole, the lane shows it.
-    static __device__ __forceinline__ bool multiply(Factored &lane, Bits element)
+    __device__ __forceinline__ void deposit()
     {
-        const u64 bits = wide(element);
-        if constexpr (WHOLE) {
-            lane.factor = mul(lane.factor, of_bits(bits));
-            return false;
-        } else {
-            lane.exponent += i32(Factored::field(bits)) - 1023;
-            lane.factor = mul(lane.factor, Factored::significand(bits));
-            return Factored::is_special(bits);
+        all = whole();
+#pragma unroll
+        for (int s = 0; s < Logs::SUMS; ++s)
+            sum[s] = 0;
+        exponents = signs = taken = 0;
+    }
+
+    static __device__ __forceinline__ bool is_odd(Bits bits)
+    {
+        const Bits field = bits & Element<T>::INFINITE;
+        return field == 0 || field == Element<T>::INFINITE;
+    }
+
+    // An element that is odd, as a normal f64.
+    __device__ __forceinline__ f64 made_normal(Bits bits)
+    {
+        const f64 x = f64(Element<T>::value(bits));
+        const Bits magnitude = Element<T>::magnitude(bits);
+        if (magnitude != 0 && magnitude < Element<T>::INFINITE) {
+            if constexpr (sizeof(Bits) == 8) {
+                all.word[0] -= 64;
+                return mul(x, 0x1p64);
+            }
+            return x;
+        }
+        all.word[5] += magnitude > Element<T>::INFINITE;
+        all.word[4] += magnitude == Element<T>::INFINITE;
+        all.word[3] += magnitude == 0;
+        if (magnitude <= Element<T>::INFINITE && (bits & Element<T>::SIGN) != 0)
+            all.word[3] += u64(1) << 63;
+        return 1.0;
+    }
+
+    template <int U>
+    __device__ __forceinline__ void take(const Bits (&bits)[U])
+    {
+        static_assert(Logs::ROOM % U == 0, "registers have room");
+        bool odd = false;
+        f64 x[U];
+#pragma unroll
+        for (int k = 0; k < U; ++k) {
+            odd |= is_odd(bits[k]);
+            x[k] = f64(Element<T>::value(bits[k]));
+        }
+        if (odd) {
+#pragma unroll
+            for (int k = 0; k < U; ++k)
+                x[k] = is_odd(bits[k]) ? made_normal(bits[k]) : x[k];
+        }
+        if (taken + U > Logs::ROOM)
+            deposit();
+        taken += U;
+        const ulonglong2 *const table = logarithm_room<Logs>();
+        constexpr u32 FIELD = 0x7ff00000, STEP = 0x00100000, ONE = 0x3ff00000;
+#pragma unroll
+        for (int k = 0; k < U; ++k) {
+            const u64 wide = bits_of(x[k]);
+            const u32 high = u32(wide >> 32), magnitude = high & 0x7fffffff;
+            signs ^= high;
+            // Significands from the turn on go with the next exponent.
+            const u32 turned = magnitude + (STEP - Logs::TURN);
+            exponents += turned >> 20;
+            const u32 entry = (high + (1u << (Logs::INDEX_BITS - 1))) >> Logs::INDEX_BITS & (Logs::ENTRIES - 1);
+            Logs::add(sum, of_bits(u64(magnitude + ONE - (turned & FIELD)) << 32 | u32(wide)), table[entry]);
         }
     }
 
-    // Multiplies a lane by the magnitude of an element that may be subnormal; zeros, infinities and NaNs multiply nothing.
-    static __device__ __forceinline__ void multiply_apart(Factored &lane, u64 bits)
+    __device__ __forceinline__ void merge(const FloatProd &other)
     {
-        const u64 fraction = bits << 12 >> 12;
-        if (Factored::field(bits) == 0x7ff || bits << 1 == 0)
-            return;
-        // A subnormal's leading bit moves up to where that of the others is understood to be.
-        const int up = Factored::field(bits) == 0 ? __clzll(i64(fraction)) - 11 : 0;
-        lane.exponent += i32(Factored::field(bits)) - 1023 - (up > 0 ? up - 1 : 0);
-        lane.factor = mul(lane.factor, Factored::significand(fraction << up));
+        deposit();
+        all.merge(other.whole());
     }
 
-    // The product of the lanes' products, whose powers have been split off.
-    static __device__ __forceinline__ Factored fold(int group, Factored (&lane)[ITEMS<T>])
+    static constexpr int WORDS = Factors::WORDS;
+    __device__ __forceinline__ u64 word(int w) const { return whole().word[w]; }
+    static __device__ __forceinline__ FloatProd of_words(const u64 (&words)[WORDS])
     {
-        const auto swap = [](Factored x, int distance) {
-            return Factored{__shfl_xor_sync(ALL_LANES, x.factor, distance), __shfl_xor_sync(ALL_LANES, x.exponent, distance)};
-        };
-        Factored all = fold_lanes(group, lane, Factored::times, swap);
-        all.split();
-        return all;
-    }
-
-    static __device__ __forceinline__ void clear(Factored (&lane)[ITEMS<T>])
-    {
+        FloatProd product;
 #pragma unroll
-        for (int i = 0; i < ITEMS<T>; ++i)
-            lane[i] = {1.0, 0};
+        for (int w = 0; w < WORDS; ++w)
+            product.all.word[w] = words[w];
+        return product;
     }
 
-    template <class Rows>
-    static __device__ __forceinline__ Node<WORDS> leaf(Rows &rows)
+    // The product of n elements, rounded once.
+    static __device__ __forceinline__ Bits value(const Factors &factors, u64 n)
     {
-        Factored lane[ITEMS<T>];
-        clear(lane);
-        bool special = false;
-        const auto split = [&] {
-#pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i) {
-                special |= Factored::is_special(bits_of(lane[i].factor));
-                lane[i].split();
-            }
-        };
-        rows.template pass<false>([&](const uint4 &x, const uint4 &, int k) {
-#pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i)
-                special |= multiply(lane[i], item<T>(x, i));
-            if (WHOLE && k % PERIOD == PERIOD - 1)
-                split();
-        });
-        split();
-        if (__any_sync(ALL_LANES, special))
-            return leaf_with_specials(rows);
-        const Factored all = fold(rows.group(), lane);
-        return node(all, bits_of(all.factor) >> 63, 0, 0, 0);
-    }
-
-    // The same with elements taken apart: zeros, infinities and NaNs are counted and multiply nothing.
-    template <class Rows>
-    static __device__ __forceinline__ Node<WORDS> leaf_with_specials(Rows &rows)
-    {
-        Factored lane[ITEMS<T>];
-        clear(lane);
-        u32 zeros = 0, infs = 0, nans = 0, negatives = 0;
-        rows.once_more([&](const uint4 &x, const uint4 &, int) {
-#pragma unroll
-            for (int i = 0; i < ITEMS<T>; ++i) {
-                const u64 bits = wide(item<T>(x, i));
-                const bool infinite = Factored::field(bits) == 0x7ff, zero = bits << 1 == 0;
-                if (infinite && bits << 12 != 0) {
-                    ++nans;
-                    continue;
-                }
-                negatives += u32(bits >> 63);
-                zeros += zero;
-                infs += infinite;
-                multiply_apart(lane[i], bits);
-            }
-        });
-#pragma unroll
-        for (int i = 0; i < ITEMS<T>; ++i)
-            lane[i].split();
-        const Factored all = fold(rows.group(), lane);
-        return node(all, group_sum(rows.group(), negatives) % 2, group_sum(rows.group(), zeros), group_sum(rows.group(), infs), group_sum(rows.group(), nans));
-    }
-
-    // The same as `value`: nothing in it takes long.
-    static __device__ __forceinline__ bool quick_value(const Node<WORDS> &root, u32 ask, u64 n, Bits &bits)
-    {
-        bits = value(root, ask, n);
-        return true;
-    }
-
-    // The product, rounded once; nothing else can be asked.
-    static __device__ __forceinline__ Bits value(const Node<WORDS> &root, u32, u64)
-    {
-        const Bits sign = root.word[0] != 0 ? Element<T>::SIGN : Bits(0);
-        const bool zero = root.word[3] != 0, infinite = root.word[4] != 0;
-        if (root.word[5] != 0 || (zero && infinite))
+        const Bits sign = factors.negative() ? Element<T>::SIGN : Bits(0);
+        const bool zero = factors.zeros() != 0, infinite = factors.infinities() != 0;
+        if (factors.nans() != 0 || (zero && infinite))
             return NOT_A_NUMBER<T>;
         if (infinite)
             return Element<T>::INFINITE | sign;
         if (zero)
             return sign;
+        i64 exponent;
+        Fixed product = power(Fixed{factors.word[1], factors.word[2]}, exponent);
+        // A product of few digits is not where its factors' errors take it.
+        constexpr bool LONG = sizeof(Bits) == 8;
+        constexpr u64 MOST = LONG ? 34 : 16;
+        const u64 count = n < MOST ? n : MOST;
+        if constexpr (LONG) {
+            const bool up = product.low >> 63 != 0;
+            if ((up ? -product.low : product.low) <= count << 50) {
+                product.high += up;
+                product.low = 0;
+            }
+        } else {
+            const u64 few = (product.high + (1 << 19)) >> 20 << 20;
+            const bool up = few > product.high;
+            const u64 off_low = up ? -product.low : product.low;
+            const u64 off = up ? few - product.high - (product.low != 0) : product.high - few;
+            if (off < count << 3 || (off == count << 3 && off_low == 0)) {
+                product.high = few;
+                product.low = 0;
+            }
+        }
         // Powers far beyond all formats do not fit the exponent.
         constexpr i64 FAR = 1 << 20;
         Truncated t;
         t.negative = sign != 0;
-        t.low = (root.word[1] & 0x000fffffffffffff) | 0x0010000000000000;
-        t.exponent = int(min(max(i64(root.word[2]), -FAR), FAR)) - 52;
+        t.high = product.high;
+        t.low = product.low;
+        t.exponent = int(min(max(i64(factors.word[0]) + exponent, -FAR), FAR));
         return t.template round<T>();
     }
 };

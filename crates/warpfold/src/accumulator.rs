@@ -7,7 +7,7 @@ use bytemuck::Zeroable;
 use std::iter::Sum;
 use warpfold_core::{Element, Error, Item, Op, Result};
 
-/// Elements gathered before they are reduced: a block of the fixed tree.
+/// Elements gathered before they are reduced.
 const BLOCK: usize = 4096;
 
 /// A reduction that goes on: it takes in numbers as they come, merges with

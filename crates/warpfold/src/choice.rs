@@ -60,6 +60,10 @@ fn rate(kind: Kind, dtype: DType) -> f64 {
         (Kind::Prod, 1) => 0.4,
         (Kind::Prod, 2) if !dtype.is_float() => 1.0,
         (Kind::Prod, _) if !dtype.is_float() => 2.0,
+        // A logarithm for each element.
+        (Kind::Prod, 2) => 1.2,
+        (Kind::Prod, 4) => 2.5,
+        (Kind::Prod, _) => 3.5,
         _ => 12.0,
     };
     gigabytes * 1e9

@@ -8,7 +8,7 @@ use warpfold_core::op::{AnyState, RawRun};
 use warpfold_core::{DType, Error, Result};
 use warpfold_threads::{Pieces, scoped};
 
-/// Rows that are put together at once: a multiple of the fixed tree's blocks.
+/// Rows that are put together at once.
 const BLOCK: usize = 1 << 16;
 
 /// A column of one axis whose elements lie one after the other.

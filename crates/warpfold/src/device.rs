@@ -5,8 +5,7 @@ use core::str::FromStr;
 use warpfold_core::{Error, Result};
 
 /// Bytes that are worth a CPU's turn, a copy to a device, and the interpreter's
-/// time. Each is a multiple of the fixed tree's blocks for every type, and the
-/// CPU's stay in its cache.
+/// time. The CPU's stay in its cache.
 const CPU_RUN: usize = 512 << 10;
 const CUDA_RUN: usize = 4 << 20;
 const SIM_RUN: usize = 256 << 10;

@@ -292,8 +292,8 @@ pub fn all<T: Number>(items: &[T]) -> bool {
     count_nonzero(items) == items.len() as u64
 }
 
-/// The product, folded in a fixed tree: the same bits for any number of
-/// threads, without overflow or underflow on the way. `1` of nothing.
+/// The product, nearly exact: the same bits in any order, without overflow or
+/// underflow on the way. `1` of nothing.
 ///
 /// ```
 /// assert_eq!(warpfold::prod(&[1e300, 1e300, 1e-300, 1e-300]), 1.0);

@@ -78,13 +78,11 @@
 //! | no elements | sums, dots and norms `+0`; mean, variance NaN; `min` and its kin have no value |
 //! | `min`, `max` | NaN propagates, `-0 < +0` |
 //! | `argmin`, `argmax` | the first occurrence; a NaN wins |
-//! | `prod` of floats | a fixed tree over the elements as they lie in memory: the same bits for any number of threads |
+//! | `prod` of floats | each factor's logarithm is rounded by itself and added exactly: the same bits in any order |
 //! | `logsumexp` of floats | each exponential is rounded by itself and added exactly: the same bits in any order |
 //! | `prod` of integers | the exact product, rounded once in a float type |
 //!
-//! [`NanPolicy`] changes what a NaN does. What a fixed tree folds has other bits, within the
-//! same bounds, where the same array lies in another order of axes: for the same bits,
-//! copy it to C order.
+//! [`NanPolicy`] changes what a NaN does.
 
 #![deny(unsafe_code)]
 #![warn(missing_debug_implementations)]
@@ -95,6 +93,7 @@ mod choice;
 mod columns;
 mod device;
 mod devices;
+mod explain;
 mod functions;
 mod gaps;
 #[doc(hidden)]

@@ -10,8 +10,7 @@ use warpfold_core::{DType, Error, Op, Result, Rules, with_element};
 /// The states of a reduction over a piece of the data.
 ///
 /// Merging the partials of any split of an array, in any order, gives the bits
-/// of the single run. `prod` of floats follows the order of
-/// memory: for it the array must lie in C order.
+/// of the single run.
 ///
 /// ```
 /// use warpfold::{Op, Partial, Reduction, Rules};
@@ -249,8 +248,7 @@ impl Partial {
     }
 
     /// Moves the positions that are answers to where `place` says: see
-    /// [`Extrema::relocate`]. States without positions, and fixed trees, stay
-    /// as they are.
+    /// [`Extrema::relocate`]. States without positions stay as they are.
     #[doc(hidden)]
     pub fn relocate(&mut self, place: impl Fn(u64) -> u64) {
         // Arrays that are walked know their type.
@@ -272,8 +270,7 @@ impl Partial {
     /// Those of finishing: see [`Reduction::run`](crate::Reduction::run).
     /// [`Error::Gap`] if the answer depends on positions and a piece in the middle is
     /// missing. `argmin`, `argmax` and `argminmax` can be answered for any piece;
-    /// positions count from the first element of the whole array. Operations on a fixed
-    /// tree also need the first piece. A missing last piece is not noticed.
+    /// positions count from the first element of the whole array. A missing last piece is not noticed.
     pub fn finish(&self, rules: &Rules) -> Result<Answer> {
         let columns: Result<Vec<Column>> =
             self.ops.iter().map(|&(op, place)| self.finish_from(op, place, rules)).collect();

@@ -561,8 +561,7 @@ impl Reduction {
         })
     }
 
-    /// Bytes of each array that such workers best absorb at once: a multiple of
-    /// the fixed tree's blocks for every type.
+    /// Bytes of each array that such workers best absorb at once.
     #[doc(hidden)]
     #[must_use]
     pub fn best_run(&self) -> usize {

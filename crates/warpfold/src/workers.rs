@@ -7,6 +7,7 @@ use warpfold_core::layout::Traversal;
 use warpfold_core::op::{AnyState, Kind, RawRun};
 use warpfold_core::{DType, Error, Result, fpenv};
 use warpfold_cpu::isa::Isa;
+use warpfold_cpu::walks::{self, Walk};
 use warpfold_cpu::{Worker, absorb_in_turn, check_run};
 
 /// States of several kinds over elements of one type, which absorb runs on one
@@ -50,9 +51,11 @@ impl Workers {
         arrays: usize,
     ) -> Result<Workers> {
         let at = match opened {
-            None => At::Cpu(
-                kinds.iter().map(|&kind| Worker::new(kind, dtype, isa)).collect::<Result<_>>()?,
-            ),
+            None => {
+                walks::note(Walk::Runs);
+                let workers = kinds.iter().map(|&kind| Worker::new(kind, dtype, isa));
+                At::Cpu(workers.collect::<Result<_>>()?)
+            }
             Some(opened) => At::Device(Box::new(Fed::new(opened, isa, kinds, dtype, arrays)?)),
         };
         Ok(Workers { dtype, at, buffer: Vec::new() })

@@ -41,8 +41,10 @@ pub(crate) fn run(args: &PartialArgs, global: &Global) -> Result<()> {
     reduce::note_unit(&named, global);
     let bar = Bar::new(global.quiet);
     let limit = args.execution.memory_limit;
+    args.execution.begin();
     let partial = stream::partial(named.inputs, &reduction, args.start, limit, &bar)?;
     drop(bar);
+    args.execution.explain();
     write(&partial, &args.output)
 }
 

@@ -21,8 +21,10 @@ pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
     let (names, inputs): (Vec<_>, Vec<_>) = named.into_iter().map(|n| (n.name, n.inputs)).unzip();
     let bar = Bar::new(global.quiet);
     let limit = rest.execution.memory_limit;
+    rest.execution.begin();
     let outcomes = stream::reduce_all(inputs, &reduction, limit, &bar)?;
     drop(bar);
+    rest.execution.explain();
     let named = names.into_iter().zip(outcomes);
     let arrays: Vec<Array> =
         named.map(|(name, outcome)| Array::new(name, outcome.answer, outcome.missing)).collect();

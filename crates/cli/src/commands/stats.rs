@@ -19,8 +19,10 @@ pub(crate) fn run(args: &StatsArgs, global: &Global) -> Result<()> {
     let (names, inputs): (Vec<_>, Vec<_>) = named.into_iter().map(|n| (n.name, n.inputs)).unzip();
     let bar = Bar::new(global.quiet);
     let limit = args.execution.memory_limit;
+    args.execution.begin();
     let partials = stream::partials(inputs, &reduction, 0, limit, &bar)?;
     drop(bar);
+    args.execution.explain();
     let mut arrays = Vec::with_capacity(partials.len());
     for (name, partial) in names.into_iter().zip(partials) {
         let answers = OPS.into_iter().map(|op| finish(&partial, op, reduction.rules()));

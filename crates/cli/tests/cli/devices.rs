@@ -122,3 +122,42 @@ fn on_the_device_of_this_machine() {
     let doctor = dir.prints("doctor -v");
     assert!(doctor.contains("cuda:0") && doctor.contains("opens in"), "{doctor}");
 }
+
+/// The lines that a command explains.
+#[track_caller]
+fn explained(dir: &Dir, line: &str) -> Vec<String> {
+    let run = dir.run(line);
+    assert_eq!(run.status, 0, "{line}: {}", run.err);
+    let lines = run.err.lines().filter_map(|line| line.strip_prefix("explain: "));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn reductions_explain_themselves() {
+    let dir = Dir::new();
+    let values = noise(12_000);
+    dir.f64s("a.npy", &[12_000], &values).f64s("b.npy", &[60, 200], &values);
+    // One line for each walk and kernel, and answers that stay as they are.
+    let lines = |line: &str| explained(&dir, &format!("{line} --explain"));
+    let [whole] = &lines("sum --device sim a.npy")[..] else { panic!("one kernel") };
+    assert!(whole.starts_with("sim: whole: sum_f64, 1 launch of "), "{whole}");
+    assert!(whole.contains(" in flight, ") && whole.contains("limited by the launch"), "{whole}");
+    let two = lines("reduce --op sum,max --device sim a.npy");
+    assert_eq!(two.len(), 2, "{two:?}");
+    let [rows] = &lines("sum --device sim -a 1 b.npy")[..] else { panic!("one kernel") };
+    assert!(rows.contains(": short rows: row_sums_f64, "), "{rows}");
+    let columns = lines("range --device sim -a 0 b.npy");
+    assert!(columns.iter().any(|line| line.contains(": rows: extrema_f64, ")), "{columns:?}");
+    let states = lines("sum --nan omit --device sim -a 1 b.npy");
+    assert!(states.iter().any(|line| line.contains(": rows: sum_f64, ")), "{states:?}");
+    assert_eq!(lines("sum --device cpu -a 1 b.npy"), ["cpu: rows where they lie"]);
+    assert_eq!(lines("sum --device cpu -a 0 b.npy"), ["cpu: columns where they lie"]);
+    let whole = "cpu: runs of elements, into a state of each thread";
+    assert_eq!(lines("stats a.npy"), [whole]);
+    assert_eq!(lines("partial sum a.npy -o p"), [whole]);
+    let two = lines("reduce --op sum,max --device cpu -a 0 b.npy");
+    assert_eq!(two, ["cpu: a state for each output"]);
+    assert_eq!(explained(&dir, "sum --device sim -a 1 b.npy"), [""; 0]);
+    let answer = dir.prints("sum -a 1 b.npy");
+    assert_eq!(dir.run("sum -a 1 b.npy --explain").out, answer);
+}

@@ -1,4 +1,5 @@
 //! The number whose logarithm is an integer in fixed point: how products of floats end.
+//! Its constants are public for kernels, which compute the same.
 //!
 //! `e^x = 2^k e^(j/64) e^t`, where `k` is the integer nearest to `x / ln 2`, `j` the integer below
 //! `64 (x - k ln 2)`, and `t`, below 1/64, the rest. All in integers.
@@ -16,13 +17,15 @@ const POINT: u32 = 120;
 /// Those of powers of `e`, which are below 2.
 const ONE: u32 = 126;
 
-/// `ln 2` in units of 2^-120 and of 2^-63, and `2^47 / ln 2`.
-const LN_2: i128 = 0xb1_7217_f7d1_cf79_abc9_e3b3_9803_f2f7;
+/// `ln 2` in units of 2^-120.
+pub const LN_2: i128 = 0xb1_7217_f7d1_cf79_abc9_e3b3_9803_f2f7;
+/// `ln 2` in units of 2^-63.
 const LN_2_WORD: i128 = 0x58b9_0bfb_e8e7_bcd6;
-const INVERSE: i128 = 0xb8aa_3b29_5c18;
+/// `2^47 / ln 2`.
+pub const INVERSE: i128 = 0xb8aa_3b29_5c18;
 
 /// `e^(j / 64)` for `j` from -32 on, in units of 2^-126.
-static POWERS: [u128; 64] = {
+pub static POWERS: [u128; 64] = {
     let mut powers = [0; 64];
     let mut i = 0;
     while i < 64 {
@@ -49,6 +52,28 @@ const fn inverse_factorial(n: u128, bits: u32) -> u128 {
     value
 }
 
+/// The first terms of the series of `e^t`: `1 / n!` in units of 2^-126.
+pub const NEAR: [u128; 6] = {
+    let mut near = [0; 6];
+    let mut i = 0;
+    while i < 6 {
+        near[i] = inverse_factorial(i as u128, ONE);
+        i += 1;
+    }
+    near
+};
+
+/// The others, from `t^6 / 6!` on, which need half as many digits: in units of 2^-70.
+pub const FAR: [u64; 7] = {
+    let mut far = [0; 7];
+    let mut i = 0;
+    while i < 7 {
+        far[i] = inverse_factorial(6 + i as u128, 70) as u64;
+        i += 1;
+    }
+    far
+};
+
 /// The upper half of a product.
 const fn high(a: u128, b: u128) -> u128 {
     const LOW: u128 = u64::MAX as u128;
@@ -61,25 +86,6 @@ const fn high(a: u128, b: u128) -> u128 {
 
 /// `e^t` in units of 2^-126, of `t < 1/64` in units of 2^-128.
 fn series(t: u128) -> u128 {
-    // The far terms, from t^6 / 6! on, need half as many digits, in units of 2^-70.
-    const FAR: [u64; 7] = {
-        let mut far = [0; 7];
-        let mut i = 0;
-        while i < 7 {
-            far[i] = inverse_factorial(6 + i as u128, 70) as u64;
-            i += 1;
-        }
-        far
-    };
-    const NEAR: [u128; 6] = {
-        let mut near = [0; 6];
-        let mut i = 0;
-        while i < 6 {
-            near[i] = inverse_factorial(i as u128, ONE);
-            i += 1;
-        }
-        near
-    };
     let short = t >> 64;
     let far = FAR.iter().rev().fold(0u128, |sum, &c| u128::from(c) + (short * sum >> 64));
     NEAR.iter().rev().fold(far << (ONE - 70), |sum, &c| c + high(t, sum))

@@ -197,7 +197,7 @@ impl AnyState {
     /// [`StateMismatch`](Error::StateMismatch) if it is of another kind or
     /// type, and the errors of [`State::merge`].
     pub fn merge(&mut self, other: &AnyState) -> Result<()> {
-        // Fixed trees round where they merge.
+        // Anchors of sums of exponentials are floats.
         let merged = fpenv::usual(|| self.0.merge(other.0.as_any()));
         merged.unwrap_or_else(|| Err(self.mismatch(other)))
     }
@@ -221,8 +221,7 @@ impl AnyState {
 
     /// Marks positions as missing; see [`State::skip`].
     pub fn skip(&mut self, start: u64, len: u64) {
-        // Fixed trees round where a block is complete.
-        fpenv::usual(|| self.0.skip(start, len));
+        self.0.skip(start, len);
     }
 
     /// Goes back to the state of no elements, in the same memory.

@@ -416,8 +416,8 @@ operations! {
         code: 25,
         name: "prod",
         about: "the product of all elements",
-        note: Some("Products of integers are exact; --out f64 rounds them once. Products of floats are folded \
-            in the order of memory: for the same bits, save arrays of several axes in C order."),
+        note: Some("Products of integers are exact; --out f64 rounds them once. Products of floats \
+            round each factor's logarithm by itself: the same bits in any order."),
         arrays: 1,
         elements: Elements::All,
         answer: Answer::Total,

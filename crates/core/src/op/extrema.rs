@@ -39,8 +39,8 @@ const NOWHERE: u64 = u64::MAX;
 /// [`Op::Range`] and [`Op::NormInf`]; [`Kind::ArgExtrema`] also
 /// [`Op::ArgMin`], [`Op::ArgMax`] and [`Op::ArgMinMax`], and only it compares
 /// and writes positions. Of equal elements the one at the smaller position
-/// wins. Positions that are missing between others are an error; unlike a fixed
-/// tree, which begins at position 0, a piece from anywhere has an answer.
+/// wins. Positions that are missing between others are an error; a piece from
+/// anywhere has an answer.
 #[derive(Clone, Debug)]
 pub struct Extrema<T: Element> {
     kind: Kind,

@@ -1,7 +1,7 @@
 //! What each reduction is: its name, its state and its numeric rules.
 
 mod answer;
-mod antilogarithm;
+pub mod antilogarithm;
 mod any;
 mod bits;
 mod catalogue;
@@ -30,7 +30,6 @@ mod state;
 mod sum;
 mod terms;
 mod total;
-pub mod tree;
 mod unsigned;
 mod value;
 
@@ -51,5 +50,4 @@ pub use spans::Spans;
 pub use squares::Squares;
 pub use state::{Run, State};
 pub use sum::Sums;
-pub use tree::{FixedTree, TreeOp};
 pub use value::{Scalar, Value};

@@ -76,7 +76,7 @@ pub trait State: sealed::Sealed + Clone + Send + Sync + Sized + 'static {
     /// [`NanFound`](crate::Error::NanFound) or
     /// [`UnsupportedOut`](crate::Error::UnsupportedOut);
     /// [`Gap`](crate::Error::Gap) if a positional state lacks a position between
-    /// two that it holds, and a fixed tree also if it lacks the first ones.
+    /// two that it holds.
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value>;
     /// Appends the state's payload, little-endian.
     fn write(&self, out: &mut Vec<u8>);
@@ -101,8 +101,5 @@ pub(super) mod sealed {
     }
     impl<T: op::FloatElement> Sealed for op::FloatProd<T> {}
     states!(Sums, Squares, Moments, Extrema, Counts, Bits, IntProd, IntLogSumExp);
-    impl<P: op::TreeOp> Sealed for op::FixedTree<P> {}
-    // What fixed trees fold.
-    impl<T: op::FloatElement> Sealed for op::prod::Factors<T> {}
     impl<T: op::logsumexp::ExpElement> Sealed for op::FloatLogSumExp<T> {}
 }

@@ -27,6 +27,7 @@ use crate::exact::Widen;
 use crate::integer::Integer;
 use crate::isa::Isa;
 use crate::plan::Plan;
+use crate::walks;
 use core::marker::PhantomData;
 use counts::{Found, Nonzero};
 use extremes::{Ends, First, Least, Order, Real, Truth, Whole};
@@ -39,7 +40,7 @@ use products::Products;
 use round::Narrow;
 use run::{Folds, Run};
 pub(crate) use states::Spread;
-use walk::Walk;
+use walk::{Form, Walk};
 use warpfold_core::element::{Key, Known, bf16, f16};
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::{FloatElement, Numbers, Rules};
@@ -312,6 +313,12 @@ impl Question<'_> {
             return Ok(None);
         }
         let walk = Walk::new(&kept, &reduced, item.size());
+        walks::note(match (walk.form, walk.copied) {
+            (Form::Rows, false) => walks::Walk::Rows,
+            (Form::Columns, false) => walks::Walk::Columns,
+            (Form::Rows, true) => walks::Walk::CopiedRows,
+            (Form::Columns, true) => walks::Walk::CopiedColumns,
+        });
         let mut numbers = Numbers::zeros(self.op.answer_type(plan.dtype()), plan.outputs());
         // SAFETY: the plan's elements, which may be read; the kept axes and the walk over
         // the reduced ones lead to no others.

@@ -240,6 +240,25 @@ fn answers_are_those_of_the_states() {
 }
 
 #[test]
+fn few_elements_that_lie_together_need_no_plan() {
+    let rounds = if cfg!(miri) { 2 } else { 25 };
+    let mut random = Rng::with_seed(0xfe3);
+    for round in 0..rounds * DType::ALL.len() {
+        let dtype = DType::ALL[round % DType::ALL.len()];
+        let pattern = PATTERNS[random.usize(..PATTERNS.len())];
+        // Around the ends of vectors, and of what is few.
+        let most = [9, 70, 1100, 5000][random.usize(..if cfg!(miri) { 2 } else { 4 })];
+        let mut array = Array::new(dtype, &[random.usize(1..most)], pattern, &mut random);
+        (array.offset, array.strides) = (0, vec![dtype.size() as isize]);
+        let nan = [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error];
+        let rules = Rules::default().ddof(random.u64(..2)).nan(nan[random.usize(..3)]);
+        for isa in Isa::available() {
+            check(&array, &[true], isa, 1, &rules, &format!("round {round}: {pattern}"));
+        }
+    }
+}
+
+#[test]
 fn threads_share_the_elements_of_few_outputs() {
     // More than one thread is worth, for outputs that are rows, columns and neither.
     let mut random = Rng::with_seed(7);

@@ -2,7 +2,7 @@
 
 use super::kernels::{Program, Tally};
 use super::scratch::Scratch;
-use super::{Engine, lock, tree};
+use super::{Engine, lock};
 use crate::device::{Address, Argument, Launch, Stream};
 use crate::{Error, Result};
 use warpfold_core::DType;
@@ -34,7 +34,7 @@ pub(super) enum Ask {
     Norm,
     Variance,
     Deviation,
-    /// The only number of a state: of a fixed tree, and of a sum of exponentials.
+    /// The only number of a state: of a product, and of a sum of exponentials.
     Root,
 }
 
@@ -80,19 +80,14 @@ impl Answer {
         Some(Answer { ask, kind: op.kind(), dtype, out: op.answer_type(dtype) })
     }
 
-    /// Whether a fixed tree is folded to it.
-    pub(super) fn is_of_tree(&self) -> bool {
-        tree::is_tree(self.kind, self.dtype)
-    }
-
-    /// What makes the number of any rows without a payload, if anything does: a
-    /// tree has its own kernels, what comes in the place of elements that there
+    /// What makes the number of any rows without a payload, if anything does:
+    /// what comes in the place of elements that there
     /// are not would widen a range, and squares of integers are finished from
     /// payloads.
     pub(super) fn tally(&self) -> Option<Tally> {
         let of_squares = matches!(self.kind, Kind::SquareSum | Kind::Moments);
         Some(match self.ask {
-            _ if self.is_of_tree() || of_squares && !self.dtype.is_float() => return None,
+            _ if of_squares && !self.dtype.is_float() => return None,
             Ask::Norm => Tally::Squares,
             Ask::Variance | Ask::Deviation => Tally::Variances,
             Ask::Total if of_squares => Tally::Squares,
@@ -102,6 +97,7 @@ impl Answer {
             Ask::FirstLeast | Ask::FirstGreatest => Tally::Positions,
             Ask::Magnitude => Tally::Magnitudes,
             Ask::And | Ask::Or | Ask::Xor => Tally::Bits,
+            Ask::Root if self.kind == Kind::Prod => Tally::Products,
             Ask::Root => Tally::LogSumExps,
             Ask::Range => return None,
         })

@@ -2,16 +2,15 @@
 //! to the device in boxes that fit there.
 //!
 //! A box is packed on its way: gaps are left out, and so are the repetitions of
-//! broadcast axes. The order of its axes in memory stays, so that fixed trees
-//! are over the same elements in the same order as on the host.
+//! broadcast axes. The order of its axes in memory stays.
 
 use super::Engine;
 use super::answer::Answer;
 use super::axes::{Group, groups};
 use super::collect::Collector;
 use super::layout::Layout;
-use super::numbers::Question;
 use super::parts::{Part, parts};
+use super::question::Question;
 use super::room::Room;
 use super::table::{Order, Table};
 use super::view::check_pair;
@@ -176,16 +175,6 @@ impl Engine {
             return Ok(false);
         }
         let boxes = || parts(&source.outputs.dims, room / output);
-        // What is known to have no numbers is not worth a copy.
-        let fewest = boxes().map(|outputs| outputs.len).min().unwrap_or(0);
-        let trees = group.places.iter().any(|&place| answers[place].is_of_tree());
-        // Columns have kernels however long they are.
-        let step =
-            |walk: &Traversal| walk.dims.last().map_or(usize::MAX, |d| d.strides[0].unsigned_abs());
-        let columns = step(&source.outputs) < step(&source.elements);
-        if trees && !columns && !self.folds_rows(fewest, source.elements.len) {
-            return Ok(false);
-        }
         let whole = Part::whole(&source.elements);
         for outputs in boxes() {
             let (table, view) =

@@ -6,9 +6,11 @@ use super::table::{Table, offset, unit};
 use crate::device::{Address, Argument};
 use warpfold_core::layout::Dim;
 
-/// `COLUMN_THREADS` and `COLUMN_BLOCKS` in the kernels, and the bytes of a strip.
+/// `COLUMN_THREADS`, `COLUMN_BLOCKS` and `BATCH` in the kernels, and the bytes of a
+/// strip.
 pub(super) const THREADS: usize = 256;
 pub(super) const BLOCKS: u32 = 2;
+pub(super) const BATCH: usize = 8;
 pub(super) const STRIP: usize = 16;
 
 /// More launches than this are not worth it...

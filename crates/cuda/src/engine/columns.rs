@@ -2,11 +2,11 @@
 
 use super::Engine;
 use super::answer::Answer;
-use super::column_table::{BLOCKS, ColumnTable, STRIP, THREADS};
+use super::column_table::{BATCH, BLOCKS, ColumnTable, STRIP, THREADS};
 use super::kernels::{Program, Tally};
+use super::route::{Launches, Machine};
 use super::scratch::Scratch;
 use super::table::Table;
-use super::tiles::largest_workspace;
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::DType;
@@ -156,78 +156,128 @@ impl Sharing {
     }
 }
 
-impl Engine {
-    /// Leaves the answers at `to` in the order of the walk, and says whether it
-    /// did: only for columns that lie side by side, whose rows lie along one
-    /// axis or two.
-    ///
-    /// # Safety
-    /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
-    pub(super) unsafe fn numbers_of_columns(
-        &self,
-        answer: Answer,
-        table: &Table,
-        to: Address,
-        scratch: &mut Scratch,
-        stream: Stream,
-    ) -> Result<bool> {
-        let Some(tally) = answer.tally().filter(|tally| tally.has_tables()) else {
-            return Ok(false);
-        };
-        let build = Build { tally, dtype: table.dtype };
-        let Some(columns) = ColumnTable::of(table) else { return Ok(false) };
-        if !build.counts(columns.rows) {
-            return Ok(false);
-        }
+/// Columns that lie side by side, and the launches that make their numbers.
+pub(super) struct Columns<'a> {
+    columns: ColumnTable<'a>,
+    build: Build,
+    /// Blocks of a table along x and y, and strips of a tile.
+    grid: [usize; 2],
+    width: Option<usize>,
+    /// Bytes of dynamic shared memory, and of the workspace in which blocks add up.
+    shared: u32,
+    workspace: u64,
+    at_once: u32,
+}
 
-        let resident = self.blocks_at_once(BLOCKS) as usize;
+impl<'a> Columns<'a> {
+    /// The launches for a table, if it is one of columns that lie side by side, whose
+    /// rows lie along one axis or two.
+    pub(super) fn plan(
+        answer: Answer,
+        table: &'a Table,
+        device: Machine<'_>,
+    ) -> Option<Columns<'a>> {
+        let tally = answer.tally().filter(|tally| tally.has_tables())?;
+        let build = Build { tally, dtype: table.dtype };
+        let columns = ColumnTable::of(table).filter(|columns| build.counts(columns.rows))?;
+
+        let at_once = device.blocks_at_once(BLOCKS);
         let (strips, tables) = (columns.strips(), columns.tables());
-        let sharing = Sharing::of(build, strips, columns.rows, tables, resident);
+        let sharing = Sharing::of(build, strips, columns.rows, tables, at_once as usize);
         let (grid, width) = match sharing {
             Sharing::Short => ([(strips * tables).div_ceil(THREADS), 1], None),
             Sharing::Tall { width, tiles, splits } => ([splits, tiles], Some(width)),
         };
-        let shared = u32::try_from(build.shared(width)).unwrap_or(u32::MAX);
-        let room = self.device.limits().shared_per_block.saturating_sub(STATIC);
+        let shared = u32::try_from(build.shared(width)).ok()?;
+        let room = device.limits.shared_per_block.saturating_sub(STATIC);
         if grid[1] > MOST_BLOCKS || i32::try_from(grid[0]).is_err() || shared > room {
-            return Ok(false);
+            return None;
         }
-        let most_tables = if width.is_some() { MOST_BLOCKS } else { tables };
-        let meeting = match sharing {
+        let workspace = match sharing {
             Sharing::Tall { width, tiles, splits } if splits > 1 => {
                 let words = 1 + width * build.columns() * build.met(splits);
                 let all = words.saturating_mul(tiles * tables.min(MOST_BLOCKS));
-                let bytes = 8u64.saturating_mul(all as u64);
-                if bytes > largest_workspace(self.device.limits()) {
-                    return Ok(false);
-                }
-                scratch.for_columns(&*self.device, stream, bytes)?
+                8u64.saturating_mul(all as u64)
             }
             _ => 0,
         };
-        let kernel = self.program(Program::Columns(build.tally, answer.dtype))?;
-        for now in columns.launches(most_tables) {
-            let depth = if width.is_some() { now.count as u32 } else { 1 };
-            let launch = Launch {
-                grid: [grid[0] as u32, grid[1] as u32, depth],
-                ..Launch::linear(1, THREADS as u32).shared(shared)
-            };
+        (workspace <= device.workspace()).then_some(Columns {
+            columns,
+            build,
+            grid,
+            width,
+            shared,
+            workspace,
+            at_once,
+        })
+    }
+
+    /// The most tables of a launch.
+    fn most_tables(&self) -> usize {
+        if self.width.is_some() { MOST_BLOCKS } else { self.columns.tables() }
+    }
+
+    /// The launch for so many tables.
+    fn launch(&self, tables: usize) -> Launch {
+        let [x, y] = self.grid.map(|n| n as u32);
+        let depth = if self.width.is_some() { tables as u32 } else { 1 };
+        Launch { grid: [x, y, depth], ..Launch::linear(1, THREADS as u32).shared(self.shared) }
+    }
+
+    /// What these launches are like.
+    pub(super) fn launches(&self, answer: Answer) -> Launches {
+        let mut launches = self.columns.launches(self.most_tables());
+        let first = launches.next().map_or(0, |now| now.count);
+        Launches {
+            kernel: self.program(answer).name(),
+            count: 1 + launches.count(),
+            launch: self.launch(first),
+            blocks_at_once: self.at_once,
+            bytes_of_a_thread: STRIP * BATCH,
+            workspace: self.workspace,
+        }
+    }
+
+    fn program(&self, answer: Answer) -> Program {
+        Program::Columns(self.build.tally, answer.dtype)
+    }
+}
+
+impl Engine {
+    /// Leaves the numbers of columns at `to` in the order of the walk.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
+    pub(super) unsafe fn launch_columns(
+        &self,
+        answer: Answer,
+        plan: &Columns<'_>,
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<()> {
+        let workspace = match plan.workspace {
+            0 => 0,
+            bytes => scratch.for_columns(&*self.device, stream, bytes)?,
+        };
+        let kernel = self.program(plan.program(answer))?;
+        for now in plan.columns.launches(plan.most_tables()) {
             let to = to + (now.first * answer.out.size()) as u64;
             let others = [
-                Argument::from(width.unwrap_or(0) as u32),
+                Argument::from(plan.width.unwrap_or(0) as u32),
                 Argument::from(answer.ask as u32),
                 Argument::from(u32::from(answer.kind == Kind::AbsSum)),
-                Argument::from(meeting),
+                Argument::from(workspace),
                 Argument::from(to),
                 Argument::from(scratch.misfits()),
             ];
-            let arguments = [&columns.arguments(&now)[..], &others].concat();
+            let arguments = [&plan.columns.arguments(&now)[..], &others].concat();
+            let launch = plan.launch(now.count);
             // SAFETY: the kernels have these parameters; they read the columns
-            // and write the answers and, where blocks share rows, the memory to
-            // meet in.
+            // and write the answers and, where blocks share rows, the workspace.
             unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
         }
-        Ok(true)
+        Ok(())
     }
 }
 

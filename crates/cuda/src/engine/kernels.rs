@@ -1,6 +1,5 @@
 //! Which kernel does what, and what it leaves in memory.
 
-use super::tree;
 use crate::device::Argument;
 use warpfold_core::DType;
 use warpfold_core::op::{AnyState, Kind};
@@ -22,10 +21,6 @@ pub(super) enum Program {
     Columns(Tally, DType),
     /// Makes numbers of any view.
     Strided(Tally, DType),
-    /// Makes numbers of rows that a fixed tree folds.
-    RowTrees(DType),
-    /// Makes numbers of columns that a fixed tree folds.
-    ColumnTrees(DType),
 }
 
 /// What kernels make numbers of without a payload.
@@ -49,13 +44,15 @@ pub(super) enum Tally {
     Variances,
     /// Logarithms of sums of exponentials, of floats.
     LogSumExps,
+    /// Products, of floats.
+    Products,
 }
 
 impl Tally {
     /// Whether rows and columns have kernels of their own, besides the walk over any
     /// view.
     pub(super) fn has_tables(self) -> bool {
-        self != Tally::LogSumExps
+        !matches!(self, Tally::LogSumExps | Tally::Products)
     }
 
     /// Whether it sums squares.
@@ -74,6 +71,7 @@ impl Tally {
             Tally::Squares => format!("squares_{dtype}"),
             Tally::Variances => format!("variances_{dtype}"),
             Tally::LogSumExps => format!("logsumexp_{dtype}"),
+            Tally::Products => format!("prods_{dtype}"),
             Tally::Bits if dtype == DType::Bool => format!("bits_{dtype}"),
             Tally::Bits => format!("bits_u{}", 8 * dtype.size()),
             Tally::Counts if dtype.is_float() => format!("counts_{dtype}"),
@@ -104,8 +102,6 @@ impl Program {
             Program::ShortRows(tally, dtype) => format!("row_{}", tally.name(dtype)),
             Program::Columns(tally, dtype) => format!("column_{}", tally.name(dtype)),
             Program::Strided(tally, dtype) => format!("strided_{}", tally.name(dtype)),
-            Program::RowTrees(dtype) => format!("row_prods_{dtype}"),
-            Program::ColumnTrees(dtype) => format!("column_prods_{dtype}"),
         }
     }
 }
@@ -185,8 +181,8 @@ pub(super) fn arguments(words: [u64; 8], ready: bool) -> [Argument; 9] {
 /// The bytes of the payload that a kernel leaves, if it leaves one as it is, of one
 /// length for all arrays: of [`Kind::ArgExtrema`], for all but empty ones.
 pub(super) fn payload_len(kind: Kind, dtype: DType) -> Option<usize> {
-    let padded = matches!(kind, Kind::Prod | Kind::LogSumExp);
-    name(kind, dtype).filter(|_| !padded && !tree::is_tree(kind, dtype))?;
+    let padded = kind == Kind::LogSumExp || kind == Kind::Prod && !dtype.is_float();
+    name(kind, dtype).filter(|_| !padded)?;
     let empty = AnyState::identity(kind, dtype).ok()?.payload().len();
     // Positions of elements are one range.
     Some(if kind == Kind::ArgExtrema { empty + 16 } else { empty })
@@ -223,10 +219,6 @@ mod tests {
                         names.insert(Program::ShortRows(tally, dtype).name());
                         names.insert(Program::Columns(tally, dtype).name());
                     }
-                }
-                if answer.is_of_tree() {
-                    names.insert(Program::RowTrees(dtype).name());
-                    names.insert(Program::ColumnTrees(dtype).name());
                 }
             }
         }

@@ -2,9 +2,9 @@
 //!
 //! Most leave the payload of the state, as `warpfold-core` reads and writes it;
 //! products and sums of exponentials of integers, whose payloads are no whole words
-//! or differ in length, leave it padded; fixed trees leave what `tree.rs` says.
+//! or differ in length, leave it padded.
 
-use super::{Input, kernels, tree};
+use super::{Input, kernels};
 use crate::{Error, Result};
 use warpfold_core::op::{AnyState, Kind};
 
@@ -16,9 +16,6 @@ const MOST_COUNTED: usize = 1 + 8 + 8 * 128;
 pub(super) fn len(kind: Kind, input: &Input) -> Option<usize> {
     let dtype = input.array.dtype;
     kernels::name(kind, dtype)?;
-    if tree::is_tree(kind, dtype) {
-        return Some(tree::left_len(kind, input));
-    }
     match kind {
         Kind::LogSumExp if !dtype.is_float() => Some(MOST_COUNTED.next_multiple_of(8)),
         // No elements are at no positions.
@@ -37,14 +34,11 @@ fn empty_payload(kind: Kind, input: &Input) -> Option<usize> {
 pub(super) fn state(kind: Kind, input: &Input, left: &[u8]) -> Result<AnyState> {
     let dtype = input.array.dtype;
     let damaged = |why| Error::State { kind, dtype, why };
-    if tree::is_tree(kind, dtype) {
-        return tree::state(kind, input, left).map_err(|why| damaged(why.into()));
-    }
     let used = match kind {
         Kind::LogSumExp if !dtype.is_float() => {
             left.first().map_or(0, |&counts| 1 + 8 + 8 * usize::from(counts))
         }
-        Kind::Prod => 1 + 1 + 16 + 8,
+        Kind::Prod if !dtype.is_float() => 1 + 1 + 16 + 8,
         _ => left.len(),
     };
     let payload = left.get(..used).ok_or_else(|| damaged("it ends too early".into()))?;

@@ -1,4 +1,4 @@
-//! Memory in which the warps or the blocks of a launch meet, where the scratch
+//! Memory in which the blocks of a launch meet, where the scratch
 //! memory's partials have too little room.
 //!
 //! ```text
@@ -6,7 +6,6 @@
 //!           | counters and a ticket: zero between launches | what each leaves for others
 //! ```
 
-use super::{Input, tree};
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
 
@@ -23,17 +22,11 @@ fn exponential_words(dtype: DType) -> u64 {
     if dtype == DType::F64 { 19 } else { 12 }
 }
 
-/// The bytes of this memory that a launch of so many blocks needs; `None` if the
-/// counters are too few.
-pub(super) fn bytes(kind: Kind, input: &Input, blocks: u32) -> Option<u64> {
-    let dtype = input.array.dtype;
-    let words = if tree::is_tree(kind, dtype) {
-        tree::meeting_words(kind, input, blocks)?
-    } else if kind == Kind::LogSumExp && dtype != DType::Bool && blocks > 1 {
-        let words = if dtype.is_float() { exponential_words(dtype) } else { COUNTED_WORDS };
-        words * u64::from(blocks)
-    } else {
-        0
-    };
-    Some(if words == 0 { 0 } else { 8 * (ZEROS + words) })
+/// The bytes of this memory that a launch of so many blocks needs.
+pub(super) fn bytes(kind: Kind, dtype: DType, blocks: u32) -> u64 {
+    if kind != Kind::LogSumExp || dtype == DType::Bool || blocks <= 1 {
+        return 0;
+    }
+    let words = if dtype.is_float() { exponential_words(dtype) } else { COUNTED_WORDS };
+    8 * (ZEROS + words * u64::from(blocks))
 }

@@ -10,9 +10,9 @@ mod axes;
 mod boxes;
 mod collect;
 mod column_table;
-mod column_trees;
 mod columns;
 mod digits;
+mod explanation;
 mod feeder;
 mod gather;
 mod gathered;
@@ -23,9 +23,14 @@ mod meeting;
 mod numbers;
 mod parts;
 mod plan;
+mod question;
+#[cfg(test)]
+mod recorder;
 mod result_slot;
 mod room;
-mod row_trees;
+mod route;
+#[cfg(test)]
+mod routes;
 mod rows;
 mod scratch;
 mod short_rows;
@@ -33,9 +38,9 @@ mod slot;
 mod strided;
 mod table;
 mod tiles;
-mod tree;
 mod view;
 
+pub use explanation::{Explanation, Limit};
 pub use feeder::Feeder;
 pub use plan::{MOST_ELEMENTS, Shape};
 pub use view::DeviceView;
@@ -43,9 +48,11 @@ pub use view::DeviceView;
 use crate::buffer::Buffer;
 use crate::device::{Address, Device, KernelId, Launch, PAGE, Stream};
 use crate::{Error, Result};
+use core::sync::atomic::AtomicBool;
 use digits::Digits;
 use kernels::{Build, Program};
 use plan::Capacity;
+use route::Machine;
 use scratch::Scratch;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -93,6 +100,9 @@ pub struct Engine {
     programs: Mutex<HashMap<Program, KernelId>>,
     scratch: Mutex<HashMap<Stream, Arc<Mutex<Scratch>>>>,
     slots: slot::Pool,
+    /// Whether and how reductions were done: for whoever asks.
+    explains: AtomicBool,
+    explanations: Mutex<Vec<Explanation>>,
 }
 
 /// Says that no kernel can read an array.
@@ -138,8 +148,6 @@ struct Planned {
     launch: Launch,
     /// Bytes of memory in which blocks meet, beside those that they always have.
     meeting: u64,
-    /// Whether it leaves more than a payload.
-    tree: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -164,6 +172,8 @@ impl Engine {
             programs: Mutex::default(),
             scratch: Mutex::default(),
             slots: slot::Pool::default(),
+            explains: AtomicBool::new(false),
+            explanations: Mutex::default(),
         }
     }
 
@@ -206,8 +216,7 @@ impl Engine {
     }
 
     /// The state that [`reduce_into`](Self::reduce_into) has written of an input:
-    /// for most kinds a payload, for fixed trees the nodes that the run completes
-    /// and the elements at its ends. A product of integers that 128 bits do not hold
+    /// a payload, of some kinds padded. A product of integers that 128 bits do not hold
     /// [lacks digits](warpfold_core::op::IntProd::lacks_digits), which
     /// [`reduce`](Self::reduce) makes of the elements.
     ///
@@ -245,7 +254,7 @@ impl Engine {
         // Held until the payload is read: another thread's would overwrite it.
         let mut scratch = lock(&scratch);
         let slot = scratch.slot.as_mut().filter(|slot| {
-            // Trees read what they leave.
+            // What is padded is longer.
             kernels::payload_len(kind, dtype).is_some() && slot.holds(len)
         });
         let watched = slot.is_some();
@@ -393,7 +402,8 @@ impl Engine {
         if given != 1 + usize::from(kind.takes_pairs()) {
             return Err(Error::Arrays { kind, given });
         }
-        let Planned { kernel, mut launch, meeting, tree } = self.planned(kind, &input, scratch)?;
+        let Planned { kernel, mut launch, meeting } = self.planned(kind, &input, scratch)?;
+        self.remember_states("whole", kind, &input, 1, (launch, meeting))?;
         let memory = match meeting {
             0 => scratch.address(),
             bytes => scratch.meeting(&*self.device, stream, bytes)?,
@@ -415,8 +425,8 @@ impl Engine {
         // ready was written before the launch ahead, as only this engine's
         // launches come without another call on the stream.
         unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
-        let left = if tree { tree::left_len(kind, &input) as u64 } else { scratch::MOST_PAYLOAD };
-        scratch.launched(calls.map(|calls| (calls, to, left)), pages(array));
+        let left = calls.map(|calls| (calls, to, scratch::MOST_PAYLOAD));
+        scratch.launched(left, pages(array));
         Ok(())
     }
 
@@ -430,19 +440,11 @@ impl Engine {
             return Ok(planned);
         }
         let kernel = self.kernel(kind, dtype)?;
-        let tree = tree::is_tree(kind, dtype);
-        let launch = if tree {
-            let (tasks, edges) = (tree::tasks(input), tree::edge_words(input));
-            plan::plan_tree(&kernel.capacity, self.shape, tasks, edges)
-        } else {
-            let arrays = 1 + usize::from(input.others.is_some());
-            plan::plan(&kernel.capacity, self.shape, len, arrays * dtype.size())
-        };
-        let meeting = meeting::bytes(kind, input, launch.grid[0])
-            .ok_or_else(|| refused(input.array, "more than 2^40 bytes"))?;
-        let planned = Planned { kernel: kernel.id, launch, meeting, tree };
-        // Trees depend on where an array starts, too.
-        scratch.planned = Some(((kind, dtype, len), planned)).filter(|_| !tree);
+        let arrays = 1 + usize::from(input.others.is_some());
+        let launch = plan::plan(&kernel.capacity, self.shape, len, arrays * dtype.size());
+        let meeting = meeting::bytes(kind, dtype, launch.grid[0]);
+        let planned = Planned { kernel: kernel.id, launch, meeting };
+        scratch.planned = Some(((kind, dtype, len), planned));
         Ok(planned)
     }
 
@@ -459,10 +461,9 @@ impl Engine {
         Ok(kernel)
     }
 
-    /// Blocks that run at once, where a multiprocessor has so many.
-    fn blocks_at_once(&self, each: u32) -> u32 {
-        let all = self.device.limits().multiprocessors * each;
-        self.shape.blocks.unwrap_or(all).max(1)
+    /// What of the device decides routes.
+    fn machine(&self) -> Machine<'_> {
+        Machine { limits: self.device.limits(), shape: self.shape }
     }
 
     /// A kernel that leaves no state.

@@ -63,21 +63,6 @@ pub(super) fn plan(capacity: &Capacity, shape: Shape, len: u64, size: usize) -> 
         .early()
 }
 
-/// The launch that folds a fixed tree in so many tasks of a warp each, and leaves
-/// so many words of elements as they are.
-pub(super) fn plan_tree(capacity: &Capacity, shape: Shape, tasks: u64, edge_words: u64) -> Launch {
-    let resident = u64::from(capacity.resident.max(1));
-    let most = capacity.build.threads / 32;
-    // A few warps for the ends, and more only where every multiprocessor has a task.
-    let wanted = tasks.div_ceil(resident).next_power_of_two().clamp(4, u64::from(most));
-    let warps = shape.threads.map_or(wanted as u32, |threads| (threads / 32).clamp(1, most));
-    let blocks = shape.blocks.map_or_else(
-        || tasks.max(edge_words.div_ceil(512)).clamp(1, resident),
-        |b| u64::from(b.clamp(1, MOST_BLOCKS)),
-    );
-    Launch::linear(u32::try_from(blocks).unwrap_or(MOST_BLOCKS), 32 * warps).early()
-}
-
 /// The launch that reduces `rows` rows of `len` elements of `size` bytes, those
 /// of a second array included, at most [`MOST_ROWS`]; `None` where each is to
 /// have a launch of its own.
@@ -164,23 +149,6 @@ mod tests {
     fn large_arrays_fill_the_device_once() {
         assert_eq!(shape(1 << 30, 4), (264, 512));
         assert_eq!(shape(1 << 24, 8), (264, 512));
-    }
-
-    #[test]
-    fn trees_spread_over_the_device_before_they_fill_it() {
-        let build = Build { threads: 512, vectors: 4, shared_per_thread: 0 };
-        let capacity = Capacity { build, resident: 132 };
-        let shape = |tasks, edges| {
-            let launch = plan_tree(&capacity, Shape::default(), tasks, edges);
-            (launch.grid[0], launch.block[0])
-        };
-        assert_eq!(shape(0, 100), (1, 128));
-        assert_eq!(shape(0, 8190), (16, 128));
-        assert_eq!(shape(128, 0), (128, 128));
-        assert_eq!(shape(1 << 10, 0), (132, 256));
-        assert_eq!(shape(1 << 17, 8190), (132, 512));
-        let forced = Shape { threads: Some(64), blocks: Some(3), views: None };
-        assert_eq!(plan_tree(&capacity, forced, 0, 0), Launch::linear(3, 64).early());
     }
 
     #[test]

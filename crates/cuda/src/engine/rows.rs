@@ -85,6 +85,9 @@ impl Engine {
             for address in [Some(at[0]), rows.others(at)].into_iter().flatten() {
                 check(Array { address, len, dtype })?;
             }
+            let array = Array { address: at[0], len, dtype };
+            let input = Input { array, others: rows.others(at), start };
+            self.remember_states("rows", kind, &input, u64::from(rows_now), (launch, 0))?;
             let wide = launch.grid[0] > 1;
             let memory = if wide { scratch.for_rows(&*self.device, stream, rows_now)? } else { 0 };
             let others = rows.others(at).unwrap_or(0);

@@ -2,8 +2,9 @@
 
 use super::Engine;
 use super::answer::Answer;
-use super::kernels::Program;
-use super::parts::parts;
+use super::kernels::{Program, Tally};
+use super::parts::{Part, parts};
+use super::route::{Launches, Machine};
 use super::table::{Table, offset, unit};
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
@@ -82,69 +83,119 @@ fn blocks(tiles: usize, at_once: u32) -> u32 {
     u32::try_from(needed).unwrap_or(u32::MAX).clamp(1, at_once)
 }
 
-impl Engine {
-    /// Leaves the answers at `to` in the order of the walk, and says whether it
-    /// did: only for short rows that lie in memory as such.
-    ///
-    /// # Safety
-    /// As for [`numbers_into`](Self::numbers_into); `misfits` is the word for
-    /// them in the stream's scratch memory.
-    pub(super) unsafe fn numbers_of_short_rows(
-        &self,
-        answer: Answer,
-        table: &Table,
-        to: Address,
-        misfits: Address,
-        stream: Stream,
-    ) -> Result<bool> {
-        let Some(tally) = answer.tally().filter(|tally| tally.has_tables()) else {
-            return Ok(false);
-        };
-        let bytes = table.elements.len.saturating_mul(table.dtype.size());
+/// Short rows that lie in memory as such, and the launches that make their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ShortRows {
+    tally: Tally,
+    /// The rows of a launch; their bytes and elements.
+    rows: Dim,
+    bytes: usize,
+    len: usize,
+    launches: Vec<Rows>,
+    /// Blocks that the device runs at once.
+    at_once: u32,
+}
+
+/// The rows of one launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rows {
+    at: Address,
+    /// The position of the first output.
+    first: usize,
+    sharing: Sharing,
+    blocks: u32,
+}
+
+impl ShortRows {
+    /// The launches for a table, if it is one of short rows.
+    pub(super) fn plan(answer: Answer, table: &Table, device: Machine<'_>) -> Option<ShortRows> {
+        let tally = answer.tally().filter(|tally| tally.has_tables())?;
+        let len = table.elements.len;
+        let bytes = len.saturating_mul(table.dtype.size());
         if !table.has_rows() || bytes > MOST_BYTES {
-            return Ok(false);
+            return None;
         }
         let none = Dim { len: 1, strides: [0; 2], index_step: 0 };
-        let (rows, launches) = match table.outputs.dims.split_last() {
-            Some((rows, launches)) => (*rows, launches),
+        let (rows, outer) = match table.outputs.dims.split_last() {
+            Some((rows, outer)) => (*rows, outer),
             None => (none, &[][..]),
         };
         let many = table.outputs.len / rows.len > MANY_LAUNCHES;
         if many && rows.len < WORTH_A_LAUNCH {
-            return Ok(false);
+            return None;
         }
-        let kernel = self.program(Program::ShortRows(tally, answer.dtype))?;
         let each = if tally.is_of_squares() { SQUARE_BLOCKS } else { BLOCKS };
-        let at_once = self.blocks_at_once(each);
+        let at_once = device.blocks_at_once(each);
+        let launch = |part: Part| {
+            let at = offset(table.at, part.offsets)[0];
+            let sharing = Sharing::of(vectors(at, rows.strides[0], bytes))?;
+            let blocks = blocks(rows.len.div_ceil(sharing.rows()), at_once);
+            Some(Rows { at, first: part.first * rows.len, sharing, blocks })
+        };
+        let launches = parts(outer, 1).map(launch).collect::<Option<_>>()?;
+        Some(ShortRows { tally, rows, bytes, len, launches, at_once })
+    }
+
+    /// What these launches are like.
+    pub(super) fn launches(&self, answer: Answer) -> Launches {
+        let blocks = self.launches.first().map_or(0, |rows| rows.blocks);
+        Launches {
+            kernel: self.program(answer).name(),
+            count: self.launches.len(),
+            launch: Launch::linear(blocks, THREADS),
+            blocks_at_once: self.at_once,
+            bytes_of_a_thread: 16 * VECTORS,
+            workspace: 0,
+        }
+    }
+
+    fn program(&self, answer: Answer) -> Program {
+        Program::ShortRows(self.tally, answer.dtype)
+    }
+}
+
+impl Engine {
+    /// Leaves the numbers of short rows at `to` in the order of the walk.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into); `overflow` is the word for totals
+    /// that do not fit in the stream's scratch memory.
+    pub(super) unsafe fn launch_short_rows(
+        &self,
+        answer: Answer,
+        plan: &ShortRows,
+        to: Address,
+        overflow: Address,
+        stream: Stream,
+    ) -> Result<()> {
+        let ShortRows { rows, bytes, len, .. } = *plan;
+        let kernel = self.program(plan.program(answer))?;
         let stride = rows.strides[0];
         let dense = stride == bytes.cast_signed();
-        for part in parts(launches, 1) {
-            let at = offset(table.at, part.offsets)[0];
-            let Some(sharing) = Sharing::of(vectors(at, stride, bytes)) else { return Ok(false) };
-            let tiles = rows.len.div_ceil(sharing.rows());
-            let launch = Launch::linear(blocks(tiles, at_once), THREADS);
+        for &Rows { at, first, sharing, blocks } in &plan.launches {
+            let launch = Launch::linear(blocks, THREADS);
             let end = if dense { at + (bytes * rows.len) as u64 } else { 0 };
-            let to = to + (part.first * rows.len * answer.out.size()) as u64;
+            let to = to + (first * answer.out.size()) as u64;
             let arguments = [
                 Argument::from(at),
                 Argument::from(rows.len as u64),
                 Argument::from(stride as i64),
-                Argument::from(table.elements.len as u64),
+                Argument::from(len as u64),
                 Argument::from(if dense { at } else { 0 }),
                 Argument::from(end),
                 Argument::from(sharing.lanes.trailing_zeros()),
                 Argument::from(sharing.each as u32),
                 Argument::from(answer.ask as u32),
                 Argument::from(u32::from(answer.kind == Kind::AbsSum)),
-                Argument::from(spread(table.dtype, table.elements.len)),
+                Argument::from(spread(answer.dtype, len)),
                 Argument::from(to),
-                Argument::from(misfits),
+                Argument::from(overflow),
             ];
             // SAFETY: the kernels have these parameters; they read the rows, or
             // all of a dense array, and write the answers.
             unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
         }
-        Ok(true)
+        Ok(())
     }
 }
 

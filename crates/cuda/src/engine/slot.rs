@@ -12,8 +12,7 @@ use crate::device::{Address, Device, Stream};
 use crate::pinned::Pinned;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The least room of a slot, in bytes: of two arrays' halves, each is a multiple
-/// of the fixed tree's blocks for every type. All rooms are such a power of two.
+/// The least room of a slot, in bytes. All rooms are such a power of two.
 pub(super) const LEAST: usize = 64 << 10;
 
 /// The least room for payloads, and the most of anything.

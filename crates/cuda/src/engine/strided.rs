@@ -4,8 +4,8 @@ use super::Engine;
 use super::answer::Answer;
 use super::kernels::{Program, Tally};
 use super::layout::{Layout, Parameters};
+use super::route::{Launches, Machine};
 use super::scratch::Scratch;
-use super::tiles::largest_workspace;
 use crate::Result;
 use crate::device::{Address, Launch, Stream};
 use warpfold_core::DType;
@@ -120,39 +120,83 @@ fn wide_words(tally: Tally, dtype: DType) -> usize {
     if dtype.is_float() { Engine::payload_len(kind, dtype).unwrap_or(0) / 8 } else { 0 }
 }
 
-impl Engine {
-    /// Leaves the answers at `to` in C order, and says whether it did.
-    ///
-    /// # Safety
-    /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
-    pub(super) unsafe fn numbers_of_layout(
-        &self,
-        answer: Answer,
-        layout: &Layout,
-        to: Address,
-        scratch: &mut Scratch,
-        stream: Stream,
-    ) -> Result<bool> {
-        let Some(tally) = answer.tally() else { return Ok(false) };
-        let device = &*self.device;
-        let resident = self.blocks_at_once(blocks_at_once(tally, answer.dtype)) as usize;
+/// The launch that makes the numbers of a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Strided {
+    tally: Tally,
+    sharing: Sharing,
+    launch: Launch,
+    at_once: u32,
+    /// Bytes of the workspace, if blocks share outputs: those that are zero between
+    /// launches, and others.
+    workspace: [u64; 2],
+    bytes_of_a_thread: usize,
+}
+
+impl Strided {
+    /// The launch for a view, if one takes it.
+    pub(super) fn plan(answer: Answer, layout: &Layout, device: Machine<'_>) -> Option<Strided> {
+        let tally = answer.tally()?;
+        let at_once = device.blocks_at_once(blocks_at_once(tally, answer.dtype));
         let of_sums = answer.is_of_sums() || tally == Tally::LogSumExps;
         let costly = answer.dtype.is_float() && of_sums;
-        let mut sharing = Sharing::of(layout, answer.dtype.size(), costly, resident);
+        let size = answer.dtype.size();
+        let mut sharing = Sharing::of(layout, size, costly, at_once as usize);
         let (outputs, wide) = (layout.outputs.len, wide_words(tally, answer.dtype));
-        let words = |splits: usize| {
-            let zeros = sharing.blocks.saturating_add(outputs.saturating_mul(wide));
-            let partials = outputs.saturating_mul(splits * MOST_WORDS);
-            (8 * zeros as u64, 8 * partials as u64)
-        };
-        let (zeros, partials) = words(sharing.splits);
-        if sharing.splits > 1 && zeros.saturating_add(partials) > largest_workspace(device.limits())
-        {
+        let zeros = sharing.blocks.saturating_add(outputs.saturating_mul(wide));
+        let partials = outputs.saturating_mul(sharing.splits * MOST_WORDS);
+        let mut workspace = [8 * zeros as u64, 8 * partials as u64];
+        if sharing.splits > 1 && workspace[0].saturating_add(workspace[1]) > device.workspace() {
             if layout.len > BLOCK_ELEMENTS {
-                return Ok(false);
+                return None;
             }
             (sharing.splits, sharing.share) = (1, layout.units.len);
         }
+        if sharing.splits == 1 {
+            workspace = [0, 0];
+        }
+        let blocks = i32::try_from(sharing.blocks).ok()?.unsigned_abs();
+        let splits = u16::try_from(sharing.splits).ok()?;
+        let grid = [blocks, u32::from(splits), 1];
+        let launch = Launch { grid, ..Launch::linear(1, THREADS as u32) };
+        let together = layout.unit > 1;
+        let bytes_of_a_thread = if together { BYTES_AT_ONCE } else { ELEMENTS_AT_ONCE * size };
+        Some(Strided { tally, sharing, launch, at_once, workspace, bytes_of_a_thread })
+    }
+
+    /// What this launch is like.
+    pub(super) fn launches(&self, answer: Answer) -> Launches {
+        Launches {
+            kernel: self.program(answer).name(),
+            count: 1,
+            launch: self.launch,
+            blocks_at_once: self.at_once,
+            bytes_of_a_thread: self.bytes_of_a_thread,
+            workspace: self.workspace.iter().sum(),
+        }
+    }
+
+    fn program(&self, answer: Answer) -> Program {
+        Program::Strided(self.tally, answer.dtype)
+    }
+}
+
+impl Engine {
+    /// Leaves the numbers of a view at `to` in C order.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
+    pub(super) unsafe fn launch_strided(
+        &self,
+        answer: Answer,
+        layout: &Layout,
+        plan: &Strided,
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<()> {
+        let device = &*self.device;
+        let Strided { sharing, launch, workspace: [zeros, partials], .. } = *plan;
         let mut parameters = Parameters {
             out: to,
             overflow: scratch.misfits(),
@@ -169,21 +213,11 @@ impl Engine {
             parameters.wides = shared + 8 * sharing.blocks as u64;
             parameters.partials = left;
         }
-        let (Ok(blocks), Ok(splits)) =
-            (i32::try_from(sharing.blocks), u16::try_from(sharing.splits))
-        else {
-            return Ok(false);
-        };
-        let kernel = self.program(Program::Strided(tally, answer.dtype))?;
-        let launch = Launch {
-            grid: [blocks.unsigned_abs(), u32::from(splits), 1],
-            ..Launch::linear(1, THREADS as u32)
-        };
+        let kernel = self.program(plan.program(answer))?;
         // SAFETY: the kernels take this block; they read the view's elements, write an
         // answer for each output, and use the scratch memory, which has room for all
         // that share an output.
-        unsafe { device.launch(stream, kernel, &launch, &[layout.block(&parameters)])? };
-        Ok(true)
+        unsafe { device.launch(stream, kernel, &launch, &[layout.block(&parameters)]) }
     }
 }
 

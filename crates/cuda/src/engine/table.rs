@@ -2,6 +2,7 @@
 //! output, a column for each of its elements.
 
 use super::gather::Step;
+use super::parts::{Part, parts};
 use crate::device::Address;
 use warpfold_core::DType;
 use warpfold_core::layout::{Axis, Dim, Traversal};
@@ -23,8 +24,7 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// The order that a state of this kind asks for. Fixed trees are over the
-    /// elements as they lie in memory, as they are on the CPU.
+    /// The order that a state of this kind asks for.
     pub(super) fn of(kind: Kind) -> Order {
         if kind == Kind::ArgExtrema { Order::Index } else { Order::Memory }
     }
@@ -110,6 +110,26 @@ impl Table {
         let row = self.elements.len.saturating_mul(self.dtype.size());
         row.checked_next_multiple_of(ROW_ALIGNMENT)
             .map_or(usize::MAX, |n| n.saturating_mul(self.arrays))
+    }
+
+    /// The bytes that all outputs' gathered rows take.
+    pub(super) fn all_row_bytes(&self) -> u64 {
+        self.outputs.len.saturating_mul(self.row_bytes()) as u64
+    }
+
+    /// How many gathered rows so many bytes have room for.
+    pub(super) fn rows_in(&self, bytes: u64) -> usize {
+        usize::try_from(bytes).unwrap_or(usize::MAX) / self.row_bytes().max(1)
+    }
+
+    /// Tiles of at most so many outputs, which are copied together.
+    pub(super) fn tiles(&self, outputs: usize) -> impl Iterator<Item = Part> + '_ {
+        parts(&self.outputs.dims, outputs)
+    }
+
+    /// The outputs of the largest such tile, which is the first.
+    pub(super) fn largest_tile(&self, outputs: usize) -> usize {
+        self.tiles(outputs).next().map_or(0, |tile| tile.len)
     }
 
     /// Whether every element lies where its type may.

@@ -15,7 +15,6 @@ use crate::device::{Address, Limits, Stream};
 use crate::{Error, Result};
 use warpfold_core::layout::Dim;
 use warpfold_core::op::Kind;
-use warpfold_core::op::tree::BLOCK;
 
 /// Bytes of the workspace of a stream: at most these, and at most this part of
 /// the device's memory.
@@ -79,6 +78,18 @@ impl Wanted<'_> {
         let row = if in_place(table).is_some() { 0 } else { table.row_bytes() };
         let all = table.outputs.len.saturating_mul(row.saturating_add(self.payload()?));
         Ok((all as u64).saturating_add(LEAST_WORKSPACE))
+    }
+
+    /// Rows that are reduced at once in `bytes` bytes of the workspace.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`].
+    pub(super) fn rows_at_once(&self, bytes: u64) -> Result<usize> {
+        let payload = self.payload()?;
+        if in_place(self.table).is_some() {
+            return Ok(usize::try_from(bytes).unwrap_or(usize::MAX) / payload);
+        }
+        Ok(Tiling::new(self.table, payload, bytes).outputs)
     }
 
     /// Whether outputs are reduced whole in `bytes` bytes of the workspace.
@@ -171,9 +182,6 @@ impl Tiling {
         }
         let elements = (room / table.arrays.max(1)) / ROW_ALIGNMENT * ROW_ALIGNMENT;
         let elements = elements / table.dtype.size();
-        // Whole blocks of the fixed tree.
-        let whole = elements / BLOCK * BLOCK;
-        let elements = if whole > 0 { whole } else { elements };
         Tiling { room: payloads / 8, rows: rows as u64, outputs: 1, elements }
     }
 }

@@ -31,7 +31,7 @@ impl Bench {
         let stream = device.stream().unwrap();
         let memory = Buffer::new(engine.device(), 2 * (BYTES + ROOM)).unwrap();
         memory.fill(stream, 0..memory.len(), 0).unwrap();
-        for kind in [Kind::Sum, Kind::Dot, Kind::Prod] {
+        for kind in [Kind::Sum, Kind::Dot] {
             engine.prepare(kind, DType::F64, stream).unwrap();
         }
         Bench { device, engine, stream, memory }
@@ -116,23 +116,6 @@ fn none_that_read_what_the_one_ahead_writes() {
         bench.put(Kind::Dot, pair, bench.payload(1));
         assert_eq!(bench.ready(), [false, ready]);
     }
-}
-
-#[test]
-fn none_that_read_what_a_tree_leaves_which_is_more_than_a_payload() {
-    let bench = Bench::new();
-    // Elements of no whole leaf stay as they are.
-    let part = Array { len: 600, ..bench.array(0) };
-    let left = Engine::left_len(Kind::Prod, part).unwrap() as u64;
-    assert_eq!(left, 8 * 600);
-    let to = bench.array(1).address - left;
-    bench.put(Kind::Prod, part, to + 8);
-    bench.put(Kind::Sum, bench.array(1), bench.payload(1));
-    let part = Array { len: 500, ..part };
-    bench.put(Kind::Prod, part, to + 8 * 100);
-    bench.put(Kind::Sum, bench.array(1), bench.payload(1));
-    let expected = [(false, true), (false, false), (true, true), (true, true)];
-    assert_eq!(bench.launched(), expected);
 }
 
 #[test]

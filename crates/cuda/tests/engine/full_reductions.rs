@@ -53,8 +53,7 @@ fn check_dot<T: Element>(engine: &Engine, arrays: [&[T]; 2], offsets: [usize; 2]
 }
 
 fn kinds(dtype: DType) -> impl Iterator<Item = Kind> {
-    // Those of fixed trees are in `positions.rs`.
-    Kind::ALL.into_iter().filter(move |&kind| Engine::supports(kind, dtype) && !kind.is_tree())
+    Kind::ALL.into_iter().filter(move |&kind| Engine::supports(kind, dtype))
 }
 
 /// Sizes around everything that cuts an array: vectors, warps, tiles of blocks of
@@ -235,7 +234,7 @@ fn drawn_tiles(device: &Arc<dyn Device>) {
                     *items.last_mut().unwrap() = from_f64(x);
                 }
                 for kind in [Kind::ArgExtrema, Kind::Sum, Kind::Counts, Kind::Bits, Kind::LogSumExp] {
-                    // Blocks do not draw what they fold in a tree, nor exact sums of floats.
+                    // Blocks do not draw exact sums of floats.
                     let draws = kind == Kind::ArgExtrema || size_of::<T>() == 4 && !dtype.is_float();
                     // Often enough that every block would miss its draws if the counter did not come back.
                     let times = if draws && Engine::supports(kind, dtype) { blocks + 2 } else { 0 };

@@ -12,5 +12,6 @@ mod full_reductions;
 mod hostile;
 mod numbers;
 mod positions;
+mod tables;
 // A link to that of warpfold-ptx, so that the package has it.
 mod thorough;

@@ -1081,14 +1081,13 @@ fn any_axes_in_random_order() {
     }
 }
 
-/// What floats have one number of: what a fixed tree folds to, and sums of
-/// exponentials.
+/// What floats have one number of: products, and sums of exponentials.
 const ROOTS: [Op; 2] = [Op::Prod, Op::LogSumExp];
 
-/// Rows of every length that lanes share differently, of one leaf and of more, at
-/// every alignment, with and without gaps; a few that are columns.
-fn tree_rows(device: &Arc<dyn Device>, seed: u64, keep: impl Fn(usize) -> bool) {
-    const LEAF: usize = 4096;
+/// Rows of every length that lanes share differently, at every alignment, with and
+/// without gaps; a few that are columns.
+fn root_rows(device: &Arc<dyn Device>, seed: u64, keep: impl Fn(usize) -> bool) {
+    const LONG: usize = 4096;
     let mut random = Random(seed);
     let mut turn = 0usize;
     let engines = [None, Some(3), Some(1)].map(|blocks| {
@@ -1098,16 +1097,14 @@ fn tree_rows(device: &Arc<dyn Device>, seed: u64, keep: impl Fn(usize) -> bool) 
         let vector = 16 / dtype.size();
         let around = [vector, 2 * vector, 4 * vector, 64, 128, 256, 320];
         let lens = around.into_iter().flat_map(|n| [n - 1, n, n + 1]);
-        let long = [LEAF - 1, LEAF, LEAF + 1, 3 * LEAF + 70, 6 * LEAF];
+        let long = [LONG - 1, LONG, LONG + 1, 3 * LONG + 70, 6 * LONG];
         for len in lens.chain([1, 3, 7, 1000]).chain(long).filter(|&n| n > 0) {
             for op in ROOTS {
                 turn += 1;
                 if !keep(turn) {
                     continue;
                 }
-                // A large device had rather share a few rows of several leaves.
-                let first = usize::from(len > LEAF);
-                let engine = &engines[first + random.place(engines.len() - first)];
+                let engine = &engines[random.place(engines.len())];
                 let rows = 1 + random.below((9000 / len).clamp(3, 150) as u64);
                 let gap = [0, 0, 0, 1, vector, 3][random.below(6) as usize];
                 let before = random.below(2 * vector as u64) as usize;
@@ -1124,8 +1121,8 @@ fn tree_rows(device: &Arc<dyn Device>, seed: u64, keep: impl Fn(usize) -> bool) 
     }
 }
 
-/// Trees over any axes.
-fn any_tree_rows(engines: &[Engine], seed: u64, rounds: usize) {
+/// The same over any axes.
+fn any_root_rows(engines: &[Engine], seed: u64, rounds: usize) {
     let mut random = Random(seed);
     let floats: Vec<DType> = DType::ALL.into_iter().filter(|d| d.is_float()).collect();
     for round in 0..rounds {
@@ -1193,9 +1190,8 @@ fn nearly_ties(engine: &Engine) {
     check_both(engine, Op::LogSumExp, items.len() / 2, &items, "nearly ties");
 }
 
-/// Few rows of many leaves had better be reduced by the whole device, if a tree
-/// folds them, and integers have neither number.
-fn what_is_no_tree_row(device: &Arc<dyn Device>) {
+/// Few long rows have these numbers, too; integers have neither.
+fn what_has_roots(device: &Arc<dyn Device>) {
     let engine = tables(Arc::clone(device));
     let mut random = Random(8);
     for (dtype, shape) in [(DType::F32, [1, 5000]), (DType::I32, [30, 20]), (DType::U8, [3, 9])] {
@@ -1203,7 +1199,7 @@ fn what_is_no_tree_row(device: &Arc<dyn Device>) {
             Sample::new(dtype, Layout::table(shape, dtype.size(), 0, 0), "signed", &mut random);
         let placed = Placed::in_junk(&**device, &sample);
         for op in ROOTS {
-            if dtype.is_float() && op == Op::LogSumExp {
+            if dtype.is_float() {
                 check(&engine, op, &sample, &[false, true], "a long row");
                 continue;
             }
@@ -1220,33 +1216,33 @@ fn what_is_no_tree_row(device: &Arc<dyn Device>) {
 }
 
 #[test]
-fn rows_of_trees() {
+fn rows_of_roots() {
     let device = sim(Schedule::Lockstep);
     let engine = tables(Arc::clone(&device));
-    tree_rows(&device, 41, |turn| turn % up_to(1, 5) == 0);
+    root_rows(&device, 41, |turn| turn % up_to(1, 5) == 0);
     roots_at_the_ends(&engine);
-    what_is_no_tree_row(&device);
+    what_has_roots(&device);
 }
 
 #[test]
-fn rows_of_trees_in_random_order() {
-    tree_rows(&sim(Schedule::Random { seed: 6 }), 42, |turn| turn % up_to(7, 35) == 0);
-    any_tree_rows(&engines(&sim(Schedule::Random { seed: 7 })), 43, up_to(12, 4));
+fn rows_of_roots_in_random_order() {
+    root_rows(&sim(Schedule::Random { seed: 6 }), 42, |turn| turn % up_to(7, 35) == 0);
+    any_root_rows(&engines(&sim(Schedule::Random { seed: 7 })), 43, up_to(12, 4));
 }
 
 /// Rows of columns side by side, each of its own kind, which mostly changes from
-/// leaf to leaf: around the ends of cells and of those that are kept, of
+/// 4096 rows to 4096 rows: around the ends of cells and of those that are kept, of
 /// any size, of no size, and with what is no number.
 fn mixed_columns<T: Element>([rows, columns]: [usize; 2], random: &mut Random) -> Vec<T> {
     let infinity: T = from_f64(f64::INFINITY);
     let kinds: Vec<u64> = (0..columns).map(|_| random.below(14)).collect();
     let changes = random.below(3) != 0;
-    let (at, leaf) = (random.place(rows), 4096);
+    let (at, period) = (random.place(rows), 4096);
     let mut items = Vec::with_capacity(rows * columns);
     for row in 0..rows {
         for (c, &kind) in kinds.iter().enumerate() {
-            // Of most columns one leaf alone is special.
-            let here = !changes || row / leaf == (at + c * leaf) % rows / leaf;
+            // Of most columns one period alone is special.
+            let here = !changes || row / period == (at + c * period) % rows / period;
             let signed = random.unit() * 4.0 - 2.0;
             items.push(match if here { kind } else { 0 } {
                 // Around the ends of cells, and at both sides of what is dropped.
@@ -1270,31 +1266,22 @@ fn mixed_columns<T: Element>([rows, columns]: [usize; 2], random: &mut Random) -
     items
 }
 
-/// So many leaves of a tile of the most columns that blocks meet on two levels.
-fn many_leaves(engine: &Engine) {
-    let shape = [32 * 4096 + 1, 15];
-    let items = mixed_columns::<f64>(shape, &mut Random(64));
-    let sample = Sample::of(Layout::table(shape, 8, 0, 0), &items);
-    check(engine, Op::Prod, &sample, &[true, false], "many leaves");
-}
-
-/// Trees of columns: short and tall, of one leaf and of more, with ragged ends,
+/// Columns of these numbers: short and tall, with ragged ends,
 /// side by side in any number, alone or in several tables, at every alignment, with
 /// and without gaps, and with rows along two axes. Each takes one launch, whose
 /// number `launches` counts if it can.
-fn tree_columns(
+fn root_columns(
     device: &Arc<dyn Device>,
     launches: &dyn Fn() -> u64,
     seed: u64,
     keep: impl Fn(usize) -> bool,
 ) {
-    const LEAF: usize = 4096;
+    const TALL: usize = 4096;
     const ROWS: [usize; 24] = [
         1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 129, 257, 1000, 4095, 4096,
         4097, 8193,
     ];
-    // Leaves of which many meet.
-    const LONG: [usize; 4] = [3 * LEAF + 70, 7 * LEAF, 33 * LEAF + 1, 64 * LEAF];
+    const LONG: [usize; 4] = [3 * TALL + 70, 7 * TALL, 33 * TALL + 1, 64 * TALL];
     let mut random = Random(seed);
     let mut turn = 0usize;
     let engines = [None, Some(1), Some(5)].map(|blocks| {
@@ -1311,7 +1298,7 @@ fn tree_columns(
                 if !keep(turn) {
                     continue;
                 }
-                let most = if rows > LEAF { 40_000 } else { 12_000 };
+                let most = if rows > TALL { 40_000 } else { 12_000 };
                 let count = counts.into_iter().chain(more).filter(|&n| n > 1 && n * rows <= most);
                 let count: Vec<usize> = count.collect();
                 let count = if count.is_empty() { 2 } else { count[random.place(count.len())] };
@@ -1351,17 +1338,16 @@ fn tree_columns(
 }
 
 #[test]
-fn columns_of_trees() {
+fn columns_of_roots() {
     let counted = Arc::new(Altered::new(interpreter(Schedule::Lockstep), |_| ()));
     let device: Arc<dyn Device> = counted.clone();
-    tree_columns(&device, &|| counted.launches(), 61, |turn| turn % up_to(1, 5) == 0);
-    many_leaves(&tables(device));
+    root_columns(&device, &|| counted.launches(), 61, |turn| turn % up_to(1, 5) == 0);
 }
 
 #[test]
-fn columns_of_trees_in_random_order() {
+fn columns_of_roots_in_random_order() {
     let device = sim(Schedule::Random { seed: 8 });
-    tree_columns(&device, &|| 0, 62, |turn| turn % up_to(7, 35) == 0);
+    root_columns(&device, &|| 0, 62, |turn| turn % up_to(7, 35) == 0);
 }
 
 /// Arrays in the host's memory have the numbers of the same arrays on the device,
@@ -1417,8 +1403,8 @@ fn on_a_turing_device() {
     sweep(&all, 92, 13, MOST, &SQUARES);
     ties(&all, 93, |turn| turn % up_to(13, 65) == 0);
     columns(&all, 94, |turn| turn % up_to(13, 65) == 0);
-    tree_rows(&device, 95, |turn| turn % up_to(13, 65) == 0);
-    tree_columns(&device, &|| 0, 96, |turn| turn % up_to(13, 65) == 0);
+    root_rows(&device, 95, |turn| turn % up_to(13, 65) == 0);
+    root_columns(&device, &|| 0, 96, |turn| turn % up_to(13, 65) == 0);
     rows(&tables(device), 97, |turn| turn % up_to(13, 65) == 0);
 }
 
@@ -1449,10 +1435,10 @@ fn sanitized_rows_on_the_device() {
 }
 
 #[test]
-fn sanitized_trees_on_the_device() {
+fn sanitized_roots_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
-    tree_rows(&device, 80, |turn| turn % 61 == 0);
-    tree_columns(&device, &|| 0, 83, |turn| turn % 61 == 0);
+    root_rows(&device, 80, |turn| turn % 61 == 0);
+    root_columns(&device, &|| 0, 83, |turn| turn % 61 == 0);
 }
 
 #[test]
@@ -1535,19 +1521,18 @@ fn rounding_on_the_device() {
 }
 
 #[test]
-fn trees_on_the_device() {
+fn roots_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
-    tree_rows(&device, 41, |_| true);
-    any_tree_rows(&engines(&device), 43, 200);
+    root_rows(&device, 41, |_| true);
+    any_root_rows(&engines(&device), 43, 200);
     let engine = tables(device);
-    many_leaves(&engine);
     roots_at_the_ends(&engine);
 }
 
 #[test]
-fn columns_of_trees_on_the_device() {
+fn columns_of_roots_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
-    (0..2).for_each(|seed| tree_columns(&device, &|| 0, 61 + seed, |_| true));
+    (0..2).for_each(|seed| root_columns(&device, &|| 0, 61 + seed, |_| true));
 }
 
 /// The payload of a sum: limbs, and counters after them.

@@ -1,4 +1,4 @@
-//! Kernels of states with positions: where extremes are, and fixed trees. Runs
+//! Kernels of states with positions, where extremes are, and of products, which have none. Runs
 //! begin and end anywhere; each is compared with the element-by-element reference
 //! of the same state, payload by payload, byte for byte.
 
@@ -88,15 +88,15 @@ impl<T: Element> Data<T> {
 }
 
 fn kinds(dtype: DType) -> impl Iterator<Item = Kind> {
-    let positional = move |&kind: &Kind| kind.is_positional() && Engine::supports(kind, dtype);
-    Kind::ALL.into_iter().filter(positional)
+    let here = |kind: &Kind| kind.is_positional() || *kind == Kind::Prod;
+    Kind::ALL.into_iter().filter(here).filter(move |&kind| Engine::supports(kind, dtype))
 }
 
-/// Sizes around everything that cuts a run: rows, leaves, a warp's leaves; primes.
+/// Sizes around everything that cuts a run; primes.
 const SIZES: [usize; 16] =
     [0, 1, 63, 65, 997, 4095, 4096, 4097, 8191, 8192, 8193, 12289, 16384, 20011, 32768, 37003];
 
-/// Where runs begin: within leaves, at their ends, and far away.
+/// Where runs begin: near, and far away.
 const STARTS: [u64; 9] =
     [0, 1, 4095, 4096, 4097, 12288 - 100, 61_440, (1 << 32) - 4096, (1 << 60) + 77];
 
@@ -155,11 +155,6 @@ fn in_random_order() {
         let device = sim(Schedule::Random { seed: i as u64 });
         sweep(&engines(&device), dtype, i as u64 + 7, |turn| turn % up_to(11, 55) == i % 11);
     }
-    // Groups of siblings that are done late meet while others go on.
-    for seed in 0..3 {
-        let shape = Shape { threads: Some(32), blocks: Some(5), views: None };
-        siblings_meet(&[Engine::with_shape(sim(Schedule::Random { seed }), shape)]);
-    }
 }
 
 #[test]
@@ -199,8 +194,11 @@ fn hazards(device: &Arc<dyn Device>) {
     exponents_from_zero_or_not::<f16>(&engines);
     exponents_from_zero_or_not::<bf16>(&engines);
     exponents_from_zero_or_not::<f64>(&engines);
-    siblings_meet(&engines);
-    tasks_of_several_units(device);
+    odd_factors::<f16>(&engines);
+    odd_factors::<bf16>(&engines);
+    odd_factors::<f32>(&engines);
+    odd_factors::<f64>(&engines);
+    significands_of_every_entry(&engines);
 }
 
 /// Arrays that fill a device.
@@ -401,45 +399,63 @@ fn exponents_from_zero_or_not<T: Element>(engines: &[Engine]) {
     }
 }
 
-/// Runs of many units, around and across the places where 32 siblings meet, and
-/// 32 of those.
-fn siblings_meet(engines: &[Engine]) {
-    const UNIT: u64 = 4096;
+/// Zeros, subnormals, infinities and NaNs of either sign, alone and among others, at any
+/// place; and numbers beside them, at the ends of the format.
+fn odd_factors<T: Element>(engines: &[Engine]) {
+    let infinity: T = from_f64(f64::INFINITY);
+    let sign = from_f64::<T>(-0.0).bits();
+    let least_normal = from_f64::<T>(1.0).bits() & infinity.bits();
+    let least_normal = least_normal & least_normal.wrapping_neg();
+    let odd = [
+        0,
+        1,
+        3,
+        least_normal - 1,
+        least_normal,
+        least_normal + 1,
+        infinity.bits() - 1,
+        infinity.bits(),
+        infinity.bits() + 1,
+    ];
     let mut random = Random(2);
-    let far = 1024 * UNIT;
-    for (leaves, start) in [
-        (31, 0),
-        (32, 0),
-        (33, 0),
-        (40, 20 * UNIT),
-        (70, far - 3 * UNIT),
-        (96, far),
-        (97, 5 * far + 31 * UNIT),
-        (66, 1023 * far - 66 * UNIT),
-    ] {
+    for (round, &bits) in odd.iter().enumerate() {
         for engine in engines {
-            let n = leaves * UNIT as usize;
-            let items: Vec<f64> = (0..n).map(|_| random.unit() - 0.5).collect();
-            Data::of(items.clone(), 0).check(engine, Kind::Prod, start, "meeting");
-            let items = items[..n - 1].to_vec();
-            Data::of(items, 1).check(engine, Kind::Prod, start + 1, "meeting");
+            let n = 1 + random.place(3000);
+            let mut items: Vec<T> = make("near one", n, &mut random);
+            for _ in 0..=random.place(3) {
+                let negative = if random.place(2) == 0 { sign } else { 0 };
+                items[random.place(n)] = T::from_bits(bits | negative);
+            }
+            Data::of(items, round % 4).check(engine, Kind::Prod, 0, &format!("odd {bits:x}"));
         }
     }
-    // Units of four leaves.
-    for (engine, start) in engines.iter().zip([0, 1, 4096, 2 * 4096, 3 * 4096 + 9, 127 * 4096]) {
-        let items: Vec<bf16> = make("signed", 150 * 4096 + 5, &mut random);
-        Data::of(items, 0).check(engine, Kind::Prod, start, "meeting");
-    }
+    let all: Vec<T> =
+        odd.iter().flat_map(|&bits| [bits, bits | sign]).map(|bits| T::from_bits(bits)).collect();
+    Data::of(all, 0).check(&engines[0], Kind::Prod, 0, "all odd ones");
 }
 
-/// An only block whose shared memory has no room for a node of every unit.
-fn tasks_of_several_units(device: &Arc<dyn Device>) {
+/// Significands at both ends of every entry of the tables, and beside them.
+fn significands_of_every_entry(engines: &[Engine]) {
     let mut random = Random(3);
-    let shape = Shape { threads: Some(64), blocks: Some(1), views: None };
-    let engine = Engine::with_shape(Arc::clone(device), shape);
-    for (leaves, start) in [(256, 0), (257, 0), (258, 4096), (519, 3 * 4096 + 1), (520, 1 << 40)] {
-        let items: Vec<f64> = (0..leaves * 4096).map(|_| random.unit()).collect();
-        Data::of(items, 0).check(&engine, Kind::Prod, start, "tasks");
+    for (round, engine) in engines.iter().enumerate() {
+        let places = (0..2048u64).flat_map(|i| {
+            let at = i << 41;
+            [at.saturating_sub(1), at, at + 1 + (i << 30)]
+        });
+        let long: Vec<f64> = places
+            .map(|fraction| f64::from_bits(fraction | (1 + random.below(2046)) << 52))
+            .collect();
+        Data::of(long, round % 2).check(engine, Kind::Prod, 0, "entries");
+        let places = (0..1024u32).flat_map(|i| {
+            let at = i << 13;
+            [at.saturating_sub(1), at, at + 1, at + 777]
+        });
+        let short: Vec<f32> = places
+            .map(|fraction| f32::from_bits(fraction | (1 + random.below(254) as u32) << 23))
+            .collect();
+        Data::of(short, round % 4).check(engine, Kind::Prod, 0, "entries");
+        let halves: Vec<f16> = (0..0x7c00).map(f16::from_bits).collect();
+        Data::of(halves, round % 8).check(engine, Kind::Prod, 0, "all numbers");
     }
 }
 
@@ -528,7 +544,7 @@ fn what_has_no_positions_or_no_pair_is_an_error() {
     let engine = Engine::new(Arc::clone(&device));
     let placed = Placed::new(&*device, &[1.0f64; 10], 0);
     let whole: Input = placed.array.into();
-    for kind in kinds(DType::F64) {
+    for kind in kinds(DType::F64).filter(|kind| kind.is_positional()) {
         let last = Input { start: u64::MAX - 10, ..whole };
         assert!(reduce(&engine, kind, last).is_ok(), "{kind:?}");
         let beyond = reduce(&engine, kind, Input { start: u64::MAX - 9, ..last }).unwrap_err();

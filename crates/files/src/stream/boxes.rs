@@ -393,7 +393,7 @@ impl<'a> Boxes<'a> {
         }
     }
 
-    /// Whether states do not grow with the number of boxes, as fixed trees do, and
+    /// Whether states do not grow with the number of boxes, and
     /// their positions those of the boxes' elements in order.
     fn states_are_small(&self) -> Result<bool> {
         let wrong = |source| Error::Reduce { name: self.name.clone(), source };
@@ -423,8 +423,7 @@ impl<'a> Boxes<'a> {
     }
 
     /// The memory that the states of one output take, at most: those of all its
-    /// elements, and those of a box beside them, without the elements that a
-    /// fixed tree keeps of the box.
+    /// elements, and those of a box beside them.
     fn state_bytes(&self) -> Result<usize> {
         let wrong = |source| Error::Reduce { name: self.name.clone(), source };
         let states = self.reduction.identities(self.dtype).map_err(wrong)?;

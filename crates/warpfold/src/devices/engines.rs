@@ -5,9 +5,10 @@ use super::compiled_out;
 #[cfg(feature = "cuda")]
 use super::driver;
 use crate::device::Device;
-use std::sync::Arc;
+use core::sync::atomic::{AtomicBool, Ordering};
 #[cfg(feature = "sim")]
 use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpfold_core::op::Kind;
 use warpfold_core::{DType, Error, Result};
 use warpfold_cuda::Engine;
@@ -65,5 +66,40 @@ pub(crate) fn of(device: Device) -> Result<Option<Opened>> {
         #[cfg(not(feature = "sim"))]
         Device::Sim => return Err(compiled_out(device)),
     };
-    Ok(Some(Opened { device, engine }))
+    let opened = Opened { device, engine };
+    if EXPLAIN.load(Ordering::Relaxed) {
+        explaining(&opened);
+    }
+    Ok(Some(opened))
+}
+
+/// Whether engines are asked how they reduce, and those that were opened since.
+static EXPLAIN: AtomicBool = AtomicBool::new(false);
+static EXPLAINING: Mutex<Vec<Opened>> = Mutex::new(Vec::new());
+
+fn watched() -> MutexGuard<'static, Vec<Opened>> {
+    EXPLAINING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Asks an engine to remember how it reduces.
+fn explaining(opened: &Opened) {
+    let mut all = watched();
+    if !all.iter().any(|known| Arc::ptr_eq(&known.engine, &opened.engine)) {
+        opened.engine.remember_explanations();
+        all.push(opened.clone());
+    }
+}
+
+/// From now on, engines that are opened remember how they reduce.
+pub(crate) fn remember_explanations() {
+    EXPLAIN.store(true, Ordering::Relaxed);
+}
+
+/// How they have reduced since, a line for each walk and kernel.
+pub(crate) fn take_explanations() -> Vec<String> {
+    let lines = |opened: &Opened| {
+        let Opened { device, engine } = opened;
+        engine.take_explanations().into_iter().map(|e| format!("{device}: {e}")).collect()
+    };
+    watched().iter().flat_map(|opened| -> Vec<String> { lines(opened) }).collect()
 }

@@ -16,11 +16,11 @@ mod none;
 #[cfg(feature = "cuda")]
 pub(crate) use driver::is_open;
 #[cfg(any(feature = "cuda", feature = "sim"))]
-pub(crate) use engines::{Opened, of};
+pub(crate) use engines::{Opened, of, remember_explanations, take_explanations};
 #[cfg(any(feature = "cuda", feature = "sim"))]
 pub(crate) use fed::Fed;
 #[cfg(not(any(feature = "cuda", feature = "sim")))]
-pub(crate) use none::{Fed, Opened, of};
+pub(crate) use none::{Fed, Opened, of, remember_explanations, take_explanations};
 
 #[cfg(not(all(feature = "cuda", feature = "sim")))]
 use {crate::device::Device, warpfold_core::Error};

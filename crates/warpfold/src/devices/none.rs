@@ -25,6 +25,14 @@ pub(crate) fn of(device: Device) -> Result<Option<Opened>> {
     }
 }
 
+/// No device explains anything.
+pub(crate) fn remember_explanations() {}
+
+/// How devices reduced: none did.
+pub(crate) fn take_explanations() -> Vec<String> {
+    Vec::new()
+}
+
 impl Opened {
     pub(crate) fn supports(&self, _: Kind, _: DType) -> bool {
         match *self {}

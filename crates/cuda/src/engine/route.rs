@@ -1,0 +1,188 @@
+//! The planner: how a question is answered, decided once, by a pure function of the
+//! question and of what the device is. Nothing is launched or allocated here.
+//!
+//! ```text
+//! question ──► route ──► launches
+//! ```
+//!
+//! Each walk plans its own launches, in the file with its name; here one of them is
+//! chosen.
+
+use super::Shape;
+use super::answer::Answer;
+use super::column_table::ColumnTable;
+use super::columns::Columns;
+use super::gathered::GatheredRows;
+use super::kernels::{self, Tally};
+use super::layout::Layout;
+use super::question::Question;
+use super::short_rows::{MOST_BYTES as MOST_SHORT_ROW, ShortRows};
+use super::strided::Strided;
+use super::table::{Order, Table};
+use super::tiles::{Wanted, in_place, largest_workspace};
+use crate::device::{Launch, Limits};
+
+/// The most answers that are put in order.
+const MOST_SCATTERED: usize = 1 << 30;
+
+/// Bytes of a table whose launches cost more than what they do.
+const SMALL: usize = 1 << 20;
+/// Bytes of a row of floats whose sum is better shared by more than one block.
+const LONG_ROW: usize = 64 << 10;
+/// Bytes of a table whose blocks have little to read, and of one that has less.
+const MODERATE: usize = 64 << 20;
+const MODEST: usize = 16 << 20;
+/// Rows of columns of floats that are many for a thread, and for a block of a table.
+const MANY_ROWS: core::ops::Range<usize> = 64..1024;
+/// Bytes of a row of a table that leave most of a block idle.
+const NARROW: usize = 64;
+/// Bytes of a row that is neither short nor long enough for what comes at its ends.
+const SCATTERED_ROWS: core::ops::Range<usize> = 384..4096;
+/// Rows of columns of floats that make a thread's accumulator worth its end.
+const FEW_ROWS: usize = 8;
+
+/// What of a device decides: its limits, and the shapes that a caller forces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Machine<'a> {
+    pub(super) limits: &'a Limits,
+    pub(super) shape: Shape,
+}
+
+impl Machine<'_> {
+    /// Blocks that run at once, where a multiprocessor has so many.
+    pub(super) fn blocks_at_once(self, each: u32) -> u32 {
+        self.shape.blocks.unwrap_or(self.limits.multiprocessors * each).max(1)
+    }
+
+    /// Bytes of the largest workspace.
+    pub(super) fn workspace(self) -> u64 {
+        largest_workspace(self.limits)
+    }
+}
+
+/// The launches of a walk, as a reader wants to know them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Launches {
+    pub(super) kernel: String,
+    pub(super) count: usize,
+    /// The first one.
+    pub(super) launch: Launch,
+    /// Blocks that the device runs at once.
+    pub(super) blocks_at_once: u32,
+    /// Bytes that a thread has under way.
+    pub(super) bytes_of_a_thread: usize,
+    /// Bytes of the workspace.
+    pub(super) workspace: u64,
+}
+
+/// How the elements of each output are found and reduced.
+pub(super) enum Walk<'a> {
+    /// Any view, where it lies, in one launch.
+    View(&'a Layout, Strided),
+    /// Short rows that lie as such.
+    ShortRows(ShortRows),
+    /// Columns side by side.
+    Columns(Columns<'a>),
+    /// Copies of rows that kernels cannot find where they lie.
+    GatheredRows(GatheredRows),
+    /// A payload for each output, of rows or of copies of them, and numbers of these.
+    Payloads(PayloadPlan),
+}
+
+/// How payloads become numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PayloadPlan {
+    /// Words of a payload.
+    pub(super) words: usize,
+    /// Bytes of the workspace that serve best.
+    pub(super) workspace: u64,
+    /// Whether rows are copied together first.
+    pub(super) gathers: bool,
+}
+
+impl PayloadPlan {
+    /// If the state has payloads of one length and the workspace holds an output.
+    fn of(answer: Answer, table: &Table, device: Machine<'_>) -> Option<PayloadPlan> {
+        let bytes = kernels::payload_len(answer.kind, answer.dtype)?;
+        let wanted = Wanted { table, kinds: &[answer.kind], start: 0 };
+        let workspace = wanted.bytes().ok()?.min(device.workspace());
+        let whole = wanted.is_whole_in(workspace).ok()?;
+        let gathers = in_place(table).is_none();
+        whole.then_some(PayloadPlan { words: bytes / 8, workspace, gathers })
+    }
+}
+
+/// How a question is answered.
+pub(super) struct Route<'a> {
+    pub(super) walk: Walk<'a>,
+    /// Whether answers come in the order of the walk, and are put in C order behind it.
+    pub(super) reorders: bool,
+}
+
+impl Question {
+    /// How this device answers it, with numbers; `None` if only states do.
+    pub(super) fn route(&self, device: Machine<'_>) -> Option<Route<'_>> {
+        let Question { answer, table, layout } = self;
+        if let Some(layout) = layout {
+            let walk = Walk::View(layout, Strided::plan(*answer, layout, device)?);
+            return Some(Route { walk, reorders: false });
+        }
+        let reorders = !table.is_in_order();
+        if reorders && table.outputs.len > MOST_SCATTERED {
+            return None;
+        }
+        Some(Route { walk: walk(*answer, table, device)?, reorders })
+    }
+}
+
+/// The walk over a table.
+fn walk<'a>(answer: Answer, table: &'a Table, device: Machine<'_>) -> Option<Walk<'a>> {
+    if answer.tally().is_some_and(|tally| !tally.has_tables()) {
+        return GatheredRows::plan(answer, table, device).map(Walk::GatheredRows);
+    }
+    let rows = ShortRows::plan(answer, table, device).map(Walk::ShortRows);
+    let columns = || Columns::plan(answer, table, device).map(Walk::Columns);
+    let payloads = || PayloadPlan::of(answer, table, device).map(Walk::Payloads);
+    rows.or_else(columns).or_else(payloads)
+}
+
+/// Whether the walk over any view serves a table best.
+///
+/// It does where rows and columns would have to be copied together, or would take a
+/// launch for each of many. Where they would not, their own kernels are faster for
+/// large tables. Of small ones a launch counts, and rows that are not short take two;
+/// of columns of floats, what each block has to clear. Measured on an H200 over 800
+/// views drawn at random.
+pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
+    let (len, size) = (table.elements.len, table.dtype.size());
+    let row = len.saturating_mul(size);
+    let bytes = row.saturating_mul(table.outputs.len);
+    let sums = table.dtype.is_float() && answer.is_of_sums();
+    let squares = sums && matches!(answer.tally(), Some(Tally::Squares | Tally::Variances));
+    let (long, numbered) = (squares && size == 8, Order::of(answer.kind) == Order::Index);
+    if table.has_few_rows() {
+        let most_bytes = match sums {
+            _ if long => MODERATE,
+            true => SMALL,
+            false => MODEST,
+        };
+        let most_row = if long || !sums { MODERATE } else { LONG_ROW };
+        // Rows with something between them are aligned in as many ways.
+        let apart = table.outputs.dims.last().is_some_and(|d| d.strides[0] != row.cast_signed());
+        bytes <= most_bytes && row > MOST_SHORT_ROW && row <= most_row
+            || !sums && apart && SCATTERED_ROWS.contains(&row)
+    } else if let Some(columns) = ColumnTable::of(table).filter(ColumnTable::takes_one_launch) {
+        let scattered = columns.tables() > 1 && columns.columns * size < NARROW;
+        let many = len >= MANY_ROWS.end;
+        bytes <= SMALL && (!sums || len >= FEW_ROWS)
+            || scattered && len >= FEW_ROWS
+            || !sums && !numbered && size <= 2 && bytes <= MODERATE && len < MANY_ROWS.start
+            || sums && bytes <= MODERATE && MANY_ROWS.contains(&len)
+            || sums && bytes <= MODEST && len >= MANY_ROWS.start
+            || sums && size == 2 && many && (!squares || bytes <= MODERATE)
+            || squares && bytes <= MODERATE && many
+            || long && bytes <= MODERATE && len >= FEW_ROWS
+    } else {
+        true
+    }
+}
