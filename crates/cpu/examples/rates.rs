@@ -34,7 +34,7 @@ const TYPES: [DType; 13] = [
 
 const INTEGERS: [Kind; 6] =
     [Kind::Sum, Kind::Extrema, Kind::ArgExtrema, Kind::Counts, Kind::SquareSum, Kind::Bits];
-const FLOATS: [Kind; 8] = [
+const FLOATS: [Kind; 9] = [
     Kind::Sum,
     Kind::Extrema,
     Kind::ArgExtrema,
@@ -42,6 +42,7 @@ const FLOATS: [Kind; 8] = [
     Kind::SquareSum,
     Kind::Moments,
     Kind::LogSumExp,
+    Kind::Prod,
     Kind::Dot,
 ];
 const PATTERNS: [&str; 10] = [

@@ -187,10 +187,13 @@ fn states_that_do_not_belong_together() {
 fn a_piece_that_is_missing_is_noticed() {
     let dir = Dir::new();
     dir.f64s("a.npy", &[2], &[1.0, 2.0]);
-    dir.prints("partial prod a.npy -o first.state");
-    dir.prints("partial prod a.npy --start 5 -o last.state");
+    dir.prints("partial argmin a.npy -o first.state");
+    dir.prints("partial argmin a.npy --start 5 -o last.state");
     let complaint = dir.fails(1, "merge first.state last.state");
     assert!(complaint.contains("2 to 5"), "{complaint}");
+    // Products know no positions.
+    dir.prints("partial prod a.npy -o first.state");
+    assert_eq!(dir.prints("merge first.state first.state"), "4\n");
     let rows = |from: usize, to: usize| (from..to).map(|i| format!("{i}\n")).collect::<String>();
     for (name, from, to) in [("a", 0, 3000), ("b", 3000, 7000), ("c", 7000, 10_000)] {
         dir.file("piece.txt", rows(from, to));

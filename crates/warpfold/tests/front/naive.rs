@@ -440,9 +440,9 @@ fn value(
                 return one(float_in(if negative { -0.0 } else { 0.0 }, out));
             }
             let product = finite.iter().fold(Exact::of_int(1), |p, e| p.mul(e));
-            // A relative error of 2^-53 for each factor.
+            // A relative error for each factor.
             let slack = Exact {
-                exponent: product.exponent - 53,
+                exponent: product.exponent - if dtype == DType::F64 { 72 } else { 55 },
                 numerator: product.numerator.clone() * BigInt::from(finite.len() + 1),
                 ..Exact::zero()
             };
