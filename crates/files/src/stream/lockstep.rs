@@ -1,8 +1,8 @@
 //! Pairs of columns of two tables, element by element.
 
-use super::Progress;
 use super::table::{Output, refuse_gaps};
 use super::undecided::{States, Values, not_whole};
+use super::{Progress, advance};
 use crate::evidence::Evidence;
 use crate::table::{TableBlock, TableBlocks, Typing};
 use crate::{Batch, Error, Result};
@@ -41,7 +41,7 @@ impl Side {
             let Some(block) = self.blocks.next_block()? else { return Ok(0) };
             let bytes = block.bytes();
             self.decode(block)?;
-            progress.advance(bytes);
+            advance(progress, bytes)?;
         }
         Ok(self.batch.len() as usize - self.taken)
     }

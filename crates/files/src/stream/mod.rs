@@ -25,6 +25,20 @@ pub trait Progress: Sync {
     fn begin(&self, total: Option<u64>);
     /// This many more bytes have been read and reduced.
     fn advance(&self, bytes: u64);
+    /// Whether nobody waits for the answer any more. It is asked after each piece, and
+    /// ends the reduction with [`Error::Cancelled`].
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Reports bytes that were read and reduced.
+///
+/// # Errors
+/// [`Error::Cancelled`] if nobody waits for the rest.
+fn advance(progress: &dyn Progress, bytes: u64) -> Result<()> {
+    progress.advance(bytes);
+    if progress.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
 }
 
 /// Ignores progress.
