@@ -11,6 +11,7 @@ mod count;
 mod exact;
 mod gather;
 mod grid;
+pub mod groups;
 mod integer;
 pub mod isa;
 mod order;

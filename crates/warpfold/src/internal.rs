@@ -1,6 +1,7 @@
 //! What this workspace's readers of files and its command line need of the
 //! library. It is no part of the public interface: it changes without notice.
 
+pub use crate::groups::{GroupValues, NumberedRows};
 pub use crate::workers::Workers;
 pub use warpfold_core::element::Known;
 pub use warpfold_core::op::{AnyState, Kind, State};
