@@ -12,6 +12,7 @@ mod exact;
 mod few;
 mod gather;
 mod grid;
+pub mod groups;
 mod integer;
 pub mod isa;
 mod order;

@@ -98,6 +98,7 @@ mod devices;
 mod explain;
 mod functions;
 mod gaps;
+mod groups;
 #[doc(hidden)]
 pub mod internal;
 mod iterators;
@@ -117,6 +118,7 @@ pub use functions::{
     all, any, argmax, argmin, count_nonzero, dot, dot_i128, max, mean, min, minmax, norm_inf,
     norm1, norm2, prod, range, std, sum, sum_i128, sumsq, var,
 };
+pub use groups::{GroupBy, GroupColumn, GroupPartial, Grouped, KeyColumn, KeyValues, Keys, Order};
 pub use iterators::{ExactSum, Term};
 pub use number::{Answered, FloatNumber, IntegerNumber, Number};
 pub use partial::Partial;

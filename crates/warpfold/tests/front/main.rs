@@ -14,6 +14,7 @@ mod columns;
 mod devices;
 mod environment;
 mod examples;
+mod groups;
 mod naive;
 mod natural;
 mod partial;
