@@ -251,6 +251,47 @@ pub enum Error {
         /// What would help.
         hint: String,
     },
+    /// An array that a partial with several answers cannot take in by itself.
+    #[error("a partial of shape {shape:?} does not know along which axes it goes on")]
+    SeveralOutputs {
+        /// The shape of its answer.
+        shape: Vec<usize>,
+    },
+    /// A segment that cannot be: it leaves the array, or ends before it begins.
+    #[error("segment {segment} {what}")]
+    BadSegment {
+        /// The first such segment.
+        segment: usize,
+        /// What is wrong with it.
+        what: String,
+        /// What would help.
+        hint: &'static str,
+    },
+    /// Segments that do not fit the array or each other.
+    #[error("{what}")]
+    BadSegments {
+        /// What is wrong with them.
+        what: String,
+        /// What would help.
+        hint: &'static str,
+    },
+    /// A segment that has no answer.
+    #[error("segment {segment}: {cause}")]
+    InSegment {
+        /// The first such segment.
+        segment: usize,
+        /// Why.
+        #[source]
+        cause: Box<Error>,
+    },
+    /// An initial value that an operation or its elements' type does not take.
+    #[error("{what}")]
+    BadInitial {
+        /// Why not.
+        what: String,
+        /// What would help.
+        hint: &'static str,
+    },
     /// A device that this build or machine does not have.
     #[error("{what}")]
     Device {
@@ -309,6 +350,19 @@ impl Error {
                     .into()
             }
             Error::KeyOutOfRange { .. } => "give keys that are not dense without a number of groups".into(),
+            Error::BadSegment { hint, .. }
+            | Error::BadSegments { hint, .. }
+            | Error::BadInitial { hint, .. } => (*hint).into(),
+            Error::InSegment { cause, .. } => match &**cause {
+                Error::Empty { .. } => {
+                    "give empty segments a value with an initial one (--initial), or leave them out"
+                        .into()
+                }
+                cause => return cause.hint(),
+            },
+            Error::SeveralOutputs { .. } => {
+                "make a partial of the piece over the same axes, and merge it".into()
+            }
             _ => return None,
         })
     }

@@ -99,6 +99,7 @@ mod explain;
 mod functions;
 mod gaps;
 mod groups;
+mod initial;
 #[doc(hidden)]
 pub mod internal;
 mod iterators;
@@ -107,6 +108,7 @@ mod ndarray;
 mod number;
 mod partial;
 mod reduction;
+mod segments;
 #[cfg(feature = "serde")]
 mod serial;
 mod workers;
@@ -123,6 +125,7 @@ pub use iterators::{ExactSum, Term};
 pub use number::{Answered, FloatNumber, IntegerNumber, Number};
 pub use partial::Partial;
 pub use reduction::Reduction;
+pub use segments::{Boundaries, Segmented, Segments};
 
 pub use warpfold_core::element::{Bool8, bf16, f16};
 pub use warpfold_core::layout::{Axes, Input, View};

@@ -453,6 +453,12 @@ impl<P: TreeOp> State for FixedTree<P> {
         self.absorb_with(run, leaf::<P>);
     }
 
+    fn end(&self) -> u64 {
+        let nodes = self.nodes.last().map(Placed::last);
+        let pieces = self.pieces.last().map(Piece::last);
+        nodes.max(pieces).map_or(0, |last| last.saturating_add(1))
+    }
+
     fn skip(&mut self, start: u64, len: u64) {
         let Some(end) = start.checked_add(len) else { return self.record_clash(start) };
         self.skipped = self.skipped.saturating_add(len);

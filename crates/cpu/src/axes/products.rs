@@ -8,7 +8,9 @@
 //! happen, and not otherwise. This serves outputs of one block of the tree.
 
 use super::fold::{Cells, Fold};
+use super::lengths::Lengths;
 use crate::isa::Isa;
+use crate::rows::Rows;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::table::Table;
 use core::alloc::Layout;
@@ -131,11 +133,13 @@ impl<T: Factor> Cells for Factors<T> {
         self.odd.fill(0);
     }
 
-    unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, at: usize) {
-        let size = size_of::<T>();
-        for row in 0..table.rows() {
-            let first = table.at(row, 0);
-            let column = Table::of_any(first, size.cast_signed(), table.columns(), 1);
+    unsafe fn rows(&mut self, place: usize, rows: Rows<'_, ()>, at: usize) {
+        // SAFETY: the caller vouches for the elements.
+        let rows = unsafe { rows.of_elements::<T>() };
+        for row in 0..rows.count() {
+            let items = rows.row(row);
+            let first = items.as_ptr().cast();
+            let column = Table::of_any(first, size_of::<T>().cast_signed(), items.len(), 1);
             // SAFETY: the row's elements, one below the other; the caller vouches for them.
             unsafe { self.columns(place + row, column, at) };
         }
@@ -165,7 +169,13 @@ impl<T: Factor> Cells for Factors<T> {
         unreachable!("accumulators that take columns alone are not merged");
     }
 
-    fn answer(&mut self, place: usize, to: &mut [u8], missing: &mut Vec<usize>) {
+    fn answer(
+        &mut self,
+        place: usize,
+        _lengths: Lengths<'_>,
+        to: &mut [u8],
+        missing: &mut Vec<usize>,
+    ) {
         let to: &mut [T] = bytemuck::cast_slice_mut(to);
         for (to, place) in to.chunks_mut(TOGETHER).zip((place..).step_by(TOGETHER)) {
             dispatch(self.fold.isa, Root { cells: &*self, place, to, missing });

@@ -25,6 +25,7 @@ mod seeds;
 mod side_by_side;
 mod specials;
 // A link to that of warpfold-ptx, so that the package has it.
+mod segments;
 mod thorough;
 mod threads;
 mod workers;
