@@ -10,7 +10,7 @@ use crate::{buffer, files, numpy, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat};
-use warpfold::{Answer, DType, Op, Reduction, Scalar, bf16, f16};
+use warpfold::{Answer, DType, FloatNumber, Op, Reduction, Scalar, bf16, f16};
 
 /// The answers to some operations on an object, in their order.
 ///
@@ -44,10 +44,13 @@ pub(crate) fn answer<'py>(
 /// The type of elements where it makes no difference to Python's own numbers.
 const ANY: DType = DType::F64;
 
-/// Elements that are reduced at once, without more than a slice needs.
-const FEW: usize = 512;
+/// Elements that are reduced by the functions of slices: so few that Ctrl-C can wait.
+const FEW: usize = 1 << 16;
 
-/// The answer where a few floats lie one after the other in an array of NumPy and nothing
+/// Elements that are reduced sooner than the interpreter's lock is let go and taken again.
+const SHORT: usize = 1024;
+
+/// The answer where floats lie one after the other in an array of NumPy and nothing
 /// is said but the operation: the same as of the general way, sooner.
 #[inline]
 fn quick<'py>(
@@ -65,27 +68,48 @@ fn quick<'py>(
     }
     let view = array.view();
     let bytes = view.contiguous()?;
-    macro_rules! of {
-        ($t:ty) => {{
-            let items: &[$t] = bytemuck::try_cast_slice(bytes).ok()?;
-            f64::from(match op {
-                Op::Sum => warpfold::sum(items),
-                Op::Mean => warpfold::mean(items),
-                Op::Min => warpfold::min(items)?,
-                Op::Max => warpfold::max(items)?,
-                Op::Var => warpfold::var(items),
-                Op::Std => warpfold::std(items),
-                _ => return None,
-            })
-        }};
-    }
+    let py = x.py();
     let number = match array.dtype {
-        DType::F64 => of!(f64),
-        DType::F32 => of!(f32),
+        DType::F64 => outside(py, op, bytemuck::try_cast_slice::<u8, f64>(bytes).ok()?)?,
+        DType::F32 => outside(py, op, bytemuck::try_cast_slice::<u8, f32>(bytes).ok()?)?,
         _ => return None,
     };
-    let class = numpy::scalar_type(x.py(), array.dtype);
-    Some(class.and_then(|class| class.call1((PyFloat::new(x.py(), number),))))
+    Some(match number {
+        Number::Real(number) => {
+            let class = numpy::scalar_type(py, array.dtype);
+            class.and_then(|class| class.call1((PyFloat::new(py, number),)))
+        }
+        Number::Place(place) => {
+            let class = numpy::scalar_type(py, DType::I64);
+            class.and_then(|class| class.call1((place,)))
+        }
+    })
+}
+
+enum Number {
+    Real(f64),
+    Place(usize),
+}
+
+/// [`of_slice`], without the interpreter's lock where that pays.
+fn outside<T: FloatNumber + Into<f64>>(py: Python<'_>, op: Op, items: &[T]) -> Option<Number> {
+    if items.len() <= SHORT { of_slice(op, items) } else { py.detach(|| of_slice(op, items)) }
+}
+
+fn of_slice<T: FloatNumber + Into<f64>>(op: Op, items: &[T]) -> Option<Number> {
+    let real: T = match op {
+        Op::Sum => warpfold::sum(items),
+        Op::Mean => warpfold::mean(items),
+        Op::Min => warpfold::min(items)?,
+        Op::Max => warpfold::max(items)?,
+        Op::Var => warpfold::var(items),
+        Op::Std => warpfold::std(items),
+        Op::Norm2 => warpfold::norm2(items),
+        Op::ArgMin => return warpfold::argmin(items).map(Number::Place),
+        Op::ArgMax => return warpfold::argmax(items).map(Number::Place),
+        _ => return None,
+    };
+    Some(Number::Real(real.into()))
 }
 
 fn of_imported<'py>(

@@ -295,7 +295,8 @@ pub(crate) fn open<'py>(
         Options { columns, format, dtype, shape, offset, endian, header, delimiter, strict, na };
     let file = File { path: path_of(path)?, options: options.read()?, memory_limit };
     // A file that is not there, or is none, is told now. Looking into a pipe would consume it.
-    if std::path::Path::new(&file.path).is_file() || !std::path::Path::new(&file.path).exists() {
+    let place = std::path::Path::new(&file.path);
+    if place.is_file() || place.is_dir() || !place.exists() {
         file.sources(py)?;
     }
     Ok(file)
