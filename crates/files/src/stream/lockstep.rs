@@ -81,7 +81,7 @@ pub(super) fn partial(
     let wrong = |source| Error::Reduce { name: output.name.clone(), source };
     let mut states = match output.typing {
         Typing::Fixed(dtype) => States::fixed(reduction, dtype, 2).map_err(wrong)?,
-        Typing::Open => States::open(2, reduction.check_type(DType::F64, 2).is_ok()),
+        Typing::Open | Typing::Text => States::open(2, reduction.check_type(DType::F64, 2).is_ok()),
     };
     let (mut left, mut right) = (Side::new(names[0], left), Side::new(names[1], right));
     let mut at = start;

@@ -5,15 +5,15 @@
 //! one table are reduced in one pass over it (`table`).
 
 mod boxes;
-mod failure;
+pub(crate) mod failure;
 mod feed;
 mod flat;
-mod ledger;
+pub(crate) mod ledger;
 mod lockstep;
-mod numbered;
+pub(crate) mod numbered;
 mod table;
 mod together;
-mod undecided;
+pub(crate) mod undecided;
 
 use crate::{Error, Extent, Order, Result, Source};
 use together::{Group, groups};

@@ -150,7 +150,7 @@ impl<'a> Desk<'a> {
             let states = match output.typing {
                 Typing::Fixed(dtype) => States::fixed(pass.reduction, dtype, arrays)
                     .map_err(|source| Error::Reduce { name: output.name.clone(), source })?,
-                Typing::Open => {
+                Typing::Open | Typing::Text => {
                     let takes = floats[arrays - 1].get_or_insert_with(|| {
                         pass.reduction.check_type(DType::F64, arrays).is_ok()
                     });

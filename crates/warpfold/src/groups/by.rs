@@ -17,20 +17,28 @@ use warpfold_threads::Pieces;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Order {
-    /// By their keys: numbers by value, texts by their bytes; NaN after all numbers, and
-    /// no key last.
+    /// By their keys: numbers by value, NaN after all others; texts that are whole
+    /// numbers by value, and then the others by their bytes; no key last.
     #[default]
     Key,
     /// By their first rows.
     FirstOccurrence,
 }
 
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Order {
+    /// Its name on the command line: `key` or `first`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
             Order::Key => "key",
             Order::FirstOccurrence => "first",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

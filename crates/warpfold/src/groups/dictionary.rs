@@ -177,7 +177,10 @@ impl Dictionary {
             Dictionary::Texts(texts) => {
                 let mut codes: Vec<u32> =
                     (0..texts.len() as u32).filter(|&c| !texts.is_missing(c)).collect();
-                codes.sort_unstable_by(|&a, &b| texts.text(a).cmp(texts.text(b)));
+                codes.sort_by_cached_key(|&code| {
+                    let text = texts.text(code);
+                    (whole(text).map_or((true, 0), |n| (false, n)), text)
+                });
                 codes
             }
         };
@@ -222,6 +225,17 @@ impl Dictionary {
             }
         }
     }
+}
+
+/// The whole number that a text is, written as short as can be.
+fn whole(text: &[u8]) -> Option<i64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let short = match digits {
+        [b'0'] => digits.len() == text.len(),
+        [b'1'..=b'9', ..] => digits.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    if short { core::str::from_utf8(text).ok()?.parse().ok() } else { None }
 }
 
 /// The bits of a key, the same for equal keys.

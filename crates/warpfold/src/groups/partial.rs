@@ -1,6 +1,6 @@
 //! Unfinished reductions of groups: states that can be written down, sent and merged.
 
-use super::answer::{GroupColumn, Grouped};
+use super::answer::{GroupColumn, Grouped, KeyValues};
 use super::by::Order;
 use super::column::Column;
 use super::keys::{KeyType, Keys};
@@ -10,7 +10,7 @@ use core::fmt;
 use core::ops::Range;
 use warpfold_core::layout::Input;
 use warpfold_core::op::{Kind, Numbers, Op, Rules, Spans};
-use warpfold_core::{DType, Error, Result};
+use warpfold_core::{DType, Error, Result, fpenv};
 use warpfold_cpu::groups::{Finished, Positions, Rows, Table, new_table};
 use warpfold_threads::{Pieces, Threads};
 
@@ -518,13 +518,34 @@ impl GroupPartial {
         Ok(Grouped { keys: self.groups.values(&groups), columns, groups: groups.len() })
     }
 
-    /// The answers to one operation alone, in the order of the groups.
+    /// The groups by their numbers, in the order of the answer.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn group_order(&self) -> Vec<u32> {
+        self.ordered()
+    }
+
+    /// The keys of groups.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn keys_of(&self, groups: &[u32]) -> Vec<KeyValues> {
+        self.groups.values(groups)
+    }
+
+    /// The answers of these groups to one operation alone.
     ///
     /// # Errors
     /// As for [`finish`](Self::finish); an operation that was not asked for.
     #[doc(hidden)]
-    pub fn finish_op(&self, column: usize, op: Op, rules: &Rules) -> Result<GroupColumn> {
-        self.finish_groups(column, op, rules, &self.ordered(), Threads::Exactly(1))
+    pub fn finish_op(
+        &self,
+        column: usize,
+        op: Op,
+        rules: &Rules,
+        groups: &[u32],
+        threads: Threads,
+    ) -> Result<GroupColumn> {
+        fpenv::usual(|| self.finish_groups(column, op, rules, groups, threads))
     }
 
     fn finish_groups(
@@ -628,10 +649,14 @@ impl GroupPartial {
         self.values.iter().map(|values| (&*values.name, values.dtype, values.missing))
     }
 
-    /// Leaves only these columns of values, in this order.
+    /// Leaves only these columns of values, ascending.
     #[doc(hidden)]
     pub fn keep_columns(&mut self, places: &[usize]) {
-        self.values = places.iter().map(|&place| self.values[place].clone()).collect();
+        let mut place = 0;
+        self.values.retain(|_| {
+            place += 1;
+            places.contains(&(place - 1))
+        });
     }
 }
 
