@@ -3,7 +3,9 @@
 use super::counts::{Found, Nonzero};
 use super::extremes::{self, Ends, First, Least, Order, Real, Truth, Whole};
 use super::finish::Asked;
-use super::floats::{Absolute, Both, Floats, Measure, Plain, RoughBoth, RoughPlain, Square};
+use super::floats::{
+    Absolute, Both, FineAbsolute, FinePlain, Floats, Measure, Plain, RoughBoth, RoughPlain, Square,
+};
 use super::fold::Fold;
 use super::integers::{LongTotals, Powers, ShortPowers, Totals};
 use super::lanes::{Laned, Lanes};
@@ -23,6 +25,8 @@ const MOST_ELEMENTS: usize = 1 << 31;
 
 /// Sums of few short floats often lie in the middle between two: plain sums do not tell.
 const OFTEN_HALF_WAY: usize = 256;
+/// Of so few f64 one sum in 32 does, which costs more to find again than finer sums of all.
+const OFTEN_IN_THE_MIDDLE: usize = 32;
 /// The variance of so few elements is often 0, or lies there.
 const OFTEN_ZERO: usize = 4;
 /// Of fewer outputs the state of each multiplies as quickly.
@@ -119,9 +123,9 @@ impl Choice<'_> {
     fn doubles(&self) -> Option<Chosen> {
         let ddof = self.rules.ddof;
         match self.op {
-            Op::Sum => self.sum::<f64, _, 3>(Asked::Sum, Plain),
-            Op::Mean => self.sum::<f64, _, 3>(Asked::Mean, Plain),
-            Op::Norm1 => self.sum::<f64, _, 3>(Asked::Second, Absolute),
+            Op::Sum => self.sums::<f64, _, _, 3, 4>(Asked::Sum, Plain, FinePlain),
+            Op::Mean => self.sums::<f64, _, _, 3, 4>(Asked::Mean, Plain, FinePlain),
+            Op::Norm1 => self.sums::<f64, _, _, 3, 4>(Asked::Second, Absolute, FineAbsolute),
             Op::SumSq => self.sum::<f64, _, 3>(Asked::Second, Square),
             Op::Norm2 => self.sum::<f64, _, 3>(Asked::Root, Square),
             Op::Var | Op::Std => {
@@ -153,7 +157,14 @@ impl Choice<'_> {
             return None;
         }
         let again = Floats::<T, N, Q>::new(self.isa, asked, another);
-        if self.usual <= if M::SQUARES { OFTEN_ZERO } else { OFTEN_HALF_WAY } {
+        let few = if M::SQUARES {
+            OFTEN_ZERO
+        } else if T::DTYPE == DType::F64 {
+            OFTEN_IN_THE_MIDDLE
+        } else {
+            OFTEN_HALF_WAY
+        };
+        if self.usual <= few {
             return Some(Chosen::of(again));
         }
         let fold = Floats::<T, M, P>::new(self.isa, asked, measure);

@@ -20,7 +20,7 @@ const LEAST: f64 = 1e-250;
 
 /// `a + b` as the rounded sum and what it is off by, exactly (Knuth 1969).
 #[inline(always)]
-fn two_sum(a: f64, b: f64) -> [f64; 2] {
+pub(super) fn two_sum(a: f64, b: f64) -> [f64; 2] {
     let t = a + b;
     let z = t - a;
     [t, (a - (t - z)) + (b - z)]
@@ -83,11 +83,14 @@ impl Interval {
     #[inline(always)]
     fn quotient(self, n: f64) -> (Interval, bool) {
         let high = self.high / n;
-        let remainder = (-high).mul_add(n, self.high);
-        let low = (remainder + self.low) / n;
+        let [remainder, lost] = two_sum((-high).mul_add(n, self.high), self.low);
+        let low = remainder / n;
         let whole = (self.high == 0.0) & (self.low == 0.0) & (self.off == 0.0);
-        // Two operations made `low`.
-        let off = low.abs() * (4.0 * UNIT) + self.off / n * (1.0 + 4.0 * UNIT);
+        // Both are exact where the mean lies in the middle between two numbers, which no
+        // interval tells; otherwise two operations made `low`.
+        let exact = (lost == 0.0) & ((-low).mul_add(n, remainder) == 0.0);
+        let rounded = if exact { 0.0 } else { low.abs() * (4.0 * UNIT) };
+        let off = rounded + self.off / n * (1.0 + 4.0 * UNIT);
         (Interval { high, low, off }, whole | (high.abs() > LEAST))
     }
 
