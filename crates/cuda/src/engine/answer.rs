@@ -1,5 +1,6 @@
 //! What the device can finish: which number of which state.
 
+use super::catalogue::FINISH_THREADS;
 use super::kernels::{Program, Tally};
 use super::scratch::Scratch;
 use super::{Engine, lock, tree};
@@ -8,8 +9,8 @@ use crate::{Error, Result};
 use warpfold_core::DType;
 use warpfold_core::op::{Kind, Op};
 
-/// Threads of a block: `FINISH_THREADS` in `kernels/finish.cuh`.
-const THREADS: u32 = 128;
+/// Threads of a block.
+const THREADS: u32 = FINISH_THREADS as u32;
 
 /// The number that is asked of a state; `Ask` in `kernels/answer.cuh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

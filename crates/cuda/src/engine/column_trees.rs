@@ -3,7 +3,8 @@
 
 use super::Engine;
 use super::answer::Answer;
-use super::column_table::{BATCH, BLOCKS, ColumnTable, STRIP, THREADS};
+use super::catalogue::{BATCH, MEETING, SHARE};
+use super::column_table::{BLOCKS, ColumnTable, STRIP, THREADS};
 use super::kernels::Program;
 use super::meeting;
 use super::route::{Launches, Machine};
@@ -14,10 +15,8 @@ use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::op::tree::{BLOCK, LANES};
 
-/// `SHARE` and `MEETING_NODES` in the kernels, and what follows for `GROUPS` and
-/// `STRIPS`.
-const SHARE: usize = 2;
-const MEETING_NODES: usize = 32;
+/// `MEETING_NODES` and `STRIPS` in the kernels.
+const MEETING_NODES: usize = 1 << MEETING;
 const STRIPS: usize = THREADS / (LANES / SHARE);
 
 /// Rows that a thread walks alone however few columns there are.

@@ -2,7 +2,8 @@
 
 use super::Engine;
 use super::answer::Answer;
-use super::column_table::{BATCH, BLOCKS, ColumnTable, STRIP, THREADS};
+use super::catalogue::BATCH;
+use super::column_table::{BLOCKS, ColumnTable, STRIP, THREADS};
 use super::kernels::{Program, Tally};
 use super::route::{Launches, Machine};
 use super::scratch::Scratch;

@@ -15,7 +15,9 @@ const MOST_COUNTED: usize = 1 + 8 + 8 * 128;
 /// How many bytes a kernel leaves of this input, if there is one: a multiple of 8.
 pub(super) fn len(kind: Kind, input: &Input) -> Option<usize> {
     let dtype = input.array.dtype;
-    kernels::name(kind, dtype)?;
+    if !kernels::supports(kind, dtype) {
+        return None;
+    }
     if tree::is_tree(kind, dtype) {
         return Some(tree::left_len(kind, input));
     }

@@ -6,12 +6,13 @@
 //!           | counters and a ticket: zero between launches | what each leaves for others
 //! ```
 
+use super::catalogue::MEETING_ZEROS;
 use super::{Input, tree};
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
 
-/// Words that are zero between launches: `MEETING_ZEROS` in `kernels/ticket.cuh`.
-pub(super) const ZEROS: u64 = 17408;
+/// Words that are zero between launches.
+pub(super) const ZEROS: u64 = MEETING_ZEROS as u64;
 
 /// Words that a block leaves of a sum of exponentials of integers:
 /// `COUNTED_WORDS` in `kernels/integer_logsumexp.cuh`.

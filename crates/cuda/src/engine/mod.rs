@@ -8,11 +8,13 @@ mod answer;
 pub mod archive;
 mod axes;
 mod boxes;
+mod catalogue;
 mod collect;
 mod column_table;
 mod column_trees;
 mod columns;
 mod digits;
+mod entry;
 mod explanation;
 mod feeder;
 mod gather;
@@ -191,7 +193,7 @@ impl Engine {
     /// Whether there is a kernel for this state.
     #[must_use]
     pub fn supports(kind: Kind, dtype: DType) -> bool {
-        kernels::name(kind, dtype).is_some()
+        kernels::supports(kind, dtype)
     }
 
     /// How many bytes the payloads have that [`reduce_into`](Self::reduce_into)
@@ -231,7 +233,9 @@ impl Engine {
     pub fn state_left(kind: Kind, input: impl Into<Input>, left: &[u8]) -> Result<AnyState> {
         let input = input.into();
         let dtype = input.array.dtype;
-        kernels::name(kind, dtype).ok_or(Error::NoKernel { kind, dtype })?;
+        if !kernels::supports(kind, dtype) {
+            return Err(Error::NoKernel { kind, dtype });
+        }
         left::state(kind, &input, left)
     }
 

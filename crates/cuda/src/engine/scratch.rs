@@ -12,6 +12,7 @@
 //! gets it apart, and keeps it.
 
 use super::Planned;
+use super::catalogue::{SCRATCH_PARTIAL_WORDS, SCRATCH_PARTIALS};
 use super::plan::{MOST_BLOCKS, MOST_ROW_BLOCKS};
 use super::result_slot::ResultSlot;
 use super::room::Room;
@@ -21,9 +22,9 @@ use std::sync::Arc;
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
 
-const PARTIALS: u64 = 256;
+const PARTIALS: u64 = SCRATCH_PARTIALS as u64;
 /// The most words of a block's partial state: halves of words.
-const PARTIAL_WORDS: u64 = 12;
+const PARTIAL_WORDS: u64 = SCRATCH_PARTIAL_WORDS as u64;
 const PAYLOAD: u64 = PARTIALS + PARTIAL_WORDS * MOST_BLOCKS as u64;
 /// The most words of a payload that a kernel leaves.
 const PAYLOAD_WORDS: u64 = 256;

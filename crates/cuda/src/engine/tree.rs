@@ -7,6 +7,7 @@
 //! comes first, in a word of its own. `kernels/tree.cuh` says how.
 
 use super::Input;
+use super::catalogue::{self, MEETING};
 use warpfold_core::element::Element;
 use warpfold_core::op::prod::Factors;
 use warpfold_core::op::tree::BLOCK;
@@ -17,13 +18,10 @@ use warpfold_core::{DType, with_float_element};
 /// shorter floats.
 const UNIT_BYTES: u64 = 32 << 10;
 
-/// Levels of the tree from children that meet to their parent: `MEETING`.
-const MEETING: u32 = 5;
-
 /// The most tasks that meet one by one, in memory and in the shared memory of an
-/// only block; more are gathered: `MOST_TASKS` and `MOST_NEAR_TASKS`.
-const MOST_TASKS: u64 = 1 << 17;
-const MOST_NEAR_TASKS: u64 = 256;
+/// only block; more are gathered.
+const MOST_TASKS: u64 = catalogue::MOST_TASKS as u64;
+const MOST_NEAR_TASKS: u64 = catalogue::MOST_NEAR_TASKS as u64;
 
 /// The most tasks that the counters of `meeting.rs` are enough for.
 const MOST_COUNTED_TASKS: u64 = 1 << 20;
