@@ -188,7 +188,7 @@ impl Engine {
         let Strided { sharing, launch, workspace: [zeros, partials], .. } = *plan;
         let mut parameters = Parameters {
             out: to,
-            overflow: scratch.misfits(),
+            overflow: scratch.overflow(),
             ask: answer.ask as u32,
             absolute: answer.kind == Kind::AbsSum,
             log_lanes: sharing.lanes.trailing_zeros(),

@@ -1,4 +1,4 @@
-//! Memory in which the warps or the blocks of a launch meet, where the scratch
+//! The workspace that the warps or the blocks of a launch share, where the scratch
 //! memory's partials have too little room.
 //!
 //! ```text
@@ -29,7 +29,7 @@ fn exponential_words(dtype: DType) -> u64 {
 pub(super) fn bytes(kind: Kind, input: &Input, blocks: u32) -> Option<u64> {
     let dtype = input.array.dtype;
     let words = if tree::is_tree(kind, dtype) {
-        tree::meeting_words(kind, input, blocks)?
+        tree::workspace_words(kind, input, blocks)?
     } else if kind == Kind::LogSumExp && dtype != DType::Bool && blocks > 1 {
         let words = if dtype.is_float() { exponential_words(dtype) } else { COUNTED_WORDS };
         words * u64::from(blocks)
