@@ -3,9 +3,10 @@
 
 use super::Engine;
 use super::answer::Answer;
-use super::column_table::{BATCH, BLOCKS, ColumnTable, STRIP, THREADS};
+use super::block_workspace;
+use super::catalogue::{BATCH, MEETING, SHARE};
+use super::column_table::{BLOCKS, ColumnTable, STRIP, THREADS};
 use super::kernels::Program;
-use super::meeting;
 use super::route::{Launches, Machine};
 use super::scratch::Scratch;
 use super::table::Table;
@@ -14,10 +15,8 @@ use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::op::tree::{BLOCK, LANES};
 
-/// `SHARE` and `MEETING_NODES` in the kernels, and what follows for `GROUPS` and
-/// `STRIPS`.
-const SHARE: usize = 2;
-const MEETING_NODES: usize = 32;
+/// `MEETING_NODES` and `STRIPS` in the kernels.
+const MEETING_NODES: usize = 1 << MEETING;
 const STRIPS: usize = THREADS / (LANES / SHARE);
 
 /// Rows that a thread walks alone however few columns there are.
@@ -88,7 +87,7 @@ impl Tiles {
     /// Tiles of a launch, with so many words to meet in; none if a tile has too
     /// many leaves.
     fn at_once(self, node: usize, room: usize) -> usize {
-        let counters = 2 * meeting::ZEROS as usize;
+        let counters = 2 * block_workspace::ZEROS as usize;
         // Kernels count steps of all tiles in 32 bits.
         let most = (1 << 31) / self.steps();
         let most = most.min(counters.checked_div(self.counters()).unwrap_or(most));
@@ -166,7 +165,7 @@ impl<'a> ColumnTrees<'a> {
     fn workspace(&self) -> u64 {
         match self.shares.words {
             0 => 0,
-            words => 8 * (meeting::ZEROS + words as u64),
+            words => 8 * (block_workspace::ZEROS + words as u64),
         }
     }
 
@@ -201,7 +200,7 @@ impl Engine {
         let ColumnTrees { columns, shares, .. } = plan;
         let workspace = match plan.workspace() {
             0 => 0,
-            bytes => scratch.meeting(device, stream, bytes)?,
+            bytes => scratch.for_blocks(device, stream, bytes)?,
         };
         let kernel = self.program(Program::ColumnTrees(answer.dtype))?;
         let launch = plan.launch();
@@ -264,7 +263,7 @@ mod tests {
     fn launches_take_as_many_tiles_as_can_meet() {
         let tiles = Tiles::of(8, 1 << 20, 2 * BLOCK, 4);
         assert_eq!(tiles.count, 1 << 17);
-        assert_eq!(tiles.at_once(5, 1 << 25), 2 * meeting::ZEROS as usize);
+        assert_eq!(tiles.at_once(5, 1 << 25), 2 * block_workspace::ZEROS as usize);
         assert_eq!(tiles.at_once(5, 1000), 3);
         assert_eq!(tiles.at_once(5, 300), 0);
         let flat = Tiles::of(8, 1 << 20, 100, 4);

@@ -60,7 +60,7 @@ pub(super) fn plan(capacity: &Capacity, shape: Shape, len: u64, size: usize) -> 
     let blocks = blocks.max(len.div_ceil(BLOCK_ELEMENTS)).min(u64::from(MOST_BLOCKS));
     Launch::linear(u32::try_from(blocks).unwrap_or(MOST_BLOCKS), threads)
         .shared(build.shared_per_thread * threads)
-        .early()
+        .dependent()
 }
 
 /// The launch that folds a fixed tree in so many tasks of a warp each, and leaves
@@ -75,7 +75,7 @@ pub(super) fn plan_tree(capacity: &Capacity, shape: Shape, tasks: u64, edge_word
         || tasks.max(edge_words.div_ceil(512)).clamp(1, resident),
         |b| u64::from(b.clamp(1, MOST_BLOCKS)),
     );
-    Launch::linear(u32::try_from(blocks).unwrap_or(MOST_BLOCKS), 32 * warps).early()
+    Launch::linear(u32::try_from(blocks).unwrap_or(MOST_BLOCKS), 32 * warps).dependent()
 }
 
 /// The launch that reduces `rows` rows of `len` elements of `size` bytes, those
@@ -121,7 +121,7 @@ pub(super) fn plan_rows(
     let (threads, blocks) = best;
     let mut launch = Launch::linear(u32::try_from(blocks).unwrap_or(MOST_ROW_BLOCKS), threads)
         .shared(build.shared_per_thread * threads)
-        .early();
+        .dependent();
     launch.grid[1] = rows;
     Some(launch)
 }
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(shape(1 << 10, 0), (132, 256));
         assert_eq!(shape(1 << 17, 8190), (132, 512));
         let forced = Shape { threads: Some(64), blocks: Some(3), views: None };
-        assert_eq!(plan_tree(&capacity, forced, 0, 0), Launch::linear(3, 64).early());
+        assert_eq!(plan_tree(&capacity, forced, 0, 0), Launch::linear(3, 64).dependent());
     }
 
     #[test]

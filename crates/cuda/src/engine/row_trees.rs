@@ -3,6 +3,7 @@
 
 use super::Engine;
 use super::answer::Answer;
+use super::catalogue::{DEPTH, MOST_LEVELS, TREE_ROW_BLOCKS, TREE_ROW_THREADS};
 use super::kernels::Program;
 use super::parts::Part;
 use super::route::{Launches, Machine};
@@ -14,16 +15,11 @@ use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::op::tree::{BLOCK, LANES};
 
-/// `ROW_THREADS` and `ROW_BLOCKS` in the kernels.
-const THREADS: usize = 128;
-const BLOCKS: u32 = 4;
+const THREADS: usize = TREE_ROW_THREADS;
+const BLOCKS: u32 = TREE_ROW_BLOCKS as u32;
 const WARP: usize = 32;
-/// Vectors that a thread has under way: `DEPTH` there.
-const DEPTH: usize = 8;
 /// Bytes of a vector.
 const VECTOR: usize = 16;
-/// `MOST_LEVELS` there.
-const MOST_LEVELS: u32 = 20;
 /// Of rows of several leaves there must be one for so many blocks that run at
 /// once: else blocks had better share a row.
 const BLOCKS_OF_A_ROW: usize = 2;
@@ -180,7 +176,7 @@ impl Engine {
 
         let device = &*self.device;
         let (at, bytes) =
-            scratch.workspace.hold(device, stream, plan.workspace, LEAST_WORKSPACE)?;
+            scratch.workspace.reserve(device, stream, plan.workspace, LEAST_WORKSPACE)?;
         let outputs = table.rows_in(bytes.min(plan.workspace));
         if outputs == 0 {
             return Ok(false);

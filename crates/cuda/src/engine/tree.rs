@@ -7,6 +7,7 @@
 //! comes first, in a word of its own. `kernels/tree.cuh` says how.
 
 use super::Input;
+use super::catalogue::{self, MEETING};
 use warpfold_core::element::Element;
 use warpfold_core::op::prod::Factors;
 use warpfold_core::op::tree::BLOCK;
@@ -17,15 +18,12 @@ use warpfold_core::{DType, with_float_element};
 /// shorter floats.
 const UNIT_BYTES: u64 = 32 << 10;
 
-/// Levels of the tree from children that meet to their parent: `MEETING`.
-const MEETING: u32 = 5;
-
 /// The most tasks that meet one by one, in memory and in the shared memory of an
-/// only block; more are gathered: `MOST_TASKS` and `MOST_NEAR_TASKS`.
-const MOST_TASKS: u64 = 1 << 17;
-const MOST_NEAR_TASKS: u64 = 256;
+/// only block; more are gathered.
+const MOST_TASKS: u64 = catalogue::MOST_TASKS as u64;
+const MOST_NEAR_TASKS: u64 = catalogue::MOST_NEAR_TASKS as u64;
 
-/// The most tasks that the counters of `meeting.rs` are enough for.
+/// The most tasks that the counters of `block_workspace.rs` are enough for.
 const MOST_COUNTED_TASKS: u64 = 1 << 20;
 
 /// Calls a generic function with the tree that a kind and a type name:
@@ -114,7 +112,7 @@ pub(super) fn edge_words(input: &Input) -> u64 {
 
 /// Words that the nodes need which meet in memory; none if the only block has
 /// enough shared memory, and `None` if there are too many.
-pub(super) fn meeting_words(kind: Kind, input: &Input, blocks: u32) -> Option<u64> {
+pub(super) fn workspace_words(kind: Kind, input: &Input, blocks: u32) -> Option<u64> {
     let dtype = input.array.dtype;
     let most = if blocks == 1 { MOST_NEAR_TASKS } else { MOST_TASKS };
     let tasks = Leaves::of(input).tasks(dtype.size(), most);
@@ -127,22 +125,22 @@ pub(super) fn meeting_words(kind: Kind, input: &Input, blocks: u32) -> Option<u6
 }
 
 /// How many bytes a kernel leaves.
-pub(super) fn left_len(kind: Kind, input: &Input) -> usize {
+pub(super) fn output_len(kind: Kind, input: &Input) -> usize {
     let nodes = Leaves::of(input).roots().count() as u64 * node_words(kind, input.array.dtype);
     (edge_bytes(input) + 8 * nodes) as usize
 }
 
 /// The state that these bytes are; says what is wrong with them.
-pub(super) fn state(kind: Kind, input: &Input, left: &[u8]) -> Result<AnyState, &'static str> {
+pub(super) fn state(kind: Kind, input: &Input, output: &[u8]) -> Result<AnyState, &'static str> {
     with_tree!(kind, input.array.dtype,
-        P => read::<P>(input, left).map(AnyState::from),
+        P => read::<P>(input, output).map(AnyState::from),
         else => Err("it is no fixed tree"))
 }
 
-fn read<P: TreeOp>(input: &Input, left: &[u8]) -> Result<FixedTree<P>, &'static str> {
+fn read<P: TreeOp>(input: &Input, output: &[u8]) -> Result<FixedTree<P>, &'static str> {
     const SHORT: &str = "it ends too early";
     let leaves = Leaves::of(input);
-    let (edges, mut rest) = left.split_at_checked(edge_bytes(input) as usize).ok_or(SHORT)?;
+    let (edges, mut rest) = output.split_at_checked(edge_bytes(input) as usize).ok_or(SHORT)?;
     let items: Vec<P::Item> = edges
         .chunks_exact(size_of::<P::Item>())
         .map(|item| P::Item::from_bits(item.iter().rfold(0, |bits, &b| bits << 8 | u64::from(b))))

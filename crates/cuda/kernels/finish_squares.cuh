@@ -1,5 +1,6 @@
 // Makes numbers of the payloads of sums of squares: those, or their roots.
-// elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+
+#pragma once
 
 #include "finish.cuh"
 
@@ -20,5 +21,3 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i
     const Truncated total = Truncated::of_limbs(Dot::LIMBS, Dot::LSB, [&](int i) { return i64(payload[i]); });
     write(out, place, (ask == NORM ? total.sqrt() : total).template round<Real<T>>());
 }
-
-FINISHING_KERNEL(finish_squares)

@@ -1,8 +1,8 @@
 // The smallest and the largest element that is not NaN and where they are first, the number of NaNs and where the first one is.
-// elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+
+#pragma once
 
 #include "extremes.cuh"
-#include "kernel.cuh"
 #include "ticket.cuh"
 
 constexpr u64 NOWHERE = ~0ull;
@@ -221,9 +221,4 @@ __device__ __forceinline__ void arg_extrema(const void *data, u64 n, u64 start, 
         for (int w = 0; w < (n != 0 ? 10 : 8); ++w)
             out[w] = payload[w];
     }
-}
-
-EARLY_KERNEL(arg_extrema)(const void *data, const void *, u64 n, u64 start, u64 *scratch, u64 *out)
-{
-    arg_extrema<ELEMENT>(data, n, start, scratch, out);
 }

@@ -1,10 +1,10 @@
 // The product of all elements.
-// elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+
+#pragma once
 
 #include "counts.cuh"
 #include "float_prod.cuh"
 #include "integer_prod.cuh"
-#include "kernel.cuh"
 
 template <class T>
 __device__ __forceinline__ void prod(const void *data, const void *others, u64 n, u64 start, u64 *scratch, u64 *out)
@@ -28,9 +28,4 @@ __device__ __forceinline__ void prod<bool>(const void *data, const void *, u64 n
         product.word[2] = nonzero.word[0] < n ? Product::ZERO : 0;
         leave_product(product, out);
     }
-}
-
-KERNEL_OF(prod, THREADS, (Element<ELEMENT>::FLOAT ? TREE_BLOCKS : BLOCKS))(const void *data, const void *others, u64 n, u64 start, u64 *scratch, u64 *out)
-{
-    prod<ELEMENT>(data, others, n, start, scratch, out);
 }

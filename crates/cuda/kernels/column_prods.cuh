@@ -1,5 +1,6 @@
 // Products of columns of floats.
-// elements: f16 bf16 f32 f64
+
+#pragma once
 
 #include "column_tree.cuh"
 #include "float_prod.cuh"
@@ -156,8 +157,3 @@ struct ColumnProd {
         }
     }
 };
-
-TREE_COLUMNS(column_prods)(const ColumnTable &table, u32 first, u32 count, u32 counters, u32 ask, void *out)
-{
-    fold_columns<ColumnProd<ELEMENT>>(table, first, count, counters, ask, out);
-}

@@ -1,4 +1,4 @@
-//! Memory in which the warps or the blocks of a launch meet, where the scratch
+//! The workspace that the warps or the blocks of a launch share, where the scratch
 //! memory's partials have too little room.
 //!
 //! ```text
@@ -6,12 +6,13 @@
 //!           | counters and a ticket: zero between launches | what each leaves for others
 //! ```
 
+use super::catalogue::MEETING_ZEROS;
 use super::{Input, tree};
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
 
-/// Words that are zero between launches: `MEETING_ZEROS` in `kernels/ticket.cuh`.
-pub(super) const ZEROS: u64 = 17408;
+/// Words that are zero between launches.
+pub(super) const ZEROS: u64 = MEETING_ZEROS as u64;
 
 /// Words that a block leaves of a sum of exponentials of integers:
 /// `COUNTED_WORDS` in `kernels/integer_logsumexp.cuh`.
@@ -28,7 +29,7 @@ fn exponential_words(dtype: DType) -> u64 {
 pub(super) fn bytes(kind: Kind, input: &Input, blocks: u32) -> Option<u64> {
     let dtype = input.array.dtype;
     let words = if tree::is_tree(kind, dtype) {
-        tree::meeting_words(kind, input, blocks)?
+        tree::workspace_words(kind, input, blocks)?
     } else if kind == Kind::LogSumExp && dtype != DType::Bool && blocks > 1 {
         let words = if dtype.is_float() { exponential_words(dtype) } else { COUNTED_WORDS };
         words * u64::from(blocks)

@@ -1,5 +1,6 @@
 // Where the smallest or the largest element of each short row is first.
-// elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+
+#pragma once
 
 #include "positions.cuh"
 #include "row_tally.cuh"
@@ -60,9 +61,4 @@ __device__ __forceinline__ void positions(ShortRows rows, void *out, const typen
         default: return position_tile<T, 1>(rows, tile, index, out, asked);
         }
     });
-}
-
-ROWS(row_positions)(ShortRows rows, u64, u32 ask, u32, u32, void *out, u32 *)
-{
-    positions<ELEMENT>(rows, out, {ask});
 }

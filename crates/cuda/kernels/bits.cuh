@@ -1,7 +1,8 @@
 // Bitwise and, or, exclusive or of integers; of truth values, the logical ones.
-// elements: bool i8 i16 i32 i64 u8 u16 u32 u64
 
-#include "kernel.cuh"
+#pragma once
+
+#include "load.cuh"
 #include "ticket.cuh"
 #include "words.cuh"
 
@@ -60,11 +61,12 @@ struct Bitwise {
     }
 };
 
-EARLY_KERNEL(bits)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
+template <class T>
+__device__ __forceinline__ void bits(const void *data, u64 n, u64 *scratch, u64 *out)
 {
-    constexpr bool TRUTH = ELEMENT(2) == ELEMENT(1);
-    constexpr u64 MASK = TRUTH ? 1 : ~0ull >> (64 - Bitwise<ELEMENT>::WIDTH);
-    Bitwise<ELEMENT> pass;
+    constexpr bool TRUTH = T(2) == T(1);
+    constexpr u64 MASK = TRUTH ? 1 : ~0ull >> (64 - Bitwise<T>::WIDTH);
+    Bitwise<T> pass;
     walk(data, n, scratch, pass);
     Folds all = pass.folds();
     if (fold_grid(all, scratch)) {

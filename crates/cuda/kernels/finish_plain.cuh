@@ -1,5 +1,6 @@
 // Makes numbers of the payloads of sums, extremes, positions, counts and bits.
-// elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+
+#pragma once
 
 #include "finish.cuh"
 #include "narrow.cuh"
@@ -97,5 +98,3 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i
         }
     }
 }
-
-FINISHING_KERNEL(finish)

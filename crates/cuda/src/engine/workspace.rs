@@ -5,17 +5,17 @@ use crate::{Error, Result};
 
 /// Memory that one stream uses again and again.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct Workspace {
     held: Option<(Address, u64)>,
 }
 
-impl Room {
+impl Workspace {
     /// At least `least` bytes, and `wanted` if the device has them; what is
     /// in them, and how many there are.
     ///
     /// # Errors
     /// There are not `least` bytes; what the device says.
-    pub(super) fn hold(
+    pub(super) fn reserve(
         &mut self,
         device: &dyn Device,
         stream: Stream,
@@ -47,14 +47,14 @@ impl Room {
     ///
     /// # Errors
     /// What the device says.
-    pub(super) fn hold_zeros(
+    pub(super) fn reserve_zeros(
         &mut self,
         device: &dyn Device,
         stream: Stream,
         bytes: u64,
     ) -> Result<Address> {
         let before = self.held;
-        let (address, all) = self.hold(device, stream, bytes, bytes)?;
+        let (address, all) = self.reserve(device, stream, bytes, bytes)?;
         if before != self.held {
             // SAFETY: they were just allocated, and nobody else knows them.
             let filled = unsafe { device.fill(stream, address, 0, all) };

@@ -1,5 +1,6 @@
 // Makes numbers of the payloads of moments: variances, or standard deviations.
-// elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+
+#pragma once
 
 #include "finish.cuh"
 #include "variance.cuh"
@@ -24,5 +25,3 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i
     const Truncated variance = over_square(numerator, Dot::LSB, n);
     write(out, place, (ask == DEVIATION ? variance.sqrt() : variance).template round<Real<T>>());
 }
-
-FINISHING_KERNEL(finish_moments)

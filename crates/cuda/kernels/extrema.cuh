@@ -1,8 +1,8 @@
 // The smallest and the largest element that is not NaN, by their keys, and the number of NaNs.
-// elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+
+#pragma once
 
 #include "extremes.cuh"
-#include "kernel.cuh"
 #include "ticket.cuh"
 
 template <class T>
@@ -48,12 +48,13 @@ struct Range {
     }
 };
 
-EARLY_KERNEL(extrema)(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
+template <class T>
+__device__ __forceinline__ void extrema(const void *data, u64 n, u64 *scratch, u64 *out)
 {
-    Extrema<ELEMENT> pass;
+    Extrema<T> pass;
     walk(data, n, scratch, pass);
-    Range<ELEMENT> range;
-    using Word = OrderOf<ELEMENT>::Long;
+    Range<T> range;
+    using Word = typename OrderOf<T>::Long;
     range.word[0] = pass.nans;
     range.word[1] = u64(Word(pass.found.smallest));
     range.word[2] = u64(Word(pass.found.largest));

@@ -1,5 +1,6 @@
 // The largest absolute value of each column.
-// elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+
+#pragma once
 
 #include "column_tally.cuh"
 #include "magnitudes.cuh"
@@ -40,8 +41,3 @@ template <class T>
 struct ShortTaker<MagnitudeOf<T>> {
     using Taker = ShortMagnitudes<T>;
 };
-
-COLUMNS(column_magnitudes)(const ColumnTable &table, u32, u32, void *out, u32 *)
-{
-    tally_columns<ELEMENT, MagnitudeOf<ELEMENT>>(table, out, {});
-}

@@ -1,5 +1,6 @@
 // Where the smallest or the largest element is first, over any axes of any view.
-// elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+
+#pragma once
 
 #include "positions.cuh"
 #include "strided.cuh"
@@ -36,8 +37,3 @@ struct Position : PositionOf<T> {
         }
     }
 };
-
-STRIDED(positions, 4)(const Layout &layout)
-{
-    reduce_view<Position<ELEMENT>>(layout, {layout.ask});
-}

@@ -1,5 +1,6 @@
 // Logarithms of sums of exponentials of floats over any axes of any view.
-// elements: f16 bf16 f32 f64
+
+#pragma once
 
 #include "float_logsumexp.cuh"
 #include "strided.cuh"
@@ -34,9 +35,10 @@ struct StridedLogSumExp : FloatLogSumExp<T> {
     __device__ __forceinline__ void write(void *out, u64 place, const Asked &) { static_cast<Bits *>(out)[place] = Base::value(); }
 };
 
-STRIDED(logsumexp, 2)(const Layout &layout)
+template <class T>
+__device__ __forceinline__ void logsumexp_of_view(const Layout &layout)
 {
-    using Sum = StridedLogSumExp<ELEMENT>;
+    using Sum = StridedLogSumExp<T>;
     Sum::prepare();
     reduce_view<Sum>(layout, {});
 }

@@ -1,4 +1,4 @@
-//! What a kernel leaves in the device's memory, and the state that it is.
+//! The output of a kernel in the device's memory, and the state that it is.
 //!
 //! Most leave the payload of the state, as `warpfold-core` reads and writes it;
 //! products and sums of exponentials of integers, whose payloads are no whole words
@@ -15,9 +15,11 @@ const MOST_COUNTED: usize = 1 + 8 + 8 * 128;
 /// How many bytes a kernel leaves of this input, if there is one: a multiple of 8.
 pub(super) fn len(kind: Kind, input: &Input) -> Option<usize> {
     let dtype = input.array.dtype;
-    kernels::name(kind, dtype)?;
+    if !kernels::supports(kind, dtype) {
+        return None;
+    }
     if tree::is_tree(kind, dtype) {
-        return Some(tree::left_len(kind, input));
+        return Some(tree::output_len(kind, input));
     }
     match kind {
         Kind::LogSumExp if !dtype.is_float() => Some(MOST_COUNTED.next_multiple_of(8)),
@@ -34,19 +36,19 @@ fn empty_payload(kind: Kind, input: &Input) -> Option<usize> {
 }
 
 /// The state that these bytes are.
-pub(super) fn state(kind: Kind, input: &Input, left: &[u8]) -> Result<AnyState> {
+pub(super) fn state(kind: Kind, input: &Input, output: &[u8]) -> Result<AnyState> {
     let dtype = input.array.dtype;
     let damaged = |why| Error::State { kind, dtype, why };
     if tree::is_tree(kind, dtype) {
-        return tree::state(kind, input, left).map_err(|why| damaged(why.into()));
+        return tree::state(kind, input, output).map_err(|why| damaged(why.into()));
     }
     let used = match kind {
         Kind::LogSumExp if !dtype.is_float() => {
-            left.first().map_or(0, |&counts| 1 + 8 + 8 * usize::from(counts))
+            output.first().map_or(0, |&counts| 1 + 8 + 8 * usize::from(counts))
         }
         Kind::Prod => 1 + 1 + 16 + 8,
-        _ => left.len(),
+        _ => output.len(),
     };
-    let payload = left.get(..used).ok_or_else(|| damaged("it ends too early".into()))?;
+    let payload = output.get(..used).ok_or_else(|| damaged("it ends too early".into()))?;
     AnyState::from_payload(kind, dtype, payload).map_err(|why| damaged(why.to_string()))
 }

@@ -1,10 +1,10 @@
 // The logarithm of the sum of all elements' exponentials, but for the logarithm.
-// elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+
+#pragma once
 
 #include "counts.cuh"
 #include "float_logsumexp.cuh"
 #include "integer_logsumexp.cuh"
-#include "kernel.cuh"
 
 // A thread's elements of whole tiles, in batches of eight, of four f64.
 template <class T>
@@ -130,10 +130,4 @@ __device__ __forceinline__ void logsumexp<bool>(const void *data, u64 n, u64 *sc
         for (int w = 0; w < COUNTED_WORDS; ++w)
             out[w] = payload_word(w, length, top, [&](int d) { return d == 0 ? counts[0] : d == 1 ? counts[1] : 0; });
     }
-}
-
-// Sums of floats need more registers than two blocks leave a thread.
-KERNEL_OF(logsumexp, THREADS, (Element<ELEMENT>::FLOAT ? 1 : BLOCKS))(const void *data, const void *, u64 n, u64, u64 *scratch, u64 *out)
-{
-    logsumexp<ELEMENT>(data, n, scratch, out);
 }

@@ -1,5 +1,6 @@
 // Where the smallest or the largest element of each column is first.
-// elements: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64
+
+#pragma once
 
 #include "column_tally.cuh"
 #include "positions.cuh"
@@ -55,9 +56,4 @@ __device__ __forceinline__ void positions(const ColumnTable &table, void *out, c
         columns.column[i] = Position(first.rank(), strip.first + u64(first.number()) * strip.step);
     }
     write_columns(table, strip, columns, out);
-}
-
-COLUMNS(column_positions)(const ColumnTable &table, u32 ask, u32, void *out, u32 *)
-{
-    positions<ELEMENT>(table, out, {ask});
 }

@@ -52,7 +52,7 @@ impl Bench {
     }
 
     /// Which of the launches since the last call were told that their elements are
-    /// ready, and came early.
+    /// ready, and was a dependent one.
     fn launched(&self) -> Vec<(bool, bool)> {
         self.device.wait(self.stream).unwrap();
         let ready = |bytes: &[u8]| match bytes {
@@ -60,7 +60,7 @@ impl Bench {
             [1, 0, 0, 0] => true,
             _ => panic!("{bytes:?} is no truth value"),
         };
-        self.device.launched().iter().map(|(early, last)| (ready(last), *early)).collect()
+        self.device.launched().iter().map(|(dependent, last)| (ready(last), *dependent)).collect()
     }
 
     fn ready(&self) -> Vec<bool> {
@@ -107,7 +107,7 @@ fn none_that_read_what_the_one_ahead_writes() {
     ] {
         bench.put(Kind::Extrema, bench.array(0), to);
         bench.put(Kind::Sum, array, bench.payload(1));
-        // Those that are not ready do not come early, either.
+        // Those that are not ready are not dependent ones, either.
         assert_eq!(bench.launched(), [(false, true), (ready, ready)], "{to} beside {array:?}");
     }
     let pair = Input { others: Some(array.address), ..bench.array(0).into() };
@@ -123,7 +123,7 @@ fn none_that_read_what_a_tree_leaves_which_is_more_than_a_payload() {
     let bench = Bench::new();
     // Elements of no whole leaf stay as they are.
     let part = Array { len: 600, ..bench.array(0) };
-    let left = Engine::left_len(Kind::Prod, part).unwrap() as u64;
+    let left = Engine::output_len(Kind::Prod, part).unwrap() as u64;
     assert_eq!(left, 8 * 600);
     let to = bench.array(1).address - left;
     bench.put(Kind::Prod, part, to + 8);
@@ -229,7 +229,7 @@ fn sums_of_fresh_payloads(device: &Arc<dyn Device>, engine: &Engine, rounds: u8)
     }
     let elements = Buffer::new(device, LEN).unwrap();
     let array = Array { address: elements.address(), len: LEN, dtype: DType::U8 };
-    let left = Engine::left_len(Kind::Extrema, array).unwrap();
+    let left = Engine::output_len(Kind::Extrema, array).unwrap();
     let between_them = Buffer::new(device, left as u64).unwrap();
     let between = between_them.address();
     let again = Array { address: between, len: left as u64, dtype: DType::U8 };

@@ -1,5 +1,6 @@
 // Bitwise and, or or exclusive or of each column.
-// elements: bool u8 u16 u32 u64
+
+#pragma once
 
 #include "bit_folds.cuh"
 #include "column_tally.cuh"
@@ -37,11 +38,3 @@ template <class T, bool EXCLUSIVE>
 struct ShortTaker<BitFoldOf<T, EXCLUSIVE>> {
     using Taker = ShortBitFolds<T, EXCLUSIVE>;
 };
-
-COLUMNS(column_bits)(const ColumnTable &table, u32 ask, u32, void *out, u32 *)
-{
-    if (ask == XOR)
-        tally_columns<ELEMENT, BitFoldOf<ELEMENT, true>>(table, out, {ask});
-    else
-        tally_columns<ELEMENT, BitFoldOf<ELEMENT, false>>(table, out, {ask});
-}
