@@ -12,6 +12,7 @@ why: what is not in it must pass, and what is in it must fail.
 import argparse
 import importlib
 import pathlib
+import re
 import sys
 import types
 
@@ -61,6 +62,15 @@ class Plugin:
 
     def pytest_collection_modifyitems(self, items):
         """Gives the modules of tests a NumPy with our functions; all other code keeps its own."""
+        # Most tests name none of them, and take minutes.
+        names = re.compile(rf"\b(?:np|numpy)\.(?:{'|'.join(self.ours)})\b")
+        named = {}
+        for module in {item.module for item in items}:
+            # A class or function of the module, with its text up to the next one.
+            parts = re.split(r"(?m)^(?:class|def) (\w+)", pathlib.Path(module.__file__).read_text())
+            for name, text in zip(parts[1::2], parts[2::2]):
+                named[module, name] = bool(names.search(text))
+        items[:] = [item for item in items if named.get((item.module, (item.cls or item.function).__name__), True)]
         proxy = types.ModuleType("numpy")
         proxy.__dict__.update({name: getattr(numpy, name) for name in dir(numpy)})
         proxy.__dict__.update(self.ours)
