@@ -14,7 +14,7 @@ needed. What they print is kept beside them, under a hash of all that it depends
 
 A source may begin with `// compute: 90` (only for these devices), `// options: ...` (for the compiler) and `// elements: f32 f64`
 (one module for each, named <kernel>_<element>, compiled with ELEMENT defined). It may include the folder's headers, and those of
-the folders that `headers` lists.
+the folders that `headers` lists. A folder may have a `catalogue.json`, of whose entries sources are made: see `Catalogue`.
 """
 
 import argparse
@@ -115,7 +115,7 @@ class Nvrtc:
     def compile(self, source, headers, compute, options):
         program = ctypes.c_void_p()
         strings = lambda texts: (ctypes.c_char_p * len(texts))(*[text.encode() for text in texts])
-        text = source.read_text(encoding="utf-8").encode()
+        text = source.text.encode()
         self.call(
             "nvrtcCreateProgram",
             ctypes.byref(program),
@@ -147,22 +147,32 @@ class Nvrtc:
         return buffer.value.decode()
 
 
-def directives(source):
-    """What the first lines of a source ask for, by name."""
-    found = {}
-    for line in source.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("//"):
-            break
-        name, colon, words = line.removeprefix("// ").partition(": ")
-        if colon and name in ("compute", "options", "elements"):
-            found[name] = words.split()
-    return found
+class Source:
+    """A source of kernels: a file, or a text that an entry of a catalogue gives."""
 
+    def __init__(self, name, text):
+        self.name, self.text = name, text
+        self.stem = name.removesuffix(".cu")
 
-def names_of(source):
-    """The modules that a source gives, each with its own options."""
-    elements = directives(source).get("elements")
-    return {f"{source.stem}_{e}": [f"-DELEMENT={e}"] for e in elements} if elements else {source.stem: []}
+    @staticmethod
+    def of_file(path):
+        return Source(path.name, path.read_text(encoding="utf-8"))
+
+    def directives(self):
+        """What the first lines ask for, by name."""
+        found = {}
+        for line in self.text.splitlines():
+            if not line.startswith("//"):
+                break
+            name, colon, words = line.removeprefix("// ").partition(": ")
+            if colon and name in ("compute", "options", "elements"):
+                found[name] = words.split()
+        return found
+
+    def names(self):
+        """The modules that it gives, each with its own options."""
+        elements = self.directives().get("elements")
+        return {f"{self.stem}_{e}": [f"-DELEMENT={e}"] for e in elements} if elements else {self.stem: []}
 
 
 # An include that can be followed, and any.
@@ -191,9 +201,9 @@ class Task:
     compiled as a whole, in a process of its own, and kept as a whole."""
 
     def __init__(self, release, source, headers, settings):
-        asked = directives(source)
+        asked = source.directives()
         self.release, self.source = release, source
-        self.headers = included(source.read_text(encoding="utf-8"), headers)
+        self.headers = included(source.text, headers)
         self.options = settings["options"] + asked.get("options", [])
         self.compute = asked.get("compute", settings["compute"])
         # Drivers link what printf and malloc need, and kernels that ship need neither; what launches from the device is linked
@@ -202,18 +212,18 @@ class Task:
 
     def cost(self):
         """Grows with the time that it takes: the longest begin first, so that no process works alone in the end."""
-        size = self.source.stat().st_size + sum(map(len, self.headers.values()))
-        return size * len(self.compute) * len(names_of(self.source))
+        size = len(self.source.text) + sum(map(len, self.headers.values()))
+        return size * len(self.compute) * len(self.source.names())
 
     def key(self):
         """A hash of all that the modules depend on."""
-        means = [self.release, COMPILERS[self.release], WORK, self.options, self.compute, names_of(self.source)]
-        texts = [self.source.name, self.source.read_text(encoding="utf-8"), sorted(self.headers.items())]
+        means = [self.release, COMPILERS[self.release], WORK, self.options, self.compute, self.source.names()]
+        texts = [self.source.name, self.source.text, sorted(self.headers.items())]
         return hashlib.sha256(json.dumps([KEPT_VERSION, means, texts]).encode()).hexdigest()
 
     def compile(self):
         compiler, modules = Nvrtc(self.release, *COMPILERS[self.release]), {}
-        for name, own in names_of(self.source).items():
+        for name, own in self.source.names().items():
             for device in self.compute:
                 modules[f"{name}.{device}"] = compiler.compile(self.source, self.headers, device, [*self.options, *own])
         return modules
@@ -306,15 +316,19 @@ class Folder:
         # Its own come last, so that they win.
         folders = [path / other for other in self.settings.get("headers", [])] + [path]
         headers = {h.name: h.read_text(encoding="utf-8") for folder in folders for h in sorted(folder.glob("*.cuh"))}
+        catalogue = path / CATALOGUE
+        self.catalogue = Catalogue(path) if catalogue.exists() else None
+        sources = [Source.of_file(file) for file in path.glob("*.cu")]
+        sources += self.catalogue.sources() if self.catalogue else []
+        sources.sort(key=lambda source: source.name)
         for release in self.settings["compilers"]:
-            sources = sorted(path.glob("*.cu"))
             wanted = [s for s in sources if only is None or any(fnmatch.fnmatch(s.stem, pattern) for pattern in only)]
             self.tasks += [Task(release, source, headers, self.settings) for source in wanted]
             self.keep(release, [source for source in sources if source not in wanted])
 
     def keep(self, release, sources):
         """Takes the committed modules of these sources as they are."""
-        names = {name for source in sources for name in names_of(source)}
+        names = {name for source in sources for name in source.names()}
         if names and self.is_archive():
             for file, text in unpacked((self.path / ARCHIVE).read_bytes()).items():
                 name, _, device = file.rpartition(".")
@@ -335,6 +349,9 @@ class Folder:
 
     def differences(self):
         """What stands between the folder and its modules, one line each."""
+        for file, text in self.tables().items():
+            if not file.exists() or file.read_text(encoding="utf-8") != text:
+                yield f"{os.path.relpath(file, self.path)}: differs from what {CATALOGUE} and the modules give"
         if self.is_archive():
             yield from self.archive_differences()
             return
@@ -347,6 +364,10 @@ class Folder:
                 yield f"{name}: missing"
             elif path.read_text(encoding="utf-8") != files[path]:
                 yield f"{name}: differs from what its source gives"
+
+    def tables(self):
+        """The files of other languages that the catalogue gives, with their texts."""
+        return self.catalogue.tables(self.modules) if self.catalogue else {}
 
     def archive_differences(self):
         # Texts are compared, not compressed bytes.
@@ -366,6 +387,8 @@ class Folder:
 
     def write(self):
         size = sum(map(len, self.modules.values())) >> 10
+        for file, text in self.tables().items():
+            file.write_text(text, encoding="utf-8")
         if self.is_archive():
             data = packed({f"{name}.{device}": text for (_, name, device), text in self.modules.items()})
             (self.path / ARCHIVE).write_bytes(data)
@@ -378,6 +401,145 @@ class Folder:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         print(f"{self.path}: {len(files)} files, {size} KiB")
+
+
+# The element types, as core's DType counts them.
+TYPES = ("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64")
+
+CATALOGUE = "catalogue.json"
+
+
+class Catalogue:
+    """What kernels there are: operations by walks, for which elements, compiled for what launches. It is one file:
+
+        "elements"   classes of types: those that have modules, and of which other type's module a type makes do with
+        "constants"  numbers that the host needs too, by the header that defines them
+        "walks"      how elements are found: what a kernel begins with, the parameters of its body, defaults of its launch bounds
+        "kernels"    each with its walk, headers, launch bounds and body: one for all types, or one for floats and one for integers
+
+    It gives a source for each kernel, and a table in Rust. Launch bounds of the table are those that the compiler printed."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        try:
+            entries = json.loads((folder / CATALOGUE).read_text(encoding="utf-8"))
+            self.elements, self.constants = entries["elements"], entries["constants"]
+            self.walks, self.kernels = entries["walks"], entries["kernels"]
+            self.rust = folder / entries["rust"]
+        except (ValueError, KeyError) as error:
+            raise Failure(f"{folder / CATALOGUE}: {error!r}") from error
+        for name, kernel in self.kernels.items():
+            wrong = self.fault(kernel)
+            if wrong:
+                raise Failure(f"{folder / CATALOGUE}: {name}: {wrong}")
+
+    def fault(self, kernel):
+        """What is wrong with an entry, if anything is."""
+        for field in ("walk", "about", "elements", "headers"):
+            if field not in kernel:
+                return f"it has no {field}"
+        walk = self.walks.get(kernel["walk"])
+        if walk is None:
+            return f"no walk is called {kernel['walk']}"
+        if kernel["elements"] not in self.elements:
+            return f"no class of types is called {kernel['elements']}"
+        sources = [kernel["source"]] if "source" in kernel else []
+        missing = [file for file in [*kernel["headers"], *sources] if not (self.folder / file).exists()]
+        if missing:
+            return f"there is no {missing[0]}"
+        bodies = [{"body"}, {"floats", "integers"}] if "parameters" in walk else [set()]
+        if {"body", "floats", "integers"} & kernel.keys() not in bodies:
+            return "it needs a body, or one for floats and one for integers" if "parameters" in walk else "its walk has no body"
+        return None
+
+    def sources(self):
+        """The sources that are not files."""
+        return [Source(f"{name}.cu", self.source(name, kernel)) for name, kernel in self.kernels.items() if "source" not in kernel]
+
+    def source(self, name, kernel):
+        walk = self.walks[kernel["walk"]]
+        bounds = {bound: kernel.get(bound, walk.get(bound)) for bound in ("threads", "blocks")}
+        # Walks whose kernels have another name than the operation put it together themselves.
+        begin = walk["begin"].format(name=name, operation=name.partition("_")[2], **bounds)
+        lines = [f"// {kernel['about']}", f"// elements: {self.elements[kernel['elements']]['types']}", ""]
+        lines += [f'#include "{header}"' for header in kernel["headers"]] + [""]
+        if "parameters" not in walk:
+            return "\n".join([*lines, begin, ""])
+        parameters = walk["parameters"]
+        names = ", ".join(parameter.split()[-1].lstrip("*&") for parameter in parameters.split(", "))
+        if "body" in kernel:
+            body = [f"    {kernel['body']};"]
+        else:
+            body = ["    if constexpr (Element<T>::FLOAT)", f"        {kernel['floats']};", "    else", f"        {kernel['integers']};"]
+        lines += ["template <class T>", f"__device__ __forceinline__ void body({parameters})", "{", *body, "}", ""]
+        return "\n".join([*lines, f"{begin}({parameters})", "{", f"    body<ELEMENT>({names});", "}", ""])
+
+    def tables(self, modules):
+        return {self.rust: "\n".join([RUST_HEAD, *self.rust_constants(), *self.rust_kernels(modules)])}
+
+    def rust_constants(self):
+        for header, names in self.constants.items():
+            text = (self.folder / header).read_text(encoding="utf-8")
+            for name in names:
+                # `NAME as OTHER` where two headers have the same name.
+                name, _, alias = name.partition(" as ")
+                found = re.search(rf"constexpr \w+ {name} = (\d+(?: << \d+)?);", text)
+                if not found:
+                    raise Failure(f"{CATALOGUE}: {header} has no number {name}")
+                left, _, shift = found[1].partition(" << ")
+                yield f"/// `{name}` in `kernels/{header}`."
+                yield f"pub(super) const {alias or name}: usize = {int(left) << int(shift or 0)};"
+        yield ""
+
+    def rust_kernels(self, modules):
+        texts = {}
+        for (_, name, device), text in modules.items():
+            texts.setdefault(name, []).append(text)
+        for name, kernel in self.kernels.items():
+            elements = self.elements[kernel["elements"]]
+            yield f"/// {self.walks[kernel['walk']]['about']}: {kernel['about']}."
+            yield f"pub(super) const {name.upper()}: Entry = Entry {{"
+            yield f'    stem: "{name}",'
+            yield "    modules: ["
+            for dtype in TYPES:
+                element = dtype if dtype in elements["types"].split() else elements.get("also", {}).get(dtype)
+                if element is None:
+                    yield "        None,"
+                    continue
+                bounds = {bounds_of(text) for text in texts[f"{name}_{element}"]}
+                if len(bounds) != 1:
+                    raise Failure(f"{name}_{element}: other launch bounds for other devices: {bounds}")
+                threads, blocks = bounds.pop()
+                yield f'        Some(Module {{ element: "{element}", threads: {threads}, blocks: {blocks} }}),'
+            yield "    ],"
+            yield "};"
+            yield ""
+        yield "/// All of them."
+        yield "#[cfg(test)]"
+        yield f"pub(super) const ENTRIES: [&Entry; {len(self.kernels)}] = ["
+        yield from (f"    &{name.upper()}," for name in self.kernels)
+        yield "];"
+        yield ""
+
+
+RUST_HEAD = """\
+//! What kernels there are, for which types, and for what launches they are compiled; and
+//! numbers that they and the host share.
+//!
+//! `tools/kernels.py` writes this file, of `kernels/catalogue.json`, the headers there and
+//! what the compiler printed.
+
+use super::entry::{Entry, Module};
+"""
+
+
+def bounds_of(ptx):
+    """The most threads of a block that a module is compiled for, and how many blocks fit a multiprocessor at least."""
+    threads = re.search(r"^\.maxntid (\d+), 1, 1$", ptx, re.MULTILINE)
+    blocks = re.search(r"^\.minnctapersm (\d+)$", ptx, re.MULTILINE)
+    if not threads:
+        raise Failure("a module has no launch bounds")
+    return int(threads[1]), int(blocks[1]) if blocks else 1
 
 
 # The archive, which crates/cuda/src/archive.rs reads; all numbers are little-endian:

@@ -23,7 +23,8 @@ use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use warpfold::internal::{remember_explanations, take_explanations};
-use warpfold::{DType, Device, NanPolicy, Op, Reduction, Threads};
+use warpfold::{DType, Device, NanPolicy, Op, Order, Reduction, Threads};
+use warpfold_files::groups::Question;
 use warpfold_files::{ColumnSelector, Endian, OpenOptions};
 
 /// What the user asked for.
@@ -98,6 +99,8 @@ pub(crate) struct OpArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
     #[command(flatten)]
+    pub(crate) groups: GroupArgs,
+    #[command(flatten)]
     pub(crate) axes: AxisArgs,
     #[command(flatten)]
     pub(crate) rules: RulesArgs,
@@ -121,6 +124,8 @@ pub(crate) struct StatsArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
     #[command(flatten)]
+    pub(crate) groups: GroupArgs,
+    #[command(flatten)]
     pub(crate) rules: RulesArgs,
     #[command(flatten)]
     pub(crate) execution: ExecutionArgs,
@@ -138,6 +143,8 @@ pub(crate) struct PartialArgs {
     pub(crate) ops: Vec<Op>,
     #[command(flatten)]
     pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) groups: GroupArgs,
     #[command(flatten)]
     pub(crate) axes: AxisArgs,
     /// How many elements of the whole data are in front of the piece; with
@@ -299,6 +306,39 @@ impl InputArgs {
     }
 }
 
+/// By which keys rows are grouped.
+#[derive(Args)]
+pub(crate) struct GroupArgs {
+    /// Columns of keys: an answer for each distinct key, in their order; keys of CSV are
+    /// the texts of their cells
+    #[arg(long, value_name = "LIST", value_parser = columns, help_heading = REDUCTION)]
+    by: Vec<Columns>,
+    /// The order of the groups
+    #[arg(long, value_name = "ORDER", default_value = "key", value_parser = group_order(), requires = "by", help_heading = REDUCTION)]
+    group_order: Order,
+    /// Leave out rows without a key [default: they are a group of their own]
+    #[arg(long, requires = "by", help_heading = REDUCTION)]
+    omit_missing_keys: bool,
+}
+
+impl GroupArgs {
+    /// The columns of keys; none without groups.
+    pub(crate) fn keys(&self) -> Vec<ColumnSelector> {
+        self.by.iter().flat_map(|columns| columns.0.iter().cloned()).collect()
+    }
+
+    /// The question of groups.
+    pub(crate) fn question(
+        &self,
+        reduction: Reduction,
+        start: u64,
+        memory_limit: Option<usize>,
+    ) -> Question {
+        let (order, omit_missing) = (self.group_order, self.omit_missing_keys);
+        Question { reduction, order, omit_missing, start, memory_limit }
+    }
+}
+
 /// Which axes go.
 #[derive(Args)]
 pub(crate) struct AxisArgs {
@@ -312,6 +352,11 @@ pub(crate) struct AxisArgs {
 }
 
 impl AxisArgs {
+    /// Whether a flag was given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.axis.is_some() || self.keepdims
+    }
+
     pub(crate) fn apply(&self, reduction: Reduction) -> Reduction {
         let reduction = match &self.axis {
             Some(axes) => reduction.axes(axes.iter().copied()),
@@ -358,7 +403,7 @@ pub(crate) struct ExecutionArgs {
     /// How many threads work [default: one for each core]
     #[arg(short = 'j', long, value_name = "N", value_parser = threads, allow_negative_numbers = true, help_heading = EXECUTION)]
     threads: Option<NonZeroUsize>,
-    /// How much memory buffers may take, such as 256M
+    /// How much memory buffers, or the states of groups, may take, such as 256M
     #[arg(long, value_name = "SIZE", value_parser = size, allow_negative_numbers = true, help_heading = EXECUTION)]
     pub(crate) memory_limit: Option<usize>,
     /// Say on stderr how it was done: the walk over memory, and on a device the
@@ -539,6 +584,13 @@ fn nan_policy() -> impl TypedValueParser<Value = NanPolicy> {
     named(NanPolicy::ALL.map(value), |name| name.parse().ok())
 }
 
+fn group_order() -> impl TypedValueParser<Value = Order> {
+    let all = [Order::Key, Order::FirstOccurrence];
+    named(all.map(|order| PossibleValue::new(order.name())), move |name| {
+        all.into_iter().find(|order| order.name() == name)
+    })
+}
+
 fn endian() -> impl TypedValueParser<Value = Endian> {
     named(["little", "big"].map(PossibleValue::new), |name| {
         Some(match name {
@@ -566,6 +618,7 @@ Examples:
   warpfold sum data.npy                      one number
   warpfold mean -a 0 images.npy -o mean.npy  along an axis, written as an array
   warpfold stats -c price,3,5-8 trades.csv   some columns of a table
+  warpfold mean -c price --by year t.csv     an answer for each group of rows
   warpfold max 'run-*/loss.npz:train'        a member of many archives
   warpfold dot x.npy y.npy                   two arrays
   warpfold sum --dtype f32 dump.bin          bytes without a header

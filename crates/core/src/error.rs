@@ -213,6 +213,85 @@ pub enum Error {
         /// How many it has.
         size: usize,
     },
+    /// What a group of rows made of an operation.
+    #[error("group {group}: {source}")]
+    Group {
+        /// The group's key.
+        group: String,
+        /// Why it has no answer.
+        source: Box<Error>,
+    },
+    /// Groups that take more memory than they may.
+    #[error("{groups} groups after {rows} rows take {bytes} bytes, and {limit} is the limit")]
+    TooManyGroups {
+        /// How many there were when the limit was reached.
+        groups: usize,
+        /// How many rows had been read.
+        rows: u64,
+        /// The memory that they take.
+        bytes: usize,
+        /// The most that they may take.
+        limit: usize,
+    },
+    /// A key that is none of the dense numbers.
+    #[error("row {row} has key {key}, which is not one of 0..{groups}")]
+    KeyOutOfRange {
+        /// The first such row.
+        row: u64,
+        /// Its key.
+        key: String,
+        /// How many groups there are.
+        groups: usize,
+    },
+    /// A question that groups do not have.
+    #[error("{what}")]
+    Groups {
+        /// What is wrong.
+        what: String,
+        /// What would help.
+        hint: String,
+    },
+    /// An array that a partial with several answers cannot take in by itself.
+    #[error("a partial of shape {shape:?} does not know along which axes it goes on")]
+    SeveralOutputs {
+        /// The shape of its answer.
+        shape: Vec<usize>,
+    },
+    /// A segment that cannot be: it leaves the array, or ends before it begins.
+    #[error("segment {segment} {what}")]
+    BadSegment {
+        /// The first such segment.
+        segment: usize,
+        /// What is wrong with it.
+        what: String,
+        /// What would help.
+        hint: &'static str,
+    },
+    /// Segments that do not fit the array or each other.
+    #[error("{what}")]
+    BadSegments {
+        /// What is wrong with them.
+        what: String,
+        /// What would help.
+        hint: &'static str,
+    },
+    /// A segment that has no answer.
+    #[error("segment {segment}: {cause}")]
+    InSegment {
+        /// The first such segment.
+        segment: usize,
+        /// Why.
+        #[source]
+        cause: Box<Error>,
+    },
+    /// An initial value that an operation or its elements' type does not take.
+    #[error("{what}")]
+    BadInitial {
+        /// Why not.
+        what: String,
+        /// What would help.
+        hint: &'static str,
+    },
     /// A device that this build or machine does not have.
     #[error("{what}")]
     Device {
@@ -264,7 +343,26 @@ impl Error {
             Error::UnknownName { known, .. } => format!("there are {}", known.join(", ")),
             Error::NotNumbers { .. } => "cast it to a type of numbers first".into(),
             Error::SplitElement { .. } => "give the rest of its bytes first".into(),
-            Error::Device { hint, .. } => hint.clone(),
+            Error::Device { hint, .. } | Error::Groups { hint, .. } => hint.clone(),
+            Error::Group { source, .. } => return source.hint(),
+            Error::TooManyGroups { .. } => {
+                "with more memory, a larger --memory-limit lets it go on; fewer keys or operations take less"
+                    .into()
+            }
+            Error::KeyOutOfRange { .. } => "give keys that are not dense without a number of groups".into(),
+            Error::BadSegment { hint, .. }
+            | Error::BadSegments { hint, .. }
+            | Error::BadInitial { hint, .. } => (*hint).into(),
+            Error::InSegment { cause, .. } => match &**cause {
+                Error::Empty { .. } => {
+                    "give empty segments a value with an initial one (--initial), or leave them out"
+                        .into()
+                }
+                cause => return cause.hint(),
+            },
+            Error::SeveralOutputs { .. } => {
+                "make a partial of the piece over the same axes, and merge it".into()
+            }
             _ => return None,
         })
     }

@@ -3,6 +3,7 @@
 
 use crate::exact::short;
 use crate::reduce::{Job, Outputs};
+use crate::walks::{self, Walk};
 use crate::worker::Worker;
 use warpfold_core::op::{Kind, Numbers, Op, RawRun, Rules};
 use warpfold_core::{DType, NanPolicy, Result};
@@ -43,6 +44,7 @@ impl Job<'_> {
         }
         let both = (first.contiguous(), second.map_or(Some(&[][..]), |view| view.contiguous()));
         let (Some(items), Some(others)) = both else { return Ok(None) };
+        walks::note(Walk::Runs);
         if let (&[(Op::Sum, 0)], &[Kind::Sum]) = (ops, self.kinds)
             && let Some(sum) = self.short_sum(dtype, items, rules)
         {

@@ -50,7 +50,11 @@ static TAKEN: AtomicU32 = AtomicU32::new(0);
 
 /// Notes that a walk was taken.
 pub fn note(walk: Walk) {
-    TAKEN.fetch_or(1 << walk as u32, Ordering::Relaxed);
+    let flag = 1 << walk as u32;
+    // Threads that reduce small arrays only read it.
+    if TAKEN.load(Ordering::Relaxed) & flag == 0 {
+        TAKEN.fetch_or(flag, Ordering::Relaxed);
+    }
 }
 
 /// The walks that were taken in this process since the last call, in the order of

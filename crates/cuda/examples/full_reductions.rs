@@ -185,7 +185,7 @@ impl Bench {
                 let array = Array { address: self.buffer.address() + at, len, dtype };
                 let others = (kind == Kind::Dot).then_some(array.address + half);
                 let input = Input { others, ..Input::from(array) };
-                assert!(Engine::left_len(kind, input).is_some_and(|left| left as u64 <= LEFT));
+                assert!(Engine::output_len(kind, input).is_some_and(|left| left as u64 <= LEFT));
                 // SAFETY: the arrays lie in the buffer, which is full; the
                 // payload has room for any state.
                 unsafe {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "load.cuh"
+#include "ticket.cuh"
 
 template <class T>
 struct Counts {
@@ -73,3 +74,18 @@ struct Counts {
         nans += wrong;
     }
 };
+
+// Leaves the payload of core's state: elements, what is not zero, NaNs.
+template <class T>
+__device__ __forceinline__ void counts(const void *data, u64 n, u64 *scratch, u64 *out)
+{
+    Counts<T> pass;
+    walk(data, n, scratch, pass);
+    Totals<2> totals;
+    totals.word[0] = pass.nonzero;
+    totals.word[1] = pass.nans;
+    totals = fold_block(totals);
+    add_over_grid<2>([&](int i) { return i == 0 ? totals.word[0] : totals.word[1]; }, scratch, out + 1);
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        out[0] = n;
+}

@@ -43,7 +43,7 @@ pub struct Launch {
     /// ended: programmatic dependent launch. The kernel itself waits
     /// (`griddepcontrol.wait`) before it touches memory that may not be ready. Devices
     /// without the feature ignore it.
-    pub early: bool,
+    pub dependent: bool,
 }
 
 impl Launch {
@@ -56,7 +56,7 @@ impl Launch {
             cluster: None,
             shared: 0,
             cooperative: false,
-            early: false,
+            dependent: false,
         }
     }
 
@@ -72,10 +72,11 @@ impl Launch {
         Launch { cluster: Some([blocks, 1, 1]), ..self }
     }
 
-    /// The same, but early: only for kernels that wait themselves.
+    /// The same, as a programmatic dependent launch: only for kernels that wait
+    /// themselves.
     #[must_use]
-    pub fn early(self) -> Launch {
-        Launch { early: true, ..self }
+    pub fn dependent(self) -> Launch {
+        Launch { dependent: true, ..self }
     }
 
     /// The same with all blocks at once.

@@ -25,6 +25,9 @@ pub struct Batch {
     pub(crate) evidence: Evidence,
     /// The integers that were written `-0`: what a float would keep of them.
     pub(crate) negative_zeros: Vec<u32>,
+    /// Of a column of texts, whose elements are of type u32: all texts, each of which
+    /// ends where its element says.
+    pub(crate) texts: Vec<u8>,
 }
 
 impl Batch {
@@ -39,6 +42,7 @@ impl Batch {
             missing: 0,
             evidence: Evidence::default(),
             negative_zeros: Vec::new(),
+            texts: Vec::new(),
         }
     }
 
@@ -49,6 +53,7 @@ impl Batch {
         self.missing = 0;
         self.evidence = Evidence::default();
         self.negative_zeros.clear();
+        self.texts.clear();
     }
 
     /// Empties the batch for elements of type `dtype` and keeps its memory.
@@ -146,6 +151,44 @@ impl Batch {
     #[cfg(feature = "text")]
     pub(crate) fn rename(&mut self, dtype: DType) {
         self.dtype = dtype;
+    }
+
+    /// Appends a text. `false` if there is no room for its place.
+    #[cfg(any(feature = "text", feature = "parquet"))]
+    #[must_use]
+    pub(crate) fn push_text(&mut self, text: &[u8]) -> bool {
+        self.texts.extend_from_slice(text);
+        let end = u32::try_from(self.texts.len());
+        end.map(|end| self.push(end)).is_ok()
+    }
+
+    /// Appends the rows of another batch of the same type. `false` if texts are too
+    /// many.
+    #[must_use]
+    pub(crate) fn append(&mut self, other: &Batch) -> bool {
+        let rows = self.rows();
+        let before = self.texts.len();
+        self.texts.extend_from_slice(&other.texts);
+        if u32::try_from(self.texts.len()).is_err() {
+            return false;
+        }
+        let start = self.bytes;
+        self.grow(other.bytes).copy_from_slice(other.bytes());
+        if before > 0 {
+            let ends = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut self.words)[start..self.bytes];
+            for end in ends.chunks_exact_mut(4) {
+                let old = u32::from_ne_bytes([end[0], end[1], end[2], end[3]]);
+                end.copy_from_slice(&(old + before as u32).to_ne_bytes());
+            }
+        }
+        for gap in &other.gaps {
+            match self.gaps.last_mut() {
+                Some(last) if last.row + last.len == rows + gap.row => last.len += gap.len,
+                _ => self.gaps.push(Gap { row: rows + gap.row, len: gap.len }),
+            }
+        }
+        self.missing += other.missing;
+        true
     }
 
     /// Appends `len` missing rows.

@@ -27,6 +27,10 @@ pub enum Error {
         /// What would help.
         hint: Option<String>,
     },
+    /// Nobody waits for the answer any more: see
+    /// [`Progress::is_cancelled`](crate::stream::Progress::is_cancelled).
+    #[error("the reduction was cancelled")]
+    Cancelled,
     /// The reduction refused.
     #[error("{name}: {source}")]
     Reduce {
@@ -60,7 +64,7 @@ impl Error {
         match self {
             Error::Format { hint, .. } => hint.clone(),
             Error::Reduce { source, .. } => source.hint(),
-            Error::Io { .. } => None,
+            Error::Io { .. } | Error::Cancelled => None,
         }
     }
 }

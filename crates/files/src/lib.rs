@@ -23,6 +23,7 @@ mod fixed;
 mod format;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod groups;
 mod guard;
 mod left_out;
 mod member;
@@ -54,7 +55,7 @@ pub use error::{Error, Result};
 pub use format::Format;
 pub use guard::hide_guarded_panics;
 pub use member::{join_member, split_members};
-pub use open::{Endian, OpenOptions, inspect, open};
+pub use open::{Endian, OpenOptions, inspect, open, open_keyed};
 pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};
 pub use table::{LeftOut, TableColumn};
 pub use unit::Unit;

@@ -5,6 +5,7 @@ use crate::arrow;
 use crate::columns::ColumnSelector;
 use crate::file::PositionalFile;
 use crate::fixed::stream_error;
+use crate::groups::Keyed;
 use crate::member::split_members;
 #[cfg(feature = "parquet")]
 use crate::parquet;
@@ -207,6 +208,67 @@ pub fn open(input: impl AsRef<OsStr>, options: &OpenOptions) -> Result<Vec<Sourc
     match input {
         Input::File(file) => open_file(&file, member, options),
         Input::Stream(stream) => open_stream(stream, member, options),
+    }
+}
+
+/// Opens columns of values and the columns of keys beside them.
+///
+/// Where no columns of values are chosen, the only one of numbers that is no key is
+/// taken; with [`all_columns`](OpenOptions::all_columns) all of them. Keys of CSV are the
+/// texts of their cells.
+///
+/// # Errors
+/// As for [`open`]; keys of text in a format that does not read it.
+pub fn open_keyed(
+    input: impl AsRef<OsStr>,
+    keys: &[ColumnSelector],
+    options: &OpenOptions,
+) -> Result<Keyed> {
+    let input = input.as_ref();
+    let (found, member) = find(input)?;
+    let columns = chosen(member, options);
+    let file = match found {
+        Input::File(file) => match unpack::file(&file, options)? {
+            Some(stream) => return keyed_stream(stream, &columns, keys, options),
+            None => file,
+        },
+        Input::Stream(stream) => return keyed_stream(stream, &columns, keys, options),
+    };
+    let format = detect_file(&file, &[&columns[..], keys].concat(), options)?;
+    options.check(format, &file.name())?;
+    match format {
+        #[cfg(feature = "text")]
+        Format::Csv | Format::Tsv => {
+            text::csv::open_keyed(text::csv::Either::File(file), format, &columns, keys, options)
+        }
+        #[cfg(feature = "parquet")]
+        Format::Parquet => parquet::open_keyed(&file, &columns, keys, options),
+        _ => {
+            let keys = OpenOptions { columns: keys.to_vec(), dtype: None, ..options.clone() };
+            Keyed::of_sources(file.name(), open_file(&file, None, &keys)?, open(input, options)?)
+        }
+    }
+}
+
+fn keyed_stream(
+    stream: Stream,
+    columns: &[ColumnSelector],
+    keys: &[ColumnSelector],
+    options: &OpenOptions,
+) -> Result<Keyed> {
+    let stream = unpack::stream(stream, options)?;
+    let format = detect_stream(&stream, &[columns, keys].concat(), options)?;
+    options.check(format, &stream.name)?;
+    match format {
+        #[cfg(feature = "text")]
+        Format::Csv | Format::Tsv => {
+            text::csv::open_keyed(text::csv::Either::Stream(stream), format, columns, keys, options)
+        }
+        _ => Err(Error::format(
+            &stream.name,
+            format!("{format} data cannot be grouped from a stream"),
+        )
+        .with_hint("save them to a file and name the file")),
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::columns::{self, ColumnSelector};
 use crate::file::{Cursor, PositionalFile};
+use crate::groups::Keyed;
 use crate::open::OpenOptions;
+use crate::table::Typing;
 use crate::{
     Access, Batch, Block, Blocks, Description, Error, Extent, Format, Result, Source, delta, guard,
     thrift::{self, Look},
@@ -56,6 +58,7 @@ pub(crate) fn open(
                     name: name.clone(),
                     dtype,
                     column,
+                    text: false,
                 }),
                 metadata: Arc::clone(&table.metadata),
                 next: 0,
@@ -69,6 +72,72 @@ pub(crate) fn open(
             })
         })
         .collect()
+}
+
+/// The chosen columns, and those of keys, which may be texts.
+pub(crate) fn open_keyed(
+    file: &Arc<PositionalFile>,
+    columns: &[ColumnSelector],
+    keys: &[ColumnSelector],
+    options: &OpenOptions,
+) -> Result<Keyed> {
+    let table = Table::open(file)?;
+    let file_name = file.name();
+    let keys = columns::resolve(keys, &table.names, &file_name)?;
+    let chosen = match columns {
+        [] => {
+            let mut numeric = table.numeric();
+            numeric.retain(|place| !keys.contains(place));
+            match options.all_columns && !numeric.is_empty() {
+                true => numeric,
+                false => columns::only_numeric(&numeric, &table.names, &file_name)?,
+            }
+        }
+        columns => columns::resolve(columns, &table.names, &file_name)?,
+    };
+    let (mut key_columns, mut values, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
+    let mut bytes = 0u64;
+    for (i, &column) in keys.iter().chain(&chosen).enumerate() {
+        let (is_key, label) = (i < keys.len(), table.names[column].clone());
+        let name = format!("{file_name}:{label}");
+        let text = is_key && is_text(&table.column(column));
+        let dtype = match &table.types[column] {
+            _ if text => DType::U32,
+            Ok(dtype) => *dtype,
+            Err(why) => {
+                let stored = stored_as(&table.column(column));
+                return Err(Error::format(&name, format!("a column of type {stored}: {why}"))
+                    .with_hint(format!("the columns of numbers are {}", table.numeric_names())));
+            }
+        };
+        if !is_key {
+            options.expect_dtype(options.dtype, dtype, &name)?;
+        }
+        for group in table.metadata.row_groups() {
+            bytes += checked_chunk(group.columns().get(column), file, &name)?;
+        }
+        let typing = if text { Typing::Text } else { Typing::Fixed(dtype) };
+        if is_key {
+            key_columns.push((label, typing))
+        } else {
+            values.push((label, typing))
+        }
+        let column = Arc::new(Column { file: Arc::clone(file), name, dtype, column, text });
+        let metadata = Arc::clone(&table.metadata);
+        blocks.push(Box::new(RowGroups { column, metadata, next: 0 }) as Box<dyn Blocks>);
+    }
+    Ok(Keyed::of_blocks(file_name, key_columns, values, blocks, Some(bytes)))
+}
+
+/// Whether a leaf holds texts, or bytes.
+fn is_text(column: &ColumnDescriptor) -> bool {
+    let logical = column.logical_type_ref();
+    let text =
+        matches!(logical, None | Some(LogicalType::String | LogicalType::Enum | LogicalType::Json));
+    column.max_rep_level() == 0
+        && column.physical_type() == Type::BYTE_ARRAY
+        && text
+        && column.converted_type() != ConvertedType::DECIMAL
 }
 
 /// What `inspect` says about a file.
@@ -381,6 +450,8 @@ struct Column {
     dtype: DType,
     /// Its place among the leaves.
     column: usize,
+    /// Whether it is read as texts.
+    text: bool,
 }
 
 struct RowGroups {
@@ -428,8 +499,19 @@ impl Block for RowGroup {
         sink: &mut dyn FnMut(&Batch) -> Result<()>,
     ) -> Result<()> {
         use data_type::{
-            BoolType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type, Int64Type,
+            BoolType, ByteArrayType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type,
+            Int64Type,
         };
+        if self.column.text {
+            return self.read::<ByteArrayType>(batch, sink, &|values, batch| {
+                for value in values {
+                    if !batch.push_text(value.data()) {
+                        return Err("the texts of some rows are longer than 4 GiB".into());
+                    }
+                }
+                Ok(())
+            });
+        }
         match self.column.dtype.known() {
             Known::Bool => self.read::<BoolType>(batch, sink, &|values, batch| {
                 let out = batch.grow(values.len());

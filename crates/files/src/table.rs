@@ -13,6 +13,8 @@ pub(crate) enum Typing {
     /// As what they turn out to be. Each batch says its own type: i64 or u64
     /// while all its cells are integers, else f64.
     Open,
+    /// As texts: see [`Batch::texts`].
+    Text,
 }
 
 /// Reading several columns of a table front to back.

@@ -37,7 +37,7 @@ impl<'a> Library<'a> {
         let kind = op.kind();
         let memory = Memory::new(lab.device(), question, elements, copies)?;
         let array = Array { address: memory.input(0), len, dtype };
-        let left = Engine::left_len(kind, array).ok_or(Error::Op { rung, op, dtype })?;
+        let left = Engine::output_len(kind, array).ok_or(Error::Op { rung, op, dtype })?;
         let out = memory.allocate(left as u64)?;
         let engine = Arc::clone(lab.engine());
         memory.done(engine.prepare(kind, dtype, STREAM))?;
@@ -62,7 +62,7 @@ impl Runner for Library<'_> {
         memory.done(memory.device.wait(STREAM))?;
         let mut left = vec![0; self.left];
         memory.read(self.out, &mut left)?;
-        let state = memory.done(Engine::state_left(*kind, self.input(0), &left))?;
+        let state = memory.done(Engine::state_of_output(*kind, self.input(0), &left))?;
         let out = self.dtype.is_float().then_some(DType::F64);
         let rules = Rules::new().out(out).wrap(true);
         let scalar = state.finish(self.op, &rules)?.first();

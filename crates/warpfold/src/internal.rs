@@ -2,6 +2,7 @@
 //! library. It is no part of the public interface: it changes without notice.
 
 pub use crate::explain::{remember_explanations, take_explanations};
+pub use crate::groups::{GroupValues, NumberedRows};
 pub use crate::workers::Workers;
 pub use warpfold_core::element::Known;
 pub use warpfold_core::op::{AnyState, Kind, State};

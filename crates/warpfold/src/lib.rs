@@ -96,6 +96,8 @@ mod devices;
 mod explain;
 mod functions;
 mod gaps;
+mod groups;
+mod initial;
 #[doc(hidden)]
 pub mod internal;
 mod iterators;
@@ -104,6 +106,7 @@ mod ndarray;
 mod number;
 mod partial;
 mod reduction;
+mod segments;
 #[cfg(feature = "serde")]
 mod serial;
 mod workers;
@@ -115,10 +118,12 @@ pub use functions::{
     all, any, argmax, argmin, count_nonzero, dot, dot_i128, max, mean, min, minmax, norm_inf,
     norm1, norm2, prod, range, std, sum, sum_i128, sumsq, var,
 };
+pub use groups::{GroupBy, GroupColumn, GroupPartial, Grouped, KeyColumn, KeyValues, Keys, Order};
 pub use iterators::{ExactSum, Term};
 pub use number::{Answered, FloatNumber, IntegerNumber, Number};
 pub use partial::Partial;
 pub use reduction::Reduction;
+pub use segments::{Boundaries, Segmented, Segments};
 
 pub use warpfold_core::element::{Bool8, bf16, f16};
 pub use warpfold_core::layout::{Axes, Input, View};

@@ -3,7 +3,9 @@
 mod unsettled;
 
 use crate::answer::{Answer, Column, outputs_of};
+use crate::reduction::Reduction;
 use unsettled::Unsettled;
+use warpfold_core::layout::Input;
 use warpfold_core::op::{AnyState, Extrema, Kind};
 use warpfold_core::{DType, Error, Op, Result, Rules, with_element};
 
@@ -245,6 +247,84 @@ impl Partial {
         }
         self.add_missing(other.missing);
         Ok(())
+    }
+
+    /// Takes in the one output of another partial as a piece of each of the outputs.
+    ///
+    /// # Errors
+    /// Those of [`merge`](Self::merge), but for the shape.
+    pub(crate) fn merge_into_each(&mut self, other: &Partial) -> Result<()> {
+        self.check_same_question(other)?;
+        for states in &mut self.states {
+            for (state, other) in states.iter_mut().zip(other.states.iter().flatten()) {
+                state.merge(other)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in a further array, whose first element comes after the last one so far: a
+    /// chunk of an iterator, a file or a socket. The same as [`merge`](Self::merge) of the
+    /// chunk's partial, without states for the chunk. After an error `self` is what it was
+    /// before.
+    ///
+    /// Positions go on behind the last one that the partial holds, or from 0 if it holds
+    /// none. Elements without a value are left out, and count as positions.
+    ///
+    /// # Errors
+    /// [`Error::StateMismatch`] if the chunk's type is another one;
+    /// [`Error::SeveralOutputs`] if the partial is one over some axes, which it does not
+    /// know. Those of [`Reduction::partial`](crate::Reduction::partial).
+    ///
+    /// # Examples
+    /// ```
+    /// use warpfold::{Op, Reduction, Rules};
+    ///
+    /// let question = Reduction::new([Op::Mean, Op::ArgMax]);
+    /// let data: Vec<f64> = (0..1000).map(|i| f64::from(i % 700).sqrt()).collect();
+    /// let mut chunks = data.chunks(300);
+    /// let mut partial = question.partial(chunks.next().unwrap_or_default(), 0)?;
+    /// for chunk in chunks {
+    ///     partial.absorb(chunk)?;
+    /// }
+    /// assert_eq!(partial.finish(&Rules::default())?, question.run(&data)?);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    pub fn absorb<'a>(&mut self, chunk: impl Into<Input<'a>>) -> Result<()> {
+        let (question, start) = self.goes_on()?;
+        question.absorb(self, chunk, start)
+    }
+
+    /// The same for two arrays: [`Op::Dot`].
+    ///
+    /// # Errors
+    /// As for [`absorb`](Self::absorb); arrays of different shapes or types.
+    ///
+    /// # Examples
+    /// ```
+    /// use warpfold::{Op, Reduction, Rules};
+    ///
+    /// let mut partial = Reduction::of(Op::Dot).partial_pair(&[1.0, 2.0], &[3.0, 4.0], 0)?;
+    /// partial.absorb_pair(&[5.0], &[6.0])?;
+    /// assert_eq!(partial.finish(&Rules::default())?.number::<f64>(Op::Dot), Some(41.0));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    pub fn absorb_pair<'a>(
+        &mut self,
+        left: impl Into<Input<'a>>,
+        right: impl Into<Input<'a>>,
+    ) -> Result<()> {
+        let (question, start) = self.goes_on()?;
+        question.absorb_pair(self, left, right, start)
+    }
+
+    /// The question that the partial answers, and the position of the next element.
+    fn goes_on(&self) -> Result<(Reduction, u64)> {
+        if !self.shape.is_empty() {
+            return Err(Error::SeveralOutputs { shape: self.shape.clone() });
+        }
+        let end = self.states.iter().flatten().map(AnyState::end).max().unwrap_or(0);
+        Ok((Reduction::new(self.ops()), end))
     }
 
     /// Moves the positions that are answers to where `place` says: see

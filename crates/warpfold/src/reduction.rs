@@ -4,12 +4,13 @@ use crate::answer::{Answer, Column, halves};
 use crate::columns::complete_pairs;
 use crate::device::Device;
 use crate::devices::Opened;
+use crate::initial;
 use crate::partial::Partial;
 use crate::workers::Workers;
 use crate::{choice, devices};
 use warpfold_core::layout::{Axes, Input, View, output_shape};
 use warpfold_core::op::{AnyState, Kind, Op};
-use warpfold_core::{DType, Error, NanPolicy, Result, Rules, fpenv};
+use warpfold_core::{DType, Element, Error, Item, NanPolicy, Result, Rules, Scalar, fpenv};
 use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Job, Outputs, Threads};
 
@@ -43,6 +44,7 @@ pub struct Reduction {
     axes: Axes,
     keepdims: bool,
     pub(crate) rules: Rules,
+    pub(crate) initial: Option<Scalar>,
     device: Device,
     threads: Threads,
 }
@@ -62,6 +64,7 @@ impl Reduction {
             axes: Axes::All,
             keepdims: false,
             rules: Rules::default(),
+            initial: None,
             device: Device::Auto,
             threads: Threads::All,
         }
@@ -116,6 +119,31 @@ impl Reduction {
         self
     }
 
+    /// A value that takes part, as NumPy's `initial` does: as if it stood behind the last of
+    /// the elements that make an answer. Then `min` and its kin have a value of no elements,
+    /// too.
+    ///
+    /// [`Op::Sum`], [`Op::Prod`], [`Op::Min`], [`Op::Max`], [`Op::MinMax`], [`Op::Range`] and
+    /// [`Op::NormInf`] take one. It becomes an element of the array's type, which must have
+    /// it: -1 is no `u8`, and 0.1 no `f32`.
+    ///
+    /// ```
+    /// use warpfold::{Op, Reduction};
+    ///
+    /// let none: [f64; 0] = [];
+    /// let answer = Reduction::of(Op::Min).initial(f64::INFINITY).run(&none)?;
+    /// assert_eq!(answer.number::<f64>(Op::Min), Some(f64::INFINITY));
+    /// let answer = Reduction::of(Op::Sum).initial(100).axis(0).run(&[[1, 2], [3, 4]])?;
+    /// assert_eq!(answer.slice::<i64>(Op::Sum), Some(&[104, 106][..]));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn initial<T: Item>(mut self, value: T) -> Self {
+        let bits = value.to_element().bits();
+        self.initial = Some(Scalar::from_bits(T::Element::DTYPE, bits));
+        self
+    }
+
     /// How many threads work; as many as there are cores without a call.
     #[must_use]
     pub fn threads(mut self, threads: Threads) -> Self {
@@ -146,6 +174,10 @@ impl Reduction {
     #[must_use]
     pub fn thread_count(&self) -> usize {
         self.threads.count()
+    }
+
+    pub(crate) fn named_threads(&self) -> Threads {
+        self.threads
     }
 
     /// Which device was asked for.
@@ -322,6 +354,7 @@ impl Reduction {
         };
         let dtype = first.dtype();
         self.check(dtype, views.iter().flatten().count())?;
+        initial::of(self, dtype)?;
         let reduced = self.axes.resolve(first.shape().len())?;
         let (kinds, ops) = self.kinds();
         let shape = output_shape(first.shape(), &reduced, self.keepdims);
@@ -384,10 +417,30 @@ impl Reduction {
     /// fails.
     pub fn run<'a>(&self, array: impl Into<Input<'a>>) -> Result<Answer> {
         let array = array.into();
+        if self.initial.is_some() {
+            return self.run_with_initial(&array);
+        }
         if array.missing() > 0 && !self.ops.is_empty() {
             return self.partial_of_column(&array, 0)?.finish(&self.rules);
         }
         self.run_views([Some(&array.view()?), None])
+    }
+
+    /// [`run`](Self::run) with an initial value.
+    fn run_with_initial(&self, array: &Input<'_>) -> Result<Answer> {
+        let view = array.view()?;
+        self.check(view.dtype(), 1)?;
+        let Some(initial) = initial::of(self, view.dtype())? else {
+            return self.run(array.clone());
+        };
+        let question = Reduction { initial: None, ..self.clone() };
+        if self.ops.is_empty() {
+            return question.run(array.clone());
+        }
+        let mut partial = question.partial(array.clone(), 0)?;
+        let len = reduced_len(view.shape(), &self.axes.resolve(view.shape().len())?);
+        partial.merge_into_each(&initial::partial(&question.of_all(), initial, len as u64)?)?;
+        partial.finish(&self.rules)
     }
 
     /// Reduces two arrays of one shape and type: [`Op::Dot`]. Where one of two
@@ -435,10 +488,9 @@ impl Reduction {
         };
         let dtype = first.dtype();
         self.check(dtype, views.iter().flatten().count())?;
+        initial::none(self)?;
         let reduced = self.axes.resolve(first.shape().len())?;
-        // No product overflows: without its zeros the shape has a size.
-        let axes = || first.shape().iter().zip(&reduced).filter(|(_, r)| **r).map(|(&n, _)| n);
-        let len = if axes().any(|n| n == 0) { 0 } else { axes().product() };
+        let len = reduced_len(first.shape(), &reduced);
         // The last position of all stands for none.
         if start.checked_add(len as u64).is_none() {
             return Err(Error::StartTooLarge { start, len });
@@ -554,6 +606,7 @@ impl Reduction {
     #[doc(hidden)]
     pub fn workers(&self, dtype: DType, arrays: usize) -> Result<Workers> {
         self.check(dtype, arrays)?;
+        initial::none(self)?;
         let (kinds, _) = self.kinds();
         fpenv::usual(|| {
             let opened = self.open(self.device, dtype)?;
@@ -609,6 +662,13 @@ enum Made {
     Columns(Vec<Column>),
     /// To be finished.
     States(Vec<Vec<AnyState>>),
+}
+
+/// How many elements make an answer.
+fn reduced_len(shape: &[usize], reduced: &[bool]) -> usize {
+    // No product overflows: without its zeros the shape has a size.
+    let axes = || shape.iter().zip(reduced).filter(|(_, r)| **r).map(|(&n, _)| n);
+    if axes().any(|n| n == 0) { 0 } else { axes().product() }
 }
 
 fn bytes_of(views: [Option<&View<'_>>; 2]) -> u64 {

@@ -1,6 +1,6 @@
 //! `merge`: pieces put together and finished.
 
-use super::partial;
+use super::{groups, partial};
 use crate::args::MergeArgs;
 use crate::failure::Usage;
 use crate::report::{Array, Report};
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::Path;
-use warpfold::{Error, Partial, Reduction, Rules};
+use warpfold::{Error, GroupPartial, Partial, Reduction, Rules};
 
 pub(crate) fn run(args: &MergeArgs) -> Result<()> {
     output::check(&args.output)?;
@@ -27,10 +27,14 @@ pub(crate) fn run(args: &MergeArgs) -> Result<()> {
     let Some((first, others)) = states.split_first() else {
         return Err(Usage::new("there is nothing to merge").into());
     };
-    let mut merged = read(first)?;
+    let bytes = bytes(first)?;
+    if GroupPartial::is_one(&bytes) {
+        return groups::merge((first, &bytes), others, state, &rules, &args.output);
+    }
+    let mut merged = read(first, &bytes)?;
     let mut later = Vec::new();
     for path in others {
-        let state = read(path)?;
+        let state = read(path, &self::bytes(path)?)?;
         match merged.merge(&state) {
             // A piece of a text column that has a decimal settles the type of all.
             Err(Error::StateMismatch { what: "element type", .. }) => later.push((path, state)),
@@ -54,13 +58,23 @@ fn is_state(path: &Path) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case("state"))
 }
 
-fn read(path: &OsStr) -> Result<Partial> {
+fn read(path: &OsStr, bytes: &[u8]) -> Result<Partial> {
+    let name = || path.display().to_string();
+    if GroupPartial::is_one(bytes) {
+        return Err(Usage::new(format!("{}: this state is one of groups, others are not", name()))
+            .hint("merge states that partial has made with the same flags")
+            .into());
+    }
+    Partial::from_bytes(bytes).with_context(name)
+}
+
+/// What a state's file holds.
+pub(super) fn bytes(path: &OsStr) -> Result<Vec<u8>> {
     let bytes = if path == "-" {
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
     } else {
         std::fs::read(path)
     };
-    let name = || path.display().to_string();
-    Partial::from_bytes(&bytes.with_context(name)?).with_context(name)
+    bytes.with_context(|| path.display().to_string())
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod completions;
 mod doctor;
+mod groups;
 mod inspect;
 mod ladder;
 mod learn;

@@ -1,6 +1,6 @@
 //! `partial`: a piece of the data, unfinished.
 
-use super::reduce;
+use super::{groups, reduce};
 use crate::args::{Global, PartialArgs};
 use crate::failure::Usage;
 use crate::inputs;
@@ -15,6 +15,9 @@ pub(crate) fn run(args: &PartialArgs, global: &Global) -> Result<()> {
     sink::check(&args.output)?;
     if let Some(op) = (1..args.ops.len()).find(|&i| args.ops[..i].contains(&args.ops[i])) {
         return Err(Usage::new(format!("{} is named twice", args.ops[op])).into());
+    }
+    if !args.groups.keys().is_empty() {
+        return groups::partial(args, global);
     }
     let reduction = Reduction::new(args.ops.iter().copied());
     let reduction = args.execution.apply(args.axes.apply(reduction));

@@ -1,5 +1,6 @@
 //! `reduce`, and with it `sum`, `mean` and their kin.
 
+use super::groups;
 use crate::args::{Global, ReduceArgs};
 use crate::failure::{Usage, note};
 use crate::progress::Bar;
@@ -13,6 +14,9 @@ use warpfold_files::{OpenOptions, Source, stream};
 pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
     let rest = &args.rest;
     output::check(&rest.output)?;
+    if !rest.groups.keys().is_empty() {
+        return groups::reduce(args, global);
+    }
     let reduction = rest.axes.apply(Reduction::new(args.ops.iter().copied()));
     let reduction = rest.execution.apply(rest.rules.apply(reduction));
     let files = inputs::files(&rest.input.files)?;

@@ -1,5 +1,6 @@
 //! `stats`: the usual questions, in one pass.
 
+use super::groups;
 use crate::args::{Global, StatsArgs};
 use crate::progress::Bar;
 use crate::report::{Array, OpAnswer, Report};
@@ -13,6 +14,9 @@ const OPS: [Op; 9] =
 
 pub(crate) fn run(args: &StatsArgs, global: &Global) -> Result<()> {
     output::check(&args.output)?;
+    if !args.groups.keys().is_empty() {
+        return groups::stats(args, &OPS, global);
+    }
     let reduction = args.execution.apply(args.rules.apply(Reduction::new(OPS)));
     let files = inputs::files(&args.input.files)?;
     let named = inputs::all_arrays(&files, &args.input.options(), global.quiet)?;

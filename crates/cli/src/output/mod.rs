@@ -1,12 +1,14 @@
 //! What answers look like.
 
 mod csv;
+mod groups;
 mod json;
 pub(crate) mod npy;
 mod plain;
 mod table;
 
 pub(crate) use csv::Row;
+pub(crate) use groups::{GroupReport, GroupRows};
 pub(crate) use json::quoted;
 pub(crate) use table::grid;
 
@@ -84,6 +86,22 @@ impl Form {
         let promised = path.and_then(Format::of_name);
         Ok(Form::Text(args.output_format.or(promised).unwrap_or(by_itself)))
     }
+}
+
+/// Writes the answers of groups where they were asked to go.
+///
+/// # Errors
+/// What the system says; answers that the form cannot hold.
+pub(crate) fn write_groups(report: &GroupReport, args: &OutputArgs) -> Result<()> {
+    let form = Form::choose(args, Some(report.rows()))?;
+    let Form::Text(format) = form else {
+        return Err(Usage::new("a .npy file has no room for keys")
+            .hint("write .csv, .tsv, .json or .jsonl")
+            .into());
+    };
+    let mut sink = Sink::open(args.output.as_deref())?;
+    groups::write(report, format, args.hex, &mut sink)?;
+    sink.commit()
 }
 
 /// Finds out what is wrong with the flags before hours of work are.

@@ -6,6 +6,7 @@ mod answers;
 mod devices;
 mod errors;
 mod examples;
+mod groups;
 mod ladder;
 mod learn;
 #[cfg(unix)]

@@ -50,11 +50,19 @@ impl<'a> Input<'a> {
     /// # Errors
     /// [`Error::ShapeMismatch`] if there are fewer bits than rows.
     pub fn masked<T: Item>(items: &'a [T], bits: &'a [u8], offset: usize) -> Result<Input<'a>> {
+        Input::masked_view(View::from(items), bits, offset)
+    }
+
+    /// The same for a view of one axis whose elements follow each other.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] if there are fewer bits than rows, or several axes.
+    pub fn masked_view(view: View<'a>, bits: &'a [u8], offset: usize) -> Result<Input<'a>> {
         let has = bits.len().saturating_mul(8).saturating_sub(offset);
-        if has < items.len() {
-            return Err(Error::ShapeMismatch { left: vec![items.len()], right: vec![has] });
+        if has < view.len() || view.shape().len() != 1 || view.contiguous().is_none() {
+            return Err(Error::ShapeMismatch { left: view.shape().to_vec(), right: vec![has] });
         }
-        Ok(Input::from(items).with_valid(bits, offset))
+        Ok(Input::from(view).with_valid(bits, offset))
     }
 
     /// Rows whose bits have been counted: one for each of the items.

@@ -245,6 +245,28 @@ impl<'a> View<'a> {
         self.gaps
     }
 
+    /// Fills `to` with elements of a view of one axis, from index `first` on.
+    ///
+    /// # Panics
+    /// If the view has another number of axes, or fewer elements from there on than
+    /// `to` has room for; if `to` ends within an element.
+    pub fn read_column(&self, first: usize, to: &mut [u8]) {
+        let (&[len], &[stride]) = (&self.shape[..], &self.strides[..]) else {
+            panic!("a view of {} axes is no column", self.shape.len())
+        };
+        let size = self.dtype.size();
+        assert!(to.len().is_multiple_of(size), "{} bytes end within an element", to.len());
+        let after = first.checked_add(to.len() / size);
+        assert!(after.is_some_and(|after| after <= len), "{len} elements end before {after:?}");
+        for (row, to) in (first..).zip(to.chunks_exact_mut(size)) {
+            let from = self.origin.wrapping_offset(row.cast_signed() * stride);
+            // SAFETY: the constructors made sure that element `row`, which is one of
+            // `len`, may be read, aligned or not.
+            let element = unsafe { core::slice::from_raw_parts(from, size) };
+            to.copy_from_slice(element);
+        }
+    }
+
     /// The elements' bytes, if they are contiguous in C order and aligned for their
     /// type.
     #[must_use]

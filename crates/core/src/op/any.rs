@@ -91,6 +91,7 @@ trait Erased: Send + Sync {
     fn merge(&mut self, other: &dyn Any) -> Option<Result<()>>;
     fn most_bytes(&self, positions: u64) -> usize;
     fn skip(&mut self, start: u64, len: u64);
+    fn end(&self) -> u64;
     fn reset(&mut self);
     fn finish(&self, op: Op, rules: &Rules) -> Result<Value>;
     fn write(&self, out: &mut Vec<u8>);
@@ -117,6 +118,9 @@ impl<S: State> Erased for S {
     }
     fn skip(&mut self, start: u64, len: u64) {
         State::skip(self, start, len);
+    }
+    fn end(&self) -> u64 {
+        State::end(self)
     }
     fn reset(&mut self) {
         *self = S::identity(State::kind(self));
@@ -179,6 +183,13 @@ impl AnyState {
     /// The typed state, if it is an `S`.
     pub fn downcast_mut<S: State>(&mut self) -> Option<&mut S> {
         self.0.as_any_mut().downcast_mut()
+    }
+
+    /// The position behind the last one that it holds; 0 if it holds none, or does not
+    /// depend on positions.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.0.end()
     }
 
     /// Whether [`merge`](Self::merge) takes in `other`; nothing is changed.

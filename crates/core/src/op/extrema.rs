@@ -303,6 +303,10 @@ impl<T: Element> State for Extrema<T> {
         }
     }
 
+    fn end(&self) -> u64 {
+        self.seen.end()
+    }
+
     fn check_merge(&self, other: &Self) -> Result<()> {
         if self.kind != other.kind {
             return Err(payload::kind_mismatch(self.kind, other.kind));

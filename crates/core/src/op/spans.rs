@@ -28,6 +28,12 @@ impl Spans {
         self.last.0 == self.last.1
     }
 
+    /// The position behind the last one that is held; 0 without any.
+    #[must_use]
+    pub const fn end(&self) -> u64 {
+        self.last.1
+    }
+
     /// How many positions are held.
     #[must_use]
     pub fn len(&self) -> u64 {

@@ -43,6 +43,11 @@ pub trait State: sealed::Sealed + Clone + Send + Sync + Sized + 'static {
     fn skip(&mut self, start: u64, len: u64) {
         let _ = (start, len);
     }
+    /// The position behind the last one that it holds; 0 if it holds none, or does not
+    /// depend on positions.
+    fn end(&self) -> u64 {
+        0
+    }
     /// Whether [`merge`](Self::merge) takes in `other`; nothing is changed.
     ///
     /// A caller that merges many states checks all of them first, so that after an

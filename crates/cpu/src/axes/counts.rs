@@ -12,8 +12,6 @@ pub(super) struct Nonzero<W> {
     /// The bits that say whether an element is zero.
     pub(super) bits: W,
     pub(super) asked: Asked,
-    /// Elements of an output.
-    pub(super) len: u64,
 }
 
 impl<W: Word> Lanes for Nonzero<W> {
@@ -40,7 +38,7 @@ impl<W: Word> Lanes for Nonzero<W> {
             return;
         }
         let sums = |i: usize| [Interval::of_i64(i64::from(words.a[i])); 2];
-        request.finish(self.asked, self.len, bytemuck::cast_slice_mut(to), sums);
+        request.finish(self.asked, bytemuck::cast_slice_mut(to), sums);
     }
 }
 

@@ -1,5 +1,6 @@
 //! From the intervals of sums to the answers of outputs, whatever was summed.
 
+use super::lengths::Lengths;
 use super::round::{Ends, Interval, Narrow};
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
@@ -86,29 +87,32 @@ pub(super) struct Request<'a> {
     pub(super) isa: Isa,
     /// The place of the first output.
     pub(super) place: usize,
+    pub(super) lengths: Lengths<'a>,
     pub(super) pair: &'a mut Pair,
     /// The places of outputs without an answer.
     pub(super) missing: &'a mut Vec<usize>,
 }
 
 impl Request<'_> {
-    /// Answers outputs of `len` elements by what their sums are.
+    /// Answers outputs by what their sums are.
     pub(super) fn finish(
         self,
         asked: Asked,
-        len: u64,
         to: &mut [f64],
         sums: impl Fn(usize) -> [Interval; 2],
     ) {
-        let Request { isa, mut place, pair, missing } = self;
+        let Request { isa, mut place, lengths, pair, missing } = self;
         let mut first = 0;
+        let mut lens = [0.0; TOGETHER];
         for to in to.chunks_mut(TOGETHER) {
             let count = to.len();
             pair.first.fill(count, false, |i| sums(first + i)[0]);
             if asked.second() {
                 pair.second.fill(count, false, |i| sums(first + i)[1]);
             }
-            dispatch(isa, Finish { asked, len, pair: &*pair, least: None, to, place, missing });
+            lengths.fill(place, &mut lens[..count]);
+            let (lens, pair) = (&lens, &*pair);
+            dispatch(isa, Finish { asked, lens, pair, least: None, to, place, missing });
             first += count;
             place += count;
         }
@@ -118,8 +122,8 @@ impl Request<'_> {
 /// Answers outputs, at most [`TOGETHER`].
 pub(super) struct Finish<'a, T> {
     pub(super) asked: Asked,
-    /// Elements of an output.
-    pub(super) len: u64,
+    /// How many elements each output has.
+    pub(super) lens: &'a [f64; TOGETHER],
     /// The sums that are asked for: see [`Asked::first`] and [`Asked::second`].
     pub(super) pair: &'a Pair,
     /// What the second sum is certainly above, if the first or the second is to be of use.
@@ -168,10 +172,10 @@ impl<T: Narrow> Finish<'_, T> {
         let (number, there) = match ASKED {
             SUM => (sum, true),
             SECOND => (second, true),
-            MEAN => sum.divided(self.len),
+            MEAN => sum.divided(self.lens[i]),
             ROOT => second.root(),
             _ => {
-                let (variance, sure) = Interval::variance(sum, second, self.len, ddof);
+                let (variance, sure) = Interval::variance(sum, second, self.lens[i], ddof);
                 let (found, real) =
                     if ASKED == DEVIATION { variance.root() } else { (variance, true) };
                 (found, sure & real)

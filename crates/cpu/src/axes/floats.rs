@@ -9,6 +9,12 @@
 //! rounded once (Ziv 1991); otherwise the general way has to answer. Infinities, NaNs and
 //! overflow make `e` NaN, and a NaN end equals nothing.
 //!
+//! Of short rows of f64 many sums lie exactly in the middle: one in eight of eight numbers
+//! between 0 and 1. No interval tells those, unless it has no width. So `e` is added up by
+//! TwoSum as well where it is worth it (*fine* measures): `l` is the sum of its rounding
+//! errors, `b` that of their magnitudes, and where `b` is 0, which is the rule, `s + e` is
+//! the exact sum. Otherwise it is `s + e + l` plus or minus `N 2^-52 b`.
+//!
 //! Squares of f64 enter as the rounded product and its error, which the fused operation
 //! gives exactly unless it underflows; sums of squares that are small enough for that
 //! to matter are not answered here.
@@ -20,17 +26,20 @@
 
 use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
 use super::fold::{Cells, Fold, of_one_fold};
-use super::round::{Interval, Narrow};
+use super::lengths::Lengths;
+use super::round::{Interval, Narrow, two_sum};
 use crate::exact::Widen;
 use crate::isa::Isa;
+use crate::rows;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::table::Table;
 use core::alloc::Layout;
 use core::marker::PhantomData;
 use warpfold_core::{DType, prefetch};
 
-/// Parts of a sum.
+/// Parts of a sum, and of one with the errors of its errors.
 const SUM: usize = 3;
+const FINE: usize = 4;
 /// Lanes of the widest vector.
 const MOST_LANES: usize = 8;
 
@@ -85,6 +94,67 @@ fn add_one([s, e, a]: [f64; SUM], [x, error, magnitude]: [f64; SUM]) -> [f64; SU
     let z = t - s;
     let rounded = (s - (t - z)) + (x - z);
     [t, e + error + rounded, a + magnitude + rounded.abs()]
+}
+
+/// The rounded sum of two numbers, and what it is off by.
+#[inline(always)]
+unsafe fn two_sums<S: Simd>(a: S::F, b: S::F, one: S::F) -> [S::F; 2] {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let t = S::add_beside(b, a, one);
+        let z = S::sub(t, a);
+        [t, S::add_beside(S::sub(a, S::sub(t, z)), S::sub(b, z), one)]
+    }
+}
+
+/// Adds `x` to a sum, and the error to that of the errors.
+#[inline(always)]
+unsafe fn add_fine<S: Simd>([s, e, l, b]: [&mut S::F; FINE], x: S::F, one: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let [sum, error] = two_sums::<S>(*s, x, one);
+        let [errors, rest] = two_sums::<S>(*e, error, one);
+        (*s, *e) = (sum, errors);
+        *l = S::add(*l, rest);
+        *b = S::add(*b, S::abs(rest));
+    }
+}
+
+/// Parts that are a sum with the errors of its errors.
+#[inline(always)]
+unsafe fn join_fine<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let [mut s, mut e, mut l, mut b] = [acc[0], acc[1], acc[2], acc[3]];
+        add_fine::<S>([&mut s, &mut e, &mut l, &mut b], others[0], one);
+        let [errors, rest] = two_sums::<S>(e, others[1], one);
+        l = S::add(S::add(l, rest), others[2]);
+        b = S::add(S::add(b, S::abs(rest)), others[3]);
+        (acc[0], acc[1], acc[2], acc[3]) = (s, errors, l, b);
+    }
+}
+
+/// The same for one lane.
+#[inline(always)]
+fn merged_fine<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
+    let mut merged = parts;
+    let [s, error] = two_sum(parts[0], others[0]);
+    let [e, rest] = two_sum(parts[1], error);
+    let [e, more] = two_sum(e, others[1]);
+    merged[0] = s;
+    merged[1] = e;
+    merged[2] = parts[2] + rest + more + others[2];
+    merged[3] = parts[3] + rest.abs() + more.abs() + others[3];
+    merged
+}
+
+/// The interval of a sum with the errors of its errors, of which there are as many as
+/// [`interval`] says of errors.
+#[inline(always)]
+fn fine([s, e, l, b]: [f64; FINE], len: f64) -> Interval {
+    let rest = Interval::of_sum(s, e + l, (len + 8.0) * 32.0, b);
+    let off = if b == 0.0 { 0.0 } else { rest.off + (e.abs() + l.abs()) * f64::EPSILON };
+    Interval { off, ..rest }
 }
 
 /// Parts that are sums with their errors.
@@ -207,6 +277,14 @@ measure! {
     Absolute: 3, false, join_sums, merged_sums,
         |S, [s, e, a], x, one| add::<S>(s, e, a, S::abs(x), one),
         |p, len| interval(p, len), interval(p, len);
+    /// The elements, with the errors of their errors.
+    FinePlain: 4, false, join_fine, merged_fine,
+        |S, [s, e, l, b], x, one| add_fine::<S>([s, e, l, b], x, one),
+        |p, len| fine(p, len), fine(p, len);
+    /// Their absolute values likewise.
+    FineAbsolute: 4, false, join_fine, merged_fine,
+        |S, [s, e, l, b], x, one| add_fine::<S>([s, e, l, b], S::abs(x), one),
+        |p, len| fine(p, len), fine(p, len);
     /// Their squares, which have more than 53 bits.
     Square: 3, true, join_sums, merged_sums,
         |S, [s, e, a], x, one| add_square::<S, true>([s, e, a], x, one),
@@ -240,15 +318,13 @@ measure! {
 /// An operation on floats, by one measure.
 pub(super) struct Floats<T, M, const P: usize> {
     isa: Isa,
-    /// Elements of an output.
-    len: u64,
     asked: Asked,
     measure: PhantomData<(T, M)>,
 }
 
 impl<T, M, const P: usize> Floats<T, M, P> {
-    pub(super) fn new(isa: Isa, len: usize, asked: Asked, _measure: M) -> Self {
-        Floats { isa, len: len as u64, asked, measure: PhantomData }
+    pub(super) fn new(isa: Isa, asked: Asked, _measure: M) -> Self {
+        Floats { isa, asked, measure: PhantomData }
     }
 }
 
@@ -258,9 +334,9 @@ impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Fold for Floats<T, M, P> 
     }
 
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
-        let Floats { isa, len, asked, measure } = *self;
+        let Floats { isa, asked, measure } = *self;
         let parts = core::array::from_fn(|_| vec![0.0; outputs]);
-        let fold = Floats { isa, len, asked, measure };
+        let fold = Floats { isa, asked, measure };
         Box::new(FloatCells { fold, parts, pair: Pair::NONE })
     }
 }
@@ -277,11 +353,11 @@ impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Cells for FloatCells<T, M
         self.parts.iter_mut().for_each(|part| part.fill(0.0));
     }
 
-    unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
-        let parts = self.parts.each_mut().map(|part| &mut part[place..place + table.rows()]);
+    unsafe fn rows(&mut self, place: usize, rows: rows::Rows<'_, ()>, _: usize) {
+        let parts = self.parts.each_mut().map(|part| &mut part[place..place + rows.count()]);
         // SAFETY: the caller vouches for the elements.
-        let table = unsafe { table.of_elements() };
-        dispatch(self.fold.isa, Rows::<T, M, P> { table, parts, measure: PhantomData });
+        let rows = unsafe { rows.of_elements() };
+        dispatch(self.fold.isa, Rows::<T, M, P> { rows, parts, measure: PhantomData });
     }
 
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
@@ -295,12 +371,20 @@ impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Cells for FloatCells<T, M
         merge::<M, P>(&mut self.parts, &of_one_fold::<Self>(others).parts);
     }
 
-    fn answer(&mut self, place: usize, to: &mut [u8], missing: &mut Vec<usize>) {
+    fn answer(
+        &mut self,
+        place: usize,
+        lengths: Lengths<'_>,
+        to: &mut [u8],
+        missing: &mut Vec<usize>,
+    ) {
         let to: &mut [T] = bytemuck::cast_slice_mut(to);
-        let Floats { isa, len, asked, .. } = self.fold;
+        let Floats { isa, asked, .. } = self.fold;
         // Of two elements there is one error, which is the sum of errors.
-        let one_error = P == SUM && !M::SQUARES && len <= 2;
-        let exact = one_error || T::DTYPE == DType::F16 && !M::SQUARES && len <= EXACT_F16;
+        let one_error = if P == SUM && !M::SQUARES { 2.0 } else { 0.0 };
+        let short = T::DTYPE == DType::F16 && !M::SQUARES;
+        let exact = if short { EXACT_F16 } else { one_error };
+        let mut lens = [0.0; TOGETHER];
         // Where a square underflowed its error is lost.
         let least = (M::SQUARES && T::DTYPE.size() == 8).then_some(LEAST_SQUARES);
         for (to, place) in to.chunks_mut(TOGETHER).zip((place..).step_by(TOGETHER)) {
@@ -309,9 +393,11 @@ impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Cells for FloatCells<T, M
             let first = asked.first().then_some(first);
             let second = asked.second().then_some(second);
             let measure = PhantomData::<M>;
-            dispatch(isa, Bounds { parts, len: len as f64, exact, first, second, measure });
+            lengths.fill(place, &mut lens[..to.len()]);
+            let lens = &lens;
+            dispatch(isa, Bounds { parts, lens, exact, first, second, measure });
             let pair = &self.pair;
-            dispatch(isa, Finish { asked, len, pair, least, place, to, missing });
+            dispatch(isa, Finish { asked, lens, pair, least, place, to, missing });
         }
     }
 }
@@ -330,9 +416,9 @@ fn merge<M: Measure<P>, const P: usize>(to: &mut [Vec<f64>; P], others: &[Vec<f6
 struct Bounds<'a, 'b, M, const P: usize> {
     /// At most [`TOGETHER`] outputs.
     parts: [&'a [f64]; P],
-    len: f64,
-    /// Whether plain sums are exact.
-    exact: bool,
+    lens: &'a [f64; TOGETHER],
+    /// Plain sums of so many elements are exact.
+    exact: f64,
     /// The sums that are asked for.
     first: Option<&'b mut Intervals>,
     second: Option<&'b mut Intervals>,
@@ -344,7 +430,7 @@ impl<M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, M, P> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Bounds { parts, len, exact, first, second, .. } = self;
+        let Bounds { parts, lens, exact, first, second, .. } = self;
         let count = parts[0].len().min(TOGETHER);
         let mut columns = parts;
         for p in 0..P {
@@ -352,12 +438,12 @@ impl<M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, M, P> {
         }
         if let Some(to) = first {
             for i in 0..count {
-                to.set(i, M::first(output(&columns, i), len), exact);
+                to.set(i, M::first(output(&columns, i), lens[i]), lens[i] <= exact);
             }
         }
         if let Some(to) = second {
             for i in 0..count {
-                to.set(i, M::second(output(&columns, i), len), exact);
+                to.set(i, M::second(output(&columns, i), lens[i]), lens[i] <= exact);
             }
         }
     }
@@ -374,7 +460,7 @@ fn output<const P: usize>(parts: &[&[f64]; P], i: usize) -> [f64; P] {
 }
 
 /// f16 are multiples of 2^-24 below 2^16: in f64 sums of so many are exact.
-const EXACT_F16: u64 = 1 << 13;
+const EXACT_F16: f64 = 8192.0;
 
 /// Sums of squares above this have lost nothing that matters: what underflows is below
 /// `2^-1074` a term, and there are fewer than `2^64` terms.
@@ -497,10 +583,10 @@ impl<T: Widen, M: Measure<P>, const P: usize> Columns<'_, T, M, P> {
     }
 }
 
-/// Adds each row of a table to its output.
+/// Adds each row to its output.
 struct Rows<'a, T, M, const P: usize> {
-    table: Table<'a, T>,
-    /// As long as the table is high.
+    rows: rows::Rows<'a, T>,
+    /// As many as there are rows.
     parts: [&'a mut [f64]; P],
     measure: PhantomData<M>,
 }
@@ -510,35 +596,33 @@ impl<T: Widen, M: Measure<P>, const P: usize> Kernel for Rows<'_, T, M, P> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        // SAFETY: whole groups are elements of a row; the rest is read from a padded
-        // copy, and zeros add nothing.
+        // SAFETY: whole groups are elements of a row or may be read behind it; the rest is
+        // read from a padded copy, and zeros add nothing.
         unsafe {
             let one = S::splat(core::hint::black_box(1.0));
             let zero = S::splat(0.0);
-            let columns = self.table.columns();
-            let gapless = self.table.items().is_some();
-            // The last rows whose lanes are still to be added up, if that takes no more
-            // than adding.
+            let count = self.rows.count();
+            // The last rows whose lanes are still to be added up.
             let mut waiting = [[zero; MOST_LANES]; P];
-            for place in 0..self.table.rows() {
-                // Rows without gaps between them: those that follow may be read, too.
-                let beyond = if gapless { (self.table.rows() - place - 1) * columns } else { 0 };
-                let total = Self::row::<S>(self.table.row(place), beyond, one);
-                if P < SUM {
-                    let lane = place % S::LANES;
+            for place in 0..count {
+                let total = Self::row::<S>(self.rows.row(place), self.rows.beyond(place), one);
+                let lane = place % S::LANES;
+                for p in 0..P {
+                    waiting[p][lane] = total[p];
+                }
+                if lane == S::LANES - 1 {
+                    let first = place - lane;
+                    let mut acc = [zero; P];
                     for p in 0..P {
-                        waiting[p][lane] = total[p];
+                        acc[p] = S::load(self.parts[p][first..=place].as_ptr());
                     }
-                    if lane == S::LANES - 1 {
-                        for p in 0..P {
-                            let sums = S::sum_each(waiting[p]);
-                            let to = &mut self.parts[p][place - lane..=place];
-                            S::store(S::add(S::load(to.as_ptr()), sums), to.as_mut_ptr());
-                        }
+                    Self::join_lanes::<S>(&mut acc, &waiting, one);
+                    for p in 0..P {
+                        S::store(acc[p], self.parts[p][first..=place].as_mut_ptr());
                     }
-                    if place < self.table.rows() / S::LANES * S::LANES {
-                        continue;
-                    }
+                }
+                if place < count / S::LANES * S::LANES {
+                    continue;
                 }
                 let mut lanes = [[0.0; MOST_LANES]; P];
                 let mut sum = [0.0; P];
@@ -562,6 +646,38 @@ impl<T: Widen, M: Measure<P>, const P: usize> Kernel for Rows<'_, T, M, P> {
 }
 
 impl<T: Widen, M: Measure<P>, const P: usize> Rows<'_, T, M, P> {
+    /// Adds up the lanes of as many rows as a vector has: each row is a lane of `acc`.
+    #[inline(always)]
+    unsafe fn join_lanes<S: Simd>(acc: &mut [S::F; P], rows: &[[S::F; MOST_LANES]; P], one: S::F) {
+        // SAFETY: the buffers hold the widest vector.
+        unsafe {
+            if P < SUM {
+                for p in 0..P {
+                    acc[p] = S::add(acc[p], S::sum_each(rows[p]));
+                }
+                return;
+            }
+            // Turned in memory, which forwards what was just stored.
+            let mut turned = [[[0.0; MOST_LANES]; MOST_LANES]; P];
+            for p in 0..P {
+                for row in 0..S::LANES {
+                    let mut lanes = [0.0; MOST_LANES];
+                    S::store(rows[p][row], lanes.as_mut_ptr());
+                    for lane in 0..S::LANES {
+                        turned[p][lane][row] = lanes[lane];
+                    }
+                }
+            }
+            for lane in 0..S::LANES {
+                let mut others = *acc;
+                for p in 0..P {
+                    others[p] = S::load(turned[p][lane].as_ptr());
+                }
+                M::join::<S>(acc, others, one);
+            }
+        }
+    }
+
     /// The lanes of one row. Behind it there are at least `beyond` elements more.
     #[inline(always)]
     unsafe fn row<S: Simd>(row: &[T], beyond: usize, one: S::F) -> [S::F; P] {

@@ -3,12 +3,14 @@
 //! Walks know neither elements nor accumulators: they are compiled once, and call
 //! what is compiled for each operation, type and instruction set.
 
+use super::lengths::Lengths;
+use crate::rows::Rows;
 use crate::table::Table;
 use core::alloc::Layout;
 use core::any::Any;
 
 /// An operation on elements of one type.
-pub(super) trait Fold: Sync {
+pub(crate) trait Fold: Sync {
     /// Size and alignment of the elements.
     fn item(&self) -> Layout;
     /// Accumulators that have seen nothing.
@@ -17,16 +19,16 @@ pub(super) trait Fold: Sync {
 
 /// Accumulators for a block of outputs of one operation. What they cannot answer is
 /// answered in the general way, so that they may be quick rather than complete.
-pub(super) trait Cells: Any + Send {
+pub(crate) trait Cells: Any + Send {
     /// Makes them as if they had seen nothing.
     fn clear(&mut self);
-    /// Adds a row of the table to each output from `place` on. The row's first element
-    /// is the output's element `at`.
+    /// Adds a row to each output from `place` on. The row's first element is the
+    /// output's element `at`.
     ///
     /// # Safety
-    /// Every element of the table is one of the operation's elements: aligned, and
-    /// valid for reads.
-    unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, at: usize);
+    /// Every element of the rows, and of the slice that ragged ones are of, is one of
+    /// the operation's elements: aligned, and valid for reads.
+    unsafe fn rows(&mut self, place: usize, rows: Rows<'_, ()>, at: usize);
     /// Adds a column of the table to each output from `place` on.
     ///
     /// # Safety
@@ -44,8 +46,15 @@ pub(super) trait Cells: Any + Send {
     }
     /// Writes the answers of outputs from `place` on: words as wide as the numbers of
     /// the operation, as many as `to` has room for, and aligned. Places without an
-    /// answer go to `missing`.
-    fn answer(&mut self, place: usize, to: &mut [u8], missing: &mut Vec<usize>);
+    /// answer go to `missing`, in order. Outputs of no elements have answers that mean
+    /// nothing.
+    fn answer(
+        &mut self,
+        place: usize,
+        lengths: Lengths<'_>,
+        to: &mut [u8],
+        missing: &mut Vec<usize>,
+    );
 }
 
 /// Accumulators that the same [`Fold`] has made.

@@ -12,8 +12,6 @@ use core::marker::PhantomData;
 #[derive(Clone, Copy)]
 pub(super) struct Totals<W> {
     pub(super) asked: Asked,
-    /// Elements of an output, fewer than 2^31.
-    pub(super) len: u64,
     /// The topmost bit of unsigned integers, or none.
     pub(super) bias: W,
 }
@@ -38,13 +36,17 @@ impl<W: Word> Lanes for Totals<W> {
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         // The topmost bit alone is the least integer.
-        let all = self.len.cast_signed() * -self.bias.wide();
+        let (lengths, place, each) = (request.lengths, request.place, -self.bias.wide());
+        // Fewer than 2^31 elements each.
+        let all = |i: usize| lengths.at(place + i).cast_signed() * each;
         if self.asked == Asked::Sum {
-            to.iter_mut().zip(words.a).for_each(|(to, &sum)| *to = (sum + all).cast_unsigned());
+            for (i, (to, &sum)) in to.iter_mut().zip(words.a).enumerate() {
+                *to = (sum + all(i)).cast_unsigned();
+            }
             return;
         }
-        let sums = |i: usize| [Interval::of_i64(words.a[i] + all); 2];
-        request.finish(self.asked, self.len, bytemuck::cast_slice_mut(to), sums);
+        let sums = |i: usize| [Interval::of_i64(words.a[i] + all(i)); 2];
+        request.finish(self.asked, bytemuck::cast_slice_mut(to), sums);
     }
 }
 
@@ -53,8 +55,6 @@ impl<W: Word> Lanes for Totals<W> {
 #[derive(Clone, Copy)]
 pub(super) struct LongTotals<const UNSIGNED: bool> {
     pub(super) asked: Asked,
-    /// Elements of an output.
-    pub(super) len: u64,
 }
 
 /// The sum of two sums, and whether it is beyond 64 bits in the top bit.
@@ -106,7 +106,7 @@ impl<const UNSIGNED: bool> Lanes for LongTotals<UNSIGNED> {
             let sum = if UNSIGNED { i128::from(sum.cast_unsigned()) } else { i128::from(sum) };
             [if overflowed(i) { Interval::UNKNOWN } else { Interval::of_integer(sum) }; 2]
         };
-        request.finish(self.asked, self.len, bytemuck::cast_slice_mut(to), sums);
+        request.finish(self.asked, bytemuck::cast_slice_mut(to), sums);
     }
 }
 
@@ -118,8 +118,6 @@ const TOP: u64 = 1 << 63;
 #[derive(Clone, Copy)]
 pub(super) struct ShortPowers<W> {
     pub(super) asked: Asked,
-    /// Elements of an output, fewer than 2^31.
-    pub(super) len: u64,
     pub(super) flip: W,
 }
 
@@ -151,7 +149,7 @@ impl<W: Word> Lanes for ShortPowers<W> {
             let [sum, squares] = [words.a[i], words.b[i].cast_signed()];
             [Interval::of_i64(sum), Interval::of_i64(squares)]
         };
-        request.finish(self.asked, self.len, bytemuck::cast_slice_mut(to), sums);
+        request.finish(self.asked, bytemuck::cast_slice_mut(to), sums);
     }
 }
 
@@ -160,14 +158,12 @@ impl<W: Word> Lanes for ShortPowers<W> {
 #[derive(Clone, Copy)]
 pub(super) struct Powers<T> {
     asked: Asked,
-    /// Elements of an output, fewer than 2^31.
-    len: u64,
     item: PhantomData<T>,
 }
 
 impl<T> Powers<T> {
-    pub(super) fn new(asked: Asked, len: u64) -> Self {
-        Powers { asked, len, item: PhantomData }
+    pub(super) fn new(asked: Asked) -> Self {
+        Powers { asked, item: PhantomData }
     }
 }
 
@@ -206,6 +202,6 @@ impl<T: Integer> Lanes for Powers<T> {
                 if high & TOP == 0 { Interval::of_integer(squares) } else { Interval::UNKNOWN };
             [Interval::of_i64(words.a[i]), squares]
         };
-        request.finish(self.asked, self.len, bytemuck::cast_slice_mut(to), sums);
+        request.finish(self.asked, bytemuck::cast_slice_mut(to), sums);
     }
 }

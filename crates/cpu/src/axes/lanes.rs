@@ -2,7 +2,9 @@
 
 use super::finish::{Pair, Request};
 use super::fold::{Cells, Fold, of_one_fold};
+use super::lengths::Lengths;
 use crate::isa::Isa;
+use crate::rows;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::table::Table;
 use core::alloc::Layout;
@@ -109,10 +111,10 @@ impl<L: Lanes> Cells for LanedCells<L> {
         self.c.fill(c);
     }
 
-    unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, at: usize) {
+    unsafe fn rows(&mut self, place: usize, rows: rows::Rows<'_, ()>, at: usize) {
         // SAFETY: the caller vouches for the elements.
-        let table = unsafe { table.of_elements() };
-        dispatch(self.fold.isa, Rows { table, cells: self, place, at });
+        let rows = unsafe { rows.of_elements() };
+        dispatch(self.fold.isa, Rows { rows, cells: self, place, at });
     }
 
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, at: usize) {
@@ -138,12 +140,18 @@ impl<L: Lanes> Cells for LanedCells<L> {
         self.a.iter().all(|&a| L::is_settled(a))
     }
 
-    fn answer(&mut self, place: usize, to: &mut [u8], missing: &mut Vec<usize>) {
+    fn answer(
+        &mut self,
+        place: usize,
+        lengths: Lengths<'_>,
+        to: &mut [u8],
+        missing: &mut Vec<usize>,
+    ) {
         let to: &mut [L::Out] = bytemuck::cast_slice_mut(to);
         let some = place..place + to.len();
         let words = Words { a: &self.a[some.clone()], b: &self.b[some.clone()], c: &self.c[some] };
         let (isa, pair) = (self.fold.isa, &mut self.pair);
-        self.fold.lanes.answer(words, to, Request { isa, place, pair, missing });
+        self.fold.lanes.answer(words, to, Request { isa, place, lengths, pair, missing });
     }
 }
 
@@ -262,9 +270,9 @@ fn put<T: Copy, const N: usize>(from: &[T; N], to: &mut [T], old: usize) {
 /// Elements of a row for which lanes do not pay.
 const FEW: usize = 12;
 
-/// Adds each row of a table to its output.
+/// Adds each row to its output.
 struct Rows<'a, 'b, L: Lanes> {
-    table: Table<'a, L::Item>,
+    rows: rows::Rows<'a, L::Item>,
     cells: &'b mut LanedCells<L>,
     place: usize,
     at: usize,
@@ -275,13 +283,13 @@ impl<L: Lanes> Kernel for Rows<'_, '_, L> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Rows { table, cells, place, at } = self;
+        let Rows { rows, cells, place, at } = self;
         let lanes = cells.fold.lanes;
         // Short rows have no use for more lanes than they have elements.
         let most = REGISTERS / largest(size_of::<L::A>(), size_of::<L::Item>());
-        let short = table.columns() < 4 * most;
-        for row in 0..table.rows() {
-            let items = table.row(row);
+        for row in 0..rows.count() {
+            let items = rows.row(row);
+            let short = items.len() < 4 * most;
             let i = place + row;
             let mut words = (cells.a[i], cells.b[i], cells.c[i]);
             if items.len() < FEW {

@@ -2,7 +2,9 @@
 //! `core/op/logarithm.rs` makes of elements, side by side.
 
 use super::fold::{Cells, Fold, of_one_fold};
+use super::lengths::Lengths;
 use crate::isa::Isa;
+use crate::rows::Rows;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::table::Table;
 use core::alloc::Layout;
@@ -104,10 +106,10 @@ impl<T: FloatElement> Cells for LogSums<T> {
         self.sums.fill(LogSum::default());
     }
 
-    unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
+    unsafe fn rows(&mut self, place: usize, rows: Rows<'_, ()>, _: usize) {
         // SAFETY: the caller vouches for the elements.
-        let table = unsafe { table.of_elements::<T>() };
-        dispatch(self.isa, Rows { table, sums: &mut self.sums[place..] });
+        let rows = unsafe { rows.of_elements::<T>() };
+        dispatch(self.isa, RowByRow { rows, sums: &mut self.sums[place..] });
     }
 
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
@@ -124,7 +126,13 @@ impl<T: FloatElement> Cells for LogSums<T> {
         }
     }
 
-    fn answer(&mut self, place: usize, to: &mut [u8], missing: &mut Vec<usize>) {
+    fn answer(
+        &mut self,
+        place: usize,
+        _lengths: Lengths<'_>,
+        to: &mut [u8],
+        missing: &mut Vec<usize>,
+    ) {
         let to: &mut [T] = bytemuck::cast_slice_mut(to);
         for (to, place) in to.iter_mut().zip(place..) {
             let sum = self.whole(place);
@@ -151,18 +159,18 @@ impl<T: FloatElement> LogSums<T> {
 }
 
 /// Adds a row to each output.
-struct Rows<'a, T> {
-    table: Table<'a, T>,
+struct RowByRow<'a, T> {
+    rows: Rows<'a, T>,
     sums: &'a mut [LogSum],
 }
 
-impl<T: FloatElement> Kernel for Rows<'_, T> {
+impl<T: FloatElement> Kernel for RowByRow<'_, T> {
     type Out = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        for row in 0..self.table.rows() {
-            Factors::add_logs(self.table.row(row), &mut self.sums[row]);
+        for row in 0..self.rows.count() {
+            Factors::add_logs(self.rows.row(row), &mut self.sums[row]);
         }
     }
 }

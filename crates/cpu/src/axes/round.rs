@@ -20,7 +20,7 @@ const LEAST: f64 = 1e-250;
 
 /// `a + b` as the rounded sum and what it is off by, exactly (Knuth 1969).
 #[inline(always)]
-fn two_sum(a: f64, b: f64) -> [f64; 2] {
+pub(super) fn two_sum(a: f64, b: f64) -> [f64; 2] {
     let t = a + b;
     let z = t - a;
     [t, (a - (t - z)) + (b - z)]
@@ -71,11 +71,11 @@ impl Interval {
         Interval { high, low, ..self }
     }
 
-    /// The number divided by `n`, and whether that could be had.
+    /// The number divided by an integer `n`, and whether that could be had.
     #[inline(always)]
-    pub(super) fn divided(self, n: u64) -> (Interval, bool) {
-        let (found, sure) = self.normal().quotient(n as f64);
-        (found, sure & (0 < n) & (n < 1 << 53))
+    pub(super) fn divided(self, n: f64) -> (Interval, bool) {
+        let (found, sure) = self.normal().quotient(n);
+        (found, sure & (0.0 < n) & (n < 9_007_199_254_740_992.0))
     }
 
     /// A normal number divided by `n`. The remainder of the rounded quotient is
@@ -83,11 +83,14 @@ impl Interval {
     #[inline(always)]
     fn quotient(self, n: f64) -> (Interval, bool) {
         let high = self.high / n;
-        let remainder = (-high).mul_add(n, self.high);
-        let low = (remainder + self.low) / n;
+        let [remainder, lost] = two_sum((-high).mul_add(n, self.high), self.low);
+        let low = remainder / n;
         let whole = (self.high == 0.0) & (self.low == 0.0) & (self.off == 0.0);
-        // Two operations made `low`.
-        let off = low.abs() * (4.0 * UNIT) + self.off / n * (1.0 + 4.0 * UNIT);
+        // Both are exact where the mean lies in the middle between two numbers, which no
+        // interval tells; otherwise two operations made `low`.
+        let exact = (lost == 0.0) & ((-low).mul_add(n, remainder) == 0.0);
+        let rounded = if exact { 0.0 } else { low.abs() * (4.0 * UNIT) };
+        let off = rounded + self.off / n * (1.0 + 4.0 * UNIT);
         (Interval { high, low, off }, whole | (high.abs() > LEAST))
     }
 
@@ -112,23 +115,23 @@ impl Interval {
         (found, zero | certain)
     }
 
-    /// `(n squares - sum^2) / (n (n - ddof))`, and whether that could be had.
+    /// `(n squares - sum^2) / (n (n - ddof))` for an integer `n`, and whether that could be had.
     #[inline(always)]
     pub(super) fn variance(
         sum: Interval,
         squares: Interval,
-        n: u64,
+        n: f64,
         ddof: u64,
     ) -> (Interval, bool) {
-        let rest = n.saturating_sub(ddof);
-        if n == 1 && rest == 1 {
+        // Exact where it is positive: `n` is an integer below 2^26 then.
+        let rest = n - ddof as f64;
+        if n == 1.0 && rest == 1.0 {
             // Of one number, whatever is lost of its square.
             let none = Interval { high: 0.0, low: 0.0, off: 0.0 };
             return (none, sum.high.abs() < f64::INFINITY);
         }
-        let countable = (rest > 0) & (n < 1 << 26);
-        let (sum, squares, n, divisor) =
-            (sum.normal(), squares.normal(), n as f64, n.wrapping_mul(rest) as f64);
+        let countable = (rest > 0.0) & (n < 67_108_864.0);
+        let (sum, squares, divisor) = (sum.normal(), squares.normal(), n * rest);
         // Neither product overflows or loses what is below f64's last place.
         let usual = (squares.high < 1e250) & ((squares.high > 1e-200) | (squares.high == 0.0));
         let usual = usual & ((squares.high != 0.0) | (sum.high == 0.0)) & countable;

@@ -1,9 +1,11 @@
 //! Walking: blocks of outputs, on all threads.
 
 use super::fold::{Cells, Fold};
+use super::lengths::Lengths;
 use super::walk::{Form, Segment, Walk};
 use super::words::with_word;
 use crate::pack::Pack;
+use crate::rows::Rows;
 use crate::table::Table;
 use core::alloc::Layout;
 use core::marker::PhantomData;
@@ -162,10 +164,10 @@ impl Run<'_> {
         let fold = folds.fold;
         assert!(fold.item() == self.item);
         assert!(folds.again.is_none_or(|again| again.item() == self.item));
-        let Walk { block, ref reduced, .. } = self.walk;
+        let block = self.walk.block;
         let outputs = self.walk.outputs();
         let blocks = outputs.div_ceil(block);
-        let len: usize = reduced.iter().map(|&(len, _)| len).product();
+        let len = self.len();
         let bytes = outputs.saturating_mul(len).saturating_mul(self.item.size());
         let threads = if bytes < SMALL { 1 } else { self.threads.count() };
         let answers = Answers::of(numbers);
@@ -216,6 +218,11 @@ impl Run<'_> {
         });
         let failed = done.into_iter().fold(None, earlier);
         failed.map_or(Ok(()), |failed| Err(failed.error))
+    }
+
+    /// Elements of an output.
+    fn len(&self) -> usize {
+        self.walk.reduced.iter().map(|&(len, _)| len).product()
     }
 
     /// The longest of the reduced axes, and ranges of it, at most so many.
@@ -330,7 +337,7 @@ impl Run<'_> {
             // read, and those of a row follow each other; they have the operation's size.
             unsafe {
                 match walk.form {
-                    Form::Rows => cells.rows(place, table, at),
+                    Form::Rows => cells.rows(place, Rows::Even(table), at),
                     Form::Columns => cells.columns(place, table, at),
                 }
             }
@@ -353,6 +360,7 @@ impl Run<'_> {
         answers: &Answers<'_>,
     ) -> core::result::Result<(), Failed> {
         let from = outputs.start;
+        let lengths = Lengths::Same(self.len() as u64);
         let step = self.walk.kept.last().map_or(0, |axis| axis.step);
         let mut left = core::mem::take(&mut hands.left);
         left.clear();
@@ -360,7 +368,7 @@ impl Run<'_> {
         for segment in &hands.segments {
             hands.missing.clear();
             // SAFETY: outputs of the block, which the caller vouches for.
-            unsafe { write_segment(cells, segment, step, &mut hands.missing, answers) };
+            unsafe { write_segment(cells, segment, lengths, step, &mut hands.missing, answers) };
             left.extend(hands.missing.iter().map(|&place| {
                 let i = (place - segment.place).cast_signed();
                 (place, (segment.output + i * step).cast_unsigned())
@@ -377,7 +385,7 @@ impl Run<'_> {
                 cells.clear();
                 self.take_in(&mut *cells, outputs, None, hands);
                 hands.missing.clear();
-                cells.answer(0, words, &mut hands.missing);
+                cells.answer(0, lengths, words, &mut hands.missing);
             };
             if together {
                 answer(outputs, words, hands);
@@ -415,6 +423,7 @@ impl Run<'_> {
 unsafe fn write_segment(
     cells: &mut dyn Cells,
     segment: &Segment,
+    lengths: Lengths<'_>,
     step: isize,
     missing: &mut Vec<usize>,
     answers: &Answers<'_>,
@@ -423,7 +432,7 @@ unsafe fn write_segment(
     if step == 1 {
         // SAFETY: the caller vouches for it.
         let to = unsafe { answers.run(segment.output.cast_unsigned(), segment.len) };
-        return cells.answer(segment.place, to, missing);
+        return cells.answer(segment.place, lengths, to, missing);
     }
     let size = answers.dtype.size();
     let mut words = [0u64; MOST];
@@ -431,7 +440,7 @@ unsafe fn write_segment(
     for done in (0..segment.len).step_by(MOST) {
         let to = &mut scattered[..MOST.min(segment.len - done) * size];
         let first = segment.output + done.cast_signed() * step;
-        cells.answer(segment.place + done, to, missing);
+        cells.answer(segment.place + done, lengths, to, missing);
         // SAFETY: as above. What is not found yet is overwritten later.
         unsafe { answers.scatter(first, step, to) };
     }

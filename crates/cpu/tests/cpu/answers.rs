@@ -10,7 +10,7 @@ use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Job, Outputs, Threads};
 
 /// Data that tells answers apart which are nearly right.
-const PATTERNS: [&str; 10] = [
+pub(crate) const PATTERNS: [&str; 10] = [
     "uniform",
     "integers",
     "ties",
@@ -34,7 +34,7 @@ fn element(dtype: DType, x: f64) -> u64 {
     }
 }
 
-fn make(dtype: DType, pattern: &str, index: usize, random: &mut Rng) -> u64 {
+pub(crate) fn make(dtype: DType, pattern: &str, index: usize, random: &mut Rng) -> u64 {
     let x = match pattern {
         "uniform" => random.f64(),
         "integers" => random.i32(-3..4).into(),

@@ -3,4 +3,5 @@
 mod absorb;
 mod answers;
 mod kernels;
+mod segments;
 mod views;

@@ -44,8 +44,8 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// The attributes of a launch. It is early only where the device supports that.
-    pub(super) fn new(launch: &Launch, takes_early: bool) -> Attributes {
+    /// The attributes of a launch. It is a dependent one only where the device supports that.
+    pub(super) fn new(launch: &Launch, takes_dependent: bool) -> Attributes {
         let value = LaunchAttributeValue([0; 16]);
         let none = LaunchAttribute { id: LaunchAttributeId::IGNORE, pad: [0; 4], value };
         let mut attributes = Attributes { all: [none; 3], count: 0 };
@@ -55,7 +55,7 @@ impl Attributes {
         if launch.cooperative {
             attributes.push(LaunchAttributeId::COOPERATIVE, &[1]);
         }
-        if launch.early && takes_early {
+        if launch.dependent && takes_dependent {
             attributes.push(LaunchAttributeId::PROGRAMMATIC_STREAM_SERIALIZATION, &[1]);
         }
         attributes
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_launch_has_the_attributes_that_it_asks_for() {
-        let launch = Launch::linear(8, 128).clusters(4).cooperative().early();
+        let launch = Launch::linear(8, 128).clusters(4).cooperative().dependent();
         let mut all = Attributes::new(&launch, true);
         let ids: Vec<u32> = all.all[..all.count].iter().map(|a| a.id.0).collect();
         assert_eq!(ids, [4, 2, 6]);

@@ -29,8 +29,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// The oldest driver that can capture early launches.
-const EARLY: u32 = 12_030;
+/// The oldest driver that can capture programmatic dependent launches.
+const DEPENDENT_LAUNCHES: u32 = 12_030;
 
 /// The oldest supported driver, in the driver's numbering: CUDA 12.0, version 525.
 const OLDEST: c_int = 12_000;
@@ -44,9 +44,9 @@ pub struct Driver {
     device: CUdevice,
     context: CUcontext,
     limits: Limits,
-    /// Whether launches may be early: the device supports it, and the driver can
+    /// Whether launches may be dependent: the device supports it, and the driver can
     /// capture it.
-    early: bool,
+    dependent: bool,
     handles: Mutex<Handles>,
 }
 
@@ -271,8 +271,8 @@ impl Driver {
         // SAFETY: an address is written; `drop` releases the context.
         let retained = unsafe { (loaded.api.cuDevicePrimaryCtxRetain)(&raw mut context, device) };
         loaded.api.check(retained, || format!("opening device {ordinal}"))?;
-        let early = limits.capability >= (9, 0) && loaded.version >= EARLY;
-        Ok(Driver { loaded, device, context, limits, early, handles: Mutex::default() })
+        let dependent = limits.capability >= (9, 0) && loaded.version >= DEPENDENT_LAUNCHES;
+        Ok(Driver { loaded, device, context, limits, dependent, handles: Mutex::default() })
     }
 
     /// Uses a stream that other code has made, with cudarc, torch or the CUDA runtime.
@@ -624,7 +624,7 @@ unsafe impl Device for Driver {
             let stream = handles.stream(stream)?;
             (stream, handles.allow_shared(self.api(), kernel, launch.shared)?)
         };
-        let mut attributes = Attributes::new(launch, self.early);
+        let mut attributes = Attributes::new(launch, self.dependent);
         let mut parameters = Parameters::new(launch, arguments)?;
         let config = attributes.config(launch, stream);
         // SAFETY: the caller guarantees the kernel and its arguments; the

@@ -363,7 +363,7 @@ fn launches_arrive_as_they_were_asked_for() {
     buffer.fill(Stream::DEFAULT, 0..16, 1).unwrap();
     let arguments = [Argument::from(buffer.address()), Argument::from(9u8)];
     let launch = Launch { grid: [12, 2, 3], block: [32, 4, 5], ..Launch::linear(1, 1) };
-    let launch = launch.shared(100_000).clusters(4).cooperative().early();
+    let launch = launch.shared(100_000).clusters(4).cooperative().dependent();
     // SAFETY: the kernel takes these, and writes as many bytes as there are blocks.
     unsafe { driver.launch(Stream::DEFAULT, kernel, &launch, &arguments).unwrap() };
     assert_eq!(
@@ -385,12 +385,13 @@ fn launches_arrive_as_they_were_asked_for() {
 }
 
 #[test]
-fn an_older_driver_gets_no_early_launches() {
+fn an_older_driver_gets_no_dependent_launches() {
     let Some(fake) = Fake::new(&["VERSION=12020"]) else { return };
     let driver = fake.open(0);
     let kernel = driver.kernel(driver.load("m", PTX).unwrap(), "other").unwrap();
     // SAFETY: the kernel does nothing.
-    unsafe { driver.launch(Stream::DEFAULT, kernel, &Launch::linear(3, 32).early(), &[]) }.unwrap();
+    unsafe { driver.launch(Stream::DEFAULT, kernel, &Launch::linear(3, 32).dependent(), &[]) }
+        .unwrap();
     assert_eq!(fake.launched(), "3.1.1 of 32.1.1 shared 0");
 }
 

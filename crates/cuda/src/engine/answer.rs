@@ -1,5 +1,6 @@
 //! What the device can finish: which number of which state.
 
+use super::catalogue::FINISH_THREADS;
 use super::kernels::{Program, Tally};
 use super::scratch::Scratch;
 use super::{Engine, lock};
@@ -8,8 +9,8 @@ use crate::{Error, Result};
 use warpfold_core::DType;
 use warpfold_core::op::{Kind, Op};
 
-/// Threads of a block: `FINISH_THREADS` in `kernels/finish.cuh`.
-const THREADS: u32 = 128;
+/// Threads of a block.
+const THREADS: u32 = FINISH_THREADS as u32;
 
 /// The number that is asked of a state; `Ask` in `kernels/answer.cuh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +25,8 @@ pub(super) enum Ask {
     Nans,
     Any,
     All,
-    FirstLeast,
-    FirstGreatest,
+    ArgMin,
+    ArgMax,
     Range,
     Magnitude,
     And,
@@ -67,8 +68,8 @@ impl Answer {
             Op::CountNan => Ask::Nans,
             Op::Any => Ask::Any,
             Op::All => Ask::All,
-            Op::ArgMin => Ask::FirstLeast,
-            Op::ArgMax => Ask::FirstGreatest,
+            Op::ArgMin => Ask::ArgMin,
+            Op::ArgMax => Ask::ArgMax,
             Op::Range => Ask::Range,
             Op::NormInf => Ask::Magnitude,
             Op::And => Ask::And,
@@ -94,7 +95,7 @@ impl Answer {
             Ask::Total | Ask::Mean => Tally::Sums,
             Ask::Least | Ask::Greatest => Tally::Extremes,
             Ask::Count | Ask::Nonzero | Ask::Nans | Ask::Any | Ask::All => Tally::Counts,
-            Ask::FirstLeast | Ask::FirstGreatest => Tally::Positions,
+            Ask::ArgMin | Ask::ArgMax => Tally::Positions,
             Ask::Magnitude => Tally::Magnitudes,
             Ask::And | Ask::Or | Ask::Xor => Tally::Bits,
             Ask::Root if self.kind == Kind::Prod => Tally::Products,
@@ -111,7 +112,7 @@ impl Answer {
     /// Whether the number of `len` elements may not fit its type: totals of
     /// integers of 64 bits, of squares of 32 bits and more, or of 2^32 and more
     /// shorter ones.
-    pub(super) fn may_misfit(&self, len: usize) -> bool {
+    pub(super) fn may_overflow(&self, len: usize) -> bool {
         let integers = self.ask == Ask::Total && !self.dtype.is_float();
         let long = if self.kind == Kind::SquareSum { 4 } else { 8 };
         integers && (self.dtype.size() >= long || len as u64 >= 1 << 32)
@@ -166,8 +167,8 @@ impl Engine {
         let mut scratch = lock(&scratch);
         // SAFETY: passed on from the caller.
         unsafe {
-            self.watching_misfits(answer, usize::MAX, &mut scratch, stream, |engine, scratch| {
-                engine.finish(answer, &all, scratch.misfits(), stream).map(|()| true)
+            self.watching_overflow(answer, usize::MAX, &mut scratch, stream, |engine, scratch| {
+                engine.finish(answer, &all, scratch.overflow(), stream).map(|()| true)
             })
         }
     }
@@ -175,13 +176,13 @@ impl Engine {
     /// Launches the kernel that makes numbers of payloads.
     ///
     /// # Safety
-    /// As for [`finish_into`](Self::finish_into); `misfits` is the word for
+    /// As for [`finish_into`](Self::finish_into); `overflow` is the word for
     /// them in the stream's scratch memory.
     pub(super) unsafe fn finish(
         &self,
         answer: Answer,
         payloads: &Payloads,
-        misfits: Address,
+        overflow: Address,
         stream: Stream,
     ) -> Result<()> {
         let kernel = self.program(Program::finish(answer.kind, answer.dtype))?;
@@ -198,10 +199,10 @@ impl Engine {
                 Argument::from(answer.ask as u32),
                 Argument::from(to + (first * step * size) as u64),
                 Argument::from(step as i64),
-                Argument::from(misfits),
+                Argument::from(overflow),
             ];
             // SAFETY: the kernel has these parameters; it reads the payloads and
-            // writes the numbers and the word for misfits.
+            // writes the numbers and the word for overflow.
             unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
         }
         Ok(())
@@ -212,7 +213,7 @@ impl Engine {
     ///
     /// # Safety
     /// That of `make`; `scratch` is the stream's.
-    pub(super) unsafe fn watching_misfits(
+    pub(super) unsafe fn watching_overflow(
         &self,
         answer: Answer,
         len: usize,
@@ -220,13 +221,13 @@ impl Engine {
         stream: Stream,
         make: impl FnOnce(&Engine, &mut Scratch) -> Result<bool>,
     ) -> Result<bool> {
-        if !answer.may_misfit(len) {
+        if !answer.may_overflow(len) {
             return make(self, scratch);
         }
         if !make(self, scratch)? {
             return Ok(false);
         }
-        scratch.saw_misfits(&*self.device, stream).map(|seen| !seen)
+        scratch.saw_overflow(&*self.device, stream).map(|seen| !seen)
     }
 }
 
@@ -260,8 +261,8 @@ mod tests {
                 let term = if op == Op::SumSq { largest * largest } else { largest };
                 for len in [1, 2, 1 << 16, (1 << 32) - 1] {
                     let fits = term.checked_mul(len as u128).is_some_and(|total| total <= most);
-                    assert!(fits || answer.may_misfit(len), "{op} of {len} {dtype}");
-                    watched += usize::from(answer.may_misfit(len));
+                    assert!(fits || answer.may_overflow(len), "{op} of {len} {dtype}");
+                    watched += usize::from(answer.may_overflow(len));
                 }
             }
         }

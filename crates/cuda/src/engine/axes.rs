@@ -9,7 +9,7 @@ use super::rows::Rows;
 use super::table::{Order, Table};
 use super::tiles::{LEAST_WORKSPACE, Wanted, largest_workspace};
 use super::view::{DeviceView, check_pair};
-use super::{Array, Engine, Input, left, lock};
+use super::{Array, Engine, Input, lock, output};
 use crate::Result;
 use crate::device::{Address, Stream};
 use core::ops::Range;
@@ -108,7 +108,7 @@ impl Engine {
         let mut scratch = lock(&scratch);
         let device = &**self.device();
         let bytes = wanted.bytes()?.min(largest_workspace(device.limits()));
-        let space = scratch.workspace.hold(device, stream, bytes, LEAST_WORKSPACE)?;
+        let space = scratch.workspace.reserve(device, stream, bytes, LEAST_WORKSPACE)?;
         let workspace = space.0..space.0 + space.1;
         let mut digits = Digits::new(device, stream);
         let mut bytes = Vec::new();
@@ -130,7 +130,7 @@ impl Engine {
                     for ((&kind, &place), &words) in kinds.iter().zip(places).zip(&run.words) {
                         let (bytes, after) = rest.split_at(8 * words);
                         rest = after;
-                        let mut state = left::state(kind, &input, bytes)?;
+                        let mut state = output::state(kind, &input, bytes)?;
                         // SAFETY: the rows are elements of the table, or copies in the
                         // workspace that the next ones come after; in between nobody
                         // writes.

@@ -11,9 +11,9 @@ use super::collect::Collector;
 use super::layout::Layout;
 use super::parts::{Part, parts};
 use super::question::Question;
-use super::room::Room;
 use super::table::{Order, Table};
 use super::view::check_pair;
+use super::workspace::Workspace;
 use crate::Result;
 use crate::device::{Address, Device, Stream};
 use warpfold_core::DType;
@@ -36,7 +36,7 @@ const STAGED: usize = 8 << 20;
 struct Held<'a> {
     device: &'a dyn Device,
     stream: Stream,
-    room: Room,
+    memory: Workspace,
     /// Where it begins.
     at: Address,
 }
@@ -46,7 +46,7 @@ impl Drop for Held<'_> {
         // After an error, launches may still read it. Errors cannot be reported
         // here.
         let _ = self.device.wait(self.stream);
-        let _ = self.room.give_back(self.device);
+        let _ = self.memory.give_back(self.device);
     }
 }
 
@@ -215,8 +215,8 @@ impl Engine {
         let all = source.outputs.len.saturating_mul(output).saturating_add(slack);
         let limit = BOXES.min(device.limits().memory / PART_OF_MEMORY).max(LEAST_BOXES);
         let wanted = (all as u64).min(limit);
-        let mut held = Held { device, stream, room: Room::default(), at: 0 };
-        let (at, bytes) = held.room.hold(device, stream, wanted, LEAST_BOXES.min(wanted))?;
+        let mut held = Held { device, stream, memory: Workspace::default(), at: 0 };
+        let (at, bytes) = held.memory.reserve(device, stream, wanted, LEAST_BOXES.min(wanted))?;
         held.at = at;
         let room = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_sub(slack);
         Ok((held, room))

@@ -1,16 +1,15 @@
 //! Columns that lie side by side, as kernels are told of them: `ColumnTable` in
 //! `kernels/columns.cuh`.
 
+use super::catalogue::{COLUMN_BLOCKS, COLUMN_THREADS};
 use super::parts::parts;
 use super::table::{Table, offset, unit};
 use crate::device::{Address, Argument};
 use warpfold_core::layout::Dim;
 
-/// `COLUMN_THREADS`, `COLUMN_BLOCKS` and `BATCH` in the kernels, and the bytes of a
-/// strip.
-pub(super) const THREADS: usize = 256;
-pub(super) const BLOCKS: u32 = 2;
-pub(super) const BATCH: usize = 8;
+pub(super) const THREADS: usize = COLUMN_THREADS;
+pub(super) const BLOCKS: u32 = COLUMN_BLOCKS as u32;
+/// Bytes of a strip.
 pub(super) const STRIP: usize = 16;
 
 /// More launches than this are not worth it...

@@ -2,7 +2,8 @@
 
 use super::Engine;
 use super::answer::Answer;
-use super::column_table::{BATCH, BLOCKS, ColumnTable, STRIP, THREADS};
+use super::catalogue::BATCH;
+use super::column_table::{BLOCKS, ColumnTable, STRIP, THREADS};
 use super::kernels::{Program, Tally};
 use super::route::{Launches, Machine};
 use super::scratch::Scratch;
@@ -83,7 +84,7 @@ impl Build {
         1 + usize::from(two && self.dtype.size() == 8)
     }
 
-    /// Words in which the blocks of a column meet, so many of them: `MET` there,
+    /// Words in which so many blocks of a column add up: `MET` there,
     /// the superaccumulator's, or what each of them leaves.
     fn met(self, blocks: usize) -> usize {
         match self.tally {
@@ -269,7 +270,7 @@ impl Engine {
                 Argument::from(u32::from(answer.kind == Kind::AbsSum)),
                 Argument::from(workspace),
                 Argument::from(to),
-                Argument::from(scratch.misfits()),
+                Argument::from(scratch.overflow()),
             ];
             let arguments = [&plan.columns.arguments(&now)[..], &others].concat();
             let launch = plan.launch(now.count);

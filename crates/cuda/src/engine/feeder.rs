@@ -12,7 +12,7 @@
 
 use super::digits::Digits;
 use super::slot::{LEAST, Slot};
-use super::{Array, Engine, Input, left};
+use super::{Array, Engine, Input, output};
 use crate::device::Address;
 use crate::{Error, Result};
 use core::ops::Range;
@@ -56,14 +56,14 @@ struct Busy {
     run: Option<OnItsWay>,
 }
 
-/// A run in a slot's device memory, and what kernels leave of it.
+/// A run in a slot's device memory, and its output.
 struct OnItsWay {
     input: Input,
-    left: Left,
+    output: Output,
 }
 
-/// Where kernels leave what of a run.
-struct Left {
+/// Where kernels put the output of a run.
+struct Output {
     /// The states that absorb it, by their places, and the bytes of each.
     places: Vec<(usize, Range<usize>)>,
     /// All bytes.
@@ -272,18 +272,18 @@ impl Feeder {
         Input { array, others, start }
     }
 
-    /// What kernels leave of an input for the states that are wanted.
-    fn left(&self, input: &Input, wanted: fn(Kind) -> bool) -> Result<Left> {
+    /// The output of kernels for an input and the states that are wanted.
+    fn output(&self, input: &Input, wanted: fn(Kind) -> bool) -> Result<Output> {
         let dtype = self.dtype;
-        let mut left = Left { places: Vec::with_capacity(self.states.len()), bytes: 0 };
+        let mut output = Output { places: Vec::with_capacity(self.states.len()), bytes: 0 };
         for (state, kind) in self.states.iter().map(AnyState::kind).enumerate() {
             if wanted(kind) {
-                let len = left::len(kind, input).ok_or(Error::NoKernel { kind, dtype })?;
-                left.places.push((state, left.bytes..left.bytes + len));
-                left.bytes = (left.bytes + len).next_multiple_of(8);
+                let len = output::len(kind, input).ok_or(Error::NoKernel { kind, dtype })?;
+                output.places.push((state, output.bytes..output.bytes + len));
+                output.bytes = (output.bytes + len).next_multiple_of(8);
             }
         }
-        Ok(left)
+        Ok(output)
     }
 
     /// The place of a slot that is not busy, and how many of the `most` bytes of
@@ -296,13 +296,13 @@ impl Feeder {
     ) -> Result<(usize, usize)> {
         let mut bytes = most;
         loop {
-            let left = self.left(&self.input(start, bytes, 0, 0), wanted)?.bytes;
-            let place = self.slot_with(bytes * self.arrays, left)?;
+            let output = self.output(&self.input(start, bytes, 0, 0), wanted)?.bytes;
+            let place = self.slot_with(bytes * self.arrays, output)?;
             let slot = &self.slots[place].slot;
             let fits = bytes.min(slot.room() / self.arrays);
-            // Of less, kernels may leave more.
-            let left = self.left(&self.input(start, fits, 0, 0), wanted)?.bytes;
-            if left <= slot.payloads.len() {
+            // Of less, there may be more output.
+            let output = self.output(&self.input(start, fits, 0, 0), wanted)?.bytes;
+            if output <= slot.payloads.len() {
                 self.turn = (self.turn + 1) % SLOTS;
                 return Ok((place, fits));
             }
@@ -311,10 +311,10 @@ impl Feeder {
     }
 
     /// The place of the slot whose turn it is, once it is not busy, with room for
-    /// what kernels leave and for `bytes` bytes of elements, or as many as a slot
+    /// the output of kernels and for `bytes` bytes of elements, or as many as a slot
     /// can have.
-    fn slot_with(&mut self, bytes: usize, left: usize) -> Result<usize> {
-        let take = || self.engine.slots.take(&self.engine, bytes, left);
+    fn slot_with(&mut self, bytes: usize, output: usize) -> Result<usize> {
+        let take = || self.engine.slots.take(&self.engine, bytes, output);
         if self.turn >= self.slots.len() {
             match take() {
                 Ok(slot) => {
@@ -329,9 +329,9 @@ impl Feeder {
         let place = self.turn;
         self.collect(place)?;
         let old = &mut self.slots[place].slot;
-        let lacks = old.payloads.len() < left;
+        let lacks = old.payloads.len() < output;
         if lacks || old.room() < bytes {
-            match self.engine.slots.take(&self.engine, bytes, left) {
+            match self.engine.slots.take(&self.engine, bytes, output) {
                 Ok(mut slot) => {
                     if lacks || slot.room() > old.room() {
                         mem::swap(old, &mut slot);
@@ -362,28 +362,28 @@ impl Feeder {
             (slot.memory_at(), slot.room() / self.arrays)
         };
         let input = self.input(start, bytes, memory, half);
-        let left = self.left(&input, wanted)?;
+        let output = self.output(&input, wanted)?;
         let engine = Arc::clone(&self.engine);
         let device = engine.device();
         let Busy { slot, run: on_its_way } = &mut self.slots[place];
         let stream = slot.stream;
         // From here on something may be under way, whatever fails.
-        let on_its_way = on_its_way.insert(OnItsWay { input, left });
+        let on_its_way = on_its_way.insert(OnItsWay { input, output });
         for (from, to) in from.into_iter().zip(iter::once(memory).chain(input.others)) {
             // SAFETY: the slot's memory is not touched before its stream was
             // waited for; of bytes elsewhere the caller says so.
             unsafe { device.start_copy_in(stream, to, from, bytes)? };
         }
-        for (state, place) in &on_its_way.left.places {
+        for (state, place) in &on_its_way.output.places {
             let to = slot.payloads_at() + place.start as u64;
             // SAFETY: the copies before it on the stream fill the arrays, and only
-            // this slot uses them and the place for what is left.
+            // this slot uses them and the place for the output.
             unsafe { engine.reduce_into(self.states[*state].kind(), input, to, stream)? };
         }
         let (from, to) = (slot.payloads_at(), slot.payloads.as_ptr());
         // SAFETY: the payloads' memory is the slot's, and is not looked at before
         // the stream was waited for.
-        unsafe { device.start_copy_out(stream, from, to, on_its_way.left.bytes) }
+        unsafe { device.start_copy_out(stream, from, to, on_its_way.output.bytes) }
     }
 
     /// Waits for a slot's run, if one is on its way, and merges its states.
@@ -393,13 +393,13 @@ impl Feeder {
             return Ok(());
         }
         self.engine.device().wait(slot.stream)?;
-        let Some(OnItsWay { input, left }) = run.take() else { return Ok(()) };
+        let Some(OnItsWay { input, output }) = run.take() else { return Ok(()) };
         // SAFETY: the copy to them was waited for, and only `send` starts another.
         let payloads = unsafe { slot.payloads.bytes() };
         let mut digits = Digits::new(&**self.engine.device(), slot.stream);
-        for (state, place) in left.places {
+        for (state, place) in output.places {
             let state = &mut self.states[state];
-            let mut run = left::state(state.kind(), &input, &payloads[place])?;
+            let mut run = output::state(state.kind(), &input, &payloads[place])?;
             // SAFETY: the run lies in the slot's memory until the next one is sent.
             unsafe { digits.restore(&mut run, input.array)? };
             merge(state, &run)?;

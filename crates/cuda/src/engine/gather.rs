@@ -1,16 +1,14 @@
 //! Copying elements together, so that rows can be reduced.
 
 use super::Engine;
+use super::catalogue::{GATHER_AXES, GATHER_EACH, GATHER_THREADS, GATHER_TILE};
 use super::kernels::Program;
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
 
-/// `THREADS`, `EACH` and `TILE` in `kernels/gather.cu`.
-const THREADS: usize = 256;
-const EACH: usize = 4;
-const TILE: usize = 32;
 /// The axes that the kernel knows; more are gone through here.
-const AXES: usize = 6;
+const AXES: usize = GATHER_AXES;
+const TILE: usize = GATHER_TILE;
 
 /// Blocks for each multiprocessor: enough to fill it.
 const BLOCKS: usize = 32;
@@ -97,10 +95,11 @@ impl Engine {
             if transpose && i < 2 { len.div_ceil(TILE) } else { len }
         };
         let total: usize = (0..inner.len()).map(units).product();
-        let blocks = if transpose { total } else { total.div_ceil(THREADS * EACH) };
+        let blocks = if transpose { total } else { total.div_ceil(GATHER_THREADS * GATHER_EACH) };
         let limits = self.device.limits();
         let blocks = blocks.clamp(1, limits.multiprocessors.max(1) as usize * BLOCKS);
-        let launch = Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), THREADS as u32);
+        let launch =
+            Launch::linear(u32::try_from(blocks).unwrap_or(u32::MAX), GATHER_THREADS as u32);
         let kernel = self.program(Program::Gather(size))?;
         let unit = size.cast_signed();
         for index in 0..outer.iter().map(|s| s.len).product() {

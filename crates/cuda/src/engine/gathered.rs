@@ -73,7 +73,7 @@ impl Engine {
     ) -> Result<bool> {
         let device = &*self.device;
         let (at, bytes) =
-            scratch.workspace.hold(device, stream, plan.workspace, LEAST_WORKSPACE)?;
+            scratch.workspace.reserve(device, stream, plan.workspace, LEAST_WORKSPACE)?;
         let outputs = table.rows_in(bytes.min(plan.workspace));
         if outputs == 0 {
             return Ok(false);

@@ -1,5 +1,14 @@
 //! Which kernel does what, and what it leaves in memory.
 
+use super::catalogue::{
+    ABS_SUM, ARG_EXTREMA, BITS, COLUMN_BITS, COLUMN_COUNTS, COLUMN_EXTREMES, COLUMN_MAGNITUDES,
+    COLUMN_POSITIONS, COLUMN_SQUARES, COLUMN_SUMS, COLUMN_VARIANCES, COUNTS, DOT, EXTREMA, FINISH,
+    FINISH_MOMENTS, FINISH_SQUARES, GATHER, LOGSUMEXP, MOMENTS, PROD, ROW_BITS, ROW_COUNTS,
+    ROW_EXTREMES, ROW_MAGNITUDES, ROW_POSITIONS, ROW_SQUARES, ROW_SUMS, SQUARE_SUM, STRIDED_BITS,
+    STRIDED_COUNTS, STRIDED_EXTREMES, STRIDED_LOGSUMEXP, STRIDED_MAGNITUDES, STRIDED_POSITIONS,
+    STRIDED_PRODS, STRIDED_SQUARES, STRIDED_SUMS, STRIDED_VARIANCES, SUM, VECTORS,
+};
+use super::entry::Entry;
 use crate::device::Argument;
 use warpfold_core::DType;
 use warpfold_core::op::{AnyState, Kind};
@@ -49,6 +58,24 @@ pub(super) enum Tally {
 }
 
 impl Tally {
+    /// The kernels for short rows, columns and views; where rows and columns have none,
+    /// that for views.
+    fn entries(self) -> (&'static Entry, &'static Entry, &'static Entry) {
+        match self {
+            Tally::Sums => (&ROW_SUMS, &COLUMN_SUMS, &STRIDED_SUMS),
+            Tally::Extremes => (&ROW_EXTREMES, &COLUMN_EXTREMES, &STRIDED_EXTREMES),
+            Tally::Counts => (&ROW_COUNTS, &COLUMN_COUNTS, &STRIDED_COUNTS),
+            Tally::Positions => (&ROW_POSITIONS, &COLUMN_POSITIONS, &STRIDED_POSITIONS),
+            Tally::Magnitudes => (&ROW_MAGNITUDES, &COLUMN_MAGNITUDES, &STRIDED_MAGNITUDES),
+            Tally::Bits => (&ROW_BITS, &COLUMN_BITS, &STRIDED_BITS),
+            Tally::Squares => (&ROW_SQUARES, &COLUMN_SQUARES, &STRIDED_SQUARES),
+            // One kernel makes both of rows.
+            Tally::Variances => (&ROW_SQUARES, &COLUMN_VARIANCES, &STRIDED_VARIANCES),
+            Tally::LogSumExps => (&STRIDED_LOGSUMEXP, &STRIDED_LOGSUMEXP, &STRIDED_LOGSUMEXP),
+            Tally::Products => (&STRIDED_PRODS, &STRIDED_PRODS, &STRIDED_PRODS),
+        }
+    }
+
     /// Whether rows and columns have kernels of their own, besides the walk over any
     /// view.
     pub(super) fn has_tables(self) -> bool {
@@ -58,25 +85,6 @@ impl Tally {
     /// Whether it sums squares.
     pub(super) fn is_of_squares(self) -> bool {
         matches!(self, Tally::Squares | Tally::Variances)
-    }
-
-    /// The name of its kernels, which for counts and bits are told by the size
-    /// of integers alone, but for truth values' bits.
-    fn name(self, dtype: DType) -> String {
-        match self {
-            Tally::Sums => format!("sums_{dtype}"),
-            Tally::Extremes => format!("extremes_{dtype}"),
-            Tally::Positions => format!("positions_{dtype}"),
-            Tally::Magnitudes => format!("magnitudes_{dtype}"),
-            Tally::Squares => format!("squares_{dtype}"),
-            Tally::Variances => format!("variances_{dtype}"),
-            Tally::LogSumExps => format!("logsumexp_{dtype}"),
-            Tally::Products => format!("prods_{dtype}"),
-            Tally::Bits if dtype == DType::Bool => format!("bits_{dtype}"),
-            Tally::Bits => format!("bits_u{}", 8 * dtype.size()),
-            Tally::Counts if dtype.is_float() => format!("counts_{dtype}"),
-            Tally::Counts => format!("counts_u{}", 8 * dtype.size()),
-        }
     }
 }
 
@@ -90,43 +98,64 @@ impl Program {
         }
     }
 
-    /// The name of the kernel, and of its module.
-    pub(super) fn name(self) -> String {
+    /// Its entry of the catalogue, and the element type.
+    fn entry(self) -> (&'static Entry, DType) {
         match self {
-            Program::Gather(size) => format!("gather_u{}", 8 * size),
-            Program::Finish(dtype) => format!("finish_{dtype}"),
-            Program::FinishSquares(dtype) => format!("finish_squares_{dtype}"),
-            Program::FinishMoments(dtype) => format!("finish_moments_{dtype}"),
-            // One kernel makes both of rows.
-            Program::ShortRows(Tally::Variances, dtype) => format!("row_squares_{dtype}"),
-            Program::ShortRows(tally, dtype) => format!("row_{}", tally.name(dtype)),
-            Program::Columns(tally, dtype) => format!("column_{}", tally.name(dtype)),
-            Program::Strided(tally, dtype) => format!("strided_{}", tally.name(dtype)),
+            Program::Gather(1) => (&GATHER, DType::U8),
+            Program::Gather(2) => (&GATHER, DType::U16),
+            Program::Gather(4) => (&GATHER, DType::U32),
+            Program::Gather(_) => (&GATHER, DType::U64),
+            Program::Finish(dtype) => (&FINISH, dtype),
+            Program::FinishSquares(dtype) => (&FINISH_SQUARES, dtype),
+            Program::FinishMoments(dtype) => (&FINISH_MOMENTS, dtype),
+            Program::ShortRows(tally, dtype) => (tally.entries().0, dtype),
+            Program::Columns(tally, dtype) => (tally.entries().1, dtype),
+            Program::Strided(tally, dtype) => (tally.entries().2, dtype),
         }
+    }
+
+    /// The name of the kernel, and of its module; where there is none, a name that no
+    /// archive has.
+    pub(super) fn name(self) -> String {
+        let (entry, dtype) = self.entry();
+        entry.name(dtype).unwrap_or_else(|| format!("{} of {dtype}", entry.stem))
+    }
+
+    /// Blocks that fit a multiprocessor, as the kernel is compiled for.
+    pub(super) fn blocks(self) -> u32 {
+        let (entry, dtype) = self.entry();
+        entry.module(dtype).map_or(1, |module| module.blocks)
+    }
+}
+
+/// The kernel that leaves a state of a kind.
+fn entry(kind: Kind) -> &'static Entry {
+    match kind {
+        Kind::Sum => &SUM,
+        Kind::AbsSum => &ABS_SUM,
+        Kind::SquareSum => &SQUARE_SUM,
+        Kind::Dot => &DOT,
+        Kind::Moments => &MOMENTS,
+        Kind::Extrema => &EXTREMA,
+        Kind::ArgExtrema => &ARG_EXTREMA,
+        Kind::Counts => &COUNTS,
+        Kind::Bits => &BITS,
+        Kind::Prod => &PROD,
+        Kind::LogSumExp => &LOGSUMEXP,
     }
 }
 
 /// The name of the kernel that leaves a state.
 pub(super) fn name(kind: Kind, dtype: DType) -> Option<String> {
-    let stem = match kind {
-        Kind::Sum => "sum",
-        Kind::AbsSum => "abs_sum",
-        Kind::SquareSum => "square_sum",
-        Kind::Dot => "dot",
-        Kind::Moments => "moments",
-        Kind::Extrema => "extrema",
-        Kind::ArgExtrema => "arg_extrema",
-        Kind::Counts => "counts",
-        Kind::Prod => "prod",
-        Kind::LogSumExp => "logsumexp",
-        Kind::Bits if !dtype.is_float() => "bits",
-        _ => return None,
-    };
-    Some(format!("{stem}_{dtype}"))
+    entry(kind).name(dtype)
 }
 
-/// What a kernel is compiled for: `THREADS` and `VECTORS` in `kernels/load.cuh`
-/// unless it says otherwise.
+/// Whether there is one.
+pub(super) fn supports(kind: Kind, dtype: DType) -> bool {
+    entry(kind).module(dtype).is_some()
+}
+
+/// What a kernel is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Build {
     /// The most threads of a block.
@@ -139,20 +168,18 @@ pub(super) struct Build {
 
 /// How the kernel of a state is built.
 pub(super) fn build(kind: Kind, dtype: DType) -> Build {
-    let usual = Build { threads: 512, vectors: 4, shared_per_thread: 0 };
+    let threads = entry(kind).module(dtype).map_or(32, |module| module.threads);
+    let usual = Build { threads, vectors: VECTORS as u32, shared_per_thread: 0 };
     match kind {
-        // `SUM_THREADS` in `float_sum.cuh`, `TILE` in `range.cuh`, the limbs in
-        // `bins.cuh`.
+        // `TILE` in `range.cuh`, the limbs in `bins.cuh`.
         Kind::Sum | Kind::AbsSum => match dtype {
-            DType::F64 => Build { threads: 384, vectors: 8, shared_per_thread: 8 * 44 },
-            DType::F32 => Build { threads: 384, shared_per_thread: 8 * 16, ..usual },
-            DType::BF16 => Build { threads: 384, shared_per_thread: 4 * 33, ..usual },
-            DType::F16 => Build { threads: 384, ..usual },
+            DType::F64 => Build { vectors: 8, shared_per_thread: 8 * 44, ..usual },
+            DType::F32 => Build { shared_per_thread: 8 * 16, ..usual },
+            DType::BF16 => Build { shared_per_thread: 4 * 33, ..usual },
             _ => usual,
         },
-        // `LADDER_THREADS` in `ladder.cuh`, the limbs in `product_bins.cuh` and
-        // `narrow_squares.cuh`, and of moments those of the elements before them;
-        // four lanes share those of f64.
+        // The limbs in `product_bins.cuh` and `narrow_squares.cuh`, and of moments those
+        // of the elements before them; four lanes share those of f64.
         Kind::SquareSum | Kind::Dot | Kind::Moments if dtype.is_float() => {
             let elements = kind == Kind::Moments;
             let shared_per_thread = match dtype {
@@ -162,8 +189,7 @@ pub(super) fn build(kind: Kind, dtype: DType) -> Build {
                 DType::BF16 => 8 * 17 + if elements { 4 * 17 } else { 0 },
                 _ => 0,
             };
-            let wide = dtype == DType::F64 && kind != Kind::SquareSum;
-            Build { threads: if wide { 512 } else { 384 }, shared_per_thread, ..usual }
+            Build { shared_per_thread, ..usual }
         }
         _ => usual,
     }
@@ -182,7 +208,9 @@ pub(super) fn arguments(words: [u64; 8], ready: bool) -> [Argument; 9] {
 /// length for all arrays: of [`Kind::ArgExtrema`], for all but empty ones.
 pub(super) fn payload_len(kind: Kind, dtype: DType) -> Option<usize> {
     let padded = kind == Kind::LogSumExp || kind == Kind::Prod && !dtype.is_float();
-    name(kind, dtype).filter(|_| !padded)?;
+    if !supports(kind, dtype) || padded {
+        return None;
+    }
     let empty = AnyState::identity(kind, dtype).ok()?.payload().len();
     // Positions of elements are one range.
     Some(if kind == Kind::ArgExtrema { empty + 16 } else { empty })
@@ -192,23 +220,20 @@ pub(super) fn payload_len(kind: Kind, dtype: DType) -> Option<usize> {
 mod tests {
     use super::super::answer::Answer;
     use super::super::archive;
+    use super::super::catalogue::COLUMN_BLOCKS;
     use super::*;
     use std::collections::HashSet;
     use warpfold_core::op::Op;
 
     #[test]
-    fn whatever_has_a_name_is_in_the_archive() {
+    fn every_module_is_named() {
         let mut names = HashSet::new();
-        for kind in Kind::ALL {
-            for dtype in DType::ALL {
-                if let Some(name) = name(kind, dtype) {
-                    assert!(payload_len(kind, dtype).is_none_or(|n| n > 0 && n % 8 == 0));
-                    names.insert(name);
-                }
-            }
-        }
-        names.extend([1, 2, 4, 8].map(|size| Program::Gather(size).name()));
         for dtype in DType::ALL {
+            for kind in Kind::ALL {
+                assert!(payload_len(kind, dtype).is_none_or(|n| n > 0 && n % 8 == 0));
+                names.extend(name(kind, dtype));
+            }
+            names.insert(Program::Gather(dtype.size()).name());
             for kind in [Kind::Sum, Kind::SquareSum, Kind::Moments] {
                 names.insert(Program::finish(kind, dtype).name());
             }
@@ -222,23 +247,16 @@ mod tests {
                 }
             }
         }
-        for name in &names {
-            for capability in [(7, 5), (9, 0)] {
-                assert!(archive::module(name, capability).is_some(), "{name}");
-            }
-        }
-        assert_eq!(2 * names.len(), archive::size().0, "modules that nothing names");
+        let mut names: Vec<String> = names.into_iter().collect();
+        names.sort_unstable();
+        assert_eq!(names, archive::names());
     }
 
     #[test]
-    fn kernels_are_compiled_for_as_many_threads_as_they_are_launched_with() {
-        for kind in Kind::ALL {
-            for dtype in DType::ALL {
-                let Some(name) = name(kind, dtype) else { continue };
-                let ptx = archive::module(&name, (9, 0)).unwrap();
-                let bound = format!(".maxntid {}, 1, 1\n", build(kind, dtype).threads);
-                assert!(ptx.contains(&bound), "{name} is not for {bound}");
-            }
-        }
+    fn kernels_have_all_threads_that_a_launch_may_ask_for() {
+        assert_eq!(build(Kind::Sum, DType::F64).threads, 384);
+        assert_eq!(build(Kind::Dot, DType::F64).threads, 512);
+        assert_eq!(Program::ShortRows(Tally::Sums, DType::F32).blocks(), 3);
+        assert_eq!(Program::Columns(Tally::Sums, DType::F32).blocks(), COLUMN_BLOCKS as u32);
     }
 }

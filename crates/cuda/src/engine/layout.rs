@@ -1,10 +1,11 @@
 //! Any view, as kernels are told of it: `Layout` in `kernels/layout.cuh`.
 
+use super::catalogue::LAYOUT_AXES;
 use crate::device::{Address, Argument};
 use warpfold_core::layout::{Axis, Dim, Traversal};
 
-/// `LAYOUT_AXES` in the kernels.
-pub(super) const AXES: usize = 6;
+/// The most axes of a walk.
+const AXES: usize = LAYOUT_AXES;
 /// Places of a walk, and elements of a run: kernels number them in 31 bits.
 const MOST_PLACES: usize = 1 << 31;
 /// Elements from a walk's first place to its last, and of an output if they are

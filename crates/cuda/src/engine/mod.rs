@@ -7,27 +7,28 @@
 mod answer;
 pub mod archive;
 mod axes;
+mod block_workspace;
 mod boxes;
+mod catalogue;
 mod collect;
 mod column_table;
 mod columns;
 mod digits;
+mod entry;
 mod explanation;
 mod feeder;
 mod gather;
 mod gathered;
 mod kernels;
 mod layout;
-mod left;
-mod meeting;
 mod numbers;
+mod output;
 mod parts;
 mod plan;
 mod question;
 #[cfg(test)]
 mod recorder;
 mod result_slot;
-mod room;
 mod route;
 #[cfg(test)]
 mod routes;
@@ -39,6 +40,7 @@ mod strided;
 mod table;
 mod tiles;
 mod view;
+mod workspace;
 
 pub use explanation::{Explanation, Limit};
 pub use feeder::Feeder;
@@ -146,8 +148,8 @@ struct Kernel {
 struct Planned {
     kernel: KernelId,
     launch: Launch,
-    /// Bytes of memory in which blocks meet, beside those that they always have.
-    meeting: u64,
+    /// Bytes of a workspace that blocks share, beside what they always have.
+    workspace: u64,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -186,7 +188,7 @@ impl Engine {
     /// Whether there is a kernel for this state.
     #[must_use]
     pub fn supports(kind: Kind, dtype: DType) -> bool {
-        kernels::name(kind, dtype).is_some()
+        kernels::supports(kind, dtype)
     }
 
     /// How many bytes the payloads have that [`reduce_into`](Self::reduce_into)
@@ -211,8 +213,8 @@ impl Engine {
     /// How many bytes [`reduce_into`](Self::reduce_into) writes for an input, if
     /// there is a kernel.
     #[must_use]
-    pub fn left_len(kind: Kind, input: impl Into<Input>) -> Option<usize> {
-        left::len(kind, &input.into())
+    pub fn output_len(kind: Kind, input: impl Into<Input>) -> Option<usize> {
+        output::len(kind, &input.into())
     }
 
     /// The state that [`reduce_into`](Self::reduce_into) has written of an input:
@@ -222,11 +224,13 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::State`] if the bytes are none; [`Error::NoKernel`].
-    pub fn state_left(kind: Kind, input: impl Into<Input>, left: &[u8]) -> Result<AnyState> {
+    pub fn state_of_output(kind: Kind, input: impl Into<Input>, output: &[u8]) -> Result<AnyState> {
         let input = input.into();
         let dtype = input.array.dtype;
-        kernels::name(kind, dtype).ok_or(Error::NoKernel { kind, dtype })?;
-        left::state(kind, &input, left)
+        if !kernels::supports(kind, dtype) {
+            return Err(Error::NoKernel { kind, dtype });
+        }
+        output::state(kind, &input, output)
     }
 
     /// The state of an array in the device's memory, after everything before it
@@ -248,7 +252,7 @@ impl Engine {
     ) -> Result<AnyState> {
         let input = input.into();
         let dtype = input.array.dtype;
-        let len = left::len(kind, &input).ok_or(Error::NoKernel { kind, dtype })?;
+        let len = output::len(kind, &input).ok_or(Error::NoKernel { kind, dtype })?;
         self.check_readable(&input)?;
         let scratch = self.scratch(stream)?;
         // Held until the payload is read: another thread's would overwrite it.
@@ -263,11 +267,11 @@ impl Engine {
                 slot.empty(len);
                 slot.address()
             }
-            None => scratch.left(&*self.device, stream, len)?,
+            None => scratch.output(&*self.device, stream, len)?,
         };
         // SAFETY: the input is the caller's promise; what is left has room.
         unsafe { self.launch(kind, input, &mut scratch, to, stream)? };
-        let left = match &scratch.slot {
+        let output = match &scratch.slot {
             Some(slot) if watched => {
                 if !slot.watch(len) {
                     self.device.wait(stream)?;
@@ -275,24 +279,24 @@ impl Engine {
                 slot.payload(len)
             }
             _ => {
-                let mut left = vec![0; len];
+                let mut output = vec![0; len];
                 // SAFETY: the scratch memory has room for as many bytes there, and
                 // is held until they are read.
-                unsafe { self.device.copy_out(stream, to, &mut left)? };
+                unsafe { self.device.copy_out(stream, to, &mut output)? };
                 // The copy waited already; this says what the kernel did wrong.
                 self.device.wait(stream)?;
-                left
+                output
             }
         };
-        let mut state = left::state(kind, &input, &left)?;
+        let mut state = output::state(kind, &input, &output)?;
         // SAFETY: the caller's promise about the array.
         unsafe { Digits::new(&*self.device, stream).restore(&mut state, input.array)? };
         Ok(state)
     }
 
     /// Leaves an array's state in the device's memory at `to`, in
-    /// [`left_len`](Self::left_len) bytes, and does not wait. They are what
-    /// [`state_left`](Self::state_left) makes the state of: where there is a
+    /// [`output_len`](Self::output_len) bytes, and does not wait. They are what
+    /// [`state_of_output`](Self::state_of_output) makes the state of: where there is a
     /// [`payload_len`](Self::payload_len), a payload. The limbs of sums may have
     /// carries to move: [`AnyState::from_payload`] takes them as they are.
     ///
@@ -402,11 +406,11 @@ impl Engine {
         if given != 1 + usize::from(kind.takes_pairs()) {
             return Err(Error::Arrays { kind, given });
         }
-        let Planned { kernel, mut launch, meeting } = self.planned(kind, &input, scratch)?;
-        self.remember_states("whole", kind, &input, 1, (launch, meeting))?;
-        let memory = match meeting {
+        let Planned { kernel, mut launch, workspace } = self.planned(kind, &input, scratch)?;
+        self.remember_states("whole", kind, &input, 1, (launch, workspace))?;
+        let memory = match workspace {
             0 => scratch.address(),
-            bytes => scratch.meeting(&*self.device, stream, bytes)?,
+            bytes => scratch.for_blocks(&*self.device, stream, bytes)?,
         };
         let calls = self.device.calls_on(stream);
         let bytes = len.saturating_mul(dtype.size() as u64);
@@ -416,7 +420,7 @@ impl Engine {
             .all(|address| scratch.is_ready(calls, address, bytes));
         // One that reads what the launch ahead writes comes after it: even behind
         // the wait, a cache for what is only read may keep what was there before.
-        launch.early &= ready || !scratch.is_ahead(calls);
+        launch.dependent &= ready || !scratch.is_ahead(calls);
         let words = [array.address, others.unwrap_or(0), len, start, 0, memory, to, 0];
         let arguments = kernels::arguments(words, ready);
         scratch.launched(None, [0, 0]);
@@ -425,8 +429,8 @@ impl Engine {
         // ready was written before the launch ahead, as only this engine's
         // launches come without another call on the stream.
         unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
-        let left = calls.map(|calls| (calls, to, scratch::MOST_PAYLOAD));
-        scratch.launched(left, pages(array));
+        let output = calls.map(|calls| (calls, to, scratch::MOST_PAYLOAD));
+        scratch.launched(output, pages(array));
         Ok(())
     }
 
@@ -442,8 +446,8 @@ impl Engine {
         let kernel = self.kernel(kind, dtype)?;
         let arrays = 1 + usize::from(input.others.is_some());
         let launch = plan::plan(&kernel.capacity, self.shape, len, arrays * dtype.size());
-        let meeting = meeting::bytes(kind, dtype, launch.grid[0]);
-        let planned = Planned { kernel: kernel.id, launch, meeting };
+        let workspace = block_workspace::bytes(kind, dtype, launch.grid[0]);
+        let planned = Planned { kernel: kernel.id, launch, workspace };
         scratch.planned = Some(((kind, dtype, len), planned));
         Ok(planned)
     }

@@ -59,7 +59,7 @@ impl Engine {
         // them.
         let mut scratch = lock(&scratch);
         let bytes = question.bytes();
-        let (to, _) = scratch.numbers.hold(device, stream, bytes, bytes)?;
+        let (to, _) = scratch.numbers.reserve(device, stream, bytes, bytes)?;
         // SAFETY: passed on from the caller; the room was made here.
         let made = unsafe { self.make_numbers(question, to, &mut scratch, stream) };
         let read = made.and_then(|made| {
@@ -126,7 +126,7 @@ impl Engine {
             unsafe { engine.launch_route(question, &route, to, scratch, stream) }
         };
         // SAFETY: as above.
-        unsafe { self.watching_misfits(*answer, table.elements.len, scratch, stream, make) }
+        unsafe { self.watching_overflow(*answer, table.elements.len, scratch, stream, make) }
     }
 
     /// Launches what a route says, and says whether memory was enough for it.
@@ -148,7 +148,7 @@ impl Engine {
         let Question { answer, table, .. } = question;
         let device = &**self.device();
         let bytes = question.bytes();
-        let (walked, _) = scratch.walked.hold(device, stream, bytes, bytes)?;
+        let (walked, _) = scratch.walked.reserve(device, stream, bytes, bytes)?;
         // SAFETY: as above; the room was made here, and the copy goes to all answers and
         // nowhere else.
         let made = unsafe {
@@ -186,7 +186,7 @@ impl Engine {
                     self.launch_strided(answer, layout, plan, to, scratch, stream)?;
                 }
                 Walk::ShortRows(plan) => {
-                    self.launch_short_rows(answer, plan, to, scratch.misfits(), stream)?;
+                    self.launch_short_rows(answer, plan, to, scratch.overflow(), stream)?;
                 }
                 Walk::Columns(plan) => self.launch_columns(answer, plan, to, scratch, stream)?,
                 Walk::GatheredRows(plan) => {
@@ -214,10 +214,10 @@ impl Engine {
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
-        let (device, misfits) = (&**self.device(), scratch.misfits());
+        let (device, overflow) = (&**self.device(), scratch.overflow());
         let wanted = Wanted { table, kinds: &[answer.kind], start: 0 };
         let (at, bytes) =
-            scratch.workspace.hold(device, stream, plan.workspace, LEAST_WORKSPACE)?;
+            scratch.workspace.reserve(device, stream, plan.workspace, LEAST_WORKSPACE)?;
         // No more than planned: what is held depends on what came before.
         let bytes = bytes.min(plan.workspace);
         if !wanted.is_whole_in(bytes)? {
@@ -231,7 +231,7 @@ impl Engine {
                 let payloads = Payloads { at, words, count: run.count, to, step: run.step };
                 // SAFETY: the payloads were left before on the stream; each
                 // output has its place.
-                unsafe { self.finish(answer, &payloads, misfits, stream)? };
+                unsafe { self.finish(answer, &payloads, overflow, stream)? };
                 at += 8 * (words * run.count) as u64;
             }
             Ok(())

@@ -60,7 +60,7 @@ pub(super) fn plan(capacity: &Capacity, shape: Shape, len: u64, size: usize) -> 
     let blocks = blocks.max(len.div_ceil(BLOCK_ELEMENTS)).min(u64::from(MOST_BLOCKS));
     Launch::linear(u32::try_from(blocks).unwrap_or(MOST_BLOCKS), threads)
         .shared(build.shared_per_thread * threads)
-        .early()
+        .dependent()
 }
 
 /// The launch that reduces `rows` rows of `len` elements of `size` bytes, those
@@ -106,7 +106,7 @@ pub(super) fn plan_rows(
     let (threads, blocks) = best;
     let mut launch = Launch::linear(u32::try_from(blocks).unwrap_or(MOST_ROW_BLOCKS), threads)
         .shared(build.shared_per_thread * threads)
-        .early();
+        .dependent();
     launch.grid[1] = rows;
     Some(launch)
 }

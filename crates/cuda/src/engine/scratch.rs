@@ -2,32 +2,33 @@
 //!
 //! ```text
 //! words     0        16      32               256                  256 + 12 * 4096
-//!           | ticket | draws | sums of blocks | partials of blocks | payload | misfits
+//!           | ticket | tiles | sums of blocks | partials of blocks | payload | overflow
 //! ```
 //!
-//! `kernels/ticket.cuh` and `kernels/draw.cuh` have the same numbers. Tickets, draws,
+//! `kernels/ticket.cuh` and `kernels/draw.cuh` have the same numbers. Tickets, numbers of tiles,
 //! sums and partials are zero between launches: the last block of each sets them
 //! back. Rows that have several blocks each have such memory each, with room for the
 //! partials of [`MOST_ROW_BLOCKS`] blocks and without a payload. What needs more room
 //! gets it apart, and keeps it.
 
 use super::Planned;
+use super::catalogue::{SCRATCH_PARTIAL_WORDS, SCRATCH_PARTIALS};
 use super::plan::{MOST_BLOCKS, MOST_ROW_BLOCKS};
 use super::result_slot::ResultSlot;
-use super::room::Room;
+use super::workspace::Workspace;
 use crate::device::{Address, Device, Stream};
 use crate::{Error, Result};
 use std::sync::Arc;
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
 
-const PARTIALS: u64 = 256;
+const PARTIALS: u64 = SCRATCH_PARTIALS as u64;
 /// The most words of a block's partial state: halves of words.
-const PARTIAL_WORDS: u64 = 12;
+const PARTIAL_WORDS: u64 = SCRATCH_PARTIAL_WORDS as u64;
 const PAYLOAD: u64 = PARTIALS + PARTIAL_WORDS * MOST_BLOCKS as u64;
 /// The most words of a payload that a kernel leaves.
 const PAYLOAD_WORDS: u64 = 256;
-const MISFITS: u64 = PAYLOAD + PAYLOAD_WORDS;
+const OVERFLOW: u64 = PAYLOAD + PAYLOAD_WORDS;
 /// The most bytes of one.
 pub(super) const MOST_PAYLOAD: u64 = 8 * PAYLOAD_WORDS;
 /// The words of a row of several blocks: `SCRATCH_ROW` in `kernels/ticket.cuh`.
@@ -57,23 +58,23 @@ pub(super) struct Scratch {
     /// Where payloads come to the host by themselves, if they can.
     pub(super) slot: Option<ResultSlot>,
     /// Where kernels say in the host's memory that a number does not fit its type.
-    misfit: Option<ResultSlot>,
-    /// Where warps or blocks meet that need more: see `meeting.rs`.
-    meeting: Room,
-    /// Where what a kernel leaves waits to be read, if it is more than a payload.
-    left: Room,
-    rows: Room,
-    columns: Room,
+    overflow: Option<ResultSlot>,
+    /// What warps or blocks share that need more: see `block_workspace.rs`.
+    blocks: Workspace,
+    /// A kernel's output that waits to be read, if it is more than a payload.
+    output: Workspace,
+    rows: Workspace,
+    columns: Workspace,
     /// What blocks that share outputs of a view count and add up in, and what they
     /// leave for the last of them.
-    shared: Room,
-    partials: Room,
+    shared: Workspace,
+    partials: Workspace,
     /// Where rows are brought together and payloads wait to be read.
-    pub(super) workspace: Room,
+    pub(super) workspace: Workspace,
     /// Numbers that are read back.
-    pub(super) numbers: Room,
+    pub(super) numbers: Workspace,
     /// Numbers that are still to be put in order.
-    pub(super) walked: Room,
+    pub(super) walked: Workspace,
 }
 
 impl Scratch {
@@ -81,25 +82,25 @@ impl Scratch {
     pub(super) fn new(device: &Arc<dyn Device>, stream: Stream) -> Result<Scratch> {
         let slot = ResultSlot::new(device, 8 * PAYLOAD_WORDS as usize)?;
         // Where a device does not write to the host's memory there is no use in asking twice.
-        let misfit = if slot.is_some() { ResultSlot::new(device, 8)? } else { None };
-        let address = device.allocate(8 * (MISFITS + 1))?;
+        let overflow = if slot.is_some() { ResultSlot::new(device, 8)? } else { None };
+        let address = device.allocate(8 * (OVERFLOW + 1))?;
         // SAFETY: it was just allocated, with more bytes.
-        match unsafe { device.fill(stream, address, 0, 8 * (MISFITS + 1)) } {
+        match unsafe { device.fill(stream, address, 0, 8 * (OVERFLOW + 1)) } {
             Ok(()) => Ok(Scratch {
                 address,
                 ahead: None,
                 planned: None,
                 slot,
-                misfit,
-                meeting: Room::default(),
-                left: Room::default(),
-                rows: Room::default(),
-                columns: Room::default(),
-                shared: Room::default(),
-                partials: Room::default(),
-                workspace: Room::default(),
-                numbers: Room::default(),
-                walked: Room::default(),
+                overflow,
+                blocks: Workspace::default(),
+                output: Workspace::default(),
+                rows: Workspace::default(),
+                columns: Workspace::default(),
+                shared: Workspace::default(),
+                partials: Workspace::default(),
+                workspace: Workspace::default(),
+                numbers: Workspace::default(),
+                walked: Workspace::default(),
             }),
             Err(error) => {
                 // The first error says more than one of giving back.
@@ -131,8 +132,8 @@ impl Scratch {
 
     /// Remembers a launch that leaves so many bytes at `to`, where so many calls
     /// had named the stream before; or forgets what came last.
-    pub(super) fn launched(&mut self, left: Option<(u64, Address, u64)>, read: [u64; 2]) {
-        self.ahead = left.map(|(calls, to, len)| Ahead { calls: calls + 1, to, len, read });
+    pub(super) fn launched(&mut self, output: Option<(u64, Address, u64)>, read: [u64; 2]) {
+        self.ahead = output.map(|(calls, to, len)| Ahead { calls: calls + 1, to, len, read });
     }
 
     /// Whether these pages are among those that the launch directly ahead reads,
@@ -143,8 +144,8 @@ impl Scratch {
         })
     }
 
-    /// Room for what a kernel leaves and is read back at once.
-    pub(super) fn left(
+    /// Memory for a kernel's output that is read back at once.
+    pub(super) fn output(
         &mut self,
         device: &dyn Device,
         stream: Stream,
@@ -154,35 +155,37 @@ impl Scratch {
         if bytes <= 8 * PAYLOAD_WORDS {
             return Ok(self.address + 8 * PAYLOAD);
         }
-        self.left.hold(device, stream, bytes.next_power_of_two(), bytes).map(|(address, _)| address)
+        self.output
+            .reserve(device, stream, bytes.next_power_of_two(), bytes)
+            .map(|(address, _)| address)
     }
 
-    /// Memory of so many bytes in which warps or blocks meet: zero when it is new. Kinds
+    /// Memory of so many bytes that warps or blocks share: zero when it is new. Kinds
     /// that want a little more than each other get the same: a new one takes a wait.
-    pub(super) fn meeting(
+    pub(super) fn for_blocks(
         &mut self,
         device: &dyn Device,
         stream: Stream,
         bytes: u64,
     ) -> Result<Address> {
-        self.meeting.hold_zeros(device, stream, bytes.next_power_of_two())
+        self.blocks.reserve_zeros(device, stream, bytes.next_power_of_two())
     }
 
     /// A word that kernels set when a number does not fit its type. It is zero but for
     /// what a failure has left.
-    pub(super) fn misfits(&self) -> Address {
-        self.misfit.as_ref().map_or(self.address + 8 * MISFITS, ResultSlot::address)
+    pub(super) fn overflow(&self) -> Address {
+        self.overflow.as_ref().map_or(self.address + 8 * OVERFLOW, ResultSlot::address)
     }
 
     /// Waits for the stream and says whether a number did not fit its type.
-    pub(super) fn saw_misfits(&mut self, device: &dyn Device, stream: Stream) -> Result<bool> {
-        if let Some(misfit) = &mut self.misfit {
+    pub(super) fn saw_overflow(&mut self, device: &dyn Device, stream: Stream) -> Result<bool> {
+        if let Some(overflow) = &mut self.overflow {
             device.wait(stream)?;
-            let seen = misfit.get() != 0;
-            misfit.set(0);
+            let seen = overflow.get() != 0;
+            overflow.set(0);
             return Ok(seen);
         }
-        let (at, mut word) = (self.misfits(), [0; 8]);
+        let (at, mut word) = (self.overflow(), [0; 8]);
         // SAFETY: the word is this memory's.
         unsafe { device.copy_out(stream, at, &mut word)? };
         // The copy waited already; this says what a kernel did wrong.
@@ -202,10 +205,10 @@ impl Scratch {
         stream: Stream,
         rows: u32,
     ) -> Result<Address> {
-        self.rows.hold_zeros(device, stream, 8 * ROW * u64::from(rows))
+        self.rows.reserve_zeros(device, stream, 8 * ROW * u64::from(rows))
     }
 
-    /// Memory of so many bytes in which blocks that share columns meet: zero
+    /// Memory of so many bytes in which blocks that share columns add up: zero
     /// between launches.
     pub(super) fn for_columns(
         &mut self,
@@ -213,7 +216,7 @@ impl Scratch {
         stream: Stream,
         bytes: u64,
     ) -> Result<Address> {
-        self.columns.hold_zeros(device, stream, bytes.next_power_of_two())
+        self.columns.reserve_zeros(device, stream, bytes.next_power_of_two())
     }
 
     /// Memory for blocks that share outputs of a view: `zeros` bytes that are zero
@@ -225,18 +228,19 @@ impl Scratch {
         zeros: u64,
         partials: u64,
     ) -> Result<[Address; 2]> {
-        let shared = self.shared.hold_zeros(device, stream, zeros.next_power_of_two())?;
+        let shared = self.shared.reserve_zeros(device, stream, zeros.next_power_of_two())?;
         let most = partials.next_power_of_two();
-        Ok([shared, self.partials.hold(device, stream, most, most)?.0])
+        Ok([shared, self.partials.reserve(device, stream, most, most)?.0])
     }
 
     /// Frees it; whoever uses it must have been waited for.
     pub(super) fn give_back(&mut self, device: &dyn Device) {
         // Errors cannot be reported here.
-        let Scratch { meeting, left, rows, columns, shared, partials, workspace, .. } = self;
+        let Scratch { blocks, output, rows, columns, shared, partials, workspace, .. } = self;
         let Scratch { numbers, walked, .. } = self;
-        for room in [meeting, left, rows, columns, shared, partials, workspace, numbers, walked] {
-            let _ = room.give_back(device);
+        for memory in [blocks, output, rows, columns, shared, partials, workspace, numbers, walked]
+        {
+            let _ = memory.give_back(device);
         }
         // SAFETY: allocated in `new`; that nobody uses it any more is the caller's
         // affair, who gives it back once.

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::answer::Answer;
+use super::catalogue::{ROW_THREADS, VECTORS};
 use super::kernels::{Program, Tally};
 use super::parts::{Part, parts};
 use super::route::{Launches, Machine};
@@ -12,11 +13,7 @@ use warpfold_core::DType;
 use warpfold_core::layout::Dim;
 use warpfold_core::op::Kind;
 
-/// `ROW_THREADS`, `ROW_BLOCKS`, `SQUARE_BLOCKS` and `VECTORS` in the kernels.
-const THREADS: u32 = 256;
-const BLOCKS: u32 = 3;
-const SQUARE_BLOCKS: u32 = 2;
-const VECTORS: usize = 4;
+const THREADS: u32 = ROW_THREADS as u32;
 const WARP: usize = 32;
 
 /// Bytes of the longest rows: what a warp reads at once.
@@ -124,8 +121,7 @@ impl ShortRows {
         if many && rows.len < WORTH_A_LAUNCH {
             return None;
         }
-        let each = if tally.is_of_squares() { SQUARE_BLOCKS } else { BLOCKS };
-        let at_once = device.blocks_at_once(each);
+        let at_once = device.blocks_at_once(Program::ShortRows(tally, answer.dtype).blocks());
         let launch = |part: Part| {
             let at = offset(table.at, part.offsets)[0];
             let sharing = Sharing::of(vectors(at, rows.strides[0], bytes))?;

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::answer::Answer;
+use super::catalogue::STRIDED_THREADS;
 use super::kernels::{Program, Tally};
 use super::layout::{Layout, Parameters};
 use super::route::{Launches, Machine};
@@ -12,19 +13,7 @@ use warpfold_core::DType;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::Kind;
 
-/// `STRIDED_THREADS` in the kernels.
-const THREADS: usize = 256;
-/// Blocks of a kernel that fit a multiprocessor, as it was compiled for: there, each
-/// takes as many registers as that leaves it.
-fn blocks_at_once(tally: Tally, dtype: DType) -> u32 {
-    match tally {
-        Tally::Squares | Tally::Variances | Tally::LogSumExps => 2,
-        Tally::Sums if dtype == DType::F64 => 2,
-        Tally::Sums if dtype.is_float() => 3,
-        _ => 4,
-    }
-}
-
+const THREADS: usize = STRIDED_THREADS;
 /// The most words of an accumulator that blocks leave for each other: `WORDS`
 /// there.
 const MOST_WORDS: usize = 19;
@@ -137,7 +126,7 @@ impl Strided {
     /// The launch for a view, if one takes it.
     pub(super) fn plan(answer: Answer, layout: &Layout, device: Machine<'_>) -> Option<Strided> {
         let tally = answer.tally()?;
-        let at_once = device.blocks_at_once(blocks_at_once(tally, answer.dtype));
+        let at_once = device.blocks_at_once(Program::Strided(tally, answer.dtype).blocks());
         let of_sums = answer.is_of_sums() || tally == Tally::LogSumExps;
         let costly = answer.dtype.is_float() && of_sums;
         let size = answer.dtype.size();
@@ -199,7 +188,7 @@ impl Engine {
         let Strided { sharing, launch, workspace: [zeros, partials], .. } = *plan;
         let mut parameters = Parameters {
             out: to,
-            overflow: scratch.misfits(),
+            overflow: scratch.overflow(),
             ask: answer.ask as u32,
             absolute: answer.kind == Kind::AbsSum,
             log_lanes: sharing.lanes.trailing_zeros(),
@@ -223,7 +212,6 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use super::super::archive;
     use super::*;
 
     /// On an H200: of an array in C order, some axes of which are reduced.
@@ -254,23 +242,6 @@ mod tests {
         // Runs of 8 bytes: two threads for a run, and outputs side by side.
         let runs = of_sums(1, &[(100_000, true), (1000, false), (8, true)]);
         assert_eq!((runs.near, THREADS / runs.lanes * runs.near), (2, LINE / 4));
-    }
-
-    #[test]
-    fn kernels_are_compiled_for_as_many_blocks() {
-        let all = [
-            (Tally::Sums, DType::F32, "sums_f32"),
-            (Tally::Sums, DType::I32, "sums_i32"),
-            (Tally::Squares, DType::F64, "squares_f64"),
-            (Tally::Variances, DType::BF16, "variances_bf16"),
-            (Tally::Positions, DType::F32, "positions_f32"),
-            (Tally::Bits, DType::U8, "bits_u8"),
-        ];
-        for (tally, dtype, name) in all {
-            let ptx = archive::module(&format!("strided_{name}"), (9, 0)).unwrap();
-            let blocks = blocks_at_once(tally, dtype);
-            assert!(ptx.contains(&format!(".minnctapersm {blocks}")), "{name}");
-        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::parts::{Part, parts};
 use super::rows::Rows;
 use super::scratch::Scratch;
 use super::table::{ROW_ALIGNMENT, Table, offset};
-use super::{Array, Engine, Input, left};
+use super::{Array, Engine, Input, output};
 use crate::device::{Address, Limits, Stream};
 use crate::{Error, Result};
 use warpfold_core::layout::Dim;
@@ -53,7 +53,7 @@ impl Wanted<'_> {
         let dtype = self.table.dtype;
         let array = Array { address: 0, len: len as u64, dtype };
         let input = Input { array, others: (self.table.arrays > 1).then_some(0), start };
-        let words = |&kind: &Kind| match left::len(kind, &input) {
+        let words = |&kind: &Kind| match output::len(kind, &input) {
             Some(bytes) => Ok(bytes.div_ceil(8)),
             None => Err(Error::NoKernel { kind, dtype }),
         };

@@ -52,7 +52,7 @@ impl Altered {
         self.state.lock().unwrap().launches
     }
 
-    /// Of each launch since this was last asked, whether it was to come early, and
+    /// Of each launch since this was last asked, whether it was a dependent one, and
     /// the bytes of its last argument.
     pub(crate) fn launched(&self) -> Vec<(bool, Vec<u8>)> {
         core::mem::take(&mut self.state.lock().unwrap().launched)
@@ -153,7 +153,7 @@ unsafe impl Device for Altered {
         self.fails()?;
         let mut state = self.state.lock().unwrap();
         state.launches += 1;
-        state.launched.extend(arguments.last().map(|last| (launch.early, last.bytes())));
+        state.launched.extend(arguments.last().map(|last| (launch.dependent, last.bytes())));
         drop(state);
         // SAFETY: passed on from the caller.
         unsafe { self.sim.launch(stream, kernel, launch, arguments) }

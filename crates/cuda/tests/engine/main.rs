@@ -6,7 +6,7 @@ mod common;
 
 mod axes;
 mod bad_memory;
-mod early;
+mod dependent_launches;
 mod feeder;
 mod full_reductions;
 mod hostile;

@@ -494,7 +494,7 @@ fn parts_merge_to_the_whole() {
     }
 }
 
-/// What stays on the device is the state that `state_left` makes of it.
+/// What stays on the device is the state that `state_of_output` makes of it.
 #[test]
 fn the_state_may_stay_on_the_device() {
     let device = sim(Schedule::Lockstep);
@@ -507,7 +507,7 @@ fn the_state_may_stay_on_the_device() {
                     let items: Vec<T> = make("signed", n, &mut random);
                     let placed = Placed::new(&*device, &items, 1);
                     let input = Input { start, ..placed.array.into() };
-                    let len = Engine::left_len(kind, input).unwrap();
+                    let len = Engine::output_len(kind, input).unwrap();
                     let room = Buffer::new(&device, len as u64).unwrap();
                     let to = room.address();
                     // SAFETY: `placed` holds the array; the rest was allocated.
@@ -516,7 +516,7 @@ fn the_state_may_stay_on_the_device() {
                     let mut left = vec![0; len];
                     room.copy_out(Stream::DEFAULT, 0, &mut left).unwrap();
                     room.free().unwrap();
-                    let state = Engine::state_left(kind, input, &left).unwrap();
+                    let state = Engine::state_of_output(kind, input, &left).unwrap();
                     let bytes = bytemuck::cast_slice(&items);
                     let expected = state_of(kind, dtype, start, bytes, &[]);
                     let product = state.downcast_ref::<IntProd<T>>();
@@ -530,7 +530,7 @@ fn the_state_may_stay_on_the_device() {
                         assert!(state.payload() == expected.payload(), "{kind:?} of {n} {dtype}");
                     }
                     // Bytes that are none are refused.
-                    let short = Engine::state_left(kind, input, &left[..len.min(4)]);
+                    let short = Engine::state_of_output(kind, input, &left[..len.min(4)]);
                     assert!(len == 0 || short.is_err(), "{kind:?} of {n} {dtype}");
                 });
             }

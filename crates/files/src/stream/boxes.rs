@@ -7,7 +7,7 @@
 //! back.
 
 use super::feed::Feed;
-use super::{Piece, Plan, Progress, check_shape, order_of, wants_indices};
+use super::{Piece, Plan, Progress, advance, check_shape, order_of, wants_indices};
 use crate::{Access, Error, Extent, Order, ReadAt, Result, Source};
 use core::ops::Range;
 use std::sync::mpsc::sync_channel;
@@ -694,7 +694,7 @@ impl<'a> Boxes<'a> {
                 }
                 reader.read_at(first, to)?;
             }
-            self.progress.advance(bytes as u64);
+            advance(self.progress, bytes as u64)?;
         }
         Ok(())
     }

@@ -9,19 +9,19 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// Work is handed out in order, so whatever precedes a failure is already in
 /// somebody's hands; it is finished, and what follows is dropped.
-pub(super) struct Failure {
+pub(crate) struct Failure {
     /// The place of the error, `u64::MAX` while there is none.
     place: AtomicU64,
     error: Mutex<Option<(u64, Error)>>,
 }
 
 impl Failure {
-    pub(super) fn new() -> Failure {
+    pub(crate) fn new() -> Failure {
         Failure { place: AtomicU64::new(u64::MAX), error: Mutex::new(None) }
     }
 
     /// `place` orders the work: the number of a block, the index of an element.
-    pub(super) fn record(&self, place: u64, error: Error) {
+    pub(crate) fn record(&self, place: u64, error: Error) {
         let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
         if first.as_ref().is_none_or(|&(earlier, _)| place < earlier) {
             self.place.store(place, Ordering::Relaxed);
@@ -29,11 +29,11 @@ impl Failure {
         }
     }
 
-    pub(super) fn precedes(&self, place: u64) -> bool {
+    pub(crate) fn precedes(&self, place: u64) -> bool {
         self.place.load(Ordering::Relaxed) < place
     }
 
-    pub(super) fn into_result(self) -> Result<()> {
+    pub(crate) fn into_result(self) -> Result<()> {
         match self.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some((_, error)) => Err(error),
             None => Ok(()),

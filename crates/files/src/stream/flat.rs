@@ -4,7 +4,7 @@ use super::failure::Failure;
 use super::feed::Feed;
 use super::ledger::Ledger;
 use super::numbered::read_numbered;
-use super::{Piece, Progress, wants_indices};
+use super::{Piece, Progress, advance, wants_indices};
 use crate::source::element_count;
 use crate::{Access, Batch, Block, Blocks, Error, Extent, Order, ReadAt, Result, Source};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -149,11 +149,11 @@ impl Flat<'_> {
                 let done = workers
                     .absorb_from(first, bytes, walk.as_ref(), self.start, fetch)
                     .unwrap_or_else(|error| Err(wrong(error)));
+                let done = done.and_then(|()| advance(self.progress, bytes as u64));
                 if let Err(error) = done {
                     failure.record(first, error);
                     break;
                 }
-                self.progress.advance(bytes as u64);
             }
             0
         };
@@ -188,7 +188,8 @@ impl Flat<'_> {
                         continue;
                     }
                     let bytes = block.bytes();
-                    match self.block(origin, workers, &mut batch, number, block, &ledger) {
+                    let done = self.block(origin, workers, &mut batch, number, block, &ledger);
+                    match done.and_then(|n| advance(self.progress, bytes).map(|()| n)) {
                         Ok(n) => missing += n,
                         Err(error) => {
                             failed.store(true, Ordering::Relaxed);
@@ -198,7 +199,6 @@ impl Flat<'_> {
                             continue;
                         }
                     }
-                    self.progress.advance(bytes);
                 }
                 missing
             };
@@ -284,7 +284,7 @@ impl Flat<'_> {
             let run = RawRun { start, items: &a[..n], others: &b[..n] };
             workers.absorb(run).map_err(wrong)?;
             start = end;
-            self.progress.advance(2 * n as u64);
+            advance(self.progress, 2 * n as u64)?;
         }
         Ok((self.reduction.gather(dtype, workers).map_err(wrong)?, start))
     }

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 /// The rows of blocks as they become known, in any order.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     book: Mutex<Book>,
     changed: Condvar,
 }
@@ -24,7 +24,7 @@ struct Book {
 
 impl Ledger {
     /// A ledger whose first block begins at `start`.
-    pub(super) fn new(start: u64) -> Self {
+    pub(crate) fn new(start: u64) -> Self {
         let book = Book {
             early: BTreeMap::new(),
             starts: BTreeMap::from([(0, start)]),
@@ -36,7 +36,7 @@ impl Ledger {
     }
 
     /// Says how many rows block `block` has.
-    pub(super) fn record(&self, block: u64, rows: u64) {
+    pub(crate) fn record(&self, block: u64, rows: u64) {
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
         book.early.insert(block, rows);
         while let Some(rows) = {
@@ -53,7 +53,7 @@ impl Ledger {
 
     /// Where block `block` begins; waits until that is known. `None` once the
     /// ledger is aborted. May be asked once for each block.
-    pub(super) fn start_of(&self, block: u64) -> Option<u64> {
+    pub(crate) fn start_of(&self, block: u64) -> Option<u64> {
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if book.aborted {
@@ -67,12 +67,12 @@ impl Ledger {
     }
 
     /// Where the next block after all recorded ones would begin.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.book.lock().unwrap_or_else(PoisonError::into_inner).next_start
     }
 
     /// Wakes everybody who waits: there was an error.
-    pub(super) fn abort(&self) {
+    pub(crate) fn abort(&self) {
         self.book.lock().unwrap_or_else(PoisonError::into_inner).aborted = true;
         self.changed.notify_all();
     }

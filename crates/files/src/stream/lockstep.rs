@@ -1,8 +1,8 @@
 //! Pairs of columns of two tables, element by element.
 
-use super::Progress;
 use super::table::{Output, refuse_gaps};
 use super::undecided::{States, Values, not_whole};
+use super::{Progress, advance};
 use crate::evidence::Evidence;
 use crate::table::{TableBlock, TableBlocks, Typing};
 use crate::{Batch, Error, Result};
@@ -41,7 +41,7 @@ impl Side {
             let Some(block) = self.blocks.next_block()? else { return Ok(0) };
             let bytes = block.bytes();
             self.decode(block)?;
-            progress.advance(bytes);
+            advance(progress, bytes)?;
         }
         Ok(self.batch.len() as usize - self.taken)
     }
@@ -81,7 +81,7 @@ pub(super) fn partial(
     let wrong = |source| Error::Reduce { name: output.name.clone(), source };
     let mut states = match output.typing {
         Typing::Fixed(dtype) => States::fixed(reduction, dtype, 2).map_err(wrong)?,
-        Typing::Open => States::open(2, reduction.check_type(DType::F64, 2).is_ok()),
+        Typing::Open | Typing::Text => States::open(2, reduction.check_type(DType::F64, 2).is_ok()),
     };
     let (mut left, mut right) = (Side::new(names[0], left), Side::new(names[1], right));
     let mut at = start;

@@ -5,15 +5,15 @@
 //! one table are reduced in one pass over it (`table`).
 
 mod boxes;
-mod failure;
+pub(crate) mod failure;
 mod feed;
 mod flat;
-mod ledger;
+pub(crate) mod ledger;
 mod lockstep;
-mod numbered;
+pub(crate) mod numbered;
 mod table;
 mod together;
-mod undecided;
+pub(crate) mod undecided;
 
 use crate::{Error, Extent, Order, Result, Source};
 use together::{Group, groups};
@@ -25,6 +25,20 @@ pub trait Progress: Sync {
     fn begin(&self, total: Option<u64>);
     /// This many more bytes have been read and reduced.
     fn advance(&self, bytes: u64);
+    /// Whether nobody waits for the answer any more. It is asked after each piece, and
+    /// ends the reduction with [`Error::Cancelled`].
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Reports bytes that were read and reduced.
+///
+/// # Errors
+/// [`Error::Cancelled`] if nobody waits for the rest.
+fn advance(progress: &dyn Progress, bytes: u64) -> Result<()> {
+    progress.advance(bytes);
+    if progress.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
 }
 
 /// Ignores progress.

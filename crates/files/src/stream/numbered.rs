@@ -8,7 +8,7 @@ use warpfold_threads::{Ahead, read_ahead};
 /// Runs `work` on the blocks that `next` takes off a file called `name`, each
 /// with its number; a thread of its own is up to `room` blocks ahead. Nothing
 /// more is read once `failed` is set. The second value says how reading went.
-pub(super) fn read_numbered<B: Send, R>(
+pub(crate) fn read_numbered<B: Send, R>(
     name: &str,
     room: usize,
     failed: &AtomicBool,

@@ -1,10 +1,10 @@
 //! Columns of tables, all of them reduced in one pass.
 
-use super::Progress;
 use super::failure::Failure;
 use super::ledger::Ledger;
 use super::numbered::read_numbered;
 use super::undecided::{Parts, States, Values, not_whole};
+use super::{Progress, advance};
 use crate::evidence::Evidence;
 use crate::table::{TableBlock, TableBlocks, Typing};
 use crate::{Batch, Error, Result};
@@ -82,14 +82,14 @@ impl Pass<'_> {
                         continue;
                     }
                     let bytes = block.bytes();
-                    if let Err(error) = desk.block(&mut batch, number, block, &ledger) {
+                    let done = desk.block(&mut batch, number, block, &ledger);
+                    if let Err(error) = done.and_then(|()| advance(self.progress, bytes)) {
                         failed.store(true, Ordering::Relaxed);
                         failure.record(number, error);
                         // Those who wait for this block's rows must not.
                         ledger.abort();
                         continue;
                     }
-                    self.progress.advance(bytes);
                 }
                 Some(desk.seats)
             };
@@ -150,7 +150,7 @@ impl<'a> Desk<'a> {
             let states = match output.typing {
                 Typing::Fixed(dtype) => States::fixed(pass.reduction, dtype, arrays)
                     .map_err(|source| Error::Reduce { name: output.name.clone(), source })?,
-                Typing::Open => {
+                Typing::Open | Typing::Text => {
                     let takes = floats[arrays - 1].get_or_insert_with(|| {
                         pass.reduction.check_type(DType::F64, arrays).is_ok()
                     });

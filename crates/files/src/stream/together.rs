@@ -112,7 +112,8 @@ fn typing(array: &Inputs) -> Result<Typing> {
             (Typing::Open, Typing::Open) if column.decimals => {
                 typing = Typing::Fixed(DType::F64);
             }
-            (_, Typing::Open) => {}
+            // Nobody reduces texts: they are keys.
+            (_, Typing::Open | Typing::Text) => {}
         }
     }
     Ok(typing)
@@ -155,7 +156,9 @@ fn check(array: &Inputs, reduction: &Reduction) -> Result<()> {
     let arrays = 1 + usize::from(!array.others.is_empty());
     match typing(array)? {
         Typing::Fixed(dtype) => reduction.check_type(dtype, arrays).map_err(wrong)?,
-        Typing::Open => reduction.check_type(DType::I64, arrays).map_err(wrong)?,
+        Typing::Open | Typing::Text => {
+            reduction.check_type(DType::I64, arrays).map_err(wrong)?;
+        }
     }
     check_units(&sources(array).collect::<Vec<_>>(), reduction)?;
     if !array.others.is_empty() && array.items.len() != array.others.len() {

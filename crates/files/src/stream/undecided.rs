@@ -308,7 +308,7 @@ fn beyond(cell: &Cell, why: &str) -> Error {
 }
 
 /// A decimal where the operations want integers.
-pub(super) fn not_whole(cell: &Cell, ops: &[Op]) -> Error {
+pub(crate) fn not_whole(cell: &Cell, ops: &[Op]) -> Error {
     let op = ops.iter().find(|op| !op.supports(DType::F64)).copied().unwrap_or(Op::Xor);
     let what = format!("{} is not an integer, and {op} takes only these", cell.place());
     Error::format(&cell.file, what)

@@ -75,6 +75,7 @@ impl Cells {
                 return with_element!(dtype, T => self.typed::<T>(dtype, cells(), rows, batch));
             }
             Typing::Open => !self.floats.load(Ordering::Relaxed),
+            Typing::Text => return self.texts(cells(), batch),
         };
         if !open {
             return self.typed::<f64>(DType::F64, cells(), rows, batch);
@@ -110,6 +111,43 @@ impl Cells {
             }
             Err(NotWhole::Problem(problem)) => Err(problem),
         }
+    }
+
+    /// Texts, without quotes around them and white space outside of those.
+    fn texts<'a>(
+        &self,
+        cells: impl Iterator<Item = &'a [u8]>,
+        batch: &mut Batch,
+    ) -> Result<(), Problem> {
+        batch.reset(DType::U32);
+        for (row, cell) in cells.enumerate() {
+            let text = trimmed(cell);
+            if self.missing.is(text) {
+                self.admit(row, text)?;
+                batch.skip(1);
+                continue;
+            }
+            let pushed = match cell.trim_ascii() {
+                [b'"', inner @ .., b'"'] if memchr::memchr(b'"', inner).is_some() => {
+                    let mut text = Vec::with_capacity(inner.len());
+                    let mut rest = inner;
+                    while let Some(at) = memchr::memchr(b'"', rest) {
+                        text.extend_from_slice(&rest[..=at]);
+                        rest = &rest[at + 1..];
+                        rest = rest.strip_prefix(b"\"").unwrap_or(rest);
+                    }
+                    text.extend_from_slice(rest);
+                    batch.push_text(&text)
+                }
+                [b'"', inner @ .., b'"'] => batch.push_text(inner),
+                bare => batch.push_text(bare),
+            };
+            if !pushed {
+                let what = "the texts of a block are longer than 4 GiB".into();
+                return Err(Problem { row, what, hint: None });
+            }
+        }
+        Ok(())
     }
 
     /// Elements of a type that is known.

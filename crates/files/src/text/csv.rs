@@ -8,11 +8,13 @@ use super::record::{self, QUOTE, is_blank};
 use super::sniff::{Head, Sniffed};
 use crate::columns::ColumnSelector;
 use crate::file::{Cursor, PositionalFile};
+use crate::groups::Keyed;
 use crate::open::{OpenOptions, Stream};
 use crate::table::{ReadTable, Table, TableBlock, TableBlocks, TableColumn, Typing};
 use crate::{Access, Batch, Description, Error, Extent, Format, Result, Source};
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
+use warpfold_core::DType;
 
 /// A chunk has room for so many rows of a wide table.
 const ROWS: usize = 64;
@@ -48,6 +50,65 @@ pub(crate) fn open_stream(
     let (name, reader) = stream.into_reader();
     let input = Input::Stream(Mutex::new(Some(reader)));
     sources(name, table, input, None, remark, columns, options)
+}
+
+/// The chosen columns, and those of keys, which are read as texts.
+pub(crate) fn open_keyed(
+    input: Either,
+    format: Format,
+    columns: &[ColumnSelector],
+    keys: &[ColumnSelector],
+    options: &OpenOptions,
+) -> Result<Keyed> {
+    // Columns of keys are chosen as others are, so that they tell of a header.
+    let asked = [columns, keys].concat();
+    let (name, sniffed, input, bytes) = match input {
+        Either::File(file) => {
+            let name = file.name();
+            let sniffed = Sniffed::new(&name, &mut FileHead::new(&file)?, format, &asked, options)?;
+            let bytes = file.len() - sniffed.start;
+            (name, sniffed, Input::File(file), Some(bytes))
+        }
+        Either::Stream(mut stream) => {
+            let name = stream.name.clone();
+            let sniffed = Sniffed::new(&name, &mut stream, format, &asked, options)?;
+            stream.head.drain(..sniffed.start as usize);
+            let (name, reader) = stream.into_reader();
+            (name, sniffed, Input::Stream(Mutex::new(Some(reader))), None)
+        }
+    };
+    let places = sniffed.choose(&name, keys, options)?.places;
+    let chosen = match columns {
+        [] => sniffed.numeric_without(&name, &places, options)?,
+        columns => sniffed.choose(&name, columns, options)?.places,
+    };
+    let label = |&place: &usize| sniffed.labels[place].clone();
+    let typing = |&place: &usize| match options.dtype {
+        Some(dtype) => Typing::Fixed(dtype),
+        None if sniffed.looks[place].decimals => Typing::Fixed(DType::F64),
+        None => Typing::Open,
+    };
+    let values: Vec<(String, Typing)> = chosen.iter().map(|p| (label(p), typing(p))).collect();
+    let key_columns = places.iter().map(|p| (label(p), Typing::Text)).collect();
+    let read = places.iter().map(|&p| (p, Typing::Text));
+    let read = read.chain(chosen.iter().map(|p| (*p, typing(p)))).collect();
+    let wide = (ROWS * sniffed.row_bytes).clamp(CHUNK, MOST_CHUNK);
+    let table = CsvTable {
+        file: Arc::from(&*name),
+        sniffed: Arc::new(sniffed),
+        input,
+        bytes,
+        missing: Arc::new(Missing::new(options.na.as_deref())),
+        strict: options.strict,
+        chunk: options.chunk.unwrap_or(wide),
+    };
+    Ok(Keyed::of_table(name, key_columns, values, Box::new(table), read))
+}
+
+/// A file, or a stream.
+pub(crate) enum Either {
+    File(Arc<PositionalFile>),
+    Stream(Stream),
 }
 
 /// What to tell of the first row: that it could be read the other way, or that

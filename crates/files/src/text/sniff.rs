@@ -226,6 +226,26 @@ impl Sniffed {
         Ok(Choice { places, by_default: true, left_out: out })
     }
 
+    /// The columns of numbers but for some: the only one, or all where that is asked for.
+    pub(crate) fn numeric_without(
+        &self,
+        name: &str,
+        without: &[usize],
+        options: &OpenOptions,
+    ) -> Result<Vec<usize>> {
+        let others = (0..self.looks.len()).filter(|place| !without.contains(place));
+        let numbers = |place: &usize| self.looks[*place].numbers;
+        let readable = |place: &usize| self.looks[*place].is_readable();
+        if options.all_columns {
+            let all: Vec<usize> = others.filter(numbers).filter(readable).collect();
+            return match all.is_empty() {
+                true => columns::only_numeric(&all, &self.labels, name),
+                false => Ok(all),
+            };
+        }
+        columns::only_numeric(&others.filter(numbers).collect::<Vec<_>>(), &self.labels, name)
+    }
+
     /// How to choose the columns at some places in another table with such columns.
     pub(crate) fn selectors(&self, places: &[usize]) -> Vec<ColumnSelector> {
         if self.has_header {

@@ -14,6 +14,7 @@ mod columns;
 mod devices;
 mod environment;
 mod examples;
+mod groups;
 mod naive;
 mod natural;
 mod partial;
@@ -24,6 +25,7 @@ mod seeds;
 mod side_by_side;
 mod specials;
 // A link to that of warpfold-ptx, so that the package has it.
+mod segments;
 mod thorough;
 mod threads;
 mod workers;

@@ -2,7 +2,7 @@
 
 use crate::arrays::{PATTERNS, Pattern, Random, element};
 use warpfold::internal::AnyState;
-use warpfold::{DType, Error, NanPolicy, Op, Partial, Reduction, Rules, View};
+use warpfold::{DType, Error, Input, NanPolicy, Op, Partial, Reduction, Rules, View};
 
 fn bytes_of(dtype: DType, n: usize, pattern: Pattern, random: &mut Random) -> Vec<u8> {
     let size = dtype.size();
@@ -421,4 +421,80 @@ fn pieces_of_arrays_out_of_order_know_their_places() {
             assert_eq!(at, from + 30 * columns as u64);
         }
     }
+}
+
+#[test]
+fn a_partial_goes_on_absorbing() {
+    let x: Vec<f64> = (0..20_000).map(|i| f64::from((i * 7919) % 10_007) * 0.1).collect();
+    let ops = [Op::Sum, Op::Var, Op::ArgMax, Op::ArgMin, Op::Prod, Op::Count];
+    for ops in [&ops[..], &[Op::Sum], &[Op::Prod], &[Op::ArgMinMax]] {
+        let question = Reduction::new(ops.iter().copied());
+        let whole = question.run(&x).unwrap();
+        for step in [1usize, 777, 4096, 6000, 30_000] {
+            let x = if step == 1 { &x[..300] } else { &x[..] };
+            let mut chunks = x.chunks(step);
+            let mut partial = question.partial(chunks.next().unwrap(), 0).unwrap();
+            for (i, chunk) in chunks.enumerate() {
+                // Written down and read again on the way, and given nothing.
+                if i == 2 {
+                    partial = Partial::from_bytes(&partial.to_bytes()).unwrap();
+                }
+                partial.absorb(chunk).unwrap();
+                partial.absorb(&[0.0f64; 0]).unwrap();
+            }
+            let answer = partial.finish(&Rules::default()).unwrap();
+            let expected = if x.len() == 300 { question.run(x).unwrap() } else { whole.clone() };
+            assert_eq!(answer, expected, "{ops:?} by {step}");
+        }
+    }
+}
+
+#[test]
+fn positions_go_on_behind_the_last_one() {
+    let question = Reduction::of(Op::ArgMax);
+    // A piece in the middle, a merged one behind it, and one more.
+    let mut partial = question.partial(&[1, 2], 10).unwrap();
+    partial.merge(&question.partial(&[1], 12).unwrap()).unwrap();
+    partial.absorb(&[9]).unwrap();
+    let answer = partial.finish(&Rules::default()).unwrap();
+    assert_eq!(answer.number::<u64>(Op::ArgMax), Some(13));
+    // Rows without a value are positions.
+    let masked = Input::masked(&[7.0, 8.0, 9.0], &[0b001], 0).unwrap();
+    let mut partial = question.partial(masked, 0).unwrap();
+    let masked = Input::masked(&[1.0, 80.0, 90.0], &[0b010], 0).unwrap();
+    partial.absorb(masked).unwrap();
+    assert_eq!(partial.missing(), 4);
+    let answer = partial.finish(&Rules::default()).unwrap();
+    assert_eq!(answer.number::<u64>(Op::ArgMax), Some(4));
+}
+
+#[test]
+fn a_chunk_that_is_refused_changes_nothing() {
+    let question = Reduction::new([Op::Sum, Op::ArgMax, Op::Prod]);
+    let mut partial = question.partial(&[1.0, 5.0], 0).unwrap();
+    let before = partial.clone();
+    assert!(matches!(partial.absorb(&[1, 2]), Err(Error::StateMismatch { .. })));
+    assert!(matches!(partial.absorb(&[1.0f32]), Err(Error::StateMismatch { .. })));
+    assert!(matches!(partial.absorb_pair(&[1.0], &[2.0]), Err(Error::Arity { .. })));
+    assert_eq!(partial, before);
+    let last = u64::MAX - 3;
+    let mut partial = question.partial(&[1.0, 5.0], last).unwrap();
+    let before = partial.clone();
+    assert!(matches!(partial.absorb(&[1.0, 2.0]), Err(Error::StartTooLarge { .. })));
+    assert_eq!(partial, before);
+    partial.absorb(&[1.0]).unwrap();
+    assert!(matches!(partial.absorb(&[1.0]), Err(Error::StartTooLarge { .. })));
+
+    let mut rows = Reduction::of(Op::Sum).axis(0).partial(&[[1, 2], [3, 4]], 0).unwrap();
+    let before = rows.clone();
+    let error = rows.absorb(&[[5, 6]]).unwrap_err();
+    assert!(matches!(error, Error::SeveralOutputs { .. }) && error.hint().is_some(), "{error}");
+    assert_eq!(rows, before);
+
+    let mut dot = Reduction::of(Op::Dot).partial_pair(&[1.0], &[2.0], 0).unwrap();
+    assert!(matches!(dot.absorb(&[1.0]), Err(Error::Arity { .. })));
+    assert!(matches!(dot.absorb_pair(&[1.0], &[2.0, 3.0]), Err(Error::ShapeMismatch { .. })));
+    dot.absorb_pair(&[3.0], &[4.0]).unwrap();
+    let answer = dot.finish(&Rules::default()).unwrap();
+    assert_eq!(answer.number::<f64>(Op::Dot), Some(14.0));
 }

@@ -1,0 +1,186 @@
+//! `--by`: an answer for each group of rows.
+
+use super::merge::bytes;
+use crate::args::{
+    ExecutionArgs, Global, GroupArgs, InputArgs, OutputArgs, PartialArgs, ReduceArgs, StatsArgs,
+};
+use crate::failure::{Usage, note};
+use crate::inputs;
+use crate::output::{self, GroupReport, GroupRows};
+use crate::progress::Bar;
+use crate::sink::Sink;
+use anyhow::{Context, Result};
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::Path;
+use warpfold::{DType, Error, GroupColumn, GroupPartial, Op, Reduction, Rules, Threads};
+use warpfold_files::groups::{self, Keyed};
+use warpfold_files::{OpenOptions, open_keyed};
+
+/// `reduce --by`.
+pub(super) fn reduce(args: &ReduceArgs, global: &Global) -> Result<()> {
+    let rest = &args.rest;
+    check(&args.ops, rest.axes.is_given())?;
+    let reduction = rest.rules.apply(Reduction::new(args.ops.iter().copied()));
+    let reduction = rest.execution.apply(reduction);
+    let rules = *reduction.rules();
+    let asked = Asked { input: &rest.input, groups: &rest.groups, execution: &rest.execution };
+    let partial = asked.partial(reduction, 0, false, global)?;
+    let report = report(&partial, |column, op, order| {
+        partial.finish_op(column, op, &rules, order, Threads::All)
+    })?;
+    output::write_groups(&report, &rest.output)
+}
+
+/// `stats --by`.
+pub(super) fn stats(args: &StatsArgs, ops: &[Op], global: &Global) -> Result<()> {
+    let reduction = args.rules.apply(Reduction::new(ops.iter().copied()));
+    let reduction = args.execution.apply(reduction);
+    let rules = *reduction.rules();
+    let asked = Asked { input: &args.input, groups: &args.groups, execution: &args.execution };
+    let partial = asked.partial(reduction, 0, true, global)?;
+    let report = report(&partial, |column, op, order| {
+        let finish = |rules: &Rules| partial.finish_op(column, op, rules, order, Threads::All);
+        // As without groups: other types of answers are meant for other operations, and
+        // totals beyond their type are rounded.
+        finish(&rules).or_else(|error| match &error {
+            Error::Group { source, .. } => match **source {
+                Error::UnsupportedOut { .. } => finish(&rules.out(None)),
+                Error::Overflow { .. } if rules.out.is_none() => {
+                    finish(&rules.out(Some(DType::F64)))
+                }
+                _ => Err(error),
+            },
+            _ => Err(error),
+        })
+    })?;
+    output::write_groups(&report, &args.output)
+}
+
+/// `partial --by`.
+pub(super) fn partial(args: &PartialArgs, global: &Global) -> Result<()> {
+    check(&args.ops, args.axes.is_given())?;
+    let reduction = args.execution.apply(Reduction::new(args.ops.iter().copied()));
+    let asked = Asked { input: &args.input, groups: &args.groups, execution: &args.execution };
+    let partial = asked.partial(reduction, args.start, false, global)?;
+    write_state(&partial, &args.output)
+}
+
+/// `merge` of states of groups.
+pub(super) fn merge(
+    (first, head): (&OsString, &[u8]),
+    others: &[OsString],
+    state: Option<&Path>,
+    rules: &Rules,
+    args: &OutputArgs,
+) -> Result<()> {
+    let mut merged = read(first, head)?;
+    for path in others {
+        let other = read(path, &bytes(path)?)?;
+        merged.merge(&other).with_context(|| path.display().to_string())?;
+    }
+    if let Some(path) = state {
+        return write_state(&merged, path);
+    }
+    let report = report(&merged, |column, op, order| {
+        merged.finish_op(column, op, rules, order, Threads::All)
+    })?;
+    output::write_groups(&report, args)
+}
+
+fn read(path: &OsStr, bytes: &[u8]) -> Result<GroupPartial> {
+    let name = || path.display().to_string();
+    if !GroupPartial::is_one(bytes) {
+        return Err(Usage::new(format!("{}: this is no state of groups, others are", name()))
+            .hint("merge states that partial has made with the same flags")
+            .into());
+    }
+    GroupPartial::from_bytes(bytes).with_context(name)
+}
+
+fn write_state(partial: &GroupPartial, path: &Path) -> Result<()> {
+    let mut sink = Sink::open(Some(path))?;
+    sink.write_all(&partial.to_bytes())?;
+    sink.commit()
+}
+
+/// # Errors
+/// Flags that groups do not have.
+fn check(ops: &[Op], axes: bool) -> Result<()> {
+    if axes {
+        return Err(Usage::new("--by groups the rows of columns, which have no other axis")
+            .hint("leave out --axis and --keepdims")
+            .into());
+    }
+    if let Some(op) = ops.iter().find(|op| op.arity() > 1) {
+        return Err(Usage::new(format!(
+            "{op} takes two arrays, and --by reduces columns one by one"
+        ))
+        .hint("in Rust: Reduction::by and run_pair")
+        .into());
+    }
+    Ok(())
+}
+
+/// What to read, and by which keys.
+struct Asked<'a> {
+    input: &'a InputArgs,
+    groups: &'a GroupArgs,
+    execution: &'a ExecutionArgs,
+}
+
+impl Asked<'_> {
+    fn partial(
+        &self,
+        reduction: Reduction,
+        start: u64,
+        all_columns: bool,
+        global: &Global,
+    ) -> Result<GroupPartial> {
+        let files = inputs::files(&self.input.files)?;
+        let options = OpenOptions { all_columns, ..self.input.options() };
+        let keys = self.groups.keys();
+        let open = |file: &OsString| open_keyed(file, &keys, &options);
+        let tables = files.iter().map(open).collect::<warpfold_files::Result<Vec<Keyed>>>()?;
+        let question = self.groups.question(reduction, start, self.execution.memory_limit);
+        let bar = Bar::new(global.quiet);
+        let partial = groups::partial(tables, &question, &bar)?;
+        drop(bar);
+        if !global.quiet {
+            note_left_out(&partial);
+        }
+        Ok(partial)
+    }
+}
+
+/// Says aloud which rows were left out.
+fn note_left_out(partial: &GroupPartial) {
+    let rows = |n: u64, what: &str| match n {
+        1 => format!("1 row has no {what} and was left out"),
+        n => format!("{n} rows have no {what} and were left out"),
+    };
+    if partial.omitted() > 0 {
+        note(&rows(partial.omitted(), "key"));
+    }
+    for (name, _, missing) in partial.value_columns().filter(|column| column.2 > 0) {
+        note(&format!("{name}: {}", rows(missing, "value")));
+    }
+}
+
+/// The answers of all columns of values.
+fn report(
+    partial: &GroupPartial,
+    finish: impl Fn(usize, Op, &[u32]) -> warpfold::Result<GroupColumn>,
+) -> Result<GroupReport> {
+    let order = partial.group_order();
+    let ops: Vec<Op> = partial.ops().collect();
+    let mut arrays = Vec::new();
+    for (column, (name, ..)) in partial.value_columns().enumerate() {
+        let columns = ops.iter().map(|&op| finish(column, op, &order));
+        let columns = columns.collect::<warpfold::Result<_>>().with_context(|| name.to_string())?;
+        arrays.push(GroupRows { name: name.into(), columns });
+    }
+    let keys = partial.keys_of(&order);
+    let key_names = partial.key_names().to_vec();
+    Ok(GroupReport { key_names, keys, groups: order.len(), arrays })
+}

@@ -1,0 +1,220 @@
+//! Answers of groups: a row for each group, its keys first.
+//!
+//! With several columns of values the column's name comes before the keys. What has no
+//! value, a key that is missing or the smallest of nothing, is a dash for people and
+//! shells, an empty cell of CSV and `null` in JSON.
+
+use super::{Format, Row, grid, quoted};
+use crate::number::{self, Style};
+use crate::printable::printable;
+use std::borrow::Cow;
+use std::io::{Result, Write};
+use warpfold::{GroupColumn, KeyValues, Op, Scalar};
+
+/// The answers of all groups.
+#[derive(Debug)]
+pub(crate) struct GroupReport {
+    /// What the columns of keys are called, and their keys.
+    pub(crate) key_names: Vec<String>,
+    pub(crate) keys: Vec<KeyValues>,
+    /// How many groups there are.
+    pub(crate) groups: usize,
+    /// The columns of values.
+    pub(crate) arrays: Vec<GroupRows>,
+}
+
+/// The answers over one column of values.
+#[derive(Debug)]
+pub(crate) struct GroupRows {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<GroupColumn>,
+}
+
+impl GroupReport {
+    /// How many rows a table has.
+    pub(crate) fn rows(&self) -> usize {
+        self.groups * self.arrays.len()
+    }
+
+    fn is_named(&self) -> bool {
+        self.arrays.len() > 1
+    }
+
+    /// What the columns of a table are called, but for the keys and what precedes them.
+    fn fields(&self) -> Vec<&'static str> {
+        let columns = self.arrays.first().map_or(&[][..], |array| &array.columns);
+        columns.iter().flat_map(|column| names(column.op())).collect()
+    }
+
+    fn header(&self) -> Vec<&str> {
+        let name = self.is_named().then_some("name");
+        let keys = self.key_names.iter().map(String::as_str);
+        name.into_iter().chain(keys).chain(self.fields()).collect()
+    }
+
+    /// Calls `row` with each array's name, the place of each group and its answers.
+    fn for_each_row(
+        &self,
+        mut row: impl FnMut(&str, usize, &[Option<Scalar>]) -> Result<()>,
+    ) -> Result<()> {
+        let mut answers = Vec::new();
+        for array in &self.arrays {
+            for group in 0..self.groups {
+                answers.clear();
+                for column in &array.columns {
+                    let value = column.get(group);
+                    answers.push(value.map(|value| value.first()));
+                    if column.op().pair().is_some() {
+                        answers.push(value.and_then(|value| value.second()));
+                    }
+                }
+                row(&array.name, group, &answers)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn names(op: Op) -> Vec<&'static str> {
+    op.pair().map_or_else(|| vec![op.name()], |(first, second)| vec![first.name(), second.name()])
+}
+
+/// A key as text; `None` for none.
+fn key(keys: &KeyValues, group: usize, style: Style) -> Option<Cow<'_, str>> {
+    match (keys.number(group), keys.text_bytes(group)) {
+        (Some(number), _) => Some(number::text(number, style).into()),
+        (_, text) => text.map(String::from_utf8_lossy),
+    }
+}
+
+pub(super) fn write(
+    report: &GroupReport,
+    format: Format,
+    hex: bool,
+    out: &mut dyn Write,
+) -> Result<()> {
+    match format {
+        Format::Plain => write_plain(report, hex, out),
+        Format::Table => write_table(report, hex, out),
+        Format::Csv => write_csv(report, b',', hex, out),
+        Format::Tsv => write_csv(report, b'\t', hex, out),
+        Format::Json | Format::Jsonl => write_json(report, format == Format::Jsonl, hex, out),
+    }
+}
+
+/// Lines with tabs between; the names first where there are several answers.
+fn write_plain(report: &GroupReport, hex: bool, out: &mut dyn Write) -> Result<()> {
+    if report.fields().len() > 1 || report.is_named() {
+        let header: Vec<_> = report.header().into_iter().map(printable).collect();
+        writeln!(out, "{}", header.join("\t"))?;
+    }
+    let mut line = String::new();
+    report.for_each_row(|name, group, answers| {
+        line.clear();
+        if report.is_named() {
+            line += &printable(name);
+            line.push('\t');
+        }
+        for keys in &report.keys {
+            match key(keys, group, Style::Text) {
+                Some(key) => line += &printable(&key),
+                None => line.push('-'),
+            }
+            line.push('\t');
+        }
+        for (i, answer) in answers.iter().enumerate() {
+            if i > 0 {
+                line.push('\t');
+            }
+            match answer {
+                Some(number) => number::push(&mut line, *number, Style::text(hex)),
+                None => line.push('-'),
+            }
+        }
+        line.push('\n');
+        out.write_all(line.as_bytes())
+    })
+}
+
+fn write_table(report: &GroupReport, hex: bool, out: &mut dyn Write) -> Result<()> {
+    let dash = || "-".to_string();
+    let mut rows = Vec::new();
+    report.for_each_row(|name, group, answers| {
+        let mut row = Vec::new();
+        row.extend(report.is_named().then(|| name.to_string()));
+        let keys = report.keys.iter().map(|keys| key(keys, group, Style::Text));
+        row.extend(keys.map(|key| key.map_or_else(dash, Cow::into_owned)));
+        let text = |number: &Scalar| number::text(*number, Style::text(hex));
+        row.extend(answers.iter().map(|answer| answer.as_ref().map_or_else(dash, text)));
+        rows.push(row);
+        Ok(())
+    })?;
+    let names = usize::from(report.is_named()) + report.keys.len();
+    let header: Vec<_> = report.header().into_iter().map(printable).collect();
+    writeln!(out, "{}", grid(&header, rows, names))
+}
+
+fn write_csv(report: &GroupReport, delimiter: u8, hex: bool, out: &mut dyn Write) -> Result<()> {
+    let mut row = Row::new(out, delimiter);
+    report.header().into_iter().try_for_each(|name| row.cell(name))?;
+    row.end()?;
+    let mut text = String::new();
+    report.for_each_row(|name, group, answers| {
+        if report.is_named() {
+            row.cell(name)?;
+        }
+        for keys in &report.keys {
+            row.cell(&key(keys, group, Style::Text).unwrap_or_default())?;
+        }
+        for answer in answers {
+            text.clear();
+            if let Some(number) = answer {
+                number::push(&mut text, *number, Style::text(hex));
+            }
+            row.cell(&text)?;
+        }
+        row.end()
+    })
+}
+
+/// A list of objects, or one on each line:
+/// `{"by":{"region":"north"},"mean":1.5}`.
+fn write_json(report: &GroupReport, lines: bool, hex: bool, out: &mut dyn Write) -> Result<()> {
+    let fields = report.fields();
+    let mut first = true;
+    report.for_each_row(|name, group, answers| {
+        let before: &[u8] = match (lines, first) {
+            (true, _) => b"",
+            (false, true) => b"[",
+            (false, false) => b",\n ",
+        };
+        out.write_all(before)?;
+        first = false;
+        out.write_all(b"{")?;
+        if report.is_named() {
+            write!(out, "\"name\":{},", quoted(name))?;
+        }
+        out.write_all(b"\"by\":{")?;
+        for (i, (label, keys)) in report.key_names.iter().zip(&report.keys).enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            let text = keys.text_bytes(group).is_some();
+            let key = match key(keys, group, Style::Json) {
+                None => "null".into(),
+                Some(key) if text => quoted(&key),
+                Some(key) => key.into_owned(),
+            };
+            write!(out, "{comma}{}:{key}", quoted(label))?;
+        }
+        out.write_all(b"}")?;
+        for (field, answer) in fields.iter().zip(answers) {
+            let text = answer.map_or_else(|| "null".into(), |n| number::text(n, Style::json(hex)));
+            write!(out, ",\"{field}\":{text}")?;
+        }
+        out.write_all(if lines { b"}\n" } else { b"}" })
+    })?;
+    match (lines, first) {
+        (true, _) => Ok(()),
+        (false, true) => writeln!(out, "[]"),
+        (false, false) => writeln!(out, "]"),
+    }
+}

@@ -1,0 +1,152 @@
+//! `--by`: an answer for each group of rows.
+
+use crate::common::Dir;
+
+const SALES: &str = "region,year,price,count\n\
+    north,2023,1e308,1\n\
+    south,2023,2.5,2\n\
+    north,2024,0.5,3\n\
+    \"no\"\"rth, \",2023,7,4\n\
+    north,2023,1e308,5\n\
+    ,2024,9,6\n\
+    south,2024,,7\n\
+    north,2023,-1e308,8\n";
+
+#[test]
+fn each_group_has_a_line_in_the_order_of_keys() {
+    let dir = Dir::new();
+    dir.file("t.csv", SALES);
+    let run = dir.run("sum -q -c price --by region t.csv");
+    assert_eq!(run.out, "no\"rth, \t7\nnorth\t1e308\nsouth\t2.5\n-\t9\n", "{run:?}");
+    let run = dir.run("sum -c price --by region --omit-missing-keys t.csv");
+    assert_eq!(run.out, "no\"rth, \t7\nnorth\t1e308\nsouth\t2.5\n");
+    assert!(run.err.contains("note: 1 row has no key and was left out"), "{run:?}");
+    assert!(run.err.contains("note: price: 1 row has no value and was left out"), "{run:?}");
+    let run = dir.run("sum -q -c price --by region --group-order first t.csv");
+    assert_eq!(run.out, "north\t1e308\nsouth\t2.5\nno\"rth, \t7\n-\t9\n");
+    // On a pipe, and with one thread, the same.
+    let piped = dir.pipe("sum -q -j 1 -c price --by region", SALES);
+    assert_eq!(piped.out, "no\"rth, \t7\nnorth\t1e308\nsouth\t2.5\n-\t9\n", "{piped:?}");
+}
+
+#[test]
+fn several_keys_operations_and_columns_make_a_table() {
+    let dir = Dir::new();
+    dir.file("t.csv", SALES);
+    let run = dir.run("reduce -q --op min,argmax,count -c price --by region,year -f csv t.csv");
+    let expected = "region,year,min,argmax,count\n\
+        \"no\"\"rth, \",2023,7,3,1\n\
+        north,2023,-1e308,0,3\n\
+        north,2024,0.5,2,1\n\
+        south,2023,2.5,1,1\n\
+        south,2024,,,0\n\
+        ,2024,9,5,1\n";
+    assert_eq!(run.out, expected, "{run:?}");
+    let run = dir.run("reduce -q --op minmax -c count,price --by year -f json t.csv");
+    let expected = "[{\"name\":\"count\",\"by\":{\"year\":\"2023\"},\"min\":1,\"max\":8},\n \
+        {\"name\":\"count\",\"by\":{\"year\":\"2024\"},\"min\":3,\"max\":7},\n \
+        {\"name\":\"price\",\"by\":{\"year\":\"2023\"},\"min\":-1e308,\"max\":1e308},\n \
+        {\"name\":\"price\",\"by\":{\"year\":\"2024\"},\"min\":0.5,\"max\":9}]\n";
+    assert_eq!(run.out, expected, "{run:?}");
+    let run = dir.run("stats -q --by region,year -f tsv t.csv");
+    assert!(
+        run.out.starts_with("name\tregion\tyear\tcount\tsum\tmean\tstd\tmin\tmax\targmin"),
+        "{run:?}"
+    );
+    assert_eq!(run.out.lines().count(), 1 + 2 * 6);
+    let run = dir.run("sum -q -c count --by region -o out.jsonl t.csv");
+    assert_eq!((run.status, run.out.as_str()), (0, ""));
+    let lines = std::fs::read_to_string(dir.path("out.jsonl")).unwrap();
+    assert!(lines.ends_with("{\"by\":{\"region\":null},\"sum\":6}\n"), "{lines}");
+}
+
+#[test]
+fn states_of_pieces_merge_to_the_whole() {
+    let dir = Dir::new();
+    let (head, rows) = SALES.split_once('\n').unwrap();
+    let rows: Vec<&str> = rows.lines().collect();
+    dir.file("t.csv", SALES);
+    let piece = |rows: &[&str]| format!("{head}\n{}\n", rows.join("\n"));
+    dir.file("a.csv", piece(&rows[..3])).file("b.csv", piece(&rows[3..]));
+    let ops = "mean,argmin,std,prod";
+    let line = |file: &str, start: u32| {
+        format!(
+            "partial {ops} -q -c price --by region,year --start {start} {file}.csv -o {file}.state"
+        )
+    };
+    for (file, start) in [("a", 0), ("b", 3), ("t", 0)] {
+        let run = dir.run(&line(file, start));
+        assert_eq!(run.status, 0, "{run:?}");
+    }
+    let run = dir.run("merge b.state a.state -o whole.state");
+    assert_eq!(run.status, 0, "{run:?}");
+    let bytes = |name: &str| std::fs::read(dir.path(name)).unwrap();
+    assert_eq!(bytes("whole.state"), bytes("t.state"));
+    let merged = dir.run("merge --ddof 1 b.state a.state -f csv");
+    let whole =
+        dir.run(&format!("reduce -q --op {ops} --ddof 1 -c price --by region,year -f csv t.csv"));
+    assert_eq!(merged.out, whole.out, "{merged:?}");
+    assert!(dir.run("merge a.state a.state").err.contains("both hold element 0"));
+    dir.run("partial sum -q -c price t.csv -o plain.state");
+    for states in ["plain.state a.state", "a.state plain.state"] {
+        let run = dir.run(&format!("merge {states}"));
+        assert_eq!(run.status, 2, "{run:?}");
+        assert!(run.err.contains("state") && run.err.contains("hint: "), "{run:?}");
+    }
+    let mut damaged = bytes("a.state");
+    damaged.truncate(damaged.len() - 1);
+    dir.file("damaged.state", damaged);
+    assert!(dir.run("merge damaged.state").err.contains("its checksum is wrong"));
+}
+
+#[test]
+fn files_are_joined_and_arrays_are_columns() {
+    let dir = Dir::new();
+    dir.file("a.csv", "k,x\na,1\nb,2\n").file("b.csv", "k,x\nb,0.5\nc,4\n");
+    let run = dir.run("sum -c x --by k a.csv b.csv");
+    assert_eq!(run.out, "a\t1\nb\t2.5\nc\t4\n", "{run:?}");
+    // An integer column, though only the last file could tell.
+    assert_eq!(dir.run("sum -c x --by k a.csv").out, "a\t1\nb\t2\n");
+    let big = "k,x\na,9007199254740993\na,0\n";
+    assert_eq!(dir.pipe("sum -c x --by k --format csv", big).out, "a\t9007199254740993\n");
+    let run = dir.pipe("sum -c x --by k --format csv", "k,x\na,18446744073709551615\n");
+    assert!(run.err.contains("--dtype u64"), "{run:?}");
+    let big = "k,x\na,18446744073709551615\n";
+    assert_eq!(
+        dir.pipe("sum -c x --by k --dtype u64 --format csv", big).out,
+        "a\t18446744073709551615\n"
+    );
+    dir.file("c.csv", "k,y\na,1\n");
+    assert_eq!(dir.run("sum -c 2 --by k a.csv c.csv").status, 1);
+}
+
+#[test]
+fn what_groups_do_not_have_is_an_error_with_a_hint() {
+    let dir = Dir::new();
+    dir.file("t.csv", SALES);
+    let fails = |line: &str, status: i32, parts: &[&str]| {
+        let run = dir.run(line);
+        assert_eq!((run.status, run.out.as_str()), (status, ""), "{run:?}");
+        assert!(parts.iter().all(|part| run.err.contains(part)), "{line}: {run:?}");
+    };
+    fails("sum --by nothing t.csv", 1, &["no column \"nothing\"", "region, year, price, count"]);
+    fails("sum --by region t.csv", 1, &["which column?", "year, price, count"]);
+    fails("sum --axis 0 -c price --by region t.csv", 2, &["--axis", "hint: "]);
+    fails("dot -c price,count --by region t.csv", 2, &["dot", "hint: "]);
+    fails("sum -c price --by region -o x.npy t.csv", 2, &[".npy", "hint: "]);
+    fails("sum -c price --group-order first t.csv", 2, &["--by"]);
+    fails("sum -c price --by region --device sim t.csv", 1, &["sim", "hint: "]);
+    fails("sum -c price --nan error --by region x.csv", 1, &["x.csv"]);
+    fails(
+        "sum --by region -c price --memory-limit 1K t.csv",
+        1,
+        &["groups after 8 rows", "--memory-limit"],
+    );
+    fails("sum --wrap --out i8 -c price --by region t.csv", 1, &["price", "group "]);
+    // The decimals of the first rows are not those of all.
+    let mut text = String::from("k,x\n");
+    (0..5000).for_each(|i| text += &format!("{},{i}\n", i % 3));
+    dir.file("late.csv", text.clone() + "0,0.5\n");
+    fails("xor -c x --by k late.csv", 1, &["xor"]);
+    assert_eq!(dir.run("max -c x --by k late.csv").out, "0\t4998\n1\t4999\n2\t4997\n");
+}

@@ -1,0 +1,285 @@
+//! Which accumulators answer an operation.
+
+use super::counts::{Found, Nonzero};
+use super::extremes::{self, Ends, First, Least, Order, Real, Truth, Whole};
+use super::finish::Asked;
+use super::floats::{
+    Absolute, Both, FineAbsolute, FinePlain, Floats, Measure, Plain, RoughBoth, RoughPlain, Square,
+};
+use super::fold::Fold;
+use super::integers::{LongTotals, Powers, ShortPowers, Totals};
+use super::lanes::{Laned, Lanes};
+use super::products::Products;
+use super::round::Narrow;
+use super::words::{Word, flip, with_word};
+use crate::exact::Widen;
+use crate::integer::Integer;
+use crate::isa::Isa;
+use core::marker::PhantomData;
+use warpfold_core::element::{Key, Known, bf16, f16};
+use warpfold_core::op::{FloatElement, Rules};
+use warpfold_core::{DType, Element, NanPolicy, Op, fpenv, with_element, with_float_element};
+
+/// Positions and counts have 32 bits, and sums of squares of 62 bits another 31.
+const MOST_ELEMENTS: usize = 1 << 31;
+
+/// Sums of few short floats often lie in the middle between two: plain sums do not tell.
+const OFTEN_HALF_WAY: usize = 256;
+/// Of so few f64 one sum in 32 does, which costs more to find again than finer sums of all.
+const OFTEN_IN_THE_MIDDLE: usize = 32;
+/// The variance of so few elements is often 0, or lies there.
+const OFTEN_ZERO: usize = 4;
+
+/// An operation on one array, and what its accumulators are chosen by.
+#[derive(Clone, Copy)]
+pub(crate) struct Choice<'a> {
+    pub(crate) dtype: DType,
+    pub(crate) op: Op,
+    pub(crate) rules: &'a Rules,
+    pub(crate) isa: Isa,
+    /// Elements of the longest output, and of most of them.
+    pub(crate) most: usize,
+    pub(crate) usual: usize,
+}
+
+/// Those who answer.
+pub(crate) struct Chosen {
+    pub(crate) fold: Box<dyn Fold>,
+    /// Those who answer what the first cannot.
+    pub(crate) again: Option<Box<dyn Fold>>,
+    /// Whether the elements come in the order of their indices, and not of memory.
+    pub(crate) indexed: bool,
+}
+
+impl Chosen {
+    fn of(fold: impl Fold + 'static) -> Chosen {
+        Chosen { fold: Box::new(fold), again: None, indexed: false }
+    }
+}
+
+impl Choice<'_> {
+    /// The accumulators; `None` if the general path has to answer.
+    pub(crate) fn chosen(&self) -> Option<Chosen> {
+        // Sums and extremes with a NaN are not answered here; positions and counts are.
+        let nans = !self.dtype.is_float() || self.rules.nan == NanPolicy::Propagate;
+        if self.rules.out.is_some() || self.most >= MOST_ELEMENTS {
+            return None;
+        }
+        let dtype = self.dtype;
+        match self.op {
+            Op::ArgMin | Op::ArgMax | Op::CountNonzero | Op::Any | Op::All if !nans => None,
+            Op::CountNonzero | Op::Any | Op::All => {
+                with_word!(dtype.size(), W => self.counts::<W>())
+            }
+            Op::ArgMin | Op::ArgMax => Some(self.positions()),
+            Op::Min | Op::Max => Some(self.extremes()),
+            Op::NormInf if dtype.is_float() => Some(self.extremes()),
+            Op::Prod if nans => {
+                with_float_element!(dtype, T => self.products::<T>(), else => None)
+            }
+            _ => match dtype.known() {
+                Known::F16 => self.floats::<f16>(),
+                Known::BF16 => self.floats::<bf16>(),
+                Known::F32 => self.floats::<f32>(),
+                Known::F64 => self.doubles(),
+                Known::Bool => {
+                    self.sums_of_integers().map(|asked| self.lanes(Nonzero { bits: -1i8, asked }))
+                }
+                Known::I8 | Known::U8 => self.short_integers::<i8>(),
+                Known::I16 | Known::U16 => self.short_integers::<i16>(),
+                Known::I32 => self.integers::<i32>(),
+                Known::U32 => self.integers::<u32>(),
+                Known::I64 => self.long_integers::<i64, false>(),
+                Known::U64 => self.long_integers::<u64, true>(),
+            },
+        }
+    }
+
+    /// By a quick measure, and by another where that is not enough.
+    fn floats<T: Widen + Narrow>(&self) -> Option<Chosen> {
+        let ddof = self.rules.ddof;
+        let (plain, both) = (RoughPlain, RoughBoth);
+        match self.op {
+            Op::Sum => self.sums::<T, _, _, 2, 3>(Asked::Sum, plain, Plain),
+            Op::Mean => self.sums::<T, _, _, 2, 3>(Asked::Mean, plain, Plain),
+            Op::Norm1 => self.sums::<T, _, _, 2, 3>(Asked::Second, plain, Absolute),
+            Op::SumSq => self.sums::<T, _, _, 2, 6>(Asked::Second, both, Both::<false>),
+            Op::Norm2 => self.sums::<T, _, _, 2, 6>(Asked::Root, both, Both::<false>),
+            Op::Var | Op::Std => {
+                let asked = Asked::Variance { ddof, root: self.op == Op::Std };
+                self.sums::<T, _, _, 2, 6>(asked, both, Both::<false>)
+            }
+            _ => None,
+        }
+    }
+
+    fn doubles(&self) -> Option<Chosen> {
+        let ddof = self.rules.ddof;
+        match self.op {
+            Op::Sum => self.sums::<f64, _, _, 3, 4>(Asked::Sum, Plain, FinePlain),
+            Op::Mean => self.sums::<f64, _, _, 3, 4>(Asked::Mean, Plain, FinePlain),
+            Op::Norm1 => self.sums::<f64, _, _, 3, 4>(Asked::Second, Absolute, FineAbsolute),
+            Op::SumSq => self.sum::<f64, _, 3>(Asked::Second, Square),
+            Op::Norm2 => self.sum::<f64, _, 3>(Asked::Root, Square),
+            Op::Var | Op::Std => {
+                let asked = Asked::Variance { ddof, root: self.op == Op::Std };
+                self.sum::<f64, _, 6>(asked, Both::<true>)
+            }
+            _ => None,
+        }
+    }
+
+    fn sum<T: Widen + Narrow, M: Measure<P>, const P: usize>(
+        &self,
+        asked: Asked,
+        measure: M,
+    ) -> Option<Chosen> {
+        if !fpenv::is_usual() {
+            return None;
+        }
+        Some(Chosen::of(Floats::<T, M, P>::new(self.isa, asked, measure)))
+    }
+
+    fn sums<T: Widen + Narrow, M: Measure<P>, N: Measure<Q>, const P: usize, const Q: usize>(
+        &self,
+        asked: Asked,
+        measure: M,
+        another: N,
+    ) -> Option<Chosen> {
+        if !fpenv::is_usual() {
+            return None;
+        }
+        let again = Floats::<T, N, Q>::new(self.isa, asked, another);
+        let few = if M::SQUARES {
+            OFTEN_ZERO
+        } else if T::DTYPE == DType::F64 {
+            OFTEN_IN_THE_MIDDLE
+        } else {
+            OFTEN_HALF_WAY
+        };
+        if self.usual <= few {
+            return Some(Chosen::of(again));
+        }
+        let fold = Floats::<T, M, P>::new(self.isa, asked, measure);
+        Some(Chosen { again: Some(Box::new(again)), ..Chosen::of(fold) })
+    }
+
+    fn products<T: FloatElement>(&self) -> Option<Chosen> {
+        if !fpenv::is_usual() {
+            return None;
+        }
+        Some(Chosen::of(Products::<T> { isa: self.isa, item: PhantomData }))
+    }
+
+    /// Of elements as wide as `W`.
+    fn counts<W: Word>(&self) -> Option<Chosen> {
+        let dtype = self.dtype;
+        // Zeros of both signs are zero.
+        let bits = if dtype.is_float() { W::GREATEST } else { W::of(u64::MAX) };
+        match self.op {
+            Op::CountNonzero => Some(self.lanes(Nonzero { bits, asked: Asked::Sum })),
+            Op::Any => Some(self.lanes(Found { bits, zeros: 0 })),
+            _ => Some(self.lanes(Found { bits, zeros: 1 })),
+        }
+    }
+
+    /// What is asked for, of integers.
+    fn sums_of_integers(&self) -> Option<Asked> {
+        let ddof = self.rules.ddof;
+        match self.op {
+            Op::Sum => Some(Asked::Sum),
+            Op::Mean => Some(Asked::Mean),
+            Op::Var | Op::Std => Some(Asked::Variance { ddof, root: self.op == Op::Std }),
+            _ => None,
+        }
+    }
+
+    fn totals<W: Word>(&self, asked: Asked) -> Chosen {
+        let bias = W::of(flip(self.dtype));
+        self.lanes(Totals { asked, bias })
+    }
+
+    /// Of at most 16 bits, with a sign or without.
+    fn short_integers<W: Word>(&self) -> Option<Chosen> {
+        Some(match self.sums_of_integers()? {
+            asked @ Asked::Variance { .. } => {
+                self.lanes(ShortPowers { asked, flip: W::of(flip(self.dtype)) })
+            }
+            asked => self.totals::<W>(asked),
+        })
+    }
+
+    /// Of 32 bits.
+    fn integers<T: Integer>(&self) -> Option<Chosen> {
+        Some(match self.sums_of_integers()? {
+            asked @ Asked::Variance { .. } => self.lanes(Powers::<T>::new(asked)),
+            asked => self.totals::<i32>(asked),
+        })
+    }
+
+    fn long_integers<T: Integer, const UNSIGNED: bool>(&self) -> Option<Chosen> {
+        Some(match self.sums_of_integers()? {
+            asked @ Asked::Variance { .. } => self.lanes(Powers::<T>::new(asked)),
+            asked => self.lanes(LongTotals::<UNSIGNED> { asked }),
+        })
+    }
+
+    fn extremes(&self) -> Chosen {
+        use extremes::Asked;
+        let dtype = self.dtype;
+        let asked = match self.op {
+            Op::Min => Asked::Min,
+            Op::Max => Asked::Max,
+            _ => Asked::Magnitude,
+        };
+        let bits = flip(dtype) ^ if asked == Asked::Max { u64::MAX } else { 0 };
+        let truth = dtype == DType::Bool;
+        match dtype.known() {
+            Known::F16 | Known::BF16 => {
+                self.lanes(Ends { asked, infinity: infinity::<i16>(dtype) })
+            }
+            Known::F32 => self.lanes(Ends { asked, infinity: infinity::<i32>(dtype) }),
+            Known::F64 => self.lanes(Ends { asked, infinity: infinity::<i64>(dtype) }),
+            Known::Bool | Known::I8 | Known::U8 => self.lanes(Least { flip: i8::of(bits), truth }),
+            Known::I16 | Known::U16 => self.lanes(Least { flip: i16::of(bits), truth }),
+            Known::I32 | Known::U32 => self.lanes(Least { flip: i32::of(bits), truth }),
+            Known::I64 | Known::U64 => self.lanes(Least { flip: i64::of(bits), truth }),
+        }
+    }
+
+    /// Positions are indices: the reduced axes are walked in their own order.
+    fn positions(&self) -> Chosen {
+        let dtype = self.dtype;
+        let opposite = if self.op == Op::ArgMax { u64::MAX } else { 0 };
+        let bits = flip(dtype) ^ opposite;
+        match dtype.known() {
+            Known::F16 | Known::BF16 => self.first(real::<i16>(dtype, opposite)),
+            Known::F32 => self.first(real::<i32>(dtype, opposite)),
+            Known::F64 => self.first(real::<i64>(dtype, opposite)),
+            Known::Bool => self.first(Truth(i8::of(opposite))),
+            Known::I8 | Known::U8 => self.first(Whole(i8::of(bits))),
+            Known::I16 | Known::U16 => self.first(Whole(i16::of(bits))),
+            Known::I32 | Known::U32 => self.first(Whole(i32::of(bits))),
+            Known::I64 | Known::U64 => self.first(Whole(i64::of(bits))),
+        }
+    }
+
+    fn first<O: Order>(&self, order: O) -> Chosen {
+        Chosen { indexed: true, ..self.lanes(First { order }) }
+    }
+
+    fn lanes<L: Lanes>(&self, lanes: L) -> Chosen {
+        Chosen::of(Laned { isa: self.isa, lanes })
+    }
+}
+
+/// The bits of infinity.
+fn infinity<W: Word>(dtype: DType) -> W {
+    // The largest key of a float that is no NaN is that of infinity, and its bits.
+    with_element!(dtype, T => W::of(T::key_range().1.to_bits64()))
+}
+
+/// Floats in their order, or in the opposite one.
+fn real<W: Word>(dtype: DType, opposite: u64) -> Real<W> {
+    Real { infinity: infinity(dtype), flip: W::of(opposite) }
+}

@@ -1,0 +1,162 @@
+//! Dense numbers for 64-bit words: a hash table of open addressing.
+
+/// Distinct words, numbered from 0 on in the order in which they came.
+///
+/// ```
+/// use warpfold_cpu::groups::Numbering;
+///
+/// let mut numbering = Numbering::new();
+/// assert_eq!([7, 3, 7].map(|word| numbering.number(word)), [0, 1, 0]);
+/// assert_eq!(numbering.words(), [7, 3]);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Numbering {
+    /// One more than a word's number, or 0. A power of two of them, of which at most
+    /// half are taken.
+    slots: Vec<u32>,
+    words: Vec<u64>,
+    /// The number that stands for no word at all.
+    missing: Option<u32>,
+}
+
+/// Slots of the smallest table.
+const LEAST: usize = 64;
+
+impl Numbering {
+    /// No words.
+    #[must_use]
+    pub fn new() -> Numbering {
+        Numbering::default()
+    }
+
+    /// How many words there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The words, by their numbers.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The number for rows without a word: the next one, the first time.
+    pub fn missing(&mut self) -> u32 {
+        *self.missing.get_or_insert_with(|| {
+            self.words.push(0);
+            self.words.len() as u32 - 1
+        })
+    }
+
+    /// Whether the number is that of no word.
+    #[must_use]
+    pub fn is_missing(&self, number: u32) -> bool {
+        self.missing == Some(number)
+    }
+
+    /// The memory that it takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<u32>() + self.words.capacity() * size_of::<u64>()
+    }
+
+    /// The number of a word: the next one, if the word is new.
+    ///
+    /// # Panics
+    /// At 2^32 - 1 words, of which callers keep their distance.
+    #[inline]
+    pub fn number(&mut self, word: u64) -> u32 {
+        if 2 * self.words.len() >= self.slots.len() {
+            self.grow();
+        }
+        let mask = self.slots.len() - 1;
+        let mut at = hash(word) as usize & mask;
+        loop {
+            match self.slots[at] {
+                0 => return self.insert(at, word),
+                next if self.words[next as usize - 1] == word => return next - 1,
+                _ => at = (at + 1) & mask,
+            }
+        }
+    }
+
+    /// The number of a word, if it has one.
+    #[must_use]
+    pub fn find(&self, word: u64) -> Option<u32> {
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut at = hash(word) as usize & mask;
+        loop {
+            match self.slots[at] {
+                0 => return None,
+                next if self.words[next as usize - 1] == word => return Some(next - 1),
+                _ => at = (at + 1) & mask,
+            }
+        }
+    }
+
+    fn insert(&mut self, at: usize, word: u64) -> u32 {
+        let number = u32::try_from(self.words.len()).ok().filter(|&n| n < u32::MAX);
+        let number = number.expect("callers stop at fewer groups");
+        self.slots[at] = number + 1;
+        self.words.push(word);
+        number
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let len = (4 * self.words.len()).next_power_of_two().max(LEAST);
+        let mut slots = vec![0; len];
+        let missing = self.missing.map(|number| number + 1);
+        for (word, number) in self.words.iter().zip(1..) {
+            if missing == Some(number) {
+                continue;
+            }
+            let mut at = hash(*word) as usize & (len - 1);
+            while slots[at] != 0 {
+                at = (at + 1) & (len - 1);
+            }
+            slots[at] = number;
+        }
+        self.slots = slots;
+    }
+}
+
+/// Both halves of a product of 128 bits: each bit of the word moves bits at both ends.
+#[inline(always)]
+pub(crate) fn hash(word: u64) -> u64 {
+    let product = u128::from(word ^ 0x9e37_79b9_7f4a_7c15) * 0xa076_1d64_78bd_642f;
+    (product >> 64) as u64 ^ product as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    /// Words that differ in few bits, low or high, are what hash tables suffer from.
+    #[test]
+    fn numbers_are_those_of_a_map() {
+        let families: [fn(u64) -> u64; 5] =
+            [|i| i, |i| i << 40, |i| i << 63 | i, |i| (i as f64).to_bits(), |i| i % 7];
+        for family in families {
+            let mut numbering = Numbering::new();
+            let mut map = HashMap::new();
+            for i in 0..20_000 {
+                let word = family(i);
+                let next = map.len() as u32;
+                assert_eq!(numbering.number(word), *map.entry(word).or_insert(next));
+            }
+            assert_eq!(numbering.len(), map.len());
+            assert!(map.iter().all(|(&word, &n)| numbering.find(word) == Some(n)));
+            assert_eq!(numbering.find(u64::MAX / 3), None);
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Sums, sums of products, and moments.
+
+use super::table::{Finished, Rows, Table, gather, items};
+use super::totals::{Term, Totals, Wide};
+use super::words::damaged;
+use core::any::Any;
+use warpfold_core::element::{bf16, f16};
+use warpfold_core::exact::Superacc;
+use warpfold_core::exact::format::Format;
+use warpfold_core::exact::round::Truncated;
+use warpfold_core::op::{Kind, Moments, Op, Rules, Squares, State, Sums, Value};
+use warpfold_core::{DType, Element, Error, Result, Scalar, fpenv};
+
+/// Bits of an element's significand.
+const fn width(dtype: DType) -> u32 {
+    match dtype {
+        DType::Bool => 1,
+        DType::I8 | DType::U8 | DType::BF16 => 8,
+        DType::F16 => 11,
+        DType::I16 | DType::U16 => 16,
+        DType::F32 => 24,
+        DType::I32 | DType::U32 => 32,
+        DType::F64 => 53,
+        _ => 64,
+    }
+}
+
+/// Elements, or their magnitudes.
+#[derive(Clone)]
+pub(super) struct SumTable<T: Element> {
+    kind: Kind,
+    totals: Totals<T::Sum, i128>,
+}
+
+/// Squares, or products of two arrays.
+#[derive(Clone)]
+pub(super) struct ProductTable<T: Element> {
+    kind: Kind,
+    totals: Totals<T::Dot, Wide>,
+}
+
+impl<T: Element> SumTable<T> {
+    pub(super) fn new(kind: Kind) -> Self {
+        SumTable { kind, totals: Totals::new(width(T::DTYPE)) }
+    }
+
+    fn add(&mut self, rows: Rows<'_>) {
+        let items = items::<T>(rows.items);
+        let rows = rows.groups.iter().zip(items);
+        if self.kind == Kind::AbsSum {
+            rows.for_each(|(&group, x)| self.totals.add(group, Term::from(x.parts()).abs()));
+        } else {
+            rows.for_each(|(&group, x)| self.totals.add(group, x.parts().into()));
+        }
+    }
+
+    fn state(&self, group: u32) -> Sums<T> {
+        let mut state = Sums::identity(self.kind);
+        state.acc = self.totals.sum(group);
+        state
+    }
+
+    /// Whether no term can be negative.
+    fn is_positive(&self) -> bool {
+        self.kind == Kind::AbsSum || is_unsigned(T::DTYPE)
+    }
+}
+
+impl<T: Element> ProductTable<T> {
+    pub(super) fn new(kind: Kind) -> Self {
+        ProductTable { kind, totals: Totals::new(2 * width(T::DTYPE)) }
+    }
+
+    fn add(&mut self, rows: Rows<'_>) {
+        let left = items::<T>(rows.items);
+        let right = if self.kind == Kind::Dot { items::<T>(rows.others) } else { left };
+        for ((&group, x), y) in rows.groups.iter().zip(left).zip(right) {
+            self.totals.add(group, Term::product(x.parts(), y.parts()));
+        }
+    }
+
+    fn state(&self, group: u32) -> Squares<T> {
+        let mut state = Squares::identity(self.kind);
+        state.acc = self.totals.sum(group);
+        state
+    }
+
+    fn is_positive(&self) -> bool {
+        self.kind == Kind::SquareSum || is_unsigned(T::DTYPE)
+    }
+}
+
+const fn is_unsigned(dtype: DType) -> bool {
+    !dtype.is_float() && !dtype.is_signed_int()
+}
+
+/// What a cell alone answers: a float that needs no more than a division and a rounding.
+#[inline]
+fn simple(dtype: DType, sum: Option<(Truncated, u64)>, op: Op, rules: &Rules) -> Option<Value> {
+    if !dtype.is_float() || rules.out.is_some() {
+        return None;
+    }
+    let (sum, count) = sum?;
+    let sum = match op {
+        Op::Sum | Op::Norm1 | Op::SumSq | Op::Dot => sum,
+        Op::Mean if count > 0 => sum.divide(count),
+        Op::Norm2 => sum.sqrt(),
+        _ => return None,
+    };
+    Some(Value::One(match dtype {
+        DType::F16 => Scalar::F16(sum.round::<f16>()),
+        DType::BF16 => Scalar::BF16(sum.round::<bf16>()),
+        DType::F32 => Scalar::F32(sum.round::<f32>()),
+        _ => Scalar::F64(sum.round::<f64>()),
+    }))
+}
+
+/// Refuses a sum that elements of a type cannot have.
+fn check<F: Format>(dtype: DType, positive: bool, acc: &Superacc<F>) -> Result<()> {
+    if !dtype.is_float() && (acc.nans, acc.pos_infs, acc.neg_infs) != (0, 0, 0) {
+        return Err(damaged("integers with NaNs or infinities"));
+    }
+    let below = acc.neg_infs > 0 || acc.with_canonical(|l| l.last().is_some_and(|&l| l < 0));
+    if positive && below {
+        return Err(damaged("a negative sum of non-negative terms"));
+    }
+    Ok(())
+}
+
+macro_rules! table {
+    ($table:ident) => {
+        impl<T: Element> Table for $table<T> {
+            fn kind(&self) -> Kind {
+                self.kind
+            }
+
+            fn dtype(&self) -> DType {
+                T::DTYPE
+            }
+
+            fn grow(&mut self, groups: usize) {
+                self.totals.grow(groups);
+            }
+
+            fn len(&self) -> usize {
+                self.totals.len()
+            }
+
+            fn absorb(&mut self, rows: Rows<'_>) {
+                assert_eq!(rows.groups.len() * size_of::<T>(), rows.items.len());
+                self.add(rows);
+            }
+
+            fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool {
+                let Some(other) = other.as_any().downcast_ref::<Self>() else { return false };
+                if other.kind != self.kind {
+                    return false;
+                }
+                self.totals.merge(&other.totals, groups);
+                true
+            }
+
+            fn finish(
+                &self,
+                op: Op,
+                rules: &Rules,
+                groups: &[u32],
+                _rows: u64,
+            ) -> Result<Finished, (usize, Error)> {
+                fpenv::usual(|| {
+                    gather(op, T::DTYPE, rules, groups, |group| {
+                        match simple(T::DTYPE, self.totals.simple(group), op, rules) {
+                            Some(value) => Ok(value),
+                            None => self.state(group).finish(op, rules),
+                        }
+                    })
+                })
+            }
+
+            fn write(&self, group: u32, out: &mut Vec<u8>) {
+                self.totals.write(group, out);
+            }
+
+            fn read(&mut self, group: u32, bytes: &mut &[u8]) -> Result<()> {
+                let acc = self.totals.read(group, bytes)?;
+                check(T::DTYPE, self.is_positive(), &acc)
+            }
+
+            fn bytes(&self) -> usize {
+                self.totals.bytes()
+            }
+
+            fn duplicate(&self) -> Box<dyn Table> {
+                Box::new(self.clone())
+            }
+
+            fn as_any(&self) -> &dyn Any {
+                self
+            }
+        }
+    };
+}
+table!(SumTable);
+table!(ProductTable);
+
+/// Sums beside sums of squares.
+#[derive(Clone)]
+pub(super) struct MomentTable<T: Element> {
+    sums: SumTable<T>,
+    squares: ProductTable<T>,
+}
+
+impl<T: Element> MomentTable<T> {
+    pub(super) fn new() -> Self {
+        let squares = ProductTable::new(Kind::SquareSum);
+        MomentTable { sums: SumTable::new(Kind::Sum), squares }
+    }
+
+    fn state(&self, group: u32) -> Moments<T> {
+        let mut state = Moments::identity(Kind::Moments);
+        state.sum = self.sums.totals.sum(group);
+        state.squares = self.squares.totals.sum(group);
+        state
+    }
+}
+
+impl<T: Element> Table for MomentTable<T> {
+    fn kind(&self) -> Kind {
+        Kind::Moments
+    }
+
+    fn dtype(&self) -> DType {
+        T::DTYPE
+    }
+
+    fn grow(&mut self, groups: usize) {
+        self.sums.grow(groups);
+        self.squares.grow(groups);
+    }
+
+    fn len(&self) -> usize {
+        self.sums.len()
+    }
+
+    fn absorb(&mut self, rows: Rows<'_>) {
+        self.sums.absorb(rows);
+        self.squares.absorb(rows);
+    }
+
+    fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool {
+        let Some(other) = other.as_any().downcast_ref::<Self>() else { return false };
+        self.sums.totals.merge(&other.sums.totals, groups);
+        self.squares.totals.merge(&other.squares.totals, groups);
+        true
+    }
+
+    fn finish(
+        &self,
+        op: Op,
+        rules: &Rules,
+        groups: &[u32],
+        rows: u64,
+    ) -> Result<Finished, (usize, Error)> {
+        match op {
+            Op::Sum | Op::Mean => self.sums.finish(op, rules, groups, rows),
+            Op::SumSq | Op::Norm2 => self.squares.finish(op, rules, groups, rows),
+            _ => fpenv::usual(|| {
+                gather(op, T::DTYPE, rules, groups, |group| self.state(group).finish(op, rules))
+            }),
+        }
+    }
+
+    fn write(&self, group: u32, out: &mut Vec<u8>) {
+        self.sums.write(group, out);
+        self.squares.write(group, out);
+    }
+
+    fn read(&mut self, group: u32, bytes: &mut &[u8]) -> Result<()> {
+        self.sums.read(group, bytes)?;
+        self.squares.read(group, bytes)?;
+        let [count, nans, pos, neg] = self.sums.totals.sum(group).counters();
+        if self.squares.totals.sum(group).counters() != [count, nans, pos + neg, 0] {
+            return Err(damaged("its sum and its sum of squares count different elements"));
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.sums.bytes() + self.squares.bytes()
+    }
+
+    fn duplicate(&self) -> Box<dyn Table> {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,199 @@
+//! What all tables of groups' states have in common.
+
+use super::extrema::ExtremaTable;
+use super::states::StateTable;
+use super::sums::{MomentTable, ProductTable, SumTable};
+use core::any::Any;
+use warpfold_core::element::{bf16, f16};
+use warpfold_core::op::{
+    self, Bits, Counts, IntLogSumExp, IntProd, Kind, Numbers, Op, Rules, Value,
+};
+use warpfold_core::{DType, Element, Result, with_element};
+
+/// The positions of rows in the whole array.
+#[derive(Clone, Copy, Debug)]
+pub enum Positions<'a> {
+    /// One after the other, from this one on.
+    From(u64),
+    /// One for each row, ascending.
+    At(&'a [u64]),
+}
+
+impl Positions<'_> {
+    /// The position of row `row`.
+    #[inline(always)]
+    pub(super) fn get(self, row: usize) -> u64 {
+        match self {
+            Positions::From(first) => first.wrapping_add(row as u64),
+            Positions::At(positions) => positions[row],
+        }
+    }
+}
+
+/// Rows that a table takes in.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    /// The group of each row, one that the table has room for.
+    pub groups: &'a [u32],
+    /// The rows' elements, as bytes that are aligned for their type.
+    pub items: &'a [u8],
+    /// The second array's, for `dot`; else empty.
+    pub others: &'a [u8],
+    /// Where the rows are.
+    pub positions: Positions<'a>,
+}
+
+/// The answers to an operation, group by group.
+#[derive(Clone, Debug, Default)]
+pub struct Finished {
+    /// The answers; of a group without one, zero.
+    pub first: Option<Numbers>,
+    /// The second numbers of operations that answer two.
+    pub second: Option<Numbers>,
+    /// The places of groups that have no answer: no smallest of no elements.
+    pub missing: Vec<usize>,
+}
+
+/// The states of all groups, of one kind over elements of one type.
+pub trait Table: Send + Sync {
+    /// The kind.
+    fn kind(&self) -> Kind;
+    /// The element type.
+    fn dtype(&self) -> DType;
+    /// Makes room for so many groups; new ones hold no element.
+    fn grow(&mut self, groups: usize);
+    /// How many groups there is room for.
+    fn len(&self) -> usize;
+    /// Whether there is room for none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Takes in rows.
+    ///
+    /// # Panics
+    /// If there are not as many elements as rows, if they are not aligned, or for a
+    /// group that there is no room for.
+    fn absorb(&mut self, rows: Rows<'_>);
+    /// Takes in another table of the same kind and type: its group `g` is this one's
+    /// `groups[g]`. `false` for another kind or type; nothing is changed then.
+    fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool;
+    /// The answers to `op` of these groups, in this order.
+    ///
+    /// # Errors
+    /// Those of [`State::finish`](warpfold_core::op::State::finish) but for
+    /// [`Empty`](warpfold_core::Error::Empty), with the place of the group that has them.
+    fn finish(
+        &self,
+        op: Op,
+        rules: &Rules,
+        groups: &[u32],
+        rows: u64,
+    ) -> Result<Finished, (usize, warpfold_core::Error)>;
+    /// Appends the state of a group, canonical: of equal elements equal bytes.
+    fn write(&self, group: u32, out: &mut Vec<u8>);
+    /// Reads what [`write`](Self::write) wrote off the front of `bytes`, for a group that
+    /// holds no element.
+    ///
+    /// # Errors
+    /// [`DamagedState`](warpfold_core::Error::DamagedState) for anything else.
+    fn read(&mut self, group: u32, bytes: &mut &[u8]) -> Result<()>;
+    /// The memory that it takes.
+    fn bytes(&self) -> usize;
+    /// A copy.
+    fn duplicate(&self) -> Box<dyn Table>;
+    /// Itself, for [`merge`](Self::merge).
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// A table without groups.
+///
+/// # Errors
+/// [`DamagedState`](warpfold_core::Error::DamagedState) for a kind that no operation
+/// needs over this type.
+pub fn new_table(kind: Kind, dtype: DType) -> Result<Box<dyn Table>> {
+    if !kind.supports(dtype) {
+        return Err(kind.no_state_of(dtype));
+    }
+    macro_rules! of {
+        ($table:expr) => {
+            Ok(Box::new($table))
+        };
+    }
+    match (kind, dtype) {
+        (Kind::Prod, DType::F16) => return of!(StateTable::<op::FloatProd<f16>>::new(kind)),
+        (Kind::Prod, DType::BF16) => return of!(StateTable::<op::FloatProd<bf16>>::new(kind)),
+        (Kind::Prod, DType::F32) => return of!(StateTable::<op::FloatProd<f32>>::new(kind)),
+        (Kind::Prod, DType::F64) => return of!(StateTable::<op::FloatProd<f64>>::new(kind)),
+        (Kind::LogSumExp, DType::F16) => {
+            return of!(StateTable::<op::FloatLogSumExp<f16>>::new(kind));
+        }
+        (Kind::LogSumExp, DType::BF16) => {
+            return of!(StateTable::<op::FloatLogSumExp<bf16>>::new(kind));
+        }
+        (Kind::LogSumExp, DType::F32) => {
+            return of!(StateTable::<op::FloatLogSumExp<f32>>::new(kind));
+        }
+        (Kind::LogSumExp, DType::F64) => {
+            return of!(StateTable::<op::FloatLogSumExp<f64>>::new(kind));
+        }
+        _ => {}
+    }
+    with_element!(dtype, T => match kind {
+        Kind::Sum | Kind::AbsSum => of!(SumTable::<T>::new(kind)),
+        Kind::SquareSum | Kind::Dot => of!(ProductTable::<T>::new(kind)),
+        Kind::Moments => of!(MomentTable::<T>::new()),
+        Kind::Extrema => of!(ExtremaTable::<T, false>::new()),
+        Kind::ArgExtrema => of!(ExtremaTable::<T, true>::new()),
+        Kind::Counts => of!(StateTable::<Counts<T>>::new(kind)),
+        Kind::Bits => of!(StateTable::<Bits<T>>::new(kind)),
+        Kind::Prod => of!(StateTable::<IntProd<T>>::new(kind)),
+        Kind::LogSumExp => of!(StateTable::<IntLogSumExp<T>>::new(kind)),
+    })
+}
+
+/// The elements that bytes hold.
+///
+/// # Panics
+/// If they are not aligned, or not a whole number of elements.
+#[inline]
+pub(super) fn items<T: Element>(bytes: &[u8]) -> &[T] {
+    // An empty slice may have any address; a cast would ask for alignment.
+    if bytes.is_empty() { &[] } else { bytemuck::cast_slice(bytes) }
+}
+
+/// Gathers answers: those of `one` for each group.
+pub(super) fn gather(
+    op: Op,
+    dtype: DType,
+    rules: &Rules,
+    groups: &[u32],
+    mut one: impl FnMut(u32) -> Result<Value>,
+) -> Result<Finished, (usize, warpfold_core::Error)> {
+    let mut finished = Finished::default();
+    for (place, &group) in groups.iter().enumerate() {
+        let value = match one(group) {
+            Ok(value) => value,
+            Err(warpfold_core::Error::Empty { .. }) => {
+                finished.missing.push(place);
+                continue;
+            }
+            Err(error) => return Err((place, error)),
+        };
+        let put = |numbers: &mut Option<Numbers>, scalar: warpfold_core::Scalar| {
+            let dtype = scalar.dtype();
+            let numbers = numbers.get_or_insert_with(|| Numbers::zeros(dtype, groups.len()));
+            Numbers::set_bits(numbers.bytes_mut(), dtype, place, scalar.to_bits());
+        };
+        put(&mut finished.first, value.first());
+        if let Some(second) = value.second() {
+            put(&mut finished.second, second);
+        }
+    }
+    let out = rules.out.unwrap_or(op.answer_type(dtype));
+    let zeros = || Numbers::zeros(out, groups.len());
+    finished.first.get_or_insert_with(zeros);
+    if op.pair().is_some() {
+        finished.second.get_or_insert_with(zeros);
+    }
+    Ok(finished)
+}

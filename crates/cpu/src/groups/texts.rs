@@ -1,0 +1,155 @@
+//! Dense numbers for texts.
+
+use super::numbering::hash;
+
+/// Distinct texts, numbered from 0 on in the order in which they came.
+///
+/// ```
+/// use warpfold_cpu::groups::TextNumbering;
+///
+/// let mut numbering = TextNumbering::new();
+/// assert_eq!(["north", "", "north"].map(|text| numbering.number(text.as_bytes())), [0, 1, 0]);
+/// assert_eq!(numbering.text(0), b"north");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct TextNumbering {
+    /// A part of the text's hash, and one more than its number, or 0.
+    slots: Vec<(u32, u32)>,
+    /// Where each text ends.
+    ends: Vec<usize>,
+    bytes: Vec<u8>,
+    /// The number that stands for no text at all.
+    missing: Option<u32>,
+}
+
+const LEAST: usize = 64;
+
+impl TextNumbering {
+    /// No texts.
+    #[must_use]
+    pub fn new() -> TextNumbering {
+        TextNumbering::default()
+    }
+
+    /// How many texts there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The text of a number that was given out.
+    ///
+    /// # Panics
+    /// For other numbers.
+    #[must_use]
+    pub fn text(&self, number: u32) -> &[u8] {
+        let number = number as usize;
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[number]]
+    }
+
+    /// The number for rows without a text: the next one, the first time.
+    pub fn missing(&mut self) -> u32 {
+        *self.missing.get_or_insert_with(|| {
+            self.ends.push(self.bytes.len());
+            self.ends.len() as u32 - 1
+        })
+    }
+
+    /// Whether the number is that of no text.
+    #[must_use]
+    pub fn is_missing(&self, number: u32) -> bool {
+        self.missing == Some(number)
+    }
+
+    /// The memory that it takes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.slots.capacity() * 8
+            + self.ends.capacity() * size_of::<usize>()
+            + self.bytes.capacity()
+    }
+
+    /// The number of a text: the next one, if the text is new.
+    ///
+    /// # Panics
+    /// At 2^32 - 1 texts, of which callers keep their distance.
+    #[inline]
+    pub fn number(&mut self, text: &[u8]) -> u32 {
+        if 2 * self.ends.len() >= self.slots.len() {
+            self.grow();
+        }
+        let mask = self.slots.len() - 1;
+        let hash = hash_text(text);
+        let tag = (hash >> 32) as u32;
+        let mut at = hash as usize & mask;
+        loop {
+            match self.slots[at] {
+                (_, 0) => break,
+                (other, next) if other == tag && self.text(next - 1) == text => return next - 1,
+                _ => at = (at + 1) & mask,
+            }
+        }
+        let number = u32::try_from(self.ends.len()).ok().filter(|&n| n < u32::MAX);
+        let number = number.expect("callers stop at fewer groups");
+        self.slots[at] = (tag, number + 1);
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len());
+        number
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let len = (4 * self.ends.len()).next_power_of_two().max(LEAST);
+        let mut slots = vec![(0, 0); len];
+        for number in (0..self.ends.len() as u32).filter(|&n| self.missing != Some(n)) {
+            let hash = hash_text(self.text(number));
+            let mut at = hash as usize & (len - 1);
+            while slots[at].1 != 0 {
+                at = (at + 1) & (len - 1);
+            }
+            slots[at] = ((hash >> 32) as u32, number + 1);
+        }
+        self.slots = slots;
+    }
+}
+
+#[inline]
+fn hash_text(text: &[u8]) -> u64 {
+    let (words, rest) = text.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let mut state = hash(text.len() as u64 ^ u64::from_le_bytes(last));
+    for word in words {
+        state = hash(state.rotate_left(23) ^ u64::from_le_bytes(*word));
+    }
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    #[test]
+    fn numbers_are_those_of_a_map() {
+        let mut numbering = TextNumbering::new();
+        let mut map = HashMap::new();
+        for i in 0..20_000u32 {
+            // Zeros at the end, which padding must not hide.
+            let mut text = (i % 5000).to_string().into_bytes();
+            text.extend(vec![0; (i % 3) as usize]);
+            let next = map.len() as u32;
+            assert_eq!(numbering.number(&text), *map.entry(text).or_insert(next));
+        }
+        assert_eq!(numbering.len(), map.len());
+        assert!(map.iter().all(|(text, &n)| numbering.text(n) == text));
+    }
+}

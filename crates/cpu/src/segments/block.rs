@@ -1,0 +1,323 @@
+//! A block of segments, on one thread.
+
+use super::bounds::Block;
+use super::{Column, Walk, in_segment};
+use crate::axes::{Cells, Fold, Lengths};
+use crate::gather::Buffers;
+use crate::grid::GridSum;
+use crate::ragged::{Ragged, Span};
+use crate::rows::Rows;
+use crate::worker::Worker;
+use warpfold_core::op::{Numbers, RawRun, Value};
+use warpfold_core::{DType, Error, Op, Result};
+
+/// Elements of a sum that is looked for as an integer on a grid.
+const FEW: usize = 4096;
+
+/// A segment without an answer, and why.
+pub(super) struct Failed {
+    pub(super) segment: usize,
+    /// The operation's place among those asked.
+    pub(super) place: usize,
+    pub(super) error: Error,
+}
+
+impl Failed {
+    /// What comes first is told.
+    pub(super) fn order(&self) -> (usize, usize) {
+        (self.segment, self.place)
+    }
+
+    pub(super) fn named(self) -> Error {
+        in_segment(self.segment, self.error)
+    }
+}
+
+/// What a thread keeps from block to block.
+pub(super) struct Hands<'a> {
+    walk: &'a Walk<'a>,
+    types: &'a [DType],
+    spans: Vec<Span>,
+    /// Copies of elements that do not follow each other, and their spans.
+    words: Vec<u64>,
+    moved: Vec<Span>,
+    /// Of each column the accumulators, and those for what they cannot answer.
+    cells: Vec<Option<[Option<Box<dyn Cells>>; 2]>>,
+    /// Of each column the answer for no elements, once it is known.
+    empty: Vec<Option<u64>>,
+    slow: Slow<'a>,
+}
+
+/// The general way: states of each kind.
+struct Slow<'a> {
+    walk: &'a Walk<'a>,
+    workers: Vec<Worker>,
+    buffers: Buffers,
+}
+
+impl<'a> Hands<'a> {
+    pub(super) fn new(walk: &'a Walk<'a>, types: &'a [DType]) -> Hands<'a> {
+        let columns = walk.columns.len();
+        Hands {
+            walk,
+            types,
+            spans: Vec::new(),
+            words: Vec::new(),
+            moved: Vec::new(),
+            cells: (0..columns).map(|_| None).collect(),
+            empty: vec![None; columns],
+            slow: Slow { walk, workers: Vec::new(), buffers: Buffers::default() },
+        }
+    }
+
+    /// Writes the numbers of a block's segments.
+    ///
+    /// # Errors
+    /// The first segment that has no answer, and the first operation that it has none to.
+    pub(super) fn block(
+        &mut self,
+        block: &Block,
+        to: &mut [&mut [u8]],
+    ) -> core::result::Result<(), Failed> {
+        let Hands { walk, types, spans, words, moved, cells, empty, slow } = self;
+        walk.job.bounds.spans(block, spans);
+        let first = block.segments.start;
+        let mut failed: Option<Failed> = None;
+        let mut note = |i: usize, place: usize, error: Error| {
+            let new = Failed { segment: first + i, place, error };
+            if failed.as_ref().is_none_or(|old| new.order() < old.order()) {
+                failed = Some(new);
+            }
+        };
+        let quick = walk.columns.iter().any(|column| column.chosen.is_some());
+        let rows = quick.then(|| walk.source.rows(spans, words, moved));
+        let empties = spans.iter().any(|span| span.len == 0);
+        for (c, column) in walk.columns.iter().enumerate() {
+            let (Some(chosen), Some(rows)) = (&column.chosen, rows) else { continue };
+            let dtype = types[c];
+            let [cells, again] = cells[c].get_or_insert_with(|| {
+                let cells = |fold: &dyn Fold| fold.cells(walk.cut.widest);
+                [Some(cells(&*chosen.fold)), chosen.again.as_deref().map(cells)]
+            });
+            let mut left = match cells {
+                Some(cells) => taken(&mut **cells, rows, spans, to[c]),
+                None => (0..spans.len()).collect(),
+            };
+            // What is said of no elements means nothing.
+            left.retain(|&i| spans[i].len > 0);
+            if let Some(again) = again
+                && !left.is_empty()
+            {
+                retake(&mut **again, rows, spans, &mut left, dtype.size(), to[c]);
+            }
+            for i in left {
+                match slow.number(spans[i], column) {
+                    Ok(bits) => Numbers::set_bits(to[c], dtype, i, bits),
+                    Err(error) => note(i, column.place, error),
+                }
+            }
+            if empties {
+                for i in (0..spans.len()).filter(|&i| spans[i].len == 0) {
+                    let bits = match empty[c] {
+                        Some(bits) => Ok(bits),
+                        None => slow.number(spans[i], column),
+                    };
+                    match bits {
+                        Ok(bits) => {
+                            empty[c] = Some(bits);
+                            Numbers::set_bits(to[c], dtype, i, bits);
+                        }
+                        Err(error) => {
+                            note(i, column.place, error);
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        let others = || walk.columns.iter().enumerate().filter(|(_, c)| c.chosen.is_none());
+        if others().next().is_some() {
+            let wanted = |state: usize| others().any(|(_, column)| column.state == state);
+            for (i, &span) in spans.iter().enumerate() {
+                if let Err(error) = slow.absorb(span, wanted) {
+                    note(i, 0, error);
+                    break;
+                }
+                let mut last: Option<(usize, Value)> = None;
+                for (c, column) in others() {
+                    // Both numbers of a pair are finished at once.
+                    let value = match last {
+                        Some((place, value)) if place == column.place => Ok(value),
+                        _ => slow.finish(column.state, walk.ops[column.place].0),
+                    };
+                    match value {
+                        Ok(value) => {
+                            last = Some((column.place, value));
+                            let (one, two) = (value.first(), value.second());
+                            let scalar = if column.second { two.unwrap_or(one) } else { one };
+                            Numbers::set_bits(to[c], types[c], i, scalar.to_bits());
+                        }
+                        Err(error) => note(i, column.place, error),
+                    }
+                }
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+/// Lets accumulators answer rows, and tells which they could not.
+fn taken(cells: &mut dyn Cells, rows: Ragged<'_, ()>, spans: &[Span], to: &mut [u8]) -> Vec<usize> {
+    let mut missing = Vec::new();
+    cells.clear();
+    // SAFETY: rows of the source's elements, or of copies, which are aligned; the
+    // accumulators were chosen for their type.
+    unsafe { cells.rows(0, Rows::Ragged(rows), 0) };
+    cells.answer(0, Lengths::Each(spans), to, &mut missing);
+    missing
+}
+
+/// Lets other accumulators answer what is left.
+fn retake(
+    cells: &mut dyn Cells,
+    rows: Ragged<'_, ()>,
+    spans: &[Span],
+    left: &mut Vec<usize>,
+    size: usize,
+    to: &mut [u8],
+) {
+    // They take the same rows again, without those that are answered.
+    let some: Vec<Span> = left.iter().map(|&i| rows.span(i)).collect();
+    debug_assert!(left.iter().zip(&some).all(|(&i, span)| span.len == spans[i].len));
+    let mut words = vec![0u64; (some.len() * size).div_ceil(8)];
+    let found: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..some.len() * size];
+    let missing = taken(cells, rows.of_spans(&some), &some, found);
+    for ((&i, found), place) in left.iter().zip(found.chunks_exact(size)).zip(0..) {
+        if missing.binary_search(&place).is_err() {
+            to[i * size..][..size].copy_from_slice(found);
+        }
+    }
+    *left = missing.into_iter().map(|place| left[place]).collect();
+}
+
+impl Slow<'_> {
+    /// The bits of one number of a segment.
+    fn number(&mut self, span: Span, column: &Column) -> Result<u64> {
+        let &Column { op, state, place, .. } = column;
+        if let Some(found) = self.on_grid(span, op) {
+            return Ok(found.to_bits());
+        }
+        self.absorb(span, |place| place == state)?;
+        // An error is one of the operation that was asked, and not of a half of it.
+        let asked = self.walk.ops[place].0;
+        self.finish(state, op)
+            .map(|value| value.first().to_bits())
+            .map_err(|error| self.finish(state, asked).err().unwrap_or(error))
+    }
+
+    /// The sum or the mean of a few f64, without its state.
+    fn on_grid(&self, span: Span, op: Op) -> Option<f64> {
+        let source = &self.walk.source;
+        let sums = matches!(op, Op::Sum | Op::Mean) && source.dtype == DType::F64;
+        if !sums || span.len == 0 || span.len > FEW || self.walk.rules.out.is_some() {
+            return None;
+        }
+        let items: &[f64] = bytemuck::cast_slice(source.bytes()?);
+        let found = GridSum::of(&items[span.start..span.start + span.len])?;
+        if op == Op::Sum { found.rounded() } else { found.divided(span.len as u64) }
+    }
+
+    fn finish(&self, state: usize, op: Op) -> Result<Value> {
+        self.workers[state].finish(op, self.walk.rules)
+    }
+
+    /// Lets the states that are `wanted`, by their places, absorb a segment anew.
+    fn absorb(&mut self, span: Span, wanted: impl Fn(usize) -> bool) -> Result<()> {
+        let Walk { job, source, .. } = self.walk;
+        if self.workers.is_empty() {
+            let workers = job.kinds.iter().map(|&kind| Worker::new(kind, source.dtype, job.isa));
+            self.workers = workers.collect::<Result<_>>()?;
+        }
+        let Slow { workers, buffers, .. } = self;
+        let initial = job.initial.map(|scalar| scalar.to_bits().to_ne_bytes());
+        let mut team = Team { workers, wanted: &wanted };
+        if !team.reset() {
+            return Ok(());
+        }
+        let end = span.start + span.len;
+        let runs = Runs { valid: job.valid, at: span.start, end };
+        for (valid, part) in runs {
+            let at = (part.start - span.start) as u64;
+            if valid {
+                let take = |run: RawRun<'_>| team.each(|worker| worker.absorb(run));
+                source.for_each_run(part, at, buffers, take)?;
+            } else {
+                team.each(|worker| {
+                    worker.skip(at, part.len as u64);
+                    Ok(())
+                })?;
+            }
+        }
+        if let Some(bytes) = &initial {
+            // Of a number of 64 bits the low ones.
+            let size = source.dtype.size();
+            let from = if cfg!(target_endian = "little") { 0 } else { 8 - size };
+            let items = &bytes[from..][..size];
+            let run = RawRun { start: span.len as u64, items, others: &[] };
+            team.each(|worker| worker.absorb(run))?;
+        }
+        Ok(())
+    }
+}
+
+/// The workers that are wanted.
+struct Team<'a> {
+    workers: &'a mut [Worker],
+    /// By their places.
+    wanted: &'a dyn Fn(usize) -> bool,
+}
+
+impl Team<'_> {
+    fn each(&mut self, mut one: impl FnMut(&mut Worker) -> Result<()>) -> Result<()> {
+        for (place, worker) in self.workers.iter_mut().enumerate() {
+            if (self.wanted)(place) {
+                one(worker)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes back to the states of no elements; whether there are any.
+    fn reset(&mut self) -> bool {
+        let mut any = false;
+        let done = self.each(|worker| {
+            worker.reset();
+            any = true;
+            Ok(())
+        });
+        done.is_ok() && any
+    }
+}
+
+/// The runs of elements that have a value, and of those that have none.
+struct Runs<'a> {
+    valid: Option<&'a (dyn Fn(usize) -> bool + Sync)>,
+    at: usize,
+    end: usize,
+}
+
+impl Iterator for Runs<'_> {
+    type Item = (bool, Span);
+
+    fn next(&mut self) -> Option<(bool, Span)> {
+        let Runs { valid, at: start, end } = *self;
+        if start == end {
+            return None;
+        }
+        let has = valid.is_none_or(|valid| valid(start));
+        let same = |&row: &usize| valid.is_none_or(|valid| valid(row) == has);
+        let len = if valid.is_none() { end - start } else { (start..end).take_while(same).count() };
+        self.at += len;
+        Some((has, Span { start, len }))
+    }
+}

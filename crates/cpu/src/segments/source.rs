@@ -1,0 +1,167 @@
+//! The elements of segments: as they lie, or copied to where they follow each other.
+
+use crate::gather::Buffers;
+use crate::pack::Pack;
+use crate::ragged::{Ragged, Span};
+use core::marker::PhantomData;
+use warpfold_core::layout::View;
+use warpfold_core::op::RawRun;
+use warpfold_core::{DType, Error, Result};
+
+/// Elements that are handed over at once where they are copied.
+const COPIED: usize = 8192;
+
+/// One array of one axis, or two of one length.
+pub(super) struct Source<'a> {
+    pub(super) dtype: DType,
+    pub(super) len: usize,
+    lines: [Option<Line<'a>>; 2],
+}
+
+/// An array of one axis.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    origin: *const u8,
+    stride: isize,
+    /// Whether the bytes between the elements may be read, too.
+    gaps: bool,
+    /// The elements, if they follow each other.
+    bytes: Option<&'a [u8]>,
+    view: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: a line only reads, as the view does that it was made of.
+unsafe impl Send for Line<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Line<'_> {}
+
+impl<'a> Line<'a> {
+    fn of(view: &View<'a>) -> Line<'a> {
+        let stride = view.strides().first().copied().unwrap_or(0);
+        let (origin, gaps) = (view.origin(), view.has_readable_gaps());
+        Line { origin, stride, gaps, bytes: view.contiguous(), view: PhantomData }
+    }
+
+    /// Copies elements that the line has.
+    fn copy(&self, size: usize, span: Span, to: &mut [u8]) {
+        let from = self.origin.wrapping_offset(span.start.cast_signed() * self.stride);
+        let (rows, columns, row_stride, gaps) = (1, span.len, 0, self.gaps);
+        let column_stride = self.stride;
+        // SAFETY: elements of the view, which may be read.
+        unsafe { Pack { from, size, rows, columns, row_stride, column_stride, gaps }.fill(to) };
+    }
+}
+
+impl<'a> Source<'a> {
+    /// # Errors
+    /// Views that do not have one axis, or disagree.
+    pub(super) fn new(views: [Option<&View<'a>>; 2]) -> Result<Option<Source<'a>>> {
+        let [Some(first), second] = views else { return Ok(None) };
+        if let Some(second) = second {
+            first.check_pair(second)?;
+        }
+        let &[len] = first.shape() else {
+            return Err(Error::BadSegments {
+                what: format!("an array of shape {:?} has no segments", first.shape()),
+                hint: "segments are cut from arrays of one axis; the rows of a matrix are reduced \
+                       over its last axis",
+            });
+        };
+        let lines = views.map(|view| view.map(Line::of));
+        Ok(Some(Source { dtype: first.dtype(), len, lines }))
+    }
+
+    /// The first array's elements as a slice, if they follow each other.
+    pub(super) fn bytes(&self) -> Option<&'a [u8]> {
+        self.lines[0]?.bytes
+    }
+
+    /// The views of a segment, if there are any.
+    pub(super) fn views(&self, span: Span) -> [Option<View<'a>>; 2] {
+        self.lines.map(|line| {
+            let line = line?;
+            let origin = line.origin.wrapping_offset(span.start.cast_signed() * line.stride);
+            // SAFETY: elements of the view that the line is of, which may be read.
+            Some(unsafe { View::from_raw(self.dtype, origin, &[span.len], &[line.stride]) })
+        })
+    }
+
+    /// Hands over rows of the first array, none of which are long: as they lie, or
+    /// copied to `words`, with their places there in `moved`.
+    pub(super) fn rows<'b>(
+        &self,
+        spans: &'b [Span],
+        words: &'b mut Vec<u64>,
+        moved: &'b mut Vec<Span>,
+    ) -> Ragged<'b, ()>
+    where
+        'a: 'b,
+    {
+        let size = self.dtype.size();
+        if let Some(bytes) = self.bytes() {
+            // A slice of nothing may begin at any address.
+            let none = core::ptr::dangling::<u64>().cast();
+            let origin = if bytes.is_empty() { none } else { bytes.as_ptr().cast() };
+            return Ragged::of_any(origin, bytes.len() / size, spans);
+        }
+        moved.clear();
+        let mut start = 0;
+        for &Span { len, .. } in spans {
+            moved.push(Span { start, len });
+            start += len;
+        }
+        if words.len() * 8 < start * size {
+            words.resize((start * size).div_ceil(8), 0);
+        }
+        let to: &mut [u8] = &mut bytemuck::cast_slice_mut(words)[..start * size];
+        if let Some(line) = &self.lines[0] {
+            for (span, place) in spans.iter().zip(&*moved) {
+                let to = &mut to[place.start * size..][..place.len * size];
+                line.copy(size, *span, to);
+            }
+        }
+        Ragged::of_any(to.as_ptr().cast(), start, moved)
+    }
+
+    /// Hands the elements of a span to `sink`, in order: runs whose first element has the
+    /// position `at`, and those after it the next ones.
+    ///
+    /// # Errors
+    /// Those of `sink`.
+    pub(super) fn for_each_run(
+        &self,
+        span: Span,
+        at: u64,
+        buffers: &mut Buffers,
+        mut sink: impl FnMut(RawRun<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let size = self.dtype.size();
+        let as_they_lie = self.lines.iter().flatten().all(|line| line.bytes.is_some());
+        if as_they_lie {
+            let [items, others] = self.lines.map(|line| -> &[u8] {
+                let bytes = line.and_then(|line| line.bytes).unwrap_or(&[]);
+                bytes.get(span.start * size..(span.start + span.len) * size).unwrap_or(&[])
+            });
+            return if items.is_empty() {
+                Ok(())
+            } else {
+                sink(RawRun { start: at, items, others })
+            };
+        }
+        for done in (0..span.len).step_by(COPIED) {
+            let len = COPIED.min(span.len - done);
+            let start = span.start + done;
+            for (i, line) in self.lines.iter().enumerate() {
+                if let Some(line) = line {
+                    let to = buffers.block(i, len * size);
+                    line.copy(size, Span { start, len }, to);
+                }
+            }
+            let block = |i: usize| -> &[u8] {
+                if self.lines[i].is_some() { &buffers.bytes(i)[..len * size] } else { &[] }
+            };
+            sink(RawRun { start: at + done as u64, items: block(0), others: block(1) })?;
+        }
+        Ok(())
+    }
+}

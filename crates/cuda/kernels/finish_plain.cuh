@@ -1,0 +1,100 @@
+// Makes numbers of the payloads of sums, extremes, positions, counts and bits.
+
+#pragma once
+
+#include "finish.cuh"
+#include "narrow.cuh"
+
+// How far the least element and the greatest, which is no NaN, are apart. A difference of shorter floats that is rounded to f64 first
+// rounds as it does itself: 53 bits are two more than twice as many, and where the shorter ones have no more than their last bits it is
+// exact (Figueroa 1995).
+template <class T>
+__device__ __forceinline__ auto difference(typename Element<T>::Key greatest, typename Element<T>::Key least)
+{
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    if constexpr (Format::FLOAT) {
+        const auto value = [](typename Format::Key key) { return f64(Format::value(Bits(Format::key(Bits(key))))); };
+        const f64 apart = __dsub_rn(value(greatest), value(least));
+        if (apart != apart)
+            return NOT_A_NUMBER<T>;
+        if constexpr (sizeof(Bits) == 8)
+            return Bits(__double_as_longlong(apart));
+        else
+            return narrow<T>(apart);
+    } else {
+        return u64(greatest) - u64(least);
+    }
+}
+
+// The larger of their magnitudes.
+template <class T>
+__device__ __forceinline__ auto larger_magnitude(typename Element<T>::Key greatest, typename Element<T>::Key least)
+{
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    if constexpr (Format::FLOAT) {
+        const auto magnitude = [](typename Format::Key key) { return Format::magnitude(Bits(Format::key(Bits(key)))); };
+        return Bits(max(magnitude(greatest), magnitude(least)));
+    } else {
+        const auto magnitude = [](typename Format::Key key) { return key < 0 ? -u64(key) : u64(key); };
+        return max(magnitude(greatest), magnitude(least));
+    }
+}
+
+template <class T>
+__device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i64 place, u32 *misfits)
+{
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    if (ask == TOTAL || ask == MEAN) {
+        constexpr int LIMBS = SumFormat<T>::LIMBS;
+        const u64 n = payload[LIMBS];
+        const auto limb = [&](int i) { return i64(payload[i]); };
+        if constexpr (Format::FLOAT) {
+            const Specials<T> specials = specials_of<T>(payload + LIMBS);
+            if (specials.any())
+                return write(out, place, specials.bits());
+            write(out, place, float_answer<T>(Truncated::of_limbs(LIMBS, SumFormat<T>::LSB, limb), ask, n));
+        } else if (ask == TOTAL) {
+            u64 total;
+            if (!integer_total<T, LIMBS>(payload, total))
+                atomicOr(misfits, 1u);
+            write(out, place, total);
+        } else {
+            write(out, place, Truncated::of_limbs(LIMBS, SumFormat<T>::LSB, limb).divide(n).template round<f64>());
+        }
+    } else if (ask == LEAST || ask == GREATEST) {
+        // Count, NaNs and keys.
+        const auto key = typename Format::Key(payload[ask == LEAST ? 2 : 3]);
+        if constexpr (Format::FLOAT)
+            write(out, place, payload[1] != 0 ? NOT_A_NUMBER<T> : Bits(Format::key(Bits(key))));
+        else
+            write(out, place, Bits(key));
+    } else if (ask == RANGE || ask == MAGNITUDE) {
+        const auto least = typename Format::Key(payload[2]), greatest = typename Format::Key(payload[3]);
+        if constexpr (Format::FLOAT) {
+            if (payload[1] != 0)
+                return write(out, place, NOT_A_NUMBER<T>);
+        }
+        if (ask == RANGE)
+            write(out, place, difference<T>(greatest, least));
+        else
+            write(out, place, larger_magnitude<T>(greatest, least));
+    } else if (ask == AND || ask == OR || ask == XOR) {
+        write(out, place, Bits(payload[ask - AND]));
+    } else if (ask == FIRST_LEAST || ask == FIRST_GREATEST) {
+        // Behind the keys: the positions of the first NaN, of the smallest and of the largest.
+        write(out, place, payload[payload[1] != 0 ? 4 : ask == FIRST_LEAST ? 5 : 6]);
+    } else {
+        // Count, what is not zero, NaNs.
+        const u64 nonzero = payload[1];
+        switch (ask) {
+        case COUNT: return write(out, place, payload[0]);
+        case NONZERO: return write(out, place, nonzero);
+        case NANS: return write(out, place, payload[2]);
+        case ANY: return write(out, place, u8(nonzero != 0));
+        default: return write(out, place, u8(nonzero == payload[0]));
+        }
+    }
+}

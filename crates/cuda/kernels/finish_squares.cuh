@@ -1,0 +1,23 @@
+// Makes numbers of the payloads of sums of squares: those, or their roots.
+
+#pragma once
+
+#include "finish.cuh"
+
+template <class T>
+__device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i64 place, u32 *misfits)
+{
+    using Dot = typename Element<T>::Dot;
+    if constexpr (Element<T>::FLOAT) {
+        const Specials<T> specials = specials_of<T>(payload + Dot::LIMBS);
+        if (specials.any())
+            return write(out, place, specials.bits());
+    } else if (ask == TOTAL) {
+        u64 total;
+        if (!integer_total<T, Dot::LIMBS>(payload, total))
+            atomicOr(misfits, 1u);
+        return write(out, place, total);
+    }
+    const Truncated total = Truncated::of_limbs(Dot::LIMBS, Dot::LSB, [&](int i) { return i64(payload[i]); });
+    write(out, place, (ask == NORM ? total.sqrt() : total).template round<Real<T>>());
+}

@@ -1,0 +1,883 @@
+//! What kernels there are, for which types, and for what launches they are compiled; and
+//! numbers that they and the host share.
+//!
+//! `tools/kernels.py` writes this file, of `kernels/catalogue.json`, the headers there and
+//! what the compiler printed.
+
+use super::entry::{Entry, Module};
+
+/// `VECTORS` in `kernels/load.cuh`.
+pub(super) const VECTORS: usize = 4;
+/// `SCRATCH_PARTIALS` in `kernels/ticket.cuh`.
+pub(super) const SCRATCH_PARTIALS: usize = 256;
+/// `SCRATCH_PARTIAL_WORDS` in `kernels/ticket.cuh`.
+pub(super) const SCRATCH_PARTIAL_WORDS: usize = 12;
+/// `MEETING_ZEROS` in `kernels/ticket.cuh`.
+pub(super) const MEETING_ZEROS: usize = 17408;
+/// `ROW_THREADS` in `kernels/rows.cuh`.
+pub(super) const ROW_THREADS: usize = 256;
+/// `COLUMN_THREADS` in `kernels/columns.cuh`.
+pub(super) const COLUMN_THREADS: usize = 256;
+/// `COLUMN_BLOCKS` in `kernels/columns.cuh`.
+pub(super) const COLUMN_BLOCKS: usize = 2;
+/// `BATCH` in `kernels/columns.cuh`.
+pub(super) const BATCH: usize = 8;
+/// `LAYOUT_AXES` in `kernels/layout.cuh`.
+pub(super) const LAYOUT_AXES: usize = 6;
+/// `STRIDED_THREADS` in `kernels/strided.cuh`.
+pub(super) const STRIDED_THREADS: usize = 256;
+/// `FINISH_THREADS` in `kernels/finish.cuh`.
+pub(super) const FINISH_THREADS: usize = 128;
+/// `THREADS` in `kernels/gather.cu`.
+pub(super) const GATHER_THREADS: usize = 256;
+/// `EACH` in `kernels/gather.cu`.
+pub(super) const GATHER_EACH: usize = 4;
+/// `TILE` in `kernels/gather.cu`.
+pub(super) const GATHER_TILE: usize = 32;
+/// `AXES` in `kernels/gather.cu`.
+pub(super) const GATHER_AXES: usize = 6;
+
+/// the same, of kernels that begin to read before the launch ahead has ended: the exact sum.
+pub(super) const SUM: Entry = Entry {
+    stem: "sum",
+    modules: [
+        Some(Module { element: "bool", threads: 512, blocks: 2 }),
+        Some(Module { element: "i8", threads: 512, blocks: 2 }),
+        Some(Module { element: "i16", threads: 512, blocks: 2 }),
+        Some(Module { element: "i32", threads: 512, blocks: 2 }),
+        Some(Module { element: "i64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "f16", threads: 384, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 384, blocks: 2 }),
+        Some(Module { element: "f32", threads: 384, blocks: 2 }),
+        Some(Module { element: "f64", threads: 384, blocks: 1 }),
+    ],
+};
+
+/// the same, of kernels that begin to read before the launch ahead has ended: the exact sum of absolute values.
+pub(super) const ABS_SUM: Entry = Entry {
+    stem: "abs_sum",
+    modules: [
+        Some(Module { element: "bool", threads: 512, blocks: 2 }),
+        Some(Module { element: "i8", threads: 512, blocks: 2 }),
+        Some(Module { element: "i16", threads: 512, blocks: 2 }),
+        Some(Module { element: "i32", threads: 512, blocks: 2 }),
+        Some(Module { element: "i64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "f16", threads: 384, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 384, blocks: 2 }),
+        Some(Module { element: "f32", threads: 384, blocks: 2 }),
+        Some(Module { element: "f64", threads: 384, blocks: 1 }),
+    ],
+};
+
+/// all elements of an array, or of rows of one block each: the exact sum of squares.
+pub(super) const SQUARE_SUM: Entry = Entry {
+    stem: "square_sum",
+    modules: [
+        Some(Module { element: "bool", threads: 512, blocks: 2 }),
+        Some(Module { element: "i8", threads: 512, blocks: 2 }),
+        Some(Module { element: "i16", threads: 512, blocks: 2 }),
+        Some(Module { element: "i32", threads: 512, blocks: 2 }),
+        Some(Module { element: "i64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "f16", threads: 384, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 384, blocks: 2 }),
+        Some(Module { element: "f32", threads: 384, blocks: 2 }),
+        Some(Module { element: "f64", threads: 384, blocks: 2 }),
+    ],
+};
+
+/// all elements of an array, or of rows of one block each: the exact sum of products of two arrays.
+pub(super) const DOT: Entry = Entry {
+    stem: "dot",
+    modules: [
+        Some(Module { element: "bool", threads: 512, blocks: 2 }),
+        Some(Module { element: "i8", threads: 512, blocks: 2 }),
+        Some(Module { element: "i16", threads: 512, blocks: 2 }),
+        Some(Module { element: "i32", threads: 512, blocks: 2 }),
+        Some(Module { element: "i64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "f16", threads: 384, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 384, blocks: 2 }),
+        Some(Module { element: "f32", threads: 384, blocks: 2 }),
+        Some(Module { element: "f64", threads: 512, blocks: 1 }),
+    ],
+};
+
+/// all elements of an array, or of rows of one block each: the exact sums of elements and of squares.
+pub(super) const MOMENTS: Entry = Entry {
+    stem: "moments",
+    modules: [
+        Some(Module { element: "bool", threads: 512, blocks: 2 }),
+        Some(Module { element: "i8", threads: 512, blocks: 2 }),
+        Some(Module { element: "i16", threads: 512, blocks: 2 }),
+        Some(Module { element: "i32", threads: 512, blocks: 2 }),
+        Some(Module { element: "i64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "f16", threads: 384, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 384, blocks: 2 }),
+        Some(Module { element: "f32", threads: 384, blocks: 2 }),
+        Some(Module { element: "f64", threads: 512, blocks: 1 }),
+    ],
+};
+
+/// the same, of kernels that begin to read before the launch ahead has ended: the smallest and the largest element that is not NaN, and the number of NaNs.
+pub(super) const EXTREMA: Entry = Entry {
+    stem: "extrema",
+    modules: [
+        Some(Module { element: "bool", threads: 512, blocks: 2 }),
+        Some(Module { element: "i8", threads: 512, blocks: 2 }),
+        Some(Module { element: "i16", threads: 512, blocks: 2 }),
+        Some(Module { element: "i32", threads: 512, blocks: 2 }),
+        Some(Module { element: "i64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "f16", threads: 512, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 512, blocks: 2 }),
+        Some(Module { element: "f32", threads: 512, blocks: 2 }),
+        Some(Module { element: "f64", threads: 512, blocks: 2 }),
+    ],
+};
+
+/// the same, of kernels that begin to read before the launch ahead has ended: the same and where they are first, and where the first NaN is.
+pub(super) const ARG_EXTREMA: Entry = Entry {
+    stem: "arg_extrema",
+    modules: [
+        Some(Module { element: "bool", threads: 512, blocks: 2 }),
+        Some(Module { element: "i8", threads: 512, blocks: 2 }),
+        Some(Module { element: "i16", threads: 512, blocks: 2 }),
+        Some(Module { element: "i32", threads: 512, blocks: 2 }),
+        Some(Module { element: "i64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "f16", threads: 512, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 512, blocks: 2 }),
+        Some(Module { element: "f32", threads: 512, blocks: 2 }),
+        Some(Module { element: "f64", threads: 512, blocks: 2 }),
+    ],
+};
+
+/// the same, of kernels that begin to read before the launch ahead has ended: how many elements are not zero, and how many are NaN.
+pub(super) const COUNTS: Entry = Entry {
+    stem: "counts",
+    modules: [
+        Some(Module { element: "bool", threads: 512, blocks: 2 }),
+        Some(Module { element: "i8", threads: 512, blocks: 2 }),
+        Some(Module { element: "i16", threads: 512, blocks: 2 }),
+        Some(Module { element: "i32", threads: 512, blocks: 2 }),
+        Some(Module { element: "i64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "f16", threads: 512, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 512, blocks: 2 }),
+        Some(Module { element: "f32", threads: 512, blocks: 2 }),
+        Some(Module { element: "f64", threads: 512, blocks: 2 }),
+    ],
+};
+
+/// the same, of kernels that begin to read before the launch ahead has ended: bitwise and, or, exclusive or; of truth values, the logical ones.
+pub(super) const BITS: Entry = Entry {
+    stem: "bits",
+    modules: [
+        Some(Module { element: "bool", threads: 512, blocks: 2 }),
+        Some(Module { element: "i8", threads: 512, blocks: 2 }),
+        Some(Module { element: "i16", threads: 512, blocks: 2 }),
+        Some(Module { element: "i32", threads: 512, blocks: 2 }),
+        Some(Module { element: "i64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        None,
+        None,
+        None,
+        None,
+    ],
+};
+
+/// all elements of an array, or of rows of one block each: the product.
+pub(super) const PROD: Entry = Entry {
+    stem: "prod",
+    modules: [
+        Some(Module { element: "bool", threads: 512, blocks: 2 }),
+        Some(Module { element: "i8", threads: 512, blocks: 2 }),
+        Some(Module { element: "i16", threads: 512, blocks: 2 }),
+        Some(Module { element: "i32", threads: 512, blocks: 2 }),
+        Some(Module { element: "i64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "f16", threads: 512, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 512, blocks: 2 }),
+        Some(Module { element: "f32", threads: 512, blocks: 2 }),
+        Some(Module { element: "f64", threads: 512, blocks: 2 }),
+    ],
+};
+
+/// all elements of an array, or of rows of one block each: the sum of exponentials; of floats it needs more registers than two blocks leave a thread.
+pub(super) const LOGSUMEXP: Entry = Entry {
+    stem: "logsumexp",
+    modules: [
+        Some(Module { element: "bool", threads: 512, blocks: 2 }),
+        Some(Module { element: "i8", threads: 512, blocks: 2 }),
+        Some(Module { element: "i16", threads: 512, blocks: 2 }),
+        Some(Module { element: "i32", threads: 512, blocks: 2 }),
+        Some(Module { element: "i64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "f16", threads: 512, blocks: 1 }),
+        Some(Module { element: "bf16", threads: 512, blocks: 1 }),
+        Some(Module { element: "f32", threads: 512, blocks: 1 }),
+        Some(Module { element: "f64", threads: 512, blocks: 1 }),
+    ],
+};
+
+/// short rows side by side in a warp: sums and means.
+pub(super) const ROW_SUMS: Entry = Entry {
+    stem: "row_sums",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 3 }),
+        Some(Module { element: "i8", threads: 256, blocks: 3 }),
+        Some(Module { element: "i16", threads: 256, blocks: 3 }),
+        Some(Module { element: "i32", threads: 256, blocks: 3 }),
+        Some(Module { element: "i64", threads: 256, blocks: 3 }),
+        Some(Module { element: "u8", threads: 256, blocks: 3 }),
+        Some(Module { element: "u16", threads: 256, blocks: 3 }),
+        Some(Module { element: "u32", threads: 256, blocks: 3 }),
+        Some(Module { element: "u64", threads: 256, blocks: 3 }),
+        Some(Module { element: "f16", threads: 256, blocks: 3 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
+        Some(Module { element: "f32", threads: 256, blocks: 3 }),
+        Some(Module { element: "f64", threads: 256, blocks: 3 }),
+    ],
+};
+
+/// short rows side by side in a warp: the smallest or the largest element.
+pub(super) const ROW_EXTREMES: Entry = Entry {
+    stem: "row_extremes",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 3 }),
+        Some(Module { element: "i8", threads: 256, blocks: 3 }),
+        Some(Module { element: "i16", threads: 256, blocks: 3 }),
+        Some(Module { element: "i32", threads: 256, blocks: 3 }),
+        Some(Module { element: "i64", threads: 256, blocks: 3 }),
+        Some(Module { element: "u8", threads: 256, blocks: 3 }),
+        Some(Module { element: "u16", threads: 256, blocks: 3 }),
+        Some(Module { element: "u32", threads: 256, blocks: 3 }),
+        Some(Module { element: "u64", threads: 256, blocks: 3 }),
+        Some(Module { element: "f16", threads: 256, blocks: 3 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
+        Some(Module { element: "f32", threads: 256, blocks: 3 }),
+        Some(Module { element: "f64", threads: 256, blocks: 3 }),
+    ],
+};
+
+/// short rows side by side in a warp: how many elements are not zero, or NaN.
+pub(super) const ROW_COUNTS: Entry = Entry {
+    stem: "row_counts",
+    modules: [
+        Some(Module { element: "u8", threads: 256, blocks: 3 }),
+        Some(Module { element: "u8", threads: 256, blocks: 3 }),
+        Some(Module { element: "u16", threads: 256, blocks: 3 }),
+        Some(Module { element: "u32", threads: 256, blocks: 3 }),
+        Some(Module { element: "u64", threads: 256, blocks: 3 }),
+        Some(Module { element: "u8", threads: 256, blocks: 3 }),
+        Some(Module { element: "u16", threads: 256, blocks: 3 }),
+        Some(Module { element: "u32", threads: 256, blocks: 3 }),
+        Some(Module { element: "u64", threads: 256, blocks: 3 }),
+        Some(Module { element: "f16", threads: 256, blocks: 3 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
+        Some(Module { element: "f32", threads: 256, blocks: 3 }),
+        Some(Module { element: "f64", threads: 256, blocks: 3 }),
+    ],
+};
+
+/// short rows side by side in a warp: where the smallest or the largest element is first.
+pub(super) const ROW_POSITIONS: Entry = Entry {
+    stem: "row_positions",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 3 }),
+        Some(Module { element: "i8", threads: 256, blocks: 3 }),
+        Some(Module { element: "i16", threads: 256, blocks: 3 }),
+        Some(Module { element: "i32", threads: 256, blocks: 3 }),
+        Some(Module { element: "i64", threads: 256, blocks: 3 }),
+        Some(Module { element: "u8", threads: 256, blocks: 3 }),
+        Some(Module { element: "u16", threads: 256, blocks: 3 }),
+        Some(Module { element: "u32", threads: 256, blocks: 3 }),
+        Some(Module { element: "u64", threads: 256, blocks: 3 }),
+        Some(Module { element: "f16", threads: 256, blocks: 3 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
+        Some(Module { element: "f32", threads: 256, blocks: 3 }),
+        Some(Module { element: "f64", threads: 256, blocks: 3 }),
+    ],
+};
+
+/// short rows side by side in a warp: the largest absolute value.
+pub(super) const ROW_MAGNITUDES: Entry = Entry {
+    stem: "row_magnitudes",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 3 }),
+        Some(Module { element: "i8", threads: 256, blocks: 3 }),
+        Some(Module { element: "i16", threads: 256, blocks: 3 }),
+        Some(Module { element: "i32", threads: 256, blocks: 3 }),
+        Some(Module { element: "i64", threads: 256, blocks: 3 }),
+        Some(Module { element: "u8", threads: 256, blocks: 3 }),
+        Some(Module { element: "u16", threads: 256, blocks: 3 }),
+        Some(Module { element: "u32", threads: 256, blocks: 3 }),
+        Some(Module { element: "u64", threads: 256, blocks: 3 }),
+        Some(Module { element: "f16", threads: 256, blocks: 3 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
+        Some(Module { element: "f32", threads: 256, blocks: 3 }),
+        Some(Module { element: "f64", threads: 256, blocks: 3 }),
+    ],
+};
+
+/// short rows side by side in a warp: bitwise and, or, exclusive or.
+pub(super) const ROW_BITS: Entry = Entry {
+    stem: "row_bits",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 3 }),
+        Some(Module { element: "u8", threads: 256, blocks: 3 }),
+        Some(Module { element: "u16", threads: 256, blocks: 3 }),
+        Some(Module { element: "u32", threads: 256, blocks: 3 }),
+        Some(Module { element: "u64", threads: 256, blocks: 3 }),
+        Some(Module { element: "u8", threads: 256, blocks: 3 }),
+        Some(Module { element: "u16", threads: 256, blocks: 3 }),
+        Some(Module { element: "u32", threads: 256, blocks: 3 }),
+        Some(Module { element: "u64", threads: 256, blocks: 3 }),
+        None,
+        None,
+        None,
+        None,
+    ],
+};
+
+/// short rows side by side in a warp: sums of squares, norms, variances and standard deviations.
+pub(super) const ROW_SQUARES: Entry = Entry {
+    stem: "row_squares",
+    modules: [
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// columns side by side: sums and means.
+pub(super) const COLUMN_SUMS: Entry = Entry {
+    stem: "column_sums",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 2 }),
+        Some(Module { element: "i8", threads: 256, blocks: 2 }),
+        Some(Module { element: "i16", threads: 256, blocks: 2 }),
+        Some(Module { element: "i32", threads: 256, blocks: 2 }),
+        Some(Module { element: "i64", threads: 256, blocks: 2 }),
+        Some(Module { element: "u8", threads: 256, blocks: 2 }),
+        Some(Module { element: "u16", threads: 256, blocks: 2 }),
+        Some(Module { element: "u32", threads: 256, blocks: 2 }),
+        Some(Module { element: "u64", threads: 256, blocks: 2 }),
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// columns side by side: the smallest or the largest element.
+pub(super) const COLUMN_EXTREMES: Entry = Entry {
+    stem: "column_extremes",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 2 }),
+        Some(Module { element: "i8", threads: 256, blocks: 2 }),
+        Some(Module { element: "i16", threads: 256, blocks: 2 }),
+        Some(Module { element: "i32", threads: 256, blocks: 2 }),
+        Some(Module { element: "i64", threads: 256, blocks: 2 }),
+        Some(Module { element: "u8", threads: 256, blocks: 2 }),
+        Some(Module { element: "u16", threads: 256, blocks: 2 }),
+        Some(Module { element: "u32", threads: 256, blocks: 2 }),
+        Some(Module { element: "u64", threads: 256, blocks: 2 }),
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// columns side by side: how many elements are not zero, or NaN.
+pub(super) const COLUMN_COUNTS: Entry = Entry {
+    stem: "column_counts",
+    modules: [
+        Some(Module { element: "u8", threads: 256, blocks: 2 }),
+        Some(Module { element: "u8", threads: 256, blocks: 2 }),
+        Some(Module { element: "u16", threads: 256, blocks: 2 }),
+        Some(Module { element: "u32", threads: 256, blocks: 2 }),
+        Some(Module { element: "u64", threads: 256, blocks: 2 }),
+        Some(Module { element: "u8", threads: 256, blocks: 2 }),
+        Some(Module { element: "u16", threads: 256, blocks: 2 }),
+        Some(Module { element: "u32", threads: 256, blocks: 2 }),
+        Some(Module { element: "u64", threads: 256, blocks: 2 }),
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// columns side by side: where the smallest or the largest element is first.
+pub(super) const COLUMN_POSITIONS: Entry = Entry {
+    stem: "column_positions",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 2 }),
+        Some(Module { element: "i8", threads: 256, blocks: 2 }),
+        Some(Module { element: "i16", threads: 256, blocks: 2 }),
+        Some(Module { element: "i32", threads: 256, blocks: 2 }),
+        Some(Module { element: "i64", threads: 256, blocks: 2 }),
+        Some(Module { element: "u8", threads: 256, blocks: 2 }),
+        Some(Module { element: "u16", threads: 256, blocks: 2 }),
+        Some(Module { element: "u32", threads: 256, blocks: 2 }),
+        Some(Module { element: "u64", threads: 256, blocks: 2 }),
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// columns side by side: the largest absolute value.
+pub(super) const COLUMN_MAGNITUDES: Entry = Entry {
+    stem: "column_magnitudes",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 2 }),
+        Some(Module { element: "i8", threads: 256, blocks: 2 }),
+        Some(Module { element: "i16", threads: 256, blocks: 2 }),
+        Some(Module { element: "i32", threads: 256, blocks: 2 }),
+        Some(Module { element: "i64", threads: 256, blocks: 2 }),
+        Some(Module { element: "u8", threads: 256, blocks: 2 }),
+        Some(Module { element: "u16", threads: 256, blocks: 2 }),
+        Some(Module { element: "u32", threads: 256, blocks: 2 }),
+        Some(Module { element: "u64", threads: 256, blocks: 2 }),
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// columns side by side: bitwise and, or, exclusive or.
+pub(super) const COLUMN_BITS: Entry = Entry {
+    stem: "column_bits",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 2 }),
+        Some(Module { element: "u8", threads: 256, blocks: 2 }),
+        Some(Module { element: "u16", threads: 256, blocks: 2 }),
+        Some(Module { element: "u32", threads: 256, blocks: 2 }),
+        Some(Module { element: "u64", threads: 256, blocks: 2 }),
+        Some(Module { element: "u8", threads: 256, blocks: 2 }),
+        Some(Module { element: "u16", threads: 256, blocks: 2 }),
+        Some(Module { element: "u32", threads: 256, blocks: 2 }),
+        Some(Module { element: "u64", threads: 256, blocks: 2 }),
+        None,
+        None,
+        None,
+        None,
+    ],
+};
+
+/// columns side by side: sums of squares and norms.
+pub(super) const COLUMN_SQUARES: Entry = Entry {
+    stem: "column_squares",
+    modules: [
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// columns side by side: variances and standard deviations.
+pub(super) const COLUMN_VARIANCES: Entry = Entry {
+    stem: "column_variances",
+    modules: [
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// any axes of any view: sums and means.
+pub(super) const STRIDED_SUMS: Entry = Entry {
+    stem: "strided_sums",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 4 }),
+        Some(Module { element: "i8", threads: 256, blocks: 4 }),
+        Some(Module { element: "i16", threads: 256, blocks: 4 }),
+        Some(Module { element: "i32", threads: 256, blocks: 4 }),
+        Some(Module { element: "i64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "f16", threads: 256, blocks: 3 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
+        Some(Module { element: "f32", threads: 256, blocks: 3 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// any axes of any view: the smallest or the largest element.
+pub(super) const STRIDED_EXTREMES: Entry = Entry {
+    stem: "strided_extremes",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 4 }),
+        Some(Module { element: "i8", threads: 256, blocks: 4 }),
+        Some(Module { element: "i16", threads: 256, blocks: 4 }),
+        Some(Module { element: "i32", threads: 256, blocks: 4 }),
+        Some(Module { element: "i64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "f16", threads: 256, blocks: 4 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
+        Some(Module { element: "f32", threads: 256, blocks: 4 }),
+        Some(Module { element: "f64", threads: 256, blocks: 4 }),
+    ],
+};
+
+/// any axes of any view: how many elements are not zero, or NaN.
+pub(super) const STRIDED_COUNTS: Entry = Entry {
+    stem: "strided_counts",
+    modules: [
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "f16", threads: 256, blocks: 4 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
+        Some(Module { element: "f32", threads: 256, blocks: 4 }),
+        Some(Module { element: "f64", threads: 256, blocks: 4 }),
+    ],
+};
+
+/// any axes of any view: where the smallest or the largest element is first.
+pub(super) const STRIDED_POSITIONS: Entry = Entry {
+    stem: "strided_positions",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 4 }),
+        Some(Module { element: "i8", threads: 256, blocks: 4 }),
+        Some(Module { element: "i16", threads: 256, blocks: 4 }),
+        Some(Module { element: "i32", threads: 256, blocks: 4 }),
+        Some(Module { element: "i64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "f16", threads: 256, blocks: 4 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
+        Some(Module { element: "f32", threads: 256, blocks: 4 }),
+        Some(Module { element: "f64", threads: 256, blocks: 4 }),
+    ],
+};
+
+/// any axes of any view: the largest absolute value.
+pub(super) const STRIDED_MAGNITUDES: Entry = Entry {
+    stem: "strided_magnitudes",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 4 }),
+        Some(Module { element: "i8", threads: 256, blocks: 4 }),
+        Some(Module { element: "i16", threads: 256, blocks: 4 }),
+        Some(Module { element: "i32", threads: 256, blocks: 4 }),
+        Some(Module { element: "i64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "f16", threads: 256, blocks: 4 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
+        Some(Module { element: "f32", threads: 256, blocks: 4 }),
+        Some(Module { element: "f64", threads: 256, blocks: 4 }),
+    ],
+};
+
+/// any axes of any view: bitwise and, or, exclusive or.
+pub(super) const STRIDED_BITS: Entry = Entry {
+    stem: "strided_bits",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        None,
+        None,
+        None,
+        None,
+    ],
+};
+
+/// any axes of any view: sums of squares and norms.
+pub(super) const STRIDED_SQUARES: Entry = Entry {
+    stem: "strided_squares",
+    modules: [
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// any axes of any view: variances and standard deviations.
+pub(super) const STRIDED_VARIANCES: Entry = Entry {
+    stem: "strided_variances",
+    modules: [
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// any axes of any view: logarithms of sums of exponentials.
+pub(super) const STRIDED_LOGSUMEXP: Entry = Entry {
+    stem: "strided_logsumexp",
+    modules: [
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// any axes of any view: products.
+pub(super) const STRIDED_PRODS: Entry = Entry {
+    stem: "strided_prods",
+    modules: [
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Module { element: "f16", threads: 256, blocks: 4 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
+        Some(Module { element: "f32", threads: 256, blocks: 4 }),
+        Some(Module { element: "f64", threads: 256, blocks: 3 }),
+    ],
+};
+
+/// numbers of payloads: of sums, extremes, positions, counts and bits.
+pub(super) const FINISH: Entry = Entry {
+    stem: "finish",
+    modules: [
+        Some(Module { element: "bool", threads: 128, blocks: 1 }),
+        Some(Module { element: "i8", threads: 128, blocks: 1 }),
+        Some(Module { element: "i16", threads: 128, blocks: 1 }),
+        Some(Module { element: "i32", threads: 128, blocks: 1 }),
+        Some(Module { element: "i64", threads: 128, blocks: 1 }),
+        Some(Module { element: "u8", threads: 128, blocks: 1 }),
+        Some(Module { element: "u16", threads: 128, blocks: 1 }),
+        Some(Module { element: "u32", threads: 128, blocks: 1 }),
+        Some(Module { element: "u64", threads: 128, blocks: 1 }),
+        Some(Module { element: "f16", threads: 128, blocks: 1 }),
+        Some(Module { element: "bf16", threads: 128, blocks: 1 }),
+        Some(Module { element: "f32", threads: 128, blocks: 1 }),
+        Some(Module { element: "f64", threads: 128, blocks: 1 }),
+    ],
+};
+
+/// numbers of payloads: of sums of squares: those, or their roots.
+pub(super) const FINISH_SQUARES: Entry = Entry {
+    stem: "finish_squares",
+    modules: [
+        Some(Module { element: "bool", threads: 128, blocks: 1 }),
+        Some(Module { element: "i8", threads: 128, blocks: 1 }),
+        Some(Module { element: "i16", threads: 128, blocks: 1 }),
+        Some(Module { element: "i32", threads: 128, blocks: 1 }),
+        Some(Module { element: "i64", threads: 128, blocks: 1 }),
+        Some(Module { element: "u8", threads: 128, blocks: 1 }),
+        Some(Module { element: "u16", threads: 128, blocks: 1 }),
+        Some(Module { element: "u32", threads: 128, blocks: 1 }),
+        Some(Module { element: "u64", threads: 128, blocks: 1 }),
+        Some(Module { element: "f16", threads: 128, blocks: 1 }),
+        Some(Module { element: "bf16", threads: 128, blocks: 1 }),
+        Some(Module { element: "f32", threads: 128, blocks: 1 }),
+        Some(Module { element: "f64", threads: 128, blocks: 1 }),
+    ],
+};
+
+/// numbers of payloads: of moments: variances, or standard deviations.
+pub(super) const FINISH_MOMENTS: Entry = Entry {
+    stem: "finish_moments",
+    modules: [
+        Some(Module { element: "bool", threads: 128, blocks: 1 }),
+        Some(Module { element: "i8", threads: 128, blocks: 1 }),
+        Some(Module { element: "i16", threads: 128, blocks: 1 }),
+        Some(Module { element: "i32", threads: 128, blocks: 1 }),
+        Some(Module { element: "i64", threads: 128, blocks: 1 }),
+        Some(Module { element: "u8", threads: 128, blocks: 1 }),
+        Some(Module { element: "u16", threads: 128, blocks: 1 }),
+        Some(Module { element: "u32", threads: 128, blocks: 1 }),
+        Some(Module { element: "u64", threads: 128, blocks: 1 }),
+        Some(Module { element: "f16", threads: 128, blocks: 1 }),
+        Some(Module { element: "bf16", threads: 128, blocks: 1 }),
+        Some(Module { element: "f32", threads: 128, blocks: 1 }),
+        Some(Module { element: "f64", threads: 128, blocks: 1 }),
+    ],
+};
+
+/// copies of any axes to rows: of elements of a size.
+pub(super) const GATHER: Entry = Entry {
+    stem: "gather",
+    modules: [
+        Some(Module { element: "u8", threads: 256, blocks: 1 }),
+        Some(Module { element: "u8", threads: 256, blocks: 1 }),
+        Some(Module { element: "u16", threads: 256, blocks: 1 }),
+        Some(Module { element: "u32", threads: 256, blocks: 1 }),
+        Some(Module { element: "u64", threads: 256, blocks: 1 }),
+        Some(Module { element: "u8", threads: 256, blocks: 1 }),
+        Some(Module { element: "u16", threads: 256, blocks: 1 }),
+        Some(Module { element: "u32", threads: 256, blocks: 1 }),
+        Some(Module { element: "u64", threads: 256, blocks: 1 }),
+        Some(Module { element: "u16", threads: 256, blocks: 1 }),
+        Some(Module { element: "u16", threads: 256, blocks: 1 }),
+        Some(Module { element: "u32", threads: 256, blocks: 1 }),
+        Some(Module { element: "u64", threads: 256, blocks: 1 }),
+    ],
+};
+
+/// All of them.
+#[cfg(test)]
+pub(super) const ENTRIES: [&Entry; 40] = [
+    &SUM,
+    &ABS_SUM,
+    &SQUARE_SUM,
+    &DOT,
+    &MOMENTS,
+    &EXTREMA,
+    &ARG_EXTREMA,
+    &COUNTS,
+    &BITS,
+    &PROD,
+    &LOGSUMEXP,
+    &ROW_SUMS,
+    &ROW_EXTREMES,
+    &ROW_COUNTS,
+    &ROW_POSITIONS,
+    &ROW_MAGNITUDES,
+    &ROW_BITS,
+    &ROW_SQUARES,
+    &COLUMN_SUMS,
+    &COLUMN_EXTREMES,
+    &COLUMN_COUNTS,
+    &COLUMN_POSITIONS,
+    &COLUMN_MAGNITUDES,
+    &COLUMN_BITS,
+    &COLUMN_SQUARES,
+    &COLUMN_VARIANCES,
+    &STRIDED_SUMS,
+    &STRIDED_EXTREMES,
+    &STRIDED_COUNTS,
+    &STRIDED_POSITIONS,
+    &STRIDED_MAGNITUDES,
+    &STRIDED_BITS,
+    &STRIDED_SQUARES,
+    &STRIDED_VARIANCES,
+    &STRIDED_LOGSUMEXP,
+    &STRIDED_PRODS,
+    &FINISH,
+    &FINISH_SQUARES,
+    &FINISH_MOMENTS,
+    &GATHER,
+];

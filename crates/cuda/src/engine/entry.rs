@@ -1,0 +1,67 @@
+//! Entries of the catalogue of kernels.
+
+use warpfold_core::DType;
+
+/// A kernel, as `kernels/catalogue.json` names it: a module for each element type that it
+/// serves.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) stem: &'static str,
+    /// By element type, in the order of [`DType::ALL`].
+    pub(super) modules: [Option<Module>; DType::ALL.len()],
+}
+
+/// A kernel for one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Module {
+    /// The type in its name: another one of this size, if the kernel asks for no more.
+    pub(super) element: &'static str,
+    /// The most threads of a block.
+    pub(super) threads: u32,
+    /// Blocks that fit a multiprocessor at least.
+    pub(super) blocks: u32,
+}
+
+impl Entry {
+    /// The kernel for elements of a type, if there is one.
+    pub(super) fn module(&self, dtype: DType) -> Option<Module> {
+        self.modules[dtype.known() as usize]
+    }
+
+    /// Its name, and that of its module in the archive.
+    pub(super) fn name(&self, dtype: DType) -> Option<String> {
+        self.module(dtype).map(|module| format!("{}_{}", self.stem, module.element))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::archive;
+    use super::super::catalogue::ENTRIES;
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn catalogue_and_archive_name_the_same_modules() {
+        let all = ENTRIES.iter().flat_map(|entry| DType::ALL.map(|dtype| entry.name(dtype)));
+        let mut names: Vec<String> =
+            all.flatten().collect::<HashSet<String>>().into_iter().collect();
+        names.sort_unstable();
+        assert_eq!(names, archive::names());
+        assert_eq!(2 * names.len(), archive::size().0, "two devices");
+    }
+
+    #[test]
+    fn types_are_counted_as_in_core() {
+        for (place, dtype) in DType::ALL.into_iter().enumerate() {
+            assert_eq!(dtype.known() as usize, place, "{dtype}");
+        }
+        for entry in ENTRIES {
+            for dtype in DType::ALL {
+                let Some(module) = entry.module(dtype) else { continue };
+                let size = module.element.parse::<DType>().map(DType::size);
+                assert_eq!(size, Ok(dtype.size()), "{} of {dtype}", entry.stem);
+            }
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! One pass over tables that are joined.
+
+use super::keyed::{Keyed, Unit};
+use super::keys::{Scratch, no_keys};
+use crate::evidence::Evidence;
+use crate::stream::Progress;
+use crate::stream::failure::Failure;
+use crate::stream::ledger::Ledger;
+use crate::stream::numbered::read_numbered;
+use crate::stream::undecided::not_whole;
+use crate::table::Typing;
+use crate::{Batch, Error, Result};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use warpfold::internal::{GroupValues, NumberedRows};
+use warpfold::{DType, GroupPartial, Keys, Order, Reduction};
+use warpfold_threads::scoped;
+
+/// What is asked of the groups.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// Operations, rules and threads.
+    pub reduction: Reduction,
+    /// The order of the groups.
+    pub order: Order,
+    /// Whether rows without a key are left out.
+    pub omit_missing: bool,
+    /// How many rows of the whole are in front.
+    pub start: u64,
+    /// The most bytes that groups may take; `None` for as many as there are.
+    pub memory_limit: Option<usize>,
+}
+
+/// How a column of values is read, and by which columns of the partial.
+#[derive(Clone, Copy, Debug)]
+enum Reading {
+    Fixed(usize),
+    /// As integers, and as floats if the operations take them, until it is known.
+    Open {
+        integers: usize,
+        floats: Option<usize>,
+    },
+}
+
+/// Reduces the rows of joined tables, group by group: the states of all columns of
+/// values.
+///
+/// # Errors
+/// Tables with other columns than the first; errors of reading, and those of
+/// [`Reduction::by`]; groups that take more memory than they may.
+pub fn partial(
+    inputs: Vec<Keyed>,
+    question: &Question,
+    progress: &dyn Progress,
+) -> Result<GroupPartial> {
+    let Some(first) = inputs.first() else {
+        return Err(Error::format("", "there is nothing to reduce"));
+    };
+    for other in &inputs[1..] {
+        check_same(first, other)?;
+    }
+    let name = first.name.clone();
+    progress.begin(inputs.iter().map(|input| input.bytes).sum());
+    let pass = Pass::new(first, &inputs, question)?;
+    pass.run(&name, inputs, progress)
+}
+
+fn check_same(first: &Keyed, other: &Keyed) -> Result<()> {
+    let names = |keyed: &Keyed| -> Vec<String> {
+        keyed.keys.iter().chain(&keyed.values).map(|(name, _)| name.clone()).collect()
+    };
+    if names(first) != names(other) {
+        let (left, right) = (names(first).join(", "), names(other).join(", "));
+        let what = format!("its columns are {right}, but those of {} are {left}", first.name);
+        return Err(Error::format(&other.name, what).with_hint("choose them with -c and --by"));
+    }
+    let pairs = first.keys.iter().chain(&first.values).zip(other.keys.iter().chain(&other.values));
+    for ((column, left), (_, right)) in pairs {
+        match (left, right) {
+            (Typing::Open, Typing::Fixed(DType::F64))
+            | (Typing::Fixed(DType::F64), Typing::Open) => {}
+            (left, right) if left == right => {}
+            (left, right) => {
+                let name = |typing: &Typing| match typing {
+                    Typing::Fixed(dtype) => dtype.to_string(),
+                    Typing::Open => "numbers".into(),
+                    Typing::Text => "text".into(),
+                };
+                let (left, right) = (name(left), name(right));
+                let what = format!("{column} is {right}, but in {} it is {left}", first.name);
+                return Err(Error::format(&other.name, what));
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Pass<'a> {
+    question: &'a Question,
+    keys: Vec<Typing>,
+    readings: Vec<Reading>,
+    /// What columns of values are called.
+    names: Vec<String>,
+    /// Of no rows.
+    empty: GroupPartial,
+    memory: AtomicUsize,
+}
+
+/// What one thread has made.
+struct Desk<'a> {
+    pass: &'a Pass<'a>,
+    partial: GroupPartial,
+    numbered: NumberedRows,
+    scratch: Vec<Scratch>,
+    evidence: Vec<Evidence>,
+    floats: Vec<f64>,
+    gaps: Vec<(u64, u64)>,
+    /// Bytes that the others were told of.
+    told: usize,
+}
+
+impl<'a> Pass<'a> {
+    fn new(first: &Keyed, all: &[Keyed], question: &'a Question) -> Result<Pass<'a>> {
+        let reduction = &question.reduction;
+        let wrong = |source| Error::Reduce { name: first.name.clone(), source };
+        let mut columns: Vec<(String, DType)> = Vec::new();
+        let mut readings = Vec::new();
+        for (place, (name, _)) in first.values.iter().enumerate() {
+            // Of joined tables one that is of floats tells of all.
+            let fixed = all.iter().find_map(|keyed| match keyed.values[place].1 {
+                Typing::Fixed(dtype) => Some(dtype),
+                _ => None,
+            });
+            let mut add = |dtype| {
+                columns.push((name.clone(), dtype));
+                columns.len() - 1
+            };
+            readings.push(match fixed {
+                Some(dtype) => Reading::Fixed(add(dtype)),
+                None => {
+                    let integers = add(DType::I64);
+                    let floats = reduction.check_type(DType::F64, 1).is_ok();
+                    Reading::Open { integers, floats: floats.then(|| add(DType::F64)) }
+                }
+            });
+        }
+        let keys: Vec<Typing> = first.keys.iter().map(|&(_, typing)| typing).collect();
+        let none = keys.iter().map(|&typing| no_keys(typing));
+        let none = Keys::new(none.collect::<warpfold::Result<Vec<_>>>().map_err(wrong)?);
+        let by = reduction.by(none).order(question.order).omit_missing(question.omit_missing);
+        let mut empty = by.empty(&columns).map_err(wrong)?;
+        empty.name_keys(first.keys.iter().map(|(name, _)| name.clone()).collect());
+        let names = first.values.iter().map(|(name, _)| name.clone()).collect();
+        let memory = AtomicUsize::new(0);
+        Ok(Pass { question, keys, readings, names, empty, memory })
+    }
+
+    fn run(&self, name: &str, inputs: Vec<Keyed>, progress: &dyn Progress) -> Result<GroupPartial> {
+        let ledger = Ledger::new(self.question.start);
+        let threads = self.question.reduction.thread_count().max(1);
+        let failure = Failure::new();
+        let failed = AtomicBool::new(false);
+        let mut tables = inputs.into_iter();
+        let mut table = None;
+        let next = |number| -> Result<Option<Unit>> {
+            loop {
+                if table.is_none() {
+                    match tables.next() {
+                        Some(next) => table = Some(next.read()?),
+                        None => return Ok(None),
+                    }
+                }
+                let Some(units) = &mut table else { return Ok(None) };
+                if let Some(unit) = units.next()? {
+                    if let Some(rows) = unit.rows() {
+                        ledger.record(number, rows);
+                    }
+                    return Ok(Some(unit));
+                }
+                table = None;
+            }
+        };
+        let (desks, read) = read_numbered(name, threads + 1, &failed, next, |ahead| {
+            scoped(threads, || {
+                let mut desk = Desk::new(self);
+                let mut batch = Batch::new(DType::F64);
+                while let Some((number, unit)) = ahead.take() {
+                    if failure.precedes(number) {
+                        continue;
+                    }
+                    let bytes = unit.bytes();
+                    if let Err(error) = desk.unit(unit, number, &mut batch, &ledger) {
+                        failed.store(true, Ordering::Relaxed);
+                        failure.record(number, error);
+                        // Those who wait for this unit's rows must not.
+                        ledger.abort();
+                        continue;
+                    }
+                    progress.advance(bytes);
+                }
+                (desk.partial, desk.evidence)
+            })
+        });
+        failure.into_result()?;
+        read?;
+        let wrong = |source| Error::Reduce { name: name.into(), source };
+        let mut whole: Option<(GroupPartial, Vec<Evidence>)> = None;
+        for desk in desks {
+            let (partial, evidence) = desk.ok_or_else(|| Error::format(name, "a thread failed"))?;
+            match &mut whole {
+                None => whole = Some((partial, evidence)),
+                Some((all, seen)) => {
+                    all.merge(&partial).map_err(wrong)?;
+                    seen.iter_mut().zip(evidence).for_each(|(seen, more)| seen.merge(more));
+                    self.check_memory(all.memory(), 0)?;
+                }
+            }
+        }
+        let (mut partial, evidence) = whole.ok_or_else(|| Error::format(name, "no thread ran"))?;
+        let end = ledger.end();
+        let start = self.question.start;
+        partial.add_span(start, end - start).map_err(wrong)?;
+        let places = self.readings.iter().zip(&evidence).enumerate();
+        let places = places.map(|(i, (reading, evidence))| self.decide(i, *reading, evidence));
+        partial.keep_columns(&places.collect::<Result<Vec<_>>>()?);
+        Ok(partial)
+    }
+
+    /// Which column of the partial a column of values has turned out to be.
+    fn decide(&self, column: usize, reading: Reading, evidence: &Evidence) -> Result<usize> {
+        let (integers, floats) = match reading {
+            Reading::Fixed(place) => return Ok(place),
+            Reading::Open { integers, floats } => (integers, floats),
+        };
+        if let Some((_, cell)) = &evidence.decimal {
+            return floats.ok_or_else(|| not_whole(cell, self.question.reduction.ops()));
+        }
+        if let Some((_, cell)) = evidence.huge.as_ref().or(evidence.large.as_ref()) {
+            let what = format!("{} is beyond 64 bits with a sign", cell.place());
+            return Err(Error::format(&cell.file, what)
+                .with_hint("say as what the column is read: --dtype u64 or --dtype f64"));
+        }
+        // Without a single number it is of floats, as elsewhere.
+        let _ = column;
+        Ok(if evidence.integers { integers } else { floats.unwrap_or(integers) })
+    }
+
+    /// # Errors
+    /// More memory than there may be.
+    fn check_memory(&self, bytes: usize, groups: usize) -> Result<()> {
+        match self.question.memory_limit {
+            Some(limit) if bytes > limit => {
+                let source = warpfold::Error::TooManyGroups { groups, rows: 0, bytes, limit };
+                Err(Error::Reduce { name: self.names.join(", "), source })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<'a> Desk<'a> {
+    fn new(pass: &'a Pass<'a>) -> Desk<'a> {
+        Desk {
+            pass,
+            partial: pass.empty.clone(),
+            numbered: NumberedRows::default(),
+            scratch: pass.keys.iter().map(|_| Scratch::default()).collect(),
+            evidence: vec![Evidence::default(); pass.readings.len()],
+            floats: Vec::new(),
+            gaps: Vec::new(),
+            told: 0,
+        }
+    }
+
+    fn unit(&mut self, unit: Unit, number: u64, batch: &mut Batch, ledger: &Ledger) -> Result<()> {
+        let Desk { pass, partial, numbered, scratch, evidence, floats, gaps, told } = self;
+        let (known, name) = (unit.rows(), unit.name.clone());
+        let mut columns = unit.decode(batch)?;
+        let rows = columns[0].rows();
+        match known {
+            None => ledger.record(number, rows),
+            Some(known) if known != rows => {
+                return Err(Error::format(
+                    name,
+                    format!("{rows} rows where {known} were promised"),
+                ));
+            }
+            Some(_) => {}
+        }
+        // Without a start there is an error already.
+        let Some(start) = ledger.start_of(number) else { return Ok(()) };
+        let wrong = |source| Error::Reduce { name: name.clone(), source };
+        if start.checked_add(rows).is_none() {
+            return Err(wrong(warpfold::Error::StartTooLarge { start, len: rows as usize }));
+        }
+        let (keys, values) = columns.split_at_mut(pass.keys.len());
+        let keys = keys.iter().zip(scratch.iter_mut()).zip(&pass.keys);
+        let keys = keys.map(|((batch, scratch), &typing)| scratch.keys(batch, typing));
+        let keys = Keys::new(keys.collect::<warpfold::Result<Vec<_>>>().map_err(wrong)?);
+        partial.number(&keys, 0..rows as usize, start, numbered).map_err(wrong)?;
+        for ((batch, reading), evidence) in values.iter_mut().zip(&pass.readings).zip(evidence) {
+            gaps.clear();
+            gaps.extend(batch.gaps().iter().map(|gap| (gap.row, gap.len)));
+            let mut seen = core::mem::take(&mut batch.evidence);
+            evidence.add(&mut seen, number);
+            let mut absorb = |place: usize, items: &[u8]| {
+                partial.absorb_values(place, GroupValues { items, others: &[], gaps }, numbered);
+            };
+            match *reading {
+                Reading::Fixed(place) => {
+                    let bytes = match (batch.dtype(), pass.dtype(place)) {
+                        (found, wanted) if found == wanted => batch.bytes(),
+                        // One of joined tables is of floats, this one may be of integers.
+                        (_, DType::F64) => as_floats(batch, floats),
+                        _ => return Err(Error::format(name, "a block is of another type")),
+                    };
+                    absorb(place, bytes);
+                }
+                Reading::Open { integers, floats: other } => {
+                    // A block of another type has said so: these states are not asked for.
+                    if batch.dtype() == DType::I64 {
+                        absorb(integers, batch.bytes());
+                    }
+                    if let Some(other) = other {
+                        absorb(other, as_floats(batch, floats));
+                    }
+                }
+            }
+        }
+        let bytes = partial.memory();
+        let more = bytes.saturating_sub(*told);
+        *told += more;
+        let all = pass.memory.fetch_add(more, Ordering::Relaxed) + more;
+        match pass.question.memory_limit {
+            Some(limit) if all > limit => {
+                let (groups, rows) = (partial.len(), start + rows - pass.question.start);
+                Err(wrong(warpfold::Error::TooManyGroups { groups, rows, bytes: all, limit }))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Pass<'_> {
+    fn dtype(&self, place: usize) -> DType {
+        self.empty.value_columns().nth(place).map_or(DType::F64, |(_, dtype, _)| dtype)
+    }
+}
+
+/// The numbers of a batch of text as floats.
+fn as_floats<'a>(batch: &'a Batch, floats: &'a mut Vec<f64>) -> &'a [u8] {
+    floats.clear();
+    let bytes = batch.bytes();
+    if bytes.is_empty() {
+        return &[];
+    }
+    match batch.dtype() {
+        DType::F64 => return bytes,
+        DType::U64 => {
+            floats.extend(bytemuck::cast_slice::<u8, u64>(bytes).iter().map(|&n| n as f64))
+        }
+        _ => floats.extend(bytemuck::cast_slice::<u8, i64>(bytes).iter().map(|&n| n as f64)),
+    }
+    for &place in &batch.negative_zeros {
+        floats[place as usize] = -0.0;
+    }
+    bytemuck::cast_slice(floats)
+}

@@ -1,0 +1,105 @@
+"""Exact reductions at the speed of memory, with the same bits everywhere.
+
+>>> import warpfold
+>>> warpfold.sum([1e16, 1.0, -1e16])
+1.0
+
+Arrays of NumPy, torch, CuPy, pandas, Polars, PyArrow and everyone with DLPack, a buffer or
+Arrow's C interface are reduced where they lie. The guide is ``docs/python.md`` of the
+repository.
+"""
+
+from ._warpfold import (
+    Array,
+    File,
+    Partial,
+    __version__,
+    all,
+    any,
+    argmax,
+    argmin,
+    argminmax,
+    count,
+    count_nan,
+    count_nonzero,
+    dot,
+    logsumexp,
+    max,
+    mean,
+    min,
+    minmax,
+    nanargmax,
+    nanargmin,
+    nanmax,
+    nanmean,
+    nanmin,
+    nanprod,
+    nanstd,
+    nansum,
+    nanvar,
+    norm1,
+    norm2,
+    norm_inf,
+    open,
+    prod,
+    range,
+    reduce,
+    stats,
+    std,
+    sum,
+    sumsq,
+    var,
+)
+
+
+class AxisError(ValueError, IndexError):
+    """An axis that the array does not have, where NumPy, which has this exception too, is not loaded."""
+
+
+class FileError(OSError, ValueError):
+    """A file that is not what it says, or that lacks what was asked for."""
+
+
+__all__ = [
+    "Array",
+    "AxisError",
+    "File",
+    "FileError",
+    "Partial",
+    "__version__",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "argminmax",
+    "count",
+    "count_nan",
+    "count_nonzero",
+    "dot",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "minmax",
+    "nanargmax",
+    "nanargmin",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "norm1",
+    "norm2",
+    "norm_inf",
+    "open",
+    "prod",
+    "range",
+    "reduce",
+    "stats",
+    "std",
+    "sum",
+    "sumsq",
+    "var",
+]

@@ -1,0 +1,143 @@
+//! Answers as objects of Python: of the library that the array came from.
+
+use crate::array::Array;
+use crate::import::Family;
+use crate::{buffer, numpy};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyList, PyTuple};
+use warpfold::{Column, DType, Numbers, Op, Scalar};
+
+/// A number as Python's.
+///
+/// # Errors
+/// None that can happen.
+pub(crate) fn plain<'py>(py: Python<'py>, scalar: Scalar) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match scalar {
+        Scalar::Bool(b) => PyBool::new(py, b).to_owned().into_any(),
+        Scalar::Int(i, _) => i.into_pyobject(py)?.into_any(),
+        Scalar::UInt(u, _) => u.into_pyobject(py)?.into_any(),
+        float => PyFloat::new(py, float.to_f64()).into_any(),
+    })
+}
+
+/// Numbers as nested lists.
+///
+/// # Errors
+/// Those of Python.
+pub(crate) fn list<'py>(
+    py: Python<'py>,
+    numbers: &Numbers,
+    shape: &[usize],
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut next = numbers.iter();
+    nested(py, shape, &mut next)
+}
+
+fn nested<'py>(
+    py: Python<'py>,
+    shape: &[usize],
+    next: &mut dyn Iterator<Item = Scalar>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some((&len, inner)) = shape.split_first() else {
+        return match next.next() {
+            Some(scalar) => plain(py, scalar),
+            None => Err(PyValueError::new_err("an answer is missing: please report it")),
+        };
+    };
+    let items = PyList::empty(py);
+    for _ in 0..len {
+        items.append(nested(py, inner, next)?)?;
+    }
+    Ok(items.into_any())
+}
+
+/// Whether the answers to an operation are what Python and the array API give as signed
+/// integers, and the library without a sign: positions, counts, and sums of truth values.
+fn is_signed_here(op: Op, dtype: DType) -> bool {
+    match op {
+        Op::Count | Op::CountNan | Op::CountNonzero | Op::ArgMin | Op::ArgMax | Op::ArgMinMax => {
+            true
+        }
+        Op::Sum | Op::Prod | Op::SumSq | Op::Norm1 | Op::Dot => dtype == DType::Bool,
+        _ => false,
+    }
+}
+
+/// The type that the answers to an operation have in Python where none is asked for.
+pub(crate) fn type_of(op: Op, dtype: DType) -> DType {
+    if is_signed_here(op, dtype) { DType::I64 } else { op.answer_type(dtype) }
+}
+
+/// The same integers with a sign: no count or position has 64 bits.
+fn signed(numbers: Numbers) -> Numbers {
+    let mut signed = Numbers::zeros(DType::I64, numbers.len());
+    signed.bytes_mut().copy_from_slice(numbers.bytes());
+    signed
+}
+
+/// The answers to one operation over elements of type `dtype`: numbers for each output,
+/// or a pair of such.
+///
+/// # Errors
+/// Those of the caller's library; an `out` of another shape.
+pub(crate) fn give<'py>(
+    py: Python<'py>,
+    family: &Family<'py>,
+    dtype: DType,
+    shape: &[usize],
+    column: Column,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Column { op, numbers, second } = column;
+    let as_here = |numbers: Numbers| {
+        if numbers.dtype() == DType::U64 && is_signed_here(op, dtype) {
+            signed(numbers)
+        } else {
+            numbers
+        }
+    };
+    let numbers = as_here(numbers);
+    match (second, out) {
+        (None, Some(out)) => {
+            buffer::write(out, shape, &numbers)?;
+            Ok(out.clone())
+        }
+        (None, None) => one(py, family, shape, numbers),
+        (Some(second), None) => {
+            let pair = [one(py, family, shape, numbers)?, one(py, family, shape, as_here(second))?];
+            Ok(PyTuple::new(py, pair)?.into_any())
+        }
+        (Some(_), Some(_)) => {
+            Err(PyValueError::new_err(format!("{op} gives two answers, and out takes one")))
+        }
+    }
+}
+
+fn one<'py>(
+    py: Python<'py>,
+    family: &Family<'py>,
+    shape: &[usize],
+    numbers: Numbers,
+) -> PyResult<Bound<'py, PyAny>> {
+    match family {
+        Family::Library(from_dlpack) => {
+            let array = Bound::new(py, Array::new(numbers, shape.to_vec()))?;
+            from_dlpack.call1((array,))
+        }
+        Family::NumPy if shape.is_empty() => {
+            let scalar =
+                numbers.get(0).ok_or_else(|| PyValueError::new_err("there is no answer"))?;
+            let class = numpy::scalar_type(py, scalar.dtype())?;
+            class.call1((plain(py, scalar)?,))
+        }
+        Family::NumPy => {
+            let (array, bytes) = numpy::empty(py, numbers.dtype(), shape)?;
+            buffer::write(&bytes, shape, &numbers)?;
+            Ok(array)
+        }
+        Family::Python => list(py, &numbers, shape),
+        Family::Ours if shape.is_empty() => list(py, &numbers, shape),
+        Family::Ours => Ok(Bound::new(py, Array::new(numbers, shape.to_vec()))?.into_any()),
+    }
+}

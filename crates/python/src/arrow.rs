@@ -1,0 +1,197 @@
+//! Columns that come by Arrow's C data interface; nulls are missing values.
+
+use crate::errors::OrRaise;
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{Array, ArrayRef, StructArray, make_array, new_empty_array};
+use arrow_schema::{ArrowError, DataType};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+use std::ffi::CStr;
+use warpfold::{Answer, Partial, Reduction};
+
+const SCHEMA: &CStr = c"arrow_schema";
+const ARRAY: &CStr = c"arrow_array";
+const STREAM: &CStr = c"arrow_array_stream";
+
+/// A column, in pieces of one type. There is at least one.
+pub(crate) struct Chunks(Vec<ArrayRef>);
+
+/// What comes by the interface.
+pub(crate) enum Imported {
+    Column(Chunks),
+    /// Columns with their names.
+    Frame(Vec<(String, Chunks)>),
+}
+
+fn refused(error: &ArrowError) -> PyErr {
+    PyValueError::new_err(format!("the producer of Arrow data is wrong: {error}"))
+}
+
+/// The array that `__arrow_c_array__` or `__arrow_c_stream__` hands over; `None` if the
+/// object has neither.
+///
+/// # Errors
+/// The object's own; data that Arrow's rules do not allow.
+pub(crate) fn import(x: &Bound<'_, PyAny>) -> PyResult<Option<Imported>> {
+    let py = x.py();
+    if let Some(export) = x.getattr_opt(intern!(py, "__arrow_c_array__"))? {
+        let pair = export.call0()?;
+        let pair = pair.cast::<PyTuple>()?;
+        let mut schema: FFI_ArrowSchema =
+            taken(&pair.get_item(0)?, SCHEMA, FFI_ArrowSchema::empty)?;
+        let array: FFI_ArrowArray = taken(&pair.get_item(1)?, ARRAY, FFI_ArrowArray::empty)?;
+        return chunks(&mut schema, vec![array]).map(Some);
+    }
+    if let Some(export) = x.getattr_opt(intern!(py, "__arrow_c_stream__"))? {
+        let stream = taken(&export.call0()?, STREAM, FFI_ArrowArrayStream::empty)?;
+        let (mut schema, arrays) = read(stream)?;
+        return chunks(&mut schema, arrays).map(Some);
+    }
+    Ok(None)
+}
+
+/// Takes a structure out of its capsule, which is left with a released one.
+///
+/// # Errors
+/// It is no capsule of this name.
+fn taken<T>(capsule: &Bound<'_, PyAny>, name: &'static CStr, released: fn() -> T) -> PyResult<T> {
+    let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(name))?.cast::<T>();
+    // SAFETY: a capsule of this name points to such a structure, by Arrow's protocol. What is
+    // left is a released one, so that the capsule frees nothing of what is ours now.
+    Ok(unsafe { std::ptr::replace(pointer.as_ptr(), released()) })
+}
+
+/// Reads a stream to its end.
+///
+/// # Errors
+/// What the producer says.
+fn read(mut stream: FFI_ArrowArrayStream) -> PyResult<(FFI_ArrowSchema, Vec<FFI_ArrowArray>)> {
+    let (Some(get_schema), Some(get_next)) = (stream.get_schema(), stream.get_next()) else {
+        return Err(PyValueError::new_err(
+            "the producer of Arrow data hands over a stream that is used up",
+        ));
+    };
+    let failed = |stream: &mut FFI_ArrowArrayStream, status: i32| {
+        let why = stream.get_last_error().and_then(|ask| {
+            // SAFETY: the callback belongs to this stream.
+            let text = unsafe { ask(stream) };
+            // SAFETY: it is null or a string of C until the next call on the stream.
+            (!text.is_null())
+                .then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+        });
+        let why = why.unwrap_or_else(|| format!("status {status}"));
+        PyValueError::new_err(format!("the producer of Arrow data fails: {why}"))
+    };
+    let mut schema = FFI_ArrowSchema::empty();
+    // SAFETY: the callback belongs to this stream, and `schema` takes what it writes.
+    let status = unsafe { get_schema(&raw mut stream, &raw mut schema) };
+    if status != 0 {
+        return Err(failed(&mut stream, status));
+    }
+    let mut arrays = Vec::new();
+    loop {
+        let mut array = FFI_ArrowArray::empty();
+        // SAFETY: as above.
+        let status = unsafe { get_next(&raw mut stream, &raw mut array) };
+        if status != 0 {
+            return Err(failed(&mut stream, status));
+        }
+        if array.is_released() {
+            return Ok((schema, arrays));
+        }
+        arrays.push(array);
+    }
+}
+
+/// # Errors
+/// Data that Arrow's rules do not allow.
+fn chunks(schema: &mut FFI_ArrowSchema, arrays: Vec<FFI_ArrowArray>) -> PyResult<Imported> {
+    let schema = &*schema;
+    let dtype = DataType::try_from(schema).map_err(|error| refused(&error))?;
+    let mut all = Vec::with_capacity(arrays.len().max(1));
+    for array in arrays {
+        // SAFETY: the producer promises to keep to the interface; what it says of lengths is
+        // checked against its buffers as far as these are described.
+        let data = unsafe { from_ffi(array, schema) }.map_err(|error| refused(&error))?;
+        all.push(make_array(data));
+    }
+    if all.is_empty() {
+        all.push(new_empty_array(&dtype));
+    }
+    let DataType::Struct(fields) = &dtype else { return Ok(Imported::Column(Chunks(all))) };
+    let column = |i: usize| -> PyResult<Chunks> {
+        let pieces = all.iter().map(|array| {
+            let rows = array.as_any().downcast_ref::<StructArray>();
+            let rows = rows.filter(|rows| rows.null_count() == 0);
+            rows.map(|rows| ArrayRef::clone(rows.column(i)))
+        });
+        let pieces: Option<Vec<ArrayRef>> = pieces.collect();
+        let pieces = pieces.ok_or_else(|| {
+            PyTypeError::new_err(
+                "a column of records with nulls cannot be reduced\nhint: reduce one of its fields",
+            )
+        })?;
+        Ok(Chunks(pieces))
+    };
+    let named = fields.iter().enumerate().map(|(i, field)| Ok((field.name().clone(), column(i)?)));
+    named.collect::<PyResult<_>>().map(Imported::Frame)
+}
+
+impl Chunks {
+    /// The answers of a question.
+    ///
+    /// # Errors
+    /// Those of the reduction.
+    pub(crate) fn answer(&self, py: Python<'_>, question: &Reduction) -> PyResult<Answer> {
+        if let [chunk] = &self.0[..] {
+            return py.detach(|| question.run(&**chunk)).or_raise(py);
+        }
+        self.partial(py, question, 0)?.finish(question.rules()).or_raise(py)
+    }
+
+    /// The states of a question.
+    ///
+    /// # Errors
+    /// Those of the reduction; several pieces of which each element is wanted alone.
+    pub(crate) fn partial(
+        &self,
+        py: Python<'_>,
+        question: &Reduction,
+        start: u64,
+    ) -> PyResult<Partial> {
+        let reduced = question.named_axes().resolve(1).or_raise(py)?;
+        if reduced != [true] && self.0.len() > 1 {
+            return Err(PyTypeError::new_err(
+                "a column in several pieces has no answer for each element\nhint: join the pieces first: combine_chunks or rechunk",
+            ));
+        }
+        let mut all: Option<Partial> = None;
+        let mut at = start;
+        for chunk in &self.0 {
+            let made = py.detach(|| match &mut all {
+                Some(all) => question.absorb(all, &**chunk, at),
+                None => question.partial(&**chunk, at).map(|made| all = Some(made)),
+            });
+            made.or_raise(py)?;
+            py.check_signals()?;
+            at = at.saturating_add(chunk.len() as u64);
+        }
+        all.ok_or_else(|| PyValueError::new_err("a column without pieces"))
+    }
+
+    /// How many rows there are.
+    pub(crate) fn rows(&self) -> u64 {
+        self.0.iter().map(|chunk| chunk.len() as u64).sum()
+    }
+
+    /// The only piece.
+    pub(crate) fn only(&self) -> Option<&dyn Array> {
+        match &self.0[..] {
+            [chunk] => Some(&**chunk),
+            _ => None,
+        }
+    }
+}

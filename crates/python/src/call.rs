@@ -1,0 +1,341 @@
+//! From the objects of a call to its answers.
+
+use crate::answers::{self, give};
+use crate::dense::Dense;
+use crate::errors::OrRaise;
+use crate::gather::{self, Chosen};
+use crate::import::{Data, Family, Imported, import};
+use crate::question::Words;
+use crate::{buffer, files, numpy, run};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat};
+use warpfold::{Answer, DType, FloatNumber, Op, Reduction, Scalar, bf16, f16};
+
+/// The answers to some operations on an object, in their order.
+///
+/// # Errors
+/// Words that mean nothing, an object that is no array, and those of the reduction.
+pub(crate) fn answers<'py>(
+    ops: &[Op],
+    x: &Bound<'py, PyAny>,
+    words: &Words<'_, 'py>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let imported = import(x)?;
+    of_imported(x.py(), ops, &imported, words)
+}
+
+/// The answer to one operation on an object.
+///
+/// # Errors
+/// As for [`answers`].
+pub(crate) fn answer<'py>(
+    op: Op,
+    x: &Bound<'py, PyAny>,
+    words: &Words<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(answer) = quick(op, x, words) {
+        return answer;
+    }
+    let answers = answers(&[op], x, words)?;
+    answers.into_iter().next().ok_or_else(|| PyValueError::new_err("there is no answer"))
+}
+
+/// The type of elements where it makes no difference to Python's own numbers.
+const ANY: DType = DType::F64;
+
+/// Elements that are reduced by the functions of slices: so few that Ctrl-C can wait.
+const FEW: usize = 1 << 16;
+
+/// Elements that are reduced sooner than the interpreter's lock is let go and taken again.
+const SHORT: usize = 1024;
+
+/// The answer where floats lie one after the other in an array of NumPy and nothing
+/// is said but the operation: the same as of the general way, sooner.
+#[inline]
+fn quick<'py>(
+    op: Op,
+    x: &Bound<'py, PyAny>,
+    words: &Words<'_, 'py>,
+) -> Option<PyResult<Bound<'py, PyAny>>> {
+    if !numpy::is_exact_array(x) || !words.are_none() {
+        return None;
+    }
+    // What is wrong with it, the general way says.
+    let array = buffer::import(x).ok()?;
+    if array.len() > FEW {
+        return None;
+    }
+    let view = array.view();
+    let bytes = view.contiguous()?;
+    let py = x.py();
+    let number = match array.dtype {
+        DType::F64 => outside(py, op, bytemuck::try_cast_slice::<u8, f64>(bytes).ok()?)?,
+        DType::F32 => outside(py, op, bytemuck::try_cast_slice::<u8, f32>(bytes).ok()?)?,
+        _ => return None,
+    };
+    Some(match number {
+        Number::Real(number) => {
+            let class = numpy::scalar_type(py, array.dtype);
+            class.and_then(|class| class.call1((PyFloat::new(py, number),)))
+        }
+        Number::Place(place) => {
+            let class = numpy::scalar_type(py, DType::I64);
+            class.and_then(|class| class.call1((place,)))
+        }
+    })
+}
+
+enum Number {
+    Real(f64),
+    Place(usize),
+}
+
+/// [`of_slice`], without the interpreter's lock where that pays.
+fn outside<T: FloatNumber + Into<f64>>(py: Python<'_>, op: Op, items: &[T]) -> Option<Number> {
+    if items.len() <= SHORT { of_slice(op, items) } else { py.detach(|| of_slice(op, items)) }
+}
+
+fn of_slice<T: FloatNumber + Into<f64>>(op: Op, items: &[T]) -> Option<Number> {
+    let real: T = match op {
+        Op::Sum => warpfold::sum(items),
+        Op::Mean => warpfold::mean(items),
+        Op::Min => warpfold::min(items)?,
+        Op::Max => warpfold::max(items)?,
+        Op::Var => warpfold::var(items),
+        Op::Std => warpfold::std(items),
+        Op::Norm2 => warpfold::norm2(items),
+        Op::ArgMin => return warpfold::argmin(items).map(Number::Place),
+        Op::ArgMax => return warpfold::argmax(items).map(Number::Place),
+        _ => return None,
+    };
+    Some(Number::Real(real.into()))
+}
+
+fn of_imported<'py>(
+    py: Python<'py>,
+    ops: &[Op],
+    imported: &Imported<'py>,
+    words: &Words<'_, 'py>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let family = &imported.family;
+    let some = chosen(words)?;
+    let unchosen = |what: &str| match &some {
+        Some(_) => Err(PyTypeError::new_err(format!(
+            "where and initial choose elements of arrays in the host's memory, not of {what}"
+        ))),
+        None => Ok(()),
+    };
+    let mut question = words.question(py, ops)?;
+    if let Data::Frame(columns) = &imported.data {
+        return of_frame(py, ops, columns, words);
+    }
+    let (dtype, answer) = match &imported.data {
+        Data::Dense(array) => {
+            let dtype = array.dtype;
+            question = with_out(question, ops, dtype, words)?;
+            (dtype, of_dense(py, &question, array, some)?)
+        }
+        Data::Column(column) => {
+            unchosen("Arrow columns")?;
+            let answer = column.answer(py, &question)?;
+            (ANY, answer)
+        }
+        Data::Device(array) => {
+            unchosen("a device")?;
+            return array.answers(py, &question, family, words.out);
+        }
+        Data::File(file) => {
+            unchosen("files")?;
+            return files::answers(py, file, &question, words.out);
+        }
+        Data::Frame(_) => return Ok(Vec::new()),
+    };
+    let shape = answer.shape().to_vec();
+    let columns = answer.into_columns().into_iter();
+    columns.map(|column| give(py, family, dtype, &shape, column, words.out)).collect()
+}
+
+/// The question with the type of `out`, which answers are rounded to at once.
+fn with_out(
+    question: Reduction,
+    ops: &[Op],
+    dtype: DType,
+    words: &Words<'_, '_>,
+) -> PyResult<Reduction> {
+    let (Some(out), None) = (words.out, words.dtype) else { return Ok(question) };
+    let (wanted, _) = buffer::writable(out)?;
+    match ops {
+        [op] if answers::type_of(*op, dtype) != wanted => Ok(question.out(wanted)),
+        _ => Ok(question),
+    }
+}
+
+fn of_dense(
+    py: Python<'_>,
+    question: &Reduction,
+    array: &Dense,
+    some: Option<(Option<Dense>, Option<Bound<'_, PyAny>>)>,
+) -> PyResult<Answer> {
+    let Some((mask, initial)) = some else {
+        return run::run(py, question, [Some(&array.view()), None]);
+    };
+    let initial = initial.map(|initial| element(&initial, array.dtype)).transpose()?;
+    gather::answer(py, question, array, &Chosen { mask: mask.as_ref(), initial })
+}
+
+/// `where` and `initial`, if they choose.
+#[expect(clippy::type_complexity, reason = "the two words, both of which may be left out")]
+fn chosen<'py>(
+    words: &Words<'_, 'py>,
+) -> PyResult<Option<(Option<Dense>, Option<Bound<'py, PyAny>>)>> {
+    let mask = match words.mask {
+        // `where=True` is what it is without.
+        Some(mask) if mask.cast::<PyBool>().is_ok_and(|mask| mask.is_true()) => None,
+        Some(mask) => match import(mask)?.data {
+            Data::Dense(mask) if mask.dtype == DType::Bool => Some(mask),
+            _ => return Err(PyTypeError::new_err("where must hold truth values")),
+        },
+        None => None,
+    };
+    let initial = words.initial.cloned();
+    Ok((mask.is_some() || initial.is_some()).then_some((mask, initial)))
+}
+
+/// A number of Python as an element.
+fn element(x: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> {
+    let refused = || {
+        let given = x.repr().map_or_else(|_| String::new(), |text| text.to_string());
+        PyTypeError::new_err(format!(
+            "initial must be a {dtype}, as the elements are, not {given}\nhint: cast the array first"
+        ))
+    };
+    Ok(match dtype {
+        DType::F64 => Scalar::F64(x.extract().map_err(|_| refused())?),
+        DType::F32 => Scalar::F32(x.extract::<f64>().map_err(|_| refused())? as f32),
+        DType::F16 => Scalar::F16(f16::from_f64(x.extract().map_err(|_| refused())?)),
+        DType::BF16 => Scalar::BF16(bf16::from_f64(x.extract().map_err(|_| refused())?)),
+        DType::Bool => Scalar::Bool(x.extract().map_err(|_| refused())?),
+        DType::U64 => Scalar::UInt(x.extract().map_err(|_| refused())?, dtype),
+        _ => {
+            let wide: i64 = x.extract().map_err(|_| refused())?;
+            let scalar = Scalar::from_bits(dtype, wide.cast_unsigned());
+            let kept = match scalar {
+                Scalar::Int(kept, _) => kept,
+                other => i64::try_from(other.to_bits()).unwrap_or(i64::MIN),
+            };
+            if kept != wide {
+                return Err(refused());
+            }
+            scalar
+        }
+    })
+}
+
+/// The answers for each column of a frame, by its name.
+fn of_frame<'py>(
+    py: Python<'py>,
+    ops: &[Op],
+    columns: &[(String, Imported<'py>)],
+    words: &Words<'_, 'py>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let axis = words.axis.map(|axis| axis.extract::<isize>()).transpose()?;
+    if let [(_, only)] = columns
+        && axis.is_none()
+    {
+        return of_imported(py, ops, only, words);
+    }
+    if axis != Some(0) || words.keepdims || words.out.is_some() {
+        return Err(PyTypeError::new_err(
+            "a table is reduced column by column, over axis 0\nhint: say axis=0, without keepdims and out, or reduce one column",
+        ));
+    }
+    let dicts: Vec<_> = ops.iter().map(|_| PyDict::new(py)).collect();
+    for (name, column) in columns {
+        let answers = of_imported(py, ops, column, words);
+        let answers = answers.map_err(|error| with_note(py, error, name))?;
+        for (dict, answer) in dicts.iter().zip(answers) {
+            if dict.contains(name)? {
+                return Err(PyValueError::new_err(format!("two columns are called {name:?}")));
+            }
+            dict.set_item(name, answer)?;
+        }
+    }
+    Ok(dicts.into_iter().map(Bound::into_any).collect())
+}
+
+fn with_note(py: Python<'_>, error: PyErr, column: &str) -> PyErr {
+    // A note that cannot be added is no reason to lose the error.
+    drop(error.value(py).call_method1("add_note", (format!("in the column {column:?}"),)));
+    error
+}
+
+/// The dot product of two objects.
+///
+/// # Errors
+/// As for [`answers`]; arrays of different shapes, types or places.
+pub(crate) fn dot<'py>(
+    x: &Bound<'py, PyAny>,
+    y: &Bound<'py, PyAny>,
+    words: &Words<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    let (left, right) = (import(x)?, import(y)?);
+    let mut question = words.question(py, &[Op::Dot])?;
+    let family = match (&left.family, &right.family) {
+        (Family::Python | Family::Ours, other) => other.clone(),
+        (own, _) => own.clone(),
+    };
+    let (dtype, answer) = match (&left.data, &right.data) {
+        (Data::Dense(left), Data::Dense(right)) => {
+            question = with_out(question, &[Op::Dot], left.dtype, words)?;
+            let (a, b) = (left.view(), right.view());
+            (left.dtype, run::run(py, &question, [Some(&a), Some(&b)])?)
+        }
+        (Data::Column(left), Data::Column(right)) => match (left.only(), right.only()) {
+            (Some(left), Some(right)) => {
+                let answer = py.detach(|| question.run_pair(left, right)).or_raise(py)?;
+                (ANY, answer)
+            }
+            _ => {
+                return Err(PyTypeError::new_err(
+                    "columns in several pieces have no dot product\nhint: join the pieces first: combine_chunks or rechunk",
+                ));
+            }
+        },
+        _ => {
+            return Err(PyTypeError::new_err(
+                "dot takes two arrays in the host's memory, or two columns\nhint: move both to the same place",
+            ));
+        }
+    };
+    let shape = answer.shape().to_vec();
+    let column = answer.into_columns().into_iter().next();
+    let column = column.ok_or_else(|| PyValueError::new_err("there is no answer"))?;
+    give(py, &family, dtype, &shape, column, words.out)
+}
+
+/// The operations that names stand for.
+///
+/// # Errors
+/// A name of none.
+pub(crate) fn operations(x: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Op)>> {
+    let names: Vec<String> = match x.extract::<String>() {
+        Ok(name) => vec![name],
+        Err(_) => x.extract().map_err(|_| {
+            PyTypeError::new_err("operations are names: \"mean\", or [\"mean\", \"std\"]")
+        })?,
+    };
+    if names.is_empty() {
+        return Err(PyValueError::new_err(
+            "there is no operation to do: name one, such as \"sum\"",
+        ));
+    }
+    names
+        .into_iter()
+        .map(|name| {
+            let op = name.parse::<Op>().or_raise(x.py())?;
+            Ok((name, op))
+        })
+        .collect()
+}

@@ -1,0 +1,406 @@
+//! Arrays in the memory of CUDA devices: reduced where they lie.
+//!
+//! Work is queued on the device's default stream, for which producers make their own wait.
+//! Answers stay on the device, and a caller that takes them there does not wait.
+
+use crate::answers::{give, type_of};
+use crate::dlpack::{CUDA, Exportable, Tensor, capsule};
+use crate::errors::exception;
+use crate::import::Family;
+use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use warpfold::{Column, DType, Device, Numbers, Op, Reduction, Rules};
+use warpfold_cuda::engine::DeviceView;
+use warpfold_cuda::{Buffer, Driver, Engine, Stream};
+
+/// An array in a device's memory.
+pub(crate) struct DeviceArray {
+    ordinal: u32,
+    view: DeviceView,
+    owner: Arc<dyn Any + Send + Sync>,
+    /// A stream that has to be done first: that of the CUDA array interface.
+    after: Option<usize>,
+}
+
+/// An open device.
+struct Opened {
+    driver: Arc<Driver>,
+    engine: Engine,
+    /// What the device may still be reading.
+    reading: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
+}
+
+/// The device of this number, opened once.
+fn opened(py: Python<'_>, ordinal: u32) -> PyResult<Arc<Opened>> {
+    static OPENED: OnceLock<Mutex<HashMap<u32, Arc<Opened>>>> = OnceLock::new();
+    let made = py.detach(|| {
+        let mut all =
+            OPENED.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = all.get(&ordinal) {
+            return Ok(Arc::clone(opened));
+        }
+        let driver = Arc::new(Driver::open(ordinal)?);
+        let engine = Engine::new(Arc::<Driver>::clone(&driver));
+        let opened = Arc::new(Opened { driver, engine, reading: Mutex::default() });
+        all.insert(ordinal, Arc::clone(&opened));
+        Ok(opened)
+    });
+    made.map_err(|error| failure(py, &error))
+}
+
+fn failure(py: Python<'_>, error: &warpfold_cuda::Error) -> PyErr {
+    match error {
+        warpfold_cuda::Error::Core(error) => exception(py, error),
+        error => match error.hint() {
+            Some(hint) => PyRuntimeError::new_err(format!("{error}\nhint: {hint}")),
+            None => PyRuntimeError::new_err(error.to_string()),
+        },
+    }
+}
+
+impl DeviceArray {
+    /// A tensor that came by DLPack.
+    pub(crate) fn of_tensor(tensor: Tensor, managed: bool) -> DeviceArray {
+        let Tensor { dtype, address, shape, strides, device, owner } = tensor;
+        // Managed memory is of no device: the first one reads it.
+        let ordinal = if managed { 0 } else { u32::try_from(device.1).unwrap_or(0) };
+        let view = DeviceView { address: address as u64, dtype, shape, strides };
+        DeviceArray { ordinal, view, owner: Arc::new(Mutex::new(owner)), after: None }
+    }
+
+    /// The array that `__cuda_array_interface__`, version 3, describes.
+    ///
+    /// # Errors
+    /// A description that lacks something or cannot be; elements that are not numbers; a
+    /// mask.
+    pub(crate) fn of_interface(
+        x: &Bound<'_, PyAny>,
+        interface: &Bound<'_, PyAny>,
+    ) -> PyResult<DeviceArray> {
+        let py = x.py();
+        let interface = interface.cast::<PyDict>()?;
+        let lies =
+            |what: &str| PyValueError::new_err(format!("the CUDA array interface lies: {what}"));
+        let get =
+            |name: &str| interface.get_item(name).map(|item| item.filter(|item| !item.is_none()));
+        let need = |name: &str| get(name)?.ok_or_else(|| lies(&format!("it has no {name:?}")));
+        if get("mask")?.is_some() {
+            return Err(PyTypeError::new_err(
+                "a masked array on a device has elements without values\nhint: fill them first",
+            ));
+        }
+        let kind: String = need("typestr")?.extract()?;
+        let dtype = element_type(&kind)?;
+        let shape: Vec<i64> = need("shape")?.extract()?;
+        let shape: Option<Vec<usize>> =
+            shape.into_iter().map(|n| usize::try_from(n).ok()).collect();
+        let shape = shape.ok_or_else(|| lies("an axis of negative length"))?;
+        let (address, _): (u64, bool) = need("data")?.extract()?;
+        let strides = match get("strides")? {
+            Some(strides) => strides.extract()?,
+            None => crate::dense::c_strides(dtype.size(), &shape),
+        };
+        if strides.len() != shape.len() {
+            return Err(lies("there must be one stride for each axis"));
+        }
+        if address == 0 && !shape.contains(&0) {
+            return Err(lies("elements without a pointer"));
+        }
+        let after = match get("stream")? {
+            Some(stream) => match stream.extract::<usize>()? {
+                0 => return Err(lies("stream 0 is ambiguous: 1 is the legacy default stream")),
+                // The legacy default stream is ours.
+                1 => None,
+                other => Some(other),
+            },
+            None => None,
+        };
+        let ordinal = match x.getattr_opt(intern!(py, "device"))? {
+            Some(device) => match device.getattr_opt(intern!(py, "id"))? {
+                Some(id) => id.extract()?,
+                None => 0,
+            },
+            None => 0,
+        };
+        let view = DeviceView { address, dtype, shape, strides };
+        Ok(DeviceArray { ordinal, view, owner: Arc::new(x.clone().unbind()), after })
+    }
+
+    /// The answers to a question.
+    ///
+    /// # Errors
+    /// What the device says, and those of the reduction.
+    pub(crate) fn answers<'py>(
+        &self,
+        py: Python<'py>,
+        question: &Reduction,
+        family: &Family<'py>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        match question.named_device() {
+            Device::Auto | Device::Cuda(_) => {}
+            other => {
+                return Err(PyTypeError::new_err(format!(
+                    "the array lies on a CUDA device, and device=\"{other}\" cannot read it\nhint: leave device out, or move the array to the CPU"
+                )));
+            }
+        }
+        if out.is_some() {
+            return Err(PyTypeError::new_err(
+                "answers of a device's arrays are new arrays there\nhint: leave out out=",
+            ));
+        }
+        let dtype = self.view.dtype;
+        for &op in question.ops() {
+            if !op.supports(dtype) {
+                return Err(exception(py, &warpfold::Error::UnsupportedType { op, dtype }));
+            }
+            if op.arity() != 1 {
+                return Err(exception(
+                    py,
+                    &warpfold::Error::Arity { op, takes: op.arity(), given: 1 },
+                ));
+            }
+        }
+        let reduced = question.named_axes().resolve(self.view.shape.len());
+        let reduced = reduced.map_err(|error| exception(py, &error))?;
+        let shape = crate::run::output_shape(&self.view.shape, &reduced, question.keeps_dims());
+        let opened = opened(py, self.ordinal)?;
+        let stream = match self.after.map(std::ptr::with_exposed_provenance_mut) {
+            None => Stream::DEFAULT,
+            Some(stream) => {
+                // SAFETY: by the interface it is a stream of the array's device, which lives
+                // as long as the array.
+                let adopted = unsafe { opened.driver.adopt_stream(stream) };
+                adopted.map_err(|error| failure(py, &error))?
+            }
+        };
+        if self.after.is_some() {
+            py.detach(|| opened.engine.device().wait(stream))
+                .map_err(|error| failure(py, &error))?;
+        }
+        let asked =
+            Asked { array: self, opened: &opened, rules: question.rules(), reduced: &reduced };
+        let answers = question.ops().iter().map(|&op| {
+            let made = py.detach(|| asked.on_device(op, shape.iter().product()));
+            match made.map_err(|error| failure(py, &error))? {
+                Some(buffer) => {
+                    let answer = DeviceAnswer {
+                        buffer: Arc::new(buffer),
+                        dtype: type_of(op, dtype),
+                        shape: shape.clone(),
+                        opened: Arc::clone(&opened),
+                        ordinal: self.ordinal,
+                    };
+                    let answer = Bound::new(py, answer)?;
+                    match family {
+                        Family::Library(from_dlpack) => from_dlpack.call1((answer,)),
+                        _ => Ok(answer.into_any()),
+                    }
+                }
+                None => {
+                    let column =
+                        py.detach(|| asked.on_host(op)).map_err(|error| failure(py, &error))?;
+                    self.send_back(py, &opened, family, &shape, column)
+                }
+            }
+        });
+        answers.collect()
+    }
+
+    /// An answer that was finished on the host, brought to the device.
+    fn send_back<'py>(
+        &self,
+        py: Python<'py>,
+        opened: &Arc<Opened>,
+        family: &Family<'py>,
+        shape: &[usize],
+        column: Column,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Family::Library(from_dlpack) = family else {
+            return give(py, &Family::Ours, self.view.dtype, shape, column, None);
+        };
+        let Column { op, numbers, second } = column;
+        let send = |numbers: &Numbers| -> PyResult<Bound<'py, PyAny>> {
+            let made = py.detach(|| -> warpfold_cuda::Result<Buffer<'static>> {
+                let buffer =
+                    Buffer::new(opened.engine.device(), numbers.bytes().len().max(1) as u64)?;
+                buffer.copy_in(Stream::DEFAULT, 0, numbers.bytes())?;
+                opened.engine.device().wait(Stream::DEFAULT)?;
+                Ok(buffer)
+            });
+            let dtype = match numbers.dtype() {
+                DType::U64 => type_of(op, self.view.dtype),
+                other => other,
+            };
+            let answer = DeviceAnswer {
+                buffer: Arc::new(made.map_err(|error| failure(py, &error))?),
+                dtype,
+                shape: shape.to_vec(),
+                opened: Arc::clone(opened),
+                ordinal: self.ordinal,
+            };
+            from_dlpack.call1((Bound::new(py, answer)?,))
+        };
+        match second {
+            None => send(&numbers),
+            Some(second) => Ok((send(&numbers)?, send(&second)?).into_pyobject(py)?.into_any()),
+        }
+    }
+}
+
+/// One operation on an array of a device.
+struct Asked<'a> {
+    array: &'a DeviceArray,
+    opened: &'a Opened,
+    rules: &'a Rules,
+    reduced: &'a [bool],
+}
+
+impl Asked<'_> {
+    /// The answers, queued on the device; `None` where only the host can finish them.
+    fn on_device(&self, op: Op, outputs: usize) -> warpfold_cuda::Result<Option<Buffer<'static>>> {
+        let view = &self.array.view;
+        if *self.rules != Rules::default() || op.pair().is_some() {
+            return Ok(None);
+        }
+        let engine = &self.opened.engine;
+        let bytes = outputs * op.answer_type(view.dtype).size();
+        let buffer = Buffer::new(engine.device(), bytes.max(8) as u64)?;
+        let mut reading = self.opened.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if engine.device().is_done(Stream::DEFAULT)? {
+            reading.clear();
+        }
+        // Before the launch: nothing that fails later may free what a kernel reads.
+        reading.push(Arc::clone(&self.array.owner));
+        // SAFETY: the producer made the elements readable on the default stream, and their
+        // owner is kept until the stream is done; the buffer is freed in the stream's order.
+        let made = unsafe {
+            engine.numbers_into(op, view, self.reduced, buffer.address(), Stream::DEFAULT)?
+        };
+        Ok(made.then_some(buffer))
+    }
+
+    /// The answers, finished on the host.
+    fn on_host(&self, op: Op) -> warpfold_cuda::Result<Column> {
+        let view = &self.array.view;
+        let kinds = [op.kind()];
+        // SAFETY: as above, and this returns when the device is done.
+        let states = unsafe {
+            self.opened.engine.states_of_view(
+                [Some(view), None],
+                self.reduced,
+                &kinds,
+                0,
+                Stream::DEFAULT,
+            )?
+        };
+        let mut values = Vec::with_capacity(states.len());
+        for states in &states {
+            for state in states {
+                values.push(state.finish(op, self.rules)?);
+            }
+        }
+        let natural = self.rules.out.unwrap_or(op.answer_type(view.dtype));
+        let dtype = values.first().map_or(natural, |value| value.first().dtype());
+        let pack = |second: bool| {
+            let mut numbers = Numbers::zeros(dtype, values.len());
+            let bytes = numbers.bytes_mut();
+            for (i, value) in values.iter().enumerate() {
+                let scalar = if second { value.second() } else { Some(value.first()) };
+                if let Some(scalar) = scalar {
+                    Numbers::set_bits(bytes, dtype, i, scalar.to_bits());
+                }
+            }
+            numbers
+        };
+        Ok(Column { op, numbers: pack(false), second: op.pair().map(|_| pack(true)) })
+    }
+}
+
+/// The type of elements by the array interface's string: `<f4`.
+fn element_type(text: &str) -> PyResult<DType> {
+    let refused = |hint: &str| {
+        PyTypeError::new_err(format!(
+            "the array holds {text:?}, not real numbers of this machine\nhint: {hint}"
+        ))
+    };
+    let (order, kind) =
+        text.split_at_checked(1).ok_or_else(|| refused("give its type as \"<f4\""))?;
+    let dtype = match kind {
+        "b1" => DType::Bool,
+        "i1" => DType::I8,
+        "i2" => DType::I16,
+        "i4" => DType::I32,
+        "i8" => DType::I64,
+        "u1" => DType::U8,
+        "u2" => DType::U16,
+        "u4" => DType::U32,
+        "u8" => DType::U64,
+        "f2" => DType::F16,
+        "f4" => DType::F32,
+        "f8" => DType::F64,
+        "c8" | "c16" => return Err(refused("reduce x.real and x.imag")),
+        _ => return Err(refused("cast it to a type of numbers; bfloat16 comes by DLPack")),
+    };
+    let foreign = if cfg!(target_endian = "little") { ">" } else { "<" };
+    if order == foreign && dtype.size() > 1 {
+        return Err(refused("copy it to this machine's byte order"));
+    }
+    Ok(dtype)
+}
+
+/// Answers in a device's memory, which the library of the array takes by DLPack.
+#[pyclass(frozen, module = "warpfold", name = "DeviceArray")]
+pub(crate) struct DeviceAnswer {
+    buffer: Arc<Buffer<'static>>,
+    dtype: DType,
+    shape: Vec<usize>,
+    opened: Arc<Opened>,
+    ordinal: u32,
+}
+
+#[pymethods]
+impl DeviceAnswer {
+    /// Where the array is, as DLPack says it: a CUDA device, and which.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        (CUDA, self.ordinal.cast_signed())
+    }
+
+    /// The array as a capsule of DLPack.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<i64>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if dl_device.is_some_and(|device| device != self.__dlpack_device__()) || copy == Some(true)
+        {
+            return Err(PyBufferError::new_err(
+                "the answers are handed over where they are, without a copy",
+            ));
+        }
+        // The default stream's own consumers, and those who wait themselves, need no wait.
+        if !matches!(stream, None | Some(-1..=1)) {
+            let waited = py.detach(|| self.opened.engine.device().wait(Stream::DEFAULT));
+            waited.map_err(|error| failure(py, &error))?;
+        }
+        let versioned = max_version.is_some_and(|(major, _)| major >= 1);
+        let array = Exportable {
+            dtype: self.dtype,
+            address: self.buffer.address() as usize,
+            shape: self.shape.clone(),
+            device: self.__dlpack_device__(),
+            owner: Box::new(Arc::clone(&self.buffer)),
+        };
+        capsule(py, array, versioned)
+    }
+}

@@ -1,0 +1,368 @@
+//! The functions of the package: the array API's and NumPy's words for the operations.
+
+use crate::call::{answer, answers, dot as dot_of, operations};
+use crate::question::Words;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use warpfold::Op;
+
+type Answer<'py> = PyResult<Bound<'py, PyAny>>;
+
+/// `nan` of a function of the `nan...` family, which leaves them out.
+const OMIT: &str = "omit";
+
+macro_rules! totals {
+    ($($(#[$doc:meta])* $name:ident $nan_name:ident: $op:ident;)*) => {$(
+        $(#[$doc])*
+        #[pyfunction]
+        #[pyo3(signature = (x, /, axis=None, dtype=None, out=None, keepdims=false, initial=None, r#where=None, *, nan=None, device=None, threads=None))]
+        #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
+        pub(crate) fn $name<'py>(
+            x: &Bound<'py, PyAny>,
+            axis: Option<&Bound<'py, PyAny>>,
+            dtype: Option<&Bound<'py, PyAny>>,
+            out: Option<&Bound<'py, PyAny>>,
+            keepdims: bool,
+            initial: Option<&Bound<'py, PyAny>>,
+            r#where: Option<&Bound<'py, PyAny>>,
+            nan: Option<&str>,
+            device: Option<&str>,
+            threads: Option<usize>,
+        ) -> Answer<'py> {
+            let words = Words {
+                axis, dtype, out, keepdims, initial, mask: r#where, nan, device, threads,
+                ..Words::default()
+            };
+            answer(Op::$op, x, &words)
+        }
+
+        #[doc = concat!("As ``", stringify!($name), "``, without the NaNs.")]
+        #[pyfunction]
+        #[pyo3(signature = (x, /, axis=None, dtype=None, out=None, keepdims=false, initial=None, r#where=None, *, device=None, threads=None))]
+        #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
+        pub(crate) fn $nan_name<'py>(
+            x: &Bound<'py, PyAny>,
+            axis: Option<&Bound<'py, PyAny>>,
+            dtype: Option<&Bound<'py, PyAny>>,
+            out: Option<&Bound<'py, PyAny>>,
+            keepdims: bool,
+            initial: Option<&Bound<'py, PyAny>>,
+            r#where: Option<&Bound<'py, PyAny>>,
+            device: Option<&str>,
+            threads: Option<usize>,
+        ) -> Answer<'py> {
+            $name(x, axis, dtype, out, keepdims, initial, r#where, Some(OMIT), device, threads)
+        }
+    )*};
+}
+
+totals! {
+    /// The exact sum, rounded once.
+    sum nansum: Sum;
+    /// The product. Of integers exact; of floats folded in a fixed order.
+    prod nanprod: Prod;
+}
+
+macro_rules! extremes {
+    ($($(#[$doc:meta])* $name:ident $nan_name:ident: $op:ident;)*) => {$(
+        $(#[$doc])*
+        #[pyfunction]
+        #[pyo3(signature = (x, /, axis=None, out=None, keepdims=false, initial=None, r#where=None, *, nan=None, device=None, threads=None))]
+        #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
+        pub(crate) fn $name<'py>(
+            x: &Bound<'py, PyAny>,
+            axis: Option<&Bound<'py, PyAny>>,
+            out: Option<&Bound<'py, PyAny>>,
+            keepdims: bool,
+            initial: Option<&Bound<'py, PyAny>>,
+            r#where: Option<&Bound<'py, PyAny>>,
+            nan: Option<&str>,
+            device: Option<&str>,
+            threads: Option<usize>,
+        ) -> Answer<'py> {
+            let words = Words {
+                axis, out, keepdims, initial, mask: r#where, nan, device, threads,
+                ..Words::default()
+            };
+            answer(Op::$op, x, &words)
+        }
+
+        #[doc = concat!("As ``", stringify!($name), "``, without the NaNs.")]
+        #[pyfunction]
+        #[pyo3(signature = (x, /, axis=None, out=None, keepdims=false, initial=None, r#where=None, *, device=None, threads=None))]
+        #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
+        pub(crate) fn $nan_name<'py>(
+            x: &Bound<'py, PyAny>,
+            axis: Option<&Bound<'py, PyAny>>,
+            out: Option<&Bound<'py, PyAny>>,
+            keepdims: bool,
+            initial: Option<&Bound<'py, PyAny>>,
+            r#where: Option<&Bound<'py, PyAny>>,
+            device: Option<&str>,
+            threads: Option<usize>,
+        ) -> Answer<'py> {
+            $name(x, axis, out, keepdims, initial, r#where, Some(OMIT), device, threads)
+        }
+    )*};
+}
+
+extremes! {
+    /// The smallest element.
+    min nanmin: Min;
+    /// The largest element.
+    max nanmax: Max;
+}
+
+macro_rules! spreads {
+    ($($(#[$doc:meta])* $name:ident $nan_name:ident: $op:ident;)*) => {$(
+        $(#[$doc])*
+        #[pyfunction]
+        #[pyo3(signature = (x, /, axis=None, dtype=None, out=None, ddof=None, keepdims=false, *, r#where=None, correction=None, nan=None, device=None, threads=None))]
+        #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
+        pub(crate) fn $name<'py>(
+            x: &Bound<'py, PyAny>,
+            axis: Option<&Bound<'py, PyAny>>,
+            dtype: Option<&Bound<'py, PyAny>>,
+            out: Option<&Bound<'py, PyAny>>,
+            ddof: Option<&Bound<'py, PyAny>>,
+            keepdims: bool,
+            r#where: Option<&Bound<'py, PyAny>>,
+            correction: Option<&Bound<'py, PyAny>>,
+            nan: Option<&str>,
+            device: Option<&str>,
+            threads: Option<usize>,
+        ) -> Answer<'py> {
+            let words = Words {
+                axis, dtype, out, ddof, correction, keepdims, mask: r#where, nan, device, threads,
+                ..Words::default()
+            };
+            answer(Op::$op, x, &words)
+        }
+
+        #[doc = concat!("As ``", stringify!($name), "``, without the NaNs.")]
+        #[pyfunction]
+        #[pyo3(signature = (x, /, axis=None, dtype=None, out=None, ddof=None, keepdims=false, *, r#where=None, correction=None, device=None, threads=None))]
+        #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
+        pub(crate) fn $nan_name<'py>(
+            x: &Bound<'py, PyAny>,
+            axis: Option<&Bound<'py, PyAny>>,
+            dtype: Option<&Bound<'py, PyAny>>,
+            out: Option<&Bound<'py, PyAny>>,
+            ddof: Option<&Bound<'py, PyAny>>,
+            keepdims: bool,
+            r#where: Option<&Bound<'py, PyAny>>,
+            correction: Option<&Bound<'py, PyAny>>,
+            device: Option<&str>,
+            threads: Option<usize>,
+        ) -> Answer<'py> {
+            $name(x, axis, dtype, out, ddof, keepdims, r#where, correction, Some(OMIT), device, threads)
+        }
+    )*};
+}
+
+spreads! {
+    /// The variance from exact moments, rounded once.
+    var nanvar: Var;
+    /// The standard deviation, rounded once.
+    std nanstd: Std;
+}
+
+macro_rules! places {
+    ($($(#[$doc:meta])* $name:ident $nan_name:ident: $op:ident;)*) => {$(
+        $(#[$doc])*
+        #[pyfunction]
+        #[pyo3(signature = (x, /, axis=None, out=None, *, keepdims=false, nan=None, device=None, threads=None))]
+        pub(crate) fn $name<'py>(
+            x: &Bound<'py, PyAny>,
+            axis: Option<&Bound<'py, PyAny>>,
+            out: Option<&Bound<'py, PyAny>>,
+            keepdims: bool,
+            nan: Option<&str>,
+            device: Option<&str>,
+            threads: Option<usize>,
+        ) -> Answer<'py> {
+            let words = Words { axis, out, keepdims, nan, device, threads, ..Words::default() };
+            answer(Op::$op, x, &words)
+        }
+
+        #[doc = concat!("As ``", stringify!($name), "``, without the NaNs.")]
+        #[pyfunction]
+        #[pyo3(signature = (x, /, axis=None, out=None, *, keepdims=false, device=None, threads=None))]
+        pub(crate) fn $nan_name<'py>(
+            x: &Bound<'py, PyAny>,
+            axis: Option<&Bound<'py, PyAny>>,
+            out: Option<&Bound<'py, PyAny>>,
+            keepdims: bool,
+            device: Option<&str>,
+            threads: Option<usize>,
+        ) -> Answer<'py> {
+            $name(x, axis, out, keepdims, Some(OMIT), device, threads)
+        }
+    )*};
+}
+
+places! {
+    /// The position of the first smallest element.
+    argmin nanargmin: ArgMin;
+    /// The position of the first largest element.
+    argmax nanargmax: ArgMax;
+}
+
+macro_rules! questions {
+    ($($(#[$doc:meta])* $name:ident: $op:ident;)*) => {$(
+        $(#[$doc])*
+        #[pyfunction]
+        #[pyo3(signature = (x, /, axis=None, out=None, keepdims=false, *, r#where=None, device=None, threads=None))]
+        pub(crate) fn $name<'py>(
+            x: &Bound<'py, PyAny>,
+            axis: Option<&Bound<'py, PyAny>>,
+            out: Option<&Bound<'py, PyAny>>,
+            keepdims: bool,
+            r#where: Option<&Bound<'py, PyAny>>,
+            device: Option<&str>,
+            threads: Option<usize>,
+        ) -> Answer<'py> {
+            let words = Words { axis, out, keepdims, mask: r#where, device, threads, ..Words::default() };
+            answer(Op::$op, x, &words)
+        }
+    )*};
+}
+
+questions! {
+    /// Whether any element is not zero.
+    any: Any;
+    /// Whether no element is zero.
+    all: All;
+    /// How many elements are not zero.
+    count_nonzero: CountNonzero;
+    /// How many elements are NaN.
+    count_nan: CountNan;
+}
+
+macro_rules! others {
+    ($($(#[$doc:meta])* $name:ident: $op:ident;)*) => {$(
+        $(#[$doc])*
+        #[pyfunction]
+        #[pyo3(signature = (x, /, axis=None, dtype=None, out=None, keepdims=false, *, r#where=None, nan=None, device=None, threads=None))]
+        #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
+        pub(crate) fn $name<'py>(
+            x: &Bound<'py, PyAny>,
+            axis: Option<&Bound<'py, PyAny>>,
+            dtype: Option<&Bound<'py, PyAny>>,
+            out: Option<&Bound<'py, PyAny>>,
+            keepdims: bool,
+            r#where: Option<&Bound<'py, PyAny>>,
+            nan: Option<&str>,
+            device: Option<&str>,
+            threads: Option<usize>,
+        ) -> Answer<'py> {
+            let words = Words {
+                axis, dtype, out, keepdims, mask: r#where, nan, device, threads, ..Words::default()
+            };
+            answer(Op::$op, x, &words)
+        }
+    )*};
+}
+
+others! {
+    /// The exact mean, rounded once.
+    mean: Mean;
+    /// The exact sum of absolute values, rounded once.
+    norm1: Norm1;
+    /// The Euclidean norm, rounded once.
+    norm2: Norm2;
+    /// The largest absolute value.
+    norm_inf: NormInf;
+    /// The exact sum of squares, rounded once.
+    sumsq: SumSq;
+    /// The smallest and the largest element.
+    minmax: MinMax;
+    /// The largest element minus the smallest, rounded once.
+    range: Range;
+    /// The positions of the first smallest and the first largest element.
+    argminmax: ArgMinMax;
+    /// How many elements there are.
+    count: Count;
+    /// The logarithm of the sum of the exponentials.
+    logsumexp: LogSumExp;
+}
+
+/// As ``mean``, without the NaNs.
+#[pyfunction]
+#[pyo3(signature = (x, /, axis=None, dtype=None, out=None, keepdims=false, *, r#where=None, device=None, threads=None))]
+#[expect(clippy::too_many_arguments, reason = "NumPy's words")]
+pub(crate) fn nanmean<'py>(
+    x: &Bound<'py, PyAny>,
+    axis: Option<&Bound<'py, PyAny>>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    out: Option<&Bound<'py, PyAny>>,
+    keepdims: bool,
+    r#where: Option<&Bound<'py, PyAny>>,
+    device: Option<&str>,
+    threads: Option<usize>,
+) -> Answer<'py> {
+    mean(x, axis, dtype, out, keepdims, r#where, Some(OMIT), device, threads)
+}
+
+/// The exact sum of the products of two arrays' elements, rounded once.
+#[pyfunction]
+#[pyo3(signature = (x, y, /, axis=None, dtype=None, out=None, keepdims=false, *, nan=None, device=None, threads=None))]
+#[expect(clippy::too_many_arguments, reason = "the words of the other functions")]
+pub(crate) fn dot<'py>(
+    x: &Bound<'py, PyAny>,
+    y: &Bound<'py, PyAny>,
+    axis: Option<&Bound<'py, PyAny>>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    out: Option<&Bound<'py, PyAny>>,
+    keepdims: bool,
+    nan: Option<&str>,
+    device: Option<&str>,
+    threads: Option<usize>,
+) -> Answer<'py> {
+    let words = Words { axis, dtype, out, keepdims, nan, device, threads, ..Words::default() };
+    dot_of(x, y, &words)
+}
+
+/// Several operations in one pass: a dictionary of their answers by their names.
+#[pyfunction]
+#[pyo3(signature = (x, ops, /, axis=None, dtype=None, keepdims=false, *, ddof=None, correction=None, r#where=None, nan=None, device=None, threads=None))]
+#[expect(clippy::too_many_arguments, reason = "the words of the other functions")]
+pub(crate) fn reduce<'py>(
+    py: Python<'py>,
+    x: &Bound<'py, PyAny>,
+    ops: &Bound<'py, PyAny>,
+    axis: Option<&Bound<'py, PyAny>>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    keepdims: bool,
+    ddof: Option<&Bound<'py, PyAny>>,
+    correction: Option<&Bound<'py, PyAny>>,
+    r#where: Option<&Bound<'py, PyAny>>,
+    nan: Option<&str>,
+    device: Option<&str>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let words = Words {
+        axis,
+        dtype,
+        keepdims,
+        ddof,
+        correction,
+        mask: r#where,
+        nan,
+        device,
+        threads,
+        ..Words::default()
+    };
+    let named = operations(ops)?;
+    let ops: Vec<Op> = named.iter().map(|(_, op)| *op).collect();
+    let answers = answers(&ops, x, &words)?;
+    let dict = PyDict::new(py);
+    for ((name, _), answer) in named.iter().zip(answers) {
+        if dict.contains(name)? {
+            return Err(PyValueError::new_err(format!("the operation {name:?} is named twice")));
+        }
+        dict.set_item(name, answer)?;
+    }
+    Ok(dict)
+}

@@ -1,0 +1,227 @@
+//! What an object of Python is to us: which protocol serves it, and what answers its
+//! owner expects.
+
+use crate::array::Array;
+use crate::arrow::{self, Chunks};
+use crate::cuda;
+use crate::dense::{Dense, Owner};
+use crate::dlpack::{self, CPU, CUDA_HOST, CUDA_MANAGED, Managed};
+use crate::files::File;
+use crate::{buffer, numpy, sequence};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+use warpfold::DType;
+
+/// Whose types answers have.
+#[derive(Clone)]
+pub(crate) enum Family<'py> {
+    /// Python's numbers, and lists of them.
+    Python,
+    NumPy,
+    /// Python's numbers, and [`Array`]s.
+    Ours,
+    /// The library whose `from_dlpack` this is.
+    Library(Bound<'py, PyAny>),
+}
+
+/// Where the elements are.
+pub(crate) enum Data<'py> {
+    Dense(Dense),
+    Column(Chunks),
+    /// Columns with their names.
+    Frame(Vec<(String, Imported<'py>)>),
+    Device(cuda::DeviceArray),
+    File(Bound<'py, File>),
+}
+
+/// An object that can be reduced.
+pub(crate) struct Imported<'py> {
+    pub(crate) data: Data<'py>,
+    pub(crate) family: Family<'py>,
+}
+
+impl<'py> Imported<'py> {
+    fn dense(dense: Dense, family: Family<'py>) -> PyResult<Imported<'py>> {
+        Ok(Imported { data: Data::Dense(dense), family })
+    }
+}
+
+/// Finds out what an object is.
+///
+/// # Errors
+/// It holds no numbers; its producer fails or lies.
+pub(crate) fn import<'py>(x: &Bound<'py, PyAny>) -> PyResult<Imported<'py>> {
+    let py = x.py();
+    if numpy::is_exact_array(x) || numpy::is_array(x) {
+        return Imported::dense(of_numpy(x)?, Family::NumPy);
+    }
+    if x.is_exact_instance_of::<PyList>()
+        || x.is_exact_instance_of::<PyTuple>()
+        || x.is_exact_instance_of::<PyFloat>()
+        || x.is_exact_instance_of::<PyInt>()
+        || x.is_exact_instance_of::<PyBool>()
+        || x.is_instance_of::<PyString>()
+    {
+        return Imported::dense(sequence::import(x)?, Family::Python);
+    }
+    if let Ok(array) = x.cast::<Array>() {
+        return Imported::dense(Array::dense(array)?, Family::Ours);
+    }
+    if let Ok(file) = x.cast::<File>() {
+        return Ok(Imported { data: Data::File(file.clone()), family: Family::Ours });
+    }
+    if let Some(interface) = x.getattr_opt(intern!(py, "__cuda_array_interface__"))? {
+        // A tensor on the CPU has the attribute, which raises, or none.
+        let array = cuda::DeviceArray::of_interface(x, &interface)?;
+        return Ok(Imported { data: Data::Device(array), family: library(x)? });
+    }
+    let dlpack = x.hasattr(intern!(py, "__dlpack__"))?;
+    let arrow = x.hasattr(intern!(py, "__arrow_c_array__"))?
+        || x.hasattr(intern!(py, "__arrow_c_stream__"))?;
+    // What wraps NumPy's arrays, as pandas and xarray do, has NumPy's types.
+    let wraps =
+        x.getattr_opt(intern!(py, "dtype")).ok().flatten().is_some_and(|t| numpy::is_dtype(&t));
+    if wraps && (arrow || !dlpack) && x.hasattr(intern!(py, "__array__"))? {
+        let array = x.call_method0(intern!(py, "__array__"))?;
+        return Imported::dense(of_numpy(&array)?, Family::NumPy);
+    }
+    if let Some(columns) = of_frame(x)? {
+        return Ok(Imported { data: Data::Frame(columns), family: Family::Python });
+    }
+    match arrow::import(x)? {
+        Some(arrow::Imported::Column(chunks)) => {
+            return Ok(Imported { data: Data::Column(chunks), family: Family::Python });
+        }
+        Some(arrow::Imported::Frame(columns)) => {
+            let columns = columns.into_iter().map(|(name, chunks)| {
+                (name, Imported { data: Data::Column(chunks), family: Family::Python })
+            });
+            return Ok(Imported { data: Data::Frame(columns.collect()), family: Family::Python });
+        }
+        None => {}
+    }
+    // SAFETY: `x` is a live object.
+    if unsafe { ffi::PyObject_CheckBuffer(x.as_ptr()) } == 1 {
+        let scalar = numpy::is_scalar(x);
+        let family = if scalar { Family::NumPy } else { Family::Ours };
+        return match buffer::import(x) {
+            Err(_) if scalar => {
+                let array = numpy_of_scalar(x)?;
+                Imported::dense(of_numpy(&array)?, family)
+            }
+            made => Imported::dense(made?, family),
+        };
+    }
+    if dlpack {
+        let tensor = dlpack::import(x)?;
+        let family = library(x)?;
+        return match tensor.device.0 {
+            CPU | CUDA_HOST => Imported::dense(of_tensor(tensor)?, family),
+            _ => {
+                let managed = tensor.device.0 == CUDA_MANAGED;
+                Ok(Imported {
+                    data: Data::Device(cuda::DeviceArray::of_tensor(tensor, managed)),
+                    family,
+                })
+            }
+        };
+    }
+    if x.hasattr(intern!(py, "__array__"))? {
+        let array = x.call_method0(intern!(py, "__array__"))?;
+        return Imported::dense(of_numpy(&array)?, Family::NumPy);
+    }
+    Imported::dense(sequence::import(x)?, Family::Python)
+}
+
+fn of_tensor(tensor: dlpack::Tensor) -> PyResult<Dense> {
+    let owner: Managed = tensor.owner;
+    let origin = std::ptr::with_exposed_provenance(tensor.address);
+    // SAFETY: DLPack's producer keeps the elements on the CPU until its deleter is called.
+    unsafe { Dense::new(tensor.dtype, origin, tensor.shape, tensor.strides, Owner::DlPack(owner)) }
+}
+
+fn numpy_of_scalar<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    x.py().import(intern!(x.py(), "numpy"))?.call_method1(intern!(x.py(), "asarray"), (x,))
+}
+
+/// An array of NumPy. Its types that have no buffers are told by their names.
+fn of_numpy(x: &Bound<'_, PyAny>) -> PyResult<Dense> {
+    let py = x.py();
+    if !numpy::is_exact_array(x)
+        && x.hasattr(intern!(py, "mask"))?
+        && x.hasattr(intern!(py, "fill_value"))?
+    {
+        return Err(PyTypeError::new_err(
+            "a masked array has elements without values\nhint: warpfold.sum(x.data, where=~x.mask)",
+        ));
+    }
+    let first = match buffer::import(x) {
+        Ok(dense) => return Ok(dense),
+        Err(error) => error,
+    };
+    let Some(dtype) = x.getattr_opt(intern!(py, "dtype"))? else { return Err(first) };
+    let name: String = dtype.getattr(intern!(py, "name"))?.extract()?;
+    if name == "bfloat16" {
+        let bits = x.call_method1(intern!(py, "view"), ("uint16",))?;
+        return Ok(buffer::import(&bits)?.retyped(DType::BF16));
+    }
+    if first.is_instance_of::<PyTypeError>(py) {
+        return Err(first);
+    }
+    let hint = match name.split('[').next().unwrap_or_default() {
+        "datetime64" | "timedelta64" => {
+            "reduce the integers: x.view(\"int64\"); NaT is then the smallest"
+        }
+        "str" | "bytes" => "convert it to numbers: x.astype(\"float64\")",
+        _ if name.starts_with("StringDType") => "convert it to numbers: x.astype(\"float64\")",
+        _ if name.starts_with("float8")
+            || name.starts_with("int4")
+            || name.starts_with("uint4") =>
+        {
+            "cast it to float32: x.astype(\"float32\")"
+        }
+        _ => return Err(first),
+    };
+    Err(PyTypeError::new_err(format!("the array holds {name}, not real numbers\nhint: {hint}")))
+}
+
+/// The columns of a frame of pandas, each of which says for itself what it is.
+fn of_frame<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Vec<(String, Imported<'py>)>>> {
+    let py = x.py();
+    let class = x.get_type();
+    let from = class.module()?;
+    if !from.to_cow()?.starts_with("pandas.") || !x.hasattr(intern!(py, "columns"))? {
+        return Ok(None);
+    }
+    let mut columns = Vec::new();
+    for item in x.call_method0(intern!(py, "items"))?.try_iter()? {
+        let (name, column): (Bound<'py, PyAny>, Bound<'py, PyAny>) = item?.extract()?;
+        columns.push((name.str()?.to_string(), import(&column)?));
+    }
+    Ok(Some(columns))
+}
+
+/// The library that an array is of, by its `from_dlpack`.
+fn library<'py>(x: &Bound<'py, PyAny>) -> PyResult<Family<'py>> {
+    let py = x.py();
+    let name = intern!(py, "from_dlpack");
+    let class = x.get_type();
+    let module = class.module()?.to_string();
+    let top = module.split('.').next().unwrap_or_default().to_owned();
+    // jax has it in a module of its own.
+    for module in [top.clone(), format!("{top}.numpy"), module.clone(), format!("{top}.dlpack")] {
+        let Some(module) = numpy::module(py, &module) else { continue };
+        if let Some(from_dlpack) = module.getattr_opt(name)? {
+            return Ok(Family::Library(from_dlpack));
+        }
+    }
+    if let Some(ask) = x.getattr_opt(intern!(py, "__array_namespace__"))?
+        && let Some(from_dlpack) = ask.call0()?.getattr_opt(name)?
+    {
+        return Ok(Family::Library(from_dlpack));
+    }
+    Ok(Family::Ours)
+}

@@ -1,0 +1,130 @@
+//! NumPy, where the program has loaded it: it is never imported on our own account.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
+use warpfold::DType;
+
+static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+static NUMPY: PyOnceLock<Numpy> = PyOnceLock::new();
+
+/// What is used of it.
+pub(crate) struct Numpy {
+    module: Py<PyModule>,
+    ndarray: Py<PyType>,
+    generic: Py<PyType>,
+    dtype: Py<PyType>,
+    /// The types of scalars: that of `DType::code() - 1`; bfloat16 comes from elsewhere.
+    scalars: Vec<Option<Py<PyAny>>>,
+}
+
+/// A module, if the program has imported it.
+pub(crate) fn module<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyAny>> {
+    let modules = MODULES.get_or_try_init(py, || -> PyResult<_> {
+        Ok(py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?.unbind())
+    });
+    modules.ok()?.bind(py).get_item(name).ok().flatten().filter(|module| !module.is_none())
+}
+
+/// NumPy and its types, if the program has imported it.
+fn known(py: Python<'_>) -> Option<&Numpy> {
+    if let Some(known) = NUMPY.get(py) {
+        return Some(known);
+    }
+    let module = module(py, "numpy")?.cast_into::<PyModule>().ok()?;
+    // A module that is being imported lacks some of this: it is asked again later.
+    let class = |name| module.getattr(name).ok()?.cast_into::<PyType>().ok().map(Bound::unbind);
+    let numpy = Numpy {
+        ndarray: class("ndarray")?,
+        generic: class("generic")?,
+        dtype: class("dtype")?,
+        scalars: (1..=DType::ALL.len() as u8)
+            .map(|code| {
+                let name = long_name(DType::from_code(code)?);
+                let name = if name == "bool" { "bool_" } else { name };
+                module.getattr(name).ok().map(Bound::unbind)
+            })
+            .collect(),
+        module: module.unbind(),
+    };
+    NUMPY.get_or_init(py, || numpy);
+    NUMPY.get(py)
+}
+
+/// NumPy, if the program has imported it.
+pub(crate) fn loaded(py: Python<'_>) -> Option<&Bound<'_, PyModule>> {
+    known(py).map(|numpy| numpy.module.bind(py))
+}
+
+/// Whether an object is an array of NumPy itself, not of a class derived from it.
+#[inline]
+pub(crate) fn is_exact_array(x: &Bound<'_, PyAny>) -> bool {
+    known(x.py()).is_some_and(|numpy| {
+        // SAFETY: `x` is a live object, whose type is read.
+        let class = unsafe { ffi::Py_TYPE(x.as_ptr()) };
+        std::ptr::eq(class.cast(), numpy.ndarray.as_ptr())
+    })
+}
+
+/// Whether an object is an array of NumPy or of a class derived from it.
+pub(crate) fn is_array(x: &Bound<'_, PyAny>) -> bool {
+    known(x.py()).is_some_and(|numpy| x.is_instance(numpy.ndarray.bind(x.py())).unwrap_or(false))
+}
+
+/// Whether an object is a scalar of NumPy.
+pub(crate) fn is_scalar(x: &Bound<'_, PyAny>) -> bool {
+    known(x.py()).is_some_and(|numpy| x.is_instance(numpy.generic.bind(x.py())).unwrap_or(false))
+}
+
+/// Whether an object is a type of elements of NumPy.
+pub(crate) fn is_dtype(x: &Bound<'_, PyAny>) -> bool {
+    known(x.py()).is_some_and(|numpy| x.is_instance(numpy.dtype.bind(x.py())).unwrap_or(false))
+}
+
+/// The name that NumPy has for a type: `float32`.
+pub(crate) fn long_name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool => "bool",
+        _ => dtype.other_names()[0],
+    }
+}
+
+/// The scalar type, or type of arrays, for elements of type `dtype`.
+///
+/// # Errors
+/// NumPy is not loaded; bfloat16 without the package `ml_dtypes`.
+pub(crate) fn scalar_type(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
+    let own =
+        known(py).and_then(|numpy| numpy.scalars.get(usize::from(dtype.code() - 1))?.as_ref());
+    if let Some(class) = own {
+        return Ok(class.bind(py).clone());
+    }
+    if dtype == DType::BF16 {
+        return py.import("ml_dtypes")?.getattr("bfloat16");
+    }
+    Err(PyTypeError::new_err(format!("NumPy has no type for {dtype} elements")))
+}
+
+/// An array of NumPy of this shape, with unset elements, and the object that takes bytes
+/// for it: the array, or a view of it where NumPy's buffers lack the type.
+///
+/// # Errors
+/// Those of NumPy.
+pub(crate) fn empty<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    shape: &[usize],
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let numpy = loaded(py).ok_or_else(|| PyTypeError::new_err("NumPy is not loaded"))?;
+    let shape = pyo3::types::PyTuple::new(py, shape)?;
+    let array = numpy.call_method1(intern!(py, "empty"), (shape, scalar_type(py, dtype)?))?;
+    let bytes = if dtype == DType::BF16 {
+        array.call_method1(intern!(py, "view"), ("uint16",))?
+    } else {
+        array.clone()
+    };
+    Ok((array, bytes))
+}

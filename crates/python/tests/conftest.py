@@ -1,0 +1,19 @@
+"""What the tests share."""
+
+import os
+import pathlib
+
+import hypothesis
+import pytest
+
+# A change is judged by the same cases each time; WARPFOLD_THOROUGH draws as many as the records say.
+hypothesis.settings.register_profile("quick", max_examples=200, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("thorough", max_examples=10_000, deadline=None, derandomize=True)
+hypothesis.settings.load_profile("thorough" if os.environ.get("WARPFOLD_PYTHON_CASES") == "all" else "quick")
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def repository():
+    return REPOSITORY

@@ -1,0 +1,75 @@
+"""The examples of the guide, the READMEs and the package, and its types."""
+
+import doctest
+import pathlib
+import subprocess
+import sys
+
+import numpy
+import pytest
+import warpfold
+
+
+@pytest.mark.parametrize(("page", "least"), [("docs/python.md", 20), ("crates/python/README.md", 1), ("README.md", 1)])
+def test_examples_of_pages(repository, page, least, tmp_path, monkeypatch):
+    for library in ["pandas", "polars", "pyarrow", "xarray"]:
+        pytest.importorskip(library)
+    if int(numpy.__version__.split(".")[0]) < 2:
+        pytest.skip("the pages show how NumPy 2 prints its scalars")
+    monkeypatch.chdir(tmp_path)
+    text = (repository / page).read_text()
+    blocks = [block.split("```")[0] for block in text.split("```python\n")[1:]]
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page, page, 0)
+    assert len(test.examples) >= least
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    out = []
+    runner.run(test, out=out.append)
+    assert runner.summarize(verbose=False).failed == 0, "".join(out)
+
+
+def test_examples_of_the_package():
+    import warpfold.array_api
+
+    for module in [warpfold, warpfold.array_api]:
+        found = doctest.testmod(module)
+        assert found.attempted and not found.failed
+
+
+def test_what_the_package_shows_has_types():
+    stub = pathlib.Path(warpfold.__file__).with_name("_warpfold.pyi").read_text()
+    for name in warpfold.__all__:
+        if name not in ("AxisError", "FileError", "__version__"):
+            assert f"def {name}(" in stub or f"class {name}:" in stub, name
+            assert getattr(warpfold, name).__doc__, name
+    assert pathlib.Path(warpfold.__file__).with_name("py.typed").exists()
+
+
+def test_types_are_those_of_the_stubs():
+    pytest.importorskip("mypy")
+    done = subprocess.run([sys.executable, "-m", "mypy.stubtest", "warpfold", "--ignore-missing-stub", "--ignore-disjoint-bases"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("checker", [["mypy", "--strict"], ["pyright"]])
+def test_checkers_of_types_know_the_package(checker, tmp_path):
+    pytest.importorskip(checker[0])
+    (tmp_path / "right.py").write_text(
+        "import warpfold\n"
+        "a = warpfold.sum([1.0, 2.0], axis=0, nan='omit')\n"
+        "b: tuple[object, object] = warpfold.minmax([1, 2])\n"
+        "p = warpfold.Partial(['mean', 'std'], axis=(0, 1))\n"
+        "p += warpfold.Partial.from_bytes(p.to_bytes())\n"
+        "f: warpfold.File = warpfold.open('x.npy', columns=['a', 1])\n"
+        "names: list[str] = f.names\n"
+    )
+    (tmp_path / "wrong.py").write_text("import warpfold\nwarpfold.sum([1.0], nan='no')\nwarpfold.Partial(5)\nwarpfold.summ([1])\n")
+
+    def check(name):
+        command = [sys.executable, "-m", *checker, name]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+
+    right, wrong = check("right.py"), check("wrong.py")
+    assert right.returncode == 0, right.stdout + right.stderr
+    assert wrong.returncode != 0
+    for line in ["wrong.py:2:", "wrong.py:3:", "wrong.py:4:"]:
+        assert line in wrong.stdout, wrong.stdout

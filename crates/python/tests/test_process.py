@@ -1,0 +1,158 @@
+"""What a process does beside reducing: imports, signals, threads, forks, interpreters."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+import warpfold as wf
+
+
+def run(script, timeout=120, **words):
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=timeout, **words)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def test_importing_is_quick_and_imports_nobody():
+    script = """
+        import sys, time
+        before = set(sys.modules)
+        began = time.perf_counter()
+        import warpfold
+        took = time.perf_counter() - began
+        others = {name.split(".")[0] for name in set(sys.modules) - before} - {"warpfold"}
+        assert not others & {"numpy", "torch", "cupy", "pandas", "pyarrow"}, others
+        print(took)
+    """
+    assert min(float(run(script)) for _ in range(5)) < 0.05
+
+
+def test_numpy_is_not_needed():
+    script = """
+        import sys, array
+        sys.modules["numpy"] = None
+        import warpfold as wf
+        assert wf.sum([1.0, 2.0]) == 3.0
+        assert wf.sum(array.array("f", [1, 2])) == 3.0
+        assert wf.sum([[1, 2], [3, 4]], axis=0) == [4, 6]
+        try:
+            wf.sum([1.0], axis=1)
+        except wf.AxisError as error:
+            assert isinstance(error, ValueError) and isinstance(error, IndexError)
+            print(error)
+    """
+    assert "axis 1 is out of range" in run(script)
+
+
+def test_other_threads_run_while_one_reduces():
+    x = np.zeros(8_000_000)
+    ran, stop = [0], threading.Event()
+
+    def count():
+        while not stop.is_set():
+            ran[0] += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    time.sleep(0.05)
+    before = ran[0]
+    for _ in range(5):
+        wf.var(x, threads=1)
+    during = ran[0] - before
+    stop.set()
+    thread.join()
+    assert during > 100
+
+
+def test_sixteen_threads_at_once_have_the_same_bits():
+    rows = [np.random.default_rng(i).standard_normal((50, 2000)) for i in range(16)]
+    expected = [(wf.sum(x), wf.var(x, axis=0).tobytes(), wf.argmax(x)) for x in rows]
+    failed = []
+
+    def work(i):
+        for _ in range(20):
+            if (wf.sum(rows[i]), wf.var(rows[i], axis=0).tobytes(), wf.argmax(rows[i])) != expected[i]:
+                failed.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(16)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not failed
+
+
+def test_control_c_ends_a_long_reduction():
+    script = """
+        import os, signal, threading, time
+        import numpy as np, warpfold
+        x = np.broadcast_to(np.float32(1), (1 << 12, 1 << 12, 1 << 10))
+        def interrupt():
+            time.sleep(0.5)
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt).start()
+        for axis in (None, 0, (0, 2)):
+            began = time.monotonic()
+            try:
+                warpfold.logsumexp(x, axis=axis)
+            except KeyboardInterrupt:
+                print("ended", time.monotonic() - began)
+                break
+    """
+    words = run(script, timeout=300).split()
+    assert words[0] == "ended" and float(words[1]) < 30
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_fork_reduces_on():
+    script = """
+        import os, warnings
+        import numpy as np, warpfold
+        warnings.simplefilter("ignore")
+        x = np.random.default_rng(1).standard_normal(3_000_000)
+        expected = warpfold.sum(x)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if warpfold.sum(x) == expected and warpfold.var(x, axis=0) > 0 else 3)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    assert run(script).strip() == "0"
+
+
+def test_other_interpreters_are_refused():
+    names = {11: "_xxsubinterpreters", 12: "_xxsubinterpreters"}
+    name = names.get(sys.version_info.minor, "_interpreters")
+    script = f"""
+        import {name} as interpreters
+        import sys
+        import warpfold
+        other = interpreters.create()
+        code = "import sys\\nsys.path[:] = {{!r}}\\ntry:\\n    import warpfold\\nexcept ImportError as error:\\n    print('refused')\\nelse:\\n    assert warpfold.sum([1.0]) == 1.0\\n    print('right')"
+        error = interpreters.run_string(other, code.format(sys.path))
+        assert error is None, error
+        interpreters.destroy(other)
+    """
+    assert run(script).strip() in ("refused", "right")
+
+
+def test_long_arrays_have_the_bits_of_one_pass():
+    """Arrays are cut into pieces of 64 MiB between which signals are heard."""
+    x = np.random.default_rng(3).standard_normal((3, 5_000_000)).astype("f4").reshape(3, 2500, 2000)
+    wide = np.concatenate([x, x, x], axis=0)
+    assert wide.nbytes > 2 * (64 << 20)
+    parts = wf.Partial(["sum", "argmax", "var", "prod"])
+    for row in wide:
+        parts.absorb(row)
+    expected = parts.finish()
+    for view in [wide, wide.reshape(-1)]:
+        got = wf.reduce(view, ["sum", "argmax", "var", "prod"])
+        assert got == expected
+    for view, axis in [(wide, 0), (wide, (0, 1)), (wide, 2), (wide.transpose(2, 0, 1), (1, 2)), (wide[::-1], 1)]:
+        got, one = wf.sum(view, axis=axis), np.sum(view.astype("f8"), axis=axis)
+        assert got.shape == one.shape and np.allclose(got, one, atol=0.05)
+        assert np.array_equal(wf.argmax(view, axis=axis), np.argmax(view, axis=axis)) if not isinstance(axis, tuple) else True
+    assert wf.argmin(wide.transpose(1, 2, 0)) == np.argmin(np.ascontiguousarray(wide.transpose(1, 2, 0)))
+    assert wf.dot(wide, wide) == wf.sumsq(wide)

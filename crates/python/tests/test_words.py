@@ -1,0 +1,190 @@
+"""The words of a call: `where`, `initial`, `out`, `dtype`, `ddof`, `nan`, and what is wrong with them."""
+
+import math
+
+import numpy as np
+import pytest
+import warpfold as wf
+
+X = np.arange(12.0).reshape(3, 4)
+MASK = (np.arange(12).reshape(3, 4) % 3) == 0
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1), ()])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_where_and_initial_choose_elements(axis, keepdims):
+    words = dict(axis=axis, keepdims=keepdims)
+    assert np.array_equal(wf.sum(X, where=MASK, **words), np.sum(X, where=MASK, **words))
+    assert np.array_equal(wf.sum(X, where=MASK, initial=2.5, **words), np.sum(X, where=MASK, initial=2.5, **words))
+    assert np.array_equal(wf.max(X, where=MASK, initial=-1, **words), np.max(X, where=MASK, initial=-1, **words))
+    assert np.array_equal(wf.any(X, where=MASK, **words), np.any(X, where=MASK, **words))
+    assert np.array_equal(wf.sum(X, where=MASK[:, :1], **words), np.sum(X, where=MASK[:, :1], **words))
+    assert np.array_equal(wf.sum(X, where=True, **words), np.sum(X, **words))
+
+
+def test_long_arrays_with_a_mask_are_put_together_in_blocks():
+    x = np.arange(300_000, dtype="int32")
+    mask = x % 3 == 1
+    assert wf.sum(x, where=mask) == x[mask].sum(dtype="int64")
+    assert wf.prod(np.full(200_000, 2.0), where=np.arange(200_000) < 100) == 2.0**100
+    assert wf.mean(x[::-2], where=mask[::2]) == pytest.approx(x[::-2][mask[::2]].mean())
+
+
+def test_masks_that_do_not_fit():
+    for mask in [np.ones(5, bool), np.ones((2, 3, 4), bool)]:
+        with pytest.raises(ValueError, match="broadcast"):
+            wf.sum(X, where=mask)
+    with pytest.raises(TypeError, match="truth values"):
+        wf.sum(X, where=np.ones((3, 4)))
+    with pytest.raises(ValueError, match="no value"):
+        wf.max(X, where=np.zeros((3, 4), bool))
+    with pytest.raises(TypeError, match="initial"):
+        wf.sum(np.ones(3, "int8"), initial=1000)
+    with pytest.raises(TypeError, match="initial"):
+        wf.sum(X, initial="1")
+
+
+def test_out_takes_the_answers_rounded_once():
+    out = np.zeros(4)
+    assert wf.sum(X, axis=0, out=out) is out and out.tolist() == X.sum(0).tolist()
+    small = np.zeros(4, "float32")
+    wf.sum(np.full((3, 4), 0.1), axis=0, out=small)
+    assert small.tolist() == [float(np.float32(0.30000000000000004))] * 4
+    strided = np.zeros((4, 3))[:, 1]
+    wf.max(X, axis=0, out=strided)
+    assert strided.tolist() == [8, 9, 10, 11]
+    backwards = np.zeros(4)[::-1]
+    assert wf.sum(X, axis=0, out=backwards).tolist() == X.sum(0).tolist()
+    whole = np.zeros(())
+    assert wf.sum(X, out=whole) is whole and whole == 66
+    places = np.zeros(4, "int64")
+    assert wf.argmax(X, axis=0, out=places).tolist() == [2] * 4
+
+
+def test_an_out_that_cannot_be_written_stays_as_it_is():
+    for out, error in [(np.zeros(3), ValueError), (np.zeros((4, 1)), ValueError), (np.zeros(4, "int32"), TypeError), (np.zeros(4, complex), TypeError), ([0] * 4, TypeError)]:
+        before = np.copy(out)
+        with pytest.raises(error):
+            wf.sum(X, axis=0, out=out)
+        assert np.array_equal(before, out)
+    fixed = np.zeros(4)
+    fixed.flags.writeable = False
+    with pytest.raises((ValueError, BufferError)):
+        wf.sum(X, axis=0, out=fixed)
+    with pytest.raises(ValueError, match="two answers"):
+        wf.minmax(X, axis=0, out=np.zeros(4))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "f4", np.float32, np.dtype("float32"), "<f4"])
+def test_types_of_answers_by_any_name(dtype):
+    assert wf.sum(X, dtype=dtype).dtype == np.float32
+    assert wf.sum(X, axis=0, dtype=dtype).dtype == np.float32
+
+
+def test_types_of_python_and_what_is_no_type():
+    assert wf.sum([1, 2], dtype=float) == 3.0 and type(wf.sum([1, 2], dtype=float)) is float
+    assert wf.sum(np.ones(3, bool), dtype=int) == 3
+    for dtype in ["i8", "u8", "f16"]:
+        with pytest.raises(TypeError, match="two meanings"):
+            wf.sum(X, dtype=dtype)
+    for dtype in ["complex64", complex, "no", ">f4", object, 5]:
+        with pytest.raises(TypeError, match="hint"):
+            wf.sum(X, dtype=dtype)
+    with pytest.raises(TypeError):
+        wf.sum(X, dtype="int32")
+    with pytest.raises(OverflowError, match="1000"):
+        wf.sum(np.array([1000]), dtype="int8")
+
+
+def test_divisors():
+    x = [1.0, 2.0, 4.0]
+    assert wf.var(x) == wf.var(x, ddof=0) == wf.var(x, correction=0.0)
+    assert wf.var(x, ddof=1) == wf.var(x, correction=1) == 7 / 3
+    for bad in [-1, 0.5, float("nan"), float("inf"), "1"]:
+        with pytest.raises(ValueError, match="ddof must be"):
+            wf.var(x, ddof=bad)
+    with pytest.raises(ValueError, match="two names"):
+        wf.std(x, ddof=1, correction=1)
+
+
+def test_nans():
+    x = np.array([1.0, math.nan, 3.0])
+    assert math.isnan(wf.sum(x)) and wf.sum(x, nan="omit") == wf.nansum(x) == 4
+    assert wf.nanmean(x) == 2 and wf.nanmin(x) == 1 and wf.nanargmax(x) == 2 and wf.nanvar(x) == 1 and wf.nanstd(x) == 1
+    assert wf.nanprod(x) == 3 and wf.count_nan(x) == 1 and wf.nanmax(x) == 3 and wf.nanargmin(x) == 0
+    assert wf.argmax(x) == 1
+    with pytest.raises(ValueError, match="index 1"):
+        wf.max(x, nan="raise") if False else wf.argmax(x, nan="raise")
+    with pytest.raises(ValueError, match="policy"):
+        wf.sum(x, nan="ignore")
+    with pytest.raises(ValueError, match="no value"):
+        wf.nanmin(np.array([math.nan]))
+
+
+@pytest.mark.parametrize("axis", [2, -3, 10**30, -(10**30)])
+def test_axes_that_are_not_there(axis):
+    with pytest.raises(np.exceptions.AxisError):
+        wf.sum(X, axis=axis)
+
+
+def test_axes_that_are_none():
+    with pytest.raises(ValueError, match="twice"):
+        wf.sum(X, axis=(0, -2))
+    for axis in [1.0, "0", None and 0, (0, 1.5), object()]:
+        if axis is not None:
+            with pytest.raises(TypeError):
+                wf.sum(X, axis=axis)
+
+
+@pytest.mark.parametrize("function", [wf.min, wf.max, wf.argmin, wf.argmax, wf.minmax, wf.range, wf.argminmax])
+def test_nothing_has_no_smallest_element(function):
+    for x in [[], np.array([]), np.zeros((0, 3))]:
+        with pytest.raises(ValueError, match="no value"):
+            function(x)
+    with pytest.raises(ValueError, match="no value"):
+        function(np.zeros((0, 3)), axis=0)
+
+
+def test_totals_that_do_not_fit_are_named():
+    with pytest.raises(OverflowError, match="18446744073709551614"):
+        wf.sum(np.array([2**63 - 1, 2**63 - 1]))
+    assert wf.sum(np.array([2**63 - 1, 2**63 - 1]), dtype=float) == 2.0**64
+    with pytest.raises(OverflowError, match="dtype=float"):
+        wf.prod(np.full(100, 3))
+
+
+def test_devices_and_threads():
+    assert wf.sum(X, device="cpu", threads=1) == wf.sum(X, device="auto", threads=3) == 66
+    assert wf.sum(X, device="sim") == 66
+    for device in ["cuda:99", "tpu"]:
+        with pytest.raises((RuntimeError, ValueError), match="hint"):
+            wf.sum(X, device=device)
+    with pytest.raises(ValueError, match="at least 1"):
+        wf.sum(X, threads=0)
+
+
+def test_several_operations_in_one_pass():
+    got = wf.reduce(X, ["mean", "std", "argmax", "minmax"], axis=0, ddof=1)
+    assert list(got) == ["mean", "std", "argmax", "minmax"]
+    assert got["mean"].tolist() == X.mean(0).tolist() and got["argmax"].dtype == np.int64
+    assert [a.tolist() for a in got["minmax"]] == [X.min(0).tolist(), X.max(0).tolist()]
+    assert wf.reduce([1, 2], "sum") == {"sum": 3}
+    for ops in [[], ["summ"], ["sum", "sum"]]:
+        with pytest.raises(ValueError):
+            wf.reduce(X, ops)
+    for ops in [5, [5], None]:
+        with pytest.raises(TypeError):
+            wf.reduce(X, ops)
+
+
+def test_ours():
+    x = np.array([[3.0, -4.0], [1.0, 2.0]])
+    assert wf.norm1(x) == 10 and wf.norm2(x[0]) == 5 and wf.norm_inf(x) == 4 and wf.sumsq(x) == 30
+    assert wf.dot(x, x) == 30 and wf.dot(x, x, axis=1).tolist() == [25, 5]
+    assert wf.minmax(x) == (-4, 3) and wf.range(x) == 7 and wf.argminmax(x) == (1, 0) and wf.count(x) == 4
+    assert wf.logsumexp([0.0, 0.0]) == math.log(2)
+    assert wf.dot([1, 2], [3, 4]) == 11
+    with pytest.raises(ValueError, match="differ"):
+        wf.dot([1, 2], [1])
+    with pytest.raises(TypeError, match="differ"):
+        wf.dot(x, x.astype("f4"))

@@ -1,0 +1,234 @@
+//! The question: operations, keys, order.
+
+use super::answer::Grouped;
+use super::column::Column;
+use super::keys::Keys;
+use super::partial::{GroupPartial, NumberedRows, Question};
+use crate::device::Device;
+use crate::reduction::Reduction;
+use core::fmt;
+use warpfold_core::layout::Input;
+use warpfold_core::op::Op;
+use warpfold_core::{DType, Error, Result, fpenv};
+use warpfold_cpu::Threads;
+use warpfold_threads::Pieces;
+
+/// The order of the groups in an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Order {
+    /// By their keys: numbers by value, NaN after all others; texts that are whole
+    /// numbers by value, and then the others by their bytes; no key last.
+    #[default]
+    Key,
+    /// By their first rows.
+    FirstOccurrence,
+}
+
+impl Order {
+    /// Its name on the command line: `key` or `first`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Order::Key => "key",
+            Order::FirstOccurrence => "first",
+        }
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A [`Reduction`] of the rows of each group: see [`Reduction::by`].
+#[derive(Clone, Debug)]
+pub struct GroupBy<'a> {
+    reduction: Reduction,
+    keys: Keys<'a>,
+    order: Order,
+    omit: bool,
+}
+
+impl Reduction {
+    /// Reduces the rows of each group: those with the same key.
+    ///
+    /// Keys are slices of integers, truth values, floats or texts, [`Input`]s with missing
+    /// rows, tuples of these, or [`Keys`]. All operations, types and rules are those of a
+    /// reduction of the group's rows alone, bit for bit, whatever the order of the rows.
+    /// Positions are row numbers of the whole array. Products of floats, which depend on
+    /// positions, are those of the whole array with the other groups' rows missing.
+    ///
+    /// ```
+    /// use warpfold::{Op, Reduction};
+    ///
+    /// let year = [2024, 2023, 2024, 2023];
+    /// let price = [1e16, 0.5, 1.0, 0.25];
+    /// let answer = Reduction::new([Op::Mean, Op::ArgMin]).by(&year).run(&price)?;
+    /// assert_eq!(answer.keys()[0].slice::<i32>(), Some(&[2023, 2024][..]));
+    /// assert_eq!(answer.slice::<f64>(Op::Mean), Some(&[0.375, 5000000000000000.5][..]));
+    /// assert_eq!(answer.slice::<u64>(Op::ArgMin), Some(&[3, 2][..]));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn by<'a>(&self, keys: impl Into<Keys<'a>>) -> GroupBy<'a> {
+        GroupBy { reduction: self.clone(), keys: keys.into(), order: Order::Key, omit: false }
+    }
+}
+
+/// Rows that a thread takes at once.
+const PIECE: usize = 1 << 16;
+
+impl<'a> GroupBy<'a> {
+    /// The order of the groups.
+    #[must_use]
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Whether rows without a key are left out; without a call they are a group of their
+    /// own. Of several columns, a row lacks its key if one of them is missing.
+    ///
+    /// ```
+    /// use warpfold::{Op, Reduction};
+    ///
+    /// let by = Reduction::of(Op::Sum).by(&[Some("a"), None, Some("a")]);
+    /// assert_eq!(by.run(&[1, 2, 4])?.slice::<i64>(Op::Sum), Some(&[5, 2][..]));
+    /// let by = by.omit_missing(true);
+    /// assert_eq!(by.run(&[1, 2, 4])?.slice::<i64>(Op::Sum), Some(&[5][..]));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn omit_missing(mut self, omit: bool) -> Self {
+        self.omit = omit;
+        self
+    }
+
+    /// Reduces a column: a value for each key. Rows without a value are left out, and
+    /// count as positions.
+    ///
+    /// # Errors
+    /// Columns of different lengths; arrays of more than one axis; keys that are not
+    /// dense; operations that the type does not have, or [`Op::Dot`]; of a group, as
+    /// [`Error::Group`]: integer totals that do not fit, NaNs under
+    /// [`NanPolicy::Error`](crate::NanPolicy::Error). Of a group without values `min` and
+    /// its kin have no answer, which is no error. A device other than the CPU.
+    pub fn run<'v>(&self, values: impl Into<Input<'v>>) -> Result<Grouped> {
+        self.finish(&self.partial(values, 0)?)
+    }
+
+    /// Reduces two columns: [`Op::Dot`].
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run); columns of different types, operations on one array.
+    pub fn run_pair<'v>(
+        &self,
+        left: impl Into<Input<'v>>,
+        right: impl Into<Input<'v>>,
+    ) -> Result<Grouped> {
+        self.finish(&self.partial_pair(left, right, 0)?)
+    }
+
+    fn finish(&self, partial: &GroupPartial) -> Result<Grouped> {
+        let threads = Threads::Exactly(self.reduction.thread_count());
+        partial.finish_column(0, self.reduction.rules(), threads)
+    }
+
+    /// The unfinished states of rows that are a piece of a larger array, and begin at
+    /// row `start` of it.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run), but for those of finishing; [`Error::StartTooLarge`].
+    pub fn partial<'v>(&self, values: impl Into<Input<'v>>, start: u64) -> Result<GroupPartial> {
+        fpenv::usual(|| self.states(&[values.into()], start))
+    }
+
+    /// The same of two columns.
+    ///
+    /// # Errors
+    /// As for [`run_pair`](Self::run_pair), but for those of finishing.
+    pub fn partial_pair<'v>(
+        &self,
+        left: impl Into<Input<'v>>,
+        right: impl Into<Input<'v>>,
+        start: u64,
+    ) -> Result<GroupPartial> {
+        fpenv::usual(|| self.states(&[left.into(), right.into()], start))
+    }
+
+    /// The question of no rows, of columns of values with names and types.
+    ///
+    /// # Errors
+    /// Operations that a type does not have.
+    #[doc(hidden)]
+    pub fn empty(&self, values: &[(String, DType)]) -> Result<GroupPartial> {
+        if !matches!(self.reduction.named_device(), Device::Auto | Device::Cpu) {
+            return Err(Error::Device {
+                what: format!("device {} has no groups", self.reduction.named_device()),
+                hint: "use --device cpu: the answers are the same bits everywhere".into(),
+            });
+        }
+        let arrays = self.reduction.ops().iter().map(|op| op.arity()).max().unwrap_or(1);
+        for (_, dtype) in values {
+            self.reduction.check(*dtype, arrays)?;
+        }
+        let most = 1 << 16;
+        let given = self.reduction.ops().len();
+        if given == 0 || given > most {
+            return Err(Error::Operations { given, most });
+        }
+        let (kinds, ops) = self.reduction.kinds();
+        let question = Question { ops, kinds, order: self.order, omit: self.omit };
+        let types = self.keys.columns.iter().map(|column| column.key_type());
+        let types = types.collect::<Result<Vec<_>>>()?;
+        GroupPartial::new(question, &types, self.keys.dense, values)
+    }
+
+    fn states(&self, inputs: &[Input<'_>], start: u64) -> Result<GroupPartial> {
+        let rows = self.keys.rows()?;
+        let columns = inputs.iter().map(Column::new).collect::<Result<Vec<_>>>()?;
+        for column in &columns {
+            if column.rows() != rows {
+                return Err(Error::ShapeMismatch { left: vec![rows], right: vec![column.rows()] });
+            }
+            if column.dtype() != columns[0].dtype() {
+                let (left, right) = (columns[0].dtype(), column.dtype());
+                return Err(Error::DTypeMismatch { left, right });
+            }
+        }
+        if start.checked_add(rows as u64).is_none() {
+            return Err(Error::StartTooLarge { start, len: rows });
+        }
+        let dtype = columns[0].dtype();
+        self.reduction.check(dtype, inputs.len())?;
+        let named = [(String::new(), dtype)];
+        let pieces = Pieces::new(rows.div_ceil(PIECE));
+        let threads = Threads::Exactly(self.reduction.thread_count());
+        let parts = threads.run(pieces.count(), || -> Result<GroupPartial> {
+            let mut part = self.empty(&named)?;
+            let mut numbered = NumberedRows::default();
+            while let Some(piece) = pieces.take() {
+                let from = piece * PIECE;
+                let rows = from..rows.min(from + PIECE);
+                part.absorb_rows(&self.keys, inputs, &columns, rows, start, &mut numbered)?;
+            }
+            Ok(part)
+        });
+        let mut parts = parts.into_iter();
+        let mut all = parts.next().unwrap_or_else(|| self.empty(&named))?;
+        for part in parts {
+            all.merge(&part?)?;
+        }
+        all.add_span(start, rows as u64)?;
+        Ok(all)
+    }
+
+    /// The operations.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn ops(&self) -> &[Op] {
+        self.reduction.ops()
+    }
+}

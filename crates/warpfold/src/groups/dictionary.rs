@@ -1,0 +1,288 @@
+//! The distinct keys of one column.
+
+use super::answer::{KeyValues, Texts};
+use super::column::Column;
+use super::keys::{Items, KeyColumn, KeyType};
+use core::ops::Range;
+use warpfold_core::element::{Element, Key};
+use warpfold_core::op::{Numbers, Scalar};
+use warpfold_core::{DType, Error, Result, with_element};
+use warpfold_cpu::groups::{Numbering, TextNumbering};
+
+/// Distinct keys with their numbers, which are called codes.
+#[derive(Clone, Debug)]
+pub(super) enum Dictionary {
+    Numbers { dtype: DType, words: Numbering },
+    Texts(TextNumbering),
+}
+
+/// Rows whose words are made at once.
+const BLOCK: usize = 1024;
+
+impl Dictionary {
+    pub(super) fn new(key_type: KeyType) -> Dictionary {
+        match key_type {
+            KeyType::Number(dtype) => Dictionary::Numbers { dtype, words: Numbering::new() },
+            KeyType::Text => Dictionary::Texts(TextNumbering::new()),
+        }
+    }
+
+    pub(super) fn key_type(&self) -> KeyType {
+        match self {
+            Dictionary::Numbers { dtype, .. } => KeyType::Number(*dtype),
+            Dictionary::Texts(_) => KeyType::Text,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Dictionary::Numbers { words, .. } => words.len(),
+            Dictionary::Texts(texts) => texts.len(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Dictionary::Numbers { words, .. } => words.bytes(),
+            Dictionary::Texts(texts) => texts.memory(),
+        }
+    }
+
+    pub(super) fn is_missing(&self, code: u32) -> bool {
+        match self {
+            Dictionary::Numbers { words, .. } => words.is_missing(code),
+            Dictionary::Texts(texts) => texts.is_missing(code),
+        }
+    }
+
+    /// The code of no key.
+    pub(super) fn missing(&mut self) -> u32 {
+        match self {
+            Dictionary::Numbers { words, .. } => words.missing(),
+            Dictionary::Texts(texts) => texts.missing(),
+        }
+    }
+
+    /// Appends the codes of rows of a column, which is of this type; for rows without a
+    /// key `without`, if that is some, or else a code of their own.
+    ///
+    /// # Errors
+    /// Those of [`Column::new`].
+    pub(super) fn encode(
+        &mut self,
+        keys: &KeyColumn<'_>,
+        rows: Range<usize>,
+        without: Option<u32>,
+        codes: &mut Vec<u32>,
+    ) -> Result<()> {
+        match (self, &keys.items) {
+            (Dictionary::Numbers { words, .. }, Items::Numbers(input)) => {
+                let column = Column::new(input)?;
+                let gaps = input.missing() > 0;
+                let mut block = Vec::with_capacity(BLOCK);
+                for from in rows.clone().step_by(BLOCK) {
+                    let rows = from..rows.end.min(from + BLOCK);
+                    block.clear();
+                    read_words(&column, rows.clone(), &mut block);
+                    if !gaps {
+                        codes.extend(block.iter().map(|&word| words.number(word)));
+                        continue;
+                    }
+                    for (row, &word) in rows.zip(&block) {
+                        codes.push(match (input.is_valid(row), without) {
+                            (true, _) => words.number(word),
+                            (false, Some(without)) => without,
+                            (false, None) => words.missing(),
+                        });
+                    }
+                }
+            }
+            (Dictionary::Texts(texts), _) => keys.for_each_text(rows, |text| {
+                codes.push(match (text, without) {
+                    (Some(text), _) => texts.number(text),
+                    (None, Some(without)) => without,
+                    (None, None) => texts.missing(),
+                });
+            }),
+            // The caller has compared the types.
+            (Dictionary::Numbers { .. }, _) => {}
+        }
+        Ok(())
+    }
+
+    /// The codes that another dictionary's codes have here, where they get one.
+    pub(super) fn adopt(&mut self, other: &Dictionary) -> Vec<u32> {
+        let codes = 0..other.len() as u32;
+        codes
+            .map(|code| match (&mut *self, other) {
+                _ if other.is_missing(code) => self.missing(),
+                (Dictionary::Numbers { words, .. }, Dictionary::Numbers { words: theirs, .. }) => {
+                    words.number(theirs.words()[code as usize])
+                }
+                (Dictionary::Texts(texts), Dictionary::Texts(theirs)) => {
+                    texts.number(theirs.text(code))
+                }
+                // The caller has compared the types.
+                _ => 0,
+            })
+            .collect()
+    }
+
+    /// The code of a number's word, or of a text.
+    pub(super) fn insert_word(&mut self, word: u64) -> Option<u32> {
+        match self {
+            Dictionary::Numbers { dtype, words } => {
+                let canonical = with_element!(*dtype, T => is_canonical::<T>(word));
+                canonical.then(|| words.number(word))
+            }
+            Dictionary::Texts(_) => None,
+        }
+    }
+
+    pub(super) fn insert_text(&mut self, text: &[u8]) -> Option<u32> {
+        match self {
+            Dictionary::Texts(texts) => Some(texts.number(text)),
+            Dictionary::Numbers { .. } => None,
+        }
+    }
+
+    pub(super) fn word(&self, code: u32) -> Option<u64> {
+        match self {
+            Dictionary::Numbers { words, .. } => words.words().get(code as usize).copied(),
+            Dictionary::Texts(_) => None,
+        }
+    }
+
+    pub(super) fn text(&self, code: u32) -> Option<&[u8]> {
+        match self {
+            Dictionary::Texts(texts) => Some(texts.text(code)),
+            Dictionary::Numbers { .. } => None,
+        }
+    }
+
+    /// All codes, in the order of their keys; that of no key comes last.
+    pub(super) fn sorted(&self) -> Vec<u32> {
+        let mut codes: Vec<u32> = match self {
+            Dictionary::Numbers { dtype, words } => {
+                let mut keys: Vec<(u64, u32)> = with_element!(*dtype, T => {
+                    let order = words.words().iter().map(|&word| order::<T>(word));
+                    order.zip(0..).collect()
+                });
+                if let Some(at) = keys.iter().position(|&(_, code)| self.is_missing(code)) {
+                    keys.remove(at);
+                }
+                keys.sort_unstable();
+                keys.into_iter().map(|(_, code)| code).collect()
+            }
+            Dictionary::Texts(texts) => {
+                let mut codes: Vec<u32> =
+                    (0..texts.len() as u32).filter(|&c| !texts.is_missing(c)).collect();
+                codes.sort_by_cached_key(|&code| {
+                    let text = texts.text(code);
+                    (whole(text).map_or((true, 0), |n| (false, n)), text)
+                });
+                codes
+            }
+        };
+        codes.extend((codes.len() < self.len()).then(|| self.missing_code()).flatten());
+        codes
+    }
+
+    fn missing_code(&self) -> Option<u32> {
+        (0..self.len() as u32).find(|&code| self.is_missing(code))
+    }
+
+    /// The keys of these codes.
+    pub(super) fn values(&self, codes: impl ExactSizeIterator<Item = u32> + Clone) -> KeyValues {
+        let missing = codes.clone().enumerate().filter(|&(_, code)| self.is_missing(code));
+        let missing = missing.map(|(place, _)| place).collect();
+        match self {
+            Dictionary::Numbers { dtype, words } => {
+                let mut numbers = Numbers::zeros(*dtype, codes.len());
+                let bytes = numbers.bytes_mut();
+                for (place, code) in codes.enumerate() {
+                    Numbers::set_bits(bytes, *dtype, place, words.words()[code as usize]);
+                }
+                KeyValues::of_numbers(numbers, missing)
+            }
+            Dictionary::Texts(texts) => {
+                let mut all = Texts::default();
+                codes.for_each(|code| all.push(texts.text(code)));
+                KeyValues::of_texts(all, missing)
+            }
+        }
+    }
+
+    /// A key as people read it.
+    pub(super) fn show(&self, code: u32) -> String {
+        match self {
+            _ if self.is_missing(code) => "missing".into(),
+            Dictionary::Numbers { dtype, words } => {
+                Scalar::from_bits(*dtype, words.words()[code as usize]).to_string()
+            }
+            Dictionary::Texts(texts) => {
+                format!("{:?}", String::from_utf8_lossy(texts.text(code)))
+            }
+        }
+    }
+}
+
+/// The whole number that a text is, written as short as can be.
+fn whole(text: &[u8]) -> Option<i64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let short = match digits {
+        [b'0'] => digits.len() == text.len(),
+        [b'1'..=b'9', ..] => digits.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    if short { core::str::from_utf8(text).ok()?.parse().ok() } else { None }
+}
+
+/// The bits of a key, the same for equal keys.
+#[inline(always)]
+fn canonical<T: Element>(x: T) -> u64 {
+    if !T::DTYPE.is_float() {
+        return x.key().to_bits64() & (u64::MAX >> (64 - 8 * size_of::<T>()));
+    }
+    if x.is_nan() {
+        return nan_bits(T::DTYPE);
+    }
+    let bits = x.bits();
+    let sign = 1u64 << (8 * size_of::<T>() - 1);
+    if bits == sign { 0 } else { bits }
+}
+
+/// Whether a word is one that a key has.
+fn is_canonical<T: Element>(word: u64) -> bool {
+    let x = T::from_bits(word);
+    x.bits() == word && canonical(x) == word
+}
+
+fn nan_bits(dtype: DType) -> u64 {
+    match dtype {
+        DType::F16 => 0x7e00,
+        DType::BF16 => 0x7fc0,
+        DType::F32 => 0x7fc0_0000,
+        _ => 0x7ff8_0000_0000_0000,
+    }
+}
+
+/// A word whose order is the keys' order: NaN comes after all numbers.
+fn order<T: Element>(word: u64) -> u64 {
+    let key = T::from_bits(word).key().to_bits64();
+    let signed = T::DTYPE.is_float() || T::DTYPE.is_signed_int();
+    if signed { key ^ 1 << 63 } else { key }
+}
+
+/// Appends the words of rows of a column.
+fn read_words(column: &Column<'_>, rows: Range<usize>, words: &mut Vec<u64>) {
+    let mut buffer = Vec::new();
+    with_element!(column.dtype(), T => {
+        words.extend(column.typed::<T>(rows, &mut buffer).iter().map(|&x| canonical(x)));
+    });
+}
+
+/// The error that two columns of keys are of different types.
+pub(super) fn mismatch(left: KeyType, right: KeyType) -> Error {
+    Error::StateMismatch { what: "key type", left: left.to_string(), right: right.to_string() }
+}

@@ -1,0 +1,249 @@
+//! What rows are grouped by.
+
+use super::column::Column;
+use warpfold_core::element::{Bool8, bf16, f16};
+use warpfold_core::layout::{Input, View};
+use warpfold_core::{DType, Error, Result};
+
+/// A column of keys: one for each row.
+///
+/// Slices of integers, truth values, floats and texts are columns, and so are
+/// [`Input`]s, whose rows may have no key. Floats are equal as numbers are: `-0` and
+/// `+0` are one key, written `0`, and all NaNs are one.
+#[derive(Clone, Debug)]
+pub struct KeyColumn<'a> {
+    pub(super) items: Items<'a>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Items<'a> {
+    Numbers(Input<'a>),
+    Strs(&'a [&'a str]),
+    Strings(&'a [String]),
+    Options(&'a [Option<&'a str>]),
+    Packed(Packed<'a>),
+}
+
+/// Texts one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packed<'a> {
+    bytes: &'a [u8],
+    /// Where each row's text ends.
+    ends: &'a [u32],
+    /// Which rows have one, ascending runs `(first row, length)` of those without.
+    gaps: &'a [(u32, u32)],
+}
+
+/// The type of a column of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyType {
+    Number(DType),
+    Text,
+}
+
+impl core::fmt::Display for KeyType {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            KeyType::Number(dtype) => dtype.fmt(f),
+            KeyType::Text => f.write_str("text"),
+        }
+    }
+}
+
+impl<'a> KeyColumn<'a> {
+    /// Texts that lie one after the other in `bytes`: row `i`'s ends at `ends[i]`. `gaps`
+    /// are runs of rows without a key, ascending; their texts are empty.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn packed(bytes: &'a [u8], ends: &'a [u32], gaps: &'a [(u32, u32)]) -> KeyColumn<'a> {
+        KeyColumn { items: Items::Packed(Packed { bytes, ends, gaps }) }
+    }
+
+    /// How many rows there are.
+    ///
+    /// # Errors
+    /// An array of something else than numbers, or of more than one axis.
+    pub(crate) fn rows(&self) -> Result<usize> {
+        match &self.items {
+            Items::Numbers(input) => Ok(Column::new(input)?.rows()),
+            Items::Strs(texts) => Ok(texts.len()),
+            Items::Strings(texts) => Ok(texts.len()),
+            Items::Options(texts) => Ok(texts.len()),
+            Items::Packed(packed) => Ok(packed.ends.len()),
+        }
+    }
+
+    pub(crate) fn key_type(&self) -> Result<KeyType> {
+        match &self.items {
+            Items::Numbers(input) => Ok(KeyType::Number(input.view()?.dtype())),
+            _ => Ok(KeyType::Text),
+        }
+    }
+
+    /// Calls `each` with the text of each row of a column of texts.
+    pub(super) fn for_each_text(
+        &self,
+        rows: core::ops::Range<usize>,
+        mut each: impl FnMut(Option<&[u8]>),
+    ) {
+        match &self.items {
+            Items::Numbers(_) => {}
+            Items::Strs(texts) => texts[rows].iter().for_each(|t| each(Some(t.as_bytes()))),
+            Items::Strings(texts) => texts[rows].iter().for_each(|t| each(Some(t.as_bytes()))),
+            Items::Options(texts) => {
+                texts[rows].iter().for_each(|t| each(t.map(str::as_bytes)));
+            }
+            Items::Packed(Packed { bytes, ends, gaps }) => {
+                let mut gaps = gaps.iter().copied().peekable();
+                let mut start = rows.start.checked_sub(1).map_or(0, |row| ends[row] as usize);
+                for row in rows {
+                    let end = ends[row] as usize;
+                    while gaps.peek().is_some_and(|&(first, len)| (first + len) as usize <= row) {
+                        gaps.next();
+                    }
+                    let missing = gaps.peek().is_some_and(|&(first, _)| first as usize <= row);
+                    each((!missing).then(|| &bytes[start..end]));
+                    start = end;
+                }
+            }
+        }
+    }
+}
+
+impl<'a> From<Input<'a>> for KeyColumn<'a> {
+    fn from(input: Input<'a>) -> KeyColumn<'a> {
+        KeyColumn { items: Items::Numbers(input) }
+    }
+}
+
+impl<'a> From<View<'a>> for KeyColumn<'a> {
+    fn from(view: View<'a>) -> KeyColumn<'a> {
+        KeyColumn { items: Items::Numbers(view.into()) }
+    }
+}
+
+macro_rules! columns {
+    ($([$($generic:tt)*] $items:ty => $variant:ident $make:expr;)*) => {$(
+        impl<'a, $($generic)*> From<&'a $items> for KeyColumn<'a> {
+            fn from(items: &'a $items) -> KeyColumn<'a> {
+                #[expect(clippy::redundant_closure_call, reason = "the macro's argument")]
+                KeyColumn { items: Items::$variant($make(items)) }
+            }
+        }
+        impl<'a, $($generic)*> From<&'a $items> for Keys<'a> {
+            fn from(items: &'a $items) -> Keys<'a> {
+                Keys { columns: vec![items.into()], dense: None }
+            }
+        }
+    )*};
+}
+
+macro_rules! numbers {
+    ($($t:ty),*) => {$(
+        columns! {
+            [] [$t] => Numbers Input::from;
+            [] Vec<$t> => Numbers |items: &'a Vec<$t>| Input::from(&items[..]);
+            [const N: usize] [$t; N] => Numbers |items: &'a [$t; N]| Input::from(&items[..]);
+        }
+    )*};
+}
+numbers!(bool, Bool8, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f16, bf16, f32, f64);
+columns! {
+    [] [&'a str] => Strs |items: &'a [&'a str]| items;
+    [] Vec<&'a str> => Strs |items: &'a Vec<&'a str>| &items[..];
+    [const N: usize] [&'a str; N] => Strs |items: &'a [&'a str; N]| &items[..];
+    [] [String] => Strings |items: &'a [String]| items;
+    [] Vec<String> => Strings |items: &'a Vec<String>| &items[..];
+    [const N: usize] [String; N] => Strings |items: &'a [String; N]| &items[..];
+    [] [Option<&'a str>] => Options |items: &'a [Option<&'a str>]| items;
+    [] Vec<Option<&'a str>> => Options |items: &'a Vec<Option<&'a str>>| &items[..];
+    [const N: usize] [Option<&'a str>; N] => Options |items: &'a [Option<&'a str>; N]| &items[..];
+}
+
+/// One or several columns of keys. Rows with equal keys in all of them are a group.
+///
+/// ```
+/// use warpfold::{Keys, Op, Reduction};
+///
+/// let (region, year) = (["north", "south", "north"], [2023, 2023, 2024]);
+/// let keys = Keys::new([region[..].into(), year[..].into()]);
+/// let sums = Reduction::of(Op::Sum).by(keys).run(&[1, 2, 4])?;
+/// assert_eq!(sums.slice::<i64>(Op::Sum), Some(&[1, 4, 2][..]));
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Keys<'a> {
+    pub(crate) columns: Vec<KeyColumn<'a>>,
+    /// The number of groups, if keys are theirs.
+    pub(crate) dense: Option<usize>,
+}
+
+impl<'a> Keys<'a> {
+    /// Several columns.
+    #[must_use]
+    pub fn new(columns: impl IntoIterator<Item = KeyColumn<'a>>) -> Keys<'a> {
+        Keys { columns: columns.into_iter().collect(), dense: None }
+    }
+
+    /// Integers that are the numbers of groups, each below `groups`: nothing is looked
+    /// up, and every group has an answer, with rows or without.
+    ///
+    /// ```
+    /// use warpfold::{Keys, Op, Reduction};
+    ///
+    /// let counts = Reduction::of(Op::Count).by(Keys::dense(&[2u32, 0, 2], 4)).run(&[1.0; 3])?;
+    /// assert_eq!(counts.slice::<u64>(Op::Count), Some(&[1, 0, 2, 0][..]));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn dense(keys: impl Into<KeyColumn<'a>>, groups: usize) -> Keys<'a> {
+        Keys { columns: vec![keys.into()], dense: Some(groups) }
+    }
+
+    /// How many rows there are.
+    ///
+    /// # Errors
+    /// No columns, columns of different lengths, or columns that are not of keys.
+    pub(crate) fn rows(&self) -> Result<usize> {
+        let Some(first) = self.columns.first() else {
+            return Err(Error::Groups {
+                what: "there is no column of keys".into(),
+                hint: "name one; without keys there are no groups".into(),
+            });
+        };
+        let rows = first.rows()?;
+        for column in &self.columns[1..] {
+            let other = column.rows()?;
+            if other != rows {
+                return Err(Error::ShapeMismatch { left: vec![rows], right: vec![other] });
+            }
+        }
+        Ok(rows)
+    }
+}
+
+impl<'a> From<KeyColumn<'a>> for Keys<'a> {
+    fn from(column: KeyColumn<'a>) -> Keys<'a> {
+        Keys::new([column])
+    }
+}
+
+impl<'a> From<Input<'a>> for Keys<'a> {
+    fn from(input: Input<'a>) -> Keys<'a> {
+        Keys::new([input.into()])
+    }
+}
+
+macro_rules! tuples {
+    ($($name:ident)*) => {
+        impl<'a, $($name: Into<KeyColumn<'a>>),*> From<($($name,)*)> for Keys<'a> {
+            #[expect(non_snake_case, reason = "a type's name is that of its value")]
+            fn from(($($name,)*): ($($name,)*)) -> Keys<'a> {
+                Keys::new([$($name.into()),*])
+            }
+        }
+    };
+}
+tuples!(A B);
+tuples!(A B C);
+tuples!(A B C D);

@@ -1,0 +1,15 @@
+//! Reductions by key: an answer for each group of rows.
+
+mod answer;
+mod by;
+mod bytes;
+mod column;
+mod dictionary;
+mod keys;
+mod numbered;
+mod partial;
+
+pub use answer::{GroupColumn, Grouped, KeyValues};
+pub use by::{GroupBy, Order};
+pub use keys::{KeyColumn, Keys};
+pub use partial::{GroupPartial, GroupValues, NumberedRows};

@@ -1,0 +1,674 @@
+//! Unfinished reductions of groups: states that can be written down, sent and merged.
+
+use super::answer::{GroupColumn, Grouped, KeyValues};
+use super::by::Order;
+use super::column::Column;
+use super::keys::{KeyType, Keys};
+use super::numbered::{Groups, LEFT_OUT};
+use crate::answer;
+use core::fmt;
+use core::ops::Range;
+use warpfold_core::layout::Input;
+use warpfold_core::op::{Kind, Numbers, Op, Rules, Spans};
+use warpfold_core::{DType, Error, Result, fpenv};
+use warpfold_cpu::groups::{Finished, Positions, Rows, Table, new_table};
+use warpfold_threads::{Pieces, Threads};
+
+/// The states of all groups over a piece of the rows.
+///
+/// Merging the partials of any split of the rows, in any order, gives the answers of the
+/// single run, bit for bit, and a partial of the same bytes.
+///
+/// ```
+/// use warpfold::{GroupPartial, Op, Reduction, Rules};
+///
+/// let (keys, values) = ([7, 8, 7, 9], [0.1, 0.2, 0.3, 0.4]);
+/// let question = Reduction::new([Op::Sum, Op::ArgMax]);
+/// let whole = question.by(&keys).run(&values)?;
+///
+/// let bytes = question.by(&keys[..1]).partial(&values[..1], 0)?.to_bytes();
+/// let mut merged = question.by(&keys[1..]).partial(&values[1..], 1)?;
+/// merged.merge(&GroupPartial::from_bytes(&bytes)?)?;
+/// assert_eq!(merged.finish(&Rules::default())?, whole);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+pub struct GroupPartial {
+    pub(super) question: Question,
+    pub(super) groups: Groups,
+    pub(super) values: Vec<Values>,
+    /// The rows taken in, if that matters.
+    pub(super) spans: Spans,
+    /// Of each group the first of its rows, if that matters.
+    pub(super) first: Vec<u64>,
+    /// Rows without a key that were left out.
+    pub(super) omitted: u64,
+    /// What the columns of keys are called; empty names for none.
+    pub(super) key_names: Vec<String>,
+    /// How many rows there were.
+    pub(super) rows: u64,
+}
+
+/// What is asked of each column of values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Question {
+    /// The operations, and which of the tables answers each.
+    pub(super) ops: Vec<(Op, usize)>,
+    pub(super) kinds: Vec<Kind>,
+    pub(super) order: Order,
+    /// Whether rows without a key are left out.
+    pub(super) omit: bool,
+}
+
+impl Question {
+    /// Whether it matters which rows were taken in.
+    pub(super) fn tracks(&self) -> bool {
+        self.order == Order::FirstOccurrence || self.kinds.iter().any(|kind| kind.is_positional())
+    }
+}
+
+/// The states of one column of values.
+pub(super) struct Values {
+    pub(super) name: String,
+    pub(super) dtype: DType,
+    pub(super) tables: Vec<Box<dyn Table>>,
+    /// Rows without a value.
+    pub(super) missing: u64,
+}
+
+impl Values {
+    pub(super) fn new(name: String, dtype: DType, kinds: &[Kind]) -> Result<Values> {
+        let tables = kinds.iter().map(|&kind| new_table(kind, dtype)).collect::<Result<_>>()?;
+        Ok(Values { name, dtype, tables, missing: 0 })
+    }
+
+    pub(super) fn grow(&mut self, groups: usize) {
+        self.tables.iter_mut().for_each(|table| table.grow(groups));
+    }
+}
+
+impl Clone for Values {
+    fn clone(&self) -> Values {
+        Values {
+            name: self.name.clone(),
+            dtype: self.dtype,
+            tables: self.tables.iter().map(|table| table.duplicate()).collect(),
+            missing: self.missing,
+        }
+    }
+}
+
+impl Clone for GroupPartial {
+    fn clone(&self) -> GroupPartial {
+        GroupPartial {
+            question: self.question.clone(),
+            groups: self.groups.clone(),
+            values: self.values.clone(),
+            spans: self.spans.clone(),
+            first: self.first.clone(),
+            omitted: self.omitted,
+            key_names: self.key_names.clone(),
+            rows: self.rows,
+        }
+    }
+}
+
+impl fmt::Debug for GroupPartial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ops: Vec<&str> = self.ops().map(Op::name).collect();
+        write!(f, "GroupPartial({} of {} groups)", ops.join(", "), self.groups.len())
+    }
+}
+
+/// Partials of the same rows are equal, however they were made.
+impl PartialEq for GroupPartial {
+    fn eq(&self, other: &GroupPartial) -> bool {
+        self.to_bytes() == other.to_bytes()
+    }
+}
+impl Eq for GroupPartial {}
+
+/// A run of values of rows that were numbered.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct GroupValues<'a> {
+    /// The elements of the rows that have a value, as aligned bytes.
+    pub items: &'a [u8],
+    /// The second array's, for `dot`; else empty.
+    pub others: &'a [u8],
+    /// Runs of rows without a value, `(first row, length)`, ascending.
+    pub gaps: &'a [(u64, u64)],
+}
+
+/// What numbering leaves for the columns of values.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct NumberedRows {
+    /// The group of each row.
+    groups: Vec<u32>,
+    /// Whether some are left out.
+    gaps: bool,
+    start: u64,
+    // Of the rows that count: their groups, positions and elements.
+    taken: Vec<u32>,
+    positions: Vec<u64>,
+    elements: [Vec<u64>; 2],
+}
+
+/// Rows that are taken in at once.
+const BLOCK: usize = 1 << 14;
+
+impl GroupPartial {
+    /// No rows, of columns of values with names and types.
+    pub(super) fn new(
+        question: Question,
+        key_types: &[KeyType],
+        dense: Option<usize>,
+        values: &[(String, DType)],
+    ) -> Result<GroupPartial> {
+        let groups = Groups::new(key_types, dense)?;
+        let values = values
+            .iter()
+            .map(|(name, dtype)| Values::new(name.clone(), *dtype, &question.kinds))
+            .collect::<Result<_>>()?;
+        let mut partial = GroupPartial {
+            question,
+            groups,
+            values,
+            spans: Spans::new(),
+            first: Vec::new(),
+            omitted: 0,
+            key_names: vec![String::new(); key_types.len()],
+            rows: 0,
+        };
+        partial.grow();
+        Ok(partial)
+    }
+
+    /// The operations that can be finished.
+    pub fn ops(&self) -> impl Iterator<Item = Op> + '_ {
+        self.question.ops.iter().map(|&(op, _)| op)
+    }
+
+    /// How many groups there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Whether there are no groups.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.groups.len() == 0
+    }
+
+    /// Rows that were left out since they have no key.
+    #[must_use]
+    pub fn omitted(&self) -> u64 {
+        self.omitted
+    }
+
+    /// Rows without a value.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.values.iter().map(|values| values.missing).sum()
+    }
+
+    /// The memory that the states take, as far as it is known.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let tables = self.values.iter().flat_map(|values| &values.tables);
+        self.groups.bytes() + 8 * self.first.capacity() + tables.map(|t| t.bytes()).sum::<usize>()
+    }
+
+    /// Makes room for the groups that there are.
+    pub(super) fn grow(&mut self) {
+        let groups = self.groups.len();
+        self.values.iter_mut().for_each(|values| values.grow(groups));
+        if self.question.order == Order::FirstOccurrence && self.first.len() < groups {
+            self.first.resize(groups, u64::MAX);
+        }
+    }
+
+    /// Gives the groups of rows, the first of which has index `start`, for
+    /// [`absorb_values`](Self::absorb_values).
+    ///
+    /// # Errors
+    /// Keys of other types, keys that are not dense, too many groups.
+    #[doc(hidden)]
+    pub fn number(
+        &mut self,
+        keys: &Keys<'_>,
+        rows: Range<usize>,
+        start: u64,
+        numbered: &mut NumberedRows,
+    ) -> Result<()> {
+        let NumberedRows { groups, .. } = numbered;
+        let count = rows.len() as u64;
+        self.groups.number(keys, rows, self.question.omit, start, groups)?;
+        self.grow();
+        let omitted = match self.question.omit {
+            true => groups.iter().filter(|&&group| group == LEFT_OUT).count(),
+            false => 0,
+        };
+        if self.question.order == Order::FirstOccurrence {
+            for (&group, row) in groups.iter().zip(start..) {
+                if group != LEFT_OUT {
+                    let first = &mut self.first[group as usize];
+                    *first = row.min(*first);
+                }
+            }
+        }
+        (numbered.gaps, numbered.start) = (omitted > 0, start);
+        self.omitted += omitted as u64;
+        self.rows += count;
+        Ok(())
+    }
+
+    /// Takes in the values of rows that were numbered.
+    ///
+    /// # Panics
+    /// If there are not as many values as rows, but for the gaps.
+    #[doc(hidden)]
+    pub fn absorb_values(
+        &mut self,
+        column: usize,
+        values: GroupValues<'_>,
+        numbered: &mut NumberedRows,
+    ) {
+        let Values { dtype, tables, missing, .. } = &mut self.values[column];
+        let NumberedRows { groups, gaps, start, taken, positions, elements } = numbered;
+        let GroupValues { mut items, mut others, gaps: without } = values;
+        let mut rows = (&groups[..], Positions::From(*start));
+        if *gaps || !without.is_empty() {
+            let size = dtype.size();
+            taken.clear();
+            positions.clear();
+            elements.iter_mut().for_each(Vec::clear);
+            let mut without = without.iter().copied().peekable();
+            // Elements of the rows before, and of those that were taken.
+            let (mut before, mut kept) = (0, Vec::new());
+            for (row, &group) in groups.iter().enumerate() {
+                let at = row as u64;
+                while without.next_if(|&(first, len)| first + len <= at).is_some() {}
+                if without.peek().is_some_and(|&(first, _)| first <= at) {
+                    *missing += u64::from(group != LEFT_OUT);
+                    continue;
+                }
+                if group != LEFT_OUT {
+                    taken.push(group);
+                    positions.push(*start + at);
+                    kept.push(before);
+                }
+                before += 1;
+            }
+            if kept.len() < before {
+                for (from, to) in [&mut items, &mut others].into_iter().zip(elements) {
+                    if !from.is_empty() {
+                        to.resize((kept.len() * size).div_ceil(8), 0);
+                        let to: &mut [u8] = bytemuck::cast_slice_mut(to);
+                        for (&place, to) in kept.iter().zip(to.chunks_exact_mut(size)) {
+                            to.copy_from_slice(&from[place * size..(place + 1) * size]);
+                        }
+                        *from = &to[..kept.len() * size];
+                    }
+                }
+            }
+            rows = (&taken[..], Positions::At(positions));
+        }
+        let rows = Rows { groups: rows.0, items, others, positions: rows.1 };
+        tables.iter_mut().for_each(|table| table.absorb(rows));
+    }
+
+    /// Says that rows were taken in.
+    ///
+    /// # Errors
+    /// [`Error::Overlap`], if it matters which rows there are.
+    #[doc(hidden)]
+    pub fn add_span(&mut self, start: u64, rows: u64) -> Result<()> {
+        if !self.question.tracks() {
+            return Ok(());
+        }
+        let mut span = Spans::new();
+        span.insert(start, rows);
+        self.spans.merge(&span)
+    }
+
+    /// Takes in rows of a column of values, or of two, from `rows.start` on.
+    pub(super) fn absorb_rows(
+        &mut self,
+        keys: &Keys<'_>,
+        inputs: &[Input<'_>],
+        columns: &[Column<'_>],
+        rows: Range<usize>,
+        start: u64,
+        numbered: &mut NumberedRows,
+    ) -> Result<()> {
+        let (mut buffers, mut gaps) = ([Vec::new(), Vec::new()], Vec::new());
+        let mut compact = [Vec::<u64>::new(), Vec::new()];
+        for from in rows.clone().step_by(BLOCK) {
+            let rows = from..rows.end.min(from + BLOCK);
+            self.number(keys, rows.clone(), start + from as u64, numbered)?;
+            gaps.clear();
+            if inputs.iter().any(|input| input.missing() > 0) {
+                let valid = |row: usize| inputs.iter().all(|input| input.is_valid(row));
+                let missing = rows.clone().filter(|&row| !valid(row));
+                gaps.extend(missing.map(|row| ((row - from) as u64, 1)));
+            }
+            let mut parts: [&[u8]; 2] = [&[], &[]];
+            let sides = columns.iter().zip(&mut buffers).zip(&mut compact).zip(&mut parts);
+            for (((column, buffer), compact), part) in sides {
+                let size = column.dtype().size();
+                *part = column.bytes(rows.clone(), buffer);
+                if !gaps.is_empty() {
+                    *part = without(part, size, &gaps, compact);
+                }
+            }
+            let values = GroupValues { items: parts[0], others: parts[1], gaps: &gaps };
+            self.absorb_values(0, values, numbered);
+        }
+        Ok(())
+    }
+
+    /// Takes in the rows that follow those of the partial: keys, and a value for each.
+    ///
+    /// ```
+    /// use warpfold::{Op, Reduction, Rules};
+    ///
+    /// let question = Reduction::of(Op::Sum);
+    /// let mut sums = question.by(&["a", "b"]).partial(&[1.0, 2.0], 0)?;
+    /// for (keys, values) in [(["b", "c"], [4.0, 8.0]), (["a", "c"], [16.0, 32.0])] {
+    ///     sums.absorb(&keys, &values)?;
+    /// }
+    /// let answer = sums.finish(&Rules::default())?;
+    /// assert_eq!(answer.slice::<f64>(Op::Sum), Some(&[17.0, 6.0, 40.0][..]));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Keys or values of other types or lengths; keys that are not dense. The partial is
+    /// then what it was before.
+    pub fn absorb<'a>(
+        &mut self,
+        keys: impl Into<Keys<'a>>,
+        values: impl Into<Input<'a>>,
+    ) -> Result<()> {
+        let (mut keys, values) = (keys.into(), [values.into()]);
+        keys.dense = self.groups.dense();
+        let column = Column::new(&values[0])?;
+        let rows = keys.rows()?;
+        if rows != column.rows() {
+            return Err(Error::ShapeMismatch { left: vec![rows], right: vec![column.rows()] });
+        }
+        let dtype = self.values.first().map_or(column.dtype(), |values| values.dtype);
+        if dtype != column.dtype() {
+            return Err(Error::DTypeMismatch { left: dtype, right: column.dtype() });
+        }
+        if let Some(&op) = self.ops().collect::<Vec<_>>().iter().find(|op| op.arity() != 1) {
+            return Err(Error::Arity { op, takes: 2, given: 1 });
+        }
+        let start = match self.question.tracks() {
+            true => self.spans.ranges().last().map_or(0, |(_, end)| end),
+            false => self.rows,
+        };
+        // Beside the others, so that after an error nothing was taken in.
+        let mut piece = self.empty()?;
+        let mut numbered = NumberedRows::default();
+        piece.absorb_rows(&keys, &values, &[column], 0..rows, start, &mut numbered)?;
+        piece.add_span(start, rows as u64)?;
+        self.merge(&piece)
+    }
+
+    /// The same question of no rows.
+    #[doc(hidden)]
+    pub fn empty(&self) -> Result<GroupPartial> {
+        let values: Vec<_> = self.values.iter().map(|v| (v.name.clone(), v.dtype)).collect();
+        let (types, dense) = (self.groups.types(), self.groups.dense());
+        let mut empty = GroupPartial::new(self.question.clone(), &types, dense, &values)?;
+        empty.key_names = self.key_names.clone();
+        Ok(empty)
+    }
+
+    /// Takes in the partial of other rows, group by group. After an error `self` is what
+    /// it was before.
+    ///
+    /// # Errors
+    /// [`Error::StateMismatch`] if operations, types of keys or types of values differ;
+    /// [`Error::Overlap`] if both hold a row, where that matters: for positions and
+    /// products of floats, and for groups in the order of their first rows.
+    pub fn merge(&mut self, other: &GroupPartial) -> Result<()> {
+        let differ =
+            |what, left: String, right: String| Err(Error::StateMismatch { what, left, right });
+        if self.question != other.question {
+            let name = |p: &GroupPartial| {
+                let names: Vec<&str> = p.ops().map(Op::name).collect();
+                let omit = if p.question.omit { " of rows with keys" } else { "" };
+                format!("{}{omit} in {} order", names.join(","), p.question.order)
+            };
+            return differ("operation", name(self), name(other));
+        }
+        let types = |p: &GroupPartial| {
+            let types = p.values.iter().map(|values| values.dtype.to_string());
+            types.collect::<Vec<_>>().join(",")
+        };
+        if types(self) != types(other) {
+            return differ("element type", types(self), types(other));
+        }
+        if self.key_names != other.key_names {
+            let (left, right) = (self.key_names.join(","), other.key_names.join(","));
+            return differ("names of keys", left, right);
+        }
+        let names = |p: &GroupPartial| {
+            p.values.iter().map(|values| values.name.clone()).collect::<Vec<_>>().join(",")
+        };
+        if names(self) != names(other) {
+            return differ("names of columns", names(self), names(other));
+        }
+        self.groups.check(&other.groups)?;
+        self.spans.merge(&other.spans)?;
+        let map = self.groups.adopt(&other.groups)?;
+        self.grow();
+        for (ours, theirs) in self.values.iter_mut().zip(&other.values) {
+            ours.missing = ours.missing.saturating_add(theirs.missing);
+            for (table, other) in ours.tables.iter_mut().zip(&theirs.tables) {
+                // The questions are one, and so are the types.
+                let merged = table.merge(&**other, &map);
+                assert!(merged, "tables of one kind and type merge");
+            }
+        }
+        for (&first, &group) in other.first.iter().zip(&map) {
+            let ours = &mut self.first[group as usize];
+            *ours = first.min(*ours);
+        }
+        self.omitted = self.omitted.saturating_add(other.omitted);
+        self.rows = self.rows.saturating_add(other.rows);
+        Ok(())
+    }
+
+    /// The groups in the order of the answer.
+    fn ordered(&self) -> Vec<u32> {
+        match self.question.order {
+            Order::Key => self.groups.sorted(),
+            Order::FirstOccurrence => {
+                let mut groups: Vec<u32> = (0..self.groups.len() as u32).collect();
+                groups.sort_by_key(|&group| self.first[group as usize]);
+                groups
+            }
+        }
+    }
+
+    /// The answers. The states stay as they are and can be finished again under other
+    /// rules.
+    ///
+    /// # Errors
+    /// Those of finishing a group, as [`Error::Group`] with the group's key; of a group
+    /// without elements, `min` and its kin are missing instead. [`Error::Gap`] if the
+    /// answer depends on positions and a piece in the middle is missing.
+    pub fn finish(&self, rules: &Rules) -> Result<Grouped> {
+        self.finish_column(0, rules, Threads::Exactly(1))
+    }
+
+    /// The answers of one of several columns of values.
+    #[doc(hidden)]
+    pub fn finish_column(&self, column: usize, rules: &Rules, threads: Threads) -> Result<Grouped> {
+        let groups = self.ordered();
+        let columns = self.question.ops.iter();
+        let columns =
+            columns.map(|&(op, _)| self.finish_groups(column, op, rules, &groups, threads));
+        let columns = columns.collect::<Result<_>>()?;
+        Ok(Grouped { keys: self.groups.values(&groups), columns, groups: groups.len() })
+    }
+
+    /// The groups by their numbers, in the order of the answer.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn group_order(&self) -> Vec<u32> {
+        self.ordered()
+    }
+
+    /// The keys of groups.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn keys_of(&self, groups: &[u32]) -> Vec<KeyValues> {
+        self.groups.values(groups)
+    }
+
+    /// The answers of these groups to one operation alone.
+    ///
+    /// # Errors
+    /// As for [`finish`](Self::finish); an operation that was not asked for.
+    #[doc(hidden)]
+    pub fn finish_op(
+        &self,
+        column: usize,
+        op: Op,
+        rules: &Rules,
+        groups: &[u32],
+        threads: Threads,
+    ) -> Result<GroupColumn> {
+        fpenv::usual(|| self.finish_groups(column, op, rules, groups, threads))
+    }
+
+    fn finish_groups(
+        &self,
+        column: usize,
+        op: Op,
+        rules: &Rules,
+        groups: &[u32],
+        threads: Threads,
+    ) -> Result<GroupColumn> {
+        let values = &self.values[column];
+        let place = self.question.ops.iter().find(|(o, _)| *o == op).map(|&(_, place)| place);
+        let place = place.ok_or(Error::UnsupportedType { op, dtype: values.dtype })?;
+        let table = &values.tables[place];
+        let rows = self.spans.ranges().last().map_or(0, |(_, end)| end);
+        if table.kind().is_positional() {
+            self.check_spans()?;
+        }
+        let pieces = Pieces::new(groups.len().div_ceil(BLOCK));
+        let parts = threads.run(pieces.count(), || {
+            let mut parts = Vec::new();
+            while let Some(piece) = pieces.take() {
+                let from = piece * BLOCK;
+                let groups = &groups[from..groups.len().min(from + BLOCK)];
+                let part = table.finish(op, rules, groups, rows);
+                parts.push((from, part.map_err(|(at, error)| (from + at, error))));
+            }
+            parts
+        });
+        let mut parts: Vec<_> = parts.into_iter().flatten().collect();
+        parts.sort_by_key(|&(from, _)| from);
+        let out = rules.out.unwrap_or(op.answer_type(values.dtype));
+        let zeros = || Numbers::zeros(out, 0);
+        let mut all: Option<Finished> = None;
+        for (from, part) in parts {
+            let mut part = part.map_err(|(at, source)| Error::Group {
+                group: self.groups.show(groups[at]),
+                source: Box::new(source),
+            })?;
+            part.missing.iter_mut().for_each(|place| *place += from);
+            match &mut all {
+                None => all = Some(part),
+                Some(all) => {
+                    for (all, part) in
+                        [(&mut all.first, part.first), (&mut all.second, part.second)]
+                    {
+                        if let (Some(all), Some(part)) = (all, part) {
+                            all.append(&part);
+                        }
+                    }
+                    all.missing.append(&mut part.missing);
+                }
+            }
+        }
+        let Finished { first, second, missing } = all.unwrap_or_default();
+        let second = match answer::halves(op).len() {
+            1 => None,
+            _ => Some(second.unwrap_or_else(zeros)),
+        };
+        let numbers = first.unwrap_or_else(zeros);
+        Ok(GroupColumn { column: answer::Column { op, numbers, second }, missing })
+    }
+
+    /// # Errors
+    /// A piece that is missing between others.
+    fn check_spans(&self) -> Result<()> {
+        match self.spans.first_gap() {
+            Some((from, to)) => Err(Error::Gap { from, to }),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the columns names, for whoever reads the bytes.
+    #[doc(hidden)]
+    pub fn name_keys(&mut self, names: Vec<String>) {
+        if names.len() == self.key_names.len() {
+            self.key_names = names;
+        }
+    }
+
+    /// What the columns of keys are called.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn key_names(&self) -> &[String] {
+        &self.key_names
+    }
+
+    /// The columns of values: what they are called, of which type, and how many rows
+    /// have no value.
+    #[doc(hidden)]
+    pub fn value_columns(&self) -> impl Iterator<Item = (&str, DType, u64)> + '_ {
+        self.values.iter().map(|values| (&*values.name, values.dtype, values.missing))
+    }
+
+    /// Leaves only these columns of values, ascending.
+    #[doc(hidden)]
+    pub fn keep_columns(&mut self, places: &[usize]) {
+        let mut place = 0;
+        self.values.retain(|_| {
+            place += 1;
+            places.contains(&(place - 1))
+        });
+    }
+}
+
+/// The elements without those of missing rows, put together in `compact`.
+fn without<'a>(
+    items: &[u8],
+    size: usize,
+    gaps: &[(u64, u64)],
+    compact: &'a mut Vec<u64>,
+) -> &'a [u8] {
+    let len = items.len() - gaps.len() * size;
+    compact.clear();
+    compact.resize(len.div_ceil(8), 0);
+    let to: &mut [u8] = &mut bytemuck::cast_slice_mut(compact)[..len];
+    let mut done = 0;
+    let mut from = 0;
+    let ends = gaps.iter().map(|&(row, _)| row as usize * size).chain([items.len()]);
+    for end in ends {
+        to[done..done + (end - from)].copy_from_slice(&items[from..end]);
+        done += end - from;
+        from = (end + size).min(items.len());
+    }
+    to
+}

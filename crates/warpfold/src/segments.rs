@@ -1,0 +1,262 @@
+//! Segments: answers for runs of elements of one array.
+
+use crate::answer::{Answer, Column};
+use crate::device::Device;
+use crate::initial;
+use crate::reduction::Reduction;
+use core::fmt;
+use warpfold_core::layout::{Input, View};
+use warpfold_core::{Error, Item, Op, Result, fpenv};
+use warpfold_cpu::isa::Isa;
+use warpfold_cpu::{Bounds, Indices, SegmentJob};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Integers that say where segments begin or end, or how long they are: slices, arrays and
+/// vectors of `u32`, `u64`, `i32`, `i64`, `usize` or `isize`.
+///
+/// Sealed: nobody else implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say where segments are",
+    note = "a reference to a slice, an array or a vector of u32, u64, i32, i64, usize or isize does: of a slice `s` it is `&s`"
+)]
+pub trait Boundaries: sealed::Sealed + fmt::Debug + Send + Sync {
+    /// The integers.
+    #[doc(hidden)]
+    fn indices(&self) -> Indices<'_>;
+}
+
+macro_rules! holders {
+    ($(($($generics:tt)*) $holder:ty;)*) => {$(
+        impl<$($generics)*> sealed::Sealed for $holder {}
+        impl<$($generics)*> Boundaries for $holder {
+            fn indices(&self) -> Indices<'_> {
+                T::indices(self)
+            }
+        }
+    )*};
+}
+holders! {
+    (T: Boundary) Vec<T>;
+    (T: Boundary) Box<[T]>;
+    (T: Boundary) &[T];
+    (T: Boundary, const N: usize) [T; N];
+}
+
+/// An integer of [`Boundaries`].
+#[doc(hidden)]
+pub trait Boundary: sealed::Sealed + fmt::Debug + Send + Sync + Sized {
+    fn indices(items: &[Self]) -> Indices<'_>;
+}
+
+macro_rules! boundaries {
+    ($($t:ty, |$items:ident| $indices:expr;)*) => {$(
+        impl sealed::Sealed for $t {}
+        impl Boundary for $t {
+            fn indices($items: &[$t]) -> Indices<'_> {
+                $indices
+            }
+        }
+    )*};
+}
+boundaries! {
+    u32, |items| Indices::U32(items);
+    u64, |items| Indices::U64(items);
+    i32, |items| Indices::I32(items);
+    i64, |items| Indices::I64(items);
+}
+#[cfg(target_pointer_width = "64")]
+boundaries! {
+    usize, |items| Indices::U64(bytemuck::cast_slice(items));
+    isize, |items| Indices::I64(bytemuck::cast_slice(items));
+}
+#[cfg(target_pointer_width = "32")]
+boundaries! {
+    usize, |items| Indices::U32(bytemuck::cast_slice(items));
+    isize, |items| Indices::I32(bytemuck::cast_slice(items));
+}
+
+/// Where the segments of an array begin and end.
+///
+/// ```
+/// use warpfold::{Op, Reduction, Segments};
+///
+/// let x = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
+/// let sums = |segments: Segments<'_>| -> warpfold::Result<Vec<f64>> {
+///     let answer = Reduction::of(Op::Sum).segments(segments).run(&x)?;
+///     Ok(answer.slice(Op::Sum).unwrap_or_default().to_vec())
+/// };
+/// assert_eq!(sums(Segments::Offsets(&[0u32, 2, 2, 6]))?, [3.0, 0.0, 60.0]);
+/// assert_eq!(sums(Segments::Lengths(&[2i64, 0, 4]))?, [3.0, 0.0, 60.0]);
+/// assert_eq!(sums(Segments::StartsStops(&[4u64, 0], &[6u64, 5]))?, [48.0, 31.0]);
+/// assert_eq!(sums(Segments::Fixed(3))?, [7.0, 56.0]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Segments<'a> {
+    /// `n + 1` ascending offsets for `n` segments: segment `i` begins at offset `i` and ends
+    /// before offset `i + 1`. The first and the last may leave elements of the array out.
+    Offsets(&'a dyn Boundaries),
+    /// The segments follow each other from the first element to the last, and have these
+    /// lengths.
+    Lengths(&'a dyn Boundaries),
+    /// Segment `i` begins at number `i` of the first and ends before number `i` of the
+    /// second. Segments may overlap, leave gaps and come in any order.
+    StartsStops(&'a dyn Boundaries, &'a dyn Boundaries),
+    /// The segments follow each other and have this length, which divides the array's.
+    Fixed(usize),
+}
+
+impl Segments<'_> {
+    fn bounds(&self) -> Bounds<'_> {
+        match *self {
+            Segments::Offsets(offsets) => Bounds::Offsets(offsets.indices()),
+            Segments::Lengths(lengths) => Bounds::Lengths(lengths.indices()),
+            Segments::StartsStops(starts, stops) => {
+                Bounds::StartsStops(starts.indices(), stops.indices())
+            }
+            Segments::Fixed(len) => Bounds::Fixed(len),
+        }
+    }
+}
+
+/// A [`Reduction`] of each segment of an array: [`Reduction::segments`] makes it.
+#[derive(Clone, Debug)]
+pub struct Segmented<'s> {
+    reduction: Reduction,
+    segments: Segments<'s>,
+}
+
+impl Reduction {
+    /// Reduces each segment of an array of one axis by itself.
+    ///
+    /// ```
+    /// use warpfold::{Op, Reduction, Segments};
+    ///
+    /// let x = [3.0, 1.0, 4.0, 1.0, 5.0];
+    /// let offsets = vec![0, 3, 5];
+    /// let segments = Segments::Offsets(&offsets);
+    /// let answer = Reduction::new([Op::Sum, Op::ArgMax]).segments(segments).run(&x)?;
+    /// assert_eq!(answer.slice::<f64>(Op::Sum), Some(&[8.0, 6.0][..]));
+    /// // Positions count from the segment's first element.
+    /// assert_eq!(answer.slice::<u64>(Op::ArgMax), Some(&[2, 1][..]));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn segments(self, segments: Segments<'_>) -> Segmented<'_> {
+        Segmented { reduction: self, segments }
+    }
+}
+
+impl Segmented<'_> {
+    /// A value that takes part in each segment: see [`Reduction::initial`].
+    ///
+    /// ```
+    /// use warpfold::{Op, Reduction, Segments};
+    ///
+    /// let question = Reduction::of(Op::Max).segments(Segments::Offsets(&[0, 2, 2]));
+    /// let refused = question.clone().run(&[5, 7]).unwrap_err();
+    /// assert_eq!(refused.to_string(), "segment 1: max of no elements has no value");
+    /// let answer = question.initial(0).run(&[5, 7])?;
+    /// assert_eq!(answer.slice::<i32>(Op::Max), Some(&[7, 0][..]));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn initial<T: Item>(mut self, value: T) -> Self {
+        self.reduction = self.reduction.initial(value);
+        self
+    }
+
+    /// The answers: of each operation a number for each segment, those that
+    /// [`Reduction::run`] gives for the segment's elements alone, bit for bit.
+    ///
+    /// A segment of no elements has the operation's value of none: 0, 1, NaN. Elements
+    /// without a value are left out, and count as positions. Threads share the elements
+    /// and the segments; a long segment is shared by itself.
+    ///
+    /// # Errors
+    /// [`Error::BadSegment`] names the first segment that cannot be, [`Error::BadSegments`]
+    /// says what else does not fit: an array that has not one axis, or axes to reduce,
+    /// among others. [`Error::InSegment`] names the first segment that has no answer, with
+    /// the cause: `min` and its kin of nothing, integer totals that do not fit, NaNs
+    /// under [`NanPolicy::Error`](crate::NanPolicy::Error). [`Error::BadInitial`]. The rest
+    /// as for [`Reduction::run`]. A device that is named is an error, as none has
+    /// kernels for segments; by itself the CPU works.
+    pub fn run<'a>(&self, array: impl Into<Input<'a>>) -> Result<Answer> {
+        let input = array.into();
+        let view = input.view()?;
+        let valid = |row: usize| input.is_valid(row);
+        let valid: Option<&(dyn Fn(usize) -> bool + Sync)> =
+            if input.missing() > 0 { Some(&valid) } else { None };
+        fpenv::usual(|| self.answer([Some(&view), None], valid))
+    }
+
+    /// The answers of two arrays: [`Op::Dot`]. Where one of two elements has no value, both
+    /// are left out.
+    ///
+    /// ```
+    /// use warpfold::{Op, Reduction, Segments};
+    ///
+    /// let question = Reduction::of(Op::Dot).segments(Segments::Fixed(2));
+    /// let answer = question.run_pair(&[1.0, 2.0, 3.0, 4.0], &[10.0, 1.0, 0.0, 2.0])?;
+    /// assert_eq!(answer.slice::<f64>(Op::Dot), Some(&[12.0, 8.0][..]));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run); arrays of different shapes or types, and operations on
+    /// one array.
+    pub fn run_pair<'a>(
+        &self,
+        left: impl Into<Input<'a>>,
+        right: impl Into<Input<'a>>,
+    ) -> Result<Answer> {
+        let [left, right] = [left.into(), right.into()];
+        let views = [left.view()?, right.view()?];
+        let valid = |row: usize| left.is_valid(row) && right.is_valid(row);
+        let valid: Option<&(dyn Fn(usize) -> bool + Sync)> =
+            if left.missing() + right.missing() > 0 { Some(&valid) } else { None };
+        fpenv::usual(|| self.answer(views.each_ref().map(Some), valid))
+    }
+
+    fn answer(
+        &self,
+        views: [Option<&View<'_>>; 2],
+        valid: Option<&(dyn Fn(usize) -> bool + Sync)>,
+    ) -> Result<Answer> {
+        let Segmented { reduction, segments } = self;
+        let Some(first) = views[0] else {
+            return Err(Error::Arity { op: Op::Sum, takes: 1, given: 0 });
+        };
+        let dtype = first.dtype();
+        reduction.check(dtype, views.iter().flatten().count())?;
+        let device = reduction.named_device();
+        if !matches!(device, Device::Auto | Device::Cpu) {
+            return Err(Error::Device {
+                what: format!("device {device} has no kernels for segments"),
+                hint: "the CPU gives the same bits: --device cpu, or no device at all".into(),
+            });
+        }
+        let shape = first.shape();
+        if shape.len() == 1 && reduction.named_axes().resolve(1)? != [true] {
+            return Err(Error::BadSegments {
+                what: "segments reduce the only axis, which is not to be reduced".into(),
+                hint: "leave the axes out",
+            });
+        }
+        let initial = initial::of(reduction, dtype)?;
+        let (kinds, ops) = reduction.kinds();
+        let (isa, threads) = (Isa::active()?, reduction.named_threads());
+        let bounds = segments.bounds();
+        let job = SegmentJob { views, bounds, valid, initial, kinds: &kinds, isa, threads };
+        let (segments, columns) = job.answers(&ops, &reduction.rules)?;
+        let columns = ops.iter().zip(columns);
+        let columns = columns
+            .map(|(&(op, _), column)| Column { op, numbers: column.numbers, second: column.second })
+            .collect();
+        Ok(Answer { shape: vec![segments], columns })
+    }
+}

@@ -1,0 +1,464 @@
+//! Groups against a reduction of each group alone.
+
+use warpfold::{
+    DType, Device, Error, GroupPartial, Grouped, Input, Item, KeyColumn, Keys, NanPolicy, Op,
+    Order, Reduction, Rules, Threads, Value, View,
+};
+use warpfold_core::{Element, with_element};
+
+/// Small pseudo-random numbers: `rand` is no dependency.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let x = (self.0 ^ self.0 >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        x ^ x >> 29
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+/// What elements are drawn from.
+#[derive(Clone, Copy, Debug)]
+enum Data {
+    /// Any bits: all exponents, NaNs and infinities.
+    Bits,
+    /// Small whole numbers, with zeros of both signs.
+    Small,
+    /// Finite floats over many exponents; integers of any size.
+    Wide,
+}
+
+fn draw<T: Element>(draw: &mut Draw, data: Data) -> T {
+    let bits = draw.next() & (u64::MAX >> (64 - 8 * size_of::<T>()));
+    match data {
+        Data::Bits => T::from_bits(bits),
+        Data::Wide
+            if T::from_bits(bits).key().ge(&T::key_range().0)
+                && T::from_bits(bits).key().lt(&T::key_range().1) =>
+        {
+            T::from_bits(bits)
+        }
+        Data::Wide => T::from_bits(0),
+        Data::Small => {
+            let n = draw.below(9);
+            let float = |x: f64| match T::DTYPE {
+                DType::F16 => u64::from(warpfold::f16::from_f64(x).to_bits()),
+                DType::BF16 => u64::from(warpfold::bf16::from_f64(x).to_bits()),
+                DType::F32 => u64::from((x as f32).to_bits()),
+                _ => x.to_bits(),
+            };
+            if T::DTYPE.is_float() {
+                T::from_bits(float([0.0, -0.0, 0.5, -1.0, 3.0, 1.25, -7.0, 2.0, 1e-3][n as usize]))
+            } else {
+                T::from_bits(if T::DTYPE == DType::Bool { n & 1 } else { n })
+            }
+        }
+    }
+}
+
+/// Bits that say which rows are in a group.
+fn mask(keys: &[u16], key: u16) -> Vec<u8> {
+    let mut bits = vec![0; keys.len().div_ceil(8)];
+    for (row, _) in keys.iter().enumerate().filter(|(_, k)| **k == key) {
+        bits[row / 8] |= 1 << (row % 8);
+    }
+    bits
+}
+
+/// Each group's answer by a reduction of the rows that are left when those of all other
+/// groups are missing.
+fn naive<T: Item>(
+    question: &Reduction,
+    keys: &[u16],
+    items: &[T],
+) -> Result<Vec<(u16, Vec<Option<Value>>)>, Error> {
+    let mut distinct = keys.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let group = |key: u16| {
+        let bits = mask(keys, key);
+        let ops = question.ops().iter().map(|&op| {
+            let rules = question.rules();
+            let alone = Reduction::of(op).nan(rules.nan).ddof(rules.ddof).wrap(rules.wrap);
+            let alone = rules.out.map_or(alone.clone(), |out| alone.out(out));
+            let input = Input::masked(items, &bits, 0).unwrap();
+            match alone.threads(Threads::Exactly(1)).run(input) {
+                Ok(answer) => Ok(answer.value()),
+                Err(Error::Empty { .. }) => Ok(None),
+                Err(error) => Err(error),
+            }
+        });
+        Ok((key, ops.collect::<Result<_, _>>()?))
+    };
+    distinct.into_iter().map(group).collect()
+}
+
+fn compare<T: Item>(question: &Reduction, keys: &[u16], items: &[T], what: &str) {
+    let grouped = question.by(keys).run(View::of(T::elements(items)));
+    match (grouped, naive(question, keys, items)) {
+        (Ok(grouped), Ok(naive)) => {
+            let found = grouped.keys()[0].slice::<u16>().unwrap().to_vec();
+            assert_eq!(found, naive.iter().map(|n| n.0).collect::<Vec<_>>(), "{what}");
+            for (group, (key, values)) in naive.iter().enumerate() {
+                for (column, value) in grouped.columns().iter().zip(values) {
+                    assert_eq!(column.get(group), *value, "{what}: {} of {key}", column.op());
+                }
+            }
+        }
+        (Err(Error::Group { source, .. }), Err(error)) => assert_eq!(*source, error, "{what}"),
+        (grouped, naive) => panic!("{what}: {grouped:?} but {naive:?}"),
+    }
+}
+
+fn single(dtype: DType) -> Vec<Op> {
+    Op::ALL.into_iter().filter(|op| op.arity() == 1 && op.supports(dtype)).collect()
+}
+
+#[test]
+fn each_operation_and_type_is_that_of_the_group_alone() {
+    let mut random = Draw(1);
+    for dtype in DType::ALL {
+        for data in [Data::Bits, Data::Small, Data::Wide] {
+            for rows in [0, 1, 2, 700] {
+                let keys: Vec<u16> = (0..rows).map(|_| random.below(13) as u16).collect();
+                with_element!(dtype, T => {
+                    let items: Vec<T> = (0..rows).map(|_| draw(&mut random, data)).collect();
+                    for op in single(dtype) {
+                        for nan in [NanPolicy::Propagate, NanPolicy::Omit] {
+                            let wrap = Reduction::of(op).nan(nan).wrap(true).ddof(1);
+                            compare(&wrap, &keys, &items, &format!("{op} {dtype} {data:?} {rows}"));
+                        }
+                        let question = Reduction::of(op).nan(NanPolicy::Error);
+                        compare(&question, &keys, &items, &format!("{op} {dtype} {data:?} {rows}"));
+                    }
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn types_of_answers_are_those_asked_for() {
+    let mut random = Draw(2);
+    let keys: Vec<u16> = (0..300).map(|_| random.below(5) as u16).collect();
+    for dtype in DType::ALL {
+        with_element!(dtype, T => {
+            let items: Vec<T> = (0..300).map(|_| draw(&mut random, Data::Small)).collect();
+            for op in single(dtype) {
+                for out in DType::ALL {
+                    let question = Reduction::of(op).out(out);
+                    compare(&question, &keys, &items, &format!("{op} of {dtype} as {out}"));
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn dots_are_those_of_the_group_alone() {
+    let mut random = Draw(3);
+    let keys: Vec<u16> = (0..500).map(|_| random.below(7) as u16).collect();
+    for dtype in DType::ALL {
+        for data in [Data::Bits, Data::Small, Data::Wide] {
+            with_element!(dtype, T => {
+                let [left, right] = [0; 2].map(|_| -> Vec<T> {
+                    (0..500).map(|_| draw(&mut random, data)).collect()
+                });
+                let question = Reduction::of(Op::Dot).wrap(true);
+                let dots = question.by(&keys).run_pair(View::of(&left), View::of(&right)).unwrap();
+                for key in 0..7 {
+                    let bits = mask(&keys, key);
+                    let inputs = [&left, &right].map(|x| Input::masked(x, &bits, 0).unwrap());
+                    let [left, right] = inputs;
+                    let alone = question.run_pair(left, right).unwrap().value();
+                    assert_eq!(dots.columns()[0].get(key.into()), alone, "{dtype} {data:?} {key}");
+                }
+            });
+        }
+    }
+}
+
+/// Sums that leave the cells of 128 bits at either end, and come back.
+#[test]
+fn cells_that_overflow_lose_nothing() {
+    let pairs = [1e308, 1e308, -1e308, 5e-324, 1.0, -1e308, 1e16, -1.0, 1e-300, 1e300, -1e300];
+    let keys: Vec<u16> = (0..pairs.len() * 64).map(|i| (i % 3) as u16).collect();
+    let items: Vec<f64> = (0..pairs.len() * 64).map(|i| pairs[i * 7 % pairs.len()]).collect();
+    let ops = [Op::Sum, Op::Mean, Op::Norm1, Op::SumSq, Op::Norm2, Op::Var, Op::Std];
+    for op in ops {
+        compare(&Reduction::of(op), &keys, &items, op.name());
+    }
+    // As many of one size as make a cell full.
+    let (keys, items) = (vec![0u16; 1 << 20], vec![f64::MAX; 1 << 20]);
+    compare(&Reduction::new([Op::Mean, Op::Sum]), &keys, &items, "full");
+    let items = vec![u64::MAX; 1 << 20];
+    compare(&Reduction::new([Op::Mean, Op::SumSq]).out(DType::F64), &keys, &items, "integers");
+}
+
+fn question() -> Reduction {
+    Reduction::new([Op::Sum, Op::Var, Op::ArgMin, Op::Prod, Op::LogSumExp, Op::Count, Op::Norm1])
+}
+
+fn rows(seed: u64, rows: usize) -> (Vec<Option<&'static str>>, Vec<i16>, Vec<f64>) {
+    let mut random = Draw(seed);
+    let names = [Some("north"), Some("south"), None, Some(""), Some("a"), Some("b\0")];
+    let texts = (0..rows).map(|_| names[random.below(6) as usize]).collect();
+    let years = (0..rows).map(|_| 2000 - random.below(7) as i16).collect();
+    (texts, years, (0..rows).map(|_| draw(&mut random, Data::Wide)).collect())
+}
+
+#[test]
+fn any_split_into_partials_gives_the_same_bytes() {
+    let (texts, years, values) = rows(4, 3000);
+    for order in [Order::Key, Order::FirstOccurrence] {
+        for omit in [false, true] {
+            let piece = |from: usize, to: usize| {
+                let keys = (&texts[from..to], &years[from..to]);
+                let by = question();
+                let by = by.by(keys).order(order).omit_missing(omit);
+                by.partial(&values[from..to], from as u64).unwrap()
+            };
+            let whole = piece(0, 3000);
+            let bytes = whole.to_bytes();
+            let answer = whole.finish(&Rules::default()).unwrap();
+            let mut random = Draw(5);
+            for _ in 0..20 {
+                let mut cuts: Vec<usize> = (0..5).map(|_| random.below(3001) as usize).collect();
+                cuts.extend([0, 3000]);
+                cuts.sort_unstable();
+                let mut pieces: Vec<_> =
+                    cuts.windows(2).map(|w| piece(w[0], w[1]).to_bytes()).collect();
+                for i in 0..pieces.len() {
+                    let other = random.below(pieces.len() as u64) as usize;
+                    pieces.swap(i, other);
+                }
+                let mut pieces =
+                    pieces.iter().map(|bytes| GroupPartial::from_bytes(bytes).unwrap());
+                let mut merged = pieces.next().unwrap();
+                pieces.for_each(|piece| merged.merge(&piece).unwrap());
+                assert!(merged.to_bytes() == bytes, "{order} {omit} {cuts:?}");
+                assert_eq!(merged.finish(&Rules::default()).unwrap(), answer);
+            }
+            // A row twice is noticed, and changes nothing.
+            let mut twice = whole.clone();
+            assert_eq!(twice.merge(&piece(7, 9)), Err(Error::Overlap { at: 7 }));
+            assert!(twice.to_bytes() == bytes);
+        }
+    }
+}
+
+#[test]
+fn threads_and_the_order_of_rows_do_not_matter() {
+    let (texts, years, values) = rows(6, 300_000);
+    let free = Reduction::new([Op::Sum, Op::Std, Op::MinMax, Op::LogSumExp]);
+    let run = |texts: &[Option<&str>], years: &[i16], values: &[f64], threads| -> Grouped {
+        free.clone().threads(Threads::Exactly(threads)).by((texts, years)).run(values).unwrap()
+    };
+    let one = run(&texts, &years, &values, 1);
+    assert_eq!(one.len(), 6 * 7);
+    assert_eq!(run(&texts, &years, &values, 3), one);
+    let mut random = Draw(7);
+    let mut places: Vec<usize> = (0..values.len()).collect();
+    for i in 0..places.len() {
+        places.swap(i, random.below(values.len() as u64) as usize);
+    }
+    let texts: Vec<_> = places.iter().map(|&i| texts[i]).collect();
+    let years: Vec<_> = places.iter().map(|&i| years[i]).collect();
+    let values: Vec<_> = places.iter().map(|&i| values[i]).collect();
+    assert_eq!(run(&texts, &years, &values, 2), one);
+}
+
+#[test]
+fn floats_are_keys_by_value() {
+    let keys = [0.0, f64::NAN, -0.0, 1.5, -f64::NAN, f64::from_bits(0x7ff0_0000_0000_0001)];
+    let keys = [&keys[..], &[f64::INFINITY, -3.0]].concat();
+    let sums = Reduction::of(Op::Sum).by(&keys).run(&[1, 2, 4, 8, 16, 32, 64, 128]).unwrap();
+    let found: Vec<u64> =
+        sums.keys()[0].slice().unwrap().iter().map(|x: &f64| x.to_bits()).collect();
+    let expected = [-3.0, 0.0, 1.5, f64::INFINITY, f64::NAN].map(f64::to_bits);
+    assert_eq!(found, expected);
+    assert_eq!(sums.slice::<i64>(Op::Sum), Some(&[128, 5, 8, 64, 50][..]));
+}
+
+#[test]
+fn integers_of_all_types_are_keys_in_their_order() {
+    macro_rules! keys {
+        ($($t:ident)*) => {$({
+            let keys = [$t::MAX, 0, $t::MIN, 1, $t::MAX];
+            let by = Reduction::of(Op::Count).by(&keys).run(&[0u8; 5]).unwrap();
+            let mut sorted = keys.to_vec();
+            sorted.sort_unstable();
+            sorted.dedup();
+            assert_eq!(by.keys()[0].slice::<$t>(), Some(&sorted[..]));
+        })*};
+    }
+    keys!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
+    let by = Reduction::of(Op::Count).by(&[true, false, true]).run(&[0u8; 3]).unwrap();
+    assert_eq!(by.keys()[0].slice::<bool>(), Some(&[false, true][..]));
+    assert_eq!(by.slice::<u64>(Op::Count), Some(&[1, 2][..]));
+}
+
+#[test]
+fn texts_are_one_key_however_they_are_held() {
+    let strs = ["b", "", "a", "b"];
+    let strings = strs.map(String::from);
+    let options = strs.map(Some);
+    let (bytes, ends) = (b"bab", [1u32, 1, 2, 3]);
+    let columns: [KeyColumn<'_>; 4] = [
+        (&strs).into(),
+        (&strings).into(),
+        (&options).into(),
+        KeyColumn::packed(bytes, &ends, &[]),
+    ];
+    let answers = columns.map(|c| Reduction::of(Op::Sum).by(c).run(&[1, 2, 4, 8]).unwrap());
+    assert_eq!(answers[0].keys()[0].texts(), Some(vec![Some(""), Some("a"), Some("b")]));
+    assert_eq!(answers[0].slice::<i64>(Op::Sum), Some(&[2, 4, 9][..]));
+    assert!(answers.iter().all(|a| *a == answers[0]));
+    // A text that is empty is not one that is missing.
+    let gaps = KeyColumn::packed(bytes, &ends, &[(1, 1)]);
+    let by = Reduction::of(Op::Sum).by(gaps).run(&[1, 2, 4, 8]).unwrap();
+    assert_eq!(by.keys()[0].texts(), Some(vec![Some("a"), Some("b"), None]));
+}
+
+#[test]
+fn missing_keys_and_values_are_told_apart() {
+    let keys = Input::masked(&[1, 2, 1, 2, 3], &[0b10111], 0).unwrap();
+    let values = Input::masked(&[1.0, 2.0, 4.0, 8.0, 16.0], &[0b01101], 0).unwrap();
+    let question = Reduction::new([Op::Sum, Op::Count, Op::Min, Op::ArgMax]);
+    let by = question.by(keys.clone()).run(values.clone()).unwrap();
+    assert_eq!(by.slice::<f64>(Op::Sum), Some(&[5.0, 0.0, 0.0, 8.0][..]));
+    assert_eq!(by.slice::<u64>(Op::Count), Some(&[2, 0, 0, 1][..]));
+    assert_eq!(
+        (0..4).map(|g| by.keys()[0].is_missing(g)).collect::<Vec<_>>(),
+        [false, false, false, true]
+    );
+    let min = by.column(Op::Min).unwrap();
+    assert_eq!((0..4).map(|g| min.is_missing(g)).collect::<Vec<_>>(), [false, true, true, false]);
+    // Positions are rows of the whole.
+    assert_eq!(by.slice::<u64>(Op::ArgMax), Some(&[2, 0, 0, 3][..]));
+    let by = question.by(keys).omit_missing(true).run(values).unwrap();
+    assert_eq!(by.slice::<u64>(Op::Count), Some(&[2, 0, 0][..]));
+}
+
+#[test]
+fn many_groups_and_one() {
+    let rows = 1 << 20;
+    let keys: Vec<u32> = (0..rows).map(|i: u32| i.wrapping_mul(0x9e37_79b1)).collect();
+    let values: Vec<f64> = keys.iter().map(|&k| f64::from(k) * 0.1).collect();
+    let by = Reduction::new([Op::Sum, Op::ArgMax]).by(&keys).run(&values).unwrap();
+    assert_eq!(by.len(), rows as usize);
+    let found: &[u32] = by.keys()[0].slice().unwrap();
+    assert!(found.windows(2).all(|w| w[0] < w[1]));
+    let sums: &[f64] = by.slice(Op::Sum).unwrap();
+    let places: &[u64] = by.slice(Op::ArgMax).unwrap();
+    for ((&key, &sum), &at) in found.iter().zip(sums).zip(places) {
+        assert_eq!((sum, keys[at as usize]), (f64::from(key) * 0.1, key));
+    }
+    let one = Reduction::of(Op::Sum).by(&vec![3u8; values.len()]).run(&values).unwrap();
+    assert_eq!(one.slice::<f64>(Op::Sum), Some(&[warpfold::sum(&values)][..]));
+}
+
+#[test]
+fn strided_columns_are_columns() {
+    let table = [1, 10, 2, 20, 1, 40];
+    let keys = View::of_strided(&table, 0, &[3], &[2]).unwrap();
+    let values = View::of_strided(&table, 5, &[3], &[-2]).unwrap();
+    let by = Reduction::of(Op::Sum).by(KeyColumn::from(keys)).run(values).unwrap();
+    assert_eq!(by.slice::<i64>(Op::Sum), Some(&[50, 20][..]));
+}
+
+#[test]
+fn first_occurrence_is_that_of_the_rows() {
+    let keys = ["z", "a", "z", "m"];
+    let by = Reduction::of(Op::Sum).by(&keys).order(Order::FirstOccurrence);
+    let sums = by.run(&[1, 2, 4, 8]).unwrap();
+    assert_eq!(sums.keys()[0].texts(), Some(vec![Some("z"), Some("a"), Some("m")]));
+    assert_eq!(sums.slice::<i64>(Op::Sum), Some(&[5, 2, 8][..]));
+    assert_eq!(sums.to_string(), "z: 5\na: 2\nm: 8");
+}
+
+#[test]
+fn what_is_no_question_is_an_error() {
+    let question = Reduction::of(Op::Sum);
+    let keys = [1, 2];
+    let shape =
+        |r: Result<Grouped, Error>| assert!(matches!(r, Err(Error::ShapeMismatch { .. })), "{r:?}");
+    shape(question.by(&keys).run(&[1.0]));
+    shape(question.by((&keys, &["a"])).run(&[1.0, 2.0]));
+    let groups = |r: Result<Grouped, Error>| {
+        let error = r.unwrap_err();
+        assert!(matches!(error, Error::Groups { .. }) && error.hint().is_some(), "{error:?}");
+    };
+    groups(question.by(&keys).run(&[[1.0, 2.0], [3.0, 4.0]]));
+    groups(question.by(Keys::new([])).run(&[1.0]));
+    groups(question.by(Keys::dense(&["a"], 1)).run(&[1.0]));
+    groups(question.by(Keys::dense(&[1i8], 200)).run(&[1.0]));
+    let dense = |keys: &[i32], n| question.by(Keys::dense(keys, n)).run(&[1.0; 2][..keys.len()]);
+    let refused = Error::KeyOutOfRange { row: 1, key: "2".into(), groups: 2 };
+    assert_eq!(dense(&[1, 2], 2), Err(refused));
+    assert!(matches!(dense(&[0, -1], 2), Err(Error::KeyOutOfRange { .. })));
+    assert_eq!(dense(&[0, 1], 3).unwrap().slice::<f64>(Op::Sum), Some(&[1.0, 1.0, 0.0][..]));
+    let named = question.clone().device(Device::Sim).by(&keys).run(&[1.0, 2.0]);
+    assert!(matches!(named, Err(Error::Device { .. })));
+    assert!(matches!(Reduction::of(Op::Dot).by(&keys).run(&[1.0, 2.0]), Err(Error::Arity { .. })));
+    assert!(matches!(Reduction::new([]).by(&keys).run(&[1.0, 2.0]), Err(Error::Operations { .. })));
+    let sums = question.by(&["a", "b", "b"]).run(&[1, i64::MAX, 1]);
+    assert_eq!(
+        sums.unwrap_err().to_string(),
+        "group \"b\": sum is 9223372036854775808, which does not fit i64"
+    );
+    let mut partial = question.by(&keys).partial(&[1.0, 2.0], 0).unwrap();
+    let before = partial.clone();
+    assert!(partial.absorb(&["a"], &[1.0]).is_err());
+    assert!(partial.absorb(&[1], &[1]).is_err());
+    assert!(partial.absorb(&[1, 2], &[1.0]).is_err());
+    assert_eq!(partial, before);
+}
+
+#[test]
+fn damaged_bytes_are_errors_and_never_panics() {
+    let (texts, years, values) = rows(8, 60);
+    let seal = |mut bytes: Vec<u8>| {
+        let body = bytes.len() - 4;
+        let checksum = crc32fast::hash(&bytes[..body]);
+        bytes[body..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    };
+    let keys = (&texts, &years);
+    let by = question();
+    let good = by.by(keys).order(Order::FirstOccurrence).partial(&values, 5).unwrap().to_bytes();
+    assert_eq!(seal(good.clone()), good);
+    assert!(GroupPartial::from_bytes(&good).unwrap().to_bytes() == good);
+    for cut in 0..good.len() {
+        assert!(GroupPartial::from_bytes(&good[..cut]).is_err());
+        if cut > 16 {
+            assert!(GroupPartial::from_bytes(&seal(good[..cut].to_vec())).is_err());
+        }
+    }
+    let mut random = Draw(9);
+    for at in 0..good.len() {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1 << random.below(8);
+        assert!(GroupPartial::from_bytes(&bytes).is_err(), "{at}");
+    }
+    // With a checksum that is right: what is read is a state, and stays one.
+    let mut read = 0;
+    for _ in 0..20_000 {
+        let mut bytes = good.clone();
+        for _ in 0..=random.below(3) {
+            let at = 12 + random.below(good.len() as u64 - 16) as usize;
+            bytes[at] = if random.below(2) == 0 { random.next() as u8 } else { bytes[at] ^ 1 };
+        }
+        if let Ok(partial) = GroupPartial::from_bytes(&seal(bytes)) {
+            read += 1;
+            let again = GroupPartial::from_bytes(&partial.to_bytes()).unwrap();
+            assert!(again.to_bytes() == partial.to_bytes());
+            let _ = partial.finish(&Rules::default());
+        }
+    }
+    assert!(read > 100, "{read}");
+}
