@@ -1,14 +1,15 @@
-//! The number whose logarithm is an integer in fixed point: how products of floats end.
-//! Its constants are public for kernels, which compute the same.
+//! The number whose logarithm is an integer in fixed point: how products of floats end. Its
+//! constants are public for kernels, which compute the same.
 //!
-//! `e^x = 2^k e^(j/64) e^t`, where `k` is the integer nearest to `x / ln 2`, `j` the integer below
-//! `64 (x - k ln 2)`, and `t`, below 1/64, the rest. All in integers.
+//! `e^x = 2^k e^(j/64) e^t`, where `k` is the integer nearest to `x / ln 2`, `j` the integer
+//! below `64 (x - k ln 2)`, and `t`, below 1/64, the rest. All in integers.
 //!
 //! # The error
 //!
-//! `x - k ln 2` is off by `|k| 2^-121`, which is less than the 2^-76 that each
-//! of at least `|k|` elements is off. The table is off by 2^-116, the series lacks `t^13 / 13! < 2^-110`,
-//! and its roundings come to less than 2^-104. Together below 2^-103 for sums of fewer than 2^17 elements.
+//! `x - k ln 2` is off by `|k| 2^-121`, which is less than the 2^-76 that each of at least
+//! `|k|` elements is off. The table is off by 2^-116, the series lacks `t^13 / 13! < 2^-110`,
+//! and its roundings come to less than 2^-104. Together below 2^-103 for sums of fewer than
+//! 2^17 elements.
 
 use super::logarithm::UNIT_BITS;
 
@@ -91,8 +92,8 @@ fn series(t: u128) -> u128 {
     NEAR.iter().rev().fold(far << (ONE - 70), |sum, &c| c + high(t, sum))
 }
 
-/// `e^x` as `magnitude 2^exponent`, for `x` in units of `2^-UNIT_BITS`, in three limbs:
-/// a magnitude in [2^122, 2^126). It is exact for `x = 0`.
+/// `e^x` as `magnitude 2^exponent`, for `x` in units of `2^-UNIT_BITS`, in three limbs: a
+/// magnitude in [2^122, 2^126). It is exact for `x = 0`.
 pub(super) fn power(x: [u64; 3]) -> (u128, i128) {
     // In units of 2^-16.
     let top = (u128::from(x[2]) << 64 | u128::from(x[1])).cast_signed();

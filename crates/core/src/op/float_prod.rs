@@ -1,14 +1,13 @@
 //! Products of floats: in any order, the same bits.
 //!
-//! The product of elements `± m 2^e` is `± 2^E e^S`, where `E` is the sum of the
-//! exponents and `S` that of the logarithms of the significands, each rounded by itself to
-//! an integer ([`logarithm`](super::logarithm)). A state has these sums, whether the signs multiply to
-//! minus one, and how many zeros, infinities and NaNs there were: all of them sums of
-//! integers, so that neither order nor split changes a bit. Nothing overflows or
-//! underflows on the way.
+//! The product of elements `± m 2^e` is `± 2^E e^S`, where `E` is the sum of the exponents and
+//! `S` that of the logarithms of the significands, each rounded by itself to an integer
+//! ([`logarithm`](super::logarithm)). A state has these sums, whether the signs multiply to
+//! minus one, and how many zeros, infinities and NaNs there were: all of them sums of integers,
+//! so that neither order nor split changes a bit. Nothing overflows or underflows on the way.
 //!
-//! The answer is `2^E e^S` ([`antilogarithm`](super::antilogarithm)), rounded once. Of `n` factors, what is
-//! rounded is off by at most
+//! The answer is `2^E e^S` ([`antilogarithm`](super::antilogarithm)), rounded once. Of `n`
+//! factors, what is rounded is off by at most
 //!
 //! | elements | relative error | on the average |
 //! |---|---|---|
@@ -17,15 +16,16 @@
 //!
 //! A power of two has a logarithm of 0, and is off by nothing.
 //!
-//! *Products with few digits.* A product is a number of 53 digits, or lies in the middle between two, only if
-//! the odd parts of its factors have a product below 2^54. So at most 34 of them are not 1, and what
-//! is rounded is off by less than 2^-69. Rounding to nearest makes such a number itself of it, but
-//! a product in the middle would go to either side. Therefore what is rounded is first moved
-//! to the nearest number of 60 binary digits, if that is no farther away than the error of 34 factors, or of `n`
-//! if these are fewer. A product in the middle then goes to the even neighbour, as IEEE 754 has it; others
-//! move by `min(n, 34) 2^-73.2` or less. With 24 digits it is the same with 16 factors, 40 digits and `min(n, 16)
-//! 2^-56.2`; where a product of f32 is asked for in f64, nothing is moved, and it is itself if at most 13 factors are not
-//! powers of two.
+//! *Products with few digits.* A product is a number of 53 digits, or lies in the middle
+//! between two, only if the odd parts of its factors have a product below 2^54. So at most 34
+//! of them are not 1, and what is rounded is off by less than 2^-69. Rounding to nearest makes
+//! such a number itself of it, but a product in the middle would go to either side. Therefore
+//! what is rounded is first moved to the nearest number of 60 binary digits, if that is no
+//! farther away than the error of 34 factors, or of `n` if these are fewer. A product in the
+//! middle then goes to the even neighbour, as IEEE 754 has it; others move by `min(n, 34)
+//! 2^-73.2` or less. With 24 digits it is the same with 16 factors, 40 digits and `min(n, 16)
+//! 2^-56.2`; where a product of f32 is asked for in f64, nothing is moved, and it is itself if
+//! at most 13 factors are not powers of two.
 
 use super::answer::{float_answer, nan_wins};
 use super::antilogarithm;
@@ -65,8 +65,8 @@ pub struct Factors {
 impl Factors {
     /// The factors of at most [`BLOCK`] elements; more are ignored.
     ///
-    /// Always inlined, so that a caller with wider vector instructions gets the same
-    /// arithmetic compiled for them.
+    /// Always inlined, so that a caller with wider vector instructions gets the same arithmetic
+    /// compiled for them.
     #[inline(always)]
     #[must_use]
     pub fn of<T: FloatElement>(items: &[T]) -> Factors {
@@ -191,15 +191,15 @@ pub struct FloatProd<T> {
     element: PhantomData<T>,
 }
 
-/// Which products have few digits. In units of `2^-124`, in which they are between `2^123.2` and
-/// `2^124.6`.
+/// Which products have few digits. In units of `2^-124`, in which they are between `2^123.2`
+/// and `2^124.6`.
 struct Short {
     /// Those of the answer.
     digits: u32,
     /// How many factors may be odd.
     factors: u64,
-    /// The binary logarithm of the error of a factor, which is above `1.1 * 2^-75` and
-    /// `0.6 * 2^-57` of the product.
+    /// The binary logarithm of the error of a factor, which is above `1.1 * 2^-75` and `0.6 *
+    /// 2^-57` of the product.
     error: u32,
     /// The binary logarithm of what they are multiples of.
     unit: u32,
@@ -241,8 +241,7 @@ impl<T: FloatElement> FloatProd<T> {
         Self::default()
     }
 
-    /// The bits of the product of some elements, of which none is
-    /// [odd](LogSum::odd).
+    /// The bits of the product of some elements, of which none is [odd](LogSum::odd).
     #[must_use]
     pub fn product(sum: &LogSum) -> u64 {
         let mut state = Self::new();
@@ -264,16 +263,16 @@ impl<T: FloatElement> FloatProd<T> {
         self.nans = self.nans.wrapping_add(nans);
     }
 
-    /// Absorbs elements with a function that computes what [`Factors::of`] does, compiled
-    /// for better instructions.
+    /// Absorbs elements with a function that computes what [`Factors::of`] does, compiled for
+    /// better instructions.
     pub fn absorb_with(&mut self, items: &[T], factors: impl Fn(&[T]) -> Factors) {
         for block in items.chunks(BLOCK) {
             self.absorb_factors(&factors(block));
         }
     }
 
-    /// The magnitude of the finite factors' product, for an answer in `out`, as `magnitude 2^exponent`:
-    /// the last bit says that there are more.
+    /// The magnitude of the finite factors' product, for an answer in `out`, as `magnitude
+    /// 2^exponent`: the last bit says that there are more.
     fn magnitude(&self, out: DType) -> (u64, i64) {
         let (mut product, exponent) = antilogarithm::power(self.log);
         let Short { digits, factors, error, unit } = Self::SHORT;

@@ -1,48 +1,49 @@
 //! Logarithms of elements as integers: what products of floats add up.
 //!
-//! An element that is finite and not 0 is `± m 2^e` with `m` in [1/√2, √2), roughly. Its
-//! `ln m` is rounded by itself to a multiple of 2^-80: an integer, which depends on the
-//! element alone. It is
+//! An element that is finite and not 0 is `± m 2^e` with `m` in [1/√2, √2), roughly. Its `ln m`
+//! is rounded by itself to a multiple of 2^-80: an integer, which depends on the element alone.
+//! It is
 //!
 //! ```text
 //! ln m = -ln k + ln(1 + r),    r = m k - 1,
 //! ```
 //!
-//! where `k`, near `1 / m`, is one of a table's, chosen by the leading digits of `m`,
-//! and short enough for `r` to be exact. All operations are sums and products of f64,
-//! one after the other: no fused ones, so that every machine has the same bits.
+//! where `k`, near `1 / m`, is one of a table's, chosen by the leading digits of `m`, and short
+//! enough for `r` to be exact. All operations are sums and products of f64, one after the
+//! other: no fused ones, so that every machine has the same bits.
 //!
 //! # The error
 //!
 //! Let u = 2^-53.
 //!
-//! *f64.* 1024 entries; `k` is a multiple of 2^-11, and of 2^-10 where `m < 1`. The middle of an
-//! entry's interval, times `k`, is off 1 by half the interval, `2^-11`, and by half a unit of `k`, `m 2^-12`, or
-//! of both the like for `m < 1`: `|r| < 1.5 * 2^-11`. `m = h + l`, where `h` has 26 bits
-//! and `l` is below 2^-25: both products with the 12 bits of `k` are exact, `h k - 1` is
-//! a multiple of 2^-37, and the sum, a multiple of 2^-63 below 2^-10, is exact, too.
+//! *f64.* 1024 entries; `k` is a multiple of 2^-11, and of 2^-10 where `m < 1`. The middle of
+//! an entry's interval, times `k`, is off 1 by half the interval, `2^-11`, and by half a unit
+//! of `k`, `m 2^-12`, or of both the like for `m < 1`: `|r| < 1.5 * 2^-11`. `m = h + l`, where
+//! `h` has 26 bits and `l` is below 2^-25: both products with the 12 bits of `k` are exact, `h
+//! k - 1` is a multiple of 2^-37, and the sum, a multiple of 2^-63 below 2^-10, is exact, too.
 //!
 //! `ln(1 + r) = r - w / 2 + r w P(r)` with `w = r^2`. Of it,
 //!
-//! * `w` is rounded: off by half of its last place, which for `w < 2^-20.8` is 2^-74, and
-//!   half of that counts: 2^-75. Where `|r| < 2^-10.5`, which most of an interval is, half of
-//!   that, and so on.
+//! * `w` is rounded: off by half of its last place, which for `w < 2^-20.8` is 2^-74, and half
+//!   of that counts: 2^-75. Where `|r| < 2^-10.5`, which most of an interval is, half of that,
+//!   and so on.
 //! * `P` is the series to `r^7`, of which the last term is taken from lower ones by the
 //!   Chebyshev polynomial: it leaves `R^7 / 56 < 2^-78.7`, and `R^8 / 8 < 2^-86`. Its own
 //!   roundings are at most `2u r^3 < 2^-83`.
-//! * The parts are not added up in f64. `big` is their rounded sum at multiples of
-//!   2^-60, and what is left, `((r - big) - w / 2) + c`, is exact until `c < 2^-32` comes: each
-//!   difference is a multiple of 2^-75 or less and below 2^-22. That last sum and its rounding to a multiple of
-//!   2^-80 are off by 2^-81 and by 2^-85.
+//! * The parts are not added up in f64. `big` is their rounded sum at multiples of 2^-60, and
+//!   what is left, `((r - big) - w / 2) + c`, is exact until `c < 2^-32` comes: each difference
+//!   is a multiple of 2^-75 or less and below 2^-22. That last sum and its rounding to a
+//!   multiple of 2^-80 are off by 2^-81 and by 2^-85.
 //! * The table is off by 2^-81.
 //!
 //! Together below `2^-75 + 2^-78.5`: an element is off by less than `1.1 * 2^-75`, and by a
 //! tenth of that on the average.
 //!
-//! *Types of at most 24 digits.* 512 entries with multiples of 2^-13; `m k` has at most 38 bits, so
-//! that `r` is exact, and `|r| < 1.07 * 2^-10`. `ln(1 + r)` by the series to `r^6`, whose last term
-//! leaves `R^6 / 48 < 2^-65`, has one rounding of a result below 2^-9.9, 2^-63, and is rounded to a
-//! multiple of 2^-60: off by 2^-61. The table is off by 2^-58. Together below `0.6 * 2^-57`.
+//! *Types of at most 24 digits.* 512 entries with multiples of 2^-13; `m k` has at most 38
+//! bits, so that `r` is exact, and `|r| < 1.07 * 2^-10`. `ln(1 + r)` by the series to `r^6`,
+//! whose last term leaves `R^6 / 48 < 2^-65`, has one rounding of a result below 2^-9.9, 2^-63,
+//! and is rounded to a multiple of 2^-60: off by 2^-61. The table is off by 2^-58. Together
+//! below `0.6 * 2^-57`.
 
 use super::float::FloatElement;
 
@@ -197,8 +198,8 @@ pub static SHORT_TABLE: [ShortEntry; SHORT] = {
     table
 };
 
-/// An f64 that rounds, where it is added, to multiples of `2^unit`. It is even
-/// there, so that what a tie is rounded to depends on nothing else.
+/// An f64 that rounds, where it is added, to multiples of `2^unit`. It is even there, so that
+/// what a tie is rounded to depends on nothing else.
 const fn rounder(unit: i32) -> f64 {
     f64::from_bits(((1023 + 52 + unit) as u64) << 52 | 1 << 51)
 }
@@ -213,8 +214,8 @@ pub const LONG_CUBE: f64 = 1.0 / 3.0 - LONG_R * LONG_R * LONG_R * LONG_R / 56.0;
 pub const LONG_FIFTH: f64 = 0.2 + LONG_R * LONG_R / 7.0;
 const LONG_R: f64 = 1.5 / 2048.0;
 
-/// Of the series for narrower types: with `R = 1.07 * 2^-10`, `-1/2 + R^4 / 48` and
-/// `-1/4 - R^2 / 6`.
+/// Of the series for narrower types: with `R = 1.07 * 2^-10`, `-1/2 + R^4 / 48` and `-1/4 - R^2
+/// / 6`.
 pub const SHORT_SQUARE: f64 = -0.5 + SHORT_R * SHORT_R * SHORT_R * SHORT_R / 48.0;
 /// See [`SHORT_SQUARE`].
 pub const SHORT_FOURTH: f64 = -0.25 - SHORT_R * SHORT_R / 6.0;
@@ -290,17 +291,17 @@ impl<const N: usize> Lanes<N> {
 
     /// How many elements a lane has room for.
     ///
-    /// A logarithm of the short table is below `2^55.6`, and what `big` counts
-    /// below `2^50.2`, of at most 63 bits each. With [`TOGETHER`](Self::add) the long
-    /// table's logarithms, below `2^39`, are those of all lanes.
+    /// A logarithm of the short table is below `2^55.6`, and what `big` counts below `2^50.2`,
+    /// of at most 63 bits each. With [`TOGETHER`](Self::add) the long table's logarithms, below
+    /// `2^39`, are those of all lanes.
     pub const ROOM: u64 = 128;
 
     /// Adds an element to each lane. Elements of type `T` are widened to f64; 1 changes
-    /// nothing. With `TOGETHER` the sums of the lanes are not told apart, which is
-    /// quicker: [`total`](Self::total) alone has them.
+    /// nothing. With `TOGETHER` the sums of the lanes are not told apart, which is quicker:
+    /// [`total`](Self::total) alone has them.
     ///
-    /// Always inlined, so that a caller with wider vector instructions gets the same
-    /// arithmetic compiled for them.
+    /// Always inlined, so that a caller with wider vector instructions gets the same arithmetic
+    /// compiled for them.
     #[inline(always)]
     pub fn add<T: FloatElement, const TOGETHER: bool>(&mut self, wide: &[f64; N]) {
         self.rows += 1;
