@@ -88,7 +88,7 @@ const fn high(a: u128, b: u128) -> u128 {
 /// `e^t` in units of 2^-126, of `t < 1/64` in units of 2^-128.
 fn series(t: u128) -> u128 {
     let short = t >> 64;
-    let far = FAR.iter().rev().fold(0u128, |sum, &c| u128::from(c) + (short * sum >> 64));
+    let far = FAR.iter().rev().fold(0u128, |sum, &c| u128::from(c) + ((short * sum) >> 64));
     NEAR.iter().rev().fold(far << (ONE - 70), |sum, &c| c + high(t, sum))
 }
 

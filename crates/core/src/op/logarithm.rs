@@ -130,12 +130,12 @@ const fn long_factor(i: usize) -> usize {
 /// The table for f64.
 pub static LONG_TABLE: [LongEntry; LONG] = {
     const FROM: usize = 1440;
-    const LOGS: [i128; 1460] = logs(LONG_SCALE, FROM);
+    let logs: [i128; 1460] = logs(LONG_SCALE, FROM);
     let mut table = [LongEntry { factor: 1.0, high: 0, low: 0 }; LONG];
     let mut i = 0;
     while i < LONG {
         let k = long_factor(i);
-        let log = LOGS[k - FROM];
+        let log = logs[k - FROM];
         let high = nearest(log, FINE - 40);
         let low = nearest(log - ((high as i128) << (FINE - 40)), FINE - UNIT_BITS);
         table[i] = LongEntry { factor: k as f64 / LONG_SCALE as f64, high, low };
@@ -185,13 +185,13 @@ pub struct ShortEntry {
 /// The table for narrower types.
 pub static SHORT_TABLE: [ShortEntry; SHORT] = {
     const FROM: usize = 5760;
-    const LOGS: [i128; 5840] = logs(SHORT_SCALE, FROM);
+    let logs: [i128; 5840] = logs(SHORT_SCALE, FROM);
     let mut table = [ShortEntry { factor: 1.0, log: 0 }; SHORT];
     let mut i = 0;
     while i < SHORT {
         let one = if i < SHORT_HALVED { SHORT_SCALE } else { 2 * SHORT_SCALE };
         let k = ratio(one * SHORT, SHORT + i);
-        let log = nearest(LOGS[k - FROM], FINE - SHORT_BITS);
+        let log = nearest(logs[k - FROM], FINE - SHORT_BITS);
         table[i] = ShortEntry { factor: k as f64 / SHORT_SCALE as f64, log };
         i += 1;
     }

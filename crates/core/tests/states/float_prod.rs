@@ -165,7 +165,7 @@ fn products_of_two_are_those_of_ieee_754() {
     for _ in 0..100_000 {
         let (a, b) = (rng.next(), rng.next());
         let at = |x: u64, field: u64| f64::from_bits(x & !(0x7ff << 52) | field << 52);
-        let (a, b) = (at(a, 700 + a >> 52 & 0x1ff), at(b, 700 + b >> 52 & 0x1ff));
+        let (a, b) = (at(a, 700 + (a >> 52 & 0x1ff)), at(b, 700 + (b >> 52 & 0x1ff)));
         assert_eq!(
             answer(&whole::<FloatProd<f64>>(Kind::Prod, &[a, b], &[]), Op::Prod),
             Scalar::F64(a * b)
@@ -280,7 +280,7 @@ fn odd_elements_do_not_change_how_others_are_taken() {
         for odd in [0.0, f32::INFINITY, f32::NAN, f32::from_bits(77), -f32::MIN_POSITIVE] {
             check(&y, odd);
         }
-        let y: Vec<f16> = y.iter().map(|&v| f16::from_f32(v.into())).collect();
+        let y: Vec<f16> = y.iter().map(|&v| f16::from_f32(v)).collect();
         for odd in [f16::from_bits(0), f16::from_bits(3), f16::INFINITY] {
             check(&y, odd);
         }
