@@ -51,7 +51,7 @@ impl Fixed for i128 {
         let magnitude = self.unsigned_abs();
         let room = if by >= 0 {
             // One bit is the sign's.
-            magnitude.leading_zeros() as i32 - 1 >= by
+            magnitude.leading_zeros() as i32 > by
         } else {
             magnitude == 0 || magnitude.trailing_zeros() as i32 >= -by
         };

@@ -69,13 +69,12 @@ fn mask(keys: &[u16], key: u16) -> Vec<u8> {
     bits
 }
 
+/// A key, and the answers to all operations.
+type Expected = (u16, Vec<Option<Value>>);
+
 /// Each group's answer by a reduction of the rows that are left when those of all other
 /// groups are missing.
-fn naive<T: Item>(
-    question: &Reduction,
-    keys: &[u16],
-    items: &[T],
-) -> Result<Vec<(u16, Vec<Option<Value>>)>, Error> {
+fn naive<T: Item>(question: &Reduction, keys: &[u16], items: &[T]) -> Result<Vec<Expected>, Error> {
     let mut distinct = keys.to_vec();
     distinct.sort_unstable();
     distinct.dedup();
