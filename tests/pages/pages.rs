@@ -12,3 +12,7 @@ struct Guide;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/rust-files.md")]
 struct Files;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/groups.md")]
+struct Groups;
