@@ -10,5 +10,9 @@ struct Readme;
 struct Guide;
 
 #[cfg(doctest)]
+#[doc = include_str!("../../docs/segments.md")]
+struct Segments;
+
+#[cfg(doctest)]
 #[doc = include_str!("../../docs/rust-files.md")]
 struct Files;

@@ -9,13 +9,16 @@ mod failure;
 mod feed;
 mod flat;
 mod ledger;
+mod load;
 mod lockstep;
 mod numbered;
+mod segments;
 mod table;
 mod together;
 mod undecided;
 
 use crate::{Error, Extent, Order, Result, Source};
+pub use segments::reduce_segments;
 use together::{Group, groups};
 use warpfold::{Answer, Axes, DType, Partial, Reduction};
 
