@@ -10,6 +10,10 @@ struct Readme;
 struct Guide;
 
 #[cfg(doctest)]
+#[doc = include_str!("../../docs/segments.md")]
+struct Segments;
+
+#[cfg(doctest)]
 #[doc = include_str!("../../docs/rust-files.md")]
 struct Files;
 
