@@ -254,7 +254,7 @@ struct TreeLeaf {
 
 // Where the leaves of a tile meet: nodes of `columns` columns each, word by word, of which those of a level lie `span` leaves apart.
 template <class Op>
-struct TreeMeeting {
+struct TreeWorkspace {
     static constexpr int WORDS = Op::WORDS;
     u64 *const nodes;
     const u32 columns;
@@ -353,20 +353,20 @@ __device__ __forceinline__ void fold_leaves(TreeLeaf<typename Fold::Op> &leaf, c
 {
     using Op = typename Fold::Op;
     const ColumnTable &table = leaf.table;
-    const TreeMeeting<Op> meeting = {table.scratch + MEETING_ZEROS + turn * leaf.leaves * (Op::WORDS * leaf.columns()), leaf.columns()};
+    const TreeWorkspace<Op> workspace = {table.scratch + WORKSPACE_ZEROS + turn * leaf.leaves * (Op::WORDS * leaf.columns()), leaf.columns()};
     if (leaf.owner) {
 #pragma unroll
         for (int i = 0; i < Fold::COLUMNS; ++i)
-            meeting.store(total[i].node(), begin + leaf.team, leaf.strip.slot * Fold::COLUMNS + i);
+            workspace.store(total[i].node(), begin + leaf.team, leaf.strip.slot * Fold::COLUMNS + i);
     }
-    if (!meeting.rise(begin, leaf.teams, leaf.leaves, reinterpret_cast<u32 *>(table.scratch) + turn * counters))
+    if (!workspace.rise(begin, leaf.teams, leaf.leaves, reinterpret_cast<u32 *>(table.scratch) + turn * counters))
         return;
     if (threadIdx.x < leaf.columns()) {
         const u32 i = threadIdx.x % Fold::COLUMNS;
         Strip<typename Op::Item> strip;
         strip.stand(table, tile * table.width + threadIdx.x / Fold::COLUMNS);
         if (i < strip.columns)
-            out[strip.place + i] = Op::value(meeting.load(0, threadIdx.x), ask, table.rows);
+            out[strip.place + i] = Op::value(workspace.load(0, threadIdx.x), ask, table.rows);
     }
 }
 

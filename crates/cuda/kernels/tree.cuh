@@ -432,7 +432,7 @@ __device__ __forceinline__ void fold_tree(const void *data, const void *others, 
         if (lane == (unit & (u64(1) << gather) - 1))
             kept = node;
         if (done)
-            meet<Op>(kept, run, UNIT, gather, task, near ? near_nodes : scratch + MEETING_ZEROS, near ? near_counters : reinterpret_cast<u32 *>(scratch), out);
+            meet<Op>(kept, run, UNIT, gather, task, near ? near_nodes : scratch + WORKSPACE_ZEROS, near ? near_counters : reinterpret_cast<u32 *>(scratch), out);
         if (!rows.more)
             break;
         task = next_task;

@@ -12,8 +12,8 @@ pub(super) const VECTORS: usize = 4;
 pub(super) const SCRATCH_PARTIALS: usize = 256;
 /// `SCRATCH_PARTIAL_WORDS` in `kernels/ticket.cuh`.
 pub(super) const SCRATCH_PARTIAL_WORDS: usize = 12;
-/// `MEETING_ZEROS` in `kernels/ticket.cuh`.
-pub(super) const MEETING_ZEROS: usize = 17408;
+/// `WORKSPACE_ZEROS` in `kernels/ticket.cuh`.
+pub(super) const WORKSPACE_ZEROS: usize = 17408;
 /// `MEETING` in `kernels/tree.cuh`.
 pub(super) const MEETING: usize = 5;
 /// `MOST_TASKS` in `kernels/tree.cuh`.
