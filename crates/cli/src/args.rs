@@ -373,7 +373,7 @@ impl AxisArgs {
 pub(crate) struct SegmentArgs {
     /// Reduce each segment by itself: a file of n + 1 ascending offsets says where n
     /// segments begin and end
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["axis", "keepdims"], help_heading = REDUCTION)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["axis", "keepdims", "by"], help_heading = REDUCTION)]
     pub(crate) segments: Option<OsString>,
     /// A value that takes part in each segment, also in empty ones
     #[arg(long, value_name = "NUMBER", requires = "segments", value_parser = initial, allow_hyphen_values = true, help_heading = REDUCTION)]
