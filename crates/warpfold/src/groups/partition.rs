@@ -11,7 +11,6 @@ use super::dictionary::{canonical, order};
 use super::partial::Question;
 use crate::answer;
 use core::ops::Range;
-use std::sync::Mutex;
 use warpfold_core::op::{Numbers, Rules};
 use warpfold_core::{DType, Element, Error, Result, Scalar, with_element};
 use warpfold_cpu::groups::{Finished, Numbering, Positions, Rows, hash, new_table};
@@ -21,7 +20,7 @@ use warpfold_threads::{Pieces, Threads};
 const LEAST: usize = 1 << 18;
 /// Rows that are looked at, and how many keys among them are many.
 const SAMPLE: usize = 1 << 14;
-const MANY: usize = 1 << 12;
+const MANY: usize = SAMPLE / 8 * 7;
 /// Rows of a part, about, and the most parts.
 const PART: usize = 1 << 14;
 const MOST_PARTS: usize = 1 << 10;
@@ -37,13 +36,14 @@ pub(super) struct Parted<'a> {
     pub(super) threads: Threads,
 }
 
-/// Rows of a part.
-#[derive(Default)]
-struct Part {
+/// Some rows, those of each part together.
+struct Sorted {
+    /// Where each part begins, and where the last ends.
+    starts: Vec<u32>,
     words: Vec<u64>,
     /// The bits of the elements of each column.
     items: [Vec<u64>; 2],
-    /// Their places, if these matter.
+    /// The rows' places, if these matter.
     rows: Vec<u64>,
 }
 
@@ -63,7 +63,7 @@ impl Parted<'_> {
         }
         let parts = (rows / PART).next_power_of_two().clamp(64, MOST_PARTS);
         let scattered = self.scatter(rows, parts);
-        match self.answer(scattered, parts) {
+        match self.answer(&scattered, parts) {
             Ok(answered) => self.gather(answered).map(Some),
             // Of several such groups the first is told, by the way that knows which.
             Err(Error::Group { .. }) => Ok(None),
@@ -93,59 +93,78 @@ impl Parted<'_> {
         });
     }
 
-    /// Writes rows to their parts: those of each thread apart.
-    fn scatter(&self, rows: usize, parts: usize) -> Vec<Vec<Part>> {
-        let positions = self.question.kinds.iter().any(|kind| kind.has_positions());
-        let shift = 64 - parts.ilog2();
+    /// Sorts rows by their parts, piece by piece: what is written to stays in a cache.
+    fn scatter(&self, rows: usize, parts: usize) -> Vec<Sorted> {
         let pieces = Pieces::new(rows.div_ceil(PIECE));
-        self.threads.run(pieces.count(), || {
-            let mut all: Vec<Part> = (0..parts).map(|_| Part::default()).collect();
-            let (mut words, mut buffer) = (Vec::new(), Vec::new());
-            let (mut places, mut bits) = (Vec::new(), Vec::new());
+        let sorted = self.threads.run(pieces.count(), || {
+            let mut sorted = Vec::new();
+            let (mut words, mut places, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
             while let Some(piece) = pieces.take() {
                 let from = piece * PIECE;
                 let rows = from..rows.min(from + PIECE);
                 words.clear();
                 self.words(rows.clone(), &mut words);
-                // The lower bits number the keys within the part.
-                places.clear();
-                places.extend(words.iter().map(|&word| (hash(word) >> shift) as u32));
-                for (&place, &word) in places.iter().zip(&words) {
-                    all[place as usize].words.push(word);
-                }
-                for (side, column) in self.values.iter().enumerate() {
-                    bits.clear();
-                    with_element!(column.dtype(), T => {
-                        let items = column.typed::<T>(rows.clone(), &mut buffer);
-                        bits.extend(items.iter().map(|&x| Element::bits(x)));
-                    });
-                    for (&place, &bits) in places.iter().zip(&bits) {
-                        all[place as usize].items[side].push(bits);
-                    }
-                }
-                if positions {
-                    for (&place, row) in places.iter().zip(rows) {
-                        all[place as usize].rows.push(row as u64);
-                    }
-                }
+                sorted.push(self.sort(rows, parts, &words, &mut places, &mut buffer));
             }
-            all
-        })
+            sorted
+        });
+        sorted.into_iter().flatten().collect()
+    }
+
+    fn sort(
+        &self,
+        rows: Range<usize>,
+        parts: usize,
+        words: &[u64],
+        places: &mut Vec<u32>,
+        buffer: &mut Vec<u64>,
+    ) -> Sorted {
+        // The lower bits number the keys within the part.
+        let shift = 64 - parts.ilog2();
+        let mut starts = vec![0u32; parts + 1];
+        places.clear();
+        places.extend(words.iter().map(|&word| (hash(word) >> shift) as u32));
+        places.iter().for_each(|&part| starts[part as usize + 1] += 1);
+        for part in 0..parts {
+            starts[part + 1] += starts[part];
+        }
+        // From parts to places.
+        let mut next = starts.clone();
+        for place in places.iter_mut() {
+            let next = &mut next[*place as usize];
+            *place = *next;
+            *next += 1;
+        }
+        let placed = |from: &mut dyn Iterator<Item = u64>| {
+            let mut to = vec![0u64; places.len()];
+            for (&place, word) in places.iter().zip(from) {
+                to[place as usize] = word;
+            }
+            to
+        };
+        let mut items = [Vec::new(), Vec::new()];
+        for (to, column) in items.iter_mut().zip(self.values) {
+            *to = with_element!(column.dtype(), T => {
+                let mut to = vec![0u64; places.len()];
+                let items = column.typed::<T>(rows.clone(), buffer);
+                for (&place, &x) in places.iter().zip(items) {
+                    to[place as usize] = Element::bits(x);
+                }
+                to
+            });
+        }
+        let positions = self.question.kinds.iter().any(|kind| kind.has_positions());
+        let rows = if positions { placed(&mut rows.map(|row| row as u64)) } else { Vec::new() };
+        Sorted { words: placed(&mut words.iter().copied()), starts, items, rows }
     }
 
     /// Reduces part after part.
-    fn answer(&self, scattered: Vec<Vec<Part>>, parts: usize) -> Result<Vec<Answered>> {
-        // A part's rows are freed when it is done.
-        let scattered: Vec<Mutex<Vec<Part>>> = scattered.into_iter().map(Mutex::new).collect();
+    fn answer(&self, sorted: &[Sorted], parts: usize) -> Result<Vec<Answered>> {
         let pieces = Pieces::new(parts);
         let answered = self.threads.run(parts, || -> Result<Vec<Answered>> {
             let mut answered = Vec::new();
-            while let Some(place) = pieces.take() {
-                let take = |parts: &Mutex<Vec<Part>>| {
-                    let mut parts = parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    core::mem::take(&mut parts[place])
-                };
-                answered.push(self.answer_part(scattered.iter().map(take).collect())?);
+            while let Some(part) = pieces.take() {
+                answered.push(self.answer_part(sorted, part)?);
             }
             Ok(answered)
         });
@@ -153,23 +172,27 @@ impl Parted<'_> {
         Ok(answered?.into_iter().flatten().collect())
     }
 
-    fn answer_part(&self, shares: Vec<Part>) -> Result<Answered> {
+    fn answer_part(&self, sorted: &[Sorted], part: usize) -> Result<Answered> {
         let dtype = self.values[0].dtype();
         let mut numbering = Numbering::new();
         let kinds = &self.question.kinds;
         let mut tables =
             kinds.iter().map(|&kind| new_table(kind, dtype)).collect::<Result<Vec<_>>>()?;
-        let (mut groups, mut items) = (Vec::new(), [Vec::new(), Vec::new()]);
-        for share in shares {
+        let (mut groups, mut memory) = (Vec::new(), [Vec::new(), Vec::new()]);
+        for piece in sorted {
+            let rows = piece.starts[part] as usize..piece.starts[part + 1] as usize;
             groups.clear();
-            groups.extend(share.words.iter().map(|&word| numbering.number(word)));
+            groups.extend(piece.words[rows.clone()].iter().map(|&word| numbering.number(word)));
             tables.iter_mut().for_each(|table| table.grow(numbering.len()));
-            let [left, right] = &mut items;
+            let [left, right] = &mut memory;
+            // Of the second column there is nothing where there is none.
+            let of = |bits: &[u64]| bits.get(rows.clone()).map_or(0..0, |_| rows.clone());
+            let [items, others] = &piece.items;
             let rows = Rows {
                 groups: &groups,
-                items: narrowed(dtype, &share.items[0], left),
-                others: narrowed(dtype, &share.items[1], right),
-                positions: Positions::At(&share.rows),
+                items: narrowed(dtype, &items[of(items)], left),
+                others: narrowed(dtype, &others[of(others)], right),
+                positions: Positions::At(&piece.rows[of(&piece.rows)]),
             };
             tables.iter_mut().for_each(|table| table.absorb(rows));
         }

@@ -366,7 +366,7 @@ fn many_groups_and_one() {
 fn parted_rows_have_the_answers_of_partials() {
     let rows = 1 << 19;
     let mut random = Draw(10);
-    let draws: Vec<u64> = (0..rows).map(|_| random.below(60_000)).collect();
+    let draws: Vec<u64> = (0..rows).map(|_| random.below(200_000)).collect();
     fn check<K: Item, T: Element>(ops: &[Op], keys: &[K], items: &[T])
     where
         for<'a> KeyColumn<'a>: From<View<'a>>,
