@@ -4,7 +4,7 @@ use super::bounds::Block;
 use super::{Column, Walk, in_segment};
 use crate::axes::{Cells, Fold, Lengths};
 use crate::gather::Buffers;
-use crate::grid::GridSum;
+use crate::grid::{GridSum, sum_in_two};
 use crate::ragged::{Ragged, Span};
 use crate::rows::Rows;
 use crate::worker::Worker;
@@ -223,7 +223,13 @@ impl Slow<'_> {
             return None;
         }
         let items: &[f64] = bytemuck::cast_slice(source.bytes()?);
-        let found = GridSum::of(&items[span.start..span.start + span.len])?;
+        let items = &items[span.start..span.start + span.len];
+        if op == Op::Sum
+            && let Some(sum) = sum_in_two(items)
+        {
+            return Some(sum);
+        }
+        let found = GridSum::of(items)?;
         if op == Op::Sum { found.rounded() } else { found.divided(span.len as u64) }
     }
 
