@@ -11,6 +11,7 @@ use super::integers::{LongTotals, Powers, ShortPowers, Totals};
 use super::lanes::{Laned, Lanes};
 use super::products::{self, Factor, Products};
 use super::round::Narrow;
+use super::row_products::RowProducts;
 use super::words::{Word, flip, with_word};
 use crate::exact::Widen;
 use crate::integer::Integer;
@@ -173,8 +174,10 @@ impl Choice<'_> {
 
     /// Positions are those of the walk that states take: along memory.
     fn products<T: Factor>(&self) -> Option<Chosen> {
-        // Of outputs of one length.
-        let len = self.same?;
+        let Some(len) = self.same else {
+            let fold = RowProducts::<T> { isa: self.isa, item: PhantomData };
+            return fpenv::is_usual().then(|| Chosen::of(fold));
+        };
         if len > products::MOST || self.outputs < FEW_PRODUCTS || !fpenv::is_usual() {
             return None;
         }

@@ -18,6 +18,7 @@ mod lanes;
 mod lengths;
 mod products;
 mod round;
+mod row_products;
 mod run;
 mod side;
 mod states;

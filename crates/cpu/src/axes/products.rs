@@ -29,10 +29,10 @@ const NEVER: u32 = LANES.ilog2();
 /// Outputs that are answered together.
 const TOGETHER: usize = 16;
 
-const FRACTION: u64 = (1 << 52) - 1;
-const SIGN: u64 = 1 << 63;
-const BIAS: i64 = 1023;
-const ONE: u64 = 1023 << 52;
+pub(super) const FRACTION: u64 = (1 << 52) - 1;
+pub(super) const SIGN: u64 = 1 << 63;
+pub(super) const BIAS: i64 = 1023;
+pub(super) const ONE: u64 = 1023 << 52;
 
 /// A type whose products are made here.
 pub(super) trait Factor: Element {
@@ -186,7 +186,7 @@ impl<T: Factor> Cells for Factors<T> {
 /// Something that is set where a number is not a normal one: 1 for zeros, more for
 /// subnormals, infinities and NaNs.
 #[inline(always)]
-fn odd(bits: u64) -> u64 {
+pub(super) fn odd(bits: u64) -> u64 {
     // Fields 0 and 0x7ff become 1 and 0x800.
     let field = bits >> 52 & 0x7ff;
     if (field + 1) & 0x7fe == 0 { bits << 1 | 1 } else { 0 }
@@ -267,6 +267,19 @@ fn take_exponents(numbers: &mut Side, exponents: &mut [i64; TOGETHER], odds: &mu
     }
 }
 
+/// A product of this significand, with its sign, and exponent, or zero if one of the factors
+/// was: see [`odd`].
+#[inline(always)]
+pub(super) fn rounded<T: Factor>(significand: f64, exponent: i64, odd: u64) -> T {
+    // Beyond these, halves of it included, is 0 or infinity. The first half is exact, the
+    // second rounds once: to a subnormal number, or not at all.
+    let exponent = exponent.clamp(-1200, 1200);
+    let half = exponent / 2;
+    let product = significand * power(half) * power(exponent - half);
+    let zero = if odd == 1 { 0.0 } else { 1.0 };
+    T::rounded(if zero == 0.0 { significand * zero } else { product })
+}
+
 /// `2^exponent`, which is a normal number.
 #[inline(always)]
 fn power(exponent: i64) -> f64 {
@@ -318,13 +331,7 @@ impl<T: Factor> Kernel for Root<'_, T> {
         let [mut root, ..] = nodes;
         take_exponents(&mut root, &mut exponents, &mut odds);
         for i in 0..count {
-            // Beyond these, halves of it included, is 0 or infinity. The first half is
-            // exact, the second rounds once: to a subnormal number, or not at all.
-            let exponent = exponents[i].clamp(-1200, 1200);
-            let half = exponent / 2;
-            let product = root[i] * power(half) * power(exponent - half);
-            let zero = if odds[i] == 1 { 0.0 } else { 1.0 };
-            to[i] = T::rounded(if zero == 0.0 { root[i] * zero } else { product });
+            to[i] = rounded(root[i], exponents[i], odds[i]);
             if odds[i] > 1 {
                 missing.push(place + i);
             }

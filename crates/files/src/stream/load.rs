@@ -277,7 +277,7 @@ impl Part {
                 DType::I64
             };
             if self.dtype == DType::F64 {
-                self.to_floats();
+                self.round_to_floats();
             }
         }
         if self.missing > 0 {
@@ -289,7 +289,7 @@ impl Part {
     }
 
     /// Rounds integers to floats, each once.
-    fn to_floats(&mut self) {
+    fn round_to_floats(&mut self) {
         let ends = self.chunks.iter().skip(1).map(|&(first, _)| first).chain([self.rows]);
         for (&(first, dtype), end) in self.chunks.iter().zip(ends) {
             for word in &mut self.words[first..end] {
