@@ -24,6 +24,7 @@ sys.dont_write_bytecode = True
 
 import hazards  # noqa: E402
 import oracle  # noqa: E402
+import segment_cases  # noqa: E402
 import self_test  # noqa: E402
 from binary import Warpfold, instruction_sets  # noqa: E402
 from rounding import BF16, F16, F32, F64  # noqa: E402
@@ -261,6 +262,11 @@ def check_all(warpfold, options):
     with ThreadPoolExecutor(options.jobs) as pool:
         jobs = [pool.submit(c.check, warpfold, tally, v, options.seed) for c, v in chosen]
         jobs += [pool.submit(check_merge, warpfold, tally, *m, options.seed) for m in merges]
+        jobs += [
+            pool.submit(segment_cases.check, warpfold, tally, write, variants_for(i, 0, options.quick, sets), case, options.seed)
+            for i, case in enumerate(segment_cases.cases(options.quick))
+            if options.device in (None, "auto", "cpu") and (options.only is None or options.only in case[0])
+        ]
         jobs += [
             pool.submit(check_example, warpfold, tally, *e)
             for e in examples()

@@ -10,5 +10,13 @@ struct Readme;
 struct Guide;
 
 #[cfg(doctest)]
+#[doc = include_str!("../../docs/segments.md")]
+struct Segments;
+
+#[cfg(doctest)]
 #[doc = include_str!("../../docs/rust-files.md")]
 struct Files;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/groups.md")]
+struct Groups;

@@ -103,6 +103,8 @@ pub(crate) struct OpArgs {
     #[command(flatten)]
     pub(crate) axes: AxisArgs,
     #[command(flatten)]
+    pub(crate) segments: SegmentArgs,
+    #[command(flatten)]
     pub(crate) rules: RulesArgs,
     #[command(flatten)]
     pub(crate) execution: ExecutionArgs,
@@ -364,6 +366,44 @@ impl AxisArgs {
         };
         reduction.keepdims(self.keepdims)
     }
+}
+
+/// Which elements are reduced together.
+#[derive(Args)]
+pub(crate) struct SegmentArgs {
+    /// Reduce each segment by itself: a file of n + 1 ascending offsets says where n
+    /// segments begin and end
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["axis", "keepdims", "by"], help_heading = REDUCTION)]
+    pub(crate) segments: Option<OsString>,
+    /// A value that takes part in each segment, also in empty ones
+    #[arg(long, value_name = "NUMBER", requires = "segments", value_parser = initial, allow_hyphen_values = true, help_heading = REDUCTION)]
+    pub(crate) initial: Option<Initial>,
+}
+
+/// A number, of the type that holds it exactly.
+#[derive(Clone, Copy)]
+pub(crate) enum Initial {
+    Int(i64),
+    UInt(u64),
+    Float(f64),
+}
+
+impl Initial {
+    pub(crate) fn apply(self, reduction: Reduction) -> Reduction {
+        match self {
+            Initial::Int(value) => reduction.initial(value),
+            Initial::UInt(value) => reduction.initial(value),
+            Initial::Float(value) => reduction.initial(value),
+        }
+    }
+}
+
+fn initial(text: &str) -> Result<Initial, String> {
+    let text = text.trim();
+    let int = text.parse().ok().map(Initial::Int);
+    let number = int.or_else(|| text.parse().ok().map(Initial::UInt));
+    let number = number.or_else(|| text.parse().ok().map(Initial::Float));
+    number.ok_or_else(|| "expected a number such as 0, -1.5 or inf".into())
 }
 
 /// How a state becomes an answer.

@@ -26,6 +26,7 @@ const AT_LEAST: [(&str, usize); 15] = [
     ("docs/operations.md", 4),
     ("docs/partials.md", 8),
     ("docs/ptx.md", 14),
+    ("docs/segments.md", 4),
     ("docs/tables.md", 8),
 ];
 

@@ -346,7 +346,7 @@ impl Error {
             Error::Device { hint, .. } | Error::Groups { hint, .. } => hint.clone(),
             Error::Group { source, .. } => return source.hint(),
             Error::TooManyGroups { .. } => {
-                "with more memory, a larger --memory-limit lets it go on; fewer keys or operations take less"
+                "a larger --memory-limit lets it go on, if there is the memory; fewer keys, columns and operations take less"
                     .into()
             }
             Error::KeyOutOfRange { .. } => "give keys that are not dense without a number of groups".into(),

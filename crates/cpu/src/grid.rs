@@ -14,6 +14,27 @@ pub(crate) struct GridSum {
     exponent: i32,
 }
 
+/// The sum of some f64 as two, if these hold it exactly: what rounding loses of the sum is
+/// added up as well, and nothing is lost of that. `None` if it is zero or may not be had.
+#[inline]
+pub(crate) fn sum_in_two(items: &[f64]) -> Option<f64> {
+    let two_sum = |a: f64, b: f64| {
+        let t = a + b;
+        let z = t - a;
+        (t, (a - (t - z)) + (b - z))
+    };
+    let (mut sum, mut rest, mut lost) = (0.0, 0.0, false);
+    for &x in items {
+        let (t, error) = two_sum(sum, x);
+        let (r, beyond) = two_sum(rest, error);
+        (sum, rest) = (t, r);
+        // NaN where something overflowed.
+        lost |= beyond != 0.0;
+    }
+    let total = sum + rest;
+    (!lost && total != 0.0 && total.is_finite()).then_some(total)
+}
+
 impl GridSum {
     /// The sum of some elements, if all of them are finite, it is not zero, and the grid
     /// that they lie on has that many points.
@@ -100,6 +121,20 @@ mod tests {
         assert_eq!(sum(&[]), None);
         assert_eq!(sum(&[1e300, 1e300, -1e300]), Some(1e300));
         assert_eq!(sum(&[1e-300, 3e-300, 0.0]), Some(1e-300 + 3e-300));
+    }
+
+    #[test]
+    fn two_numbers_hold_a_sum_or_say_so() {
+        let half = 2f64.powi(-53);
+        assert_eq!(sum_in_two(&[1.0, half]), Some(1.0));
+        assert_eq!(sum_in_two(&[1.0, half, half]), Some(1.0 + 2.0 * half));
+        assert_eq!(sum_in_two(&[1e16, 1.0, -1e16]), Some(1.0));
+        assert_eq!(sum_in_two(&[1.0, 1e-40, 1e-80]), None);
+        assert_eq!(sum_in_two(&[1e308, 1e308, -1e308]), None);
+        assert_eq!(sum_in_two(&[1.0, f64::NAN]), None);
+        assert_eq!(sum_in_two(&[f64::INFINITY, 1.0]), None);
+        assert_eq!(sum_in_two(&[1.0, -1.0]), None);
+        assert_eq!(sum_in_two(&[]), None);
     }
 
     #[test]

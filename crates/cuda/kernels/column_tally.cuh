@@ -233,8 +233,8 @@ __device__ __forceinline__ bool fold_blocks(const ColumnTable &table, const Stri
 {
     constexpr u32 COLUMNS = ITEMS<T>, AT_ONCE = 4;
     const u32 width = table.width * COLUMNS, groups = table.groups();
-    u64 *const meeting = meeting_of_tile(table, width, u64(gridDim.x) * Tally::WORDS);
-    const auto left = [&](u32 block, int i, int w) { return &meeting[1 + (u64(block) * Tally::WORDS + w) * width + strip.slot * COLUMNS + i]; };
+    u64 *const workspace = workspace_of_tile(table, width, u64(gridDim.x) * Tally::WORDS);
+    const auto left = [&](u32 block, int i, int w) { return &workspace[1 + (u64(block) * Tally::WORDS + w) * width + strip.slot * COLUMNS + i]; };
     if (strip.group == 0) {
 #pragma unroll
         for (int i = 0; i < COLUMNS; ++i) {
@@ -244,7 +244,7 @@ __device__ __forceinline__ bool fold_blocks(const ColumnTable &table, const Stri
         }
     }
     __threadfence();
-    if (!is_last_block(meeting))
+    if (!is_last_block(workspace))
         return false;
 #pragma unroll
     for (int i = 0; i < COLUMNS; ++i)
@@ -301,8 +301,8 @@ __device__ __forceinline__ void write_columns(const ColumnTable &table, const St
     }
     if constexpr (Tally::MET != 0) {
         const u32 width = table.width * COLUMNS;
-        u64 *const meeting = meeting_of_tile(table, width, Tally::MET);
-        u64 *const met = meeting + 1 + strip.slot * COLUMNS;
+        u64 *const workspace = workspace_of_tile(table, width, Tally::MET);
+        u64 *const met = workspace + 1 + strip.slot * COLUMNS;
         if (strip.group == 0) {
 #pragma unroll
             for (int i = 0; i < COLUMNS; ++i)
@@ -310,7 +310,7 @@ __device__ __forceinline__ void write_columns(const ColumnTable &table, const St
                     columns.column[i].meet(met + i, width);
         }
         __threadfence();
-        if (!is_last_block(meeting) || strip.group != 0)
+        if (!is_last_block(workspace) || strip.group != 0)
             return;
 #pragma unroll 1
         for (u32 i = 0; i < strip.columns; ++i) {

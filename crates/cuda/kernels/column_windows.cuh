@@ -277,14 +277,14 @@ __device__ __noinline__ void finish_tile(const ColumnTable *shared_table, u32 as
             out[c] = Form::answer([&](int i) { return Form::entry(tile[c], i, 0); }, ask, table.rows);
         return;
     }
-    u64 *const meeting = meeting_of_tile(table, width, Form::WORDS);
-    u64 *const sums = meeting + 1;
+    u64 *const workspace = workspace_of_tile(table, width, Form::WORDS);
+    u64 *const sums = workspace + 1;
     for (u32 j = threadIdx.x; j < Form::WORDS * width; j += COLUMN_THREADS) {
         if (const u64 entry = Form::entry(tile[j % width], j / width, table.rows))
             atomicAdd(&sums[j], entry);
     }
     __threadfence();
-    if (!is_last_block(meeting))
+    if (!is_last_block(workspace))
         return;
     // There is room: the totals of a column's eight groups or more are longer than what its superaccumulators' counters lack.
 #pragma unroll 1

@@ -256,7 +256,7 @@ __device__ __forceinline__ void fold_groups(const ColumnTable &table, const Stri
 
 // Where the blocks of a tile meet: a ticket, and then `words` words for each column, the first of all columns and so on. Between launches
 // they are zero.
-__device__ __forceinline__ u64 *meeting_of_tile(const ColumnTable &table, u32 columns, u64 words)
+__device__ __forceinline__ u64 *workspace_of_tile(const ColumnTable &table, u32 columns, u64 words)
 {
     return table.scratch + (u64(blockIdx.z) * gridDim.y + blockIdx.y) * (1 + columns * words);
 }
@@ -266,8 +266,8 @@ __device__ __forceinline__ u64 *meeting_of_tile(const ColumnTable &table, u32 co
     static __device__ __forceinline__ void reduce(const ColumnTable &, u32, u32, void *, u32 *); \
     extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS) NAMED(name, ELEMENT)(const char *data, u32 columns, \
         u64 rows, u32 inner, i64 stride, i64 jump, u32 tables, i64 table_stride, u32 unit, u32 width, u32 ask, u32 absolute, \
-        u64 *scratch, void *out, u32 *misfits) \
+        u64 *scratch, void *out, u32 *overflow) \
     { \
-        reduce({data, columns, rows, inner, stride, jump, tables, table_stride, unit, width, scratch}, ask, absolute, out, misfits); \
+        reduce({data, columns, rows, inner, stride, jump, tables, table_stride, unit, width, scratch}, ask, absolute, out, overflow); \
     } \
     static __device__ __forceinline__ void reduce

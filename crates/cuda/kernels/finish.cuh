@@ -58,12 +58,12 @@ __device__ __forceinline__ void write(void *out, i64 place, Number x)
 }
 
 // The kernel NAME_ELEMENT, of which `finish` makes a number. The i-th of `count` payloads is i * words words behind `payloads`; its
-// number goes i * step numbers behind `out`. `misfits` is set where a total does not fit its type.
+// number goes i * step numbers behind `out`. `overflow` is set where a total does not fit its type.
 #define FINISHING_KERNEL(name) \
     extern "C" __global__ void __launch_bounds__(FINISH_THREADS) NAMED(name, ELEMENT)(const u64 *payloads, u64 words, u32 count, u32 ask, \
-        void *out, i64 step, u32 *misfits) \
+        void *out, i64 step, u32 *overflow) \
     { \
         const u32 i = blockIdx.x * FINISH_THREADS + threadIdx.x; \
         if (i < count) \
-            finish<ELEMENT>(payloads + i * words, ask, out, i * step, misfits); \
+            finish<ELEMENT>(payloads + i * words, ask, out, i * step, overflow); \
     }

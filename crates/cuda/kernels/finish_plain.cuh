@@ -43,7 +43,7 @@ __device__ __forceinline__ auto larger_magnitude(typename Element<T>::Key greate
 }
 
 template <class T>
-__device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i64 place, u32 *misfits)
+__device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i64 place, u32 *overflow)
 {
     using Format = Element<T>;
     using Bits = typename Format::Bits;
@@ -59,7 +59,7 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i
         } else if (ask == TOTAL) {
             u64 total;
             if (!integer_total<T, LIMBS>(payload, total))
-                atomicOr(misfits, 1u);
+                atomicOr(overflow, 1u);
             write(out, place, total);
         } else {
             write(out, place, Truncated::of_limbs(LIMBS, SumFormat<T>::LSB, limb).divide(n).template round<f64>());
@@ -83,9 +83,9 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i
             write(out, place, larger_magnitude<T>(greatest, least));
     } else if (ask == AND || ask == OR || ask == XOR) {
         write(out, place, Bits(payload[ask - AND]));
-    } else if (ask == FIRST_LEAST || ask == FIRST_GREATEST) {
+    } else if (ask == ARG_MIN || ask == ARG_MAX) {
         // Behind the keys: the positions of the first NaN, of the smallest and of the largest.
-        write(out, place, payload[payload[1] != 0 ? 4 : ask == FIRST_LEAST ? 5 : 6]);
+        write(out, place, payload[payload[1] != 0 ? 4 : ask == ARG_MIN ? 5 : 6]);
     } else {
         // Count, what is not zero, NaNs.
         const u64 nonzero = payload[1];

@@ -5,7 +5,7 @@
 #include "finish.cuh"
 
 template <class T>
-__device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i64 place, u32 *misfits)
+__device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i64 place, u32 *overflow)
 {
     using Dot = typename Element<T>::Dot;
     if constexpr (Element<T>::FLOAT) {
@@ -15,7 +15,7 @@ __device__ __forceinline__ void finish(const u64 *payload, u32 ask, void *out, i
     } else if (ask == TOTAL) {
         u64 total;
         if (!integer_total<T, Dot::LIMBS>(payload, total))
-            atomicOr(misfits, 1u);
+            atomicOr(overflow, 1u);
         return write(out, place, total);
     }
     const Truncated total = Truncated::of_limbs(Dot::LIMBS, Dot::LSB, [&](int i) { return i64(payload[i]); });

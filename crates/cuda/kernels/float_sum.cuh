@@ -228,9 +228,9 @@ struct FloatSum {
         const Part part = part_of<T, false, TILE>(data, n);
         const uint4 *at = part.at;
         uint4 even[TILE];
-        load_early(even, part, 0);
+        load_before_wait(even, part, 0);
         wide.clear();
-        wait_for_earlier_launches();
+        wait_for_launch_ahead();
         __syncthreads();
         peel(data, n, *this);
         for (u64 left = part.tiles; left > 0;) {

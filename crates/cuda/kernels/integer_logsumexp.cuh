@@ -175,7 +175,7 @@ __device__ __forceinline__ void integer_logsumexp(const void *data, u64 n, u64 *
     for (int d = threadIdx.x; d < TOLD_APART; d += blockDim.x)
         counts[d] = gridDim.x > 1 ? 0 : pass.total(d);
     if (gridDim.x > 1) {
-        u64 *partials = scratch + MEETING_ZEROS;
+        u64 *partials = scratch + WORKSPACE_ZEROS;
         u64 *mine = partials + blockIdx.x * COUNTED_WORDS;
         if (threadIdx.x == 0) {
             mine[0] = any;

@@ -5,7 +5,7 @@
 // With rows in gridDim.y, the r-th begins r * row_bytes behind data (and others) and leaves its payload r * out_words words behind
 // out. Each row's blocks have their own SCRATCH_ROW words of the scratch memory; a row of one block uses none.
 //
-// `ready` says that the elements may be read before the launch ahead has ended: see early.cuh.
+// `ready` says that the elements may be read before the launch ahead has ended: see dependent_launch.cuh.
 
 #pragma once
 
@@ -17,13 +17,13 @@
 #define KERNEL(name) KERNEL_OF(name, THREADS, BLOCKS)
 
 // The same for launches of at most `threads` threads a block, of which `blocks` fit a multiprocessor.
-#define KERNEL_OF(name, threads, blocks) KERNEL_THAT(wait_for_earlier_launches(), name, threads, blocks)
+#define KERNEL_OF(name, threads, blocks) KERNEL_THAT(wait_for_launch_ahead(), name, threads, blocks)
 
 // The same for kernels that wait themselves once their first reads are under way, as `walk` does. If the elements are not ready,
 // that is too late.
-#define EARLY_KERNEL(name) EARLY_KERNEL_OF(name, THREADS, BLOCKS)
-#define EARLY_KERNEL_OF(name, threads, blocks) \
-    KERNEL_THAT(if (!ready) wait_for_earlier_launches(), name, threads, blocks)
+#define DEPENDENT_KERNEL(name) DEPENDENT_KERNEL_OF(name, THREADS, BLOCKS)
+#define DEPENDENT_KERNEL_OF(name, threads, blocks) \
+    KERNEL_THAT(if (!ready) wait_for_launch_ahead(), name, threads, blocks)
 
 #define KERNEL_THAT(begins, name, threads, blocks) \
     static __device__ __forceinline__ void reduce(const void *, const void *, u64, u64, u64 *, u64 *); \

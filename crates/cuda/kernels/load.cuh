@@ -3,7 +3,7 @@
 //     |head|  tile  |  tile  | ... |  tile  | part of a tile |tail|
 //
 // Head and tail are what lies outside whole aligned vectors, fewer elements than a vector has. Blocks take consecutive tiles,
-// which memory likes better than tiles in turn, and draw the last ones of a large array: draw.cuh. The next tile's loads are on their
+// which memory likes better than tiles in turn, and take the last ones of a large array as they are done: tile_scheduler.cuh. The next tile's loads are on their
 // way while a tile is worked on.
 //
 // A pass says what is done with the elements:
@@ -15,8 +15,8 @@
 
 #pragma once
 
-#include "draw.cuh"
-#include "early.cuh"
+#include "tile_scheduler.cuh"
+#include "dependent_launch.cuh"
 
 // Vectors of a thread in a tile, and the launch that the kernels are compiled for: with two blocks a multiprocessor has 64 KiB
 // in flight.
@@ -55,14 +55,14 @@ struct Part {
     const uint4 *at; // the thread's first vector
     u32 step;        // vectors from one tile to the next
     u64 tiles;       // whole ones of the block's share
-    u32 drawn;       // tiles of the array behind all shares, which blocks draw
+    u32 scheduled;   // tiles of the array behind all shares, which blocks are given
     u32 before;      // tiles from the block's first to those
     bool rest;       // whether the block has the part of a tile behind them all,
     u32 valid;       // and how many of its vectors the thread has
 
     __device__ __forceinline__ const uint4 *tile(u64 number) const { return at + number * step; }
     // The number of the part of a tile, if the block has it.
-    __device__ __forceinline__ u64 last() const { return tiles + drawn; }
+    __device__ __forceinline__ u64 last() const { return tiles + scheduled; }
 };
 
 // The thread's vectors of the tile at `at`.
@@ -86,13 +86,13 @@ __device__ __forceinline__ void load(uint4 (&v)[N], const uint4 *__restrict__ at
 
 // The thread's vectors of the block's tile of that number, before the launches ahead have ended.
 template <int N>
-__device__ __forceinline__ void load_early(uint4 (&v)[N], const Part &part, u32 number)
+__device__ __forceinline__ void load_before_wait(uint4 (&v)[N], const Part &part, u32 number)
 {
     const u32 valid = number < part.tiles ? N : number == part.tiles && part.rest ? part.valid : 0;
 #pragma unroll
     for (int k = 0; k < N; ++k)
         if (k < valid)
-            v[k] = read_early(&part.at[number * part.step + 32 * k]);
+            v[k] = read_before_wait(&part.at[number * part.step + 32 * k]);
 }
 
 // Vectors that are there already, so that the registers they came in may be used again.
@@ -119,8 +119,8 @@ __device__ __forceinline__ Ends ends(const void *data, u64 n)
     return {head, (n - head) / ITEMS<T>, u32((n - head) % ITEMS<T>)};
 }
 
-// Which of the whole vectors are this thread's, N of a tile. If the grid DRAWS, some are theirs that draw them.
-template <class T, bool DRAWS, int N = VECTORS>
+// Which of the whole vectors are this thread's, N of a tile. If tiles are SCHEDULED, some are given to blocks later.
+template <class T, bool SCHEDULED, int N = VECTORS>
 __device__ __forceinline__ Part part_of(const void *data, u64 n)
 {
     const Ends cut = ends<T>(data, n);
@@ -128,8 +128,8 @@ __device__ __forceinline__ Part part_of(const void *data, u64 n)
     part.step = blockDim.x * N;
     const u64 whole = cut.vectors / part.step;
     const u32 rest = u32(cut.vectors % part.step);
-    part.drawn = DRAWS ? drawn_of(whole, part.step * ITEMS<T>) : 0;
-    const u64 shared = whole - part.drawn;
+    part.scheduled = SCHEDULED ? scheduled_of(whole, part.step * ITEMS<T>) : 0;
+    const u64 shared = whole - part.scheduled;
     const u64 first = share(shared + (rest != 0), blockIdx.x);
     const u64 last = share(shared + (rest != 0), blockIdx.x + 1);
     part.before = u32(shared - first);
@@ -161,11 +161,11 @@ __device__ __forceinline__ void walk(const void *data, u64 n, u64 *scratch, Pass
     const Part part = part_of<typename Pass::Item, true>(data, n);
     // Two sets of registers in turn: copies from one to the other would hold the loads back.
     uint4 even[VECTORS], odd[VECTORS];
-    load_early(even, part, 0);
-    load_early(odd, part, 1);
-    wait_for_earlier_launches();
+    load_before_wait(even, part, 0);
+    load_before_wait(odd, part, 1);
+    wait_for_launch_ahead();
     peel(data, n, pass);
-    Draws draws(part.drawn, scratch);
+    TileScheduler scheduler(part.scheduled, scratch);
     u32 number = 0;
     for (u64 left = part.tiles;;) {
         for (const uint4 *at = part.tile(number); left > 0; left -= 2, number += 2, at += 2 * part.step) {
@@ -180,7 +180,7 @@ __device__ __forceinline__ void walk(const void *data, u64 n, u64 *scratch, Pass
             if (left > 3)
                 load(odd, at + 3 * part.step);
         }
-        if (!draws.next(number, left))
+        if (!scheduler.next(number, left))
             break;
         number += part.before;
         load(even, part.tile(number));

@@ -74,7 +74,7 @@ __device__ __forceinline__ void float_logsumexp(const void *data, u64 n, u64 *sc
         all = fold_block(Words(pass.sum));
     }
     if (gridDim.x > 1) {
-        u64 *partials = scratch + MEETING_ZEROS;
+        u64 *partials = scratch + WORKSPACE_ZEROS;
         if (threadIdx.x == 0) {
             for (int w = 0; w < Words::WORDS; ++w)
                 partials[blockIdx.x * Words::WORDS + w] = all.word[w];

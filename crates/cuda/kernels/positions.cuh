@@ -18,7 +18,7 @@ struct PositionRank {
     static constexpr Bits OF_NAN = Bits(2 * Extreme::nans() - 1);
 
     struct Asked : Extreme::Asked {
-        __device__ __forceinline__ Asked(u32 ask) : Extreme::Asked(ask == FIRST_GREATEST ? GREATEST : LEAST) {}
+        __device__ __forceinline__ Asked(u32 ask) : Extreme::Asked(ask == ARG_MAX ? GREATEST : LEAST) {}
     };
 
     static __device__ __forceinline__ Bits of(Bits bits, const Asked &asked)

@@ -221,11 +221,11 @@ __device__ __forceinline__ void each_lacking(const ShortRows &rows, u64 tile, bo
     static __device__ __forceinline__ void reduce(ShortRows, u64, u32, u32, u32, void *, u32 *); \
     extern "C" __global__ void __launch_bounds__(ROW_THREADS, blocks) NAMED(name, ELEMENT)(const char *data, u64 count, \
         i64 stride, u64 n, const char *begin, const char *end, u32 shift, u32 each, u32 ask, u32 absolute, u32 spread, void *out, \
-        u32 *misfits) \
+        u32 *overflow) \
     { \
         const u32 bytes = u32(n * sizeof(Element<ELEMENT>::Bits)); \
         const bool exact = begin != end && u64(data) % 16 == 0 && bytes == 16 * each << shift; \
         const ShortRows rows = {data, count, stride, bytes, shift, each, begin, end, exact, 0}; \
-        reduce(rows, n, ask, absolute, spread, out, misfits); \
+        reduce(rows, n, ask, absolute, spread, out, overflow); \
     } \
     static __device__ __forceinline__ void reduce

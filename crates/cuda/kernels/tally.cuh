@@ -34,7 +34,7 @@ struct TotalOf {
         u32 ask;
         bool absolute;
         u64 n;
-        u32 *misfits;
+        u32 *overflow;
         static __device__ __forceinline__ u64 fill() { return 0; }
     };
 
@@ -105,7 +105,7 @@ struct TotalOf {
             return;
         }
         if (LONG && upper != sign)
-            atomicOr(asked.misfits, 1u);
+            atomicOr(asked.overflow, 1u);
         static_cast<u64 *>(out)[place] = low;
     }
 };

@@ -12,8 +12,8 @@
 constexpr int SCRATCH_SUMS = 32;
 constexpr int SCRATCH_PARTIALS = 256;
 // Kernels that need more room get other memory, which begins with so many words that are zero between launches;
-// crates/cuda/src/engine/meeting.rs.
-constexpr int MEETING_ZEROS = 17408;
+// crates/cuda/src/engine/block_workspace.rs.
+constexpr int WORKSPACE_ZEROS = 17408;
 constexpr int SCRATCH_PARTIAL_WORDS = 12;
 // Where the next row's part begins, if several rows have several blocks each: at most 64.
 constexpr u64 SCRATCH_ROW = SCRATCH_PARTIALS + SCRATCH_PARTIAL_WORDS * 64;
@@ -77,7 +77,7 @@ __device__ __forceinline__ State take_partial(u64 *at)
 }
 
 // Folds the states of all threads of the grid. Returns whether this is the thread that has the whole, in `state`. The block that
-// draws the last ticket takes what the others left or are about to: their stores are ahead of their tickets.
+// takes the last ticket uses what the others left or are about to: their stores are ahead of their tickets.
 template <class State>
 __device__ __forceinline__ bool fold_grid(State &state, u64 *scratch)
 {

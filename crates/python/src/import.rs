@@ -73,12 +73,12 @@ pub(crate) fn import<'py>(x: &Bound<'py, PyAny>) -> PyResult<Imported<'py>> {
     if let Ok(file) = x.cast::<File>() {
         return Ok(Imported { data: Data::File(file.clone()), family: Family::Ours });
     }
-    if let Some(interface) = x.getattr_opt(intern!(py, "__cuda_array_interface__"))? {
-        // A tensor on the CPU has the attribute, which raises, or none.
+    let dlpack = x.hasattr(intern!(py, "__dlpack__"))?;
+    // DLPack knows devices and streams better, where a library has both.
+    if !dlpack && let Some(interface) = x.getattr_opt(intern!(py, "__cuda_array_interface__"))? {
         let array = cuda::DeviceArray::of_interface(x, &interface)?;
         return Ok(Imported { data: Data::Device(array), family: library(x)? });
     }
-    let dlpack = x.hasattr(intern!(py, "__dlpack__"))?;
     let arrow = x.hasattr(intern!(py, "__arrow_c_array__"))?
         || x.hasattr(intern!(py, "__arrow_c_stream__"))?;
     // What wraps NumPy's arrays, as pandas and xarray do, has NumPy's types.

@@ -50,7 +50,7 @@ def test_types_are_those_of_the_stubs():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("checker", [["mypy", "--strict"], ["pyright"]])
+@pytest.mark.parametrize("checker", [["mypy", "--strict"], ["pyright", "--pythonpath", sys.executable]])
 def test_checkers_of_types_know_the_package(checker, tmp_path):
     pytest.importorskip(checker[0])
     (tmp_path / "right.py").write_text(

@@ -29,8 +29,8 @@ def rounded(exact, dtype):
     steps = round(magnitude / unit)
     value = steps * unit
     if value >= Fraction(2) ** limit:
-        return math.copysign(math.inf, exact)
-    return math.copysign(float(value), exact)
+        return -math.inf if exact < 0 else math.inf
+    return -float(value) if exact < 0 else float(value)
 
 
 def root(exact, dtype):

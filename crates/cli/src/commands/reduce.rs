@@ -26,7 +26,17 @@ pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
     let bar = Bar::new(global.quiet);
     let limit = rest.execution.memory_limit;
     rest.execution.begin();
-    let outcomes = stream::reduce_all(inputs, &reduction, limit, &bar)?;
+    let outcomes = match &rest.segments.segments {
+        None => stream::reduce_all(inputs, &reduction, limit, &bar)?,
+        Some(word) => {
+            let reduction = match rest.segments.initial {
+                Some(initial) => initial.apply(reduction),
+                None => reduction,
+            };
+            let offsets = offsets(word, &files)?;
+            stream::reduce_segments(inputs, offsets, &reduction, limit, &bar)?
+        }
+    };
     drop(bar);
     rest.execution.explain();
     let named = names.into_iter().zip(outcomes);
@@ -34,6 +44,21 @@ pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
         named.map(|(name, outcome)| Array::new(name, outcome.answer, outcome.missing)).collect();
     note_missing(&arrays, global);
     output::write(&Report { arrays, as_record: false }, &rest.output)
+}
+
+/// The offsets of segments: one array, of whatever format.
+fn offsets(word: &OsString, files: &[OsString]) -> Result<Source> {
+    if inputs::is_stdin(word) && files.iter().any(inputs::is_stdin) {
+        return Err(Usage::new("stdin can be read only once, but is named twice").into());
+    }
+    let mut sources = warpfold_files::open(word, &OpenOptions::default())?;
+    let name = word.display();
+    match sources.len() {
+        1 => Ok(sources.remove(0)),
+        n => Err(Usage::new(format!("{name}: offsets are one array or column, not {n}"))
+            .hint("name one, such as offsets.npz:member or table.csv:column")
+            .into()),
+    }
 }
 
 /// The inputs of operations that take as many arrays.

@@ -43,6 +43,9 @@ const FINE: usize = 4;
 /// Lanes of the widest vector.
 const MOST_LANES: usize = 8;
 
+/// Elements of rows that are added side by side.
+const SHORT: usize = 16;
+
 /// Zeros, ones, zeros: what an element is multiplied by that counts, or not.
 static MASK: [f64; 6 * MOST_LANES] = {
     let mut mask = [0.0; 6 * MOST_LANES];
@@ -602,28 +605,33 @@ impl<T: Widen, M: Measure<P>, const P: usize> Kernel for Rows<'_, T, M, P> {
             let one = S::splat(core::hint::black_box(1.0));
             let zero = S::splat(0.0);
             let count = self.rows.count();
-            // The last rows whose lanes are still to be added up.
-            let mut waiting = [[zero; MOST_LANES]; P];
-            for place in 0..count {
-                let total = Self::row::<S>(self.rows.row(place), self.rows.beyond(place), one);
-                let lane = place % S::LANES;
+            let whole = count / S::LANES * S::LANES;
+            // As many rows as a vector has lanes: their sums are lanes of one.
+            for first in (0..whole).step_by(S::LANES) {
+                let mut acc = [zero; P];
                 for p in 0..P {
-                    waiting[p][lane] = total[p];
+                    acc[p] = S::load(self.parts[p][first..first + S::LANES].as_ptr());
                 }
-                if lane == S::LANES - 1 {
-                    let first = place - lane;
-                    let mut acc = [zero; P];
-                    for p in 0..P {
-                        acc[p] = S::load(self.parts[p][first..=place].as_ptr());
+                if let Some(most) = self.shortness::<S>(first) {
+                    self.side_by_side::<S>(first, most, &mut acc, one);
+                } else {
+                    let mut waiting = [[zero; MOST_LANES]; P];
+                    for lane in 0..S::LANES {
+                        let (row, beyond) =
+                            (self.rows.row(first + lane), self.rows.beyond(first + lane));
+                        let total = Self::row::<S>(row, beyond, one);
+                        for p in 0..P {
+                            waiting[p][lane] = total[p];
+                        }
                     }
                     Self::join_lanes::<S>(&mut acc, &waiting, one);
-                    for p in 0..P {
-                        S::store(acc[p], self.parts[p][first..=place].as_mut_ptr());
-                    }
                 }
-                if place < count / S::LANES * S::LANES {
-                    continue;
+                for p in 0..P {
+                    S::store(acc[p], self.parts[p][first..first + S::LANES].as_mut_ptr());
                 }
+            }
+            for place in whole..count {
+                let total = Self::row::<S>(self.rows.row(place), self.rows.beyond(place), one);
                 let mut lanes = [[0.0; MOST_LANES]; P];
                 let mut sum = [0.0; P];
                 for p in 0..P {
@@ -657,24 +665,71 @@ impl<T: Widen, M: Measure<P>, const P: usize> Rows<'_, T, M, P> {
                 }
                 return;
             }
-            // Turned in memory, which forwards what was just stored.
-            let mut turned = [[[0.0; MOST_LANES]; MOST_LANES]; P];
+            let mut turned = [[acc[0]; MOST_LANES]; P];
             for p in 0..P {
-                for row in 0..S::LANES {
-                    let mut lanes = [0.0; MOST_LANES];
-                    S::store(rows[p][row], lanes.as_mut_ptr());
-                    for lane in 0..S::LANES {
-                        turned[p][lane][row] = lanes[lane];
-                    }
-                }
+                turned[p] = S::transpose(rows[p]);
             }
             for lane in 0..S::LANES {
                 let mut others = *acc;
                 for p in 0..P {
-                    others[p] = S::load(turned[p][lane].as_ptr());
+                    others[p] = turned[p][lane];
                 }
                 M::join::<S>(acc, others, one);
             }
+        }
+    }
+
+    /// The elements of the longest of as many rows as a vector has lanes, if it is so short
+    /// that adding up the lanes of each row would take longer than adding the rows, and if
+    /// whole groups may be read where these have ended.
+    #[inline(always)]
+    fn shortness<S: Simd>(&self, first: usize) -> Option<usize> {
+        let (mut most, mut room) = (0, usize::MAX);
+        for row in first..first + S::LANES {
+            let len = self.rows.row(row).len();
+            most = most.max(len);
+            room = room.min(len + self.rows.beyond(row));
+        }
+        (most <= SHORT && most.next_multiple_of(2 * S::LANES) <= room).then_some(most)
+    }
+
+    /// Adds as many rows as a vector has lanes, each to its lane of `acc`, none of more than
+    /// `most` elements. What lies behind a row is made zero: where it is infinite or NaN, the
+    /// sum is NaN, which is then not answered.
+    #[inline(always)]
+    unsafe fn side_by_side<S: Simd>(
+        &self,
+        first: usize,
+        most: usize,
+        acc: &mut [S::F; P],
+        one: S::F,
+    ) {
+        let group = 2 * S::LANES;
+        let mut at = 0;
+        while at < most {
+            // SAFETY: whole groups of all rows may be read, as `shortness` found; the mask has
+            // two vectors from each of these places on.
+            unsafe {
+                let mut rows = [[one; MOST_LANES]; 2];
+                for lane in 0..S::LANES {
+                    let row = self.rows.row(first + lane);
+                    let left = row.len().saturating_sub(at).min(group);
+                    let mask = MASK.as_ptr().add(4 * MOST_LANES - left);
+                    let [a, b] = T::widen::<S>(row.as_ptr().wrapping_add(at));
+                    rows[0][lane] = S::mul(a, S::load(mask));
+                    rows[1][lane] = S::mul(b, S::load(mask.add(S::LANES)));
+                }
+                for (half, rows) in rows.into_iter().enumerate() {
+                    if at + half * S::LANES >= most {
+                        break;
+                    }
+                    let columns = S::transpose(rows);
+                    for lane in 0..S::LANES {
+                        M::step::<S>(acc, columns[lane], one);
+                    }
+                }
+            }
+            at += group;
         }
     }
 

@@ -119,7 +119,8 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
         for (row, (&group, &x)) in rows.groups.iter().zip(items).enumerate() {
             let group = group as usize;
             let at = if AT { rows.positions.get(row) } else { 0 };
-            self.ends[group].count += 1;
+            let ends = &mut self.ends[group];
+            ends.count = ends.count.saturating_add(1);
             if T::DTYPE.is_float() && x.is_nan() {
                 self.see_nans(group, 1, at);
             } else {

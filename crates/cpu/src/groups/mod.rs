@@ -23,6 +23,6 @@ mod texts;
 mod totals;
 pub mod words;
 
-pub use numbering::Numbering;
+pub use numbering::{Numbering, hash};
 pub use table::{Finished, Positions, Rows, Table, new_table};
 pub use texts::TextNumbering;

@@ -131,7 +131,8 @@ impl Numbering {
 
 /// Both halves of a product of 128 bits: each bit of the word moves bits at both ends.
 #[inline(always)]
-pub(crate) fn hash(word: u64) -> u64 {
+#[must_use]
+pub fn hash(word: u64) -> u64 {
     let product = u128::from(word ^ 0x9e37_79b9_7f4a_7c15) * 0xa076_1d64_78bd_642f;
     (product >> 64) as u64 ^ product as u64
 }

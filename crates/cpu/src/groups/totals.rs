@@ -51,7 +51,7 @@ impl Fixed for i128 {
         let magnitude = self.unsigned_abs();
         let room = if by >= 0 {
             // One bit is the sign's.
-            magnitude.leading_zeros() as i32 - 1 >= by
+            magnitude.leading_zeros() as i32 > by
         } else {
             magnitude == 0 || magnitude.trailing_zeros() as i32 >= -by
         };
@@ -225,7 +225,8 @@ impl<F: Format, W: Fixed> Totals<F, W> {
     #[inline(always)]
     pub(super) fn add(&mut self, group: u32, term: Term) {
         let cell = &mut self.cells[group as usize];
-        cell.count += 1;
+        // Counts that came in as bytes may be anything.
+        cell.count = cell.count.wrapping_add(1);
         match term {
             Term::Finite { negative, magnitude, exponent } => {
                 let shift = exponent.wrapping_sub(cell.base);
@@ -302,7 +303,8 @@ impl<F: Format, W: Fixed> Totals<F, W> {
     /// Adds the sums of another table.
     pub(super) fn merge(&mut self, other: &Self, groups: &[u32]) {
         for (theirs, &group) in other.cells.iter().zip(groups) {
-            self.cells[group as usize].count += theirs.count;
+            let cell = &mut self.cells[group as usize];
+            cell.count = cell.count.wrapping_add(theirs.count);
             let (negative, [low, high]) = theirs.sum.magnitude();
             for (magnitude, exponent) in [(low, theirs.base), (high, theirs.base + 128)] {
                 self.add_elsewhere(group, negative, magnitude, exponent);

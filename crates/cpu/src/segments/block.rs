@@ -4,7 +4,7 @@ use super::bounds::Block;
 use super::{Column, Walk, in_segment};
 use crate::axes::{Cells, Fold, Lengths};
 use crate::gather::Buffers;
-use crate::grid::GridSum;
+use crate::grid::{GridSum, sum_in_two};
 use crate::ragged::{Ragged, Span};
 use crate::rows::Rows;
 use crate::worker::Worker;
@@ -41,11 +41,17 @@ pub(super) struct Hands<'a> {
     /// Copies of elements that do not follow each other, and their spans.
     words: Vec<u64>,
     moved: Vec<Span>,
-    /// Of each column the accumulators, and those for what they cannot answer.
-    cells: Vec<Option<[Option<Box<dyn Cells>>; 2]>>,
+    /// Of each column, once they are asked.
+    cells: Vec<Option<Pair>>,
     /// Of each column the answer for no elements, once it is known.
     empty: Vec<Option<u64>>,
     slow: Slow<'a>,
+}
+
+/// Accumulators, and those for what they cannot answer.
+struct Pair {
+    cells: Box<dyn Cells>,
+    again: Option<Box<dyn Cells>>,
 }
 
 /// The general way: states of each kind.
@@ -95,14 +101,12 @@ impl<'a> Hands<'a> {
         for (c, column) in walk.columns.iter().enumerate() {
             let (Some(chosen), Some(rows)) = (&column.chosen, rows) else { continue };
             let dtype = types[c];
-            let [cells, again] = cells[c].get_or_insert_with(|| {
+            let Pair { cells, again } = cells[c].get_or_insert_with(|| {
                 let cells = |fold: &dyn Fold| fold.cells(walk.cut.widest);
-                [Some(cells(&*chosen.fold)), chosen.again.as_deref().map(cells)]
+                let again = chosen.again.as_deref().map(cells);
+                Pair { cells: cells(&*chosen.fold), again }
             });
-            let mut left = match cells {
-                Some(cells) => taken(&mut **cells, rows, spans, to[c]),
-                None => (0..spans.len()).collect(),
-            };
+            let mut left = taken(&mut **cells, rows, spans, to[c]);
             // What is said of no elements means nothing.
             left.retain(|&i| spans[i].len > 0);
             if let Some(again) = again
@@ -223,7 +227,13 @@ impl Slow<'_> {
             return None;
         }
         let items: &[f64] = bytemuck::cast_slice(source.bytes()?);
-        let found = GridSum::of(&items[span.start..span.start + span.len])?;
+        let items = &items[span.start..span.start + span.len];
+        if op == Op::Sum
+            && let Some(sum) = sum_in_two(items)
+        {
+            return Some(sum);
+        }
+        let found = GridSum::of(items)?;
         if op == Op::Sum { found.rounded() } else { found.divided(span.len as u64) }
     }
 

@@ -145,6 +145,22 @@ impl Cut {
         }
     }
 
+    /// Takes in a block's worth of segments at once, if they make a block: as many as it may
+    /// have at most, none of them long.
+    #[inline(always)]
+    fn add_block(&mut self, count: usize, start: usize, elements: usize, longest: usize) -> bool {
+        let work = elements.saturating_add(count * BOUNDARY);
+        if self.first != self.segments || longest >= LONG || work > 2 * ELEMENTS {
+            return false;
+        }
+        self.start = start;
+        self.longest = self.longest.max(longest);
+        self.segments += count;
+        self.elements = self.elements.saturating_add(elements);
+        self.close();
+        true
+    }
+
     /// Ends the block.
     fn close(&mut self) {
         let segments = self.first..self.segments;
@@ -275,13 +291,31 @@ fn offsets_in<I: Index>(items: &[I], len: usize, cut: &mut Cut) -> Result<()> {
         return Err(refused(what, OFFSETS));
     }
     let mut start = first;
-    for (segment, &stop) in rest.iter().enumerate() {
-        if start.word() > stop.word() || stop.word() > len as u64 {
-            return Err(fault(segment, [start.wide(), stop.wide()], len, OFFSETS));
+    for chunk in rest.chunks(SEGMENTS) {
+        // All of them at once, which is quick where segments are short.
+        let (mut last, mut longest, mut fine) = (start.word(), 0, true);
+        for stop in chunk {
+            fine &= last <= stop.word();
+            longest = longest.max(stop.word().wrapping_sub(last));
+            last = stop.word();
         }
-        let at = small(start.word());
-        cut.add(at, small(stop.word()) - at);
-        start = stop;
+        // What ascends ends with the greatest.
+        if fine && last <= len as u64 {
+            let at = small(start.word());
+            if cut.add_block(chunk.len(), at, small(last) - at, small(longest)) {
+                start = chunk[chunk.len() - 1];
+                continue;
+            }
+        }
+        for &stop in chunk {
+            if start.word() > stop.word() || stop.word() > len as u64 {
+                return Err(fault(cut.segments, [start.wide(), stop.wide()], len, OFFSETS));
+            }
+            let at = small(start.word());
+            cut.add(at, small(stop.word()) - at);
+            start = stop;
+        }
+        cut.close();
     }
     Ok(())
 }

@@ -110,8 +110,8 @@ impl SegmentJob<'_> {
             let halves = op.pair().map_or([Some(op), None], |(a, b)| [Some(a), Some(b)]);
             for (i, (half, answer)) in halves.into_iter().zip(types).enumerate() {
                 let (Some(half), Some(answer)) = (half, answer) else { continue };
-                let chosen = self.chosen(half, rules, dtype, &cut);
                 // Numbers of words as wide as what the accumulators answer.
+                let chosen = self.chosen(half, rules, dtype, &cut);
                 let chosen = chosen.filter(|_| half.answer_type(dtype) == answer);
                 columns.push(Column { place, state, op: half, second: i == 1, chosen });
                 numbers.push(Numbers::zeros(answer, segments));

@@ -111,6 +111,20 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
+    unsafe fn transpose(v: [__m256d; 8]) -> [__m256d; 8] {
+        unsafe {
+            // [a0, b0, a2, b2], [a1, b1, a3, b3] and the same of c and d.
+            let [even, odd] = [_mm256_unpacklo_pd(v[0], v[1]), _mm256_unpackhi_pd(v[0], v[1])];
+            let [next, last] = [_mm256_unpacklo_pd(v[2], v[3]), _mm256_unpackhi_pd(v[2], v[3])];
+            let mut turned = v;
+            turned[0] = _mm256_permute2f128_pd::<0x20>(even, next);
+            turned[1] = _mm256_permute2f128_pd::<0x20>(odd, last);
+            turned[2] = _mm256_permute2f128_pd::<0x31>(even, next);
+            turned[3] = _mm256_permute2f128_pd::<0x31>(odd, last);
+            turned
+        }
+    }
+    #[inline(always)]
     unsafe fn wsplat(x: u32) -> __m256i {
         unsafe { _mm256_set1_epi32(x.cast_signed()) }
     }

@@ -94,6 +94,24 @@ pub(crate) trait Simd: Copy + 'static {
     /// vector.
     unsafe fn sum_each(v: [Self::F; 8]) -> Self::F;
 
+    /// The first `LANES` vectors turned: lane `i` of vector `j` is lane `j` of vector `i`.
+    #[inline(always)]
+    unsafe fn transpose(v: [Self::F; 8]) -> [Self::F; 8] {
+        let mut turned = v;
+        let mut lanes = [[0.0; 8]; 8];
+        // SAFETY: the buffers hold the widest vector; the caller has the instructions.
+        unsafe {
+            for (lanes, v) in lanes.iter_mut().zip(v).take(Self::LANES) {
+                Self::store(v, lanes.as_mut_ptr());
+            }
+            for (i, turned) in turned.iter_mut().enumerate().take(Self::LANES) {
+                let column: [f64; 8] = core::array::from_fn(|j| lanes[j][i]);
+                *turned = Self::load(column.as_ptr());
+            }
+        }
+        turned
+    }
+
     unsafe fn wsplat(x: u32) -> Self::W;
     unsafe fn wload(p: *const u32) -> Self::W;
     unsafe fn wstore(v: Self::W, p: *mut u32);

@@ -6,12 +6,12 @@
 //!           | counters and a ticket: zero between launches | what each leaves for others
 //! ```
 
-use super::catalogue::MEETING_ZEROS;
+use super::catalogue::WORKSPACE_ZEROS;
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
 
 /// Words that are zero between launches.
-pub(super) const ZEROS: u64 = MEETING_ZEROS as u64;
+pub(super) const ZEROS: u64 = WORKSPACE_ZEROS as u64;
 
 /// Words that a block leaves of a sum of exponentials of integers:
 /// `COUNTED_WORDS` in `kernels/integer_logsumexp.cuh`.

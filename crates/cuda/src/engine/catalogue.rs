@@ -12,8 +12,8 @@ pub(super) const VECTORS: usize = 4;
 pub(super) const SCRATCH_PARTIALS: usize = 256;
 /// `SCRATCH_PARTIAL_WORDS` in `kernels/ticket.cuh`.
 pub(super) const SCRATCH_PARTIAL_WORDS: usize = 12;
-/// `MEETING_ZEROS` in `kernels/ticket.cuh`.
-pub(super) const MEETING_ZEROS: usize = 17408;
+/// `WORKSPACE_ZEROS` in `kernels/ticket.cuh`.
+pub(super) const WORKSPACE_ZEROS: usize = 17408;
 /// `ROW_THREADS` in `kernels/rows.cuh`.
 pub(super) const ROW_THREADS: usize = 256;
 /// `COLUMN_THREADS` in `kernels/columns.cuh`.

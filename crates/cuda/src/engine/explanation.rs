@@ -169,6 +169,8 @@ impl Engine {
         view: &DeviceView,
         reduced: &[bool],
     ) -> Result<Option<Explanation>> {
+        // There need be no memory yet.
+        view.extent()?;
         let Some(question) = Question::of(op, view, reduced, self.shape.views)? else {
             return Ok(None);
         };

@@ -170,6 +170,20 @@ fn shapes_have_the_walks_that_serve_them_best() {
 }
 
 #[test]
+fn views_that_cannot_be_are_refused_before_they_are_planned() {
+    let engine = Engine::new(Arc::new(Recorder::new(Recorder::h200())));
+    let view = DeviceView::contiguous(1 << 50, DType::F32, &[8, 8]);
+    let explain = |view: &DeviceView, reduced: &[bool]| {
+        engine.explain(Op::Sum, view, reduced).map(|explanation| explanation.is_some())
+    };
+    assert_eq!(explain(&view, &[true, false]), Ok(true));
+    let short = DeviceView { strides: vec![4], ..view.clone() };
+    assert!(explain(&short, &[true, false]).is_err());
+    let far = DeviceView { shape: vec![1 << 40, 1 << 40], ..view.clone() };
+    assert!(explain(&far, &[true, false]).is_err());
+}
+
+#[test]
 fn what_was_done_is_remembered_only_if_somebody_asks() {
     let engine = Engine::new(Arc::new(Recorder::new(Recorder::h200())));
     let array = Array { address: 1 << 50, len: 1 << 20, dtype: DType::F32 };

@@ -5,7 +5,7 @@
 //!           | ticket | tiles | sums of blocks | partials of blocks | payload | overflow
 //! ```
 //!
-//! `kernels/ticket.cuh` and `kernels/draw.cuh` have the same numbers. Tickets, numbers of tiles,
+//! `kernels/ticket.cuh` and `kernels/tile_scheduler.cuh` have the same numbers. Tickets, numbers of tiles,
 //! sums and partials are zero between launches: the last block of each sets them
 //! back. Rows that have several blocks each have such memory each, with room for the
 //! partials of [`MOST_ROW_BLOCKS`] blocks and without a payload. What needs more room

@@ -52,7 +52,7 @@ impl DeviceView {
     }
 
     /// Where its bytes begin, and how many there are up to the last one.
-    fn extent(&self) -> Result<(Address, u64)> {
+    pub(super) fn extent(&self) -> Result<(Address, u64)> {
         let refused = |why| Err(self.refused(why));
         if self.shape.len() != self.strides.len() {
             return refused("there must be one stride for each axis");

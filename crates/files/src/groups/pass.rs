@@ -211,7 +211,7 @@ impl<'a> Pass<'a> {
                 Some((all, seen)) => {
                     all.merge(&partial).map_err(wrong)?;
                     seen.iter_mut().zip(evidence).for_each(|(seen, more)| seen.merge(more));
-                    self.check_memory(all.memory(), 0)?;
+                    self.check_memory(all)?;
                 }
             }
         }
@@ -219,14 +219,14 @@ impl<'a> Pass<'a> {
         let end = ledger.end();
         let start = self.question.start;
         partial.add_span(start, end - start).map_err(wrong)?;
-        let places = self.readings.iter().zip(&evidence).enumerate();
-        let places = places.map(|(i, (reading, evidence))| self.decide(i, *reading, evidence));
+        let places = self.readings.iter().zip(&evidence);
+        let places = places.map(|(reading, evidence)| self.decide(*reading, evidence));
         partial.keep_columns(&places.collect::<Result<Vec<_>>>()?);
         Ok(partial)
     }
 
     /// Which column of the partial a column of values has turned out to be.
-    fn decide(&self, column: usize, reading: Reading, evidence: &Evidence) -> Result<usize> {
+    fn decide(&self, reading: Reading, evidence: &Evidence) -> Result<usize> {
         let (integers, floats) = match reading {
             Reading::Fixed(place) => return Ok(place),
             Reading::Open { integers, floats } => (integers, floats),
@@ -240,16 +240,17 @@ impl<'a> Pass<'a> {
                 .with_hint("say as what the column is read: --dtype u64 or --dtype f64"));
         }
         // Without a single number it is of floats, as elsewhere.
-        let _ = column;
         Ok(if evidence.integers { integers } else { floats.unwrap_or(integers) })
     }
 
     /// # Errors
     /// More memory than there may be.
-    fn check_memory(&self, bytes: usize, groups: usize) -> Result<()> {
+    fn check_memory(&self, all: &GroupPartial) -> Result<()> {
+        let bytes = all.memory();
         match self.question.memory_limit {
             Some(limit) if bytes > limit => {
-                let source = warpfold::Error::TooManyGroups { groups, rows: 0, bytes, limit };
+                let (groups, rows) = (all.len(), all.rows());
+                let source = warpfold::Error::TooManyGroups { groups, rows, bytes, limit };
                 Err(Error::Reduce { name: self.names.join(", "), source })
             }
             _ => Ok(()),

@@ -9,13 +9,16 @@ pub(crate) mod failure;
 mod feed;
 mod flat;
 pub(crate) mod ledger;
+mod load;
 mod lockstep;
 pub(crate) mod numbered;
+mod segments;
 mod table;
 mod together;
 pub(crate) mod undecided;
 
 use crate::{Error, Extent, Order, Result, Source};
+pub use segments::reduce_segments;
 use together::{Group, groups};
 use warpfold::{Answer, Axes, DType, Partial, Reduction};
 

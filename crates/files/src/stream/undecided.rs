@@ -302,7 +302,7 @@ fn join(mine: &mut Option<Partial>, other: Option<Partial>) -> warpfold::Result<
 }
 
 /// An integer that no type holds together with the others.
-fn beyond(cell: &Cell, why: &str) -> Error {
+pub(super) fn beyond(cell: &Cell, why: &str) -> Error {
     Error::format(&cell.file, format!("{} {why}", cell.place()))
         .with_hint("to round such integers to the nearest float: --dtype f64")
 }

@@ -2,6 +2,7 @@
 
 mod arrow_dictionaries;
 mod binary;
+mod cancelled;
 mod common;
 mod compressed;
 mod devices;

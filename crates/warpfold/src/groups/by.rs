@@ -2,8 +2,9 @@
 
 use super::answer::Grouped;
 use super::column::Column;
-use super::keys::Keys;
+use super::keys::{Items, Keys};
 use super::partial::{GroupPartial, NumberedRows, Question};
+use super::partition::Parted;
 use crate::device::Device;
 use crate::reduction::Reduction;
 use core::fmt;
@@ -116,7 +117,7 @@ impl<'a> GroupBy<'a> {
     /// [`NanPolicy::Error`](crate::NanPolicy::Error). Of a group without values `min` and
     /// its kin have no answer, which is no error. A device other than the CPU.
     pub fn run<'v>(&self, values: impl Into<Input<'v>>) -> Result<Grouped> {
-        self.finish(&self.partial(values, 0)?)
+        self.answer(&[values.into()])
     }
 
     /// Reduces two columns: [`Op::Dot`].
@@ -128,7 +129,49 @@ impl<'a> GroupBy<'a> {
         left: impl Into<Input<'v>>,
         right: impl Into<Input<'v>>,
     ) -> Result<Grouped> {
-        self.finish(&self.partial_pair(left, right, 0)?)
+        self.answer(&[left.into(), right.into()])
+    }
+
+    fn answer(&self, inputs: &[Input<'_>]) -> Result<Grouped> {
+        fpenv::usual(|| match self.parted(inputs)? {
+            Some(answer) => Ok(answer),
+            None => self.finish(&self.states(inputs, 0)?),
+        })
+    }
+
+    /// The answers by way of parts, where there are many groups of one column of numbers.
+    fn parted(&self, inputs: &[Input<'_>]) -> Result<Option<Grouped>> {
+        let [keys] = &self.keys.columns[..] else { return Ok(None) };
+        let Items::Numbers(keys) = &keys.items else { return Ok(None) };
+        let gaps = inputs.iter().chain([keys]).any(|input| input.missing() > 0);
+        if gaps || self.keys.dense.is_some() || self.order != Order::Key {
+            return Ok(None);
+        }
+        // Whatever is wrong is told by the way that takes all questions.
+        let Ok(columns) = self.columns(inputs) else { return Ok(None) };
+        let (keys, threads) = (Column::new(keys)?, self.reduction.thread_count());
+        let dtype = columns[0].dtype();
+        self.reduction.check(dtype, inputs.len())?;
+        let empty = self.empty(&[(String::new(), dtype)])?;
+        let (question, rules) = (&empty.question, self.reduction.rules());
+        let threads = Threads::Exactly(threads);
+        Parted { keys, values: &columns, question, rules, threads }.run()
+    }
+
+    /// The columns of values: as many rows as keys, of one type.
+    fn columns<'i>(&self, inputs: &'i [Input<'_>]) -> Result<Vec<Column<'i>>> {
+        let rows = self.keys.rows()?;
+        let columns = inputs.iter().map(Column::new).collect::<Result<Vec<_>>>()?;
+        for column in &columns {
+            if column.rows() != rows {
+                return Err(Error::ShapeMismatch { left: vec![rows], right: vec![column.rows()] });
+            }
+            if column.dtype() != columns[0].dtype() {
+                let (left, right) = (columns[0].dtype(), column.dtype());
+                return Err(Error::DTypeMismatch { left, right });
+            }
+        }
+        Ok(columns)
     }
 
     fn finish(&self, partial: &GroupPartial) -> Result<Grouped> {
@@ -187,17 +230,7 @@ impl<'a> GroupBy<'a> {
     }
 
     fn states(&self, inputs: &[Input<'_>], start: u64) -> Result<GroupPartial> {
-        let rows = self.keys.rows()?;
-        let columns = inputs.iter().map(Column::new).collect::<Result<Vec<_>>>()?;
-        for column in &columns {
-            if column.rows() != rows {
-                return Err(Error::ShapeMismatch { left: vec![rows], right: vec![column.rows()] });
-            }
-            if column.dtype() != columns[0].dtype() {
-                let (left, right) = (columns[0].dtype(), column.dtype());
-                return Err(Error::DTypeMismatch { left, right });
-            }
-        }
+        let (rows, columns) = (self.keys.rows()?, self.columns(inputs)?);
         if start.checked_add(rows as u64).is_none() {
             return Err(Error::StartTooLarge { start, len: rows });
         }

@@ -240,7 +240,7 @@ fn whole(text: &[u8]) -> Option<i64> {
 
 /// The bits of a key, the same for equal keys.
 #[inline(always)]
-fn canonical<T: Element>(x: T) -> u64 {
+pub(super) fn canonical<T: Element>(x: T) -> u64 {
     if !T::DTYPE.is_float() {
         return x.key().to_bits64() & (u64::MAX >> (64 - 8 * size_of::<T>()));
     }
@@ -268,7 +268,7 @@ fn nan_bits(dtype: DType) -> u64 {
 }
 
 /// A word whose order is the keys' order: NaN comes after all numbers.
-fn order<T: Element>(word: u64) -> u64 {
+pub(super) fn order<T: Element>(word: u64) -> u64 {
     let key = T::from_bits(word).key().to_bits64();
     let signed = T::DTYPE.is_float() || T::DTYPE.is_signed_int();
     if signed { key ^ 1 << 63 } else { key }

@@ -126,7 +126,6 @@ macro_rules! columns {
     ($([$($generic:tt)*] $items:ty => $variant:ident $make:expr;)*) => {$(
         impl<'a, $($generic)*> From<&'a $items> for KeyColumn<'a> {
             fn from(items: &'a $items) -> KeyColumn<'a> {
-                #[expect(clippy::redundant_closure_call, reason = "the macro's argument")]
                 KeyColumn { items: Items::$variant($make(items)) }
             }
         }

@@ -8,6 +8,7 @@ mod dictionary;
 mod keys;
 mod numbered;
 mod partial;
+mod partition;
 
 pub use answer::{GroupColumn, Grouped, KeyValues};
 pub use by::{GroupBy, Order};

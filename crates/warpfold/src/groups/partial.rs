@@ -201,6 +201,12 @@ impl GroupPartial {
         self.groups.len() == 0
     }
 
+    /// How many rows were taken in, those that were left out included.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
     /// Rows that were left out since they have no key.
     #[must_use]
     pub fn omitted(&self) -> u64 {
@@ -259,8 +265,8 @@ impl GroupPartial {
             }
         }
         (numbered.gaps, numbered.start) = (omitted > 0, start);
-        self.omitted += omitted as u64;
-        self.rows += count;
+        self.omitted = self.omitted.saturating_add(omitted as u64);
+        self.rows = self.rows.saturating_add(count);
         Ok(())
     }
 
@@ -291,7 +297,7 @@ impl GroupPartial {
                 let at = row as u64;
                 while without.next_if(|&(first, len)| first + len <= at).is_some() {}
                 if without.peek().is_some_and(|&(first, _)| first <= at) {
-                    *missing += u64::from(group != LEFT_OUT);
+                    *missing = missing.saturating_add(u64::from(group != LEFT_OUT));
                     continue;
                 }
                 if group != LEFT_OUT {
@@ -410,6 +416,9 @@ impl GroupPartial {
             true => self.spans.ranges().last().map_or(0, |(_, end)| end),
             false => self.rows,
         };
+        if start.checked_add(rows as u64).is_none() {
+            return Err(Error::StartTooLarge { start, len: rows });
+        }
         // Beside the others, so that after an error nothing was taken in.
         let mut piece = self.empty()?;
         let mut numbered = NumberedRows::default();

@@ -9,7 +9,7 @@
 
 #include "element.cuh"
 
-static __device__ __forceinline__ void wait_for_earlier_launches()
+static __device__ __forceinline__ void wait_for_launch_ahead()
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -18,7 +18,7 @@ static __device__ __forceinline__ void wait_for_earlier_launches()
 }
 
 // A read that may come before the wait, and stays ahead of it.
-__device__ __forceinline__ uint4 read_early(const uint4 *at)
+__device__ __forceinline__ uint4 read_before_wait(const uint4 *at)
 {
     uint4 v;
     asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"

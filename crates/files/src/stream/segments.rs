@@ -1,0 +1,103 @@
+//! Reducing the segments of arrays.
+
+use super::load::{Loaded, Loader};
+use super::{Inputs, Outcome, Progress, check_units};
+use crate::{Error, Result, Source};
+use warpfold::{Boundaries, DType, Reduction, Segments};
+
+/// Reduces the segments of each of several arrays of one axis: `offsets` are integers of any
+/// type, one more than there are segments. The arrays are read into memory one by one.
+///
+/// # Errors
+/// Errors of reading, offsets that are not integers or have no value, and those of
+/// [`Segmented::run`](warpfold::Segmented::run); an array that takes more memory than the
+/// limit, or than there is.
+pub fn reduce_segments(
+    arrays: Vec<Inputs>,
+    offsets: Source,
+    reduction: &Reduction,
+    memory_limit: Option<usize>,
+    progress: &dyn Progress,
+) -> Result<Vec<Outcome>> {
+    let all = || arrays.iter().flat_map(|inputs| inputs.items.iter().chain(&inputs.others));
+    progress.begin(all().try_fold(0u64, |n, s| s.bytes.map(|b| n.saturating_add(b))));
+    for inputs in &arrays {
+        let sources: Vec<&Source> = inputs.items.iter().chain(&inputs.others).collect();
+        check_units(&sources, reduction)?;
+    }
+    let loader = Loader { memory_limit, progress };
+    let offsets = Offsets::of(&one(loader.load(vec![vec![offsets]])?)?)?;
+    arrays.into_iter().map(|inputs| array(inputs, &offsets, reduction, &loader)).collect()
+}
+
+/// The only one.
+fn one(mut loaded: Vec<Loaded>) -> Result<Loaded> {
+    loaded.pop().ok_or_else(super::nothing)
+}
+
+fn array(
+    inputs: Inputs,
+    offsets: &Offsets,
+    reduction: &Reduction,
+    loader: &Loader<'_>,
+) -> Result<Outcome> {
+    let sides = [inputs.items, inputs.others].into_iter().filter(|side| !side.is_empty());
+    let loaded = loader.load(sides.collect())?;
+    let question = reduction.clone().segments(Segments::Offsets(&*offsets.0));
+    let (answer, name, missing) = match &loaded[..] {
+        [only] => (question.run(only.input()?), only.name(), only.missing()),
+        [left, right] => {
+            let answer = question.run_pair(left.input()?, right.input()?);
+            (answer, left.name(), left.missing().max(right.missing()))
+        }
+        _ => return Err(super::nothing()),
+    };
+    let answer = answer.map_err(|source| Error::Reduce { name: name.into(), source })?;
+    Ok(Outcome { answer, missing: missing as u64 })
+}
+
+/// Integers of a type that segments are told by.
+struct Offsets(Box<dyn Boundaries>);
+
+impl Offsets {
+    /// # Errors
+    /// An array of something else than integers, or with missing values.
+    fn of(loaded: &Loaded) -> Result<Offsets> {
+        let dtype = loaded.dtype();
+        if loaded.missing() > 0 {
+            let what = format!("{} of the offsets have no value", loaded.missing());
+            return Err(Error::format(loaded.name(), what).with_hint(HINT));
+        }
+        let bytes = loaded.bytes();
+        Ok(Offsets(match dtype {
+            DType::I8 => wide::<i8>(bytes),
+            DType::U8 => wide::<u8>(bytes),
+            DType::I16 => wide::<i16>(bytes),
+            DType::U16 => wide::<u16>(bytes),
+            DType::I32 => whole::<i32>(bytes),
+            DType::U32 => whole::<u32>(bytes),
+            DType::I64 => whole::<i64>(bytes),
+            DType::U64 => whole::<u64>(bytes),
+            _ => {
+                let what = format!("offsets are integers, and these are {dtype}");
+                return Err(Error::format(loaded.name(), what).with_hint(HINT));
+            }
+        }))
+    }
+}
+
+const HINT: &str = "n + 1 ascending integers say where n segments begin and end, such as 0, 3, 10";
+
+/// Integers as they are.
+fn whole<T: bytemuck::Pod>(bytes: &[u8]) -> Box<dyn Boundaries>
+where
+    Vec<T>: Boundaries,
+{
+    Box::new(bytemuck::cast_slice::<u8, T>(bytes).to_vec())
+}
+
+/// Short integers as longer ones.
+fn wide<T: bytemuck::Pod + Into<i32>>(bytes: &[u8]) -> Box<dyn Boundaries> {
+    let items: &[T] = bytemuck::cast_slice(bytes);
+    Box::new(items.iter().map(|&item| item.into()).collect::<Vec<i32>>())
+}
