@@ -57,8 +57,7 @@ impl Parted<'_> {
     /// The answers; `None` if there are not as many groups, or rows, that it is worth it.
     pub(super) fn run(&self) -> Result<Option<Grouped>> {
         let rows = self.keys.rows();
-        let trees = self.question.kinds.iter().any(|kind| kind.is_tree());
-        if rows < LEAST || trees || !self.has_many() {
+        if rows < LEAST || !self.has_many() {
             return Ok(None);
         }
         let parts = (rows / PART).next_power_of_two().clamp(64, MOST_PARTS);
