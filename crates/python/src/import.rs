@@ -104,7 +104,9 @@ pub(crate) fn import<'py>(x: &Bound<'py, PyAny>) -> PyResult<Imported<'py>> {
         None => {}
     }
     // SAFETY: `x` is a live object.
-    if unsafe { ffi::PyObject_CheckBuffer(x.as_ptr()) } == 1 {
+    let lends = unsafe { ffi::PyObject_CheckBuffer(x.as_ptr()) } == 1;
+    // Arrays of CuPy have the protocol of buffers and refuse to lend theirs.
+    if lends && !(dlpack && is_on_a_device(x)) {
         let scalar = numpy::is_scalar(x);
         let family = if scalar { Family::NumPy } else { Family::Ours };
         return match buffer::import(x) {
@@ -134,6 +136,13 @@ pub(crate) fn import<'py>(x: &Bound<'py, PyAny>) -> PyResult<Imported<'py>> {
         return Imported::dense(of_numpy(&array)?, Family::NumPy);
     }
     Imported::dense(sequence::import(x)?, Family::Python)
+}
+
+/// Whether an array with DLPack lies elsewhere than in the host's memory.
+fn is_on_a_device(x: &Bound<'_, PyAny>) -> bool {
+    let device = x.call_method0(intern!(x.py(), "__dlpack_device__"));
+    let device = device.and_then(|device| device.extract::<(i32, i32)>());
+    device.is_ok_and(|(kind, _)| ![CPU, CUDA_HOST].contains(&kind))
 }
 
 fn of_tensor(tensor: dlpack::Tensor) -> PyResult<Dense> {

@@ -1,5 +1,6 @@
 """DLPack both ways: capsules that are consumed once and given back once, whatever happens."""
 
+import array
 import ctypes
 import gc
 
@@ -163,6 +164,20 @@ def test_a_version_of_later_stays_with_its_capsule():
 def test_other_devices_are_named():
     with pytest.raises(BufferError, match="kind 10"):
         wf.sum(Producer(np.arange(3.0), device=(10, 0)))
+
+
+def test_an_array_on_a_device_is_asked_for_its_tensor_though_it_has_a_buffer():
+    class Elsewhere(array.array):
+        def __dlpack_device__(self):
+            return (2, 0)
+
+        def __dlpack__(self, **_):
+            raise RuntimeError("asked for its tensor")
+
+    with pytest.raises(RuntimeError, match="asked for its tensor"):
+        wf.sum(Elsewhere("d", [1.0, 2.0]))
+    Elsewhere.__dlpack_device__ = lambda self: (1, 0)
+    assert wf.sum(Elsewhere("d", [1.0, 2.0])) == 3.0
 
 
 def test_what_is_no_capsule_and_a_used_one():

@@ -6,7 +6,7 @@
 //!
 //! | states | in a table |
 //! |---|---|
-//! | sums, squares, moments | a fixed-point integer of 128 or 256 bits, which moves with the data; a superaccumulator only for a group that does not fit ([`totals`]) |
+//! | sums, squares, moments | a fixed-point integer of 128 or 256 bits, which moves with the data; a superaccumulator only for a group that does not fit (`totals.rs`) |
 //! | extrema | two keys and two counts, and positions where they are asked for |
 //! | all others | the states themselves |
 //!
