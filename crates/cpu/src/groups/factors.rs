@@ -5,11 +5,11 @@
 //! answer is asked for: memory grows with the rows, not with the groups. The answer is
 //! that of the whole array with all rows of other groups missing.
 
-use super::table::{Finished, Rows, Table, gather, items};
+use super::table::{Rows, Table, items};
 use super::words::{self, damaged};
 use core::any::Any;
 use warpfold_core::op::{FloatElement, FloatProd, Kind, Op, Rules, Run, State, Value};
-use warpfold_core::{DType, Error, Result, fpenv};
+use warpfold_core::{DType, Result};
 
 /// Positions of a leaf of the tree.
 const BLOCK: u64 = warpfold_core::op::tree::BLOCK as u64;
@@ -94,16 +94,8 @@ impl<T: FloatElement> Table for FactorTable<T> {
         true
     }
 
-    fn finish(
-        &self,
-        op: Op,
-        rules: &Rules,
-        groups: &[u32],
-        rows: u64,
-    ) -> Result<Finished, (usize, Error)> {
-        fpenv::usual(|| {
-            gather(op, T::DTYPE, rules, groups, |group| self.product(op, rules, group, rows))
-        })
+    fn value(&self, op: Op, rules: &Rules, group: u32, rows: u64) -> Result<Value> {
+        self.product(op, rules, group, rows)
     }
 
     fn write(&self, group: u32, out: &mut Vec<u8>) {
