@@ -118,7 +118,17 @@ pub(crate) fn import<'py>(x: &Bound<'py, PyAny>) -> PyResult<Imported<'py>> {
         };
     }
     if dlpack {
-        let tensor = dlpack::import(x)?;
+        let tensor = match dlpack::import(x) {
+            Ok(tensor) => tensor,
+            // CuPy 14 gives negative strides as huge ones; its older interface has them right.
+            Err(error) => match x.getattr_opt(intern!(py, "__cuda_array_interface__"))? {
+                Some(interface) => {
+                    let array = cuda::DeviceArray::of_interface(x, &interface)?;
+                    return Ok(Imported { data: Data::Device(array), family: library(x)? });
+                }
+                None => return Err(error),
+            },
+        };
         let family = library(x)?;
         return match tensor.device.0 {
             CPU | CUDA_HOST => Imported::dense(of_tensor(tensor)?, family),

@@ -37,6 +37,19 @@ def test_what_cannot_be_is_an_error(says, error, text):
         wf.sum(Fake(**says))
 
 
+def test_an_array_whose_tensor_is_wrong_has_the_interface():
+    class Both(Fake):
+        def __dlpack_device__(self):
+            return (2, 0)
+
+        def __dlpack__(self, **_):
+            raise ValueError("strides beyond the address space")
+
+    # What the interface says of it is heard.
+    with pytest.raises(TypeError, match="x.real"):
+        wf.sum(Both(typestr="<c8"))
+
+
 def test_what_can_be_asks_for_a_device():
     try:
         wf.sum(Fake(shape=(0,)))

@@ -18,18 +18,16 @@ def run(script, timeout=120, **words):
     return done.stdout
 
 
-def test_importing_is_quick_and_imports_nobody():
+def test_importing_imports_nobody():
     script = """
-        import sys, time
+        import sys
         before = set(sys.modules)
-        began = time.perf_counter()
         import warpfold
-        took = time.perf_counter() - began
         others = {name.split(".")[0] for name in set(sys.modules) - before} - {"warpfold"}
         assert not others & {"numpy", "torch", "cupy", "pandas", "pyarrow"}, others
-        print(took)
+        print("alone")
     """
-    assert min(float(run(script)) for _ in range(5)) < 0.05
+    assert run(script) == "alone\n"
 
 
 def test_numpy_is_not_needed():

@@ -1,11 +1,11 @@
 //! Smallest and largest elements of groups, and where they are.
 
-use super::table::{Finished, Rows, Table, gather, items};
+use super::table::{Rows, Table, items};
 use super::words::{self, damaged};
 use core::any::Any;
 use warpfold_core::element::Key;
-use warpfold_core::op::{Extrema, Kind, Op, Rules, State, Summary};
-use warpfold_core::{DType, Element, Error, Result, fpenv};
+use warpfold_core::op::{Extrema, Kind, Op, Rules, State, Summary, Value};
+use warpfold_core::{DType, Element, Result};
 
 /// The sentinel for no position.
 const NOWHERE: u64 = u64::MAX;
@@ -150,16 +150,8 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
         true
     }
 
-    fn finish(
-        &self,
-        op: Op,
-        rules: &Rules,
-        groups: &[u32],
-        _rows: u64,
-    ) -> Result<Finished, (usize, Error)> {
-        fpenv::usual(|| {
-            gather(op, T::DTYPE, rules, groups, |group| self.state(group).finish(op, rules))
-        })
+    fn value(&self, op: Op, rules: &Rules, group: u32, _rows: u64) -> Result<Value> {
+        self.state(group).finish(op, rules)
     }
 
     fn write(&self, group: u32, out: &mut Vec<u8>) {

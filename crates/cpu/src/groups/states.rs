@@ -1,10 +1,10 @@
 //! Groups that have a state each.
 
-use super::table::{Finished, Rows, Table, gather, items};
+use super::table::{Rows, Table, items};
 use super::words;
 use core::any::Any;
-use warpfold_core::op::{Kind, Op, Rules, Run, State};
-use warpfold_core::{DType, Element, Error, Result, fpenv};
+use warpfold_core::op::{Kind, Op, Rules, Run, State, Value};
+use warpfold_core::{DType, Element, Result, fpenv};
 
 /// A state for each group. What it absorbs may come in any order.
 #[derive(Clone)]
@@ -89,18 +89,8 @@ impl<S: State> Table for StateTable<S> {
         })
     }
 
-    fn finish(
-        &self,
-        op: Op,
-        rules: &Rules,
-        groups: &[u32],
-        _rows: u64,
-    ) -> Result<Finished, (usize, Error)> {
-        fpenv::usual(|| {
-            gather(op, S::Item::DTYPE, rules, groups, |group| {
-                self.states[group as usize].finish(op, rules)
-            })
-        })
+    fn value(&self, op: Op, rules: &Rules, group: u32, _rows: u64) -> Result<Value> {
+        self.states[group as usize].finish(op, rules)
     }
 
     fn write(&self, group: u32, out: &mut Vec<u8>) {

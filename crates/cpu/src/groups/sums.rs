@@ -1,6 +1,6 @@
 //! Sums, sums of products, and moments.
 
-use super::table::{Finished, Rows, Table, gather, items};
+use super::table::{Rows, Table, items};
 use super::totals::{Term, Totals, Wide};
 use super::words::damaged;
 use core::any::Any;
@@ -9,7 +9,7 @@ use warpfold_core::exact::Superacc;
 use warpfold_core::exact::format::Format;
 use warpfold_core::exact::round::Truncated;
 use warpfold_core::op::{Kind, Moments, Op, Rules, Squares, State, Sums, Value};
-use warpfold_core::{DType, Element, Error, Result, Scalar, fpenv};
+use warpfold_core::{DType, Element, Result, Scalar};
 
 /// Bits of an element's significand.
 const fn width(dtype: DType) -> u32 {
@@ -160,21 +160,11 @@ macro_rules! table {
                 true
             }
 
-            fn finish(
-                &self,
-                op: Op,
-                rules: &Rules,
-                groups: &[u32],
-                _rows: u64,
-            ) -> Result<Finished, (usize, Error)> {
-                fpenv::usual(|| {
-                    gather(op, T::DTYPE, rules, groups, |group| {
-                        match simple(T::DTYPE, self.totals.simple(group), op, rules) {
-                            Some(value) => Ok(value),
-                            None => self.state(group).finish(op, rules),
-                        }
-                    })
-                })
+            fn value(&self, op: Op, rules: &Rules, group: u32, _rows: u64) -> Result<Value> {
+                match simple(T::DTYPE, self.totals.simple(group), op, rules) {
+                    Some(value) => Ok(value),
+                    None => self.state(group).finish(op, rules),
+                }
             }
 
             fn write(&self, group: u32, out: &mut Vec<u8>) {
@@ -254,19 +244,11 @@ impl<T: Element> Table for MomentTable<T> {
         true
     }
 
-    fn finish(
-        &self,
-        op: Op,
-        rules: &Rules,
-        groups: &[u32],
-        rows: u64,
-    ) -> Result<Finished, (usize, Error)> {
+    fn value(&self, op: Op, rules: &Rules, group: u32, rows: u64) -> Result<Value> {
         match op {
-            Op::Sum | Op::Mean => self.sums.finish(op, rules, groups, rows),
-            Op::SumSq | Op::Norm2 => self.squares.finish(op, rules, groups, rows),
-            _ => fpenv::usual(|| {
-                gather(op, T::DTYPE, rules, groups, |group| self.state(group).finish(op, rules))
-            }),
+            Op::Sum | Op::Mean => self.sums.value(op, rules, group, rows),
+            Op::SumSq | Op::Norm2 => self.squares.value(op, rules, group, rows),
+            _ => self.state(group).finish(op, rules),
         }
     }
 

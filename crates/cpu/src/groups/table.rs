@@ -8,7 +8,7 @@ use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{
     self, Bits, Counts, IntLogSumExp, IntProd, Kind, Numbers, Op, Rules, Value,
 };
-use warpfold_core::{DType, Element, Result, with_element};
+use warpfold_core::{DType, Element, Result, fpenv, with_element};
 
 /// The positions of rows in the whole array.
 #[derive(Clone, Copy, Debug)]
@@ -77,18 +77,26 @@ pub trait Table: Send + Sync {
     /// Takes in another table of the same kind and type: its group `g` is this one's
     /// `groups[g]`. `false` for another kind or type; nothing is changed then.
     fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool;
+    /// The value of `op` of a group, where the whole array has so many rows.
+    ///
+    /// # Errors
+    /// Those of [`State::finish`](warpfold_core::op::State::finish).
+    fn value(&self, op: Op, rules: &Rules, group: u32, rows: u64) -> Result<Value>;
     /// The answers to `op` of these groups, in this order.
     ///
     /// # Errors
-    /// Those of [`State::finish`](warpfold_core::op::State::finish) but for
-    /// [`Empty`](warpfold_core::Error::Empty), with the place of the group that has them.
+    /// Those of [`value`](Self::value) but for [`Empty`](warpfold_core::Error::Empty), with
+    /// the place of the group that has them.
     fn finish(
         &self,
         op: Op,
         rules: &Rules,
         groups: &[u32],
         rows: u64,
-    ) -> Result<Finished, (usize, warpfold_core::Error)>;
+    ) -> Result<Finished, (usize, warpfold_core::Error)> {
+        let one = |group| self.value(op, rules, group, rows);
+        fpenv::usual(|| gather(op, self.dtype(), rules, groups, one))
+    }
     /// Appends the state of a group, canonical: of equal elements equal bytes.
     fn write(&self, group: u32, out: &mut Vec<u8>);
     /// Reads what [`write`](Self::write) wrote off the front of `bytes`, for a group that
@@ -162,7 +170,7 @@ pub(super) fn items<T: Element>(bytes: &[u8]) -> &[T] {
 }
 
 /// Gathers answers: those of `one` for each group.
-pub(super) fn gather(
+fn gather(
     op: Op,
     dtype: DType,
     rules: &Rules,

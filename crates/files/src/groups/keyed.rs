@@ -29,6 +29,7 @@ impl core::fmt::Debug for Keyed {
 
 /// How the columns are read: keys first.
 enum Reader {
+    #[cfg_attr(not(feature = "text"), expect(dead_code, reason = "text alone is such a table"))]
     Table(Box<dyn ReadTable>, Vec<(usize, Typing)>),
     /// Blocks of the same rows.
     Blocks(Vec<Box<dyn Blocks>>),
