@@ -155,12 +155,13 @@ __device__ __forceinline__ void peel(const void *data, u64 n, Pass &pass)
         pass.one(items[n - cut.tail + threadIdx.x]);
 }
 
-template <class Pass>
+// A pass whose elements need many registers takes fewer vectors of a tile, N.
+template <int N = VECTORS, class Pass>
 __device__ __forceinline__ void walk(const void *data, u64 n, u64 *scratch, Pass &pass)
 {
-    const Part part = part_of<typename Pass::Item, true>(data, n);
+    const Part part = part_of<typename Pass::Item, true, N>(data, n);
     // Two sets of registers in turn: copies from one to the other would hold the loads back.
-    uint4 even[VECTORS], odd[VECTORS];
+    uint4 even[N], odd[N];
     load_before_wait(even, part, 0);
     load_before_wait(odd, part, 1);
     wait_for_launch_ahead();
@@ -169,12 +170,12 @@ __device__ __forceinline__ void walk(const void *data, u64 n, u64 *scratch, Pass
     u32 number = 0;
     for (u64 left = part.tiles;;) {
         for (const uint4 *at = part.tile(number); left > 0; left -= 2, number += 2, at += 2 * part.step) {
-            pass.template tile<true>(even, number, VECTORS);
+            pass.template tile<true>(even, number, N);
             if (left == 1)
                 break;
             if (left > 2)
                 load(even, at + 2 * part.step);
-            pass.template tile<true>(odd, number + 1, VECTORS);
+            pass.template tile<true>(odd, number + 1, N);
             if (left == 2)
                 break;
             if (left > 3)
@@ -188,7 +189,7 @@ __device__ __forceinline__ void walk(const void *data, u64 n, u64 *scratch, Pass
             load(odd, part.tile(number + 1));
     }
     if (part.rest) {
-        uint4 some[VECTORS];
+        uint4 some[N];
         if (part.last() == 0)
             copy(some, even);
         else if (part.last() == 1)

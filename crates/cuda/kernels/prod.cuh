@@ -6,13 +6,16 @@
 #include "float_prod.cuh"
 #include "integer_prod.cuh"
 
-// A thread's elements of whole tiles, in batches of eight, of four f64.
+// Vectors of a thread in a tile: two loads of each take the registers that the logarithms leave.
+constexpr int FACTOR_VECTORS = 2;
+
+// A thread's elements of whole tiles, in batches of eight, of two f64.
 template <class T>
 struct FloatFactors {
     using Item = T;
     using Product = FloatProd<T>;
     using Bits = typename Product::Bits;
-    static constexpr int ABREAST = ITEMS<T> == 8 ? 1 : 2;
+    static constexpr int ABREAST = ITEMS<T> == 4 ? 2 : 1;
 
     Product product;
 
@@ -23,10 +26,10 @@ struct FloatFactors {
     }
 
     template <bool FULL>
-    __device__ __forceinline__ void tile(const uint4 (&v)[VECTORS], u32, u32 valid)
+    __device__ __forceinline__ void tile(const uint4 (&v)[FACTOR_VECTORS], u32, u32 valid)
     {
 #pragma unroll
-        for (int k = 0; k < VECTORS; k += ABREAST) {
+        for (int k = 0; k < FACTOR_VECTORS; k += ABREAST) {
             Bits x[ABREAST * ITEMS<T>];
 #pragma unroll
             for (int i = 0; i < ABREAST * ITEMS<T>; ++i) {
@@ -46,7 +49,7 @@ __device__ __forceinline__ void float_prod(const void *data, u64 n, u64 *scratch
 {
     FloatProd<T>::prepare();
     FloatFactors<T> pass;
-    walk(data, n, scratch, pass);
+    walk<FACTOR_VECTORS>(data, n, scratch, pass);
     Factors all = pass.product.whole();
     if (!fold_grid(all, scratch))
         return;

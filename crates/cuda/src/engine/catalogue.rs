@@ -8,6 +8,8 @@ use super::entry::{Entry, Module};
 
 /// `VECTORS` in `kernels/load.cuh`.
 pub(super) const VECTORS: usize = 4;
+/// `FACTOR_VECTORS` in `kernels/prod.cuh`.
+pub(super) const FACTOR_VECTORS: usize = 2;
 /// `SCRATCH_PARTIALS` in `kernels/ticket.cuh`.
 pub(super) const SCRATCH_PARTIALS: usize = 256;
 /// `SCRATCH_PARTIAL_WORDS` in `kernels/ticket.cuh`.
@@ -750,9 +752,9 @@ pub(super) const STRIDED_PRODS: Entry = Entry {
         None,
         None,
         None,
-        Some(Module { element: "f16", threads: 256, blocks: 4 }),
-        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
-        Some(Module { element: "f32", threads: 256, blocks: 4 }),
+        Some(Module { element: "f16", threads: 256, blocks: 3 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
+        Some(Module { element: "f32", threads: 256, blocks: 3 }),
         Some(Module { element: "f64", threads: 256, blocks: 3 }),
     ],
 };
