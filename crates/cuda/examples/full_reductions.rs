@@ -260,7 +260,7 @@ fn main() -> Result<()> {
         }))
     };
     let [threads, blocks] = ["--threads", "--blocks"].map(|n| number(n).map(NonZeroU32::get));
-    let shape = Shape { threads, blocks, views: None };
+    let shape = Shape { threads, blocks, walk: None };
     let only = number("--len").map(|len| u64::from(len.get()));
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;

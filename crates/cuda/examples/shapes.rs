@@ -9,8 +9,9 @@
 //! the buffer the view reaches over. The answer to each line is a line: the
 //! seconds of a call, or why there are none.
 //!
-//! `--views on` walks every case as any view is walked, and `--views off` none that
-//! other kernels can serve.
+//! `--walk views` walks every case as any view is walked, `--walk tables` none that
+//! other kernels can serve, and `--walk abreast` has several outputs a thread wherever
+//! these have few elements.
 //!
 //! Calls follow one another without a wait, each on the next part of a buffer of
 //! 8 GiB, so that none finds its data in the L2 cache; the clock runs from the
@@ -22,7 +23,7 @@ use std::time::Instant;
 use warpfold_core::DType;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::Op;
-use warpfold_cuda::engine::{DeviceView, Engine, Shape};
+use warpfold_cuda::engine::{DeviceView, Engine, ForcedWalk, Shape};
 use warpfold_cuda::{Buffer, Device, Driver, Stream};
 
 const BUFFER: u64 = 8 << 30;
@@ -161,17 +162,18 @@ impl Bench {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let views = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let walk = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => None,
-        ["--views", "on"] => Some(true),
-        ["--views", "off"] => Some(false),
-        _ => return Err("usage: shapes [--views on|off]".into()),
+        ["--walk", "views"] => Some(ForcedWalk::Views),
+        ["--walk", "tables"] => Some(ForcedWalk::Tables),
+        ["--walk", "abreast"] => Some(ForcedWalk::Abreast),
+        _ => return Err("usage: shapes [--walk views|tables|abreast]".into()),
     };
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
     let stream = device.stream()?;
     let (buffer, to) = (Buffer::new(&device, BUFFER)?, Buffer::new(&device, ANSWERS)?);
     let mut bench = Bench {
-        engine: Engine::with_shape(device, Shape { views, ..Shape::default() }),
+        engine: Engine::with_shape(device, Shape { walk, ..Shape::default() }),
         stream,
         buffer,
         to,

@@ -739,6 +739,126 @@ pub(super) const STRIDED_LOGSUMEXP: Entry = Entry {
     ],
 };
 
+/// outputs of few elements, several of them a thread's: sums and means.
+pub(super) const ABREAST_SUMS: Entry = Entry {
+    stem: "abreast_sums",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 4 }),
+        Some(Module { element: "i8", threads: 256, blocks: 4 }),
+        Some(Module { element: "i16", threads: 256, blocks: 4 }),
+        Some(Module { element: "i32", threads: 256, blocks: 4 }),
+        Some(Module { element: "i64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 3 }),
+        Some(Module { element: "f64", threads: 256, blocks: 4 }),
+    ],
+};
+
+/// outputs of few elements, several of them a thread's: the smallest or the largest element.
+pub(super) const ABREAST_EXTREMES: Entry = Entry {
+    stem: "abreast_extremes",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 4 }),
+        Some(Module { element: "i8", threads: 256, blocks: 4 }),
+        Some(Module { element: "i16", threads: 256, blocks: 4 }),
+        Some(Module { element: "i32", threads: 256, blocks: 4 }),
+        Some(Module { element: "i64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "f16", threads: 256, blocks: 4 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
+        Some(Module { element: "f32", threads: 256, blocks: 4 }),
+        Some(Module { element: "f64", threads: 256, blocks: 4 }),
+    ],
+};
+
+/// outputs of few elements, several of them a thread's: how many elements are not zero, or NaN.
+pub(super) const ABREAST_COUNTS: Entry = Entry {
+    stem: "abreast_counts",
+    modules: [
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "f16", threads: 256, blocks: 4 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
+        Some(Module { element: "f32", threads: 256, blocks: 4 }),
+        Some(Module { element: "f64", threads: 256, blocks: 4 }),
+    ],
+};
+
+/// outputs of few elements, several of them a thread's: where the smallest or the largest element is first.
+pub(super) const ABREAST_POSITIONS: Entry = Entry {
+    stem: "abreast_positions",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 4 }),
+        Some(Module { element: "i8", threads: 256, blocks: 4 }),
+        Some(Module { element: "i16", threads: 256, blocks: 4 }),
+        Some(Module { element: "i32", threads: 256, blocks: 4 }),
+        Some(Module { element: "i64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "f16", threads: 256, blocks: 4 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
+        Some(Module { element: "f32", threads: 256, blocks: 4 }),
+        Some(Module { element: "f64", threads: 256, blocks: 4 }),
+    ],
+};
+
+/// outputs of few elements, several of them a thread's: sums of squares and norms.
+pub(super) const ABREAST_SQUARES: Entry = Entry {
+    stem: "abreast_squares",
+    modules: [
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Module { element: "f16", threads: 256, blocks: 3 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
+        Some(Module { element: "f32", threads: 256, blocks: 3 }),
+        Some(Module { element: "f64", threads: 256, blocks: 3 }),
+    ],
+};
+
+/// outputs of few elements, several of them a thread's: variances and standard deviations.
+pub(super) const ABREAST_VARIANCES: Entry = Entry {
+    stem: "abreast_variances",
+    modules: [
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 3 }),
+        Some(Module { element: "f64", threads: 256, blocks: 3 }),
+    ],
+};
+
 /// any axes of any view: products.
 pub(super) const STRIDED_PRODS: Entry = Entry {
     stem: "strided_prods",
@@ -841,7 +961,7 @@ pub(super) const GATHER: Entry = Entry {
 
 /// All of them.
 #[cfg(test)]
-pub(super) const ENTRIES: [&Entry; 40] = [
+pub(super) const ENTRIES: [&Entry; 46] = [
     &SUM,
     &ABS_SUM,
     &SQUARE_SUM,
@@ -877,6 +997,12 @@ pub(super) const ENTRIES: [&Entry; 40] = [
     &STRIDED_SQUARES,
     &STRIDED_VARIANCES,
     &STRIDED_LOGSUMEXP,
+    &ABREAST_SUMS,
+    &ABREAST_EXTREMES,
+    &ABREAST_COUNTS,
+    &ABREAST_POSITIONS,
+    &ABREAST_SQUARES,
+    &ABREAST_VARIANCES,
     &STRIDED_PRODS,
     &FINISH,
     &FINISH_SQUARES,

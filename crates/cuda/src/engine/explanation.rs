@@ -146,6 +146,7 @@ impl Walk<'_> {
     /// What readers call it.
     pub(super) fn name(&self) -> &'static str {
         match self {
+            Walk::Abreast(_) => "outputs abreast",
             Walk::View(..) => "view",
             Walk::ShortRows(_) => "short rows",
             Walk::Columns(_) => "columns",
@@ -171,7 +172,7 @@ impl Engine {
     ) -> Result<Option<Explanation>> {
         // There need be no memory yet.
         view.extent()?;
-        let Some(question) = Question::of(op, view, reduced, self.shape.views)? else {
+        let Some(question) = Question::of(op, view, reduced, self.shape.walk)? else {
             return Ok(None);
         };
         match question.route(self.machine()) {
@@ -185,6 +186,7 @@ impl Engine {
         let Question { answer, table, .. } = question;
         let answer = *answer;
         let launches = match &route.walk {
+            Walk::Abreast(plan) => plan.launches(answer),
             Walk::View(_, plan) => plan.launches(answer),
             Walk::ShortRows(plan) => plan.launches(answer),
             Walk::Columns(plan) => plan.launches(answer),

@@ -1,11 +1,12 @@
 //! Which kernel does what, and what it leaves in memory.
 
 use super::catalogue::{
-    ABS_SUM, ARG_EXTREMA, BITS, COLUMN_BITS, COLUMN_COUNTS, COLUMN_EXTREMES, COLUMN_MAGNITUDES,
-    COLUMN_POSITIONS, COLUMN_SQUARES, COLUMN_SUMS, COLUMN_VARIANCES, COUNTS, DOT, EXTREMA,
-    FACTOR_VECTORS, FINISH, FINISH_MOMENTS, FINISH_SQUARES, GATHER, LOGSUMEXP, MOMENTS, PROD,
-    ROW_BITS, ROW_COUNTS, ROW_EXTREMES, ROW_MAGNITUDES, ROW_POSITIONS, ROW_SQUARES, ROW_SUMS,
-    SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS, STRIDED_EXTREMES, STRIDED_LOGSUMEXP,
+    ABREAST_COUNTS, ABREAST_EXTREMES, ABREAST_POSITIONS, ABREAST_SQUARES, ABREAST_SUMS,
+    ABREAST_VARIANCES, ABS_SUM, ARG_EXTREMA, BITS, COLUMN_BITS, COLUMN_COUNTS, COLUMN_EXTREMES,
+    COLUMN_MAGNITUDES, COLUMN_POSITIONS, COLUMN_SQUARES, COLUMN_SUMS, COLUMN_VARIANCES, COUNTS,
+    DOT, EXTREMA, FACTOR_VECTORS, FINISH, FINISH_MOMENTS, FINISH_SQUARES, GATHER, LOGSUMEXP,
+    MOMENTS, PROD, ROW_BITS, ROW_COUNTS, ROW_EXTREMES, ROW_MAGNITUDES, ROW_POSITIONS, ROW_SQUARES,
+    ROW_SUMS, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS, STRIDED_EXTREMES, STRIDED_LOGSUMEXP,
     STRIDED_MAGNITUDES, STRIDED_POSITIONS, STRIDED_PRODS, STRIDED_SQUARES, STRIDED_SUMS,
     STRIDED_VARIANCES, SUM, VECTORS,
 };
@@ -31,6 +32,8 @@ pub(super) enum Program {
     Columns(Tally, DType),
     /// Makes numbers of any view.
     Strided(Tally, DType),
+    /// Makes numbers of a view whose outputs have few elements.
+    Abreast(Tally, DType),
 }
 
 /// What kernels make numbers of without a payload.
@@ -77,6 +80,19 @@ impl Tally {
         }
     }
 
+    /// The kernel for outputs of few elements, if there is one.
+    pub(super) fn abreast(self) -> Option<&'static Entry> {
+        Some(match self {
+            Tally::Sums => &ABREAST_SUMS,
+            Tally::Extremes => &ABREAST_EXTREMES,
+            Tally::Counts => &ABREAST_COUNTS,
+            Tally::Positions => &ABREAST_POSITIONS,
+            Tally::Squares => &ABREAST_SQUARES,
+            Tally::Variances => &ABREAST_VARIANCES,
+            Tally::Magnitudes | Tally::Bits | Tally::LogSumExps | Tally::Products => return None,
+        })
+    }
+
     /// Whether rows and columns have kernels of their own, besides the walk over any
     /// view.
     pub(super) fn has_tables(self) -> bool {
@@ -112,6 +128,8 @@ impl Program {
             Program::ShortRows(tally, dtype) => (tally.entries().0, dtype),
             Program::Columns(tally, dtype) => (tally.entries().1, dtype),
             Program::Strided(tally, dtype) => (tally.entries().2, dtype),
+            // Where outputs have none abreast, they are not planned so.
+            Program::Abreast(tally, dtype) => (tally.abreast().unwrap_or(tally.entries().2), dtype),
         }
     }
 
@@ -242,6 +260,9 @@ mod tests {
             for answer in Op::ALL.into_iter().filter_map(|op| Answer::of(op, dtype)) {
                 if let Some(tally) = answer.tally() {
                     names.insert(Program::Strided(tally, dtype).name());
+                    if tally.abreast().is_some() {
+                        names.insert(Program::Abreast(tally, dtype).name());
+                    }
                     if tally.has_tables() {
                         names.insert(Program::ShortRows(tally, dtype).name());
                         names.insert(Program::Columns(tally, dtype).name());

@@ -49,6 +49,42 @@ impl Layout {
         reduced: &[Axis],
         numbered: bool,
     ) -> Option<Layout> {
+        Layout::of(address, size, kept, reduced, numbered, true)
+    }
+
+    /// The same for outputs of few elements, which are taken one by one, of so many
+    /// outputs side by side: these are a place of the walk over the outputs.
+    pub(super) fn abreast(
+        address: Address,
+        size: usize,
+        kept: &[Axis],
+        reduced: &[Axis],
+        numbered: bool,
+        outputs: usize,
+    ) -> Option<(Layout, Row)> {
+        let mut layout = Layout::of(address, size, kept, reduced, numbered, false)?;
+        let fastest = layout.outputs.dims.last_mut()?;
+        let row = Row {
+            outputs,
+            len: fastest.len,
+            elements: fastest.strides[0] / size.cast_signed(),
+            numbers: fastest.index_step,
+        };
+        layout.outputs.len = layout.outputs.len / fastest.len * fastest.len.div_ceil(outputs);
+        fastest.len = fastest.len.div_ceil(outputs);
+        fastest.strides[0] *= outputs.cast_signed();
+        fastest.index_step *= outputs as i64;
+        Some((layout, row))
+    }
+
+    fn of(
+        address: Address,
+        size: usize,
+        kept: &[Axis],
+        reduced: &[Axis],
+        numbered: bool,
+        in_units: bool,
+    ) -> Option<Layout> {
         let outputs = Traversal::new(kept, true);
         let mut units = Traversal::new(reduced, numbered);
         let reach = [reach(&outputs)?, reach(&units)?];
@@ -58,10 +94,9 @@ impl Layout {
         let len = units.len;
         let (mut unit, mut run) = (1, 1);
         // Elements of a run have ascending numbers.
-        let runs = units
-            .dims
-            .last()
-            .filter(|d| d.strides[0] == size.cast_signed() && (d.index_step > 0 || !numbered));
+        let runs = units.dims.last().filter(|d| {
+            in_units && d.strides[0] == size.cast_signed() && (d.index_step > 0 || !numbered)
+        });
         if let Some(dim) = runs {
             let count;
             run = dim.len;
@@ -82,6 +117,18 @@ impl Layout {
 
     /// The parameter block.
     pub(super) fn block(&self, launch: &Parameters) -> Argument {
+        Argument::block(self.words(launch))
+    }
+
+    /// The parameter block of outputs abreast: `Abreast` in `kernels/abreast.cuh`.
+    pub(super) fn block_abreast(&self, row: &Row, launch: &Parameters) -> Argument {
+        let mut words = self.words(launch);
+        words.push(two(row.len as u32, row.elements as u32));
+        words.push(two(row.numbers as u32, 0));
+        Argument::block(words)
+    }
+
+    fn words(&self, launch: &Parameters) -> Vec<u64> {
         let Parameters { out, tickets, partials, wides, overflow, .. } = *launch;
         let mut words = vec![self.at, self.end, out, tickets, partials, wides, overflow];
         words.push(self.len as u64);
@@ -95,7 +142,7 @@ impl Layout {
         for walk in [&self.outputs, &self.units] {
             self.push(&mut words, walk);
         }
-        Argument::block(words)
+        words
     }
 
     /// Appends a walk: what a step of the fastest axis moves, and what one of the next
@@ -167,6 +214,17 @@ fn unit_of(
     } else {
         (1, run)
     }
+}
+
+/// Outputs along the fastest axis, of which a thread takes several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Those of a thread.
+    pub(super) outputs: usize,
+    len: usize,
+    /// Elements of the array, and numbers of outputs, from one to the next.
+    elements: isize,
+    numbers: i64,
 }
 
 /// What a launch is told beside the layout.

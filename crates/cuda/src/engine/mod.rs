@@ -4,6 +4,7 @@
 //! state that `warpfold-core` defines, so that states made here merge with those
 //! of any other backend and have the same bits.
 
+mod abreast;
 mod answer;
 pub mod archive;
 mod axes;
@@ -44,7 +45,7 @@ mod workspace;
 
 pub use explanation::{Explanation, Limit};
 pub use feeder::Feeder;
-pub use plan::{MOST_ELEMENTS, Shape};
+pub use plan::{ForcedWalk, MOST_ELEMENTS, Shape};
 pub use view::DeviceView;
 
 use crate::buffer::Buffer;

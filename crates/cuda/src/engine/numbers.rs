@@ -36,7 +36,7 @@ impl Engine {
         stream: Stream,
     ) -> Result<Option<Numbers>> {
         view.check(&**self.device())?;
-        match Question::of(op, view, reduced, self.shape.views)? {
+        match Question::of(op, view, reduced, self.shape.walk)? {
             // SAFETY: passed on from the caller.
             Some(question) => unsafe { self.numbers_of(&question, stream) },
             None => Ok(None),
@@ -98,7 +98,7 @@ impl Engine {
         stream: Stream,
     ) -> Result<bool> {
         view.check(&**self.device())?;
-        let question = Question::of(op, view, reduced, self.shape.views)?;
+        let question = Question::of(op, view, reduced, self.shape.walk)?;
         let Some(question) = question else { return Ok(false) };
         check_alignment(to, question.table.outputs.len, question.answer.out)?;
         let scratch = self.scratch(stream)?;
@@ -182,6 +182,7 @@ impl Engine {
         // SAFETY: passed on from the caller; each plan is one for this table.
         unsafe {
             match walk {
+                Walk::Abreast(plan) => self.launch_abreast(answer, plan, to, scratch, stream)?,
                 Walk::View(layout, plan) => {
                     self.launch_strided(answer, layout, plan, to, scratch, stream)?;
                 }

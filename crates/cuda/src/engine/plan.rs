@@ -40,9 +40,19 @@ pub struct Shape {
     pub threads: Option<u32>,
     /// Blocks, up to 4096.
     pub blocks: Option<u32>,
-    /// Whether tables are walked as any view is, where kernels can, or only where
-    /// nothing else can.
-    pub views: Option<bool>,
+    /// The walk, where there are several.
+    pub walk: Option<ForcedWalk>,
+}
+
+/// A walk that is taken wherever its kernels can, also where another is faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForcedWalk {
+    /// Rows and columns as such; others as views.
+    Tables,
+    /// Everything as views.
+    Views,
+    /// Outputs of few elements abreast; others as views.
+    Abreast,
 }
 
 /// The launch that reduces `len` elements of `size` bytes, those of a second
@@ -189,7 +199,7 @@ mod tests {
 
     #[test]
     fn forced_shapes_hold_for_rows_too() {
-        let shape = Shape { threads: Some(64), blocks: Some(3), views: None };
+        let shape = Shape { threads: Some(64), blocks: Some(3), walk: None };
         let launch = plan_rows(&H200, shape, 7, 1000, 4).unwrap();
         assert_eq!((launch.grid, launch.block), ([3, 7, 1], [64, 1, 1]));
         assert_eq!(plan_rows(&H200, shape, 2000, 1000, 4).unwrap().grid, [1, 2000, 1]);
@@ -216,7 +226,7 @@ mod tests {
     #[test]
     fn forced_shapes_are_kept_within_bounds() {
         let forced = |threads, blocks| {
-            let shape = Shape { threads: Some(threads), blocks: Some(blocks), views: None };
+            let shape = Shape { threads: Some(threads), blocks: Some(blocks), walk: None };
             let launch = plan(&H200, shape, 1000, 4);
             (launch.grid[0], launch.block[0])
         };

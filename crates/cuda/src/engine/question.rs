@@ -1,7 +1,9 @@
 //! What is asked of a view: which number of each output.
 
+use super::abreast;
 use super::answer::Answer;
-use super::layout::Layout;
+use super::layout::{Layout, Row};
+use super::plan::ForcedWalk;
 use super::route::is_for_strides;
 use super::table::{Order, Table};
 use super::view::DeviceView;
@@ -15,16 +17,18 @@ pub(super) struct Question {
     pub(super) table: Table,
     /// The same as kernels know any view, if that is how it is walked.
     pub(super) layout: Option<Layout>,
+    /// The same by several outputs a thread, if outputs have few elements.
+    pub(super) abreast: Option<(Layout, Row)>,
 }
 
 impl Question {
-    /// The question, if it may be one that kernels answer. `views` says whether it is
-    /// walked as any view is; without it, whatever is faster is done.
+    /// The question, if it may be one that kernels answer. `forced` says how it
+    /// is walked; without it, whatever is faster is done.
     pub(super) fn of(
         op: Op,
         view: &DeviceView,
         reduced: &[bool],
-        views: Option<bool>,
+        forced: Option<ForcedWalk>,
     ) -> Result<Option<Question>> {
         let split = Split::new(&view.shape, [&view.strides, &[]], reduced)?;
         let Some(answer) = Answer::of(op, view.dtype) else { return Ok(None) };
@@ -37,14 +41,20 @@ impl Question {
         let numbered = order == Order::Index;
         let tally = answer.tally().filter(|_| table.is_aligned());
         let is_walked = tally.is_some_and(|tally| {
-            !tally.has_tables() || views.unwrap_or_else(|| is_for_strides(answer, &table))
+            !tally.has_tables()
+                || match forced {
+                    Some(walk) => walk != ForcedWalk::Tables,
+                    None => is_for_strides(answer, &table),
+                }
         });
-        let layout = if is_walked {
-            Layout::new(view.address, view.dtype.size(), &split.kept, &split.reduced, numbered)
-        } else {
-            None
-        };
-        Ok(Some(Question { answer, table, layout }))
+        let (size, [kept, reduced]) = (view.dtype.size(), [&split.kept[..], &split.reduced]);
+        let abreast = tally
+            .filter(|_| matches!(forced, None | Some(ForcedWalk::Abreast)))
+            .and_then(|tally| abreast::outputs_of_a_thread(tally, &table, forced.is_some()))
+            .and_then(|n| Layout::abreast(view.address, size, kept, reduced, numbered, n));
+        let layout =
+            if is_walked { Layout::new(view.address, size, kept, reduced, numbered) } else { None };
+        Ok(Some(Question { answer, table, layout, abreast }))
     }
 
     /// The bytes of all answers.

@@ -9,6 +9,7 @@
 //! chosen.
 
 use super::Shape;
+use super::abreast::Abreast;
 use super::answer::Answer;
 use super::column_table::ColumnTable;
 use super::columns::Columns;
@@ -77,6 +78,8 @@ pub(super) struct Launches {
 
 /// How the elements of each output are found and reduced.
 pub(super) enum Walk<'a> {
+    /// Outputs of few elements, several of them a thread's.
+    Abreast(Abreast<'a>),
     /// Any view, where it lies, in one launch.
     View(&'a Layout, Strided),
     /// Short rows that lie as such.
@@ -122,7 +125,11 @@ pub(super) struct Route<'a> {
 impl Question {
     /// How this device answers it, with numbers; `None` if only states do.
     pub(super) fn route(&self, device: Machine<'_>) -> Option<Route<'_>> {
-        let Question { answer, table, layout } = self;
+        let Question { answer, table, layout, abreast } = self;
+        if let Some(abreast) = abreast {
+            let walk = Walk::Abreast(Abreast::plan(*answer, abreast, table.elements.len, device)?);
+            return Some(Route { walk, reorders: false });
+        }
         if let Some(layout) = layout {
             let walk = Walk::View(layout, Strided::plan(*answer, layout, device)?);
             return Some(Route { walk, reorders: false });

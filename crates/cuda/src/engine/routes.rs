@@ -1,5 +1,6 @@
 //! Routes of questions drawn at random, and what is launched for them.
 
+use super::plan::ForcedWalk;
 use super::question::Question;
 use super::recorder::{Recorded, Recorder};
 use super::route::Machine;
@@ -84,9 +85,10 @@ fn drawn(seed: u64) -> Drawn {
     }
     address += [0, 0, 0, size as u64, 1][r.below(5)];
     let reduced = (0..rank).map(|_| r.below(2) == 0).collect();
-    let views = [None, None, None, Some(true), Some(false)][r.below(5)];
+    let forced = [ForcedWalk::Views, ForcedWalk::Tables, ForcedWalk::Abreast].map(Some);
+    let walk = [None, None, None, forced[0], forced[1], forced[2]][r.below(6)];
     let blocks = [None, None, None, None, Some(3)][r.below(5)];
-    let shape_of_launch = Shape { views, blocks, ..Shape::default() };
+    let shape_of_launch = Shape { walk, blocks, ..Shape::default() };
     let view = DeviceView { address, dtype, shape, strides };
     Drawn { op, view, reduced, shape: shape_of_launch }
 }
@@ -136,7 +138,15 @@ fn launches_are_those_of_the_route() {
     check(&Recorder::h200(), 0..1200, &mut walks);
     check(&Recorder::small(), 1200..2000, &mut walks);
     // All of them, so that none is a route on paper only.
-    let all = ["columns", "copied rows", "copied rows as a view", "rows", "short rows", "view"];
+    let all = [
+        "columns",
+        "copied rows",
+        "copied rows as a view",
+        "outputs abreast",
+        "rows",
+        "short rows",
+        "view",
+    ];
     assert_eq!(walks.into_iter().collect::<Vec<_>>(), all);
 }
 
@@ -163,6 +173,11 @@ fn shapes_have_the_walks_that_serve_them_best() {
     assert_eq!(f32s(Op::Prod, &[(1 << 20, kept), (64, gone)]), Some("view"));
     assert_eq!(f32s(Op::Prod, &[(64, gone), (1 << 20, kept)]), Some("view"));
     assert_eq!(f32s(Op::Range, &[(64, gone), (1 << 20, kept)]), Some("copied rows"));
+    assert_eq!(f32s(Op::Sum, &[(3, gone), (1 << 20, kept)]), Some("outputs abreast"));
+    assert_eq!(f32s(Op::Var, &[(1 << 20, kept), (3, gone), (2, kept)]), Some("outputs abreast"));
+    assert_eq!(f32s(Op::Max, &[(1 << 20, kept), (3, gone), (2, kept)]), Some("columns"));
+    assert_eq!(f32s(Op::Sum, &[(1 << 20, kept), (7, gone)]), Some("outputs abreast"));
+    assert_eq!(f32s(Op::Sum, &[(1 << 20, kept), (8, gone)]), Some("short rows"));
     // States answer these: pairs, exact products.
     assert_eq!(f32s(Op::MinMax, &[(64, kept), (64, gone)]), None);
     assert_eq!(walk(Op::Prod, DType::I32, &[(64, kept), (64, gone)]), None);

@@ -65,6 +65,10 @@ pub(crate) fn make<T: Element>(pattern: &str, n: usize, random: &mut Random) -> 
             "one huge" if i == n / 2 => finite(T::from_bits(infinity.bits().wrapping_sub(1))),
             "one huge" => from_f64(2f64.powi(-1000) * random.unit()),
             "subnormal" => T::from_bits(random.next() & 0x3f),
+            // Answers in the middle between two numbers, and variances that cancel.
+            "few digits" => from_f64((random.next() % 9) as f64 - 2.0),
+            "neighbours" => T::from_bits(from_f64::<T>(1.0).bits() + random.next() % 4),
+            "far from zero" => from_f64(20_000.0 + random.unit()),
             // A slow climb: windows that fit at first do not later on.
             _ => finite(from_f64((random.unit() - 0.5) * 2f64.powi((i / 64) as i32 - 20))),
         })

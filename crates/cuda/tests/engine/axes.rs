@@ -157,7 +157,7 @@ fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
     let shape = |s: Option<(u32, u32)>| Shape {
         threads: s.map(|s| s.0),
         blocks: s.map(|s| s.1),
-        views: None,
+        walk: None,
     };
     SHAPES.map(|s| Engine::with_shape(Arc::clone(device), shape(s))).into_iter().collect()
 }

@@ -71,7 +71,7 @@ const SHAPES: [(u32, u32); 5] = [(32, 1), (32, 3), (64, 2), (128, 5), (96, 2)];
 
 /// Engines of every shape.
 fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
-    let shapes = SHAPES.map(|(t, b)| Shape { threads: Some(t), blocks: Some(b), views: None });
+    let shapes = SHAPES.map(|(t, b)| Shape { threads: Some(t), blocks: Some(b), walk: None });
     let all = shapes.into_iter().chain([Shape::default()]);
     all.map(|shape| Engine::with_shape(Arc::clone(device), shape)).collect()
 }
@@ -151,7 +151,7 @@ fn hazards_on_the_interpreter() {
 fn sanitized_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     for (threads, blocks) in [(64, 3), (512, 2)] {
-        let shape = Shape { threads: Some(threads), blocks: Some(blocks), views: None };
+        let shape = Shape { threads: Some(threads), blocks: Some(blocks), walk: None };
         let engine = [Engine::with_shape(Arc::clone(&device), shape)];
         for dtype in DType::ALL {
             sweep(&engine, dtype, u64::from(threads), 60);
@@ -189,7 +189,7 @@ fn large(engine: &Engine, dtype: DType) {
 
 /// What each certificate must notice, and what must not overflow.
 fn hazards(device: &Arc<dyn Device>) {
-    let one_warp = Shape { threads: Some(32), blocks: Some(1), views: None };
+    let one_warp = Shape { threads: Some(32), blocks: Some(1), walk: None };
     let engine = Engine::with_shape(Arc::clone(device), one_warp);
     there_and_back(&engine);
     edges_of_the_range_certificate(&engine);
@@ -217,7 +217,7 @@ fn hazards(device: &Arc<dyn Device>) {
 /// as in other warps and other tiles, and once more behind them.
 fn drawn_tiles(device: &Arc<dyn Device>) {
     for (threads, blocks) in [(32, 3), (64, 2)] {
-        let shape = Shape { threads: Some(threads), blocks: Some(blocks), views: None };
+        let shape = Shape { threads: Some(threads), blocks: Some(blocks), walk: None };
         let engine = Engine::with_shape(Arc::clone(device), shape);
         let note = format!("drawn by {blocks} blocks of {threads} threads");
         for dtype in DType::ALL {
@@ -252,7 +252,7 @@ fn drawn_tiles(device: &Arc<dyn Device>) {
 fn blocks_without_number(device: &Arc<dyn Device>) {
     let n = 2003;
     for blocks in [33, 1023, 1024] {
-        let shape = Shape { threads: Some(32), blocks: Some(blocks), views: None };
+        let shape = Shape { threads: Some(32), blocks: Some(blocks), walk: None };
         let engine = Engine::with_shape(Arc::clone(device), shape);
         let note = format!("{blocks} blocks");
         for x in [f32::MAX, -f32::MAX] {
@@ -636,7 +636,7 @@ fn common_data_stay_in_the_window() {
     let checks = Options { checks: Checks::NONE, counters: true, ..Options::default() };
     let sim = Arc::new(Sim::new(checks));
     let device: Arc<dyn Device> = Arc::<Sim>::clone(&sim);
-    let one_warp = Shape { threads: Some(32), blocks: Some(1), views: None };
+    let one_warp = Shape { threads: Some(32), blocks: Some(1), walk: None };
     let engine = Engine::with_shape(device, one_warp);
     let mut random = Random(0xfa57);
     let floats = [Kind::Sum, Kind::AbsSum, Kind::SquareSum, Kind::Dot, Kind::Moments];
@@ -664,7 +664,7 @@ fn from_many_threads_on_the_interpreter() {
 
 /// Eight threads on one engine: half of them share a stream, half have their own.
 fn from_many_threads(device: &Arc<dyn Device>) {
-    let shape = Shape { threads: Some(64), blocks: Some(4), views: None };
+    let shape = Shape { threads: Some(64), blocks: Some(4), walk: None };
     let engine = Engine::with_shape(Arc::clone(device), shape);
     std::thread::scope(|scope| {
         for thread in 0..8u64 {

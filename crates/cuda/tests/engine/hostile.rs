@@ -60,7 +60,7 @@ fn devices() -> impl Iterator<Item = Arc<dyn Device>> {
 }
 
 fn engine(device: &Arc<dyn Device>, threads: u32, blocks: u32) -> Engine {
-    let shape = Shape { threads: Some(threads), blocks: Some(blocks), views: None };
+    let shape = Shape { threads: Some(threads), blocks: Some(blocks), walk: None };
     Engine::with_shape(Arc::clone(device), shape)
 }
 

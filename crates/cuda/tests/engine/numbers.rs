@@ -13,7 +13,7 @@ use std::sync::Arc;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules, Value};
 use warpfold_core::{DType, Element, Scalar, with_element};
-use warpfold_cuda::engine::{Engine, Shape};
+use warpfold_cuda::engine::{Engine, ForcedWalk, Shape};
 use warpfold_cuda::{Buffer, Device, Limits, Sim, Stream};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
@@ -68,7 +68,7 @@ fn sim(schedule: Schedule) -> Arc<dyn Device> {
 
 /// An engine whose rows and columns go to their own kernels, small tables too.
 fn tables(device: Arc<dyn Device>) -> Engine {
-    let shape = Shape { views: Some(false), ..Shape::default() };
+    let shape = Shape { walk: Some(ForcedWalk::Tables), ..Shape::default() };
     Engine::with_shape(device, shape)
 }
 
@@ -413,7 +413,7 @@ fn many_rows_of_squares(device: &Arc<dyn Device>) {
             of(1 << 20, 2, 5.0, Op::Std);
         }
     }
-    let shape = Shape { threads: None, blocks: Some(1), views: Some(false) };
+    let shape = Shape { threads: None, blocks: Some(1), walk: Some(ForcedWalk::Tables) };
     let engine = Engine::with_shape(Arc::clone(device), shape);
     for_floats!(ask, &engine);
 }
@@ -455,7 +455,7 @@ fn squares_of_columns_take_one_launch() {
 /// More blocks than a thread of the last one folds at once, in a tile of the
 /// most columns: the first of equal elements is in the one block or the other.
 fn columns_of_many_blocks(device: &Arc<dyn Device>) {
-    let shape = Shape { threads: None, blocks: Some(40), views: Some(false) };
+    let shape = Shape { threads: None, blocks: Some(40), walk: Some(ForcedWalk::Tables) };
     let engine = Engine::with_shape(Arc::clone(device), shape);
     let (rows, columns) = (40 * 8 * 16, 64);
     let mut items = vec![0i64; rows * columns];
@@ -939,12 +939,12 @@ const SHAPES: [Option<(u32, u32)>; 3] = [None, Some((32, 1)), Some((64, 3))];
 
 /// Engines of several shapes.
 fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
-    let shape = |s: Option<(u32, u32)>, views| Shape {
+    let shape = |s: Option<(u32, u32)>, walk| Shape {
         threads: s.map(|s| s.0),
         blocks: s.map(|s| s.1),
-        views,
+        walk,
     };
-    let tables = SHAPES.map(|s| shape(s, Some(false)));
+    let tables = SHAPES.map(|s| shape(s, Some(ForcedWalk::Tables)));
     let all = tables.into_iter().chain([Shape::default()]);
     all.map(|shape| Engine::with_shape(Arc::clone(device), shape)).collect()
 }
@@ -952,7 +952,7 @@ fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
 /// Engines that walk whatever they can as a view: with few blocks and with many, so
 /// that these share outputs.
 fn walkers(device: &Arc<dyn Device>) -> Vec<Engine> {
-    let shape = |blocks| Shape { threads: None, blocks, views: Some(true) };
+    let shape = |blocks| Shape { threads: None, blocks, walk: Some(ForcedWalk::Views) };
     [None, Some(1), Some(3), Some(9)]
         .map(|blocks| Engine::with_shape(Arc::clone(device), shape(blocks)))
         .into_iter()
@@ -966,6 +966,52 @@ fn views_of_any_layout() {
     sweep(&all, 205, up_to(39, 13), MOST, &OPS);
     sweep(&all, 206, up_to(26, 13), MOST, &POSITIONS);
     sweep(&all, 207, up_to(39, 13), MOST / 4, &SQUARES);
+}
+
+/// Engines that have several outputs a thread wherever these have few elements.
+fn abreast(device: &Arc<dyn Device>) -> Vec<Engine> {
+    let shape = Shape { walk: Some(ForcedWalk::Abreast), ..Shape::default() };
+    vec![Engine::with_shape(Arc::clone(device), shape)]
+}
+
+/// Outputs of few elements, of any layout, and many enough for rows of outputs that are
+/// cut into full and other places.
+fn few_elements(engines: &[Engine], seed: u64, rounds: usize) {
+    let lens = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16];
+    let mut random = Random(seed);
+    for round in 0..rounds {
+        let dtype = DType::ALL[round % DType::ALL.len()];
+        let (few, many) = (lens[random.place(lens.len())], 1 + random.place(300));
+        let inner = [1, 1, 2, 3, 40][random.place(5)];
+        let shape = [[few, many, inner], [many, few, inner], [inner, many, few]][random.place(3)];
+        let reduced = shape.map(|n| n == few && n != many);
+        let layout = if random.below(2) == 0 {
+            Layout::contiguous(&shape, dtype.size())
+        } else {
+            Layout::random(&shape, dtype.size(), &mut random)
+        };
+        let close = ["few digits", "neighbours", "far from zero"];
+        let pattern = match random.place(3) {
+            0 => close[random.place(close.len())],
+            _ => PATTERNS[random.place(PATTERNS.len())],
+        };
+        let sample = Sample::new(dtype, layout, pattern, &mut random);
+        for ops in [&OPS[..], &POSITIONS, &SQUARES] {
+            if !ops.iter().any(|op| op.supports(dtype)) {
+                continue;
+            }
+            let op = one_of(ops, dtype, &mut random);
+            check(&engines[0], op, &sample, &reduced, &format!("{pattern}, round {round}"));
+        }
+    }
+}
+
+#[test]
+fn outputs_abreast() {
+    let engines = abreast(&sim(Schedule::Lockstep));
+    few_elements(&engines, 401, up_to(130, 39));
+    sweep(&engines, 402, up_to(26, 13), MOST / 4, &OPS);
+    hard_floats(&engines, 403, up_to(28, 8), 8);
 }
 
 #[test]
@@ -1091,7 +1137,10 @@ fn root_rows(device: &Arc<dyn Device>, seed: u64, keep: impl Fn(usize) -> bool) 
     let mut random = Random(seed);
     let mut turn = 0usize;
     let engines = [None, Some(3), Some(1)].map(|blocks| {
-        Engine::with_shape(Arc::clone(device), Shape { threads: None, blocks, views: Some(false) })
+        Engine::with_shape(
+            Arc::clone(device),
+            Shape { threads: None, blocks, walk: Some(ForcedWalk::Tables) },
+        )
     });
     for dtype in DType::ALL.into_iter().filter(|d| d.is_float()) {
         let vector = 16 / dtype.size();
@@ -1285,7 +1334,10 @@ fn root_columns(
     let mut random = Random(seed);
     let mut turn = 0usize;
     let engines = [None, Some(1), Some(5)].map(|blocks| {
-        Engine::with_shape(Arc::clone(device), Shape { threads: None, blocks, views: Some(false) })
+        Engine::with_shape(
+            Arc::clone(device),
+            Shape { threads: None, blocks, walk: Some(ForcedWalk::Tables) },
+        )
     });
     for dtype in DType::ALL.into_iter().filter(|d| d.is_float()) {
         let size = dtype.size();
@@ -1453,6 +1505,18 @@ fn sanitized_views_on_the_device() {
     let all = walkers(&device);
     sweep(&all, 231, 26, MOST, &OPS);
     hard_floats(&all, 232, 12, 20);
+}
+
+#[test]
+fn sanitized_outputs_abreast_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    few_elements(&abreast(&device), 411, 39);
+}
+
+#[test]
+fn outputs_abreast_on_the_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    few_elements(&abreast(&device), 412, 1300);
 }
 
 /// Large enough for many blocks that share outputs.

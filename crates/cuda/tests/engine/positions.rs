@@ -104,7 +104,7 @@ const SHAPES: [(u32, u32); 5] = [(32, 1), (64, 3), (128, 1), (96, 2), (32, 7)];
 
 /// Engines of every shape.
 fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
-    let shapes = SHAPES.map(|(t, b)| Shape { threads: Some(t), blocks: Some(b), views: None });
+    let shapes = SHAPES.map(|(t, b)| Shape { threads: Some(t), blocks: Some(b), walk: None });
     let all = shapes.into_iter().chain([Shape::default()]);
     all.map(|shape| Engine::with_shape(Arc::clone(device), shape)).collect()
 }

@@ -1,0 +1,319 @@
+// Outputs of few elements, side by side: a thread has several outputs that follow each other along the fastest kept axis, each with all
+// of its elements. What is worked out once for an output elsewhere, where it lies and where its answer goes, is shared by all of them.
+//
+// Accumulators are those of strided.cuh, of which no merging is asked, or say themselves whether they are sure of an answer (few.cuh).
+// Outputs that these are not sure of are taken in once more, by those of any number of elements; and an output whose total is lost once
+// more by the whole block.
+
+#pragma once
+
+#include "strided.cuh"
+
+// The parameters: crates/cuda/src/engine/abreast.rs has the same struct. Places of the layout's outputs are `OutputsAbreast` outputs
+// each, of which the last along its axis may have fewer; its elements are taken one by one.
+struct Abreast {
+    Layout layout;
+    u32 row;               // outputs along the fastest axis
+    u32 elements, numbers; // from one of them to the next
+    u32 unused;
+};
+
+// How many outputs a thread has: 16 bytes of elements, and no more than its registers hold. `outputs_of_a_thread` in the engine.
+template <class Acc>
+constexpr int OUTPUTS_ABREAST = sizeof(typename Acc::Bits) == 1 ? 8 : 16 / sizeof(typename Acc::Bits);
+
+// Accumulators of few elements name the general ones that answer when they do not.
+template <class Acc, class = void>
+struct GeneralOf {
+    using Type = Acc;
+    static constexpr bool IS_FEW = false, SHIFTS = false;
+};
+template <class Acc>
+struct GeneralOf<Acc, decltype(void(sizeof(typename Acc::General)))> {
+    using Type = typename Acc::General;
+    static constexpr bool IS_FEW = true, SHIFTS = Acc::SHIFTS;
+};
+
+template <int BYTES>
+struct PackOf;
+template <>
+struct PackOf<8> {
+    using Type = uint2;
+};
+template <>
+struct PackOf<16> {
+    using Type = uint4;
+};
+
+// BYTES bytes at any address, from the two aligned vectors that have them.
+template <class Pack>
+__device__ __forceinline__ Pack across(const Pack &low, const Pack &high, u32 off)
+{
+    constexpr int WORDS = sizeof(Pack) / 4;
+    u32 word[2 * WORDS];
+    memcpy(word, &low, sizeof(Pack));
+    memcpy(word + WORDS, &high, sizeof(Pack));
+    // By whole words, then by bytes.
+#pragma unroll
+    for (int by = WORDS / 2; by > 0; by /= 2) {
+        const bool moves = (off & 4 * by) != 0;
+#pragma unroll
+        for (int w = 0; w < 2 * WORDS - by; ++w)
+            word[w] = moves ? word[w + by] : word[w];
+    }
+#pragma unroll
+    for (int w = 0; w < WORDS; ++w)
+        word[w] = __funnelshift_r(word[w], word[w + 1], 8 * (off % 4));
+    Pack pack;
+    memcpy(&pack, word, sizeof(pack));
+    return pack;
+}
+
+// The first output of a place, how many it has, and where it lies.
+template <class Acc>
+struct OutputsAt {
+    static constexpr int SIZE = sizeof(typename Acc::Bits), A = OUTPUTS_ABREAST<Acc>;
+    const char *data;
+    u32 count, number;
+
+    __device__ __forceinline__ OutputsAt(const Abreast &all, u32 place)
+    {
+        const Place at = all.layout.outputs.at(place);
+        data = all.layout.data + u64(at.elements) * SIZE;
+        count = min(u32(A), all.row - at.inner * A);
+        number = all.layout.first_output + at.number;
+    }
+    __device__ __forceinline__ const char *of(const Abreast &all, u32 a) const { return data + u64(a * all.elements) * SIZE; }
+};
+
+// Loads an element of each of a thread's outputs, U times. All loads are under way before one is waited for: no branch uses what it loads.
+template <int U, class Acc>
+__device__ __forceinline__ void load_abreast(typename Acc::Bits (&bits)[U][OUTPUTS_ABREAST<Acc>], const char *const (&at)[U], const Abreast &all,
+    const OutputsAt<Acc> &mine)
+{
+    using Bits = typename Acc::Bits;
+    constexpr int A = OUTPUTS_ABREAST<Acc>, SIZE = sizeof(Bits), BYTES = A * SIZE;
+    using Pack = typename PackOf<BYTES>::Type;
+    bool aligned = mine.count == A && all.elements == 1, inside = SIZE < 8 && aligned;
+#pragma unroll
+    for (int k = 0; k < U; ++k) {
+        aligned = aligned && u64(at[k]) % BYTES == 0;
+        inside = inside && at[k] - BYTES >= all.layout.data && at[k] + 2 * BYTES <= all.layout.end;
+    }
+    if (aligned) {
+        Pack pack[U];
+#pragma unroll
+        for (int k = 0; k < U; ++k)
+            pack[k] = *reinterpret_cast<const Pack *>(at[k]);
+#pragma unroll
+        for (int k = 0; k < U; ++k)
+            memcpy(bits[k], &pack[k], BYTES);
+    } else if (inside) {
+        Pack low[U], high[U];
+#pragma unroll
+        for (int k = 0; k < U; ++k) {
+            const Pack *const before = reinterpret_cast<const Pack *>(at[k] - u64(at[k]) % BYTES);
+            low[k] = before[0];
+            high[k] = before[1];
+        }
+#pragma unroll
+        for (int k = 0; k < U; ++k) {
+            const Pack pack = across(low[k], high[k], u32(u64(at[k])) % BYTES);
+            memcpy(bits[k], &pack, BYTES);
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < U; ++k) {
+#pragma unroll
+            for (u32 a = 0; a < A; ++a) {
+                bits[k][a] = 0;
+                if (a < mine.count)
+                    bits[k][a] = *reinterpret_cast<const Bits *>(at[k] + u64(a * all.elements) * SIZE);
+            }
+        }
+    }
+}
+
+// Takes all elements of a thread's outputs, U of each at once.
+template <int U, class Acc>
+__device__ __forceinline__ void take_abreast(Acc (&acc)[OUTPUTS_ABREAST<Acc>], const Abreast &all, const OutputsAt<Acc> &mine,
+    const typename Acc::Asked &asked)
+{
+    using Bits = typename Acc::Bits;
+    constexpr int A = OUTPUTS_ABREAST<Acc>, SIZE = sizeof(Bits);
+    const Layout &layout = all.layout;
+    const Bits fill = Bits(asked.fill());
+#pragma unroll 1
+    for (u32 e = 0; e < layout.elements.len; e += U) {
+        Place places[U];
+        layout.elements.places<Acc::NUMBERED, false>(e, 1, places);
+        // Behind the last element, the first of these once more, of which no notice is taken.
+        const char *at[U];
+#pragma unroll
+        for (int k = 0; k < U; ++k)
+            at[k] = mine.data + u64(e + k < layout.elements.len ? places[k].elements : places[0].elements) * SIZE;
+        Bits bits[U][A];
+        load_abreast(bits, at, all, mine);
+        const auto number = [&](int unit, int) { return u64(layout.first_element + places[unit].number); };
+#pragma unroll
+        for (int a = 0; a < A; ++a) {
+            Elements<Bits, U> some;
+#pragma unroll
+            for (int k = 0; k < U; ++k)
+                some.bits[k] = e + k < layout.elements.len ? bits[k][a] : fill;
+            if constexpr (GeneralOf<Acc>::SHIFTS) {
+                if (e == 0)
+                    acc[a].begin(bits[0][a]);
+#pragma unroll
+                for (int k = 1; k < U; ++k)
+                    some.bits[k] = e + k < layout.elements.len ? bits[k][a] : acc[a].first;
+            }
+            if constexpr (Acc::SETTLES) {
+                if (!acc[a].template take<1>(some.bits, number, asked))
+                    acc[a] = Acc::settled(acc[a], some, asked);
+            } else {
+                acc[a].template take<1>(some.bits, number, asked);
+            }
+        }
+    }
+}
+
+// Takes the elements of one of a thread's outputs, in general, and leaves its answer. Returns whether its total is lost.
+template <class Acc>
+__device__ __noinline__ bool take_generally(const Abreast &all, const char *data, u32 number, const typename Acc::Asked &asked)
+{
+    using Bits = typename Acc::Bits;
+    Acc acc;
+#pragma unroll 1
+    for (u32 e = 0; e < all.layout.elements.len; ++e) {
+        Elements<Bits, 1> some;
+        some.bits[0] = *reinterpret_cast<const Bits *>(data + u64(all.layout.elements.at(e).elements) * sizeof(Bits));
+        if (!acc.template take<1>(some.bits, [](int, int) { return u64(0); }, asked))
+            acc = Acc::settled(acc, some, asked);
+    }
+    if constexpr (Acc::MAY_BE_LOST) {
+        if (acc.is_lost())
+            return true;
+    }
+    acc.write(all.layout.out, number, asked);
+    return false;
+}
+
+// The outputs of a block whose totals are lost: a bit for each of a thread's.
+struct LostAbreast {
+    u32 mask[STRIDED_THREADS];
+};
+
+// Adds the elements of the block's lost outputs to superaccumulators. All threads of the block call it.
+template <class Acc>
+__device__ __noinline__ void find_abreast(const Abreast &all, const LostAbreast &lost, const typename Acc::Asked &asked)
+{
+    using Bits = typename Acc::Bits;
+    __shared__ typename Acc::Wides wides;
+    const Layout &layout = all.layout;
+#pragma unroll 1
+    for (u32 thread = 0; thread < STRIDED_THREADS; ++thread) {
+#pragma unroll 1
+        for (u32 mask = lost.mask[thread]; mask != 0; mask &= mask - 1) {
+            const u32 a = __ffs(int(mask)) - 1;
+            const OutputsAt<Acc> its(all, blockIdx.x * STRIDED_THREADS + thread);
+            wides.clear();
+            __syncthreads();
+#pragma unroll 1
+            for (u32 e = threadIdx.x; e < layout.elements.len; e += STRIDED_THREADS) {
+                const char *at = its.of(all, a) + u64(layout.elements.at(e).elements) * sizeof(Bits);
+                Acc::absorb(wides, *reinterpret_cast<const Bits *>(at), asked);
+            }
+            __syncthreads();
+            if (threadIdx.x == 0)
+                Acc::write_wides([&](int w) { return Acc::entry(wides, w); }, layout.out, its.number + a * all.numbers, asked);
+            __syncthreads();
+        }
+    }
+}
+
+// Leaves the answers that accumulators of few elements are sure of, and then the others. Returns which totals are lost.
+template <class Acc>
+__device__ __forceinline__ u32 write_abreast(const Acc (&acc)[OUTPUTS_ABREAST<Acc>], const Abreast &all, const OutputsAt<Acc> &mine,
+    const typename Acc::Asked &asked)
+{
+    using Bits = typename Acc::Bits;
+    constexpr int A = OUTPUTS_ABREAST<Acc>;
+    using Pack = typename PackOf<A * sizeof(Bits)>::Type;
+    // Numbers may descend: 32 bits wrap.
+    Bits *const out = static_cast<Bits *>(all.layout.out), *const first = out + mine.number;
+    Bits answer[A];
+    u32 unsure = 0;
+#pragma unroll
+    for (u32 a = 0; a < A; ++a)
+        unsure |= acc[a].answer(answer[a], asked) ? 0 : 1u << a;
+    if (mine.count == A && all.numbers == 1 && u64(first) % (A * sizeof(Bits)) == 0) {
+        Pack pack;
+        memcpy(&pack, answer, sizeof(pack));
+        *reinterpret_cast<Pack *>(first) = pack;
+    } else {
+#pragma unroll
+        for (u32 a = 0; a < A; ++a)
+            if (a < mine.count)
+                out[mine.number + a * all.numbers] = answer[a];
+    }
+    u32 lost = 0;
+#pragma unroll 1
+    for (unsure &= (1u << mine.count) - 1; unsure != 0; unsure &= unsure - 1) {
+        const u32 a = __ffs(int(unsure)) - 1;
+        if (take_generally<typename Acc::General>(all, mine.of(all, a), mine.number + a * all.numbers, asked))
+            lost |= 1u << a;
+    }
+    return lost;
+}
+
+// Reduces a view whose outputs have few elements.
+template <class Acc>
+__device__ __forceinline__ void reduce_abreast(const Abreast &all, const typename Acc::Asked &asked)
+{
+    constexpr int A = OUTPUTS_ABREAST<Acc>;
+    using General = typename GeneralOf<Acc>::Type;
+    const u32 place = blockIdx.x * STRIDED_THREADS + threadIdx.x;
+    u32 lost = 0;
+    if (place < all.layout.outputs.len) {
+        const OutputsAt<Acc> mine(all, place);
+        Acc acc[A];
+        if (all.layout.elements.len <= 2)
+            take_abreast<2>(acc, all, mine, asked);
+        else
+            take_abreast<4>(acc, all, mine, asked);
+        if constexpr (GeneralOf<Acc>::IS_FEW) {
+            lost = write_abreast(acc, all, mine, asked);
+        } else {
+#pragma unroll
+            for (u32 a = 0; a < A; ++a) {
+                if (a >= mine.count)
+                    break;
+                if constexpr (Acc::MAY_BE_LOST) {
+                    if (acc[a].is_lost()) {
+                        lost |= 1u << a;
+                        continue;
+                    }
+                }
+                acc[a].write(all.layout.out, mine.number + a * all.numbers, asked);
+            }
+        }
+    }
+    if constexpr (General::MAY_BE_LOST) {
+        if (__syncthreads_or(lost != 0)) {
+            __shared__ LostAbreast those;
+            those.mask[threadIdx.x] = lost;
+            __syncthreads();
+            find_abreast<General>(all, those, asked);
+        }
+    }
+}
+
+// Begins a kernel: ABREAST(name, blocks)(all) { ... }, for launches of which `blocks` fit a multiprocessor.
+#define ABREAST(name, blocks) \
+    static __device__ __forceinline__ void reduce(const Abreast &); \
+    extern "C" __global__ void __launch_bounds__(STRIDED_THREADS, blocks) NAMED(abreast_##name, ELEMENT)(const __grid_constant__ Abreast all) \
+    { \
+        reduce(all); \
+    } \
+    static __device__ __forceinline__ void reduce

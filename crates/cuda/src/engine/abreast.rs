@@ -1,0 +1,132 @@
+//! Outputs of few elements, several of them a thread's: `kernels/abreast.cuh`.
+
+use super::Engine;
+use super::answer::Answer;
+use super::catalogue::STRIDED_THREADS;
+use super::kernels::{Program, Tally};
+use super::layout::{Layout, Parameters, Row};
+use super::route::{Launches, Machine};
+use super::scratch::Scratch;
+use super::table::Table;
+use crate::Result;
+use crate::device::{Address, Launch, Stream};
+use warpfold_core::DType;
+use warpfold_core::op::Kind;
+
+/// The most elements of an output that a thread has to itself: `FEW_ELEMENTS` in the kernels.
+const MOST_ELEMENTS: usize = 16;
+/// Threads of outputs abreast that keep a device busy.
+const LEAST_THREADS: usize = 1 << 14;
+/// Elements of each output that are under way at once.
+const AT_ONCE: usize = 4;
+
+/// Rows of so many bytes and more, in whole vectors, are faster as rows.
+const ROWS: usize = 32;
+/// The same of rows of two bytes an element, of which sums are not asked.
+const SHORT_ROWS: usize = 24;
+
+/// Outputs that a thread has of a table, if these are many and have few elements (or it is `forced`):
+/// `OUTPUTS_ABREAST` in the kernels.
+pub(super) fn outputs_of_a_thread(tally: Tally, table: &Table, forced: bool) -> Option<usize> {
+    tally.abreast()?;
+    let (size, len) = (table.dtype.size(), table.elements.len);
+    let outputs = if size == 1 { 8 } else { 16 / size };
+    if !(1..=MOST_ELEMENTS).contains(&len) {
+        return None;
+    }
+    if forced {
+        return Some(outputs);
+    }
+    // Accumulators of few floats are so much faster than those of any number that places may
+    // have fewer outputs than there is room for.
+    let fastest = table.outputs.dims.last()?.len;
+    let full = fastest >= 4 * outputs || fastest.is_multiple_of(outputs);
+    let sums = is_of_float_sums(tally, table.dtype);
+    let row = len * size;
+    let rows = table.has_few_rows()
+        && (row >= ROWS && row.is_multiple_of(16) || row >= SHORT_ROWS && size == 2 && !sums);
+    (table.outputs.len >= LEAST_THREADS * outputs && (full || sums) && !rows).then_some(outputs)
+}
+
+/// Whether accumulators are those of few floats: `kernels/few.cuh`.
+fn is_of_float_sums(tally: Tally, dtype: DType) -> bool {
+    dtype.is_float() && (tally == Tally::Sums || tally.is_of_squares())
+}
+
+/// The launch that makes the numbers of a view whose outputs have few elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Abreast<'a> {
+    layout: &'a Layout,
+    row: &'a Row,
+    tally: Tally,
+    launch: Launch,
+    blocks_at_once: u32,
+    bytes_of_a_thread: usize,
+}
+
+impl<'a> Abreast<'a> {
+    /// The launch for outputs of `len` elements, if one takes them.
+    pub(super) fn plan(
+        answer: Answer,
+        (layout, row): &'a (Layout, Row),
+        len: usize,
+        device: Machine<'_>,
+    ) -> Option<Abreast<'a>> {
+        let tally = answer.tally()?;
+        let threads = STRIDED_THREADS;
+        let blocks = u32::try_from(layout.outputs.len.div_ceil(threads)).ok()?;
+        let each = Program::Abreast(tally, answer.dtype).blocks();
+        Some(Abreast {
+            layout,
+            row,
+            tally,
+            launch: Launch::linear(blocks, threads as u32),
+            blocks_at_once: device.blocks_at_once(each),
+            bytes_of_a_thread: row.outputs * answer.dtype.size() * len.min(AT_ONCE),
+        })
+    }
+
+    fn program(&self, answer: Answer) -> Program {
+        Program::Abreast(self.tally, answer.dtype)
+    }
+
+    /// What this launch is like.
+    pub(super) fn launches(&self, answer: Answer) -> Launches {
+        Launches {
+            kernel: self.program(answer).name(),
+            count: 1,
+            launch: self.launch,
+            blocks_at_once: self.blocks_at_once,
+            bytes_of_a_thread: self.bytes_of_a_thread,
+            workspace: 0,
+        }
+    }
+}
+
+impl Engine {
+    /// Leaves the numbers of a view at `to` in C order.
+    ///
+    /// # Safety
+    /// As for [`numbers_into`](Self::numbers_into); `scratch` is the stream's.
+    pub(super) unsafe fn launch_abreast(
+        &self,
+        answer: Answer,
+        plan: &Abreast<'_>,
+        to: Address,
+        scratch: &Scratch,
+        stream: Stream,
+    ) -> Result<()> {
+        let parameters = Parameters {
+            out: to,
+            overflow: scratch.overflow(),
+            ask: answer.ask as u32,
+            absolute: answer.kind == Kind::AbsSum,
+            ..Parameters::default()
+        };
+        let kernel = self.program(plan.program(answer))?;
+        let block = plan.layout.block_abreast(plan.row, &parameters);
+        // SAFETY: the kernels take this block; they read the view's elements and write an
+        // answer for each output.
+        unsafe { self.device.launch(stream, kernel, &plan.launch, &[block]) }
+    }
+}
