@@ -509,7 +509,7 @@ impl GroupPartial {
     /// rules.
     ///
     /// # Errors
-    /// Those of finishing a group, as [`Error::Group`] with the group's key; of a group
+    /// Those of finishing a group, as [`Error::InGroup`] with the group's key; of a group
     /// without elements, `min` and its kin are missing instead. [`Error::Gap`] if the
     /// answer depends on positions and a piece in the middle is missing.
     pub fn finish(&self, rules: &Rules) -> Result<Grouped> {
@@ -590,7 +590,7 @@ impl GroupPartial {
         let zeros = || Numbers::zeros(out, 0);
         let mut all: Option<Finished> = None;
         for (from, part) in parts {
-            let mut part = part.map_err(|(at, source)| Error::Group {
+            let mut part = part.map_err(|(at, source)| Error::InGroup {
                 group: self.groups.show(groups[at]),
                 source: Box::new(source),
             })?;

@@ -108,7 +108,7 @@ fn compare<T: Item>(question: &Reduction, keys: &[u16], items: &[T], what: &str)
                 }
             }
         }
-        (Err(Error::Group { source, .. }), Err(error)) => assert_eq!(*source, error, "{what}"),
+        (Err(Error::InGroup { source, .. }), Err(error)) => assert_eq!(*source, error, "{what}"),
         (grouped, naive) => panic!("{what}: {grouped:?} but {naive:?}"),
     }
 }
@@ -394,7 +394,7 @@ fn parted_rows_have_the_answers_of_partials() {
     // The first group that has no answer is told, whichever part finds one first.
     let large = vec![i64::MAX; rows];
     let error = Reduction::of(Op::Sum).by(&keys).run(&large).unwrap_err();
-    let Error::Group { group, .. } = &error else { panic!("{error:?}") };
+    let Error::InGroup { group, .. } = &error else { panic!("{error:?}") };
     assert!(group.starts_with('-'), "{error}");
 }
 
