@@ -189,6 +189,18 @@ impl GroupPartial {
         self.question.ops.iter().map(|&(op, _)| op)
     }
 
+    /// The order of the groups in the answer.
+    #[must_use]
+    pub fn order(&self) -> Order {
+        self.question.order
+    }
+
+    /// Whether rows without a key are left out.
+    #[must_use]
+    pub fn omits_missing(&self) -> bool {
+        self.question.omit
+    }
+
     /// How many groups there are.
     #[must_use]
     pub fn len(&self) -> usize {
