@@ -146,6 +146,9 @@ pub(crate) fn one<'py>(
             let array = Bound::new(py, Array::new(numbers, shape.to_vec()))?;
             from_dlpack.call1((array,))
         }
+        Family::Exchange(exchange) => {
+            exchange.array(py, Array::new(numbers, shape.to_vec()).exportable(false))
+        }
         Family::NumPy if shape.is_empty() => {
             let scalar =
                 numbers.get(0).ok_or_else(|| PyValueError::new_err("there is no answer"))?;

@@ -115,7 +115,7 @@ impl<'py> Home<'py> {
             }
             Family::NumPy => return objects(py, with_nones(py, &numbers, missing)?.as_any()),
             Family::Ours => return with_nones(py, &numbers, missing).map(Bound::into_any),
-            Family::Library(_) => {
+            Family::Library(_) | Family::Exchange(_) => {
                 return Err(PyValueError::new_err(format!(
                     "group {} has no answer, and its library has no {dtype} that says so\nhint: give the values as an array of NumPy, or ask for floats",
                     missing[0]
