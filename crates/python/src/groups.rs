@@ -6,6 +6,7 @@ use crate::errors::OrRaise;
 use crate::home::Home;
 use crate::import::Family;
 use crate::numpy;
+use crate::partial::with_ddof;
 use crate::question::{Words, policy};
 use arrow_array::ArrayRef;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -575,7 +576,7 @@ impl GroupPartial {
             Named::Names(names) => (2, names.clone()),
         };
         let bytes = partial.state.as_ref().map(|state| PyBytes::new(py, &state.to_bytes()));
-        let rules = (order.name(), dropna, nan, rules.ddof);
+        let rules = (order.name(), dropna, nan, (rules.ddof, rules.ddof_fraction));
         let state = (partial.single, rules, columns, partial.next, partial.numpy, bytes);
         (this.get_type(), (names,), state).into_pyobject(py)
     }
@@ -584,7 +585,14 @@ impl GroupPartial {
     fn __setstate__(
         &mut self,
         py: Python<'_>,
-        state: (bool, (String, bool, String, u64), (u8, Vec<String>), u64, bool, Option<Vec<u8>>),
+        state: (
+            bool,
+            (String, bool, String, (u64, u64)),
+            (u8, Vec<String>),
+            u64,
+            bool,
+            Option<Vec<u8>>,
+        ),
     ) -> PyResult<()> {
         let (single, (order, dropna, nan, ddof), (count, names), next, numpy, bytes) = state;
         let read = bytes
@@ -597,7 +605,7 @@ impl GroupPartial {
                 "the pickle names other operations than its states have",
             ));
         }
-        self.question = Reduction::new(ours()).ddof(ddof).nan(policy(&nan)?);
+        self.question = with_ddof(Reduction::new(ours()).nan(policy(&nan)?), ddof);
         self.grouping = Grouping::new(&order, dropna)?;
         self.keys = match (count, names.is_empty()) {
             (1, _) => Named::One,

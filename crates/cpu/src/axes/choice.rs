@@ -67,6 +67,9 @@ impl<U: Use> Choice<'_, U> {
         if self.rules.out.is_some() || self.most >= MOST_ELEMENTS {
             return None;
         }
+        if self.rules.ddof_fraction != 0 && matches!(self.op, Op::Var | Op::Std) {
+            return None;
+        }
         let dtype = self.dtype;
         match self.op {
             Op::ArgMin | Op::ArgMax | Op::CountNonzero | Op::Any | Op::All if !nans => None,

@@ -579,9 +579,9 @@ class Partial:
     def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(
         self,
-    ) -> tuple[type[Partial], tuple[list[str]], tuple[bool, str, int, list[int] | None, int, bool, bytes | None]]: ...
+    ) -> tuple[type[Partial], tuple[list[str]], tuple[bool, str, tuple[int, int], list[int] | None, int, bool, bytes | None]]: ...
     def __setstate__(
-        self, state: tuple[bool, str, int, list[int] | None, int, bool, bytes | None], /
+        self, state: tuple[bool, str, tuple[int, int], list[int] | None, int, bool, bytes | None], /
     ) -> None: ...
 
 @final
@@ -619,10 +619,10 @@ class GroupPartial:
     ) -> tuple[
         type[GroupPartial],
         tuple[list[str]],
-        tuple[bool, tuple[str, bool, str, int], tuple[int, list[str]], int, bool, bytes | None],
+        tuple[bool, tuple[str, bool, str, tuple[int, int]], tuple[int, list[str]], int, bool, bytes | None],
     ]: ...
     def __setstate__(
         self,
-        state: tuple[bool, tuple[str, bool, str, int], tuple[int, list[str]], int, bool, bytes | None],
+        state: tuple[bool, tuple[str, bool, str, tuple[int, int]], tuple[int, list[str]], int, bool, bytes | None],
         /,
     ) -> None: ...
