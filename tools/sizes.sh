@@ -44,7 +44,7 @@ fn main() {
 }
 RUST
 
-program reduction 7600000 <<'RUST'
+program reduction 6900000 <<'RUST'
 use warpfold::{Op, Reduction};
 
 fn main() -> Result<(), warpfold::Error> {

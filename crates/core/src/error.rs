@@ -213,9 +213,9 @@ pub enum Error {
         /// How many it has.
         size: usize,
     },
-    /// What a group of rows made of an operation.
+    /// A group of rows that has no answer.
     #[error("group {group}: {source}")]
-    Group {
+    InGroup {
         /// The group's key.
         group: String,
         /// Why it has no answer.
@@ -276,13 +276,12 @@ pub enum Error {
         hint: &'static str,
     },
     /// A segment that has no answer.
-    #[error("segment {segment}: {cause}")]
+    #[error("segment {segment}: {source}")]
     InSegment {
         /// The first such segment.
         segment: usize,
         /// Why.
-        #[source]
-        cause: Box<Error>,
+        source: Box<Error>,
     },
     /// An initial value that an operation or its elements' type does not take.
     #[error("{what}")]
@@ -344,7 +343,7 @@ impl Error {
             Error::NotNumbers { .. } => "cast it to a type of numbers first".into(),
             Error::SplitElement { .. } => "give the rest of its bytes first".into(),
             Error::Device { hint, .. } | Error::Groups { hint, .. } => hint.clone(),
-            Error::Group { source, .. } => return source.hint(),
+            Error::InGroup { source, .. } => return source.hint(),
             Error::TooManyGroups { .. } => {
                 "a larger --memory-limit lets it go on, if there is the memory; fewer keys, columns and operations take less"
                     .into()
@@ -353,12 +352,12 @@ impl Error {
             Error::BadSegment { hint, .. }
             | Error::BadSegments { hint, .. }
             | Error::BadInitial { hint, .. } => (*hint).into(),
-            Error::InSegment { cause, .. } => match &**cause {
+            Error::InSegment { source, .. } => match &**source {
                 Error::Empty { .. } => {
                     "give empty segments a value with an initial one (--initial), or leave them out"
                         .into()
                 }
-                cause => return cause.hint(),
+                source => return source.hint(),
             },
             Error::SeveralOutputs { .. } => {
                 "make a partial of the piece over the same axes, and merge it".into()

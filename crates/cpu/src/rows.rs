@@ -3,64 +3,56 @@
 use crate::ragged::Ragged;
 use crate::table::Table;
 
-/// The rows of a table, or of different lengths.
-pub(crate) enum Rows<'a, T> {
-    Even(Table<'a, T>),
-    Ragged(Ragged<'a, T>),
-}
+/// The rows of a table, or of different lengths. Loops over them are compiled for each, so
+/// that a program has only those that it uses.
+pub(crate) trait Rows<'a, T>: Copy {
+    /// Whether there may be many rows of a few elements: those of a table are turned into
+    /// columns before.
+    const MAY_BE_SHORT: bool;
 
-impl<T> Clone for Rows<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for Rows<'_, T> {}
-
-impl<'a> Rows<'a, ()> {
-    /// The same rows with the type of their elements.
-    ///
-    /// # Safety
-    /// As for [`Table::of_elements`] and [`Ragged::of_elements`].
-    pub(crate) unsafe fn of_elements<T>(self) -> Rows<'a, T> {
-        // SAFETY: passed on from the caller.
-        unsafe {
-            match self {
-                Rows::Even(table) => Rows::Even(table.of_elements()),
-                Rows::Ragged(ragged) => Rows::Ragged(ragged.of_elements()),
-            }
-        }
-    }
-}
-
-impl<'a, T> Rows<'a, T> {
     /// How many rows there are.
-    #[inline(always)]
-    pub(crate) fn count(&self) -> usize {
-        match self {
-            Rows::Even(table) => table.rows(),
-            Rows::Ragged(ragged) => ragged.rows(),
-        }
-    }
-
+    fn count(&self) -> usize;
     /// A row.
+    fn row(&self, row: usize) -> &'a [T];
+    /// How many elements after a row may be read, too.
+    fn beyond(&self, row: usize) -> usize;
+}
+
+impl<'a, T> Rows<'a, T> for Table<'a, T> {
+    const MAY_BE_SHORT: bool = false;
+
     #[inline(always)]
-    pub(crate) fn row(&self, row: usize) -> &'a [T] {
-        match self {
-            Rows::Even(table) => table.row(row),
-            Rows::Ragged(ragged) => ragged.row(row),
-        }
+    fn count(&self) -> usize {
+        self.rows()
     }
 
-    /// How many elements after a row may be read, too.
     #[inline(always)]
-    pub(crate) fn beyond(&self, row: usize) -> usize {
-        match self {
-            // Rows without gaps between them.
-            Rows::Even(table) if table.items().is_some() => {
-                (table.rows() - row - 1) * table.columns()
-            }
-            Rows::Even(_) => 0,
-            Rows::Ragged(ragged) => ragged.beyond(row),
-        }
+    fn row(&self, row: usize) -> &'a [T] {
+        Table::row(self, row)
+    }
+
+    #[inline(always)]
+    fn beyond(&self, row: usize) -> usize {
+        // Rows without gaps between them.
+        if self.items().is_some() { (self.rows() - row - 1) * self.columns() } else { 0 }
+    }
+}
+
+impl<'a, T> Rows<'a, T> for Ragged<'a, T> {
+    const MAY_BE_SHORT: bool = true;
+
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.rows()
+    }
+
+    #[inline(always)]
+    fn row(&self, row: usize) -> &'a [T] {
+        Ragged::row(self, row)
+    }
+
+    #[inline(always)]
+    fn beyond(&self, row: usize) -> usize {
+        Ragged::beyond(self, row)
     }
 }

@@ -76,6 +76,29 @@ fn signed(numbers: Numbers) -> Numbers {
     signed
 }
 
+/// The answers to an operation over elements of type `dtype`, as Python has them.
+pub(crate) fn as_here(op: Op, dtype: DType, numbers: Numbers) -> Numbers {
+    if numbers.dtype() == DType::U64 && is_signed_here(op, dtype) {
+        signed(numbers)
+    } else {
+        numbers
+    }
+}
+
+/// Puts the answers of one part of the outputs behind those of the parts before.
+pub(crate) fn append(all: &mut Option<Vec<Column>>, made: Vec<Column>) {
+    let Some(all) = all else {
+        *all = Some(made);
+        return;
+    };
+    for (all, made) in all.iter_mut().zip(&made) {
+        all.numbers.append(&made.numbers);
+        if let (Some(all), Some(made)) = (&mut all.second, &made.second) {
+            all.append(made);
+        }
+    }
+}
+
 /// The answers to one operation over elements of type `dtype`: numbers for each output,
 /// or a pair of such.
 ///
@@ -90,14 +113,7 @@ pub(crate) fn give<'py>(
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let Column { op, numbers, second } = column;
-    let as_here = |numbers: Numbers| {
-        if numbers.dtype() == DType::U64 && is_signed_here(op, dtype) {
-            signed(numbers)
-        } else {
-            numbers
-        }
-    };
-    let numbers = as_here(numbers);
+    let numbers = as_here(op, dtype, numbers);
     match (second, out) {
         (None, Some(out)) => {
             buffer::write(out, shape, &numbers)?;
@@ -105,7 +121,8 @@ pub(crate) fn give<'py>(
         }
         (None, None) => one(py, family, shape, numbers),
         (Some(second), None) => {
-            let pair = [one(py, family, shape, numbers)?, one(py, family, shape, as_here(second))?];
+            let second = one(py, family, shape, as_here(op, dtype, second))?;
+            let pair = [one(py, family, shape, numbers)?, second];
             Ok(PyTuple::new(py, pair)?.into_any())
         }
         (Some(_), Some(_)) => {
@@ -114,7 +131,11 @@ pub(crate) fn give<'py>(
     }
 }
 
-fn one<'py>(
+/// Numbers in some shape, as an array or a scalar of a library.
+///
+/// # Errors
+/// Those of the library.
+pub(crate) fn one<'py>(
     py: Python<'py>,
     family: &Family<'py>,
     shape: &[usize],
@@ -124,6 +145,9 @@ fn one<'py>(
         Family::Library(from_dlpack) => {
             let array = Bound::new(py, Array::new(numbers, shape.to_vec()))?;
             from_dlpack.call1((array,))
+        }
+        Family::Exchange(exchange) => {
+            exchange.array(py, Array::new(numbers, shape.to_vec()).exportable(false))
         }
         Family::NumPy if shape.is_empty() => {
             let scalar =

@@ -34,6 +34,21 @@ impl Array {
         Array { numbers: Arc::new(numbers), shape, strides, signed_shape }
     }
 
+    /// The array as other libraries take it, or a copy.
+    pub(crate) fn exportable(&self, copied: bool) -> Exportable {
+        let numbers = match copied {
+            true => Arc::new((*self.numbers).clone()),
+            false => Arc::clone(&self.numbers),
+        };
+        Exportable {
+            dtype: numbers.dtype(),
+            address: numbers.bytes().as_ptr().expose_provenance(),
+            shape: self.shape.clone(),
+            device: (CPU, 0),
+            owner: Box::new(numbers),
+        }
+    }
+
     /// The array as one to reduce.
     ///
     /// # Errors
@@ -109,19 +124,7 @@ impl Array {
             ));
         }
         let versioned = max_version.is_some_and(|(major, _)| major >= 1);
-        let numbers = if copy == Some(true) {
-            Arc::new((*self.numbers).clone())
-        } else {
-            Arc::clone(&self.numbers)
-        };
-        let array = Exportable {
-            dtype: numbers.dtype(),
-            address: numbers.bytes().as_ptr().expose_provenance(),
-            shape: self.shape.clone(),
-            device: (CPU, 0),
-            owner: Box::new(numbers),
-        };
-        capsule(py, array, versioned)
+        capsule(py, self.exportable(copy == Some(true)), versioned)
     }
 
     /// # Safety

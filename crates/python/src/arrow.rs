@@ -1,16 +1,21 @@
 //! Columns that come by Arrow's C data interface; nulls are missing values.
 
 use crate::errors::OrRaise;
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{Array, ArrayRef, StructArray, make_array, new_empty_array};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float16Array, Float32Array, Float64Array, Int8Array, Int16Array,
+    Int32Array, Int64Array, LargeStringArray, StructArray, UInt8Array, UInt16Array, UInt32Array,
+    UInt64Array, make_array, new_empty_array,
+};
 use arrow_schema::{ArrowError, DataType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 use std::ffi::CStr;
-use warpfold::{Answer, Partial, Reduction};
+use std::sync::Arc;
+use warpfold::{Answer, Bool8, DType, Numbers, Partial, Reduction};
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
@@ -182,6 +187,11 @@ impl Chunks {
         all.ok_or_else(|| PyValueError::new_err("a column without pieces"))
     }
 
+    /// The pieces.
+    pub(crate) fn into_pieces(self) -> Vec<ArrayRef> {
+        self.0
+    }
+
     /// How many rows there are.
     pub(crate) fn rows(&self) -> u64 {
         self.0.iter().map(|chunk| chunk.len() as u64).sum()
@@ -193,5 +203,62 @@ impl Chunks {
             [chunk] => Some(&**chunk),
             _ => None,
         }
+    }
+}
+
+/// A column of answers for a library of Arrow arrays.
+#[pyclass(frozen, module = "warpfold", name = "ArrowColumn")]
+pub(crate) struct ArrowColumn(ArrayRef);
+
+impl ArrowColumn {
+    /// Numbers, of which those of `missing` rows, ascending, are null; `None` for bfloat16,
+    /// which Arrow has not.
+    pub(crate) fn of_numbers(numbers: &Numbers, missing: &[usize]) -> Option<ArrowColumn> {
+        let has = |row: usize| missing.binary_search(&row).is_err();
+        macro_rules! array {
+            ($($dtype:ident => $array:ident),*) => {
+                match numbers.dtype() {
+                    $(DType::$dtype => {
+                        let items = numbers.as_slice()?.iter().enumerate();
+                        Arc::new(items.map(|(i, &x)| has(i).then_some(x)).collect::<$array>())
+                    })*
+                    DType::Bool => {
+                        let items = numbers.as_slice::<Bool8>()?.iter().enumerate();
+                        let items = items.map(|(i, x)| has(i).then_some(x.0 != 0));
+                        Arc::new(items.collect::<BooleanArray>())
+                    }
+                    _ => return None,
+                }
+            };
+        }
+        Some(ArrowColumn(array! {
+            I8 => Int8Array, I16 => Int16Array, I32 => Int32Array, I64 => Int64Array,
+            U8 => UInt8Array, U16 => UInt16Array, U32 => UInt32Array, U64 => UInt64Array,
+            F16 => Float16Array, F32 => Float32Array, F64 => Float64Array
+        }))
+    }
+
+    /// Texts.
+    pub(crate) fn of_texts(texts: &[Option<&str>]) -> ArrowColumn {
+        ArrowColumn(Arc::new(texts.iter().copied().collect::<LargeStringArray>()))
+    }
+}
+
+#[pymethods]
+impl ArrowColumn {
+    /// The column by Arrow's C data interface.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        // A wish that need not be met.
+        let _ = requested_schema;
+        let (array, schema) = to_ffi(&self.0.to_data())
+            .map_err(|error| PyValueError::new_err(format!("Arrow: {error}")))?;
+        let schema = PyCapsule::new_with_value(py, schema, SCHEMA)?;
+        let array = PyCapsule::new_with_value(py, array, ARRAY)?;
+        PyTuple::new(py, [schema, array])
     }
 }

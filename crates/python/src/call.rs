@@ -203,7 +203,10 @@ fn chosen<'py>(
 }
 
 /// A number of Python as an element.
-fn element(x: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> {
+///
+/// # Errors
+/// What the type does not have.
+pub(crate) fn element(x: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> {
     let refused = || {
         let given = x.repr().map_or_else(|_| String::new(), |text| text.to_string());
         PyTypeError::new_err(format!(
@@ -264,7 +267,7 @@ fn of_frame<'py>(
     Ok(dicts.into_iter().map(Bound::into_any).collect())
 }
 
-fn with_note(py: Python<'_>, error: PyErr, column: &str) -> PyErr {
+pub(crate) fn with_note(py: Python<'_>, error: PyErr, column: &str) -> PyErr {
     // A note that cannot be added is no reason to lose the error.
     drop(error.value(py).call_method1("add_note", (format!("in the column {column:?}"),)));
     error

@@ -1,10 +1,12 @@
 //! Arrays in the memory of CUDA devices: reduced where they lie.
 //!
 //! Work is queued on the device's default stream, for which producers make their own wait.
-//! Answers stay on the device, and a caller that takes them there does not wait.
+//! Answers stay on the device, and a caller that takes them there does not wait. Freeing memory
+//! of a device waits for all of its work, so that answers are left in memory of the caller's
+//! library where it has functions for that, and in memory that is used again elsewhere.
 
 use crate::answers::{give, type_of};
-use crate::dlpack::{CUDA, Exportable, Tensor, capsule};
+use crate::dlpack::{CUDA, Exchange, Exportable, Tensor, capsule};
 use crate::errors::exception;
 use crate::import::Family;
 use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError, PyValueError};
@@ -13,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::any::Any;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use warpfold::{Column, DType, Device, Numbers, Op, Reduction, Rules};
 use warpfold_cuda::engine::DeviceView;
@@ -33,20 +36,72 @@ struct Opened {
     engine: Engine,
     /// What the device may still be reading.
     reading: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
+    spare: Mutex<Vec<Buffer<'static>>>,
+}
+
+/// The bytes of answers whose memory is used again.
+const SPARE: u64 = 4096;
+/// How many such answers wait for their use.
+const MOST_SPARE: usize = 256;
+
+/// The memory of an answer.
+struct Memory {
+    /// There until it is dropped.
+    buffer: Option<Buffer<'static>>,
+    opened: Arc<Opened>,
+    /// Whether all that reads it is queued on the default stream, so that what is queued
+    /// there later may write to it.
+    ordered: AtomicBool,
+}
+
+impl Memory {
+    /// Room for some bytes.
+    fn new(opened: &Arc<Opened>, bytes: u64) -> warpfold_cuda::Result<Memory> {
+        let spare = || opened.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let buffer = match if bytes <= SPARE { spare() } else { None } {
+            Some(buffer) => buffer,
+            None => Buffer::new(opened.engine.device(), bytes.max(SPARE))?,
+        };
+        let opened = Arc::clone(opened);
+        Ok(Memory { buffer: Some(buffer), opened, ordered: AtomicBool::new(true) })
+    }
+
+    fn address(&self) -> u64 {
+        self.buffer.as_ref().map_or(0, Buffer::address)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let Some(buffer) = self.buffer.take() else { return };
+        if buffer.len() == SPARE && self.ordered.load(Ordering::Relaxed) {
+            let mut spare = self.opened.spare.lock().unwrap_or_else(PoisonError::into_inner);
+            if spare.len() < MOST_SPARE {
+                spare.push(buffer);
+            }
+        }
+    }
 }
 
 /// The device of this number, opened once.
 fn opened(py: Python<'_>, ordinal: u32) -> PyResult<Arc<Opened>> {
     static OPENED: OnceLock<Mutex<HashMap<u32, Arc<Opened>>>> = OnceLock::new();
+    let all = || OPENED.get_or_init(Mutex::default);
+    // Opening takes long, and others wait for it without the interpreter's lock.
+    if let Ok(all) = all().try_lock()
+        && let Some(opened) = all.get(&ordinal)
+    {
+        return Ok(Arc::clone(opened));
+    }
     let made = py.detach(|| {
-        let mut all =
-            OPENED.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = all().lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opened) = all.get(&ordinal) {
             return Ok(Arc::clone(opened));
         }
         let driver = Arc::new(Driver::open(ordinal)?);
         let engine = Engine::new(Arc::<Driver>::clone(&driver));
-        let opened = Arc::new(Opened { driver, engine, reading: Mutex::default() });
+        let (reading, spare) = (Mutex::default(), Mutex::default());
+        let opened = Arc::new(Opened { driver, engine, reading, spare });
         all.insert(ordinal, Arc::clone(&opened));
         Ok(opened)
     });
@@ -187,22 +242,20 @@ impl DeviceArray {
         let asked =
             Asked { array: self, opened: &opened, rules: question.rules(), reduced: &reduced };
         let answers = question.ops().iter().map(|&op| {
+            if let Family::Exchange(exchange) = family
+                && let Some(answer) = asked.in_its_memory(py, op, *exchange, &shape)?
+            {
+                return Ok(answer);
+            }
             let made = py.detach(|| asked.on_device(op, shape.iter().product()));
             match made.map_err(|error| failure(py, &error))? {
-                Some(buffer) => {
-                    let answer = DeviceAnswer {
-                        buffer: Arc::new(buffer),
-                        dtype: type_of(op, dtype),
-                        shape: shape.clone(),
-                        opened: Arc::clone(&opened),
-                        ordinal: self.ordinal,
-                    };
-                    let answer = Bound::new(py, answer)?;
-                    match family {
-                        Family::Library(from_dlpack) => from_dlpack.call1((answer,)),
-                        _ => Ok(answer.into_any()),
-                    }
+                Some(memory) => DeviceAnswer {
+                    memory: Arc::new(memory),
+                    dtype: type_of(op, dtype),
+                    shape: shape.clone(),
+                    ordinal: self.ordinal,
                 }
+                .given(py, family),
                 None => {
                     let column =
                         py.detach(|| asked.on_host(op)).map_err(|error| failure(py, &error))?;
@@ -222,30 +275,26 @@ impl DeviceArray {
         shape: &[usize],
         column: Column,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Family::Library(from_dlpack) = family else {
+        if !matches!(family, Family::Library(_) | Family::Exchange(_)) {
             return give(py, &Family::Ours, self.view.dtype, shape, column, None);
-        };
+        }
         let Column { op, numbers, second } = column;
         let send = |numbers: &Numbers| -> PyResult<Bound<'py, PyAny>> {
-            let made = py.detach(|| -> warpfold_cuda::Result<Buffer<'static>> {
-                let buffer =
-                    Buffer::new(opened.engine.device(), numbers.bytes().len().max(1) as u64)?;
-                buffer.copy_in(Stream::DEFAULT, 0, numbers.bytes())?;
+            let made = py.detach(|| -> warpfold_cuda::Result<Memory> {
+                let memory = Memory::new(opened, numbers.bytes().len() as u64)?;
+                if let Some(buffer) = &memory.buffer {
+                    buffer.copy_in(Stream::DEFAULT, 0, numbers.bytes())?;
+                }
                 opened.engine.device().wait(Stream::DEFAULT)?;
-                Ok(buffer)
+                Ok(memory)
             });
             let dtype = match numbers.dtype() {
                 DType::U64 => type_of(op, self.view.dtype),
                 other => other,
             };
-            let answer = DeviceAnswer {
-                buffer: Arc::new(made.map_err(|error| failure(py, &error))?),
-                dtype,
-                shape: shape.to_vec(),
-                opened: Arc::clone(opened),
-                ordinal: self.ordinal,
-            };
-            from_dlpack.call1((Bound::new(py, answer)?,))
+            let memory = Arc::new(made.map_err(|error| failure(py, &error))?);
+            let shape = shape.to_vec();
+            DeviceAnswer { memory, dtype, shape, ordinal: self.ordinal }.given(py, family)
         };
         match second {
             None => send(&numbers),
@@ -257,21 +306,57 @@ impl DeviceArray {
 /// One operation on an array of a device.
 struct Asked<'a> {
     array: &'a DeviceArray,
-    opened: &'a Opened,
+    opened: &'a Arc<Opened>,
     rules: &'a Rules,
     reduced: &'a [bool],
 }
 
 impl Asked<'_> {
+    /// Whether the device may finish the answers.
+    fn suits(&self, op: Op) -> bool {
+        *self.rules == Rules::default() && op.pair().is_none()
+    }
+
+    /// The answers, queued on the device, in memory of the library that they go to; `None`
+    /// where it has none or where only the host can finish them.
+    fn in_its_memory<'py>(
+        &self,
+        py: Python<'py>,
+        op: Op,
+        exchange: Exchange,
+        shape: &[usize],
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let DeviceArray { view, ordinal, .. } = self.array;
+        if !self.suits(op) || shape.contains(&0) {
+            return Ok(None);
+        }
+        let device = (CUDA, ordinal.cast_signed());
+        let room = exchange.allocate(py, type_of(op, view.dtype), shape, device)?;
+        let Some(room) = room else { return Ok(None) };
+        let address = room.address;
+        // The library works on the default stream, too. What it frees it gives to later work
+        // of that stream, as after an operation of its own: nothing has to be kept.
+        // SAFETY: the array was handed over for the work of this stream, and the memory was
+        // had for it, with room for the answers.
+        let made = py.detach(|| unsafe {
+            let engine = &self.opened.engine;
+            engine.numbers_into(op, view, self.reduced, address, Stream::DEFAULT)
+        });
+        match made.map_err(|error| failure(py, &error))? {
+            true => exchange.array_in(py, room).map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// The answers, queued on the device; `None` where only the host can finish them.
-    fn on_device(&self, op: Op, outputs: usize) -> warpfold_cuda::Result<Option<Buffer<'static>>> {
+    fn on_device(&self, op: Op, outputs: usize) -> warpfold_cuda::Result<Option<Memory>> {
         let view = &self.array.view;
-        if *self.rules != Rules::default() || op.pair().is_some() {
+        if !self.suits(op) {
             return Ok(None);
         }
         let engine = &self.opened.engine;
         let bytes = outputs * op.answer_type(view.dtype).size();
-        let buffer = Buffer::new(engine.device(), bytes.max(8) as u64)?;
+        let memory = Memory::new(self.opened, bytes as u64)?;
         let mut reading = self.opened.reading.lock().unwrap_or_else(PoisonError::into_inner);
         if engine.device().is_done(Stream::DEFAULT)? {
             reading.clear();
@@ -279,11 +364,11 @@ impl Asked<'_> {
         // Before the launch: nothing that fails later may free what a kernel reads.
         reading.push(Arc::clone(&self.array.owner));
         // SAFETY: the producer made the elements readable on the default stream, and their
-        // owner is kept until the stream is done; the buffer is freed in the stream's order.
+        // owner is kept until the stream is done; the memory is used again in the stream's order.
         let made = unsafe {
-            engine.numbers_into(op, view, self.reduced, buffer.address(), Stream::DEFAULT)?
+            engine.numbers_into(op, view, self.reduced, memory.address(), Stream::DEFAULT)?
         };
-        Ok(made.then_some(buffer))
+        Ok(made.then_some(memory))
     }
 
     /// The answers, finished on the host.
@@ -358,11 +443,31 @@ fn element_type(text: &str) -> PyResult<DType> {
 /// Answers in a device's memory, which the library of the array takes by DLPack.
 #[pyclass(frozen, module = "warpfold", name = "DeviceArray")]
 pub(crate) struct DeviceAnswer {
-    buffer: Arc<Buffer<'static>>,
+    memory: Arc<Memory>,
     dtype: DType,
     shape: Vec<usize>,
-    opened: Arc<Opened>,
     ordinal: u32,
+}
+
+impl DeviceAnswer {
+    /// The answers as an array of a library.
+    fn given<'py>(self, py: Python<'py>, family: &Family<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match family {
+            Family::Exchange(exchange) => exchange.array(py, self.exportable()),
+            Family::Library(from_dlpack) => from_dlpack.call1((Bound::new(py, self)?,)),
+            _ => Ok(Bound::new(py, self)?.into_any()),
+        }
+    }
+
+    fn exportable(&self) -> Exportable {
+        Exportable {
+            dtype: self.dtype,
+            address: self.memory.address() as usize,
+            shape: self.shape.clone(),
+            device: (CUDA, self.ordinal.cast_signed()),
+            owner: Box::new(Arc::clone(&self.memory)),
+        }
+    }
 }
 
 #[pymethods]
@@ -390,17 +495,15 @@ impl DeviceAnswer {
         }
         // The default stream's own consumers, and those who wait themselves, need no wait.
         if !matches!(stream, None | Some(-1..=1)) {
-            let waited = py.detach(|| self.opened.engine.device().wait(Stream::DEFAULT));
+            let opened = &self.memory.opened;
+            let waited = py.detach(|| opened.engine.device().wait(Stream::DEFAULT));
             waited.map_err(|error| failure(py, &error))?;
         }
+        if !matches!(stream, None | Some(0 | 1)) {
+            // It is read elsewhere: freeing it waits for that.
+            self.memory.ordered.store(false, Ordering::Relaxed);
+        }
         let versioned = max_version.is_some_and(|(major, _)| major >= 1);
-        let array = Exportable {
-            dtype: self.dtype,
-            address: self.buffer.address() as usize,
-            shape: self.shape.clone(),
-            device: self.__dlpack_device__(),
-            owner: Box::new(Arc::clone(&self.buffer)),
-        };
-        capsule(py, array, versioned)
+        capsule(py, self.exportable(), versioned)
     }
 }

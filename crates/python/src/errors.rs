@@ -66,6 +66,9 @@ fn text(what: impl std::fmt::Display, hint: Option<String>) -> String {
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let text = text(error, error.hint());
     match error {
+        Error::InGroup { source, .. } | Error::InSegment { source, .. } => {
+            PyErr::from_type(exception(py, source).get_type(py), text)
+        }
         Error::AxisOutOfRange { axis, ndim } => axis_error(py, *axis, *ndim, text),
         Error::UnsupportedType { .. }
         | Error::UnsupportedOut { .. }

@@ -3,6 +3,7 @@
 //! The elements of each output are put together in blocks, and absorbed. That costs some
 //! nanoseconds an element, and about a microsecond an output.
 
+use crate::answers::append;
 use crate::dense::Dense;
 use crate::errors::OrRaise;
 use crate::run::output_shape;
@@ -64,15 +65,7 @@ pub(crate) fn answer(
         let made = py.detach(|| walker.output(single, at, inner.clone()));
         py.check_signals()?;
         let made = made.or_raise(py)?.into_columns();
-        match &mut columns {
-            None => columns = Some(made),
-            Some(columns) => columns.iter_mut().zip(&made).for_each(|(all, made)| {
-                all.numbers.append(&made.numbers);
-                if let (Some(all), Some(made)) = (&mut all.second, &made.second) {
-                    all.append(made);
-                }
-            }),
-        }
+        append(&mut columns, made);
     }
     let shape = output_shape(&array.shape, &reduced, question.keeps_dims());
     match columns {

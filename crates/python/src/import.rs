@@ -5,7 +5,7 @@ use crate::array::Array;
 use crate::arrow::{self, Chunks};
 use crate::cuda;
 use crate::dense::{Dense, Owner};
-use crate::dlpack::{self, CPU, CUDA_HOST, CUDA_MANAGED, Managed};
+use crate::dlpack::{self, CPU, CUDA_HOST, CUDA_MANAGED, Exchange, Managed};
 use crate::files::File;
 use crate::{buffer, numpy, sequence};
 use pyo3::exceptions::PyTypeError;
@@ -25,6 +25,8 @@ pub(crate) enum Family<'py> {
     Ours,
     /// The library whose `from_dlpack` this is.
     Library(Bound<'py, PyAny>),
+    /// One that has functions of C for it.
+    Exchange(Exchange),
 }
 
 /// Where the elements are.
@@ -72,6 +74,11 @@ pub(crate) fn import<'py>(x: &Bound<'py, PyAny>) -> PyResult<Imported<'py>> {
     }
     if let Ok(file) = x.cast::<File>() {
         return Ok(Imported { data: Data::File(file.clone()), family: Family::Ours });
+    }
+    if let Some(exchange) = Exchange::of(x)
+        && let Some(tensor) = exchange.import(x)?
+    {
+        return of_device(tensor, Family::Exchange(exchange));
     }
     let dlpack = x.hasattr(intern!(py, "__dlpack__"))?;
     // DLPack knows devices and streams better, where a library has both.
@@ -129,23 +136,25 @@ pub(crate) fn import<'py>(x: &Bound<'py, PyAny>) -> PyResult<Imported<'py>> {
                 None => return Err(error),
             },
         };
-        let family = library(x)?;
-        return match tensor.device.0 {
-            CPU | CUDA_HOST => Imported::dense(of_tensor(tensor)?, family),
-            _ => {
-                let managed = tensor.device.0 == CUDA_MANAGED;
-                Ok(Imported {
-                    data: Data::Device(cuda::DeviceArray::of_tensor(tensor, managed)),
-                    family,
-                })
-            }
-        };
+        return of_device(tensor, library(x)?);
     }
     if x.hasattr(intern!(py, "__array__"))? {
         let array = x.call_method0(intern!(py, "__array__"))?;
         return Imported::dense(of_numpy(&array)?, Family::NumPy);
     }
     Imported::dense(sequence::import(x)?, Family::Python)
+}
+
+/// A tensor by where it lies.
+fn of_device<'py>(tensor: dlpack::Tensor, family: Family<'py>) -> PyResult<Imported<'py>> {
+    match tensor.device.0 {
+        CPU | CUDA_HOST => Imported::dense(of_tensor(tensor)?, family),
+        _ => {
+            let managed = tensor.device.0 == CUDA_MANAGED;
+            let data = Data::Device(cuda::DeviceArray::of_tensor(tensor, managed));
+            Ok(Imported { data, family })
+        }
+    }
 }
 
 /// Whether an array with DLPack lies elsewhere than in the host's memory.

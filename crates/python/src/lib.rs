@@ -9,6 +9,7 @@ mod array;
 mod arrow;
 mod buffer;
 mod call;
+mod column;
 mod cuda;
 mod dense;
 mod dlpack;
@@ -16,11 +17,15 @@ mod errors;
 mod files;
 mod functions;
 mod gather;
+mod groups;
+mod home;
 mod import;
+mod masked;
 mod numpy;
 mod partial;
 mod question;
 mod run;
+mod segments;
 mod sequence;
 
 use pyo3::prelude::*;
@@ -39,7 +44,11 @@ mod _warpfold {
         nanvar, norm_inf, norm1, norm2, prod, range, reduce, std, sum, sumsq, var,
     };
     #[pymodule_export]
+    use crate::groups::{GroupPartial, groupby};
+    #[pymodule_export]
     use crate::partial::Partial;
+    #[pymodule_export]
+    use crate::segments::segments;
 
     use super::*;
 

@@ -30,6 +30,13 @@ pub(crate) struct Partial {
     numpy: bool,
 }
 
+/// A question with what variances subtract: an integer, and a fraction in units of 2^-64.
+pub(crate) fn with_ddof(question: Reduction, (ddof, fraction): (u64, u64)) -> Reduction {
+    let mut rules = *question.rules();
+    (rules.ddof, rules.ddof_fraction) = (ddof, fraction);
+    question.finished_by(rules)
+}
+
 fn nothing() -> PyErr {
     PyValueError::new_err(
         "the partial has absorbed nothing\nhint: absorb an array first, even an empty one",
@@ -177,7 +184,8 @@ impl Partial {
             rules = rules.nan(said.rules().nan);
         }
         if ddof.is_some() || correction.is_some() {
-            rules = rules.ddof(said.rules().ddof);
+            rules.ddof = said.rules().ddof;
+            rules.ddof_fraction = said.rules().ddof_fraction;
         }
         if let Some(dtype) = dtype {
             rules = rules.out(element_type(dtype)?);
@@ -275,7 +283,8 @@ impl Partial {
             Axes::These(axes) => Some(axes.clone()),
         };
         let bytes = partial.state.as_ref().map(|state| PyBytes::new(py, &state.to_bytes()));
-        let state = (partial.single, nan, rules.ddof, axes, partial.next, partial.numpy, bytes);
+        let ddof = (rules.ddof, rules.ddof_fraction);
+        let state = (partial.single, nan, ddof, axes, partial.next, partial.numpy, bytes);
         (this.get_type(), (names,), state).into_pyobject(py)
     }
 
@@ -283,7 +292,7 @@ impl Partial {
     fn __setstate__(
         &mut self,
         py: Python<'_>,
-        state: (bool, String, u64, Option<Vec<isize>>, u64, bool, Option<Vec<u8>>),
+        state: (bool, String, (u64, u64), Option<Vec<isize>>, u64, bool, Option<Vec<u8>>),
     ) -> PyResult<()> {
         let (single, nan, ddof, axes, next, numpy, bytes) = state;
         let read =
@@ -294,7 +303,8 @@ impl Partial {
                 "the pickle names other operations than its states have",
             ));
         }
-        let mut question = Reduction::new(ours()).ddof(ddof).nan(crate::question::policy(&nan)?);
+        let question = Reduction::new(ours()).nan(crate::question::policy(&nan)?);
+        let mut question = with_ddof(question, ddof);
         if let Some(axes) = axes {
             question = question.axes(axes);
         }

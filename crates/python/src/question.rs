@@ -53,7 +53,7 @@ impl Words<'_, '_> {
         if let Some(dtype) = self.dtype {
             question = question.out(element_type(dtype)?);
         }
-        question = question.ddof(self.ddof()?);
+        question = self.corrected(question)?;
         if let Some(nan) = self.nan {
             question = question.nan(policy(nan)?);
         }
@@ -69,11 +69,12 @@ impl Words<'_, '_> {
         Ok(question)
     }
 
-    fn ddof(&self) -> PyResult<u64> {
+    /// The question with what variances subtract.
+    fn corrected(&self, question: Reduction) -> PyResult<Reduction> {
         let (name, given) = match (self.ddof, self.correction) {
             (Some(ddof), None) => ("ddof", ddof),
             (None, Some(correction)) => ("correction", correction),
-            (None, None) => return Ok(0),
+            (None, None) => return Ok(question),
             (Some(ddof), Some(_)) if !ddof.is_truthy()? => {
                 ("correction", self.correction.unwrap_or(ddof))
             }
@@ -84,16 +85,16 @@ impl Words<'_, '_> {
             }
         };
         if let Ok(ddof) = given.extract::<u64>() {
-            return Ok(ddof);
+            return Ok(question.ddof(ddof));
         }
-        match given.extract::<f64>() {
-            // Below 2^53 every such float is an integer.
-            Ok(x) if (0.0..9e15).contains(&x) && x.fract() == 0.0 => Ok(x as u64),
-            _ => Err(PyValueError::new_err(format!(
-                "{name} must be an integer that is not negative, not {}",
-                given.repr()?
-            ))),
-        }
+        let rules = *question.rules();
+        let rules = given.extract::<f64>().ok().and_then(|x| rules.correction(x));
+        rules.map(|rules| question.finished_by(rules)).ok_or_else(|| {
+            let given = given.repr().map_or_else(|_| String::new(), |text| text.to_string());
+            PyValueError::new_err(format!(
+                "{name} must be a number that is not negative and a multiple of 2**-64, not {given}"
+            ))
+        })
     }
 }
 

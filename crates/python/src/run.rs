@@ -1,5 +1,6 @@
 //! Reductions without the interpreter's lock, in pieces between which Ctrl-C is heard.
 
+use crate::answers::append;
 use crate::errors::OrRaise;
 use pyo3::PyResult;
 use pyo3::Python;
@@ -100,15 +101,7 @@ impl Pieces<'_, '_> {
             for (from, to) in cuts(first, axis, len) {
                 let (left, right) = parts(first, second, axis, from, to);
                 let made = self.answer([Some(&left), right.as_ref()])?.into_columns();
-                match &mut columns {
-                    None => columns = Some(made),
-                    Some(columns) => columns.iter_mut().zip(&made).for_each(|(all, made)| {
-                        all.numbers.append(&made.numbers);
-                        if let (Some(all), Some(made)) = (&mut all.second, &made.second) {
-                            all.append(made);
-                        }
-                    }),
-                }
+                append(&mut columns, made);
             }
             let shape = output_shape(first.shape(), self.reduced, self.question.keeps_dims());
             return Answer::from_columns(shape, columns.unwrap_or_default()).or_raise(self.py);

@@ -1,9 +1,14 @@
 """The words of a call: `where`, `initial`, `out`, `dtype`, `ddof`, `nan`, and what is wrong with them."""
 
 import math
+import pickle
+from fractions import Fraction
 
+import hypothesis
+import hypothesis.strategies as st
 import numpy as np
 import pytest
+import test_oracle as oracle
 import warpfold as wf
 
 X = np.arange(12.0).reshape(3, 4)
@@ -100,9 +105,44 @@ def test_divisors():
     x = [1.0, 2.0, 4.0]
     assert wf.var(x) == wf.var(x, ddof=0) == wf.var(x, correction=0.0)
     assert wf.var(x, ddof=1) == wf.var(x, correction=1) == 7 / 3
-    for bad in [-1, 0.5, float("nan"), float("inf"), "1"]:
+    for bad in [-1, -0.5, 1e-300, float("nan"), float("inf"), "1"]:
         with pytest.raises(ValueError, match="ddof must be"):
             wf.var(x, ddof=bad)
+    assert wf.var(x, correction=0.5) == 28 / 15 and wf.std([0.0, 2.0], ddof=1.5) == 2.0
+    assert math.isnan(wf.var(x, correction=3.0)) and math.isnan(wf.var(x, correction=3.5))
+    partial = wf.Partial("var", correction=0.5)
+    partial.absorb(x)
+    for one in [partial, pickle.loads(pickle.dumps(partial))]:
+        assert one.finish() == 28 / 15 and one.finish(ddof=1) == 7 / 3 and one.finish(correction=0.25) == wf.var(x, ddof=0.25)
+    groups = wf.GroupPartial("var", correction=0.5)
+    groups.absorb([1, 1, 1], x)
+    assert pickle.loads(pickle.dumps(groups)).finish()[1] == [28 / 15] == wf.groupby([1, 1, 1], x, "var", correction=0.5)[1]
+    assert wf.segments(x, "var", length=3, correction=0.5) == [28 / 15]
+
+
+@hypothesis.given(
+    st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=40), st.floats(0, 45, width=16), st.sampled_from(["float32", "float64", "int16"]), st.booleans()
+)
+def test_a_correction_need_not_be_an_integer(numbers, correction, kind, root):
+    x = np.array(numbers).astype(kind) if kind != "int16" else (np.array(numbers) / 100).astype(kind)
+    op = "std" if root else "var"
+    if correction and correction < 2**-11:
+        return
+    exact = [Fraction(float(v)) for v in x]
+    mean = sum(exact) / len(exact)
+    rest = len(exact) - Fraction(correction)
+    got = getattr(wf, op)(x, correction=correction)
+    if rest <= 0:
+        assert math.isnan(got)
+    else:
+        exact = sum((v - mean) ** 2 for v in exact) / rest
+        out = "float32" if kind == "float32" else "float64"
+        assert float(got) == (oracle.root if root else oracle.rounded)(exact, out)
+    # Whatever answers it.
+    table = np.stack([x, x], axis=1)
+    assert getattr(wf, op)(table, axis=0, correction=correction).tobytes() == np.array([got, got]).tobytes()
+    assert wf.segments(x, op, lengths=[len(x)], correction=correction).tobytes() == np.array([got]).tobytes()
+    assert wf.groupby(np.zeros(len(x), int), x, op, correction=correction)[1].tobytes() == np.array([got]).tobytes()
     with pytest.raises(ValueError, match="two names"):
         wf.std(x, ddof=1, correction=1)
 

@@ -3,6 +3,7 @@
 
 pub use crate::explain::{remember_explanations, take_explanations};
 pub use crate::groups::{GroupValues, NumberedRows};
+pub use crate::segments::boundaries;
 pub use crate::workers::Workers;
 pub use warpfold_core::element::Known;
 pub use warpfold_core::op::{AnyState, Kind, State};

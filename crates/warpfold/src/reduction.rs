@@ -108,7 +108,23 @@ impl Reduction {
     /// What `var` and `std` subtract from the count in their divisor.
     #[must_use]
     pub fn ddof(mut self, ddof: u64) -> Self {
-        self.rules.ddof = ddof;
+        self.rules = self.rules.ddof(ddof);
+        self
+    }
+
+    /// The rules by which the answers are finished, in the place of those that were said.
+    ///
+    /// ```
+    /// use warpfold::{Op, Reduction, Rules};
+    ///
+    /// let rules = Rules::new().correction(0.5).expect("a multiple of 2^-64");
+    /// let answer = Reduction::of(Op::Var).finished_by(rules).run(&[1.0, 2.0, 6.0])?;
+    /// assert_eq!(answer.number::<f64>(Op::Var), Some(14.0 / 2.5));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn finished_by(mut self, rules: Rules) -> Self {
+        self.rules = rules;
         self
     }
 

@@ -6,7 +6,7 @@ use crate::initial;
 use crate::reduction::Reduction;
 use core::fmt;
 use warpfold_core::layout::{Input, View};
-use warpfold_core::{Error, Item, Op, Result, fpenv};
+use warpfold_core::{DType, Element, Error, Item, Op, Result, fpenv};
 use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Bounds, Indices, SegmentJob};
 
@@ -76,6 +76,43 @@ boundaries! {
 boundaries! {
     usize, |items| Indices::U32(bytemuck::cast_slice(items));
     isize, |items| Indices::I32(bytemuck::cast_slice(items));
+}
+
+/// The elements of an array as [`Boundaries`], in place where they lie in a slice of 32 or 64
+/// bits; `None` if it is not one of integers of one axis.
+#[must_use]
+pub fn boundaries<'a>(view: &View<'a>) -> Option<Box<dyn Boundaries + 'a>> {
+    /// In place, or copied.
+    fn whole<'a, T: Boundary + Element>(view: &View<'a>) -> Box<dyn Boundaries + 'a> {
+        let slice =
+            view.contiguous().and_then(|bytes| bytemuck::try_cast_slice::<u8, T>(bytes).ok());
+        match slice {
+            Some(items) => Box::new(items),
+            None => Box::new(copied::<T>(view)),
+        }
+    }
+    fn wide<T: Element + Into<i32>>(view: &View<'_>) -> Box<dyn Boundaries> {
+        Box::new(copied::<T>(view).into_iter().map(Into::into).collect::<Vec<i32>>())
+    }
+    fn copied<T: Element>(view: &View<'_>) -> Vec<T> {
+        let mut items = vec![<T as bytemuck::Zeroable>::zeroed(); view.len()];
+        view.read_column(0, bytemuck::cast_slice_mut(&mut items));
+        items
+    }
+    if view.shape().len() != 1 {
+        return None;
+    }
+    Some(match view.dtype() {
+        DType::I8 => wide::<i8>(view),
+        DType::U8 => wide::<u8>(view),
+        DType::I16 => wide::<i16>(view),
+        DType::U16 => wide::<u16>(view),
+        DType::I32 => whole::<i32>(view),
+        DType::U32 => whole::<u32>(view),
+        DType::I64 => whole::<i64>(view),
+        DType::U64 => whole::<u64>(view),
+        _ => return None,
+    })
 }
 
 /// Where the segments of an array begin and end.

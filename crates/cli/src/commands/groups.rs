@@ -44,7 +44,7 @@ pub(super) fn stats(args: &StatsArgs, ops: &[Op], global: &Global) -> Result<()>
         // As without groups: other types of answers are meant for other operations, and
         // totals beyond their type are rounded.
         finish(&rules).or_else(|error| match &error {
-            Error::Group { source, .. } => match **source {
+            Error::InGroup { source, .. } => match **source {
                 Error::UnsupportedOut { .. } => finish(&rules.out(None)),
                 Error::Overflow { .. } if rules.out.is_none() => {
                     finish(&rules.out(Some(DType::F64)))

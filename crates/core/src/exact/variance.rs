@@ -5,7 +5,7 @@ use super::round::Truncated;
 use num_bigint::BigUint;
 
 /// `(n S2 - S1^2) / (n (n - ddof))`, truncated: the sum of squared deviations
-/// from the mean over `n - ddof`.
+/// from the mean over `n - ddof`, where ddof is an integer and a fraction in units of 2^-64.
 ///
 /// `sum` and `squares` are canonical, in units of `2^sum_lsb` and
 /// `2^squares_lsb`. `None` unless `n > ddof`, or if `n S2 < S1^2`, which
@@ -19,8 +19,9 @@ pub fn variance(
     (sum, sum_lsb): (&[i64], i32),
     (squares, squares_lsb): (&[i64], i32),
     n: u64,
-    ddof: u64,
+    (ddof, fraction): (u64, u64),
 ) -> Option<Truncated> {
+    // A fraction is less than 1.
     let divisor = n.checked_sub(ddof).filter(|&d| d > 0)?;
     let Some(s2) = Magnitude::new(squares) else {
         return Magnitude::new(sum).is_none().then_some(Truncated::ZERO);
@@ -46,7 +47,13 @@ pub fn variance(
         }
         minuend -= subtrahend;
     }
-    Some(quotient(minuend, exponent, u128::from(n) * u128::from(divisor)))
+    Some(if fraction == 0 {
+        quotient(minuend, exponent, &BigUint::from(u128::from(n) * u128::from(divisor)))
+    } else {
+        // In units of 2^-64, which the exponent takes back.
+        let divisor = (u128::from(divisor) << 64) - u128::from(fraction);
+        quotient(minuend, exponent + 64, &(BigUint::from(divisor) * n))
+    })
 }
 
 /// `numerator * 2^exponent / divisor` with 127 or 128 leading bits.
@@ -54,12 +61,12 @@ pub fn variance(
 /// A numerator of exactly `127 + b` bits over a divisor of `b` bits lies in
 /// `(2^126, 2^128)`. Cutting the numerator's low bits off is a floor, which
 /// the floor of the quotient does not see.
-fn quotient(numerator: BigUint, exponent: i32, divisor: u128) -> Truncated {
+fn quotient(numerator: BigUint, exponent: i32, divisor: &BigUint) -> Truncated {
     let bits = numerator.bits() as i64;
     if bits == 0 {
         return Truncated::ZERO;
     }
-    let shift = 127 + i64::from(128 - divisor.leading_zeros()) - bits;
+    let shift = 127 + divisor.bits() as i64 - bits;
     let (dividend, cut) = if shift >= 0 {
         (numerator << shift, false)
     } else {

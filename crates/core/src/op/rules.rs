@@ -31,6 +31,9 @@ pub struct Rules {
     pub nan: NanPolicy,
     /// Subtracted from the count in the divisor of `var` and `std`.
     pub ddof: u64,
+    /// What is subtracted beside [`ddof`](Self::ddof), in units of 2^-64: see
+    /// [`correction`](Self::correction).
+    pub ddof_fraction: u64,
     /// The type of the answer; the operation's own if `None`.
     pub out: Option<DType>,
     /// Whether integer totals wrap around instead of failing.
@@ -42,7 +45,7 @@ impl Rules {
     /// the operation's own type, totals do not wrap.
     #[must_use]
     pub const fn new() -> Rules {
-        Rules { nan: NanPolicy::Propagate, ddof: 0, out: None, wrap: false }
+        Rules { nan: NanPolicy::Propagate, ddof: 0, ddof_fraction: 0, out: None, wrap: false }
     }
 
     /// The same rules with what NaNs do.
@@ -55,7 +58,31 @@ impl Rules {
     /// `var` and `std`.
     #[must_use]
     pub const fn ddof(self, ddof: u64) -> Rules {
-        Rules { ddof, ..self }
+        Rules { ddof, ddof_fraction: 0, ..self }
+    }
+
+    /// The same for a number that need not be an integer, as the array API has it; `None`
+    /// for one that is negative, not finite, 2^53 or more, or no multiple of 2^-64.
+    ///
+    /// ```
+    /// use warpfold_core::Rules;
+    ///
+    /// let rules = Rules::new().correction(1.5).unwrap();
+    /// assert_eq!((rules.ddof, rules.ddof_fraction), (1, 1 << 63));
+    /// assert_eq!(Rules::new().correction(2.0), Some(Rules::new().ddof(2)));
+    /// assert_eq!(Rules::new().correction(-1.0), None);
+    /// ```
+    #[must_use]
+    pub fn correction(self, correction: f64) -> Option<Rules> {
+        const UNIT: f64 = (1u128 << 64) as f64;
+        if !(0.0..9_007_199_254_740_992.0).contains(&correction) {
+            return None;
+        }
+        let ddof = correction.trunc();
+        // Both are exact: the fraction has no more digits than the number.
+        let units = (correction - ddof) * UNIT;
+        let whole = units.trunc() == units;
+        whole.then_some(Rules { ddof: ddof as u64, ddof_fraction: units as u64, ..self })
     }
 
     /// The same rules with a type of the answer; `None` for the operation's own.

@@ -155,13 +155,21 @@ pub(crate) fn exact<T: Element>(x: T) -> Exact {
 
 /// The mean squared deviation, by its definition: two passes, in rationals.
 pub(crate) fn variance(items: &[Exact], ddof: u64) -> Exact {
-    let n = items.len() as u128;
-    let mean = sum(items.iter().cloned()).div(n);
+    squared_deviations(items).div(items.len() as u128 - u128::from(ddof))
+}
+
+/// The same over the count less `numerator / 2^shift`.
+pub(crate) fn corrected_variance(items: &[Exact], numerator: u128, shift: u32) -> Exact {
+    let scaled = squared_deviations(items).mul(&Exact::of_int(1 << shift));
+    scaled.div(((items.len() as u128) << shift) - numerator)
+}
+
+fn squared_deviations(items: &[Exact]) -> Exact {
+    let mean = sum(items.iter().cloned()).div(items.len() as u128);
     sum(items.iter().map(|x| {
         let d = x.add(&mean.neg());
         d.mul(&d)
     }))
-    .div(n - u128::from(ddof))
 }
 
 /// The state of `items` from position `start` on.

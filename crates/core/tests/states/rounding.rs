@@ -8,9 +8,12 @@ use warpfold_core::op::{Kind, Moments, Op, Rules, Run, Squares, State, Sums};
 use warpfold_core::{DType, Element, NanPolicy};
 
 fn ask<S: State>(state: &S, op: Op, out: Option<DType>, ddof: u64) -> u64 {
-    let rules = Rules::new().out(out).ddof(ddof);
-    let answer = state.finish(op, &rules).unwrap().first();
-    assert_eq!(answer.dtype(), out.unwrap_or(S::Item::DTYPE));
+    asked(state, op, &Rules::new().out(out).ddof(ddof))
+}
+
+fn asked<S: State>(state: &S, op: Op, rules: &Rules) -> u64 {
+    let answer = state.finish(op, rules).unwrap().first();
+    assert_eq!(answer.dtype(), rules.out.unwrap_or(S::Item::DTYPE));
     answer.to_bits()
 }
 
@@ -51,6 +54,20 @@ fn check_to<T: FloatFormat, U: FloatFormat>(items: &[T]) {
             let v = oracle::variance(&values, ddof);
             assert_eq!(var, oracle::round::<U>(&v), "var {items:?} ddof {ddof}");
             assert_eq!(std, oracle::round_sqrt::<U>(&v), "std {items:?} ddof {ddof}");
+        } else {
+            assert_eq!((var, std), (U::NAN_BITS, U::NAN_BITS));
+        }
+    }
+    // 0.1 is the integer over 2^55.
+    for (numerator, shift) in [(1, 1), (11, 2), (3_602_879_701_896_397, 55), ((1 << 60) - 128, 60)]
+    {
+        let correction = numerator as f64 / (1u64 << shift) as f64;
+        let rules = Rules::new().out(out).correction(correction).unwrap();
+        let [var, std] = [Op::Var, Op::Std].map(|op| asked(&moments, op, &rules));
+        if n as f64 > correction {
+            let v = oracle::corrected_variance(&values, numerator, shift);
+            assert_eq!(var, oracle::round::<U>(&v), "var {items:?} correction {correction}");
+            assert_eq!(std, oracle::round_sqrt::<U>(&v), "std {items:?} correction {correction}");
         } else {
             assert_eq!((var, std), (U::NAN_BITS, U::NAN_BITS));
         }

@@ -6,7 +6,7 @@ use super::finish::Asked;
 use super::floats::{
     Absolute, Both, FineAbsolute, FinePlain, Floats, Measure, Plain, RoughBoth, RoughPlain, Square,
 };
-use super::fold::Fold;
+use super::fold::{Fold, RaggedFold, Use};
 use super::integers::{LongTotals, Powers, ShortPowers, Totals};
 use super::lanes::{Laned, Lanes};
 use super::products::Products;
@@ -32,7 +32,9 @@ const OFTEN_ZERO: usize = 4;
 
 /// An operation on one array, and what its accumulators are chosen by.
 #[derive(Clone, Copy)]
-pub(crate) struct Choice<'a> {
+pub(crate) struct Choice<'a, U> {
+    /// What they are asked for.
+    pub(crate) of: U,
     pub(crate) dtype: DType,
     pub(crate) op: Op,
     pub(crate) rules: &'a Rules,
@@ -43,26 +45,29 @@ pub(crate) struct Choice<'a> {
 }
 
 /// Those who answer.
-pub(crate) struct Chosen {
-    pub(crate) fold: Box<dyn Fold>,
+pub(crate) struct Chosen<U: Use> {
+    pub(crate) fold: Box<U::Fold>,
     /// Those who answer what the first cannot.
-    pub(crate) again: Option<Box<dyn Fold>>,
+    pub(crate) again: Option<Box<U::Fold>>,
     /// Whether the elements come in the order of their indices, and not of memory.
     pub(crate) indexed: bool,
 }
 
-impl Chosen {
-    fn of(fold: impl Fold + 'static) -> Chosen {
-        Chosen { fold: Box::new(fold), again: None, indexed: false }
+impl<U: Use> Chosen<U> {
+    fn new(of: U, fold: impl Fold + RaggedFold + 'static) -> Chosen<U> {
+        Chosen { fold: of.fold(fold), again: None, indexed: false }
     }
 }
 
-impl Choice<'_> {
+impl<U: Use> Choice<'_, U> {
     /// The accumulators; `None` if the general path has to answer.
-    pub(crate) fn chosen(&self) -> Option<Chosen> {
+    pub(crate) fn chosen(&self) -> Option<Chosen<U>> {
         // Sums and extremes with a NaN are not answered here; positions and counts are.
         let nans = !self.dtype.is_float() || self.rules.nan == NanPolicy::Propagate;
         if self.rules.out.is_some() || self.most >= MOST_ELEMENTS {
+            return None;
+        }
+        if self.rules.ddof_fraction != 0 && matches!(self.op, Op::Var | Op::Std) {
             return None;
         }
         let dtype = self.dtype;
@@ -96,7 +101,7 @@ impl Choice<'_> {
     }
 
     /// By a quick measure, and by another where that is not enough.
-    fn floats<T: Widen + Narrow>(&self) -> Option<Chosen> {
+    fn floats<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
         let ddof = self.rules.ddof;
         let (plain, both) = (RoughPlain, RoughBoth);
         match self.op {
@@ -113,7 +118,7 @@ impl Choice<'_> {
         }
     }
 
-    fn doubles(&self) -> Option<Chosen> {
+    fn doubles(&self) -> Option<Chosen<U>> {
         let ddof = self.rules.ddof;
         match self.op {
             Op::Sum => self.sums::<f64, _, _, 3, 4>(Asked::Sum, Plain, FinePlain),
@@ -133,11 +138,11 @@ impl Choice<'_> {
         &self,
         asked: Asked,
         measure: M,
-    ) -> Option<Chosen> {
+    ) -> Option<Chosen<U>> {
         if !fpenv::is_usual() {
             return None;
         }
-        Some(Chosen::of(Floats::<T, M, P>::new(self.isa, asked, measure)))
+        Some(Chosen::new(self.of, Floats::<T, M, P>::new(self.isa, asked, measure)))
     }
 
     fn sums<T: Widen + Narrow, M: Measure<P>, N: Measure<Q>, const P: usize, const Q: usize>(
@@ -145,7 +150,7 @@ impl Choice<'_> {
         asked: Asked,
         measure: M,
         another: N,
-    ) -> Option<Chosen> {
+    ) -> Option<Chosen<U>> {
         if !fpenv::is_usual() {
             return None;
         }
@@ -158,21 +163,21 @@ impl Choice<'_> {
             OFTEN_HALF_WAY
         };
         if self.usual <= few {
-            return Some(Chosen::of(again));
+            return Some(Chosen::new(self.of, again));
         }
         let fold = Floats::<T, M, P>::new(self.isa, asked, measure);
-        Some(Chosen { again: Some(Box::new(again)), ..Chosen::of(fold) })
+        Some(Chosen { again: Some(self.of.fold(again)), ..Chosen::new(self.of, fold) })
     }
 
-    fn products<T: FloatElement>(&self) -> Option<Chosen> {
+    fn products<T: FloatElement>(&self) -> Option<Chosen<U>> {
         if !fpenv::is_usual() {
             return None;
         }
-        Some(Chosen::of(Products::<T> { isa: self.isa, item: PhantomData }))
+        Some(Chosen::new(self.of, Products::<T> { isa: self.isa, item: PhantomData }))
     }
 
     /// Of elements as wide as `W`.
-    fn counts<W: Word>(&self) -> Option<Chosen> {
+    fn counts<W: Word>(&self) -> Option<Chosen<U>> {
         let dtype = self.dtype;
         // Zeros of both signs are zero.
         let bits = if dtype.is_float() { W::GREATEST } else { W::of(u64::MAX) };
@@ -194,13 +199,13 @@ impl Choice<'_> {
         }
     }
 
-    fn totals<W: Word>(&self, asked: Asked) -> Chosen {
+    fn totals<W: Word>(&self, asked: Asked) -> Chosen<U> {
         let bias = W::of(flip(self.dtype));
         self.lanes(Totals { asked, bias })
     }
 
     /// Of at most 16 bits, with a sign or without.
-    fn short_integers<W: Word>(&self) -> Option<Chosen> {
+    fn short_integers<W: Word>(&self) -> Option<Chosen<U>> {
         Some(match self.sums_of_integers()? {
             asked @ Asked::Variance { .. } => {
                 self.lanes(ShortPowers { asked, flip: W::of(flip(self.dtype)) })
@@ -210,21 +215,21 @@ impl Choice<'_> {
     }
 
     /// Of 32 bits.
-    fn integers<T: Integer>(&self) -> Option<Chosen> {
+    fn integers<T: Integer>(&self) -> Option<Chosen<U>> {
         Some(match self.sums_of_integers()? {
             asked @ Asked::Variance { .. } => self.lanes(Powers::<T>::new(asked)),
             asked => self.totals::<i32>(asked),
         })
     }
 
-    fn long_integers<T: Integer, const UNSIGNED: bool>(&self) -> Option<Chosen> {
+    fn long_integers<T: Integer, const UNSIGNED: bool>(&self) -> Option<Chosen<U>> {
         Some(match self.sums_of_integers()? {
             asked @ Asked::Variance { .. } => self.lanes(Powers::<T>::new(asked)),
             asked => self.lanes(LongTotals::<UNSIGNED> { asked }),
         })
     }
 
-    fn extremes(&self) -> Chosen {
+    fn extremes(&self) -> Chosen<U> {
         use extremes::Asked;
         let dtype = self.dtype;
         let asked = match self.op {
@@ -248,7 +253,7 @@ impl Choice<'_> {
     }
 
     /// Positions are indices: the reduced axes are walked in their own order.
-    fn positions(&self) -> Chosen {
+    fn positions(&self) -> Chosen<U> {
         let dtype = self.dtype;
         let opposite = if self.op == Op::ArgMax { u64::MAX } else { 0 };
         let bits = flip(dtype) ^ opposite;
@@ -264,12 +269,12 @@ impl Choice<'_> {
         }
     }
 
-    fn first<O: Order>(&self, order: O) -> Chosen {
+    fn first<O: Order>(&self, order: O) -> Chosen<U> {
         Chosen { indexed: true, ..self.lanes(First { order }) }
     }
 
-    fn lanes<L: Lanes>(&self, lanes: L) -> Chosen {
-        Chosen::of(Laned { isa: self.isa, lanes })
+    fn lanes<L: Lanes>(&self, lanes: L) -> Chosen<U> {
+        Chosen::new(self.of, Laned { isa: self.isa, lanes })
     }
 }
 

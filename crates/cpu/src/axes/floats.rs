@@ -25,12 +25,13 @@
 )]
 
 use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
-use super::fold::{Cells, Fold, of_one_fold};
+use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use super::round::{Interval, Narrow, two_sum};
 use crate::exact::Widen;
 use crate::isa::Isa;
-use crate::rows;
+use crate::ragged::Ragged;
+use crate::rows::Rows;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::table::Table;
 use core::alloc::Layout;
@@ -337,10 +338,13 @@ impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Fold for Floats<T, M, P> 
     }
 
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
-        let Floats { isa, asked, measure } = *self;
-        let parts = core::array::from_fn(|_| vec![0.0; outputs]);
-        let fold = Floats { isa, asked, measure };
-        Box::new(FloatCells { fold, parts, pair: Pair::NONE })
+        Box::new(FloatCells::new(self, outputs))
+    }
+}
+
+impl<T: Widen + Narrow, M: Measure<P>, const P: usize> RaggedFold for Floats<T, M, P> {
+    fn ragged(&self, segments: usize) -> Box<dyn RaggedCells> {
+        Box::new(FloatCells::new(self, segments))
     }
 }
 
@@ -351,27 +355,27 @@ struct FloatCells<T, M, const P: usize> {
     pair: Pair,
 }
 
-impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Cells for FloatCells<T, M, P> {
+impl<T: Widen, M: Measure<P>, const P: usize> FloatCells<T, M, P> {
+    fn new(fold: &Floats<T, M, P>, outputs: usize) -> Self {
+        let Floats { isa, asked, measure } = *fold;
+        let parts = core::array::from_fn(|_| vec![0.0; outputs]);
+        FloatCells { fold: Floats { isa, asked, measure }, parts, pair: Pair::NONE }
+    }
+
+    /// Adds each row to its output, from `place` on.
+    fn add<'a>(&mut self, place: usize, rows: impl Rows<'a, T>)
+    where
+        T: 'a,
+    {
+        let parts = self.parts.each_mut().map(|part| &mut part[place..place + rows.count()]);
+        let items = PhantomData::<(T, M)>;
+        dispatch(self.fold.isa, RowByRow { rows, parts, items });
+    }
+}
+
+impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Accumulators for FloatCells<T, M, P> {
     fn clear(&mut self) {
         self.parts.iter_mut().for_each(|part| part.fill(0.0));
-    }
-
-    unsafe fn rows(&mut self, place: usize, rows: rows::Rows<'_, ()>, _: usize) {
-        let parts = self.parts.each_mut().map(|part| &mut part[place..place + rows.count()]);
-        // SAFETY: the caller vouches for the elements.
-        let rows = unsafe { rows.of_elements() };
-        dispatch(self.fold.isa, Rows::<T, M, P> { rows, parts, measure: PhantomData });
-    }
-
-    unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
-        let parts = self.parts.each_mut().map(|part| &mut part[place..place + table.columns()]);
-        // SAFETY: the caller vouches for the elements.
-        let table = unsafe { table.of_elements() };
-        dispatch(self.fold.isa, Columns::<T, M, P> { table, parts, measure: PhantomData });
-    }
-
-    fn merge(&mut self, others: &dyn Cells) {
-        merge::<M, P>(&mut self.parts, &of_one_fold::<Self>(others).parts);
     }
 
     fn answer(
@@ -402,6 +406,31 @@ impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Cells for FloatCells<T, M
             let pair = &self.pair;
             dispatch(isa, Finish { asked, lens, pair, least, place, to, missing });
         }
+    }
+}
+
+impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Cells for FloatCells<T, M, P> {
+    unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
+        // SAFETY: the caller vouches for the elements.
+        self.add(place, unsafe { table.of_elements::<T>() });
+    }
+
+    unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
+        let parts = self.parts.each_mut().map(|part| &mut part[place..place + table.columns()]);
+        // SAFETY: the caller vouches for the elements.
+        let table = unsafe { table.of_elements() };
+        dispatch(self.fold.isa, Columns::<T, M, P> { table, parts, measure: PhantomData });
+    }
+
+    fn merge(&mut self, others: &dyn Cells) {
+        merge::<M, P>(&mut self.parts, &of_one_fold::<Self>(others).parts);
+    }
+}
+
+impl<T: Widen + Narrow, M: Measure<P>, const P: usize> RaggedCells for FloatCells<T, M, P> {
+    unsafe fn take(&mut self, rows: Ragged<'_, ()>) {
+        // SAFETY: the caller vouches for the elements.
+        self.add(0, unsafe { rows.of_elements::<T>() });
     }
 }
 
@@ -587,14 +616,16 @@ impl<T: Widen, M: Measure<P>, const P: usize> Columns<'_, T, M, P> {
 }
 
 /// Adds each row to its output.
-struct Rows<'a, T, M, const P: usize> {
-    rows: rows::Rows<'a, T>,
+struct RowByRow<'b, T, M, R, const P: usize> {
+    rows: R,
     /// As many as there are rows.
-    parts: [&'a mut [f64]; P],
-    measure: PhantomData<M>,
+    parts: [&'b mut [f64]; P],
+    items: PhantomData<(T, M)>,
 }
 
-impl<T: Widen, M: Measure<P>, const P: usize> Kernel for Rows<'_, T, M, P> {
+impl<'a, T: Widen + 'a, M: Measure<P>, R: Rows<'a, T>, const P: usize> Kernel
+    for RowByRow<'_, T, M, R, P>
+{
     type Out = ();
 
     #[inline(always)]
@@ -612,7 +643,8 @@ impl<T: Widen, M: Measure<P>, const P: usize> Kernel for Rows<'_, T, M, P> {
                 for p in 0..P {
                     acc[p] = S::load(self.parts[p][first..first + S::LANES].as_ptr());
                 }
-                if let Some(most) = self.shortness::<S>(first) {
+                let short = if R::MAY_BE_SHORT { self.shortness::<S>(first) } else { None };
+                if let Some(most) = short {
                     self.side_by_side::<S>(first, most, &mut acc, one);
                 } else {
                     let mut waiting = [[zero; MOST_LANES]; P];
@@ -653,7 +685,7 @@ impl<T: Widen, M: Measure<P>, const P: usize> Kernel for Rows<'_, T, M, P> {
     }
 }
 
-impl<T: Widen, M: Measure<P>, const P: usize> Rows<'_, T, M, P> {
+impl<'a, T: Widen + 'a, M: Measure<P>, R: Rows<'a, T>, const P: usize> RowByRow<'_, T, M, R, P> {
     /// Adds up the lanes of as many rows as a vector has: each row is a lane of `acc`.
     #[inline(always)]
     unsafe fn join_lanes<S: Simd>(acc: &mut [S::F; P], rows: &[[S::F; MOST_LANES]; P], one: S::F) {

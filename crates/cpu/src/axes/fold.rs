@@ -1,10 +1,11 @@
-//! What reduces tables: accumulators of outputs, and how they take elements in.
+//! What reduces tables and segments: accumulators of outputs, and how they take elements in.
 //!
 //! Walks know neither elements nor accumulators: they are compiled once, and call
-//! what is compiled for each operation, type and instruction set.
+//! what is compiled for each operation, type and instruction set. That is linked with what
+//! it is called by: a program without segments has no loops over their rows.
 
 use super::lengths::Lengths;
-use crate::rows::Rows;
+use crate::ragged::Ragged;
 use crate::table::Table;
 use core::alloc::Layout;
 use core::any::Any;
@@ -17,18 +18,39 @@ pub(crate) trait Fold: Sync {
     fn cells(&self, outputs: usize) -> Box<dyn Cells>;
 }
 
-/// Accumulators for a block of outputs of one operation. What they cannot answer is
-/// answered in the general way, so that they may be quick rather than complete.
-pub(crate) trait Cells: Any + Send {
+/// The same operation on segments.
+pub(crate) trait RaggedFold: Sync {
+    /// Accumulators for this many segments.
+    fn ragged(&self, segments: usize) -> Box<dyn RaggedCells>;
+}
+
+/// Accumulators for some outputs of one operation. What they cannot answer is answered in
+/// the general way, so that they may be quick rather than complete.
+pub(crate) trait Accumulators {
     /// Makes them as if they had seen nothing.
     fn clear(&mut self);
-    /// Adds a row to each output from `place` on. The row's first element is the
-    /// output's element `at`.
+    /// Writes the answers of outputs from `place` on: words as wide as the numbers of
+    /// the operation, as many as `to` has room for, and aligned. Places without an
+    /// answer go to `missing`, in order. Outputs of no elements have answers that mean
+    /// nothing.
+    fn answer(
+        &mut self,
+        place: usize,
+        lengths: Lengths<'_>,
+        to: &mut [u8],
+        missing: &mut Vec<usize>,
+    );
+}
+
+/// Accumulators for a block of outputs, whose elements are rows or columns of tables.
+pub(crate) trait Cells: Accumulators + Any + Send {
+    /// Adds a row of the table to each output from `place` on. The row's first element is
+    /// the output's element `at`.
     ///
     /// # Safety
-    /// Every element of the rows, and of the slice that ragged ones are of, is one of
-    /// the operation's elements: aligned, and valid for reads.
-    unsafe fn rows(&mut self, place: usize, rows: Rows<'_, ()>, at: usize);
+    /// Every element of the table is one of the operation's elements: aligned, and valid
+    /// for reads.
+    unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, at: usize);
     /// Adds a column of the table to each output from `place` on.
     ///
     /// # Safety
@@ -44,21 +66,52 @@ pub(crate) trait Cells: Any + Send {
     fn is_settled(&self) -> bool {
         false
     }
-    /// Writes the answers of outputs from `place` on: words as wide as the numbers of
-    /// the operation, as many as `to` has room for, and aligned. Places without an
-    /// answer go to `missing`, in order. Outputs of no elements have answers that mean
-    /// nothing.
-    fn answer(
-        &mut self,
-        place: usize,
-        lengths: Lengths<'_>,
-        to: &mut [u8],
-        missing: &mut Vec<usize>,
-    );
+}
+
+/// Accumulators for segments.
+pub(crate) trait RaggedCells: Accumulators {
+    /// Adds a row to each segment, from the first on.
+    ///
+    /// # Safety
+    /// Every element of the slice that the rows are of is one of the operation's elements:
+    /// aligned, and valid for reads.
+    unsafe fn take(&mut self, rows: Ragged<'_, ()>);
 }
 
 /// Accumulators that the same [`Fold`] has made.
 pub(super) fn of_one_fold<C: Cells>(others: &dyn Cells) -> &C {
     let others: &dyn Any = others;
     others.downcast_ref().expect("accumulators of one operation are merged")
+}
+
+/// What an operation's accumulators are asked for: a table's outputs, or segments.
+pub(crate) trait Use: Copy {
+    /// The operation, whatever its type.
+    type Fold: ?Sized;
+    /// A type as such an operation.
+    fn fold(self, fold: impl Fold + RaggedFold + 'static) -> Box<Self::Fold>;
+}
+
+/// The outputs of tables.
+#[derive(Clone, Copy)]
+pub(crate) struct OfTables;
+
+impl Use for OfTables {
+    type Fold = dyn Fold;
+
+    fn fold(self, fold: impl Fold + RaggedFold + 'static) -> Box<dyn Fold> {
+        Box::new(fold)
+    }
+}
+
+/// Segments.
+#[derive(Clone, Copy)]
+pub(crate) struct OfSegments;
+
+impl Use for OfSegments {
+    type Fold = dyn RaggedFold;
+
+    fn fold(self, fold: impl Fold + RaggedFold + 'static) -> Box<dyn RaggedFold> {
+        Box::new(fold)
+    }
 }

@@ -1,10 +1,11 @@
 //! Accumulators of plain words, in loops that compilers turn into vectors.
 
 use super::finish::{Pair, Request};
-use super::fold::{Cells, Fold, of_one_fold};
+use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use crate::isa::Isa;
-use crate::rows;
+use crate::ragged::Ragged;
+use crate::rows::Rows;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::table::Table;
 use core::alloc::Layout;
@@ -88,9 +89,13 @@ impl<L: Lanes> Fold for Laned<L> {
     }
 
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
-        let (a, b, c) = L::START;
-        let (a, b, c) = (vec![a; outputs], vec![b; outputs], vec![c; outputs]);
-        Box::new(LanedCells { fold: *self, a, b, c, pair: Pair::NONE })
+        Box::new(LanedCells::new(*self, outputs))
+    }
+}
+
+impl<L: Lanes> RaggedFold for Laned<L> {
+    fn ragged(&self, segments: usize) -> Box<dyn RaggedCells> {
+        Box::new(LanedCells::new(*self, segments))
     }
 }
 
@@ -103,7 +108,15 @@ struct LanedCells<L: Lanes> {
     pair: Pair,
 }
 
-impl<L: Lanes> Cells for LanedCells<L> {
+impl<L: Lanes> LanedCells<L> {
+    fn new(fold: Laned<L>, outputs: usize) -> Self {
+        let (a, b, c) = L::START;
+        let (a, b, c) = (vec![a; outputs], vec![b; outputs], vec![c; outputs]);
+        LanedCells { fold, a, b, c, pair: Pair::NONE }
+    }
+}
+
+impl<L: Lanes> Accumulators for LanedCells<L> {
     fn clear(&mut self) {
         let (a, b, c) = L::START;
         self.a.fill(a);
@@ -111,10 +124,26 @@ impl<L: Lanes> Cells for LanedCells<L> {
         self.c.fill(c);
     }
 
-    unsafe fn rows(&mut self, place: usize, rows: rows::Rows<'_, ()>, at: usize) {
+    fn answer(
+        &mut self,
+        place: usize,
+        lengths: Lengths<'_>,
+        to: &mut [u8],
+        missing: &mut Vec<usize>,
+    ) {
+        let to: &mut [L::Out] = bytemuck::cast_slice_mut(to);
+        let some = place..place + to.len();
+        let words = Words { a: &self.a[some.clone()], b: &self.b[some.clone()], c: &self.c[some] };
+        let (isa, pair) = (self.fold.isa, &mut self.pair);
+        self.fold.lanes.answer(words, to, Request { isa, place, lengths, pair, missing });
+    }
+}
+
+impl<L: Lanes> Cells for LanedCells<L> {
+    unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, at: usize) {
         // SAFETY: the caller vouches for the elements.
-        let rows = unsafe { rows.of_elements() };
-        dispatch(self.fold.isa, Rows { rows, cells: self, place, at });
+        let rows = unsafe { table.of_elements::<L::Item>() };
+        dispatch(self.fold.isa, RowByRow { rows, cells: self, place, at });
     }
 
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, at: usize) {
@@ -139,19 +168,13 @@ impl<L: Lanes> Cells for LanedCells<L> {
     fn is_settled(&self) -> bool {
         self.a.iter().all(|&a| L::is_settled(a))
     }
+}
 
-    fn answer(
-        &mut self,
-        place: usize,
-        lengths: Lengths<'_>,
-        to: &mut [u8],
-        missing: &mut Vec<usize>,
-    ) {
-        let to: &mut [L::Out] = bytemuck::cast_slice_mut(to);
-        let some = place..place + to.len();
-        let words = Words { a: &self.a[some.clone()], b: &self.b[some.clone()], c: &self.c[some] };
-        let (isa, pair) = (self.fold.isa, &mut self.pair);
-        self.fold.lanes.answer(words, to, Request { isa, place, lengths, pair, missing });
+impl<L: Lanes> RaggedCells for LanedCells<L> {
+    unsafe fn take(&mut self, rows: Ragged<'_, ()>) {
+        // SAFETY: the caller vouches for the elements.
+        let rows = unsafe { rows.of_elements::<L::Item>() };
+        dispatch(self.fold.isa, RowByRow { rows, cells: self, place: 0, at: 0 });
     }
 }
 
@@ -271,19 +294,19 @@ fn put<T: Copy, const N: usize>(from: &[T; N], to: &mut [T], old: usize) {
 const FEW: usize = 12;
 
 /// Adds each row to its output.
-struct Rows<'a, 'b, L: Lanes> {
-    rows: rows::Rows<'a, L::Item>,
+struct RowByRow<'b, L: Lanes, R> {
+    rows: R,
     cells: &'b mut LanedCells<L>,
     place: usize,
     at: usize,
 }
 
-impl<L: Lanes> Kernel for Rows<'_, '_, L> {
+impl<'a, L: Lanes, R: Rows<'a, L::Item>> Kernel for RowByRow<'_, L, R> {
     type Out = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Rows { rows, cells, place, at } = self;
+        let RowByRow { rows, cells, place, at } = self;
         let lanes = cells.fold.lanes;
         // Short rows have no use for more lanes than they have elements.
         let most = REGISTERS / largest(size_of::<L::A>(), size_of::<L::Item>());

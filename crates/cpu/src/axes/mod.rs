@@ -26,13 +26,14 @@ mod walk;
 mod words;
 
 pub(crate) use choice::{Choice, Chosen};
-pub(crate) use fold::{Cells, Fold};
+pub(crate) use fold::{OfSegments, RaggedCells, RaggedFold};
 pub(crate) use lengths::Lengths;
 pub(crate) use states::Spread;
 
 use crate::isa::Isa;
 use crate::plan::Plan;
 use crate::walks;
+use fold::OfTables;
 use run::{Folds, Run};
 use walk::{Form, Walk};
 use warpfold_core::op::{Numbers, Rules};
@@ -62,7 +63,8 @@ impl Question<'_> {
         if len == 0 || outputs == 0 {
             return Ok(None);
         }
-        let choice = Choice { dtype: plan.dtype(), op, rules, isa, most: len, usual: len };
+        let dtype = plan.dtype();
+        let choice = Choice { of: OfTables, dtype, op, rules, isa, most: len, usual: len };
         let Some(Chosen { fold, again, indexed }) = choice.chosen() else { return Ok(None) };
         let in_order;
         let traversal = if indexed {
@@ -90,7 +92,7 @@ impl Question<'_> {
             (Form::Rows, true) => walks::Walk::CopiedRows,
             (Form::Columns, true) => walks::Walk::CopiedColumns,
         });
-        let mut numbers = Numbers::zeros(self.op.answer_type(plan.dtype()), plan.outputs());
+        let mut numbers = Numbers::zeros(op.answer_type(dtype), outputs);
         // SAFETY: the plan's elements, which may be read; the kept axes and the walk over
         // the reduced ones lead to no others.
         let run = unsafe { Run::new(walk, origin, item, plan.has_readable_gaps(), threads) };

@@ -1,9 +1,10 @@
 //! Products of floats for many outputs: sums of exponents and logarithms, which
 //! `core/op/logarithm.rs` makes of elements, side by side.
 
-use super::fold::{Cells, Fold, of_one_fold};
+use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
 use crate::isa::Isa;
+use crate::ragged::Ragged;
 use crate::rows::Rows;
 use crate::simd::{Kernel, Simd, dispatch};
 use crate::table::Table;
@@ -30,13 +31,13 @@ impl<T: FloatElement> Fold for Products<T> {
     }
 
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
-        Box::new(LogSums::<T> {
-            isa: self.isa,
-            words: core::array::from_fn(|_| vec![0; outputs]),
-            held: vec![0; outputs],
-            sums: vec![LogSum::default(); outputs],
-            item: PhantomData,
-        })
+        Box::new(LogSums::<T>::new(self.isa, outputs))
+    }
+}
+
+impl<T: FloatElement> RaggedFold for Products<T> {
+    fn ragged(&self, segments: usize) -> Box<dyn RaggedCells> {
+        Box::new(LogSums::<T>::new(self.isa, segments))
     }
 }
 
@@ -74,6 +75,16 @@ fn store(from: &[u64; TOGETHER], to: &mut [u64]) {
 }
 
 impl<T: FloatElement> LogSums<T> {
+    fn new(isa: Isa, outputs: usize) -> Self {
+        LogSums {
+            isa,
+            words: core::array::from_fn(|_| vec![0; outputs]),
+            held: vec![0; outputs],
+            sums: vec![LogSum::default(); outputs],
+            item: PhantomData,
+        }
+    }
+
     /// The words of some outputs, at most [`TOGETHER`].
     #[inline(always)]
     fn lanes(&mut self, place: usize, n: usize) -> Lanes<TOGETHER> {
@@ -99,31 +110,11 @@ impl<T: FloatElement> LogSums<T> {
     }
 }
 
-impl<T: FloatElement> Cells for LogSums<T> {
+impl<T: FloatElement> Accumulators for LogSums<T> {
     fn clear(&mut self) {
         self.words.iter_mut().for_each(|words| words.fill(0));
         self.held.fill(0);
         self.sums.fill(LogSum::default());
-    }
-
-    unsafe fn rows(&mut self, place: usize, rows: Rows<'_, ()>, _: usize) {
-        // SAFETY: the caller vouches for the elements.
-        let rows = unsafe { rows.of_elements::<T>() };
-        dispatch(self.isa, RowByRow { rows, sums: &mut self.sums[place..] });
-    }
-
-    unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
-        // SAFETY: the caller vouches for the elements.
-        let table = unsafe { table.of_elements::<T>() };
-        dispatch(self.isa, Columns { table, cells: self, place });
-    }
-
-    fn merge(&mut self, others: &dyn Cells) {
-        let others = of_one_fold::<Self>(others);
-        for place in 0..self.sums.len() {
-            self.spill(place, 1);
-            self.sums[place].merge(&others.whole(place));
-        }
     }
 
     fn answer(
@@ -145,6 +136,37 @@ impl<T: FloatElement> Cells for LogSums<T> {
     }
 }
 
+impl<T: FloatElement> Cells for LogSums<T> {
+    unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
+        // SAFETY: the caller vouches for the elements.
+        let rows = unsafe { table.of_elements::<T>() };
+        let items = PhantomData::<T>;
+        dispatch(self.isa, RowByRow { rows, sums: &mut self.sums[place..], items });
+    }
+
+    unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
+        // SAFETY: the caller vouches for the elements.
+        let table = unsafe { table.of_elements::<T>() };
+        dispatch(self.isa, Columns { table, cells: self, place });
+    }
+
+    fn merge(&mut self, others: &dyn Cells) {
+        let others = of_one_fold::<Self>(others);
+        for place in 0..self.sums.len() {
+            self.spill(place, 1);
+            self.sums[place].merge(&others.whole(place));
+        }
+    }
+}
+
+impl<T: FloatElement> RaggedCells for LogSums<T> {
+    unsafe fn take(&mut self, rows: Ragged<'_, ()>) {
+        // SAFETY: the caller vouches for the elements.
+        let rows = unsafe { rows.of_elements::<T>() };
+        dispatch(self.isa, RowByRow { rows, sums: &mut self.sums, items: PhantomData::<T> });
+    }
+}
+
 impl<T: FloatElement> LogSums<T> {
     /// All that an output has added up.
     fn whole(&self, place: usize) -> LogSum {
@@ -159,12 +181,13 @@ impl<T: FloatElement> LogSums<T> {
 }
 
 /// Adds a row to each output.
-struct RowByRow<'a, T> {
-    rows: Rows<'a, T>,
-    sums: &'a mut [LogSum],
+struct RowByRow<'b, T, R> {
+    rows: R,
+    sums: &'b mut [LogSum],
+    items: PhantomData<T>,
 }
 
-impl<T: FloatElement> Kernel for RowByRow<'_, T> {
+impl<'a, T: FloatElement, R: Rows<'a, T>> Kernel for RowByRow<'_, T, R> {
     type Out = ();
 
     #[inline(always)]

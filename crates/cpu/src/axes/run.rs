@@ -5,7 +5,6 @@ use super::lengths::Lengths;
 use super::walk::{Form, Segment, Walk};
 use super::words::with_word;
 use crate::pack::Pack;
-use crate::rows::Rows;
 use crate::table::Table;
 use core::alloc::Layout;
 use core::marker::PhantomData;
@@ -337,7 +336,7 @@ impl Run<'_> {
             // read, and those of a row follow each other; they have the operation's size.
             unsafe {
                 match walk.form {
-                    Form::Rows => cells.rows(place, Rows::Even(table), at),
+                    Form::Rows => cells.rows(place, table, at),
                     Form::Columns => cells.columns(place, table, at),
                 }
             }

@@ -2,11 +2,10 @@
 
 use super::bounds::Block;
 use super::{Column, Walk, in_segment};
-use crate::axes::{Cells, Fold, Lengths};
+use crate::axes::{Lengths, RaggedCells, RaggedFold};
 use crate::gather::Buffers;
 use crate::grid::{GridSum, sum_in_two};
 use crate::ragged::{Ragged, Span};
-use crate::rows::Rows;
 use crate::worker::Worker;
 use warpfold_core::op::{Numbers, RawRun, Value};
 use warpfold_core::{DType, Error, Op, Result};
@@ -50,8 +49,8 @@ pub(super) struct Hands<'a> {
 
 /// Accumulators, and those for what they cannot answer.
 struct Pair {
-    cells: Box<dyn Cells>,
-    again: Option<Box<dyn Cells>>,
+    cells: Box<dyn RaggedCells>,
+    again: Option<Box<dyn RaggedCells>>,
 }
 
 /// The general way: states of each kind.
@@ -102,7 +101,7 @@ impl<'a> Hands<'a> {
             let (Some(chosen), Some(rows)) = (&column.chosen, rows) else { continue };
             let dtype = types[c];
             let Pair { cells, again } = cells[c].get_or_insert_with(|| {
-                let cells = |fold: &dyn Fold| fold.cells(walk.cut.widest);
+                let cells = |fold: &dyn RaggedFold| fold.ragged(walk.cut.widest);
                 let again = chosen.again.as_deref().map(cells);
                 Pair { cells: cells(&*chosen.fold), again }
             });
@@ -171,19 +170,24 @@ impl<'a> Hands<'a> {
 }
 
 /// Lets accumulators answer rows, and tells which they could not.
-fn taken(cells: &mut dyn Cells, rows: Ragged<'_, ()>, spans: &[Span], to: &mut [u8]) -> Vec<usize> {
+fn taken(
+    cells: &mut dyn RaggedCells,
+    rows: Ragged<'_, ()>,
+    spans: &[Span],
+    to: &mut [u8],
+) -> Vec<usize> {
     let mut missing = Vec::new();
     cells.clear();
     // SAFETY: rows of the source's elements, or of copies, which are aligned; the
     // accumulators were chosen for their type.
-    unsafe { cells.rows(0, Rows::Ragged(rows), 0) };
+    unsafe { cells.take(rows) };
     cells.answer(0, Lengths::Each(spans), to, &mut missing);
     missing
 }
 
 /// Lets other accumulators answer what is left.
 fn retake(
-    cells: &mut dyn Cells,
+    cells: &mut dyn RaggedCells,
     rows: Ragged<'_, ()>,
     spans: &[Span],
     left: &mut Vec<usize>,

@@ -12,7 +12,7 @@ mod source;
 
 pub use bounds::{Bounds, Indices};
 
-use crate::axes::{Choice, Chosen};
+use crate::axes::{Choice, Chosen, OfSegments};
 use crate::isa::Isa;
 use crate::reduce::{Job, Outputs};
 use crate::worker::Worker;
@@ -67,7 +67,7 @@ struct Column {
     /// Whether it is the second of two.
     second: bool,
     /// The accumulators, if there are some.
-    chosen: Option<Chosen>,
+    chosen: Option<Chosen<OfSegments>>,
 }
 
 /// What all threads read.
@@ -148,12 +148,13 @@ impl SegmentJob<'_> {
     }
 
     /// The accumulators for an operation.
-    fn chosen(&self, op: Op, rules: &Rules, dtype: DType, cut: &Cut) -> Option<Chosen> {
+    fn chosen(&self, op: Op, rules: &Rules, dtype: DType, cut: &Cut) -> Option<Chosen<OfSegments>> {
         if self.valid.is_some() || self.initial.is_some() || op.arity() != 1 || cut.segments == 0 {
             return None;
         }
         let usual = cut.elements / cut.segments;
-        Choice { dtype, op, rules, isa: self.isa, most: cut.longest, usual }.chosen()
+        let (isa, most) = (self.isa, cut.longest);
+        Choice { of: OfSegments, dtype, op, rules, isa, most, usual }.chosen()
     }
 }
 
@@ -270,6 +271,6 @@ fn parts<'a>(
 }
 
 /// Names the segment that an error is of.
-fn in_segment(segment: usize, cause: Error) -> Error {
-    Error::InSegment { segment, cause: Box::new(cause) }
+fn in_segment(segment: usize, error: Error) -> Error {
+    Error::InSegment { segment, source: Box::new(error) }
 }

@@ -105,7 +105,7 @@ fn check(array: &Array, spans: &[[usize; 2]], ops: &[Op], rules: &Rules, isa: Is
         (None, Ok((count, _))) => assert_eq!(count, spans.len(), "{note}"),
         (None, Err(error)) => panic!("{note}: {error}"),
         (Some((segment, _, cause)), got) => {
-            let named = Error::InSegment { segment, cause: Box::new(cause.clone()) };
+            let named = Error::InSegment { segment, source: Box::new(cause.clone()) };
             let error = got.unwrap_err();
             // What no segment can be answered in has no place.
             assert!(error == named || error == cause, "{note}: {error}, not {named}");

@@ -38,8 +38,17 @@ impl Loaded {
     }
 
     /// The elements' bytes; where there is no value, zeros.
-    pub(super) fn bytes(&self) -> &[u8] {
+    fn bytes(&self) -> &[u8] {
         &bytemuck::cast_slice(&self.words)[..self.rows * self.dtype.size()]
+    }
+
+    /// The elements; where there is no value, zeros.
+    ///
+    /// # Errors
+    /// None for an array that was loaded.
+    pub(super) fn view(&self) -> Result<View<'_>> {
+        let view = View::from_bytes(self.dtype, self.bytes(), &[self.rows]);
+        view.map_err(|source| Error::Reduce { name: self.name.clone(), source })
     }
 
     /// The array, as reductions take it.
@@ -47,8 +56,7 @@ impl Loaded {
     /// # Errors
     /// None for an array that was loaded.
     pub(super) fn input(&self) -> Result<Input<'_>> {
-        let view = View::from_bytes(self.dtype, self.bytes(), &[self.rows]);
-        let view = view.map_err(|source| Error::Reduce { name: self.name.clone(), source })?;
+        let view = self.view()?;
         if self.missing == 0 {
             return Ok(Input::from(view));
         }

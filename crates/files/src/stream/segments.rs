@@ -3,7 +3,8 @@
 use super::load::{Loaded, Loader};
 use super::{Inputs, Outcome, Progress, check_units};
 use crate::{Error, Result, Source};
-use warpfold::{Boundaries, DType, Reduction, Segments};
+use warpfold::internal::boundaries;
+use warpfold::{Boundaries, Reduction, Segments};
 
 /// Reduces the segments of each of several arrays of one axis: `offsets` are integers of any
 /// type, one more than there are segments. The arrays are read into memory one by one.
@@ -26,7 +27,8 @@ pub fn reduce_segments(
         check_units(&sources, reduction)?;
     }
     let loader = Loader { memory_limit, progress };
-    let offsets = Offsets::of(&one(loader.load(vec![vec![offsets]])?)?)?;
+    let offsets = one(loader.load(vec![vec![offsets]])?)?;
+    let offsets = Offsets::of(&offsets)?;
     arrays.into_iter().map(|inputs| array(inputs, &offsets, reduction, &loader)).collect()
 }
 
@@ -37,7 +39,7 @@ fn one(mut loaded: Vec<Loaded>) -> Result<Loaded> {
 
 fn array(
     inputs: Inputs,
-    offsets: &Offsets,
+    offsets: &Offsets<'_>,
     reduction: &Reduction,
     loader: &Loader<'_>,
 ) -> Result<Outcome> {
@@ -57,47 +59,21 @@ fn array(
 }
 
 /// Integers of a type that segments are told by.
-struct Offsets(Box<dyn Boundaries>);
+struct Offsets<'a>(Box<dyn Boundaries + 'a>);
 
-impl Offsets {
+impl Offsets<'_> {
     /// # Errors
     /// An array of something else than integers, or with missing values.
-    fn of(loaded: &Loaded) -> Result<Offsets> {
-        let dtype = loaded.dtype();
+    fn of(loaded: &Loaded) -> Result<Offsets<'_>> {
         if loaded.missing() > 0 {
             let what = format!("{} of the offsets have no value", loaded.missing());
             return Err(Error::format(loaded.name(), what).with_hint(HINT));
         }
-        let bytes = loaded.bytes();
-        Ok(Offsets(match dtype {
-            DType::I8 => wide::<i8>(bytes),
-            DType::U8 => wide::<u8>(bytes),
-            DType::I16 => wide::<i16>(bytes),
-            DType::U16 => wide::<u16>(bytes),
-            DType::I32 => whole::<i32>(bytes),
-            DType::U32 => whole::<u32>(bytes),
-            DType::I64 => whole::<i64>(bytes),
-            DType::U64 => whole::<u64>(bytes),
-            _ => {
-                let what = format!("offsets are integers, and these are {dtype}");
-                return Err(Error::format(loaded.name(), what).with_hint(HINT));
-            }
-        }))
+        boundaries(&loaded.view()?).map(Offsets).ok_or_else(|| {
+            let what = format!("offsets are integers, and these are {}", loaded.dtype());
+            Error::format(loaded.name(), what).with_hint(HINT)
+        })
     }
 }
 
 const HINT: &str = "n + 1 ascending integers say where n segments begin and end, such as 0, 3, 10";
-
-/// Integers as they are.
-fn whole<T: bytemuck::Pod>(bytes: &[u8]) -> Box<dyn Boundaries>
-where
-    Vec<T>: Boundaries,
-{
-    Box::new(bytemuck::cast_slice::<u8, T>(bytes).to_vec())
-}
-
-/// Short integers as longer ones.
-fn wide<T: bytemuck::Pod + Into<i32>>(bytes: &[u8]) -> Box<dyn Boundaries> {
-    let items: &[T] = bytemuck::cast_slice(bytes);
-    Box::new(items.iter().map(|&item| item.into()).collect::<Vec<i32>>())
-}

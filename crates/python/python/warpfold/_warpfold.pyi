@@ -438,6 +438,41 @@ def reduce(
     device: str | None = None,
     threads: int | None = None,
 ) -> dict[str, _Answer]: ...
+def segments(
+    x: _Array,
+    ops: str | Iterable[str],
+    /,
+    *,
+    offsets: _Array = None,
+    lengths: _Array = None,
+    starts: _Array = None,
+    stops: _Array = None,
+    length: int | None = None,
+    y: _Array = None,
+    initial: SupportsFloat | None = None,
+    dtype: _DType = None,
+    ddof: float | None = None,
+    correction: float | None = None,
+    nan: _Nan = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> _Answer: ...
+def groupby(
+    keys: _Array,
+    values: _Array,
+    ops: str | Iterable[str],
+    /,
+    *,
+    order: Literal["key", "first"] = "key",
+    dropna: bool = False,
+    y: _Array = None,
+    dtype: _DType = None,
+    ddof: float | None = None,
+    correction: float | None = None,
+    nan: _Nan = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> tuple[_Answer, _Answer]: ...
 def open(
     path: str | PathLike[str] | _HasFileno,
     /,
@@ -544,7 +579,50 @@ class Partial:
     def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(
         self,
-    ) -> tuple[type[Partial], tuple[list[str]], tuple[bool, str, int, list[int] | None, int, bool, bytes | None]]: ...
+    ) -> tuple[type[Partial], tuple[list[str]], tuple[bool, str, tuple[int, int], list[int] | None, int, bool, bytes | None]]: ...
     def __setstate__(
-        self, state: tuple[bool, str, int, list[int] | None, int, bool, bytes | None], /
+        self, state: tuple[bool, str, tuple[int, int], list[int] | None, int, bool, bytes | None], /
+    ) -> None: ...
+
+@final
+class GroupPartial:
+    def __new__(
+        cls,
+        ops: str | Iterable[str],
+        /,
+        *,
+        order: Literal["key", "first"] = "key",
+        dropna: bool = False,
+        nan: _Nan = None,
+        ddof: float | None = None,
+        correction: float | None = None,
+        threads: int | None = None,
+    ) -> GroupPartial: ...
+    def absorb(
+        self, keys: _Array, values: _Array, y: _Array = None, /, *, start: int | None = None
+    ) -> None: ...
+    def merge(self, other: GroupPartial) -> None: ...
+    def __add__(self, other: GroupPartial, /) -> GroupPartial: ...
+    def __iadd__(self, other: GroupPartial, /) -> GroupPartial: ...
+    def finish(self) -> tuple[_Answer, _Answer]: ...
+    def to_bytes(self) -> bytes: ...
+    @staticmethod
+    def from_bytes(data: bytes) -> GroupPartial: ...
+    @property
+    def ops(self) -> list[str]: ...
+    @property
+    def rows(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(
+        self,
+    ) -> tuple[
+        type[GroupPartial],
+        tuple[list[str]],
+        tuple[bool, tuple[str, bool, str, tuple[int, int]], tuple[int, list[str]], int, bool, bytes | None],
+    ]: ...
+    def __setstate__(
+        self,
+        state: tuple[bool, tuple[str, bool, str, tuple[int, int]], tuple[int, list[str]], int, bool, bytes | None],
+        /,
     ) -> None: ...

@@ -5,6 +5,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use std::any::Any;
 use std::ffi::c_void;
+use std::ptr::NonNull;
 use warpfold::DType;
 
 /// An array to hand over.
@@ -34,6 +35,35 @@ pub(crate) fn capsule(
     array: Exportable,
     versioned: bool,
 ) -> PyResult<Bound<'_, PyAny>> {
+    let (pointer, name) = if versioned {
+        (managed(array).as_ptr().cast::<c_void>(), VERSIONED_NAME)
+    } else {
+        let (tensor, context) = described(array);
+        let managed = Unversioned { tensor, context, deleter: Some(delete) };
+        (Box::into_raw(Box::new(managed)).cast::<c_void>(), NAME)
+    };
+    let destructor = if versioned { forget_versioned } else { forget };
+    // SAFETY: the pointer is not null, and name and destructor live as long as the program.
+    let made = unsafe { ffi::PyCapsule_New(pointer, name.as_ptr(), Some(destructor)) };
+    if made.is_null() {
+        // SAFETY: nobody else knows of what was made above.
+        unsafe { if versioned { delete_versioned(pointer.cast()) } else { delete(pointer.cast()) } }
+    }
+    // SAFETY: a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(py, made) }
+}
+
+/// An array as what its consumer deletes.
+pub(super) fn managed(array: Exportable) -> NonNull<Versioned> {
+    let (tensor, context) = described(array);
+    let (major, minor) = VERSION;
+    let managed =
+        Versioned { major, minor, context, deleter: Some(delete_versioned), flags: 0, tensor };
+    NonNull::from(Box::leak(Box::new(managed)))
+}
+
+/// The description of an array, and the box of what it needs: a [`Context`].
+fn described(array: Exportable) -> (DlTensor, *mut c_void) {
     let ndim = array.shape.len();
     let mut axes: Vec<i64> = array.shape.iter().map(|&n| n as i64).collect();
     let strides = crate::dense::c_strides(1, &array.shape);
@@ -49,25 +79,7 @@ pub(crate) fn capsule(
         strides: axes.wrapping_add(ndim),
         byte_offset: 0,
     };
-    let context = Box::into_raw(context).cast::<c_void>();
-    let (pointer, name) = if versioned {
-        let (major, minor) = VERSION;
-        let managed =
-            Versioned { major, minor, context, deleter: Some(delete_versioned), flags: 0, tensor };
-        (Box::into_raw(Box::new(managed)).cast::<c_void>(), VERSIONED_NAME)
-    } else {
-        let managed = Unversioned { tensor, context, deleter: Some(delete) };
-        (Box::into_raw(Box::new(managed)).cast::<c_void>(), NAME)
-    };
-    let destructor = if versioned { forget_versioned } else { forget };
-    // SAFETY: the pointer is not null, and name and destructor live as long as the program.
-    let made = unsafe { ffi::PyCapsule_New(pointer, name.as_ptr(), Some(destructor)) };
-    if made.is_null() {
-        // SAFETY: nobody else knows of what was made above.
-        unsafe { if versioned { delete_versioned(pointer.cast()) } else { delete(pointer.cast()) } }
-    }
-    // SAFETY: a new reference, or null with an exception set.
-    unsafe { Bound::from_owned_ptr_or_err(py, made) }
+    (tensor, Box::into_raw(context).cast::<c_void>())
 }
 
 /// Frees what `capsule` made.

@@ -21,6 +21,24 @@ enum Kind {
     New(NonNull<Versioned>),
 }
 
+impl Managed {
+    /// A tensor that is ours to delete.
+    pub(super) fn versioned(tensor: NonNull<Versioned>) -> Managed {
+        Managed(Kind::New(tensor))
+    }
+
+    /// The tensor, to be deleted by whoever gets it.
+    pub(super) fn into_versioned(self) -> Option<NonNull<Versioned>> {
+        match self.0 {
+            Kind::Old(_) => None,
+            Kind::New(tensor) => {
+                std::mem::forget(self);
+                Some(tensor)
+            }
+        }
+    }
+}
+
 // SAFETY: DLPack lets any thread call the deleter; those of producers in Python attach it.
 unsafe impl Send for Managed {}
 
@@ -94,17 +112,24 @@ pub(crate) fn import(x: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         }
         made => made?,
     };
-    let owner = take(&capsule)?;
-    let tensor = match &owner.0 {
-        // SAFETY: the producer keeps what it handed over until it is told otherwise.
-        Kind::Old(tensor) => unsafe { &tensor.as_ref().tensor },
-        // SAFETY: as above; the version's major number was checked.
-        Kind::New(tensor) => unsafe { &tensor.as_ref().tensor },
-    };
-    let layout = Layout::of(tensor)?;
-    let device = (tensor.device.kind, tensor.device.id);
-    let Layout { dtype, address, shape, strides } = layout;
-    Ok(Tensor { dtype, address, shape, strides, device, owner })
+    Tensor::of(take(&capsule)?)
+}
+
+impl Tensor {
+    /// # Errors
+    /// Elements that are not numbers; a tensor that cannot be.
+    pub(super) fn of(owner: Managed) -> PyResult<Tensor> {
+        let tensor = match &owner.0 {
+            // SAFETY: the producer keeps what it handed over until it is told otherwise.
+            Kind::Old(tensor) => unsafe { &tensor.as_ref().tensor },
+            // SAFETY: as above; the version's major number was checked.
+            Kind::New(tensor) => unsafe { &tensor.as_ref().tensor },
+        };
+        let layout = Layout::of(tensor)?;
+        let device = (tensor.device.kind, tensor.device.id);
+        let Layout { dtype, address, shape, strides } = layout;
+        Ok(Tensor { dtype, address, shape, strides, device, owner })
+    }
 }
 
 /// Takes the tensor out of its capsule.

@@ -113,7 +113,7 @@ impl<'a> GroupBy<'a> {
     /// # Errors
     /// Columns of different lengths; arrays of more than one axis; keys that are not
     /// dense; operations that the type does not have, or [`Op::Dot`]; of a group, as
-    /// [`Error::Group`]: integer totals that do not fit, NaNs under
+    /// [`Error::InGroup`]: integer totals that do not fit, NaNs under
     /// [`NanPolicy::Error`](crate::NanPolicy::Error). Of a group without values `min` and
     /// its kin have no answer, which is no error. A device other than the CPU.
     pub fn run<'v>(&self, values: impl Into<Input<'v>>) -> Result<Grouped> {

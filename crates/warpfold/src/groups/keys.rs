@@ -1,6 +1,9 @@
 //! What rows are grouped by.
 
 use super::column::Column;
+use core::fmt;
+use core::ops::Range;
+use std::sync::Arc;
 use warpfold_core::element::{Bool8, bf16, f16};
 use warpfold_core::layout::{Input, View};
 use warpfold_core::{DType, Error, Result};
@@ -21,7 +24,19 @@ pub(super) enum Items<'a> {
     Strs(&'a [&'a str]),
     Strings(&'a [String]),
     Options(&'a [Option<&'a str>]),
+    Owned(&'a [Option<String>]),
+    /// Of another library.
+    #[cfg_attr(not(feature = "arrow"), expect(dead_code, reason = "Arrow alone has such"))]
+    Foreign(Arc<dyn TextRows + 'a>),
     Packed(Packed<'a>),
+}
+
+/// Rows each of which is a text or has none.
+pub(super) trait TextRows: fmt::Debug + Send + Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// Calls `each` with the text of each of some rows.
+    fn for_each(&self, rows: Range<usize>, each: &mut dyn FnMut(Option<&[u8]>));
 }
 
 /// Texts one after the other.
@@ -41,8 +56,8 @@ pub(crate) enum KeyType {
     Text,
 }
 
-impl core::fmt::Display for KeyType {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Display for KeyType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             KeyType::Number(dtype) => dtype.fmt(f),
             KeyType::Text => f.write_str("text"),
@@ -69,6 +84,8 @@ impl<'a> KeyColumn<'a> {
             Items::Strs(texts) => Ok(texts.len()),
             Items::Strings(texts) => Ok(texts.len()),
             Items::Options(texts) => Ok(texts.len()),
+            Items::Owned(texts) => Ok(texts.len()),
+            Items::Foreign(texts) => Ok(texts.count()),
             Items::Packed(packed) => Ok(packed.ends.len()),
         }
     }
@@ -81,11 +98,7 @@ impl<'a> KeyColumn<'a> {
     }
 
     /// Calls `each` with the text of each row of a column of texts.
-    pub(super) fn for_each_text(
-        &self,
-        rows: core::ops::Range<usize>,
-        mut each: impl FnMut(Option<&[u8]>),
-    ) {
+    pub(super) fn for_each_text(&self, rows: Range<usize>, mut each: impl FnMut(Option<&[u8]>)) {
         match &self.items {
             Items::Numbers(_) => {}
             Items::Strs(texts) => texts[rows].iter().for_each(|t| each(Some(t.as_bytes()))),
@@ -93,6 +106,10 @@ impl<'a> KeyColumn<'a> {
             Items::Options(texts) => {
                 texts[rows].iter().for_each(|t| each(t.map(str::as_bytes)));
             }
+            Items::Owned(texts) => {
+                texts[rows].iter().for_each(|t| each(t.as_deref().map(str::as_bytes)));
+            }
+            Items::Foreign(texts) => texts.for_each(rows, &mut each),
             Items::Packed(Packed { bytes, ends, gaps }) => {
                 let mut gaps = gaps.iter().copied().peekable();
                 let mut start = rows.start.checked_sub(1).map_or(0, |row| ends[row] as usize);
@@ -157,6 +174,8 @@ columns! {
     [] [Option<&'a str>] => Options |items: &'a [Option<&'a str>]| items;
     [] Vec<Option<&'a str>> => Options |items: &'a Vec<Option<&'a str>>| &items[..];
     [const N: usize] [Option<&'a str>; N] => Options |items: &'a [Option<&'a str>; N]| &items[..];
+    [] [Option<String>] => Owned |items: &'a [Option<String>]| items;
+    [] Vec<Option<String>> => Owned |items: &'a Vec<Option<String>>| &items[..];
 }
 
 /// One or several columns of keys. Rows with equal keys in all of them are a group.

@@ -1,6 +1,8 @@
 //! Reductions by key: an answer for each group of rows.
 
 mod answer;
+#[cfg(feature = "arrow")]
+mod arrow;
 mod by;
 mod bytes;
 mod column;

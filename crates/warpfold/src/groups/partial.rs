@@ -189,6 +189,18 @@ impl GroupPartial {
         self.question.ops.iter().map(|&(op, _)| op)
     }
 
+    /// The order of the groups in the answer.
+    #[must_use]
+    pub fn order(&self) -> Order {
+        self.question.order
+    }
+
+    /// Whether rows without a key are left out.
+    #[must_use]
+    pub fn omits_missing(&self) -> bool {
+        self.question.omit
+    }
+
     /// How many groups there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -509,7 +521,7 @@ impl GroupPartial {
     /// rules.
     ///
     /// # Errors
-    /// Those of finishing a group, as [`Error::Group`] with the group's key; of a group
+    /// Those of finishing a group, as [`Error::InGroup`] with the group's key; of a group
     /// without elements, `min` and its kin are missing instead. [`Error::Gap`] if the
     /// answer depends on positions and a piece in the middle is missing.
     pub fn finish(&self, rules: &Rules) -> Result<Grouped> {
@@ -590,7 +602,7 @@ impl GroupPartial {
         let zeros = || Numbers::zeros(out, 0);
         let mut all: Option<Finished> = None;
         for (from, part) in parts {
-            let mut part = part.map_err(|(at, source)| Error::Group {
+            let mut part = part.map_err(|(at, source)| Error::InGroup {
                 group: self.groups.show(groups[at]),
                 source: Box::new(source),
             })?;

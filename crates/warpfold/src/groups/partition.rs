@@ -65,7 +65,7 @@ impl Parted<'_> {
         match self.answer(&scattered, parts) {
             Ok(answered) => self.gather(answered).map(Some),
             // Of several such groups the first is told, by the way that knows which.
-            Err(Error::Group { .. }) => Ok(None),
+            Err(Error::InGroup { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -203,7 +203,7 @@ impl Parted<'_> {
         let words = groups.iter().map(|&group| numbering.words()[group as usize]).collect();
         let finish = |&(op, place): &(warpfold_core::Op, usize)| {
             let finished = tables[place].finish(op, self.rules, &groups, 0);
-            finished.map_err(|(at, source)| Error::Group {
+            finished.map_err(|(at, source)| Error::InGroup {
                 group: self.show(numbering.words()[groups[at] as usize]),
                 source: Box::new(source),
             })

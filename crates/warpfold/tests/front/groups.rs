@@ -108,7 +108,7 @@ fn compare<T: Item>(question: &Reduction, keys: &[u16], items: &[T], what: &str)
                 }
             }
         }
-        (Err(Error::Group { source, .. }), Err(error)) => assert_eq!(*source, error, "{what}"),
+        (Err(Error::InGroup { source, .. }), Err(error)) => assert_eq!(*source, error, "{what}"),
         (grouped, naive) => panic!("{what}: {grouped:?} but {naive:?}"),
     }
 }
@@ -394,7 +394,7 @@ fn parted_rows_have_the_answers_of_partials() {
     // The first group that has no answer is told, whichever part finds one first.
     let large = vec![i64::MAX; rows];
     let error = Reduction::of(Op::Sum).by(&keys).run(&large).unwrap_err();
-    let Error::Group { group, .. } = &error else { panic!("{error:?}") };
+    let Error::InGroup { group, .. } = &error else { panic!("{error:?}") };
     assert!(group.starts_with('-'), "{error}");
 }
 
@@ -497,4 +497,65 @@ fn damaged_bytes_are_errors_and_never_panics() {
         }
     }
     assert!(read > 40, "{read}");
+}
+
+#[cfg(feature = "arrow")]
+#[test]
+fn texts_of_arrow_are_keys_whatever_holds_them() {
+    use arrow_array::types::{Int8Type, UInt32Type};
+    use arrow_array::{
+        Array, ArrayRef, BinaryArray, DictionaryArray, LargeBinaryArray, LargeStringArray,
+        StringArray, StringViewArray,
+    };
+    use std::sync::Arc;
+
+    let long = "a text that no view holds within itself";
+    let rows: Vec<Option<&str>> =
+        vec![Some("b"), None, Some(""), Some(long), Some("b"), None, Some("a"), Some(long)];
+    let bytes: Vec<Option<&[u8]>> = rows.iter().map(|text| text.map(str::as_bytes)).collect();
+    let codes: DictionaryArray<Int8Type> = rows.iter().copied().collect();
+    let wide: DictionaryArray<UInt32Type> = rows.iter().copied().collect();
+    // A dictionary may have no key as one of its texts, and texts that no row has.
+    let none_inside = DictionaryArray::<Int8Type>::new(
+        vec![Some(2), Some(1), Some(3), Some(0), Some(2), None, Some(4), Some(0)].into(),
+        Arc::new(StringArray::from(vec![
+            Some(long),
+            None,
+            Some("b"),
+            Some(""),
+            Some("a"),
+            Some("c"),
+        ])),
+    );
+    let arrays: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from(rows.clone())),
+        Arc::new(LargeStringArray::from(rows.clone())),
+        Arc::new(StringViewArray::from(rows.clone())),
+        Arc::new(BinaryArray::from(bytes.clone())),
+        Arc::new(LargeBinaryArray::from(bytes)),
+        Arc::new(codes),
+        Arc::new(wide),
+        Arc::new(none_inside),
+    ];
+    let values: Vec<f64> = (0..rows.len()).map(|i| i as f64 + 0.1).collect();
+    let question = Reduction::new([Op::Sum, Op::ArgMax, Op::Count]);
+    for array in &arrays {
+        for (from, len) in [(0, 8), (1, 7), (2, 3), (1, 1), (0, 0), (8, 0)] {
+            let (array, values) = (array.slice(from, len), &values[from..from + len]);
+            for omit in [false, true] {
+                let expected = question.by(&rows[from..from + len]).omit_missing(omit).run(values);
+                let found = question.by(&array).omit_missing(omit).run(values);
+                assert_eq!(found, expected, "{} from {from}, {len} rows", array.data_type());
+            }
+        }
+    }
+    // Beside another column, and in pieces.
+    let years = [1i32, 1, 2, 2, 1, 1, 2, 2];
+    let keys = Keys::new([(&arrays[5]).into(), years[..].into()]);
+    let expected = question.by(Keys::new([rows[..].into(), years[..].into()])).run(&values);
+    assert_eq!(question.by(keys).run(&values), expected);
+
+    let days: ArrayRef = Arc::new(arrow_array::Date32Array::from(vec![1, 2]));
+    let refused = Reduction::of(Op::Sum).by(&days).run(&[1, 2]).unwrap_err();
+    assert!(matches!(refused, Error::NotNumbers { .. }), "{refused}");
 }

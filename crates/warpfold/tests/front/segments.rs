@@ -194,7 +194,9 @@ fn every_operation_and_type_in_one_call_and_alone() {
                 let got = question.clone().segments(Segments::Offsets(&offsets)).run(&view);
                 match (got, alone) {
                     (Ok(got), Ok(alone)) => same(&got, &alone, &format!("{ops:?} of {dtype}")),
-                    (Err(Error::InSegment { cause, .. }), Err(error)) => assert_eq!(*cause, error),
+                    (Err(Error::InSegment { source, .. }), Err(error)) => {
+                        assert_eq!(*source, error)
+                    }
                     (Err(got), Err(error)) => assert_eq!(got, error),
                     (got, alone) => panic!("{ops:?} of {dtype}: {got:?}, not {alone:?}"),
                 }
@@ -258,15 +260,15 @@ fn segments_without_an_answer_are_named() {
     let x = [1.0, f64::NAN, f64::NAN];
     let question = Reduction::new([Op::Sum, Op::Min]).nan(NanPolicy::Error);
     let error = question.segments(Segments::Fixed(1)).run(&x).unwrap_err();
-    let cause = Box::new(Error::NanFound { count: 1, first: None });
-    assert_eq!(error, Error::InSegment { segment: 1, cause });
+    let source = Box::new(Error::NanFound { count: 1, first: None });
+    assert_eq!(error, Error::InSegment { segment: 1, source });
 
     for op in [Op::Min, Op::Max, Op::MinMax, Op::Range, Op::ArgMin, Op::ArgMinMax] {
         let question = Reduction::of(op).segments(Segments::Offsets(&[0, 1, 1, 3, 3]));
         let error = question.run(&[1u8, 2, 3]).unwrap_err();
         let none: [u8; 0] = [];
-        let cause = Box::new(Reduction::of(op).run(&none).unwrap_err());
-        assert_eq!(error, Error::InSegment { segment: 1, cause });
+        let source = Box::new(Reduction::of(op).run(&none).unwrap_err());
+        assert_eq!(error, Error::InSegment { segment: 1, source });
         assert!(error.hint().unwrap().contains("initial"));
     }
 }

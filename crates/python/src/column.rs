@@ -1,0 +1,351 @@
+//! Columns of a table as they come in: of keys or of values, all with as many rows.
+
+use crate::arrow;
+use crate::dense::Dense;
+use crate::errors::OrRaise;
+use crate::home::Home;
+use crate::import::{Data, Family, import};
+use crate::masked::Masked;
+use crate::{numpy, sequence};
+use arrow_array::{Array, ArrayRef};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use std::ops::Range;
+use warpfold::{DType, Input, KeyColumn, Op, Reduction, View};
+
+/// One column.
+pub(crate) enum Column {
+    /// Numbers where they lie.
+    Dense(Dense),
+    /// Pieces of one type.
+    Arrow(Vec<ArrayRef>),
+    /// Numbers that were copied.
+    Masked(Masked),
+    Texts(Vec<Option<String>>),
+}
+
+/// A column, and whose types go with it.
+pub(crate) struct Owned<'py> {
+    pub(crate) column: Column,
+    pub(crate) home: Home<'py>,
+}
+
+/// Columns by their names; a single column has none.
+pub(crate) enum Columns<'py> {
+    One(Box<Owned<'py>>),
+    /// In a tuple.
+    Several(Vec<Owned<'py>>),
+    Named(Vec<(String, Owned<'py>)>),
+}
+
+impl Column {
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Column::Dense(dense) => dense.len(),
+            Column::Arrow(chunks) => chunks.iter().map(|chunk| chunk.len()).sum(),
+            Column::Masked(masked) => masked.rows(),
+            Column::Texts(texts) => texts.len(),
+        }
+    }
+
+    /// Adds the rows at which pieces begin.
+    pub(crate) fn cuts(&self, cuts: &mut Vec<usize>) {
+        if let Column::Arrow(chunks) = self {
+            let mut at = 0;
+            for chunk in chunks {
+                at += chunk.len();
+                cuts.push(at);
+            }
+        }
+    }
+
+    /// The piece that some rows lie in, cut to them.
+    pub(crate) fn piece(&self, rows: &Range<usize>) -> Option<ArrayRef> {
+        let Column::Arrow(chunks) = self else { return None };
+        let mut at = 0;
+        for chunk in chunks {
+            let end = at + chunk.len();
+            if rows.start >= at && rows.end <= end && (rows.start < end || rows.is_empty()) {
+                return Some(chunk.slice(rows.start - at, rows.len()));
+            }
+            at = end;
+        }
+        None
+    }
+
+    /// Some rows of numbers; `piece` is what [`piece`](Self::piece) says.
+    ///
+    /// # Errors
+    /// An array of something else than numbers.
+    pub(crate) fn input<'a>(
+        &'a self,
+        piece: &'a Option<ArrayRef>,
+        rows: Range<usize>,
+    ) -> warpfold::Result<Input<'a>> {
+        match (self, piece) {
+            (Column::Dense(dense), _) => Ok(part(dense, rows).into()),
+            (Column::Masked(masked), _) => masked.input(rows),
+            (Column::Arrow(_), Some(piece)) => Ok(Input::from(piece)),
+            _ => Err(warpfold::Error::NotNumbers { found: "text".into() }),
+        }
+    }
+
+    /// The same of keys.
+    ///
+    /// # Errors
+    /// As for [`input`](Self::input).
+    pub(crate) fn keys<'a>(
+        &'a self,
+        piece: &'a Option<ArrayRef>,
+        rows: Range<usize>,
+    ) -> warpfold::Result<KeyColumn<'a>> {
+        match (self, piece) {
+            (Column::Texts(texts), _) => Ok(texts[rows].into()),
+            (Column::Arrow(_), Some(piece)) => Ok(piece.into()),
+            _ => self.input(piece, rows).map(KeyColumn::from),
+        }
+    }
+
+    /// The type of the elements, if they are numbers.
+    pub(crate) fn dtype(&self) -> Option<DType> {
+        match self {
+            Column::Dense(dense) => Some(dense.dtype),
+            Column::Masked(masked) => Some(masked.dtype()),
+            Column::Arrow(chunks) => {
+                Input::from(chunks.first()?).view().ok().map(|view| view.dtype())
+            }
+            Column::Texts(_) => None,
+        }
+    }
+
+    /// The numbers put together.
+    ///
+    /// # Errors
+    /// A column of something else than numbers.
+    pub(crate) fn joined(&self) -> warpfold::Result<Masked> {
+        let whole = 0..self.rows();
+        match self {
+            Column::Arrow(chunks) => {
+                let mut all: Option<Masked> = None;
+                for chunk in chunks {
+                    let input = Input::from(chunk);
+                    let dtype = input.view()?.dtype();
+                    all.get_or_insert_with(|| Masked::new(dtype)).append(&input)?;
+                }
+                all.ok_or(warpfold::Error::NotNumbers { found: "nothing".into() })
+            }
+            _ => {
+                let input = self.input(&None, whole)?;
+                let mut all = Masked::new(input.view()?.dtype());
+                all.append(&input)?;
+                Ok(all)
+            }
+        }
+    }
+
+    /// The same column, in which rows with a NaN have no value.
+    ///
+    /// # Errors
+    /// Those of a reduction.
+    pub(crate) fn without_nans(self, py: Python<'_>) -> PyResult<Column> {
+        if !self.dtype().is_some_and(|dtype| dtype.is_float()) {
+            return Ok(self);
+        }
+        let mut all = self.joined().or_raise(py)?;
+        let count = Reduction::of(Op::CountNan);
+        let found = py.detach(|| count.run(all.input(0..all.rows())?)).or_raise(py)?;
+        if found.number::<u64>(Op::CountNan) == Some(0) {
+            return Ok(self);
+        }
+        all.leave_out_nans();
+        Ok(Column::Masked(all))
+    }
+}
+
+/// Some elements of an array of one axis.
+fn part(dense: &Dense, rows: Range<usize>) -> View<'_> {
+    let stride = dense.strides[0];
+    let origin = dense.origin().wrapping_offset(stride.wrapping_mul(rows.start.cast_signed()));
+    // SAFETY: some of the elements of an array, which is borrowed for as long.
+    unsafe { View::from_raw(dense.dtype, origin, &[rows.len()], &[stride]) }
+}
+
+fn flat(dense: Dense) -> PyResult<Column> {
+    if dense.shape.len() != 1 {
+        return Err(PyValueError::new_err(format!(
+            "an array of shape {:?} is no column\nhint: keys and values are arrays of one axis: ravel it, or take one of its columns",
+            dense.shape
+        )));
+    }
+    Ok(Column::Dense(dense))
+}
+
+/// The arrays that columns are taken from.
+///
+/// # Errors
+/// What [`column`] says of one of them.
+pub(crate) fn columns<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Columns<'py>> {
+    let py = x.py();
+    if let Ok(dict) = x.cast::<PyDict>() {
+        let named = dict
+            .iter()
+            .map(|(name, column_of)| Ok((name.str()?.to_string(), column(&column_of, keys)?)));
+        return named.collect::<PyResult<_>>().map(Columns::Named);
+    }
+    if let Some(several) = several(x)? {
+        let columns = several.iter().map(|x| column(x, keys));
+        return columns.collect::<PyResult<_>>().map(Columns::Several);
+    }
+    if is_pandas(x)? && x.hasattr(intern!(py, "columns"))? {
+        let mut named = Vec::new();
+        for item in x.call_method0(intern!(py, "items"))?.try_iter()? {
+            let (name, of): (Bound<'py, PyAny>, Bound<'py, PyAny>) = item?.extract()?;
+            named.push((name.str()?.to_string(), column(&of, keys)?));
+        }
+        return Ok(Columns::Named(named));
+    }
+    if (x.hasattr(intern!(py, "__arrow_c_stream__"))?
+        || x.hasattr(intern!(py, "__arrow_c_array__"))?)
+        && !is_of_numpy(x)
+        && let Some(arrow::Imported::Frame(columns)) = arrow::import(x)?
+    {
+        let named = columns.into_iter().map(|(name, chunks)| {
+            let column = Column::Arrow(chunks.into_pieces());
+            Ok((name, Owned { column, home: Home::of(x, &Family::Python)? }))
+        });
+        return named.collect::<PyResult<_>>().map(Columns::Named);
+    }
+    column(x, keys).map(|one| Columns::One(Box::new(one)))
+}
+
+/// The columns of a list or tuple of columns; `None` if it is one of rows.
+fn several<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+    if !x.is_instance_of::<PyTuple>() && !x.is_instance_of::<PyList>() {
+        return Ok(None);
+    }
+    let items: Vec<_> = x.try_iter()?.collect::<PyResult<_>>()?;
+    Ok(items.first().is_some_and(|first| !is_row(first)).then_some(items))
+}
+
+/// Whether an object is one row of a column, and no column.
+fn is_row(x: &Bound<'_, PyAny>) -> bool {
+    x.is_none()
+        || x.is_instance_of::<PyString>()
+        || x.is_instance_of::<PyBytes>()
+        || x.is_instance_of::<PyFloat>()
+        || x.is_instance_of::<PyInt>()
+        || x.is_instance_of::<PyBool>()
+        || numpy::is_scalar(x)
+        || is_missing(x)
+}
+
+/// Whether a row has no value, by whatever says so beside texts: None, or what pandas has.
+fn is_missing(x: &Bound<'_, PyAny>) -> bool {
+    x.is_none() || x.get_type().name().is_ok_and(|name| name == "NAType")
+}
+
+fn is_pandas(x: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(x.get_type().module()?.to_cow()?.starts_with("pandas."))
+}
+
+/// Whether what an object wraps is an array of NumPy, of one of its own types.
+fn is_of_numpy(x: &Bound<'_, PyAny>) -> bool {
+    let dtype = x.getattr_opt(intern!(x.py(), "dtype")).ok().flatten();
+    dtype.is_some_and(|dtype| numpy::is_dtype(&dtype))
+}
+
+/// A column of an object.
+///
+/// # Errors
+/// An object that holds neither numbers nor texts, or not in one axis, or on a device.
+pub(crate) fn column<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Owned<'py>> {
+    let py = x.py();
+    if x.is_instance_of::<PyList>() || x.is_instance_of::<PyTuple>() {
+        return Ok(Owned { column: of_rows(x, keys)?, home: Home::Family(Family::Python) });
+    }
+    if is_of_numpy(x) {
+        let kind: String =
+            x.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "kind"))?.extract()?;
+        if keys && matches!(&*kind, "O" | "U" | "S" | "T") {
+            let rows = x.call_method0(intern!(py, "tolist"))?;
+            return Ok(Owned { column: of_rows(&rows, keys)?, home: Home::Family(Family::NumPy) });
+        }
+    } else if x.hasattr(intern!(py, "__arrow_c_stream__"))?
+        || x.hasattr(intern!(py, "__arrow_c_array__"))?
+    {
+        if let Some(arrow::Imported::Column(chunks)) = arrow::import(x)? {
+            let home = Home::of(x, &Family::Python)?;
+            return Ok(Owned { column: Column::Arrow(chunks.into_pieces()), home });
+        }
+    } else if is_pandas(x)? {
+        let rows = x.call_method0(intern!(py, "tolist"))?;
+        return Ok(Owned { column: of_rows(&rows, keys)?, home: Home::Family(Family::NumPy) });
+    }
+    let imported = import(x)?;
+    let home = Home::of(x, &imported.family)?;
+    let column = match imported.data {
+        Data::Dense(dense) => flat(dense)?,
+        Data::Column(chunks) => Column::Arrow(chunks.into_pieces()),
+        Data::Device(_) => {
+            return Err(PyTypeError::new_err(
+                "columns on a device have no groups and no segments\nhint: move them to the CPU first",
+            ));
+        }
+        Data::File(_) | Data::Frame(_) => {
+            return Err(PyTypeError::new_err(
+                "files and tables are no columns\nhint: read or choose the columns first",
+            ));
+        }
+    };
+    Ok(Owned { column, home })
+}
+
+/// A list of texts or numbers, some of which may be None.
+fn of_rows(rows: &Bound<'_, PyAny>, keys: bool) -> PyResult<Column> {
+    let py = rows.py();
+    let items: Vec<Bound<'_, PyAny>> = rows.try_iter()?.collect::<PyResult<_>>()?;
+    let is_text = |item: &Bound<'_, PyAny>| item.is_instance_of::<PyString>();
+    if keys && items.iter().any(is_text) {
+        let text = |item: &Bound<'_, PyAny>| -> PyResult<Option<String>> {
+            let nan = || item.cast::<PyFloat>().is_ok_and(|x| x.value().is_nan());
+            if is_text(item) {
+                item.extract().map(Some)
+            } else if is_missing(item) || nan() {
+                Ok(None)
+            } else {
+                Err(PyTypeError::new_err(format!(
+                    "{} stands among texts\nhint: the keys of a column are all texts, or all numbers",
+                    item.repr()?
+                )))
+            }
+        };
+        return items.iter().map(text).collect::<PyResult<_>>().map(Column::Texts);
+    }
+    if keys && let Some(bytes) = items.iter().find(|item| item.is_instance_of::<PyBytes>()) {
+        return Err(PyTypeError::new_err(format!(
+            "{} is no text\nhint: decode the keys first",
+            bytes.repr()?
+        )));
+    }
+    let has: Vec<&Bound<'_, PyAny>> = items.iter().filter(|item| !is_missing(item)).collect();
+    let dense = sequence::import(PyList::new(py, &has)?.as_any())?;
+    if has.len() == items.len() || dense.shape.len() != 1 {
+        return flat(dense);
+    }
+    let size = dense.dtype.size();
+    let view = dense.view();
+    let bytes = view.contiguous().unwrap_or_default();
+    let mut masked = Masked::new(dense.dtype);
+    masked.grow(items.len());
+    let mut values = bytes.chunks_exact(size);
+    for (row, item) in items.iter().enumerate() {
+        if !is_missing(item)
+            && let Some(value) = values.next()
+        {
+            masked.set(row, value);
+        }
+    }
+    Ok(Column::Masked(masked))
+}

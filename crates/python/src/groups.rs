@@ -1,0 +1,619 @@
+//! `warpfold.groupby`: answers for each distinct key, and their unfinished states.
+
+use crate::call::operations;
+use crate::column::{Column, Columns, Owned, columns};
+use crate::errors::OrRaise;
+use crate::home::Home;
+use crate::import::Family;
+use crate::numpy;
+use crate::partial::with_ddof;
+use crate::question::{Words, policy};
+use arrow_array::ArrayRef;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use std::ops::Range;
+use warpfold::{DType, GroupBy, Grouped, Keys, NanPolicy, Op, Order, Reduction};
+
+/// Rows that are reduced before Ctrl-C is looked for.
+const PIECE: usize = 1 << 24;
+
+/// How rows are grouped.
+#[derive(Clone, Copy)]
+struct Grouping {
+    order: Order,
+    /// Whether rows without a key, or with NaN as one, are left out.
+    dropna: bool,
+}
+
+impl Grouping {
+    fn new(order: &str, dropna: bool) -> PyResult<Grouping> {
+        let order = match order {
+            "key" => Order::Key,
+            "first" => Order::FirstOccurrence,
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "order={order:?} is no order of groups\nhint: there are \"key\" and \"first\""
+                )));
+            }
+        };
+        Ok(Grouping { order, dropna })
+    }
+
+    fn by<'k>(self, question: &Reduction, keys: Keys<'k>) -> GroupBy<'k> {
+        question.by(keys).order(self.order).omit_missing(self.dropna)
+    }
+}
+
+/// The columns of a table that are read together: keys, and values for each.
+struct Table<'a> {
+    keys: &'a [&'a Column],
+    /// One column, or two for a dot product.
+    values: &'a [&'a Column],
+    rows: usize,
+}
+
+impl<'a> Table<'a> {
+    /// # Errors
+    /// Columns of different lengths.
+    fn new(keys: &'a [&'a Column], values: &'a [&'a Column]) -> PyResult<Table<'a>> {
+        let rows = keys.first().map_or(0, |column| column.rows());
+        for column in keys.iter().chain(values) {
+            if column.rows() != rows {
+                return Err(PyValueError::new_err(format!(
+                    "a column has {} rows, and the first column of keys has {rows}\nhint: there is a value for each key",
+                    column.rows()
+                )));
+            }
+        }
+        if keys.is_empty() {
+            return Err(PyValueError::new_err("there is no column of keys\nhint: name one"));
+        }
+        Ok(Table { keys, values, rows })
+    }
+
+    /// Runs of rows within which no column has a seam.
+    fn pieces(&self) -> Vec<Range<usize>> {
+        let mut cuts: Vec<usize> = (0..self.rows).step_by(PIECE).skip(1).collect();
+        self.keys.iter().chain(self.values).for_each(|column| column.cuts(&mut cuts));
+        cuts.push(self.rows);
+        cuts.sort_unstable();
+        cuts.dedup();
+        let mut from = 0;
+        let mut pieces = Vec::with_capacity(cuts.len());
+        for to in cuts {
+            if to > from || self.rows == 0 {
+                pieces.push(from..to);
+            }
+            from = to;
+        }
+        pieces
+    }
+
+    /// What `then` makes of some rows.
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        rows: &Range<usize>,
+        then: impl FnOnce(Keys<'_>, Vec<warpfold::Input<'_>>) -> warpfold::Result<R> + Send,
+    ) -> PyResult<R> {
+        let held = |columns: &[&Column]| -> Vec<Option<ArrayRef>> {
+            columns.iter().map(|column| column.piece(rows)).collect()
+        };
+        let (held_keys, held_values) = (held(self.keys), held(self.values));
+        let keys = self.keys.iter().zip(&held_keys);
+        let keys = keys.map(|(column, piece)| column.keys(piece, rows.clone()));
+        let keys = Keys::new(keys.collect::<warpfold::Result<Vec<_>>>().or_raise(py)?);
+        let values = self.values.iter().zip(&held_values);
+        let values = values.map(|(column, piece)| column.input(piece, rows.clone()));
+        let values: Vec<_> = values.collect::<warpfold::Result<_>>().or_raise(py)?;
+        let made = py.detach(|| then(keys, values));
+        py.check_signals()?;
+        made.or_raise(py)
+    }
+
+    /// The states of some rows, the first of which is row `start` of all.
+    fn piece(
+        &self,
+        py: Python<'_>,
+        question: &Reduction,
+        grouping: Grouping,
+        rows: &Range<usize>,
+        start: u64,
+    ) -> PyResult<warpfold::GroupPartial> {
+        self.with(py, rows, |keys, values| {
+            let by = grouping.by(question, keys);
+            let mut values = values.into_iter();
+            match (values.next(), values.next()) {
+                (Some(left), Some(right)) => by.partial_pair(left, right, start),
+                (Some(only), None) => by.partial(only, start),
+                (None, _) => by.partial(&[0.0f64; 0], start),
+            }
+        })
+    }
+
+    /// The states of all rows.
+    fn partial(
+        &self,
+        py: Python<'_>,
+        question: &Reduction,
+        grouping: Grouping,
+        start: u64,
+    ) -> PyResult<warpfold::GroupPartial> {
+        let mut all: Option<warpfold::GroupPartial> = None;
+        for rows in self.pieces() {
+            let at = start.saturating_add(rows.start as u64);
+            let made = self.piece(py, question, grouping, &rows, at)?;
+            match &mut all {
+                None => all = Some(made),
+                Some(all) => py.detach(|| all.merge(&made)).or_raise(py)?,
+            }
+        }
+        all.ok_or_else(|| PyValueError::new_err("there are no rows"))
+    }
+
+    /// The answers.
+    fn answers(
+        &self,
+        py: Python<'_>,
+        question: &Reduction,
+        grouping: Grouping,
+    ) -> PyResult<Grouped> {
+        if let [rows] = &self.pieces()[..] {
+            return self.with(py, rows, |keys, values| {
+                let by = grouping.by(question, keys);
+                let mut values = values.into_iter();
+                match (values.next(), values.next()) {
+                    (Some(left), Some(right)) => by.run_pair(left, right),
+                    (Some(only), None) => by.run(only),
+                    (None, _) => by.run(&[0.0f64; 0]),
+                }
+            });
+        }
+        let partial = self.partial(py, question, grouping, 0)?;
+        finished(py, &partial, question)
+    }
+}
+
+fn finished(
+    py: Python<'_>,
+    partial: &warpfold::GroupPartial,
+    question: &Reduction,
+) -> PyResult<Grouped> {
+    py.detach(|| partial.finish(question.rules())).or_raise(py)
+}
+
+/// Columns of keys, and what they are called.
+struct KeyColumns<'py> {
+    owned: Vec<Owned<'py>>,
+    named: Named,
+}
+
+/// How the keys of an answer are given.
+#[derive(Clone, PartialEq, Eq)]
+enum Named {
+    /// One array.
+    One,
+    /// A tuple of them.
+    Several,
+    /// A dictionary.
+    Names(Vec<String>),
+}
+
+impl<'py> KeyColumns<'py> {
+    fn of(x: &Bound<'py, PyAny>, dropna: bool) -> PyResult<KeyColumns<'py>> {
+        let py = x.py();
+        let (mut owned, named) = match columns(x, true)? {
+            Columns::One(one) => (vec![*one], Named::One),
+            Columns::Several(several) => (several, Named::Several),
+            Columns::Named(named) => {
+                let (names, columns) = named.into_iter().unzip();
+                (columns, Named::Names(names))
+            }
+        };
+        if dropna {
+            owned = owned
+                .into_iter()
+                .map(|Owned { column, home }| Ok(Owned { column: column.without_nans(py)?, home }))
+                .collect::<PyResult<_>>()?;
+        }
+        Ok(KeyColumns { owned, named })
+    }
+
+    fn columns(&self) -> Vec<&Column> {
+        self.owned.iter().map(|owned| &owned.column).collect()
+    }
+
+    fn homes(&self) -> Vec<Home<'py>> {
+        self.owned.iter().map(|owned| owned.home.clone()).collect()
+    }
+}
+
+/// The keys of groups, in the form in which they came.
+fn given_keys<'py>(
+    py: Python<'py>,
+    grouped: &Grouped,
+    homes: &[Home<'py>],
+    named: &Named,
+) -> PyResult<Bound<'py, PyAny>> {
+    let keys = grouped.keys().iter().zip(homes).map(|(keys, home)| home.keys(py, keys));
+    let mut keys = keys.collect::<PyResult<Vec<_>>>()?;
+    Ok(match named {
+        Named::One => match keys.pop() {
+            Some(only) => only,
+            None => PyList::empty(py).into_any(),
+        },
+        Named::Several => PyTuple::new(py, keys)?.into_any(),
+        Named::Names(names) => {
+            let dict = PyDict::new(py);
+            for (name, keys) in names.iter().zip(keys) {
+                dict.set_item(name, keys)?;
+            }
+            dict.into_any()
+        }
+    })
+}
+
+/// The answers of groups: of one operation that was named alone its own, else a dictionary.
+fn given_answers<'py>(
+    py: Python<'py>,
+    grouped: &Grouped,
+    home: &Home<'py>,
+    dtype: DType,
+    named: &[(String, Op)],
+    single: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let dict = PyDict::new(py);
+    for ((name, _), column) in named.iter().zip(grouped.columns()) {
+        let missing: Vec<usize> = (0..grouped.len()).filter(|&i| column.is_missing(i)).collect();
+        let answers = home.answers(py, dtype, column.column().clone(), &missing)?;
+        if single {
+            return Ok(answers);
+        }
+        if dict.contains(name)? {
+            return Err(PyValueError::new_err(format!("the operation {name:?} is named twice")));
+        }
+        dict.set_item(name, answers)?;
+    }
+    Ok(dict.into_any())
+}
+
+/// The only column of values.
+fn one_column<'py>(columns: Columns<'py>) -> PyResult<Owned<'py>> {
+    match columns {
+        Columns::One(one) => Ok(*one),
+        _ => Err(PyTypeError::new_err(
+            "several columns of values have no state together\nhint: give one column",
+        )),
+    }
+}
+
+/// Reduces the rows of each group, those with the same key: a pair of the groups' keys and of
+/// their answers.
+///
+/// ``keys`` are an array or a list of numbers or texts, several of such in a tuple, list or
+/// dictionary, or the columns of a table. ``values`` are a column with a value for each key, or a
+/// table or dictionary of such. Answers come as the operations and columns do: an array, or
+/// dictionaries by name. ``order`` is ``"key"``, or ``"first"`` for that of the first rows.
+/// ``dropna`` leaves out rows whose key is missing or NaN.
+#[pyfunction]
+#[pyo3(signature = (keys, values, ops, /, *, order="key", dropna=false, y=None, dtype=None, ddof=None, correction=None, nan=None, device=None, threads=None))]
+#[expect(clippy::too_many_arguments, reason = "the words of the functions")]
+pub(crate) fn groupby<'py>(
+    py: Python<'py>,
+    keys: &Bound<'py, PyAny>,
+    values: &Bound<'py, PyAny>,
+    ops: &Bound<'py, PyAny>,
+    order: &str,
+    dropna: bool,
+    y: Option<&Bound<'py, PyAny>>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    ddof: Option<&Bound<'py, PyAny>>,
+    correction: Option<&Bound<'py, PyAny>>,
+    nan: Option<&str>,
+    device: Option<&str>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let words = Words { dtype, ddof, correction, nan, device, threads, ..Words::default() };
+    let named = operations(ops)?;
+    let single = ops.is_instance_of::<PyString>();
+    let list: Vec<Op> = named.iter().map(|(_, op)| *op).collect();
+    let question = words.question(py, &list)?;
+    let grouping = Grouping::new(order, dropna)?;
+    let keys = KeyColumns::of(keys, dropna)?;
+    let second = y.map(|y| one_column(columns(y, false)?)).transpose()?;
+    let answers = |values: &Owned<'py>| -> PyResult<(Grouped, Bound<'py, PyAny>)> {
+        let both: Vec<&Column> =
+            [Some(values), second.as_ref()].into_iter().flatten().map(|o| &o.column).collect();
+        let key_columns = keys.columns();
+        let grouped = Table::new(&key_columns, &both)?.answers(py, &question, grouping)?;
+        let dtype = values.column.dtype().unwrap_or(DType::F64);
+        let given = given_answers(py, &grouped, &values.home, dtype, &named, single)?;
+        Ok((grouped, given))
+    };
+    let (grouped, given) = match columns(values, false)? {
+        Columns::One(one) => answers(&one)?,
+        Columns::Named(columns) if !columns.is_empty() => {
+            let dict = PyDict::new(py);
+            let mut last = None;
+            for (name, values) in &columns {
+                let made = answers(values).map_err(|error| crate::call::with_note(py, error, name));
+                let (grouped, given) = made?;
+                dict.set_item(name, given)?;
+                last = Some(grouped);
+            }
+            let last = last.ok_or_else(|| PyValueError::new_err("there are no values"))?;
+            (last, dict.into_any())
+        }
+        _ => {
+            return Err(PyTypeError::new_err(
+                "columns of values need names\nhint: give one column, or a dictionary of columns",
+            ));
+        }
+    };
+    let given_keys = given_keys(py, &grouped, &keys.homes(), &keys.named)?;
+    PyTuple::new(py, [given_keys, given])
+}
+
+/// The states of a reduction of groups, over pieces of the rows.
+///
+/// Merging the partials of any split of the rows, in any order, gives the bits of a single run
+/// over all of them.
+#[pyclass(module = "warpfold", name = "GroupPartial")]
+pub(crate) struct GroupPartial {
+    named: Vec<(String, Op)>,
+    /// Whether one operation was named alone, so that its answer comes alone.
+    single: bool,
+    question: Reduction,
+    grouping: Grouping,
+    keys: Named,
+    /// Nothing before the first piece, which says what the columns are.
+    state: Option<warpfold::GroupPartial>,
+    /// The next row.
+    next: u64,
+    /// Whether answers are NumPy's.
+    numpy: bool,
+}
+
+impl GroupPartial {
+    fn state(&self) -> PyResult<&warpfold::GroupPartial> {
+        self.state.as_ref().ok_or_else(|| {
+            PyValueError::new_err(
+                "the partial has absorbed nothing\nhint: absorb keys and values first, even empty ones",
+            )
+        })
+    }
+
+    fn merge_state(&mut self, py: Python<'_>, other: &GroupPartial) -> PyResult<()> {
+        if let Some(theirs) = &other.state {
+            match &mut self.state {
+                Some(state) => py.detach(|| state.merge(theirs)).or_raise(py)?,
+                None => {
+                    self.state = Some(theirs.clone());
+                    self.keys = other.keys.clone();
+                }
+            }
+        }
+        self.next = self.next.max(other.next);
+        self.numpy |= other.numpy;
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl GroupPartial {
+    #[new]
+    #[pyo3(signature = (ops, /, *, order="key", dropna=false, nan=None, ddof=None, correction=None, threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the words of the functions")]
+    fn new<'py>(
+        py: Python<'py>,
+        ops: &Bound<'py, PyAny>,
+        order: &str,
+        dropna: bool,
+        nan: Option<&str>,
+        ddof: Option<&Bound<'py, PyAny>>,
+        correction: Option<&Bound<'py, PyAny>>,
+        threads: Option<usize>,
+    ) -> PyResult<GroupPartial> {
+        let words = Words { nan, ddof, correction, threads, ..Words::default() };
+        let named = operations(ops)?;
+        let list: Vec<Op> = named.iter().map(|(_, op)| *op).collect();
+        Ok(GroupPartial {
+            question: words.question(py, &list)?,
+            single: ops.is_instance_of::<PyString>(),
+            named,
+            grouping: Grouping::new(order, dropna)?,
+            keys: Named::One,
+            state: None,
+            next: 0,
+            numpy: false,
+        })
+    }
+
+    /// Takes in keys, and a value for each; for ``dot`` also ``y``. The first row is row
+    /// ``start`` of all; without it, the one after those that were absorbed before.
+    #[pyo3(signature = (keys, values, y=None, /, *, start=None))]
+    fn absorb<'py>(
+        &mut self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+        values: &Bound<'py, PyAny>,
+        y: Option<&Bound<'py, PyAny>>,
+        start: Option<u64>,
+    ) -> PyResult<()> {
+        let keys = KeyColumns::of(keys, self.grouping.dropna)?;
+        let values = one_column(columns(values, false)?)?;
+        let second = y.map(|y| one_column(columns(y, false)?)).transpose()?;
+        if self.state.is_some() && self.keys != keys.named {
+            return Err(PyValueError::new_err(
+                "the keys have other columns than those that were absorbed before",
+            ));
+        }
+        let both: Vec<&Column> =
+            [Some(&values), second.as_ref()].into_iter().flatten().map(|o| &o.column).collect();
+        let key_columns = keys.columns();
+        let table = Table::new(&key_columns, &both)?;
+        let start = start.unwrap_or(self.next);
+        let piece = table.partial(py, &self.question, self.grouping, start)?;
+        match &mut self.state {
+            Some(state) => py.detach(|| state.merge(&piece)).or_raise(py)?,
+            None => self.state = Some(piece),
+        }
+        self.next = start.saturating_add(table.rows as u64);
+        self.keys = keys.named;
+        self.numpy |= matches!(values.home, Home::Family(Family::NumPy));
+        Ok(())
+    }
+
+    /// Takes in the partial of other rows. After an error nothing has changed.
+    fn merge(&mut self, py: Python<'_>, other: PyRef<'_, GroupPartial>) -> PyResult<()> {
+        self.merge_state(py, &other)
+    }
+
+    fn __add__(&self, py: Python<'_>, other: PyRef<'_, GroupPartial>) -> PyResult<GroupPartial> {
+        let mut sum = GroupPartial {
+            named: self.named.clone(),
+            single: self.single,
+            question: self.question.clone(),
+            grouping: self.grouping,
+            keys: self.keys.clone(),
+            state: self.state.clone(),
+            next: self.next,
+            numpy: self.numpy,
+        };
+        sum.merge_state(py, &other)?;
+        Ok(sum)
+    }
+
+    fn __iadd__(&mut self, py: Python<'_>, other: PyRef<'_, GroupPartial>) -> PyResult<()> {
+        self.merge_state(py, &other)
+    }
+
+    /// The groups' keys, and their answers.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let state = self.state()?;
+        let grouped = finished(py, state, &self.question)?;
+        let home = Home::Family(match self.numpy && numpy::loaded(py).is_some() {
+            true => Family::NumPy,
+            false => Family::Python,
+        });
+        let homes: Vec<Home<'py>> = grouped.keys().iter().map(|_| home.clone()).collect();
+        let keys = given_keys(py, &grouped, &homes, &self.keys)?;
+        let dtype = state.value_columns().next().map_or(DType::F64, |(_, dtype, _)| dtype);
+        let answers = given_answers(py, &grouped, &home, dtype, &self.named, self.single)?;
+        PyTuple::new(py, [keys, answers])
+    }
+
+    /// The states as bytes, with a version and checksums: what ``warpfold partial --by`` writes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.state()?.to_bytes()))
+    }
+
+    /// Reads what ``to_bytes``, or ``warpfold partial --by``, wrote.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<GroupPartial> {
+        let state = warpfold::GroupPartial::from_bytes(data).or_raise(py)?;
+        let named: Vec<(String, Op)> =
+            state.ops().map(|op| (op.name().replace('-', "_"), op)).collect();
+        let names = state.key_names().to_vec();
+        let keys = match &names[..] {
+            [_] => Named::One,
+            names if names.iter().all(|name| !name.is_empty()) => Named::Names(names.to_vec()),
+            _ => Named::Several,
+        };
+        Ok(GroupPartial {
+            single: named.len() == 1,
+            question: Reduction::new(state.ops()),
+            grouping: Grouping { order: state.order(), dropna: state.omits_missing() },
+            named,
+            keys,
+            next: state.rows(),
+            state: Some(state),
+            numpy: false,
+        })
+    }
+
+    /// The names of the operations.
+    #[getter]
+    fn ops(&self) -> Vec<&str> {
+        self.named.iter().map(|(name, _)| &name[..]).collect()
+    }
+
+    /// How many rows were absorbed.
+    #[getter]
+    fn rows(&self) -> u64 {
+        self.state.as_ref().map_or(0, warpfold::GroupPartial::rows)
+    }
+
+    /// How many groups there are.
+    fn __len__(&self) -> usize {
+        self.state.as_ref().map_or(0, warpfold::GroupPartial::len)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<GroupPartial>().is_ok_and(|other| other.borrow().state == self.state)
+    }
+
+    fn __repr__(&self) -> String {
+        let (ops, groups) = (self.ops().join(", "), self.__len__());
+        format!("<warpfold.GroupPartial of {ops} over {groups} groups>")
+    }
+
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = this.py();
+        let partial = this.borrow();
+        let names = PyList::new(py, partial.ops())?;
+        let rules = partial.question.rules();
+        let nan = match rules.nan {
+            NanPolicy::Omit => "omit",
+            NanPolicy::Error => "raise",
+            _ => "propagate",
+        };
+        let Grouping { order, dropna } = partial.grouping;
+        let columns = match &partial.keys {
+            Named::One => (1, Vec::new()),
+            Named::Several => (2, Vec::new()),
+            Named::Names(names) => (2, names.clone()),
+        };
+        let bytes = partial.state.as_ref().map(|state| PyBytes::new(py, &state.to_bytes()));
+        let rules = (order.name(), dropna, nan, (rules.ddof, rules.ddof_fraction));
+        let state = (partial.single, rules, columns, partial.next, partial.numpy, bytes);
+        (this.get_type(), (names,), state).into_pyobject(py)
+    }
+
+    #[expect(clippy::type_complexity, reason = "what `__reduce__` put together")]
+    fn __setstate__(
+        &mut self,
+        py: Python<'_>,
+        state: (
+            bool,
+            (String, bool, String, (u64, u64)),
+            (u8, Vec<String>),
+            u64,
+            bool,
+            Option<Vec<u8>>,
+        ),
+    ) -> PyResult<()> {
+        let (single, (order, dropna, nan, ddof), (count, names), next, numpy, bytes) = state;
+        let read = bytes
+            .map(|bytes| warpfold::GroupPartial::from_bytes(&bytes))
+            .transpose()
+            .or_raise(py)?;
+        let ours = || self.named.iter().map(|(_, op)| *op);
+        if read.as_ref().is_some_and(|read| !read.ops().eq(ours())) {
+            return Err(PyValueError::new_err(
+                "the pickle names other operations than its states have",
+            ));
+        }
+        self.question = with_ddof(Reduction::new(ours()).nan(policy(&nan)?), ddof);
+        self.grouping = Grouping::new(&order, dropna)?;
+        self.keys = match (count, names.is_empty()) {
+            (1, _) => Named::One,
+            (_, true) => Named::Several,
+            (_, false) => Named::Names(names),
+        };
+        self.single = single && self.named.len() == 1;
+        (self.next, self.numpy, self.state) = (next, numpy, read);
+        Ok(())
+    }
+}

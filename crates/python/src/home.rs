@@ -1,0 +1,163 @@
+//! Whose types columns of answers have: those of the caller's library, which may say that
+//! a row has no value.
+
+use crate::answers::{as_here, list, one, plain};
+use crate::arrow::ArrowColumn;
+use crate::import::Family;
+use crate::numpy;
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use warpfold::{Column, DType, KeyValues, Numbers, Scalar, bf16, f16};
+
+/// Where columns of answers go.
+#[derive(Clone)]
+pub(crate) enum Home<'py> {
+    Family(Family<'py>),
+    /// A library of Arrow arrays, by what makes one of its columns.
+    Arrow(Bound<'py, PyAny>),
+}
+
+impl<'py> Home<'py> {
+    /// That of an object.
+    ///
+    /// # Errors
+    /// Those of its library.
+    pub(crate) fn of(x: &Bound<'py, PyAny>, family: &Family<'py>) -> PyResult<Home<'py>> {
+        let py = x.py();
+        let module = x.get_type().module()?.to_string();
+        let top = module.split('.').next().unwrap_or_default();
+        let make = match top {
+            "polars" => Some("Series"),
+            "pyarrow" => Some("array"),
+            "pandas" => return Ok(Home::Family(Family::NumPy)),
+            _ => None,
+        };
+        Ok(match make.zip(numpy::module(py, top)) {
+            Some((make, module)) => Home::Arrow(module.getattr(make)?),
+            None => Home::Family(family.clone()),
+        })
+    }
+
+    /// The answers to an operation over elements of type `dtype`; those of `missing` rows,
+    /// ascending, are none.
+    ///
+    /// # Errors
+    /// Those of the library; rows without a value where it has no word for that.
+    pub(crate) fn answers(
+        &self,
+        py: Python<'py>,
+        dtype: DType,
+        column: Column,
+        missing: &[usize],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Column { op, numbers, second } = column;
+        let first = self.numbers(py, as_here(op, dtype, numbers), missing)?;
+        match second {
+            None => Ok(first),
+            Some(second) => {
+                let second = self.numbers(py, as_here(op, dtype, second), missing)?;
+                Ok(PyTuple::new(py, [first, second])?.into_any())
+            }
+        }
+    }
+
+    /// The keys of groups.
+    ///
+    /// # Errors
+    /// As for [`answers`](Self::answers).
+    pub(crate) fn keys(&self, py: Python<'py>, keys: &KeyValues) -> PyResult<Bound<'py, PyAny>> {
+        let missing: Vec<usize> = (0..keys.len()).filter(|&i| keys.is_missing(i)).collect();
+        if let Some(numbers) = keys.numbers() {
+            return self.numbers(py, numbers.clone(), &missing);
+        }
+        if let (Home::Arrow(make), Some(texts)) = (self, keys.texts()) {
+            return make.call1((Bound::new(py, ArrowColumn::of_texts(&texts))?,));
+        }
+        let items = PyList::empty(py);
+        for i in 0..keys.len() {
+            match (keys.text(i), keys.text_bytes(i)) {
+                (Some(text), _) => items.append(PyString::new(py, text))?,
+                (None, Some(bytes)) => items.append(PyBytes::new(py, bytes))?,
+                (None, None) => items.append(py.None())?,
+            }
+        }
+        match self {
+            Home::Family(Family::NumPy) => objects(py, items.as_any()),
+            _ => Ok(items.into_any()),
+        }
+    }
+
+    fn numbers(
+        &self,
+        py: Python<'py>,
+        mut numbers: Numbers,
+        missing: &[usize],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let family = match self {
+            Home::Arrow(make) => {
+                return match ArrowColumn::of_numbers(&numbers, missing) {
+                    Some(column) => make.call1((Bound::new(py, column)?,)),
+                    None => with_nones(py, &numbers, missing).map(Bound::into_any),
+                };
+            }
+            Home::Family(family) => family,
+        };
+        let dtype = numbers.dtype();
+        match family {
+            _ if missing.is_empty() => {}
+            Family::Python => return with_nones(py, &numbers, missing).map(Bound::into_any),
+            _ if dtype.is_float() => {
+                let nan = nan(dtype).to_bits();
+                let bytes = numbers.bytes_mut();
+                missing.iter().for_each(|&i| Numbers::set_bits(bytes, dtype, i, nan));
+            }
+            Family::NumPy => return objects(py, with_nones(py, &numbers, missing)?.as_any()),
+            Family::Ours => return with_nones(py, &numbers, missing).map(Bound::into_any),
+            Family::Library(_) | Family::Exchange(_) => {
+                return Err(PyValueError::new_err(format!(
+                    "group {} has no answer, and its library has no {dtype} that says so\nhint: give the values as an array of NumPy, or ask for floats",
+                    missing[0]
+                )));
+            }
+        }
+        let shape = [numbers.len()];
+        match family {
+            Family::Python => list(py, &numbers, &shape),
+            _ => one(py, family, &shape, numbers),
+        }
+    }
+}
+
+/// A NaN of a type of floats.
+fn nan(dtype: DType) -> Scalar {
+    match dtype {
+        DType::F16 => Scalar::F16(f16::NAN),
+        DType::BF16 => Scalar::BF16(bf16::NAN),
+        DType::F32 => Scalar::F32(f32::NAN),
+        _ => Scalar::F64(f64::NAN),
+    }
+}
+
+/// A list in which missing rows are None.
+fn with_nones<'py>(
+    py: Python<'py>,
+    numbers: &Numbers,
+    missing: &[usize],
+) -> PyResult<Bound<'py, PyList>> {
+    let items = PyList::empty(py);
+    for (i, scalar) in numbers.iter().enumerate() {
+        match missing.binary_search(&i) {
+            Ok(_) => items.append(py.None())?,
+            Err(_) => items.append(plain(py, scalar)?)?,
+        }
+    }
+    Ok(items)
+}
+
+/// A list as an array of objects of NumPy.
+fn objects<'py>(py: Python<'py>, items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let numpy = py.import(intern!(py, "numpy"))?;
+    numpy.call_method1(intern!(py, "array"), (items, "object"))
+}
