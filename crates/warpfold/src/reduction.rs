@@ -402,7 +402,7 @@ impl Reduction {
     ///
     /// The answer has the array's shape without the reduced axes. Several
     /// operations read the array once. Elements without a value (an Arrow null,
-    /// see [`Input`]) are left out, and count as positions.
+    /// see [`Input`](crate::Input)) are left out, and count as positions.
     ///
     /// ```
     /// use warpfold::{Op, Reduction};
