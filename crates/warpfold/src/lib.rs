@@ -122,7 +122,7 @@ pub use answer::{Answer, Column};
 pub use array::Array;
 pub use device::Device;
 #[cfg(any(feature = "cuda", feature = "sim"))]
-pub use devices::{DeviceArray, DeviceArrayMut, DeviceStream, Prepared};
+pub use devices::{DeviceArray, DeviceArrayMut, DeviceStream, Prepared, PreparedPartial};
 pub use functions::{
     all, any, argmax, argmin, count_nonzero, dot, dot_i128, max, mean, min, minmax, norm_inf,
     norm1, norm2, prod, range, std, sum, sum_i128, sumsq, var,

@@ -77,7 +77,7 @@ impl InPlace<'_> {
 
     /// All elements of the arrays, if they make one answer and kernels can walk them from
     /// the first to the last.
-    fn whole(&self, start: u64) -> Option<Input> {
+    pub(super) fn whole(&self, start: u64) -> Option<Input> {
         let array = |of: &DeviceArray<'_>| {
             let view = of.view();
             let aligned = view.address.is_multiple_of(view.dtype.size() as u64);

@@ -18,6 +18,8 @@ mod fed;
 #[expect(unsafe_code, reason = "memory of other code is reduced where it lies")]
 mod in_place;
 #[cfg(any(feature = "cuda", feature = "sim"))]
+mod like;
+#[cfg(any(feature = "cuda", feature = "sim"))]
 #[expect(unsafe_code, reason = "memory of other code is vouched for")]
 mod memory;
 #[cfg(not(any(feature = "cuda", feature = "sim")))]
@@ -25,6 +27,9 @@ mod none;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 #[expect(unsafe_code, reason = "memory of other code is reduced where it lies")]
 mod prepared;
+#[cfg(any(feature = "cuda", feature = "sim"))]
+#[expect(unsafe_code, reason = "memory of other code is reduced where it lies")]
+mod prepared_partial;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 #[expect(unsafe_code, reason = "streams of other code are vouched for")]
 mod stream;
@@ -41,6 +46,7 @@ pub(crate) use none::{DeviceArray, Fed, Opened, of, remember_explanations, take_
 pub use {
     memory::{DeviceArray, DeviceArrayMut},
     prepared::Prepared,
+    prepared_partial::PreparedPartial,
     stream::DeviceStream,
 };
 

@@ -1,14 +1,14 @@
 //! Questions that come again and again, whose answers stay in the device's memory.
 
 use super::in_place::{check_answers, failure};
+use super::like::Like;
 use super::memory::{DeviceArray, DeviceArrayMut};
-use super::stream::DeviceStream;
 use crate::answer::halves;
 use crate::reduction::Reduction;
 use core::fmt;
 use warpfold_core::op::{AnyState, Op};
 use warpfold_core::{DType, Error, Result, fpenv};
-use warpfold_cuda::engine::{DeviceView, Prepared as Memory};
+use warpfold_cuda::engine::Prepared as Memory;
 use warpfold_cuda::{Buffer, Engine};
 
 /// A question about arrays of one type, shape and strides on one stream, whose answers go
@@ -22,9 +22,7 @@ use warpfold_cuda::{Buffer, Engine};
 /// other kernels, which are loaded then: enqueue it once before a capture.
 pub struct Prepared {
     question: Reduction,
-    stream: DeviceStream,
-    /// What the arrays are like; wherever they lie.
-    like: DeviceView,
+    like: Like,
     reduced: Vec<bool>,
     shape: Vec<usize>,
     types: Vec<DType>,
@@ -73,19 +71,18 @@ impl Reduction {
         fpenv::usual(|| {
             let place = self.in_place(array, None)?;
             let (outputs, dtype) = (place.outputs(), array.dtype());
-            let stream = array.stream().clone();
+            let stream = array.stream();
             let memory = Memory::new(&stream.opened.engine, stream.stream).map_err(failure)?;
             let both = |&op: &Op| halves(op).into_iter().enumerate().map(move |half| (op, half));
             let asked = self.ops.iter().flat_map(both);
             let step = |(op, half)| self.step(op, half, array, outputs);
             let prepared = Prepared {
                 question: self.clone(),
-                like: array.view().clone(),
+                like: Like::new(array),
                 reduced: place.reduced,
                 shape: place.shape,
                 types: self.answer_types(dtype),
                 steps: asked.map(step).collect::<Result<_>>()?,
-                stream,
                 memory,
             };
             prepared.rehearse(array)?;
@@ -158,7 +155,7 @@ impl Prepared {
         array: &DeviceArray<'_>,
         answers: &mut [DeviceArrayMut<'_>],
     ) -> Result<()> {
-        self.check_like(array)?;
+        self.like.check(array)?;
         check_answers(array, answers, &self.types, self.outputs())?;
         fpenv::usual(|| {
             let _lent = array.lend();
@@ -208,39 +205,13 @@ impl Prepared {
         let totals = [Op::Sum, Op::Norm1, Op::SumSq];
         let op = self.question.ops().iter().find(|op| totals.contains(op));
         let op = op.copied().unwrap_or(Op::Sum);
-        let out = op.answer_type(self.like.dtype);
+        let out = op.answer_type(self.like.dtype());
         Err(Error::Overflow { op, total: "beyond 64 bits".into(), out })
-    }
-
-    fn check_like(&self, array: &DeviceArray<'_>) -> Result<()> {
-        let (view, like) = (array.view(), &self.like);
-        let refused = |what, hint| Err(Error::DeviceMemory { what, hint });
-        if !array.stream().is(&self.stream) {
-            return refused(
-                "the array is on another stream than the one that was prepared".into(),
-                "prepare the question on each stream",
-            );
-        }
-        // A stride along an axis of one step means nothing.
-        let strides = view.strides.iter().zip(&like.strides).zip(&view.shape);
-        let same = view.dtype == like.dtype
-            && view.shape == like.shape
-            && (view.is_empty() || { strides }.all(|((a, b), &n)| n == 1 || a == b));
-        if same {
-            return Ok(());
-        }
-        refused(
-            format!(
-                "prepared for {} elements of shape {:?} and byte strides {:?}, not for {} of {:?} and {:?}",
-                like.dtype, like.shape, like.strides, view.dtype, view.shape, view.strides
-            ),
-            "prepare the question for each type, shape and strides",
-        )
     }
 
     /// Does everything once, into memory that nobody wants.
     fn rehearse(&self, array: &DeviceArray<'_>) -> Result<()> {
-        let device = self.stream.opened.engine.device();
+        let device = self.like.stream().opened.engine.device();
         let outputs = self.outputs();
         let room = |dtype: &DType| {
             let bytes = (outputs as u64).saturating_mul(dtype.size() as u64);
@@ -250,7 +221,9 @@ impl Prepared {
         let to = |(buffer, &dtype): (&Buffer<'_>, &DType)| {
             // SAFETY: the buffer is written on the stream alone, and lives until that was
             // waited for, below.
-            unsafe { DeviceArrayMut::from_raw(dtype, buffer.address(), outputs, &self.stream) }
+            unsafe {
+                DeviceArrayMut::from_raw(dtype, buffer.address(), outputs, self.like.stream())
+            }
         };
         let mut answers: Vec<DeviceArrayMut<'_>> =
             buffers.iter().zip(&self.types).map(to).collect::<Result<_>>()?;
@@ -266,7 +239,6 @@ impl fmt::Debug for Prepared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Prepared")
             .field("question", &self.question)
-            .field("stream", &self.stream)
             .field("like", &self.like)
             .finish_non_exhaustive()
     }

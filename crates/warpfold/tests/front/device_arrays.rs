@@ -586,3 +586,114 @@ fn answers_are_reduced_in_turn() {
     let expected = Reduction::of(Op::ArgMax).run(expected.slice::<f32>(Op::Mean).unwrap()).unwrap();
     assert_eq!(Some(u64::from_le_bytes(bytes)), expected.number(Op::ArgMax));
 }
+
+/// Prepared questions go from thread to thread.
+#[test]
+fn prepared_questions_are_shared() {
+    fn check<T: Send + Sync>() {}
+    check::<warpfold::Prepared>();
+    check::<warpfold::PreparedPartial>();
+    check::<DeviceStream>();
+}
+
+fn words_of(buffer: &Buffer<'_>, words: usize) -> Vec<u64> {
+    let mut found = vec![0u64; words];
+    buffer.copy_out(Stream::DEFAULT, 0, bytemuck::cast_slice_mut(&mut found)).unwrap();
+    found
+}
+
+#[test]
+fn states_stay_where_the_arrays_lie() {
+    let stream = interpreter();
+    let mut random = Random(51);
+    let mut done = 0;
+    for dtype in DType::ALL {
+        for op in Op::ALL.into_iter().filter(|op| op.supports(dtype) && op.arity() == 1) {
+            let sample = Sample::new(&stream, dtype, Axes::dense(dtype, &[7, 130]), &mut random);
+            let array = sample.array(&stream);
+            let question = Reduction::new([op, Op::Count]).keepdims(random.chance(2));
+            let prepared = match question.prepare_partial(&array) {
+                Ok(prepared) => prepared,
+                Err(error) => {
+                    assert!(op == Op::Prod && !dtype.is_float(), "{op} of {dtype}: {error}");
+                    assert!(error.to_string().contains("128 bits"), "{error}");
+                    continue;
+                }
+            };
+            let buffer = bytes_of(&vec![0u64; prepared.words()]);
+            let mut words = room(DType::U64, &buffer, prepared.words());
+            for start in [0, 1000] {
+                prepared.enqueue(&array, start, &mut words).unwrap();
+                stream.wait().unwrap();
+                let found = prepared.partial(&words_of(&buffer, prepared.words())).unwrap();
+                let expected = question.partial(sample.view(), start).unwrap();
+                assert_eq!(found, expected, "{op} of {dtype} from {start}");
+            }
+            let late = prepared.enqueue(&array, u64::MAX, &mut words);
+            assert!(matches!(late, Err(Error::StartTooLarge { .. })), "{late:?}");
+            done += 1;
+        }
+    }
+    assert!(done > 150, "{done}");
+}
+
+/// Exact sums of floats are integers, which any code may add.
+#[test]
+fn words_of_sums_add_up() {
+    let stream = interpreter();
+    let mut random = Random(52);
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        let question = Reduction::new([Op::Mean]);
+        let samples =
+            [0; 3].map(|_| Sample::new(&stream, dtype, Axes::dense(dtype, &[300]), &mut random));
+        let arrays = samples.each_ref().map(|sample| sample.array(&stream));
+        let prepared = question.prepare_partial(&arrays[0]).unwrap();
+        let (mut sum, mut merged) = (vec![0u64; prepared.words()], None::<Partial>);
+        for (array, sample) in arrays.iter().zip(&samples) {
+            let buffer = bytes_of(&vec![0u64; prepared.words()]);
+            prepared.enqueue(array, 0, &mut room(DType::U64, &buffer, sum.len())).unwrap();
+            stream.wait().unwrap();
+            let words = words_of(&buffer, sum.len());
+            sum.iter_mut().zip(words).for_each(|(sum, word)| *sum = sum.wrapping_add(word));
+            let partial = question.partial(sample.view(), 0).unwrap();
+            match &mut merged {
+                Some(merged) => merged.merge(&partial).unwrap(),
+                none => *none = Some(partial),
+            }
+        }
+        assert_eq!(Some(prepared.partial(&sum).unwrap()), merged, "{dtype}");
+    }
+}
+
+#[test]
+fn states_that_cannot_stay_are_refused() {
+    let (data, to) = (bytes_of(&[1f32; 24]), bytes_of(&[0u64; 200]));
+    let array = array_of(DType::F32, &data, &[4, 6]);
+    let sum = Reduction::of(Op::Sum);
+    refusal(sum.clone().axis(0).prepare_partial(&array), "whole arrays");
+    refusal(sum.prepare_partial(&array_of(DType::F32, &data, &[0])), "whole arrays");
+    // SAFETY: elements of the buffer.
+    let every_second = unsafe {
+        DeviceArray::from_raw_strided(DType::F32, data.address(), &[12], &[8], &interpreter())
+    };
+    refusal(sum.prepare_partial(&every_second.unwrap()), "whole arrays");
+    refusal(sum.clone().device(Device::Cpu).prepare_partial(&array), "cannot read");
+    assert!(matches!(
+        sum.clone().initial(1f32).prepare_partial(&array),
+        Err(Error::BadInitial { .. })
+    ));
+    assert!(matches!(Reduction::of(Op::Dot).prepare_partial(&array), Err(Error::Arity { .. })));
+    let prepared = sum.prepare_partial(&array).unwrap();
+    let words = prepared.words();
+    let enqueue = |mut to: DeviceArrayMut<'_>| prepared.enqueue(&array, 0, &mut to);
+    refusal(enqueue(room(DType::U64, &to, words - 1)), "room for");
+    refusal(enqueue(room(DType::I64, &to, words)), "of i64");
+    refusal(enqueue(room(DType::U64, &data, words)), "overlap");
+    let other = array.reshaped(&[24]).unwrap();
+    refusal(prepared.enqueue(&other, 0, &mut room(DType::U64, &to, words)), "prepared for f32");
+    for wrong in [&[][..], &vec![0; words + 1]] {
+        assert!(matches!(prepared.partial(wrong), Err(Error::DamagedState { .. })));
+    }
+    let damaged = vec![u64::MAX; words];
+    assert!(matches!(prepared.partial(&damaged), Err(Error::DamagedState { .. })));
+}
