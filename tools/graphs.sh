@@ -72,5 +72,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 RUST
     check "slices-$version" "slices of cudarc with $version"
+
+    program "front-$version" "warpfold = { path = \"$root/crates/warpfold\", features = [\"cudarc\"] }
+cudarc = { version = \"$cudarc\", default-features = false, features = [\"std\", \"driver\", \"dynamic-loading\", \"$version\"] }" <<'RUST'
+use cudarc::driver::CudaContext;
+use warpfold::{DeviceArray, Op, Reduction};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let context = CudaContext::new(0)?;
+    let stream = context.default_stream();
+    let numbers = stream.clone_htod(&[1e16, 1.0, -1e16])?;
+    println!("{}", Reduction::of(Op::Sum).run(DeviceArray::of(&numbers, &stream)?)?);
+    Ok(())
+}
+RUST
+    check "front-$version" "slices of cudarc with $version, at the front door"
 done
 echo "==> every graph builds"

@@ -10,6 +10,10 @@ struct Readme;
 struct Guide;
 
 #[cfg(doctest)]
+#[doc = include_str!("../../docs/devices.md")]
+struct Devices;
+
+#[cfg(doctest)]
 #[doc = include_str!("../../docs/segments.md")]
 struct Segments;
 

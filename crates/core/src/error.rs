@@ -291,6 +291,14 @@ pub enum Error {
         /// What would help.
         hint: &'static str,
     },
+    /// An array in a device's memory that does not fit the question, or another array.
+    #[error("{what}")]
+    DeviceMemory {
+        /// What is wrong.
+        what: String,
+        /// What would help.
+        hint: &'static str,
+    },
     /// A device that this build or machine does not have.
     #[error("{what}")]
     Device {
@@ -351,7 +359,8 @@ impl Error {
             Error::KeyOutOfRange { .. } => "give keys that are not dense without a number of groups".into(),
             Error::BadSegment { hint, .. }
             | Error::BadSegments { hint, .. }
-            | Error::BadInitial { hint, .. } => (*hint).into(),
+            | Error::BadInitial { hint, .. }
+            | Error::DeviceMemory { hint, .. } => (*hint).into(),
             Error::InSegment { source, .. } => match &**source {
                 Error::Empty { .. } => {
                     "give empty segments a value with an initial one (--initial), or leave them out"

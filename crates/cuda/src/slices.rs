@@ -41,19 +41,27 @@ pub struct SliceEngine {
     streams: Mutex<HashMap<usize, (Stream, Arc<CudaStream>)>>,
 }
 
+/// The number of a context's device, which shares the context with [`Driver`].
+///
+/// # Errors
+/// A context that is not the device's primary one.
+pub fn ordinal_of(context: &CudaContext) -> Result<u32> {
+    if context.is_primary() {
+        return Ok(u32::try_from(context.ordinal()).unwrap_or(u32::MAX));
+    }
+    Err(Error::Unavailable {
+        why: "the context is not its device's primary one".into(),
+        hint: "make it with CudaContext::new".into(),
+    })
+}
+
 impl SliceEngine {
     /// An engine on a context's device.
     ///
     /// # Errors
     /// A context that is not the device's primary one; errors of the driver.
     pub fn new(context: &Arc<CudaContext>) -> Result<SliceEngine> {
-        if !context.is_primary() {
-            return Err(Error::Unavailable {
-                why: "the context is not its device's primary one".into(),
-                hint: "make it with CudaContext::new".into(),
-            });
-        }
-        let ordinal = u32::try_from(context.ordinal()).unwrap_or(u32::MAX);
+        let ordinal = ordinal_of(context)?;
         let driver = Arc::new(Driver::open(ordinal)?);
         let engine = Engine::new(Arc::<Driver>::clone(&driver));
         let context = Arc::clone(context);

@@ -37,6 +37,7 @@
 //! | `ndarray` | `ndarray` arrays and views are reduced as they are, and answers are such: `Answer::array` |
 //! | `arrow` | Arrow arrays of numbers and truth values are reduced, nulls left out: see [`Input`] |
 //! | `cuda` | CUDA devices: [`Device::Cuda`] |
+//! | `cudarc` | slices of cudarc on its streams: `DeviceArray::of` |
 //! | `sim` | the interpreter of the CUDA kernels: [`Device::Sim`] |
 //! | `serde` | [`Op`], [`DType`], [`NanPolicy`], [`Answer`] and [`Partial`] are written and read |
 //!
@@ -68,6 +69,10 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
+//! Arrays that are in a device's memory are reduced where they lie: `DeviceArray` is taken
+//! where a slice or a [`View`] is, and [`Partial`]s of both memories merge. Answers come to
+//! the host, or stay on the device: `Reduction::run_into`, `Reduction::prepare`.
+//!
 //! # Numerics
 //!
 //! | case | result |
@@ -89,6 +94,7 @@
 
 mod accumulator;
 mod answer;
+mod array;
 mod choice;
 mod columns;
 mod device;
@@ -113,7 +119,10 @@ mod workers;
 
 pub use accumulator::Accumulator;
 pub use answer::{Answer, Column};
+pub use array::Array;
 pub use device::Device;
+#[cfg(any(feature = "cuda", feature = "sim"))]
+pub use devices::{DeviceArray, DeviceArrayMut, DeviceStream, Prepared, PreparedPartial};
 pub use functions::{
     all, any, argmax, argmin, count_nonzero, dot, dot_i128, max, mean, min, minmax, norm_inf,
     norm1, norm2, prod, range, std, sum, sum_i128, sumsq, var,

@@ -3,9 +3,9 @@
 mod unsettled;
 
 use crate::answer::{Answer, Column, outputs_of};
+use crate::array::Array;
 use crate::reduction::Reduction;
 use unsettled::Unsettled;
-use warpfold_core::layout::Input;
 use warpfold_core::op::{AnyState, Extrema, Kind};
 use warpfold_core::{DType, Error, Op, Result, Rules, with_element};
 
@@ -290,7 +290,7 @@ impl Partial {
     /// assert_eq!(partial.finish(&Rules::default())?, question.run(&data)?);
     /// # Ok::<(), warpfold::Error>(())
     /// ```
-    pub fn absorb<'a>(&mut self, chunk: impl Into<Input<'a>>) -> Result<()> {
+    pub fn absorb<'a>(&mut self, chunk: impl Into<Array<'a>>) -> Result<()> {
         let (question, start) = self.goes_on()?;
         question.absorb(self, chunk, start)
     }
@@ -311,8 +311,8 @@ impl Partial {
     /// ```
     pub fn absorb_pair<'a>(
         &mut self,
-        left: impl Into<Input<'a>>,
-        right: impl Into<Input<'a>>,
+        left: impl Into<Array<'a>>,
+        right: impl Into<Array<'a>>,
     ) -> Result<()> {
         let (question, start) = self.goes_on()?;
         question.absorb_pair(self, left, right, start)

@@ -1,6 +1,7 @@
 //! The builder of reductions.
 
 use crate::answer::{Answer, Column, halves};
+use crate::array::{Array, Pair, Place};
 use crate::columns::complete_pairs;
 use crate::device::Device;
 use crate::devices::Opened;
@@ -8,7 +9,7 @@ use crate::initial;
 use crate::partial::Partial;
 use crate::workers::Workers;
 use crate::{choice, devices};
-use warpfold_core::layout::{Axes, Input, View, output_shape};
+use warpfold_core::layout::{Axes, View, output_shape};
 use warpfold_core::op::{AnyState, Kind, Op};
 use warpfold_core::{DType, Element, Error, Item, NanPolicy, Result, Rules, Scalar, fpenv};
 use warpfold_cpu::isa::Isa;
@@ -239,6 +240,12 @@ impl Reduction {
         Reduction { axes: Axes::All, keepdims: false, ..self.clone() }
     }
 
+    /// The same question with other operations.
+    #[cfg(any(feature = "cuda", feature = "sim"))]
+    pub(crate) fn with_ops(&self, ops: Vec<Op>) -> Reduction {
+        Reduction { ops, ..self.clone() }
+    }
+
     /// Checks the question against an element type and a number of arrays.
     pub(crate) fn check(&self, dtype: DType, arrays: usize) -> Result<()> {
         for &op in &self.ops {
@@ -411,7 +418,7 @@ impl Reduction {
     ///
     /// The answer has the array's shape without the reduced axes. Several
     /// operations read the array once. Elements without a value (an Arrow null,
-    /// see [`Input`]) are left out, and count as positions.
+    /// see [`Input`](crate::Input)) are left out, and count as positions.
     ///
     /// ```
     /// use warpfold::{Op, Reduction};
@@ -431,31 +438,34 @@ impl Reduction {
     /// totals that do not fit; NaNs under [`NanPolicy::Error`]; an Arrow array of
     /// something else than numbers; a device that this machine lacks or that
     /// fails.
-    pub fn run<'a>(&self, array: impl Into<Input<'a>>) -> Result<Answer> {
+    pub fn run<'a>(&self, array: impl Into<Array<'a>>) -> Result<Answer> {
         let array = array.into();
         if self.initial.is_some() {
-            return self.run_with_initial(&array);
+            return self.run_with_initial(array);
         }
-        if array.missing() > 0 && !self.ops.is_empty() {
-            return self.partial_of_column(&array, 0)?.finish(&self.rules);
+        match array.into_place() {
+            Place::Host(input) if input.missing() > 0 && !self.ops.is_empty() => {
+                self.partial_of_column(&input, 0)?.finish(&self.rules)
+            }
+            Place::Host(input) => self.run_views([Some(&input.view()?), None]),
+            Place::Device(array) => self.run_in_place(&array, None),
         }
-        self.run_views([Some(&array.view()?), None])
     }
 
     /// [`run`](Self::run) with an initial value.
-    fn run_with_initial(&self, array: &Input<'_>) -> Result<Answer> {
-        let view = array.view()?;
-        self.check(view.dtype(), 1)?;
-        let Some(initial) = initial::of(self, view.dtype())? else {
-            return self.run(array.clone());
-        };
+    fn run_with_initial(&self, array: Array<'_>) -> Result<Answer> {
+        let (dtype, shape) = array.about()?;
+        self.check(dtype, 1)?;
         let question = Reduction { initial: None, ..self.clone() };
-        if self.ops.is_empty() {
-            return question.run(array.clone());
-        }
-        let mut partial = question.partial(array.clone(), 0)?;
-        let len = reduced_len(view.shape(), &self.axes.resolve(view.shape().len())?);
-        partial.merge_into_each(&initial::partial(&question.of_all(), initial, len as u64)?)?;
+        let initial = match initial::of(self, dtype)? {
+            Some(initial) if !self.ops.is_empty() => initial,
+            _ => return question.run(array),
+        };
+        let mut partial = question.partial(array, 0)?;
+        let len = reduced_len(&shape, &self.axes.resolve(shape.len())?);
+        // The one element of the initial value lies in the host's memory.
+        let alone = question.of_all().device(Device::Cpu);
+        partial.merge_into_each(&initial::partial(&alone, initial, len as u64)?)?;
         partial.finish(&self.rules)
     }
 
@@ -475,11 +485,15 @@ impl Reduction {
     /// operations on one array.
     pub fn run_pair<'a>(
         &self,
-        left: impl Into<Input<'a>>,
-        right: impl Into<Input<'a>>,
+        left: impl Into<Array<'a>>,
+        right: impl Into<Array<'a>>,
     ) -> Result<Answer> {
-        let both = [left.into(), right.into()];
-        complete_pairs(&both, |left, right| self.run_views([Some(left), Some(right)]))
+        match Pair::new(left, right)? {
+            Pair::Host(both) => {
+                complete_pairs(&both, |left, right| self.run_views([Some(left), Some(right)]))
+            }
+            Pair::Device([left, right]) => self.run_in_place(&left, Some(&right)),
+        }
     }
 
     pub(crate) fn partial_views(
@@ -502,22 +516,38 @@ impl Reduction {
         let Some(first) = views[0] else {
             return Err(Error::Arity { op: Op::Sum, takes: 1, given: 0 });
         };
-        let dtype = first.dtype();
-        self.check(dtype, views.iter().flatten().count())?;
+        let arrays = views.iter().flatten().count();
+        let (reduced, kinds, asked) = self.asked(first.dtype(), first.shape(), arrays, start)?;
+        let isa = Isa::active()?;
+        let job =
+            Job { views, reduced: &reduced, kinds: &kinds, start, isa, threads: self.threads };
+        let made = self.on_device(&job, asked.dtype, |opened| opened.states(&job))?;
+        make(&job, made, asked)
+    }
+
+    /// What states of arrays of this type and shape answer: which axes are reduced, and
+    /// which kinds of states that takes.
+    ///
+    /// # Errors
+    /// Those of [`partial`](Self::partial) that are of no element.
+    pub(crate) fn asked(
+        &self,
+        dtype: DType,
+        shape: &[usize],
+        arrays: usize,
+        start: u64,
+    ) -> Result<(Vec<bool>, Vec<Kind>, Asked)> {
+        self.check(dtype, arrays)?;
         initial::none(self)?;
-        let reduced = self.axes.resolve(first.shape().len())?;
-        let len = reduced_len(first.shape(), &reduced);
+        let reduced = self.axes.resolve(shape.len())?;
+        let len = reduced_len(shape, &reduced);
         // The last position of all stands for none.
         if start.checked_add(len as u64).is_none() {
             return Err(Error::StartTooLarge { start, len });
         }
         let (kinds, ops) = self.kinds();
-        let isa = Isa::active()?;
-        let job =
-            Job { views, reduced: &reduced, kinds: &kinds, start, isa, threads: self.threads };
-        let made = self.on_device(&job, dtype, |opened| opened.states(&job))?;
-        let shape = output_shape(first.shape(), &reduced, self.keepdims);
-        make(&job, made, Asked { dtype, shape, ops })
+        let shape = output_shape(shape, &reduced, self.keepdims);
+        Ok((reduced, kinds, Asked { dtype, shape, ops }))
     }
 
     fn states(&self, views: [Option<&View<'_>>; 2], start: u64) -> Result<Partial> {
@@ -540,14 +570,17 @@ impl Reduction {
     pub fn absorb<'a>(
         &self,
         into: &mut Partial,
-        array: impl Into<Input<'a>>,
+        array: impl Into<Array<'a>>,
         start: u64,
     ) -> Result<()> {
-        let array = array.into();
-        if array.missing() > 0 {
-            return into.merge(&self.partial_of_column(&array, start)?);
+        let input = match array.into().into_place() {
+            Place::Host(input) => input,
+            Place::Device(array) => return into.merge(&self.states_in_place(&array, None, start)?),
+        };
+        if input.missing() > 0 {
+            return into.merge(&self.partial_of_column(&input, start)?);
         }
-        let view = array.view()?;
+        let view = input.view()?;
         fpenv::usual(|| self.absorb_views(into, [Some(&view), None], start))
     }
 
@@ -559,11 +592,16 @@ impl Reduction {
     pub fn absorb_pair<'a>(
         &self,
         into: &mut Partial,
-        left: impl Into<Input<'a>>,
-        right: impl Into<Input<'a>>,
+        left: impl Into<Array<'a>>,
+        right: impl Into<Array<'a>>,
         start: u64,
     ) -> Result<()> {
-        let both = [left.into(), right.into()];
+        let both = match Pair::new(left, right)? {
+            Pair::Host(both) => both,
+            Pair::Device([left, right]) => {
+                return into.merge(&self.states_in_place(&left, Some(&right), start)?);
+            }
+        };
         complete_pairs(&both, |left, right| {
             fpenv::usual(|| self.absorb_views(into, [Some(left), Some(right)], start))
         })
@@ -591,12 +629,12 @@ impl Reduction {
     /// As for [`run`](Self::run), but for those of finishing;
     /// [`Error::StartTooLarge`]; [`Error::Operations`] if no operation is asked
     /// for.
-    pub fn partial<'a>(&self, array: impl Into<Input<'a>>, start: u64) -> Result<Partial> {
-        let array = array.into();
-        if array.missing() > 0 {
-            return self.partial_of_column(&array, start);
+    pub fn partial<'a>(&self, array: impl Into<Array<'a>>, start: u64) -> Result<Partial> {
+        match array.into().into_place() {
+            Place::Host(input) if input.missing() > 0 => self.partial_of_column(&input, start),
+            Place::Host(input) => self.partial_views([Some(&input.view()?), None], start),
+            Place::Device(array) => self.states_in_place(&array, None, start),
         }
-        self.partial_views([Some(&array.view()?), None], start)
     }
 
     /// The same for two arrays.
@@ -605,12 +643,16 @@ impl Reduction {
     /// As for [`run_pair`](Self::run_pair), but for those of finishing.
     pub fn partial_pair<'a>(
         &self,
-        left: impl Into<Input<'a>>,
-        right: impl Into<Input<'a>>,
+        left: impl Into<Array<'a>>,
+        right: impl Into<Array<'a>>,
         start: u64,
     ) -> Result<Partial> {
-        let both = [left.into(), right.into()];
-        complete_pairs(&both, |left, right| self.partial_views([Some(left), Some(right)], start))
+        match Pair::new(left, right)? {
+            Pair::Host(both) => complete_pairs(&both, |left, right| {
+                self.partial_views([Some(left), Some(right)], start)
+            }),
+            Pair::Device([left, right]) => self.states_in_place(&left, Some(&right), start),
+        }
     }
 
     /// Workers on the states that a full reduction over elements of type
@@ -667,10 +709,10 @@ impl Reduction {
 }
 
 /// What the states of an array answer: each operation with its state's place.
-struct Asked {
-    dtype: DType,
-    shape: Vec<usize>,
-    ops: Vec<(Op, usize)>,
+pub(crate) struct Asked {
+    pub(crate) dtype: DType,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) ops: Vec<(Op, usize)>,
 }
 
 /// What a device makes of a job.

@@ -1,5 +1,6 @@
 //! The choices that a caller has about an answer.
 
+use super::{Kind, Op};
 use crate::DType;
 
 /// The treatment of NaNs among the elements.
@@ -95,5 +96,25 @@ impl Rules {
     #[must_use]
     pub const fn wrap(self, wrap: bool) -> Rules {
         Rules { wrap, ..self }
+    }
+
+    /// Whether the rules may change what the default rules answer: to this operation, over
+    /// elements of this type. [`wrap`](Self::wrap) does not count, which answers where the
+    /// default rules have no answer.
+    ///
+    /// ```
+    /// use warpfold_core::{DType, NanPolicy, Op, Rules};
+    ///
+    /// let rules = Rules::new().nan(NanPolicy::Omit).ddof(1);
+    /// assert!(rules.matter_for(Op::Sum, DType::F32));
+    /// // No integer is a NaN, and a sum has no divisor.
+    /// assert!(!rules.matter_for(Op::Sum, DType::I32));
+    /// assert!(rules.matter_for(Op::Var, DType::I32));
+    /// ```
+    #[must_use]
+    pub fn matter_for(&self, op: Op, dtype: DType) -> bool {
+        let nans = self.nan != NanPolicy::Propagate && dtype.is_float() && op != Op::CountNan;
+        let divisor = self.ddof != 0 && op.kind() == Kind::Moments;
+        nans || divisor || self.out.is_some_and(|out| out != op.answer_type(dtype))
     }
 }

@@ -2,7 +2,6 @@
 
 use super::catalogue::FINISH_THREADS;
 use super::kernels::{Program, Tally};
-use super::scratch::Scratch;
 use super::{Engine, lock};
 use crate::device::{Address, Argument, Launch, Stream};
 use crate::{Error, Result};
@@ -166,11 +165,11 @@ impl Engine {
         let scratch = self.scratch(stream)?;
         let mut scratch = lock(&scratch);
         // SAFETY: passed on from the caller.
-        unsafe {
-            self.watching_overflow(answer, usize::MAX, &mut scratch, stream, |engine, scratch| {
-                engine.finish(answer, &all, scratch.overflow(), stream).map(|()| true)
-            })
+        unsafe { self.finish(answer, &all, scratch.overflow(), stream)? };
+        if !answer.may_overflow(usize::MAX) {
+            return Ok(true);
         }
+        scratch.saw_overflow(&*self.device, stream).map(|seen| !seen)
     }
 
     /// Launches the kernel that makes numbers of payloads.
@@ -206,28 +205,6 @@ impl Engine {
             unsafe { self.device.launch(stream, kernel, &launch, &arguments)? };
         }
         Ok(())
-    }
-
-    /// Runs what makes numbers, and says whether it did; if totals of `len`
-    /// elements may not fit, it waits and looks.
-    ///
-    /// # Safety
-    /// That of `make`; `scratch` is the stream's.
-    pub(super) unsafe fn watching_overflow(
-        &self,
-        answer: Answer,
-        len: usize,
-        scratch: &mut Scratch,
-        stream: Stream,
-        make: impl FnOnce(&Engine, &mut Scratch) -> Result<bool>,
-    ) -> Result<bool> {
-        if !answer.may_overflow(len) {
-            return make(self, scratch);
-        }
-        if !make(self, scratch)? {
-            return Ok(false);
-        }
-        scratch.saw_overflow(&*self.device, stream).map(|seen| !seen)
     }
 }
 

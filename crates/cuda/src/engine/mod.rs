@@ -26,6 +26,7 @@ mod numbers;
 mod output;
 mod parts;
 mod plan;
+mod prepared;
 mod question;
 #[cfg(test)]
 mod recorder;
@@ -46,6 +47,7 @@ mod workspace;
 pub use explanation::{Explanation, Limit};
 pub use feeder::Feeder;
 pub use plan::{ForcedWalk, MOST_ELEMENTS, Shape};
+pub use prepared::Prepared;
 pub use view::DeviceView;
 
 use crate::buffer::Buffer;
@@ -60,7 +62,7 @@ use scratch::Scratch;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpfold_core::DType;
-use warpfold_core::op::{AnyState, Kind};
+use warpfold_core::op::{AnyState, Kind, Op};
 
 /// Elements one after the other in a device's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +114,14 @@ pub struct Engine {
 fn refused(array: Array, why: &'static str) -> Error {
     let Array { address, len, dtype } = array;
     Error::Array { address, len, dtype, why }
+}
+
+/// Refuses an address that is no place for the state of an array.
+fn check_state_address(to: Address, array: Array) -> Result<()> {
+    if to.is_multiple_of(8) {
+        return Ok(());
+    }
+    Err(refused(Array { address: to, ..array }, "a state needs a multiple of 8"))
 }
 
 /// Refuses arrays that kernels cannot walk.
@@ -192,6 +202,13 @@ impl Engine {
         kernels::supports(kind, dtype)
     }
 
+    /// Whether the device finishes the answers of an operation over these elements, under
+    /// the default rules: see [`numbers_of_view`](Self::numbers_of_view).
+    #[must_use]
+    pub fn finishes(op: Op, dtype: DType) -> bool {
+        answer::Answer::of(op, dtype).is_some()
+    }
+
     /// How many bytes the payloads have that [`reduce_into`](Self::reduce_into)
     /// writes, if there is a kernel and it writes payloads of one length: of
     /// [`Kind::ArgExtrema`], of all arrays but empty ones.
@@ -251,48 +268,81 @@ impl Engine {
         input: impl Into<Input>,
         stream: Stream,
     ) -> Result<AnyState> {
+        // SAFETY: passed on from the caller.
+        let states = unsafe { self.reduce_all(&[kind], input, stream)? };
+        let [state] = <[AnyState; 1]>::try_from(states)
+            .map_err(|states| Error::Arrays { kind, given: states.len() })?;
+        Ok(state)
+    }
+
+    /// The states of several kinds, with one wait.
+    ///
+    /// # Errors
+    /// Those of [`reduce`](Self::reduce).
+    ///
+    /// # Safety
+    /// As for [`reduce`](Self::reduce).
+    pub unsafe fn reduce_all(
+        &self,
+        kinds: &[Kind],
+        input: impl Into<Input>,
+        stream: Stream,
+    ) -> Result<Vec<AnyState>> {
         let input = input.into();
         let dtype = input.array.dtype;
-        let len = output::len(kind, &input).ok_or(Error::NoKernel { kind, dtype })?;
+        let len = |&kind: &Kind| output::len(kind, &input).ok_or(Error::NoKernel { kind, dtype });
+        let lens: Vec<usize> = kinds.iter().map(len).collect::<Result<_>>()?;
+        let all: usize = lens.iter().sum();
         self.check_readable(&input)?;
         let scratch = self.scratch(stream)?;
-        // Held until the payload is read: another thread's would overwrite it.
+        // Held until the payloads are read: another thread's would overwrite them.
         let mut scratch = lock(&scratch);
-        let slot = scratch.slot.as_mut().filter(|slot| {
-            // What is padded is longer.
-            kernels::payload_len(kind, dtype).is_some() && slot.holds(len)
-        });
+        // What is padded is longer.
+        let whole = kinds.iter().all(|&kind| kernels::payload_len(kind, dtype).is_some());
+        let slot = scratch.slot.as_mut().filter(|slot| whole && slot.holds(all));
         let watched = slot.is_some();
         let to = match slot {
             Some(slot) => {
-                slot.empty(len);
+                slot.empty(all);
                 slot.address()
             }
-            None => scratch.output(&*self.device, stream, len)?,
+            None => scratch.output(&*self.device, stream, all)?,
         };
-        // SAFETY: the input is the caller's promise; what is left has room.
-        unsafe { self.launch(kind, input, &mut scratch, to, stream)? };
+        let mut next = to;
+        for (&kind, &len) in kinds.iter().zip(&lens) {
+            // SAFETY: the input is the caller's promise; what is left has room.
+            unsafe { self.launch(kind, input, &mut scratch, next, stream)? };
+            next += len as u64;
+        }
         let output = match &scratch.slot {
             Some(slot) if watched => {
-                if !slot.watch(len) {
+                if !slot.watch(all) {
                     self.device.wait(stream)?;
                 }
-                slot.payload(len)
+                slot.payload(all)
             }
             _ => {
-                let mut output = vec![0; len];
+                let mut output = vec![0; all];
                 // SAFETY: the scratch memory has room for as many bytes there, and
                 // is held until they are read.
                 unsafe { self.device.copy_out(stream, to, &mut output)? };
-                // The copy waited already; this says what the kernel did wrong.
+                // The copy waited already; this says what the kernels did wrong.
                 self.device.wait(stream)?;
                 output
             }
         };
-        let mut state = output::state(kind, &input, &output)?;
-        // SAFETY: the caller's promise about the array.
-        unsafe { Digits::new(&*self.device, stream).restore(&mut state, input.array)? };
-        Ok(state)
+        let mut digits = Digits::new(&*self.device, stream);
+        let mut rest = &output[..];
+        let mut states = Vec::with_capacity(kinds.len());
+        for (&kind, &len) in kinds.iter().zip(&lens) {
+            let (payload, after) = rest.split_at(len);
+            rest = after;
+            let mut state = output::state(kind, &input, payload)?;
+            // SAFETY: the caller's promise about the array.
+            unsafe { digits.restore(&mut state, input.array)? };
+            states.push(state);
+        }
+        Ok(states)
     }
 
     /// Leaves an array's state in the device's memory at `to`, in
@@ -315,10 +365,7 @@ impl Engine {
         stream: Stream,
     ) -> Result<()> {
         let input = input.into();
-        if !to.is_multiple_of(8) {
-            let why = "a state needs a multiple of 8";
-            return Err(refused(Array { address: to, ..input.array }, why));
-        }
+        check_state_address(to, input.array)?;
         let scratch = self.scratch(stream)?;
         let mut scratch = lock(&scratch);
         // The driver's answer takes a good part of a launch: it is asked once for
@@ -422,6 +469,8 @@ impl Engine {
         // One that reads what the launch ahead writes comes after it: even behind
         // the wait, a cache for what is only read may keep what was there before.
         launch.dependent &= ready || !scratch.is_ahead(calls);
+        // What is ahead is not known where others use the stream.
+        launch.dependent &= !scratch.is_beside;
         let words = [array.address, others.unwrap_or(0), len, start, 0, memory, to, 0];
         let arguments = kernels::arguments(words, ready);
         scratch.launched(None, [0, 0]);
@@ -519,6 +568,25 @@ impl Engine {
         }
         // The device will say what it lacks.
         Ok(Capacity { build: Build { shared_per_thread: 0, ..build }, resident: 1 })
+    }
+
+    /// Frees the scratch memory of a stream that is not used any more, once its work is
+    /// done; says whether it did: not while another thread reduces on it. A stream that is
+    /// used again gets new memory.
+    ///
+    /// # Errors
+    /// What the device says of the work on the stream.
+    pub fn release(&self, stream: Stream) -> Result<bool> {
+        let mut all = lock(&self.scratch);
+        // Whoever reduces has taken a share of it under this lock.
+        let Some(scratch) = all.remove(&stream) else { return Ok(true) };
+        if Arc::strong_count(&scratch) > 1 {
+            all.insert(stream, scratch);
+            return Ok(false);
+        }
+        let waited = self.device.wait(stream);
+        lock(&scratch).give_back(&*self.device);
+        waited.map(|()| true)
     }
 
     fn scratch(&self, stream: Stream) -> Result<Arc<Mutex<Scratch>>> {

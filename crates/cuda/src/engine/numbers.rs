@@ -35,12 +35,32 @@ impl Engine {
         reduced: &[bool],
         stream: Stream,
     ) -> Result<Option<Numbers>> {
+        // SAFETY: passed on from the caller.
+        let all = unsafe { self.numbers_of_all(&[op], view, reduced, stream)? };
+        Ok(all.into_iter().next().flatten())
+    }
+
+    /// The same for several operations, with one wait.
+    ///
+    /// # Errors
+    /// Those of [`numbers_of_view`](Self::numbers_of_view).
+    ///
+    /// # Safety
+    /// As for [`states_of_view`](Self::states_of_view).
+    pub unsafe fn numbers_of_all(
+        &self,
+        ops: &[Op],
+        view: &DeviceView,
+        reduced: &[bool],
+        stream: Stream,
+    ) -> Result<Vec<Option<Numbers>>> {
         view.check(&**self.device())?;
-        match Question::of(op, view, reduced, self.shape.walk)? {
-            // SAFETY: passed on from the caller.
-            Some(question) => unsafe { self.numbers_of(&question, stream) },
-            None => Ok(None),
-        }
+        let question = |&op: &Op| Question::of(op, view, reduced, self.shape.walk);
+        let questions: Vec<_> = ops.iter().map(question).collect::<Result<_>>()?;
+        let asked: Vec<&Question> = questions.iter().flatten().collect();
+        // SAFETY: passed on from the caller.
+        let mut made = unsafe { self.answers_to(&asked, stream)? }.into_iter();
+        Ok(questions.iter().map(|q| q.as_ref().and_then(|_| made.next().flatten())).collect())
     }
 
     /// The answers to a question, if there are any.
@@ -53,27 +73,85 @@ impl Engine {
         question: &Question,
         stream: Stream,
     ) -> Result<Option<Numbers>> {
+        // SAFETY: passed on from the caller.
+        let all = unsafe { self.answers_to(&[question], stream)? };
+        Ok(all.into_iter().next().flatten())
+    }
+
+    /// The answers to questions, where there are any; waits once.
+    ///
+    /// # Safety
+    /// As for [`numbers_of`](Self::numbers_of).
+    unsafe fn answers_to(
+        &self,
+        questions: &[&Question],
+        stream: Stream,
+    ) -> Result<Vec<Option<Numbers>>> {
+        if questions.is_empty() {
+            return Ok(Vec::new());
+        }
         let device = &**self.device();
         let scratch = self.scratch(stream)?;
         // Held until the numbers are read: another thread's would overwrite
         // them.
         let mut scratch = lock(&scratch);
-        let bytes = question.bytes();
+        let too_many = || warpfold_core::Error::TooManyOutputs { outputs: usize::MAX };
+        let room = |q: &&Question| q.bytes().checked_next_multiple_of(8);
+        let bytes = questions.iter().try_fold(0u64, |all, q| all.checked_add(room(q)?));
+        let bytes = bytes.ok_or_else(too_many)?;
         let (to, _) = scratch.numbers.reserve(device, stream, bytes, bytes)?;
         // SAFETY: passed on from the caller; the room was made here.
-        let made = unsafe { self.make_numbers(question, to, &mut scratch, stream) };
+        let made = unsafe { self.make_all(questions, to, &mut scratch, stream) };
         let read = made.and_then(|made| {
-            if !made {
-                return Ok(None);
+            let mut next = to;
+            let mut all = Vec::with_capacity(questions.len());
+            for (question, made) in questions.iter().zip(made) {
+                let mut numbers = None;
+                if made {
+                    let outputs = question.table.outputs.len;
+                    let read = numbers.insert(Numbers::zeros(question.answer.out, outputs));
+                    // SAFETY: the room has as many bytes, and is held until they are read.
+                    unsafe { device.copy_out(stream, next, read.bytes_mut())? };
+                }
+                next += question.bytes().next_multiple_of(8);
+                all.push(numbers);
             }
-            let mut numbers = Numbers::zeros(question.answer.out, question.table.outputs.len);
-            // SAFETY: the room has as many bytes, and is held until they are read.
-            unsafe { device.copy_out(stream, to, numbers.bytes_mut())? };
-            // The copy waited already; this says what a kernel did wrong.
-            device.wait(stream).map(|()| Some(numbers))
+            // The copies waited already; this says what a kernel did wrong.
+            device.wait(stream).map(|()| all)
         });
         scratch.numbers.keep_below(device, stream, self.machine().workspace())?;
         read
+    }
+
+    /// Leaves the answers to questions at `to`, one behind the other in whole words, and
+    /// says which it did. Waits, once, where totals may not fit.
+    ///
+    /// # Safety
+    /// As for [`make_numbers`](Self::make_numbers), for all of them.
+    unsafe fn make_all(
+        &self,
+        questions: &[&Question],
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<Vec<bool>> {
+        let (mut next, mut made) = (to, Vec::with_capacity(questions.len()));
+        for question in questions {
+            // SAFETY: passed on from the caller.
+            made.push(unsafe { self.launch_question(question, next, scratch, stream)? });
+            next += question.bytes().next_multiple_of(8);
+        }
+        let watched = |question: &Question, made: bool| made && question.may_overflow();
+        let mut both = questions.iter().zip(&made);
+        if both.any(|(question, &made)| watched(question, made))
+            && scratch.saw_overflow(&*self.device, stream)?
+        {
+            // Whose total does not fit is not known.
+            for (question, made) in questions.iter().zip(&mut made) {
+                *made &= !question.may_overflow();
+            }
+        }
+        Ok(made)
     }
 
     /// Leaves such answers in the device's memory at `to`, and says whether it
@@ -118,15 +196,28 @@ impl Engine {
         scratch: &mut Scratch,
         stream: Stream,
     ) -> Result<bool> {
+        // SAFETY: passed on from the caller.
+        let made = unsafe { self.make_all(&[question], to, scratch, stream)? };
+        Ok(made.contains(&true))
+    }
+
+    /// Launches what leaves the answers at `to`, in C order, and says whether there is
+    /// such a thing; does not wait. A total that does not fit sets the word for it in the
+    /// scratch memory, and is left without its upper bits.
+    ///
+    /// # Safety
+    /// As for [`make_numbers`](Self::make_numbers).
+    pub(super) unsafe fn launch_question(
+        &self,
+        question: &Question,
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<bool> {
         let Some(route) = question.route(self.machine()) else { return Ok(false) };
         self.remember_route(question, &route)?;
-        let Question { answer, table, .. } = question;
-        let make = |engine: &Engine, scratch: &mut Scratch| {
-            // SAFETY: passed on from the caller.
-            unsafe { engine.launch_route(question, &route, to, scratch, stream) }
-        };
-        // SAFETY: as above.
-        unsafe { self.watching_overflow(*answer, table.elements.len, scratch, stream, make) }
+        // SAFETY: passed on from the caller.
+        unsafe { self.launch_route(question, &route, to, scratch, stream) }
     }
 
     /// Launches what a route says, and says whether memory was enough for it.

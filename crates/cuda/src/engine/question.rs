@@ -57,6 +57,11 @@ impl Question {
         Ok(Some(Question { answer, table, layout, abreast }))
     }
 
+    /// Whether an answer may not fit its type.
+    pub(super) fn may_overflow(&self) -> bool {
+        self.answer.may_overflow(self.table.elements.len)
+    }
+
     /// The bytes of all answers.
     pub(super) fn bytes(&self) -> u64 {
         (self.table.outputs.len as u64).saturating_mul(self.answer.out.size() as u64)

@@ -50,6 +50,8 @@ struct Ahead {
 /// The scratch memory of a stream.
 pub(super) struct Scratch {
     address: Address,
+    /// Whether launches from elsewhere come between those from here.
+    pub(super) is_beside: bool,
     /// What came last from here, if it is such a launch.
     ahead: Option<Ahead>,
     /// How the last input was reduced, and all that this depends on: the same comes
@@ -80,6 +82,19 @@ pub(super) struct Scratch {
 impl Scratch {
     /// Fresh memory, ready for the stream's next launch.
     pub(super) fn new(device: &Arc<dyn Device>, stream: Stream) -> Result<Scratch> {
+        Scratch::made(device, stream, Workspace::default)
+    }
+
+    /// The same beside the stream's own, of which nothing is given back before the end.
+    pub(super) fn keeping(device: &Arc<dyn Device>, stream: Stream) -> Result<Scratch> {
+        Ok(Scratch { is_beside: true, ..Scratch::made(device, stream, Workspace::keeping)? })
+    }
+
+    fn made(
+        device: &Arc<dyn Device>,
+        stream: Stream,
+        workspace: fn() -> Workspace,
+    ) -> Result<Scratch> {
         let slot = ResultSlot::new(device, 8 * PAYLOAD_WORDS as usize)?;
         // Where a device does not write to the host's memory there is no use in asking twice.
         let overflow = if slot.is_some() { ResultSlot::new(device, 8)? } else { None };
@@ -88,19 +103,20 @@ impl Scratch {
         match unsafe { device.fill(stream, address, 0, 8 * (OVERFLOW + 1)) } {
             Ok(()) => Ok(Scratch {
                 address,
+                is_beside: false,
                 ahead: None,
                 planned: None,
                 slot,
                 overflow,
-                blocks: Workspace::default(),
-                output: Workspace::default(),
-                rows: Workspace::default(),
-                columns: Workspace::default(),
-                shared: Workspace::default(),
-                partials: Workspace::default(),
-                workspace: Workspace::default(),
-                numbers: Workspace::default(),
-                walked: Workspace::default(),
+                blocks: workspace(),
+                output: workspace(),
+                rows: workspace(),
+                columns: workspace(),
+                shared: workspace(),
+                partials: workspace(),
+                workspace: workspace(),
+                numbers: workspace(),
+                walked: workspace(),
             }),
             Err(error) => {
                 // The first error says more than one of giving back.

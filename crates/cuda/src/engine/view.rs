@@ -52,7 +52,11 @@ impl DeviceView {
     }
 
     /// Where its bytes begin, and how many there are up to the last one.
-    pub(super) fn extent(&self) -> Result<(Address, u64)> {
+    ///
+    /// # Errors
+    /// [`Error::View`] for what no array can be: more elements than can be counted, bytes
+    /// outside of the address space, and strides that are not as many as axes.
+    pub fn extent(&self) -> Result<(Address, u64)> {
         let refused = |why| Err(self.refused(why));
         if self.shape.len() != self.strides.len() {
             return refused("there must be one stride for each axis");

@@ -7,9 +7,17 @@ use crate::{Error, Result};
 #[derive(Debug, Default)]
 pub(super) struct Workspace {
     held: Option<(Address, u64)>,
+    /// Whether what it grew out of is kept: a graph that was captured goes on using it.
+    keeps: bool,
+    outgrown: Vec<Address>,
 }
 
 impl Workspace {
+    /// Memory that is given back in the end alone, however it grows.
+    pub(super) fn keeping() -> Workspace {
+        Workspace { keeps: true, ..Workspace::default() }
+    }
+
     /// At least `least` bytes, and `wanted` if the device has them; what is
     /// in them, and how many there are.
     ///
@@ -25,7 +33,9 @@ impl Workspace {
         if let Some((address, bytes)) = self.held.filter(|&(_, bytes)| bytes >= wanted) {
             return Ok((address, bytes));
         }
-        if self.held.is_some() {
+        if self.keeps {
+            self.outgrown.extend(self.held.take().map(|(address, _)| address));
+        } else if self.held.is_some() {
             // What is given back may still be in use.
             device.wait(stream)?;
             self.give_back(device)?;
@@ -76,7 +86,7 @@ impl Workspace {
         stream: Stream,
         most: u64,
     ) -> Result<()> {
-        if self.held.is_some_and(|(_, bytes)| bytes > most) {
+        if !self.keeps && self.held.is_some_and(|(_, bytes)| bytes > most) {
             device.wait(stream)?;
             self.give_back(device)?;
         }
@@ -88,9 +98,13 @@ impl Workspace {
     /// # Errors
     /// What the device says.
     pub(super) fn give_back(&mut self, device: &dyn Device) -> Result<()> {
-        let Some((address, _)) = self.held.take() else { return Ok(()) };
-        // SAFETY: `hold` allocated it and has not given it back; that nobody uses it
-        // any more is the caller's affair.
-        unsafe { device.free(address) }
+        let held = self.held.take().map(|(address, _)| address);
+        let mut freed = Ok(());
+        for address in self.outgrown.drain(..).chain(held) {
+            // SAFETY: `reserve` allocated it and has not given it back; that nobody uses
+            // it any more is the caller's affair.
+            freed = freed.and(unsafe { device.free(address) });
+        }
+        freed
     }
 }

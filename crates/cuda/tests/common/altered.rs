@@ -21,6 +21,7 @@ struct State {
     largest: Option<u64>,
     calls_left: Option<u64>,
     launches: u64,
+    waits: u64,
     launched: Vec<(bool, Vec<u8>)>,
     shares_streams: bool,
 }
@@ -50,6 +51,11 @@ impl Altered {
     /// How many launches there were.
     pub(crate) fn launches(&self) -> u64 {
         self.state.lock().unwrap().launches
+    }
+
+    /// How often somebody waited for a stream or a copy.
+    pub(crate) fn waits(&self) -> u64 {
+        self.state.lock().unwrap().waits
     }
 
     /// Of each launch since this was last asked, whether it was a dependent one, and
@@ -99,10 +105,12 @@ unsafe impl Device for Altered {
     }
     unsafe fn copy_in(&self, stream: Stream, to: Address, from: &[u8]) -> Result<()> {
         self.fails()?;
+        self.state.lock().unwrap().waits += 1;
         self.sim.copy_in(stream, to, from)
     }
     unsafe fn copy_out(&self, stream: Stream, from: Address, to: &mut [u8]) -> Result<()> {
         self.fails()?;
+        self.state.lock().unwrap().waits += 1;
         self.sim.copy_out(stream, from, to)
     }
     unsafe fn fill(&self, stream: Stream, to: Address, value: u8, bytes: u64) -> Result<()> {
@@ -160,6 +168,7 @@ unsafe impl Device for Altered {
     }
     fn wait(&self, stream: Stream) -> Result<()> {
         self.fails()?;
+        self.state.lock().unwrap().waits += 1;
         self.sim.wait(stream)
     }
     fn is_done(&self, stream: Stream) -> Result<bool> {

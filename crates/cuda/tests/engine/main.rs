@@ -12,6 +12,7 @@ mod full_reductions;
 mod hostile;
 mod numbers;
 mod positions;
+mod prepared;
 mod tables;
 // A link to that of warpfold-ptx, so that the package has it.
 mod thorough;

@@ -1,7 +1,12 @@
 //! What stands for devices where none is compiled in: types without values.
 
 use super::compiled_out;
+use crate::answer::Answer;
 use crate::device::Device;
+use crate::partial::Partial;
+use crate::reduction::Reduction;
+use core::convert::Infallible;
+use core::marker::PhantomData;
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun};
 use warpfold_core::{DType, Result};
@@ -13,6 +18,10 @@ pub(crate) enum Opened {}
 
 /// States on a device.
 pub(crate) enum Fed {}
+
+/// An array in a device's memory.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceArray<'a>(Infallible, PhantomData<&'a ()>);
 
 /// Opens the device that was named; `None` for the CPU.
 ///
@@ -79,5 +88,34 @@ impl Fed {
 
     pub(crate) fn into_states(self) -> Result<Vec<AnyState>> {
         match self {}
+    }
+}
+
+impl DeviceArray<'_> {
+    pub(crate) fn dtype(&self) -> DType {
+        match self.0 {}
+    }
+
+    pub(crate) fn shape(&self) -> &[usize] {
+        match self.0 {}
+    }
+}
+
+impl Reduction {
+    pub(crate) fn run_in_place(
+        &self,
+        first: &DeviceArray<'_>,
+        _: Option<&DeviceArray<'_>>,
+    ) -> Result<Answer> {
+        match first.0 {}
+    }
+
+    pub(crate) fn states_in_place(
+        &self,
+        first: &DeviceArray<'_>,
+        _: Option<&DeviceArray<'_>>,
+        _: u64,
+    ) -> Result<Partial> {
+        match first.0 {}
     }
 }

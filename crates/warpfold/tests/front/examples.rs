@@ -45,3 +45,13 @@ mod column;
 fn a_column_with_nulls() -> Outcome {
     column::main()
 }
+
+#[cfg(feature = "cudarc")]
+#[path = "../../examples/device.rs"]
+mod device;
+
+#[cfg(feature = "cudarc")]
+#[test]
+fn slices_of_a_device() -> Outcome {
+    device::main()
+}

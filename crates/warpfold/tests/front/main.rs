@@ -11,6 +11,10 @@ mod arrays;
 #[cfg(all(feature = "cuda", feature = "sim"))]
 mod backends;
 mod columns;
+#[cfg(all(feature = "cudarc", feature = "sim"))]
+mod cuda_slices;
+#[cfg(all(feature = "cuda", feature = "sim"))]
+mod device_arrays;
 mod devices;
 mod environment;
 mod examples;
