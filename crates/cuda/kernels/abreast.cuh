@@ -188,8 +188,13 @@ __device__ __noinline__ bool take_generally(const Abreast &all, const char *data
     for (u32 e = 0; e < all.layout.elements.len; ++e) {
         Elements<Bits, 1> some;
         some.bits[0] = *reinterpret_cast<const Bits *>(data + u64(all.layout.elements.at(e).elements) * sizeof(Bits));
-        if (!acc.template take<1>(some.bits, [](int, int) { return u64(0); }, asked))
-            acc = Acc::settled(acc, some, asked);
+        const auto number = [](int, int) { return u64(0); };
+        if constexpr (Acc::SETTLES) {
+            if (!acc.template take<1>(some.bits, number, asked))
+                acc = Acc::settled(acc, some, asked);
+        } else {
+            acc.template take<1>(some.bits, number, asked);
+        }
     }
     if constexpr (Acc::MAY_BE_LOST) {
         if (acc.is_lost())
@@ -232,7 +237,7 @@ __device__ __noinline__ void find_abreast(const Abreast &all, const LostAbreast 
     }
 }
 
-// Leaves the answers that accumulators of few elements are sure of, and then the others. Returns which totals are lost.
+// Leaves the answers of accumulators of few elements. Returns which of them are none: these are written over.
 template <class Acc>
 __device__ __forceinline__ u32 write_abreast(const Acc (&acc)[OUTPUTS_ABREAST<Acc>], const Abreast &all, const OutputsAt<Acc> &mine,
     const typename Acc::Asked &asked)
@@ -257,11 +262,22 @@ __device__ __forceinline__ u32 write_abreast(const Acc (&acc)[OUTPUTS_ABREAST<Ac
             if (a < mine.count)
                 out[mine.number + a * all.numbers] = answer[a];
     }
+    return unsure & ((1u << mine.count) - 1);
+}
+
+// Answers a thread's outputs in general. Returns which totals are lost. All threads of the block call it.
+template <class Acc>
+__device__ __noinline__ u32 answer_generally(const Abreast &all, u32 unsure, const typename Acc::Asked &asked)
+{
+    using General = typename Acc::General;
+    if constexpr (Acc::HAS_TABLE)
+        General::prepare();
     u32 lost = 0;
 #pragma unroll 1
-    for (unsure &= (1u << mine.count) - 1; unsure != 0; unsure &= unsure - 1) {
+    for (; unsure != 0; unsure &= unsure - 1) {
         const u32 a = __ffs(int(unsure)) - 1;
-        if (take_generally<typename Acc::General>(all, mine.of(all, a), mine.number + a * all.numbers, asked))
+        const OutputsAt<Acc> mine(all, blockIdx.x * STRIDED_THREADS + threadIdx.x);
+        if (take_generally<General>(all, mine.of(all, a), mine.number + a * all.numbers, asked))
             lost |= 1u << a;
     }
     return lost;
@@ -274,7 +290,8 @@ __device__ __forceinline__ void reduce_abreast(const Abreast &all, const typenam
     constexpr int A = OUTPUTS_ABREAST<Acc>;
     using General = typename GeneralOf<Acc>::Type;
     const u32 place = blockIdx.x * STRIDED_THREADS + threadIdx.x;
-    u32 lost = 0;
+    // Those that are not sure, and then those that are lost.
+    u32 left = 0;
     if (place < all.layout.outputs.len) {
         const OutputsAt<Acc> mine(all, place);
         Acc acc[A];
@@ -283,7 +300,7 @@ __device__ __forceinline__ void reduce_abreast(const Abreast &all, const typenam
         else
             take_abreast<4>(acc, all, mine, asked);
         if constexpr (GeneralOf<Acc>::IS_FEW) {
-            lost = write_abreast(acc, all, mine, asked);
+            left = write_abreast(acc, all, mine, asked);
         } else {
 #pragma unroll
             for (u32 a = 0; a < A; ++a) {
@@ -291,7 +308,7 @@ __device__ __forceinline__ void reduce_abreast(const Abreast &all, const typenam
                     break;
                 if constexpr (Acc::MAY_BE_LOST) {
                     if (acc[a].is_lost()) {
-                        lost |= 1u << a;
+                        left |= 1u << a;
                         continue;
                     }
                 }
@@ -299,10 +316,15 @@ __device__ __forceinline__ void reduce_abreast(const Abreast &all, const typenam
             }
         }
     }
+    if constexpr (GeneralOf<Acc>::IS_FEW) {
+        if (!__syncthreads_or(left != 0))
+            return;
+        left = answer_generally<Acc>(all, left, asked);
+    }
     if constexpr (General::MAY_BE_LOST) {
-        if (__syncthreads_or(lost != 0)) {
+        if (__syncthreads_or(left != 0)) {
             __shared__ LostAbreast those;
-            those.mask[threadIdx.x] = lost;
+            those.mask[threadIdx.x] = left;
             __syncthreads();
             find_abreast<General>(all, those, asked);
         }

@@ -9,18 +9,20 @@
 #include "double_double.cuh"
 #include "float_squares.cuh"
 #include "float_total.cuh"
+#include "strided_prods.cuh"
 
 // MOST_ELEMENTS in the engine is no more.
 constexpr u64 FEW_ELEMENTS = 16;
 
 __device__ __forceinline__ bool is_finite(f64 x) { return fabs(x) < of_bits(u64(0x7ff) << 52); }
 
-// A real number that {hi, lo} is off by less than 2^-90 of itself, rounded. False where it may be on either side of the middle between two
-// numbers, or is near an end of the format, where low parts may have been lost.
+// A real number that {hi, lo} is off by less than 2^-DIGITS of itself, rounded. False where it may be on either side of the middle between
+// two numbers, or is near an end of the format, where low parts may have been lost.
+template <int DIGITS = 90>
 __device__ __forceinline__ bool rounded(Double real, u64 &bits)
 {
     real = fast_two_sum(real.hi, real.lo);
-    const f64 off = mul(fabs(real.hi), of_bits(u64(1023 - 90) << 52));
+    const f64 off = mul(fabs(real.hi), of_bits(u64(1023 - DIGITS) << 52));
     const f64 below = add(real.hi, sub(real.lo, off)), above = add(real.hi, add(real.lo, off));
     const u32 exponent = u32(bits_of(real.hi) >> 52) & 0x7ff;
     bits = bits_of(above);
@@ -47,7 +49,8 @@ struct FewOf {
     using Bits = typename General::Bits;
     using Asked = typename General::Asked;
     static constexpr bool NUMBERED = false, SETTLES = false;
-    static constexpr bool LONG = sizeof(Bits) == 8;
+    // Whether the general accumulators have a table in shared memory.
+    static constexpr bool HAS_TABLE = false;
 };
 
 // Sums and means of the shorter types: plain f64 adds, which the range of the elements makes exact (range.cuh).
@@ -237,5 +240,54 @@ struct FewSquares<f64, SPREAD> : FewOf<FloatSquares<f64, SPREAD>> {
         if (asks_root(asked.ask))
             real = root_of(real);
         return rounded(real, answer) && exponent > 128;
+    }
+};
+
+// Products: of the shorter types in plain f64, of f64 with what is rounded off beside it.
+//
+// A product of floats is e to the power of a sum of rounded logarithms (float_prod.cuh): within 16 * 1.1 * 2^-75 < 2^-70 of the true one, of
+// the shorter types within 16 * 0.6 * 2^-57 < 2^-53. What is here is off by less than 16 * 2^-105 and 16 * 2^-53. Where all numbers as near as
+// that round to the same one, so does that power.
+template <class T>
+struct FewProducts : FewOf<StridedProd<T>> {
+    using Base = FewOf<StridedProd<T>>;
+    using typename Base::Asked, typename Base::Bits;
+    using Format = Element<T>;
+    static constexpr bool SHIFTS = false, HAS_TABLE = true, LONG = sizeof(Bits) == 8;
+
+    Double product = {1.0, 0.0};
+    // The smallest of the products so far: below the format they are not those that are meant.
+    f64 least = 1.0;
+    bool has_zero = false;
+
+    template <int V, int N, class Number>
+    __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &)
+    {
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            const f64 x = f64(Format::value(bits[k]));
+            const f64 next = mul(product.hi, x);
+            if constexpr (LONG)
+                product.lo = fused(product.lo, x, fused(product.hi, x, -next));
+            product.hi = next;
+            least = fmin(least, fabs(next));
+            has_zero = has_zero || x == 0.0;
+        }
+    }
+
+    __device__ __forceinline__ bool answer(Bits &answer, const Asked &) const
+    {
+        answer = narrow<T>(product.hi);
+        if (has_zero || !is_finite(product.hi))
+            return has_zero && is_finite(product.hi);
+        if (least < of_bits(u64(1023 - 890) << 52))
+            return false;
+        if constexpr (LONG) {
+            return rounded<68>(product, answer);
+        } else {
+            const f64 off = mul(product.hi, of_bits(u64(1023 - 45) << 52));
+            answer = narrow<T>(add(product.hi, off));
+            return answer == narrow<T>(sub(product.hi, off));
+        }
     }
 };

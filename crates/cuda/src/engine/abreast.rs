@@ -41,16 +41,17 @@ pub(super) fn outputs_of_a_thread(tally: Tally, table: &Table, forced: bool) -> 
     // have fewer outputs than there is room for.
     let fastest = table.outputs.dims.last()?.len;
     let full = fastest >= 4 * outputs || fastest.is_multiple_of(outputs);
-    let sums = is_of_float_sums(tally, table.dtype);
+    let few = has_few_floats(tally, table.dtype);
     let row = len * size;
-    let rows = table.has_few_rows()
-        && (row >= ROWS && row.is_multiple_of(16) || row >= SHORT_ROWS && size == 2 && !sums);
-    (table.outputs.len >= LEAST_THREADS * outputs && (full || sums) && !rows).then_some(outputs)
+    let rows = tally.has_tables()
+        && table.has_few_rows()
+        && (row >= ROWS && row.is_multiple_of(16) || row >= SHORT_ROWS && size == 2 && !few);
+    (table.outputs.len >= LEAST_THREADS * outputs && (full || few) && !rows).then_some(outputs)
 }
 
 /// Whether accumulators are those of few floats: `kernels/few.cuh`.
-fn is_of_float_sums(tally: Tally, dtype: DType) -> bool {
-    dtype.is_float() && (tally == Tally::Sums || tally.is_of_squares())
+fn has_few_floats(tally: Tally, dtype: DType) -> bool {
+    dtype.is_float() && (matches!(tally, Tally::Sums | Tally::Products) || tally.is_of_squares())
 }
 
 /// The launch that makes the numbers of a view whose outputs have few elements.

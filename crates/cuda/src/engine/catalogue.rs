@@ -859,6 +859,26 @@ pub(super) const ABREAST_VARIANCES: Entry = Entry {
     ],
 };
 
+/// outputs of few elements, several of them a thread's: products.
+pub(super) const ABREAST_PRODS: Entry = Entry {
+    stem: "abreast_prods",
+    modules: [
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Module { element: "f16", threads: 256, blocks: 3 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
+        Some(Module { element: "f32", threads: 256, blocks: 3 }),
+        Some(Module { element: "f64", threads: 256, blocks: 3 }),
+    ],
+};
+
 /// any axes of any view: products.
 pub(super) const STRIDED_PRODS: Entry = Entry {
     stem: "strided_prods",
@@ -961,7 +981,7 @@ pub(super) const GATHER: Entry = Entry {
 
 /// All of them.
 #[cfg(test)]
-pub(super) const ENTRIES: [&Entry; 46] = [
+pub(super) const ENTRIES: [&Entry; 47] = [
     &SUM,
     &ABS_SUM,
     &SQUARE_SUM,
@@ -1003,6 +1023,7 @@ pub(super) const ENTRIES: [&Entry; 46] = [
     &ABREAST_POSITIONS,
     &ABREAST_SQUARES,
     &ABREAST_VARIANCES,
+    &ABREAST_PRODS,
     &STRIDED_PRODS,
     &FINISH,
     &FINISH_SQUARES,

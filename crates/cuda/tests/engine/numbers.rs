@@ -996,8 +996,10 @@ fn few_elements(engines: &[Engine], seed: u64, rounds: usize) {
             _ => PATTERNS[random.place(PATTERNS.len())],
         };
         let sample = Sample::new(dtype, layout, pattern, &mut random);
-        for ops in [&OPS[..], &POSITIONS, &SQUARES] {
-            if !ops.iter().any(|op| op.supports(dtype)) {
+        for ops in [&OPS[..], &POSITIONS, &SQUARES, &[Op::Prod]] {
+            // Products of integers are exact: states have them.
+            let made = |op: &Op| op.supports(dtype) && (*op != Op::Prod || dtype.is_float());
+            if !ops.iter().any(made) {
                 continue;
             }
             let op = one_of(ops, dtype, &mut random);
