@@ -10,6 +10,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 use std::ffi::CStr;
+use warpfold::internal::ForReaders;
 use warpfold::{Answer, Partial, Reduction};
 
 const SCHEMA: &CStr = c"arrow_schema";
