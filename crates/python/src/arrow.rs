@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 use std::ffi::CStr;
 use std::sync::Arc;
+use warpfold::internal::ForReaders;
 use warpfold::{Answer, Bool8, DType, Numbers, Partial, Reduction};
 
 const SCHEMA: &CStr = c"arrow_schema";

@@ -9,6 +9,7 @@ use crate::errors::OrRaise;
 use crate::run::output_shape;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use warpfold::internal::ForReaders;
 use warpfold::{Answer, Column, DType, Partial, Reduction, Scalar, View};
 
 /// Elements that are put together at once.

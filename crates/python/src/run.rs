@@ -4,6 +4,7 @@ use crate::answers::append;
 use crate::errors::OrRaise;
 use pyo3::PyResult;
 use pyo3::Python;
+use warpfold::internal::ForReaders;
 use warpfold::{Answer, Column, Device, Partial, Reduction, Result, View};
 
 /// Bytes that are reduced before Ctrl-C is looked for: some milliseconds.

@@ -314,9 +314,7 @@ impl Reduction {
     ///
     /// [`run`](Self::run) and [`partial`](Self::partial) do this by themselves; a
     /// caller that needs several [`workers`](Self::workers) calls it first.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn settled(&self, dtype: DType, bytes: Option<u64>) -> Reduction {
+    pub(crate) fn settled(&self, dtype: DType, bytes: Option<u64>) -> Reduction {
         self.clone().device(fpenv::usual(|| self.choose(dtype, bytes)))
     }
 
@@ -566,8 +564,7 @@ impl Reduction {
     /// # Errors
     /// As for [`partial`](Self::partial) and [`Partial::merge`]; the partial is
     /// then what it was before.
-    #[doc(hidden)]
-    pub fn absorb<'a>(
+    pub(crate) fn absorb<'a>(
         &self,
         into: &mut Partial,
         array: impl Into<Array<'a>>,
@@ -588,8 +585,7 @@ impl Reduction {
     ///
     /// # Errors
     /// As for [`absorb`](Self::absorb).
-    #[doc(hidden)]
-    pub fn absorb_pair<'a>(
+    pub(crate) fn absorb_pair<'a>(
         &self,
         into: &mut Partial,
         left: impl Into<Array<'a>>,
@@ -661,8 +657,7 @@ impl Reduction {
     ///
     /// # Errors
     /// As for [`run`](Self::run), but for those of the array.
-    #[doc(hidden)]
-    pub fn workers(&self, dtype: DType, arrays: usize) -> Result<Workers> {
+    pub(crate) fn workers(&self, dtype: DType, arrays: usize) -> Result<Workers> {
         self.check(dtype, arrays)?;
         initial::none(self)?;
         let (kinds, _) = self.kinds();
@@ -673,17 +668,13 @@ impl Reduction {
     }
 
     /// Bytes of each array that such workers best absorb at once.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn best_run(&self) -> usize {
+    pub(crate) fn best_run(&self) -> usize {
         self.device.best_run()
     }
 
     /// How many threads are of use where each does nothing but read and feed such
     /// workers.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn most_readers(&self) -> usize {
+    pub(crate) fn most_readers(&self) -> usize {
         self.threads.count().min(self.device.most_senders())
     }
 
@@ -692,8 +683,7 @@ impl Reduction {
     /// # Errors
     /// What a device says about runs that were absorbed; [`Error::Operations`]
     /// if no operation is asked for.
-    #[doc(hidden)]
-    pub fn gather(&self, dtype: DType, workers: Workers) -> Result<Partial> {
+    pub(crate) fn gather(&self, dtype: DType, workers: Workers) -> Result<Partial> {
         let (_, ops) = self.kinds();
         Partial::new(dtype, Vec::new(), ops, vec![fpenv::usual(|| workers.into_states())?])
     }
@@ -702,8 +692,7 @@ impl Reduction {
     ///
     /// # Errors
     /// An operation that the type does not have.
-    #[doc(hidden)]
-    pub fn identities(&self, dtype: DType) -> Result<Vec<AnyState>> {
+    pub(crate) fn identities(&self, dtype: DType) -> Result<Vec<AnyState>> {
         self.kinds().0.into_iter().map(|kind| AnyState::identity(kind, dtype)).collect()
     }
 }

@@ -13,8 +13,8 @@ use warpfold_cpu::{Worker, absorb_in_turn, check_run};
 /// States of several kinds over elements of one type, which absorb runs on one
 /// thread: a reader of files or streams feeds them.
 ///
-/// [`Reduction::workers`](crate::Reduction::workers) makes them, and
-/// [`Reduction::gather`](crate::Reduction::gather) takes what they have made.
+/// [`ForReaders::workers`](crate::internal::ForReaders::workers) makes them, and
+/// [`ForReaders::gather`](crate::internal::ForReaders::gather) takes what they have made.
 pub struct Workers {
     dtype: DType,
     at: At,

@@ -12,6 +12,7 @@ use crate::{Access, Error, Extent, Order, ReadAt, Result, Source};
 use core::ops::Range;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
+use warpfold::internal::ForReaders;
 use warpfold::{Answer, Column, DType, Device, Numbers, Partial, Reduction, View};
 use warpfold_core::layout::output_shape;
 use warpfold_threads::read_ahead;

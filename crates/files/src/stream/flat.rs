@@ -8,7 +8,7 @@ use super::{Piece, Progress, advance, wants_indices};
 use crate::source::element_count;
 use crate::{Access, Batch, Block, Blocks, Error, Extent, Order, ReadAt, Result, Source};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use warpfold::internal::Workers;
+use warpfold::internal::{ForReaders, Workers};
 use warpfold::{DType, Partial, Reduction};
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;

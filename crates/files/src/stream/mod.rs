@@ -20,6 +20,7 @@ pub(crate) mod undecided;
 use crate::{Error, Extent, Order, Result, Source};
 pub use segments::reduce_segments;
 use together::{Group, groups};
+use warpfold::internal::ForReaders;
 use warpfold::{Answer, Axes, DType, Partial, Reduction};
 
 /// Receives the progress of reading.

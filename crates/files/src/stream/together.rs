@@ -5,6 +5,7 @@ use super::{Inputs, Progress, check_units, lockstep};
 use crate::table::{Table, Typing};
 use crate::{Access, Error, Result, Source, TableColumn};
 use std::sync::Arc;
+use warpfold::internal::ForReaders;
 use warpfold::{Axes, DType, Partial, Reduction};
 
 /// Arrays that are reduced at once.

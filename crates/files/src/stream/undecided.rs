@@ -8,7 +8,7 @@
 
 use crate::evidence::{Cell, Evidence};
 use crate::{Batch, Error, Gap, Result};
-use warpfold::internal::Workers;
+use warpfold::internal::{ForReaders, Workers};
 use warpfold::{DType, Op, Partial, Reduction};
 use warpfold_core::op::RawRun;
 

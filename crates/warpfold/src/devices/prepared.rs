@@ -22,13 +22,14 @@ use warpfold_cuda::{Buffer, Engine};
 /// other kernels, which are loaded then: enqueue it once before a capture.
 pub struct Prepared {
     question: Reduction,
-    like: Like,
     reduced: Vec<bool>,
     shape: Vec<usize>,
     types: Vec<DType>,
     /// Dropped before the steps' memory: it waits for the stream.
     memory: Memory,
     steps: Vec<Step>,
+    /// Dropped last: it may be all that keeps the stream.
+    like: Like,
 }
 
 /// How the answers of an operation with one number come about.

@@ -19,10 +19,11 @@ use warpfold_cuda::{Buffer, Engine};
 /// kept as long as a CUDA graph that has captured it.
 pub struct PreparedPartial {
     question: Reduction,
-    like: Like,
     /// The states, and the words of each.
     kinds: Vec<(Kind, usize)>,
+    /// Dropped before what may be all that keeps the stream: it waits for that.
     memory: Memory,
+    like: Like,
 }
 
 impl Reduction {

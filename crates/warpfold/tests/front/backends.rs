@@ -2,7 +2,7 @@
 //! bit for bit. On the interpreter, and on the GPU if there is one.
 
 use crate::thorough::up_to;
-use warpfold::internal::{AnyState, Workers};
+use warpfold::internal::{AnyState, ForReaders, Workers};
 use warpfold::{DType, Device, Error, NanPolicy, Op, Partial, Reduction, Rules, Threads, View};
 use warpfold_core::op::RawRun;
 

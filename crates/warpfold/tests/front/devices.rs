@@ -1,5 +1,6 @@
 //! Which devices are compiled in, and what a program is told that asks for others.
 
+use warpfold::internal::ForReaders;
 use warpfold::{DType, Device, Error, Op, Reduction};
 
 /// The CPU, and the interpreter where it is compiled in.

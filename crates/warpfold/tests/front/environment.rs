@@ -2,6 +2,7 @@
 #![cfg(target_arch = "x86_64")]
 
 use crate::arrays::{Array, Pattern, Random, array};
+use warpfold::internal::ForReaders;
 use warpfold::{
     Answer, DType, NanPolicy, Op, Partial, Reduction, Result, Threads, View, bf16, f16,
 };

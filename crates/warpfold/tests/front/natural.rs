@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::error::Error;
+use warpfold::internal::ForReaders;
 use warpfold::{
     Accumulator, Answer, Axes, Column, DType, Device, ExactSum, Input, NanPolicy, Op, Partial,
     Reduction, Rules, Scalar, Threads, Value, View, bf16, f16,

@@ -1,5 +1,6 @@
 //! Questions that make no sense: errors that say so, never a panic.
 
+use warpfold::internal::ForReaders;
 use warpfold::{DType, Device, Error, Op, Partial, Reduction, Rules, View};
 
 #[test]

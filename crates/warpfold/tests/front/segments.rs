@@ -1,6 +1,7 @@
 //! Segments: what `Reduction::run` says of each segment alone, bit for bit.
 
 use crate::thorough::up_to;
+use warpfold::internal::ForReaders;
 use warpfold::{
     Answer, Column, DType, Device, Error, Input, NanPolicy, Op, Reduction, Segments, Threads, View,
 };

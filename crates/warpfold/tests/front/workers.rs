@@ -2,7 +2,7 @@
 
 use crate::arrays::{Pattern, Random, element};
 use crate::devices::DEVICES;
-use warpfold::internal::Workers;
+use warpfold::internal::{ForReaders, Workers};
 use warpfold::{DType, Device, Error, Op, Reduction};
 use warpfold_core::layout::Traversal;
 use warpfold_core::op::RawRun;
