@@ -243,6 +243,10 @@ pub fn open_keyed(
         }
         #[cfg(feature = "parquet")]
         Format::Parquet => parquet::open_keyed(&file, &columns, keys, options),
+        #[cfg(feature = "arrow")]
+        Format::Arrow | Format::ArrowStream => {
+            arrow::open_keyed(&file, format, &columns, keys, options)
+        }
         _ => {
             let keys = OpenOptions { columns: keys.to_vec(), dtype: None, ..options.clone() };
             Keyed::of_sources(file.name(), open_file(&file, None, &keys)?, open(input, options)?)

@@ -144,7 +144,9 @@ def test_wrappers_of_numpys_arrays_have_numpys_types():
     with pytest.raises(TypeError, match="column by column"):
         wf.sum(frame)
     assert frame.agg(wf.sum).tolist() == [3.0, 7.0]
-    assert frame["a"].agg(wf.mean) == 1.5
+    if int(pandas.__version__.split(".")[0]) >= 3:
+        # Before, a function is tried on each element first.
+        assert frame["a"].agg(wf.mean) == 1.5
     nullable = pandas.Series([1, None, 5], dtype="Int64")
     if wf_has_pyarrow():
         assert wf.sum(nullable) == 6

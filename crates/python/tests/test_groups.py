@@ -76,7 +76,7 @@ def test_texts_are_keys_however_they_come():
     columns += [pd.Series(texts), pd.Series(texts, dtype=object), pd.Series(texts, dtype="category")]
     columns += [pl.Series(texts), pl.Series(texts, dtype=pl.Categorical)]
     arrow = pa.array(texts)
-    columns += [arrow, arrow.cast(pa.large_string()), arrow.cast(pa.string_view()), arrow.dictionary_encode()]
+    columns += [arrow, arrow.cast(pa.large_string()), pa.array(texts, pa.string_view()), arrow.dictionary_encode()]
     columns += [pa.chunked_array([arrow[:2], arrow[2:2], arrow[2:]]), pa.chunked_array([arrow.dictionary_encode()])]
     for column in columns:
         keys, sums = wf.groupby(column, x, "sum")

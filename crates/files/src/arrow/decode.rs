@@ -26,7 +26,7 @@ impl Bytes {
     }
 
     /// A reader over the unpacked bytes.
-    fn reader(self, codec: Option<Codec>) -> io::Result<Box<dyn Read + Send>> {
+    pub(super) fn reader(self, codec: Option<Codec>) -> io::Result<Box<dyn Read + Send>> {
         let (mut raw, len): (Box<dyn Read + Send>, u64) = match self {
             Bytes::File(file, span) => (Box::new(Cursor::part(file, span.at, span.len)), span.len),
             Bytes::Memory(bytes) => {

@@ -8,22 +8,26 @@ mod dictionary;
 mod plan;
 mod schema;
 mod stream;
+mod texts;
 
 use crate::columns::{self, ColumnSelector};
 use crate::file::{Cursor, PositionalFile};
 use crate::fixed::stream_error;
+use crate::groups::Keyed;
 use crate::open::{OpenOptions, Stream};
+use crate::table::Typing;
 use crate::{
     Access, Block, Blocks, Description, Endian, Error, Extent, Format, Result, Source, Unit,
 };
 use arrow_ipc::{DictionaryBatch, Message, RecordBatch, root_as_footer, root_as_message};
 use decode::{ArrowBlock, Bytes, ROWS};
 use dictionary::Dictionary;
-use plan::{Plan, Span};
-use schema::{Keys, Table};
+use plan::{Plan, Span, TextPlan};
+use schema::{Keys, Table, TextForm};
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read};
 use std::sync::Arc;
+use texts::{TextBlock, TextBuffers, TextDictionary};
 use warpfold_core::DType;
 
 pub(crate) use stream::open_stream;
@@ -50,24 +54,9 @@ pub(crate) fn open(
         .into_iter()
         .map(|column| {
             let (name, dtype) = number(&table, column, &name, options)?;
-            let mut blocks = FileBlocks {
-                file: Arc::clone(file),
-                column: Reading::new(&table, column, &name, dtype),
-                batches: VecDeque::new(),
-                begun: None,
-                dictionaries: Arc::clone(&dictionaries),
-                known: 0,
-            };
-            let (mut rows, mut bytes) = (0_u64, 0);
-            for batch in &batches {
-                let damaged = |what: String| damaged(&name, what);
-                let plan = batch.plan(&table, column).map_err(damaged)?;
-                let total = rows.checked_add(plan.rows);
-                rows = total.ok_or_else(|| damaged("too many rows".into()))?;
-                bytes += plan.bytes();
-                let Found { body, after, .. } = *batch;
-                blocks.batches.push_back(Placed { body, plan, after });
-            }
+            let column = Reading::new(&table, column, &name, dtype);
+            let (blocks, rows, bytes) =
+                FileBlocks::new(file, &table, column, &batches, &dictionaries)?;
             Ok(Source {
                 name,
                 dtype,
@@ -77,6 +66,63 @@ pub(crate) fn open(
             })
         })
         .collect()
+}
+
+/// The chosen columns, and those of keys, which may be texts.
+pub(crate) fn open_keyed(
+    file: &Arc<PositionalFile>,
+    format: Format,
+    columns: &[ColumnSelector],
+    keys: &[ColumnSelector],
+    options: &OpenOptions,
+) -> Result<Keyed> {
+    let file_name = file.name();
+    let Layout { table, batches, dictionaries } = read_layout(file, format)?;
+    let dictionaries = Arc::new(dictionaries);
+    let names: Vec<String> = table.columns.iter().map(|c| c.name.clone()).collect();
+    let keys = columns::resolve(keys, &names, &file_name)?;
+    let chosen = match columns {
+        [] => {
+            let mut numbers = numeric(&table);
+            numbers.retain(|place| !keys.contains(place));
+            match options.all_columns && !numbers.is_empty() {
+                true => numbers,
+                false => columns::only_numeric(&numbers, &names, &file_name)?,
+            }
+        }
+        columns => columns::resolve(columns, &names, &file_name)?,
+    };
+    let any_type = OpenOptions { dtype: None, ..options.clone() };
+    let text = |column: usize| table.columns[column].text;
+    // Texts of a batch are read at once, and so are the numbers beside them then.
+    let whole = keys.iter().any(|&column| text(column).is_some());
+    let (mut key_columns, mut values, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
+    let mut all_bytes = 0u64;
+    for (i, &column) in keys.iter().chain(&chosen).enumerate() {
+        let (is_key, label) = (i < keys.len(), names[column].clone());
+        let (typing, bytes): (_, u64) = match text(column).filter(|_| is_key) {
+            Some(form) => {
+                let (some, bytes) =
+                    TextBlocks::new(file, &table, (column, form), &batches, &dictionaries)?;
+                blocks.push(Box::new(some) as Box<dyn Blocks>);
+                (Typing::Text, bytes)
+            }
+            None => {
+                let options = if is_key { &any_type } else { options };
+                let (name, dtype) = number(&table, column, &file_name, options)?;
+                let column = Reading::new(&table, column, &name, dtype);
+                let (mut some, _, bytes) =
+                    FileBlocks::new(file, &table, column, &batches, &dictionaries)?;
+                some.whole = whole;
+                blocks.push(Box::new(some) as Box<dyn Blocks>);
+                (Typing::Fixed(dtype), bytes)
+            }
+        };
+        all_bytes = all_bytes.saturating_add(bytes);
+        let columns = if is_key { &mut key_columns } else { &mut values };
+        columns.push((label, typing));
+    }
+    Ok(Keyed::of_blocks(file_name, key_columns, values, blocks, Some(all_bytes)))
 }
 
 /// What `inspect` says about a file.
@@ -378,6 +424,8 @@ fn skip(reader: &mut dyn Read, len: u64, name: &str) -> Result<()> {
 /// What every block of a column knows.
 struct Reading {
     name: Arc<str>,
+    /// Its place in the table.
+    place: usize,
     /// The type of the values.
     dtype: DType,
     endian: Endian,
@@ -394,7 +442,8 @@ impl Reading {
         let schema::Column { keys, ref unit, .. } = table.columns[column];
         let unit = unit.clone();
         let dictionary = keys.map(|_| Arc::new(Dictionary::new(dtype)));
-        Reading { name: Arc::from(name), dtype, endian: table.endian, unit, keys, dictionary }
+        let (name, place, endian) = (Arc::from(name), column, table.endian);
+        Reading { name, place, dtype, endian, unit, keys, dictionary }
     }
 
     /// The type of the elements in the buffers.
@@ -462,9 +511,36 @@ struct FileBlocks {
     dictionaries: Arc<Vec<Found>>,
     /// How many of them have been looked at.
     known: usize,
+    /// Whether batches are handed over as they are, however large.
+    whole: bool,
 }
 
 impl FileBlocks {
+    /// Those of a column, with its rows and bytes.
+    fn new(
+        file: &Arc<PositionalFile>,
+        table: &Table,
+        column: Reading,
+        found: &[Found],
+        dictionaries: &Arc<Vec<Found>>,
+    ) -> Result<(FileBlocks, u64, u64)> {
+        let (mut rows, mut bytes) = (0_u64, 0);
+        let mut batches = VecDeque::new();
+        for batch in found {
+            let damaged = |what: String| damaged(&column.name, what);
+            let plan = batch.plan(table, column.place).map_err(damaged)?;
+            let total = rows.checked_add(plan.rows);
+            rows = total.ok_or_else(|| damaged("too many rows".into()))?;
+            bytes += plan.bytes();
+            let Found { body, after, .. } = *batch;
+            batches.push_back(Placed { body, plan, after });
+        }
+        let (file, dictionaries) = (Arc::clone(file), Arc::clone(dictionaries));
+        let blocks =
+            FileBlocks { file, column, batches, begun: None, dictionaries, known: 0, whole: false };
+        Ok((blocks, rows, bytes))
+    }
+
     fn bytes(&self, body: Span, s: Span) -> Bytes {
         Bytes::File(Arc::clone(&self.file), Span { at: body.at + s.at, ..s })
     }
@@ -507,7 +583,7 @@ impl Blocks for FileBlocks {
         }
         let bytes = |s: Span| self.bytes(body, s);
         let mut block = self.column.block(&plan, plan.validity.map(bytes), bytes(plan.data));
-        if plan.codec.is_none() && plan.rows > ROWS {
+        if plan.codec.is_none() && plan.rows > ROWS && !self.whole {
             // Uncompressed batches come in parts, so that several threads get
             // something to do even if there is only one.
             let rows = (plan.rows - first).min(ROWS);
@@ -532,5 +608,138 @@ impl Blocks for FileBlocks {
             }
         }
         Ok(Some(Box::new(block)))
+    }
+}
+
+/// A column of texts of a file.
+struct TextBlocks {
+    file: Arc<PositionalFile>,
+    name: Arc<str>,
+    form: TextForm,
+    endian: Endian,
+    keys: Option<Keys>,
+    batches: VecDeque<PlacedTexts>,
+    dictionaries: Arc<Vec<Found>>,
+    /// How many of them have been looked at.
+    known: usize,
+    /// The dictionary as far as it was read.
+    dictionary: Arc<TextDictionary>,
+}
+
+/// A batch of texts, or of the keys of some.
+struct PlacedTexts {
+    body: Span,
+    plan: TextsOrKeys,
+    after: usize,
+}
+
+enum TextsOrKeys {
+    Texts(TextPlan),
+    Keys(Plan, DType),
+}
+
+impl TextBlocks {
+    /// Those of a column, with its bytes.
+    fn new(
+        file: &Arc<PositionalFile>,
+        table: &Table,
+        (column, form): (usize, TextForm),
+        found: &[Found],
+        dictionaries: &Arc<Vec<Found>>,
+    ) -> Result<(TextBlocks, u64)> {
+        let schema::Column { name, keys, .. } = &table.columns[column];
+        let name: Arc<str> = format!("{}:{name}", file.name()).into();
+        let mut bytes = 0u64;
+        let mut batches = VecDeque::new();
+        for batch in found {
+            let plan = || -> Result<(TextsOrKeys, u64), String> {
+                if let Some(keys) = keys {
+                    let plan = batch.plan(table, column)?;
+                    return Ok((TextsOrKeys::Keys(plan, keys.dtype), plan.bytes()));
+                }
+                let record = record_batch(batch.message()?)?;
+                let plan = TextPlan::new(table, column, form, record, batch.body.len)?;
+                let bytes = plan.bytes();
+                Ok((TextsOrKeys::Texts(plan), bytes))
+            };
+            let (plan, more) = plan().map_err(|what| damaged(&name, what))?;
+            bytes = bytes.saturating_add(more);
+            batches.push_back(PlacedTexts { body: batch.body, plan, after: batch.after });
+        }
+        let blocks = TextBlocks {
+            file: Arc::clone(file),
+            name,
+            form,
+            endian: table.endian,
+            keys: *keys,
+            batches,
+            dictionaries: Arc::clone(dictionaries),
+            known: 0,
+            dictionary: Arc::default(),
+        };
+        Ok((blocks, bytes))
+    }
+
+    fn bytes(&self, body: Span, s: Span) -> Bytes {
+        Bytes::File(Arc::clone(&self.file), Span { at: body.at + s.at, ..s })
+    }
+
+    fn buffers(&self, body: Span, plan: &TextPlan) -> TextBuffers {
+        TextBuffers::new(&self.name, (self.form, self.endian), plan, |s| self.bytes(body, s))
+    }
+
+    /// Takes in the dictionaries up to the one of number `after`.
+    fn learn(&mut self, keys: Keys, after: usize) -> Result<()> {
+        while self.known < after {
+            let dictionaries = Arc::clone(&self.dictionaries);
+            let found = &dictionaries[self.known];
+            self.known += 1;
+            let read = || -> Result<_, String> {
+                let dictionary = dictionary_batch(found.message()?)?;
+                if dictionary.id() != keys.id {
+                    return Ok(None);
+                }
+                let values = dictionary.data().ok_or("a dictionary without values")?;
+                let plan = TextPlan::dictionary(self.form, values, found.body.len)?;
+                Ok(Some((plan, dictionary.isDelta())))
+            };
+            if let Some((plan, is_delta)) = read().map_err(|e| damaged(&self.name, e))? {
+                if !is_delta {
+                    self.dictionary = Arc::default();
+                }
+                let texts = self.buffers(found.body, &plan);
+                // Blocks that are being decoded keep the one that they have.
+                Arc::make_mut(&mut self.dictionary).append(texts)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Blocks for TextBlocks {
+    fn next_block(&mut self) -> Result<Option<Box<dyn Block>>> {
+        let Some(PlacedTexts { body, plan, after }) = self.batches.pop_front() else {
+            return Ok(None);
+        };
+        if let Some(keys) = self.keys {
+            self.learn(keys, after)?;
+        }
+        Ok(Some(Box::new(match plan {
+            TextsOrKeys::Texts(plan) => TextBlock::Plain(self.buffers(body, &plan)),
+            TextsOrKeys::Keys(plan, stored) => {
+                let keys = ArrowBlock {
+                    name: Arc::clone(&self.name),
+                    stored,
+                    dictionary: None,
+                    endian: self.endian,
+                    rows: plan.rows,
+                    bytes: plan.bytes(),
+                    validity: plan.validity.map(|s| self.bytes(body, s)),
+                    data: self.bytes(body, plan.data),
+                    codec: plan.codec,
+                };
+                TextBlock::Coded(keys, Arc::clone(&self.dictionary))
+            }
+        })))
     }
 }

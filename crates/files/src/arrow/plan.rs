@@ -1,6 +1,6 @@
 //! Where the buffers of one column lie in a record batch.
 
-use super::schema::Table;
+use super::schema::{Column, Table, TextForm};
 use arrow_ipc::{CompressionType, RecordBatch};
 use warpfold_core::DType;
 
@@ -37,13 +37,9 @@ impl Plan {
         body: u64,
     ) -> Result<Self, String> {
         let column = &table.columns[column];
-        let mut buffer = column.first_buffer;
-        let more = batch.variadicBufferCounts().into_iter().flatten();
-        for count in more.take(column.variadic_before) {
-            let count = usize::try_from(count).map_err(|e| e.to_string())?;
-            buffer = buffer.saturating_add(count);
-        }
-        Plan::at(column.first_node, buffer, column.stored(), batch, body)
+        let buffer = first_buffer(column, batch)?;
+        let stored = column.keys.map(|keys| keys.dtype).or(column.stored());
+        Plan::at(column.first_node, buffer, stored, batch, body)
     }
 
     /// The values of a dictionary in a batch of their own.
@@ -64,32 +60,9 @@ impl Plan {
         batch: RecordBatch<'_>,
         body: u64,
     ) -> Result<Self, String> {
-        let rows = rows(batch)?;
-        let codec = match batch.compression().map(|c| c.codec()) {
-            None => None,
-            Some(CompressionType::LZ4_FRAME) => Some(Codec::Lz4),
-            Some(CompressionType::ZSTD) => Some(Codec::Zstd),
-            Some(other) => return Err(format!("compression {} is not known", other.0)),
-        };
-        let node = batch.nodes().filter(|n| node < n.len()).map(|n| n.get(node));
-        let node = node.ok_or("a record batch lacks a column")?;
-        if u64::try_from(node.length()) != Ok(rows) {
-            return Err("a column is not as long as its record batch".into());
-        }
-        let span = |i: usize| -> Result<Span, String> {
-            let found = batch.buffers().filter(|b| i < b.len()).map(|b| *b.get(i));
-            let found = found.ok_or("a record batch lacks a buffer")?;
-            let at = u64::try_from(found.offset()).ok();
-            let len = u64::try_from(found.length()).ok();
-            match (at, len) {
-                (Some(at), Some(len)) if at.checked_add(len).is_some_and(|end| end <= body) => {
-                    Ok(Span { at, len })
-                }
-                _ => Err("a buffer lies outside its record batch".into()),
-            }
-        };
-        let validity = Some(span(buffer)?).filter(|s| s.len > 0 && node.null_count() != 0);
-        let data = span(buffer.saturating_add(1))?;
+        let codec = codec(batch)?;
+        let (rows, validity) = rows_of(node, buffer, batch, body)?;
+        let data = span(buffer.saturating_add(1), batch, body)?;
         if codec.is_none() {
             let needed = match stored {
                 Some(DType::Bool) => Some(rows.div_ceil(8)),
@@ -114,4 +87,122 @@ impl Plan {
 /// The rows of a batch.
 pub(super) fn rows(batch: RecordBatch<'_>) -> Result<u64, String> {
     u64::try_from(batch.length()).map_err(|_| "a record batch of negative length".into())
+}
+
+/// A column of texts in one batch.
+#[derive(Clone, Debug)]
+pub(super) struct TextPlan {
+    pub(super) rows: u64,
+    /// The bitmap of rows that have a value; `None` if all have.
+    pub(super) validity: Option<Span>,
+    /// Offsets and bytes; or views, and what they lead to.
+    pub(super) buffers: Vec<Span>,
+    pub(super) codec: Option<Codec>,
+}
+
+impl TextPlan {
+    /// Finds column `column`, which is one of texts, in a batch whose body has `body` bytes.
+    pub(super) fn new(
+        table: &Table,
+        column: usize,
+        form: TextForm,
+        batch: RecordBatch<'_>,
+        body: u64,
+    ) -> Result<Self, String> {
+        let column = &table.columns[column];
+        let buffer = first_buffer(column, batch)?;
+        TextPlan::at(column.first_node, buffer, (form, column.variadic_before), batch, body)
+    }
+
+    /// The texts of a dictionary in a batch of their own.
+    pub(super) fn dictionary(
+        form: TextForm,
+        batch: RecordBatch<'_>,
+        body: u64,
+    ) -> Result<Self, String> {
+        TextPlan::at(0, 0, (form, 0), batch, body)
+    }
+
+    fn at(
+        node: usize,
+        buffer: usize,
+        (form, variadic): (TextForm, usize),
+        batch: RecordBatch<'_>,
+        body: u64,
+    ) -> Result<Self, String> {
+        let codec = codec(batch)?;
+        let (rows, validity) = rows_of(node, buffer, batch, body)?;
+        let more = match form {
+            TextForm::Offsets(_) => 1,
+            TextForm::Views => {
+                let counts = batch.variadicBufferCounts().filter(|all| variadic < all.len());
+                let count = counts.map(|all| all.get(variadic));
+                let count = count.and_then(|count| usize::try_from(count).ok());
+                count.ok_or("a record batch does not say how many buffers a column has")?
+            }
+        };
+        let first = buffer.saturating_add(1);
+        let present = batch.buffers().map_or(0, |buffers| buffers.len());
+        if more >= present {
+            return Err("a record batch lacks a buffer".into());
+        }
+        let buffers = (first..=first + more).map(|i| span(i, batch, body));
+        Ok(TextPlan { rows, validity, buffers: buffers.collect::<Result<_, _>>()?, codec })
+    }
+
+    /// The bytes to be read.
+    pub(super) fn bytes(&self) -> u64 {
+        self.buffers.iter().chain(&self.validity).map(|span| span.len).sum()
+    }
+}
+
+/// The number of a column's first buffer in a batch.
+fn first_buffer(column: &Column, batch: RecordBatch<'_>) -> Result<usize, String> {
+    let mut buffer = column.first_buffer;
+    let more = batch.variadicBufferCounts().into_iter().flatten();
+    for count in more.take(column.variadic_before) {
+        let count = usize::try_from(count).map_err(|e| e.to_string())?;
+        buffer = buffer.saturating_add(count);
+    }
+    Ok(buffer)
+}
+
+fn codec(batch: RecordBatch<'_>) -> Result<Option<Codec>, String> {
+    Ok(match batch.compression().map(|c| c.codec()) {
+        None => None,
+        Some(CompressionType::LZ4_FRAME) => Some(Codec::Lz4),
+        Some(CompressionType::ZSTD) => Some(Codec::Zstd),
+        Some(other) => return Err(format!("compression {} is not known", other.0)),
+    })
+}
+
+/// How many rows a node has, and where the bitmap of those with a value lies.
+fn rows_of(
+    node: usize,
+    buffer: usize,
+    batch: RecordBatch<'_>,
+    body: u64,
+) -> Result<(u64, Option<Span>), String> {
+    let rows = rows(batch)?;
+    let node = batch.nodes().filter(|n| node < n.len()).map(|n| n.get(node));
+    let node = node.ok_or("a record batch lacks a column")?;
+    if u64::try_from(node.length()) != Ok(rows) {
+        return Err("a column is not as long as its record batch".into());
+    }
+    let validity = span(buffer, batch, body)?;
+    Ok((rows, Some(validity).filter(|s| s.len > 0 && node.null_count() != 0)))
+}
+
+/// Where buffer `i` lies.
+fn span(i: usize, batch: RecordBatch<'_>, body: u64) -> Result<Span, String> {
+    let found = batch.buffers().filter(|b| i < b.len()).map(|b| *b.get(i));
+    let found = found.ok_or("a record batch lacks a buffer")?;
+    let at = u64::try_from(found.offset()).ok();
+    let len = u64::try_from(found.length()).ok();
+    match (at, len) {
+        (Some(at), Some(len)) if at.checked_add(len).is_some_and(|end| end <= body) => {
+            Ok(Span { at, len })
+        }
+        _ => Err("a buffer lies outside its record batch".into()),
+    }
 }

@@ -25,6 +25,17 @@ pub(super) struct Column {
     pub(super) unit: Option<Unit>,
     /// What the batches hold in place of values, if these are in a dictionary.
     pub(super) keys: Option<Keys>,
+    /// How its values are stored, if they are texts or bytes.
+    pub(super) text: Option<TextForm>,
+}
+
+/// How texts are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextForm {
+    /// By offsets of so many bytes.
+    Offsets(usize),
+    /// By views.
+    Views,
 }
 
 /// The keys of a dictionary-encoded column.
@@ -79,6 +90,7 @@ impl Table {
                 first_node,
                 first_buffer,
                 variadic_before,
+                text: text(field).filter(|_| keys.is_ok()),
                 keys: keys.unwrap_or_default(),
             });
             table.flatten(field, version, 64)?;
@@ -203,6 +215,16 @@ fn read_as(field: Field<'_>) -> Result<DType, String> {
         Type::RunEndEncoded => Err("run-end encoding is not supported: decode the column".into()),
         _ => Err("nested columns are not supported".into()),
     }
+}
+
+/// How a field stores texts, if it does.
+fn text(field: Field<'_>) -> Option<TextForm> {
+    Some(match field.type_type() {
+        Type::Utf8 | Type::Binary => TextForm::Offsets(4),
+        Type::LargeUtf8 | Type::LargeBinary => TextForm::Offsets(8),
+        Type::Utf8View | Type::BinaryView => TextForm::Views,
+        _ => return None,
+    })
 }
 
 /// What the numbers of a field stand for.

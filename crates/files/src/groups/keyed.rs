@@ -51,7 +51,7 @@ impl Keyed {
     }
 
     /// Columns whose blocks are of the same rows.
-    #[cfg(feature = "parquet")]
+    #[cfg(any(feature = "parquet", feature = "arrow"))]
     pub(crate) fn of_blocks(
         name: String,
         keys: Vec<(String, Typing)>,

@@ -1,6 +1,7 @@
 //! Every format as a user meets it: files in, values or complaints out.
 
 mod arrow_dictionaries;
+mod arrow_texts;
 mod binary;
 mod cancelled;
 mod common;

@@ -1,0 +1,220 @@
+//! Texts of Arrow files as keys of groups: every way to store them, nulls, batches, dictionaries
+//! that grow and are replaced, and damage.
+
+use crate::common::Dir;
+use arrow_array::types::{Int8Type, Int64Type, UInt16Type};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BinaryViewArray, DictionaryArray, Float64Array, Int32Array,
+    LargeBinaryArray, LargeStringArray, RecordBatch, StringArray, StringViewArray,
+};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions, StreamWriter};
+use std::sync::Arc;
+use warpfold::{GroupPartial, Grouped, Op, Order, Reduction, Rules};
+use warpfold_files::groups::{Question, partial};
+use warpfold_files::stream::Silent;
+use warpfold_files::{ColumnSelector, OpenOptions, open_keyed};
+
+const LONG: &str = "a text that no view holds within itself";
+
+fn texts(rows: usize, seed: usize) -> Vec<Option<String>> {
+    let text = |i: usize| match (i * 7 + seed) % 11 {
+        0 => None,
+        1 => Some(String::new()),
+        2 => Some(LONG.into()),
+        3 => Some(format!("{LONG} {}", i % 3)),
+        // A view holds the first of these two within itself.
+        4 => Some("twelve bytes".into()),
+        5 => Some("thirteen byte".into()),
+        n => Some(format!("k{n}")),
+    };
+    (0..rows).map(text).collect()
+}
+
+fn number(i: usize) -> Option<f64> {
+    (i % 5 != 3).then_some(0.1 + i as f64)
+}
+
+/// Rows of a batch, and what stores their texts.
+type Make = fn(&[Option<String>]) -> ArrayRef;
+
+fn coded<K: arrow_array::types::ArrowDictionaryKeyType<Native: TryFrom<usize>>>(
+    rows: &[Option<String>],
+    values: impl Fn(Vec<Option<String>>) -> ArrayRef,
+) -> ArrayRef {
+    // A null is now one of the texts, now no key.
+    let mut distinct: Vec<Option<String>> = vec![None];
+    let keys: Vec<Option<K::Native>> = rows
+        .iter()
+        .enumerate()
+        .map(|(i, row)| {
+            let at = distinct.iter().position(|text| text == row).unwrap_or_else(|| {
+                distinct.push(row.clone());
+                distinct.len() - 1
+            });
+            if row.is_none() && i % 2 == 0 { None } else { K::Native::try_from(at).ok() }
+        })
+        .collect();
+    let keys = keys.into_iter().collect::<arrow_array::PrimitiveArray<K>>();
+    Arc::new(DictionaryArray::<K>::try_new(keys, values(distinct)).unwrap())
+}
+
+fn bytes(rows: &[Option<String>]) -> Vec<Option<&[u8]>> {
+    rows.iter().map(|row| row.as_deref().map(str::as_bytes)).collect()
+}
+
+const MAKES: [(&str, Make); 10] = [
+    ("utf8", |rows| Arc::new(StringArray::from(rows.to_vec()))),
+    ("large utf8", |rows| Arc::new(LargeStringArray::from(rows.to_vec()))),
+    ("binary", |rows| Arc::new(BinaryArray::from(bytes(rows)))),
+    ("large binary", |rows| Arc::new(LargeBinaryArray::from(bytes(rows)))),
+    ("view", |rows| Arc::new(rows.iter().map(Option::as_deref).collect::<StringViewArray>())),
+    ("binary view", |rows| Arc::new(bytes(rows).into_iter().collect::<BinaryViewArray>())),
+    ("i8 -> utf8", |rows| coded::<Int8Type>(rows, |v| Arc::new(StringArray::from(v)))),
+    ("u16 -> large", |rows| coded::<UInt16Type>(rows, |v| Arc::new(LargeStringArray::from(v)))),
+    ("i64 -> binary", |rows| coded::<Int64Type>(rows, |v| Arc::new(BinaryArray::from(bytes(&v))))),
+    ("u16 -> view", |rows| {
+        coded::<UInt16Type>(rows, |v| {
+            Arc::new(v.iter().map(Option::as_deref).collect::<StringViewArray>())
+        })
+    }),
+];
+
+fn write(
+    make: Make,
+    batches: &[(usize, usize)],
+    stream: bool,
+    handling: DictionaryHandling,
+    codec: Option<CompressionType>,
+) -> Vec<u8> {
+    let options = IpcWriteOptions::default().try_with_compression(codec).unwrap();
+    let options = options.with_dictionary_handling(handling);
+    let mut first = 0;
+    let batches: Vec<RecordBatch> = batches
+        .iter()
+        .map(|&(rows, seed)| {
+            let numbers: Float64Array = (first..first + rows).map(number).collect();
+            let years: Int32Array = (first..first + rows).map(|i| Some((i % 3) as i32)).collect();
+            first += rows;
+            let rows = texts(rows, seed);
+            // What is in front has buffers of a number of its own.
+            let before: StringViewArray = rows.iter().map(|_| Some(LONG)).collect();
+            RecordBatch::try_from_iter_with_nullable([
+                ("before", Arc::new(before) as ArrayRef, true),
+                ("key", make(&rows), true),
+                ("year", Arc::new(years), true),
+                ("x", Arc::new(numbers), true),
+            ])
+            .unwrap()
+        })
+        .collect();
+    let schema = batches[0].schema();
+    if stream {
+        let mut writer = StreamWriter::try_new_with_options(Vec::new(), &schema, options).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.into_inner().unwrap()
+    } else {
+        let mut writer = FileWriter::try_new_with_options(Vec::new(), &schema, options).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.into_inner().unwrap()
+    }
+}
+
+const OPS: [Op; 3] = [Op::Sum, Op::ArgMax, Op::Count];
+
+fn grouped(path: &str, keys: &[&str]) -> warpfold_files::Result<GroupPartial> {
+    let keys: Vec<_> = keys.iter().map(|key| ColumnSelector::Name((*key).into())).collect();
+    let options =
+        OpenOptions { columns: vec![ColumnSelector::Name("x".into())], ..OpenOptions::default() };
+    let question = Question {
+        reduction: Reduction::new(OPS),
+        order: Order::Key,
+        omit_missing: false,
+        start: 0,
+        memory_limit: None,
+    };
+    partial(vec![open_keyed(path, &keys, &options)?], &question, &Silent)
+}
+
+fn answers(path: &str, keys: &[&str]) -> Grouped {
+    let partial = grouped(path, keys).unwrap_or_else(|error| panic!("{error}"));
+    partial.finish(&Rules::default()).unwrap()
+}
+
+/// What the rows of batches should give.
+fn expected(batches: &[(usize, usize)], with_years: bool) -> Grouped {
+    let keys: Vec<Option<String>> =
+        batches.iter().flat_map(|&(rows, seed)| texts(rows, seed)).collect();
+    let numbers: Float64Array = (0..keys.len()).map(number).collect();
+    let (values, bits): (Vec<f64>, Vec<u8>) = (numbers.values().to_vec(), {
+        let mut bits = vec![0; keys.len().div_ceil(8)];
+        (0..keys.len()).filter(|&i| numbers.is_valid(i)).for_each(|i| bits[i / 8] |= 1 << (i % 8));
+        bits
+    });
+    let input = warpfold::Input::masked(&values, &bits, 0).unwrap();
+    let years: Vec<i32> = (0..keys.len()).map(|i| (i % 3) as i32).collect();
+    let question = Reduction::new(OPS);
+    if with_years { question.by((&keys, &years)).run(input) } else { question.by(&keys).run(input) }
+        .unwrap()
+}
+
+#[test]
+fn texts_are_keys_however_they_are_stored() {
+    let dir = Dir::new();
+    // The second is longer than what is decoded at once.
+    for batches in [vec![(20, 0), (0, 1), (7, 2), (200, 3)], vec![(300_000, 1)]] {
+        let (one, both) = (expected(&batches, false), expected(&batches, true));
+        for (name, make) in MAKES {
+            for codec in [None, Some(CompressionType::LZ4_FRAME), Some(CompressionType::ZSTD)] {
+                if codec.is_some() && batches.len() == 1 {
+                    continue;
+                }
+                // Dictionaries of a file grow; those of a stream are replaced.
+                for stream in [false, true] {
+                    if name.contains("->") && !stream && batches.len() > 1 {
+                        continue;
+                    }
+                    let handling = DictionaryHandling::Resend;
+                    let path = dir.file("t.arrow", write(make, &batches, stream, handling, codec));
+                    assert_eq!(answers(&path, &["key"]), one, "{name} {codec:?} {stream}");
+                    assert_eq!(answers(&path, &["key", "year"]), both, "{name} {codec:?} {stream}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_beside_no_texts_are_still_keys() {
+    let dir = Dir::new();
+    let batches = [(20, 0), (30, 1)];
+    let written = write(MAKES[0].1, &batches, false, DictionaryHandling::Resend, None);
+    let path = dir.file("t.arrow", written);
+    let found = answers(&path, &["year"]);
+    assert_eq!(found.keys()[0].slice::<i32>(), Some(&[0, 1, 2][..]));
+    let error = grouped(&path, &["before", "nothing"]).unwrap_err();
+    assert!(error.to_string().contains("nothing"), "{error}");
+    // The only column of numbers that is no key.
+    let options = OpenOptions::default();
+    let keys = [ColumnSelector::Name("key".into()), ColumnSelector::Name("year".into())];
+    let keyed = open_keyed(&path, &keys, &options).unwrap();
+    assert_eq!(keyed.value_names().collect::<Vec<_>>(), ["x"]);
+}
+
+#[test]
+fn damaged_texts_are_errors() {
+    let dir = Dir::new();
+    for (name, make) in [MAKES[0], MAKES[1], MAKES[4], MAKES[6], MAKES[9]] {
+        let whole = write(make, &[(12, 0), (9, 0)], true, DictionaryHandling::Resend, None);
+        for end in (0..whole.len()).step_by(37) {
+            let _ = grouped(&dir.file("t.arrows", &whole[..end]), &["key"]);
+        }
+        let mut failed = 0;
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x81;
+            failed += usize::from(grouped(&dir.file("t.arrows", bytes), &["key"]).is_err());
+        }
+        assert!(failed > 20, "{name}: {failed} of {} bytes matter", whole.len());
+    }
+}
