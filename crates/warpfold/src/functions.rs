@@ -296,7 +296,8 @@ pub fn all<T: Number>(items: &[T]) -> bool {
 /// underflow on the way. `1` of nothing.
 ///
 /// ```
-/// assert_eq!(warpfold::prod(&[1e300, 1e300, 1e-300, 1e-300]), 1.0);
+/// // The square of 1e300 is no f64, and 1e-300 is not quite its reciprocal.
+/// assert_eq!(warpfold::prod(&[1e300, 1e300, 1e-300, 1e-300]), 1.0000000000000002);
 /// ```
 #[must_use]
 pub fn prod<T: FloatNumber>(items: &[T]) -> T {

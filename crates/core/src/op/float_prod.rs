@@ -6,7 +6,7 @@
 //! minus one, and how many zeros, infinities and NaNs there were: all of them sums of integers,
 //! so that neither order nor split changes a bit. Nothing overflows or underflows on the way.
 //!
-//! The answer is `2^E e^S` ([`antilogarithm`](super::antilogarithm)), rounded once. Of `n`
+//! The answer is `2^E e^S` ([`antilogarithm`]), rounded once. Of `n`
 //! factors, what is rounded is off by at most
 //!
 //! | elements | relative error | on the average |
