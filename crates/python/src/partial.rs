@@ -30,7 +30,7 @@ pub(crate) struct Partial {
     numpy: bool,
 }
 
-/// A question with what variances subtract: an integer, and a fraction in units of 2^-64.
+/// A question with what variances subtract: an integer, and the bits of a fraction.
 pub(crate) fn with_ddof(question: Reduction, (ddof, fraction): (u64, u64)) -> Reduction {
     let mut rules = *question.rules();
     (rules.ddof, rules.ddof_fraction) = (ddof, fraction);

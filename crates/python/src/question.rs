@@ -92,7 +92,7 @@ impl Words<'_, '_> {
         rules.map(|rules| question.finished_by(rules)).ok_or_else(|| {
             let given = given.repr().map_or_else(|_| String::new(), |text| text.to_string());
             PyValueError::new_err(format!(
-                "{name} must be a number that is not negative and a multiple of 2**-64, not {given}"
+                "{name} must be a finite number that is not negative, not {given}"
             ))
         })
     }

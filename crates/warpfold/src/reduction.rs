@@ -118,7 +118,7 @@ impl Reduction {
     /// ```
     /// use warpfold::{Op, Reduction, Rules};
     ///
-    /// let rules = Rules::new().correction(0.5).expect("a multiple of 2^-64");
+    /// let rules = Rules::new().correction(0.5).expect("not negative");
     /// let answer = Reduction::of(Op::Var).finished_by(rules).run(&[1.0, 2.0, 6.0])?;
     /// assert_eq!(answer.number::<f64>(Op::Var), Some(14.0 / 2.5));
     /// # Ok::<(), warpfold::Error>(())

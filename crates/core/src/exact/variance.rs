@@ -5,7 +5,7 @@ use super::round::Truncated;
 use num_bigint::BigUint;
 
 /// `(n S2 - S1^2) / (n (n - ddof))`, truncated: the sum of squared deviations
-/// from the mean over `n - ddof`, where ddof is an integer and a fraction in units of 2^-64.
+/// from the mean over `n - ddof`, where ddof is an integer and a fraction below 1.
 ///
 /// `sum` and `squares` are canonical, in units of `2^sum_lsb` and
 /// `2^squares_lsb`. `None` unless `n > ddof`, or if `n S2 < S1^2`, which
@@ -19,7 +19,7 @@ pub fn variance(
     (sum, sum_lsb): (&[i64], i32),
     (squares, squares_lsb): (&[i64], i32),
     n: u64,
-    (ddof, fraction): (u64, u64),
+    (ddof, fraction): (u64, f64),
 ) -> Option<Truncated> {
     // A fraction is less than 1.
     let divisor = n.checked_sub(ddof).filter(|&d| d > 0)?;
@@ -47,13 +47,24 @@ pub fn variance(
         }
         minuend -= subtrahend;
     }
-    Some(if fraction == 0 {
+    Some(if fraction == 0.0 {
         quotient(minuend, exponent, &BigUint::from(u128::from(n) * u128::from(divisor)))
     } else {
-        // In units of 2^-64, which the exponent takes back.
-        let divisor = (u128::from(divisor) << 64) - u128::from(fraction);
-        quotient(minuend, exponent + 64, &(BigUint::from(divisor) * n))
+        let (units, shift) = units(fraction);
+        // In these units, which the exponent takes back.
+        let divisor = (BigUint::from(divisor) << shift) - units;
+        quotient(minuend, exponent + shift as i32, &(divisor * n))
     })
+}
+
+/// A number above 0 and below 1 as an integer in units of `2^-shift`.
+fn units(fraction: f64) -> (u64, u32) {
+    let bits = fraction.to_bits();
+    let (exponent, significand) = ((bits >> 52) as u32, bits & ((1 << 52) - 1));
+    match exponent {
+        0 => (significand, 1074),
+        _ => (significand | 1 << 52, 1075 - exponent),
+    }
 }
 
 /// `numerator * 2^exponent / divisor` with 127 or 128 leading bits.

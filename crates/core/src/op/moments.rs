@@ -31,7 +31,12 @@ impl<T: Element> Moments<T> {
         let variance = self.sum.with_canonical(|sum| {
             self.squares.with_canonical(|squares| {
                 let (s1, s2) = (<T::Sum as Format>::LSB, <T::Dot as Format>::LSB);
-                variance((sum, s1), (squares, s2), n, (rules.ddof, rules.ddof_fraction))
+                variance(
+                    (sum, s1),
+                    (squares, s2),
+                    n,
+                    (rules.ddof, f64::from_bits(rules.ddof_fraction)),
+                )
             })
         });
         Ok(variance.map_or(Real::Nan, Real::Finite))

@@ -32,7 +32,7 @@ pub struct Rules {
     pub nan: NanPolicy,
     /// Subtracted from the count in the divisor of `var` and `std`.
     pub ddof: u64,
-    /// What is subtracted beside [`ddof`](Self::ddof), in units of 2^-64: see
+    /// What is subtracted beside [`ddof`](Self::ddof): the bits of an f64 below 1. See
     /// [`correction`](Self::correction).
     pub ddof_fraction: u64,
     /// The type of the answer; the operation's own if `None`.
@@ -63,27 +63,26 @@ impl Rules {
     }
 
     /// The same for a number that need not be an integer, as the array API has it; `None`
-    /// for one that is negative, not finite, 2^53 or more, or no multiple of 2^-64.
+    /// for one that is negative or not finite.
     ///
     /// ```
     /// use warpfold_core::Rules;
     ///
     /// let rules = Rules::new().correction(1.5).unwrap();
-    /// assert_eq!((rules.ddof, rules.ddof_fraction), (1, 1 << 63));
+    /// assert_eq!((rules.ddof, f64::from_bits(rules.ddof_fraction)), (1, 0.5));
     /// assert_eq!(Rules::new().correction(2.0), Some(Rules::new().ddof(2)));
     /// assert_eq!(Rules::new().correction(-1.0), None);
     /// ```
     #[must_use]
     pub fn correction(self, correction: f64) -> Option<Rules> {
-        const UNIT: f64 = (1u128 << 64) as f64;
-        if !(0.0..9_007_199_254_740_992.0).contains(&correction) {
+        if !(0.0..f64::INFINITY).contains(&correction) {
             return None;
         }
-        let ddof = correction.trunc();
-        // Both are exact: the fraction has no more digits than the number.
-        let units = (correction - ddof) * UNIT;
-        let whole = units.trunc() == units;
-        whole.then_some(Rules { ddof: ddof as u64, ddof_fraction: units as u64, ..self })
+        let whole = correction.trunc();
+        // Exact: a fraction has no more digits than its number. What is beyond 2^64 is
+        // beyond all counts.
+        let ddof_fraction = (correction - whole).to_bits();
+        Some(Rules { ddof: whole as u64, ddof_fraction, ..self })
     }
 
     /// The same rules with a type of the answer; `None` for the operation's own.

@@ -59,9 +59,10 @@ fn check_to<T: FloatFormat, U: FloatFormat>(items: &[T]) {
         }
     }
     // 0.1 is the integer over 2^55.
-    for (numerator, shift) in [(1, 1), (11, 2), (3_602_879_701_896_397, 55), ((1 << 60) - 128, 60)]
+    for (numerator, shift) in
+        [(1, 1), (11, 2), (3_602_879_701_896_397, 55), ((1 << 60) - 128, 60), (3, 100)]
     {
-        let correction = numerator as f64 / (1u64 << shift) as f64;
+        let correction = numerator as f64 / (1u128 << shift) as f64;
         let rules = Rules::new().out(out).correction(correction).unwrap();
         let [var, std] = [Op::Var, Op::Std].map(|op| asked(&moments, op, &rules));
         if n as f64 > correction {

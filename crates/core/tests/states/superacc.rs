@@ -192,7 +192,7 @@ fn what_each_truncation_cuts_off_breaks_ties() {
     // By the window over the variance's numerator, and by its division.
     let var = |n, bits: &[usize]| -> f64 {
         let squares = powers(8, bits);
-        variance((&[0], 0), (&squares, -200), n, (0, 0)).unwrap().round()
+        variance((&[0], 0), (&squares, -200), n, (0, 0.0)).unwrap().round()
     };
     assert_eq!((var(1, &[200, 147]), var(1, &[200, 147, 0])), (1.0, up));
     let thirds = |extra: &[usize]| var(3, &[&[201, 200, 148, 147], extra].concat());
