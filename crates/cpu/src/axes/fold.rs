@@ -20,8 +20,8 @@ pub(crate) trait Fold: Sync {
 /// Accumulators for a block of outputs of one operation. What they cannot answer is
 /// answered in the general way, so that they may be quick rather than complete.
 pub(crate) trait Cells: Any + Send {
-    /// Makes them as if they had seen nothing.
-    fn clear(&mut self);
+    /// Makes the first `count` of them as if they had seen nothing.
+    fn clear(&mut self, count: usize);
     /// Adds a row to each output from `place` on. The row's first element is the
     /// output's element `at`.
     ///
@@ -34,6 +34,34 @@ pub(crate) trait Cells: Any + Send {
     /// # Safety
     /// As for [`rows`](Self::rows).
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, at: usize);
+    /// Adds a row of pairs to each output from `place` on, of an operation on two arrays. Both
+    /// have equally many rows, and these are equally long.
+    ///
+    /// # Safety
+    /// As for [`rows`](Self::rows), of both.
+    unsafe fn row_pairs(&mut self, place: usize, rows: [Rows<'_, ()>; 2]) {
+        let _ = (place, rows);
+        unreachable!("an operation on one array");
+    }
+    /// Adds a column of pairs to each output from `place` on.
+    ///
+    /// # Safety
+    /// As for [`row_pairs`](Self::row_pairs).
+    unsafe fn column_pairs(&mut self, place: usize, tables: [Table<'_, ()>; 2]) {
+        let _ = (place, tables);
+        unreachable!("an operation on one array");
+    }
+    /// Writes the answers of outputs all of whose elements are the columns of these tables, as
+    /// many as `to` has room for, if all of them are found without accumulators in memory. Of
+    /// two arrays there are equally many tables, and they are equally large; of one the second
+    /// has none. What `to` holds where that is false means nothing.
+    ///
+    /// # Safety
+    /// As for [`columns`](Self::columns).
+    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
+        let _ = (tables, to);
+        false
+    }
     /// Adds the accumulators of other elements of the same outputs.
     fn merge(&mut self, others: &dyn Cells);
     /// Whether [`is_settled`](Self::is_settled) may become true: rows are then cut.

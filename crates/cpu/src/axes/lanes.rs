@@ -104,11 +104,11 @@ struct LanedCells<L: Lanes> {
 }
 
 impl<L: Lanes> Cells for LanedCells<L> {
-    fn clear(&mut self) {
+    fn clear(&mut self, count: usize) {
         let (a, b, c) = L::START;
-        self.a.fill(a);
-        self.b.fill(b);
-        self.c.fill(c);
+        self.a[..count].fill(a);
+        self.b[..count].fill(b);
+        self.c[..count].fill(c);
     }
 
     unsafe fn rows(&mut self, place: usize, rows: rows::Rows<'_, ()>, at: usize) {

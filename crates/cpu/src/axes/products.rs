@@ -100,10 +100,10 @@ impl<T: FloatElement> LogSums<T> {
 }
 
 impl<T: FloatElement> Cells for LogSums<T> {
-    fn clear(&mut self) {
-        self.words.iter_mut().for_each(|words| words.fill(0));
-        self.held.fill(0);
-        self.sums.fill(LogSum::default());
+    fn clear(&mut self, count: usize) {
+        self.words.iter_mut().for_each(|words| words[..count].fill(0));
+        self.held[..count].fill(0);
+        self.sums[..count].fill(LogSum::default());
     }
 
     unsafe fn rows(&mut self, place: usize, rows: Rows<'_, ()>, _: usize) {

@@ -183,6 +183,15 @@ pub(super) struct Ends<'a, T> {
 pub(super) trait Narrow: Element {
     /// `high + low`, rounded once.
     fn narrow(high: f64, low: f64) -> Self;
+    /// Whether [`scaled`](Self::scaled) has answers.
+    const AT_ONCE: bool;
+    /// A number in two f64, of which the second is 0 for types shorter than f64, multiplied by
+    /// a power of two from 2^-16 to 1 and rounded once; and whether it is.
+    #[inline(always)]
+    fn scaled(high: f64, low: f64, scale: f64) -> (Self, bool) {
+        let _ = (high, low, scale);
+        (<Self as bytemuck::Zeroable>::zeroed(), false)
+    }
     /// Rounds numbers, by loops that compilers turn into vectors where a type has them:
     /// these leave more in doubt than [`Interval::nearest`].
     #[inline(always)]
@@ -198,6 +207,16 @@ pub(super) trait Narrow: Element {
 }
 
 impl Narrow for f64 {
+    const AT_ONCE: bool = true;
+
+    #[inline(always)]
+    fn scaled(high: f64, low: f64, scale: f64) -> (f64, bool) {
+        // Zeros add up to a positive one. What is tiny may be rounded twice.
+        let sum = (high + low) + 0.0;
+        let exact = (scale == 1.0) | (sum.abs() > LEAST) | (sum == 0.0);
+        (sum * scale, exact)
+    }
+
     #[inline(always)]
     fn narrow(high: f64, low: f64) -> f64 {
         high + low
@@ -221,6 +240,14 @@ impl Narrow for f64 {
 }
 
 impl Narrow for f32 {
+    const AT_ONCE: bool = true;
+
+    #[inline(always)]
+    fn scaled(high: f64, _: f64, scale: f64) -> (f32, bool) {
+        // Sums of f32 are far from the ends of f64.
+        (((high + 0.0) * scale) as f32, true)
+    }
+
     #[inline(always)]
     fn narrow(high: f64, low: f64) -> f32 {
         rounded_to_f32(high, low)
@@ -265,6 +292,8 @@ fn to_odd_f32(high: f64, low: f64) -> f32 {
 }
 
 impl Narrow for f16 {
+    const AT_ONCE: bool = false;
+
     #[inline(always)]
     fn narrow(high: f64, low: f64) -> f16 {
         f16::from_f32(to_odd_f32(high, low))
@@ -272,6 +301,8 @@ impl Narrow for f16 {
 }
 
 impl Narrow for bf16 {
+    const AT_ONCE: bool = false;
+
     #[inline(always)]
     fn narrow(high: f64, low: f64) -> bf16 {
         bf16::from_f32(to_odd_f32(high, low))

@@ -1,11 +1,12 @@
 //! A block of segments, on one thread.
 
 use super::bounds::Block;
+use super::source::{Copies, Segments};
 use super::{Column, Walk, in_segment};
 use crate::axes::{Cells, Fold, Lengths};
 use crate::gather::Buffers;
 use crate::grid::{GridSum, sum_in_two};
-use crate::ragged::{Ragged, Span};
+use crate::ragged::Span;
 use crate::rows::Rows;
 use crate::worker::Worker;
 use warpfold_core::op::{Numbers, RawRun, Value};
@@ -38,9 +39,7 @@ pub(super) struct Hands<'a> {
     walk: &'a Walk<'a>,
     types: &'a [DType],
     spans: Vec<Span>,
-    /// Copies of elements that do not follow each other, and their spans.
-    words: Vec<u64>,
-    moved: Vec<Span>,
+    copies: [Copies; 2],
     /// Of each column, once they are asked.
     cells: Vec<Option<Pair>>,
     /// Of each column the answer for no elements, once it is known.
@@ -68,8 +67,7 @@ impl<'a> Hands<'a> {
             walk,
             types,
             spans: Vec::new(),
-            words: Vec::new(),
-            moved: Vec::new(),
+            copies: Default::default(),
             cells: (0..columns).map(|_| None).collect(),
             empty: vec![None; columns],
             slow: Slow { walk, workers: Vec::new(), buffers: Buffers::default() },
@@ -85,7 +83,7 @@ impl<'a> Hands<'a> {
         block: &Block,
         to: &mut [&mut [u8]],
     ) -> core::result::Result<(), Failed> {
-        let Hands { walk, types, spans, words, moved, cells, empty, slow } = self;
+        let Hands { walk, types, spans, copies, cells, empty, slow } = self;
         walk.job.bounds.spans(block, spans);
         let first = block.segments.start;
         let mut failed: Option<Failed> = None;
@@ -96,7 +94,7 @@ impl<'a> Hands<'a> {
             }
         };
         let quick = walk.columns.iter().any(|column| column.chosen.is_some());
-        let rows = quick.then(|| walk.source.rows(spans, words, moved));
+        let rows = quick.then(|| walk.source.rows(spans, copies));
         let empties = spans.iter().any(|span| span.len == 0);
         for (c, column) in walk.columns.iter().enumerate() {
             let (Some(chosen), Some(rows)) = (&column.chosen, rows) else { continue };
@@ -171,12 +169,17 @@ impl<'a> Hands<'a> {
 }
 
 /// Lets accumulators answer rows, and tells which they could not.
-fn taken(cells: &mut dyn Cells, rows: Ragged<'_, ()>, spans: &[Span], to: &mut [u8]) -> Vec<usize> {
+fn taken(cells: &mut dyn Cells, rows: Segments<'_>, spans: &[Span], to: &mut [u8]) -> Vec<usize> {
     let mut missing = Vec::new();
-    cells.clear();
+    cells.clear(spans.len());
     // SAFETY: rows of the source's elements, or of copies, which are aligned; the
     // accumulators were chosen for their type.
-    unsafe { cells.rows(0, Rows::Ragged(rows), 0) };
+    unsafe {
+        match rows {
+            Segments::Alone(rows) => cells.rows(0, Rows::Ragged(rows), 0),
+            Segments::Pairs(rows) => cells.row_pairs(0, rows.map(Rows::Ragged)),
+        }
+    }
     cells.answer(0, Lengths::Each(spans), to, &mut missing);
     missing
 }
@@ -184,18 +187,19 @@ fn taken(cells: &mut dyn Cells, rows: Ragged<'_, ()>, spans: &[Span], to: &mut [
 /// Lets other accumulators answer what is left.
 fn retake(
     cells: &mut dyn Cells,
-    rows: Ragged<'_, ()>,
+    rows: Segments<'_>,
     spans: &[Span],
     left: &mut Vec<usize>,
     size: usize,
     to: &mut [u8],
 ) {
     // They take the same rows again, without those that are answered.
-    let some: Vec<Span> = left.iter().map(|&i| rows.span(i)).collect();
-    debug_assert!(left.iter().zip(&some).all(|(&i, span)| span.len == spans[i].len));
+    let some: Vec<Span> = left.iter().map(|&i| spans[i]).collect();
+    let mut picked = Default::default();
+    let rows = rows.some(left, &mut picked);
     let mut words = vec![0u64; (some.len() * size).div_ceil(8)];
     let found: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..some.len() * size];
-    let missing = taken(cells, rows.of_spans(&some), &some, found);
+    let missing = taken(cells, rows, &some, found);
     for ((&i, found), place) in left.iter().zip(found.chunks_exact(size)).zip(0..) {
         if missing.binary_search(&place).is_err() {
             to[i * size..][..size].copy_from_slice(found);
