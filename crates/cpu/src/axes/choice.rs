@@ -100,20 +100,18 @@ impl Choice<'_> {
     /// By a quick measure, and by another where that is not enough.
     fn floats<T: Widen + Narrow>(&self) -> Option<Chosen> {
         let ddof = self.rules.ddof;
-        let (plain, both) = (RoughPlain, RoughBoth);
+        let (plain, both, products) = (RoughPlain, RoughBoth, RoughProducts);
         match self.op {
             Op::Sum => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Sum, plain, Plain),
             Op::Mean => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Mean, plain, Plain),
             Op::Norm1 => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Second, plain, Absolute),
-            Op::SumSq => self.sums::<Alone<T>, _, _, 2, 6>(Asked::Second, both, Both::<false>),
-            Op::Norm2 => self.sums::<Alone<T>, _, _, 2, 6>(Asked::Root, both, Both::<false>),
+            Op::SumSq => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Second, products, Pairs::<false>),
+            Op::Norm2 => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Root, products, Pairs::<false>),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
                 self.sums::<Alone<T>, _, _, 2, 6>(asked, both, Both::<false>)
             }
-            Op::Dot => {
-                self.sums::<Paired<T>, _, _, 2, 3>(Asked::Sum, RoughProducts, Pairs::<false>)
-            }
+            Op::Dot => self.sums::<Paired<T>, _, _, 2, 3>(Asked::Sum, products, Pairs::<false>),
             _ => None,
         }
     }
@@ -156,8 +154,10 @@ impl Choice<'_> {
             return None;
         }
         let again = Floats::<O, N, Q>::new(self.isa, asked, another);
-        let few = if M::PRODUCTS {
+        let few = if matches!(asked, Asked::Variance { .. }) {
             OFTEN_ZERO
+        } else if M::PRODUCTS {
+            0
         } else if <O::Item as Element>::DTYPE == DType::F64 {
             OFTEN_IN_THE_MIDDLE
         } else {

@@ -5,7 +5,7 @@
     reason = "several arrays are indexed alike, in loops that compilers unroll"
 )]
 
-use super::few::{Few, FewPairs, FewSums, Term};
+use super::few::{self, Few, FewSums, Means, Rough, Scaled, Term};
 use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
 use super::fold::{Cells, Fold, of_one_fold};
 use super::lengths::Lengths;
@@ -108,6 +108,15 @@ impl<O: Operands, M: Measure<P>, const P: usize> Fold for Floats<O, M, P> {
         Layout::new::<O::Item>()
     }
 
+    fn is_quick(&self, elements: usize) -> bool {
+        let short = <O::Item as Element>::DTYPE.size() < 8;
+        let exact = if short { elements <= few::MOST } else { elements <= few::MOST_F64 };
+        O::Item::AT_ONCE
+            && exact
+            && (short || !M::PRODUCTS)
+            && !matches!(self.asked, Asked::Variance { .. })
+    }
+
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
         let Floats { isa, asked, measure } = *self;
         let parts = core::array::from_fn(|_| vec![0.0; outputs]);
@@ -178,36 +187,37 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
         let Floats { isa, asked, .. } = self.fold;
-        let term = match asked {
-            Asked::Sum | Asked::Mean if !M::PRODUCTS => Term::Element,
-            Asked::Second if !M::PRODUCTS => Term::Magnitude,
-            Asked::Sum if O::PAIRED => Term::Product,
-            _ => return false,
-        };
-        let len = tables[0].iter().map(Table::rows).sum::<usize>();
         let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
         let Some(rows) = (unsafe { Few::<O>::new(tables, to.len()) }) else { return false };
-        if asked != Asked::Mean || len.is_power_of_two() {
-            let scale = if asked == Asked::Mean { 1.0 / len as f64 } else { 1.0 };
-            return dispatch(isa, FewSums { rows, term, scale, to });
-        }
-        let lens = &[len as f64; TOGETHER];
-        let mut missing = Vec::new();
-        for first in (0..to.len()).step_by(TOGETHER) {
-            // The last ones have some of those before them.
-            let first = first.min(to.len().saturating_sub(TOGETHER));
-            let to = &mut to[first..];
-            let count = to.len().min(TOGETHER);
-            let Pair { first: sums, .. } = &mut self.pair;
-            if !dispatch(isa, FewPairs { rows: rows.from(first, count), term, sums }) {
-                return false;
+        let len = rows.len as f64;
+        match (asked, M::PRODUCTS) {
+            (Asked::Sum, false) => {
+                let out = Scaled { scale: 1.0, to };
+                dispatch(isa, FewSums { rows, term: Term::Element, out })
             }
-            let (pair, missing) = (&self.pair, &mut missing);
-            let to = &mut to[..count];
-            dispatch(isa, Finish { asked, lens, pair, least: None, place: 0, to, missing });
+            (Asked::Second, false) => {
+                let out = Scaled { scale: 1.0, to };
+                dispatch(isa, FewSums { rows, term: Term::Magnitude, out })
+            }
+            (Asked::Mean, false) if rows.len.is_power_of_two() => {
+                let out = Scaled { scale: 1.0 / len, to };
+                dispatch(isa, FewSums { rows, term: Term::Element, out })
+            }
+            (Asked::Mean, false) => {
+                let out = Means { len, to };
+                dispatch(isa, FewSums { rows, term: Term::Element, out })
+            }
+            (Asked::Sum | Asked::Second, true) => {
+                let out = Rough::<_, false> { len, to };
+                dispatch(isa, FewSums { rows, term: Term::Product, out })
+            }
+            (Asked::Root, true) => {
+                let out = Rough::<_, true> { len, to };
+                dispatch(isa, FewSums { rows, term: Term::Product, out })
+            }
+            _ => false,
         }
-        missing.is_empty()
     }
 
     fn merge(&mut self, others: &dyn Cells) {

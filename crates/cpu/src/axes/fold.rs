@@ -13,6 +13,12 @@ use core::any::Any;
 pub(crate) trait Fold: Sync {
     /// Size and alignment of the elements.
     fn item(&self) -> Layout;
+    /// Whether accumulators answer outputs of so many elements [quickly](Cells::quick), as a
+    /// rule.
+    fn is_quick(&self, elements: usize) -> bool {
+        let _ = elements;
+        false
+    }
     /// Accumulators that have seen nothing.
     fn cells(&self, outputs: usize) -> Box<dyn Cells>;
 }

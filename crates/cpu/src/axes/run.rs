@@ -28,8 +28,6 @@ const SMALL: usize = 1 << 18;
 /// A walk over elements in memory.
 pub(super) struct Run<'a> {
     pub(super) walk: Walk,
-    /// Of outputs of a few elements.
-    strips: Option<Strips>,
     /// The first element of each view: every element that the walk leads to from here may
     /// be read for `'a`, and is aligned. There are one or two.
     pub(super) origins: [Option<*const u8>; 2],
@@ -161,8 +159,7 @@ impl Run<'_> {
         gaps: bool,
         threads: Threads,
     ) -> Self {
-        let strips = Run::strips_of(&walk);
-        Run { walk, strips, origins, item, gaps, threads, elements: PhantomData }
+        Run { walk, origins, item, gaps, threads, elements: PhantomData }
     }
 
     /// Writes the answers of all outputs.
@@ -174,8 +171,10 @@ impl Run<'_> {
         assert!(fold.item() == self.item);
         assert!(folds.again.is_none_or(|again| again.item() == self.item));
         let outputs = self.walk.outputs();
+        let strips = self.strips_for(fold);
+        let strips = strips.as_ref();
         // Strips are handed out several at a time.
-        let (block, strip) = match &self.strips {
+        let (block, strip) = match strips {
             None => (self.walk.block, self.walk.block),
             Some(strips) => {
                 let share = outputs / (4 * self.threads.count());
@@ -188,7 +187,7 @@ impl Run<'_> {
         let threads = if bytes < SMALL { 1 } else { self.threads.count() };
         let answers = Answers::of(numbers);
         let block_of = |index: usize| index * block..outputs.min((index + 1) * block);
-        if threads > 1 && blocks < 2 * threads && self.strips.is_none() {
+        if threads > 1 && blocks < 2 * threads && strips.is_none() {
             // Few outputs: the threads share their elements.
             let mut failed = None;
             let (axis, parts) = self.cut(4 * threads);
@@ -211,7 +210,7 @@ impl Run<'_> {
                 let mut hands = Hands::default();
                 // SAFETY: one thread at a time writes.
                 let written =
-                    unsafe { self.write(folds, &mut *cells, outputs, &mut hands, &answers) };
+                    unsafe { self.write(folds, None, &mut *cells, outputs, &mut hands, &answers) };
                 failed = earlier(failed, written.err());
             }
             return failed.map_or(Ok(()), |failed| Err(failed.error));
@@ -220,19 +219,20 @@ impl Run<'_> {
         let most = if threads == 1 { 1 } else { blocks };
         let done = self.threads.run(most, || {
             let (mut hands, mut failed) = (Hands::default(), None);
-            let mut cells = fold.cells(self.strips.as_ref().map_or(block, Strips::cells));
+            let mut cells = fold.cells(strips.map_or(block, Strips::cells));
             while let Some(piece) = pieces.take() {
                 let piece = block_of(piece);
                 for from in piece.clone().step_by(strip) {
                     let outputs = from..piece.end.min(from + strip);
-                    if self.strips.is_none() {
+                    if strips.is_none() {
                         self.take_in(&mut *cells, outputs.clone(), None, &mut hands);
                     }
                     // SAFETY: each block is taken once.
-                    let written =
-                        unsafe { self.write(folds, &mut *cells, outputs, &mut hands, &answers) };
+                    let written = unsafe {
+                        self.write(folds, strips, &mut *cells, outputs, &mut hands, &answers)
+                    };
                     failed = earlier(failed, written.err());
-                    if self.strips.is_none() {
+                    if strips.is_none() {
                         cells.clear(block);
                     }
                 }
@@ -402,6 +402,7 @@ impl Run<'_> {
     unsafe fn write(
         &self,
         folds: Folds<'_>,
+        strips: Option<&Strips>,
         cells: &mut dyn Cells,
         outputs: Range<usize>,
         hands: &mut Hands,
@@ -413,7 +414,7 @@ impl Run<'_> {
         left.clear();
         hands.missing.clear();
         // SAFETY: outputs of the block, which the caller vouches for.
-        unsafe { self.write_block(cells, outputs.clone(), hands, answers) };
+        unsafe { self.write_block(strips, cells, outputs.clone(), hands, answers) };
         let places = self.walk.places();
         left.extend(hands.missing.iter().map(|&place| (place, places.at(from + place))));
         if let Some(again) = folds.again.filter(|_| !left.is_empty()) {
@@ -463,13 +464,14 @@ impl Run<'_> {
     /// No other thread writes these answers.
     unsafe fn write_block(
         &self,
+        strips: Option<&Strips>,
         cells: &mut dyn Cells,
         outputs: Range<usize>,
         hands: &mut Hands,
         answers: &Answers<'_>,
     ) {
         let (places, from) = (self.walk.places(), outputs.start);
-        let mut answer = |to: &mut [u8], hands: &mut Hands| match &self.strips {
+        let mut answer = |to: &mut [u8], hands: &mut Hands| match strips {
             Some(strips) => self.strip(strips, cells, outputs.clone(), to, hands),
             None => {
                 let lengths = Lengths::Same(self.len() as u64);

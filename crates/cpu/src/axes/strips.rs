@@ -6,7 +6,7 @@
 //! copied together, so that the loops over them are long.
 
 use super::few;
-use super::fold::Cells;
+use super::fold::{Cells, Fold};
 use super::lengths::Lengths;
 use super::run::{Hands, Run, move_by};
 use super::walk::Form;
@@ -18,6 +18,8 @@ use core::ops::Range;
 const STRIP: usize = 1024;
 /// Outputs that have accumulators at a time.
 const CELLS: usize = 256;
+/// Runs of fewer outputs cost more to begin than to read.
+const SHORT_RUN: usize = 128;
 
 /// How strips of a walk are read.
 pub(super) struct Strips {
@@ -37,10 +39,14 @@ impl Strips {
 }
 
 impl Run<'_> {
-    /// The strips of the walk, if its outputs have few elements.
-    pub(super) fn strips_of(walk: &super::walk::Walk) -> Option<Strips> {
+    /// The strips of the walk, if its outputs have few elements and these are worth it: if
+    /// they are answered quickly, or lie in many short runs.
+    pub(super) fn strips_for(&self, fold: &dyn Fold) -> Option<Strips> {
+        let walk = &self.walk;
         let elements = walk.elements();
-        if walk.form != Form::Columns || elements > few::MOST {
+        let run = walk.kept.last().map_or(1, |axis| axis.len);
+        let worth = fold.is_quick(elements) || run < SHORT_RUN;
+        if walk.form != Form::Columns || elements > few::MOST || !worth {
             return None;
         }
         let mut outer = vec![[0; 2]];
@@ -54,7 +60,10 @@ impl Run<'_> {
             });
             outer = all.collect();
         }
-        Some(Strips { len: walk.together(elements).min(STRIP), elements, outer })
+        // Where nothing is copied nothing needs room.
+        let copied = walk.copied != [false; 2] || run < STRIP;
+        let len = if copied { walk.together(elements).min(STRIP) } else { STRIP };
+        Some(Strips { len, elements, outer })
     }
 
     /// Writes the answers of a strip; the places of those that there are not go to
@@ -72,8 +81,7 @@ impl Run<'_> {
         walk.segments(outputs.start, outputs.end, segments);
         let (len, along) = walk.reduced.last().copied().unwrap_or((1, [0; 2]));
         let beside = walk.kept.last().map_or([0; 2], |axis| axis.strides);
-        let mut tables = [[Table::of_any(core::ptr::null(), 0, 0, 0); few::MOST]; 2];
-        let mut used = [0; 2];
+        let mut tables: [Vec<Table<'_, ()>>; 2] = Default::default();
         for (array, (tables, buffer)) in tables.iter_mut().zip(buffers).enumerate() {
             let Some(origin) = self.origins[array] else { continue };
             let (along, beside) = (along[array], beside[array]);
@@ -81,11 +89,9 @@ impl Run<'_> {
                 origin.wrapping_byte_offset(offsets[array] + outer[array])
             };
             if let ([segment], false) = (&segments[..], walk.copied[array]) {
-                for (table, &outer) in tables.iter_mut().zip(&strips.outer) {
-                    let from = at(segment.offsets, outer);
-                    *table = Table::of_any(from.cast(), along, len, count);
-                }
-                used[array] = strips.outer.len();
+                tables.extend(strips.outer.iter().map(|&outer| {
+                    Table::of_any(at(segment.offsets, outer).cast(), along, len, count)
+                }));
                 continue;
             }
             let bytes = strips.elements * count * size;
@@ -111,47 +117,86 @@ impl Run<'_> {
                 }
             }
             let stride = (count * size).cast_signed();
-            tables[0] = Table::of_any(all.as_ptr().cast(), stride, strips.elements, count);
-            used[array] = 1;
+            tables.push(Table::of_any(all.as_ptr().cast(), stride, strips.elements, count));
         }
-        let [first, second] = &tables;
-        let (first, second) = (&first[..used[0]], &second[..used[1]]);
-        let paired = self.origins[1].is_some();
-        // SAFETY: elements of the walk or copies of them, here and below, which are aligned and
-        // may be read; those of a row follow each other, and they have the operation's size.
-        if (first.len() == second.len() || !paired) && unsafe { cells.quick([first, second], to) } {
+        let all = Tables { tables: &tables, elements: strips.elements, inner: len, size };
+        if all.quick(cells, 0..count, to) {
             return;
         }
-        let lengths = Lengths::Same(strips.elements as u64);
+        // What is odd is in a part of it.
         let width = to.len() / count;
         for start in (0..count).step_by(CELLS) {
-            let columns = CELLS.min(count - start);
-            let some = |table: &Table<'_, ()>, rows: Range<usize>| {
-                let from = table.at(rows.start, 0).wrapping_byte_add(start * size);
-                Table::of_any(from, table.stride(), rows.len(), columns)
-            };
-            cells.clear(columns);
-            if paired {
-                // Of one array there may be a table, and of the other one for each outer index.
-                for i in 0..strips.outer.len() {
-                    let part = |tables: &[Table<'_, ()>]| match tables {
-                        [whole] => some(whole, i * len..(i + 1) * len),
-                        many => some(&many[i], 0..len),
-                    };
-                    // SAFETY: as above.
-                    unsafe { cells.column_pairs(0, [part(first), part(second)]) };
-                }
-            } else {
-                let mut at = 0;
-                for table in first {
-                    // SAFETY: as above.
-                    unsafe { cells.columns(0, some(table, 0..table.rows()), at) };
-                    at += table.rows();
-                }
+            let columns = start..count.min(start + CELLS);
+            let to = &mut to[columns.start * width..columns.end * width];
+            if !all.quick(cells, columns.clone(), to) {
+                let before = missing.len();
+                all.slow(cells, columns, to, missing);
+                missing[before..].iter_mut().for_each(|place| *place += start);
             }
-            let before = missing.len();
-            cells.answer(0, lengths, &mut to[start * width..][..columns * width], missing);
-            missing[before..].iter_mut().for_each(|place| *place += start);
         }
+    }
+}
+
+/// The elements of a strip: tables one after the other, with a column for each output.
+struct Tables<'a> {
+    /// Of each array one, or one for each run along the innermost reduced axis. The elements
+    /// are aligned and may be read, those of a row follow each other, and they have the
+    /// operation's size.
+    tables: &'a [Vec<Table<'a, ()>>; 2],
+    /// Elements of an output, and how many are in such a run.
+    elements: usize,
+    inner: usize,
+    /// Bytes of an element.
+    size: usize,
+}
+
+impl<'a> Tables<'a> {
+    /// Some columns of some rows of a table.
+    fn part(
+        &self,
+        table: &Table<'a, ()>,
+        rows: Range<usize>,
+        columns: &Range<usize>,
+    ) -> Table<'a, ()> {
+        let from = table.at(rows.start, 0).wrapping_byte_add(columns.start * self.size);
+        Table::of_any(from, table.stride(), rows.len(), columns.len())
+    }
+
+    /// Answers some outputs without accumulators in memory, if all of them are found so.
+    fn quick(&self, cells: &mut dyn Cells, columns: Range<usize>, to: &mut [u8]) -> bool {
+        let [first, second] = self.tables;
+        let part = |tables: &[Table<'a, ()>]| -> Vec<Table<'a, ()>> {
+            tables.iter().map(|table| self.part(table, 0..table.rows(), &columns)).collect()
+        };
+        // Of one array there may be one table, and of the other many.
+        let alike = second.is_empty() || first.len() == second.len();
+        // SAFETY: see the fields; of two arrays there are equally many tables.
+        alike && unsafe { cells.quick([&part(first), &part(second)], to) }
+    }
+
+    /// Answers some outputs by accumulators.
+    fn slow(
+        &self,
+        cells: &mut dyn Cells,
+        columns: Range<usize>,
+        to: &mut [u8],
+        missing: &mut Vec<usize>,
+    ) {
+        let (inner, [first, second]) = (self.inner, self.tables);
+        cells.clear(columns.len());
+        for at in (0..self.elements).step_by(inner) {
+            let part = |tables: &[Table<'a, ()>]| match tables {
+                [whole] => self.part(whole, at..at + inner, &columns),
+                many => self.part(&many[at / inner], 0..inner, &columns),
+            };
+            if second.is_empty() {
+                // SAFETY: see the fields, here and below.
+                unsafe { cells.columns(0, part(first), at) };
+            } else {
+                // SAFETY: as above.
+                unsafe { cells.column_pairs(0, [part(first), part(second)]) };
+            }
+        }
+        cells.answer(0, Lengths::Same(self.elements as u64), to, missing);
     }
 }

@@ -349,6 +349,10 @@ fn sums_of_a_few_elements_know_when_they_are_rounded() {
         &[1.0, 2f64.powi(-53), -2f64.powi(-120)],
         &[1.0, 2f64.powi(-53), 2f64.powi(-110), -2f64.powi(-300)],
         &[1e300, 1.0, -1e300, 2f64.powi(-60)],
+        // What is rounded on the way is missing in the end.
+        &[2f64.powi(30), 1.0 + 2f64.powi(-23), -2f64.powi(30)],
+        &[2f64.powi(31), 1.0 + 2f64.powi(-23), -2f64.powi(31)],
+        &[2f64.powi(33), 1.0 + 2f64.powi(-23), -2f64.powi(33)],
         // Zeros, which sums of nothing but negative ones are, too.
         &[-0.0],
         &[-0.0, -0.0, -0.0],
