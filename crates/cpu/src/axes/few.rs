@@ -7,11 +7,6 @@
 //! bits, so that sums of them are rounded nearly always, but by far less than what the answer
 //! is rounded by. What is not certain is left to accumulators that can do more.
 
-#![expect(
-    clippy::needless_range_loop,
-    reason = "several arrays are indexed alike, in loops that compilers unroll"
-)]
-
 use super::floats::Operands;
 use super::measures::two_sums;
 use super::round::Narrow;

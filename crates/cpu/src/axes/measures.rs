@@ -19,11 +19,6 @@
 //! gives exactly unless it underflows: see [`LEAST_SQUARES`] and [`LOST`]. Those of shorter
 //! floats are exact.
 
-#![expect(
-    clippy::needless_range_loop,
-    reason = "several arrays are indexed alike, in loops that compilers unroll"
-)]
-
 use super::round::{Interval, two_sum};
 use crate::simd::Simd;
 
