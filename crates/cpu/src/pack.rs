@@ -29,17 +29,29 @@ impl Pack {
     /// Every element of the table may be read, aligned or not.
     pub(crate) unsafe fn fill(self, to: &mut [u8]) {
         assert!(to.len() == self.rows * self.columns * self.size);
-        if to.is_empty() {
+        // SAFETY: passed on from the caller.
+        unsafe { self.fill_beside(to, self.columns) }
+    }
+
+    /// Fills `to` with the rows, each of which begins `pitch` elements after the one before.
+    /// What lies between them is left as it is.
+    ///
+    /// # Safety
+    /// As for [`fill`](Self::fill).
+    pub(crate) unsafe fn fill_beside(self, to: &mut [u8], pitch: usize) {
+        if self.rows == 0 || self.columns == 0 {
             return;
         }
+        assert!(pitch >= self.columns);
+        assert!(to.len() >= ((self.rows - 1) * pitch + self.columns) * self.size);
         let to = to.as_mut_ptr();
         // SAFETY: `to` has room for the table; the caller vouches for its elements.
         unsafe {
             match self.size {
-                1 => self.copy::<u8>(to.cast()),
-                2 => self.copy::<u16>(to.cast()),
-                4 => self.copy::<u32>(to.cast()),
-                _ => self.copy::<u64>(to.cast()),
+                1 => self.copy::<u8>(to.cast(), pitch),
+                2 => self.copy::<u16>(to.cast(), pitch),
+                4 => self.copy::<u32>(to.cast(), pitch),
+                _ => self.copy::<u64>(to.cast(), pitch),
             }
         }
     }
@@ -54,14 +66,14 @@ impl Pack {
 
     /// # Safety
     /// As for [`fill`](Self::fill); `to` has room for the table, aligned or not.
-    unsafe fn copy<W: Word>(self, to: *mut W) {
+    unsafe fn copy<W: Word>(self, to: *mut W, pitch: usize) {
         let Pack { rows, columns, row_stride, column_stride, gaps, .. } = self;
         let size = size_of::<W>().cast_signed();
         // SAFETY: rows of the table, each to its place.
         unsafe {
             if column_stride == size {
                 for row in 0..rows {
-                    let (from, to) = (self.at::<W>(row, 0), to.add(row * columns));
+                    let (from, to) = (self.at::<W>(row, 0), to.add(row * pitch));
                     if columns < SHORT {
                         one_by_one(from, size, to, columns);
                     } else {
@@ -73,12 +85,12 @@ impl Pack {
                     }
                 }
             } else if row_stride == size && rows >= W::SIDE && columns >= W::SIDE {
-                self.turn(to);
+                self.turn(to, pitch);
             } else {
                 let step = if gaps { column_stride / size } else { 0 };
                 let whole = column_stride % size == 0;
                 for row in 0..rows {
-                    let (from, to) = (self.at::<W>(row, 0), to.add(row * columns));
+                    let (from, to) = (self.at::<W>(row, 0), to.add(row * pitch));
                     let done = match step {
                         2 if whole => every_second(from, to, columns),
                         4 if whole => every_fourth(from, to, columns),
@@ -95,20 +107,20 @@ impl Pack {
     ///
     /// # Safety
     /// As for [`copy`](Self::copy); there is a block at least.
-    unsafe fn turn<W: Word>(self, to: *mut W) {
+    unsafe fn turn<W: Word>(self, to: *mut W, pitch: usize) {
         let Pack { rows, columns, column_stride, .. } = self;
         let (whole_rows, whole_columns) = (rows / W::SIDE * W::SIDE, columns / W::SIDE * W::SIDE);
         // SAFETY: blocks of the table, and what is left below and beside them.
         unsafe {
             for left in (0..whole_columns).step_by(W::SIDE) {
                 for top in (0..whole_rows).step_by(W::SIDE) {
-                    let (from, to) = (self.at::<W>(top, left), to.add(top * columns + left));
+                    let (from, to) = (self.at::<W>(top, left), to.add(top * pitch + left));
                     // Of short rows those that follow are read next.
                     prefetch::near(from.cast::<u8>().wrapping_add(AHEAD));
-                    W::turn(from, column_stride, to, columns);
+                    W::turn(from, column_stride, to, pitch);
                 }
                 for row in whole_rows..rows {
-                    let to = to.add(row * columns + left);
+                    let to = to.add(row * pitch + left);
                     one_by_one(self.at(row, left), column_stride, to, W::SIDE);
                 }
             }
@@ -116,7 +128,7 @@ impl Pack {
                 let mut to = to.add(column);
                 for row in 0..rows {
                     to.write_unaligned(self.at::<W>(row, column).read_unaligned());
-                    to = to.wrapping_add(columns);
+                    to = to.wrapping_add(pitch);
                 }
             }
         }
@@ -480,6 +492,16 @@ mod tests {
                         let expected = items[(place(i / columns, i % columns) - low) as usize];
                         let got: W = bytemuck::pod_read_unaligned(got);
                         assert_eq!(got, expected, "{rows} {columns} {row} {column} {gaps}: {i}");
+                    }
+                    // The same with room behind the rows.
+                    let pitch = columns + 3;
+                    let mut wide = vec![0xa5u8; (rows * pitch - 3) * size];
+                    // SAFETY: as above.
+                    unsafe { pack.fill_beside(&mut wide, pitch) };
+                    for (row, got) in wide.chunks(pitch * size).enumerate() {
+                        let (got, behind) = got.split_at(columns * size);
+                        assert_eq!(got, &to[row * columns * size..][..columns * size]);
+                        assert!(behind.iter().all(|&byte| byte == 0xa5));
                     }
                 }
             }

@@ -93,9 +93,9 @@ impl<'a> Plan<'a> {
         if indexed { &self.indexed } else { &self.plain }
     }
 
-    /// The address of the first array's element of index 0.
-    pub(crate) fn origin(&self) -> *const u8 {
-        self.source.origin()
+    /// The addresses of the arrays' elements of index 0.
+    pub(crate) fn origins(&self) -> impl Iterator<Item = *const u8> + use<> {
+        self.source.origins()
     }
 
     /// The walk over the elements of one output in the order of their indices.

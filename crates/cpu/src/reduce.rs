@@ -155,7 +155,7 @@ impl Job<'_> {
         rules: &Rules,
     ) -> Result<Option<Numbers>> {
         let &[(op, 0)] = ops else { return Ok(None) };
-        if self.views[1].is_some() || rules.out.is_some() {
+        if self.views[1].is_some() != (op.arity() == 2) || rules.out.is_some() {
             return Ok(None);
         }
         let dtype = plan.dtype();

@@ -3,12 +3,14 @@
 use super::counts::{Found, Nonzero};
 use super::extremes::{self, Ends, First, Least, Order, Real, Truth, Whole};
 use super::finish::Asked;
-use super::floats::{
-    Absolute, Both, FineAbsolute, FinePlain, Floats, Measure, Plain, RoughBoth, RoughPlain, Square,
-};
+use super::floats::{Alone, Floats, Operands, Paired};
 use super::fold::{Fold, RaggedFold, Use};
 use super::integers::{LongTotals, Powers, ShortPowers, Totals};
 use super::lanes::{Laned, Lanes};
+use super::measures::{
+    Absolute, Both, FineAbsolute, FinePlain, Measure, Plain, Products as Pairs, RoughBoth,
+    RoughPlain, RoughProducts,
+};
 use super::products::Products;
 use super::round::Narrow;
 use super::words::{Word, flip, with_word};
@@ -103,17 +105,18 @@ impl<U: Use> Choice<'_, U> {
     /// By a quick measure, and by another where that is not enough.
     fn floats<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
         let ddof = self.rules.ddof;
-        let (plain, both) = (RoughPlain, RoughBoth);
+        let (plain, both, products) = (RoughPlain, RoughBoth, RoughProducts);
         match self.op {
-            Op::Sum => self.sums::<T, _, _, 2, 3>(Asked::Sum, plain, Plain),
-            Op::Mean => self.sums::<T, _, _, 2, 3>(Asked::Mean, plain, Plain),
-            Op::Norm1 => self.sums::<T, _, _, 2, 3>(Asked::Second, plain, Absolute),
-            Op::SumSq => self.sums::<T, _, _, 2, 6>(Asked::Second, both, Both::<false>),
-            Op::Norm2 => self.sums::<T, _, _, 2, 6>(Asked::Root, both, Both::<false>),
+            Op::Sum => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Sum, plain, Plain),
+            Op::Mean => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Mean, plain, Plain),
+            Op::Norm1 => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Second, plain, Absolute),
+            Op::SumSq => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Second, products, Pairs::<false>),
+            Op::Norm2 => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Root, products, Pairs::<false>),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
-                self.sums::<T, _, _, 2, 6>(asked, both, Both::<false>)
+                self.sums::<Alone<T>, _, _, 2, 6>(asked, both, Both::<false>)
             }
+            Op::Dot => self.sums::<Paired<T>, _, _, 2, 3>(Asked::Sum, products, Pairs::<false>),
             _ => None,
         }
     }
@@ -121,20 +124,21 @@ impl<U: Use> Choice<'_, U> {
     fn doubles(&self) -> Option<Chosen<U>> {
         let ddof = self.rules.ddof;
         match self.op {
-            Op::Sum => self.sums::<f64, _, _, 3, 4>(Asked::Sum, Plain, FinePlain),
-            Op::Mean => self.sums::<f64, _, _, 3, 4>(Asked::Mean, Plain, FinePlain),
-            Op::Norm1 => self.sums::<f64, _, _, 3, 4>(Asked::Second, Absolute, FineAbsolute),
-            Op::SumSq => self.sum::<f64, _, 3>(Asked::Second, Square),
-            Op::Norm2 => self.sum::<f64, _, 3>(Asked::Root, Square),
+            Op::Sum => self.sums::<Alone<f64>, _, _, 3, 4>(Asked::Sum, Plain, FinePlain),
+            Op::Mean => self.sums::<Alone<f64>, _, _, 3, 4>(Asked::Mean, Plain, FinePlain),
+            Op::Norm1 => self.sums::<Alone<f64>, _, _, 3, 4>(Asked::Second, Absolute, FineAbsolute),
+            Op::SumSq => self.sum::<Alone<f64>, _, 3>(Asked::Second, Pairs::<true>),
+            Op::Norm2 => self.sum::<Alone<f64>, _, 3>(Asked::Root, Pairs::<true>),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
-                self.sum::<f64, _, 6>(asked, Both::<true>)
+                self.sum::<Alone<f64>, _, 6>(asked, Both::<true>)
             }
+            Op::Dot => self.sum::<Paired<f64>, _, 3>(Asked::Sum, Pairs::<true>),
             _ => None,
         }
     }
 
-    fn sum<T: Widen + Narrow, M: Measure<P>, const P: usize>(
+    fn sum<O: Operands, M: Measure<P>, const P: usize>(
         &self,
         asked: Asked,
         measure: M,
@@ -142,10 +146,10 @@ impl<U: Use> Choice<'_, U> {
         if !fpenv::is_usual() {
             return None;
         }
-        Some(Chosen::new(self.of, Floats::<T, M, P>::new(self.isa, asked, measure)))
+        Some(Chosen::new(self.of, Floats::<O, M, P>::new(self.isa, asked, measure)))
     }
 
-    fn sums<T: Widen + Narrow, M: Measure<P>, N: Measure<Q>, const P: usize, const Q: usize>(
+    fn sums<O: Operands, M: Measure<P>, N: Measure<Q>, const P: usize, const Q: usize>(
         &self,
         asked: Asked,
         measure: M,
@@ -154,10 +158,12 @@ impl<U: Use> Choice<'_, U> {
         if !fpenv::is_usual() {
             return None;
         }
-        let again = Floats::<T, N, Q>::new(self.isa, asked, another);
-        let few = if M::SQUARES {
+        let again = Floats::<O, N, Q>::new(self.isa, asked, another);
+        let few = if matches!(asked, Asked::Variance { .. }) {
             OFTEN_ZERO
-        } else if T::DTYPE == DType::F64 {
+        } else if M::PRODUCTS {
+            0
+        } else if <O::Item as Element>::DTYPE == DType::F64 {
             OFTEN_IN_THE_MIDDLE
         } else {
             OFTEN_HALF_WAY
@@ -165,7 +171,7 @@ impl<U: Use> Choice<'_, U> {
         if self.usual <= few {
             return Some(Chosen::new(self.of, again));
         }
-        let fold = Floats::<T, M, P>::new(self.isa, asked, measure);
+        let fold = Floats::<O, M, P>::new(self.isa, asked, measure);
         Some(Chosen { again: Some(self.of.fold(again)), ..Chosen::new(self.of, fold) })
     }
 

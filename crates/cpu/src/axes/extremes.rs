@@ -1,9 +1,9 @@
 //! Smallest and largest elements of many outputs, and where they are.
 
 use super::finish::Request;
-use super::lanes::{Lanes, Words};
+use super::lanes::{FewAsked, Lanes, Words};
 use super::words::Word;
-use warpfold_core::prefetch;
+use warpfold_core::{fpenv, prefetch};
 
 /// The least of integers, in the order of their words combined with `flip`: the
 /// greatest is the least in the opposite order.
@@ -58,6 +58,15 @@ impl<W: Word> Lanes for Least<W> {
     #[inline(always)]
     fn merge((a, ..): &mut (W, (), ()), others: (W, (), ())) {
         *a = (*a).min(others.0);
+    }
+
+    fn few(&self) -> Option<FewAsked> {
+        (!self.truth).then_some(FewAsked::Words)
+    }
+
+    #[inline(always)]
+    fn finish<const MEAN: bool>(self, (least, ..): (W, (), ()), _: u64) -> (W, bool) {
+        (least ^ self.flip, true)
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [W], _: Request<'_>) {
@@ -138,6 +147,34 @@ impl<W: Word> Lanes for Ends<W> {
             });
         }
         Some((ends.0, ends.1, ()))
+    }
+
+    fn few(&self) -> Option<FewAsked> {
+        // Floats are compared as such: where subnormals are zero there is no telling.
+        (size_of::<W>() == 2 || fpenv::is_usual()).then_some(FewAsked::Words)
+    }
+
+    #[inline(always)]
+    unsafe fn few_ends<const N: usize>(
+        self,
+        rows: &[*const W],
+        column: usize,
+        to: &mut [W; N],
+    ) -> Option<bool> {
+        // SAFETY: passed on from the caller.
+        unsafe { W::few_ends(rows, column, self.asked, to) }
+    }
+
+    #[inline(always)]
+    fn finish<const MEAN: bool>(self, (min, max, ()): (W, W, ()), _: u64) -> (W, bool) {
+        let greatest = self.infinity;
+        let least = greatest ^ W::of(u64::MAX);
+        let end = match self.asked {
+            Asked::Min => min.in_order(),
+            Asked::Max => max.in_order(),
+            Asked::Magnitude => (min.in_order() & W::GREATEST).max(max.in_order() & W::GREATEST),
+        };
+        (end, (min >= least) & (max <= greatest))
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [W], request: Request<'_>) {

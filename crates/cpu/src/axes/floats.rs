@@ -1,33 +1,16 @@
-//! Sums of floats for many outputs: f64 sums that know how far they can be off.
-//!
-//! A sum is kept in three f64: the rounded sum `s`, the sum `e` of the rounding errors
-//! of `s`, which TwoSum gives exactly (Knuth 1969, Ogita, Rump and Oishi 2005), and the
-//! sum `a` of their magnitudes. Of `N` terms in `e`, each of at most 53 bits, the sum in
-//! any order errs by at most `(N - 1) u (1 + ...)` times the sum of the magnitudes, with
-//! `u = 2^-53`. So the exact sum lies within `s + e` plus or minus `N 2^-52 a`, and where
-//! `a` is 0 it is `s`. If both ends round to the same number, that is the exact sum
-//! rounded once (Ziv 1991); otherwise the general way has to answer. Infinities, NaNs and
-//! overflow make `e` NaN, and a NaN end equals nothing.
-//!
-//! Of short rows of f64 many sums lie exactly in the middle: one in eight of eight numbers
-//! between 0 and 1. No interval tells those, unless it has no width. So `e` is added up by
-//! TwoSum as well where it is worth it (*fine* measures): `l` is the sum of its rounding
-//! errors, `b` that of their magnitudes, and where `b` is 0, which is the rule, `s + e` is
-//! the exact sum. Otherwise it is `s + e + l` plus or minus `N 2^-52 b`.
-//!
-//! Squares of f64 enter as the rounded product and its error, which the fused operation
-//! gives exactly unless it underflows; sums of squares that are small enough for that
-//! to matter are not answered here.
+//! Sums of floats for many outputs, of elements or of the products of two arrays.
 
 #![expect(
     clippy::needless_range_loop,
     reason = "several arrays are indexed alike, in loops that compilers unroll"
 )]
 
+use super::few::{self, Few, FewSums, Means, Rough, Scaled, Term};
 use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
 use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
-use super::round::{Interval, Narrow, two_sum};
+use super::measures::{LEAST_SQUARES, LOST, Measure, SUM};
+use super::round::{Interval, Narrow};
 use crate::exact::Widen;
 use crate::isa::Isa;
 use crate::ragged::Ragged;
@@ -36,11 +19,8 @@ use crate::simd::{Kernel, Simd, dispatch};
 use crate::table::Table;
 use core::alloc::Layout;
 use core::marker::PhantomData;
-use warpfold_core::{DType, prefetch};
+use warpfold_core::{DType, Element, prefetch};
 
-/// Parts of a sum, and of one with the errors of its errors.
-const SUM: usize = 3;
-const FINE: usize = 4;
 /// Lanes of the widest vector.
 const MOST_LANES: usize = 8;
 
@@ -57,284 +37,85 @@ static MASK: [f64; 6 * MOST_LANES] = {
     }
     mask
 };
-
-/// What is summed: an accumulator of `P` parts takes elements.
-pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
-    /// Whether squares are summed.
-    const SQUARES: bool;
-    /// Takes in a vector of elements.
+/// What sums take in.
+pub(super) trait Operands: Copy + Send + Sync + 'static {
+    /// The elements.
+    type Item: Widen + Narrow;
+    /// Whether there is a second array.
+    const PAIRED: bool;
+    /// Two vectors of pairs: of the elements at `p` with those at `q`, or with themselves if
+    /// there is no second array.
     ///
     /// # Safety
-    /// See [`Simd`], here and below.
-    unsafe fn step<S: Simd>(acc: &mut [S::F; P], x: S::F, one: S::F);
-    /// Takes in an accumulator of other elements.
-    unsafe fn join<S: Simd>(acc: &mut [S::F; P], others: [S::F; P], one: S::F);
-    /// The same for one lane.
-    fn merged(parts: [f64; P], others: [f64; P]) -> [f64; P];
-    /// The sum of `len` elements.
-    fn first(parts: [f64; P], len: f64) -> Interval;
-    /// That of their magnitudes or of their squares, whichever it is.
-    fn second(parts: [f64; P], len: f64) -> Interval;
+    /// As for [`Widen::widen`], for `q` too if there is one.
+    unsafe fn load<S: Simd>(p: *const Self::Item, q: *const Self::Item) -> [[S::F; 2]; 2];
 }
 
-/// Adds `x` to a sum.
-#[inline(always)]
-unsafe fn add<S: Simd>(s: &mut S::F, e: &mut S::F, a: &mut S::F, x: S::F, one: S::F) {
-    // SAFETY: passed on from the caller.
-    unsafe {
-        let t = S::add_beside(x, *s, one);
-        let z = S::sub(t, *s);
-        let error = S::add_beside(S::sub(*s, S::sub(t, z)), S::sub(x, z), one);
-        *s = t;
-        *e = S::add_beside(error, *e, one);
-        *a = S::add(*a, S::abs(error));
-    }
-}
+/// Elements of one array.
+#[derive(Clone, Copy)]
+pub(super) struct Alone<T>(PhantomData<T>);
 
-/// The same for one lane.
-#[inline(always)]
-fn add_one([s, e, a]: [f64; SUM], [x, error, magnitude]: [f64; SUM]) -> [f64; SUM] {
-    let t = s + x;
-    let z = t - s;
-    let rounded = (s - (t - z)) + (x - z);
-    [t, e + error + rounded, a + magnitude + rounded.abs()]
-}
-
-/// The rounded sum of two numbers, and what it is off by.
-#[inline(always)]
-unsafe fn two_sums<S: Simd>(a: S::F, b: S::F, one: S::F) -> [S::F; 2] {
-    // SAFETY: passed on from the caller.
-    unsafe {
-        let t = S::add_beside(b, a, one);
-        let z = S::sub(t, a);
-        [t, S::add_beside(S::sub(a, S::sub(t, z)), S::sub(b, z), one)]
-    }
-}
-
-/// Adds `x` to a sum, and the error to that of the errors.
-#[inline(always)]
-unsafe fn add_fine<S: Simd>([s, e, l, b]: [&mut S::F; FINE], x: S::F, one: S::F) {
-    // SAFETY: passed on from the caller.
-    unsafe {
-        let [sum, error] = two_sums::<S>(*s, x, one);
-        let [errors, rest] = two_sums::<S>(*e, error, one);
-        (*s, *e) = (sum, errors);
-        *l = S::add(*l, rest);
-        *b = S::add(*b, S::abs(rest));
-    }
-}
-
-/// Parts that are a sum with the errors of its errors.
-#[inline(always)]
-unsafe fn join_fine<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
-    // SAFETY: passed on from the caller.
-    unsafe {
-        let [mut s, mut e, mut l, mut b] = [acc[0], acc[1], acc[2], acc[3]];
-        add_fine::<S>([&mut s, &mut e, &mut l, &mut b], others[0], one);
-        let [errors, rest] = two_sums::<S>(e, others[1], one);
-        l = S::add(S::add(l, rest), others[2]);
-        b = S::add(S::add(b, S::abs(rest)), others[3]);
-        (acc[0], acc[1], acc[2], acc[3]) = (s, errors, l, b);
-    }
-}
-
-/// The same for one lane.
-#[inline(always)]
-fn merged_fine<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
-    let mut merged = parts;
-    let [s, error] = two_sum(parts[0], others[0]);
-    let [e, rest] = two_sum(parts[1], error);
-    let [e, more] = two_sum(e, others[1]);
-    merged[0] = s;
-    merged[1] = e;
-    merged[2] = parts[2] + rest + more + others[2];
-    merged[3] = parts[3] + rest.abs() + more.abs() + others[3];
-    merged
-}
-
-/// The interval of a sum with the errors of its errors, of which there are as many as
-/// [`interval`] says of errors.
-#[inline(always)]
-fn fine([s, e, l, b]: [f64; FINE], len: f64) -> Interval {
-    let rest = Interval::of_sum(s, e + l, (len + 8.0) * 32.0, b);
-    let off = if b == 0.0 { 0.0 } else { rest.off + (e.abs() + l.abs()) * f64::EPSILON };
-    Interval { off, ..rest }
-}
-
-/// Parts that are sums with their errors.
-#[inline(always)]
-unsafe fn join_sums<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
-    // SAFETY: passed on from the caller.
-    unsafe {
-        for p in (0..P).step_by(SUM) {
-            let [mut s, mut e, mut a] = [acc[p], acc[p + 1], acc[p + 2]];
-            add::<S>(&mut s, &mut e, &mut a, others[p], one);
-            e = S::add(e, others[p + 1]);
-            a = S::add(a, others[p + 2]);
-            (acc[p], acc[p + 1], acc[p + 2]) = (s, e, a);
-        }
-    }
-}
-
-/// The same for one lane.
-#[inline(always)]
-fn merged_sums<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
-    for p in (0..P).step_by(SUM) {
-        let sum = |parts: &[f64; P]| [parts[p], parts[p + 1], parts[p + 2]];
-        let [s, e, a] = add_one(sum(&parts), sum(&others));
-        (parts[p], parts[p + 1], parts[p + 2]) = (s, e, a);
-    }
-    parts
-}
-
-/// The interval of a sum with its errors. They have at most two terms for an element,
-/// and for a run of elements, which has at least one, those of the lanes that are
-/// merged.
-#[inline(always)]
-fn interval([s, e, a]: [f64; SUM], len: f64) -> Interval {
-    Interval::of_sum(s, e, (len + 8.0) * 32.0, a)
-}
-
-/// The interval of a plain sum of `len` terms, whose magnitudes have this sum.
-#[inline(always)]
-fn rough(s: f64, magnitudes: f64, len: f64) -> Interval {
-    Interval::of_sum(s, 0.0, len + 8.0, magnitudes)
-}
-
-macro_rules! measure {
-    ($(
-        $(#[$doc:meta])*
-        $name:ident $(<const $split:ident>)?: $parts:literal, $squares:literal,
-        $join:ident, $merged:ident,
-        |$S:ident, $acc:pat, $x:ident, $one:ident| $step:expr,
-        |$p:ident, $len:ident| $first:expr, $second:expr;
-    )*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy)]
-        pub(super) struct $name $(<const $split: bool>)?;
-
-        impl $(<const $split: bool>)? Measure<$parts> for $name $(<$split>)? {
-            const SQUARES: bool = $squares;
-            #[inline(always)]
-            unsafe fn step<$S: Simd>($acc: &mut [$S::F; $parts], $x: $S::F, $one: $S::F) {
-                // SAFETY: passed on from the caller.
-                unsafe { $step }
-            }
-            #[inline(always)]
-            unsafe fn join<S: Simd>(acc: &mut [S::F; $parts], others: [S::F; $parts], one: S::F) {
-                // SAFETY: passed on from the caller.
-                unsafe { $join::<S, $parts>(acc, others, one) }
-            }
-            #[inline(always)]
-            fn merged(parts: [f64; $parts], others: [f64; $parts]) -> [f64; $parts] {
-                $merged(parts, others)
-            }
-            #[inline(always)]
-            fn first($p: [f64; $parts], $len: f64) -> Interval {
-                $first
-            }
-            #[inline(always)]
-            fn second($p: [f64; $parts], $len: f64) -> Interval {
-                $second
-            }
-        }
-    )*};
-}
-
-#[inline(always)]
-unsafe fn join_plain<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], _: S::F) {
-    for p in 0..P {
+impl<T: Widen + Narrow> Operands for Alone<T> {
+    type Item = T;
+    const PAIRED: bool = false;
+    #[inline(always)]
+    unsafe fn load<S: Simd>(p: *const T, _: *const T) -> [[S::F; 2]; 2] {
         // SAFETY: passed on from the caller.
-        acc[p] = unsafe { S::add(acc[p], others[p]) };
+        let [a, b] = unsafe { T::widen::<S>(p) };
+        [[a, a], [b, b]]
     }
 }
 
-#[inline(always)]
-fn merged_plain<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
-    for p in 0..P {
-        parts[p] += others[p];
+/// Elements of two arrays.
+#[derive(Clone, Copy)]
+pub(super) struct Paired<T>(PhantomData<T>);
+
+impl<T: Widen + Narrow> Operands for Paired<T> {
+    type Item = T;
+    const PAIRED: bool = true;
+    #[inline(always)]
+    unsafe fn load<S: Simd>(p: *const T, q: *const T) -> [[S::F; 2]; 2] {
+        // SAFETY: passed on from the caller.
+        let ([a, b], [c, d]) = unsafe { (T::widen::<S>(p), T::widen::<S>(q)) };
+        [[a, c], [b, d]]
     }
-    parts
 }
 
-/// Adds a square, with its error if it has one, to a sum.
+/// Pairs without those whose lanes of `mask` are zero.
 #[inline(always)]
-unsafe fn add_square<S: Simd, const SPLIT: bool>([s, e, a]: [&mut S::F; SUM], x: S::F, one: S::F) {
-    // SAFETY: passed on from the caller.
+unsafe fn masked<S: Simd>(pair: [S::F; 2], mask: *const f64) -> [S::F; 2] {
+    // SAFETY: passed on from the caller: a whole vector of the mask.
     unsafe {
-        let product = S::mul(x, x);
-        add::<S>(s, e, a, product, one);
-        if SPLIT {
-            let rest = S::mul_sub(x, x, product);
-            *e = S::add(*e, rest);
-            *a = S::add(*a, S::abs(rest));
-        }
+        let mask = S::load(mask);
+        [S::mul(pair[0], mask), S::mul(pair[1], mask)]
     }
-}
-
-measure! {
-    /// The elements.
-    Plain: 3, false, join_sums, merged_sums,
-        |S, [s, e, a], x, one| add::<S>(s, e, a, x, one),
-        |p, len| interval(p, len), interval(p, len);
-    /// Their absolute values.
-    Absolute: 3, false, join_sums, merged_sums,
-        |S, [s, e, a], x, one| add::<S>(s, e, a, S::abs(x), one),
-        |p, len| interval(p, len), interval(p, len);
-    /// The elements, with the errors of their errors.
-    FinePlain: 4, false, join_fine, merged_fine,
-        |S, [s, e, l, b], x, one| add_fine::<S>([s, e, l, b], x, one),
-        |p, len| fine(p, len), fine(p, len);
-    /// Their absolute values likewise.
-    FineAbsolute: 4, false, join_fine, merged_fine,
-        |S, [s, e, l, b], x, one| add_fine::<S>([s, e, l, b], S::abs(x), one),
-        |p, len| fine(p, len), fine(p, len);
-    /// Their squares, which have more than 53 bits.
-    Square: 3, true, join_sums, merged_sums,
-        |S, [s, e, a], x, one| add_square::<S, true>([s, e, a], x, one),
-        |p, len| interval(p, len), interval(p, len);
-    /// The elements, and their squares; `SPLIT` if these have more than 53 bits.
-    Both<const SPLIT>: 6, true, join_sums, merged_sums,
-        |S, [s, e, a, t, f, b], x, one| {
-            add::<S>(s, e, a, x, one);
-            add_square::<S, SPLIT>([t, f, b], x, one);
-        },
-        |p, len| interval([p[0], p[1], p[2]], len), interval([p[3], p[4], p[5]], len);
-    /// The elements in a plain sum, and their magnitudes. Plain sums are for types of at
-    /// most 24 bits: they are off by too little to matter for most outputs, and those
-    /// that lie too close to the middle between two numbers are summed again.
-    RoughPlain: 2, false, join_plain, merged_plain,
-        |S, [s, a], x, _one| {
-            *s = S::add(*s, x);
-            *a = S::add(*a, S::abs(x));
-        },
-        |p, len| rough(p[0], p[1], len), rough(p[1], p[1], len);
-    /// The elements, and their squares, in plain sums. The sum of the magnitudes is at
-    /// most the root of `len` times the sum of the squares.
-    RoughBoth: 2, true, join_plain, merged_plain,
-        |S, [s, t], x, _one| {
-            *s = S::add(*s, x);
-            *t = S::add(*t, S::mul(x, x));
-        },
-        |p, len| rough(p[0], (len * p[1]).sqrt() * 1.01, len), rough(p[1], p[1], len);
 }
 
 /// An operation on floats, by one measure.
-pub(super) struct Floats<T, M, const P: usize> {
+pub(super) struct Floats<O, M, const P: usize> {
     isa: Isa,
     asked: Asked,
-    measure: PhantomData<(T, M)>,
+    measure: PhantomData<(O, M)>,
 }
 
-impl<T, M, const P: usize> Floats<T, M, P> {
+impl<O, M, const P: usize> Floats<O, M, P> {
     pub(super) fn new(isa: Isa, asked: Asked, _measure: M) -> Self {
         Floats { isa, asked, measure: PhantomData }
     }
 }
 
-impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Fold for Floats<T, M, P> {
+impl<O: Operands, M: Measure<P>, const P: usize> Fold for Floats<O, M, P> {
     fn item(&self) -> Layout {
-        Layout::new::<T>()
+        Layout::new::<O::Item>()
+    }
+
+    fn is_quick(&self, elements: usize) -> bool {
+        let short = <O::Item as Element>::DTYPE.size() < 8;
+        let exact = if short { elements <= few::MOST } else { elements <= few::MOST_F64 };
+        O::Item::AT_ONCE
+            && exact
+            && (short || !M::PRODUCTS)
+            && !matches!(self.asked, Asked::Variance { .. })
     }
 
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
@@ -342,40 +123,47 @@ impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Fold for Floats<T, M, P> 
     }
 }
 
-impl<T: Widen + Narrow, M: Measure<P>, const P: usize> RaggedFold for Floats<T, M, P> {
+impl<O: Operands, M: Measure<P>, const P: usize> RaggedFold for Floats<O, M, P> {
     fn ragged(&self, segments: usize) -> Box<dyn RaggedCells> {
         Box::new(FloatCells::new(self, segments))
     }
 }
 
 /// The accumulators: the parts of the sums.
-struct FloatCells<T, M, const P: usize> {
-    fold: Floats<T, M, P>,
+struct FloatCells<O, M, const P: usize> {
+    fold: Floats<O, M, P>,
     parts: [Vec<f64>; P],
     pair: Pair,
 }
 
-impl<T: Widen, M: Measure<P>, const P: usize> FloatCells<T, M, P> {
-    fn new(fold: &Floats<T, M, P>, outputs: usize) -> Self {
+impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
+    fn new(fold: &Floats<O, M, P>, outputs: usize) -> Self {
         let Floats { isa, asked, measure } = *fold;
         let parts = core::array::from_fn(|_| vec![0.0; outputs]);
         FloatCells { fold: Floats { isa, asked, measure }, parts, pair: Pair::NONE }
     }
 
     /// Adds each row to its output, from `place` on.
-    fn add<'a>(&mut self, place: usize, rows: impl Rows<'a, T>)
-    where
-        T: 'a,
-    {
-        let parts = self.parts.each_mut().map(|part| &mut part[place..place + rows.count()]);
-        let items = PhantomData::<(T, M)>;
-        dispatch(self.fold.isa, RowByRow { rows, parts, items });
+    fn add_rows<'a>(&mut self, place: usize, rows: [impl Rows<'a, O::Item>; 2]) {
+        let some = place..place + rows[0].count();
+        assert!(rows[1].count() == some.len());
+        let parts = self.parts.each_mut().map(|part| &mut part[some.clone()]);
+        let operands = PhantomData::<(O, M)>;
+        dispatch(self.fold.isa, RowByRow { rows, parts, operands });
+    }
+
+    /// Adds each column to its output, from `place` on.
+    fn add_columns(&mut self, place: usize, tables: [Table<'_, O::Item>; 2]) {
+        let [one, two] = tables;
+        assert!(one.columns() == two.columns() && one.rows() == two.rows());
+        let parts = self.parts.each_mut().map(|part| &mut part[place..place + one.columns()]);
+        dispatch(self.fold.isa, Columns::<O, M, P> { tables, parts, measure: PhantomData });
     }
 }
 
-impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Accumulators for FloatCells<T, M, P> {
-    fn clear(&mut self) {
-        self.parts.iter_mut().for_each(|part| part.fill(0.0));
+impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, M, P> {
+    fn clear(&mut self, count: usize) {
+        self.parts.iter_mut().for_each(|part| part[..count].fill(0.0));
     }
 
     fn answer(
@@ -385,15 +173,18 @@ impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Accumulators for FloatCel
         to: &mut [u8],
         missing: &mut Vec<usize>,
     ) {
-        let to: &mut [T] = bytemuck::cast_slice_mut(to);
+        let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
         let Floats { isa, asked, .. } = self.fold;
         // Of two elements there is one error, which is the sum of errors.
-        let one_error = if P == SUM && !M::SQUARES { 2.0 } else { 0.0 };
-        let short = T::DTYPE == DType::F16 && !M::SQUARES;
+        let one_error = if P == SUM && !M::PRODUCTS { 2.0 } else { 0.0 };
+        let dtype = <O::Item as Element>::DTYPE;
+        let short = dtype == DType::F16 && !M::PRODUCTS;
         let exact = if short { EXACT_F16 } else { one_error };
         let mut lens = [0.0; TOGETHER];
-        // Where a square underflowed its error is lost.
-        let least = (M::SQUARES && T::DTYPE.size() == 8).then_some(LEAST_SQUARES);
+        // Where a product underflowed its error is lost.
+        let losing = M::PRODUCTS && dtype == DType::F64;
+        let least = (losing && !O::PAIRED).then_some(LEAST_SQUARES);
+        let lost = if losing && O::PAIRED { LOST } else { 0.0 };
         for (to, place) in to.chunks_mut(TOGETHER).zip((place..).step_by(TOGETHER)) {
             let parts = self.parts.each_ref().map(|part| &part[place..place + to.len()]);
             let Pair { first, second } = &mut self.pair;
@@ -402,24 +193,71 @@ impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Accumulators for FloatCel
             let measure = PhantomData::<M>;
             lengths.fill(place, &mut lens[..to.len()]);
             let lens = &lens;
-            dispatch(isa, Bounds { parts, lens, exact, first, second, measure });
+            dispatch(isa, Bounds { parts, lens, exact, lost, first, second, measure });
             let pair = &self.pair;
             dispatch(isa, Finish { asked, lens, pair, least, place, to, missing });
         }
     }
 }
 
-impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Cells for FloatCells<T, M, P> {
+impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
     unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
-        // SAFETY: the caller vouches for the elements.
-        self.add(place, unsafe { table.of_elements::<T>() });
+        assert!(!O::PAIRED);
+        // SAFETY: the caller vouches for the elements, here and below.
+        self.add_rows(place, [unsafe { table.of_elements::<O::Item>() }; 2]);
     }
 
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
-        let parts = self.parts.each_mut().map(|part| &mut part[place..place + table.columns()]);
-        // SAFETY: the caller vouches for the elements.
-        let table = unsafe { table.of_elements() };
-        dispatch(self.fold.isa, Columns::<T, M, P> { table, parts, measure: PhantomData });
+        assert!(!O::PAIRED);
+        // SAFETY: as above.
+        self.add_columns(place, [unsafe { table.of_elements() }; 2]);
+    }
+
+    unsafe fn row_pairs(&mut self, place: usize, tables: [Table<'_, ()>; 2]) {
+        assert!(O::PAIRED);
+        // SAFETY: as above.
+        self.add_rows(place, tables.map(|table| unsafe { table.of_elements::<O::Item>() }));
+    }
+
+    unsafe fn column_pairs(&mut self, place: usize, tables: [Table<'_, ()>; 2]) {
+        assert!(O::PAIRED);
+        // SAFETY: as above.
+        self.add_columns(place, tables.map(|table| unsafe { table.of_elements() }));
+    }
+
+    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
+        let Floats { isa, asked, .. } = self.fold;
+        let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
+        // SAFETY: passed on from the caller.
+        let Some(rows) = (unsafe { Few::<O>::new(tables, to.len()) }) else { return false };
+        let len = rows.len as f64;
+        match (asked, M::PRODUCTS) {
+            (Asked::Sum, false) => {
+                let out = Scaled { scale: 1.0, to };
+                dispatch(isa, FewSums { rows, term: Term::Element, out })
+            }
+            (Asked::Second, false) => {
+                let out = Scaled { scale: 1.0, to };
+                dispatch(isa, FewSums { rows, term: Term::Magnitude, out })
+            }
+            (Asked::Mean, false) if rows.len.is_power_of_two() => {
+                let out = Scaled { scale: 1.0 / len, to };
+                dispatch(isa, FewSums { rows, term: Term::Element, out })
+            }
+            (Asked::Mean, false) => {
+                let out = Means { len, to };
+                dispatch(isa, FewSums { rows, term: Term::Element, out })
+            }
+            (Asked::Sum | Asked::Second, true) => {
+                let out = Rough::<_, false> { len, to };
+                dispatch(isa, FewSums { rows, term: Term::Product, out })
+            }
+            (Asked::Root, true) => {
+                let out = Rough::<_, true> { len, to };
+                dispatch(isa, FewSums { rows, term: Term::Product, out })
+            }
+            _ => false,
+        }
     }
 
     fn merge(&mut self, others: &dyn Cells) {
@@ -427,10 +265,17 @@ impl<T: Widen + Narrow, M: Measure<P>, const P: usize> Cells for FloatCells<T, M
     }
 }
 
-impl<T: Widen + Narrow, M: Measure<P>, const P: usize> RaggedCells for FloatCells<T, M, P> {
+impl<O: Operands, M: Measure<P>, const P: usize> RaggedCells for FloatCells<O, M, P> {
     unsafe fn take(&mut self, rows: Ragged<'_, ()>) {
-        // SAFETY: the caller vouches for the elements.
-        self.add(0, unsafe { rows.of_elements::<T>() });
+        assert!(!O::PAIRED);
+        // SAFETY: the caller vouches for the elements, here and below.
+        self.add_rows(0, [unsafe { rows.of_elements::<O::Item>() }; 2]);
+    }
+
+    unsafe fn take_pairs(&mut self, rows: [Ragged<'_, ()>; 2]) {
+        assert!(O::PAIRED);
+        // SAFETY: as above.
+        self.add_rows(0, rows.map(|rows| unsafe { rows.of_elements::<O::Item>() }));
     }
 }
 
@@ -451,6 +296,8 @@ struct Bounds<'a, 'b, M, const P: usize> {
     lens: &'a [f64; TOGETHER],
     /// Plain sums of so many elements are exact.
     exact: f64,
+    /// What may be lost of the first sum for each element, whatever the measure says.
+    lost: f64,
     /// The sums that are asked for.
     first: Option<&'b mut Intervals>,
     second: Option<&'b mut Intervals>,
@@ -462,7 +309,7 @@ impl<M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, M, P> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Bounds { parts, lens, exact, first, second, .. } = self;
+        let Bounds { parts, lens, exact, lost, first, second, .. } = self;
         let count = parts[0].len().min(TOGETHER);
         let mut columns = parts;
         for p in 0..P {
@@ -470,7 +317,9 @@ impl<M: Measure<P>, const P: usize> Kernel for Bounds<'_, '_, M, P> {
         }
         if let Some(to) = first {
             for i in 0..count {
-                to.set(i, M::first(output(&columns, i), lens[i]), lens[i] <= exact);
+                let found = M::first(output(&columns, i), lens[i]);
+                let found = Interval { off: found.off + lens[i] * lost, ..found };
+                to.set(i, found, lens[i] <= exact);
             }
         }
         if let Some(to) = second {
@@ -494,25 +343,22 @@ fn output<const P: usize>(parts: &[&[f64]; P], i: usize) -> [f64; P] {
 /// f16 are multiples of 2^-24 below 2^16: in f64 sums of so many are exact.
 const EXACT_F16: f64 = 8192.0;
 
-/// Sums of squares above this have lost nothing that matters: what underflows is below
-/// `2^-1074` a term, and there are fewer than `2^64` terms.
-const LEAST_SQUARES: f64 = 1e-200;
-
 /// Adds each column of a table to its output.
-struct Columns<'a, T, M, const P: usize> {
-    table: Table<'a, T>,
-    /// As long as the table is wide.
+struct Columns<'a, O: Operands, M, const P: usize> {
+    /// The second is that of the second array, if there is one.
+    tables: [Table<'a, O::Item>; 2],
+    /// As long as the tables are wide.
     parts: [&'a mut [f64]; P],
     measure: PhantomData<M>,
 }
 
-impl<T: Widen, M: Measure<P>, const P: usize> Kernel for Columns<'_, T, M, P> {
+impl<O: Operands, M: Measure<P>, const P: usize> Kernel for Columns<'_, O, M, P> {
     type Out = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(mut self) {
         let group = 2 * S::LANES;
-        let columns = self.table.columns();
+        let columns = self.tables[0].columns();
         // SAFETY: groups are columns of the table and lie within the parts; narrower
         // tables and their parts are copied to where there is room.
         unsafe {
@@ -547,7 +393,7 @@ impl<T: Widen, M: Measure<P>, const P: usize> Kernel for Columns<'_, T, M, P> {
     }
 }
 
-impl<T: Widen, M: Measure<P>, const P: usize> Columns<'_, T, M, P> {
+impl<O: Operands, M: Measure<P>, const P: usize> Columns<'_, O, M, P> {
     /// The parts of a group of columns.
     #[inline(always)]
     unsafe fn parts<S: Simd>(&self, column: usize) -> [[S::F; P]; 2] {
@@ -566,17 +412,21 @@ impl<T: Widen, M: Measure<P>, const P: usize> Columns<'_, T, M, P> {
     /// Adds the rows of a group of columns.
     #[inline(always)]
     unsafe fn group<S: Simd>(&self, acc: &mut [[S::F; P]; 2], column: usize, one: S::F) {
-        let table = self.table;
+        let [table, other] = self.tables;
         let mut now = *acc;
-        let size = size_of::<T>();
+        let size = size_of::<O::Item>();
         let (mut next, step) = table.ahead(size * column, 2 * S::LANES * size);
+        let (mut beside, other_step) = other.ahead(size * column, 2 * S::LANES * size);
         for row in 0..table.rows() {
-            let p = table.at(row, column);
             prefetch::near(next);
             next = next.wrapping_offset(step);
+            if O::PAIRED {
+                prefetch::near(beside);
+                beside = beside.wrapping_offset(other_step);
+            }
             // SAFETY: a whole group, which the caller vouches for.
             unsafe {
-                let [a, b] = T::widen::<S>(p);
+                let [a, b] = O::load::<S>(table.at(row, column), other.at(row, column));
                 M::step::<S>(&mut now[0], a, one);
                 M::step::<S>(&mut now[1], b, one);
             }
@@ -587,7 +437,7 @@ impl<T: Widen, M: Measure<P>, const P: usize> Columns<'_, T, M, P> {
     /// The same for a table that is no group wide.
     #[inline(always)]
     unsafe fn narrow<S: Simd>(&mut self, one: S::F) {
-        let columns = self.table.columns();
+        let columns = self.tables[0].columns();
         let mut lanes = [[0.0; 2 * MOST_LANES]; P];
         for (lanes, part) in lanes.iter_mut().zip(&self.parts) {
             lanes[..columns].copy_from_slice(part);
@@ -599,10 +449,9 @@ impl<T: Widen, M: Measure<P>, const P: usize> Columns<'_, T, M, P> {
                 acc[0][p] = S::load(lanes[p].as_ptr());
                 acc[1][p] = S::load(lanes[p][S::LANES..].as_ptr());
             }
-            for row in 0..self.table.rows() {
-                let mut padded = [<T as bytemuck::Zeroable>::zeroed(); 2 * MOST_LANES];
-                padded[..columns].copy_from_slice(self.table.row(row));
-                let [a, b] = T::widen::<S>(padded.as_ptr());
+            for row in 0..self.tables[0].rows() {
+                let [one_row, other] = self.tables;
+                let [a, b] = padded::<O, S>([one_row.row(row), other.row(row)]);
                 M::step::<S>(&mut acc[0], a, one);
                 M::step::<S>(&mut acc[1], b, one);
             }
@@ -616,15 +465,16 @@ impl<T: Widen, M: Measure<P>, const P: usize> Columns<'_, T, M, P> {
 }
 
 /// Adds each row to its output.
-struct RowByRow<'b, T, M, R, const P: usize> {
-    rows: R,
+struct RowByRow<'b, O, M, R, const P: usize> {
+    /// The second are those of the second array, if there is one.
+    rows: [R; 2],
     /// As many as there are rows.
     parts: [&'b mut [f64]; P],
-    items: PhantomData<(T, M)>,
+    operands: PhantomData<(O, M)>,
 }
 
-impl<'a, T: Widen + 'a, M: Measure<P>, R: Rows<'a, T>, const P: usize> Kernel
-    for RowByRow<'_, T, M, R, P>
+impl<'a, O: Operands, M: Measure<P>, R: Rows<'a, O::Item>, const P: usize> Kernel
+    for RowByRow<'_, O, M, R, P>
 {
     type Out = ();
 
@@ -635,7 +485,7 @@ impl<'a, T: Widen + 'a, M: Measure<P>, R: Rows<'a, T>, const P: usize> Kernel
         unsafe {
             let one = S::splat(core::hint::black_box(1.0));
             let zero = S::splat(0.0);
-            let count = self.rows.count();
+            let count = self.rows[0].count();
             let whole = count / S::LANES * S::LANES;
             // As many rows as a vector has lanes: their sums are lanes of one.
             for first in (0..whole).step_by(S::LANES) {
@@ -649,9 +499,7 @@ impl<'a, T: Widen + 'a, M: Measure<P>, R: Rows<'a, T>, const P: usize> Kernel
                 } else {
                     let mut waiting = [[zero; MOST_LANES]; P];
                     for lane in 0..S::LANES {
-                        let (row, beyond) =
-                            (self.rows.row(first + lane), self.rows.beyond(first + lane));
-                        let total = Self::row::<S>(row, beyond, one);
+                        let total = self.row::<S>(first + lane, one);
                         for p in 0..P {
                             waiting[p][lane] = total[p];
                         }
@@ -663,7 +511,7 @@ impl<'a, T: Widen + 'a, M: Measure<P>, R: Rows<'a, T>, const P: usize> Kernel
                 }
             }
             for place in whole..count {
-                let total = Self::row::<S>(self.rows.row(place), self.rows.beyond(place), one);
+                let total = self.row::<S>(place, one);
                 let mut lanes = [[0.0; MOST_LANES]; P];
                 let mut sum = [0.0; P];
                 for p in 0..P {
@@ -685,7 +533,37 @@ impl<'a, T: Widen + 'a, M: Measure<P>, R: Rows<'a, T>, const P: usize> Kernel
     }
 }
 
-impl<'a, T: Widen + 'a, M: Measure<P>, R: Rows<'a, T>, const P: usize> RowByRow<'_, T, M, R, P> {
+/// The pairs of a few elements, with zeros behind them.
+#[inline(always)]
+unsafe fn padded<O: Operands, S: Simd>(items: [&[O::Item]; 2]) -> [[S::F; 2]; 2] {
+    let mut padded = [[<O::Item as bytemuck::Zeroable>::zeroed(); 2 * MOST_LANES]; 2];
+    for (to, items) in padded.iter_mut().zip(items).take(if O::PAIRED { 2 } else { 1 }) {
+        for (to, &x) in to.iter_mut().zip(items) {
+            *to = x;
+        }
+    }
+    // SAFETY: the buffers hold two of the widest vectors; the caller has the instructions.
+    unsafe { O::load::<S>(padded[0].as_ptr(), padded[1].as_ptr()) }
+}
+
+impl<'a, O: Operands, M: Measure<P>, R: Rows<'a, O::Item>, const P: usize>
+    RowByRow<'_, O, M, R, P>
+{
+    /// A row, and the second array's.
+    #[inline(always)]
+    fn items(&self, row: usize) -> [&'a [O::Item]; 2] {
+        let items = self.rows[0].row(row);
+        let others = if O::PAIRED { self.rows[1].row(row) } else { items };
+        [items, &others[..items.len()]]
+    }
+
+    /// How many elements after a row may be read, too.
+    #[inline(always)]
+    fn beyond(&self, row: usize) -> usize {
+        let beyond = self.rows[0].beyond(row);
+        if O::PAIRED { beyond.min(self.rows[1].beyond(row)) } else { beyond }
+    }
+
     /// Adds up the lanes of as many rows as a vector has: each row is a lane of `acc`.
     #[inline(always)]
     unsafe fn join_lanes<S: Simd>(acc: &mut [S::F; P], rows: &[[S::F; MOST_LANES]; P], one: S::F) {
@@ -718,9 +596,9 @@ impl<'a, T: Widen + 'a, M: Measure<P>, R: Rows<'a, T>, const P: usize> RowByRow<
     fn shortness<S: Simd>(&self, first: usize) -> Option<usize> {
         let (mut most, mut room) = (0, usize::MAX);
         for row in first..first + S::LANES {
-            let len = self.rows.row(row).len();
+            let len = self.items(row)[0].len();
             most = most.max(len);
-            room = room.min(len + self.rows.beyond(row));
+            room = room.min(len + self.beyond(row));
         }
         (most <= SHORT && most.next_multiple_of(2 * S::LANES) <= room).then_some(most)
     }
@@ -742,22 +620,26 @@ impl<'a, T: Widen + 'a, M: Measure<P>, R: Rows<'a, T>, const P: usize> RowByRow<
             // SAFETY: whole groups of all rows may be read, as `shortness` found; the mask has
             // two vectors from each of these places on.
             unsafe {
-                let mut rows = [[one; MOST_LANES]; 2];
+                // The first factors of two vectors, and the second ones.
+                let mut rows = [[[one; MOST_LANES]; 2]; 2];
                 for lane in 0..S::LANES {
-                    let row = self.rows.row(first + lane);
+                    let [row, other] = self.items(first + lane);
                     let left = row.len().saturating_sub(at).min(group);
                     let mask = MASK.as_ptr().add(4 * MOST_LANES - left);
-                    let [a, b] = T::widen::<S>(row.as_ptr().wrapping_add(at));
-                    rows[0][lane] = S::mul(a, S::load(mask));
-                    rows[1][lane] = S::mul(b, S::load(mask.add(S::LANES)));
+                    let (p, q) = (row.as_ptr().wrapping_add(at), other.as_ptr().wrapping_add(at));
+                    let [a, b] = O::load::<S>(p, q);
+                    let (a, b) = (masked::<S>(a, mask), masked::<S>(b, mask.add(S::LANES)));
+                    (rows[0][0][lane], rows[0][1][lane]) = (a[0], a[1]);
+                    (rows[1][0][lane], rows[1][1][lane]) = (b[0], b[1]);
                 }
-                for (half, rows) in rows.into_iter().enumerate() {
+                for (half, [rows, others]) in rows.into_iter().enumerate() {
                     if at + half * S::LANES >= most {
                         break;
                     }
                     let columns = S::transpose(rows);
+                    let others = if O::PAIRED { S::transpose(others) } else { columns };
                     for lane in 0..S::LANES {
-                        M::step::<S>(acc, columns[lane], one);
+                        M::step::<S>(acc, [columns[lane], others[lane]], one);
                     }
                 }
             }
@@ -765,39 +647,43 @@ impl<'a, T: Widen + 'a, M: Measure<P>, R: Rows<'a, T>, const P: usize> RowByRow<
         }
     }
 
-    /// The lanes of one row. Behind it there are at least `beyond` elements more.
+    /// The lanes of one row.
     #[inline(always)]
-    unsafe fn row<S: Simd>(row: &[T], beyond: usize, one: S::F) -> [S::F; P] {
+    unsafe fn row<S: Simd>(&self, row: usize, one: S::F) -> [S::F; P] {
+        let (beyond, [row, other]) = (self.beyond(row), self.items(row));
+        let group = 2 * S::LANES;
+        let whole = row.len() / group * group;
         // SAFETY: as in `run`.
         unsafe {
             let mut acc = [[S::splat(0.0); P]; 2];
-            let mut groups = row.chunks_exact(2 * S::LANES);
-            for items in &mut groups {
-                prefetch::ahead(items);
-                let [a, b] = T::widen::<S>(items.as_ptr());
+            for at in (0..whole).step_by(group) {
+                prefetch::ahead(&row[at..at + group]);
+                if O::PAIRED {
+                    prefetch::ahead(&other[at..at + group]);
+                }
+                let [a, b] =
+                    O::load::<S>(row.as_ptr().wrapping_add(at), other.as_ptr().wrapping_add(at));
                 M::step::<S>(&mut acc[0], a, one);
                 M::step::<S>(&mut acc[1], b, one);
             }
-            let rest = groups.remainder();
-            let group = 2 * S::LANES;
-            if !rest.is_empty() && (row.len() >= group || rest.len() + beyond >= group) {
+            let rest = row.len() - whole;
+            if rest != 0 && (whole != 0 || rest + beyond >= group) {
                 // A whole group of which some elements count: the others are made zeros. If
                 // they are infinite or NaN, so is the sum, which is then not answered.
-                let (from, mask) = if row.len() >= group {
-                    (row.len() - group, 2 * MOST_LANES - (group - rest.len()))
+                let (from, mask) = if whole != 0 {
+                    (row.len() - group, 2 * MOST_LANES - (group - rest))
                 } else {
-                    (0, 4 * MOST_LANES - rest.len())
+                    (0, 4 * MOST_LANES - rest)
                 };
                 let mask = MASK.as_ptr().add(mask);
-                let [a, b] = T::widen::<S>(row.as_ptr().add(from));
-                M::step::<S>(&mut acc[0], S::mul(a, S::load(mask)), one);
-                M::step::<S>(&mut acc[1], S::mul(b, S::load(mask.add(S::LANES))), one);
-            } else if !rest.is_empty() {
-                let mut padded = [<T as bytemuck::Zeroable>::zeroed(); 2 * MOST_LANES];
-                for (to, &x) in padded.iter_mut().zip(rest) {
-                    *to = x;
-                }
-                let [a, b] = T::widen::<S>(padded.as_ptr());
+                let [a, b] = O::load::<S>(
+                    row.as_ptr().wrapping_add(from),
+                    other.as_ptr().wrapping_add(from),
+                );
+                M::step::<S>(&mut acc[0], masked::<S>(a, mask), one);
+                M::step::<S>(&mut acc[1], masked::<S>(b, mask.add(S::LANES)), one);
+            } else if rest != 0 {
+                let [a, b] = padded::<O, S>([&row[whole..], &other[whole..]]);
                 M::step::<S>(&mut acc[0], a, one);
                 M::step::<S>(&mut acc[1], b, one);
             }

@@ -14,6 +14,12 @@ use core::any::Any;
 pub(crate) trait Fold: Sync {
     /// Size and alignment of the elements.
     fn item(&self) -> Layout;
+    /// Whether accumulators answer outputs of so many elements [quickly](Cells::quick), as a
+    /// rule.
+    fn is_quick(&self, elements: usize) -> bool {
+        let _ = elements;
+        false
+    }
     /// Accumulators that have seen nothing.
     fn cells(&self, outputs: usize) -> Box<dyn Cells>;
 }
@@ -27,8 +33,8 @@ pub(crate) trait RaggedFold: Sync {
 /// Accumulators for some outputs of one operation. What they cannot answer is answered in
 /// the general way, so that they may be quick rather than complete.
 pub(crate) trait Accumulators {
-    /// Makes them as if they had seen nothing.
-    fn clear(&mut self);
+    /// Makes the first `count` of them as if they had seen nothing.
+    fn clear(&mut self, count: usize);
     /// Writes the answers of outputs from `place` on: words as wide as the numbers of
     /// the operation, as many as `to` has room for, and aligned. Places without an
     /// answer go to `missing`, in order. Outputs of no elements have answers that mean
@@ -56,6 +62,34 @@ pub(crate) trait Cells: Accumulators + Any + Send {
     /// # Safety
     /// As for [`rows`](Self::rows).
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, at: usize);
+    /// Adds a row of pairs to each output from `place` on, of an operation on two arrays. Both
+    /// tables are equally large.
+    ///
+    /// # Safety
+    /// As for [`rows`](Self::rows), of both.
+    unsafe fn row_pairs(&mut self, place: usize, tables: [Table<'_, ()>; 2]) {
+        let _ = (place, tables);
+        unreachable!("an operation on one array");
+    }
+    /// Adds a column of pairs to each output from `place` on.
+    ///
+    /// # Safety
+    /// As for [`row_pairs`](Self::row_pairs).
+    unsafe fn column_pairs(&mut self, place: usize, tables: [Table<'_, ()>; 2]) {
+        let _ = (place, tables);
+        unreachable!("an operation on one array");
+    }
+    /// Writes the answers of outputs all of whose elements are the columns of these tables, as
+    /// many as `to` has room for, if all of them are found without accumulators in memory. Of
+    /// two arrays there are equally many tables, and they are equally large; of one the second
+    /// has none. What `to` holds where that is false means nothing.
+    ///
+    /// # Safety
+    /// As for [`columns`](Self::columns).
+    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
+        let _ = (tables, to);
+        false
+    }
     /// Adds the accumulators of other elements of the same outputs.
     fn merge(&mut self, others: &dyn Cells);
     /// Whether [`is_settled`](Self::is_settled) may become true: rows are then cut.
@@ -76,6 +110,15 @@ pub(crate) trait RaggedCells: Accumulators {
     /// Every element of the slice that the rows are of is one of the operation's elements:
     /// aligned, and valid for reads.
     unsafe fn take(&mut self, rows: Ragged<'_, ()>);
+    /// Adds a row of pairs to each segment, from the first on, of an operation on two arrays.
+    /// Both have equally many rows, and these are equally long.
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take), of both.
+    unsafe fn take_pairs(&mut self, rows: [Ragged<'_, ()>; 2]) {
+        let _ = rows;
+        unreachable!("an operation on one array");
+    }
 }
 
 /// Accumulators that the same [`Fold`] has made.

@@ -1,7 +1,7 @@
 //! Sums of integers for many outputs, in 64 bits.
 
 use super::finish::{Asked, Request};
-use super::lanes::{Lanes, Words};
+use super::lanes::{FewAsked, Lanes, Words};
 use super::round::Interval;
 use super::words::Word;
 use crate::integer::Integer;
@@ -34,6 +34,20 @@ impl<W: Word> Lanes for Totals<W> {
         *a += others.0;
     }
 
+    fn few(&self) -> Option<FewAsked> {
+        few_asked(self.asked)
+    }
+
+    #[inline(always)]
+    fn finish<const MEAN: bool>(self, (sum, ..): (i64, (), ()), len: u64) -> (u64, bool) {
+        // A few integers of at most 32 bits have a sum that f64 holds.
+        let sum = sum - len.cast_signed() * self.bias.wide();
+        if MEAN {
+            return ((sum as f64 / len as f64).to_bits(), true);
+        }
+        (sum.cast_unsigned(), true)
+    }
+
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         // The topmost bit alone is the least integer.
         let (lengths, place, each) = (request.lengths, request.place, -self.bias.wide());
@@ -47,6 +61,15 @@ impl<W: Word> Lanes for Totals<W> {
         }
         let sums = |i: usize| [Interval::of_i64(words.a[i] + all(i)); 2];
         request.finish(self.asked, bytemuck::cast_slice_mut(to), sums);
+    }
+}
+
+/// What is asked of sums.
+fn few_asked(asked: Asked) -> Option<FewAsked> {
+    match asked {
+        Asked::Sum => Some(FewAsked::Words),
+        Asked::Mean => Some(FewAsked::Mean),
+        _ => None,
     }
 }
 
@@ -89,6 +112,21 @@ impl<const UNSIGNED: bool> Lanes for LongTotals<UNSIGNED> {
         let (sum, beyond) = add::<UNSIGNED>(*a, others.0);
         *a = sum;
         *b |= beyond | others.1;
+    }
+
+    fn few(&self) -> Option<FewAsked> {
+        few_asked(self.asked)
+    }
+
+    #[inline(always)]
+    fn finish<const MEAN: bool>(self, (sum, beyond, ()): (i64, u64, ()), len: u64) -> (u64, bool) {
+        let held = beyond & TOP == 0;
+        if MEAN {
+            // A sum that f64 holds, with the sign that it has.
+            let small = if UNSIGNED { sum.cast_unsigned() } else { sum.unsigned_abs() };
+            return ((sum as f64 / len as f64).to_bits(), held & (small >> 53 == 0));
+        }
+        (sum.cast_unsigned(), held)
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {

@@ -1,5 +1,6 @@
 //! Accumulators of plain words, in loops that compilers turn into vectors.
 
+use super::few::{self, rows_of};
 use super::finish::{Pair, Request};
 use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
@@ -62,11 +63,48 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
         let _ = a;
         false
     }
+    /// What the words of a few elements are turned to without a table of them, if they are.
+    fn few(&self) -> Option<FewAsked> {
+        None
+    }
+    /// The answer of an output of `len` elements: the mean, or what the words are; and whether
+    /// it is right. Only where [`few`](Self::few) says so.
+    #[inline(always)]
+    fn finish<const MEAN: bool>(
+        self,
+        words: (Self::A, Self::B, Self::C),
+        len: u64,
+    ) -> (Self::Out, bool) {
+        let _ = (words, len);
+        (<Self::Out as bytemuck::Zeroable>::zeroed(), false)
+    }
+    /// Answers outputs of a few elements, `column` elements from the beginning of each row,
+    /// where there is a quicker way than by words; and whether the answers are right.
+    ///
+    /// # Safety
+    /// These elements may be read.
+    #[inline(always)]
+    unsafe fn few_ends<const N: usize>(
+        self,
+        rows: &[*const Self::Item],
+        column: usize,
+        to: &mut [Self::Out; N],
+    ) -> Option<bool> {
+        let _ = (rows, column, to);
+        None
+    }
     /// An answer's word.
     type Out: bytemuck::Pod;
     /// Writes the answers of outputs, as many as `to` has room for; those that are not
     /// there are missing.
     fn answer(&self, words: Words<'_, Self>, to: &mut [Self::Out], request: Request<'_>);
+}
+
+/// What is asked of outputs of a few elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FewAsked {
+    Words,
+    Mean,
 }
 
 /// The words of some outputs.
@@ -86,6 +124,10 @@ pub(super) struct Laned<L> {
 impl<L: Lanes> Fold for Laned<L> {
     fn item(&self) -> Layout {
         Layout::new::<L::Item>()
+    }
+
+    fn is_quick(&self, elements: usize) -> bool {
+        elements <= few::MOST && self.lanes.few().is_some()
     }
 
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
@@ -117,11 +159,11 @@ impl<L: Lanes> LanedCells<L> {
 }
 
 impl<L: Lanes> Accumulators for LanedCells<L> {
-    fn clear(&mut self) {
+    fn clear(&mut self, count: usize) {
         let (a, b, c) = L::START;
-        self.a.fill(a);
-        self.b.fill(b);
-        self.c.fill(c);
+        self.a[..count].fill(a);
+        self.b[..count].fill(b);
+        self.c[..count].fill(c);
     }
 
     fn answer(
@@ -150,6 +192,18 @@ impl<L: Lanes> Cells for LanedCells<L> {
         // SAFETY: the caller vouches for the elements.
         let table = unsafe { table.of_elements() };
         dispatch(self.fold.isa, Columns { table, cells: self, place, at });
+    }
+
+    unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
+        let Laned { isa, lanes } = self.fold;
+        let Some(asked) = lanes.few() else { return false };
+        let to: &mut [L::Out] = bytemuck::cast_slice_mut(to);
+        // SAFETY: passed on from the caller.
+        let Some((rows, len)) = (unsafe { rows_of(tables[0], to.len()) }) else { return false };
+        match asked {
+            FewAsked::Words => dispatch(isa, FewLanes::<L, false> { rows, len, lanes, to }),
+            FewAsked::Mean => dispatch(isa, FewLanes::<L, true> { rows, len, lanes, to }),
+        }
     }
 
     fn merge(&mut self, others: &dyn Cells) {
@@ -287,6 +341,72 @@ fn put<T: Copy, const N: usize>(from: &[T; N], to: &mut [T], old: usize) {
     *whole.unwrap_or(&mut spare) = *from;
     if old > 0 {
         to[old..].copy_from_slice(&spare[old..]);
+    }
+}
+
+/// Answers outputs of a few elements from registers, and returns whether all answers are
+/// right.
+struct FewLanes<'a, L: Lanes, const MEAN: bool> {
+    /// The first `len` of them have an element of each output, which may be read.
+    rows: [*const L::Item; few::MOST],
+    len: usize,
+    lanes: L,
+    to: &'a mut [L::Out],
+}
+
+impl<L: Lanes, const MEAN: bool> Kernel for FewLanes<'_, L, MEAN> {
+    type Out = bool;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> bool {
+        let columns = self.to.len();
+        let mut this = self;
+        match const { REGISTERS / largest(size_of::<L::A>(), size_of::<L::Item>()) } {
+            16 if columns >= 16 => this.in_groups::<16>(),
+            32 if columns >= 32 => this.in_groups::<32>(),
+            64 if columns >= 64 => this.in_groups::<64>(),
+            128 if columns >= 128 => this.in_groups::<128>(),
+            _ => false,
+        }
+    }
+}
+
+impl<L: Lanes, const MEAN: bool> FewLanes<'_, L, MEAN> {
+    /// Answers at least `N` outputs.
+    #[inline(always)]
+    fn in_groups<const N: usize>(&mut self) -> bool {
+        let FewLanes { rows, len, lanes, to } = self;
+        let last = to.len() - N;
+        let mut sure = true;
+        for column in (0..to.len()).step_by(N) {
+            // The last group has some of the columns before it.
+            let column = column.min(last);
+            let Some(to) = to[column..].first_chunk_mut::<N>() else { return false };
+            // SAFETY: every row has an element for each of `to`.
+            if let Some(right) = unsafe { lanes.few_ends(&rows[..*len], column, to) } {
+                sure &= right;
+                continue;
+            }
+            let (mut a, mut b, mut c) = ([L::START.0; N], [L::START.1; N], [L::START.2; N]);
+            for (at, row) in rows[..*len].iter().enumerate() {
+                // SAFETY: every row has an element for each of `to`.
+                let items = unsafe { &*row.add(column).cast::<[L::Item; N]>() };
+                lanes.take_all(&mut a, &mut b, &mut c, items, at as u32);
+            }
+            // Copies, which are indexed: see `put`.
+            let (mut all_a, mut all_b, mut all_c) =
+                ([L::START.0; N], [L::START.1; N], [L::START.2; N]);
+            all_a.copy_from_slice(&a);
+            all_b.copy_from_slice(&b);
+            all_c.copy_from_slice(&c);
+            for i in 0..N {
+                let words = (all_a[i], all_b[i], all_c[i]);
+                let (answer, right) = lanes.finish::<MEAN>(words, *len as u64);
+                to[i] = answer;
+                sure &= right;
+            }
+        }
+        sure
     }
 }
 

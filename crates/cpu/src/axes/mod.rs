@@ -10,17 +10,21 @@ mod choice;
 mod columnar;
 mod counts;
 mod extremes;
+mod few;
 mod finish;
 mod floats;
 mod fold;
 mod integers;
 mod lanes;
 mod lengths;
+mod measures;
+mod places;
 mod products;
 mod round;
 mod run;
 mod side;
 mod states;
+mod strips;
 mod tables;
 mod walk;
 mod words;
@@ -40,7 +44,7 @@ use warpfold_core::op::{Numbers, Rules};
 use warpfold_core::{Op, Result};
 use warpfold_threads::Threads;
 
-/// A question of every output of a plan over one array.
+/// A question of every output of a plan over one array, or over two for `dot`.
 #[derive(Clone, Copy)]
 pub(crate) struct Question<'a> {
     pub(crate) plan: &'a Plan<'a>,
@@ -75,27 +79,29 @@ impl Question<'_> {
             plan.plain()
         };
         let item = fold.item();
-        let kept: Vec<(usize, isize)> = plan.kept().iter().map(|&(n, [s, _])| (n, s)).collect();
-        let reduced: Vec<(usize, isize)> =
-            traversal.dims.iter().map(|d| (d.len, d.strides[0])).collect();
-        let origin = plan.origin().wrapping_byte_offset(traversal.offsets[0]);
-        let strides = kept.iter().chain(&reduced);
-        let aligned = origin.addr().is_multiple_of(item.align())
-            && strides.map(|&(_, s)| s.unsigned_abs()).all(|s| s.is_multiple_of(item.align()));
-        if !aligned {
+        let reduced: Vec<(usize, [isize; 2])> =
+            traversal.dims.iter().map(|d| (d.len, d.strides)).collect();
+        let arrays = self.op.arity();
+        let origins = [0, 1]
+            .map(|i| plan.origins().nth(i).map(|o| o.wrapping_byte_offset(traversal.offsets[i])));
+        let aligned = |bytes: usize| bytes.is_multiple_of(item.align());
+        let strides = plan.kept().iter().chain(&reduced).flat_map(|(_, strides)| strides);
+        if !origins.iter().flatten().all(|origin| aligned(origin.addr()))
+            || !strides.map(|stride| stride.unsigned_abs()).all(aligned)
+        {
             return Ok(None);
         }
-        let walk = Walk::new(&kept, &reduced, item.size());
-        walks::note(match (walk.form, walk.copied) {
-            (Form::Rows, false) => walks::Walk::Rows,
-            (Form::Columns, false) => walks::Walk::Columns,
-            (Form::Rows, true) => walks::Walk::CopiedRows,
-            (Form::Columns, true) => walks::Walk::CopiedColumns,
+        let walk = Walk::new(plan.kept(), &reduced, item.size(), arrays);
+        walks::note(match (walk.form, walk.copied == [false; 2]) {
+            (Form::Rows, true) => walks::Walk::Rows,
+            (Form::Columns, true) => walks::Walk::Columns,
+            (Form::Rows, false) => walks::Walk::CopiedRows,
+            (Form::Columns, false) => walks::Walk::CopiedColumns,
         });
         let mut numbers = Numbers::zeros(op.answer_type(dtype), outputs);
         // SAFETY: the plan's elements, which may be read; the kept axes and the walk over
         // the reduced ones lead to no others.
-        let run = unsafe { Run::new(walk, origin, item, plan.has_readable_gaps(), threads) };
+        let run = unsafe { Run::new(walk, origins, item, plan.has_readable_gaps(), threads) };
         run.answers(Folds { fold: &*fold, again: again.as_deref(), otherwise }, &mut numbers)?;
         Ok(Some(numbers))
     }

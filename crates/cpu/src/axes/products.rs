@@ -111,10 +111,10 @@ impl<T: FloatElement> LogSums<T> {
 }
 
 impl<T: FloatElement> Accumulators for LogSums<T> {
-    fn clear(&mut self) {
-        self.words.iter_mut().for_each(|words| words.fill(0));
-        self.held.fill(0);
-        self.sums.fill(LogSum::default());
+    fn clear(&mut self, count: usize) {
+        self.words.iter_mut().for_each(|words| words[..count].fill(0));
+        self.held[..count].fill(0);
+        self.sums[..count].fill(LogSum::default());
     }
 
     fn answer(

@@ -183,6 +183,27 @@ pub(super) struct Ends<'a, T> {
 pub(super) trait Narrow: Element {
     /// `high + low`, rounded once.
     fn narrow(high: f64, low: f64) -> Self;
+    /// Whether a rounded f64 is rounded by one operation: the other types have no answers to
+    /// what follows.
+    const AT_ONCE: bool;
+    /// A number rounded once.
+    #[inline(always)]
+    fn at_once(x: f64) -> Self {
+        Self::narrow(x, 0.0)
+    }
+    /// A number in two f64, of which the second is 0 for types shorter than f64, multiplied by
+    /// a power of two from 2^-16 to 1 and rounded once; and whether it is.
+    #[inline(always)]
+    fn scaled(high: f64, low: f64, scale: f64) -> (Self, bool) {
+        let _ = scale;
+        (Self::narrow(high, low), false)
+    }
+    /// The same divided by an integer below 2^26, whose rounded inverse is known.
+    #[inline(always)]
+    fn mean(high: f64, low: f64, n: f64, inverse: f64) -> (Self, bool) {
+        let _ = (n, inverse);
+        (Self::narrow(high, low), false)
+    }
     /// Rounds numbers, by loops that compilers turn into vectors where a type has them:
     /// these leave more in doubt than [`Interval::nearest`].
     #[inline(always)]
@@ -198,6 +219,29 @@ pub(super) trait Narrow: Element {
 }
 
 impl Narrow for f64 {
+    const AT_ONCE: bool = true;
+
+    #[inline(always)]
+    fn scaled(high: f64, low: f64, scale: f64) -> (f64, bool) {
+        // Zeros add up to a positive one. What is tiny may be rounded twice.
+        let sum = (high + low) + 0.0;
+        let exact = (scale == 1.0) | (sum.abs() > LEAST) | (sum == 0.0);
+        (sum * scale, exact)
+    }
+
+    /// A quotient that is off by a unit or two has a remainder that f64 holds, and this and
+    /// the second number say how far it is off.
+    #[inline(always)]
+    fn mean(high: f64, low: f64, n: f64, inverse: f64) -> (f64, bool) {
+        let quotient = (high + 0.0) * inverse;
+        let rest = ((-quotient).mul_add(n, high) + low) * inverse;
+        // Two operations made it, and the inverse is rounded.
+        let off = rest.abs() * (4.0 * UNIT);
+        let (least, most) = (quotient + (rest - off), quotient + (rest + off));
+        let usual = (quotient.abs() > LEAST) | ((high == 0.0) & (low == 0.0));
+        (least, usual & (least.to_bits() == most.to_bits()))
+    }
+
     #[inline(always)]
     fn narrow(high: f64, low: f64) -> f64 {
         high + low
@@ -221,6 +265,30 @@ impl Narrow for f64 {
 }
 
 impl Narrow for f32 {
+    const AT_ONCE: bool = true;
+
+    #[inline(always)]
+    fn scaled(high: f64, _: f64, scale: f64) -> (f32, bool) {
+        // Sums of f32 are far from the ends of f64.
+        (((high + 0.0) * scale) as f32, true)
+    }
+
+    #[inline(always)]
+    fn at_once(x: f64) -> f32 {
+        x as f32
+    }
+
+    /// Rounding a rounded quotient differs from rounding it once if the first leads to the
+    /// middle between two f32: what is two units to either side rounds differently then.
+    #[inline(always)]
+    fn mean(high: f64, _: f64, n: f64, inverse: f64) -> (f32, bool) {
+        let quotient = (high + 0.0) * inverse;
+        let exact = (-quotient).mul_add(n, high) == 0.0;
+        let off = if exact { 0.0 } else { quotient.abs() * (2.0 * UNIT) };
+        let (least, most) = ((quotient - off) as f32, (quotient + off) as f32);
+        (least, least.to_bits() == most.to_bits())
+    }
+
     #[inline(always)]
     fn narrow(high: f64, low: f64) -> f32 {
         rounded_to_f32(high, low)
@@ -265,6 +333,8 @@ fn to_odd_f32(high: f64, low: f64) -> f32 {
 }
 
 impl Narrow for f16 {
+    const AT_ONCE: bool = false;
+
     #[inline(always)]
     fn narrow(high: f64, low: f64) -> f16 {
         f16::from_f32(to_odd_f32(high, low))
@@ -272,6 +342,8 @@ impl Narrow for f16 {
 }
 
 impl Narrow for bf16 {
+    const AT_ONCE: bool = false;
+
     #[inline(always)]
     fn narrow(high: f64, low: f64) -> bf16 {
         bf16::from_f32(to_odd_f32(high, low))

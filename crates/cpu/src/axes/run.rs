@@ -2,6 +2,8 @@
 
 use super::fold::{Cells, Fold};
 use super::lengths::Lengths;
+use super::places::Strip;
+use super::strips::Strips;
 use super::walk::{Form, Segment, Walk};
 use super::words::with_word;
 use crate::pack::Pack;
@@ -17,19 +19,21 @@ use warpfold_threads::{Pieces, Threads};
 const GLANCE: usize = 8192;
 /// Of so many outputs, one that has to be looked at again is looked at alone.
 const FEW: usize = 16;
+/// The most outputs that a thread takes at a time in strips.
+const MANY: usize = 1 << 14;
 /// Bytes of all elements below which one thread works.
 const SMALL: usize = 1 << 18;
 
 /// A walk over elements in memory.
 pub(super) struct Run<'a> {
-    walk: Walk,
-    /// The first element of the view: every element that the walk leads to from here may
-    /// be read for `'a`, and is aligned.
-    origin: *const u8,
+    pub(super) walk: Walk,
+    /// The first element of each view: every element that the walk leads to from here may
+    /// be read for `'a`, and is aligned. There are one or two.
+    pub(super) origins: [Option<*const u8>; 2],
     /// Size and alignment of an element, which any bits make.
-    item: Layout,
+    pub(super) item: Layout,
     /// Whether the bytes between these elements may be read, too.
-    gaps: bool,
+    pub(super) gaps: bool,
     threads: Threads,
     elements: PhantomData<&'a [u8]>,
 }
@@ -123,12 +127,14 @@ fn earlier(a: Option<Failed>, b: Option<Failed>) -> Option<Failed> {
 
 /// What a thread keeps from block to block.
 #[derive(Default)]
-struct Hands {
-    segments: Vec<Segment>,
-    /// Whole words, so that elements of every type are aligned.
-    buffer: Vec<u64>,
+pub(super) struct Hands {
+    pub(super) segments: Vec<Segment>,
+    /// Copies of elements. Whole words, so that those of every type are aligned.
+    pub(super) buffers: [Vec<u64>; 2],
+    /// Answers that go to several places.
+    answers: Vec<u64>,
     /// Outputs without an answer: their places in the block.
-    missing: Vec<usize>,
+    pub(super) missing: Vec<usize>,
     /// The same, with the outputs in C order.
     left: Vec<(usize, usize)>,
 }
@@ -147,12 +153,12 @@ impl Run<'_> {
     /// See the fields.
     pub(super) unsafe fn new(
         walk: Walk,
-        origin: *const u8,
+        origins: [Option<*const u8>; 2],
         item: Layout,
         gaps: bool,
         threads: Threads,
     ) -> Self {
-        Run { walk, origin, item, gaps, threads, elements: PhantomData }
+        Run { walk, origins, item, gaps, threads, elements: PhantomData }
     }
 
     /// Writes the answers of all outputs.
@@ -163,15 +169,24 @@ impl Run<'_> {
         let fold = folds.fold;
         assert!(fold.item() == self.item);
         assert!(folds.again.is_none_or(|again| again.item() == self.item));
-        let block = self.walk.block;
         let outputs = self.walk.outputs();
+        let strips = self.strips_for(fold);
+        let strips = strips.as_ref();
+        // Strips are handed out several at a time.
+        let (block, strip) = match strips {
+            None => (self.walk.block, self.walk.block),
+            Some(strips) => {
+                let share = outputs / (4 * self.threads.count());
+                (share.next_multiple_of(strips.len).clamp(strips.len, MANY), strips.len)
+            }
+        };
         let blocks = outputs.div_ceil(block);
         let len = self.len();
         let bytes = outputs.saturating_mul(len).saturating_mul(self.item.size());
         let threads = if bytes < SMALL { 1 } else { self.threads.count() };
         let answers = Answers::of(numbers);
         let block_of = |index: usize| index * block..outputs.min((index + 1) * block);
-        if threads > 1 && blocks < 2 * threads {
+        if threads > 1 && blocks < 2 * threads && strips.is_none() {
             // Few outputs: the threads share their elements.
             let mut failed = None;
             let (axis, parts) = self.cut(4 * threads);
@@ -194,7 +209,7 @@ impl Run<'_> {
                 let mut hands = Hands::default();
                 // SAFETY: one thread at a time writes.
                 let written =
-                    unsafe { self.write(folds, &mut *cells, outputs, &mut hands, &answers) };
+                    unsafe { self.write(folds, None, &mut *cells, outputs, &mut hands, &answers) };
                 failed = earlier(failed, written.err());
             }
             return failed.map_or(Ok(()), |failed| Err(failed.error));
@@ -203,15 +218,23 @@ impl Run<'_> {
         let most = if threads == 1 { 1 } else { blocks };
         let done = self.threads.run(most, || {
             let (mut hands, mut failed) = (Hands::default(), None);
-            let mut cells = fold.cells(block);
+            let mut cells = fold.cells(strips.map_or(block, Strips::cells));
             while let Some(piece) = pieces.take() {
-                let outputs = block_of(piece);
-                self.take_in(&mut *cells, outputs.clone(), None, &mut hands);
-                // SAFETY: each block is taken once.
-                let written =
-                    unsafe { self.write(folds, &mut *cells, outputs, &mut hands, &answers) };
-                failed = earlier(failed, written.err());
-                cells.clear();
+                let piece = block_of(piece);
+                for from in piece.clone().step_by(strip) {
+                    let outputs = from..piece.end.min(from + strip);
+                    if strips.is_none() {
+                        self.take_in(&mut *cells, outputs.clone(), None, &mut hands);
+                    }
+                    // SAFETY: each block is taken once.
+                    let written = unsafe {
+                        self.write(folds, strips, &mut *cells, outputs, &mut hands, &answers)
+                    };
+                    failed = earlier(failed, written.err());
+                    if strips.is_none() {
+                        cells.clear(block);
+                    }
+                }
             }
             failed
         });
@@ -221,13 +244,13 @@ impl Run<'_> {
 
     /// Elements of an output.
     fn len(&self) -> usize {
-        self.walk.reduced.iter().map(|&(len, _)| len).product()
+        self.walk.elements()
     }
 
     /// The longest of the reduced axes, and ranges of it, at most so many.
     fn cut(&self, most: usize) -> (usize, Vec<Range<usize>>) {
         let axes = self.walk.reduced.iter().enumerate();
-        let (axis, &(len, _)) = axes.max_by_key(|(_, axis)| axis.0).unwrap_or((0, &(1, 0)));
+        let (axis, &(len, _)) = axes.max_by_key(|(_, axis)| axis.0).unwrap_or((0, &(1, [0; 2])));
         // Whole panels, where the axis has some.
         let step = len.div_ceil(most.max(1)).next_multiple_of(64).min(len).max(1);
         (axis, (0..len).step_by(step).map(|at| at..len.min(at + step)).collect())
@@ -243,7 +266,7 @@ impl Run<'_> {
         hands: &mut Hands,
     ) {
         let walk = &self.walk;
-        let Hands { segments, buffer, .. } = hands;
+        let Hands { segments, buffers, .. } = hands;
         walk.segments(outputs.start, outputs.end, segments);
         let range = |axis: usize| match &part {
             Some((cut, range)) if *cut == axis => range.clone(),
@@ -259,19 +282,20 @@ impl Run<'_> {
             return;
         }
         loop {
-            let (mut offset, mut place) = (0isize, 0usize);
-            for (&i, &(len, stride)) in index.iter().zip(&walk.reduced) {
-                offset += i.cast_signed() * stride;
+            let (mut offset, mut place) = ([0isize; 2], 0usize);
+            for (&i, &(len, strides)) in index.iter().zip(&walk.reduced) {
+                move_by(&mut offset, i, strides);
                 place = place * len + i;
             }
-            let (len, stride) = walk.reduced[inner];
+            let (len, strides) = walk.reduced[inner];
             let mut at = inner_range.start;
             while at < inner_range.end {
                 let count = panel.min(inner_range.end - at);
                 for segment in segments.iter() {
-                    let offset = segment.offset + offset + at.cast_signed() * stride;
-                    let origin = self.origin.wrapping_byte_offset(offset);
-                    self.table(cells, segment, origin, count, place * len + at, buffer);
+                    let mut offsets = segment.offsets;
+                    move_by(&mut offsets, 1, offset);
+                    move_by(&mut offsets, at, strides);
+                    self.tables(cells, segment, offsets, count, place * len + at, buffers);
                 }
                 at += count;
                 if settles && cells.is_settled() {
@@ -294,53 +318,75 @@ impl Run<'_> {
         }
     }
 
-    /// Hands a table to the accumulators: `count` elements of each output of a segment.
-    fn table(
+    /// Hands tables to the accumulators: `count` elements of each output of a segment, from
+    /// those on that lie at these offsets.
+    fn tables(
         &self,
         cells: &mut dyn Cells,
         segment: &Segment,
-        origin: *const u8,
+        offsets: [isize; 2],
         count: usize,
         at: usize,
-        buffer: &mut Vec<u64>,
+        buffers: &mut [Vec<u64>; 2],
     ) {
         let walk = &self.walk;
-        let &(_, along) = walk.reduced.last().unwrap_or(&(1, 0));
-        let beside = walk.kept.last().map_or(0, |axis| axis.stride);
-        let together = if walk.copied { walk.together(count) } else { segment.len };
+        let beside = walk.kept.last().map_or([0; 2], |axis| axis.strides);
+        let copied = walk.copied != [false; 2];
+        let together = if copied { walk.together(count) } else { segment.len };
         for first in (0..segment.len).step_by(together) {
             let outputs = together.min(segment.len - first);
-            let origin = origin.wrapping_byte_offset(first.cast_signed() * beside);
-            let (rows, columns, row_stride, column_stride) = match walk.form {
-                Form::Rows => (outputs, count, beside, along),
-                Form::Columns => (count, outputs, along, beside),
-            };
-            let (origin, row_stride) = if walk.copied {
-                let (from, size, gaps) = (origin, self.item.size(), self.gaps);
-                let len = rows * columns * size;
-                if buffer.len() * 8 < len {
-                    buffer.resize(len.div_ceil(8), 0);
-                }
-                let to = &mut bytemuck::cast_slice_mut::<u64, u8>(buffer)[..len];
-                let pack = Pack { from, size, rows, columns, row_stride, column_stride, gaps };
-                // SAFETY: the table is among the walk's elements, which may be read, and
-                // so may what lies between them if `gaps` says so.
-                unsafe { pack.fill(to) };
-                (to.as_ptr(), (columns * size).cast_signed())
-            } else {
-                (origin, row_stride)
-            };
-            let table = Table::of_any(origin.cast(), row_stride, rows, columns);
+            let mut offsets = offsets;
+            move_by(&mut offsets, first, beside);
+            let [one, two] = buffers;
+            let table = self.table(0, offsets[0], outputs, count, one);
+            let other = self.origins[1].map(|_| self.table(1, offsets[1], outputs, count, two));
             let place = segment.place + first;
             // SAFETY: elements of the walk or copies of them, which are aligned and may be
             // read, and those of a row follow each other; they have the operation's size.
             unsafe {
-                match walk.form {
-                    Form::Rows => cells.rows(place, table, at),
-                    Form::Columns => cells.columns(place, table, at),
+                match (walk.form, other) {
+                    (Form::Rows, None) => cells.rows(place, table, at),
+                    (Form::Columns, None) => cells.columns(place, table, at),
+                    (Form::Rows, Some(other)) => cells.row_pairs(place, [table, other]),
+                    (Form::Columns, Some(other)) => cells.column_pairs(place, [table, other]),
                 }
             }
         }
+    }
+
+    /// The table of `count` elements of each of some outputs of one array, copied if the walk
+    /// says so.
+    fn table<'b>(
+        &'b self,
+        array: usize,
+        offset: isize,
+        outputs: usize,
+        count: usize,
+        buffer: &'b mut Vec<u64>,
+    ) -> Table<'b, ()> {
+        let walk = &self.walk;
+        let along = walk.reduced.last().map_or(0, |(_, strides)| strides[array]);
+        let beside = walk.kept.last().map_or(0, |axis| axis.strides[array]);
+        let (rows, columns, row_stride, column_stride) = match walk.form {
+            Form::Rows => (outputs, count, beside, along),
+            Form::Columns => (count, outputs, along, beside),
+        };
+        let origin = self.origins[array].unwrap_or(core::ptr::null());
+        let from = origin.wrapping_byte_offset(offset);
+        if !walk.copied[array] {
+            return Table::of_any(from.cast(), row_stride, rows, columns);
+        }
+        let (size, gaps) = (self.item.size(), self.gaps);
+        let len = rows * columns * size;
+        if buffer.len() * 8 < len {
+            buffer.resize(len.div_ceil(8), 0);
+        }
+        let to = &mut bytemuck::cast_slice_mut::<u64, u8>(buffer)[..len];
+        let pack = Pack { from, size, rows, columns, row_stride, column_stride, gaps };
+        // SAFETY: the table is among the walk's elements, which may be read, and
+        // so may what lies between them if `gaps` says so.
+        unsafe { pack.fill(to) };
+        Table::of_any(to.as_ptr().cast(), (columns * size).cast_signed(), rows, columns)
     }
 
     /// Writes the answers of a block.
@@ -353,6 +399,7 @@ impl Run<'_> {
     unsafe fn write(
         &self,
         folds: Folds<'_>,
+        strips: Option<&Strips>,
         cells: &mut dyn Cells,
         outputs: Range<usize>,
         hands: &mut Hands,
@@ -360,19 +407,13 @@ impl Run<'_> {
     ) -> core::result::Result<(), Failed> {
         let from = outputs.start;
         let lengths = Lengths::Same(self.len() as u64);
-        let step = self.walk.kept.last().map_or(0, |axis| axis.step);
         let mut left = core::mem::take(&mut hands.left);
         left.clear();
-        self.walk.segments(outputs.start, outputs.end, &mut hands.segments);
-        for segment in &hands.segments {
-            hands.missing.clear();
-            // SAFETY: outputs of the block, which the caller vouches for.
-            unsafe { write_segment(cells, segment, lengths, step, &mut hands.missing, answers) };
-            left.extend(hands.missing.iter().map(|&place| {
-                let i = (place - segment.place).cast_signed();
-                (place, (segment.output + i * step).cast_unsigned())
-            }));
-        }
+        hands.missing.clear();
+        // SAFETY: outputs of the block, which the caller vouches for.
+        unsafe { self.write_block(strips, cells, outputs.clone(), hands, answers) };
+        let places = self.walk.places();
+        left.extend(hands.missing.iter().map(|&place| (place, places.at(from + place))));
         if let Some(again) = folds.again.filter(|_| !left.is_empty()) {
             // All of the block together, unless a few are left.
             let together = left.len() * FEW >= outputs.len();
@@ -381,7 +422,7 @@ impl Run<'_> {
             let mut words = vec![0u64; (count * size).div_ceil(8)];
             let words: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..count * size];
             let mut answer = |outputs: Range<usize>, words: &mut [u8], hands: &mut Hands| {
-                cells.clear();
+                cells.clear(count);
                 self.take_in(&mut *cells, outputs, None, hands);
                 hands.missing.clear();
                 cells.answer(0, lengths, words, &mut hands.missing);
@@ -412,35 +453,56 @@ impl Run<'_> {
         hands.left = left;
         Ok(())
     }
+
+    /// Writes the answers of a block that accumulators have, or of a strip; the places of those
+    /// that there are not go to [`Hands::missing`].
+    ///
+    /// # Safety
+    /// No other thread writes these answers.
+    unsafe fn write_block(
+        &self,
+        strips: Option<&Strips>,
+        cells: &mut dyn Cells,
+        outputs: Range<usize>,
+        hands: &mut Hands,
+        answers: &Answers<'_>,
+    ) {
+        let (places, from) = (self.walk.places(), outputs.start);
+        let mut answer = |to: &mut [u8], hands: &mut Hands| match strips {
+            Some(strips) => self.strip(strips, cells, outputs.clone(), to, hands),
+            None => {
+                let lengths = Lengths::Same(self.len() as u64);
+                cells.answer(0, lengths, to, &mut hands.missing);
+            }
+        };
+        if let [] | [(_, 1)] = places.axes[..] {
+            // SAFETY: the caller vouches for it, here and below.
+            let to = unsafe { answers.run(places.at(from), outputs.len()) };
+            return answer(to, hands);
+        }
+        let size = answers.dtype.size();
+        let bytes = outputs.len() * size;
+        let mut words = core::mem::take(&mut hands.answers);
+        if words.len() * 8 < bytes {
+            words.resize(bytes.div_ceil(8), 0);
+        }
+        let found: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..bytes];
+        answer(found, hands);
+        let mut rest = &*found;
+        places.strips(from, outputs.end, |Strip { first, step, len }| {
+            let (strip, after) = rest.split_at(len * size);
+            // SAFETY: as above. What is not found yet is overwritten later.
+            unsafe { answers.scatter(first, step, strip) };
+            rest = after;
+        });
+        hands.answers = words;
+    }
 }
 
-/// Writes the answers of a segment; the places of those that there are not go to
-/// `missing`.
-///
-/// # Safety
-/// No other thread writes these answers.
-unsafe fn write_segment(
-    cells: &mut dyn Cells,
-    segment: &Segment,
-    lengths: Lengths<'_>,
-    step: isize,
-    missing: &mut Vec<usize>,
-    answers: &Answers<'_>,
-) {
-    const MOST: usize = 256;
-    if step == 1 {
-        // SAFETY: the caller vouches for it.
-        let to = unsafe { answers.run(segment.output.cast_unsigned(), segment.len) };
-        return cells.answer(segment.place, lengths, to, missing);
-    }
-    let size = answers.dtype.size();
-    let mut words = [0u64; MOST];
-    let scattered: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-    for done in (0..segment.len).step_by(MOST) {
-        let to = &mut scattered[..MOST.min(segment.len - done) * size];
-        let first = segment.output + done.cast_signed() * step;
-        cells.answer(segment.place + done, lengths, to, missing);
-        // SAFETY: as above. What is not found yet is overwritten later.
-        unsafe { answers.scatter(first, step, to) };
+/// Goes `count` steps on, in both arrays.
+#[inline(always)]
+pub(super) fn move_by(offsets: &mut [isize; 2], count: usize, strides: [isize; 2]) {
+    for (offset, stride) in offsets.iter_mut().zip(strides) {
+        *offset += count.cast_signed() * stride;
     }
 }

@@ -6,14 +6,14 @@
 //! into a buffer that stays in the first cache:
 //! a copy there costs less than elements taken one by one.
 
-/// A kept axis.
+use super::places::Places;
+
+/// A kept axis, in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     pub(super) len: usize,
-    /// The bytes from one output's elements to the next one's.
-    pub(super) stride: isize,
-    /// The outputs, in C order, from one to the next.
-    pub(super) step: isize,
+    /// The bytes from one output's elements to the next one's, in either array.
+    pub(super) strides: [isize; 2],
 }
 
 /// What a table of elements, the innermost kept axis by the innermost reduced axis,
@@ -26,20 +26,19 @@ pub(super) enum Form {
     Columns,
 }
 
-/// The order of work.
+/// The order of work. Outputs are counted in the order in which memory has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Walk {
     /// The kept axes by their strides, the largest first; at least one.
     pub(super) kept: Vec<Kept>,
     /// The reduced axes, outermost first, as lengths and strides; at least one.
-    pub(super) reduced: Vec<(usize, isize)>,
+    pub(super) reduced: Vec<(usize, [isize; 2])>,
     /// The bytes to the first element of the first output of the walk.
-    pub(super) offset: isize,
-    /// That output, in C order.
-    pub(super) first: isize,
+    offset: [isize; 2],
+    places: Places,
     pub(super) form: Form,
-    /// Whether the tables are copied together first.
-    pub(super) copied: bool,
+    /// Whether the tables of an array are copied together first.
+    pub(super) copied: [bool; 2],
     /// Outputs that are worked on at a time.
     pub(super) block: usize,
     /// Elements of the innermost reduced axis that are worked on at a time.
@@ -70,19 +69,26 @@ const NEAR_PANEL: usize = 4;
 const FAR_APART: usize = 4096;
 
 impl Walk {
-    /// The walk over elements of `size` bytes. The kept axes are in C order; the
-    /// reduced ones in the order in which they are walked.
-    pub(super) fn new(kept: &[(usize, isize)], reduced: &[(usize, isize)], size: usize) -> Walk {
-        let (kept, offset, first) = in_order_of_memory(kept);
+    /// The walk over elements of `size` bytes of one array or of two. The kept axes are in C
+    /// order; the reduced ones in the order in which they are walked.
+    pub(super) fn new(
+        kept: &[(usize, [isize; 2])],
+        reduced: &[(usize, [isize; 2])],
+        size: usize,
+        arrays: usize,
+    ) -> Walk {
+        let unit = size.cast_signed();
+        let (kept, offset, places) = in_order_of_memory(kept);
         let mut reduced = reduced.to_vec();
         if reduced.is_empty() {
-            reduced.push((1, size.cast_signed()));
+            reduced.push((1, [unit; 2]));
         }
-        let unit = size.cast_signed();
-        let (outputs, beside) = kept.last().map_or((1, 0), |k| (k.len, k.stride));
-        let (len, along) = reduced.last().map_or((1, 0), |&r| r);
+        let (outputs, across) = kept.last().map_or((1, [0; 2]), |k| (k.len, k.strides));
+        let (len, ways) = reduced.last().map_or((1, [0; 2]), |&r| r);
+        // Of two arrays the first says how, and the second is copied where it lies otherwise.
+        let ([beside, _], [along, _]) = (across, ways);
         let short = SHORT_ROW / size;
-        let (form, copied) = if beside == unit && outputs >= FEW_COLUMNS {
+        let (form, first_copied) = if beside == unit && outputs >= FEW_COLUMNS {
             (Form::Columns, false)
         } else if along == unit && (outputs < FEW_COLUMNS || len >= short) {
             (Form::Rows, false)
@@ -91,11 +97,13 @@ impl Walk {
         } else {
             (Form::Rows, true)
         };
+        let second = if form == Form::Rows { ways[1] } else { across[1] };
+        let copied = [first_copied, arrays == 2 && second != unit];
         let all: usize = kept.iter().map(|k| k.len).product();
         let elements: usize = reduced.iter().map(|&(len, _)| len).product();
         let buffer = BUFFER / size;
         let block = |len: usize| (BLOCK_ELEMENTS / len.max(1)).clamp(1, BLOCK);
-        let (block, panel) = match (form, copied) {
+        let (block, panel) = match (form, copied != [false; 2]) {
             // Outer reduced axes lead away from an output's row: its neighbours' are next.
             (Form::Rows, false) => (block(len), len),
             (Form::Rows, true) => (block(len), len.min(buffer)),
@@ -116,13 +124,18 @@ impl Walk {
             }
         };
         let block = block.min(all.max(1));
-        Walk { kept, reduced, offset, first, form, copied, block, panel, size }
+        Walk { kept, reduced, offset, places, form, copied, block, panel, size }
     }
 
     /// How many outputs' elements are copied together, `count` of each: they fit the
     /// buffer.
     pub(super) fn together(&self, count: usize) -> usize {
         (BUFFER / self.size / count.max(1)).max(1)
+    }
+
+    /// How many elements an output has.
+    pub(super) fn elements(&self) -> usize {
+        self.reduced.iter().map(|&(len, _)| len).product()
     }
 
     /// How many outputs there are.
@@ -138,16 +151,22 @@ impl Walk {
         while at < to {
             let len = (inner - at % inner).min(to - at);
             let mut rest = at;
-            let (mut offset, mut output) = (self.offset, self.first);
+            let mut offsets = self.offset;
             for axis in self.kept.iter().rev() {
                 let i = (rest % axis.len).cast_signed();
                 rest /= axis.len;
-                offset += i * axis.stride;
-                output += i * axis.step;
+                for (offset, stride) in offsets.iter_mut().zip(axis.strides) {
+                    *offset += i * stride;
+                }
             }
-            out.push(Segment { offset, place: at - from, len, output });
+            out.push(Segment { offsets, place: at - from, len });
             at += len;
         }
+    }
+
+    /// Where the answers of outputs go.
+    pub(super) fn places(&self) -> &Places {
+        &self.places
     }
 }
 
@@ -155,28 +174,28 @@ impl Walk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
     /// The bytes to the first element of the first of them.
-    pub(super) offset: isize,
+    pub(super) offsets: [isize; 2],
     /// Where they are in the block.
     pub(super) place: usize,
     pub(super) len: usize,
-    /// The first of them, in C order.
-    pub(super) output: isize,
 }
 
-/// The kept axes by their strides, largest first and none of them negative, those
-/// joined that are one in memory and in C order; with the offset and the output that
-/// they begin with.
-fn in_order_of_memory(axes: &[(usize, isize)]) -> (Vec<Kept>, isize, isize) {
-    let (mut offset, mut first, mut step) = (0, 0, 1isize);
-    let mut kept: Vec<Kept> = Vec::with_capacity(axes.len());
-    for &(len, stride) in axes.iter().rev() {
+/// The kept axes by the strides of the first array, largest first and none of them
+/// negative, those joined that are one in memory; with the offset that they begin with,
+/// and the places in C order.
+fn in_order_of_memory(axes: &[(usize, [isize; 2])]) -> (Vec<Kept>, [isize; 2], Places) {
+    let (mut offset, mut first, mut step) = ([0; 2], 0, 1isize);
+    let mut kept: Vec<(Kept, isize)> = Vec::with_capacity(axes.len());
+    for &(len, strides) in axes.iter().rev() {
         if len != 1 {
-            let mut axis = Kept { len, stride, step };
-            if stride < 0 {
+            let mut axis = (Kept { len, strides }, step);
+            if strides[0] < 0 {
                 let last = len.cast_signed() - 1;
-                offset += last * stride;
+                for (offset, stride) in offset.iter_mut().zip(strides) {
+                    *offset += last * stride;
+                }
                 first += last * step;
-                (axis.stride, axis.step) = (-stride, -step);
+                axis = (Kept { len, strides: strides.map(|s| -s) }, -step);
             }
             kept.push(axis);
         }
@@ -184,21 +203,23 @@ fn in_order_of_memory(axes: &[(usize, isize)]) -> (Vec<Kept>, isize, isize) {
     }
     kept.reverse();
     // Stable: of equal strides the outer axis stays outside.
-    kept.sort_by_key(|axis| core::cmp::Reverse(axis.stride));
+    kept.sort_by_key(|(axis, _)| core::cmp::Reverse(axis.strides[0]));
     let mut joined: Vec<Kept> = Vec::with_capacity(kept.len().max(1));
-    for axis in kept {
+    let mut places = Places { first, axes: Vec::with_capacity(kept.len().max(1)) };
+    for (axis, step) in kept {
         let len = axis.len.cast_signed();
         match joined.last_mut() {
-            Some(outer) if outer.stride == axis.stride * len && outer.step == axis.step * len => {
+            Some(outer) if outer.strides == axis.strides.map(|s| s * len) => {
                 *outer = Kept { len: outer.len * axis.len, ..axis };
             }
             _ => joined.push(axis),
         }
+        places.push(axis.len, step);
     }
     if joined.is_empty() {
-        joined.push(Kept { len: 1, stride: 0, step: 0 });
+        joined.push(Kept { len: 1, strides: [0; 2] });
     }
-    (joined, offset, first)
+    (joined, offset, places)
 }
 
 #[cfg(test)]
@@ -206,9 +227,17 @@ mod tests {
     use super::*;
 
     fn walk(kept: &[(usize, isize)], reduced: &[(usize, isize)]) -> (Form, bool) {
-        let walk = Walk::new(kept, reduced, 4);
+        let walk = one(kept, reduced, 4);
         assert!(walk.block >= 1 && walk.panel >= 1, "{walk:?}");
-        (walk.form, walk.copied)
+        (walk.form, walk.copied[0])
+    }
+
+    /// A walk over one array.
+    fn one(kept: &[(usize, isize)], reduced: &[(usize, isize)], size: usize) -> Walk {
+        let alone = |axes: &[(usize, isize)]| -> Vec<(usize, [isize; 2])> {
+            axes.iter().map(|&(len, stride)| (len, [stride, 0])).collect()
+        };
+        Walk::new(&alone(kept), &alone(reduced), size, 1)
     }
 
     #[test]
@@ -237,7 +266,7 @@ mod tests {
     #[test]
     fn narrow_tables_are_taken_by_the_page() {
         // Rows of 40 bytes, of 1000 and of 8000.
-        let panel = |stride| Walk::new(&[(10, 4)], &[(5000, stride)], 4).panel;
+        let panel = |stride| one(&[(10, 4)], &[(5000, stride)], 4).panel;
         assert_eq!([panel(40), panel(1000), panel(8000)], [102, NEAR_PANEL, FAR_PANEL]);
     }
 
@@ -249,9 +278,9 @@ mod tests {
                     for (a, b) in [(2, 2 * kept), (2 * len, 2), (len, 1)] {
                         let unit = size as isize;
                         let (a, b) = (a as isize * unit, b as isize * unit);
-                        let walk = Walk::new(&[(kept, a)], &[(len, b)], size);
+                        let walk = one(&[(kept, a)], &[(len, b)], size);
                         let table = walk.together(walk.panel) * walk.panel * size;
-                        assert!(!walk.copied || table <= BUFFER, "{walk:?}");
+                        assert!(!walk.copied[0] || table <= BUFFER, "{walk:?}");
                     }
                 }
             }
@@ -259,19 +288,48 @@ mod tests {
     }
 
     #[test]
+    fn axes_that_are_one_in_memory_are_joined_in_any_order() {
+        // (3, 4, 5) whose axes lie in Fortran order, and one of them reversed.
+        let fortran = one(&[(3, 8), (4, 24), (5, 96)], &[(2, 4)], 4);
+        assert_eq!(fortran.kept, [Kept { len: 60, strides: [8, 0] }]);
+        let reversed = one(&[(3, 8), (4, -24), (5, 96)], &[(2, 4)], 4);
+        assert_eq!(reversed.kept, fortran.kept);
+        // Two arrays have to agree.
+        let two = |other| Walk::new(&[(3, [8, other]), (4, [24, 24])], &[(2, [4, 4])], 4, 2);
+        assert_eq!([two(8).kept.len(), two(16).kept.len()], [1, 2]);
+    }
+
+    #[test]
+    fn the_second_array_is_copied_where_it_lies_otherwise() {
+        let walk = |first, second| {
+            let [(a, b), (c, d)] = [first, second];
+            Walk::new(&[(1000, [a, c])], &[(500, [b, d])], 4, 2)
+        };
+        let (rows, columns) = ((2000, 4), (4, 4000));
+        assert_eq!(walk(rows, rows).copied, [false; 2]);
+        assert_eq!(walk(columns, columns).copied, [false; 2]);
+        let mixed = walk(rows, columns);
+        assert_eq!((mixed.form, mixed.copied), (Form::Rows, [false, true]));
+        assert!(mixed.together(mixed.panel) * mixed.panel * 4 <= BUFFER);
+        // The same row again and again.
+        assert_eq!(walk(rows, (0, 4)).copied, [false; 2]);
+        assert_eq!(walk(columns, (0, 4)).copied, [false, true]);
+    }
+
+    #[test]
     fn every_output_is_in_one_segment() {
         // Axes out of order, one reversed: outputs of (3, 4, 5).
         let kept = [(3, 4), (4, -200), (5, 12)];
-        let walk = Walk::new(&kept, &[(2, 1000)], 4);
+        let walk = one(&kept, &[(2, 1000)], 4);
         let mut seen = vec![None; 60];
         let mut segments = Vec::new();
         for from in (0..60).step_by(7) {
             walk.segments(from, 60.min(from + 7), &mut segments);
-            let inner = *walk.kept.last().unwrap();
+            let stride = walk.kept.last().unwrap().strides[0];
             for segment in &segments {
-                for i in 0..segment.len as isize {
-                    let output = (segment.output + i * inner.step) as usize;
-                    let offset = segment.offset + i * inner.stride;
+                for i in 0..segment.len {
+                    let output = walk.places().at(from + segment.place + i);
+                    let offset = segment.offsets[0] + i as isize * stride;
                     assert_eq!(seen[output].replace(offset), None);
                 }
             }

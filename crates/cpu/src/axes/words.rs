@@ -3,6 +3,7 @@
 //! What differs between types of one width is then a word that an element is combined
 //! with, and not another loop: an operation is compiled for each width.
 
+use super::extremes::Asked;
 use core::ops::{BitAnd, BitOr, BitXor, Not};
 use warpfold_core::{DType, prefetch};
 
@@ -33,6 +34,18 @@ pub(super) trait Word:
     /// machine's own instructions. `None` if there are NaNs, if it is a zero, which comes
     /// with two signs, or where there are no such instructions.
     fn end_of_floats(words: &[Self], greatest: bool) -> Option<Self>;
+    /// Writes the extremes of rows of floats, `column` elements from the beginning of each,
+    /// and returns whether they are right, which they are not of NaNs. `None` where there are
+    /// no such instructions. Subnormals are not to be taken for zeros.
+    ///
+    /// # Safety
+    /// These elements may be read.
+    unsafe fn few_ends<const N: usize>(
+        rows: &[*const Self],
+        column: usize,
+        asked: Asked,
+        to: &mut [Self; N],
+    ) -> Option<bool>;
 }
 
 /// [`Word::end_of_floats`].
@@ -77,8 +90,49 @@ macro_rules! end_of_floats {
     }};
 }
 
+/// [`Word::few_ends`].
+macro_rules! few_ends {
+    ($rows:expr, $column:expr, $asked:expr, $to:expr, $Float:ident, $Bits:ident) => {{
+        let sign = 1 << ($Bits::BITS - 1);
+        // Where the end is a zero all other elements are on one side of it, so that the signs
+        // of all tell which zero it is. New numbers for all lanes: see `end_of_floats`.
+        macro_rules! turn {
+            ($start:expr, $before:tt, $join:tt, $signs:expr, $mask:expr) => {{
+                let (mut ends, mut signs, mut nans) = ([$start; N], [$signs; N], [0; N]);
+                for row in $rows {
+                    // SAFETY: the caller vouches for the elements; floats are as wide as words.
+                    let row = unsafe { &*row.add($column).cast::<[$Bits; N]>() };
+                    let (mut next, mut all, mut odd) = ([$start; N], [$signs; N], [0; N]);
+                    for i in 0..N {
+                        let x = $Float::from_bits(row[i] & $mask);
+                        next[i] = if x $before ends[i] { x } else { ends[i] };
+                        odd[i] = nans[i] | if x != x { $Bits::MAX } else { 0 };
+                        all[i] = signs[i] $join row[i];
+                    }
+                    (ends, signs, nans) = (next, all, odd);
+                }
+                let (mut all_ends, mut all_signs) = ([$start; N], [$signs; N]);
+                all_ends.copy_from_slice(&ends);
+                all_signs.copy_from_slice(&signs);
+                for i in 0..N {
+                    let bits = all_ends[i].to_bits();
+                    let zero = all_signs[i] & sign & $mask;
+                    $to[i] = (if all_ends[i] == 0.0 { zero } else { bits }).cast_signed();
+                }
+                nans.iter().fold(0, |all, &nan| all | nan) == 0
+            }};
+        }
+        Some(match $asked {
+            Asked::Min => turn!($Float::INFINITY, <, |, 0, $Bits::MAX),
+            Asked::Max => turn!($Float::NEG_INFINITY, >, &, $Bits::MAX, $Bits::MAX),
+            Asked::Magnitude => turn!(0.0, >, |, 0, $Bits::MAX >> 1),
+        })
+    }};
+}
+
 macro_rules! word {
-    ($($word:ident, |$words:ident, $greatest:ident| $end:expr;)*) => {$(
+    ($($word:ident, |$words:ident, $greatest:ident| $end:expr,
+       |$rows:ident, $column:ident, $asked:ident, $to:ident| $few:expr;)*) => {$(
         impl Word for $word {
             const LEAST: Self = $word::MIN;
             const GREATEST: Self = $word::MAX;
@@ -103,14 +157,25 @@ macro_rules! word {
             fn end_of_floats($words: &[Self], $greatest: bool) -> Option<Self> {
                 $end
             }
+            #[inline(always)]
+            unsafe fn few_ends<const N: usize>(
+                $rows: &[*const Self],
+                $column: usize,
+                $asked: Asked,
+                $to: &mut [Self; N],
+            ) -> Option<bool> {
+                $few
+            }
         }
     )*};
 }
 word! {
-    i8, |_words, _greatest| None;
-    i16, |_words, _greatest| None;
-    i32, |words, greatest| end_of_floats!(words, greatest, f32, u32, 32);
-    i64, |words, greatest| end_of_floats!(words, greatest, f64, u64, 16);
+    i8, |_words, _greatest| None, |_rows, _column, _asked, _to| None;
+    i16, |_words, _greatest| None, |_rows, _column, _asked, _to| None;
+    i32, |words, greatest| end_of_floats!(words, greatest, f32, u32, 32),
+        |rows, column, asked, to| few_ends!(rows, column, asked, to, f32, u32);
+    i64, |words, greatest| end_of_floats!(words, greatest, f64, u64, 16),
+        |rows, column, asked, to| few_ends!(rows, column, asked, to, f64, u64);
 }
 
 /// Calls a generic function with the word of so many bytes.

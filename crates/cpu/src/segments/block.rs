@@ -1,11 +1,12 @@
 //! A block of segments, on one thread.
 
 use super::bounds::Block;
+use super::source::{Copies, Segments};
 use super::{Column, Walk, in_segment};
 use crate::axes::{Lengths, RaggedCells, RaggedFold};
 use crate::gather::Buffers;
 use crate::grid::{GridSum, sum_in_two};
-use crate::ragged::{Ragged, Span};
+use crate::ragged::Span;
 use crate::worker::Worker;
 use warpfold_core::op::{Numbers, RawRun, Value};
 use warpfold_core::{DType, Error, Op, Result};
@@ -37,9 +38,7 @@ pub(super) struct Hands<'a> {
     walk: &'a Walk<'a>,
     types: &'a [DType],
     spans: Vec<Span>,
-    /// Copies of elements that do not follow each other, and their spans.
-    words: Vec<u64>,
-    moved: Vec<Span>,
+    copies: [Copies; 2],
     /// Of each column, once they are asked.
     cells: Vec<Option<Pair>>,
     /// Of each column the answer for no elements, once it is known.
@@ -67,8 +66,7 @@ impl<'a> Hands<'a> {
             walk,
             types,
             spans: Vec::new(),
-            words: Vec::new(),
-            moved: Vec::new(),
+            copies: Default::default(),
             cells: (0..columns).map(|_| None).collect(),
             empty: vec![None; columns],
             slow: Slow { walk, workers: Vec::new(), buffers: Buffers::default() },
@@ -84,7 +82,7 @@ impl<'a> Hands<'a> {
         block: &Block,
         to: &mut [&mut [u8]],
     ) -> core::result::Result<(), Failed> {
-        let Hands { walk, types, spans, words, moved, cells, empty, slow } = self;
+        let Hands { walk, types, spans, copies, cells, empty, slow } = self;
         walk.job.bounds.spans(block, spans);
         let first = block.segments.start;
         let mut failed: Option<Failed> = None;
@@ -95,7 +93,7 @@ impl<'a> Hands<'a> {
             }
         };
         let quick = walk.columns.iter().any(|column| column.chosen.is_some());
-        let rows = quick.then(|| walk.source.rows(spans, words, moved));
+        let rows = quick.then(|| walk.source.rows(spans, copies));
         let empties = spans.iter().any(|span| span.len == 0);
         for (c, column) in walk.columns.iter().enumerate() {
             let (Some(chosen), Some(rows)) = (&column.chosen, rows) else { continue };
@@ -172,15 +170,20 @@ impl<'a> Hands<'a> {
 /// Lets accumulators answer rows, and tells which they could not.
 fn taken(
     cells: &mut dyn RaggedCells,
-    rows: Ragged<'_, ()>,
+    rows: Segments<'_>,
     spans: &[Span],
     to: &mut [u8],
 ) -> Vec<usize> {
     let mut missing = Vec::new();
-    cells.clear();
+    cells.clear(spans.len());
     // SAFETY: rows of the source's elements, or of copies, which are aligned; the
     // accumulators were chosen for their type.
-    unsafe { cells.take(rows) };
+    unsafe {
+        match rows {
+            Segments::Alone(rows) => cells.take(rows),
+            Segments::Pairs(rows) => cells.take_pairs(rows),
+        }
+    }
     cells.answer(0, Lengths::Each(spans), to, &mut missing);
     missing
 }
@@ -188,18 +191,19 @@ fn taken(
 /// Lets other accumulators answer what is left.
 fn retake(
     cells: &mut dyn RaggedCells,
-    rows: Ragged<'_, ()>,
+    rows: Segments<'_>,
     spans: &[Span],
     left: &mut Vec<usize>,
     size: usize,
     to: &mut [u8],
 ) {
     // They take the same rows again, without those that are answered.
-    let some: Vec<Span> = left.iter().map(|&i| rows.span(i)).collect();
-    debug_assert!(left.iter().zip(&some).all(|(&i, span)| span.len == spans[i].len));
+    let some: Vec<Span> = left.iter().map(|&i| spans[i]).collect();
+    let mut picked = Default::default();
+    let rows = rows.some(left, &mut picked);
     let mut words = vec![0u64; (some.len() * size).div_ceil(8)];
     let found: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..some.len() * size];
-    let missing = taken(cells, rows.of_spans(&some), &some, found);
+    let missing = taken(cells, rows, &some, found);
     for ((&i, found), place) in left.iter().zip(found.chunks_exact(size)).zip(0..) {
         if missing.binary_search(&place).is_err() {
             to[i * size..][..size].copy_from_slice(found);

@@ -149,7 +149,9 @@ impl SegmentJob<'_> {
 
     /// The accumulators for an operation.
     fn chosen(&self, op: Op, rules: &Rules, dtype: DType, cut: &Cut) -> Option<Chosen<OfSegments>> {
-        if self.valid.is_some() || self.initial.is_some() || op.arity() != 1 || cut.segments == 0 {
+        let arrays = self.views.iter().flatten().count();
+        let whole = self.valid.is_none() && self.initial.is_none();
+        if !whole || op.arity() != arrays || cut.segments == 0 {
             return None;
         }
         let usual = cut.elements / cut.segments;

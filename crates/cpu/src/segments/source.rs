@@ -18,6 +18,40 @@ pub(super) struct Source<'a> {
     lines: [Option<Line<'a>>; 2],
 }
 
+/// The rows of a block.
+#[derive(Clone, Copy)]
+pub(super) enum Segments<'a> {
+    /// Of one array.
+    Alone(Ragged<'a, ()>),
+    /// Of two, in pairs.
+    Pairs([Ragged<'a, ()>; 2]),
+}
+
+impl<'a> Segments<'a> {
+    /// Some of them.
+    pub(super) fn some(self, which: &[usize], spans: &'a mut [Vec<Span>; 2]) -> Segments<'a> {
+        let [one, two] = spans;
+        let pick = |rows: Ragged<'a, ()>, spans: &'a mut Vec<Span>| {
+            spans.clear();
+            spans.extend(which.iter().map(|&i| rows.span(i)));
+            rows.of_spans(spans)
+        };
+        match self {
+            Segments::Alone(rows) => Segments::Alone(pick(rows, one)),
+            Segments::Pairs([first, second]) => {
+                Segments::Pairs([pick(first, one), pick(second, two)])
+            }
+        }
+    }
+}
+
+/// Copies of elements that do not follow each other, and their places.
+#[derive(Default)]
+pub(super) struct Copies {
+    words: Vec<u64>,
+    moved: Vec<Span>,
+}
+
 /// An array of one axis.
 #[derive(Clone, Copy)]
 struct Line<'a> {
@@ -86,19 +120,31 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// Hands over rows of the first array, none of which are long: as they lie, or
-    /// copied to `words`, with their places there in `moved`.
-    pub(super) fn rows<'b>(
+    /// Hands over rows of the arrays, none of which are long.
+    pub(super) fn rows<'b>(&self, spans: &'b [Span], copies: &'b mut [Copies; 2]) -> Segments<'b>
+    where
+        'a: 'b,
+    {
+        let [one, two] = copies;
+        let first = self.line_rows(self.lines[0], spans, one);
+        match self.lines[1] {
+            None => Segments::Alone(first),
+            line => Segments::Pairs([first, self.line_rows(line, spans, two)]),
+        }
+    }
+
+    /// Rows of one array: as they lie, or copied.
+    fn line_rows<'b>(
         &self,
+        line: Option<Line<'a>>,
         spans: &'b [Span],
-        words: &'b mut Vec<u64>,
-        moved: &'b mut Vec<Span>,
+        copies: &'b mut Copies,
     ) -> Ragged<'b, ()>
     where
         'a: 'b,
     {
-        let size = self.dtype.size();
-        if let Some(bytes) = self.bytes() {
+        let (size, Copies { words, moved }) = (self.dtype.size(), copies);
+        if let Some(bytes) = line.and_then(|line| line.bytes) {
             // A slice of nothing may begin at any address.
             let none = core::ptr::dangling::<u64>().cast();
             let origin = if bytes.is_empty() { none } else { bytes.as_ptr().cast() };
@@ -114,7 +160,7 @@ impl<'a> Source<'a> {
             words.resize((start * size).div_ceil(8), 0);
         }
         let to: &mut [u8] = &mut bytemuck::cast_slice_mut(words)[..start * size];
-        if let Some(line) = &self.lines[0] {
+        if let Some(line) = line {
             for (span, place) in spans.iter().zip(&*moved) {
                 let to = &mut to[place.start * size..][..place.len * size];
                 line.copy(size, *span, to);

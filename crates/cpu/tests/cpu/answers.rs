@@ -169,10 +169,23 @@ fn one(
     rules: &Rules,
     note: &str,
 ) {
-    let view = array.view();
+    compare([Some(array), None], reduced, op, isa, threads, rules, note);
+}
+
+/// The same of one array or of two.
+fn compare(
+    arrays: [Option<&Array>; 2],
+    reduced: &[bool],
+    op: Op,
+    isa: Isa,
+    threads: usize,
+    rules: &Rules,
+    note: &str,
+) {
+    let views = arrays.map(|array| array.map(Array::view));
     let kinds = [op.kind()];
     let job = Job {
-        views: [Some(&view), None],
+        views: views.each_ref().map(Option::as_ref),
         reduced,
         kinds: &kinds,
         start: 0,
@@ -192,11 +205,9 @@ fn one(
         (Ok(list), Some(place)) => format!("{:#x}", list[place]),
         (list, _) => format!("{list:?}"),
     };
+    let layouts = arrays.map(|array| array.map(|a| (a.dtype, &a.shape, &a.strides)));
     panic!(
-        "{op} {} {:?} {:?} {reduced:?} {isa} {note}: output {place:?} is {}, not {}",
-        array.dtype,
-        array.shape,
-        array.strides,
+        "{op} {layouts:?} {reduced:?} {isa} {note}: output {place:?} is {}, not {}",
         at(&got),
         at(&want)
     );
@@ -217,11 +228,7 @@ fn shape(random: &mut Rng) -> Vec<usize> {
 
 #[test]
 fn answers_are_those_of_the_states() {
-    let rounds = match std::env::var("WARPFOLD_ANSWERS").ok().and_then(|n| n.parse().ok()) {
-        Some(rounds) => rounds,
-        None if cfg!(miri) => 3,
-        None => 400,
-    };
+    let rounds = rounds(400);
     let seed = std::env::var("WARPFOLD_SEED").ok().and_then(|n| n.parse().ok());
     let mut random = Rng::with_seed(seed.unwrap_or(0xa25e_5eed));
     let isas: Vec<Isa> = Isa::available().collect();
@@ -236,6 +243,206 @@ fn answers_are_those_of_the_states() {
         let isa = isas[random.usize(..isas.len())];
         let threads = random.usize(1..4);
         check(&array, &reduced, isa, threads, &rules, &format!("round {round}: {pattern}"));
+    }
+}
+
+/// How many rounds a test has.
+fn rounds(usual: usize) -> usize {
+    match std::env::var("WARPFOLD_ANSWERS").ok().and_then(|n| n.parse().ok()) {
+        Some(rounds) => rounds,
+        None if cfg!(miri) => 3,
+        None => usual,
+    }
+}
+
+#[test]
+fn products_of_two_arrays_are_those_of_the_states() {
+    let mut random = Rng::with_seed(0xd07);
+    for round in 0..rounds(600) {
+        let floats = [DType::F64, DType::F32, DType::F16, DType::BF16];
+        let dtype = if round % 4 == 0 {
+            DType::ALL[round / 4 % DType::ALL.len()]
+        } else {
+            floats[round % 4]
+        };
+        if !Op::Dot.supports(dtype) {
+            continue;
+        }
+        let shape = shape(&mut random);
+        // The same layout or another, the same data or other.
+        let pattern = PATTERNS[random.usize(..PATTERNS.len())];
+        let one = Array::new(dtype, &shape, pattern, &mut random);
+        let pattern =
+            if random.bool() { pattern } else { PATTERNS[random.usize(..PATTERNS.len())] };
+        let mut two = Array::new(dtype, &shape, pattern, &mut random);
+        if random.bool() {
+            (two.strides, two.offset) = (one.strides.clone(), one.offset);
+            two.bytes.resize(one.bytes.len(), 0);
+        } else if random.u32(..4) == 0 {
+            // One element again and again along an axis.
+            let axis = random.usize(..shape.len().max(1));
+            if let Some(stride) = two.strides.get_mut(axis).filter(|stride| **stride > 0) {
+                *stride = 0;
+            }
+        }
+        let reduced: Vec<bool> = shape.iter().map(|_| random.bool()).collect();
+        let nan = [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error];
+        let rules = Rules::default().nan(nan[random.usize(..6).min(2) % 3]);
+        let note = format!("round {round}: {pattern}");
+        let threads = random.usize(1..4);
+        for isa in Isa::available() {
+            compare([Some(&one), Some(&two)], &reduced, Op::Dot, isa, threads, &rules, &note);
+        }
+    }
+}
+
+#[test]
+fn outputs_of_a_few_elements_are_those_of_their_states() {
+    // Around what is few, and around groups, strips and what has accumulators at a time.
+    let outputs = [1, 2, 7, 8, 9, 15, 16, 17, 33, 63, 64, 65, 100, 255, 257, 1023, 1025, 2500];
+    let mut random = Rng::with_seed(0xfe77);
+    for round in 0..rounds(1200) {
+        let dtype = DType::ALL[round % DType::ALL.len()];
+        let pattern = PATTERNS[random.usize(..PATTERNS.len())];
+        let n = random.usize(1..19);
+        let many = outputs[random.usize(..if cfg!(miri) { 6 } else { outputs.len() })];
+        let (shape, reduced) = match random.u32(..6) {
+            0 => (vec![n, many], vec![true, false]),
+            1 => (vec![many, n], vec![false, true]),
+            2 => (vec![n, 3, many.div_ceil(3)], vec![true, false, false]),
+            3 => (vec![many.div_ceil(4), n, 4], vec![false, true, false]),
+            4 => (vec![n.div_ceil(4), many, n % 4 + 1], vec![true, false, true]),
+            _ => (vec![2, many.div_ceil(2), 1, n], vec![false, false, true, true]),
+        };
+        let array = Array::new(dtype, &shape, pattern, &mut random);
+        let nan = [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error];
+        let rules = Rules::default().ddof(random.u64(..2)).nan(nan[random.usize(..6).min(2) % 3]);
+        let (threads, note) = (random.usize(1..4), format!("round {round}: {pattern}"));
+        for isa in Isa::available() {
+            let ops: Vec<Op> = OPS.into_iter().filter(|op| op.supports(dtype)).collect();
+            let some = if dtype.is_float() { ops.len() } else { 5 };
+            for _ in 0..some {
+                let op = ops[random.usize(..ops.len())];
+                one(&array, &reduced, op, isa, threads, &rules, &note);
+            }
+            if Op::Dot.supports(dtype) {
+                let arrays = [Some(&array); 2];
+                compare(arrays, &reduced, Op::Dot, isa, threads, &rules, &note);
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_of_a_few_elements_know_when_they_are_rounded() {
+    let tiny = 2f64.powi(-149);
+    let cases: &[&[f64]] = &[
+        // In the middle between two f32, and a little beside it.
+        &[1.0, 2f64.powi(-24)],
+        &[1.0, 2f64.powi(-24), 2f64.powi(-80)],
+        &[1.0, 2f64.powi(-24), -2f64.powi(-80)],
+        &[1.0, 2f64.powi(-23), 2f64.powi(-24), -2f64.powi(-140)],
+        &[1.0, 3.0 * 2f64.powi(-24), 2f64.powi(-79), -tiny],
+        // The same of f64.
+        &[1.0, 2f64.powi(-53)],
+        &[1.0, 2f64.powi(-53), 2f64.powi(-107)],
+        &[1.0, 2f64.powi(-53), -2f64.powi(-120)],
+        &[1.0, 2f64.powi(-53), 2f64.powi(-110), -2f64.powi(-300)],
+        &[1e300, 1.0, -1e300, 2f64.powi(-60)],
+        // What is rounded on the way is missing in the end.
+        &[2f64.powi(30), 1.0 + 2f64.powi(-23), -2f64.powi(30)],
+        &[2f64.powi(31), 1.0 + 2f64.powi(-23), -2f64.powi(31)],
+        &[2f64.powi(33), 1.0 + 2f64.powi(-23), -2f64.powi(33)],
+        // Zeros, which sums of nothing but negative ones are, too.
+        &[-0.0],
+        &[-0.0, -0.0, -0.0],
+        &[5.0, -5.0],
+        &[-tiny, tiny, -0.0],
+        // Both ends.
+        &[3.4e38, 3.4e38],
+        &[1.7e308, 1.7e308, -1.7e308],
+        &[1.7e308, 1.7e308],
+        &[tiny],
+        &[tiny, tiny, tiny],
+        &[5e-324, 5e-324, 5e-324, 5e-324],
+        &[5e-324, 5e-324],
+        &[2.5e-308, 5e-324, 0.0, 0.0],
+        &[f64::INFINITY],
+        &[f64::INFINITY, f64::NEG_INFINITY],
+        &[f64::NAN],
+        &[1.0, f64::NAN, 2.0],
+    ];
+    let mut random = Rng::with_seed(5);
+    for dtype in [DType::F64, DType::F32, DType::F16, DType::BF16] {
+        for case in cases {
+            for outputs in [8, 19, 70] {
+                // One output has it, or all.
+                let special = random.usize(..outputs + 1);
+                let (len, size) = (case.len(), dtype.size());
+                let mut bytes = Vec::new();
+                for row in 0..len {
+                    for output in 0..outputs {
+                        let has = special == outputs || special == output;
+                        let x = if has { case[row] } else { random.f64() };
+                        bytes.extend_from_slice(&element(dtype, x).to_le_bytes()[..size]);
+                    }
+                }
+                let strides = vec![(outputs * size) as isize, size as isize];
+                let array = Array { dtype, shape: vec![len, outputs], strides, offset: 0, bytes };
+                for isa in Isa::available() {
+                    for op in [Op::Sum, Op::Mean, Op::Norm1, Op::Var] {
+                        let note = format!("{case:?}");
+                        one(&array, &[true, false], op, isa, 1, &Rules::default(), &note);
+                    }
+                    let arrays = [Some(&array); 2];
+                    compare(arrays, &[true, false], Op::Dot, isa, 1, &Rules::default(), "squares");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_that_underflow_are_not_lost() {
+    let half = 2f64.powi(-537);
+    let cases: &[&[[f64; 2]]] = &[
+        // Of -1e-340 the rounded sum is -0.
+        &[[1e-170, -1e-170]],
+        &[[1e-170, -1e-170], [0.0, 5.0]],
+        &[[1e-170, 1e-170], [1.0, 1.0], [-1.0, 1.0]],
+        // Three halves of the least number twice, which is three times it.
+        &[[1.5 * half, half], [1.5 * half, half]],
+        &[[1.5 * half, half], [1.25 * half, half], [1.25 * half, half]],
+        // In the middle between two numbers, but for what underflows.
+        &[[1.0, 1.0], [2f64.powi(-53), 1.0], [1e-170, 1e-170]],
+        &[[1.0, 1.0], [2f64.powi(-53), 1.0], [1e-170, -1e-170]],
+        &[[1e-150, 1e-150], [2f64.powi(-53) * 1e-150, 1e-150], [1e-170, 1e-170]],
+        // The largest numbers there are.
+        &[[f64::MAX, 1.0], [f64::MAX, -1.0], [3.0, 0.5]],
+        &[[f64::MAX, 2.0], [f64::MAX, -2.0], [3.0, 0.5]],
+        &[[0.0, f64::INFINITY], [1.0, 1.0]],
+    ];
+    for pairs in cases {
+        for outputs in [1, 5, 40] {
+            for rows in [false, true] {
+                let len = pairs.len();
+                let (shape, reduced) = (vec![outputs, len], [false, true]);
+                let (near, far) = (8, 8 * if rows { len } else { outputs } as isize);
+                let strides = if rows { vec![far, near] } else { vec![near, far] };
+                let array = |side: usize| {
+                    let at = |i: usize| pairs[if rows { i % len } else { i / outputs }][side];
+                    let bytes = (0..outputs * len).flat_map(|i| at(i).to_le_bytes()).collect();
+                    let (shape, strides) = (shape.clone(), strides.clone());
+                    Array { dtype: DType::F64, shape, strides, offset: 0, bytes }
+                };
+                let (one, two) = (array(0), array(1));
+                for isa in Isa::available() {
+                    let arrays = [Some(&one), Some(&two)];
+                    let note = format!("{pairs:?}");
+                    compare(arrays, &reduced, Op::Dot, isa, 1, &Rules::default(), &note);
+                }
+            }
+        }
     }
 }
 

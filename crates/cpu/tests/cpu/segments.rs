@@ -203,6 +203,50 @@ fn any_layout_and_long_segments_have_the_bits_of_the_segment_alone() {
 }
 
 #[test]
+fn products_of_two_arrays_may_lie_in_two_ways() {
+    let mut random = Rng::with_seed(21);
+    let layouts = [Layout::Contiguous, Layout::EveryThird, Layout::Backwards, Layout::Unaligned];
+    for dtype in [DType::F64, DType::F32, DType::BF16, DType::I16] {
+        for (i, pattern) in PATTERNS.into_iter().enumerate() {
+            let lens: Vec<usize> = (0..120).map(|_| random.usize(0..70)).collect();
+            let (spans, len) = spans(&lens, &mut random);
+            let one = Array::new(dtype, pattern, len, layouts[i % 4], &mut random);
+            let two = Array::new(dtype, pattern, len, layouts[i / 4 % 4], &mut random);
+            let starts: Vec<u32> = spans.iter().map(|s| s[0] as u32).collect();
+            let stops: Vec<u32> = spans.iter().map(|s| (s[0] + s[1]) as u32).collect();
+            let (first, second) = (one.part(0, len), two.part(0, len));
+            for isa in Isa::available() {
+                let job = SegmentJob {
+                    views: [Some(&first), Some(&second)],
+                    bounds: Bounds::StartsStops(Indices::U32(&starts), Indices::U32(&stops)),
+                    valid: None,
+                    initial: None,
+                    kinds: &[Kind::Dot],
+                    isa,
+                    threads: Threads::Exactly(1),
+                };
+                let rules = Rules::new().wrap(true);
+                let (_, got) = job.answers(&[(Op::Dot, 0)], &rules).unwrap();
+                for (i, &[start, len]) in spans.iter().enumerate() {
+                    let (first, second) = (one.part(start, len), two.part(start, len));
+                    let alone = Job {
+                        views: [Some(&first), Some(&second)],
+                        reduced: &[true],
+                        kinds: &[Kind::Dot],
+                        start: 0,
+                        isa: Isa::BASELINE,
+                        threads: Threads::Exactly(1),
+                    };
+                    let want = alone.states().unwrap()[0][0].finish(Op::Dot, &rules).unwrap();
+                    let note = format!("{dtype} {pattern} {isa}: segment {i} of {len}");
+                    assert_eq!(got[0].numbers.get(i), Some(want.first()), "{note}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_huge_segment_among_small_ones_is_shared() {
     let mut random = Rng::with_seed(19);
     let huge = (1 << 18) + 77;

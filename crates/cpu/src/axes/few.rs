@@ -1,0 +1,388 @@
+//! Sums of a few floats for many outputs, without accumulators in memory.
+//!
+//! Of shorter floats than f64 a few elements, and their products, have a sum that f64 holds
+//! nearly always: the rounding errors, which TwoSum gives exactly, are 0 then. Of f64 the
+//! sum of the errors is exact nearly always; where the errors of that sum are 0, too, the sum
+//! is two f64, which are added with one rounding. Products of shorter floats have twice their
+//! bits, so that sums of them are rounded nearly always, but by far less than what the answer
+//! is rounded by. What is not certain is left to accumulators that can do more.
+
+use super::floats::Operands;
+use super::measures::two_sums;
+use super::round::Narrow;
+use crate::simd::{Kernel, Simd};
+use crate::table::Table;
+use warpfold_core::{DType, Element};
+
+/// The most elements of an output that has a few.
+pub(super) const MOST: usize = 64;
+/// The same of f64: of more the errors of errors are not 0 often enough.
+pub(super) const MOST_F64: usize = 16;
+
+/// Lanes of two of the widest vectors.
+const GROUP: usize = 16;
+
+/// What is summed of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Term {
+    Element,
+    Magnitude,
+    /// The product of a pair of elements that are shorter than f64. Of these sums there are
+    /// no errors, but the sums of magnitudes.
+    Product,
+}
+
+/// [`Term`], known to the compiler.
+const ELEMENT: u8 = 0;
+const MAGNITUDE: u8 = 1;
+const PRODUCT: u8 = 2;
+
+/// The first elements of all rows of tables, and how many rows there are; `None` of none or
+/// of more than [`MOST`].
+///
+/// # Safety
+/// The tables have elements of this type, and at least `columns` columns.
+pub(super) unsafe fn rows_of<T>(
+    tables: &[Table<'_, ()>],
+    columns: usize,
+) -> Option<([*const T; MOST], usize)> {
+    let (mut rows, mut len) = ([core::ptr::null(); MOST], 0);
+    for table in tables {
+        assert!(table.columns() >= columns);
+        // SAFETY: the caller vouches for the elements.
+        let table = unsafe { table.of_elements::<T>() };
+        for row in 0..table.rows() {
+            *rows.get_mut(len)? = table.at(row, 0);
+            len += 1;
+        }
+    }
+    (len > 0).then_some((rows, len))
+}
+
+/// Rows of elements, each with one of every output.
+pub(super) struct Few<O: Operands> {
+    /// The first elements of the rows, of both arrays if there are two.
+    rows: [[*const O::Item; MOST]; 2],
+    pub(super) len: usize,
+    /// Every row has so many elements that may be read: see [`new`](Self::new).
+    columns: usize,
+}
+
+impl<O: Operands> Few<O> {
+    /// The first `columns` columns of tables; `None` where nothing is certain, as of floats
+    /// that f64 is rounded to in steps.
+    ///
+    /// # Safety
+    /// All elements of the tables may be read as long as this is used, and are of this type.
+    pub(super) unsafe fn new(tables: [&[Table<'_, ()>]; 2], columns: usize) -> Option<Few<O>> {
+        // SAFETY: passed on from the caller.
+        let (first, len) = unsafe { rows_of(tables[0], columns)? };
+        let mut rows = [first; 2];
+        if O::PAIRED {
+            // SAFETY: as above.
+            let (second, others) = unsafe { rows_of(tables[1], columns)? };
+            assert!(others == len);
+            rows[1] = second;
+        }
+        O::Item::AT_ONCE.then_some(Few { rows, len, columns })
+    }
+
+    /// [`each`](Self::each) of these terms.
+    ///
+    /// # Safety
+    /// See [`Simd`].
+    #[inline(always)]
+    unsafe fn of_terms<S: Simd>(&self, term: Term, out: &mut impl Out) -> bool {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            match term {
+                Term::Element if Self::WORDS && self.ranged::<S, ELEMENT>(out) => true,
+                Term::Magnitude if Self::WORDS && self.ranged::<S, MAGNITUDE>(out) => true,
+                // The rounded sum of two is the answer, unless it is rounded again.
+                Term::Element if Self::WIDE && self.len <= 2 => self.each::<S, ELEMENT, false>(out),
+                Term::Magnitude if Self::WIDE && self.len <= 2 => {
+                    self.each::<S, MAGNITUDE, false>(out)
+                }
+                Term::Element => self.each::<S, ELEMENT, true>(out),
+                Term::Magnitude => self.each::<S, MAGNITUDE, true>(out),
+                // Of f64 they are not exact.
+                Term::Product if Self::WIDE => false,
+                Term::Product => self.each::<S, PRODUCT, false>(out),
+            }
+        }
+    }
+
+    /// Two vectors of terms of a row.
+    ///
+    /// # Safety
+    /// See [`Simd`]; the columns are there, here and below.
+    #[inline(always)]
+    unsafe fn terms<S: Simd, const TERM: u8>(&self, row: usize, column: usize) -> [S::F; 2] {
+        // SAFETY: the caller vouches for the columns; the rows may be read, see `new`.
+        unsafe {
+            let p = self.rows[0][row].wrapping_add(column);
+            let q = self.rows[1][row].wrapping_add(column);
+            let [a, b] = O::load::<S>(p, q);
+            match TERM {
+                ELEMENT => [a[0], b[0]],
+                MAGNITUDE => [S::abs(a[0]), S::abs(b[0])],
+                _ => [S::mul(a[0], a[1]), S::mul(b[0], b[1])],
+            }
+        }
+    }
+
+    /// Adds to a sum, the sum of its errors, and what is not 0 where there is more.
+    #[inline(always)]
+    unsafe fn add<S: Simd, const TERM: u8, const ERRORS: bool>(
+        [s, e, more]: [S::F; 3],
+        x: S::F,
+        one: S::F,
+    ) -> [S::F; 3] {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            if TERM == PRODUCT {
+                return [S::add(s, x), S::add(e, S::abs(x)), more];
+            }
+            if !ERRORS {
+                return [S::add(s, x), e, more];
+            }
+            let [s, error] = two_sums::<S>(s, x, one);
+            if !Self::WIDE {
+                return [s, e, S::or(more, error)];
+            }
+            let [e, rest] = two_sums::<S>(e, error, one);
+            [s, e, S::or(more, rest)]
+        }
+    }
+
+    /// Whether elements are words: see [`ranged`](Self::ranged).
+    const WORDS: bool = matches!(<O::Item as Element>::DTYPE, DType::F32);
+    /// Whether sums have errors that f64 do not hold often.
+    const WIDE: bool = <O::Item as Element>::DTYPE.size() == 8;
+
+    /// Hands the sums of all columns and of their errors to `out`, group by group, with the
+    /// first column of each; some twice. Returns whether that is all of every sum, as far as
+    /// `ERRORS` says that it matters.
+    ///
+    /// # Safety
+    /// See [`Simd`].
+    #[inline(always)]
+    unsafe fn each<S: Simd, const TERM: u8, const ERRORS: bool>(&self, out: &mut impl Out) -> bool {
+        let group = 2 * S::LANES;
+        let Some(last) = self.columns.checked_sub(group) else { return false };
+        let (mut high, mut low) = ([0.0; GROUP], [0.0; GROUP]);
+        // SAFETY: whole groups of columns; the buffers hold two of the widest vectors.
+        unsafe {
+            let (zero, one) = (S::splat(0.0), S::splat(core::hint::black_box(1.0)));
+            let (mut rest, mut sure) = (zero, true);
+            let mut column = 0;
+            while column < self.columns {
+                // The last group has some of the columns before it.
+                let at = column.min(last);
+                let [a, b] = self.terms::<S, TERM>(0, at);
+                let (mut a, mut b) = if TERM == PRODUCT {
+                    ([a, S::abs(a), zero], [b, S::abs(b), zero])
+                } else {
+                    ([a, zero, zero], [b, zero, zero])
+                };
+                for row in 1..self.len {
+                    let [x, y] = self.terms::<S, TERM>(row, at);
+                    a = Self::add::<S, TERM, ERRORS>(a, x, one);
+                    b = Self::add::<S, TERM, ERRORS>(b, y, one);
+                }
+                S::store(a[0], high.as_mut_ptr());
+                S::store(b[0], high[S::LANES..].as_mut_ptr());
+                if Self::WIDE || TERM == PRODUCT {
+                    S::store(a[1], low.as_mut_ptr());
+                    S::store(b[1], low[S::LANES..].as_mut_ptr());
+                }
+                // An infinity less itself is NaN, and so are errors of what is NaN.
+                rest = S::or(rest, S::or(S::sub(a[0], a[0]), S::sub(b[0], b[0])));
+                rest = S::or(rest, S::or(a[2], b[2]));
+                sure &= out.put(at, &high[..group], &low[..group]);
+                column += group;
+            }
+            // Not even the least number: that is 0.
+            sure & S::all_below(S::abs(rest), f64::from_bits(1))
+        }
+    }
+}
+
+impl<O: Operands> Few<O> {
+    /// The same for f32, by plain sums whose elements are so near to each other that nothing
+    /// is rounded: all are multiples of the last place of the least one, and f64 has 29 bits
+    /// more.
+    ///
+    /// # Safety
+    /// See [`Simd`].
+    #[inline(always)]
+    unsafe fn ranged<S: Simd, const TERM: u8>(&self, out: &mut impl Out) -> bool {
+        let group = 2 * S::LANES;
+        let Some(last) = self.columns.checked_sub(group) else { return false };
+        let (mut high, low) = ([0.0; GROUP], [0.0; GROUP]);
+        // SAFETY: as in `each`; f32 are words.
+        unsafe {
+            let (mask, unit) = (S::wsplat(u32::MAX >> 1), S::wsplat(1));
+            // Of zeros less one there is nothing above.
+            let (mut least, mut most) = (S::wsplat(u32::MAX), S::wsplat(0));
+            let (mut sure, mut column) = (true, 0);
+            while column < self.columns {
+                let at = column.min(last);
+                let mut sums = [S::splat(0.0); 2];
+                for row in &self.rows[0][..self.len] {
+                    let bits = S::wload(row.wrapping_add(at).cast());
+                    let magnitudes = S::wand(bits, mask);
+                    most = S::wmax(most, magnitudes);
+                    least = S::wmin(least, S::wsub(magnitudes, unit));
+                    let (a, b) = S::widen(if TERM == MAGNITUDE { magnitudes } else { bits });
+                    sums = [S::add(sums[0], a), S::add(sums[1], b)];
+                }
+                S::store(sums[0], high.as_mut_ptr());
+                S::store(sums[1], high[S::LANES..].as_mut_ptr());
+                sure &= out.put(at, &high[..group], &low[..group]);
+                column += group;
+            }
+            let mut words = [[0; GROUP]; 2];
+            S::wstore(least, words[0].as_mut_ptr());
+            S::wstore(most, words[1].as_mut_ptr());
+            let [least, most] = words;
+            let least = least[..group].iter().fold(u32::MAX, |least, &x| least.min(x));
+            let most = most[..group].iter().fold(0, |most, &x| most.max(x));
+            sure & is_exact(least, most, self.len)
+        }
+    }
+}
+
+/// Whether sums of so many f32 lose nothing in f64, `most` being the bits of the largest
+/// magnitude and `least` those of the least one that is not 0, less one.
+fn is_exact(least: u32, most: u32, len: usize) -> bool {
+    const INFINITY: u32 = 0x7f80_0000;
+    // Subnormals have the exponent of the least normal numbers.
+    let exponent = |bits: u32| (bits >> 23).max(1);
+    match least.checked_add(1) {
+        // Zeros.
+        None => true,
+        Some(least) => {
+            // Multiples of 2^(a - 150), each below 2^(b - 126).
+            let apart = exponent(most) - exponent(least);
+            most < INFINITY && apart < 29 && (len as u64) << apart <= 1 << 29
+        }
+    }
+}
+
+/// Who takes sums.
+pub(super) trait Out {
+    /// Takes those of some columns and of their errors; whether they are right.
+    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool;
+}
+
+/// Hands sums to `out`, and returns whether they are all right.
+pub(super) struct FewSums<O: Operands, X> {
+    pub(super) rows: Few<O>,
+    pub(super) term: Term,
+    pub(super) out: X,
+}
+
+impl<O: Operands, X: Out> Kernel for FewSums<O, X> {
+    type Out = bool;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> bool {
+        let FewSums { rows, term, mut out } = self;
+        // SAFETY: passed on from the caller.
+        unsafe { rows.of_terms::<S>(term, &mut out) }
+    }
+}
+
+/// Where exact sums go, multiplied by `scale`, a power of two.
+pub(super) struct Scaled<'a, T> {
+    pub(super) scale: f64,
+    pub(super) to: &'a mut [T],
+}
+
+impl<T: Narrow> Out for Scaled<'_, T> {
+    #[inline(always)]
+    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool {
+        let to = &mut self.to[column..column + high.len()];
+        let mut sure = true;
+        for i in 0..to.len() {
+            let (sum, right) = T::scaled(high[i], low[i], self.scale);
+            to[i] = sum;
+            sure &= right;
+        }
+        sure
+    }
+}
+
+/// Where exact sums go, divided by `len`.
+pub(super) struct Means<'a, T> {
+    pub(super) len: f64,
+    pub(super) to: &'a mut [T],
+}
+
+impl<T: Narrow> Out for Means<'_, T> {
+    #[inline(always)]
+    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool {
+        let to = &mut self.to[column..column + high.len()];
+        let inverse = 1.0 / self.len;
+        let mut sure = true;
+        for i in 0..to.len() {
+            let (mean, right) = T::mean(high[i], low[i], self.len, inverse);
+            to[i] = mean;
+            sure &= right;
+        }
+        sure
+    }
+}
+
+/// Where rounded sums of `len` terms go, of which the sums of magnitudes are known.
+pub(super) struct Rough<'a, T, const ROOT: bool> {
+    pub(super) len: f64,
+    pub(super) to: &'a mut [T],
+}
+
+impl<T: Narrow, const ROOT: bool> Out for Rough<'_, T, ROOT> {
+    #[inline(always)]
+    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool {
+        let to = &mut self.to[column..column + high.len()];
+        let share = (self.len + 8.0) * f64::EPSILON;
+        let mut sure = true;
+        for i in 0..to.len() {
+            // Zeros add up to a positive one. A root is off by half as much, and rounded.
+            let high = high[i] + 0.0;
+            let (high, off) = if ROOT {
+                let root = high.sqrt();
+                (root, root * share)
+            } else {
+                (high, low[i] * share)
+            };
+            let [least, most] = [T::at_once(high - off), T::at_once(high + off)];
+            to[i] = least;
+            sure &= least.bits() == most.bits();
+        }
+        sure
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_exact_where_f64_has_room_for_them() {
+        let bits = |x: f64| (x as f32).to_bits();
+        let exact = |least: f64, most: f64, len| is_exact(bits(least) - 1, bits(most), len);
+        // From the last place of 1 to 64 times a number below 2^24.
+        assert!(exact(1.0, 2f64.powi(24) - 1.0, 64));
+        assert!(!exact(1.0, 2f64.powi(24), 64));
+        assert!(exact(1.0, 2f64.powi(28), 2) && !exact(1.0, 2f64.powi(28), 3));
+        assert!(exact(1.0, 2f64.powi(28), 1) && !exact(1.0, 2f64.powi(29), 1));
+        // Subnormals are multiples of the least.
+        assert!(exact(2f64.powi(-149), 2f64.powi(-101), 1));
+        assert!(exact(2f64.powi(-149), 2f64.powi(-126), 64));
+        assert!(!exact(2f64.powi(-149), 2f64.powi(-97), 1));
+        assert!(is_exact(u32::MAX, 0, 64));
+        assert!(!is_exact(bits(1.0), f32::INFINITY.to_bits(), 1));
+        assert!(!is_exact(bits(1.0), f32::NAN.to_bits(), 1));
+    }
+}

@@ -1,0 +1,308 @@
+//! What sums of floats keep: f64 sums that know how far they can be off.
+//!
+//! A sum is kept in three f64: the rounded sum `s`, the sum `e` of the rounding errors
+//! of `s`, which TwoSum gives exactly (Knuth 1969, Ogita, Rump and Oishi 2005), and the
+//! sum `a` of their magnitudes. Of `N` terms in `e`, each of at most 53 bits, the sum in
+//! any order errs by at most `(N - 1) u (1 + ...)` times the sum of the magnitudes, with
+//! `u = 2^-53`. So the exact sum lies within `s + e` plus or minus `N 2^-52 a`, and where
+//! `a` is 0 it is `s`. If both ends round to the same number, that is the exact sum
+//! rounded once (Ziv 1991); otherwise the general way has to answer. Infinities, NaNs and
+//! overflow make `e` NaN, and a NaN end equals nothing.
+//!
+//! Of short rows of f64 many sums lie exactly in the middle: one in eight of eight numbers
+//! between 0 and 1. No interval tells those, unless it has no width. So `e` is added up by
+//! TwoSum as well where it is worth it (*fine* measures): `l` is the sum of its rounding
+//! errors, `b` that of their magnitudes, and where `b` is 0, which is the rule, `s + e` is
+//! the exact sum. Otherwise it is `s + e + l` plus or minus `N 2^-52 b`.
+//!
+//! Products of f64 enter as the rounded product and its error, which the fused operation
+//! gives exactly unless it underflows: see [`LEAST_SQUARES`] and [`LOST`]. Those of shorter
+//! floats are exact.
+
+use super::round::{Interval, two_sum};
+use crate::simd::Simd;
+
+/// Parts of a sum, and of one with the errors of its errors.
+pub(super) const SUM: usize = 3;
+const FINE: usize = 4;
+
+/// Sums of squares above this have lost nothing that matters: what underflows is below
+/// `2^-1074` a term, and there are fewer than `2^64` terms.
+pub(super) const LEAST_SQUARES: f64 = 1e-200;
+
+/// What underflows of a product of two f64 and of its error, at most: each is rounded to a
+/// multiple of 2^-1074.
+pub(super) const LOST: f64 = 2e-323;
+
+/// What is summed: an accumulator of `P` parts takes elements, or pairs of them.
+pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
+    /// Whether products are summed.
+    const PRODUCTS: bool;
+    /// Takes in a vector of pairs; an element alone is a pair with itself.
+    ///
+    /// # Safety
+    /// See [`Simd`], here and below.
+    unsafe fn step<S: Simd>(acc: &mut [S::F; P], pair: [S::F; 2], one: S::F);
+    /// Takes in an accumulator of other elements.
+    unsafe fn join<S: Simd>(acc: &mut [S::F; P], others: [S::F; P], one: S::F);
+    /// The same for one lane.
+    fn merged(parts: [f64; P], others: [f64; P]) -> [f64; P];
+    /// The sum of `len` elements.
+    fn first(parts: [f64; P], len: f64) -> Interval;
+    /// That of their magnitudes or of their squares, whichever it is.
+    fn second(parts: [f64; P], len: f64) -> Interval;
+}
+
+/// Adds `x` to a sum.
+#[inline(always)]
+unsafe fn add<S: Simd>(s: &mut S::F, e: &mut S::F, a: &mut S::F, x: S::F, one: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let t = S::add_beside(x, *s, one);
+        let z = S::sub(t, *s);
+        let error = S::add_beside(S::sub(*s, S::sub(t, z)), S::sub(x, z), one);
+        *s = t;
+        *e = S::add_beside(error, *e, one);
+        *a = S::add(*a, S::abs(error));
+    }
+}
+
+/// The same for one lane.
+#[inline(always)]
+fn add_one([s, e, a]: [f64; SUM], [x, error, magnitude]: [f64; SUM]) -> [f64; SUM] {
+    let t = s + x;
+    let z = t - s;
+    let rounded = (s - (t - z)) + (x - z);
+    [t, e + error + rounded, a + magnitude + rounded.abs()]
+}
+
+/// The rounded sum of two numbers, and what it is off by.
+#[inline(always)]
+pub(super) unsafe fn two_sums<S: Simd>(a: S::F, b: S::F, one: S::F) -> [S::F; 2] {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let t = S::add_beside(b, a, one);
+        let z = S::sub(t, a);
+        [t, S::add_beside(S::sub(a, S::sub(t, z)), S::sub(b, z), one)]
+    }
+}
+
+/// Adds `x` to a sum, and the error to that of the errors.
+#[inline(always)]
+unsafe fn add_fine<S: Simd>([s, e, l, b]: [&mut S::F; FINE], x: S::F, one: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let [sum, error] = two_sums::<S>(*s, x, one);
+        let [errors, rest] = two_sums::<S>(*e, error, one);
+        (*s, *e) = (sum, errors);
+        *l = S::add(*l, rest);
+        *b = S::add(*b, S::abs(rest));
+    }
+}
+
+/// Parts that are a sum with the errors of its errors.
+#[inline(always)]
+unsafe fn join_fine<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let [mut s, mut e, mut l, mut b] = [acc[0], acc[1], acc[2], acc[3]];
+        add_fine::<S>([&mut s, &mut e, &mut l, &mut b], others[0], one);
+        let [errors, rest] = two_sums::<S>(e, others[1], one);
+        l = S::add(S::add(l, rest), others[2]);
+        b = S::add(S::add(b, S::abs(rest)), others[3]);
+        (acc[0], acc[1], acc[2], acc[3]) = (s, errors, l, b);
+    }
+}
+
+/// The same for one lane.
+#[inline(always)]
+fn merged_fine<const P: usize>(parts: [f64; P], others: [f64; P]) -> [f64; P] {
+    let mut merged = parts;
+    let [s, error] = two_sum(parts[0], others[0]);
+    let [e, rest] = two_sum(parts[1], error);
+    let [e, more] = two_sum(e, others[1]);
+    merged[0] = s;
+    merged[1] = e;
+    merged[2] = parts[2] + rest + more + others[2];
+    merged[3] = parts[3] + rest.abs() + more.abs() + others[3];
+    merged
+}
+
+/// The interval of a sum with the errors of its errors, of which there are as many as
+/// [`interval`] says of errors.
+#[inline(always)]
+fn fine([s, e, l, b]: [f64; FINE], len: f64) -> Interval {
+    let rest = Interval::of_sum(s, e + l, (len + 8.0) * 32.0, b);
+    let off = if b == 0.0 { 0.0 } else { rest.off + (e.abs() + l.abs()) * f64::EPSILON };
+    Interval { off, ..rest }
+}
+
+/// Parts that are sums with their errors.
+#[inline(always)]
+unsafe fn join_sums<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], one: S::F) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        for p in (0..P).step_by(SUM) {
+            let [mut s, mut e, mut a] = [acc[p], acc[p + 1], acc[p + 2]];
+            add::<S>(&mut s, &mut e, &mut a, others[p], one);
+            e = S::add(e, others[p + 1]);
+            a = S::add(a, others[p + 2]);
+            (acc[p], acc[p + 1], acc[p + 2]) = (s, e, a);
+        }
+    }
+}
+
+/// The same for one lane.
+#[inline(always)]
+fn merged_sums<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
+    for p in (0..P).step_by(SUM) {
+        let sum = |parts: &[f64; P]| [parts[p], parts[p + 1], parts[p + 2]];
+        let [s, e, a] = add_one(sum(&parts), sum(&others));
+        (parts[p], parts[p + 1], parts[p + 2]) = (s, e, a);
+    }
+    parts
+}
+
+/// The interval of a sum with its errors. They have at most two terms for an element,
+/// and for a run of elements, which has at least one, those of the lanes that are
+/// merged.
+#[inline(always)]
+fn interval([s, e, a]: [f64; SUM], len: f64) -> Interval {
+    Interval::of_sum(s, e, (len + 8.0) * 32.0, a)
+}
+
+/// The interval of a plain sum of `len` terms, whose magnitudes have this sum.
+#[inline(always)]
+fn rough(s: f64, magnitudes: f64, len: f64) -> Interval {
+    Interval::of_sum(s, 0.0, len + 8.0, magnitudes)
+}
+
+macro_rules! measure {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident $(<const $split:ident>)?: $parts:literal, $products:literal,
+        $join:ident, $merged:ident,
+        |$S:ident, $acc:pat, $pair:pat, $one:ident| $step:expr,
+        |$p:ident, $len:ident| $first:expr, $second:expr;
+    )*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub(super) struct $name $(<const $split: bool>)?;
+
+        impl $(<const $split: bool>)? Measure<$parts> for $name $(<$split>)? {
+            const PRODUCTS: bool = $products;
+            #[inline(always)]
+            unsafe fn step<$S: Simd>($acc: &mut [$S::F; $parts], $pair: [$S::F; 2], $one: $S::F) {
+                // SAFETY: passed on from the caller.
+                unsafe { $step }
+            }
+            #[inline(always)]
+            unsafe fn join<S: Simd>(acc: &mut [S::F; $parts], others: [S::F; $parts], one: S::F) {
+                // SAFETY: passed on from the caller.
+                unsafe { $join::<S, $parts>(acc, others, one) }
+            }
+            #[inline(always)]
+            fn merged(parts: [f64; $parts], others: [f64; $parts]) -> [f64; $parts] {
+                $merged(parts, others)
+            }
+            #[inline(always)]
+            fn first($p: [f64; $parts], $len: f64) -> Interval {
+                $first
+            }
+            #[inline(always)]
+            fn second($p: [f64; $parts], $len: f64) -> Interval {
+                $second
+            }
+        }
+    )*};
+}
+
+#[inline(always)]
+unsafe fn join_plain<S: Simd, const P: usize>(acc: &mut [S::F; P], others: [S::F; P], _: S::F) {
+    for p in 0..P {
+        // SAFETY: passed on from the caller.
+        acc[p] = unsafe { S::add(acc[p], others[p]) };
+    }
+}
+
+#[inline(always)]
+fn merged_plain<const P: usize>(mut parts: [f64; P], others: [f64; P]) -> [f64; P] {
+    for p in 0..P {
+        parts[p] += others[p];
+    }
+    parts
+}
+
+/// Adds a product, with its error if it has one, to a sum.
+#[inline(always)]
+unsafe fn add_product<S: Simd, const SPLIT: bool>(
+    [s, e, a]: [&mut S::F; SUM],
+    [x, y]: [S::F; 2],
+    one: S::F,
+) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let product = S::mul(x, y);
+        add::<S>(s, e, a, product, one);
+        if SPLIT {
+            let rest = S::mul_sub(x, y, product);
+            *e = S::add(*e, rest);
+            *a = S::add(*a, S::abs(rest));
+        }
+    }
+}
+
+measure! {
+    /// The elements.
+    Plain: 3, false, join_sums, merged_sums,
+        |S, [s, e, a], [x, _], one| add::<S>(s, e, a, x, one),
+        |p, len| interval(p, len), interval(p, len);
+    /// Their absolute values.
+    Absolute: 3, false, join_sums, merged_sums,
+        |S, [s, e, a], [x, _], one| add::<S>(s, e, a, S::abs(x), one),
+        |p, len| interval(p, len), interval(p, len);
+    /// The elements, with the errors of their errors.
+    FinePlain: 4, false, join_fine, merged_fine,
+        |S, [s, e, l, b], [x, _], one| add_fine::<S>([s, e, l, b], x, one),
+        |p, len| fine(p, len), fine(p, len);
+    /// Their absolute values likewise.
+    FineAbsolute: 4, false, join_fine, merged_fine,
+        |S, [s, e, l, b], [x, _], one| add_fine::<S>([s, e, l, b], S::abs(x), one),
+        |p, len| fine(p, len), fine(p, len);
+    /// The products; `SPLIT` if these have more than 53 bits.
+    Products<const SPLIT>: 3, true, join_sums, merged_sums,
+        |S, [s, e, a], pair, one| add_product::<S, SPLIT>([s, e, a], pair, one),
+        |p, len| interval(p, len), interval(p, len);
+    /// The elements, and their squares; `SPLIT` if these have more than 53 bits.
+    Both<const SPLIT>: 6, true, join_sums, merged_sums,
+        |S, [s, e, a, t, f, b], [x, y], one| {
+            add::<S>(s, e, a, x, one);
+            add_product::<S, SPLIT>([t, f, b], [x, y], one);
+        },
+        |p, len| interval([p[0], p[1], p[2]], len), interval([p[3], p[4], p[5]], len);
+    /// The elements in a plain sum, and their magnitudes. Plain sums are for types of at
+    /// most 24 bits: they are off by too little to matter for most outputs, and those
+    /// that lie too close to the middle between two numbers are summed again.
+    RoughPlain: 2, false, join_plain, merged_plain,
+        |S, [s, a], [x, _], _one| {
+            *s = S::add(*s, x);
+            *a = S::add(*a, S::abs(x));
+        },
+        |p, len| rough(p[0], p[1], len), rough(p[1], p[1], len);
+    /// The products in a plain sum, and their magnitudes.
+    RoughProducts: 2, true, join_plain, merged_plain,
+        |S, [s, a], [x, y], _one| {
+            let product = S::mul(x, y);
+            *s = S::add(*s, product);
+            *a = S::add(*a, S::abs(product));
+        },
+        |p, len| rough(p[0], p[1], len), rough(p[1], p[1], len);
+    /// The elements, and their squares, in plain sums. The sum of the magnitudes is at
+    /// most the root of `len` times the sum of the squares.
+    RoughBoth: 2, true, join_plain, merged_plain,
+        |S, [s, t], [x, y], _one| {
+            *s = S::add(*s, x);
+            *t = S::add(*t, S::mul(x, y));
+        },
+        |p, len| rough(p[0], (len * p[1]).sqrt() * 1.01, len), rough(p[1], p[1], len);
+}

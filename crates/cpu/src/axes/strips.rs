@@ -1,0 +1,202 @@
+//! Outputs of a few elements, in strips whose accumulators and copies stay in the first cache.
+//!
+//! A block of outputs has accumulators in memory, which cost more than a few elements do. Of
+//! a strip all elements are at hand at once: accumulators answer it from registers if they
+//! can, and otherwise a part of it at a time. Neighbours that lie in many short runs are
+//! copied together, so that the loops over them are long.
+
+use super::few;
+use super::fold::{Cells, Fold};
+use super::lengths::Lengths;
+use super::run::{Hands, Run, move_by};
+use super::walk::Form;
+use crate::pack::Pack;
+use crate::table::Table;
+use core::ops::Range;
+
+/// The most outputs of a strip.
+const STRIP: usize = 1024;
+/// Outputs that have accumulators at a time.
+const CELLS: usize = 256;
+/// Runs of fewer outputs cost more to begin than to read.
+const SHORT_RUN: usize = 128;
+
+/// How strips of a walk are read.
+pub(super) struct Strips {
+    /// Outputs of a strip.
+    pub(super) len: usize,
+    /// Elements of each.
+    elements: usize,
+    /// The bytes to the first element of each run along the innermost reduced axis.
+    outer: Vec<[isize; 2]>,
+}
+
+impl Strips {
+    /// Accumulators that are enough.
+    pub(super) fn cells(&self) -> usize {
+        CELLS.min(self.len)
+    }
+}
+
+impl Run<'_> {
+    /// The strips of the walk, if its outputs have few elements and these are worth it: if
+    /// they are answered quickly, or lie in many short runs.
+    pub(super) fn strips_for(&self, fold: &dyn Fold) -> Option<Strips> {
+        let walk = &self.walk;
+        let elements = walk.elements();
+        let run = walk.kept.last().map_or(1, |axis| axis.len);
+        let worth = fold.is_quick(elements) || run < SHORT_RUN;
+        if walk.form != Form::Columns || elements > few::MOST || !worth {
+            return None;
+        }
+        let mut outer = vec![[0; 2]];
+        for &(len, strides) in &walk.reduced[..walk.reduced.len() - 1] {
+            let all = outer.iter().flat_map(|&offsets| {
+                (0..len).map(move |i| {
+                    let mut offsets = offsets;
+                    move_by(&mut offsets, i, strides);
+                    offsets
+                })
+            });
+            outer = all.collect();
+        }
+        // Where nothing is copied nothing needs room.
+        let copied = walk.copied != [false; 2] || run < STRIP;
+        let len = if copied { walk.together(elements).min(STRIP) } else { STRIP };
+        Some(Strips { len, elements, outer })
+    }
+
+    /// Writes the answers of a strip; the places of those that there are not go to
+    /// [`Hands::missing`].
+    pub(super) fn strip(
+        &self,
+        strips: &Strips,
+        cells: &mut dyn Cells,
+        outputs: Range<usize>,
+        to: &mut [u8],
+        hands: &mut Hands,
+    ) {
+        let (walk, count, size) = (&self.walk, outputs.len(), self.item.size());
+        let Hands { segments, buffers, missing, .. } = hands;
+        walk.segments(outputs.start, outputs.end, segments);
+        let (len, along) = walk.reduced.last().copied().unwrap_or((1, [0; 2]));
+        let beside = walk.kept.last().map_or([0; 2], |axis| axis.strides);
+        let mut tables: [Vec<Table<'_, ()>>; 2] = Default::default();
+        for (array, (tables, buffer)) in tables.iter_mut().zip(buffers).enumerate() {
+            let Some(origin) = self.origins[array] else { continue };
+            let (along, beside) = (along[array], beside[array]);
+            let at = |offsets: [isize; 2], outer: [isize; 2]| {
+                origin.wrapping_byte_offset(offsets[array] + outer[array])
+            };
+            if let ([segment], false) = (&segments[..], walk.copied[array]) {
+                tables.extend(strips.outer.iter().map(|&outer| {
+                    Table::of_any(at(segment.offsets, outer).cast(), along, len, count)
+                }));
+                continue;
+            }
+            let bytes = strips.elements * count * size;
+            if buffer.len() * 8 < bytes {
+                buffer.resize(bytes.div_ceil(8), 0);
+            }
+            let all: &mut [u8] = &mut bytemuck::cast_slice_mut(buffer)[..bytes];
+            for segment in &*segments {
+                for (i, &outer) in strips.outer.iter().enumerate() {
+                    let to = &mut all[(i * len * count + segment.place) * size..];
+                    let pack = Pack {
+                        from: at(segment.offsets, outer),
+                        size,
+                        rows: len,
+                        columns: segment.len,
+                        row_stride: along,
+                        column_stride: beside,
+                        gaps: self.gaps,
+                    };
+                    // SAFETY: the table is among the walk's elements, which may be read, and
+                    // so may what lies between them if `gaps` says so.
+                    unsafe { pack.fill_beside(to, count) };
+                }
+            }
+            let stride = (count * size).cast_signed();
+            tables.push(Table::of_any(all.as_ptr().cast(), stride, strips.elements, count));
+        }
+        let all = Tables { tables: &tables, elements: strips.elements, inner: len, size };
+        if all.quick(cells, 0..count, to) {
+            return;
+        }
+        // What is odd is in a part of it.
+        let width = to.len() / count;
+        for start in (0..count).step_by(CELLS) {
+            let columns = start..count.min(start + CELLS);
+            let to = &mut to[columns.start * width..columns.end * width];
+            if !all.quick(cells, columns.clone(), to) {
+                let before = missing.len();
+                all.slow(cells, columns, to, missing);
+                missing[before..].iter_mut().for_each(|place| *place += start);
+            }
+        }
+    }
+}
+
+/// The elements of a strip: tables one after the other, with a column for each output.
+struct Tables<'a> {
+    /// Of each array one, or one for each run along the innermost reduced axis. The elements
+    /// are aligned and may be read, those of a row follow each other, and they have the
+    /// operation's size.
+    tables: &'a [Vec<Table<'a, ()>>; 2],
+    /// Elements of an output, and how many are in such a run.
+    elements: usize,
+    inner: usize,
+    /// Bytes of an element.
+    size: usize,
+}
+
+impl<'a> Tables<'a> {
+    /// Some columns of some rows of a table.
+    fn part(
+        &self,
+        table: &Table<'a, ()>,
+        rows: Range<usize>,
+        columns: &Range<usize>,
+    ) -> Table<'a, ()> {
+        let from = table.at(rows.start, 0).wrapping_byte_add(columns.start * self.size);
+        Table::of_any(from, table.stride(), rows.len(), columns.len())
+    }
+
+    /// Answers some outputs without accumulators in memory, if all of them are found so.
+    fn quick(&self, cells: &mut dyn Cells, columns: Range<usize>, to: &mut [u8]) -> bool {
+        let [first, second] = self.tables;
+        let part = |tables: &[Table<'a, ()>]| -> Vec<Table<'a, ()>> {
+            tables.iter().map(|table| self.part(table, 0..table.rows(), &columns)).collect()
+        };
+        // Of one array there may be one table, and of the other many.
+        let alike = second.is_empty() || first.len() == second.len();
+        // SAFETY: see the fields; of two arrays there are equally many tables.
+        alike && unsafe { cells.quick([&part(first), &part(second)], to) }
+    }
+
+    /// Answers some outputs by accumulators.
+    fn slow(
+        &self,
+        cells: &mut dyn Cells,
+        columns: Range<usize>,
+        to: &mut [u8],
+        missing: &mut Vec<usize>,
+    ) {
+        let (inner, [first, second]) = (self.inner, self.tables);
+        cells.clear(columns.len());
+        for at in (0..self.elements).step_by(inner) {
+            let part = |tables: &[Table<'a, ()>]| match tables {
+                [whole] => self.part(whole, at..at + inner, &columns),
+                many => self.part(&many[at / inner], 0..inner, &columns),
+            };
+            if second.is_empty() {
+                // SAFETY: see the fields, here and below.
+                unsafe { cells.columns(0, part(first), at) };
+            } else {
+                // SAFETY: as above.
+                unsafe { cells.column_pairs(0, [part(first), part(second)]) };
+            }
+        }
+        cells.answer(0, Lengths::Same(self.elements as u64), to, missing);
+    }
+}
