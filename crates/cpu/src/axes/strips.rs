@@ -9,7 +9,7 @@ use super::few;
 use super::fold::{Cells, Fold};
 use super::lengths::Lengths;
 use super::run::{Hands, Run, move_by};
-use super::walk::Form;
+use super::walk::{Form, SHORT_ROW};
 use crate::pack::Pack;
 use crate::table::Table;
 use core::ops::Range;
@@ -49,7 +49,8 @@ impl Run<'_> {
         let run = walk.kept.last().map_or(1, |axis| axis.len);
         let worth = fold.is_quick(elements) || run < SHORT_RUN;
         // Short runs of outputs are no columns, and their copies are.
-        let columns = walk.form == Form::Columns || walk.copied[0] && walk.outputs() >= FEW;
+        let short = walk.copied[0] || elements * self.item.size() < SHORT_ROW;
+        let columns = walk.form == Form::Columns || short && walk.outputs() >= FEW;
         if !columns || elements > few::MOST || !worth {
             return None;
         }
