@@ -42,6 +42,9 @@ impl<W: Word> Lanes for Nonzero<W> {
     }
 }
 
+/// Elements of a row that are looked at before it is asked whether one was found.
+const AT_ONCE: usize = 1024;
+
 /// Whether any is not zero, or whether all are not.
 #[derive(Clone, Copy)]
 pub(super) struct Found<W> {
@@ -68,8 +71,13 @@ impl<W: Word> Lanes for Found<W> {
     #[inline(always)]
     fn row(self, items: &[W], _: usize) -> Option<(u8, (), ())> {
         let mut found = 0;
-        for &x in items {
-            self.take(&mut found, &mut (), &mut (), x, 0);
+        for items in items.chunks(AT_ONCE) {
+            for &x in items {
+                self.take(&mut found, &mut (), &mut (), x, 0);
+            }
+            if found != 0 {
+                break;
+            }
         }
         Some((found, (), ()))
     }

@@ -30,12 +30,16 @@ pub(super) enum Term {
     /// The product of a pair of elements that are shorter than f64. Of these sums there are
     /// no errors, but the sums of magnitudes.
     Product,
+    /// The element, of those that are shorter than f64. Of these sums there are no errors, but
+    /// the sums of squares.
+    Powers,
 }
 
 /// [`Term`], known to the compiler.
 const ELEMENT: u8 = 0;
 const MAGNITUDE: u8 = 1;
 const PRODUCT: u8 = 2;
+const POWERS: u8 = 3;
 
 /// The first elements of all rows of tables, and how many rows there are; `None` of none or
 /// of more than [`MOST`].
@@ -106,7 +110,8 @@ impl<O: Operands> Few<O> {
                 Term::Element => self.each::<S, ELEMENT, true>(out),
                 Term::Magnitude => self.each::<S, MAGNITUDE, true>(out),
                 // Of f64 they are not exact.
-                Term::Product if Self::WIDE => false,
+                Term::Product | Term::Powers if Self::WIDE => false,
+                Term::Powers => self.each::<S, POWERS, false>(out),
                 Term::Product => self.each::<S, PRODUCT, false>(out),
             }
         }
@@ -124,7 +129,7 @@ impl<O: Operands> Few<O> {
             let q = self.rows[1][row].wrapping_add(column);
             let [a, b] = O::load::<S>(p, q);
             match TERM {
-                ELEMENT => [a[0], b[0]],
+                ELEMENT | POWERS => [a[0], b[0]],
                 MAGNITUDE => [S::abs(a[0]), S::abs(b[0])],
                 _ => [S::mul(a[0], a[1]), S::mul(b[0], b[1])],
             }
@@ -142,6 +147,9 @@ impl<O: Operands> Few<O> {
         unsafe {
             if TERM == PRODUCT {
                 return [S::add(s, x), S::add(e, S::abs(x)), more];
+            }
+            if TERM == POWERS {
+                return [S::add(s, x), S::add(e, S::mul(x, x)), more];
             }
             if !ERRORS {
                 return [S::add(s, x), e, more];
@@ -182,6 +190,8 @@ impl<O: Operands> Few<O> {
                 let [a, b] = self.terms::<S, TERM>(0, at);
                 let (mut a, mut b) = if TERM == PRODUCT {
                     ([a, S::abs(a), zero], [b, S::abs(b), zero])
+                } else if TERM == POWERS {
+                    ([a, S::mul(a, a), zero], [b, S::mul(b, b), zero])
                 } else {
                     ([a, zero, zero], [b, zero, zero])
                 };
@@ -192,7 +202,7 @@ impl<O: Operands> Few<O> {
                 }
                 S::store(a[0], high.as_mut_ptr());
                 S::store(b[0], high[S::LANES..].as_mut_ptr());
-                if Self::WIDE || TERM == PRODUCT {
+                if Self::WIDE || TERM == PRODUCT || TERM == POWERS {
                     S::store(a[1], low.as_mut_ptr());
                     S::store(b[1], low[S::LANES..].as_mut_ptr());
                 }
@@ -361,6 +371,58 @@ impl<T: Narrow, const ROOT: bool> Out for Rough<'_, T, ROOT> {
             sure &= least.bits() == most.bits();
         }
         sure
+    }
+}
+
+/// Where the variances of `len` elements go, by their plain sums and those of their squares.
+///
+/// Of `n` elements the sums `s` and `q` are off by at most `(n - 1) u` times those of the
+/// magnitudes, with `u = 2^-53`. The sum of the magnitudes times itself is at most `n q`, so
+/// that `n q - s^2` is off by less than `3 n u n q`, and by what three operations round.
+pub(super) struct Variances<'a, T, const ROOT: bool> {
+    pub(super) len: f64,
+    /// `n (n - ddof)`, which is positive.
+    pub(super) divisor: f64,
+    pub(super) to: &'a mut [T],
+}
+
+impl<T: Narrow, const ROOT: bool> Out for Variances<'_, T, ROOT> {
+    #[inline(always)]
+    fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool {
+        let to = &mut self.to[column..column + high.len()];
+        let (len, inverse) = (self.len, 1.0 / self.divisor);
+        let share = (4.0 * len + 16.0) * f64::EPSILON;
+        let mut sure = true;
+        for i in 0..to.len() {
+            let (sum, all) = (high[i], low[i] * len);
+            let variance = (all - sum * sum) * inverse;
+            // The inverse and the product are rounded, too.
+            let off = all * inverse * share + variance.abs() * (4.0 * f64::EPSILON);
+            let (mut least, mut most) = (variance - off, variance + off);
+            // Of what may be 0 or less nothing is known.
+            sure &= least > 0.0;
+            if ROOT {
+                least = least.max(0.0).sqrt() * (1.0 - 2.0 * f64::EPSILON);
+                most = most.sqrt() * (1.0 + 2.0 * f64::EPSILON);
+            }
+            let [least, most] = [T::at_once(least), T::at_once(most)];
+            to[i] = least;
+            sure &= least.bits() == most.bits();
+        }
+        sure
+    }
+}
+
+/// Where nothing but zeros goes: the variances of single elements.
+pub(super) struct Zeros<'a, T> {
+    pub(super) to: &'a mut [T],
+}
+
+impl<T: Narrow> Out for Zeros<'_, T> {
+    #[inline(always)]
+    fn put(&mut self, column: usize, high: &[f64], _: &[f64]) -> bool {
+        self.to[column..column + high.len()].fill(<T as bytemuck::Zeroable>::zeroed());
+        true
     }
 }
 

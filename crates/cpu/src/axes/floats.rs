@@ -5,7 +5,7 @@
     reason = "several arrays are indexed alike, in loops that compilers unroll"
 )]
 
-use super::few::{self, Few, FewSums, Means, Rough, Scaled, Term};
+use super::few::{self, Few, FewSums, Means, Rough, Scaled, Term, Variances, Zeros};
 use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
 use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
@@ -112,10 +112,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Fold for Floats<O, M, P> {
     fn is_quick(&self, elements: usize) -> bool {
         let short = <O::Item as Element>::DTYPE.size() < 8;
         let exact = if short { elements <= few::MOST } else { elements <= few::MOST_F64 };
-        O::Item::AT_ONCE
-            && exact
-            && (short || !M::PRODUCTS)
-            && !matches!(self.asked, Asked::Variance { .. })
+        O::Item::AT_ONCE && exact && (short || !M::PRODUCTS || elements == 1)
     }
 
     fn cells(&self, outputs: usize) -> Box<dyn Cells> {
@@ -255,6 +252,20 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
             (Asked::Root, true) => {
                 let out = Rough::<_, true> { len, to };
                 dispatch(isa, FewSums { rows, term: Term::Product, out })
+            }
+            (Asked::Variance { ddof: 0, .. }, _) if rows.len == 1 => {
+                dispatch(isa, FewSums { rows, term: Term::Element, out: Zeros { to } })
+            }
+            (Asked::Variance { ddof, root }, _) if ddof < rows.len as u64 => {
+                let divisor = len * (len - ddof as f64);
+                let term = Term::Powers;
+                if root {
+                    let out = Variances::<_, true> { len, divisor, to };
+                    dispatch(isa, FewSums { rows, term, out })
+                } else {
+                    let out = Variances::<_, false> { len, divisor, to };
+                    dispatch(isa, FewSums { rows, term, out })
+                }
             }
             _ => false,
         }

@@ -181,6 +181,20 @@ impl<W: Word> Lanes for ShortPowers<W> {
         *b += others.1;
     }
 
+    fn few(&self) -> Option<FewAsked> {
+        matches!(self.asked, Asked::Variance { root: false, .. }).then_some(FewAsked::Words)
+    }
+
+    /// Of a few integers of 16 bits `n squares - sum^2` has at most 42, and the divisor 12: the
+    /// quotient is the only thing that is rounded.
+    #[inline(always)]
+    fn finish<const MEAN: bool>(self, (sum, squares, ()): (i64, u64, ()), len: u64) -> (u64, bool) {
+        let Asked::Variance { ddof, .. } = self.asked else { return (0, false) };
+        let rest = len.saturating_sub(ddof);
+        let spread = (len * squares).cast_signed() - sum * sum;
+        ((spread as f64 / (len * rest) as f64).to_bits(), rest > 0)
+    }
+
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         // Below 2^63 as fewer than 2^31 elements are.
         let sums = |i: usize| {

@@ -9,7 +9,7 @@ use super::few;
 use super::fold::{Cells, Fold};
 use super::lengths::Lengths;
 use super::run::{Hands, Run, move_by};
-use super::walk::Form;
+use super::walk::{Form, SHORT_ROW};
 use crate::pack::Pack;
 use crate::table::Table;
 use core::ops::Range;
@@ -18,6 +18,8 @@ use core::ops::Range;
 const STRIP: usize = 1024;
 /// Outputs that have accumulators at a time.
 const CELLS: usize = 256;
+/// Of fewer outputs there is nothing to put side by side.
+const FEW: usize = 8;
 /// Runs of fewer outputs cost more to begin than to read.
 const SHORT_RUN: usize = 128;
 
@@ -46,7 +48,10 @@ impl Run<'_> {
         let elements = walk.elements();
         let run = walk.kept.last().map_or(1, |axis| axis.len);
         let worth = fold.is_quick(elements) || run < SHORT_RUN;
-        if walk.form != Form::Columns || elements > few::MOST || !worth {
+        // Short runs of outputs are no columns, and their copies are.
+        let short = walk.copied[0] || elements * self.item.size() < SHORT_ROW;
+        let columns = walk.form == Form::Columns || short && walk.outputs() >= FEW;
+        if !columns || elements > few::MOST || !worth {
             return None;
         }
         let mut outer = vec![[0; 2]];
@@ -88,7 +93,8 @@ impl Run<'_> {
             let at = |offsets: [isize; 2], outer: [isize; 2]| {
                 origin.wrapping_byte_offset(offsets[array] + outer[array])
             };
-            if let ([segment], false) = (&segments[..], walk.copied[array]) {
+            let lies = walk.form == Form::Columns && !walk.copied[array];
+            if let ([segment], true) = (&segments[..], lies) {
                 tables.extend(strips.outer.iter().map(|&outer| {
                     Table::of_any(at(segment.offsets, outer).cast(), along, len, count)
                 }));

@@ -50,7 +50,7 @@ pub(super) struct Walk {
 /// Rows of fewer bytes are turned into columns: that costs less than to add up the lanes
 /// of a vector for each row, which copies of rows with gaps do not save either. Of longer
 /// ones several would be read at a time.
-const SHORT_ROW: usize = 256;
+pub(super) const SHORT_ROW: usize = 256;
 /// Fewer columns leave most lanes of a vector idle.
 const FEW_COLUMNS: usize = 8;
 /// Bytes that are copied together at a time: half of the first cache.

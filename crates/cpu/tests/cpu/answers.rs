@@ -390,7 +390,16 @@ fn sums_of_a_few_elements_know_when_they_are_rounded() {
                 let strides = vec![(outputs * size) as isize, size as isize];
                 let array = Array { dtype, shape: vec![len, outputs], strides, offset: 0, bytes };
                 for isa in Isa::available() {
-                    for op in [Op::Sum, Op::Mean, Op::Norm1, Op::Var] {
+                    for op in [
+                        Op::Sum,
+                        Op::Mean,
+                        Op::Norm1,
+                        Op::Norm2,
+                        Op::Var,
+                        Op::Std,
+                        Op::Min,
+                        Op::Max,
+                    ] {
                         let note = format!("{case:?}");
                         one(&array, &[true, false], op, isa, 1, &Rules::default(), &note);
                     }
