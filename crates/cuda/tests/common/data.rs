@@ -69,6 +69,14 @@ pub(crate) fn make<T: Element>(pattern: &str, n: usize, random: &mut Random) -> 
             "few digits" => from_f64((random.next() % 9) as f64 - 2.0),
             "neighbours" => T::from_bits(from_f64::<T>(1.0).bits() + random.next() % 4),
             "far from zero" => from_f64(20_000.0 + random.unit()),
+            // Large ones that often leave nothing but what is far below them.
+            "cancelling" => match random.next() % 3 {
+                0 => from_f64(1024.0),
+                1 => from_f64(-1024.0),
+                _ => from_f64(random.unit() * 2f64.powi(-(random.next() as i32 & 63))),
+            },
+            // Sums of squares in the middle between two f64.
+            "squares halfway" => from_f64([134_217_728.0, 1.0, -1.0, 0.0][random.place(4)]),
             // A slow climb: windows that fit at first do not later on.
             _ => finite(from_f64((random.unit() - 0.5) * 2f64.powi((i / 64) as i32 - 20))),
         })

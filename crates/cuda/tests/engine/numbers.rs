@@ -990,11 +990,7 @@ fn few_elements(engines: &[Engine], seed: u64, rounds: usize) {
         } else {
             Layout::random(&shape, dtype.size(), &mut random)
         };
-        let close = ["few digits", "neighbours", "far from zero"];
-        let pattern = match random.place(3) {
-            0 => close[random.place(close.len())],
-            _ => PATTERNS[random.place(PATTERNS.len())],
-        };
+        let pattern = PATTERNS[random.place(PATTERNS.len())];
         let sample = Sample::new(dtype, layout, pattern, &mut random);
         for ops in [&OPS[..], &POSITIONS, &SQUARES, &[Op::Prod]] {
             // Products of integers are exact: states have them.
@@ -1005,6 +1001,47 @@ fn few_elements(engines: &[Engine], seed: u64, rounds: usize) {
             let op = one_of(ops, dtype, &mut random);
             check(&engines[0], op, &sample, &reduced, &format!("{pattern}, round {round}"));
         }
+    }
+}
+
+/// Few floats whose answers lie in the middle between two numbers or beside it, which
+/// cancel, or lie far apart: what accumulators of few floats must not be too sure of.
+fn few_floats(engines: &[Engine], seed: u64, keep: impl Fn(usize) -> bool) {
+    let patterns = [
+        "few digits",
+        "neighbours",
+        "far from zero",
+        "cancelling",
+        "squares halfway",
+        "wide",
+        "specials",
+        "finite bits",
+        "one huge",
+    ];
+    let ops = [Op::Sum, Op::Mean, Op::Norm1, Op::SumSq, Op::Norm2, Op::Var, Op::Std, Op::Prod];
+    let mut random = Random(seed);
+    let mut turn = 0;
+    for dtype in [DType::F64, DType::F32, DType::F16, DType::BF16] {
+        for pattern in patterns {
+            let (few, many) = (2 + random.place(15), 300 + random.place(200));
+            let layout = Layout::contiguous(&[few, many], dtype.size());
+            let sample = Sample::new(dtype, layout, pattern, &mut random);
+            for op in ops {
+                turn += 1;
+                if keep(turn) {
+                    check(&engines[0], op, &sample, &[true, false], pattern);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn few_floats_are_not_too_sure() {
+    let engines = abreast(&sim(Schedule::Lockstep));
+    let rounds = up_to(4, 1);
+    for seed in 0..rounds {
+        few_floats(&engines, 421 + seed as u64, |_| true);
     }
 }
 
@@ -1513,12 +1550,16 @@ fn sanitized_views_on_the_device() {
 fn sanitized_outputs_abreast_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     few_elements(&abreast(&device), 411, 39);
+    few_floats(&abreast(&device), 413, |turn| turn % 5 == 0);
 }
 
 #[test]
 fn outputs_abreast_on_the_device() {
     let Some(device) = device_of_this_machine() else { return };
     few_elements(&abreast(&device), 412, 1300);
+    for seed in 0..40 {
+        few_floats(&abreast(&device), 500 + seed, |_| true);
+    }
 }
 
 /// Large enough for many blocks that share outputs.
