@@ -2,7 +2,7 @@
 // their answer. Where they are not, those of any number of elements answer: sums whose terms are far apart, quotients and roots too near
 // the middle between two numbers, and whatever is not finite.
 //
-// `General` is what answers then; FEW_ELEMENTS are the most that the bounds here allow.
+// `General` is what answers then; FEW_ELEMENTS are the most that the bounds here allow, and that the engine asks for.
 
 #pragma once
 
@@ -11,7 +11,6 @@
 #include "float_total.cuh"
 #include "strided_prods.cuh"
 
-// MOST_ELEMENTS in the engine is no more.
 constexpr u64 FEW_ELEMENTS = 16;
 
 __device__ __forceinline__ bool is_finite(f64 x) { return fabs(x) < of_bits(u64(0x7ff) << 52); }

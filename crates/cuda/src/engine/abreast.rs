@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::answer::Answer;
-use super::catalogue::STRIDED_THREADS;
+use super::catalogue::{FEW_ELEMENTS, STRIDED_THREADS};
 use super::kernels::{Program, Tally};
 use super::layout::{Layout, Parameters, Row};
 use super::route::{Launches, Machine};
@@ -13,8 +13,6 @@ use crate::device::{Address, Launch, Stream};
 use warpfold_core::DType;
 use warpfold_core::op::Kind;
 
-/// The most elements of an output that a thread has to itself: `FEW_ELEMENTS` in the kernels.
-const MOST_ELEMENTS: usize = 16;
 /// Threads of outputs abreast that keep a device busy.
 const LEAST_THREADS: usize = 1 << 14;
 /// Elements of each output that are under way at once.
@@ -31,7 +29,7 @@ pub(super) fn outputs_of_a_thread(tally: Tally, table: &Table, forced: bool) -> 
     tally.abreast()?;
     let (size, len) = (table.dtype.size(), table.elements.len);
     let outputs = if size == 1 { 8 } else { 16 / size };
-    if !(1..=MOST_ELEMENTS).contains(&len) {
+    if !(1..=FEW_ELEMENTS).contains(&len) {
         return None;
     }
     if forced {

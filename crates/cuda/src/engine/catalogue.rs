@@ -10,6 +10,8 @@ use super::entry::{Entry, Module};
 pub(super) const VECTORS: usize = 4;
 /// `FACTOR_VECTORS` in `kernels/prod.cuh`.
 pub(super) const FACTOR_VECTORS: usize = 2;
+/// `FEW_ELEMENTS` in `kernels/few.cuh`.
+pub(super) const FEW_ELEMENTS: usize = 16;
 /// `SCRATCH_PARTIALS` in `kernels/ticket.cuh`.
 pub(super) const SCRATCH_PARTIALS: usize = 256;
 /// `SCRATCH_PARTIAL_WORDS` in `kernels/ticket.cuh`.
