@@ -7,13 +7,13 @@ use crate::home::Home;
 use crate::import::Family;
 use crate::numpy;
 use crate::partial::with_ddof;
-use crate::question::{Words, policy};
+use crate::question::{Words, policy, policy_name};
 use arrow_array::ArrayRef;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::ops::Range;
-use warpfold::{DType, GroupBy, Grouped, Keys, NanPolicy, Op, Order, Reduction};
+use warpfold::{DType, GroupBy, Grouped, Keys, Op, Order, Reduction};
 
 /// Rows that are reduced before Ctrl-C is looked for.
 const PIECE: usize = 1 << 24;
@@ -564,11 +564,7 @@ impl GroupPartial {
         let partial = this.borrow();
         let names = PyList::new(py, partial.ops())?;
         let rules = partial.question.rules();
-        let nan = match rules.nan {
-            NanPolicy::Omit => "omit",
-            NanPolicy::Error => "raise",
-            _ => "propagate",
-        };
+        let nan = policy_name(rules.nan);
         let Grouping { order, dropna } = partial.grouping;
         let columns = match &partial.keys {
             Named::One => (1, Vec::new()),

@@ -4,12 +4,12 @@ use crate::answers::give;
 use crate::call::operations;
 use crate::errors::OrRaise;
 use crate::import::{Data, Family, import};
-use crate::question::{Words, element_type};
+use crate::question::{Words, element_type, policy_name};
 use crate::{numpy, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
-use warpfold::{Axes, NanPolicy, Op, Reduction, View};
+use warpfold::{Axes, Op, Reduction, View};
 
 /// The states of a reduction over pieces of the data.
 ///
@@ -273,11 +273,7 @@ impl Partial {
         let partial = this.borrow();
         let names = PyList::new(py, partial.ops())?;
         let rules = partial.question.rules();
-        let nan = match rules.nan {
-            NanPolicy::Omit => "omit",
-            NanPolicy::Error => "raise",
-            _ => "propagate",
-        };
+        let nan = policy_name(rules.nan);
         let axes = match partial.question.named_axes() {
             Axes::All => None,
             Axes::These(axes) => Some(axes.clone()),

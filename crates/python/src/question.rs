@@ -115,6 +115,15 @@ pub(crate) fn policy(name: &str) -> PyResult<NanPolicy> {
     })
 }
 
+/// The name of what NaNs do: [`policy`] reads it.
+pub(crate) fn policy_name(policy: NanPolicy) -> &'static str {
+    match policy {
+        NanPolicy::Omit => "omit",
+        NanPolicy::Error => "raise",
+        _ => "propagate",
+    }
+}
+
 /// Axes: an integer, or several.
 fn axes(axis: &Bound<'_, PyAny>) -> PyResult<Vec<isize>> {
     let one = |axis: &Bound<'_, PyAny>| -> PyResult<isize> {
