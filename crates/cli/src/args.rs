@@ -483,7 +483,8 @@ pub(crate) struct OutputArgs {
     /// -o by the file's name]
     #[arg(short = 'f', long, value_name = "FORMAT", help_heading = OUTPUT)]
     pub(crate) output_format: Option<Format>,
-    /// Write to a file, all or nothing; `.npy` writes the answer as an array
+    /// Write to a file, all or nothing; `.npy` and `.npz` have arrays,
+    /// `.parquet` and `.arrow` columns
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
     /// Print the bits of every number

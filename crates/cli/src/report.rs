@@ -34,7 +34,8 @@ pub(crate) struct OpAnswer {
 #[derive(Clone, Copy)]
 pub(crate) struct Field<'a> {
     pub(crate) name: &'static str,
-    numbers: Option<&'a Numbers>,
+    /// All of them; `None` where there is no value.
+    pub(crate) numbers: Option<&'a Numbers>,
 }
 
 impl Field<'_> {

@@ -1,9 +1,13 @@
 //! What answers look like.
 
+mod arrow;
+mod columns;
 mod csv;
 mod groups;
 mod json;
 pub(crate) mod npy;
+mod npz;
+mod parquet;
 mod plain;
 mod table;
 
@@ -17,6 +21,7 @@ use crate::failure::Usage;
 use crate::report::Report;
 use crate::sink::{self, Sink};
 use anyhow::Result;
+use columns::Columns;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
@@ -55,8 +60,42 @@ impl Format {
 enum Form {
     /// As text.
     Text(Format),
-    /// As a `.npy` array.
+    /// As bytes that a file's name asks for.
+    Binary(Binary),
+}
+
+/// Files that are not text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Binary {
+    /// NumPy's array: one answer.
     Npy,
+    /// NumPy's archive: an array for each answer.
+    Npz,
+    /// Columns.
+    Parquet,
+    Arrow,
+}
+
+impl Binary {
+    /// What a file's name promises.
+    fn of_name(path: &Path) -> Option<Binary> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "npy" => Some(Binary::Npy),
+            "npz" => Some(Binary::Npz),
+            "parquet" | "parq" | "pq" => Some(Binary::Parquet),
+            "arrow" | "feather" | "ipc" => Some(Binary::Arrow),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Binary::Npy => "a .npy",
+            Binary::Npz => "a .npz",
+            Binary::Parquet => "a Parquet",
+            Binary::Arrow => "an Arrow",
+        }
+    }
 }
 
 /// An answer with more rows is not printed as a table on a terminal.
@@ -67,15 +106,15 @@ impl Form {
     /// how many there will be, where that is known.
     fn choose(args: &OutputArgs, rows: Option<usize>) -> Result<Form> {
         let path = args.output.as_deref();
-        let is_npy = path.and_then(Path::extension).is_some_and(|e| e.eq_ignore_ascii_case("npy"));
-        if is_npy {
-            return match args.output_format {
-                None if args.hex => Err(Usage::new("--hex cannot be used with a .npy file").into()),
-                None => Ok(Form::Npy),
-                Some(_) => Err(Usage::new("-f prints text, but -o names a .npy file")
-                    .hint("leave out -f, or name another file")
-                    .into()),
+        if let Some(binary) = path.and_then(Binary::of_name) {
+            let name = binary.name();
+            let refusal = match args.output_format {
+                None if !args.hex => return Ok(Form::Binary(binary)),
+                None => Usage::new(format!("--hex cannot be used with {name} file")),
+                Some(_) => Usage::new(format!("-f prints text, but -o names {name} file"))
+                    .hint("leave out -f, or name another file"),
             };
+            return Err(refusal.into());
         }
         let for_people = path.is_none() && std::io::stdout().is_terminal();
         let by_itself = if for_people && rows.is_some_and(|n| (2..=LONG).contains(&n)) {
@@ -94,13 +133,18 @@ impl Form {
 /// What the system says; answers that the form cannot hold.
 pub(crate) fn write_groups(report: &GroupReport, args: &OutputArgs) -> Result<()> {
     let form = Form::choose(args, Some(report.rows()))?;
-    let Form::Text(format) = form else {
+    if matches!(form, Form::Binary(Binary::Npy)) {
         return Err(Usage::new("a .npy file has no room for keys")
-            .hint("write .csv, .tsv, .json or .jsonl")
+            .hint("write .npz, .parquet, .arrow, .csv, .tsv, .json or .jsonl")
             .into());
-    };
+    }
     let mut sink = Sink::open(args.output.as_deref())?;
-    groups::write(report, format, args.hex, &mut sink)?;
+    match form {
+        Form::Text(format) => groups::write(report, format, args.hex, &mut sink)?,
+        Form::Binary(Binary::Npy | Binary::Npz) => npz::write_groups(report, &mut sink)?,
+        Form::Binary(Binary::Parquet) => parquet::write(&Columns::of_groups(report)?, &mut sink)?,
+        Form::Binary(Binary::Arrow) => arrow::write(&Columns::of_groups(report)?, &mut sink)?,
+    }
     sink.commit()
 }
 
@@ -122,7 +166,10 @@ pub(crate) fn write(report: &Report, args: &OutputArgs) -> Result<()> {
     let mut sink = Sink::open(args.output.as_deref())?;
     let out: &mut dyn Write = &mut sink;
     match form {
-        Form::Npy => npy::write(report, out)?,
+        Form::Binary(Binary::Npy) => npy::write(report, out)?,
+        Form::Binary(Binary::Npz) => npz::write(report, out)?,
+        Form::Binary(Binary::Parquet) => parquet::write(&Columns::of_report(report)?, out)?,
+        Form::Binary(Binary::Arrow) => arrow::write(&Columns::of_report(report)?, out)?,
         Form::Text(Format::Plain) => plain::write(report, args.hex, out)?,
         Form::Text(Format::Table) => table::write(report, args.hex, out)?,
         Form::Text(Format::Csv) => csv::write(report, b',', args.hex, out)?,

@@ -4,8 +4,8 @@ use crate::failure::Usage;
 use crate::report::Report;
 use anyhow::Result;
 use std::io::Write;
-use warpfold::DType;
 use warpfold::internal::Known;
+use warpfold::{DType, Scalar, f16};
 
 /// # Errors
 /// Several answers, types that NumPy lacks, and what the system says.
@@ -23,15 +23,24 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<()> {
             .into());
     };
     let dtype = column.numbers.dtype();
-    if dtype == DType::BF16 {
-        let hint = "use --out f32";
-        return Err(Usage::new("NumPy has no bf16").hint(hint).into());
-    }
     out.write_all(&header(dtype, &array.shape)?)?;
     for number in column.numbers.iter() {
-        out.write_all(&number.to_bits().to_le_bytes()[..dtype.size()])?;
+        out.write_all(&bytes(number, false)[..dtype.size()])?;
     }
     Ok(())
+}
+
+/// The bytes of a number, as many of them as its type has; of none at all those of a NaN,
+/// or of zero where the type has none.
+pub(super) fn bytes(number: Scalar, none: bool) -> [u8; 8] {
+    let bits = match (none, number) {
+        (false, number) => number.to_bits(),
+        (true, Scalar::F16(_)) => Scalar::F16(f16::NAN).to_bits(),
+        (true, Scalar::F32(_)) => Scalar::F32(f32::NAN).to_bits(),
+        (true, Scalar::F64(_)) => Scalar::F64(f64::NAN).to_bits(),
+        (true, _) => 0,
+    };
+    bits.to_le_bytes()
 }
 
 /// What stands before the elements, which follow in C order, the low bytes first.
@@ -53,9 +62,17 @@ pub(crate) fn header(dtype: DType, shape: &[usize]) -> Result<Vec<u8>> {
         Known::F32 => "<f4",
         Known::F64 => "<f8",
         Known::BF16 => {
-            return Err(Usage::new("NumPy has no bf16").hint("ask for another type").into());
+            return Err(Usage::new("NumPy has no bf16").hint("use --out f32").into());
         }
     };
+    header_of(descr, shape)
+}
+
+/// The same for elements that NumPy describes so.
+///
+/// # Errors
+/// More dimensions than the first version of the format has room for.
+pub(super) fn header_of(descr: &str, shape: &[usize]) -> Result<Vec<u8>> {
     let ndim = shape.len();
     let shape: String = shape.iter().map(|n| format!("{n}, ")).collect();
     // One length takes its comma along, more do without the last.

@@ -140,3 +140,39 @@ pub(crate) fn noise(len: usize) -> Vec<f64> {
     };
     (0..len).map(|_| (next() as i64) as f64 / (1u64 << 63) as f64).collect()
 }
+
+/// An archive of stored members.
+pub(crate) fn stored_zip(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let (mut out, mut directory) = (Vec::new(), Vec::new());
+    for (name, bytes) in members {
+        let name = format!("{name}.npy");
+        let offset = out.len() as u32;
+        let size = bytes.len() as u32;
+        let mut shared = vec![20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0];
+        shared.extend(crc32(bytes).to_le_bytes());
+        shared.extend([size, size].iter().flat_map(|n| n.to_le_bytes()));
+        shared.extend((name.len() as u16).to_le_bytes());
+        shared.extend([0, 0]);
+        out.extend(b"PK\x03\x04");
+        out.extend(&shared);
+        out.extend(name.as_bytes());
+        out.extend(bytes);
+        directory.extend(b"PK\x01\x02\x14\x00");
+        directory.extend(&shared);
+        directory.extend([0; 10]);
+        directory.extend(offset.to_le_bytes());
+        directory.extend(name.as_bytes());
+    }
+    let count = (members.len() as u16).to_le_bytes();
+    let start = (out.len() as u32).to_le_bytes();
+    let length = (directory.len() as u32).to_le_bytes();
+    out.extend(&directory);
+    out.extend(b"PK\x05\x06\0\0\0\0");
+    out.extend([&count[..], &count, &length, &start, &[0, 0]].concat());
+    out
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+    !bytes.iter().fold(!0, |crc, &b| (0..8).fold(crc ^ u32::from(b), |crc, _| step(crc)))
+}

@@ -1,6 +1,6 @@
 //! Every way to be wrong: what is said, and the exit status.
 
-use crate::common::{Dir, npy};
+use crate::common::{Dir, npy, stored_zip};
 
 #[track_caller]
 fn assert_says(complaint: &str, parts: &[&str]) {
@@ -136,42 +136,6 @@ fn hints_about_columns_name_some_with_numbers() {
     dir.file("z.npz", stored_zip(&zip));
     let complaint = dir.fails(1, "sum z.npz");
     assert_says(&complaint, &["a, b", "hint: name it after a colon: z.npz:b"]);
-}
-
-/// An archive of stored members.
-fn stored_zip(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
-    let (mut out, mut directory) = (Vec::new(), Vec::new());
-    for (name, bytes) in members {
-        let name = format!("{name}.npy");
-        let offset = out.len() as u32;
-        let size = bytes.len() as u32;
-        let mut shared = vec![20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0];
-        shared.extend(crc32(bytes).to_le_bytes());
-        shared.extend([size, size].iter().flat_map(|n| n.to_le_bytes()));
-        shared.extend((name.len() as u16).to_le_bytes());
-        shared.extend([0, 0]);
-        out.extend(b"PK\x03\x04");
-        out.extend(&shared);
-        out.extend(name.as_bytes());
-        out.extend(bytes);
-        directory.extend(b"PK\x01\x02\x14\x00");
-        directory.extend(&shared);
-        directory.extend([0; 10]);
-        directory.extend(offset.to_le_bytes());
-        directory.extend(name.as_bytes());
-    }
-    let count = (members.len() as u16).to_le_bytes();
-    let start = (out.len() as u32).to_le_bytes();
-    let length = (directory.len() as u32).to_le_bytes();
-    out.extend(&directory);
-    out.extend(b"PK\x05\x06\0\0\0\0");
-    out.extend([&count[..], &count, &length, &start, &[0, 0]].concat());
-    out
-}
-
-fn crc32(bytes: &[u8]) -> u32 {
-    let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
-    !bytes.iter().fold(!0, |crc, &b| (0..8).fold(crc ^ u32::from(b), |crc, _| step(crc)))
 }
 
 #[test]

@@ -121,6 +121,37 @@ fn files_are_joined_and_arrays_are_columns() {
 }
 
 #[test]
+fn groups_are_written_as_columns() {
+    let dir = Dir::new();
+    dir.file("t.csv", SALES);
+    for kind in ["parquet", "arrow"] {
+        let line = "reduce -q --op min,argmax,count -c price,count --by region,year";
+        dir.prints(&format!("{line} t.csv -o out.{kind}"));
+        // As keys and values again.
+        let sums = dir.run(&format!("sum -q -c price_count --by region out.{kind}"));
+        assert_eq!(sums.out, "no\"rth, \t1\nnorth\t4\nsouth\t1\n-\t1\n", "{sums:?}");
+        let least = dir.run(&format!("min -c price_min --by year out.{kind}"));
+        assert_eq!(least.out, "2023\t-1e308\n2024\t0.5\n", "{least:?}");
+        assert!(least.err.contains("1 row has no value"), "{least:?}");
+        assert_eq!(dir.prints(&format!("sum out.{kind}:count_argmax")), "24\n");
+    }
+    dir.prints("reduce -q --op min,count -c price --by region,year t.csv -o out.npz");
+    assert_eq!(dir.prints("count-nan out.npz:min"), "1\n");
+    assert_eq!(dir.prints("count-nonzero out.npz:min.missing"), "1\n");
+    assert_eq!(dir.prints("count-nonzero out.npz:region.missing"), "1\n");
+    // Names that are not told apart.
+    dir.file("sum.csv", "sum,x\n1,2\n");
+    for kind in ["parquet", "arrow", "npz"] {
+        let run = dir.run(&format!("sum -c x --by sum sum.csv -o out2.{kind}"));
+        assert_eq!(run.status, 2, "{run:?}");
+        assert!(run.err.contains("two columns would have the name \"sum\""), "{run:?}");
+        let run = dir.run(&format!("sum -c x --by sum nothing.csv -f csv -o out2.{kind}"));
+        assert_eq!(run.status, 2, "flags before files: {run:?}");
+    }
+    assert!(!dir.list().iter().any(|name| name.starts_with("out2")), "{:?}", dir.list());
+}
+
+#[test]
 fn what_groups_do_not_have_is_an_error_with_a_hint() {
     let dir = Dir::new();
     dir.file("t.csv", SALES);

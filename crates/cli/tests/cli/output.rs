@@ -1,6 +1,6 @@
 //! What answers look like in each format, and where they go.
 
-use crate::common::Dir;
+use crate::common::{Dir, npy, stored_zip};
 
 fn sample() -> Dir {
     let dir = Dir::new();
@@ -133,6 +133,91 @@ fn npy_answers_are_read_back() {
     dir.prints("sum -a 1 --keepdims a.npy -o out.npy");
     let row = dir.prints("inspect out.npy");
     assert!(row.contains("\t2 x 1\t16\t"), "{row}");
+}
+
+/// Every type that an answer has, with indices, from each kind of file.
+#[test]
+fn answers_in_files_of_columns_are_read_back() {
+    let dir = sample();
+    dir.npy("i.npy", "|i1", &[2, 3], &[1, 2, 3, 4, 5, 250]);
+    let ops = "sum,mean,min,argmax,any,count";
+    for (input, columns) in [
+        ("i.npy", "sum i64 9;mean f64 3;min i8 -5;argmax u64 3;any bool 2;count u64 6"),
+        ("u.npy", "sum u64 18446744073709551615;min u64 18446744073709551615;count u64 1"),
+        ("h.npy", "sum f16 1.1;mean f16 0.55;min f16 0.1;argmax u64 1"),
+    ] {
+        let axis = if input == "i.npy" { "-a 1" } else { "" };
+        for kind in ["parquet", "arrow", "npz"] {
+            dir.prints(&format!("reduce --op {ops} {axis} {input} -o out.{kind}"));
+            let inspected = dir.prints(&format!("inspect -f csv out.{kind}"));
+            for column in columns.split(';') {
+                let words: Vec<_> = column.split(' ').collect();
+                let [name, dtype, value] = words[..] else { unreachable!() };
+                let line = inspected.lines().find(|line| line.contains(&format!(":{name},")));
+                let line = line.unwrap_or_else(|| panic!("{kind}: {name} in {inspected}"));
+                assert!(line.contains(&format!(",{dtype},")), "{kind}: {line}");
+                let op = if dtype == "bool" { "count-nonzero" } else { "sum" };
+                let found = dir.prints(&format!("{op} out.{kind}:{name}"));
+                assert_eq!(found, format!("{value}\n"), "{input}, {kind}, {name}");
+            }
+            if kind != "npz" && input == "i.npy" {
+                assert_eq!(dir.prints(&format!("max out.{kind}:i0")), "1\n");
+            }
+        }
+    }
+    // Shapes are kept where the file has room for them.
+    dir.prints("reduce --op sum,max -a 0 --keepdims i.npy -o out.npz");
+    assert!(dir.prints("inspect out.npz").contains("\t1 x 3\t"));
+    // The same answers are the same bytes, whenever they are written.
+    for kind in ["parquet", "arrow", "npz"] {
+        dir.prints(&format!("reduce --op sum,max i.npy -o a.{kind}"));
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        dir.prints(&format!("reduce --op sum,max i.npy -o b.{kind}"));
+        let read = |name: &str| std::fs::read(dir.path(&format!("{name}.{kind}"))).unwrap();
+        assert_eq!(read("a"), read("b"), "{kind}");
+    }
+}
+
+#[test]
+fn several_arrays_have_columns_of_their_own() {
+    let dir = Dir::new();
+    dir.file("t.csv", "a,b\n1,2.5\n3,\n");
+    for kind in ["parquet", "arrow", "npz"] {
+        dir.prints(&format!("reduce -q --op sum,min t.csv -c a,b -o out.{kind}"));
+        for (column, value) in [("a_sum", "4"), ("b_sum", "2.5"), ("a_min", "1"), ("b_min", "2.5")]
+        {
+            assert_eq!(dir.prints(&format!("sum out.{kind}:{column}")), format!("{value}\n"));
+        }
+        dir.prints(&format!("stats -q t.csv -o out.{kind}"));
+        assert_eq!(dir.prints(&format!("sum out.{kind}:b_missing")), "1\n");
+        assert_eq!(dir.prints(&format!("sum out.{kind}:a_std")), "1\n");
+    }
+    // Shapes that differ have no common rows.
+    let ones = |n: usize| 1f64.to_le_bytes().repeat(n);
+    let (a, b) = (npy("<f8", &[2, 2], &ones(4)), npy("<f8", &[2, 3], &ones(6)));
+    dir.file("z.npz", stored_zip(&[("a", a), ("b", b)]));
+    let message = dir.fails(2, "sum -a 0 -c a,b z.npz -o out.parquet");
+    assert!(message.contains("not of one shape") && message.contains("hint: "), "{message}");
+    dir.prints("sum -a 0 -c a,b z.npz -o out.npz");
+    let shapes = dir.prints("inspect out.npz");
+    assert!(shapes.contains("\t2\t16\t") && shapes.contains("\t3\t24\t"), "{shapes}");
+}
+
+#[test]
+fn what_files_of_columns_lack_is_said_before_anything_is_written() {
+    let dir = sample();
+    dir.npy("b.raw", "<u2", &[1], &[0x80, 0x3f]);
+    for kind in ["parquet", "arrow", "npz"] {
+        for line in [
+            format!("sum h.npy -f csv -o out.{kind}"),
+            format!("sum h.npy --hex -o out.{kind}"),
+            format!("sum --format raw --dtype bf16 --offset 128 b.raw -o out.{kind}"),
+        ] {
+            let run = dir.run(&line);
+            assert_eq!(run.status, 2, "{line}: {run:?}");
+        }
+    }
+    assert!(!dir.list().iter().any(|name| name.starts_with("out")), "{:?}", dir.list());
 }
 
 /// The input is read before the output takes its place.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use warpfold::internal::{AnyState, Kind};
-use warpfold::{DType, Op, Reduction, View};
+use warpfold::{DType, Keys, Op, Reduction, View};
 
 #[test]
 #[ignore = "writes fuzz/corpus; run it before fuzzing"]
@@ -38,5 +38,17 @@ fn write_seeds() {
         }
         let both = Reduction::new([Op::Var, Op::ArgMin]).axis(0).partial(&view, 0).unwrap();
         write("partial", &format!("axes-{dtype}"), &both.to_bytes());
+        let rows = bytes.len() / dtype.size();
+        let values = View::from_bytes(dtype, bytes, &[rows]).unwrap();
+        let numbers: Vec<i32> = (0..rows as i32).map(|row| row % 3 - 1).collect();
+        let texts: Vec<Option<&str>> =
+            (0..rows).map(|row| ["north", "", "é"].get(row % 4).copied()).collect();
+        for op in Op::ALL.into_iter().filter(|op| op.supports(dtype) && op.arity() == 1) {
+            let by = Reduction::of(op);
+            let groups = by.by((&numbers, &texts)).partial(&values, 5).unwrap();
+            write("groups", &format!("{op}-{dtype}"), &groups.to_bytes());
+            let dense = by.by(Keys::dense(&vec![1u8; rows], 3)).partial(&values, 0).unwrap();
+            write("groups", &format!("dense-{op}-{dtype}"), &dense.to_bytes());
+        }
     }
 }

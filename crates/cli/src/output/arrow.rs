@@ -1,0 +1,131 @@
+//! Columns as an Arrow file (Feather version 2).
+
+use super::columns::{Column, Columns, Values, slice};
+use super::parquet::lacks_bf16;
+use anyhow::Result;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, Float16Array, Float32Array, Float64Array,
+    Int8Array, Int16Array, Int32Array, Int64Array, LargeBinaryArray, LargeStringArray, RecordBatch,
+    RecordBatchOptions, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{DataType, Field, Schema};
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Arc;
+use warpfold::internal::Known;
+use warpfold::{Item, KeyValues, Numbers};
+
+/// Rows of a batch.
+const BATCH: usize = 1 << 20;
+
+/// # Errors
+/// bf16, which Arrow lacks, and what the system says.
+pub(super) fn write(columns: &Columns<'_>, out: &mut dyn Write) -> Result<()> {
+    let types = columns.columns.iter().map(data_type).collect::<Result<Vec<DataType>>>()?;
+    let field = |(column, of): (&Column<'_>, &DataType)| {
+        Field::new(&column.name, of.clone(), !column.missing.is_empty())
+    };
+    let fields: Vec<Field> = columns.columns.iter().zip(&types).map(field).collect();
+    let schema = Arc::new(Schema::new(fields));
+    let mut file = FileWriter::try_new(out, &schema)?;
+    for begin in (0..columns.rows).step_by(BATCH) {
+        let rows = begin..columns.rows.min(begin + BATCH);
+        let arrays = columns.columns.iter().zip(&types);
+        let arrays = arrays.map(|(column, of)| array(column, of, rows.clone()));
+        let arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options)?;
+        file.write(&batch)?;
+    }
+    Ok(file.finish()?)
+}
+
+/// # Errors
+/// bf16.
+fn data_type(column: &Column<'_>) -> Result<DataType> {
+    Ok(match &column.values {
+        Values::Texts(texts) => {
+            // Offsets of 32 bits are for less than 2 GiB in a batch.
+            let bytes = |row| texts.text_bytes(row).map_or(0, <[u8]>::len);
+            let large = (0..texts.len()).map(bytes).sum::<usize>() > i32::MAX as usize;
+            match (column.is_utf8(texts), large) {
+                (true, false) => DataType::Utf8,
+                (true, true) => DataType::LargeUtf8,
+                (false, false) => DataType::Binary,
+                (false, true) => DataType::LargeBinary,
+            }
+        }
+        Values::Numbers(numbers) => match numbers.dtype().known() {
+            Known::Bool => DataType::Boolean,
+            Known::I8 => DataType::Int8,
+            Known::I16 => DataType::Int16,
+            Known::I32 => DataType::Int32,
+            Known::I64 => DataType::Int64,
+            Known::U8 => DataType::UInt8,
+            Known::U16 => DataType::UInt16,
+            Known::U32 => DataType::UInt32,
+            Known::U64 => DataType::UInt64,
+            Known::F16 => DataType::Float16,
+            Known::F32 => DataType::Float32,
+            Known::F64 => DataType::Float64,
+            Known::BF16 => return Err(lacks_bf16("Arrow", column)),
+        },
+    })
+}
+
+fn array(column: &Column<'_>, of: &DataType, rows: Range<usize>) -> Result<ArrayRef> {
+    match &column.values {
+        Values::Texts(texts) => Ok(text_array(texts, of, rows)),
+        Values::Numbers(numbers) => number_array(column, numbers, of, rows),
+    }
+}
+
+fn text_array(texts: &KeyValues, of: &DataType, rows: Range<usize>) -> ArrayRef {
+    let (utf8, bytes) = (|row| texts.text(row), |row| texts.text_bytes(row));
+    match of {
+        DataType::Utf8 => Arc::new(StringArray::from_iter(rows.map(utf8))),
+        DataType::LargeUtf8 => Arc::new(LargeStringArray::from_iter(rows.map(utf8))),
+        DataType::Binary => Arc::new(BinaryArray::from_iter(rows.map(bytes))),
+        _ => Arc::new(LargeBinaryArray::from_iter(rows.map(bytes))),
+    }
+}
+
+fn number_array(
+    column: &Column<'_>,
+    numbers: &Numbers,
+    of: &DataType,
+    rows: Range<usize>,
+) -> Result<ArrayRef> {
+    /// The numbers of these rows, if each has one, or those that there are.
+    fn array<T: Item + Copy, A>(
+        column: &Column<'_>,
+        numbers: &Numbers,
+        rows: Range<usize>,
+    ) -> Result<ArrayRef>
+    where
+        A: Array + From<Vec<T>> + From<Vec<Option<T>>> + 'static,
+    {
+        let slice = slice::<T>(numbers, rows.clone())?;
+        if column.missing.is_empty() {
+            return Ok(Arc::new(A::from(slice.to_vec())));
+        }
+        let valid = column.valid(rows);
+        let values = slice.iter().zip(valid).map(|(&x, valid)| valid.then_some(x));
+        Ok(Arc::new(A::from(values.collect::<Vec<_>>())))
+    }
+    match of {
+        DataType::Boolean => array::<bool, BooleanArray>(column, numbers, rows),
+        DataType::Int8 => array::<i8, Int8Array>(column, numbers, rows),
+        DataType::Int16 => array::<i16, Int16Array>(column, numbers, rows),
+        DataType::Int32 => array::<i32, Int32Array>(column, numbers, rows),
+        DataType::Int64 => array::<i64, Int64Array>(column, numbers, rows),
+        DataType::UInt8 => array::<u8, UInt8Array>(column, numbers, rows),
+        DataType::UInt16 => array::<u16, UInt16Array>(column, numbers, rows),
+        DataType::UInt32 => array::<u32, UInt32Array>(column, numbers, rows),
+        DataType::UInt64 => array::<u64, UInt64Array>(column, numbers, rows),
+        DataType::Float16 => array::<warpfold::f16, Float16Array>(column, numbers, rows),
+        DataType::Float32 => array::<f32, Float32Array>(column, numbers, rows),
+        _ => array::<f64, Float64Array>(column, numbers, rows),
+    }
+}

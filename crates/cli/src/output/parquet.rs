@@ -1,0 +1,170 @@
+//! Columns as a Parquet file.
+
+use super::columns::{Column, Columns, Values, slice};
+use crate::failure::Usage;
+use anyhow::Result;
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray,
+    FixedLenByteArrayType, FloatType, Int32Type, Int64Type,
+};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{Type, TypePtr};
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Arc;
+use warpfold::internal::Known;
+use warpfold::{Item, KeyValues, Numbers};
+
+/// Rows of a row group: as many as other writers take.
+const ROW_GROUP: usize = 1 << 20;
+
+/// # Errors
+/// bf16, which Parquet lacks, and what the system says.
+pub(super) fn write(columns: &Columns<'_>, out: &mut dyn Write) -> Result<()> {
+    let fields = columns.columns.iter().map(field).collect::<Result<Vec<TypePtr>>>()?;
+    let schema = Type::group_type_builder("warpfold").with_fields(fields).build()?;
+    let properties = WriterProperties::builder()
+        .set_created_by(concat!("warpfold ", env!("CARGO_PKG_VERSION")).into())
+        .set_compression(Compression::SNAPPY)
+        .build();
+    // The writer wants what can go to other threads, which stdout cannot: it has a vector,
+    // that is emptied behind each row group.
+    let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
+    for begin in (0..columns.rows).step_by(ROW_GROUP) {
+        let rows = begin..columns.rows.min(begin + ROW_GROUP);
+        let mut group = file.next_row_group()?;
+        for column in &columns.columns {
+            if let Some(mut writer) = group.next_column()? {
+                write_rows(column, rows.clone(), &mut writer)?;
+                writer.close()?;
+            }
+        }
+        group.close()?;
+        file.flush()?;
+        out.write_all(&std::mem::take(file.inner_mut()))?;
+    }
+    Ok(out.write_all(&file.into_inner()?)?)
+}
+
+/// What a column is called, its type, and whether rows may have no value.
+fn field(column: &Column<'_>) -> Result<TypePtr> {
+    let integer = |bits, signed| Some(LogicalType::integer(bits, signed));
+    let (physical, logical) = match &column.values {
+        Values::Texts(texts) => {
+            (Physical::BYTE_ARRAY, column.is_utf8(texts).then_some(LogicalType::String))
+        }
+        Values::Numbers(numbers) => match numbers.dtype().known() {
+            Known::Bool => (Physical::BOOLEAN, None),
+            Known::I8 => (Physical::INT32, integer(8, true)),
+            Known::I16 => (Physical::INT32, integer(16, true)),
+            Known::I32 => (Physical::INT32, None),
+            Known::I64 => (Physical::INT64, None),
+            Known::U8 => (Physical::INT32, integer(8, false)),
+            Known::U16 => (Physical::INT32, integer(16, false)),
+            Known::U32 => (Physical::INT32, integer(32, false)),
+            Known::U64 => (Physical::INT64, integer(64, false)),
+            Known::F16 => (Physical::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Float16)),
+            Known::F32 => (Physical::FLOAT, None),
+            Known::F64 => (Physical::DOUBLE, None),
+            Known::BF16 => return Err(lacks_bf16("Parquet", column)),
+        },
+    };
+    let repetition =
+        if column.missing.is_empty() { Repetition::REQUIRED } else { Repetition::OPTIONAL };
+    let length = if physical == Physical::FIXED_LEN_BYTE_ARRAY { 2 } else { -1 };
+    let builder = Type::primitive_type_builder(&column.name, physical)
+        .with_repetition(repetition)
+        .with_logical_type(logical)
+        .with_length(length);
+    Ok(Arc::new(builder.build()?))
+}
+
+/// The error of a format without bf16.
+pub(super) fn lacks_bf16(format: &str, column: &Column<'_>) -> anyhow::Error {
+    Usage::new(format!("{format} has no bf16, which {} is", column.name))
+        .hint("use --out f32")
+        .into()
+}
+
+fn write_rows(
+    column: &Column<'_>,
+    rows: Range<usize>,
+    writer: &mut SerializedColumnWriter<'_>,
+) -> Result<()> {
+    match &column.values {
+        Values::Texts(texts) => write_texts(column, texts, rows, writer),
+        Values::Numbers(numbers) => write_numbers(column, numbers, rows, writer),
+    }
+}
+
+fn write_texts(
+    column: &Column<'_>,
+    texts: &KeyValues,
+    rows: Range<usize>,
+    writer: &mut SerializedColumnWriter<'_>,
+) -> Result<()> {
+    let present = rows.clone().filter_map(|row| texts.text_bytes(row));
+    let values: Vec<ByteArray> = present.map(|text| ByteArray::from(text.to_vec())).collect();
+    write_values::<ByteArrayType>(&values, column, rows, writer)
+}
+
+fn write_numbers(
+    column: &Column<'_>,
+    numbers: &Numbers,
+    rows: Range<usize>,
+    writer: &mut SerializedColumnWriter<'_>,
+) -> Result<()> {
+    let valid = column.valid(rows.clone());
+    /// The numbers of the rows that have one, each as `to` makes it.
+    fn present<T: Item + Copy, V>(
+        numbers: &Numbers,
+        rows: &Range<usize>,
+        valid: &[bool],
+        to: impl Fn(T) -> V,
+    ) -> Result<Vec<V>> {
+        let numbers = slice::<T>(numbers, rows.clone())?.iter().zip(valid);
+        Ok(numbers.filter(|(_, valid)| **valid).map(|(&x, _)| to(x)).collect())
+    }
+    macro_rules! write {
+        ($($known:ident: $t:ty => $written:ty, $to:expr;)*) => {
+            match numbers.dtype().known() {
+                $(Known::$known => {
+                    let values = present::<$t, _>(numbers, &rows, &valid, $to)?;
+                    write_values::<$written>(&values, column, rows, writer)
+                })*
+                Known::BF16 => Err(lacks_bf16("Parquet", column)),
+            }
+        };
+    }
+    write! {
+        Bool: bool => BoolType, |x| x;
+        I8: i8 => Int32Type, i32::from;
+        I16: i16 => Int32Type, i32::from;
+        I32: i32 => Int32Type, |x| x;
+        I64: i64 => Int64Type, |x| x;
+        U8: u8 => Int32Type, i32::from;
+        U16: u16 => Int32Type, i32::from;
+        U32: u32 => Int32Type, |x: u32| x.cast_signed();
+        U64: u64 => Int64Type, |x: u64| x.cast_signed();
+        F16: warpfold::f16 => FixedLenByteArrayType, |x: warpfold::f16| {
+            FixedLenByteArray::from(x.to_le_bytes().to_vec())
+        };
+        F32: f32 => FloatType, |x| x;
+        F64: f64 => DoubleType, |x| x;
+    }
+}
+
+/// Writes values, and which of the rows have them.
+fn write_values<T: DataType>(
+    values: &[T::T],
+    column: &Column<'_>,
+    rows: Range<usize>,
+    writer: &mut SerializedColumnWriter<'_>,
+) -> Result<()> {
+    let levels: Option<Vec<i16>> = (!column.missing.is_empty())
+        .then(|| column.valid(rows).into_iter().map(i16::from).collect());
+    writer.typed::<T>().write_batch(values, levels.as_deref(), None)?;
+    Ok(())
+}
