@@ -28,6 +28,9 @@ pub struct Batch {
     /// Of a column of texts, whose elements are of type u32: all texts, each of which
     /// ends where its element says.
     pub(crate) texts: Vec<u8>,
+    /// Of a column of texts, whose elements are codes instead: where the text of each
+    /// code ends.
+    pub(crate) dictionary: Option<Vec<u32>>,
 }
 
 impl Batch {
@@ -43,6 +46,7 @@ impl Batch {
             evidence: Evidence::default(),
             negative_zeros: Vec::new(),
             texts: Vec::new(),
+            dictionary: None,
         }
     }
 
@@ -54,6 +58,7 @@ impl Batch {
         self.evidence = Evidence::default();
         self.negative_zeros.clear();
         self.texts.clear();
+        self.dictionary = None;
     }
 
     /// Empties the batch for elements of type `dtype` and keeps its memory.
@@ -162,11 +167,33 @@ impl Batch {
         end.map(|end| self.push(end)).is_ok()
     }
 
+    /// Makes this a batch of codes, of these texts in their order, and says how many there
+    /// are; `None` if one is missing, or there is no room for its place.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn set_dictionary<'t>(
+        &mut self,
+        texts: impl Iterator<Item = Option<&'t [u8]>>,
+    ) -> Option<u32> {
+        self.texts.clear();
+        let mut ends = Vec::new();
+        for text in texts {
+            self.texts.extend_from_slice(text?);
+            ends.push(u32::try_from(self.texts.len()).ok()?);
+        }
+        let count = u32::try_from(ends.len()).ok()?;
+        self.dictionary = Some(ends);
+        Some(count)
+    }
+
     /// Appends the rows of another batch of the same type. `false` if texts are too
-    /// many.
+    /// many, or codes of several dictionaries would meet.
     #[must_use]
     pub(crate) fn append(&mut self, other: &Batch) -> bool {
         let rows = self.rows();
+        if self.dictionary.is_some() || other.dictionary.is_some() && rows > 0 {
+            return false;
+        }
+        self.dictionary.clone_from(&other.dictionary);
         let before = self.texts.len();
         self.texts.extend_from_slice(&other.texts);
         if u32::try_from(self.texts.len()).is_err() {

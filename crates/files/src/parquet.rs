@@ -1,5 +1,7 @@
 //! Apache Parquet: one column's pages, row group by row group.
 
+mod codes;
+
 use crate::columns::{self, ColumnSelector};
 use crate::file::{Cursor, PositionalFile};
 use crate::groups::Keyed;
@@ -503,6 +505,9 @@ impl Block for RowGroup {
             Int64Type,
         };
         if self.column.text {
+            if self.read_codes(batch)? {
+                return sink(batch);
+            }
             return self.read::<ByteArrayType>(batch, sink, &|values, batch| {
                 for value in values {
                     if !batch.push_text(value.data()) {
@@ -636,6 +641,34 @@ impl<P: PageReader> PageReader for BoundedPages<P> {
 type Put<'a, T> = &'a dyn Fn(&[T], &mut Batch) -> Result<(), String>;
 
 impl RowGroup {
+    fn pages(&self) -> Result<BoundedPages<SerializedPageReader<Reader>>> {
+        let name = &self.column.name;
+        let reader = Arc::new(Reader { file: Arc::clone(&self.column.file), headers: true });
+        let rows = usize::try_from(self.rows)
+            .map_err(|e| Error::format(name, format!("damaged Parquet file: {e}")))?;
+        let pages = guard::quietly(name, || {
+            SerializedPageReader::new(reader, &self.chunk, rows, None).map_err(|e| damaged(name, e))
+        })?;
+        let size = match self.chunk.column_type() {
+            Type::INT64 | Type::DOUBLE => 8,
+            Type::FIXED_LEN_BYTE_ARRAY => 2,
+            _ => 4,
+        };
+        let optional = self.chunk.column_descr().max_def_level() > 0;
+        Ok(BoundedPages { pages, optional, size })
+    }
+
+    /// Puts the codes of texts into the batch; `false` if there are not only codes.
+    fn read_codes(&self, batch: &mut Batch) -> Result<bool> {
+        let descr = self.chunk.column_descr();
+        let flat = descr.max_rep_level() == 0 && self.chunk.column_type() == Type::BYTE_ARRAY;
+        let chunk = codes::Chunk { rows: self.rows, full: descr.max_def_level() };
+        let mut pages = self.pages()?;
+        guard::quietly(&self.column.name, || {
+            Ok(flat && codes::read(&mut pages, chunk, batch).is_some())
+        })
+    }
+
     fn read<D: DataType>(
         &self,
         batch: &mut Batch,
@@ -644,19 +677,9 @@ impl RowGroup {
     ) -> Result<()> {
         let name = &self.column.name;
         let broken = |what: String| Error::format(name, format!("damaged Parquet file: {what}"));
-        let pages = Arc::new(Reader { file: Arc::clone(&self.column.file), headers: true });
-        let rows = usize::try_from(self.rows).map_err(|e| broken(e.to_string()))?;
-        let pages = guard::quietly(name, || {
-            SerializedPageReader::new(pages, &self.chunk, rows, None).map_err(|e| damaged(name, e))
-        })?;
         let full = self.chunk.column_descr().max_def_level();
         let descr = self.chunk.column_descr_ptr();
-        let size = match self.chunk.column_type() {
-            Type::INT64 | Type::DOUBLE => 8,
-            Type::FIXED_LEN_BYTE_ARRAY => 2,
-            _ => 4,
-        };
-        let pages = BoundedPages { pages, optional: full > 0, size };
+        let pages = self.pages()?;
         let mut reader = ColumnReaderImpl::<D>::new(descr, Box::new(pages));
         let (mut values, mut levels) = (Vec::new(), Vec::new());
         let mut left = self.rows;

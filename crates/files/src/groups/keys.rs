@@ -54,8 +54,13 @@ impl Scratch {
 
     fn texts<'a>(&'a mut self, batch: &'a Batch) -> KeyColumn<'a> {
         let ends: &[u32] = if batch.is_empty() { &[] } else { bytemuck::cast_slice(batch.bytes()) };
+        // Codes of texts, where the batch has these.
+        let column = |ends, gaps| match &batch.dictionary {
+            None => KeyColumn::packed(&batch.texts, ends, gaps),
+            Some(of_codes) => KeyColumn::coded(&batch.texts, of_codes, ends, gaps),
+        };
         if batch.missing() == 0 {
-            return KeyColumn::packed(&batch.texts, ends, &[]);
+            return column(ends, &[]);
         }
         self.ends.clear();
         self.gaps.clear();
@@ -72,7 +77,7 @@ impl Scratch {
         all.resize(batch.rows() as usize, last);
         // A unit has fewer rows than 2^32: their texts have places of 32 bits.
         gaps.extend(batch.gaps().iter().map(|gap| (gap.row as u32, gap.len as u32)));
-        KeyColumn::packed(&batch.texts, &self.ends, &self.gaps)
+        column(&self.ends, &self.gaps)
     }
 }
 

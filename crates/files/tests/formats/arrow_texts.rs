@@ -2,38 +2,16 @@
 //! that grow and are replaced, and damage.
 
 use crate::common::Dir;
+use crate::texts::{LONG, answers, expected, grouped, number, texts};
 use arrow_array::types::{Int8Type, Int64Type, UInt16Type};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BinaryViewArray, DictionaryArray, Float64Array, Int32Array,
+    ArrayRef, BinaryArray, BinaryViewArray, DictionaryArray, Float64Array, Int32Array,
     LargeBinaryArray, LargeStringArray, RecordBatch, StringArray, StringViewArray,
 };
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions, StreamWriter};
 use std::sync::Arc;
-use warpfold::{GroupPartial, Grouped, Op, Order, Reduction, Rules};
-use warpfold_files::groups::{Question, partial};
-use warpfold_files::stream::Silent;
 use warpfold_files::{ColumnSelector, OpenOptions, open_keyed};
-
-const LONG: &str = "a text that no view holds within itself";
-
-fn texts(rows: usize, seed: usize) -> Vec<Option<String>> {
-    let text = |i: usize| match (i * 7 + seed) % 11 {
-        0 => None,
-        1 => Some(String::new()),
-        2 => Some(LONG.into()),
-        3 => Some(format!("{LONG} {}", i % 3)),
-        // A view holds the first of these two within itself.
-        4 => Some("twelve bytes".into()),
-        5 => Some("thirteen byte".into()),
-        n => Some(format!("k{n}")),
-    };
-    (0..rows).map(text).collect()
-}
-
-fn number(i: usize) -> Option<f64> {
-    (i % 5 != 3).then_some(0.1 + i as f64)
-}
 
 /// Rows of a batch, and what stores their texts.
 type Make = fn(&[Option<String>]) -> ArrayRef;
@@ -118,44 +96,6 @@ fn write(
         batches.iter().for_each(|batch| writer.write(batch).unwrap());
         writer.into_inner().unwrap()
     }
-}
-
-const OPS: [Op; 3] = [Op::Sum, Op::ArgMax, Op::Count];
-
-fn grouped(path: &str, keys: &[&str]) -> warpfold_files::Result<GroupPartial> {
-    let keys: Vec<_> = keys.iter().map(|key| ColumnSelector::Name((*key).into())).collect();
-    let options =
-        OpenOptions { columns: vec![ColumnSelector::Name("x".into())], ..OpenOptions::default() };
-    let question = Question {
-        reduction: Reduction::new(OPS),
-        order: Order::Key,
-        omit_missing: false,
-        start: 0,
-        memory_limit: None,
-    };
-    partial(vec![open_keyed(path, &keys, &options)?], &question, &Silent)
-}
-
-fn answers(path: &str, keys: &[&str]) -> Grouped {
-    let partial = grouped(path, keys).unwrap_or_else(|error| panic!("{error}"));
-    partial.finish(&Rules::default()).unwrap()
-}
-
-/// What the rows of batches should give.
-fn expected(batches: &[(usize, usize)], with_years: bool) -> Grouped {
-    let keys: Vec<Option<String>> =
-        batches.iter().flat_map(|&(rows, seed)| texts(rows, seed)).collect();
-    let numbers: Float64Array = (0..keys.len()).map(number).collect();
-    let (values, bits): (Vec<f64>, Vec<u8>) = (numbers.values().to_vec(), {
-        let mut bits = vec![0; keys.len().div_ceil(8)];
-        (0..keys.len()).filter(|&i| numbers.is_valid(i)).for_each(|i| bits[i / 8] |= 1 << (i % 8));
-        bits
-    });
-    let input = warpfold::Input::masked(&values, &bits, 0).unwrap();
-    let years: Vec<i32> = (0..keys.len()).map(|i| (i % 3) as i32).collect();
-    let question = Reduction::new(OPS);
-    if with_years { question.by((&keys, &years)).run(input) } else { question.by(&keys).run(input) }
-        .unwrap()
 }
 
 #[test]

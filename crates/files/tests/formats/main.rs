@@ -8,6 +8,7 @@ mod common;
 mod compressed;
 mod devices;
 mod file_and_memory;
+mod parquet_texts;
 mod pieces;
 #[cfg(target_os = "linux")]
 mod positions;
@@ -16,3 +17,4 @@ mod seeds;
 mod stream;
 mod tables;
 mod text;
+mod texts;

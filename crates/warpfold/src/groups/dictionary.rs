@@ -97,6 +97,24 @@ impl Dictionary {
                     }
                 }
             }
+            (Dictionary::Texts(texts), Items::Coded(coded)) => {
+                // Each text is looked up where it is met first: it need not be met at all.
+                const UNKNOWN: u32 = u32::MAX;
+                let mut known = vec![UNKNOWN; coded.distinct()];
+                coded.for_each(rows, |code| {
+                    codes.push(match (code, without) {
+                        (Some(code), _) => {
+                            let known = &mut known[code as usize];
+                            if *known == UNKNOWN {
+                                *known = texts.number(coded.text(code));
+                            }
+                            *known
+                        }
+                        (None, Some(without)) => without,
+                        (None, None) => texts.missing(),
+                    });
+                });
+            }
             (Dictionary::Texts(texts), _) => keys.for_each_text(rows, |text| {
                 codes.push(match (text, without) {
                     (Some(text), _) => texts.number(text),

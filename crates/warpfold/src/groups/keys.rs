@@ -29,6 +29,7 @@ pub(super) enum Items<'a> {
     #[cfg_attr(not(feature = "arrow"), expect(dead_code, reason = "Arrow alone has such"))]
     Foreign(Arc<dyn TextRows + 'a>),
     Packed(Packed<'a>),
+    Coded(Coded<'a>),
 }
 
 /// Rows each of which is a text or has none.
@@ -47,6 +48,57 @@ pub(super) struct Packed<'a> {
     ends: &'a [u32],
     /// Which rows have one, ascending runs `(first row, length)` of those without.
     gaps: &'a [(u32, u32)],
+}
+
+/// Texts by their codes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Coded<'a> {
+    /// The texts, and where that of each code ends. Codes that no row has may be there.
+    bytes: &'a [u8],
+    ends: &'a [u32],
+    /// The code of each row.
+    codes: &'a [u32],
+    /// Which rows have one, as of [`Packed`].
+    gaps: &'a [(u32, u32)],
+}
+
+impl<'a> Coded<'a> {
+    pub(super) fn distinct(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn text(&self, code: u32) -> &'a [u8] {
+        let code = code as usize;
+        let start = code.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.bytes[start..self.ends[code] as usize]
+    }
+
+    /// Calls `each` with the code of each of some rows.
+    pub(super) fn for_each(&self, rows: Range<usize>, mut each: impl FnMut(Option<u32>)) {
+        let mut gaps = Gaps::new(self.gaps);
+        for row in rows {
+            each((!gaps.has(row)).then(|| self.codes[row]));
+        }
+    }
+}
+
+/// Runs of rows that have no text, asked for in ascending order.
+struct Gaps<'a>(&'a [(u32, u32)]);
+
+impl<'a> Gaps<'a> {
+    fn new(gaps: &'a [(u32, u32)]) -> Gaps<'a> {
+        Gaps(gaps)
+    }
+
+    fn has(&mut self, row: usize) -> bool {
+        while let [(first, len), rest @ ..] = self.0 {
+            if (first + len) as usize > row {
+                return *first as usize <= row;
+            }
+            self.0 = rest;
+        }
+        false
+    }
 }
 
 /// The type of a column of keys.
@@ -74,6 +126,23 @@ impl<'a> KeyColumn<'a> {
         KeyColumn { items: Items::Packed(Packed { bytes, ends, gaps }) }
     }
 
+    /// Texts by codes: that of row `i` is number `codes[i]` of the texts that lie one after
+    /// the other in `bytes`, each up to its place in `ends`. Of rows in `gaps`, as in
+    /// [`packed`](Self::packed), the code is not looked at.
+    ///
+    /// # Panics
+    /// Where it is used, if there is no text of a code.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn coded(
+        bytes: &'a [u8],
+        ends: &'a [u32],
+        codes: &'a [u32],
+        gaps: &'a [(u32, u32)],
+    ) -> KeyColumn<'a> {
+        KeyColumn { items: Items::Coded(Coded { bytes, ends, codes, gaps }) }
+    }
+
     /// How many rows there are.
     ///
     /// # Errors
@@ -87,6 +156,7 @@ impl<'a> KeyColumn<'a> {
             Items::Owned(texts) => Ok(texts.len()),
             Items::Foreign(texts) => Ok(texts.count()),
             Items::Packed(packed) => Ok(packed.ends.len()),
+            Items::Coded(coded) => Ok(coded.codes.len()),
         }
     }
 
@@ -111,17 +181,16 @@ impl<'a> KeyColumn<'a> {
             }
             Items::Foreign(texts) => texts.for_each(rows, &mut each),
             Items::Packed(Packed { bytes, ends, gaps }) => {
-                let mut gaps = gaps.iter().copied().peekable();
+                let mut gaps = Gaps::new(gaps);
                 let mut start = rows.start.checked_sub(1).map_or(0, |row| ends[row] as usize);
                 for row in rows {
                     let end = ends[row] as usize;
-                    while gaps.peek().is_some_and(|&(first, len)| (first + len) as usize <= row) {
-                        gaps.next();
-                    }
-                    let missing = gaps.peek().is_some_and(|&(first, _)| first as usize <= row);
-                    each((!missing).then(|| &bytes[start..end]));
+                    each((!gaps.has(row)).then(|| &bytes[start..end]));
                     start = end;
                 }
+            }
+            Items::Coded(coded) => {
+                coded.for_each(rows, |code| each(code.map(|code| coded.text(code))));
             }
         }
     }
