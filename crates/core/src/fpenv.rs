@@ -21,27 +21,37 @@ pub fn is_usual() -> bool {
 /// ```
 #[inline]
 pub fn usual<R>(work: impl FnOnce() -> R) -> R {
-    if is_usual() { work() } else { changed(work) }
-}
-
-/// Neither this nor [`call`] is inlined: instructions of `work` stay behind the
-/// one that sets the environment and before the one that restores it.
-#[cold]
-#[inline(never)]
-fn changed<R>(work: impl FnOnce() -> R) -> R {
-    struct Restore(control::Word);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            control::set(self.0);
-        }
-    }
-    let old = control::get();
-    let _restore = Restore(old);
-    // Flags that say what has happened so far stay.
-    control::set(old & !control::MASK | control::USUAL);
+    let _restore = Restore::after_usual();
     call(work)
 }
 
+/// What the thread's own environment is restored from, unless it is the usual one.
+struct Restore(Option<control::Word>);
+
+impl Restore {
+    #[inline]
+    fn after_usual() -> Restore {
+        if is_usual() {
+            return Restore(None);
+        }
+        let old = control::get();
+        // Flags that say what has happened so far stay.
+        control::set(old & !control::MASK | control::USUAL);
+        Restore(Some(old))
+    }
+}
+
+impl Drop for Restore {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(old) = self.0 {
+            control::set(old);
+        }
+    }
+}
+
+/// Never inlined: instructions of `work` stay behind the one that sets the environment and
+/// before the one that restores it. What calls this has one copy of `work`.
 #[inline(never)]
 fn call<R>(work: impl FnOnce() -> R) -> R {
     work()

@@ -22,24 +22,16 @@ pub(super) const MOST_F64: usize = 16;
 /// Lanes of two of the widest vectors.
 const GROUP: usize = 16;
 
-/// What is summed of elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Term {
-    Element,
-    Magnitude,
-    /// The product of a pair of elements that are shorter than f64. Of these sums there are
-    /// no errors, but the sums of magnitudes.
-    Product,
-    /// The element, of those that are shorter than f64. Of these sums there are no errors, but
-    /// the sums of squares.
-    Powers,
-}
-
-/// [`Term`], known to the compiler.
-const ELEMENT: u8 = 0;
-const MAGNITUDE: u8 = 1;
-const PRODUCT: u8 = 2;
-const POWERS: u8 = 3;
+/// What is summed, known to the compiler: the elements.
+pub(super) const ELEMENT: u8 = 0;
+/// Their magnitudes.
+pub(super) const MAGNITUDE: u8 = 1;
+/// The products of pairs of elements that are shorter than f64. Of these sums there are no
+/// errors, but the sums of magnitudes.
+pub(super) const PRODUCT: u8 = 2;
+/// The elements, of those that are shorter than f64. Of these sums there are no errors, but
+/// the sums of squares.
+pub(super) const POWERS: u8 = 3;
 
 /// The first elements of all rows of tables, and how many rows there are; `None` of none or
 /// of more than [`MOST`].
@@ -73,8 +65,7 @@ pub(super) struct Few<O: Operands> {
 }
 
 impl<O: Operands> Few<O> {
-    /// The first `columns` columns of tables; `None` where nothing is certain, as of floats
-    /// that f64 is rounded to in steps.
+    /// The first `columns` columns of tables; `None` of too many rows.
     ///
     /// # Safety
     /// All elements of the tables may be read as long as this is used, and are of this type.
@@ -88,32 +79,29 @@ impl<O: Operands> Few<O> {
             assert!(others == len);
             rows[1] = second;
         }
-        O::Item::AT_ONCE.then_some(Few { rows, len, columns })
+        Some(Few { rows, len, columns })
     }
 
-    /// [`each`](Self::each) of these terms.
+    /// [`each`](Self::each) of these terms. What a type has no use for is not compiled.
     ///
     /// # Safety
     /// See [`Simd`].
     #[inline(always)]
-    unsafe fn of_terms<S: Simd>(&self, term: Term, out: &mut impl Out) -> bool {
+    unsafe fn of_terms<S: Simd, const TERM: u8>(&self, out: &mut impl Out) -> bool {
         // SAFETY: passed on from the caller.
         unsafe {
-            match term {
-                Term::Element if Self::WORDS && self.ranged::<S, ELEMENT>(out) => true,
-                Term::Magnitude if Self::WORDS && self.ranged::<S, MAGNITUDE>(out) => true,
-                // The rounded sum of two is the answer, unless it is rounded again.
-                Term::Element if Self::WIDE && self.len <= 2 => self.each::<S, ELEMENT, false>(out),
-                Term::Magnitude if Self::WIDE && self.len <= 2 => {
-                    self.each::<S, MAGNITUDE, false>(out)
-                }
-                Term::Element => self.each::<S, ELEMENT, true>(out),
-                Term::Magnitude => self.each::<S, MAGNITUDE, true>(out),
+            if const { TERM == PRODUCT || TERM == POWERS } {
                 // Of f64 they are not exact.
-                Term::Product | Term::Powers if Self::WIDE => false,
-                Term::Powers => self.each::<S, POWERS, false>(out),
-                Term::Product => self.each::<S, PRODUCT, false>(out),
+                return if const { Self::WIDE } { false } else { self.each::<S, TERM, false>(out) };
             }
+            if const { Self::WORDS } && self.ranged::<S, TERM>(out) {
+                return true;
+            }
+            // The rounded sum of two is the answer, unless it is rounded again.
+            if const { Self::WIDE } && self.len <= 2 {
+                return self.each::<S, TERM, false>(out);
+            }
+            self.each::<S, TERM, true>(out)
         }
     }
 
@@ -286,21 +274,20 @@ pub(super) trait Out {
     fn put(&mut self, column: usize, high: &[f64], low: &[f64]) -> bool;
 }
 
-/// Hands sums to `out`, and returns whether they are all right.
-pub(super) struct FewSums<O: Operands, X> {
+/// Hands sums of `TERM` to `out`, and returns whether they are all right.
+pub(super) struct FewSums<O: Operands, X, const TERM: u8> {
     pub(super) rows: Few<O>,
-    pub(super) term: Term,
     pub(super) out: X,
 }
 
-impl<O: Operands, X: Out> Kernel for FewSums<O, X> {
+impl<O: Operands, X: Out, const TERM: u8> Kernel for FewSums<O, X, TERM> {
     type Out = bool;
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> bool {
-        let FewSums { rows, term, mut out } = self;
+        let FewSums { rows, mut out } = self;
         // SAFETY: passed on from the caller.
-        unsafe { rows.of_terms::<S>(term, &mut out) }
+        unsafe { rows.of_terms::<S, TERM>(&mut out) }
     }
 }
 

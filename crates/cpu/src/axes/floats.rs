@@ -5,7 +5,9 @@
     reason = "several arrays are indexed alike, in loops that compilers unroll"
 )]
 
-use super::few::{self, Few, FewSums, Means, Rough, Scaled, Term, Variances, Zeros};
+use super::few::{
+    self, ELEMENT, Few, FewSums, MAGNITUDE, Means, POWERS, PRODUCT, Rough, Scaled, Variances, Zeros,
+};
 use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
 use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
 use super::lengths::Lengths;
@@ -224,50 +226,19 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
         let Floats { isa, asked, .. } = self.fold;
+        // Of floats that f64 is rounded to in steps nothing is certain.
+        if const { !O::Item::AT_ONCE } {
+            return false;
+        }
         let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
         // SAFETY: passed on from the caller.
         let Some(rows) = (unsafe { Few::<O>::new(tables, to.len()) }) else { return false };
-        let len = rows.len as f64;
-        match (asked, M::PRODUCTS) {
-            (Asked::Sum, false) => {
-                let out = Scaled { scale: 1.0, to };
-                dispatch(isa, FewSums { rows, term: Term::Element, out })
-            }
-            (Asked::Second, false) => {
-                let out = Scaled { scale: 1.0, to };
-                dispatch(isa, FewSums { rows, term: Term::Magnitude, out })
-            }
-            (Asked::Mean, false) if rows.len.is_power_of_two() => {
-                let out = Scaled { scale: 1.0 / len, to };
-                dispatch(isa, FewSums { rows, term: Term::Element, out })
-            }
-            (Asked::Mean, false) => {
-                let out = Means { len, to };
-                dispatch(isa, FewSums { rows, term: Term::Element, out })
-            }
-            (Asked::Sum | Asked::Second, true) => {
-                let out = Rough::<_, false> { len, to };
-                dispatch(isa, FewSums { rows, term: Term::Product, out })
-            }
-            (Asked::Root, true) => {
-                let out = Rough::<_, true> { len, to };
-                dispatch(isa, FewSums { rows, term: Term::Product, out })
-            }
-            (Asked::Variance { ddof: 0, .. }, _) if rows.len == 1 => {
-                dispatch(isa, FewSums { rows, term: Term::Element, out: Zeros { to } })
-            }
-            (Asked::Variance { ddof, root }, _) if ddof < rows.len as u64 => {
-                let divisor = len * (len - ddof as f64);
-                let term = Term::Powers;
-                if root {
-                    let out = Variances::<_, true> { len, divisor, to };
-                    dispatch(isa, FewSums { rows, term, out })
-                } else {
-                    let out = Variances::<_, false> { len, divisor, to };
-                    dispatch(isa, FewSums { rows, term, out })
-                }
-            }
-            _ => false,
+        if const { O::PAIRED } {
+            few_dots(isa, asked, rows, to)
+        } else if const { M::PRODUCTS } {
+            few_products(isa, asked, rows, to)
+        } else {
+            few_sums(isa, asked, rows, to)
         }
     }
 
@@ -288,6 +259,62 @@ impl<O: Operands, M: Measure<P>, const P: usize> RaggedCells for FloatCells<O, M
         // SAFETY: as above.
         self.add_rows(0, rows.map(|rows| unsafe { rows.of_elements::<O::Item>() }));
     }
+}
+
+/// Answers sums of a few elements, and says whether all answers are right.
+fn few_sums<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::Item]) -> bool {
+    let len = rows.len as f64;
+    match asked {
+        Asked::Sum => {
+            let out = Scaled { scale: 1.0, to };
+            dispatch(isa, FewSums::<_, _, ELEMENT> { rows, out })
+        }
+        Asked::Second => {
+            let out = Scaled { scale: 1.0, to };
+            dispatch(isa, FewSums::<_, _, MAGNITUDE> { rows, out })
+        }
+        Asked::Mean if rows.len.is_power_of_two() => {
+            let out = Scaled { scale: 1.0 / len, to };
+            dispatch(isa, FewSums::<_, _, ELEMENT> { rows, out })
+        }
+        Asked::Mean => dispatch(isa, FewSums::<_, _, ELEMENT> { rows, out: Means { len, to } }),
+        Asked::Root | Asked::Variance { .. } => false,
+    }
+}
+
+/// Answers what is made of the squares of a few elements, likewise.
+fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::Item]) -> bool {
+    let len = rows.len as f64;
+    match asked {
+        Asked::Second => {
+            let out = Rough::<_, false> { len, to };
+            dispatch(isa, FewSums::<_, _, PRODUCT> { rows, out })
+        }
+        Asked::Root => {
+            let out = Rough::<_, true> { len, to };
+            dispatch(isa, FewSums::<_, _, PRODUCT> { rows, out })
+        }
+        Asked::Variance { ddof: 0, .. } if rows.len == 1 => {
+            dispatch(isa, FewSums::<_, _, ELEMENT> { rows, out: Zeros { to } })
+        }
+        Asked::Variance { ddof, root } if ddof < rows.len as u64 => {
+            let divisor = len * (len - ddof as f64);
+            if root {
+                let out = Variances::<_, true> { len, divisor, to };
+                dispatch(isa, FewSums::<_, _, POWERS> { rows, out })
+            } else {
+                let out = Variances::<_, false> { len, divisor, to };
+                dispatch(isa, FewSums::<_, _, POWERS> { rows, out })
+            }
+        }
+        Asked::Sum | Asked::Mean | Asked::Variance { .. } => false,
+    }
+}
+
+/// Answers dot products of a few pairs, likewise.
+fn few_dots<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::Item]) -> bool {
+    let out = Rough::<_, false> { len: rows.len as f64, to };
+    asked == Asked::Sum && dispatch(isa, FewSums::<_, _, PRODUCT> { rows, out })
 }
 
 /// Adds the parts of other elements.

@@ -95,7 +95,7 @@ pub trait Table: Send + Sync {
         rows: u64,
     ) -> Result<Finished, (usize, warpfold_core::Error)> {
         let one = |group| self.value(op, rules, group, rows);
-        fpenv::usual(|| gather(op, self.dtype(), rules, groups, one))
+        gather(op, self.dtype(), rules, groups, &one)
     }
     /// Appends the state of a group, canonical: of equal elements equal bytes.
     fn write(&self, group: u32, out: &mut Vec<u8>);
@@ -169,13 +169,24 @@ pub(super) fn items<T: Element>(bytes: &[u8]) -> &[T] {
     if bytes.is_empty() { &[] } else { bytemuck::cast_slice(bytes) }
 }
 
-/// Gathers answers: those of `one` for each group.
+/// Gathers answers: those of `one` for each group. It is compiled once for all tables.
 fn gather(
     op: Op,
     dtype: DType,
     rules: &Rules,
     groups: &[u32],
-    mut one: impl FnMut(u32) -> Result<Value>,
+    one: &dyn Fn(u32) -> Result<Value>,
+) -> Result<Finished, (usize, warpfold_core::Error)> {
+    fpenv::usual(|| gather_here(op, dtype, rules, groups, one))
+}
+
+/// The same, in the usual floating-point environment.
+fn gather_here(
+    op: Op,
+    dtype: DType,
+    rules: &Rules,
+    groups: &[u32],
+    one: &dyn Fn(u32) -> Result<Value>,
 ) -> Result<Finished, (usize, warpfold_core::Error)> {
     let mut finished = Finished::default();
     for (place, &group) in groups.iter().enumerate() {
