@@ -2,8 +2,10 @@
 
 mod calls;
 mod dominators;
+mod pointers;
 
 pub use calls::{CallGraph, SharedLayout};
+pub(crate) use pointers::Pointers;
 
 use core::ops::Range;
 

@@ -4,13 +4,13 @@ use super::block::{Block, BlockMemory, extend};
 use super::execute::{line_at, read_param, write_param};
 use super::grid::{Checks, Machine};
 use super::lanes::{Register, indices};
-use super::program::{Code, Load, Place, PlaceBase, Store};
+use super::program::{Code, Extent, Load, Place, PlaceBase, Program, Store};
 use super::space::{FRAME_PARAM, PARAM, RANK_SHIFT, Window, window};
 use super::undefined::Shadow;
 use super::warp::{Base, Group, Warp as Lanes32};
 use crate::clock::{self, Engine, Strong};
 use crate::finding::{Act, Fault, Findings, Kind};
-use crate::ir::{FenceOrder, Line, Order, Scope, Space};
+use crate::ir::{FenceOrder, Line, Module, Order, Scope, Space, VariableId};
 use crate::memory::race::Target;
 use crate::memory::{Bytes, Request, Trouble};
 use crate::place::{LANES, Place as Thread, Warp};
@@ -39,6 +39,8 @@ pub(crate) struct Access<'a> {
     /// The step, for counters.
     pub(crate) step: u32,
     pub(crate) w: u32,
+    /// The shared variable that is meant.
+    pub(crate) extent: Option<Extent>,
     /// What a store writes, lane by lane.
     pub(crate) values: Option<&'a dyn Fn(usize) -> Stored>,
 }
@@ -111,6 +113,7 @@ impl Machine<'_> {
             line: line_at(code, group.pc),
             step: code.first + group.pc,
             w: w as u32,
+            extent: load.extent,
             values: None,
         };
         let framed = self.in_frames(access.space, active, &addresses);
@@ -201,6 +204,7 @@ impl Machine<'_> {
             line: line_at(code, group.pc),
             step: code.first + group.pc,
             w: w as u32,
+            extent: store.extent,
             values: None,
         };
         let framed = self.in_frames(access.space, active, &addresses);
@@ -492,6 +496,12 @@ impl Machine<'_> {
         let unwritten = &mut self.unwritten;
         let mut report = |fault| sort(fault, checks, access, findings, unwritten);
         let sound = shared.region.check(&request, &mut report);
+        if let Some(extent) = access.extent
+            && !request.fits(extent.first, extent.end)
+        {
+            let inside = Request { active: sound, ..request };
+            leaves_variable(self.module, self.program, &inside, extent, &mut report);
+        }
         if let Some(races) = &mut self.races
             && sound != 0
         {
@@ -579,6 +589,38 @@ fn sort(
         unwritten.push(fault);
     } else {
         findings.report(fault);
+    }
+}
+
+/// Reports the lanes whose address is in another shared variable than the one it is computed from. Memory does as it is told.
+#[cold]
+fn leaves_variable(
+    module: &Module,
+    program: &Program,
+    request: &Request<'_>,
+    extent: Extent,
+    report: &mut dyn FnMut(Fault),
+) {
+    let named = |id: VariableId| &*module.variables[id.index()].name;
+    for lane in indices(request.active) {
+        let address = request.addresses[lane];
+        if address >= extent.first && address + u64::from(request.size) <= extent.end {
+            continue;
+        }
+        let (whose, bytes) = (named(extent.variable), extent.end - extent.first);
+        let distance = match address.checked_sub(extent.end) {
+            Some(over) => format!("{over} bytes past"),
+            None if address < extent.first => format!("{} bytes before", extent.first - address),
+            None => "over the end of".into(),
+        };
+        let at = |id: &&(VariableId, u64, u64)| address >= id.1 && address < id.2;
+        let there = match program.shared.iter().find(at) {
+            Some(&(id, ..)) => format!(", in `{}`", named(id)),
+            None => String::new(),
+        };
+        let detail = format!("{distance} the {bytes} bytes of `{whose}`{there}");
+        let trouble = Trouble { kind: Kind::OutOfBounds, detail };
+        report(request.fault(crate::finding::Space::Shared, lane as u32, trouble));
     }
 }
 

@@ -89,6 +89,7 @@ impl Machine<'_> {
             line: line_at(code, group.pc),
             step: code.first + group.pc,
             w: w as u32,
+            extent: atomic.extent,
             values: None,
         };
         let registers = &mut warp.registers;

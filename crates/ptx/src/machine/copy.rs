@@ -48,6 +48,7 @@ impl Site {
             line: self.line,
             step: self.step,
             w: self.w as u32,
+            extent: None,
             values: None,
         }
     }

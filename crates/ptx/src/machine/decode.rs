@@ -4,13 +4,13 @@ use super::arithmetic;
 use super::lanes::{binary, ternary, test, unary};
 use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
-    Constant, CopyAsync, CopyBulk, Guarded, Join, Load, Matrix, MatrixStep, PREDICATE_CONSTANTS,
-    Passed, PhaseWait, Place, PlaceBase, Predicate, Product, Program, REGISTER, Shuffle, Slot,
-    Step, Store,
+    Constant, CopyAsync, CopyBulk, Extent, Guarded, Join, Load, Matrix, MatrixStep,
+    PREDICATE_CONSTANTS, Passed, PhaseWait, Place, PlaceBase, Predicate, Product, Program,
+    REGISTER, Shuffle, Slot, Step, Store,
 };
 use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
 use super::undefined::{How, Spread};
-use crate::flow::{CallGraph, Flow};
+use crate::flow::{CallGraph, Flow, Pointers};
 use crate::ir::{
     self, Address, BarrierOp, Base, BulkCopy, Class, Function, FunctionId, FunctionKind, IntBinary,
     IntTernary, IntUnary, Line, Module, Op, Operand, Order, ParameterPlace, Phase, Reg, Scope,
@@ -80,10 +80,17 @@ pub(crate) fn decode(
     } else {
         frames(|c| c.local_bytes.next_multiple_of(16)) + RECURSIVE_STACK
     };
+    let sized = |&(id, at): &(VariableId, u64)| {
+        let variable = &module.variables[id.index()];
+        let first = SYSTEM_SHARED + at;
+        (!variable.dynamic).then_some((id, first, first + variable.size))
+    };
+    let shared = layout.offsets.iter().filter_map(sized).collect();
     Ok(Program {
         functions,
         constants: decoder.constants,
         static_shared: layout.dynamic_offset,
+        shared,
         local_bytes,
         bounds: module.functions[kernel.index()].bounds.clone(),
         needs_order: decoder.needs_order,
@@ -110,6 +117,7 @@ struct Scene<'a> {
     function: &'a Function,
     /// Slots of the registers, of predicates and others apart.
     slots: Vec<u32>,
+    pointers: Pointers,
     is_kernel: bool,
     line: Line,
 }
@@ -168,8 +176,14 @@ impl Decoder<'_> {
             *counter += 1;
             *counter - 1
         });
-        let mut scene =
-            Scene { function: f, slots: slots.collect(), is_kernel, line: Line::default() };
+        let pointers = Pointers::new(self.module(), f);
+        let mut scene = Scene {
+            function: f,
+            slots: slots.collect(),
+            pointers,
+            is_kernel,
+            line: Line::default(),
+        };
         scene.line = f.line;
         if f.registers.len() > LARGEST_FRAME as usize || f.param_bytes > LARGEST_FRAME.into() {
             let what = format!(
@@ -702,6 +716,7 @@ impl Decoder<'_> {
                     scope: *scope,
                     dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
                     address: self.place(scene, *space, *address)?,
+                    extent: self.extent(scene, *space, address),
                 }))
             }
             Op::Store { ty, space, order, scope, address, values } => {
@@ -716,6 +731,7 @@ impl Decoder<'_> {
                         .map(|&v| self.source(scene, v))
                         .collect::<Result<_, _>>()?,
                     address: self.place(scene, *space, *address)?,
+                    extent: self.extent(scene, *space, address),
                 }))
             }
             &Op::Atomic { op, ty, space, order, scope, dst, address, a, b } => {
@@ -730,6 +746,7 @@ impl Decoder<'_> {
                     scope,
                     dst: dst.map(|d| scene.reg(d)),
                     address: self.place(scene, space, address)?,
+                    extent: self.extent(scene, space, &address),
                     a,
                     b: self.optional(scene, b)?.unwrap_or(a),
                 }))
@@ -741,6 +758,18 @@ impl Decoder<'_> {
             Op::Hint => Step::Nothing,
             _ => return Ok(None),
         }))
+    }
+
+    /// The part of shared memory that an address should be in.
+    fn extent(&self, scene: &Scene<'_>, space: Space, address: &Address) -> Option<Extent> {
+        // A single variable ends where the memory ends.
+        if self.shared.len() < 2 || !matches!(space, Space::Shared | Space::Generic) {
+            return None;
+        }
+        let variable = scene.pointers.variable(self.module(), address)?;
+        let first = *self.shared.get(&variable)?;
+        let end = first + self.module().variables[variable.index()].size;
+        Some(Extent { variable, first, end })
     }
 
     /// A strong access to memory that blocks share asks for their order.

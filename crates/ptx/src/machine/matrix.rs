@@ -42,6 +42,7 @@ impl Machine<'_> {
             line,
             step,
             w: w as u32,
+            extent: None,
             values: None,
         };
         match &matrix.what {

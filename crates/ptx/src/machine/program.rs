@@ -8,7 +8,7 @@ use super::launch::Shape;
 use super::undefined::Spread;
 use crate::ir::{
     AtomicOp, Axis, BarrierFold, BoolOp, Builtin, CarryOp, FenceOrder, LaunchBounds, Line,
-    MatrixType, Order, ReduxOp, Scope, ShuffleMode, Space, Special, Type, VoteMode,
+    MatrixType, Order, ReduxOp, Scope, ShuffleMode, Space, Special, Type, VariableId, VoteMode,
 };
 use std::sync::Arc;
 
@@ -49,6 +49,8 @@ pub(crate) struct Program {
     pub(crate) constants: Vec<Constant>,
     /// Bytes of shared memory before the dynamic part, and the dynamic part's alignment.
     pub(crate) static_shared: u64,
+    /// The shared variables of a known size: their first bytes, and those behind their last.
+    pub(crate) shared: Vec<(VariableId, u64, u64)>,
     /// Bytes of local memory that a thread may need.
     pub(crate) local_bytes: u64,
     pub(crate) bounds: LaunchBounds,
@@ -130,6 +132,14 @@ pub(crate) struct Guarded {
 pub(crate) struct Place {
     pub(crate) base: PlaceBase,
     pub(crate) offset: i64,
+}
+
+/// The part of a block's shared memory that an access means: the variable that its address is computed from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    pub(crate) variable: VariableId,
+    pub(crate) first: u64,
+    pub(crate) end: u64,
 }
 
 /// What an offset counts from.
@@ -365,6 +375,7 @@ pub(crate) struct Load {
     pub(crate) scope: Scope,
     pub(crate) dsts: Box<[Slot]>,
     pub(crate) address: Place,
+    pub(crate) extent: Option<Extent>,
 }
 
 /// `st`.
@@ -375,6 +386,7 @@ pub(crate) struct Store {
     pub(crate) scope: Scope,
     pub(crate) values: Box<[Slot]>,
     pub(crate) address: Place,
+    pub(crate) extent: Option<Extent>,
 }
 
 /// `atom`, `red`.
@@ -386,6 +398,7 @@ pub(crate) struct Atomic {
     pub(crate) scope: Scope,
     pub(crate) dst: Option<Slot>,
     pub(crate) address: Place,
+    pub(crate) extent: Option<Extent>,
     pub(crate) a: Slot,
     pub(crate) b: Slot,
 }

@@ -14,6 +14,7 @@ mod integers;
 mod memory;
 mod modules;
 mod mutants;
+mod overflow;
 mod races;
 mod samples;
 mod thorough;
