@@ -155,7 +155,7 @@ fn write_finding(
             write_inlined(other.line, run, out)?;
         }
     }
-    writeln!(out, "  hint: {}", fault.kind.hint())
+    writeln!(out, "  hint: {}", fault.hint())
 }
 
 /// The calls that the compiler inlined around an instruction.

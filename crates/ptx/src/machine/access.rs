@@ -8,10 +8,10 @@ use super::program::{Code, Extent, Load, Place, PlaceBase, Program, Store};
 use super::space::{FRAME_PARAM, PARAM, RANK_SHIFT, Window, window};
 use super::undefined::Shadow;
 use super::warp::{Base, Group, Warp as Lanes32};
-use crate::clock::{self, Engine, Strong};
+use crate::clock::{self, Engine, Matter, Strong};
 use crate::finding::{Act, Fault, Findings, Kind};
 use crate::ir::{FenceOrder, Line, Module, Order, Scope, Space, VariableId};
-use crate::memory::race::Target;
+use crate::memory::race::{Manner, Same, Target};
 use crate::memory::{Bytes, Request, Trouble};
 use crate::place::{LANES, Place as Thread, Warp};
 
@@ -41,6 +41,8 @@ pub(crate) struct Access<'a> {
     pub(crate) w: u32,
     /// The shared variable that is meant.
     pub(crate) extent: Option<Extent>,
+    /// A branch looks at what is loaded.
+    pub(crate) flag: bool,
     /// What a store writes, lane by lane.
     pub(crate) values: Option<&'a dyn Fn(usize) -> Stored>,
 }
@@ -114,6 +116,7 @@ impl Machine<'_> {
             step: code.first + group.pc,
             w: w as u32,
             extent: load.extent,
+            flag: load.flag,
             values: None,
         };
         let framed = self.in_frames(access.space, active, &addresses);
@@ -205,6 +208,7 @@ impl Machine<'_> {
             step: code.first + group.pc,
             w: w as u32,
             extent: store.extent,
+            flag: false,
             values: None,
         };
         let framed = self.in_frames(access.space, active, &addresses);
@@ -301,11 +305,19 @@ impl Machine<'_> {
         scope: Scope,
     ) {
         if let Some(races) = &mut self.races
-            && order != FenceOrder::Proxy
             && active != 0
         {
             let warp = Warp { block: block.memory.index, warp: w as u32 };
-            races.clocks.fence(warp, active, scope_of(scope));
+            let clocks = &mut races.clocks;
+            match order {
+                FenceOrder::Proxy { shared, global } => {
+                    let matters = [(shared, Matter::AsyncShared), (global, Matter::AsyncGlobal)];
+                    let matters =
+                        matters.into_iter().filter_map(|(on, matter)| on.then_some(matter));
+                    clocks.fence_proxy(warp, active, &matters.collect::<Vec<_>>());
+                }
+                _ => clocks.fence(warp, active, scope_of(scope)),
+            }
         }
     }
 
@@ -413,14 +425,8 @@ impl Machine<'_> {
                 };
                 stores_the_same(&sound_request, access, lane, first, length, &now)
             };
-            races.access_with(
-                &sound_request,
-                Target::Global,
-                scope_of(access.scope),
-                access.engine,
-                &same,
-                &mut report,
-            );
+            let manner = manner(access, &same);
+            races.access_with(&sound_request, Target::Global, manner, &mut report);
             order(races, &sound_request, Target::Global, access);
         }
         match view {
@@ -514,8 +520,7 @@ impl Machine<'_> {
                 };
                 stores_the_same(&request, access, lane, first, length, &now)
             };
-            let scope = scope_of(access.scope);
-            races.access_with(&request, target, scope, access.engine, &same, &mut report);
+            races.access_with(&request, target, manner(access, &same), &mut report);
             order(races, &request, target, access);
         }
         if sound != 0 {
@@ -571,6 +576,17 @@ impl Machine<'_> {
             let trouble = Trouble { kind: Kind::OutOfBounds, detail: detail.to_owned() };
             self.report(request.fault(space, lane as u32, trouble));
         }
+    }
+}
+
+/// How the race checker sees an access.
+fn manner<'a>(access: Access<'_>, same: Same<'a>) -> Manner<'a> {
+    Manner {
+        scope: scope_of(access.scope),
+        engine: access.engine,
+        same,
+        flag: access.flag,
+        proxies: true,
     }
 }
 

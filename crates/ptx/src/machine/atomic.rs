@@ -90,6 +90,7 @@ impl Machine<'_> {
             step: code.first + group.pc,
             w: w as u32,
             extent: atomic.extent,
+            flag: false,
             values: None,
         };
         let registers = &mut warp.registers;

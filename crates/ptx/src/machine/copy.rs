@@ -49,6 +49,7 @@ impl Site {
             step: self.step,
             w: self.w as u32,
             extent: None,
+            flag: false,
             values: None,
         }
     }
@@ -268,6 +269,7 @@ impl Machine<'_> {
             place,
             access: Some(Meant { space: Memory::Shared, act: Act::Atomic, address: at, size: 8 }),
             other: Some(Party { place: born.place, line: born.line, act: Some(Act::Write) }),
+            missing: None,
             detail: "an mbarrier whose initialisation may come later".into(),
         });
     }
@@ -333,6 +335,7 @@ impl Machine<'_> {
             place: Thread::of_lane(warp, lane as u32),
             access: Some(Meant { space: Memory::Shared, act: Act::Atomic, address, size: 8 }),
             other: None,
+            missing: None,
             detail: detail.to_owned().into(),
         });
     }

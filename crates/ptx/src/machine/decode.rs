@@ -10,7 +10,7 @@ use super::program::{
 };
 use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
 use super::undefined::{How, Spread};
-use crate::flow::{CallGraph, Flow, Pointers};
+use crate::flow::{CallGraph, Flags, Flow, Pointers};
 use crate::ir::{
     self, Address, BarrierOp, Base, BulkCopy, Class, Function, FunctionId, FunctionKind, IntBinary,
     IntTernary, IntUnary, Line, Module, Op, Operand, Order, ParameterPlace, Phase, Reg, Scope,
@@ -65,6 +65,8 @@ pub(crate) fn decode(
         needs_order: false,
         needs_heap: false,
         takes_param_addresses: false,
+        loads_volatile_data: false,
+        stores_volatile: false,
     };
     let mut functions = Vec::with_capacity(reached.len());
     let mut first = 0;
@@ -94,6 +96,7 @@ pub(crate) fn decode(
         local_bytes,
         bounds: module.functions[kernel.index()].bounds.clone(),
         needs_order: decoder.needs_order,
+        trusts_volatile: decoder.loads_volatile_data && decoder.stores_volatile,
         needs_heap: decoder.needs_heap,
         takes_param_addresses: decoder.takes_param_addresses,
         steps: first,
@@ -110,6 +113,8 @@ struct Decoder<'a> {
     needs_order: bool,
     needs_heap: bool,
     takes_param_addresses: bool,
+    loads_volatile_data: bool,
+    stores_volatile: bool,
 }
 
 /// The function that is being decoded.
@@ -118,6 +123,7 @@ struct Scene<'a> {
     /// Slots of the registers, of predicates and others apart.
     slots: Vec<u32>,
     pointers: Pointers,
+    flags: Flags,
     is_kernel: bool,
     line: Line,
 }
@@ -176,11 +182,12 @@ impl Decoder<'_> {
             *counter += 1;
             *counter - 1
         });
-        let pointers = Pointers::new(self.module(), f);
+        let (pointers, flags) = (Pointers::new(self.module(), f), Flags::new(f));
         let mut scene = Scene {
             function: f,
             slots: slots.collect(),
             pointers,
+            flags,
             is_kernel,
             line: Line::default(),
         };
@@ -707,6 +714,9 @@ impl Decoder<'_> {
                     return Ok(Some(step));
                 }
                 self.note_order(*space, *order);
+                let flag = scene.flags.any(dsts);
+                let is_volatile = *order == Order::Volatile && may_be_global(*space);
+                self.loads_volatile_data |= is_volatile && !flag;
                 Step::Load(Box::new(Load {
                     bytes: element_bytes(scene, *ty)?,
                     signed: ty.is_signed(),
@@ -717,10 +727,12 @@ impl Decoder<'_> {
                     dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
                     address: self.place(scene, *space, *address)?,
                     extent: self.extent(scene, *space, address),
+                    flag,
                 }))
             }
             Op::Store { ty, space, order, scope, address, values } => {
                 self.note_order(*space, *order);
+                self.stores_volatile |= *order == Order::Volatile && may_be_global(*space);
                 Step::Store(Box::new(Store {
                     bytes: element_bytes(scene, *ty)?,
                     space: *space,
@@ -752,7 +764,8 @@ impl Decoder<'_> {
                 }))
             }
             &Op::Fence { order, scope } => {
-                self.needs_order |= scope > Scope::Cta && order != ir::FenceOrder::Proxy;
+                self.needs_order |=
+                    scope > Scope::Cta && !matches!(order, ir::FenceOrder::Proxy { .. });
                 Step::Fence { order, scope }
             }
             Op::Hint => Step::Nothing,
@@ -1130,4 +1143,9 @@ fn element_bytes(scene: &Scene<'_>, ty: Type) -> Result<u32, DecodeError> {
     } else {
         Ok(ty.bytes())
     }
+}
+
+/// Whether an access of a space may mean global memory.
+fn may_be_global(space: Space) -> bool {
+    matches!(space, Space::Global | Space::Generic)
 }

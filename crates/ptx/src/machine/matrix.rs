@@ -43,6 +43,7 @@ impl Machine<'_> {
             step,
             w: w as u32,
             extent: None,
+            flag: false,
             values: None,
         };
         match &matrix.what {

@@ -56,6 +56,8 @@ pub(crate) struct Program {
     pub(crate) bounds: LaunchBounds,
     /// What a block may not do beside others of its grid on another thread.
     pub(crate) needs_order: bool,
+    /// It stores data by `volatile` accesses, and loads such data, in global memory.
+    pub(crate) trusts_volatile: bool,
     /// It allocates from the device's heap, or launches.
     pub(crate) needs_heap: bool,
     /// It takes addresses of parameters of functions.
@@ -376,6 +378,8 @@ pub(crate) struct Load {
     pub(crate) dsts: Box<[Slot]>,
     pub(crate) address: Place,
     pub(crate) extent: Option<Extent>,
+    /// A branch looks at what is loaded.
+    pub(crate) flag: bool,
 }
 
 /// `st`.

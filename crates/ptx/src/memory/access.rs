@@ -61,6 +61,7 @@ impl Request<'_> {
             place: Place::of_lane(self.warp, lane),
             access: Some(Access { space, act: self.act, address, size: self.size }),
             other: None,
+            missing: None,
             detail: trouble.detail.into(),
         }
     }

@@ -7,6 +7,7 @@ mod common;
 mod damage;
 mod execution;
 mod faults;
+mod fences;
 mod foreign;
 mod happens_before;
 mod instructions;
