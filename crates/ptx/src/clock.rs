@@ -60,6 +60,8 @@ pub enum Engine {
     Copy,
     /// `cp.async.bulk`
     Bulk,
+    /// The stores to global memory of `cp.async.bulk`, which end later than the reads of its source.
+    BulkStore,
 }
 
 impl Engine {
@@ -68,13 +70,14 @@ impl Engine {
         match self {
             Engine::Copy => warp | AGENT,
             Engine::Bulk => warp | AGENT | AGENT >> 1,
+            Engine::BulkStore => warp | AGENT | AGENT >> 2,
         }
     }
 }
 
 /// The warp that a warp number stands for, an agent's included.
 pub(crate) fn issuer(warp: u32) -> u32 {
-    warp & !(AGENT | AGENT >> 1)
+    warp & !(AGENT | AGENT >> 1 | AGENT >> 2)
 }
 
 /// What a strong access means for order.
@@ -138,7 +141,7 @@ struct Lane {
     now: Moment,
     known: Arc<Known>,
     fences: Option<Box<Fences>>,
-    agents: Option<Box<[Agent; 2]>>,
+    agents: Option<Box<[Agent; 3]>>,
     beside: Shared,
     /// What its last strong write to global memory told others, and whether it saw such ones.
     told: Option<Told>,
@@ -287,6 +290,13 @@ impl Clocks {
         let beside = lanes.get(me.thread as usize).and_then(|l| l.beside.as_ref());
         let known = beside.and_then(|b| b.of(matter).get(self.levels, warp.block));
         known.is_some_and(|known| known.of(warp.warp, lane) >= at)
+    }
+
+    /// Whether a thread of a block has issued bulk copies.
+    pub(crate) fn has_bulk_copies(&self, block: u32) -> bool {
+        let lanes = self.blocks.get(&block).map_or(&[][..], |lanes| lanes);
+        let agents = lanes.iter().filter_map(|lane| lane.agents.as_ref());
+        agents.into_iter().any(|agents| agents[Engine::Bulk as usize].issued.is_some())
     }
 
     /// `fence.proxy.async`: what the lanes know and did may be read by bulk copies.

@@ -288,6 +288,12 @@ impl Fault {
         Fault { kind, line, place, access: None, other: None, missing: None, detail: detail.into() }
     }
 
+    /// Whether an asynchronous copy takes part.
+    fn is_of_copy(&self) -> bool {
+        let acts = [self.access.map(|a| a.act), self.other.and_then(|o| o.act)];
+        acts.into_iter().flatten().any(|act| matches!(act, Act::AsyncRead | Act::AsyncWrite))
+    }
+
     /// The usual cause of the fault, or the usual repair.
     #[must_use]
     pub fn hint(&self) -> &'static str {
@@ -303,6 +309,9 @@ impl Fault {
             }
             (Kind::UnorderedVolatile, Some(Side::Reader)) => {
                 "volatile orders nothing between blocks, and the reader has no fence: put __threadfence() between the atomic that tells of the write and its read"
+            }
+            (Kind::Race | Kind::Freed, _) if self.is_of_copy() => {
+                "a copy is not waited for: cp.async.wait_group, cp.async.bulk.wait_group or its mbarrier, and a barrier for other threads than the one that waits"
             }
             (kind, _) => kind.hint(),
         }

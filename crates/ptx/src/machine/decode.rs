@@ -827,9 +827,9 @@ impl Decoder<'_> {
             }
             Op::CopyCommit => Step::CopyCommit { bulk: false },
             Op::CopyBulkCommit => Step::CopyCommit { bulk: true },
-            Op::CopyWait { pending } => Step::CopyWait { bulk: false, pending },
-            Op::CopyBulkWait { pending, .. } => {
-                Step::CopyWait { bulk: true, pending: Some(pending) }
+            Op::CopyWait { pending } => Step::CopyWait { bulk: false, read: false, pending },
+            Op::CopyBulkWait { pending, read } => {
+                Step::CopyWait { bulk: true, read, pending: Some(pending) }
             }
             Op::CopyArrive { space, address, no_increment } => Step::CopyArrive {
                 space,

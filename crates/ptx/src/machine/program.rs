@@ -340,6 +340,8 @@ pub(crate) enum Step {
     },
     CopyWait {
         bulk: bool,
+        /// Sources have been read; nothing is said of what was written.
+        read: bool,
         pending: Option<u32>,
     },
     CopyArrive {

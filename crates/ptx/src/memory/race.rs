@@ -148,10 +148,10 @@ impl Races {
         self.shared.insert(block, Shadow::default());
     }
 
-    /// A block has ended, and its shared memory with it: of what other blocks of the cluster did there, one of its threads must know.
+    /// A block has ended, and its shared memory with it: of what other blocks of the cluster and bulk copies did there, one of its threads must know.
     pub fn end_block(&mut self, block: u32, report: &mut dyn FnMut(Fault)) {
         if let Some(shadow) = self.shared.remove(&block) {
-            if self.clocks.has_clusters() {
+            if self.clocks.has_clusters() || self.clocks.has_bulk_copies(block) {
                 self.find_late(block, &shadow, report);
             }
             shadow.discard(&mut self.memory.sets);
@@ -167,7 +167,8 @@ impl Races {
             let entries = [cell.writes, cell.reads].into_iter().flat_map(|slot| sets.entries(slot));
             for Entry { stamp: number, lanes: all, .. } in entries {
                 let stamp = &stamps[number as usize - 1];
-                if stamp.warp.block == block || reported.contains(&number) {
+                let own = stamp.warp.block == block && !is_bulk(stamp);
+                if own || reported.contains(&number) {
                     continue;
                 }
                 let known =
@@ -273,22 +274,39 @@ impl Races {
         let most = (granted / size_of::<Stamp>()).min(STAMPS / 2);
         let mut live = self.compact();
         if live > most {
-            self.forget(|cell| core::mem::take(&mut cell.reads));
+            // The older half first.
+            self.forget(live / 2, |cell| &mut cell.reads);
             live = self.compact();
         }
         if live > most {
-            self.forget(|cell| core::mem::take(&mut cell.writes));
+            self.forget(live, |cell| &mut cell.reads);
+            live = self.compact();
+        }
+        if live > most {
+            self.forget(live / 2, |cell| &mut cell.writes);
+            live = self.compact();
+        }
+        if live > most {
+            self.forget(live, |cell| &mut cell.writes);
             live = self.compact();
         }
         self.memory.sweep_at = FLOOR_STAMPS.max(live * 2).max(granted / 128).min(STAMPS - 64);
     }
 
-    fn forget(&mut self, half: impl Fn(&mut Cell) -> Slot) {
+    /// Forgets, of one half of each cell, the accesses up to a stamp.
+    fn forget(&mut self, last: usize, half: impl Fn(&mut Cell) -> &mut Slot) {
+        let Memory { sets, writes: kept, .. } = &mut self.memory;
         for shadow in self.shared.values_mut().chain([&mut self.global]) {
             for cell in shadow.all_cells() {
                 let slot = half(cell);
-                self.forgotten += u64::from(slot != Slot::NOTHING);
-                self.memory.sets.discard(slot);
+                if sets.entries(*slot).all(|entry| entry.stamp as usize > last) {
+                    continue;
+                }
+                sets.take(slot, kept);
+                let before = kept.len();
+                kept.retain(|entry| entry.stamp as usize > last);
+                self.forgotten += (before - kept.len()) as u64;
+                *slot = sets.put(kept);
             }
         }
     }
@@ -337,6 +355,11 @@ impl Races {
 /// An access to the shared memory of a block that may have ended.
 fn late(stamp: &Stamp, lane: u32, address: u64) -> Fault {
     let Stamp { act, size, line, .. } = *stamp;
+    let detail = if is_bulk(stamp) {
+        "the block ended without a wait for the copy: cp.async.bulk.wait_group, or the mbarrier that counts its bytes"
+    } else {
+        "the block that owns the memory may have ended: it must wait for the cluster before it ends"
+    };
     Fault {
         kind: Kind::Freed,
         line,
@@ -344,9 +367,7 @@ fn late(stamp: &Stamp, lane: u32, address: u64) -> Fault {
         access: Some(Access { space: Space::Shared, act, address, size: u32::from(size) }),
         other: None,
         missing: None,
-        detail: Cow::Borrowed(
-            "the block that owns the memory may have ended: it must wait for the cluster before it ends",
-        ),
+        detail: Cow::Borrowed(detail),
     }
 }
 

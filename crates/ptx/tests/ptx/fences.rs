@@ -116,3 +116,47 @@ fn a_bulk_copy_sees_stores_behind_a_proxy_fence_only() {
         }
     }
 }
+
+/// One thread stores a tile, copies it out in bulk, and waits as the case says; then it goes on with source and destination.
+fn copied_out(wait: &str, then: &str) -> String {
+    format!(
+        "setp.ne.u32 %p1, %t, 0; @%p1 ret;
+         mov.u32 %r1, %ctaid.x; mul.wide.u32 %d1, %r1, 16; add.u64 %d2, %out, %d1;
+         mov.u32 %r2, tile; st.shared.v4.u32 [%r2], {{%r1, %r1, %r1, %r1}};
+         fence.proxy.async.shared::cta;
+         cp.async.bulk.global.shared::cta.bulk_group [%d2], [%r2], 16;
+         cp.async.bulk.commit_group; {wait} {then}"
+    )
+}
+
+#[test]
+fn a_bulk_copy_is_waited_for() {
+    const READ: &str = "cp.async.bulk.wait_group.read 0;";
+    const ALL: &str = "cp.async.bulk.wait_group 0;";
+    const REUSE: &str = "st.shared.u32 [%r2], 0;";
+    const LOOK: &str = "ld.global.u32 %r3, [%d2]; st.global.u32 [%d2+2048], %r3;";
+    for (wait, then, kinds) in [
+        (ALL, "", &[][..]),
+        (READ, "", &[]),
+        // The block ends while its memory is read.
+        ("", "", &[Kind::Freed]),
+        // The source is used again once it was read; the destination holds the bytes later.
+        (READ, REUSE, &[]),
+        (ALL, LOOK, &[]),
+        (READ, LOOK, &[Kind::Race]),
+        ("", REUSE, &[Kind::Freed, Kind::Race]),
+        ("cp.async.bulk.wait_group.read 1;", REUSE, &[Kind::Freed, Kind::Race]),
+    ] {
+        let body = copied_out(wait, then);
+        let ptx = module(".shared .align 16 .b8 tile[16];", &body);
+        for schedule in schedules() {
+            let mut b = Bench::new(&ptx, checked(schedule));
+            let out = Arg::Pointer(b.upload(&[0u32; 1024]));
+            let report = b.launch("k", Shape::linear(2, 32), &[out]).remove(0);
+            let mut found: Vec<Kind> = found(&report).into_iter().map(|f| f.0).collect();
+            found.sort_unstable();
+            found.dedup();
+            assert_eq!(found, kinds, "{wait} {then} {schedule:?}: {}", describe(&report));
+        }
+    }
+}
