@@ -17,17 +17,22 @@
 //! Two `fence.sc` alone order nothing here, although PTX orders them somehow
 //! in every run: the order would differ in the next run, and with it the race.
 //!
+//! Barriers, releases and acquires carry some more along: see `beside`.
+//!
 //! What a lane knows is shared: after a barrier all participants point to one
 //! record. A barrier costs time in proportion to its threads, never to their square.
 
+mod beside;
 mod channel;
 mod grid;
 mod known;
 
+pub(crate) use beside::Matter;
 pub use channel::Key;
 pub(crate) use known::{AGENT, Moment};
 
 use crate::place::{LANES, Place, Warp, lanes};
+use beside::Shared;
 use channel::{Carried, Channels, Home, REACHES, reach};
 use grid::GridKnown;
 use known::BlockKnown;
@@ -55,6 +60,8 @@ pub enum Engine {
     Copy,
     /// `cp.async.bulk`
     Bulk,
+    /// The stores to global memory of `cp.async.bulk`, which end later than the reads of its source.
+    BulkStore,
 }
 
 impl Engine {
@@ -63,13 +70,14 @@ impl Engine {
         match self {
             Engine::Copy => warp | AGENT,
             Engine::Bulk => warp | AGENT | AGENT >> 1,
+            Engine::BulkStore => warp | AGENT | AGENT >> 2,
         }
     }
 }
 
 /// The warp that a warp number stands for, an agent's included.
 pub(crate) fn issuer(warp: u32) -> u32 {
-    warp & !(AGENT | AGENT >> 1)
+    warp & !(AGENT | AGENT >> 1 | AGENT >> 2)
 }
 
 /// What a strong access means for order.
@@ -133,7 +141,11 @@ struct Lane {
     now: Moment,
     known: Arc<Known>,
     fences: Option<Box<Fences>>,
-    agents: Option<Box<[Agent; 2]>>,
+    agents: Option<Box<[Agent; 3]>>,
+    beside: Shared,
+    /// What its last strong write to global memory told others, and whether it saw such ones.
+    told: Option<Told>,
+    saw: bool,
 }
 
 impl Lane {
@@ -147,7 +159,31 @@ impl Lane {
 #[derive(Clone, Debug, Default)]
 pub struct Gate {
     known: GridKnown,
+    beside: Shared,
 }
+
+/// The side of a handshake that has no fence: a thread tells another of its writes by an atomic or a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The one that writes and then tells.
+    Writer,
+    /// The one that is told and then reads.
+    Reader,
+}
+
+/// What a strong write lets others know: what its thread knew, and its moment, at the fence before; nothing without one.
+#[derive(Clone, Debug)]
+struct Told(Option<(Arc<Known>, Moment)>);
+
+/// What is kept of a block that told others of what it did.
+#[derive(Debug)]
+struct Ended {
+    /// What it told of itself.
+    released: BlockKnown,
+}
+
+/// Blocks of which it is kept.
+const ENDED: usize = 4096;
 
 /// The clocks of one launch. A launch knows all that came before it on its
 /// stream, so clocks begin anew with each.
@@ -160,6 +196,10 @@ pub struct Clocks {
     /// The lanes of resident blocks.
     blocks: FxHashMap<u32, Box<[Lane]>>,
     channels: Channels,
+    beside: beside::Carried,
+    /// Whether beliefs are kept.
+    believes: bool,
+    ended: FxHashMap<u32, Ended>,
 }
 
 impl Clocks {
@@ -172,19 +212,106 @@ impl Clocks {
             cluster: cluster.max(1),
             blocks: FxHashMap::default(),
             channels: Channels::default(),
+            beside: beside::Carried::default(),
+            believes: false,
+            ended: FxHashMap::default(),
         }
+    }
+
+    /// Keeps what threads believe, too; see `beside`.
+    pub(crate) fn keep_beliefs(&mut self) {
+        self.believes = true;
     }
 
     /// A block becomes resident.
     pub fn start_block(&mut self, block: u32) {
         let known = Arc::new(Known::default());
-        let lane = || Lane { now: 1, known: known.clone(), fences: None, agents: None };
+        let lane = || Lane {
+            now: 1,
+            known: known.clone(),
+            fences: None,
+            agents: None,
+            beside: None,
+            told: None,
+            saw: false,
+        };
         self.blocks.insert(block, (0..self.threads).map(|_| lane()).collect());
     }
 
     /// A block has ended: what it did stays known to those who know it.
     pub fn end_block(&mut self, block: u32) {
-        self.blocks.remove(&block);
+        if let Some(lanes) = self.blocks.remove(&block)
+            && self.ended.len() < ENDED
+            && lanes.iter().any(|lane| lane.told.is_some())
+        {
+            self.ended.insert(block, Ended { released: released(&lanes) });
+        }
+    }
+
+    /// Which side of a handshake has no fence, if another lane's write was told to others, this block saw something, and a fence is all that is missing.
+    pub(crate) fn missing_fence(
+        &self,
+        me: Place,
+        warp: Warp,
+        lane: u32,
+        at: Moment,
+    ) -> Option<Side> {
+        if warp.block == me.block || warp.warp & AGENT != 0 {
+            return None;
+        }
+        let mine = self.blocks.get(&me.block)?;
+        let has = |known: &GridKnown| {
+            known.get(self.levels, warp.block).is_some_and(|k| k.of(warp.warp, lane) >= at)
+        };
+        let mut pending = mine.iter().filter_map(|l| l.fences.as_ref()).flat_map(|f| &f.pending);
+        if pending.any(has) {
+            return Some(Side::Reader);
+        }
+        let released = match self.blocks.get(&warp.block) {
+            Some(lanes) if lanes.iter().any(|l| l.told.is_some()) => {
+                released(lanes).of(warp.warp, lane)
+            }
+            Some(_) => return None,
+            None => self.ended.get(&warp.block)?.released.of(warp.warp, lane),
+        };
+        (released < at && mine.iter().any(|l| l.saw)).then_some(Side::Writer)
+    }
+
+    /// Whether a lane has learned, of some matter, of a moment of lane `lane` of `warp`.
+    pub(crate) fn has_learned(
+        &self,
+        me: Place,
+        matter: Matter,
+        warp: Warp,
+        lane: u32,
+        at: Moment,
+    ) -> bool {
+        let lanes = self.blocks.get(&me.block).map_or(&[][..], |lanes| lanes);
+        let beside = lanes.get(me.thread as usize).and_then(|l| l.beside.as_ref());
+        let known = beside.and_then(|b| b.of(matter).get(self.levels, warp.block));
+        known.is_some_and(|known| known.of(warp.warp, lane) >= at)
+    }
+
+    /// Whether a thread of a block has issued bulk copies.
+    pub(crate) fn has_bulk_copies(&self, block: u32) -> bool {
+        let lanes = self.blocks.get(&block).map_or(&[][..], |lanes| lanes);
+        let agents = lanes.iter().filter_map(|lane| lane.agents.as_ref());
+        agents.into_iter().any(|agents| agents[Engine::Bulk as usize].issued.is_some())
+    }
+
+    /// `fence.proxy.async`: what the lanes know and did may be read by bulk copies.
+    pub(crate) fn fence_proxy(&mut self, warp: Warp, mask: u32, matters: &[Matter]) {
+        let levels = self.levels;
+        for number in lanes(mask) {
+            let Some(lane) = self.lane_mut(Place::of_lane(warp, number)) else { continue };
+            let known = everything(levels, warp, number, lane);
+            let mut beside = lane.beside.as_deref().cloned().unwrap_or_default();
+            for &matter in matters {
+                beside.learn(matter, &known);
+            }
+            lane.beside = Some(Arc::new(beside));
+            lane.now += 1;
+        }
     }
 
     fn home(&self, block: u32) -> Home {
@@ -278,7 +405,8 @@ impl Clocks {
         let warp_lanes = &mut lanes_of_block[first..end];
         let (mut known, latest) = pooled(warp_lanes, mask);
         known.own.raise(warp.warp, mask, |lane| warp_lanes[lane as usize].now);
-        settle(warp_lanes, mask, &Arc::new(known), latest + 1);
+        let beside = beside::pooled(lanes(mask).map(|lane| &warp_lanes[lane as usize].beside));
+        settle(warp_lanes, mask, &Arc::new(known), &beside, latest + 1);
     }
 
     /// `bar.sync`, `barrier.sync`, `bar.red`: the threads that wait, a mask for each warp, learn from each other and from who arrived at the gate before.
@@ -292,10 +420,14 @@ impl Clocks {
             return;
         }
         let (mut all, mut latest) = (Known::default(), 0);
+        let mut beside = arrived.and_then(|gate| gate.beside.clone());
         for (warp_lanes, &mask) in block_lanes.chunks(LANES).zip(&masks) {
             let (known, last) = pooled(warp_lanes, mask);
             all.join(&known);
             latest = latest.max(last);
+            for other in lanes(mask).filter_map(|l| warp_lanes[l as usize].beside.as_ref()) {
+                beside::join(&mut beside, other);
+            }
         }
         if whole {
             all.own = all.own.with_all(latest);
@@ -309,7 +441,7 @@ impl Clocks {
         }
         let all = Arc::new(all);
         for (warp_lanes, &mask) in block_lanes.chunks_mut(LANES).zip(&masks) {
-            settle(warp_lanes, mask, &all, latest + 1);
+            settle(warp_lanes, mask, &all, &beside, latest + 1);
         }
     }
 
@@ -324,7 +456,11 @@ impl Clocks {
         let (mut known, _) = pooled(warp_lanes, mask);
         known.own.raise(warp.warp, mask, |lane| warp_lanes[lane as usize].now);
         for lane in lanes(mask) {
-            warp_lanes[lane as usize].now += 1;
+            let lane = &mut warp_lanes[lane as usize];
+            lane.now += 1;
+            if let Some(beside) = &lane.beside {
+                beside::join(&mut gate.beside, beside);
+            }
         }
         gate.known.join(&known.grid);
         gate.known.learn(levels, warp.block, &known.own);
@@ -334,6 +470,13 @@ impl Clocks {
     pub fn depart(&mut self, gate: &Gate, warp: Warp, mask: u32) {
         let levels = self.levels;
         self.teach(warp, mask, |known| take_up(known, levels, warp.block, &gate.known));
+        if let Some(beside) = &gate.beside {
+            for lane in lanes(mask) {
+                if let Some(lane) = self.lane_mut(Place::of_lane(warp, lane)) {
+                    beside::join(&mut lane.beside, beside);
+                }
+            }
+        }
     }
 
     /// Changes what lanes know; those that shared their knowledge go on sharing it.
@@ -383,12 +526,51 @@ impl Clocks {
             let seen = self.channels.acquire(key, home, strong.scope);
             self.see(place, seen, strong.acquires);
         }
+        let global = key.shared_of.is_none();
+        if let Some(lane) = self.lane_mut(place) {
+            lane.saw |= strong.reads && global;
+            if strong.writes && global {
+                let fenced = lane.fences.as_ref().map(|f| &f.released[reach(Scope::Device)]);
+                let released = strong.releases.then(|| (lane.known.clone(), lane.now));
+                lane.told = Some(Told(released.or_else(|| fenced.cloned().flatten())));
+            }
+        }
+        self.hand_on(place, key, strong);
         if strong.writes {
             if !strong.reads && !self.channels.is_empty() {
                 self.channels.overwrite(key);
             }
             self.publish(place, key, strong);
         }
+    }
+
+    /// What is known beside happens-before goes along with strong accesses, with fences or without.
+    fn hand_on(&mut self, place: Place, key: Key, strong: Strong) {
+        if strong.reads && !self.beside.is_empty() {
+            let carried = self.beside.at(key).cloned();
+            if let (Some(carried), Some(lane)) = (carried, self.lane_mut(place)) {
+                beside::join(&mut lane.beside, &carried);
+            }
+        }
+        if !strong.writes {
+            return;
+        }
+        if !strong.reads && !self.beside.is_empty() {
+            self.beside.clear(key);
+        }
+        let (levels, believes) = (self.levels, self.believes);
+        let Some(lane) = self.lane_mut(place) else { return };
+        let told = if believes {
+            let known = everything(levels, place.warp(), place.lane(), lane);
+            let mut told = lane.beside.as_deref().cloned().unwrap_or_default();
+            told.learn(Matter::Belief, &known);
+            lane.now += 1;
+            Arc::new(told)
+        } else {
+            let Some(told) = lane.beside.clone() else { return };
+            told
+        };
+        self.beside.add(key, &told);
     }
 
     /// Takes note of what a strong read saw, or learns it at once.
@@ -447,6 +629,7 @@ impl Clocks {
 
     /// A weak write took the place of a strong one: the value there carries nothing from then on.
     pub(crate) fn overwrite(&mut self, key: Key) {
+        self.beside.clear(key);
         self.channels.overwrite(key);
     }
 
@@ -509,6 +692,26 @@ impl Clocks {
     }
 }
 
+/// What a lane knows and did.
+fn everything(levels: u32, warp: Warp, number: u32, lane: &Lane) -> GridKnown {
+    let mut own = lane.known.own.clone();
+    own.raise(warp.warp, 1 << number, |_| lane.now);
+    let mut known = lane.known.grid.clone();
+    known.learn(levels, warp.block, &own);
+    known
+}
+
+/// What a block's lanes have told others of their own block.
+fn released(block_lanes: &[Lane]) -> BlockKnown {
+    let mut all = BlockKnown::default();
+    for (thread, lane) in (0_u32..).zip(block_lanes) {
+        let Some(Told(Some((known, moment)))) = &lane.told else { continue };
+        all.join(&known.own);
+        all.raise(thread / LANES as u32, 1 << (thread % LANES as u32), |_| *moment);
+    }
+    all
+}
+
 /// Learns what others let go of; of its own block, too.
 fn take_up(known: &mut Known, levels: u32, block: u32, news: &GridKnown) {
     known.grid.join(news);
@@ -535,10 +738,11 @@ fn pooled(warp_lanes: &[Lane], mask: u32) -> (Known, Moment) {
 }
 
 /// Gives lanes their common knowledge and moment.
-fn settle(warp_lanes: &mut [Lane], mask: u32, known: &Arc<Known>, now: Moment) {
+fn settle(warp_lanes: &mut [Lane], mask: u32, known: &Arc<Known>, beside: &Shared, now: Moment) {
     for lane in lanes(mask) {
         let lane = &mut warp_lanes[lane as usize];
         lane.known = known.clone();
+        lane.beside.clone_from(beside);
         lane.now = now;
     }
 }

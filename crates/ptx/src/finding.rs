@@ -1,6 +1,7 @@
 //! A fault found in a kernel: what it is, where it is, which other thread took part, and the
 //! usual cause.
 
+use crate::clock::Side;
 use crate::place::{Line, Place};
 use core::fmt;
 use std::borrow::Cow;
@@ -102,8 +103,11 @@ pub enum Kind {
     SameValue,
     /// Strong accesses whose scopes do not include each other's thread.
     NarrowScope,
-    /// Conflicting `volatile` accesses without an order between them: to shared memory, or of the lanes of a warp to global memory.
+    /// Conflicting `volatile` accesses without an order between them: to shared memory, of the lanes of a warp to global memory, or of two blocks
+    /// where the reader relies on an atomic that the writer carried out later.
     UnorderedVolatile,
+    /// A bulk copy reads what a thread stored, without a `fence.proxy.async` between the two.
+    MissingProxyFence,
     /// A barrier of the block that some threads did not reach, since they had ended. A remark: since compute capability 7.0 they count as
     /// arrived.
     PartialBarrier,
@@ -141,6 +145,7 @@ impl Kind {
             Kind::SameValue => "same-value",
             Kind::NarrowScope => "narrow-scope",
             Kind::UnorderedVolatile => "unordered-volatile",
+            Kind::MissingProxyFence => "missing-proxy-fence",
             Kind::PartialBarrier => "partial-barrier",
             Kind::BarrierMismatch => "barrier-mismatch",
             Kind::MaskOmitsLane => "mask-omits-lane",
@@ -163,6 +168,7 @@ impl Kind {
             Kind::SameValue => "the same value stored twice without an order",
             Kind::NarrowScope => "data race between atomics of too narrow a scope",
             Kind::UnorderedVolatile => "unordered volatile accesses",
+            Kind::MissingProxyFence => "bulk copy of stored bytes without a proxy fence",
             Kind::PartialBarrier => "barrier reached by part of a block",
             Kind::BarrierMismatch => "barriers that disagree",
             Kind::MaskOmitsLane => "mask omits a lane that executes the instruction",
@@ -200,6 +206,9 @@ impl Kind {
             }
             Kind::UnorderedVolatile => {
                 "volatile gives lanes of a warp no order since compute capability 7.0: put __syncwarp() between the steps"
+            }
+            Kind::MissingProxyFence => {
+                "bulk copies do not see a thread's stores by themselves: put fence.proxy.async (cuda::ptx::fence_proxy_async) behind the stores, before the barrier"
             }
             Kind::PartialBarrier => {
                 "threads return before __syncthreads: devices before compute capability 7.0 may hang there"
@@ -261,6 +270,8 @@ pub struct Fault {
     pub access: Option<Access>,
     /// The other thread.
     pub other: Option<Party>,
+    /// Of a race, the side of the handshake that has no fence, where a fence is all that is missing.
+    pub missing: Option<Side>,
     /// What else is known: the nearest allocation, masks, barriers. A clause without a full stop, or empty.
     pub detail: Cow<'static, str>,
 }
@@ -274,7 +285,36 @@ impl Fault {
         place: Place,
         detail: impl Into<Cow<'static, str>>,
     ) -> Fault {
-        Fault { kind, line, place, access: None, other: None, detail: detail.into() }
+        Fault { kind, line, place, access: None, other: None, missing: None, detail: detail.into() }
+    }
+
+    /// Whether an asynchronous copy takes part.
+    fn is_of_copy(&self) -> bool {
+        let acts = [self.access.map(|a| a.act), self.other.and_then(|o| o.act)];
+        acts.into_iter().flatten().any(|act| matches!(act, Act::AsyncRead | Act::AsyncWrite))
+    }
+
+    /// The usual cause of the fault, or the usual repair.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match (self.kind, self.missing) {
+            (Kind::Race, Some(Side::Writer)) => {
+                "the writer has no fence: put __threadfence() between its write and the atomic that tells of it"
+            }
+            (Kind::Race, Some(Side::Reader)) => {
+                "the reader has no fence: put __threadfence() between the atomic that tells of the write and its read"
+            }
+            (Kind::UnorderedVolatile, Some(Side::Writer)) => {
+                "volatile orders nothing between blocks, and the writer has no fence: put __threadfence() between its write and the atomic that tells of it"
+            }
+            (Kind::UnorderedVolatile, Some(Side::Reader)) => {
+                "volatile orders nothing between blocks, and the reader has no fence: put __threadfence() between the atomic that tells of the write and its read"
+            }
+            (Kind::Race | Kind::Freed, _) if self.is_of_copy() => {
+                "a copy is not waited for: cp.async.wait_group, cp.async.bulk.wait_group or its mbarrier, and a barrier for other threads than the one that waits"
+            }
+            (kind, _) => kind.hint(),
+        }
     }
 }
 
@@ -317,7 +357,7 @@ impl fmt::Display for Finding {
         if self.count > 1 {
             write!(f, "; met {} times", self.count)?;
         }
-        write!(f, ". hint: {}", fault.kind.hint())
+        write!(f, ". hint: {}", fault.hint())
     }
 }
 
@@ -458,6 +498,7 @@ mod tests {
             place,
             access: Some(access),
             other: other.map(party),
+            missing: None,
             detail: Cow::Borrowed(""),
         }
     }

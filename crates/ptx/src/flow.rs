@@ -2,8 +2,12 @@
 
 mod calls;
 mod dominators;
+mod flags;
+mod pointers;
 
 pub use calls::{CallGraph, SharedLayout};
+pub(crate) use flags::Flags;
+pub(crate) use pointers::Pointers;
 
 use core::ops::Range;
 

@@ -2,9 +2,12 @@
 
 use super::{EXECUTION, INPUT, OUTPUT, TableOrJson};
 use crate::failure::Usage;
+use crate::ptx::argument::Buffer;
 use crate::ptx::argument::{self, Argument};
 use crate::ptx::buffers::Save;
 use crate::ptx::report::CHECKS;
+use crate::ptx::suite::Format;
+use crate::ptx::symbols;
 use clap::{Args, Subcommand, ValueEnum};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -32,6 +35,24 @@ pub(crate) enum PtxVerb {
     ///
     /// The exit status is 1 if the file holds instructions that are not supported: a kernel that reaches one stops there.
     Info(InfoArgs),
+    /// Run a suite of launches under several schedules, compare what they give, tell what checks find
+    ///
+    /// A suite is a TOML file: tests with launches, buffers, symbols and expected outputs, as below.
+    #[command(after_help = SUITE_IN_SHORT, after_long_help = SUITE)]
+    Test(TestArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct TestArgs {
+    /// The suite; files that it names are relative to it
+    #[arg(value_name = "SUITE.toml")]
+    pub(crate) suite: String,
+    /// How to print, or what to write to the file of --output
+    #[arg(short = 'f', long, value_name = "FORMAT", default_value = "text", help_heading = OUTPUT)]
+    pub(crate) output_format: Format,
+    /// Write the outcome to a file, in one piece, and the text to stdout
+    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -60,6 +81,9 @@ pub(crate) struct RunArgs {
     /// An argument, in the order of the kernel's parameters; see below
     #[arg(short, long = "arg", value_name = "ARG", value_parser = argument::parse, allow_hyphen_values = true, help_heading = INPUT)]
     pub(crate) args: Vec<Argument>,
+    /// Write a __device__ or __constant__ variable before the launch: NAME:TYPE:COUNT=CONTENT or NAME=@FILE
+    #[arg(long, value_name = "SYMBOL", value_parser = symbols::parse, allow_hyphen_values = true, help_heading = INPUT)]
+    pub(crate) set: Vec<Buffer>,
     /// Which lanes run next: all in step, random ones, or each as far ahead as the rules allow
     #[arg(long, value_name = "HOW", default_value = "lockstep", help_heading = EXECUTION)]
     schedule: ScheduleName,
@@ -164,14 +188,14 @@ fn dims(text: &str) -> Result<Dims, String> {
     Ok(Dims(dims))
 }
 
-pub(super) fn bytes(text: &str) -> Result<u32, String> {
+pub(crate) fn bytes(text: &str) -> Result<u32, String> {
     if text == "0" {
         return Ok(0);
     }
     u32::try_from(super::size(text)?).map_err(|_| "that is more than 4 GiB".into())
 }
 
-fn checks(text: &str) -> Result<Checks, String> {
+pub(crate) fn checks(text: &str) -> Result<Checks, String> {
     let mut checks = Checks::NONE;
     if text == "none" {
         return Ok(checks);
@@ -206,6 +230,47 @@ Arguments, one --arg for each parameter:
   NAME, NAME+BYTES              the same buffer again, or an address in it
   'struct:ARG;ARG'              a struct, member by member: 'struct:in:f32:4=ones;u64:4'
   bytes:HEX                     a struct, as it lies in memory";
+
+const SUITE_IN_SHORT: &str = "--help shows a suite.";
+
+const SUITE: &str = "\
+A suite:
+  ptx = 'sum.ptx'                        # the module; a test or a launch may name another
+  schedules = ['lockstep', 'adversarial']    # [default: all three]
+  seeds = 5                              # 0 to 4, of the schedules that have seeds; or [1, 7] [default: 3]
+  checks = 'all'                         # as `ptx run --checks`
+  limit = 4000000000                     # warp instructions of a launch
+
+  [[test]]
+  name = 'two passes'
+  set = ['scale:f32:1=0.5']              # __device__ and __constant__ variables, as `ptx run --set`
+
+  [[test.launch]]                        # one after the other; buffers stay
+  kernel = 'partial_sums'
+  grid = 4                               # or [4, 2] or [4, 2, 1]; so block and cluster
+  block = 256
+  shared = '1K'
+  cooperative = false
+  args = ['in=@in.npy', 'partials:f32:4', 'u64:1000']    # as `ptx run --arg`
+
+  [[test.launch]]
+  kernel = 'last_sum'
+  grid = 1
+  block = 32
+  args = ['partials', 'out:f32:1', 'u32:4']
+
+  [test.expect]                          # without a tolerance the bits must agree
+  out = { file = 'out.npy', rtol = 1e-6, atol = 0.0 }
+  partials = { values = '256,256,256,232' }
+
+  [[suppress]]                           # of the suite, or [[test.suppress]]
+  kind = 'race'
+  kernel = 'partial_sums'                # may be left out, and so may `at`
+  at = 'sum.cu:18'
+  reason = 'the counter may be off by some'
+
+Exit status: 0 all tests passed; 1 a test cannot be run; 2 wrong usage or a bad suite; 3 a test failed: a check found something,
+an output is wrong, or a kernel did not end.";
 
 const RUN_EXAMPLES: &str = "\
 Arguments, one --arg for each parameter, in their order:

@@ -22,6 +22,14 @@ pub(crate) enum Argument {
 }
 
 impl Argument {
+    /// The same, to be changed.
+    pub(crate) fn parts_mut(&mut self) -> &mut [Argument] {
+        match self {
+            Argument::Struct(members) => members,
+            other => core::slice::from_mut(other),
+        }
+    }
+
     /// Itself, or the members of a struct.
     pub(crate) fn parts(&self) -> &[Argument] {
         match self {
@@ -40,6 +48,13 @@ pub(crate) struct Buffer {
     /// Its elements; `None`: as many as the content has.
     pub(crate) count: Option<u64>,
     pub(crate) content: Content,
+}
+
+impl Buffer {
+    /// Whether anything is written to it before the kernel runs.
+    pub(crate) fn has_content(&self) -> bool {
+        self.content != Content::Unwritten
+    }
 }
 
 /// Reads an `--arg`.

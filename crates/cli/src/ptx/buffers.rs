@@ -117,21 +117,36 @@ impl Buffers {
     /// # Errors
     /// Files that cannot be read or do not fit, memory that does not suffice.
     pub(crate) fn place(device: &mut Device, args: &[Argument]) -> Result<Buffers> {
-        let mut buffers = Buffers { placed: Vec::new(), passed: Vec::new() };
+        let mut buffers = Buffers::none();
+        buffers.add(device, args)?;
+        Ok(buffers)
+    }
+
+    /// No buffers.
+    pub(crate) fn none() -> Buffers {
+        Buffers { placed: Vec::new(), passed: Vec::new() }
+    }
+
+    /// The arguments of the next launch, which may name the buffers of those before.
+    ///
+    /// # Errors
+    /// As [`Buffers::place`].
+    pub(crate) fn add(&mut self, device: &mut Device, args: &[Argument]) -> Result<()> {
+        self.passed.clear();
         for arg in args {
             let passed = match arg {
                 Argument::Struct(members) => {
                     let mut bytes = Layout::default();
                     for member in members {
-                        bytes.push(&buffers.pass(device, member)?);
+                        bytes.push(&self.pass(device, member)?);
                     }
                     Passed::Bytes(bytes.finish())
                 }
-                other => buffers.pass(device, other)?,
+                other => self.pass(device, other)?,
             };
-            buffers.passed.push(passed);
+            self.passed.push(passed);
         }
-        Ok(buffers)
+        Ok(())
     }
 
     fn pass(&mut self, device: &mut Device, arg: &Argument) -> Result<Passed> {
@@ -226,15 +241,62 @@ fn is_known(name: &str, known: &HashSet<&str>) -> Result<()> {
     Err(Usage::new(what).hint(format!("--arg {name}:f32:1000=ones makes one")).into())
 }
 
+/// The type and the bytes of what a buffer would hold.
+///
+/// # Errors
+/// Files that cannot be read or do not fit.
+pub(crate) fn bytes(buffer: &Buffer) -> Result<(DType, Vec<u8>)> {
+    let mut source = Source::open(buffer)?;
+    let mut all = Vec::new();
+    source.each(buffer, &mut |chunk| {
+        all.extend_from_slice(chunk);
+        Ok(())
+    })?;
+    Ok((source.dtype, all))
+}
+
+/// Where a buffer's elements come from, their type and their number.
+struct Source {
+    file: Option<Elements>,
+    dtype: DType,
+    count: u64,
+}
+
+impl Source {
+    fn open(buffer: &Buffer) -> Result<Source> {
+        let file = match &buffer.content {
+            Content::File(file) => Some(Elements::open(file, buffer)?),
+            _ => None,
+        };
+        let dtype = file.as_ref().map(Elements::dtype).or(buffer.dtype);
+        let dtype = dtype.ok_or_else(|| anyhow!("no type"))?;
+        let count = file.as_ref().map(|e| e.count).or(buffer.count).unwrap_or(0);
+        Ok(Source { file, dtype, count })
+    }
+
+    /// Hands over the bytes of all elements; none of an uninitialised buffer.
+    fn each(&mut self, buffer: &Buffer, write: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        if let Some(elements) = &mut self.file {
+            return elements.each(write);
+        }
+        let Some(mut numbers) = buffer.content.elements(self.dtype) else { return Ok(()) };
+        let mut left = self.count;
+        let mut chunk = Vec::with_capacity(CHUNK);
+        while left > 0 {
+            let now = left.min((CHUNK / self.dtype.size()) as u64);
+            chunk.clear();
+            numbers.by_ref().take(now as usize).for_each(|x| scalar::push(&mut chunk, x));
+            write(&chunk)?;
+            left -= now;
+        }
+        Ok(())
+    }
+}
+
 fn place(device: &mut Device, buffer: &Buffer) -> Result<Placed> {
     let context = || format!("buffer {}", buffer.name);
-    let mut elements = match &buffer.content {
-        Content::File(file) => Some(Elements::open(file, buffer)?),
-        _ => None,
-    };
-    let dtype = elements.as_ref().map(Elements::dtype).or(buffer.dtype);
-    let dtype = dtype.ok_or_else(|| anyhow!("no type")).with_context(context)?;
-    let count = elements.as_ref().map(|e| e.count).or(buffer.count).unwrap_or(0);
+    let mut source = Source::open(buffer).with_context(context)?;
+    let Source { dtype, count, .. } = source;
     let bytes = count.checked_mul(dtype.size() as u64);
     let bytes = bytes.ok_or_else(|| anyhow!("too many elements")).with_context(context)?;
     let address = device.allocate(bytes).with_context(context)?;
@@ -244,19 +306,7 @@ fn place(device: &mut Device, buffer: &Buffer) -> Result<Placed> {
         end += chunk.len() as u64;
         Ok(())
     };
-    if let Some(elements) = &mut elements {
-        elements.each(&mut write).with_context(context)?;
-    } else if let Some(mut numbers) = buffer.content.elements(dtype) {
-        let mut left = count;
-        let mut chunk = Vec::with_capacity(CHUNK);
-        while left > 0 {
-            let now = left.min((CHUNK / dtype.size()) as u64);
-            chunk.clear();
-            numbers.by_ref().take(now as usize).for_each(|x| scalar::push(&mut chunk, x));
-            write(&chunk).with_context(context)?;
-            left -= now;
-        }
-    }
+    source.each(buffer, &mut write).with_context(context)?;
     Ok(Placed { name: buffer.name.clone(), dtype, count, address })
 }
 

@@ -322,7 +322,7 @@ fn found<'a>(finding: &'a Finding, run: &'a Run<'_>, sources: &mut Sources) -> F
             act: act.as_ref().map(Act::to_string),
         }),
         count: finding.count,
-        hint: fault.kind.hint(),
+        hint: fault.hint(),
     }
 }
 

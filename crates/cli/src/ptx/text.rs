@@ -77,7 +77,10 @@ fn write_launch(
     }
     if outcome.forgotten > 0 {
         let n = outcome.forgotten;
-        writeln!(out, "\n{n} accesses could not be remembered: there may be more races")?;
+        writeln!(
+            out,
+            "\n{n} accesses had to be forgotten, the oldest reads first: a race with one of them is not found; a smaller grid needs fewer"
+        )?;
     }
     if let Some(halt) = &outcome.halt {
         writeln!(out)?;
@@ -98,7 +101,10 @@ fn write_halt(halt: &Halt, files: &[Arc<str>], out: &mut dyn Write) -> Result<()
     let (title, threads) = match halt {
         Halt::Deadlock { waiting } => ("deadlock: no thread can continue".to_string(), waiting),
         Halt::InstructionLimit { limit, finished, blocks, running } => {
-            let done = format!("with {finished} of {blocks} blocks finished");
+            let mut done = format!("with {finished} of {blocks} blocks finished");
+            if let Some(all) = halt.whole_grid() {
+                done += &format!(", so that all would take about {all}");
+            }
             (format!("the limit of {limit} warp instructions was reached, {done}"), running)
         }
         _ => return writeln!(out, "{}", printable(&halt.to_string())),
@@ -155,7 +161,7 @@ fn write_finding(
             write_inlined(other.line, run, out)?;
         }
     }
-    writeln!(out, "  hint: {}", fault.kind.hint())
+    writeln!(out, "  hint: {}", fault.hint())
 }
 
 /// The calls that the compiler inlined around an instruction.

@@ -19,5 +19,6 @@ mod segments;
 mod sinks;
 mod snapshots;
 mod states;
+mod suites;
 mod tables;
 mod threads;

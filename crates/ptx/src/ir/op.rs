@@ -483,8 +483,13 @@ pub enum FenceOrder {
     Acquire,
     /// `fence.release`, also `fence.mbarrier_init`.
     Release,
-    /// `fence.proxy`: orders accesses by different ways of one thread, nothing between threads.
-    Proxy,
+    /// `fence.proxy`: orders accesses by different ways, nothing between threads.
+    Proxy {
+        /// Bulk copies may read what was stored in shared memory.
+        shared: bool,
+        /// Bulk copies may read what was stored in global memory.
+        global: bool,
+    },
 }
 
 /// A called function.

@@ -4,14 +4,14 @@ use super::block::{Block, BlockMemory, extend};
 use super::execute::{line_at, read_param, write_param};
 use super::grid::{Checks, Machine};
 use super::lanes::{Register, indices};
-use super::program::{Code, Load, Place, PlaceBase, Store};
+use super::program::{Code, Extent, Load, Place, PlaceBase, Program, Store};
 use super::space::{FRAME_PARAM, PARAM, RANK_SHIFT, Window, window};
 use super::undefined::Shadow;
 use super::warp::{Base, Group, Warp as Lanes32};
-use crate::clock::{self, Engine, Strong};
+use crate::clock::{self, Engine, Matter, Strong};
 use crate::finding::{Act, Fault, Findings, Kind};
-use crate::ir::{FenceOrder, Line, Order, Scope, Space};
-use crate::memory::race::Target;
+use crate::ir::{FenceOrder, Line, Module, Order, Scope, Space, VariableId};
+use crate::memory::race::{Manner, Same, Target};
 use crate::memory::{Bytes, Request, Trouble};
 use crate::place::{LANES, Place as Thread, Warp};
 
@@ -39,6 +39,10 @@ pub(crate) struct Access<'a> {
     /// The step, for counters.
     pub(crate) step: u32,
     pub(crate) w: u32,
+    /// The shared variable that is meant.
+    pub(crate) extent: Option<Extent>,
+    /// A branch looks at what is loaded.
+    pub(crate) flag: bool,
     /// What a store writes, lane by lane.
     pub(crate) values: Option<&'a dyn Fn(usize) -> Stored>,
 }
@@ -111,6 +115,8 @@ impl Machine<'_> {
             line: line_at(code, group.pc),
             step: code.first + group.pc,
             w: w as u32,
+            extent: load.extent,
+            flag: load.flag,
             values: None,
         };
         let framed = self.in_frames(access.space, active, &addresses);
@@ -201,6 +207,8 @@ impl Machine<'_> {
             line: line_at(code, group.pc),
             step: code.first + group.pc,
             w: w as u32,
+            extent: store.extent,
+            flag: false,
             values: None,
         };
         let framed = self.in_frames(access.space, active, &addresses);
@@ -297,11 +305,19 @@ impl Machine<'_> {
         scope: Scope,
     ) {
         if let Some(races) = &mut self.races
-            && order != FenceOrder::Proxy
             && active != 0
         {
             let warp = Warp { block: block.memory.index, warp: w as u32 };
-            races.clocks.fence(warp, active, scope_of(scope));
+            let clocks = &mut races.clocks;
+            match order {
+                FenceOrder::Proxy { shared, global } => {
+                    let matters = [(shared, Matter::AsyncShared), (global, Matter::AsyncGlobal)];
+                    let matters =
+                        matters.into_iter().filter_map(|(on, matter)| on.then_some(matter));
+                    clocks.fence_proxy(warp, active, &matters.collect::<Vec<_>>());
+                }
+                _ => clocks.fence(warp, active, scope_of(scope)),
+            }
         }
     }
 
@@ -409,14 +425,8 @@ impl Machine<'_> {
                 };
                 stores_the_same(&sound_request, access, lane, first, length, &now)
             };
-            races.access_with(
-                &sound_request,
-                Target::Global,
-                scope_of(access.scope),
-                access.engine,
-                &same,
-                &mut report,
-            );
+            let manner = manner(access, &same);
+            races.access_with(&sound_request, Target::Global, manner, &mut report);
             order(races, &sound_request, Target::Global, access);
         }
         match view {
@@ -492,6 +502,12 @@ impl Machine<'_> {
         let unwritten = &mut self.unwritten;
         let mut report = |fault| sort(fault, checks, access, findings, unwritten);
         let sound = shared.region.check(&request, &mut report);
+        if let Some(extent) = access.extent
+            && !request.fits(extent.first, extent.end)
+        {
+            let inside = Request { active: sound, ..request };
+            leaves_variable(self.module, self.program, &inside, extent, &mut report);
+        }
         if let Some(races) = &mut self.races
             && sound != 0
         {
@@ -504,8 +520,7 @@ impl Machine<'_> {
                 };
                 stores_the_same(&request, access, lane, first, length, &now)
             };
-            let scope = scope_of(access.scope);
-            races.access_with(&request, target, scope, access.engine, &same, &mut report);
+            races.access_with(&request, target, manner(access, &same), &mut report);
             order(races, &request, target, access);
         }
         if sound != 0 {
@@ -564,6 +579,17 @@ impl Machine<'_> {
     }
 }
 
+/// How the race checker sees an access.
+fn manner<'a>(access: Access<'_>, same: Same<'a>) -> Manner<'a> {
+    Manner {
+        scope: scope_of(access.scope),
+        engine: access.engine,
+        same,
+        flag: access.flag,
+        proxies: true,
+    }
+}
+
 /// What becomes of a fault: a read of what nobody wrote is one only if its value decides something.
 fn sort(
     fault: Fault,
@@ -579,6 +605,38 @@ fn sort(
         unwritten.push(fault);
     } else {
         findings.report(fault);
+    }
+}
+
+/// Reports the lanes whose address is in another shared variable than the one it is computed from. Memory does as it is told.
+#[cold]
+fn leaves_variable(
+    module: &Module,
+    program: &Program,
+    request: &Request<'_>,
+    extent: Extent,
+    report: &mut dyn FnMut(Fault),
+) {
+    let named = |id: VariableId| &*module.variables[id.index()].name;
+    for lane in indices(request.active) {
+        let address = request.addresses[lane];
+        if address >= extent.first && address + u64::from(request.size) <= extent.end {
+            continue;
+        }
+        let (whose, bytes) = (named(extent.variable), extent.end - extent.first);
+        let distance = match address.checked_sub(extent.end) {
+            Some(over) => format!("{over} bytes past"),
+            None if address < extent.first => format!("{} bytes before", extent.first - address),
+            None => "over the end of".into(),
+        };
+        let at = |id: &&(VariableId, u64, u64)| address >= id.1 && address < id.2;
+        let there = match program.shared.iter().find(at) {
+            Some(&(id, ..)) => format!(", in `{}`", named(id)),
+            None => String::new(),
+        };
+        let detail = format!("{distance} the {bytes} bytes of `{whose}`{there}");
+        let trouble = Trouble { kind: Kind::OutOfBounds, detail };
+        report(request.fault(crate::finding::Space::Shared, lane as u32, trouble));
     }
 }
 

@@ -89,6 +89,8 @@ impl Machine<'_> {
             line: line_at(code, group.pc),
             step: code.first + group.pc,
             w: w as u32,
+            extent: atomic.extent,
+            flag: false,
             values: None,
         };
         let registers = &mut warp.registers;

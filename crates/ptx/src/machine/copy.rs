@@ -48,6 +48,8 @@ impl Site {
             line: self.line,
             step: self.step,
             w: self.w as u32,
+            extent: None,
+            flag: false,
             values: None,
         }
     }
@@ -75,16 +77,18 @@ impl Machine<'_> {
             Step::CopyBulk(copy) => self.copy_bulk(block, site, active, copy),
             Step::CopyCommit { bulk } => {
                 if let Some(races) = &mut self.races {
-                    races.clocks.commit_copies(warp, active, engine(*bulk));
+                    for &engine in engines(*bulk, false) {
+                        races.clocks.commit_copies(warp, active, engine);
+                    }
                 }
             }
-            Step::CopyWait { bulk, pending } => {
+            Step::CopyWait { bulk, read, pending } => {
                 if let Some(races) = &mut self.races {
-                    match pending {
-                        Some(n) => {
-                            races.clocks.wait_copies(warp, active, engine(*bulk), *n as usize)
+                    for &engine in engines(*bulk, *read) {
+                        match pending {
+                            Some(n) => races.clocks.wait_copies(warp, active, engine, *n as usize),
+                            None => races.clocks.wait_all_copies(warp, active, engine),
                         }
-                        None => races.clocks.wait_all_copies(warp, active, engine(*bulk)),
                     }
                 }
             }
@@ -267,6 +271,7 @@ impl Machine<'_> {
             place,
             access: Some(Meant { space: Memory::Shared, act: Act::Atomic, address: at, size: 8 }),
             other: Some(Party { place: born.place, line: born.line, act: Some(Act::Write) }),
+            missing: None,
             detail: "an mbarrier whose initialisation may come later".into(),
         });
     }
@@ -332,6 +337,7 @@ impl Machine<'_> {
             place: Thread::of_lane(warp, lane as u32),
             access: Some(Meant { space: Memory::Shared, act: Act::Atomic, address, size: 8 }),
             other: None,
+            missing: None,
             detail: detail.to_owned().into(),
         });
     }
@@ -557,7 +563,12 @@ impl Machine<'_> {
             let lanes = 1 << lane;
             let undefined =
                 self.fetch(memory, site, lanes, &source, PIECE, from.1, Engine::Bulk, &mut data);
-            self.put_down(memory, site, lanes, &sink, PIECE, to.1, Engine::Bulk, &data);
+            let stores = if from.1 == Space::Shared && to.1 == Space::Global {
+                Engine::BulkStore
+            } else {
+                Engine::Bulk
+            };
+            self.put_down(memory, site, lanes, &sink, PIECE, to.1, stores, &data);
             self.leave_copied(memory, site, &sink, PIECE, to.1, &undefined);
             // A copy of a wrong size would be reported for each of its pieces.
             if self.findings.total() != faults {
@@ -568,6 +579,11 @@ impl Machine<'_> {
     }
 }
 
-fn engine(bulk: bool) -> Engine {
-    if bulk { Engine::Bulk } else { Engine::Copy }
+/// What carries out copies of a kind, or only their reads.
+fn engines(bulk: bool, read: bool) -> &'static [Engine] {
+    match (bulk, read) {
+        (false, _) => &[Engine::Copy],
+        (true, true) => &[Engine::Bulk],
+        (true, false) => &[Engine::Bulk, Engine::BulkStore],
+    }
 }

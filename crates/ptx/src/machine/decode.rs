@@ -4,13 +4,13 @@ use super::arithmetic;
 use super::lanes::{binary, ternary, test, unary};
 use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
-    Constant, CopyAsync, CopyBulk, Guarded, Join, Load, Matrix, MatrixStep, PREDICATE_CONSTANTS,
-    Passed, PhaseWait, Place, PlaceBase, Predicate, Product, Program, REGISTER, Shuffle, Slot,
-    Step, Store,
+    Constant, CopyAsync, CopyBulk, Extent, Guarded, Join, Load, Matrix, MatrixStep,
+    PREDICATE_CONSTANTS, Passed, PhaseWait, Place, PlaceBase, Predicate, Product, Program,
+    REGISTER, Shuffle, Slot, Step, Store,
 };
 use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
 use super::undefined::{How, Spread};
-use crate::flow::{CallGraph, Flow};
+use crate::flow::{CallGraph, Flags, Flow, Pointers};
 use crate::ir::{
     self, Address, BarrierOp, Base, BulkCopy, Class, Function, FunctionId, FunctionKind, IntBinary,
     IntTernary, IntUnary, Line, Module, Op, Operand, Order, ParameterPlace, Phase, Reg, Scope,
@@ -65,6 +65,8 @@ pub(crate) fn decode(
         needs_order: false,
         needs_heap: false,
         takes_param_addresses: false,
+        loads_volatile_data: false,
+        stores_volatile: false,
     };
     let mut functions = Vec::with_capacity(reached.len());
     let mut first = 0;
@@ -80,13 +82,21 @@ pub(crate) fn decode(
     } else {
         frames(|c| c.local_bytes.next_multiple_of(16)) + RECURSIVE_STACK
     };
+    let sized = |&(id, at): &(VariableId, u64)| {
+        let variable = &module.variables[id.index()];
+        let first = SYSTEM_SHARED + at;
+        (!variable.dynamic).then_some((id, first, first + variable.size))
+    };
+    let shared = layout.offsets.iter().filter_map(sized).collect();
     Ok(Program {
         functions,
         constants: decoder.constants,
         static_shared: layout.dynamic_offset,
+        shared,
         local_bytes,
         bounds: module.functions[kernel.index()].bounds.clone(),
         needs_order: decoder.needs_order,
+        trusts_volatile: decoder.loads_volatile_data && decoder.stores_volatile,
         needs_heap: decoder.needs_heap,
         takes_param_addresses: decoder.takes_param_addresses,
         steps: first,
@@ -103,6 +113,8 @@ struct Decoder<'a> {
     needs_order: bool,
     needs_heap: bool,
     takes_param_addresses: bool,
+    loads_volatile_data: bool,
+    stores_volatile: bool,
 }
 
 /// The function that is being decoded.
@@ -110,6 +122,8 @@ struct Scene<'a> {
     function: &'a Function,
     /// Slots of the registers, of predicates and others apart.
     slots: Vec<u32>,
+    pointers: Pointers,
+    flags: Flags,
     is_kernel: bool,
     line: Line,
 }
@@ -168,8 +182,15 @@ impl Decoder<'_> {
             *counter += 1;
             *counter - 1
         });
-        let mut scene =
-            Scene { function: f, slots: slots.collect(), is_kernel, line: Line::default() };
+        let (pointers, flags) = (Pointers::new(self.module(), f), Flags::new(f));
+        let mut scene = Scene {
+            function: f,
+            slots: slots.collect(),
+            pointers,
+            flags,
+            is_kernel,
+            line: Line::default(),
+        };
         scene.line = f.line;
         if f.registers.len() > LARGEST_FRAME as usize || f.param_bytes > LARGEST_FRAME.into() {
             let what = format!(
@@ -693,6 +714,9 @@ impl Decoder<'_> {
                     return Ok(Some(step));
                 }
                 self.note_order(*space, *order);
+                let flag = scene.flags.any(dsts);
+                let is_volatile = *order == Order::Volatile && may_be_global(*space);
+                self.loads_volatile_data |= is_volatile && !flag;
                 Step::Load(Box::new(Load {
                     bytes: element_bytes(scene, *ty)?,
                     signed: ty.is_signed(),
@@ -702,10 +726,13 @@ impl Decoder<'_> {
                     scope: *scope,
                     dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
                     address: self.place(scene, *space, *address)?,
+                    extent: self.extent(scene, *space, address),
+                    flag,
                 }))
             }
             Op::Store { ty, space, order, scope, address, values } => {
                 self.note_order(*space, *order);
+                self.stores_volatile |= *order == Order::Volatile && may_be_global(*space);
                 Step::Store(Box::new(Store {
                     bytes: element_bytes(scene, *ty)?,
                     space: *space,
@@ -716,6 +743,7 @@ impl Decoder<'_> {
                         .map(|&v| self.source(scene, v))
                         .collect::<Result<_, _>>()?,
                     address: self.place(scene, *space, *address)?,
+                    extent: self.extent(scene, *space, address),
                 }))
             }
             &Op::Atomic { op, ty, space, order, scope, dst, address, a, b } => {
@@ -730,17 +758,31 @@ impl Decoder<'_> {
                     scope,
                     dst: dst.map(|d| scene.reg(d)),
                     address: self.place(scene, space, address)?,
+                    extent: self.extent(scene, space, &address),
                     a,
                     b: self.optional(scene, b)?.unwrap_or(a),
                 }))
             }
             &Op::Fence { order, scope } => {
-                self.needs_order |= scope > Scope::Cta && order != ir::FenceOrder::Proxy;
+                self.needs_order |=
+                    scope > Scope::Cta && !matches!(order, ir::FenceOrder::Proxy { .. });
                 Step::Fence { order, scope }
             }
             Op::Hint => Step::Nothing,
             _ => return Ok(None),
         }))
+    }
+
+    /// The part of shared memory that an address should be in.
+    fn extent(&self, scene: &Scene<'_>, space: Space, address: &Address) -> Option<Extent> {
+        // A single variable ends where the memory ends.
+        if self.shared.len() < 2 || !matches!(space, Space::Shared | Space::Generic) {
+            return None;
+        }
+        let variable = scene.pointers.variable(self.module(), address)?;
+        let first = *self.shared.get(&variable)?;
+        let end = first + self.module().variables[variable.index()].size;
+        Some(Extent { variable, first, end })
     }
 
     /// A strong access to memory that blocks share asks for their order.
@@ -785,9 +827,9 @@ impl Decoder<'_> {
             }
             Op::CopyCommit => Step::CopyCommit { bulk: false },
             Op::CopyBulkCommit => Step::CopyCommit { bulk: true },
-            Op::CopyWait { pending } => Step::CopyWait { bulk: false, pending },
-            Op::CopyBulkWait { pending, .. } => {
-                Step::CopyWait { bulk: true, pending: Some(pending) }
+            Op::CopyWait { pending } => Step::CopyWait { bulk: false, read: false, pending },
+            Op::CopyBulkWait { pending, read } => {
+                Step::CopyWait { bulk: true, read, pending: Some(pending) }
             }
             Op::CopyArrive { space, address, no_increment } => Step::CopyArrive {
                 space,
@@ -1101,4 +1143,9 @@ fn element_bytes(scene: &Scene<'_>, ty: Type) -> Result<u32, DecodeError> {
     } else {
         Ok(ty.bytes())
     }
+}
+
+/// Whether an access of a space may mean global memory.
+fn may_be_global(space: Space) -> bool {
+    matches!(space, Space::Global | Space::Generic)
 }

@@ -71,9 +71,11 @@ impl Checks {
 
     pub(crate) fn allow(self, kind: Kind) -> bool {
         let on = match kind {
-            Kind::Race | Kind::SameValue | Kind::NarrowScope | Kind::UnorderedVolatile => {
-                self.races
-            }
+            Kind::Race
+            | Kind::SameValue
+            | Kind::NarrowScope
+            | Kind::UnorderedVolatile
+            | Kind::MissingProxyFence => self.races,
             Kind::Uninitialised => self.uninitialised,
             Kind::PartialBarrier | Kind::BarrierMismatch => self.barriers,
             Kind::MaskOmitsLane
@@ -340,10 +342,13 @@ impl<'a> Machine<'a> {
     fn new(launch: &Launch<'a>, arguments: &'a Region, total: &'a Total) -> Machine<'a> {
         let options = launch.options;
         let shape = &launch.shape;
-        let races = options
-            .checks
-            .races
-            .then(|| Races::new(shape.blocks(), shape.threads(), shape.cluster_blocks()));
+        let races = options.checks.races.then(|| {
+            let mut races = Races::new(shape.blocks(), shape.threads(), shape.cluster_blocks());
+            if launch.program.trusts_volatile {
+                races.clocks.keep_beliefs();
+            }
+            races
+        });
         let counters =
             options.counters.then(|| vec![Counters::default(); launch.program.steps as usize]);
         Machine {

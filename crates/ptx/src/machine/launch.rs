@@ -457,7 +457,8 @@ pub enum Halt {
     },
     /// The limit of instructions was reached.
     #[error(
-        "the limit of {limit} warp instructions was reached, with {finished} of {blocks} blocks finished; {}",
+        "the limit of {limit} warp instructions was reached, with {finished} of {blocks} blocks finished{}; {}",
+        estimate(*limit, *finished, *blocks),
         list(running)
     )]
     InstructionLimit {
@@ -520,6 +521,17 @@ pub enum Halt {
 }
 
 impl Halt {
+    /// Warp instructions that all blocks of the grid would take, as far as those that had ended at the limit tell.
+    #[must_use]
+    pub fn whole_grid(&self) -> Option<u64> {
+        match *self {
+            Halt::InstructionLimit { limit, finished, blocks, .. } => {
+                whole_grid(limit, finished, blocks)
+            }
+            _ => None,
+        }
+    }
+
     /// What would help.
     #[must_use]
     pub fn hint(&self) -> &'static str {
@@ -537,6 +549,18 @@ impl Halt {
             Halt::Call { .. } | Halt::DeviceLaunch { .. } => "recursion needs an end",
             Halt::Memory(error) => error.hint(),
         }
+    }
+}
+
+fn whole_grid(limit: u64, finished: u64, blocks: u64) -> Option<u64> {
+    let all = u128::from(limit) * u128::from(blocks);
+    all.checked_div(u128::from(finished)).and_then(|n| u64::try_from(n).ok())
+}
+
+fn estimate(limit: u64, finished: u64, blocks: u64) -> String {
+    match whole_grid(limit, finished, blocks) {
+        Some(all) => format!(", so that all would take about {all}"),
+        None => String::new(),
     }
 }
 

@@ -42,6 +42,8 @@ impl Machine<'_> {
             line,
             step,
             w: w as u32,
+            extent: None,
+            flag: false,
             values: None,
         };
         match &matrix.what {

@@ -8,7 +8,7 @@ use super::launch::Shape;
 use super::undefined::Spread;
 use crate::ir::{
     AtomicOp, Axis, BarrierFold, BoolOp, Builtin, CarryOp, FenceOrder, LaunchBounds, Line,
-    MatrixType, Order, ReduxOp, Scope, ShuffleMode, Space, Special, Type, VoteMode,
+    MatrixType, Order, ReduxOp, Scope, ShuffleMode, Space, Special, Type, VariableId, VoteMode,
 };
 use std::sync::Arc;
 
@@ -49,11 +49,15 @@ pub(crate) struct Program {
     pub(crate) constants: Vec<Constant>,
     /// Bytes of shared memory before the dynamic part, and the dynamic part's alignment.
     pub(crate) static_shared: u64,
+    /// The shared variables of a known size: their first bytes, and those behind their last.
+    pub(crate) shared: Vec<(VariableId, u64, u64)>,
     /// Bytes of local memory that a thread may need.
     pub(crate) local_bytes: u64,
     pub(crate) bounds: LaunchBounds,
     /// What a block may not do beside others of its grid on another thread.
     pub(crate) needs_order: bool,
+    /// It stores data by `volatile` accesses, and loads such data, in global memory.
+    pub(crate) trusts_volatile: bool,
     /// It allocates from the device's heap, or launches.
     pub(crate) needs_heap: bool,
     /// It takes addresses of parameters of functions.
@@ -130,6 +134,14 @@ pub(crate) struct Guarded {
 pub(crate) struct Place {
     pub(crate) base: PlaceBase,
     pub(crate) offset: i64,
+}
+
+/// The part of a block's shared memory that an access means: the variable that its address is computed from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    pub(crate) variable: VariableId,
+    pub(crate) first: u64,
+    pub(crate) end: u64,
 }
 
 /// What an offset counts from.
@@ -328,6 +340,8 @@ pub(crate) enum Step {
     },
     CopyWait {
         bulk: bool,
+        /// Sources have been read; nothing is said of what was written.
+        read: bool,
         pending: Option<u32>,
     },
     CopyArrive {
@@ -365,6 +379,9 @@ pub(crate) struct Load {
     pub(crate) scope: Scope,
     pub(crate) dsts: Box<[Slot]>,
     pub(crate) address: Place,
+    pub(crate) extent: Option<Extent>,
+    /// A branch looks at what is loaded.
+    pub(crate) flag: bool,
 }
 
 /// `st`.
@@ -375,6 +392,7 @@ pub(crate) struct Store {
     pub(crate) scope: Scope,
     pub(crate) values: Box<[Slot]>,
     pub(crate) address: Place,
+    pub(crate) extent: Option<Extent>,
 }
 
 /// `atom`, `red`.
@@ -386,6 +404,7 @@ pub(crate) struct Atomic {
     pub(crate) scope: Scope,
     pub(crate) dst: Option<Slot>,
     pub(crate) address: Place,
+    pub(crate) extent: Option<Extent>,
     pub(crate) a: Slot,
     pub(crate) b: Slot,
 }

@@ -45,7 +45,7 @@ impl Request<'_> {
 
     /// Whether every active lane's bytes are aligned and lie in `first..end`.
     #[inline]
-    pub(super) fn fits(&self, first: u64, end: u64) -> bool {
+    pub(crate) fn fits(&self, first: u64, end: u64) -> bool {
         self.extent().is_none_or(|(low, high, bits)| {
             low >= first
                 && high.checked_add(u64::from(self.size)).is_some_and(|e| e <= end)
@@ -61,6 +61,7 @@ impl Request<'_> {
             place: Place::of_lane(self.warp, lane),
             access: Some(Access { space, act: self.act, address, size: self.size }),
             other: None,
+            missing: None,
             detail: trouble.detail.into(),
         }
     }

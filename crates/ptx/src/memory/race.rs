@@ -17,7 +17,7 @@
 use super::Request;
 use super::shadow::{Cell, Shadow};
 use super::stamp::{Entry, Held, STAMPS, Sets, Slot, Stamp};
-use crate::clock::{Clocks, Engine, Key, Known, Moment, Scope};
+use crate::clock::{Clocks, Engine, Key, Known, Matter, Moment, Scope, issuer};
 use crate::finding::{Access, Act, Fault, Kind, Space};
 use crate::place::{Place, Warp, lanes};
 use rustc_hash::FxHashMap;
@@ -99,6 +99,21 @@ struct Me<'a> {
 /// Whether a lane's store leaves some of its bytes, from an offset on and so many, as they are.
 pub type Same<'a> = &'a dyn Fn(u32, usize, usize) -> bool;
 
+/// How an access is made.
+#[derive(Clone, Copy)]
+pub struct Manner<'a> {
+    /// The scope of strong accesses.
+    pub scope: Scope,
+    /// What carries out an asynchronous copy.
+    pub engine: Option<Engine>,
+    /// Whether a lane's store leaves some of its bytes as they are.
+    pub same: Same<'a>,
+    /// A branch looks at what is loaded: it may be old.
+    pub flag: bool,
+    /// Whether bulk copies need proxy fences.
+    pub proxies: bool,
+}
+
 /// The last question of the order between two warps, and its answer.
 struct Asked<'a> {
     stamp: u32,
@@ -133,10 +148,10 @@ impl Races {
         self.shared.insert(block, Shadow::default());
     }
 
-    /// A block has ended, and its shared memory with it: of what other blocks of the cluster did there, one of its threads must know.
+    /// A block has ended, and its shared memory with it: of what other blocks of the cluster and bulk copies did there, one of its threads must know.
     pub fn end_block(&mut self, block: u32, report: &mut dyn FnMut(Fault)) {
         if let Some(shadow) = self.shared.remove(&block) {
-            if self.clocks.has_clusters() {
+            if self.clocks.has_clusters() || self.clocks.has_bulk_copies(block) {
                 self.find_late(block, &shadow, report);
             }
             shadow.discard(&mut self.memory.sets);
@@ -152,7 +167,8 @@ impl Races {
             let entries = [cell.writes, cell.reads].into_iter().flat_map(|slot| sets.entries(slot));
             for Entry { stamp: number, lanes: all, .. } in entries {
                 let stamp = &stamps[number as usize - 1];
-                if stamp.warp.block == block || reported.contains(&number) {
+                let own = stamp.warp.block == block && !is_bulk(stamp);
+                if own || reported.contains(&number) {
                     continue;
                 }
                 let known =
@@ -189,20 +205,20 @@ impl Races {
         engine: Option<Engine>,
         report: &mut dyn FnMut(Fault),
     ) {
-        self.access_with(request, target, scope, engine, &|_, _, _| false, report);
+        let same: Same<'_> = &|_, _, _| false;
+        let manner = Manner { scope, engine, same, flag: true, proxies: false };
+        self.access_with(request, target, manner, report);
     }
 
-    /// Checks an access that bounds and alignment have let pass. `scope` is that of strong accesses, else ignored;
-    /// `engine` is what carries out an asynchronous copy; `same` tells whether a lane's store leaves some of its bytes as they are. Strong accesses are to be followed by [`Clocks::strong`] for each lane.
+    /// Checks an access that bounds and alignment have let pass. Strong accesses are to be followed by [`Clocks::strong`] for each lane.
     pub fn access_with(
         &mut self,
         request: &Request<'_>,
         target: Target,
-        scope: Scope,
-        engine: Option<Engine>,
-        same: Same<'_>,
+        manner: Manner<'_>,
         report: &mut dyn FnMut(Fault),
     ) {
+        let Manner { scope, engine, .. } = manner;
         if self.memory.stamps.len() >= self.memory.sweep_at {
             self.sweep();
         }
@@ -233,10 +249,10 @@ impl Races {
             request,
             target,
             asked: Asked { stamp: 0, known: None, all: false },
-            same,
+            manner,
             overwritten: Vec::new(),
         };
-        let overwritten = visit.all(scope, engine, report);
+        let overwritten = visit.all(report);
         for address in overwritten {
             self.clocks.overwrite(target.key(address));
         }
@@ -258,22 +274,39 @@ impl Races {
         let most = (granted / size_of::<Stamp>()).min(STAMPS / 2);
         let mut live = self.compact();
         if live > most {
-            self.forget(|cell| core::mem::take(&mut cell.reads));
+            // The older half first.
+            self.forget(live / 2, |cell| &mut cell.reads);
             live = self.compact();
         }
         if live > most {
-            self.forget(|cell| core::mem::take(&mut cell.writes));
+            self.forget(live, |cell| &mut cell.reads);
+            live = self.compact();
+        }
+        if live > most {
+            self.forget(live / 2, |cell| &mut cell.writes);
+            live = self.compact();
+        }
+        if live > most {
+            self.forget(live, |cell| &mut cell.writes);
             live = self.compact();
         }
         self.memory.sweep_at = FLOOR_STAMPS.max(live * 2).max(granted / 128).min(STAMPS - 64);
     }
 
-    fn forget(&mut self, half: impl Fn(&mut Cell) -> Slot) {
+    /// Forgets, of one half of each cell, the accesses up to a stamp.
+    fn forget(&mut self, last: usize, half: impl Fn(&mut Cell) -> &mut Slot) {
+        let Memory { sets, writes: kept, .. } = &mut self.memory;
         for shadow in self.shared.values_mut().chain([&mut self.global]) {
             for cell in shadow.all_cells() {
                 let slot = half(cell);
-                self.forgotten += u64::from(slot != Slot::NOTHING);
-                self.memory.sets.discard(slot);
+                if sets.entries(*slot).all(|entry| entry.stamp as usize > last) {
+                    continue;
+                }
+                sets.take(slot, kept);
+                let before = kept.len();
+                kept.retain(|entry| entry.stamp as usize > last);
+                self.forgotten += (before - kept.len()) as u64;
+                *slot = sets.put(kept);
             }
         }
     }
@@ -322,15 +355,19 @@ impl Races {
 /// An access to the shared memory of a block that may have ended.
 fn late(stamp: &Stamp, lane: u32, address: u64) -> Fault {
     let Stamp { act, size, line, .. } = *stamp;
+    let detail = if is_bulk(stamp) {
+        "the block ended without a wait for the copy: cp.async.bulk.wait_group, or the mbarrier that counts its bytes"
+    } else {
+        "the block that owns the memory may have ended: it must wait for the cluster before it ends"
+    };
     Fault {
         kind: Kind::Freed,
         line,
         place: stamp.party(lane).place,
         access: Some(Access { space: Space::Shared, act, address, size: u32::from(size) }),
         other: None,
-        detail: Cow::Borrowed(
-            "the block that owns the memory may have ended: it must wait for the cluster before it ends",
-        ),
+        missing: None,
+        detail: Cow::Borrowed(detail),
     }
 }
 
@@ -343,18 +380,14 @@ struct Visit<'a> {
     request: &'a Request<'a>,
     target: Target,
     asked: Asked<'a>,
-    same: Same<'a>,
+    manner: Manner<'a>,
     /// Where strong accesses began whose place a weak write took.
     overwritten: Vec<u64>,
 }
 
 impl<'a> Visit<'a> {
-    fn all(
-        mut self,
-        scope: Scope,
-        engine: Option<Engine>,
-        report: &mut dyn FnMut(Fault),
-    ) -> Vec<u64> {
+    fn all(mut self, report: &mut dyn FnMut(Fault)) -> Vec<u64> {
+        let Manner { scope, engine, .. } = self.manner;
         let Request { active, size, act, warp, line, .. } = *self.request;
         let number = engine.map_or(warp.warp, |e| e.agents_of(warp.warp));
         let whose = Warp { block: warp.block, warp: number };
@@ -393,12 +426,17 @@ impl<'a> Visit<'a> {
             _ => "",
         };
         let access = Access { space: me.space, act, address, size: self.request.size };
+        let between_blocks = matches!(kind, Kind::Race | Kind::UnorderedVolatile);
+        let missing = (between_blocks && me.space == Space::Global)
+            .then(|| self.clocks.missing_fence(me.place, other.warp, lane, other.moment))
+            .flatten();
         Fault {
             kind,
             line,
             place: me.place,
             access: Some(access),
             other: Some(other.party(lane)),
+            missing,
             detail: Cow::Borrowed(detail),
         }
     }
@@ -412,7 +450,7 @@ impl<'a> Visit<'a> {
             asked: &mut self.asked,
             forgotten: self.forgotten,
             overwritten: &mut self.overwritten,
-            same: self.same,
+            manner: self.manner,
             begin: address,
             bytes: size as usize / cells.len(),
             address,
@@ -449,7 +487,7 @@ struct View<'v, 'a> {
     asked: &'v mut Asked<'a>,
     forgotten: &'v mut u64,
     overwritten: &'v mut Vec<u64>,
-    same: Same<'a>,
+    manner: Manner<'a>,
     /// The access's first byte, and the bytes of a cell.
     begin: u64,
     bytes: usize,
@@ -520,7 +558,41 @@ impl<'a> View<'_, 'a> {
             return self.read_unordered(me, cell);
         }
         self.add_read(me, cell, false);
+        if self.manner.proxies && is_bulk(&me.as_stamp) {
+            return self.not_seen_by_proxy(me, cell);
+        }
         None
+    }
+
+    /// A store before a bulk copy's read that no proxy fence lets the copy see.
+    #[cold]
+    fn not_seen_by_proxy(&self, me: &Me<'a>, cell: &Cell) -> Option<Race> {
+        let matter = match me.space {
+            Space::Shared => Matter::AsyncShared,
+            _ => Matter::AsyncGlobal,
+        };
+        self.memory.sets.entries(cell.writes).find_map(|entry| {
+            let Stamp { warp, moment, act, .. } = *self.stamp(entry.stamp);
+            let seen = |&lane: &u32| self.clocks.has_learned(me.place, matter, warp, lane, moment);
+            let unseen = lanes(entry.lanes).find(|lane| !seen(lane));
+            let unseen = unseen.filter(|_| act != Act::AsyncWrite)?;
+            Some((Kind::MissingProxyFence, (entry.stamp, unseen)))
+        })
+    }
+
+    /// The first of some lanes of a `volatile` write that `me` believes to come before its `volatile` read.
+    fn trusted(&self, me: &Me<'a>, number: u32, left: u32) -> Option<u32> {
+        let (mine, other) = (&me.as_stamp, self.stamp(number));
+        if self.manner.flag
+            || me.space != Space::Global
+            || mine.act != Act::VolatileRead
+            || other.act != Act::VolatileWrite
+        {
+            return None;
+        }
+        let Stamp { warp, moment, .. } = *other;
+        lanes(left)
+            .find(|&lane| self.clocks.has_learned(me.place, Matter::Belief, warp, lane, moment))
     }
 
     /// Remembers a read beside those it does not come after.
@@ -639,8 +711,13 @@ impl<'a> View<'_, 'a> {
             let plain = self.stamp(entry.stamp).act == Act::Write;
             has_value |= plain && left != entry.lanes;
             if left != 0 {
-                let found = self.race(me, entry.stamp);
-                race = race.or(found.map(|k| (k, (entry.stamp, left.trailing_zeros()))));
+                let found = match self.race(me, entry.stamp) {
+                    Some(kind) => Some((kind, (entry.stamp, left.trailing_zeros()))),
+                    None => self
+                        .trusted(me, entry.stamp, left)
+                        .map(|lane| (Kind::UnorderedVolatile, (entry.stamp, lane))),
+                };
+                race = race.or(found);
             }
             sees = latest & left != 0 && self.observes(me, entry.stamp);
         }
@@ -662,7 +739,7 @@ impl<'a> View<'_, 'a> {
 
     /// Whether a store writes what the cell holds.
     fn stores_the_same(&self, me: &Me<'a>) -> bool {
-        (self.same)(me.place.lane(), (self.address - self.begin) as usize, self.bytes)
+        (self.manner.same)(me.place.lane(), (self.address - self.begin) as usize, self.bytes)
     }
 
     /// Whether reading a write's value makes `me` come after it for those that follow.
@@ -786,6 +863,11 @@ impl<'a> View<'_, 'a> {
 /// Lanes of one instruction write in ascending order.
 fn latest_lane(lanes: u32) -> u32 {
     lanes.checked_ilog2().map_or(0, |lane| 1 << lane)
+}
+
+/// Whether a bulk copy does it.
+fn is_bulk(stamp: &Stamp) -> bool {
+    stamp.warp.warp == Engine::Bulk.agents_of(issuer(stamp.warp.warp))
 }
 
 fn is_store(act: Act) -> bool {

@@ -18,9 +18,11 @@ pub(crate) fn kernels() -> PathBuf {
 pub(crate) fn samples() -> Vec<Sample> {
     let mut files = Vec::new();
     for release in ["12.0", "13.0"] {
-        let entries = std::fs::read_dir(kernels().join("ptx").join(release)).unwrap();
+        // The package has the older release only.
+        let Ok(entries) = std::fs::read_dir(kernels().join("ptx").join(release)) else { continue };
         files.extend(entries.map(|entry| entry.unwrap().path()));
     }
+    assert!(!files.is_empty());
     files.sort();
     files
         .into_iter()

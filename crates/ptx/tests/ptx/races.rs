@@ -694,6 +694,31 @@ fn a_crowd_of_readers_is_remembered_up_to_a_bound() {
     assert_eq!(grid.kinds(), [Kind::Race]);
 }
 
+/// Where memory is short the oldest half goes, not everything.
+#[test]
+fn the_latest_accesses_are_remembered_longest() {
+    let mut grid = Grid::new(1);
+    let len = 1 << 20;
+    let read = |grid: &mut Grid, who, at| {
+        grid.step(who, 1, Act::Read, Target::Global, Scope::System, |_| at, 1, None);
+    };
+    for at in 0..len {
+        read(&mut grid, warp(0, 0), at);
+        read(&mut grid, warp(0, 1), at);
+    }
+    assert!(grid.races.forgotten() > 0);
+    let mut races = |first: u64| {
+        let before = grid.faults.len();
+        for at in first..first + 1000 {
+            grid.step(warp(0, 0), 2, Act::Write, Target::Global, Scope::System, |_| at, 1, None);
+        }
+        grid.faults.len() - before
+    };
+    let found: Vec<usize> = (0..len / (1 << 16)).map(|at| races(at << 16)).collect();
+    assert_eq!((found[0], *found.last().unwrap()), (0, 1000), "{found:?}");
+    assert!(found.is_sorted(), "{found:?}");
+}
+
 #[test]
 fn a_plain_store_beside_a_flag_leaves_the_flags_release_alone() {
     let mut grid = Grid::new(2);

@@ -2,6 +2,7 @@
 
 use crate::args::{InfoArgs, TableOrJson};
 use crate::output::{grid, quoted};
+use crate::ptx::file;
 use crate::ptx::source::printable;
 use crate::sink::Sink;
 use anyhow::{Context, Result, bail};
@@ -11,7 +12,7 @@ use warpfold_ptx::info::{FunctionInfo, Info, info};
 use warpfold_ptx::ir::{LaunchBounds, Parameter, Type, Unsupported};
 
 pub(super) fn run(args: &InfoArgs) -> Result<ExitCode> {
-    let (text, name) = super::text(&args.file)?;
+    let (text, name) = file::text(&args.file)?;
     let info = info(&text).with_context(|| name.to_string())?;
     let mut sink = Sink::open(None)?;
     match args.output_format {

@@ -5,7 +5,7 @@ use crate::failure::{self, Usage, note};
 use crate::ptx::buffers::Buffers;
 use crate::ptx::report::Run;
 use crate::ptx::source::Sources;
-use crate::ptx::{json, text};
+use crate::ptx::{file, json, symbols, text};
 use crate::sink::Sink;
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -16,17 +16,25 @@ use warpfold_ptx::device::{Device, Kernel, ModuleId, Setup};
 pub(super) fn run(args: &RunArgs, global: &Global) -> Result<ExitCode> {
     let options = args.options()?;
     Buffers::check(&args.args, &args.show, &args.save)?;
-    let (ptx, name) = super::text(&args.file)?;
+    let (ptx, name) = file::text(&args.file)?;
     let mut device = Device::new(Setup { options, ..Setup::default() });
     let module = device.load(&ptx).with_context(|| name.to_string())?;
     let kernel = kernel(&device, module, args, name)?;
     // Who launches from the command line wants the memory that is asked for.
     device.opt_in_to_shared(kernel)?;
+    symbols::set(&mut device, module, &args.set)?;
     let buffers = Buffers::place(&mut device, &args.args)?;
     let shape = args.shape();
     let launches = device
         .run_to_end(kernel, &shape, &buffers.arguments())
         .with_context(|| name.to_string())?;
+    if !global.quiet {
+        for name in symbols::unset(&device, module, &launches[0].kernel, &args.set)? {
+            note(&format!(
+                "constant {name} is not set, and holds zeros: --set {name}:TYPE:COUNT=CONTENT"
+            ));
+        }
+    }
     let files = device.module(module)?.files.iter().map(|f| Arc::from(f.as_str())).collect();
     let run = Run {
         file: name,

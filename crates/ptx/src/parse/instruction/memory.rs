@@ -267,8 +267,13 @@ fn proxy_fence<'a>(
     args: &[Arg<'a>],
     o: &mut Operands<'_, 'a>,
 ) -> Result<Op, Fault> {
-    op.expect(&[("alias", ()), ("async", ()), ("async::generic", ()), ("tensormap::generic", ())])?;
-    op.take_one(&[("global", ()), ("shared::cta", ()), ("shared::cluster", ())]);
+    let is_async = op.expect(&[
+        ("alias", false),
+        ("async", true),
+        ("async::generic", true),
+        ("tensormap::generic", false),
+    ])?;
+    let space = op.take_one(&[("global", false), ("shared::cta", true), ("shared::cluster", true)]);
     op.take("sync_restrict::shared::cta");
     op.take("sync_restrict::shared::cluster");
     op.order();
@@ -281,7 +286,11 @@ fn proxy_fence<'a>(
         }
         _ => return Err(wrong_count(args, "0 or 2")),
     }
-    Ok(Op::Fence { order: FenceOrder::Proxy, scope })
+    let order = FenceOrder::Proxy {
+        shared: is_async && space != Some(false),
+        global: is_async && space != Some(true),
+    };
+    Ok(Op::Fence { order, scope })
 }
 
 /// A cache policy: a number that the interpreter ignores.
