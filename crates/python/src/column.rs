@@ -6,6 +6,7 @@ use crate::errors::OrRaise;
 use crate::home::Home;
 use crate::import::{Data, Family, import};
 use crate::masked::Masked;
+use crate::run::part;
 use crate::{numpy, sequence};
 use arrow_array::{Array, ArrayRef};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -13,7 +14,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::ops::Range;
-use warpfold::{DType, Input, KeyColumn, Op, Reduction, View};
+use warpfold::{DType, Input, KeyColumn, Op, Reduction};
 
 /// One column.
 pub(crate) enum Column {
@@ -85,7 +86,7 @@ impl Column {
         rows: Range<usize>,
     ) -> warpfold::Result<Input<'a>> {
         match (self, piece) {
-            (Column::Dense(dense), _) => Ok(part(dense, rows).into()),
+            (Column::Dense(dense), _) => Ok(part(&dense.view(), 0, rows.start, rows.end).into()),
             (Column::Masked(masked), _) => masked.input(rows),
             (Column::Arrow(_), Some(piece)) => Ok(Input::from(piece)),
             _ => Err(warpfold::Error::NotNumbers { found: "text".into() }),
@@ -162,14 +163,6 @@ impl Column {
         all.leave_out_nans();
         Ok(Column::Masked(all))
     }
-}
-
-/// Some elements of an array of one axis.
-fn part(dense: &Dense, rows: Range<usize>) -> View<'_> {
-    let stride = dense.strides[0];
-    let origin = dense.origin().wrapping_offset(stride.wrapping_mul(rows.start.cast_signed()));
-    // SAFETY: some of the elements of an array, which is borrowed for as long.
-    unsafe { View::from_raw(dense.dtype, origin, &[rows.len()], &[stride]) }
 }
 
 fn flat(dense: Dense) -> PyResult<Column> {

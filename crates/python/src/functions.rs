@@ -1,10 +1,14 @@
 //! The functions of the package: the array API's and NumPy's words for the operations.
 
+use crate::answers::as_here;
 use crate::call::{answer, answers, dot as dot_of, operations};
-use crate::question::Words;
+use crate::dense::Dense;
+use crate::errors::OrRaise;
+use crate::numpy;
+use crate::question::{Words, element_type};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use warpfold::Op;
 
 type Answer<'py> = PyResult<Bound<'py, PyAny>>;
@@ -324,7 +328,8 @@ pub(crate) fn dot<'py>(
     dot_of(x, y, &words)
 }
 
-/// Several operations in one pass: a dictionary of their answers by their names.
+/// Several operations in one pass: a dictionary of their answers by their names. Of one operation that is
+/// named alone, not in a list, the answer comes alone.
 #[pyfunction]
 #[pyo3(signature = (x, ops, /, axis=None, dtype=None, keepdims=false, *, ddof=None, correction=None, r#where=None, nan=None, device=None, threads=None))]
 #[expect(clippy::too_many_arguments, reason = "the words of the other functions")]
@@ -341,7 +346,7 @@ pub(crate) fn reduce<'py>(
     nan: Option<&str>,
     device: Option<&str>,
     threads: Option<usize>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> Answer<'py> {
     let words = Words {
         axis,
         dtype,
@@ -355,14 +360,37 @@ pub(crate) fn reduce<'py>(
         ..Words::default()
     };
     let named = operations(ops)?;
-    let ops: Vec<Op> = named.iter().map(|(_, op)| *op).collect();
-    let answers = answers(&ops, x, &words)?;
+    let list: Vec<Op> = named.iter().map(|(_, op)| *op).collect();
+    let answers = answers(&list, x, &words)?;
     let dict = PyDict::new(py);
     for ((name, _), answer) in named.iter().zip(answers) {
+        if ops.is_instance_of::<PyString>() {
+            return Ok(answer);
+        }
         if dict.contains(name)? {
             return Err(PyValueError::new_err(format!("the operation {name:?} is named twice")));
         }
         dict.set_item(name, answer)?;
     }
-    Ok(dict)
+    Ok(dict.into_any())
+}
+
+/// The type of an operation's answers over elements of type `dtype`, where no value stands in
+/// their way: what has to be known of an answer before there is one.
+#[pyfunction]
+pub(crate) fn _answer_type(
+    py: Python<'_>,
+    op: &str,
+    dtype: &Bound<'_, PyAny>,
+    out: Option<&Bound<'_, PyAny>>,
+) -> PyResult<&'static str> {
+    let op = op.parse::<Op>().or_raise(py)?;
+    let dtype = element_type(dtype)?;
+    let words = Words { dtype: out, ..Words::default() };
+    // Asked of one element, so that no rule is written twice.
+    let zero = Dense::of_words(dtype, vec![0], vec![1])?;
+    let answer = words.question(py, &[op])?.run(&zero.view()).or_raise(py)?;
+    let column = answer.into_columns().into_iter().next();
+    let column = column.ok_or_else(|| PyValueError::new_err("there is no answer"))?;
+    Ok(numpy::long_name(as_here(op, dtype, column.numbers).dtype()))
 }

@@ -27,6 +27,7 @@ mod question;
 mod run;
 mod segments;
 mod sequence;
+mod spans;
 
 use pyo3::prelude::*;
 
@@ -39,9 +40,9 @@ mod _warpfold {
     use crate::files::{File, open, stats};
     #[pymodule_export]
     use crate::functions::{
-        all, any, argmax, argmin, argminmax, count, count_nan, count_nonzero, dot, logsumexp, max,
-        mean, min, minmax, nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nanstd, nansum,
-        nanvar, norm_inf, norm1, norm2, prod, range, reduce, std, sum, sumsq, var,
+        _answer_type, all, any, argmax, argmin, argminmax, count, count_nan, count_nonzero, dot,
+        logsumexp, max, mean, min, minmax, nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod,
+        nanstd, nansum, nanvar, norm_inf, norm1, norm2, prod, range, reduce, std, sum, sumsq, var,
     };
     #[pymodule_export]
     use crate::groups::{GroupPartial, groupby};

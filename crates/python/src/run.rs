@@ -162,7 +162,8 @@ fn parts<'a>(
     (part(first, axis, from, to), second.map(|view| part(view, axis, from, to)))
 }
 
-fn part<'a>(view: &View<'a>, axis: usize, from: usize, to: usize) -> View<'a> {
+/// The elements of a view from one index of an axis to before another.
+pub(crate) fn part<'a>(view: &View<'a>, axis: usize, from: usize, to: usize) -> View<'a> {
     let mut shape = view.shape().to_vec();
     shape[axis] = to - from;
     let offset = view.strides()[axis].wrapping_mul(from.cast_signed());

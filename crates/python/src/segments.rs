@@ -1,19 +1,25 @@
 //! `warpfold.segments`: answers for runs of elements of one array.
 
+use crate::answers::append;
 use crate::call::{element, operations};
 use crate::column::{Column, column};
 use crate::dense::Dense;
 use crate::errors::OrRaise;
 use crate::import::{Data, import};
 use crate::question::Words;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use crate::run::{self, part};
+use crate::spans::{self, Span};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use warpfold::internal::boundaries;
-use warpfold::{DType, Input, Op, Scalar, Segmented, Segments};
+use warpfold::{Answer, DType, Device, Error, Input, Op, Reduction, Scalar, Segmented, Segments};
+
+/// Bytes of segments that are reduced before Ctrl-C is looked for: some milliseconds.
+const PIECE: usize = 64 << 20;
 
 /// Where segments are, by the word that says so.
-enum Form {
+pub(crate) enum Form {
     Offsets(Dense),
     Lengths(Dense),
     StartsStops(Dense, Dense),
@@ -76,21 +82,20 @@ pub(crate) fn segments<'py>(
     };
     let whole = Whole::of(py, &owned.column)?;
     let other = second.as_ref().map(|y| Whole::of(py, &y.column)).transpose()?;
-    let answer = form.with(|segments| {
-        let question = with_initial(question.segments(segments), initial);
-        let input = whole.input().or_raise(py)?;
-        match &other {
-            None => py.detach(|| question.run(input)).or_raise(py),
-            Some(other) => {
-                let other = other.input().or_raise(py)?;
-                py.detach(|| question.run_pair(input, other)).or_raise(py)
-            }
-        }
-    })?;
-    py.check_signals()?;
+    let asked = Asked { py, question: &question, initial, whole: &whole, other: other.as_ref() };
     let elements = elements.unwrap_or(DType::F64);
+    let cut = match question.named_device() {
+        Device::Auto | Device::Cpu => {
+            spans::spans(&form, owned.column.rows(), PIECE / elements.size())
+        }
+        _ => None,
+    };
+    let columns = match cut {
+        None => form.with(|segments| asked.answer(segments, 0))?.into_columns(),
+        Some(cut) => asked.in_spans(&form, &cut)?,
+    };
     let dict = PyDict::new(py);
-    for ((name, _), column) in named.iter().zip(answer.into_columns()) {
+    for ((name, _), column) in named.iter().zip(columns) {
         let answers = owned.home.answers(py, elements, column, &[])?;
         if ops.is_instance_of::<PyString>() {
             return Ok(answers);
@@ -101,6 +106,97 @@ pub(crate) fn segments<'py>(
         dict.set_item(name, answers)?;
     }
     Ok(dict.into_any())
+}
+
+/// What is asked of each segment.
+struct Asked<'a, 'py> {
+    py: Python<'py>,
+    question: &'a Reduction,
+    initial: Option<Scalar>,
+    whole: &'a Whole<'a>,
+    other: Option<&'a Whole<'a>>,
+}
+
+impl Asked<'_, '_> {
+    /// The answers of some segments, the first of which is segment `at` of all.
+    ///
+    /// # Errors
+    /// Those of the library, and `KeyboardInterrupt`.
+    fn answer(&self, segments: Segments<'_>, at: usize) -> PyResult<Answer> {
+        let py = self.py;
+        let question = with_initial(self.question.clone().segments(segments), self.initial);
+        let input = self.whole.input().or_raise(py)?;
+        let made = match self.other {
+            None => py.detach(|| question.run(input)),
+            Some(other) => {
+                let other = other.input().or_raise(py)?;
+                py.detach(|| question.run_pair(input, other))
+            }
+        };
+        py.check_signals()?;
+        let numbered = made.map_err(|mut error| {
+            if let Error::BadSegment { segment, .. } | Error::InSegment { segment, .. } = &mut error
+            {
+                *segment += at;
+            }
+            error
+        });
+        numbered.or_raise(py)
+    }
+
+    /// The answers of all segments, between whose spans signals are heard.
+    ///
+    /// # Errors
+    /// As for [`answer`](Self::answer).
+    fn in_spans(&self, form: &Form, spans: &[Span]) -> PyResult<Vec<warpfold::Column>> {
+        let mut columns = None;
+        for span in spans {
+            let all =
+                || form.with_span(span, |segments| self.answer(segments, span.segments.start));
+            let made = match self.alone(span) {
+                // The error of an array does not name the segment.
+                Some(Err(error)) if self.is_of_the_elements(&error) => all(),
+                Some(made) => made,
+                None => all(),
+            };
+            append(&mut columns, made?.into_columns());
+            self.py.check_signals()?;
+        }
+        Ok(columns.unwrap_or_default())
+    }
+
+    fn is_of_the_elements(&self, error: &PyErr) -> bool {
+        error.is_instance_of::<PyValueError>(self.py)
+            || error.is_instance_of::<PyOverflowError>(self.py)
+    }
+
+    /// The answer of a span that is one long segment: within it signals are heard, too.
+    fn alone(&self, span: &Span) -> Option<PyResult<Answer>> {
+        let input = self.whole.input().ok()?;
+        let other = self.other.map(|other| other.input()).transpose().ok()?;
+        let missing = input.missing() + other.as_ref().map_or(0, Input::missing);
+        if span.segments.len() != 1 || missing > 0 || self.initial.is_some() {
+            return None;
+        }
+        let view = input.view().ok()?;
+        let first = usize::try_from(span.first).ok()?;
+        let end = first.checked_add(usize::try_from(span.elements).ok()?)?;
+        if end > view.len() || self.question.named_axes().resolve(1).ok()? != [true] {
+            return None;
+        }
+        let left = part(&view, 0, first, end);
+        let right = match &other {
+            Some(other) => {
+                let other = other.view().ok()?;
+                if other.shape() != view.shape() {
+                    return None;
+                }
+                Some(part(&other, 0, first, end))
+            }
+            None => None,
+        };
+        Some(run::run(self.py, self.question, [Some(&left), right.as_ref()]))
+    }
 }
 
 /// A column in one piece.
@@ -163,6 +259,45 @@ fn integers(x: &Bound<'_, PyAny>, name: &str) -> PyResult<Dense> {
 }
 
 impl Form {
+    /// Calls `then` with the segments of a span, as the library takes them.
+    fn with_span<R>(
+        &self,
+        span: &Span,
+        then: impl FnOnce(Segments<'_>) -> PyResult<R>,
+    ) -> PyResult<R> {
+        let none = || PyTypeError::new_err("segments are told by integers");
+        let rows = span.segments.clone();
+        match self {
+            Form::Offsets(offsets) => {
+                let view = part(&offsets.view(), 0, rows.start, rows.end + 1);
+                then(Segments::Offsets(&*boundaries(&view).ok_or_else(none)?))
+            }
+            Form::StartsStops(starts, stops) => {
+                let (starts, stops) = (starts.view(), stops.view());
+                let starts = part(&starts, 0, rows.start, rows.end);
+                let stops = part(&stops, 0, rows.start, rows.end);
+                let starts = boundaries(&starts).ok_or_else(none)?;
+                let stops = boundaries(&stops).ok_or_else(none)?;
+                then(Segments::StartsStops(&*starts, &*stops))
+            }
+            // Of these the place of a segment is told by all before it.
+            Form::Fixed(length) => {
+                let ends = (0..=rows.len()).map(|i| span.first + (i * length) as i64);
+                then(Segments::Offsets(&ends.collect::<Vec<i64>>()))
+            }
+            Form::Lengths(lengths) => {
+                let mut ends = Vec::with_capacity(rows.len() + 1);
+                ends.push(span.first);
+                let read = spans::read(&lengths.view(), rows.start, rows.len(), &mut ends);
+                read.ok_or_else(none)?;
+                for i in 1..ends.len() {
+                    ends[i] += ends[i - 1];
+                }
+                then(Segments::Offsets(&ends))
+            }
+        }
+    }
+
     /// Calls `then` with the segments, as the library takes them.
     fn with<R>(&self, then: impl FnOnce(Segments<'_>) -> PyResult<R>) -> PyResult<R> {
         let none = || PyTypeError::new_err("segments are told by integers");

@@ -1,6 +1,7 @@
 """The examples of the guide, the READMEs and the package, and its types."""
 
 import doctest
+import importlib.util
 import pathlib
 import subprocess
 import sys
@@ -35,6 +36,14 @@ def test_examples_of_the_package():
         assert found.attempted and not found.failed
 
 
+def test_examples_of_the_module_for_torch():
+    pytest.importorskip("torch")
+    import warpfold.torch
+
+    found = doctest.testmod(warpfold.torch)
+    assert found.attempted and not found.failed
+
+
 def test_what_the_package_shows_has_types():
     stub = pathlib.Path(warpfold.__file__).with_name("_warpfold.pyi").read_text()
     for name in warpfold.__all__:
@@ -44,9 +53,15 @@ def test_what_the_package_shows_has_types():
     assert pathlib.Path(warpfold.__file__).with_name("py.typed").exists()
 
 
-def test_types_are_those_of_the_stubs():
+def test_types_are_those_of_the_stubs(tmp_path):
     pytest.importorskip("mypy")
-    done = subprocess.run([sys.executable, "-m", "mypy.stubtest", "warpfold", "--ignore-missing-stub", "--ignore-disjoint-bases"], capture_output=True, text=True, timeout=300)
+    command = [sys.executable, "-m", "mypy.stubtest", "warpfold", "--ignore-missing-stub", "--ignore-disjoint-bases"]
+    if importlib.util.find_spec("torch") is None:
+        # The module for torch cannot be imported then.
+        (tmp_path / "mypy.ini").write_text("[mypy]\n[mypy-torch]\nignore_missing_imports = true\n")
+        (tmp_path / "allowed").write_text(r"warpfold\.torch")
+        command += ["--mypy-config-file", str(tmp_path / "mypy.ini"), "--allowlist", str(tmp_path / "allowed")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

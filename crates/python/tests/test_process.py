@@ -104,6 +104,38 @@ def test_control_c_ends_a_long_reduction():
     assert words[0] == "ended" and float(words[1]) < 30
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        # Windows that overlap: a terabyte is read.
+        "warpfold.segments(x, 'logsumexp', starts=[0] * 20_000, stops=[x.size] * 20_000, threads=1)",
+        "warpfold.segments(x, 'logsumexp', starts=range(0, 20_000), stops=range(x.size - 20_000, x.size), threads=1)",
+        # One segment that is long.
+        "warpfold.segments(np.broadcast_to(np.float32(1), 1 << 34), 'logsumexp', offsets=[0, 1 << 34], threads=1)",
+        "warpfold.segments(np.broadcast_to(np.float32(1), 1 << 34), 'logsumexp', length=1 << 12, threads=1)",
+        "warpfold.segments(np.broadcast_to(np.float32(1), 1 << 34), 'logsumexp', lengths=[1 << 20] * (1 << 14), threads=1)",
+    ],
+)
+def test_control_c_ends_segments(call):
+    script = f"""
+        import os, signal, threading, time
+        import numpy as np, warpfold
+        x = np.ones(1 << 24, np.float32)
+        began = []
+        def interrupt():
+            time.sleep(0.5)
+            began.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt).start()
+        try:
+            {call}
+        except KeyboardInterrupt:
+            print("ended", time.monotonic() - began[0])
+    """
+    words = run(script, timeout=300).split()
+    assert words[0] == "ended" and float(words[1]) < 10
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_fork_reduces_on():
     script = """
@@ -154,3 +186,31 @@ def test_long_arrays_have_the_bits_of_one_pass():
         assert np.array_equal(wf.argmax(view, axis=axis), np.argmax(view, axis=axis)) if not isinstance(axis, tuple) else True
     assert wf.argmin(wide.transpose(1, 2, 0)) == np.argmin(np.ascontiguousarray(wide.transpose(1, 2, 0)))
     assert wf.dot(wide, wide) == wf.sumsq(wide)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are counted in KiB on Linux")
+@pytest.mark.parametrize(
+    "call",
+    [
+        "wf.reduce(x, ['var', 'argmax', 'sum', 'prod', 'logsumexp'])",
+        "wf.sum(table, axis=0), wf.var(table, axis=1), wf.argmax(table.T, axis=0), wf.logsumexp(table, axis=0)",
+        "wf.reduce(x[::-2], ['mean', 'norm2']), wf.nanmean(x)",
+        "wf.dot(x, x[::-1])",
+        "wf.segments(x, ['sum', 'max'], length=1000)",
+        "p.absorb(x), p.absorb(x), p.finish()",
+        "wf.count_nonzero(x == 1)",
+    ],
+)
+def test_memory_beyond_the_array_is_small(call):
+    """At most 64 MiB, of an array of 400 MB and what the expression itself makes."""
+    script = f"""
+        import resource, numpy as np, warpfold as wf
+        x = np.ones(50_000_000)
+        table, p = x.reshape(5000, -1), wf.Partial(["sum", "argmax"])
+        made = 52 << 10 if "x == 1" in {call!r} else 0
+        wf.sum(x[:10])
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        {call}
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before - made)
+    """
+    assert int(run(script)) <= 64 << 10

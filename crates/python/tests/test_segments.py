@@ -169,3 +169,71 @@ def test_answers_are_of_the_callers_library():
     torch = pytest.importorskip("torch")
     got = wf.segments(torch.arange(4.0), "sum", offsets=torch.tensor([0, 1, 4]))
     assert isinstance(got, torch.Tensor) and got.tolist() == [0.0, 6.0]
+
+
+LONG = 80_000_000
+
+
+@pytest.fixture(scope="module")
+def long():
+    """More bytes than are reduced between two looks for signals."""
+    x = np.zeros(LONG, "int8")
+    x[::7919] = 3
+    x[LONG - 5 :] = -100
+    return x
+
+
+@pytest.mark.parametrize("width", ["uint16", "int32", "uint32", "int64", "uint64"])
+def test_long_arrays_have_the_bits_of_one_pass(long, width):
+    cuts = np.array([0, 5, 5, 70_000_000, 70_000_001, 70_400_000, LONG]) if width != "uint16" else np.array([0, 9, 9, 60_000])
+    random = np.random.default_rng(1)
+    cuts = np.sort(np.concatenate([cuts, random.integers(0, cuts[-1], 1000)]))
+    expected = [(int(long[a:b].sum(dtype="i8")), int(b - a)) for a, b in zip(cuts, cuts[1:])]
+    forms = [{"offsets": cuts.astype(width)}, {"starts": cuts[:-1].astype(width), "stops": cuts[1:].astype(width)}]
+    if cuts[-1] == LONG:
+        forms.append({"lengths": np.diff(cuts).astype(width)})
+        forms.append({"offsets": np.repeat(cuts, 2).astype(width)[::2]})
+    for words in forms:
+        got = wf.segments(long, ["sum", "count"], **words)
+        assert list(zip(got["sum"].tolist(), got["count"].tolist())) == expected
+    full = wf.segments(long, ["max", "argmax"], lengths=[LONG]), wf.reduce(long, ["max", "argmax"])
+    assert {name: int(x[0]) for name, x in full[0].items()} == {name: int(x) for name, x in full[1].items()}
+
+
+def test_long_arrays_in_segments_of_one_length(long):
+    for length in [16, 1000, LONG // 2, LONG]:
+        got = wf.segments(long, "sum", length=length)
+        assert np.array_equal(got, long.reshape(-1, length).sum(axis=1, dtype="i8"))
+    for length in [1000, LONG]:
+        products = wf.segments(long, "dot", y=long, length=length)
+        assert np.array_equal(products, [wf.sumsq(row) for row in long.reshape(-1, length)])
+
+
+def test_errors_of_long_arrays_name_the_segment_of_all(long):
+    half = LONG // 2
+    with pytest.raises(ValueError, match="^segment 3: max of no elements"):
+        wf.segments(long, "max", offsets=[0, half, LONG - 20, LONG, LONG])
+    with pytest.raises(ValueError, match="^segment 2 "):
+        wf.segments(long, "sum", offsets=[0, half, LONG - 20, LONG + 1])
+    with pytest.raises(ValueError, match="^segment 3 "):
+        wf.segments(long, "sum", offsets=[0, half, LONG - 5, LONG, LONG - 7])
+    with pytest.raises(ValueError, match="^segment 1 "):
+        wf.segments(long, "sum", offsets=np.array([0, LONG, 2**64 - 1], "uint64"))
+    with pytest.raises(ValueError):
+        wf.segments(long, "sum", lengths=[half, half + 1])
+    with pytest.raises(ValueError):
+        wf.segments(long, "sum", lengths=[half, half - 1])
+    with pytest.raises(ValueError, match="segment 1 "):
+        wf.segments(long, "sum", lengths=[LONG + 5, -5])
+    with pytest.raises(ValueError, match="^segment 2 "):
+        wf.segments(long, "sum", starts=[0, 0, 7], stops=[LONG, LONG, 3])
+    with pytest.raises(ValueError):
+        wf.segments(long, "sum", length=LONG - 1)
+    with pytest.raises(ValueError, match="^segment 1: "):
+        x = np.ones(40_000_000, "f4")
+        x[-1] = np.nan
+        wf.segments(x, "sum", offsets=[0, 1, 40_000_000], nan="raise")
+    with pytest.raises(OverflowError, match="^segment 1: sum is"):
+        x = np.full(20_000_000, 2**62)
+        wf.segments(x, "sum", offsets=[0, 1, 20_000_000])
+    assert wf.segments(long, "max", offsets=[0, half, half, LONG], initial=-7).tolist() == [3, -7, 3]

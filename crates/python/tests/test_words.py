@@ -227,3 +227,20 @@ def test_ours():
         wf.dot([1, 2], [1])
     with pytest.raises(TypeError, match="differ"):
         wf.dot(x, x.astype("f4"))
+
+
+def test_one_operation_that_is_named_alone_answers_alone():
+    """One rule: a name answers an array, a list of names a dictionary."""
+    x, one = np.array([[1.0, 3.0], [5.0, 7.0]]), [0.0, 1.0]
+    assert wf.reduce(x, "mean") == 4.0 and isinstance(wf.reduce(x, "mean"), np.float64)
+    assert wf.reduce(x, "mean", axis=0).tolist() == [3.0, 5.0]
+    assert wf.reduce(x, "minmax") == (1.0, 7.0)
+    assert wf.reduce(x, ["mean"]) == {"mean": 4.0} and wf.reduce(x, ("mean",)) == {"mean": 4.0}
+    assert isinstance(wf.segments(one, "sum", length=1), list) and isinstance(wf.segments(one, ["sum"], length=1), dict)
+    assert isinstance(wf.groupby(one, one, "sum")[1], list) and isinstance(wf.groupby(one, one, ["sum"])[1], dict)
+    for ops, kind in [("sum", float), (["sum"], dict)]:
+        partial = wf.Partial(ops)
+        partial.absorb(one)
+        assert isinstance(partial.finish(), kind)
+    frame = pytest.importorskip("pandas").DataFrame({"a": one})
+    assert wf.reduce(frame, "mean", axis=0) == {"a": 0.5} and wf.reduce(frame, ["mean"], axis=0) == {"mean": {"a": 0.5}}

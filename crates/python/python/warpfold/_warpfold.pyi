@@ -437,7 +437,8 @@ def reduce(
     nan: _Nan = None,
     device: str | None = None,
     threads: int | None = None,
-) -> dict[str, _Answer]: ...
+) -> _Answer: ...
+def _answer_type(op: str, dtype: _DType, out: _DType) -> str: ...
 def segments(
     x: _Array,
     ops: str | Iterable[str],

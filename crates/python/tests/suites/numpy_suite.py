@@ -16,6 +16,7 @@ import re
 import sys
 import types
 
+import exceptions
 import numpy
 import pytest
 import warpfold
@@ -103,16 +104,6 @@ class Plugin:
             self.failed[name] = report.longrepr.reprcrash.message.splitlines()[0][:150] if hasattr(report.longrepr, "reprcrash") and report.longrepr.reprcrash else "?"
 
 
-def listed():
-    """The exceptions: by their names, why. A line may end in `*`."""
-    found = {}
-    for line in LIST.read_text().splitlines():
-        if line and not line.startswith("#"):
-            name, _, why = line.partition("  ")
-            found[name] = why.strip()
-    return found
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true")
@@ -134,21 +125,7 @@ def main():
             print(f"{name}  {why}")
         print(f"{len(plugin.passed)} passed, {len(plugin.failed)} failed", file=sys.stderr)
         return 0
-    exceptions = listed()
-
-    def of(name):
-        exact = exceptions.get(name)
-        return exact if exact else next((why for key, why in exceptions.items() if key.endswith("*") and name.startswith(key[:-1])), None)
-
-    unlisted = [name for name in plugin.failed if of(name) is None]
-    used = [key for key in exceptions if any(name == key or key.endswith("*") and name.startswith(key[:-1]) for name in plugin.failed)]
-    idle = [] if given.k else [key for key in exceptions if key not in used]
-    for name in unlisted:
-        print(f"fails and is not listed: {name}: {plugin.failed[name]}")
-    for key in idle:
-        print(f"is listed and does not fail: {key}")
-    print(f"NumPy {numpy.__version__}: {len(plugin.passed)} of its tests pass with our functions, {len(plugin.failed)} are exceptions")
-    return 1 if unlisted or idle else 0
+    return exceptions.judge(f"NumPy {numpy.__version__}", plugin.passed, plugin.failed, exceptions.read(LIST), bool(given.k))
 
 
 if __name__ == "__main__":
