@@ -112,12 +112,9 @@ fn check(ops: &[Op], axes: bool) -> Result<()> {
             .hint("leave out --axis and --keepdims")
             .into());
     }
-    if let Some(op) = ops.iter().find(|op| op.arity() > 1) {
-        return Err(Usage::new(format!(
-            "{op} takes two arrays, and --by reduces columns one by one"
-        ))
-        .hint("in Rust: Reduction::by and run_pair")
-        .into());
+    if ops.iter().any(|op| op.arity() > 1) && ops.iter().any(|op| op.arity() == 1) {
+        let what = "dot takes two arrays and cannot share a pass with the others";
+        return Err(Usage::new(what).into());
     }
     Ok(())
 }

@@ -120,6 +120,36 @@ fn files_are_joined_and_arrays_are_columns() {
     assert_eq!(dir.run("sum -c 2 --by k a.csv c.csv").status, 1);
 }
 
+/// The second column is of integers, the first of floats, and each lacks values that the
+/// other has.
+#[test]
+fn dot_products_take_two_columns() {
+    let dir = Dir::new();
+    let rows = "k,a,b\nx,1e16,1\ny,2,3\nx,1,1\nx,-1e16,1\ny,,5\ny,7,\nz,,\n";
+    dir.file("t.csv", rows);
+    let expected = "x\t1\ny\t6\nz\t0\n";
+    let run = dir.run("dot -c a,b --by k t.csv");
+    assert_eq!(run.out, expected, "{run:?}");
+    assert!(run.err.contains("3 rows have no value"), "{run:?}");
+    assert_eq!(dir.run("dot -q -c b,a -j 1 --by k t.csv").out, expected);
+    assert_eq!(dir.pipe("dot -q -c a,b --by k --format csv", rows).out, expected);
+    // Integers stay integers, beyond what a float holds.
+    let big = "k,a,b\nx,9007199254740993,1\nx,0,5\ny,-3,3037000500\n";
+    let run = dir.pipe("dot -c a,b --by k --format csv", big);
+    assert_eq!(run.out, "x\t9007199254740993\ny\t-9111001500\n", "{run:?}");
+    // Pieces, and a file of columns.
+    dir.file("1.csv", "k,a,b\nx,1e16,1\ny,2,3\n").file("2.csv", "k,a,b\nx,-1e16,1\nx,1,1\n");
+    assert_eq!(dir.run("dot -c a,b --by k 1.csv 2.csv").out, "x\t1\ny\t6\n");
+    for piece in ["1", "2"] {
+        dir.prints(&format!("partial dot -c a,b --dtype f64 --by k {piece}.csv -o {piece}.state"));
+    }
+    assert_eq!(dir.prints("merge 2.state 1.state"), "x\t1\ny\t6\n");
+    dir.prints("reduce -q --op sum,count -c a --by k t.csv -o t.parquet");
+    let run = dir.run("dot -c sum,count --by k t.parquet");
+    assert_eq!(run.status, 1, "f64 and u64: {run:?}");
+    assert_eq!(dir.run("dot -c sum,sum --by k t.parquet").out, "x\t1\ny\t81\nz\t0\n");
+}
+
 #[test]
 fn groups_are_written_as_columns() {
     let dir = Dir::new();
@@ -163,7 +193,9 @@ fn what_groups_do_not_have_is_an_error_with_a_hint() {
     fails("sum --by nothing t.csv", 1, &["no column \"nothing\"", "region, year, price, count"]);
     fails("sum --by region t.csv", 1, &["which column?", "year, price, count"]);
     fails("sum --axis 0 -c price --by region t.csv", 2, &["--axis", "hint: "]);
-    fails("dot -c price,count --by region t.csv", 2, &["dot", "hint: "]);
+    fails("dot -c price --by region t.csv", 1, &["dot takes two columns", "hint: "]);
+    fails("dot -c 2,3,4 --by region t.csv", 1, &["dot takes two columns", "not 3"]);
+    fails("reduce --op dot,sum -c price,count --by region t.csv", 2, &["dot"]);
     fails("sum -c price --by region -o x.npy t.csv", 2, &[".npy", "hint: "]);
     fails("sum -c price --group-order first t.csv", 2, &["--by"]);
     fails("sum -c price --by region --device sim t.csv", 1, &["sim", "hint: "]);

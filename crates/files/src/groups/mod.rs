@@ -7,6 +7,7 @@
 
 mod keyed;
 mod keys;
+mod pair;
 mod pass;
 
 pub use keyed::Keyed;

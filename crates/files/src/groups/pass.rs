@@ -2,6 +2,7 @@
 
 use super::keyed::{Keyed, Unit};
 use super::keys::{Scratch, no_keys};
+use super::pair::Pair;
 use crate::evidence::Evidence;
 use crate::stream::Progress;
 use crate::stream::failure::Failure;
@@ -30,7 +31,7 @@ pub struct Question {
     pub memory_limit: Option<usize>,
 }
 
-/// How a column of values is read, and by which columns of the partial.
+/// How a column of values, or a pair of them, is read, and by which columns of the partial.
 #[derive(Clone, Copy, Debug)]
 enum Reading {
     Fixed(usize),
@@ -96,6 +97,8 @@ fn check_same(first: &Keyed, other: &Keyed) -> Result<()> {
 
 struct Pass<'a> {
     question: &'a Question,
+    /// Columns of values that are read together: two for `dot`.
+    together: usize,
     keys: Vec<Typing>,
     readings: Vec<Reading>,
     /// What columns of values are called.
@@ -112,7 +115,8 @@ struct Desk<'a> {
     numbered: NumberedRows,
     scratch: Vec<Scratch>,
     evidence: Vec<Evidence>,
-    floats: Vec<f64>,
+    floats: [Vec<f64>; 2],
+    pair: Pair,
     gaps: Vec<(u64, u64)>,
     /// Bytes that the others were told of.
     told: usize,
@@ -122,23 +126,42 @@ impl<'a> Pass<'a> {
     fn new(first: &Keyed, all: &[Keyed], question: &'a Question) -> Result<Pass<'a>> {
         let reduction = &question.reduction;
         let wrong = |source| Error::Reduce { name: first.name.clone(), source };
+        let together = reduction.ops().iter().map(|op| op.arity()).max().unwrap_or(1);
+        if together == 2 && first.values.len() != 2 {
+            let what = format!("dot takes two columns of values, not {}", first.values.len());
+            return Err(Error::format(&first.name, what).with_hint("choose two: -c NAME,NAME"));
+        }
         let mut columns: Vec<(String, DType)> = Vec::new();
         let mut readings = Vec::new();
-        for (place, (name, _)) in first.values.iter().enumerate() {
+        for (place, values) in first.values.chunks(together).enumerate() {
             // Of joined tables one that is of floats tells of all.
-            let fixed = all.iter().find_map(|keyed| match keyed.values[place].1 {
-                Typing::Fixed(dtype) => Some(dtype),
-                _ => None,
-            });
+            let fixed = |place: usize| {
+                all.iter().find_map(|keyed| match keyed.values[place].1 {
+                    Typing::Fixed(dtype) => Some(dtype),
+                    _ => None,
+                })
+            };
+            let fixed = match together {
+                1 => fixed(place),
+                // Two columns have one type, as two arrays have.
+                _ => match (fixed(0), fixed(1)) {
+                    (Some(left), Some(right)) if left != right => {
+                        return Err(wrong(warpfold::Error::DTypeMismatch { left, right }));
+                    }
+                    (Some(DType::F64), _) | (_, Some(DType::F64)) => Some(DType::F64),
+                    (left, right) => left.and(right),
+                },
+            };
+            let names: Vec<&str> = values.iter().map(|(name, _)| &**name).collect();
             let mut add = |dtype| {
-                columns.push((name.clone(), dtype));
+                columns.push((names.join(", "), dtype));
                 columns.len() - 1
             };
             readings.push(match fixed {
                 Some(dtype) => Reading::Fixed(add(dtype)),
                 None => {
                     let integers = add(DType::I64);
-                    let floats = reduction.check_type(DType::F64, 1).is_ok();
+                    let floats = reduction.check_type(DType::F64, together).is_ok();
                     Reading::Open { integers, floats: floats.then(|| add(DType::F64)) }
                 }
             });
@@ -151,7 +174,7 @@ impl<'a> Pass<'a> {
         empty.name_keys(first.keys.iter().map(|(name, _)| name.clone()).collect());
         let names = first.values.iter().map(|(name, _)| name.clone()).collect();
         let memory = AtomicUsize::new(0);
-        Ok(Pass { question, keys, readings, names, empty, memory })
+        Ok(Pass { question, together, keys, readings, names, empty, memory })
     }
 
     fn run(&self, name: &str, inputs: Vec<Keyed>, progress: &dyn Progress) -> Result<GroupPartial> {
@@ -219,8 +242,12 @@ impl<'a> Pass<'a> {
         let end = ledger.end();
         let start = self.question.start;
         partial.add_span(start, end - start).map_err(wrong)?;
-        let places = self.readings.iter().zip(&evidence);
-        let places = places.map(|(reading, evidence)| self.decide(*reading, evidence));
+        let places = self.readings.iter().zip(evidence.chunks(self.together));
+        let places = places.map(|(reading, columns)| {
+            let mut together = columns[0].clone();
+            columns[1..].iter().for_each(|other| together.merge(other.clone()));
+            self.decide(*reading, &together)
+        });
         partial.keep_columns(&places.collect::<Result<Vec<_>>>()?);
         Ok(partial)
     }
@@ -265,15 +292,16 @@ impl<'a> Desk<'a> {
             partial: pass.empty.clone(),
             numbered: NumberedRows::default(),
             scratch: pass.keys.iter().map(|_| Scratch::default()).collect(),
-            evidence: vec![Evidence::default(); pass.readings.len()],
-            floats: Vec::new(),
+            evidence: vec![Evidence::default(); pass.readings.len() * pass.together],
+            floats: Default::default(),
+            pair: Pair::default(),
             gaps: Vec::new(),
             told: 0,
         }
     }
 
     fn unit(&mut self, unit: Unit, number: u64, batch: &mut Batch, ledger: &Ledger) -> Result<()> {
-        let Desk { pass, partial, numbered, scratch, evidence, floats, gaps, told } = self;
+        let Desk { pass, partial, numbered, scratch, evidence, floats, pair, gaps, told } = self;
         let (known, name) = (unit.rows(), unit.name.clone());
         let mut columns = unit.decode(batch)?;
         let rows = columns[0].rows();
@@ -298,31 +326,49 @@ impl<'a> Desk<'a> {
         let keys = keys.map(|((batch, scratch), &typing)| scratch.keys(batch, typing));
         let keys = Keys::new(keys.collect::<warpfold::Result<Vec<_>>>().map_err(wrong)?);
         partial.number(&keys, 0..rows as usize, start, numbered).map_err(wrong)?;
-        for ((batch, reading), evidence) in values.iter_mut().zip(&pass.readings).zip(evidence) {
-            gaps.clear();
-            gaps.extend(batch.gaps().iter().map(|gap| (gap.row, gap.len)));
-            let mut seen = core::mem::take(&mut batch.evidence);
-            evidence.add(&mut seen, number);
-            let mut absorb = |place: usize, items: &[u8]| {
-                partial.absorb_values(place, GroupValues { items, others: &[], gaps }, numbered);
-            };
-            match *reading {
-                Reading::Fixed(place) => {
-                    let bytes = match (batch.dtype(), pass.dtype(place)) {
-                        (found, wanted) if found == wanted => batch.bytes(),
-                        // One of joined tables is of floats, this one may be of integers.
-                        (_, DType::F64) => as_floats(batch, floats),
-                        _ => return Err(Error::format(name, "a block is of another type")),
-                    };
-                    absorb(place, bytes);
-                }
-                Reading::Open { integers, floats: other } => {
-                    // A block of another type has said so: these states are not asked for.
-                    if batch.dtype() == DType::I64 {
-                        absorb(integers, batch.bytes());
+        for (batch, evidence) in values.iter_mut().zip(evidence) {
+            evidence.add(&mut core::mem::take(&mut batch.evidence), number);
+        }
+        for (batches, &reading) in values.chunks(pass.together).zip(&pass.readings) {
+            // A pair is read as one type, whatever the cells of this block look like.
+            let uniform = batches.iter().all(|batch| batch.dtype() == batches[0].dtype());
+            let found = if uniform { batches[0].dtype() } else { DType::F64 };
+            let mut absorb = |place: usize, dtype: DType| {
+                let same = |batch: &Batch| batch.dtype() == dtype;
+                let of = batches.iter().zip(floats.iter_mut());
+                let items: Vec<&[u8]> = of
+                    .map(
+                        |(batch, floats)| {
+                            if same(batch) { batch.bytes() } else { as_floats(batch, floats) }
+                        },
+                    )
+                    .collect();
+                let values = match (batches, &items[..]) {
+                    ([left, right], &[items, others]) => {
+                        pair.rows([items, others], dtype.size(), [left.gaps(), right.gaps()], rows)
                     }
-                    if let Some(other) = other {
-                        absorb(other, as_floats(batch, floats));
+                    _ => {
+                        gaps.clear();
+                        gaps.extend(batches[0].gaps().iter().map(|gap| (gap.row, gap.len)));
+                        GroupValues { items: items[0], others: &[], gaps }
+                    }
+                };
+                partial.absorb_values(place, values, numbered);
+            };
+            match reading {
+                Reading::Fixed(place) => match (found, pass.dtype(place)) {
+                    // One of joined tables is of floats, this one may be of integers.
+                    (_, DType::F64) => absorb(place, DType::F64),
+                    (found, wanted) if found == wanted => absorb(place, wanted),
+                    _ => return Err(Error::format(name, "a block is of another type")),
+                },
+                Reading::Open { integers, floats } => {
+                    // A block of another type has said so: these states are not asked for.
+                    if found == DType::I64 {
+                        absorb(integers, DType::I64);
+                    }
+                    if let Some(floats) = floats {
+                        absorb(floats, DType::F64);
                     }
                 }
             }
