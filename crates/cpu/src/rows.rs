@@ -3,56 +3,58 @@
 use crate::ragged::Ragged;
 use crate::table::Table;
 
-/// The rows of a table, or of different lengths. Loops over them are compiled for each, so
-/// that a program has only those that it uses.
-pub(crate) trait Rows<'a, T>: Copy {
+/// The rows of a table, or of different lengths. Loops over them are compiled once for both:
+/// a row costs a branch that is always the same.
+pub(crate) enum Rows<'a, T> {
+    /// Of one length.
+    Table(Table<'a, T>),
+    /// Of many.
+    Ragged(Ragged<'a, T>),
+}
+
+impl<T> Clone for Rows<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Rows<'_, T> {}
+
+impl<'a, T> Rows<'a, T> {
     /// Whether there may be many rows of a few elements: those of a table are turned into
     /// columns before.
-    const MAY_BE_SHORT: bool;
+    #[inline(always)]
+    pub(crate) fn may_be_short(&self) -> bool {
+        matches!(self, Rows::Ragged(_))
+    }
 
     /// How many rows there are.
-    fn count(&self) -> usize;
+    #[inline(always)]
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Rows::Table(table) => table.rows(),
+            Rows::Ragged(rows) => rows.rows(),
+        }
+    }
+
     /// A row.
-    fn row(&self, row: usize) -> &'a [T];
+    #[inline(always)]
+    pub(crate) fn row(&self, row: usize) -> &'a [T] {
+        match self {
+            Rows::Table(table) => table.row(row),
+            Rows::Ragged(rows) => rows.row(row),
+        }
+    }
+
     /// How many elements after a row may be read, too.
-    fn beyond(&self, row: usize) -> usize;
-}
-
-impl<'a, T> Rows<'a, T> for Table<'a, T> {
-    const MAY_BE_SHORT: bool = false;
-
     #[inline(always)]
-    fn count(&self) -> usize {
-        self.rows()
-    }
-
-    #[inline(always)]
-    fn row(&self, row: usize) -> &'a [T] {
-        Table::row(self, row)
-    }
-
-    #[inline(always)]
-    fn beyond(&self, row: usize) -> usize {
-        // Rows without gaps between them.
-        if self.items().is_some() { (self.rows() - row - 1) * self.columns() } else { 0 }
-    }
-}
-
-impl<'a, T> Rows<'a, T> for Ragged<'a, T> {
-    const MAY_BE_SHORT: bool = true;
-
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.rows()
-    }
-
-    #[inline(always)]
-    fn row(&self, row: usize) -> &'a [T] {
-        Ragged::row(self, row)
-    }
-
-    #[inline(always)]
-    fn beyond(&self, row: usize) -> usize {
-        Ragged::beyond(self, row)
+    pub(crate) fn beyond(&self, row: usize) -> usize {
+        match self {
+            // Rows without gaps between them.
+            Rows::Table(table) if table.items().is_some() => {
+                (table.rows() - row - 1) * table.columns()
+            }
+            Rows::Table(_) => 0,
+            Rows::Ragged(rows) => rows.beyond(row),
+        }
     }
 }

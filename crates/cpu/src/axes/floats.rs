@@ -21,6 +21,7 @@ use crate::simd::{Kernel, Simd, dispatch};
 use crate::table::Table;
 use core::alloc::Layout;
 use core::marker::PhantomData;
+use core::ops::Range;
 use warpfold_core::{DType, Element, prefetch};
 
 /// Lanes of the widest vector.
@@ -143,19 +144,18 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
     }
 
     /// Adds each row to its output, from `place` on.
-    fn add_rows<'a>(&mut self, place: usize, rows: [impl Rows<'a, O::Item>; 2]) {
+    fn add_rows(&mut self, place: usize, rows: [Rows<'_, O::Item>; 2]) {
         let some = place..place + rows[0].count();
         assert!(rows[1].count() == some.len());
-        let parts = self.parts.each_mut().map(|part| &mut part[some.clone()]);
-        let operands = PhantomData::<(O, M)>;
-        dispatch(self.fold.isa, RowByRow { rows, parts, operands });
+        let parts = some_of(&mut self.parts, some);
+        dispatch(self.fold.isa, RowByRow::<O, M, P> { rows, parts, measure: PhantomData });
     }
 
     /// Adds each column to its output, from `place` on.
     fn add_columns(&mut self, place: usize, tables: [Table<'_, O::Item>; 2]) {
         let [one, two] = tables;
         assert!(one.columns() == two.columns() && one.rows() == two.rows());
-        let parts = self.parts.each_mut().map(|part| &mut part[place..place + one.columns()]);
+        let parts = some_of(&mut self.parts, place..place + one.columns());
         dispatch(self.fold.isa, Columns::<O, M, P> { tables, parts, measure: PhantomData });
     }
 }
@@ -185,7 +185,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
         let least = (losing && !O::PAIRED).then_some(LEAST_SQUARES);
         let lost = if losing && O::PAIRED { LOST } else { 0.0 };
         for (to, place) in to.chunks_mut(TOGETHER).zip((place..).step_by(TOGETHER)) {
-            let parts = self.parts.each_ref().map(|part| &part[place..place + to.len()]);
+            let parts = some_of(&mut self.parts, place..place + to.len()).map(|part| &*part);
             let Pair { first, second } = &mut self.pair;
             let first = asked.first().then_some(first);
             let second = asked.second().then_some(second);
@@ -203,7 +203,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
     unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
         assert!(!O::PAIRED);
         // SAFETY: the caller vouches for the elements, here and below.
-        self.add_rows(place, [unsafe { table.of_elements::<O::Item>() }; 2]);
+        self.add_rows(place, [Rows::Table(unsafe { table.of_elements() }); 2]);
     }
 
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
@@ -215,13 +215,14 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
     unsafe fn row_pairs(&mut self, place: usize, tables: [Table<'_, ()>; 2]) {
         assert!(O::PAIRED);
         // SAFETY: as above.
-        self.add_rows(place, tables.map(|table| unsafe { table.of_elements::<O::Item>() }));
+        let [one, two] = unsafe { [tables[0].of_elements(), tables[1].of_elements()] };
+        self.add_rows(place, [Rows::Table(one), Rows::Table(two)]);
     }
 
     unsafe fn column_pairs(&mut self, place: usize, tables: [Table<'_, ()>; 2]) {
         assert!(O::PAIRED);
         // SAFETY: as above.
-        self.add_columns(place, tables.map(|table| unsafe { table.of_elements() }));
+        self.add_columns(place, unsafe { [tables[0].of_elements(), tables[1].of_elements()] });
     }
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
@@ -251,13 +252,14 @@ impl<O: Operands, M: Measure<P>, const P: usize> RaggedCells for FloatCells<O, M
     unsafe fn take(&mut self, rows: Ragged<'_, ()>) {
         assert!(!O::PAIRED);
         // SAFETY: the caller vouches for the elements, here and below.
-        self.add_rows(0, [unsafe { rows.of_elements::<O::Item>() }; 2]);
+        self.add_rows(0, [Rows::Ragged(unsafe { rows.of_elements() }); 2]);
     }
 
     unsafe fn take_pairs(&mut self, rows: [Ragged<'_, ()>; 2]) {
         assert!(O::PAIRED);
         // SAFETY: as above.
-        self.add_rows(0, rows.map(|rows| unsafe { rows.of_elements::<O::Item>() }));
+        let [one, two] = unsafe { [rows[0].of_elements(), rows[1].of_elements()] };
+        self.add_rows(0, [Rows::Ragged(one), Rows::Ragged(two)]);
     }
 }
 
@@ -315,6 +317,11 @@ fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::
 fn few_dots<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::Item]) -> bool {
     let out = Rough::<_, false> { len: rows.len as f64, to };
     asked == Asked::Sum && dispatch(isa, FewSums::<_, _, PRODUCT> { rows, out })
+}
+
+/// The parts of some outputs.
+fn some_of<const P: usize>(parts: &mut [Vec<f64>; P], some: Range<usize>) -> [&mut [f64]; P] {
+    parts.each_mut().map(|part| &mut part[some.clone()])
 }
 
 /// Adds the parts of other elements.
@@ -503,17 +510,15 @@ impl<O: Operands, M: Measure<P>, const P: usize> Columns<'_, O, M, P> {
 }
 
 /// Adds each row to its output.
-struct RowByRow<'b, O, M, R, const P: usize> {
+struct RowByRow<'a, 'b, O: Operands, M, const P: usize> {
     /// The second are those of the second array, if there is one.
-    rows: [R; 2],
+    rows: [Rows<'a, O::Item>; 2],
     /// As many as there are rows.
     parts: [&'b mut [f64]; P],
-    operands: PhantomData<(O, M)>,
+    measure: PhantomData<M>,
 }
 
-impl<'a, O: Operands, M: Measure<P>, R: Rows<'a, O::Item>, const P: usize> Kernel
-    for RowByRow<'_, O, M, R, P>
-{
+impl<O: Operands, M: Measure<P>, const P: usize> Kernel for RowByRow<'_, '_, O, M, P> {
     type Out = ();
 
     #[inline(always)]
@@ -522,49 +527,36 @@ impl<'a, O: Operands, M: Measure<P>, R: Rows<'a, O::Item>, const P: usize> Kerne
         // read from a padded copy, and zeros add nothing.
         unsafe {
             let one = S::splat(core::hint::black_box(1.0));
-            let zero = S::splat(0.0);
             let count = self.rows[0].count();
-            let whole = count / S::LANES * S::LANES;
+            let mut waiting = [[S::splat(0.0); MOST_LANES]; P];
             // As many rows as a vector has lanes: their sums are lanes of one.
-            for first in (0..whole).step_by(S::LANES) {
-                let mut acc = [zero; P];
-                for p in 0..P {
-                    acc[p] = S::load(self.parts[p][first..first + S::LANES].as_ptr());
-                }
-                let short = if R::MAY_BE_SHORT { self.shortness::<S>(first) } else { None };
-                if let Some(most) = short {
-                    self.side_by_side::<S>(first, most, &mut acc, one);
-                } else {
-                    let mut waiting = [[zero; MOST_LANES]; P];
-                    for lane in 0..S::LANES {
-                        let total = self.row::<S>(first + lane, one);
-                        for p in 0..P {
-                            waiting[p][lane] = total[p];
+            for first in (0..count).step_by(S::LANES) {
+                let some = S::LANES.min(count - first);
+                let whole = some == S::LANES;
+                let mut acc = self.sums::<S>(first, some);
+                match if whole { self.shortness::<S>(first) } else { None } {
+                    Some(most) => self.side_by_side::<S>(first, most, &mut acc, one),
+                    None => {
+                        // How often is not known to the compiler: what adds a row is large.
+                        // Lanes that have no row are not looked at.
+                        for lane in 0..some {
+                            let total = self.row::<S>(first + lane, one);
+                            for p in 0..P {
+                                waiting[p][lane] = total[p];
+                            }
                         }
+                        Self::join_lanes::<S>(&mut acc, &waiting, one);
                     }
-                    Self::join_lanes::<S>(&mut acc, &waiting, one);
                 }
                 for p in 0..P {
-                    S::store(acc[p], self.parts[p][first..first + S::LANES].as_mut_ptr());
-                }
-            }
-            for place in whole..count {
-                let total = self.row::<S>(place, one);
-                let mut lanes = [[0.0; MOST_LANES]; P];
-                let mut sum = [0.0; P];
-                for p in 0..P {
-                    S::store(total[p], lanes[p].as_mut_ptr());
-                    sum[p] = self.parts[p][place];
-                }
-                for lane in 0..S::LANES {
-                    let mut other = [0.0; P];
-                    for p in 0..P {
-                        other[p] = lanes[p][lane];
+                    let to = &mut self.parts[p][first..first + some];
+                    if whole {
+                        S::store(acc[p], to.as_mut_ptr());
+                    } else {
+                        let mut lanes = [0.0; MOST_LANES];
+                        S::store(acc[p], lanes.as_mut_ptr());
+                        to.copy_from_slice(&lanes[..some]);
                     }
-                    sum = M::merged(sum, other);
-                }
-                for p in 0..P {
-                    self.parts[p][place] = sum[p];
                 }
             }
         }
@@ -584,9 +576,30 @@ unsafe fn padded<O: Operands, S: Simd>(items: [&[O::Item]; 2]) -> [[S::F; 2]; 2]
     unsafe { O::load::<S>(padded[0].as_ptr(), padded[1].as_ptr()) }
 }
 
-impl<'a, O: Operands, M: Measure<P>, R: Rows<'a, O::Item>, const P: usize>
-    RowByRow<'_, O, M, R, P>
-{
+impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
+    /// The parts of some outputs, at most as many as a vector has lanes.
+    ///
+    /// # Safety
+    /// See [`Simd`].
+    #[inline(always)]
+    unsafe fn sums<S: Simd>(&self, first: usize, some: usize) -> [S::F; P] {
+        // SAFETY: a whole vector; fewer parts are copied to where there is room.
+        unsafe {
+            let mut acc = [S::splat(0.0); P];
+            for p in 0..P {
+                let from = &self.parts[p][first..first + some];
+                acc[p] = if some == S::LANES {
+                    S::load(from.as_ptr())
+                } else {
+                    let mut lanes = [0.0; MOST_LANES];
+                    lanes[..some].copy_from_slice(from);
+                    S::load(lanes.as_ptr())
+                };
+            }
+            acc
+        }
+    }
+
     /// A row, and the second array's.
     #[inline(always)]
     fn items(&self, row: usize) -> [&'a [O::Item]; 2] {
@@ -632,6 +645,9 @@ impl<'a, O: Operands, M: Measure<P>, R: Rows<'a, O::Item>, const P: usize>
     /// whole groups may be read where these have ended.
     #[inline(always)]
     fn shortness<S: Simd>(&self, first: usize) -> Option<usize> {
+        if !self.rows[0].may_be_short() {
+            return None;
+        }
         let (mut most, mut room) = (0, usize::MAX);
         for row in first..first + S::LANES {
             let len = self.items(row)[0].len();

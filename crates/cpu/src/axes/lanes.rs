@@ -184,7 +184,7 @@ impl<L: Lanes> Accumulators for LanedCells<L> {
 impl<L: Lanes> Cells for LanedCells<L> {
     unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, at: usize) {
         // SAFETY: the caller vouches for the elements.
-        let rows = unsafe { table.of_elements::<L::Item>() };
+        let rows = Rows::Table(unsafe { table.of_elements() });
         dispatch(self.fold.isa, RowByRow { rows, cells: self, place, at });
     }
 
@@ -227,7 +227,7 @@ impl<L: Lanes> Cells for LanedCells<L> {
 impl<L: Lanes> RaggedCells for LanedCells<L> {
     unsafe fn take(&mut self, rows: Ragged<'_, ()>) {
         // SAFETY: the caller vouches for the elements.
-        let rows = unsafe { rows.of_elements::<L::Item>() };
+        let rows = Rows::Ragged(unsafe { rows.of_elements() });
         dispatch(self.fold.isa, RowByRow { rows, cells: self, place: 0, at: 0 });
     }
 }
@@ -414,14 +414,14 @@ impl<L: Lanes, const MEAN: bool> FewLanes<'_, L, MEAN> {
 const FEW: usize = 12;
 
 /// Adds each row to its output.
-struct RowByRow<'b, L: Lanes, R> {
-    rows: R,
+struct RowByRow<'a, 'b, L: Lanes> {
+    rows: Rows<'a, L::Item>,
     cells: &'b mut LanedCells<L>,
     place: usize,
     at: usize,
 }
 
-impl<'a, L: Lanes, R: Rows<'a, L::Item>> Kernel for RowByRow<'_, L, R> {
+impl<L: Lanes> Kernel for RowByRow<'_, '_, L> {
     type Out = ();
 
     #[inline(always)]

@@ -139,9 +139,8 @@ impl<T: FloatElement> Accumulators for LogSums<T> {
 impl<T: FloatElement> Cells for LogSums<T> {
     unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
         // SAFETY: the caller vouches for the elements.
-        let rows = unsafe { table.of_elements::<T>() };
-        let items = PhantomData::<T>;
-        dispatch(self.isa, RowByRow { rows, sums: &mut self.sums[place..], items });
+        let rows = Rows::Table(unsafe { table.of_elements() });
+        dispatch(self.isa, RowByRow::<T> { rows, sums: &mut self.sums[place..] });
     }
 
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
@@ -162,8 +161,8 @@ impl<T: FloatElement> Cells for LogSums<T> {
 impl<T: FloatElement> RaggedCells for LogSums<T> {
     unsafe fn take(&mut self, rows: Ragged<'_, ()>) {
         // SAFETY: the caller vouches for the elements.
-        let rows = unsafe { rows.of_elements::<T>() };
-        dispatch(self.isa, RowByRow { rows, sums: &mut self.sums, items: PhantomData::<T> });
+        let rows = Rows::Ragged(unsafe { rows.of_elements() });
+        dispatch(self.isa, RowByRow::<T> { rows, sums: &mut self.sums });
     }
 }
 
@@ -181,13 +180,12 @@ impl<T: FloatElement> LogSums<T> {
 }
 
 /// Adds a row to each output.
-struct RowByRow<'b, T, R> {
-    rows: R,
+struct RowByRow<'a, 'b, T> {
+    rows: Rows<'a, T>,
     sums: &'b mut [LogSum],
-    items: PhantomData<T>,
 }
 
-impl<'a, T: FloatElement, R: Rows<'a, T>> Kernel for RowByRow<'_, T, R> {
+impl<T: FloatElement> Kernel for RowByRow<'_, '_, T> {
     type Out = ();
 
     #[inline(always)]

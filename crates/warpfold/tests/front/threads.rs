@@ -298,8 +298,9 @@ fn sums_in_another_process() {
         let asked = Reduction::new([Op::Sum, Op::LogSumExp, Op::ArgMax]).threads(threads);
         let answer = asked.run(&large).unwrap();
         assert_eq!(answer.slice::<f64>(Op::Sum), Some(&[f64::from(3 << 18)][..]));
-        let table = View::of_strided(&large, 0, &[3, 1 << 18], &[1 << 18, 1]).unwrap();
-        assert_eq!(asked.axis(0).run(&table).unwrap().shape(), [1 << 18]);
+        // Of thousands of outputs; each exponential is rounded by itself, which takes its time.
+        let table = View::of_strided(&large, 0, &[192, 1 << 12], &[1 << 12, 1]).unwrap();
+        assert_eq!(asked.axis(0).run(&table).unwrap().shape(), [1 << 12]);
     }
     println!("summed");
 }
@@ -307,7 +308,7 @@ fn sums_in_another_process() {
 #[cfg(target_os = "linux")]
 #[test]
 fn thousands_of_threads_are_not_started_for_twelve_numbers() {
-    for count in ["1000", "100000", "0", "many", ""] {
+    for &count in up_to(&["1000", "100000", "0", "many", ""][..], &["100000", "many"]) {
         let variable = ("RAYON_NUM_THREADS", count);
         let output =
             alone("threads::sums_in_another_process", &[], None, variable).output().unwrap();
