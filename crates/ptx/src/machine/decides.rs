@@ -104,7 +104,7 @@ impl Machine<'_> {
         }
     }
 
-    fn decide(&mut self, origin: Origin, what: &str, other: Option<(Place, Line)>) {
+    pub(super) fn decide(&mut self, origin: Origin, what: &str, other: Option<(Place, Line)>) {
         let fault = self.origins.fault(origin, what, other);
         self.report(fault);
     }

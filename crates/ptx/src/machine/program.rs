@@ -515,6 +515,8 @@ pub(crate) struct CopyBulk {
     pub(crate) dst: Place,
     pub(crate) src: Place,
     pub(crate) size: Slot,
+    /// Elements are combined with those of the destination.
+    pub(crate) reduce: Option<(AtomicOp, Type)>,
 }
 
 /// `mbarrier.arrive`.
