@@ -1323,6 +1323,19 @@ pub enum Op {
         /// Elements are not copied but combined with those of the destination, each in one step.
         reduce: Option<(AtomicOp, Type)>,
     },
+    /// `st.async`, `red.async`: registers go to the shared memory of a block of the cluster, and an mbarrier there learns of the bytes.
+    StoreAsync {
+        /// The type of an element.
+        ty: Type,
+        /// To where.
+        dst: Address,
+        /// The values.
+        values: Box<[Operand]>,
+        /// The mbarrier, in the same block's memory.
+        mbarrier: Address,
+        /// The value is not stored but combined with what memory holds.
+        reduce: Option<AtomicOp>,
+    },
     /// `cp.async.bulk.commit_group`.
     CopyBulkCommit,
     /// `cp.async.bulk.wait_group`.

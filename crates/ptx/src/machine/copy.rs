@@ -11,7 +11,9 @@ use super::grid::Machine;
 use super::lanes::{Register, indices};
 use super::launch::Halt;
 use super::mbarrier::{Born, Mbarrier};
-use super::program::{Arrival, BulkWay, Code, CopyAsync, CopyBulk, PhaseWait, Place, Slot, Step};
+use super::program::{
+    Arrival, BulkWay, Code, CopyAsync, CopyBulk, PhaseWait, Place, Slot, Step, StoreAsync,
+};
 use super::space::{RANK_SHIFT, Window, window};
 use super::undefined::Origin;
 use super::warp::{Base, Group};
@@ -76,6 +78,7 @@ impl Machine<'_> {
         match step {
             Step::CopyAsync(copy) => self.copy_async(block, site, active, copy),
             Step::CopyBulk(copy) => self.copy_bulk(block, site, active, copy),
+            Step::StoreAsync(store) => self.store_async(block, site, active, store),
             Step::CopyCommit { bulk } => {
                 if let Some(races) = &mut self.races {
                     for &engine in engines(*bulk, false) {
@@ -548,6 +551,58 @@ impl Machine<'_> {
         }
     }
 
+    /// `st.async`, `red.async`: lane by lane, and the mbarrier learns of the bytes.
+    fn store_async(&mut self, block: &mut Block, site: Site, active: u32, store: &StoreAsync) {
+        let Block { memory, warps, .. } = block;
+        let warp = &warps[site.w];
+        let to = self.addresses(warp, site.base, store.dst);
+        let mbarriers = self.addresses(warp, site.base, store.mbarrier);
+        let element = store.ty.bytes() as usize;
+        let size = (element * store.values.len()) as u32;
+        let mut data = [[0u8; PIECE as usize]; LANES];
+        for (i, &value) in store.values.iter().enumerate() {
+            let values = &warp.registers[site.base.slot(value)];
+            for lane in indices(active) {
+                let raw = values[lane].to_le_bytes();
+                data[lane][i * element..][..element].copy_from_slice(&raw[..element]);
+            }
+        }
+        for lane in indices(active) {
+            let faults = self.findings.total();
+            match store.reduce {
+                Some(op) => {
+                    let data = &data[lane][..element];
+                    let to = (to[lane], Space::Shared);
+                    self.combine(memory, site, lane, to, Engine::Bulk, data, (op, store.ty));
+                }
+                None => {
+                    let lanes = 1 << lane;
+                    self.put_down(
+                        memory,
+                        site,
+                        lanes,
+                        &to,
+                        size,
+                        Space::Shared,
+                        Engine::Bulk,
+                        &data,
+                    );
+                }
+            }
+            if self.findings.total() != faults {
+                continue;
+            }
+            let warp = Warp { block: memory.index, warp: site.w as u32 };
+            let mbarrier = mbarriers[lane];
+            self.with_mbarrier(memory, site, lane, Space::Shared, mbarrier, |machine, m| {
+                if let Some(races) = &mut machine.races {
+                    races.clocks.complete_copies(m.gate(), warp, 1 << lane, Engine::Bulk);
+                }
+                m.complete(size.into());
+            });
+        }
+    }
+
     /// Combines a piece with the elements at its destination, each in one step.
     #[expect(clippy::too_many_arguments, reason = "a place in the program and one in memory")]
     fn combine(
@@ -557,7 +612,7 @@ impl Machine<'_> {
         lane: usize,
         (to, space): (u64, Space),
         engine: Engine,
-        data: &[u8; PIECE as usize],
+        data: &[u8],
         (op, ty): (AtomicOp, Type),
     ) {
         let bytes = ty.bytes();
@@ -581,6 +636,7 @@ impl Machine<'_> {
     }
 
     /// Moves the bytes of one lane's copy; false if it ran into a fault.
+    #[expect(clippy::too_many_arguments, reason = "a place in the program and two in memory")]
     fn move_bulk(
         &mut self,
         memory: &BlockMemory,

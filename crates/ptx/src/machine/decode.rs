@@ -6,7 +6,7 @@ use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
     Constant, CopyAsync, CopyBulk, Extent, Guarded, Join, Load, Matrix, MatrixStep,
     PREDICATE_CONSTANTS, Passed, PhaseWait, Place, PlaceBase, Predicate, Product, Program,
-    REGISTER, Shuffle, Slot, Step, Store,
+    REGISTER, Shuffle, Slot, Step, Store, StoreAsync,
 };
 use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
 use super::undefined::{How, Spread};
@@ -860,6 +860,18 @@ impl Decoder<'_> {
                     dst: self.place(scene, Space::Shared, dst)?,
                     src: self.place(scene, Space::Shared, src)?,
                     size: self.source(scene, size)?,
+                    reduce,
+                }))
+            }
+            Op::StoreAsync { ty, dst, ref values, mbarrier, reduce } => {
+                self.needs_order = true;
+                element_bytes(scene, ty)?;
+                let values = values.iter().map(|&v| self.source(scene, v));
+                Step::StoreAsync(Box::new(StoreAsync {
+                    ty,
+                    values: values.collect::<Result<_, _>>()?,
+                    dst: self.place(scene, Space::Shared, dst)?,
+                    mbarrier: self.place(scene, Space::Shared, mbarrier)?,
                     reduce,
                 }))
             }

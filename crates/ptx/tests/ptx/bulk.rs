@@ -1,4 +1,4 @@
-//! `cp.reduce.async.bulk`: blocks that add their tiles to one row of global memory.
+//! `st.async`, `red.async` and `cp.reduce.async.bulk`: registers that go to another block's shared memory, and blocks that add their tiles to one row of global memory.
 
 use crate::bench::{Bench, checked, describe, found, schedules};
 use crate::execution::module;
@@ -75,4 +75,74 @@ fn a_reduction_needs_its_proxy_fence_as_a_copy_does() {
     let report = b.launch("k", Shape::linear(2, 32), &[Arg::Pointer(out)]).remove(0);
     let kinds: Vec<Kind> = found(&report).into_iter().map(|f| f.0).collect();
     assert_eq!(kinds, [Kind::MissingProxyFence], "{}", describe(&report));
+}
+
+/// Each block of a cluster of two sends its words to the other, which waits for the bytes and, if it does, reads them.
+fn sent(send: &str, bytes: u32, wait: bool) -> String {
+    let wait = if wait {
+        "again: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra again;"
+    } else {
+        ""
+    };
+    module(
+        ".shared .align 8 .b64 bar; .shared .align 16 .b8 inbox[512];",
+        &format!(
+            "mov.u32 %r1, inbox; mad.lo.u32 %r2, %t, 16, %r1; st.shared.v4.u32 [%r2], {{100, 100, 100, 100}};
+             setp.ne.u32 %p1, %t, 0; @%p1 bra over;
+             mbarrier.init.shared::cta.b64 [bar], 1;
+             mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {bytes};
+             over: barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+             mov.u32 %r3, %cluster_ctarank; xor.b32 %r4, %r3, 1;
+             mapa.shared::cluster.u32 %r5, %r2, %r4; mov.u32 %r6, bar; mapa.shared::cluster.u32 %r7, %r6, %r4;
+             {send}
+             {wait}
+             ld.shared.v2.u32 {{%r8, %r9}}, [%r2]; add.u32 %r10, %r8, %r9;
+             mad.lo.u32 %r11, %r3, 32, %t; mul.wide.u32 %d1, %r11, 4; add.u64 %d2, %out, %d1; st.global.u32 [%d2], %r10;
+             barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
+        ),
+    )
+}
+
+#[test]
+fn words_sent_to_another_block_are_there_after_the_wait() {
+    const ST: &str = "mbarrier::complete_tx::bytes";
+    let of_other = |t: u32, rank: u32| 1000 * (rank ^ 1) + t;
+    let mark = "mad.lo.u32 %r12, %r3, 1000, %t;";
+    type Expected<'a> = &'a dyn Fn(u32, u32) -> u32;
+    let cases: [(String, u32, Expected<'_>); 3] = [
+        (
+            format!("{mark} st.async.shared::cluster.{ST}.v2.u32 [%r5], {{%r12, %r12}}, [%r7];"),
+            32 * 8,
+            &|t, rank| 2 * of_other(t, rank),
+        ),
+        (
+            format!("{mark} st.async.weak.shared::cluster.{ST}.b32 [%r5], %r12, [%r7];"),
+            32 * 4,
+            &|t, rank| 100 + of_other(t, rank),
+        ),
+        (
+            format!(
+                "{mark} red.async.relaxed.cluster.shared::cluster.{ST}.add.u32 [%r5], %r12, [%r7];"
+            ),
+            32 * 4,
+            &|t, rank| 200 + of_other(t, rank),
+        ),
+    ];
+    for (send, bytes, expected) in cases {
+        for schedule in schedules() {
+            let shape = Shape { cluster: Some([2, 1, 1]), ..Shape::linear(2, 32) };
+            let mut b = Bench::new(&sent(&send, bytes, true), checked(schedule));
+            let out = b.upload(&[0u32; 64]);
+            b.launch_clean("k", shape, &[Arg::Pointer(out)]);
+            let row: Vec<u32> = b.download(out, 64);
+            let wanted: Vec<u32> = (0..64).map(|i| expected(i % 32, i / 32)).collect();
+            assert_eq!(row, wanted, "{send} {schedule:?}");
+
+            let mut b = Bench::new(&sent(&send, bytes, false), checked(schedule));
+            let out = b.upload(&[0u32; 64]);
+            let report = b.launch("k", shape, &[Arg::Pointer(out)]).remove(0);
+            let kinds: Vec<Kind> = found(&report).into_iter().map(|f| f.0).collect();
+            assert!(kinds.contains(&Kind::Race), "{send} {schedule:?}: {}", describe(&report));
+        }
+    }
 }

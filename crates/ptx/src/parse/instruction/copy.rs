@@ -5,7 +5,7 @@ use crate::{
     ir::{AtomicOp, BulkCopy, Op, Space, Type},
     parse::{
         argument::Arg,
-        operands::{Operands, constant, exactly, wrong_count},
+        operands::{Operands, constant, exactly, parts, wrong_count},
         suffix::Opcode,
     },
 };
@@ -180,6 +180,55 @@ fn reduction(op: &mut Opcode<'_>, to: Space) -> Result<(AtomicOp, Type), Fault> 
         return Err(Fault::invalid("sums of 16-bit floating-point numbers need .noftz"));
     }
     Ok((which, ty))
+}
+
+/// `st.async`, `red.async`.
+pub(super) fn store<'a>(
+    op: &mut Opcode<'a>,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Result<Op, Fault> {
+    op.expect(&[("async", ())])?;
+    let reduces = op.name == "red";
+    if reduces {
+        op.expect(&[("relaxed", ())])?;
+        op.expect(&[("cluster", ())])?;
+    } else {
+        op.take("weak");
+    }
+    if op.space() != Space::SharedCluster {
+        return Err(Fault::unsupported("it stores to .shared::cluster here"));
+    }
+    op.expect(&[("mbarrier::complete_tx::bytes", ())])?;
+    let [dst, value, mbarrier] = exactly(args)?;
+    let (ty, reduce, values) = if reduces {
+        let (which, ty) = reduction(op, Space::SharedCluster)?;
+        (ty, Some(which), vec![o.src(value, ty)?])
+    } else {
+        let length = op.take_one(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
+        let ty = op.ty(&[
+            Type::B32,
+            Type::B64,
+            Type::U32,
+            Type::U64,
+            Type::S32,
+            Type::S64,
+            Type::F32,
+            Type::F64,
+        ])?;
+        let all = parts(value);
+        if all.len() != length || ty.bytes() as usize * length > 16 {
+            return Err(Fault::invalid(format!("{} for {length} elements", value.describe())));
+        }
+        (ty, None, all.iter().map(|v| o.src(v, ty)).collect::<Result<_, _>>()?)
+    };
+    Ok(Op::StoreAsync {
+        ty,
+        dst: o.address(dst, Space::SharedCluster)?,
+        values: values.into(),
+        mbarrier: o.address(mbarrier, Space::SharedCluster)?,
+        reduce,
+    })
 }
 
 fn prefetch<'a>(
