@@ -601,6 +601,21 @@ pub enum Op {
         /// Rounding and clamping.
         mode: FloatMode,
     },
+    /// `cvt.pack.sat.u8.s32.b32 d, a, b, c`: two integers, clamped, in the low bits of a word, `a` above `b`; the low bits of `c` above them.
+    CvtPack {
+        /// Bits of each.
+        bits: u32,
+        /// The results have signs.
+        signed: bool,
+        /// The destination.
+        dst: Reg,
+        /// The upper one.
+        a: Operand,
+        /// The lower one.
+        b: Operand,
+        /// What lies above them.
+        c: Operand,
+    },
     /// `cvt.rn.satfinite.e4m3x2.f32 d, a, b`: two values into two bytes, `a` in the high one.
     CvtToEight {
         /// The format of a byte.
@@ -1295,7 +1310,7 @@ pub enum Op {
         /// `.noinc`: the arrival is one of those that the barrier expects; else it expects one more for it.
         no_increment: bool,
     },
-    /// `cp.async.bulk`.
+    /// `cp.async.bulk`, `cp.reduce.async.bulk`.
     CopyBulk {
         /// Which way.
         copy: BulkCopy,
@@ -1305,6 +1320,21 @@ pub enum Op {
         src: Address,
         /// Bytes, a multiple of 16.
         size: Operand,
+        /// Elements are not copied but combined with those of the destination, each in one step.
+        reduce: Option<(AtomicOp, Type)>,
+    },
+    /// `st.async`, `red.async`: registers go to the shared memory of a block of the cluster, and an mbarrier there learns of the bytes.
+    StoreAsync {
+        /// The type of an element.
+        ty: Type,
+        /// To where.
+        dst: Address,
+        /// The values.
+        values: Box<[Operand]>,
+        /// The mbarrier, in the same block's memory.
+        mbarrier: Address,
+        /// The value is not stored but combined with what memory holds.
+        reduce: Option<AtomicOp>,
     },
     /// `cp.async.bulk.commit_group`.
     CopyBulkCommit,

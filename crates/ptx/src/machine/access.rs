@@ -675,7 +675,8 @@ fn order(
     target: Target,
     access: Access<'_>,
 ) {
-    if access.order == Order::Weak && access.act != Act::Atomic {
+    // What an engine does carries no order of the thread that asked for it.
+    if access.engine.is_some() || access.order == Order::Weak && access.act != Act::Atomic {
         return;
     }
     let reads = !matches!(access.act, Act::VolatileWrite | Act::StrongWrite);

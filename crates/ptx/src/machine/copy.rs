@@ -4,19 +4,22 @@
 //! thread of its own.
 
 use super::access::Access;
+use super::atomic;
 use super::block::{Block, BlockMemory, Shared};
 use super::execute::line_at;
 use super::grid::Machine;
 use super::lanes::{Register, indices};
 use super::launch::Halt;
 use super::mbarrier::{Born, Mbarrier};
-use super::program::{Arrival, BulkWay, Code, CopyAsync, CopyBulk, PhaseWait, Place, Slot, Step};
+use super::program::{
+    Arrival, BulkWay, Code, CopyAsync, CopyBulk, PhaseWait, Place, Slot, Step, StoreAsync,
+};
 use super::space::{RANK_SHIFT, Window, window};
 use super::undefined::Origin;
 use super::warp::{Base, Group};
 use crate::clock::Engine;
 use crate::finding::{Access as Meant, Act, Fault, Kind, Party, Space as Memory};
-use crate::ir::{Order, Scope, Space};
+use crate::ir::{AtomicOp, Order, Scope, Space, Type};
 use crate::memory::Bytes;
 use crate::place::{LANES, Place as Thread, Warp};
 use std::rc::Rc;
@@ -75,6 +78,7 @@ impl Machine<'_> {
         match step {
             Step::CopyAsync(copy) => self.copy_async(block, site, active, copy),
             Step::CopyBulk(copy) => self.copy_bulk(block, site, active, copy),
+            Step::StoreAsync(store) => self.store_async(block, site, active, store),
             Step::CopyCommit { bulk } => {
                 if let Some(races) = &mut self.races {
                     for &engine in engines(*bulk, false) {
@@ -518,6 +522,7 @@ impl Machine<'_> {
                     (moved(to[lane]), sink),
                     (from[lane], source),
                     bytes,
+                    copy.reduce,
                 ) {
                     break;
                 }
@@ -546,7 +551,92 @@ impl Machine<'_> {
         }
     }
 
+    /// `st.async`, `red.async`: lane by lane, and the mbarrier learns of the bytes.
+    fn store_async(&mut self, block: &mut Block, site: Site, active: u32, store: &StoreAsync) {
+        let Block { memory, warps, .. } = block;
+        let warp = &warps[site.w];
+        let to = self.addresses(warp, site.base, store.dst);
+        let mbarriers = self.addresses(warp, site.base, store.mbarrier);
+        let element = store.ty.bytes() as usize;
+        let size = (element * store.values.len()) as u32;
+        let mut data = [[0u8; PIECE as usize]; LANES];
+        for (i, &value) in store.values.iter().enumerate() {
+            let values = &warp.registers[site.base.slot(value)];
+            for lane in indices(active) {
+                let raw = values[lane].to_le_bytes();
+                data[lane][i * element..][..element].copy_from_slice(&raw[..element]);
+            }
+        }
+        for lane in indices(active) {
+            let faults = self.findings.total();
+            match store.reduce {
+                Some(op) => {
+                    let data = &data[lane][..element];
+                    let to = (to[lane], Space::Shared);
+                    self.combine(memory, site, lane, to, Engine::Bulk, data, (op, store.ty));
+                }
+                None => {
+                    let lanes = 1 << lane;
+                    self.put_down(
+                        memory,
+                        site,
+                        lanes,
+                        &to,
+                        size,
+                        Space::Shared,
+                        Engine::Bulk,
+                        &data,
+                    );
+                }
+            }
+            if self.findings.total() != faults {
+                continue;
+            }
+            let warp = Warp { block: memory.index, warp: site.w as u32 };
+            let mbarrier = mbarriers[lane];
+            self.with_mbarrier(memory, site, lane, Space::Shared, mbarrier, |machine, m| {
+                if let Some(races) = &mut machine.races {
+                    races.clocks.complete_copies(m.gate(), warp, 1 << lane, Engine::Bulk);
+                }
+                m.complete(size.into());
+            });
+        }
+    }
+
+    /// Combines a piece with the elements at its destination, each in one step.
+    #[expect(clippy::too_many_arguments, reason = "a place in the program and one in memory")]
+    fn combine(
+        &mut self,
+        memory: &BlockMemory,
+        site: Site,
+        lane: usize,
+        (to, space): (u64, Space),
+        engine: Engine,
+        data: &[u8],
+        (op, ty): (AtomicOp, Type),
+    ) {
+        let bytes = ty.bytes();
+        // As additions of single precision in global memory do.
+        let flush = ty == Type::F32 && space == Space::Global;
+        for (i, element) in data.chunks(bytes as usize).enumerate() {
+            let mut raw = [0; 8];
+            raw[..element.len()].copy_from_slice(element);
+            let value = u64::from_le_bytes(raw);
+            let addresses = [to.wrapping_add(i as u64 * u64::from(bytes)); LANES];
+            let access =
+                Access { scope: Scope::Gpu, ..site.access(space, bytes, Act::Atomic, engine) };
+            self.visit(memory, 1 << lane, &addresses, access, |at: &Bytes, start, lanes| {
+                for lane in indices(lanes) {
+                    let offset = addresses[lane].wrapping_sub(start) as usize;
+                    let old = at.load(offset, bytes);
+                    at.store(offset, bytes, atomic::combine(op, ty, flush, old, value, 0));
+                }
+            });
+        }
+    }
+
     /// Moves the bytes of one lane's copy; false if it ran into a fault.
+    #[expect(clippy::too_many_arguments, reason = "a place in the program and two in memory")]
     fn move_bulk(
         &mut self,
         memory: &BlockMemory,
@@ -555,6 +645,7 @@ impl Machine<'_> {
         to: (u64, Space),
         from: (u64, Space),
         bytes: u64,
+        reduce: Option<(AtomicOp, Type)>,
     ) -> bool {
         let faults = self.findings.total();
         let mut data = [[0u8; PIECE as usize]; LANES];
@@ -568,8 +659,17 @@ impl Machine<'_> {
             } else {
                 Engine::Bulk
             };
-            self.put_down(memory, site, lanes, &sink, PIECE, to.1, stores, &data);
-            self.leave_copied(memory, site, &sink, PIECE, to.1, &undefined);
+            if let Some(reduce) = reduce {
+                let place =
+                    Thread::of_lane(Warp { block: memory.index, warp: site.w as u32 }, lane as u32);
+                for &(_, _, origin) in &undefined {
+                    self.decide(origin, "goes into an atomic", Some((place, site.line)));
+                }
+                self.combine(memory, site, lane, (sink[lane], to.1), stores, &data[lane], reduce);
+            } else {
+                self.put_down(memory, site, lanes, &sink, PIECE, to.1, stores, &data);
+                self.leave_copied(memory, site, &sink, PIECE, to.1, &undefined);
+            }
             // A copy of a wrong size would be reported for each of its pieces.
             if self.findings.total() != faults {
                 return false;

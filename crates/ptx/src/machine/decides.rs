@@ -61,6 +61,12 @@ impl Machine<'_> {
                 decided.push((address(warp, copy.dst), ADDRESS));
                 decided.push((address(warp, copy.src), ADDRESS));
             }
+            Step::StoreAsync(store) => {
+                for &value in &store.values {
+                    register(warp, value, "is stored beside the program");
+                }
+                decided.push((address(warp, store.dst), ADDRESS));
+            }
             Step::BranchTable { index, .. } => register(warp, *index, "decides a branch"),
             Step::Call(call) => {
                 if let Callee::Indirect(slot) = call.callee {
@@ -104,7 +110,7 @@ impl Machine<'_> {
         }
     }
 
-    fn decide(&mut self, origin: Origin, what: &str, other: Option<(Place, Line)>) {
+    pub(super) fn decide(&mut self, origin: Origin, what: &str, other: Option<(Place, Line)>) {
         let fault = self.origins.fault(origin, what, other);
         self.report(fault);
     }

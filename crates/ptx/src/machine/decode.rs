@@ -6,7 +6,7 @@ use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
     Constant, CopyAsync, CopyBulk, Extent, Guarded, Join, Load, Matrix, MatrixStep,
     PREDICATE_CONSTANTS, Passed, PhaseWait, Place, PlaceBase, Predicate, Product, Program,
-    REGISTER, Shuffle, Slot, Step, Store,
+    REGISTER, Shuffle, Slot, Step, Store, StoreAsync,
 };
 use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
 use super::undefined::{How, Spread};
@@ -699,6 +699,10 @@ impl Decoder<'_> {
                 };
                 self.one(scene, dst, a, unary(move |a| of(a >> 8) << 16 | of(a)))?
             }
+            Op::CvtPack { bits, signed, dst, a, b, c } => {
+                let f = ternary(move |a, b, c| convert::pack(bits, signed, a, b, c));
+                self.three(scene, dst, [a, b, c], f)?
+            }
             Op::CvtPair { to, from, dst, a, b, mode } => {
                 let f = binary(move |a, b| convert::convert_pair(to, from, mode, a, b));
                 self.two(scene, dst, a, b, f)?
@@ -836,7 +840,10 @@ impl Decoder<'_> {
                 address: self.place(scene, space, address)?,
                 no_increment,
             },
-            Op::CopyBulk { copy, dst, src, size } => {
+            Op::CopyBulk { copy, dst, src, size, reduce } => {
+                if let Some((_, ty)) = reduce {
+                    element_bytes(scene, ty)?;
+                }
                 self.needs_order = true;
                 let way = match copy {
                     BulkCopy::GlobalToShared { mbarrier, multicast } => BulkWay::GlobalToShared {
@@ -853,6 +860,19 @@ impl Decoder<'_> {
                     dst: self.place(scene, Space::Shared, dst)?,
                     src: self.place(scene, Space::Shared, src)?,
                     size: self.source(scene, size)?,
+                    reduce,
+                }))
+            }
+            Op::StoreAsync { ty, dst, ref values, mbarrier, reduce } => {
+                self.needs_order = true;
+                element_bytes(scene, ty)?;
+                let values = values.iter().map(|&v| self.source(scene, v));
+                Step::StoreAsync(Box::new(StoreAsync {
+                    ty,
+                    values: values.collect::<Result<_, _>>()?,
+                    dst: self.place(scene, Space::Shared, dst)?,
+                    mbarrier: self.place(scene, Space::Shared, mbarrier)?,
+                    reduce,
                 }))
             }
             Op::MbarrierInit { space, address, count } => Step::MbarrierInit {

@@ -252,6 +252,7 @@ impl<'a> Machine<'a> {
                 | Step::CopyWait { .. }
                 | Step::CopyArrive { .. }
                 | Step::CopyBulk(_)
+                | Step::StoreAsync(_)
                 | Step::MbarrierInit { .. }
                 | Step::MbarrierInvalidate { .. }
                 | Step::MbarrierArrive(_)

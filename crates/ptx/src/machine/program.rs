@@ -350,6 +350,7 @@ pub(crate) enum Step {
         no_increment: bool,
     },
     CopyBulk(Box<CopyBulk>),
+    StoreAsync(Box<StoreAsync>),
     MbarrierInit {
         space: Space,
         address: Place,
@@ -515,6 +516,17 @@ pub(crate) struct CopyBulk {
     pub(crate) dst: Place,
     pub(crate) src: Place,
     pub(crate) size: Slot,
+    /// Elements are combined with those of the destination.
+    pub(crate) reduce: Option<(AtomicOp, Type)>,
+}
+
+/// `st.async`, `red.async`.
+pub(crate) struct StoreAsync {
+    pub(crate) ty: Type,
+    pub(crate) dst: Place,
+    pub(crate) values: Box<[Slot]>,
+    pub(crate) mbarrier: Place,
+    pub(crate) reduce: Option<AtomicOp>,
 }
 
 /// `mbarrier.arrive`.

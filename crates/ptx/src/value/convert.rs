@@ -130,3 +130,16 @@ fn finish(format: Format, mode: FloatMode, bits: u64) -> u64 {
         bits
     }
 }
+/// Two 32-bit integers, clamped to so many bits, `a` above `b`, and the low bits of `c` above them.
+#[must_use]
+pub fn pack(bits: u32, signed: bool, a: u64, b: u64, c: u64) -> u64 {
+    let (least, most) = match signed {
+        true => (-(1_i32 << (bits - 1)), (1_i32 << (bits - 1)) - 1),
+        false => (0, (1_i32 << bits) - 1),
+    };
+    let mask = (1_u32 << bits) - 1;
+    let clamped = |x: u64| (x as u32 as i32).clamp(least, most) as u32 & mask;
+    let pair = clamped(a) << bits | clamped(b);
+    let above = if bits == 16 { 0 } else { (c as u32) << (2 * bits) };
+    (above | pair).into()
+}

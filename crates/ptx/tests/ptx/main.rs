@@ -3,6 +3,7 @@
 mod approximations;
 mod arithmetic;
 mod bench;
+mod bulk;
 mod common;
 mod damage;
 mod execution;
@@ -16,6 +17,7 @@ mod memory;
 mod modules;
 mod mutants;
 mod overflow;
+mod packing;
 mod races;
 mod samples;
 mod thorough;

@@ -117,7 +117,36 @@ fn eight<'a>(
     Some(decode())
 }
 
+/// `cvt.pack`: two clamped integers in one word.
+fn pack<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> Result<Op, Fault> {
+    op.expect(&[("sat", ())])?;
+    let (bits, signed) = op.expect(&[
+        ("u16", (16, false)),
+        ("s16", (16, true)),
+        ("u8", (8, false)),
+        ("s8", (8, true)),
+        ("u4", (4, false)),
+        ("s4", (4, true)),
+        ("u2", (2, false)),
+        ("s2", (2, true)),
+    ])?;
+    op.ty(&[Type::S32])?;
+    let (d, a, b, c) = match args {
+        [d, a, b] if bits == 16 => (d, a, b, Operand::Imm(0)),
+        [d, a, b, c] if bits < 16 => {
+            op.ty(&[Type::B32])?;
+            (d, a, b, o.src(c, Type::B32)?)
+        }
+        _ => return Err(Fault::invalid("it has too few or too many operands")),
+    };
+    let (a, b) = (o.src(a, Type::S32)?, o.src(b, Type::S32)?);
+    Ok(Op::CvtPack { bits, signed, dst: o.dst(d, Type::U32)?, a, b, c })
+}
+
 fn cvt<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> Result<Op, Fault> {
+    if op.take("pack") {
+        return pack(op, args, o);
+    }
     let rounding = rounding(op);
     let mode = FloatMode {
         rounding: rounding.map_or(Rounding::Nearest, |(rounding, _)| rounding),

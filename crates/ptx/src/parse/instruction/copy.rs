@@ -2,10 +2,10 @@
 
 use super::{Fault, memory::without_policy};
 use crate::{
-    ir::{BulkCopy, Op, Space, Type},
+    ir::{AtomicOp, BulkCopy, Op, Space, Type},
     parse::{
         argument::Arg,
-        operands::{Operands, constant, exactly, wrong_count},
+        operands::{Operands, constant, exactly, parts, wrong_count},
         suffix::Opcode,
     },
 };
@@ -15,9 +15,14 @@ pub(super) fn decode<'a>(
     args: &[Arg<'a>],
     o: &mut Operands<'_, 'a>,
 ) -> Result<Op, Fault> {
+    let reduces = op.take("reduce");
     op.expect(&[("async", ())])?;
+    if reduces {
+        op.expect(&[("bulk", ())])?;
+        return bulk(op, args, o, true);
+    }
     if op.take("bulk") {
-        return bulk(op, args, o);
+        return bulk(op, args, o, false);
     }
     if op.take("commit_group") {
         let [] = exactly(args)?;
@@ -80,7 +85,15 @@ fn copy<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> 
     Ok(Op::CopyAsync { dst, src, size, src_size, ignore_src })
 }
 
-fn bulk<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> Result<Op, Fault> {
+fn bulk<'a>(
+    op: &mut Opcode<'a>,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+    reduces: bool,
+) -> Result<Op, Fault> {
+    if reduces {
+        return moved(op, args, o, true);
+    }
     if op.take("commit_group") {
         let [] = exactly(args)?;
         return Ok(Op::CopyBulkCommit);
@@ -93,10 +106,22 @@ fn bulk<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> 
     if op.take("prefetch") {
         return prefetch(op, args, o);
     }
+    moved(op, args, o, false)
+}
+
+/// What is copied, or with `.reduce` combined.
+fn moved<'a>(
+    op: &mut Opcode<'a>,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+    reduces: bool,
+) -> Result<Op, Fault> {
     let (to, from) = (op.space(), op.space());
-    let policy = op.drop_cache_hints();
+    let mut policy = op.drop_cache_hints();
     let multicast = op.take("multicast::cluster");
     let grouped = op.expect(&[("bulk_group", true), ("mbarrier::complete_tx::bytes", false)])?;
+    policy |= op.drop_cache_hints();
+    let reduce = if reduces { Some(reduction(op, to)?) } else { None };
     let args = without_policy(policy, args, o)?;
     let (dst, src, size, rest) = match args {
         [dst, src, size, rest @ ..] => (dst, src, size, rest),
@@ -111,7 +136,7 @@ fn bulk<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> 
             BulkCopy::SharedToCluster { mbarrier: o.address(barrier, to)? }
         }
         (Space::SharedCluster | Space::Shared, Space::Global, false, [barrier, mask @ ..])
-            if mask.len() == usize::from(multicast) =>
+            if reduce.is_none() && mask.len() == usize::from(multicast) =>
         {
             let mbarrier = o.address(barrier, to)?;
             let multicast = mask.first().map(|m| o.src(m, Type::B16)).transpose()?;
@@ -119,7 +144,91 @@ fn bulk<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> 
         }
         _ => return Err(Fault::unsupported("there is no such copy")),
     };
-    Ok(Op::CopyBulk { copy, dst, src, size })
+    Ok(Op::CopyBulk { copy, dst, src, size, reduce })
+}
+
+/// The operation and the type of `cp.reduce.async.bulk`.
+fn reduction(op: &mut Opcode<'_>, to: Space) -> Result<(AtomicOp, Type), Fault> {
+    let which = op.expect(&[
+        ("add", AtomicOp::Add),
+        ("min", AtomicOp::Min),
+        ("max", AtomicOp::Max),
+        ("inc", AtomicOp::Inc),
+        ("dec", AtomicOp::Dec),
+        ("and", AtomicOp::And),
+        ("or", AtomicOp::Or),
+        ("xor", AtomicOp::Xor),
+    ])?;
+    let keeps_subnormals = op.take("noftz");
+    let (words, floats): (&[Type], &[Type]) = match which {
+        AtomicOp::Add => (
+            &[Type::U32, Type::S32, Type::U64, Type::S64],
+            &[Type::F32, Type::F64, Type::F16, Type::Bf16],
+        ),
+        AtomicOp::Min | AtomicOp::Max => {
+            (&[Type::U32, Type::S32, Type::U64, Type::S64], &[Type::F16, Type::Bf16])
+        }
+        AtomicOp::Inc | AtomicOp::Dec => (&[Type::U32], &[]),
+        _ => (&[Type::B32, Type::B64], &[]),
+    };
+    // Of floating point in global memory only.
+    let ty = match to {
+        Space::Global => op.ty(&[words, floats].concat())?,
+        _ => op.ty(words)?,
+    };
+    if keeps_subnormals != (which == AtomicOp::Add && ty.bits() == 16) {
+        return Err(Fault::invalid("sums of 16-bit floating-point numbers need .noftz"));
+    }
+    Ok((which, ty))
+}
+
+/// `st.async`, `red.async`.
+pub(super) fn store<'a>(
+    op: &mut Opcode<'a>,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Result<Op, Fault> {
+    op.expect(&[("async", ())])?;
+    let reduces = op.name == "red";
+    if reduces {
+        op.expect(&[("relaxed", ())])?;
+        op.expect(&[("cluster", ())])?;
+    } else {
+        op.take("weak");
+    }
+    if op.space() != Space::SharedCluster {
+        return Err(Fault::unsupported("it stores to .shared::cluster here"));
+    }
+    op.expect(&[("mbarrier::complete_tx::bytes", ())])?;
+    let [dst, value, mbarrier] = exactly(args)?;
+    let (ty, reduce, values) = if reduces {
+        let (which, ty) = reduction(op, Space::SharedCluster)?;
+        (ty, Some(which), vec![o.src(value, ty)?])
+    } else {
+        let length = op.take_one(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
+        let ty = op.ty(&[
+            Type::B32,
+            Type::B64,
+            Type::U32,
+            Type::U64,
+            Type::S32,
+            Type::S64,
+            Type::F32,
+            Type::F64,
+        ])?;
+        let all = parts(value);
+        if all.len() != length || ty.bytes() as usize * length > 16 {
+            return Err(Fault::invalid(format!("{} for {length} elements", value.describe())));
+        }
+        (ty, None, all.iter().map(|v| o.src(v, ty)).collect::<Result<_, _>>()?)
+    };
+    Ok(Op::StoreAsync {
+        ty,
+        dst: o.address(dst, Space::SharedCluster)?,
+        values: values.into(),
+        mbarrier: o.address(mbarrier, Space::SharedCluster)?,
+        reduce,
+    })
 }
 
 fn prefetch<'a>(

@@ -97,6 +97,7 @@ fn decode_op<'a>(
         | "testp" => float::decode(op, args, o),
         "mov" | "cvt" | "cvta" | "isspacep" => convert::decode(op, args, o),
         "setp" | "set" | "selp" | "slct" => compare::decode(op, args, o),
+        "st" | "red" if op.has("async") => copy::store(op, args, o),
         "ld" | "ldu" | "st" | "atom" | "red" | "fence" | "membar" | "prefetch" | "prefetchu"
         | "discard" | "applypriority" | "createpolicy" => memory::decode(op, args, o),
         "call" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "griddepcontrol" | "pmevent"
