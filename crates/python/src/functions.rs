@@ -389,7 +389,7 @@ pub(crate) fn _answer_type(
     let words = Words { dtype: out, ..Words::default() };
     // Asked of one element, so that no rule is written twice.
     let zero = Dense::of_words(dtype, vec![0], vec![1])?;
-    let answer = words.question(py, &[op])?.run(&zero.view()).or_raise(py)?;
+    let answer = words.question(py, &[op])?.run(zero.view()).or_raise(py)?;
     let column = answer.into_columns().into_iter().next();
     let column = column.ok_or_else(|| PyValueError::new_err("there is no answer"))?;
     Ok(numpy::long_name(as_here(op, dtype, column.numbers).dtype()))

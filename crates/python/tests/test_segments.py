@@ -223,7 +223,7 @@ def test_errors_of_long_arrays_name_the_segment_of_all(long):
         wf.segments(long, "sum", lengths=[half, half + 1])
     with pytest.raises(ValueError):
         wf.segments(long, "sum", lengths=[half, half - 1])
-    with pytest.raises(ValueError, match="segment 1 "):
+    with pytest.raises(ValueError, match="^segment 0 "):
         wf.segments(long, "sum", lengths=[LONG + 5, -5])
     with pytest.raises(ValueError, match="^segment 2 "):
         wf.segments(long, "sum", starts=[0, 0, 7], stops=[LONG, LONG, 3])

@@ -207,7 +207,7 @@ def test_several_operations_in_one_pass():
     assert list(got) == ["mean", "std", "argmax", "minmax"]
     assert got["mean"].tolist() == X.mean(0).tolist() and got["argmax"].dtype == np.int64
     assert [a.tolist() for a in got["minmax"]] == [X.min(0).tolist(), X.max(0).tolist()]
-    assert wf.reduce([1, 2], "sum") == {"sum": 3}
+    assert wf.reduce([1, 2], ["sum"]) == {"sum": 3} and wf.reduce([1, 2], "sum") == 3
     for ops in [[], ["summ"], ["sum", "sum"]]:
         with pytest.raises(ValueError):
             wf.reduce(X, ops)
