@@ -104,10 +104,9 @@ impl Dense {
         self.shape.iter().product()
     }
 
-    /// The same memory, one byte of which is another byte of the same size.
-    pub(crate) fn retyped(self, dtype: DType) -> Dense {
-        debug_assert_eq!(dtype.size(), self.dtype.size());
-        Dense { dtype, ..self }
+    /// The same memory as elements of another type of the same size; `None` for another size.
+    pub(crate) fn retyped(self, dtype: DType) -> Option<Dense> {
+        (dtype.size() == self.dtype.size()).then_some(Dense { dtype, ..self })
     }
 
     /// The strides of the array broadcast to a shape; `None` if it cannot be.

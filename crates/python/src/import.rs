@@ -194,7 +194,9 @@ fn of_numpy(x: &Bound<'_, PyAny>) -> PyResult<Dense> {
     let name: String = dtype.getattr(intern!(py, "name"))?.extract()?;
     if name == "bfloat16" {
         let bits = x.call_method1(intern!(py, "view"), ("uint16",))?;
-        return Ok(buffer::import(&bits)?.retyped(DType::BF16));
+        let lies =
+            || PyTypeError::new_err("an array of bfloat16 has elements that are not of 2 bytes");
+        return buffer::import(&bits)?.retyped(DType::BF16).ok_or_else(lies);
     }
     if first.is_instance_of::<PyTypeError>(py) {
         return Err(first);

@@ -12,13 +12,23 @@ pub(super) struct Feed {
 }
 
 enum From {
-    Random { reader: Box<dyn ReadAt>, at: u64, len: u64 },
-    Sequential { blocks: Box<dyn Blocks>, pending: Vec<u8>, taken: usize, batch: Batch, rows: u64 },
+    Random {
+        reader: Box<dyn ReadAt>,
+        at: u64,
+        len: u64,
+    },
+    Sequential {
+        blocks: Box<dyn Blocks>,
+        pending: Vec<u8>,
+        taken: usize,
+        batch: Box<Batch>,
+        rows: u64,
+    },
 }
 
 impl From {
     fn blocks(blocks: Box<dyn Blocks>, dtype: DType) -> From {
-        let batch = Batch::new(dtype);
+        let batch = Box::new(Batch::new(dtype));
         From::Sequential { blocks, pending: Vec::new(), taken: 0, batch, rows: 0 }
     }
 }
