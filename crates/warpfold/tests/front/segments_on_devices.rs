@@ -273,10 +273,10 @@ fn all_forms(stream: &DeviceStream) {
         let (left, right) = (sample.array(stream, 0, 1), sample.array(stream, 1, 1));
         let half = sample.array(stream, 0, 1);
         let dot = Reduction::of(Op::Dot).wrap(true).segments(Segments::Fixed(3000));
-        let expected = dot.run_pair(&sample.view(0, 1), &sample.view(0, 1));
+        let expected = dot.run_pair(sample.view(0, 1), sample.view(0, 1));
         assert_eq!(dot.run_pair(&left, &half), expected);
         assert!(matches!(dot.run_pair(&left, &right), Err(Error::ShapeMismatch { .. })));
-        assert!(matches!(dot.run_pair(&left, &sample.view(0, 1)), Err(Error::DeviceMemory { .. })));
+        assert!(matches!(dot.run_pair(&left, sample.view(0, 1)), Err(Error::DeviceMemory { .. })));
     }
     let x: Vec<f64> = (0..40).map(|i| f64::from((i * 7) % 11)).collect();
     let bits = [0b0110_1111, 0xff, 0x0f, 0b1010_1010, 0b0000_1111];
@@ -352,6 +352,6 @@ fn segments_that_cannot_be_are_named_as_on_the_cpu() {
     let refused = sum().segments(Segments::Fixed(1)).run(&table).unwrap_err();
     assert!(matches!(refused, Error::BadSegments { .. }), "{refused}");
     let elsewhere = sum().device(Device::Cpu).segments(Segments::Fixed(1));
-    let elsewhere = elsewhere.run(&sample.array(&stream, 0, 1)).unwrap_err();
+    let elsewhere = elsewhere.run(sample.array(&stream, 0, 1)).unwrap_err();
     assert!(matches!(elsewhere, Error::DeviceMemory { .. }), "{elsewhere}");
 }
