@@ -3,15 +3,24 @@
 use super::engines::{Opened, failure as named};
 use super::in_place::failure;
 use super::memory::DeviceArray;
-use crate::answer::Answer;
+use crate::answer::{Answer, halves};
 use crate::segments::Segmented;
-use crate::segments::parts::{Made, parts};
+use crate::segments::parts::Made;
 use std::sync::Arc;
 use warpfold_core::layout::View;
 use warpfold_core::{Error, Op, Result, Scalar, fpenv};
 use warpfold_cpu::{Bounds, Indices};
 use warpfold_cuda::engine::{Array, Boundaries, Segments, Width};
 use warpfold_cuda::{Buffer, Device, Engine, Stream};
+
+/// Which numbers of each segment answer an operation.
+fn parts(op: Op) -> Vec<Op> {
+    match op {
+        // They are of all elements what they are of the smallest and the largest one.
+        Op::Range | Op::NormInf => vec![Op::Min, Op::Max],
+        _ => halves(op),
+    }
+}
 
 /// Boundaries as they lie in the host's memory.
 fn bytes_of<'a>(indices: &Indices<'a>) -> Option<(&'a [u8], Width)> {

@@ -1,7 +1,7 @@
 //! Segments that a device answers as far as it can, and the CPU for the rest.
 
 use super::Segmented;
-use crate::answer::{Answer, Column, halves};
+use crate::answer::{Answer, Column};
 use crate::initial;
 use crate::reduction::Reduction;
 use warpfold_core::layout::View;
@@ -9,17 +9,9 @@ use warpfold_core::op::Numbers;
 use warpfold_core::{DType, Error, Op, Result, Scalar};
 use warpfold_cpu::Bounds;
 
-/// The numbers of an operation's [`parts`], for each operation where a device makes them.
+/// For each operation the numbers that answer it, where a device makes them: of its halves, or
+/// minima and maxima.
 pub(crate) type Made = Vec<Option<Vec<Numbers>>>;
-
-/// Which numbers of each segment answer an operation.
-pub(crate) fn parts(op: Op) -> Vec<Op> {
-    match op {
-        // They are of all elements what they are of the smallest and the largest one.
-        Op::Range | Op::NormInf => vec![Op::Min, Op::Max],
-        _ => halves(op),
-    }
-}
 
 /// The numbers of two columns in turns.
 fn in_turns(first: &Numbers, second: &Numbers) -> Numbers {
