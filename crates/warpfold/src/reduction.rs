@@ -241,7 +241,6 @@ impl Reduction {
     }
 
     /// The same question with other operations.
-    #[cfg(any(feature = "cuda", feature = "sim"))]
     pub(crate) fn with_ops(&self, ops: Vec<Op>) -> Reduction {
         Reduction { ops, ..self.clone() }
     }

@@ -1,11 +1,14 @@
 //! Segments: answers for runs of elements of one array.
 
+pub(crate) mod parts;
+
 use crate::answer::{Answer, Column};
-use crate::device::Device;
+use crate::array::{Array, Pair, Place};
+use crate::devices;
 use crate::initial;
 use crate::reduction::Reduction;
 use core::fmt;
-use warpfold_core::layout::{Input, View};
+use warpfold_core::layout::View;
 use warpfold_core::{DType, Element, Error, Item, Op, Result, fpenv};
 use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Bounds, Indices, SegmentJob};
@@ -163,7 +166,7 @@ impl Segments<'_> {
 /// A [`Reduction`] of each segment of an array: [`Reduction::segments`] makes it.
 #[derive(Clone, Debug)]
 pub struct Segmented<'s> {
-    reduction: Reduction,
+    pub(crate) reduction: Reduction,
     segments: Segments<'s>,
 }
 
@@ -220,10 +223,20 @@ impl Segmented<'_> {
     /// among others. [`Error::InSegment`] names the first segment that has no answer, with
     /// the cause: `min` and its kin of nothing, integer totals that do not fit, NaNs
     /// under [`NanPolicy::Error`](crate::NanPolicy::Error). [`Error::BadInitial`]. The rest
-    /// as for [`Reduction::run`]. A device that is named is an error, as none has
-    /// kernels for segments; by itself the CPU works.
-    pub fn run<'a>(&self, array: impl Into<Input<'a>>) -> Result<Answer> {
-        let input = array.into();
+    /// as for [`Reduction::run`].
+    ///
+    /// # Devices
+    /// An array in the memory of a device is reduced there, and one in the host's memory is
+    /// sent to a device that is [named](Reduction::device). Kernels answer under the default
+    /// rules, of elements that follow each other and all have a value: what is asked of
+    /// floats, and of integers all but products, sums of squares and what is made of these.
+    /// The CPU answers the rest, of a copy, with the same bits; so it does where a segment
+    /// has no answer, to say why.
+    pub fn run<'a>(&self, array: impl Into<Array<'a>>) -> Result<Answer> {
+        let input = match array.into().into_place() {
+            Place::Host(input) => input,
+            Place::Device(array) => return self.run_in_place(&array, None),
+        };
         let view = input.view()?;
         let valid = |row: usize| input.is_valid(row);
         let valid: Option<&(dyn Fn(usize) -> bool + Sync)> =
@@ -248,10 +261,13 @@ impl Segmented<'_> {
     /// one array.
     pub fn run_pair<'a>(
         &self,
-        left: impl Into<Input<'a>>,
-        right: impl Into<Input<'a>>,
+        left: impl Into<Array<'a>>,
+        right: impl Into<Array<'a>>,
     ) -> Result<Answer> {
-        let [left, right] = [left.into(), right.into()];
+        let [left, right] = match Pair::new(left, right)? {
+            Pair::Host(both) => both,
+            Pair::Device([left, right]) => return self.run_in_place(&left, Some(&right)),
+        };
         let views = [left.view()?, right.view()?];
         let valid = |row: usize| left.is_valid(row) && right.is_valid(row);
         let valid: Option<&(dyn Fn(usize) -> bool + Sync)> =
@@ -259,7 +275,33 @@ impl Segmented<'_> {
         fpenv::usual(|| self.answer(views.each_ref().map(Some), valid))
     }
 
+    /// The answers about arrays in the host's memory: by the device that is named, or the
+    /// CPU.
     fn answer(
+        &self,
+        views: [Option<&View<'_>>; 2],
+        valid: Option<&(dyn Fn(usize) -> bool + Sync)>,
+    ) -> Result<Answer> {
+        let Some(first) = views[0] else {
+            return Err(Error::Arity { op: Op::Sum, takes: 1, given: 0 });
+        };
+        self.reduction.check(first.dtype(), views.iter().flatten().count())?;
+        let Some(opened) = devices::of(self.reduction.named_device())? else {
+            return self.on_cpu(views, valid);
+        };
+        self.check_axes(first.shape())?;
+        let whole = views[1].is_none() && valid.is_none();
+        let ask = |ops: &[Op], bounds: &Bounds<'_>, initial| {
+            if !whole {
+                return Ok(vec![None; ops.len()]);
+            }
+            opened.numbers_of_segments(ops, first, bounds, initial)
+        };
+        self.shared(first.dtype(), first.shape(), ask, |rest| rest.on_cpu(views, valid))
+    }
+
+    /// The same by the CPU.
+    pub(crate) fn on_cpu(
         &self,
         views: [Option<&View<'_>>; 2],
         valid: Option<&(dyn Fn(usize) -> bool + Sync)>,
@@ -270,20 +312,7 @@ impl Segmented<'_> {
         };
         let dtype = first.dtype();
         reduction.check(dtype, views.iter().flatten().count())?;
-        let device = reduction.named_device();
-        if !matches!(device, Device::Auto | Device::Cpu) {
-            return Err(Error::Device {
-                what: format!("device {device} has no kernels for segments"),
-                hint: "the CPU gives the same bits: --device cpu, or no device at all".into(),
-            });
-        }
-        let shape = first.shape();
-        if shape.len() == 1 && reduction.named_axes().resolve(1)? != [true] {
-            return Err(Error::BadSegments {
-                what: "segments reduce the only axis, which is not to be reduced".into(),
-                hint: "leave the axes out",
-            });
-        }
+        self.check_axes(first.shape())?;
         let initial = initial::of(reduction, dtype)?;
         let (kinds, ops) = reduction.kinds();
         let (isa, threads) = (Isa::active()?, reduction.named_threads());

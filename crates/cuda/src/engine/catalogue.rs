@@ -30,6 +30,8 @@ pub(super) const BATCH: usize = 8;
 pub(super) const LAYOUT_AXES: usize = 6;
 /// `STRIDED_THREADS` in `kernels/strided.cuh`.
 pub(super) const STRIDED_THREADS: usize = 256;
+/// `SEGMENT_PIECE` in `kernels/segments.cuh`.
+pub(super) const SEGMENT_PIECE: usize = 4096;
 /// `FINISH_THREADS` in `kernels/finish.cuh`.
 pub(super) const FINISH_THREADS: usize = 128;
 /// `THREADS` in `kernels/gather.cu`.
@@ -901,6 +903,186 @@ pub(super) const STRIDED_PRODS: Entry = Entry {
     ],
 };
 
+/// segments of an array: sums and means.
+pub(super) const SEGMENTS_SUMS: Entry = Entry {
+    stem: "segments_sums",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 3 }),
+        Some(Module { element: "i8", threads: 256, blocks: 3 }),
+        Some(Module { element: "i16", threads: 256, blocks: 3 }),
+        Some(Module { element: "i32", threads: 256, blocks: 3 }),
+        Some(Module { element: "i64", threads: 256, blocks: 3 }),
+        Some(Module { element: "u8", threads: 256, blocks: 3 }),
+        Some(Module { element: "u16", threads: 256, blocks: 3 }),
+        Some(Module { element: "u32", threads: 256, blocks: 3 }),
+        Some(Module { element: "u64", threads: 256, blocks: 3 }),
+        Some(Module { element: "f16", threads: 256, blocks: 3 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 3 }),
+        Some(Module { element: "f32", threads: 256, blocks: 3 }),
+        Some(Module { element: "f64", threads: 256, blocks: 3 }),
+    ],
+};
+
+/// segments of an array: the smallest or the largest element.
+pub(super) const SEGMENTS_EXTREMES: Entry = Entry {
+    stem: "segments_extremes",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 4 }),
+        Some(Module { element: "i8", threads: 256, blocks: 4 }),
+        Some(Module { element: "i16", threads: 256, blocks: 4 }),
+        Some(Module { element: "i32", threads: 256, blocks: 4 }),
+        Some(Module { element: "i64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "f16", threads: 256, blocks: 4 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
+        Some(Module { element: "f32", threads: 256, blocks: 4 }),
+        Some(Module { element: "f64", threads: 256, blocks: 4 }),
+    ],
+};
+
+/// segments of an array: how many elements are not zero, or NaN.
+pub(super) const SEGMENTS_COUNTS: Entry = Entry {
+    stem: "segments_counts",
+    modules: [
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "f16", threads: 256, blocks: 4 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
+        Some(Module { element: "f32", threads: 256, blocks: 4 }),
+        Some(Module { element: "f64", threads: 256, blocks: 4 }),
+    ],
+};
+
+/// segments of an array: where the smallest or the largest element is first.
+pub(super) const SEGMENTS_POSITIONS: Entry = Entry {
+    stem: "segments_positions",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 4 }),
+        Some(Module { element: "i8", threads: 256, blocks: 4 }),
+        Some(Module { element: "i16", threads: 256, blocks: 4 }),
+        Some(Module { element: "i32", threads: 256, blocks: 4 }),
+        Some(Module { element: "i64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "f16", threads: 256, blocks: 4 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 4 }),
+        Some(Module { element: "f32", threads: 256, blocks: 4 }),
+        Some(Module { element: "f64", threads: 256, blocks: 4 }),
+    ],
+};
+
+/// segments of an array: bitwise and, or, exclusive or.
+pub(super) const SEGMENTS_BITS: Entry = Entry {
+    stem: "segments_bits",
+    modules: [
+        Some(Module { element: "bool", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        Some(Module { element: "u8", threads: 256, blocks: 4 }),
+        Some(Module { element: "u16", threads: 256, blocks: 4 }),
+        Some(Module { element: "u32", threads: 256, blocks: 4 }),
+        Some(Module { element: "u64", threads: 256, blocks: 4 }),
+        None,
+        None,
+        None,
+        None,
+    ],
+};
+
+/// segments of an array: sums of squares and norms.
+pub(super) const SEGMENTS_SQUARES: Entry = Entry {
+    stem: "segments_squares",
+    modules: [
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// segments of an array: variances and standard deviations.
+pub(super) const SEGMENTS_VARIANCES: Entry = Entry {
+    stem: "segments_variances",
+    modules: [
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// segments of an array: logarithms of sums of exponentials.
+pub(super) const SEGMENTS_LOGSUMEXP: Entry = Entry {
+    stem: "segments_logsumexp",
+    modules: [
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
+/// segments of an array: products.
+pub(super) const SEGMENTS_PRODS: Entry = Entry {
+    stem: "segments_prods",
+    modules: [
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+        Some(Module { element: "f16", threads: 256, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 256, blocks: 2 }),
+        Some(Module { element: "f32", threads: 256, blocks: 2 }),
+        Some(Module { element: "f64", threads: 256, blocks: 2 }),
+    ],
+};
+
 /// numbers of payloads: of sums, extremes, positions, counts and bits.
 pub(super) const FINISH: Entry = Entry {
     stem: "finish",
@@ -983,7 +1165,7 @@ pub(super) const GATHER: Entry = Entry {
 
 /// All of them.
 #[cfg(test)]
-pub(super) const ENTRIES: [&Entry; 47] = [
+pub(super) const ENTRIES: [&Entry; 56] = [
     &SUM,
     &ABS_SUM,
     &SQUARE_SUM,
@@ -1027,6 +1209,15 @@ pub(super) const ENTRIES: [&Entry; 47] = [
     &ABREAST_VARIANCES,
     &ABREAST_PRODS,
     &STRIDED_PRODS,
+    &SEGMENTS_SUMS,
+    &SEGMENTS_EXTREMES,
+    &SEGMENTS_COUNTS,
+    &SEGMENTS_POSITIONS,
+    &SEGMENTS_BITS,
+    &SEGMENTS_SQUARES,
+    &SEGMENTS_VARIANCES,
+    &SEGMENTS_LOGSUMEXP,
+    &SEGMENTS_PRODS,
     &FINISH,
     &FINISH_SQUARES,
     &FINISH_MOMENTS,

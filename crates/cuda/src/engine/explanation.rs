@@ -49,8 +49,8 @@ impl fmt::Display for Limit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// How elements are found: `whole`, `rows`, `short rows`, `columns`, `view` and their
-    /// kin.
+    /// How elements are found: `whole`, `rows`, `short rows`, `columns`, `view`,
+    /// `segments` and their kin.
     pub walk: &'static str,
     /// The kernel that reads the elements.
     pub kernel: String,
@@ -234,7 +234,7 @@ impl Engine {
         kernel.launches(kind, dtype, launch, count, 0)
     }
 
-    fn explained(
+    pub(super) fn explained(
         &self,
         walk: &'static str,
         launches: Launches,

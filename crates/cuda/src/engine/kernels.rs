@@ -6,9 +6,11 @@ use super::catalogue::{
     COLUMN_EXTREMES, COLUMN_MAGNITUDES, COLUMN_POSITIONS, COLUMN_SQUARES, COLUMN_SUMS,
     COLUMN_VARIANCES, COUNTS, DOT, EXTREMA, FACTOR_VECTORS, FINISH, FINISH_MOMENTS, FINISH_SQUARES,
     GATHER, LOGSUMEXP, MOMENTS, PROD, ROW_BITS, ROW_COUNTS, ROW_EXTREMES, ROW_MAGNITUDES,
-    ROW_POSITIONS, ROW_SQUARES, ROW_SUMS, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS,
-    STRIDED_EXTREMES, STRIDED_LOGSUMEXP, STRIDED_MAGNITUDES, STRIDED_POSITIONS, STRIDED_PRODS,
-    STRIDED_SQUARES, STRIDED_SUMS, STRIDED_VARIANCES, SUM, VECTORS,
+    ROW_POSITIONS, ROW_SQUARES, ROW_SUMS, SEGMENTS_BITS, SEGMENTS_COUNTS, SEGMENTS_EXTREMES,
+    SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS, SEGMENTS_PRODS, SEGMENTS_SQUARES, SEGMENTS_SUMS,
+    SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS, STRIDED_EXTREMES,
+    STRIDED_LOGSUMEXP, STRIDED_MAGNITUDES, STRIDED_POSITIONS, STRIDED_PRODS, STRIDED_SQUARES,
+    STRIDED_SUMS, STRIDED_VARIANCES, SUM, VECTORS,
 };
 use super::entry::Entry;
 use crate::device::Argument;
@@ -34,6 +36,8 @@ pub(super) enum Program {
     Strided(Tally, DType),
     /// Makes numbers of a view whose outputs have few elements.
     Abreast(Tally, DType),
+    /// Makes numbers of the segments of an array.
+    Segments(Tally, DType),
 }
 
 /// What kernels make numbers of without a payload.
@@ -94,6 +98,23 @@ impl Tally {
         })
     }
 
+    /// The kernel for segments, if there is one.
+    pub(super) fn segments(self) -> Option<&'static Entry> {
+        Some(match self {
+            Tally::Sums => &SEGMENTS_SUMS,
+            Tally::Extremes => &SEGMENTS_EXTREMES,
+            Tally::Counts => &SEGMENTS_COUNTS,
+            Tally::Positions => &SEGMENTS_POSITIONS,
+            Tally::Bits => &SEGMENTS_BITS,
+            Tally::Squares => &SEGMENTS_SQUARES,
+            Tally::Variances => &SEGMENTS_VARIANCES,
+            Tally::LogSumExps => &SEGMENTS_LOGSUMEXP,
+            Tally::Products => &SEGMENTS_PRODS,
+            // Of the smallest and the largest element.
+            Tally::Magnitudes => return None,
+        })
+    }
+
     /// Whether rows and columns have kernels of their own, besides the walk over any
     /// view.
     pub(super) fn has_tables(self) -> bool {
@@ -131,6 +152,10 @@ impl Program {
             Program::Strided(tally, dtype) => (tally.entries().2, dtype),
             // Where outputs have none abreast, they are not planned so.
             Program::Abreast(tally, dtype) => (tally.abreast().unwrap_or(tally.entries().2), dtype),
+            // The same of segments.
+            Program::Segments(tally, dtype) => {
+                (tally.segments().unwrap_or(tally.entries().2), dtype)
+            }
         }
     }
 
@@ -263,6 +288,9 @@ mod tests {
                     names.insert(Program::Strided(tally, dtype).name());
                     if tally.abreast().is_some() {
                         names.insert(Program::Abreast(tally, dtype).name());
+                    }
+                    if tally.segments().is_some() {
+                        names.insert(Program::Segments(tally, dtype).name());
                     }
                     if tally.has_tables() {
                         names.insert(Program::ShortRows(tally, dtype).name());

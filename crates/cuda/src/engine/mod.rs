@@ -36,6 +36,7 @@ mod route;
 mod routes;
 mod rows;
 mod scratch;
+mod segments;
 mod short_rows;
 mod slot;
 mod strided;
@@ -48,6 +49,7 @@ pub use explanation::{Explanation, Limit};
 pub use feeder::Feeder;
 pub use plan::{ForcedWalk, MOST_ELEMENTS, Shape};
 pub use prepared::Prepared;
+pub use segments::{Boundaries, Segments, Width};
 pub use view::DeviceView;
 
 use crate::buffer::Buffer;

@@ -71,6 +71,8 @@ pub(super) struct Scratch {
     /// leave for the last of them.
     shared: Workspace,
     partials: Workspace,
+    /// Where kernels note segments that have no answer.
+    notes: Workspace,
     /// Where rows are brought together and payloads wait to be read.
     pub(super) workspace: Workspace,
     /// Numbers that are read back.
@@ -114,6 +116,7 @@ impl Scratch {
                 columns: workspace(),
                 shared: workspace(),
                 partials: workspace(),
+                notes: workspace(),
                 workspace: workspace(),
                 numbers: workspace(),
                 walked: workspace(),
@@ -249,13 +252,23 @@ impl Scratch {
         Ok([shared, self.partials.reserve(device, stream, most, most)?.0])
     }
 
+    /// Two words in which kernels note segments that have no answer.
+    pub(super) fn for_notes(&mut self, device: &dyn Device, stream: Stream) -> Result<Address> {
+        self.notes.reserve(device, stream, 16, 16).map(|(address, _)| address)
+    }
+
+    /// The same, if they were asked for.
+    pub(super) fn notes(&self) -> Option<Address> {
+        self.notes.address()
+    }
+
     /// Frees it; whoever uses it must have been waited for.
     pub(super) fn give_back(&mut self, device: &dyn Device) {
         // Errors cannot be reported here.
         let Scratch { blocks, output, rows, columns, shared, partials, workspace, .. } = self;
-        let Scratch { numbers, walked, .. } = self;
-        for memory in [blocks, output, rows, columns, shared, partials, workspace, numbers, walked]
-        {
+        let Scratch { numbers, walked, notes, .. } = self;
+        let more = [workspace, numbers, walked, notes];
+        for memory in [blocks, output, rows, columns, shared, partials].into_iter().chain(more) {
             let _ = memory.give_back(device);
         }
         // SAFETY: allocated in `new`; that nobody uses it any more is the caller's

@@ -16,7 +16,7 @@ use warpfold_core::op::Kind;
 const THREADS: usize = STRIDED_THREADS;
 /// The most words of an accumulator that blocks leave for each other: `WORDS`
 /// there.
-const MOST_WORDS: usize = 19;
+pub(super) const MOST_WORDS: usize = 19;
 /// Elements for which a thread more is worth its fold.
 const FEW: usize = 8;
 /// Bytes that a thread has under way of a view whose elements lie together, and the
@@ -100,7 +100,7 @@ impl Sharing {
 
 /// Words of the superaccumulators that blocks share, of an output: `WIDE_WORDS` in
 /// the kernels.
-fn wide_words(tally: Tally, dtype: DType) -> usize {
+pub(super) fn wide_words(tally: Tally, dtype: DType) -> usize {
     let kind = match tally {
         Tally::Sums => Kind::Sum,
         Tally::Squares | Tally::Variances => Kind::Moments,

@@ -13,6 +13,7 @@ mod hostile;
 mod numbers;
 mod positions;
 mod prepared;
+mod segments;
 mod tables;
 // A link to that of warpfold-ptx, so that the package has it.
 mod thorough;

@@ -31,6 +31,9 @@ mod prepared;
 #[expect(unsafe_code, reason = "memory of other code is reduced where it lies")]
 mod prepared_partial;
 #[cfg(any(feature = "cuda", feature = "sim"))]
+#[expect(unsafe_code, reason = "memory of other code is reduced where it lies")]
+mod segments;
+#[cfg(any(feature = "cuda", feature = "sim"))]
 #[expect(unsafe_code, reason = "streams of other code are vouched for")]
 mod stream;
 

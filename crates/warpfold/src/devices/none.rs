@@ -5,13 +5,15 @@ use crate::answer::Answer;
 use crate::device::Device;
 use crate::partial::Partial;
 use crate::reduction::Reduction;
+use crate::segments::Segmented;
+use crate::segments::parts::Made;
 use core::convert::Infallible;
 use core::marker::PhantomData;
-use warpfold_core::layout::Traversal;
+use warpfold_core::layout::{Traversal, View};
 use warpfold_core::op::{AnyState, Kind, Numbers, Op, RawRun};
-use warpfold_core::{DType, Result};
-use warpfold_cpu::Job;
+use warpfold_core::{DType, Result, Scalar};
 use warpfold_cpu::isa::Isa;
+use warpfold_cpu::{Bounds, Job};
 
 /// An open device.
 pub(crate) enum Opened {}
@@ -52,6 +54,16 @@ impl Opened {
     }
 
     pub(crate) fn numbers(&self, _: &[Op], _: &Job<'_>) -> Result<Option<Vec<Numbers>>> {
+        match *self {}
+    }
+
+    pub(crate) fn numbers_of_segments(
+        &self,
+        _: &[Op],
+        _: &View<'_>,
+        _: &Bounds<'_>,
+        _: Option<Scalar>,
+    ) -> Result<Made> {
         match *self {}
     }
 }
@@ -116,6 +128,16 @@ impl Reduction {
         _: Option<&DeviceArray<'_>>,
         _: u64,
     ) -> Result<Partial> {
+        match first.0 {}
+    }
+}
+
+impl Segmented<'_> {
+    pub(crate) fn run_in_place(
+        &self,
+        first: &DeviceArray<'_>,
+        _: Option<&DeviceArray<'_>>,
+    ) -> Result<Answer> {
         match first.0 {}
     }
 }

@@ -45,7 +45,7 @@ impl Sample {
 }
 
 /// Bytes in which elements of a type make sense: any bits, small numbers, or few values.
-fn elements(dtype: DType, bytes: usize, random: &mut Random) -> Vec<u64> {
+pub(crate) fn elements(dtype: DType, bytes: usize, random: &mut Random) -> Vec<u64> {
     let size = dtype.size();
     let pattern = random.below(4);
     let mut words = vec![0u64; bytes.div_ceil(8)];
@@ -282,7 +282,7 @@ fn sweep(stream: &DeviceStream, rounds: usize, seed: u64) {
     assert!(prepared > rounds / 4, "{prepared} of {rounds}");
 }
 
-fn interpreter() -> DeviceStream {
+pub(crate) fn interpreter() -> DeviceStream {
     DeviceStream::default_of(Device::Sim).unwrap()
 }
 

@@ -26,10 +26,12 @@ mod partials;
 mod products;
 mod refusals;
 mod seeds;
+mod segments;
+#[cfg(all(feature = "cuda", feature = "sim"))]
+mod segments_on_devices;
 mod side_by_side;
 mod specials;
 // A link to that of warpfold-ptx, so that the package has it.
-mod segments;
 mod thorough;
 mod threads;
 mod workers;

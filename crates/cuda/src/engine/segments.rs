@@ -1,0 +1,544 @@
+//! Segments of an array: runs of its elements, each of which is an output, in two launches
+//! of one kernel: `kernels/segments.cuh`.
+
+use super::answer::{Answer, check_alignment};
+use super::catalogue::{SEGMENT_PIECE, STRIDED_THREADS};
+use super::kernels::{Program, Tally};
+use super::route::{Launches, Machine};
+use super::scratch::Scratch;
+use super::strided::{MOST_WORDS, wide_words};
+use super::{Array, Engine, check, lock};
+use crate::device::{Address, Argument, Device, Launch, Stream};
+use crate::{Error, Result};
+use warpfold_core::op::{AnyState, Kind, Numbers, Op, Rules};
+use warpfold_core::{DType, Scalar};
+
+const THREADS: usize = STRIDED_THREADS;
+/// The most elements of an array: positions and counts have 32 bits.
+const MOST_ELEMENTS: u64 = (1 << 32) - 1;
+/// The most elements of an array whose segments may overlap: a block may have all of one,
+/// and its superaccumulator counts carries in 32 bits.
+const MOST_OVERLAPPING: u64 = 1 << 29;
+/// What the list counts: `PIECE_BITS` in the kernels.
+const MOST_PIECES: u64 = 1 << 36;
+const MOST_LISTED: u64 = 1 << 28;
+/// Elements that a thread takes of a segment of few, at most.
+const EACH: u64 = 64;
+
+/// How boundaries lie in a device's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Width {
+    /// As `u32`.
+    Unsigned32,
+    /// As `i32`.
+    Signed32,
+    /// As `u64` or `i64`: negative ones are beyond all arrays.
+    Word64,
+}
+
+impl Width {
+    /// That of a type of integers, if it has 32 or 64 bits.
+    #[must_use]
+    pub fn of(dtype: DType) -> Option<Width> {
+        Some(match dtype {
+            DType::U32 => Width::Unsigned32,
+            DType::I32 => Width::Signed32,
+            DType::U64 | DType::I64 => Width::Word64,
+            _ => return None,
+        })
+    }
+
+    /// Bytes of a boundary.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        if self == Width::Word64 { 8 } else { 4 }
+    }
+}
+
+/// Where segments are, in a device's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Boundaries {
+    /// All have this length and follow each other.
+    Fixed(u64),
+    /// Ascending offsets, one more than there are segments.
+    Offsets(Address, Width),
+    /// Where each begins, and where each ends; they may overlap.
+    StartsStops((Address, Width), (Address, Width)),
+}
+
+/// Segments of an array in a device's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segments {
+    /// How many.
+    pub count: u64,
+    /// Where they are.
+    pub boundaries: Boundaries,
+}
+
+impl Segments {
+    /// Where boundaries lie: two addresses, and their widths.
+    fn places(&self) -> [(Address, Width); 2] {
+        match self.boundaries {
+            Boundaries::Fixed(_) => [(0, Width::Word64); 2],
+            Boundaries::Offsets(at, width) => [(at, width), (at + width.bytes(), width)],
+            Boundaries::StartsStops(starts, stops) => [starts, stops],
+        }
+    }
+
+    /// Refuses memory that is no place for boundaries, or that cannot be read.
+    fn check(&self, device: &dyn Device) -> Result<()> {
+        if matches!(self.boundaries, Boundaries::Fixed(_)) {
+            return Ok(());
+        }
+        for (address, width) in self.places() {
+            let dtype = if width.bytes() == 8 { DType::U64 } else { DType::U32 };
+            let array = Array { address, len: self.count, dtype };
+            check(array)?;
+            if let Some(why) = device.why_unreadable(address, self.count * width.bytes()) {
+                return Err(Error::Array { address, len: self.count, dtype, why });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How the segments of an array are reduced: two launches of a kernel, of which the second
+/// one is for long segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Plan {
+    tally: Tally,
+    /// Threads that a segment of few elements has: 2 to the power of this.
+    log_lanes: u32,
+    /// The most elements of a segment of few, and of one that a warp takes.
+    few: u64,
+    most: u64,
+    /// Blocks of the launches; none of the second one if no segment can be that long.
+    blocks: u32,
+    long_blocks: u32,
+    /// How many segments can be that long.
+    listed: u64,
+    at_once: u32,
+    /// Words of a superaccumulator.
+    wide: usize,
+}
+
+impl Plan {
+    /// The launches, if this walk takes the segments of an array of `len` elements.
+    fn of(answer: Answer, len: u64, segments: &Segments, device: Machine<'_>) -> Option<Plan> {
+        let tally = answer.tally().filter(|tally| tally.segments().is_some())?;
+        let count = segments.count;
+        let overlap = matches!(segments.boundaries, Boundaries::StartsStops(..));
+        if len > if overlap { MOST_OVERLAPPING } else { MOST_ELEMENTS } {
+            return None;
+        }
+        let usual = len / count.max(1);
+        let log_lanes = match usual {
+            0..=8 => 0,
+            9..=32 => 1,
+            33..=96 => 2,
+            _ => 3,
+        };
+        let most: u64 = if usual >= 512 { 16 << 10 } else { 4 << 10 };
+        let groups = THREADS as u64 >> log_lanes;
+        let blocks = u32::try_from(count.div_ceil(groups)).ok()?;
+        let blocks = i32::try_from(blocks).ok()?.unsigned_abs();
+        let listed = match segments.boundaries {
+            Boundaries::Fixed(each) if each <= most => 0,
+            Boundaries::StartsStops(..) if len > most => count,
+            _ => count.min(len / (most + 1)),
+        };
+        let pieces_of_one = len.div_ceil(SEGMENT_PIECE as u64);
+        let pieces = if overlap {
+            listed.checked_mul(pieces_of_one)?
+        } else {
+            len / SEGMENT_PIECE as u64 + listed
+        };
+        if listed >= MOST_LISTED || pieces >= MOST_PIECES {
+            return None;
+        }
+        let at_once = device.blocks_at_once(Program::Segments(tally, answer.dtype).blocks());
+        let long_blocks = if listed == 0 { 0 } else { u64::from(at_once).min(pieces) as u32 };
+        let few = EACH << log_lanes;
+        let wide = wide_words(tally, answer.dtype);
+        Some(Plan { tally, log_lanes, few, most, blocks, long_blocks, listed, at_once, wide })
+    }
+
+    /// Bytes that are zero between launches, and others.
+    fn workspace(&self) -> [u64; 2] {
+        let of_a_block = 2 * (MOST_WORDS + self.wide) as u64;
+        let left = 2 * self.listed + of_a_block * u64::from(self.long_blocks);
+        [8 * (2 + self.listed), 8 * left]
+    }
+
+    /// What these launches are like.
+    fn launches(&self, answer: Answer) -> Launches {
+        Launches {
+            kernel: Program::Segments(self.tally, answer.dtype).name(),
+            count: 1 + usize::from(self.long_blocks > 0),
+            launch: Launch::linear(self.blocks, THREADS as u32),
+            blocks_at_once: self.at_once,
+            bytes_of_a_thread: 64,
+            workspace: self.workspace().iter().sum(),
+        }
+    }
+}
+
+/// Scratch memory of launches: where they note segments, and totals that do not fit; what is
+/// zero between launches, and what is not.
+#[derive(Default)]
+struct Memory {
+    notes: Address,
+    overflow: Address,
+    shared: Address,
+    left: Address,
+}
+
+/// What is asked of segments.
+struct Question<'a> {
+    answer: Answer,
+    plan: Plan,
+    array: Array,
+    segments: &'a Segments,
+    /// The answer of no elements, if there is one.
+    none: Option<u64>,
+    initial: Option<u64>,
+}
+
+impl Question<'_> {
+    /// The parameters of the kernel: the words of `Segments` there.
+    fn block(&self, to: Address, memory: &Memory, phase: u32) -> Argument {
+        let two = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+        let Question { answer, plan, array, segments, .. } = self;
+        let [begins, ends] = segments.places();
+        let fixed = match segments.boundaries {
+            Boundaries::Fixed(len) => len,
+            _ => 0,
+        };
+        let Memory { notes, overflow, shared, left: list } = *memory;
+        let partials = list + 16 * plan.listed;
+        let wides = partials + 16 * MOST_WORDS as u64 * u64::from(plan.long_blocks);
+        Argument::block([
+            array.address,
+            array.len,
+            begins.0,
+            ends.0,
+            fixed,
+            segments.count,
+            to,
+            notes,
+            shared,
+            list,
+            partials,
+            wides,
+            overflow,
+            self.none.unwrap_or(0),
+            self.initial.unwrap_or(0),
+            two(u32::from(self.initial.is_some()), begins.1 as u32),
+            two(ends.1 as u32, answer.out.size() as u32),
+            two(answer.ask as u32, u32::from(answer.kind == Kind::AbsSum)),
+            two(plan.log_lanes, plan.few as u32),
+            two(plan.most as u32, phase),
+        ])
+    }
+
+    /// The bytes of all answers, in whole words.
+    fn bytes(&self) -> Option<u64> {
+        let bytes = self.segments.count.checked_mul(self.answer.out.size() as u64)?;
+        bytes.checked_next_multiple_of(8)
+    }
+}
+
+/// The number that an operation has of no elements, if it has one.
+fn none(op: Op, dtype: DType) -> Option<u64> {
+    let state = AnyState::identity(op.kind(), dtype).ok()?;
+    let value = state.finish(op, &Rules::default()).ok()?;
+    Some(value.first().to_bits())
+}
+
+/// The first segments that are noted, if some are; waits for them.
+///
+/// # Safety
+/// The two words are there.
+unsafe fn read_notes(
+    device: &dyn Device,
+    notes: Address,
+    stream: Stream,
+) -> Result<[Option<u64>; 2]> {
+    let mut words = [0u64; 2];
+    // SAFETY: passed on from the caller.
+    unsafe { device.copy_out(stream, notes, bytemuck::bytes_of_mut(&mut words))? };
+    // The copy waited already; this says what a kernel did wrong.
+    device.wait(stream)?;
+    Ok(words.map(|word| (word != u64::MAX).then_some(word)))
+}
+
+impl Engine {
+    /// The answers of operations about each segment of an array, as core finishes them
+    /// under the default rules; waits for them, once. `None` where no kernel makes them, and
+    /// where a segment has no answer: where it does not lie within the array, where it has
+    /// no elements and the operation needs some, and where a total does not fit its type.
+    ///
+    /// An `initial` element takes part in each segment, behind its own.
+    ///
+    /// # Errors
+    /// Arrays and boundaries that cannot be read; an initial value of another type; what
+    /// the device says.
+    ///
+    /// # Safety
+    /// The array and the boundaries are in memory of this device, written by what comes
+    /// before on the stream and by nobody until this returns.
+    pub unsafe fn numbers_of_segments(
+        &self,
+        ops: &[Op],
+        array: Array,
+        segments: &Segments,
+        initial: Option<Scalar>,
+        stream: Stream,
+    ) -> Result<Vec<Option<Numbers>>> {
+        self.check_readable(&array.into())?;
+        let device = &**self.device();
+        segments.check(device)?;
+        if initial.is_some_and(|value| value.dtype() != array.dtype) {
+            return Ok(vec![None; ops.len()]);
+        }
+        let initial = initial.map(Scalar::to_bits);
+        let question = |&op: &Op| self.question_of_segments(op, array, segments, initial);
+        let questions: Vec<Option<Question<'_>>> = ops.iter().map(question).collect();
+        let scratch = self.scratch(stream)?;
+        // Held until the numbers are read: another thread's would overwrite them.
+        let mut scratch = lock(&scratch);
+        let mut answers = Vec::with_capacity(ops.len());
+        for question in &questions {
+            answers.push(match question {
+                // SAFETY: passed on from the caller.
+                Some(question) => unsafe { self.answer_segments(question, &mut scratch, stream)? },
+                None => None,
+            });
+        }
+        Ok(answers)
+    }
+
+    /// Leaves the answers of an operation about each segment of an array at `to`, without a
+    /// wait, and says whether a kernel makes them. What is left of segments that have no answer
+    /// means nothing: [`trouble_of_segments`](Self::trouble_of_segments) tells of them.
+    ///
+    /// # Errors
+    /// Those of [`numbers_of_segments`](Self::numbers_of_segments), and a misaligned `to`.
+    ///
+    /// # Safety
+    /// As for [`numbers_of_segments`](Self::numbers_of_segments), until the stream was waited
+    /// for; and nobody else uses the memory of the answers, one of type [`Op::answer_type`]
+    /// for each segment, until then.
+    pub unsafe fn segments_into(
+        &self,
+        op: Op,
+        array: Array,
+        segments: &Segments,
+        to: Address,
+        stream: Stream,
+    ) -> Result<bool> {
+        self.check_readable(&array.into())?;
+        segments.check(&**self.device())?;
+        let Some(question) = self.question_of_segments(op, array, segments, None) else {
+            return Ok(false);
+        };
+        let outputs = usize::try_from(segments.count).unwrap_or(usize::MAX);
+        check_alignment(to, outputs, question.answer.out)?;
+        let scratch = self.scratch(stream)?;
+        let mut scratch = lock(&scratch);
+        self.remember_segments(&question)?;
+        // SAFETY: passed on from the caller.
+        unsafe { self.launch_segments(&question, to, &mut scratch, stream)? };
+        Ok(true)
+    }
+
+    /// What the last [`segments_into`](Self::segments_into) on a stream has met, after it is
+    /// done: the first segment that does not lie within the array, and the first one without
+    /// elements. Waits.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn trouble_of_segments(&self, stream: Stream) -> Result<[Option<u64>; 2]> {
+        let scratch = self.scratch(stream)?;
+        let scratch = lock(&scratch);
+        let Some(notes) = scratch.notes() else { return Ok([None; 2]) };
+        // SAFETY: a launch has written the notes.
+        unsafe { read_notes(&**self.device(), notes, stream) }
+    }
+
+    /// The question, if a kernel answers it.
+    fn question_of_segments<'a>(
+        &self,
+        op: Op,
+        array: Array,
+        segments: &'a Segments,
+        initial: Option<u64>,
+    ) -> Option<Question<'a>> {
+        let answer = Answer::of(op, array.dtype)?;
+        let beyond = match segments.boundaries {
+            Boundaries::Fixed(len) => {
+                len.checked_mul(segments.count).is_none_or(|all| all > array.len)
+            }
+            _ => false,
+        };
+        let plan = Plan::of(answer, array.len, segments, self.machine()).filter(|_| !beyond)?;
+        Some(Question { answer, plan, array, segments, none: none(op, array.dtype), initial })
+    }
+
+    /// Remembers how a question is answered, if anybody wants to know.
+    fn remember_segments(&self, question: &Question<'_>) -> Result<()> {
+        let Question { answer, plan, array, .. } = question;
+        self.remember(|| {
+            let of = (answer.kind, answer.dtype);
+            let bytes = array.len.saturating_mul(answer.dtype.size() as u64);
+            Ok(self.explained("segments", plan.launches(*answer), of, bytes))
+        })
+    }
+
+    /// The answers to a question, if all segments have one.
+    ///
+    /// # Safety
+    /// As for [`numbers_of_segments`](Self::numbers_of_segments); `scratch` is the stream's.
+    unsafe fn answer_segments(
+        &self,
+        question: &Question<'_>,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<Option<Numbers>> {
+        let device = &**self.device();
+        let Question { answer, array, segments, .. } = question;
+        let outputs = usize::try_from(segments.count);
+        let (Some(bytes), Ok(outputs)) = (question.bytes(), outputs) else {
+            return Err(warpfold_core::Error::TooManyOutputs { outputs: usize::MAX }.into());
+        };
+        let mut numbers = Numbers::zeros(answer.out, outputs);
+        if outputs == 0 {
+            return Ok(Some(numbers));
+        }
+        self.remember_segments(question)?;
+        let (to, _) = scratch.numbers.reserve(device, stream, bytes, bytes)?;
+        // SAFETY: passed on from the caller; the room was made here.
+        let notes = unsafe { self.launch_segments(question, to, scratch, stream)? };
+        let may_overflow = answer.may_overflow(usize::try_from(array.len).unwrap_or(usize::MAX));
+        let overflowed = may_overflow && scratch.saw_overflow(device, stream)?;
+        // SAFETY: the room has as many bytes as the numbers.
+        unsafe { device.copy_out(stream, to, numbers.bytes_mut())? };
+        // SAFETY: the notes were made by the launch.
+        let [bad, empty] = unsafe { read_notes(device, notes, stream)? };
+        scratch.numbers.keep_below(device, stream, self.machine().workspace())?;
+        let lacks = bad.is_some() || overflowed || (empty.is_some() && question.none.is_none());
+        Ok((!lacks).then_some(numbers))
+    }
+
+    /// Launches what leaves the answers at `to`. Returns where the first segment is noted
+    /// that cannot be, and the first one without elements.
+    ///
+    /// # Safety
+    /// As for [`numbers_of_segments`](Self::numbers_of_segments), until the stream was waited
+    /// for; `to` has room for the answers.
+    unsafe fn launch_segments(
+        &self,
+        question: &Question<'_>,
+        to: Address,
+        scratch: &mut Scratch,
+        stream: Stream,
+    ) -> Result<Address> {
+        let device = &*self.device;
+        let plan = &question.plan;
+        let kernel = self.program(Program::Segments(plan.tally, question.answer.dtype))?;
+        let [zeros, left] = plan.workspace();
+        let [shared, left] = scratch.for_views(device, stream, zeros, left)?;
+        let notes = scratch.for_notes(device, stream)?;
+        let memory = Memory { notes, overflow: scratch.overflow(), shared, left };
+        // SAFETY: the notes are two words.
+        unsafe { device.fill(stream, notes, 0xff, 16)? };
+        for (phase, blocks) in [plan.blocks, plan.long_blocks].into_iter().enumerate() {
+            if blocks == 0 {
+                continue;
+            }
+            let launch = Launch::linear(blocks, THREADS as u32);
+            let block = question.block(to, &memory, phase as u32);
+            // SAFETY: the kernel takes this block; it reads the boundaries, and elements of
+            // segments that lie within the array, writes an answer for each segment, and
+            // uses the scratch memory, which has room for all that are long.
+            unsafe { device.launch(stream, kernel, &launch, &[block])? };
+        }
+        Ok(notes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::recorder::Recorder;
+    use super::super::{Shape, archive};
+    use super::*;
+
+    fn plan(op: Op, dtype: DType, len: u64, segments: &Segments) -> Option<Plan> {
+        let limits = Recorder::h200();
+        let machine = Machine { limits: &limits, shape: Shape::default() };
+        Plan::of(Answer::of(op, dtype)?, len, segments, machine)
+    }
+
+    fn offsets(count: u64) -> Segments {
+        Segments { count, boundaries: Boundaries::Offsets(256, Width::Unsigned32) }
+    }
+
+    #[test]
+    fn kernels_take_blocks_of_this_size() {
+        let segments = offsets(10);
+        let answer = Answer::of(Op::Sum, DType::F32).unwrap();
+        let plan = plan(Op::Sum, DType::F32, 100, &segments).unwrap();
+        let array = Array { address: 256, len: 100, dtype: DType::F32 };
+        let question =
+            Question { answer, plan, array, segments: &segments, none: None, initial: None };
+        let bytes = question.block(0, &Memory::default(), 0).bytes().len();
+        let ptx = archive::module("segments_sums_f32", (9, 0)).unwrap();
+        let parameter = format!(".param .align 8 .b8 segments_sums_f32_param_0[{bytes}]");
+        assert!(ptx.contains(&parameter), "no {parameter}");
+    }
+
+    #[test]
+    fn every_listed_segment_and_every_piece_has_room() {
+        for len in [0, 1, 4096, 4097, 16 << 10, (16 << 10) + 1, 1 << 20, 1 << 28, (1 << 32) - 1] {
+            for count in [1, 2, 100, 1 << 16, 1 << 24, 1 << 31] {
+                let segments = offsets(count);
+                let plan = plan(Op::Sum, DType::F32, len, &segments).unwrap();
+                // No more segments can be longer than what a warp takes.
+                assert!(plan.listed >= count.min(len / (plan.most + 1)), "{plan:?}");
+                assert_eq!(plan.long_blocks == 0, plan.listed == 0, "{plan:?}");
+                assert!(u64::from(plan.blocks) * (THREADS as u64 >> plan.log_lanes) >= count);
+                let [zeros, left] = plan.workspace();
+                // A hundredth of the array, and what blocks have.
+                assert!(zeros + left < len / 100 + (4 << 20), "{plan:?} of {len} in {count}");
+            }
+        }
+        let both = ((256, Width::Word64), (512, Width::Signed32));
+        let boundaries = Boundaries::StartsStops(both.0, both.1);
+        let many = Segments { count: 1000, boundaries };
+        assert_eq!(plan(Op::Sum, DType::F32, 1 << 20, &many).unwrap().listed, 1000);
+        assert_eq!(plan(Op::Sum, DType::F32, 1 << 30, &many), None);
+        let most = Segments { count: 1 << 28, boundaries };
+        assert_eq!(plan(Op::Sum, DType::F32, 1 << 20, &most), None);
+    }
+
+    #[test]
+    fn short_segments_have_few_threads() {
+        let log_lanes = |len: u64, count: u64| {
+            plan(Op::Max, DType::F32, len, &offsets(count)).unwrap().log_lanes
+        };
+        assert_eq!(log_lanes(1 << 20, 1 << 20), 0);
+        assert_eq!(log_lanes(1 << 24, 1 << 20), 1);
+        assert_eq!(log_lanes(1 << 26, 1 << 20), 2);
+        assert_eq!(log_lanes(1 << 28, 1 << 20), 3);
+        assert_eq!(log_lanes(1 << 28, 1), 3);
+    }
+
+    #[test]
+    fn what_has_no_kernel_has_no_plan() {
+        for (op, dtype) in [(Op::Var, DType::I32), (Op::Prod, DType::I8), (Op::Range, DType::F32)] {
+            assert_eq!(plan(op, dtype, 1 << 20, &offsets(10)), None, "{op} of {dtype}");
+        }
+        assert_eq!(plan(Op::Sum, DType::F32, 1 << 32, &offsets(10)), None);
+    }
+}

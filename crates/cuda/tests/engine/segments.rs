@@ -1,0 +1,133 @@
+//! Segments whose boundaries lie in a device's memory: the answers of their elements' states,
+//! by few blocks and many, and what the device notes of segments without an answer.
+
+use crate::common::Random;
+use crate::common::arrays::state_of;
+use crate::common::machine::device_of_this_machine;
+use crate::thorough::up_to;
+use std::sync::Arc;
+use warpfold_core::op::{Numbers, Op, Rules};
+use warpfold_core::{DType, Scalar};
+use warpfold_cuda::engine::{Array, Boundaries, Engine, Segments, Shape, Width};
+use warpfold_cuda::{Buffer, Device, Error, Sim, Stream};
+
+/// Floats that leave every window, or integers that wrap.
+fn words(dtype: DType, len: usize, random: &mut Random) -> Vec<u64> {
+    let mut words = vec![0u64; (len * dtype.size()).div_ceil(8)];
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+    for to in bytes.chunks_exact_mut(dtype.size()) {
+        let x = (random.unit() - 0.5) * 2f64.powi(random.place(600) as i32 - 300);
+        let bits = match dtype {
+            DType::F64 => x.to_bits(),
+            DType::F32 => u64::from(((random.unit() - 0.5) as f32).to_bits()),
+            _ => random.next() >> 40,
+        };
+        to.copy_from_slice(&bits.to_le_bytes()[..dtype.size()]);
+    }
+    words
+}
+
+fn check(device: Arc<dyn Device>, shape: Shape, lens: &[usize], seed: u64) {
+    let engine = Engine::with_shape(Arc::clone(&device), shape);
+    let mut random = Random(seed);
+    let len: usize = lens.iter().sum();
+    let mut offsets = vec![0u32];
+    lens.iter().for_each(|&len| offsets.push(offsets[offsets.len() - 1] + len as u32));
+    let boundaries = Buffer::new(&device, 4 * offsets.len() as u64).unwrap();
+    boundaries.copy_in(Stream::DEFAULT, 0, bytemuck::cast_slice(&offsets)).unwrap();
+    let at = Boundaries::Offsets(boundaries.address(), Width::Unsigned32);
+    let segments = Segments { count: lens.len() as u64, boundaries: at };
+    for dtype in [DType::F64, DType::F32, DType::I32] {
+        let words = words(dtype, len, &mut random);
+        let bytes = &bytemuck::cast_slice::<u64, u8>(&words)[..len * dtype.size()];
+        let memory = Buffer::new(&device, bytes.len().max(1) as u64).unwrap();
+        memory.copy_in(Stream::DEFAULT, 0, bytes).unwrap();
+        let array = Array { address: memory.address(), len: len as u64, dtype };
+        let ops = [Op::Sum, Op::Var, Op::ArgMin];
+        let ops = &ops[..if dtype.is_float() { 3 } else { 1 }];
+        // SAFETY: both buffers hold what is said, and nobody writes to them.
+        let made =
+            unsafe { engine.numbers_of_segments(ops, array, &segments, None, Stream::DEFAULT) };
+        for (&op, numbers) in ops.iter().zip(made.unwrap()) {
+            let numbers = numbers.unwrap();
+            for (i, pair) in offsets.windows(2).enumerate() {
+                let part = pair[0] as usize * dtype.size()..pair[1] as usize * dtype.size();
+                let mut aligned = vec![0u64; part.len().div_ceil(8)];
+                let aligned: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut aligned)[..part.len()];
+                aligned.copy_from_slice(&bytes[part]);
+                let state = state_of(op.kind(), dtype, 0, aligned, &[]);
+                let expected = state.finish(op, &Rules::default()).unwrap().first();
+                let bits = |x: Scalar| (x.dtype(), x.to_bits());
+                let note = || format!("{op} of {dtype}, segment {i} of {}", lens[i]);
+                assert_eq!(numbers.get(i).map(bits), Some(bits(expected)), "{}", note());
+            }
+        }
+    }
+}
+
+fn lens(most: usize) -> Vec<usize> {
+    vec![1, 20, most, 3, 5000, 4096, 4097, 40, 17_000, 700, 2, 16_385, 33]
+}
+
+#[test]
+fn blocks_share_long_segments() {
+    for (i, blocks) in [1, 2, 3, 7, 40].into_iter().enumerate() {
+        let shape = Shape { blocks: Some(blocks), ..Shape::default() };
+        check(Arc::new(Sim::checking()), shape, &lens(up_to(60_000, 20_000)), 3 + i as u64);
+    }
+}
+
+#[test]
+fn blocks_share_long_segments_on_a_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    for blocks in [None, Some(1), Some(5), Some(200)] {
+        let shape = Shape { blocks, ..Shape::default() };
+        check(Arc::clone(&device), shape, &lens(3_000_000), 31);
+    }
+}
+
+#[test]
+fn what_has_no_answer_is_noted() {
+    let device: Arc<dyn Device> = Arc::new(Sim::checking());
+    let engine = Engine::new(Arc::clone(&device));
+    let memory = Buffer::new(&device, 4 * 100).unwrap();
+    memory.copy_in(Stream::DEFAULT, 0, &[0; 400]).unwrap();
+    let array = Array { address: memory.address(), len: 100, dtype: DType::F32 };
+    let offsets = [0i64, 4, 4, 3, 50, 101, 100, -1];
+    let boundaries = Buffer::new(&device, 8 * 8).unwrap();
+    boundaries.copy_in(Stream::DEFAULT, 0, bytemuck::cast_slice(&offsets)).unwrap();
+    let to = Buffer::new(&device, 8 * 8).unwrap();
+    let of = |count| {
+        let at = Boundaries::Offsets(boundaries.address(), Width::Word64);
+        Segments { count, boundaries: at }
+    };
+    let ask = |op, count| {
+        // SAFETY: the buffers hold what is said, and nobody else uses them.
+        let made =
+            unsafe { engine.segments_into(op, array, &of(count), to.address(), Stream::DEFAULT) };
+        assert_eq!(made, Ok(true));
+        engine.trouble_of_segments(Stream::DEFAULT).unwrap()
+    };
+    assert_eq!(ask(Op::Sum, 1), [None, None]);
+    assert_eq!(ask(Op::Sum, 2), [None, Some(1)]);
+    assert_eq!(ask(Op::Max, 7), [Some(2), Some(1)]);
+    let numbers = |ops: &[Op], count| {
+        // SAFETY: as above.
+        unsafe { engine.numbers_of_segments(ops, array, &of(count), None, Stream::DEFAULT) }
+    };
+    let zeros = Some(Numbers::zeros(DType::F32, 2));
+    assert_eq!(numbers(&[Op::Sum, Op::Max], 2), Ok(vec![zeros, None]));
+    assert_eq!(numbers(&[Op::Sum], 3), Ok(vec![None]));
+    let fixed = Segments { count: 26, boundaries: Boundaries::Fixed(4) };
+    // SAFETY: as above; nothing is read.
+    let beyond =
+        unsafe { engine.numbers_of_segments(&[Op::Sum], array, &fixed, None, Stream::DEFAULT) };
+    assert_eq!(beyond, Ok(vec![None]));
+    let odd = Segments {
+        count: 1,
+        boundaries: Boundaries::Offsets(boundaries.address() + 1, Width::Word64),
+    };
+    // SAFETY: as above; nothing is read.
+    let odd = unsafe { engine.numbers_of_segments(&[Op::Sum], array, &odd, None, Stream::DEFAULT) };
+    assert!(matches!(odd, Err(Error::Array { .. })), "{odd:?}");
+}
