@@ -5,7 +5,7 @@ use super::execute::{line_at, read_param, write_param};
 use super::grid::{Checks, Machine};
 use super::lanes::{Register, indices};
 use super::program::{Code, Extent, Load, Place, PlaceBase, Program, Store};
-use super::space::{FRAME_PARAM, PARAM, RANK_SHIFT, Window, window};
+use super::space::{FRAME_PARAM, RANK_SHIFT, Window, window};
 use super::undefined::Shadow;
 use super::warp::{Base, Group, Warp as Lanes32};
 use crate::clock::{self, Engine, Matter, Strong};
@@ -253,16 +253,20 @@ impl Machine<'_> {
         }
     }
 
-    /// The lanes whose addresses mean parameters of a called function's frame.
+    /// The lanes whose addresses mean parameters of a called function's frame. NVRTC takes these for local memory.
     #[inline]
     fn in_frames(&self, space: Space, active: u32, addresses: &Register) -> u32 {
-        if !self.program.takes_param_addresses || !matches!(space, Space::Param | Space::Generic) {
+        let may_be = matches!(space, Space::Param | Space::Local | Space::Generic);
+        if !self.program.takes_param_addresses || !may_be {
             return 0;
         }
         let within = |&lane: &usize| {
-            let address = addresses[lane];
-            let at = if space == Space::Generic { address.wrapping_sub(PARAM) } else { address };
-            (FRAME_PARAM..2 * FRAME_PARAM).contains(&at)
+            let (window, at) = match space {
+                Space::Generic => window(addresses[lane]),
+                _ => (Window::Param, addresses[lane]),
+            };
+            matches!(window, Window::Param | Window::Local)
+                && (FRAME_PARAM..2 * FRAME_PARAM).contains(&at)
         };
         indices(active).filter(within).fold(0, |mask, lane| mask | 1 << lane)
     }

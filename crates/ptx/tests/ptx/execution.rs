@@ -135,6 +135,11 @@ fn the_address_of_a_functions_parameter_may_be_taken() {
     );
     let expected: Vec<u32> = (0..40).map(|t| 2 * (10 + t % 8)).collect();
     assert_eq!(agreed(&ptx, 40), expected);
+    // NVRTC calls that memory local.
+    let local = ptx.replace("cvta.param.u64", "cvta.local.u64");
+    let local = local.replace("ld.param.u32 %r2, [%d3];", "ld.local.u32 %r2, [%d3];");
+    assert_ne!(local, ptx);
+    assert_eq!(agreed(&local, 40), expected);
     let past = ptx.replace("[%d1+28], %r3", "[%d1+9999], %r3").replace("[s+28]", "[%d3]");
     let (_, report) = run_one(&past, checked(Schedule::Lockstep), 32);
     assert_eq!(found(&report)[0].0, Kind::OutOfBounds, "{}", describe(&report));
