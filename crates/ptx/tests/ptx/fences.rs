@@ -60,6 +60,9 @@ fn volatile_does_not_stand_for_a_fence_between_blocks() {
             let expected: Vec<_> = side.iter().map(|&side| (kind, Some(side))).collect();
             let body = last_block(volatile, writer, reader);
             assert_eq!(sides(&body), expected, "{volatile} {writer} {reader}");
+            // Threads that know something else already learn it all the same.
+            let knowing = format!("fence.proxy.async; {body}");
+            assert_eq!(sides(&knowing), expected, "{volatile} {writer} {reader}, after a fence");
         }
     }
 }
