@@ -192,33 +192,34 @@ fn unpack(bytes: &[u8], width: u32, count: usize, out: &mut Vec<u32>) -> Option<
 mod tests {
     use super::*;
 
-    /// The numbers packed, and in one run each, as writers may.
+    fn write_varint(mut value: usize, out: &mut Vec<u8>) {
+        while value >= 0x80 {
+            out.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        out.push(value as u8);
+    }
+
+    /// The numbers packed, or equal ones in runs, as writers may.
     fn written(numbers: &[u32], width: u32, packed: bool) -> Vec<u8> {
         let mut out = Vec::new();
-        if packed {
-            let groups = numbers.len().div_ceil(8);
-            let mut header = groups << 1 | 1;
-            while header >= 0x80 {
-                out.push(header as u8 | 0x80);
-                header >>= 7;
-            }
-            out.push(header as u8);
-            let mut bits = vec![false; groups * 8 * width as usize];
-            for (i, &number) in numbers.iter().enumerate() {
-                (0..width).for_each(|b| {
-                    bits[i * width as usize + b as usize] = number >> b & 1 == 1;
-                });
-            }
-            out.extend(bits.chunks(8).map(|byte| {
-                byte.iter().enumerate().fold(0, |all, (i, &bit)| all | u8::from(bit) << i)
-            }));
-        } else {
+        if !packed {
             for run in numbers.chunk_by(|a, b| a == b) {
-                assert!(run.len() < 64);
-                out.push((run.len() << 1) as u8);
+                write_varint(run.len() << 1, &mut out);
                 out.extend(&run[0].to_le_bytes()[..width.div_ceil(8) as usize]);
             }
+            return out;
         }
+        let groups = numbers.len().div_ceil(8);
+        write_varint(groups << 1 | 1, &mut out);
+        let mut bits = vec![false; groups * 8 * width as usize];
+        for (i, &number) in numbers.iter().enumerate() {
+            (0..width).for_each(|b| bits[i * width as usize + b as usize] = number >> b & 1 == 1);
+        }
+        let byte = |bits: &[bool]| {
+            bits.iter().enumerate().fold(0, |all, (i, &bit)| all | u8::from(bit) << i)
+        };
+        out.extend(bits.chunks(8).map(byte));
         out
     }
 
