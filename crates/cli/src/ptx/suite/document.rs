@@ -89,7 +89,7 @@ struct SuiteTable {
 
 /// How many, from 0 on, or which.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "seeds are a number of them, or a list")]
 enum Seeds {
     Count(u64),
     These(Vec<u64>),
@@ -126,7 +126,7 @@ struct LaunchTable {
 }
 
 #[derive(Clone, Copy, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "lengths are a number, or a list of two or three")]
 enum Dims {
     One(u32),
     Two([u32; 2]),
@@ -134,7 +134,7 @@ enum Dims {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a size is a number of bytes, or a word")]
 enum Size {
     Bytes(u32),
     Word(String),
@@ -175,7 +175,14 @@ impl Suite {
     }
 
     fn parse(name: &str, text: &str, folder: &Path) -> Result<Suite> {
-        let table: SuiteTable = toml::from_str(text).map_err(|error| anyhow!("{error}"))?;
+        // In one line: the error itself draws the place in several.
+        let place = |error: toml::de::Error| {
+            let before = error.span().and_then(|span| text.as_bytes().get(..span.start));
+            let line = before.unwrap_or(&[]).iter().filter(|&&byte| byte == b'\n').count();
+            let shown = text.lines().nth(line).unwrap_or_default().trim();
+            anyhow!("line {}, {shown:?}: {}", line + 1, error.message())
+        };
+        let table: SuiteTable = toml::from_str(text).map_err(place)?;
         if table.test.is_empty() {
             return Err(anyhow!("there is no [[test]]"));
         }
@@ -363,7 +370,10 @@ mod tests {
         let test = format!("ptx = \"a.ptx\"\n[[test]]\nname = \"t\"\n{ONE}");
         for (text, part) in [
             ("".to_owned(), "no [[test]]"),
-            ("nonsense = 1\n".to_owned() + &test, "nonsense"),
+            (
+                "nonsense = 1\n".to_owned() + &test,
+                "line 1, \"nonsense = 1\": unknown field `nonsense`",
+            ),
             ("schedules = [\"best\"]\n".to_owned() + &test, "\"best\" is unknown"),
             ("seeds = 0\nschedules = [\"random\"]\n".to_owned() + &test, "no schedule"),
             ("checks = \"most\"\n".to_owned() + &test, "checks"),
@@ -376,10 +386,12 @@ mod tests {
             (test.replace("out:f32:4", "out"), "no buffer out"),
             (test.replace("out:f32:4", "out:f32"), "how many"),
             (test.replace("kernel = \"k\"", ""), "kernel"),
-            (test.replace("[32, 2]", "\"32\""), "block"),
+            (test.replace("[32, 2]", "\"32\""), "lengths are a number, or a list"),
+            (test.clone() + "x = = 1\n", "line 9, \"x = = 1\": "),
         ] {
             let why = read(&text).err().unwrap_or_default();
             assert!(why.contains(part), "{part:?} is not in {why:?} for\n{text}");
+            assert!(!why.contains('\n'), "{why:?} is one line");
         }
     }
 }
