@@ -30,7 +30,7 @@ impl Pair {
             words.resize(items.len().div_ceil(8), 0);
         }
         let mut kept = 0;
-        let mut runs = gaps.map(|gaps| Runs { gaps, row: 0, rows });
+        let mut runs = gaps.map(|gaps| Runs { gaps, rows });
         let mut row = 0;
         while row < rows {
             // As many rows as have the same in both columns.
@@ -63,14 +63,12 @@ impl Pair {
 /// Runs of rows with a value and without, asked for in ascending order.
 struct Runs<'a> {
     gaps: &'a [Gap],
-    row: u64,
     rows: u64,
 }
 
 impl Runs<'_> {
     /// Whether this row has a value, and up to where all rows are like it.
     fn at(&mut self, row: u64) -> (bool, u64) {
-        self.row = row;
         while let [gap, rest @ ..] = self.gaps {
             if gap.row + gap.len > row {
                 return if gap.row <= row { (false, gap.row + gap.len) } else { (true, gap.row) };
