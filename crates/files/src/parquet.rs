@@ -662,11 +662,13 @@ impl RowGroup {
     fn read_codes(&self, batch: &mut Batch) -> Result<bool> {
         let descr = self.chunk.column_descr();
         let flat = descr.max_rep_level() == 0 && self.chunk.column_type() == Type::BYTE_ARRAY;
+        let is_coded = |of| matches!(of, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
+        if !flat || !self.chunk.encodings().any(is_coded) {
+            return Ok(false);
+        }
         let chunk = codes::Chunk { rows: self.rows, full: descr.max_def_level() };
         let mut pages = self.pages()?;
-        guard::quietly(&self.column.name, || {
-            Ok(flat && codes::read(&mut pages, chunk, batch).is_some())
-        })
+        guard::quietly(&self.column.name, || Ok(codes::read(&mut pages, chunk, batch).is_some()))
     }
 
     fn read<D: DataType>(
