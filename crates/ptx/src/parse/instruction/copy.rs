@@ -1,6 +1,7 @@
 //! Copies that go on beside the program.
 
-use super::{Fault, memory::without_policy};
+use super::Fault;
+use super::memory::{COMBINING, without_policy};
 use crate::{
     ir::{AtomicOp, BulkCopy, Op, Space, Type},
     parse::{
@@ -149,16 +150,7 @@ fn moved<'a>(
 
 /// The operation and the type of `cp.reduce.async.bulk`.
 fn reduction(op: &mut Opcode<'_>, to: Space) -> Result<(AtomicOp, Type), Fault> {
-    let which = op.expect(&[
-        ("add", AtomicOp::Add),
-        ("min", AtomicOp::Min),
-        ("max", AtomicOp::Max),
-        ("inc", AtomicOp::Inc),
-        ("dec", AtomicOp::Dec),
-        ("and", AtomicOp::And),
-        ("or", AtomicOp::Or),
-        ("xor", AtomicOp::Xor),
-    ])?;
+    let which = op.expect(&COMBINING)?;
     let keeps_subnormals = op.take("noftz");
     let (words, floats): (&[Type], &[Type]) = match which {
         AtomicOp::Add => (

@@ -131,6 +131,18 @@ fn store<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) ->
     })
 }
 
+/// The operations that combine what is in memory with an operand.
+pub(super) const COMBINING: [(&str, AtomicOp); 8] = [
+    ("add", AtomicOp::Add),
+    ("min", AtomicOp::Min),
+    ("max", AtomicOp::Max),
+    ("inc", AtomicOp::Inc),
+    ("dec", AtomicOp::Dec),
+    ("and", AtomicOp::And),
+    ("or", AtomicOp::Or),
+    ("xor", AtomicOp::Xor),
+];
+
 fn atomic<'a>(
     op: &mut Opcode<'a>,
     args: &[Arg<'a>],
@@ -140,18 +152,8 @@ fn atomic<'a>(
     let scope = op.scope().unwrap_or(Scope::Gpu);
     let space = op.space();
     let policy = op.drop_cache_hints();
-    let which = op.expect(&[
-        ("add", AtomicOp::Add),
-        ("min", AtomicOp::Min),
-        ("max", AtomicOp::Max),
-        ("inc", AtomicOp::Inc),
-        ("dec", AtomicOp::Dec),
-        ("and", AtomicOp::And),
-        ("or", AtomicOp::Or),
-        ("xor", AtomicOp::Xor),
-        ("exch", AtomicOp::Exchange),
-        ("cas", AtomicOp::CompareAndSwap),
-    ])?;
+    let others = [("exch", AtomicOp::Exchange), ("cas", AtomicOp::CompareAndSwap)];
+    let which = op.expect(&[&COMBINING[..], &others].concat())?;
     let keeps_subnormals = op.take("noftz");
     let ty = op.ty(atomic_types(which))?;
     if keeps_subnormals != (ty.is_float() && !matches!(ty, Type::F32 | Type::F64)) {
