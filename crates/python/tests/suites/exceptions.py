@@ -1,6 +1,7 @@
 """What the suites share: lists of tests that fail, and why, and what a run says of them."""
 
 import pathlib
+import sys
 
 
 def read(path: pathlib.Path) -> dict[str, str]:
@@ -27,3 +28,23 @@ def judge(suite, passed, failed, exceptions, some=False):
         print(f"is listed and does not fail: {key}")
     print(f"{suite}: {len(passed)} of its tests pass with our functions, {len(failed)} are exceptions")
     return 1 if unlisted or idle else 0
+
+
+def outcome(suite, passed, failed, listed: pathlib.Path, as_list, some=False):
+    """The exit status: of `judge`, beside the exceptions in a file; or prints all that fails, to make such a file of it."""
+    if not as_list:
+        return judge(suite, passed, failed, read(listed), some)
+    for name, why in sorted(failed.items()):
+        print(f"{name}  {why}")
+    print(f"{len(passed)} passed, {len(failed)} failed", file=sys.stderr)
+    return 0
+
+
+def run_tests(plugin, files, root, only=None):
+    """Runs files of tests with a plugin that keeps what came out; with `only`, those that pytest's `-k` chooses, aloud."""
+    # torch's samples are no tests of pytest's.
+    import pytest
+
+    words = ["-q", "-p", "no:cacheprovider", "--tb=short" if only else "--tb=line", "-W", "ignore", "--no-header", "-c", "/dev/null", "--rootdir", str(root)]
+    words += ["-k", only] if only else ["-p", "no:terminalreporter"]
+    pytest.main([*words, *map(str, files)], plugins=[plugin])

@@ -116,16 +116,8 @@ def main():
         except ImportError as error:
             sys.exit(f"NumPy {numpy.__version__} has no tests that can be run here: {error}\nhint: pip install pytest hypothesis")
     plugin = Plugin()
-    words = ["-q", "-p", "no:cacheprovider", "--tb=short" if given.k else "--tb=line", "-W", "ignore", "--no-header", "-c", "/dev/null", "--rootdir", "/"]
-    if not given.k:
-        words += ["-p", "no:terminalreporter"]
-    pytest.main([*words, *(["-k", given.k] if given.k else []), *files], plugins=[plugin])
-    if given.list:
-        for name, why in sorted(plugin.failed.items()):
-            print(f"{name}  {why}")
-        print(f"{len(plugin.passed)} passed, {len(plugin.failed)} failed", file=sys.stderr)
-        return 0
-    return exceptions.judge(f"NumPy {numpy.__version__}", plugin.passed, plugin.failed, exceptions.read(LIST), bool(given.k))
+    exceptions.run_tests(plugin, files, "/", given.k)
+    return exceptions.outcome(f"NumPy {numpy.__version__}", plugin.passed, plugin.failed, LIST, given.list, bool(given.k))
 
 
 if __name__ == "__main__":
