@@ -1,26 +1,29 @@
 // Segments of an array: runs of elements of any lengths that may overlap, leave gaps and come in any order; each is an output.
 //
-// Two launches of one kernel do it. In the first one each block has as many segments as follow each other:
+// Two launches of one kernel do it. In the first one each block has 2^log_groups segments that follow each other:
 //
-//     up to `few` elements        by 2^log_lanes neighbouring threads, all segments of the block side by side
-//     up to `most` elements       by a warp: those of the block wait in a queue for its warps
-//     more                        go to a list in global memory, in pieces of PIECE elements
+//     short                    by 1 to 32 neighbouring threads, as many segments at once as the block's mean length asks for. What they
+//                              have together is copied to shared memory where it fits, so that all loads are under way at once
+//     up to `most` elements    by a warp: those of the block wait in a queue for its warps
+//     more                     go to a list in global memory, in pieces of PIECE elements
 //
 // In the second one blocks have as many pieces of the list each, whosesoever they are. What a block has of a segment that others share
 // it leaves as a partial, and the last one to count its pieces at the segment's ticket folds them. Accumulators are integers, so that
 // neither the order of the list nor that of the blocks changes a bit.
 //
-// Accumulators are those of strided.cuh. Segments of few elements may have quick ones that know whether they are sure (few.cuh); those
-// that are not wait for a warp. A total that is lost is found once more by the whole block, in a superaccumulator.
+// Accumulators are those of strided.cuh. There may be quick ones that know whether they are sure (quick_sum.cuh); segments of which they
+// are not wait for a warp. A total that is lost is found once more by the whole block, in a superaccumulator.
 
 #pragma once
 
 #include "strided.cuh"
 
 constexpr int SEGMENT_PIECE = 4096;
-// The most elements of a segment that quick accumulators take.
-constexpr u64 QUICK_ELEMENTS = 512;
 constexpr u32 SEGMENT_WARPS = STRIDED_THREADS / 32;
+// What is copied to shared memory at once: vectors of each thread, and bytes.
+constexpr int STAGED_VECTORS = 5, STAGE_BYTES = 16 * STAGED_VECTORS * STRIDED_THREADS;
+// Elements that a thread takes of a short segment, at most; bytes of a mean segment for each of its threads.
+constexpr u32 EACH = 64, BYTES_EACH = 64;
 // Pieces are counted in the lower bits of a word, listed segments in the upper ones.
 constexpr int PIECE_BITS = 36;
 
@@ -48,8 +51,7 @@ struct Segments {
     u32 begin_width, end_width;
     u32 answer_size;    // bytes of an answer
     u32 ask, absolute;
-    u32 log_lanes;
-    u32 few, most;
+    u32 log_groups, most;
     u32 phase;
 
     static __device__ __forceinline__ u64 boundary(const void *of, u32 width, u64 i)
@@ -294,11 +296,12 @@ __device__ __forceinline__ void write_none(const Segments &all, u64 i)
     }
 }
 
-// Segments of a block, by their number in it.
+// Segments of a block that wait, by their number in it.
 struct SegmentQueue {
-    u32 count;
+    u32 count, taken;
     u32 which[STRIDED_THREADS];
 
+    __device__ __forceinline__ void clear() { count = taken = 0; }
     __device__ __forceinline__ void push(u32 group) { which[atomicAdd(&count, 1u)] = group; }
 };
 
@@ -343,31 +346,95 @@ __device__ __forceinline__ void write_or_push(Acc &acc, const Segments &all, u64
     write_answer(acc, all.out, i, asked);
 }
 
+// Takes the elements of a segment that are copied to shared memory.
+template <class Acc>
+__device__ __forceinline__ void take_copy(Acc &acc, const Segments &all, const typename Acc::Bits *items, u32 len, u32 slot, u32 lanes,
+    const typename Acc::Asked &asked)
+{
+    using Bits = typename Acc::Bits;
+    constexpr int N = Acc::MOST < 8 ? Acc::MOST : 8;
+#pragma unroll 1
+    for (u32 e = slot; e < len; e += N * lanes) {
+        Elements<Bits, N> some;
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            some.bits[k] = e + k * lanes < len ? items[e + k * lanes] : Bits(asked.fill());
+        give<1>(acc, some, [&](int unit, int) { return u64(e + unit * lanes); }, asked);
+    }
+    if (all.has_initial && slot == 0) {
+        Elements<Bits, 1> one;
+        one.bits[0] = Bits(all.initial);
+        give<1>(acc, one, [&](int, int) { return u64(len); }, asked);
+    }
+}
+template <class Acc>
+__device__ __noinline__ Acc taken_of_copy(const Segments &all, const typename Acc::Bits *items, u32 len, u32 slot, u32 lanes,
+    const typename Acc::Asked asked)
+{
+    Acc acc;
+    take_copy(acc, all, items, len, slot, lanes, asked);
+    return acc;
+}
+
+// Copies elements to shared memory, as the aligned vectors that they lie in; all threads of the block call it. Returns the first one's
+// place there.
+template <class T>
+__device__ __forceinline__ const char *copy_elements(char *stage, const Segments &all, u64 begin, u32 len)
+{
+    constexpr u32 SIZE = sizeof(typename Element<T>::Bits);
+    const char *const data = all.data + begin * SIZE, *const end = all.data + all.len * SIZE;
+    const u32 before = u32(u64(data)) % 16, vectors = (before + len * SIZE + 15) / 16;
+    const char *const first = data - before;
+    const auto is_inside = [&](u32 v) { return first + 16 * v >= all.data && first + 16 * v + 16 <= end; };
+    uint4 vector[STAGED_VECTORS];
+#pragma unroll
+    for (int k = 0; k < STAGED_VECTORS; ++k) {
+        const u32 v = threadIdx.x + k * STRIDED_THREADS;
+        if (v < vectors && is_inside(v))
+            vector[k] = *reinterpret_cast<const uint4 *>(first + 16 * v);
+    }
+#pragma unroll
+    for (int k = 0; k < STAGED_VECTORS; ++k) {
+        const u32 v = threadIdx.x + k * STRIDED_THREADS;
+        if (v < vectors && is_inside(v))
+            *reinterpret_cast<uint4 *>(stage + 16 * v) = vector[k];
+    }
+    // Of the whole array the first vector and the last one may lie partly outside.
+#pragma unroll 1
+    for (u32 v = threadIdx.x; v < vectors; v += STRIDED_THREADS) {
+        if (!is_inside(v))
+            *reinterpret_cast<uint4 *>(stage + 16 * v) = vector_at_end<T>(first + 16 * v, all.data, end);
+    }
+    return stage + before;
+}
+
 // The segments that waited, each by a warp. Those whose totals are lost are queued.
 template <class Acc, class Quick, class Ask>
-__device__ __forceinline__ void take_waiting(const Segments &all, const SegmentQueue &waiting, SegmentQueue &lost, u64 first, Ask ask)
+__device__ __forceinline__ void take_waiting(const Segments &all, SegmentQueue &waiting, SegmentQueue &lost, u64 first, Ask ask)
 {
     using Bits = typename Acc::Bits;
     const u32 lane = threadIdx.x % 32;
-#pragma unroll 1
-    for (u32 w = threadIdx.x / 32; w < waiting.count; w += SEGMENT_WARPS) {
+    while (true) {
+        u32 w = 0;
+        if (lane == 0)
+            w = atomicAdd(&waiting.taken, 1u);
+        w = __shfl_sync(ALL_LANES, w, 0);
+        if (w >= waiting.count)
+            return;
         const u32 group = waiting.which[w];
         const u64 i = first + group;
         Span span;
         find(all, i, span);
         const auto asked = ask(span.len + all.has_initial);
         if constexpr (!IS_SAME<Quick, NoQuick>) {
-            // Those of few elements wait because that was not sure.
-            if (span.len > all.few && span.len <= QUICK_ELEMENTS) {
-                Quick quick = taken<Quick>(all, span, 0, span.len, lane, 32, asked);
-                __syncwarp();
-                fold_neighbours(quick, 32);
-                Bits answer;
-                if (__all_sync(ALL_LANES, quick.answer(answer, asked))) {
-                    if (lane == 0)
-                        static_cast<Bits *>(all.out)[i] = answer;
-                    continue;
-                }
+            Quick quick = taken<Quick>(all, span, 0, span.len, lane, 32, asked);
+            __syncwarp();
+            fold_neighbours(quick, 32);
+            Bits answer;
+            if (__all_sync(ALL_LANES, quick.answer(answer, asked))) {
+                if (lane == 0)
+                    static_cast<Bits *>(all.out)[i] = answer;
+                continue;
             }
         }
         Acc acc = taken<Acc>(all, span, 0, span.len, lane, 32, asked);
@@ -379,60 +446,151 @@ __device__ __forceinline__ void take_waiting(const Segments &all, const SegmentQ
     }
 }
 
+// What a block knows of its segments.
+struct BlockSegments {
+    static constexpr u32 DONE = ~0u;
+    // Where each begins and ends, and its elements: DONE if there is nothing to do here.
+    u64 begin[STRIDED_THREADS], end[STRIDED_THREADS];
+    u32 len[STRIDED_THREADS];
+    u32 first_empty;
+    // How many are to be done, and their elements.
+    u32 count, elements;
+
+    // Finds them; all threads of the block call it.
+    __device__ __forceinline__ void find_all(const Segments &all, u64 first, u32 groups)
+    {
+        const u32 group = threadIdx.x;
+        if (group == 0) {
+            first_empty = ~0u;
+            count = elements = 0;
+        }
+        __syncthreads();
+        u32 its = DONE;
+        if (group < groups) {
+            Span span = {};
+            if (first + group < all.count && is_here(all, first + group, span, true, group, first_empty))
+                its = u32(span.len);
+            begin[group] = span.begin;
+            end[group] = span.begin + span.len;
+            len[group] = its;
+        }
+        u32 some = its == DONE ? 0 : its;
+#pragma unroll
+        for (u32 d = 16; d > 0; d /= 2)
+            some += __shfl_xor_sync(ALL_LANES, some, d);
+        const u32 how_many = __popc(__ballot_sync(ALL_LANES, its != DONE));
+        if (threadIdx.x % 32 == 0 && how_many != 0) {
+            atomicAdd(&count, how_many);
+            atomicAdd(&elements, some);
+        }
+        __syncthreads();
+        // One for a block: the same word is slow for many.
+        if (group == 0 && first_empty != ~0u)
+            atomicMin(&all.notes[1], first + first_empty);
+    }
+
+    // The threads of a segment: 2 to the power of this, for elements of so many bytes.
+    __device__ __forceinline__ u32 log_lanes(u32 log_groups, u32 size) const
+    {
+        const u32 bytes = elements * size / max(count, 1u);
+        u32 log = 0;
+        while (log < 4 && bytes > BYTES_EACH << log)
+            ++log;
+        constexpr u32 LOG_THREADS = 8;
+        static_assert(STRIDED_THREADS == 1 << LOG_THREADS, "all threads have segments");
+        return max(log, LOG_THREADS - log_groups);
+    }
+};
+
+// What blocks have in shared memory for segments that are not long; the same for all accumulators of a kernel.
+struct SegmentRoom {
+    SegmentQueue waiting, lost;
+    BlockSegments here;
+    alignas(16) char stage[STAGE_BYTES];
+};
+__device__ __forceinline__ SegmentRoom &segment_room()
+{
+    __shared__ SegmentRoom room;
+    return room;
+}
+
 // Each segment that is not long.
 template <class Acc, class Quick, class Ask>
 __device__ __forceinline__ void reduce_short(const Segments &all, BlockWides<Acc> &block, Ask ask)
 {
     using Bits = typename Acc::Bits;
-    __shared__ SegmentQueue waiting, lost;
-    __shared__ u32 first_empty;
+    constexpr bool HAS_QUICK = !IS_SAME<Quick, NoQuick>;
+    SegmentRoom &room = segment_room();
+    SegmentQueue &waiting = room.waiting, &lost = room.lost;
+    BlockSegments &here = room.here;
+    const u32 groups = 1u << all.log_groups;
+    const u64 first = u64(blockIdx.x) << all.log_groups;
     if (threadIdx.x == 0) {
-        waiting.count = lost.count = 0;
-        first_empty = ~0u;
+        waiting.clear();
+        lost.clear();
     }
-    __syncthreads();
-    const u32 lanes = 1u << all.log_lanes, slot = threadIdx.x & (lanes - 1), group = threadIdx.x >> all.log_lanes;
-    const u64 first = u64(blockIdx.x) * (STRIDED_THREADS >> all.log_lanes), i = first + group;
-    Span span = {};
-    bool mine = i < all.count && is_here(all, i, span, slot == 0, group, first_empty);
-    if (mine && span.len > all.few) {
-        if (slot == 0)
-            waiting.push(group);
-        mine = false;
-    }
-    const auto asked = ask(span.len + all.has_initial);
-    if constexpr (!IS_SAME<Quick, NoQuick>) {
-        Quick quick;
-        if (mine)
-            take_span<2, u32>(quick, all, span, 0, u32(span.len), slot, lanes, asked);
-        __syncwarp();
-        fold_neighbours(quick, lanes);
-        if (mine && slot == 0) {
-            Bits answer;
-            if (quick.answer(answer, asked))
-                static_cast<Bits *>(all.out)[i] = answer;
-            else
+    here.find_all(all, first, groups);
+    const u32 log = here.log_lanes(all.log_groups, sizeof(Bits)), lanes = 1u << log, slot = threadIdx.x & (lanes - 1);
+#pragma unroll 1
+    for (u32 base = 0; base < groups && first + base < all.count; base += STRIDED_THREADS >> log) {
+        const u32 group = base + (threadIdx.x >> log);
+        const u32 last = u32(min(u64(base + (STRIDED_THREADS >> log)), all.count - first)) - 1;
+        const u32 len = here.len[group];
+        const u64 i = first + group, begin = here.begin[group], from = here.begin[base], to = here.end[last];
+        bool mine = len != BlockSegments::DONE;
+        if (mine && len > EACH << log) {
+            if (slot == 0)
                 waiting.push(group);
+            mine = false;
         }
-    } else {
-        Acc acc;
-        if (mine)
-            acc = taken<Acc>(all, span, 0, span.len, slot, lanes, asked);
-        __syncwarp();
-        fold_neighbours(acc, lanes);
-        if (mine && slot == 0)
-            write_or_push(acc, all, i, group, lost, asked);
+        // Boundaries may descend.
+        const bool fits = from <= to && (to - from) * sizeof(Bits) <= STAGE_BYTES - 16;
+        const bool is_copied = __syncthreads_and(fits && (!mine || (begin >= from && begin + len <= to)));
+        const Bits *items = nullptr;
+        if (is_copied) {
+            items = reinterpret_cast<const Bits *>(copy_elements<typename Acc::Item>(room.stage, all, from, u32(to - from)) + (begin - from) * sizeof(Bits));
+            __syncthreads();
+        }
+        const auto asked = ask(u64(len) + all.has_initial);
+        if constexpr (HAS_QUICK) {
+            Quick quick;
+            if (mine) {
+                if (is_copied)
+                    take_copy(quick, all, items, len, slot, lanes, asked);
+                else
+                    quick = taken<Quick>(all, {begin, len}, 0, len, slot, lanes, asked);
+            }
+            __syncwarp();
+            fold_neighbours(quick, lanes);
+            if (mine && slot == 0) {
+                Bits answer;
+                if (quick.answer(answer, asked))
+                    static_cast<Bits *>(all.out)[i] = answer;
+                else
+                    waiting.push(group);
+            }
+        } else {
+            Acc acc;
+            if (mine) {
+                if (is_copied)
+                    acc = taken_of_copy<Acc>(all, items, len, slot, lanes, asked);
+                else
+                    acc = taken<Acc>(all, {begin, len}, 0, len, slot, lanes, asked);
+            }
+            __syncwarp();
+            fold_neighbours(acc, lanes);
+            if (mine && slot == 0)
+                write_or_push(acc, all, i, group, lost, asked);
+        }
     }
     __syncthreads();
-    // One for a block: the same word is slow for many.
-    if (threadIdx.x == 0 && first_empty != ~0u)
-        atomicMin(&all.notes[1], first + first_empty);
     take_waiting<Acc, Quick>(all, waiting, lost, first, ask);
     if constexpr (Acc::MAY_BE_LOST) {
         __syncthreads();
 #pragma unroll 1
         for (u32 w = 0; w < lost.count; ++w) {
             const u64 its = first + lost.which[w];
+            Span span;
             find(all, its, span);
             const auto asked = ask(span.len + all.has_initial);
             absorb_span<Acc>(block, all, span, 0, span.len, asked);

@@ -22,8 +22,12 @@ const MOST_OVERLAPPING: u64 = 1 << 29;
 /// What the list counts: `PIECE_BITS` in the kernels.
 const MOST_PIECES: u64 = 1 << 36;
 const MOST_LISTED: u64 = 1 << 28;
-/// Elements that a thread takes of a segment of few, at most.
-const EACH: u64 = 64;
+/// The most segments of a block, 2 to the power of this, and the fewest.
+const MOST_GROUPS: u32 = 8;
+const FEWEST_GROUPS: u32 = 3;
+/// Blocks that each multiprocessor has, if there are segments for them: enough that one with
+/// long segments does not keep all others waiting.
+const BLOCKS_OF_ONE: u64 = 16;
 
 /// How boundaries lie in a device's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,10 +112,9 @@ impl Segments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plan {
     tally: Tally,
-    /// Threads that a segment of few elements has: 2 to the power of this.
-    log_lanes: u32,
-    /// The most elements of a segment of few, and of one that a warp takes.
-    few: u64,
+    /// Segments of a block: 2 to the power of this.
+    log_groups: u32,
+    /// The most elements of a segment that is not listed.
     most: u64,
     /// Blocks of the launches; none of the second one if no segment can be that long.
     blocks: u32,
@@ -133,15 +136,10 @@ impl Plan {
             return None;
         }
         let usual = len / count.max(1);
-        let log_lanes = match usual {
-            0..=8 => 0,
-            9..=32 => 1,
-            33..=96 => 2,
-            _ => 3,
-        };
         let most: u64 = if usual >= 512 { 16 << 10 } else { 4 << 10 };
-        let groups = THREADS as u64 >> log_lanes;
-        let blocks = u32::try_from(count.div_ceil(groups)).ok()?;
+        let enough = BLOCKS_OF_ONE * u64::from(device.limits.multiprocessors);
+        let log_groups = (count / enough.max(1)).max(1).ilog2().clamp(FEWEST_GROUPS, MOST_GROUPS);
+        let blocks = u32::try_from(count.div_ceil(1 << log_groups)).ok()?;
         let blocks = i32::try_from(blocks).ok()?.unsigned_abs();
         let listed = match segments.boundaries {
             Boundaries::Fixed(each) if each <= most => 0,
@@ -159,9 +157,8 @@ impl Plan {
         }
         let at_once = device.blocks_at_once(Program::Segments(tally, answer.dtype).blocks());
         let long_blocks = if listed == 0 { 0 } else { u64::from(at_once).min(pieces) as u32 };
-        let few = EACH << log_lanes;
         let wide = wide_words(tally, answer.dtype);
-        Some(Plan { tally, log_lanes, few, most, blocks, long_blocks, listed, at_once, wide })
+        Some(Plan { tally, log_groups, most, blocks, long_blocks, listed, at_once, wide })
     }
 
     /// Bytes that are zero between launches, and others.
@@ -237,8 +234,8 @@ impl Question<'_> {
             two(u32::from(self.initial.is_some()), begins.1 as u32),
             two(ends.1 as u32, answer.out.size() as u32),
             two(answer.ask as u32, u32::from(answer.kind == Kind::AbsSum)),
-            two(plan.log_lanes, plan.few as u32),
-            two(plan.most as u32, phase),
+            two(plan.log_groups, plan.most as u32),
+            two(phase, 0),
         ])
     }
 
@@ -507,7 +504,7 @@ mod tests {
                 // No more segments can be longer than what a warp takes.
                 assert!(plan.listed >= count.min(len / (plan.most + 1)), "{plan:?}");
                 assert_eq!(plan.long_blocks == 0, plan.listed == 0, "{plan:?}");
-                assert!(u64::from(plan.blocks) * (THREADS as u64 >> plan.log_lanes) >= count);
+                assert!(u64::from(plan.blocks) << plan.log_groups >= count);
                 let [zeros, left] = plan.workspace();
                 // A hundredth of the array, and what blocks have.
                 assert!(zeros + left < len / 100 + (4 << 20), "{plan:?} of {len} in {count}");
@@ -523,15 +520,14 @@ mod tests {
     }
 
     #[test]
-    fn short_segments_have_few_threads() {
-        let log_lanes = |len: u64, count: u64| {
-            plan(Op::Max, DType::F32, len, &offsets(count)).unwrap().log_lanes
-        };
-        assert_eq!(log_lanes(1 << 20, 1 << 20), 0);
-        assert_eq!(log_lanes(1 << 24, 1 << 20), 1);
-        assert_eq!(log_lanes(1 << 26, 1 << 20), 2);
-        assert_eq!(log_lanes(1 << 28, 1 << 20), 3);
-        assert_eq!(log_lanes(1 << 28, 1), 3);
+    fn few_segments_have_many_blocks() {
+        let log_groups =
+            |count: u64| plan(Op::Max, DType::F32, 1 << 28, &offsets(count)).unwrap().log_groups;
+        assert_eq!(log_groups(1), 3);
+        assert_eq!(log_groups(1 << 16), 4);
+        assert_eq!(log_groups(1 << 18), 6);
+        assert_eq!(log_groups(1 << 20), 8);
+        assert_eq!(log_groups(1 << 28), 8);
     }
 
     #[test]

@@ -1,0 +1,119 @@
+// Sums and means of any number of floats by plain f64 operations, which know whether they are sure.
+//
+// A rounded sum, and the sum of what was rounded off: both together are the exact sum as long as nothing is rounded off of the second
+// one, and it is NaN from then on. The shorter types add up by eight, plainly, where the range of the eight makes that exact (range.cuh).
+
+#pragma once
+
+#include "few.cuh"
+#include "segments.cuh"
+
+template <class T>
+struct QuickSum : FewOf<FloatTotal<T>> {
+    using Base = FewOf<FloatTotal<T>>;
+    using typename Base::Asked, typename Base::Bits;
+    using Format = Element<T>;
+    static constexpr int MOST = 8;
+    static constexpr bool LONG = sizeof(Bits) == 8, RANGED = Format::Sum::LIMBS > 2;
+    // Three bits of growth.
+    static constexpr u32 SPREAD = u32(53 - (Format::FRACTION + 1) - 3) << 24;
+
+    f64 sum = 0.0, error = 0.0;
+
+    // The second sum, or NaN where it is not exact.
+    static __device__ __forceinline__ f64 checked(const Double &errors, bool holds)
+    {
+        return holds && errors.lo == 0.0 ? errors.hi : of_bits(~u64(0) >> 1);
+    }
+    __device__ __forceinline__ void include(f64 x, bool holds)
+    {
+        const Double next = two_sum(sum, x);
+        sum = next.hi;
+        error = checked(two_sum(error, next.lo), holds);
+    }
+
+    template <int V, int N, class Number>
+    __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &asked)
+    {
+        static_assert(N <= MOST, "the growth of a plain sum");
+        if constexpr (LONG) {
+#pragma unroll
+            for (int k = 0; k < N; ++k)
+                include(of_bits(asked.of(bits[k])), true);
+        } else {
+            f64 some = 0.0;
+            u32 most = 0, least = ~0u;
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                const f32 x = Format::value(asked.of(bits[k]));
+                if constexpr (RANGED) {
+                    const u32 doubled = __float_as_uint(x) << 1;
+                    most = max(most, doubled);
+                    least = min(least, doubled - 1);
+                }
+                some = __dadd_rn(some, f64(x));
+            }
+            include(some, !RANGED || most - least <= SPREAD);
+        }
+    }
+
+    // Lanes that have each other's find the same.
+    __device__ __forceinline__ void merge(const QuickSum &other)
+    {
+        const Double next = two_sum(sum, other.sum), both = two_sum(error, other.error);
+        sum = next.hi;
+        error = checked(two_sum(both.hi, next.lo), both.lo == 0.0);
+    }
+
+    static constexpr int WORDS = 2;
+    __device__ __forceinline__ u64 word(int w) const { return bits_of(w == 0 ? sum : error); }
+    static __device__ __forceinline__ QuickSum of_words(const u64 (&words)[WORDS])
+    {
+        QuickSum all;
+        all.sum = of_bits(words[0]);
+        all.error = of_bits(words[1]);
+        return all;
+    }
+
+    __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
+    {
+        const bool is_exact = error == error;
+        if constexpr (LONG) {
+            FewFloats<T> few;
+            few.sum = sum;
+            few.error = error;
+            few.is_exact = is_exact;
+            return few.answer(answer, asked);
+        } else {
+            // NaNs and infinities make the sum one, and finite elements do not.
+            if (!is_finite(sum)) {
+                answer = Specials<T>{sum != sum, sum > 0.0, sum < 0.0}.bits();
+                return true;
+            }
+            const Double all = two_sum(sum, error);
+            if (asked.ask != MEAN) {
+                answer = narrow<T>(to_odd(all));
+                return is_exact;
+            }
+            if (all.lo == 0.0) {
+                answer = narrow<T>(quotient(all.hi, asked.n));
+                return is_exact;
+            }
+            // Off by less than 2^-52 of itself for what is in `lo`, and by 2^-53 for the division.
+            const f64 q = __ddiv_rn(all.hi, f64(asked.n)), off = mul(q, of_bits(u64(1023 - 50) << 52));
+            answer = narrow<T>(add(q, off));
+            return is_exact && answer == narrow<T>(sub(q, off));
+        }
+    }
+
+    // hi + lo, of which hi is the rounded sum, as a number that rounds to every shorter type as it does: an f64 beside it whose last bit is
+    // set, if it is none itself (S. Boldo, G. Melquiond, Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd,
+    // 2008).
+    static __device__ __forceinline__ f64 to_odd(const Double &all)
+    {
+        if (all.lo == 0.0)
+            return all.hi;
+        const bool is_below = (bits_of(all.hi) ^ bits_of(all.lo)) >> 63 != 0;
+        return of_bits((bits_of(all.hi) - is_below) | 1);
+    }
+};
