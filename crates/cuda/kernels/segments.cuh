@@ -20,10 +20,12 @@
 
 constexpr int SEGMENT_PIECE = 4096;
 constexpr u32 SEGMENT_WARPS = STRIDED_THREADS / 32;
+// The most segments of a block.
+constexpr int LOG_GROUPS = 9, MOST_GROUPS = 1 << LOG_GROUPS;
 // What is copied to shared memory at once: vectors of each thread, and bytes.
-constexpr int STAGED_VECTORS = 5, STAGE_BYTES = 16 * STAGED_VECTORS * STRIDED_THREADS;
+constexpr int STAGED_VECTORS = 3, STAGE_BYTES = 16 * STAGED_VECTORS * STRIDED_THREADS;
 // Elements that a thread takes of a short segment, at most; bytes of a mean segment for each of its threads.
-constexpr u32 EACH = 64, BYTES_EACH = 64;
+constexpr u32 EACH = 64, BYTES_EACH = 32;
 // Pieces are counted in the lower bits of a word, listed segments in the upper ones.
 constexpr int PIECE_BITS = 36;
 
@@ -299,10 +301,10 @@ __device__ __forceinline__ void write_none(const Segments &all, u64 i)
 // Segments of a block that wait, by their number in it.
 struct SegmentQueue {
     u32 count, taken;
-    u32 which[STRIDED_THREADS];
+    u16 which[MOST_GROUPS];
 
     __device__ __forceinline__ void clear() { count = taken = 0; }
-    __device__ __forceinline__ void push(u32 group) { which[atomicAdd(&count, 1u)] = group; }
+    __device__ __forceinline__ void push(u32 group) { which[atomicAdd(&count, 1u)] = u16(group); }
 };
 
 // Those that cannot be or have no elements are done with here, and long ones listed. Returns whether elements are to be taken in.
@@ -376,36 +378,53 @@ __device__ __noinline__ Acc taken_of_copy(const Segments &all, const typename Ac
     return acc;
 }
 
-// Copies elements to shared memory, as the aligned vectors that they lie in; all threads of the block call it. Returns the first one's
-// place there.
+// A copy of 16 bytes to shared memory that the thread does not wait for, and a wait for all but the last `LEFT` groups of such.
+__device__ __forceinline__ void copy_vector(char *to, const char *from)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(u32(__cvta_generic_to_shared(to))), "l"(from) : "memory");
+#else
+    *reinterpret_cast<uint4 *>(to) = *reinterpret_cast<const uint4 *>(from);
+#endif
+}
+__device__ __forceinline__ void end_copies()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int LEFT>
+__device__ __forceinline__ void wait_for_copies()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+#endif
+}
+
+// Elements of the array, as a run of them; empty if boundaries descend or it is not copied.
+struct Stretch {
+    u32 from, len;
+};
+
+// Begins to copy elements to shared memory, as the aligned vectors that they lie in; all threads of the block call it.
 template <class T>
-__device__ __forceinline__ const char *copy_elements(char *stage, const Segments &all, u64 begin, u32 len)
+__device__ __forceinline__ void copy_elements(char *stage, const Segments &all, const Stretch &some)
 {
     constexpr u32 SIZE = sizeof(typename Element<T>::Bits);
-    const char *const data = all.data + begin * SIZE, *const end = all.data + all.len * SIZE;
-    const u32 before = u32(u64(data)) % 16, vectors = (before + len * SIZE + 15) / 16;
+    const char *const data = all.data + u64(some.from) * SIZE, *const end = all.data + all.len * SIZE;
+    const u32 before = u32(u64(data)) % 16, vectors = some.len == 0 ? 0 : (before + some.len * SIZE + 15) / 16;
     const char *const first = data - before;
-    const auto is_inside = [&](u32 v) { return first + 16 * v >= all.data && first + 16 * v + 16 <= end; };
-    uint4 vector[STAGED_VECTORS];
-#pragma unroll
-    for (int k = 0; k < STAGED_VECTORS; ++k) {
-        const u32 v = threadIdx.x + k * STRIDED_THREADS;
-        if (v < vectors && is_inside(v))
-            vector[k] = *reinterpret_cast<const uint4 *>(first + 16 * v);
-    }
-#pragma unroll
-    for (int k = 0; k < STAGED_VECTORS; ++k) {
-        const u32 v = threadIdx.x + k * STRIDED_THREADS;
-        if (v < vectors && is_inside(v))
-            *reinterpret_cast<uint4 *>(stage + 16 * v) = vector[k];
-    }
     // Of the whole array the first vector and the last one may lie partly outside.
-#pragma unroll 1
-    for (u32 v = threadIdx.x; v < vectors; v += STRIDED_THREADS) {
-        if (!is_inside(v))
+    const bool begins = first >= all.data, ends = first + 16 * u64(vectors) <= end;
+#pragma unroll
+    for (int k = 0; k < STAGED_VECTORS; ++k) {
+        const u32 v = threadIdx.x + k * STRIDED_THREADS;
+        if (v < vectors && (v > 0 || begins) && (v + 1 < vectors || ends))
+            copy_vector(stage + 16 * v, first + 16 * v);
+        else if (v < vectors)
             *reinterpret_cast<uint4 *>(stage + 16 * v) = vector_at_end<T>(first + 16 * v, all.data, end);
     }
-    return stage + before;
+    end_copies();
 }
 
 // The segments that waited, each by a warp. Those whose totals are lost are queued.
@@ -449,9 +468,8 @@ __device__ __forceinline__ void take_waiting(const Segments &all, SegmentQueue &
 // What a block knows of its segments.
 struct BlockSegments {
     static constexpr u32 DONE = ~0u;
-    // Where each begins and ends, and its elements: DONE if there is nothing to do here.
-    u64 begin[STRIDED_THREADS], end[STRIDED_THREADS];
-    u32 len[STRIDED_THREADS];
+    // Where each begins, and its elements: DONE if there is nothing to do here.
+    u32 begin[MOST_GROUPS], len[MOST_GROUPS];
     u32 first_empty;
     // How many are to be done, and their elements.
     u32 count, elements;
@@ -459,34 +477,44 @@ struct BlockSegments {
     // Finds them; all threads of the block call it.
     __device__ __forceinline__ void find_all(const Segments &all, u64 first, u32 groups)
     {
-        const u32 group = threadIdx.x;
-        if (group == 0) {
+        if (threadIdx.x == 0) {
             first_empty = ~0u;
             count = elements = 0;
         }
         __syncthreads();
-        u32 its = DONE;
-        if (group < groups) {
+        u32 mine = 0, how_many = 0;
+#pragma unroll 2
+        for (u32 group = threadIdx.x; group < groups; group += STRIDED_THREADS) {
             Span span = {};
-            if (first + group < all.count && is_here(all, first + group, span, true, group, first_empty))
-                its = u32(span.len);
-            begin[group] = span.begin;
-            end[group] = span.begin + span.len;
-            len[group] = its;
+            const bool is = first + group < all.count && is_here(all, first + group, span, true, group, first_empty);
+            begin[group] = u32(span.begin);
+            len[group] = is ? u32(span.len) : DONE;
+            mine += is ? u32(span.len) : 0;
+            how_many += is;
         }
-        u32 some = its == DONE ? 0 : its;
 #pragma unroll
-        for (u32 d = 16; d > 0; d /= 2)
-            some += __shfl_xor_sync(ALL_LANES, some, d);
-        const u32 how_many = __popc(__ballot_sync(ALL_LANES, its != DONE));
+        for (u32 d = 16; d > 0; d /= 2) {
+            mine += __shfl_xor_sync(ALL_LANES, mine, d);
+            how_many += __shfl_xor_sync(ALL_LANES, how_many, d);
+        }
         if (threadIdx.x % 32 == 0 && how_many != 0) {
             atomicAdd(&count, how_many);
-            atomicAdd(&elements, some);
+            atomicAdd(&elements, mine);
         }
         __syncthreads();
         // One for a block: the same word is slow for many.
-        if (group == 0 && first_empty != ~0u)
+        if (threadIdx.x == 0 && first_empty != ~0u)
             atomicMin(&all.notes[1], first + first_empty);
+    }
+
+    // What segments [base, beyond) of an array of `all` elements have together, if that fits. Where boundaries descend or lie it is some
+    // elements of the array.
+    __device__ __forceinline__ Stretch together(u32 base, u32 beyond, u64 all, u32 size) const
+    {
+        if (base >= beyond)
+            return {};
+        const u32 from = begin[base], its = len[beyond - 1], to = begin[beyond - 1] + (its == DONE ? 0 : its);
+        return {from, from <= to && to <= all && u64(to - from) * size <= STAGE_BYTES - 16 ? to - from : 0};
     }
 
     // The threads of a segment: 2 to the power of this, for elements of so many bytes.
@@ -494,11 +522,11 @@ struct BlockSegments {
     {
         const u32 bytes = elements * size / max(count, 1u);
         u32 log = 0;
-        while (log < 4 && bytes > BYTES_EACH << log)
+        while (log < 5 && bytes > BYTES_EACH << log)
             ++log;
         constexpr u32 LOG_THREADS = 8;
         static_assert(STRIDED_THREADS == 1 << LOG_THREADS, "all threads have segments");
-        return max(log, LOG_THREADS - log_groups);
+        return log_groups < LOG_THREADS ? max(log, LOG_THREADS - log_groups) : log;
     }
 };
 
@@ -506,7 +534,7 @@ struct BlockSegments {
 struct SegmentRoom {
     SegmentQueue waiting, lost;
     BlockSegments here;
-    alignas(16) char stage[STAGE_BYTES];
+    alignas(16) char stages[2][STAGE_BYTES];
 };
 __device__ __forceinline__ SegmentRoom &segment_room()
 {
@@ -531,26 +559,30 @@ __device__ __forceinline__ void reduce_short(const Segments &all, BlockWides<Acc
     }
     here.find_all(all, first, groups);
     const u32 log = here.log_lanes(all.log_groups, sizeof(Bits)), lanes = 1u << log, slot = threadIdx.x & (lanes - 1);
+    const u32 abreast = STRIDED_THREADS >> log, beyond = u32(min(u64(groups), all.count - first));
+    const auto stretch = [&](u32 base) { return here.together(base, min(base + abreast, beyond), all.len, sizeof(Bits)); };
+    Stretch next = stretch(0);
+    copy_elements<typename Acc::Item>(room.stages[0], all, next);
+    u32 which = 0;
 #pragma unroll 1
-    for (u32 base = 0; base < groups && first + base < all.count; base += STRIDED_THREADS >> log) {
-        const u32 group = base + (threadIdx.x >> log);
-        const u32 last = u32(min(u64(base + (STRIDED_THREADS >> log)), all.count - first)) - 1;
-        const u32 len = here.len[group];
-        const u64 i = first + group, begin = here.begin[group], from = here.begin[base], to = here.end[last];
-        bool mine = len != BlockSegments::DONE;
+    for (u32 base = 0; base < beyond; base += abreast, which ^= 1) {
+        // The next ones' elements are on their way while these are taken.
+        const Stretch these = next;
+        next = stretch(base + abreast);
+        copy_elements<typename Acc::Item>(room.stages[which ^ 1], all, next);
+        wait_for_copies<1>();
+        const u32 group = base + (threadIdx.x >> log), len = here.len[group], begin = here.begin[group];
+        const u64 i = first + group;
+        bool mine = group < beyond && len != BlockSegments::DONE;
         if (mine && len > EACH << log) {
             if (slot == 0)
                 waiting.push(group);
             mine = false;
         }
         // Boundaries may descend.
-        const bool fits = from <= to && (to - from) * sizeof(Bits) <= STAGE_BYTES - 16;
-        const bool is_copied = __syncthreads_and(fits && (!mine || (begin >= from && begin + len <= to)));
-        const Bits *items = nullptr;
-        if (is_copied) {
-            items = reinterpret_cast<const Bits *>(copy_elements<typename Acc::Item>(room.stage, all, from, u32(to - from)) + (begin - from) * sizeof(Bits));
-            __syncthreads();
-        }
+        const bool is_copied = __syncthreads_and(!mine || (begin >= these.from && begin - these.from + len <= these.len));
+        const char *const stage = room.stages[which] + u32(u64(all.data + u64(these.from) * sizeof(Bits))) % 16;
+        const Bits *const items = reinterpret_cast<const Bits *>(stage) + (begin - these.from);
         const auto asked = ask(u64(len) + all.has_initial);
         if constexpr (HAS_QUICK) {
             Quick quick;
@@ -572,7 +604,9 @@ __device__ __forceinline__ void reduce_short(const Segments &all, BlockWides<Acc
         } else {
             Acc acc;
             if (mine) {
-                if (is_copied)
+                if (is_copied && Acc::WORDS <= 2)
+                    take_copy(acc, all, items, len, slot, lanes, asked);
+                else if (is_copied)
                     acc = taken_of_copy<Acc>(all, items, len, slot, lanes, asked);
                 else
                     acc = taken<Acc>(all, {begin, len}, 0, len, slot, lanes, asked);
@@ -582,8 +616,8 @@ __device__ __forceinline__ void reduce_short(const Segments &all, BlockWides<Acc
             if (mine && slot == 0)
                 write_or_push(acc, all, i, group, lost, asked);
         }
+        __syncthreads();
     }
-    __syncthreads();
     take_waiting<Acc, Quick>(all, waiting, lost, first, ask);
     if constexpr (Acc::MAY_BE_LOST) {
         __syncthreads();

@@ -23,7 +23,7 @@ const MOST_OVERLAPPING: u64 = 1 << 29;
 const MOST_PIECES: u64 = 1 << 36;
 const MOST_LISTED: u64 = 1 << 28;
 /// The most segments of a block, 2 to the power of this, and the fewest.
-const MOST_GROUPS: u32 = 8;
+const MOST_GROUPS: u32 = 9;
 const FEWEST_GROUPS: u32 = 3;
 /// Blocks that each multiprocessor has, if there are segments for them: enough that one with
 /// long segments does not keep all others waiting.
@@ -527,7 +527,7 @@ mod tests {
         assert_eq!(log_groups(1 << 16), 4);
         assert_eq!(log_groups(1 << 18), 6);
         assert_eq!(log_groups(1 << 20), 8);
-        assert_eq!(log_groups(1 << 28), 8);
+        assert_eq!(log_groups(1 << 28), 9);
     }
 
     #[test]
