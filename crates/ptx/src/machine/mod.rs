@@ -11,6 +11,7 @@ mod atomic;
 mod barrier;
 mod block;
 mod builtin;
+mod checks;
 mod copy;
 mod decides;
 mod decode;
@@ -28,8 +29,9 @@ mod together;
 mod undefined;
 mod warp;
 
+pub use checks::{Checks, UnknownCheck};
 pub use decode::DecodeError;
-pub use grid::{Checks, DeviceLaunch, Options, Outcome};
+pub use grid::{DeviceLaunch, Headway, Options, Outcome, Watch};
 pub use launch::{Arg, Halt, LaunchError, Limits, Shape, Waiting};
 pub use schedule::Schedule;
 
