@@ -4,17 +4,17 @@ use super::arithmetic;
 use super::lanes::{binary, ternary, test, unary};
 use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
-    Constant, CopyAsync, CopyBulk, Extent, Guarded, Join, Load, Matrix, MatrixStep,
-    PREDICATE_CONSTANTS, Passed, PhaseWait, Place, PlaceBase, Predicate, Product, Program,
-    REGISTER, Shuffle, Slot, Step, Store, StoreAsync,
+    Constant, CopyAsync, CopyBulk, Extent, Fragment, FragmentProduct, FragmentTable, Guarded, Join,
+    Load, Matrix, MatrixStep, PREDICATE_CONSTANTS, Passed, PhaseWait, Place, PlaceBase, Predicate,
+    Product, Program, REGISTER, Shuffle, Slot, Step, Store, StoreAsync,
 };
 use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
 use super::undefined::{How, Spread};
 use crate::flow::{CallGraph, Flags, Flow, Pointers};
 use crate::ir::{
-    self, Address, BarrierOp, Base, BulkCopy, Class, Function, FunctionId, FunctionKind, IntBinary,
-    IntTernary, IntUnary, Line, Module, Op, Operand, Order, ParameterPlace, Phase, Reg, Scope,
-    Space, Special, Type, VariableId,
+    self, Address, BarrierOp, Base, BulkCopy, Class, FragmentPart, Function, FunctionId,
+    FunctionKind, IntBinary, IntTernary, IntUnary, Line, Module, Op, Operand, Order,
+    ParameterPlace, Phase, Reg, Scope, Space, Special, Type, VariableId,
 };
 use crate::value::real::Format;
 use crate::value::{bits, convert, float, int};
@@ -1010,6 +1010,43 @@ impl Decoder<'_> {
                     c: self.all(scene, c)?,
                 };
                 self.matrix(MatrixStep::Multiply(product))
+            }
+            Op::FragmentLoad { part, shape, ty, by_columns, space, dsts, address, stride } => {
+                let table = FragmentTable {
+                    fragment: Fragment::new(part.extent(*shape), *ty),
+                    by_columns: *by_columns,
+                    space: *space,
+                    address: self.place(scene, *space, *address)?,
+                    stride: self.optional(scene, *stride)?,
+                };
+                let dsts = dsts.iter().map(|&d| scene.reg(d)).collect();
+                self.matrix(MatrixStep::LoadFragment { table, dsts })
+            }
+            Op::FragmentStore { shape, ty, by_columns, space, values, address, stride } => {
+                let table = FragmentTable {
+                    fragment: Fragment::new(FragmentPart::Sum.extent(*shape), *ty),
+                    by_columns: *by_columns,
+                    space: *space,
+                    address: self.place(scene, *space, *address)?,
+                    stride: self.optional(scene, *stride)?,
+                };
+                let values = self.all(scene, values)?;
+                self.matrix(MatrixStep::StoreFragment { table, values })
+            }
+            Op::FragmentMultiply { shape, a_type, b_type, c_type, ty, saturate, dsts, a, b, c } => {
+                let product = FragmentProduct {
+                    shape: *shape,
+                    a_type: *a_type,
+                    b_type: *b_type,
+                    c_type: *c_type,
+                    ty: *ty,
+                    saturate: *saturate,
+                    dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
+                    a: self.all(scene, a)?,
+                    b: self.all(scene, b)?,
+                    c: self.all(scene, c)?,
+                };
+                self.matrix(MatrixStep::MultiplyFragments(product))
             }
             &Op::ActiveMask { dst } => Step::ActiveMask { dst: scene.reg(dst) },
             &Op::Elect { dst, dst_pred, mask } => Step::Elect {

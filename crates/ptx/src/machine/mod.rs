@@ -16,6 +16,7 @@ mod copy;
 mod decides;
 mod decode;
 mod execute;
+mod fragment;
 mod grid;
 mod lanes;
 mod launch;

@@ -10,6 +10,7 @@ mod execution;
 mod faults;
 mod fences;
 mod foreign;
+mod fragments;
 mod happens_before;
 mod instructions;
 mod integers;

@@ -8,6 +8,7 @@ mod control;
 mod convert;
 mod copy;
 mod float;
+mod fragment;
 mod matrix;
 mod memory;
 mod warp;
@@ -107,6 +108,7 @@ fn decode_op<'a>(
         "cp" => copy::decode(op, args, o),
         "mma" if op.has("sync") => matrix::decode(op, args, o),
         "ldmatrix" | "stmatrix" | "movmatrix" => matrix::decode(op, args, o),
+        "wmma" => fragment::decode(op, args, o),
         _ => Err(Fault::Unsupported(None)),
     }
 }
