@@ -1062,6 +1062,25 @@ pub enum Op {
         /// For compare-and-swap what goes in.
         b: Option<Operand>,
     },
+    /// `atom.exch.b128`, `atom.cas.b128`: each value is two registers, the lower half first.
+    AtomicPair {
+        /// The operation.
+        op: AtomicOp,
+        /// The memory.
+        space: Space,
+        /// The order.
+        order: Order,
+        /// The scope.
+        scope: Scope,
+        /// What memory held.
+        dsts: [Reg; 2],
+        /// Where.
+        address: Address,
+        /// The value; for compare-and-swap what is compared.
+        a: [Operand; 2],
+        /// For compare-and-swap what goes in.
+        b: Option<[Operand; 2]>,
+    },
     /// `fence`, `membar`.
     Fence {
         /// What is ordered.

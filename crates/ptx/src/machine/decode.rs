@@ -6,7 +6,7 @@ use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
     Constant, CopyAsync, CopyBulk, Extent, Fragment, FragmentProduct, FragmentTable, Guarded, Join,
     Load, Matrix, MatrixStep, PREDICATE_CONSTANTS, Passed, PhaseWait, Place, PlaceBase, Predicate,
-    Product, Program, REGISTER, Shuffle, Slot, Step, Store, StoreAsync,
+    Product, Program, REGISTER, Shuffle, Slot, Step, Store, StoreAsync, Upper,
 };
 use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
 use super::undefined::{How, Spread};
@@ -765,6 +765,29 @@ impl Decoder<'_> {
                     extent: self.extent(scene, space, &address),
                     a,
                     b: self.optional(scene, b)?.unwrap_or(a),
+                    upper: None,
+                }))
+            }
+            &Op::AtomicPair { op, space, order, scope, dsts, address, a, b } => {
+                self.note_order(space, Order::Relaxed);
+                let [a, upper_a] = [self.source(scene, a[0])?, self.source(scene, a[1])?];
+                let [b, upper_b] = match b {
+                    Some(b) => [self.source(scene, b[0])?, self.source(scene, b[1])?],
+                    None => [a, upper_a],
+                };
+                let [dst, upper] = dsts.map(|d| scene.reg(d));
+                Step::Atomic(Box::new(Atomic {
+                    op,
+                    ty: Type::B64,
+                    space,
+                    order,
+                    scope,
+                    dst: Some(dst),
+                    address: self.place(scene, space, address)?,
+                    extent: self.extent(scene, space, &address),
+                    a,
+                    b,
+                    upper: Some(Upper { dst: upper, a: upper_a, b: upper_b }),
                 }))
             }
             &Op::Fence { order, scope } => {

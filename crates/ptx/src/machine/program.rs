@@ -408,6 +408,16 @@ pub(crate) struct Atomic {
     pub(crate) extent: Option<Extent>,
     pub(crate) a: Slot,
     pub(crate) b: Slot,
+    /// Of 128 bits, the upper half.
+    pub(crate) upper: Option<Upper>,
+}
+
+/// The upper half of an atomic of 128 bits.
+#[derive(Clone, Copy)]
+pub(crate) struct Upper {
+    pub(crate) dst: Slot,
+    pub(crate) a: Slot,
+    pub(crate) b: Slot,
 }
 
 /// Who is called.

@@ -188,7 +188,7 @@ fn kernel(name: &str, [a, b, c, d]: [&Table; 4], space: &str) -> String {
 fn products_are_those_of_whole_numbers() {
     for ((name, (m, n, k)), [a, b, c, d]) in products() {
         for (variant, space) in [".global", "", ".shared", ".global"].into_iter().enumerate() {
-            let [x, y, z] = [1, 2, 4].map(|bit| variant * 3 & bit != 0);
+            let [x, y, z] = [1, 2, 4].map(|bit| (variant * 3) & bit != 0);
             let gap = variant % 2 == 1;
             let a = Table::new((m, k), a, x, gap).filled(1);
             let b = Table::new((k, n), b, y, !gap).filled(2);

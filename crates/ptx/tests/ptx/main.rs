@@ -19,6 +19,7 @@ mod modules;
 mod mutants;
 mod overflow;
 mod packing;
+mod pairs;
 mod races;
 mod samples;
 mod thorough;

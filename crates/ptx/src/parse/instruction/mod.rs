@@ -70,6 +70,10 @@ pub(super) fn decode<'a>(
     {
         return memory::atomics(op, length, args, operands).map(Decoded::Ops);
     }
+    if op.name == "mov" && op.take("b128") {
+        op.finish()?;
+        return convert::mov_pair(args, operands).map(Decoded::Ops);
+    }
     let decoded = match decode_op(&mut op, args, operands) {
         // With a suffix that is not known, the operands are those of another form.
         Err(Fault::Invalid(..)) if op.has_unknown_suffix() => return Err(unknown_suffix(op)),
