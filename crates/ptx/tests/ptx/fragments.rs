@@ -294,6 +294,34 @@ fn fragments_are_checked_as_other_accesses_are() {
     }
 }
 
+/// Part of a warp, and strides that lead anywhere.
+#[test]
+fn what_no_device_does_ends_all_the_same() {
+    let load = |stride: &str| {
+        format!("wmma.load.c.sync.aligned.row.m16n16k16.f32 {PART}, [%out]{stride};")
+    };
+    let store = |stride: &str| {
+        format!("wmma.store.d.sync.aligned.row.m16n16k16.f32 [%out], {PART}{stride};")
+    };
+    let half = "setp.ge.u32 %p1, %t, 16; @%p1 bra over;";
+    for (body, expected) in [
+        (format!("{half} {} over: bar.warp.sync -1;", load("")), Kind::MaskNamesAbsentLane),
+        (load(", -1"), Kind::OutOfBounds),
+        (format!("mov.u32 %r1, 17; {}", load(", %r1")), Kind::Misaligned),
+        (format!("{} {}", load(""), store(", 0x80000000")), Kind::OutOfBounds),
+        // All rows in one place: lanes write to it one over the other.
+        (format!("{} {}", load(""), store(", 0")), Kind::Race),
+    ] {
+        let ptx = module("", &body);
+        let mut b = Bench::new(&ptx, checked(Schedule::Lockstep));
+        let numbers: Vec<f32> = (0..256).map(|i| i as f32).collect();
+        let out = b.upload(&numbers);
+        let report = b.launch("k", Shape::linear(1, 32), &[Arg::Pointer(out)]).remove(0);
+        let kinds: Vec<Kind> = found(&report).into_iter().map(|f| f.0).collect();
+        assert!(kinds.contains(&expected), "{body} {kinds:?} {}", describe(&report));
+    }
+}
+
 #[test]
 fn products_that_there_are_not_are_named() {
     let of = |line: &str| parse(&module("", line));
