@@ -2,13 +2,16 @@
 
 use crate::errors::text;
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 use warpfold_ptx::device::{Device, DeviceError, Report, Setup};
 use warpfold_ptx::finding::{Finding, Party, Space};
 use warpfold_ptx::info::unset_constants;
@@ -99,9 +102,8 @@ impl PtxModule {
             arguments: &launch.arguments,
             symbols,
         };
-        let interrupt = Interrupt::default();
-        let done = py.detach(|| work.run(self.module.clone(), &mut buffers, interrupt.watch()));
-        interrupt.heard()?;
+        let module = self.module.clone();
+        let done = hearing_signals(py, |watch| work.run(module, &mut buffers, watch))?;
         let done = done.map_err(|error| failure(&error))?;
         for ((buffer, _), (bytes, _)) in launch.buffers.iter().zip(&buffers) {
             write_back(py, buffer, bytes)?;
@@ -263,42 +265,43 @@ fn write_back(py: Python<'_>, buffer: &PyBuffer<u8>, bytes: &[u8]) -> PyResult<(
     Err(PyValueError::new_err(text(what, Some(hint.into()))))
 }
 
-/// Ctrl-C, heard while a kernel runs.
-#[derive(Default)]
-struct Interrupt {
-    last: Arc<Mutex<Option<Instant>>>,
-    raised: Arc<Mutex<Option<PyErr>>>,
-}
-
-impl Interrupt {
-    fn watch(&self) -> Watch {
-        let (last, raised) = (self.last.clone(), self.raised.clone());
-        Arc::new(move |_| {
-            {
-                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-                if last.is_some_and(|last| last.elapsed() < PATIENCE) {
-                    return ControlFlow::Continue(());
+/// Carries out work on a thread of its own, while this one hears Ctrl-C, as only Python's main thread does.
+///
+/// # Errors
+/// What the handler of a signal raised, once the work has seen by its watch that it should end; no thread is to be had.
+fn hearing_signals<T: Send>(py: Python<'_>, work: impl FnOnce(Watch) -> T + Send) -> PyResult<T> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    let watch: Watch = Arc::new(move |_| match stopped.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    });
+    let listen = |done: &mpsc::Receiver<T>| {
+        let mut heard = Ok(());
+        loop {
+            match done.recv_timeout(PATIENCE) {
+                Ok(answer) => return heard.map(|()| answer),
+                Err(RecvTimeoutError::Timeout) => {
+                    heard = heard.and_then(|()| Python::attach(|py| py.check_signals()));
+                    stop.store(heard.is_err(), Ordering::Relaxed);
                 }
-                *last = Some(Instant::now());
-            }
-            match Python::attach(|py| py.check_signals()) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                    ControlFlow::Break(())
+                // The thread panicked, and so does who waits for it.
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(PyRuntimeError::new_err("the interpreter of PTX has failed"));
                 }
             }
-        })
-    }
-
-    /// # Errors
-    /// What was raised.
-    fn heard(&self) -> PyResult<()> {
-        match self.raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some(error) => Err(error),
-            None => Ok(()),
         }
-    }
+    };
+    py.detach(|| {
+        thread::scope(|scope| {
+            let (send, done) = mpsc::channel();
+            let run = move || drop(send.send(work(watch)));
+            let worker = thread::Builder::new().spawn_scoped(scope, run);
+            worker
+                .map_err(|why| PyRuntimeError::new_err(format!("no thread is to be had: {why}")))?;
+            listen(&done)
+        })
+    })
 }
 
 fn failure(error: &DeviceError) -> PyErr {
