@@ -76,6 +76,19 @@ fn a_pair_is_swapped_where_both_halves_are_as_expected() {
 }
 
 #[test]
+fn one_half_as_expected_is_not_enough() {
+    let body = "mov.u64 %d1, 5; mov.u64 %d2, 9; mov.u64 %d3, 8;
+         atom.global.cas.b128 {%d4, %d5}, [%out], {%d1, %d3}, {%d3, %d3};
+         st.global.v2.b64 [%out+16], {%d4, %d5};
+         atom.global.cas.b128 {%d4, %d5}, [%out], {%d3, %d2}, {%d3, %d3};
+         ld.global.v2.b64 {%d6, %d7}, [%out]; st.global.v2.b64 [%out+32], {%d6, %d7};
+         atom.global.cas.b128 {%d4, %d5}, [%out], {%d1, %d2}, {%d2, %d3};";
+    for memory in left(Shape::linear(1, 1), &[5, 9], body) {
+        assert_eq!(memory[..6], [9, 8, 5, 9, 5, 9]);
+    }
+}
+
+#[test]
 fn pairs_are_checked_as_other_accesses_are() {
     let values = "mov.u64 %d1, 1; mov.u64 %d2, 2;";
     for (body, expected) in [
