@@ -78,6 +78,7 @@ def test_what_only_goes_out_is_not_handed_over():
     assert caught.value.findings[0].kind == "uninitialised"
     # An array that one argument gives is given.
     assert ptx.run(DOUBLE, "k", 1, 32, [out, ptx.Out(out), 10]).clean
+    assert ptx.run(DOUBLE, "k", 1, 32, [ptx.Out(out), out, 10]).clean
 
 
 def test_findings_have_a_form():
