@@ -21,7 +21,7 @@ class Nvrtc:
             ctypes.CDLL(str(builtins))
         self.library = ctypes.CDLL(str(path))
         found = {p.parent for name in ["cuda_fp16.h", "cooperative_groups.h"] for p in PACKAGES.rglob(name)}
-        found |= {p.parent.parent for p in PACKAGES.rglob("cub/cub.cuh")}
+        found |= {p.parent.parent for name in ["cub/cub.cuh", "crt/mma.h"] for p in PACKAGES.rglob(name)}
         self.include = sorted(str(p) for p in found)
 
     def call(self, name, *arguments):
@@ -295,7 +295,14 @@ def main():
         "wmma",
         f"#include <mma.h>\nusing namespace nvcuda;\n{KERNEL}(const __half *a, const __half *b, float *c) {{ wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> x; wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> y; wmma::fragment<wmma::accumulator, 16, 16, 16, float> z;"
         " wmma::fill_fragment(z, 0.0f); wmma::load_matrix_sync(x, a, 16); wmma::load_matrix_sync(y, b, 16); wmma::mma_sync(z, x, y, z); wmma::store_matrix_sync(c, z, 16, wmma::mem_row_major); }",
-        [In("a", a16), In("b", b16), Out("c", (a16.astype(float) @ b16.astype(float)).astype(numpy.float32))], block=32, tensor=True,
+        [In("a", a16), In("b", b16), Out("c", (a16.astype(float) @ b16.astype(float)).astype(numpy.float32))], block=32,
+    )
+    a8, b8 = random.integers(-128, 128, (32, 16)).astype(numpy.int8), random.integers(-128, 128, (16, 8)).astype(numpy.int8)
+    case(
+        "wmma-s8",
+        f"#include <mma.h>\nusing namespace nvcuda;\n{KERNEL}(const signed char *a, const signed char *b, int *c) {{ __shared__ __align__(32) int s[256]; wmma::fragment<wmma::matrix_a, 32, 8, 16, signed char, wmma::col_major> x; wmma::fragment<wmma::matrix_b, 32, 8, 16, signed char, wmma::col_major> y; wmma::fragment<wmma::accumulator, 32, 8, 16, int> z;"
+        " wmma::fill_fragment(z, 3); wmma::load_matrix_sync(x, a, 32); wmma::load_matrix_sync(y, b, 16); wmma::mma_sync(z, x, y, z); for (int i = 0; i < z.num_elements; i++) z.x[i] *= 2; wmma::store_matrix_sync(s, z, 32, wmma::mem_col_major); __syncwarp(); for (int i = threadIdx.x; i < 256; i += 32) c[i] = s[i]; }",
+        [In("a", a8.T), In("b", b8.T), Out("c", (2 * (a8.astype(int) @ b8.astype(int) + 3)).T.astype(numpy.int32))], block=32,
     )
     case(
         "texture",

@@ -12,7 +12,7 @@ pub(crate) use ladder::{
     TryArgs,
 };
 pub(crate) use learn::{CheckArgs, ExerciseArgs, LearnArgs, LearnVerb, ProgressArgs};
-pub(crate) use ptx::{InfoArgs, PtxArgs, PtxVerb, RunArgs, TestArgs, bytes, checks};
+pub(crate) use ptx::{InfoArgs, PtxArgs, PtxVerb, RunArgs, TestArgs, bytes};
 
 use crate::failure::explain;
 use crate::output::Format;

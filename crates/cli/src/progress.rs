@@ -1,15 +1,24 @@
-//! A bar on a terminal, for work that takes a while.
+//! A bar on a terminal, for work that takes a while; a line elsewhere, for a launch that takes long.
 
+use crate::failure::note;
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use warpfold_files::stream::Progress;
+use warpfold_ptx::machine::{Headway, Watch};
 
 /// Work shorter than this is not worth a bar.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Where no bar can be shown, a launch that takes longer than [`LONG`] says so after this time.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// What is worth being told of.
+const LONG: Duration = Duration::from_secs(60);
 
 /// One thing done after the other, with the name of what is being done.
 pub(crate) struct Steps(Option<ProgressBar>);
@@ -105,7 +114,7 @@ fn rate(state: &ProgressState, out: &mut dyn Write) {
 
 fn left(state: &ProgressState, out: &mut dyn Write) {
     let bytes = state.len().unwrap_or(0).saturating_sub(state.pos());
-    let seconds = bytes as f64 / speed(state).max(1.0);
+    let seconds = bytes as f64 / speed(state);
     if let Ok(time) = Duration::try_from_secs_f64(seconds.ceil()) {
         let _ = write!(out, "{} left", HumanDuration(time));
     }
@@ -139,5 +148,111 @@ impl Progress for Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.array.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// The blocks of a launch, shown once it is known that it takes a while.
+pub(crate) struct Blocks {
+    terminal: bool,
+    started: Instant,
+    shown: Mutex<Launched>,
+}
+
+/// What was shown of the launch that runs.
+struct Launched {
+    began: Instant,
+    /// Instructions that had been executed when it was last looked at: another launch begins anew.
+    instructions: u64,
+    bar: Option<ProgressBar>,
+    told: bool,
+}
+
+impl Blocks {
+    /// Shows launches, unless `quiet`.
+    pub(crate) fn watch(quiet: bool) -> Option<Watch> {
+        if quiet {
+            return None;
+        }
+        let started = Instant::now();
+        let shown = Launched { began: started, instructions: 0, bar: None, told: false };
+        let terminal = std::io::stderr().is_terminal();
+        let blocks = Blocks { terminal, started, shown: Mutex::new(shown) };
+        Some(Arc::new(move |headway| {
+            blocks.show(headway);
+            ControlFlow::Continue(())
+        }))
+    }
+
+    fn show(&self, headway: Headway) {
+        if self.started.elapsed() < PATIENCE {
+            return;
+        }
+        // A thread that arrives while another one draws skips its turn.
+        let Ok(mut shown) = self.shown.try_lock() else { return };
+        if headway.instructions < shown.instructions {
+            *shown = Launched { began: Instant::now(), instructions: 0, bar: None, told: false };
+        }
+        shown.instructions = headway.instructions;
+        if self.terminal {
+            shown.draw(headway);
+        } else if !shown.told
+            && let Some(text) = told(headway, shown.began.elapsed())
+        {
+            shown.told = true;
+            note(&text);
+        }
+    }
+}
+
+impl Launched {
+    fn draw(&mut self, headway: Headway) {
+        let bar = self.bar.get_or_insert_with(|| {
+            let template = "{bar:30} {pos} of {len} blocks  {left}";
+            let style =
+                ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar());
+            let bar = ProgressBar::new(headway.blocks).with_style(style.with_key("left", left));
+            bar.with_elapsed(self.began.elapsed())
+        });
+        bar.set_position(headway.finished);
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// What is said of a launch that has run for this time, if it takes long.
+fn told(headway: Headway, elapsed: Duration) -> Option<String> {
+    let Headway { finished, blocks, .. } = headway;
+    if elapsed < SILENCE || finished == 0 {
+        return None;
+    }
+    let whole = elapsed.as_secs_f64() * blocks as f64 / finished as f64;
+    let whole = Duration::try_from_secs_f64(whole).ok().filter(|&time| time >= LONG)?;
+    let (elapsed, whole) = (HumanDuration(elapsed), HumanDuration(whole));
+    Some(format!(
+        "{finished} of {blocks} blocks have ended after {elapsed}: all take about {whole}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launch_that_takes_long_says_how_long() {
+        let at = |finished, blocks| Headway { finished, blocks, instructions: 1 };
+        let seconds = Duration::from_secs;
+        assert_eq!(told(at(5, 1 << 31), seconds(9)), None);
+        assert_eq!(told(at(0, 1 << 31), seconds(20)), None);
+        assert_eq!(told(at(500, 1000), seconds(10)), None);
+        assert_eq!(
+            told(at(10, 1 << 31), seconds(10)).as_deref(),
+            Some("10 of 2147483648 blocks have ended after 10 seconds: all take about 68 years")
+        );
     }
 }

@@ -6,7 +6,7 @@
 use crate::ir::{FunctionId, FunctionKind, InitialAddress, Module, Space};
 use crate::machine::{
     self, Addresses, Arg, CONST, DecodeError, DeviceLaunch, FUNCTION, Halt, Heap, LOCAL, Launch,
-    LaunchError, Limits, Options, Outcome, PARAM, Program, SHARED, Shape,
+    LaunchError, Limits, Options, Outcome, PARAM, Program, SHARED, Shape, Watch,
 };
 use crate::memory::{Global, MemoryError, Region};
 use crate::parse;
@@ -55,6 +55,16 @@ pub enum DeviceError {
         /// The name requested.
         name: String,
     },
+    /// More bytes than the variable has.
+    #[error("variable `{name}` has {size} bytes, not {given}")]
+    VariableSize {
+        /// The name requested.
+        name: String,
+        /// Its bytes.
+        size: u64,
+        /// Those to be written.
+        given: u64,
+    },
     /// More constants than the bank holds.
     #[error("{asked} bytes of constant memory: at most {CONSTANTS}")]
     Constants {
@@ -83,6 +93,7 @@ impl DeviceError {
             ),
             DeviceError::Decode(_)
             | DeviceError::NoVariable { .. }
+            | DeviceError::VariableSize { .. }
             | DeviceError::Constants { .. }
             | DeviceError::Handle => None,
         }
@@ -158,6 +169,7 @@ pub struct Device {
     /// Of cooperative grids.
     workspace: Option<u64>,
     reports: Vec<(Stream, Report)>,
+    watch: Option<Watch>,
 }
 
 impl Device {
@@ -172,7 +184,13 @@ impl Device {
             heap: None,
             workspace: None,
             reports: Vec::new(),
+            watch: None,
         }
+    }
+
+    /// Has someone look at later launches while they run, or nobody: see [`Watch`].
+    pub fn set_watch(&mut self, watch: Option<Watch>) {
+        self.watch = watch;
     }
 
     /// The limits of launches.
@@ -391,27 +409,33 @@ impl Device {
             .ok_or_else(|| DeviceError::NoVariable { name: name.to_owned() })
     }
 
-    /// Writes a variable in constant memory.
+    /// Writes the first bytes of a variable in global or constant memory.
     ///
     /// # Errors
     ///
-    /// [`DeviceError::NoVariable`] if there is none, or it is smaller.
-    pub fn write_constant(
+    /// [`DeviceError::NoVariable`] if there is none, [`DeviceError::VariableSize`] if it is smaller.
+    pub fn write_variable(
         &mut self,
         module: ModuleId,
         name: &str,
         bytes: &[u8],
     ) -> Result<(), DeviceError> {
-        let none = || DeviceError::NoVariable { name: name.to_owned() };
         let loaded =
             self.modules.get_mut(module.0).and_then(Option::as_mut).ok_or(DeviceError::Handle)?;
+        let written = |space| matches!(space, Space::Global | Space::Const);
         let mut all = loaded.module.variables.iter().zip(&loaded.addresses);
-        let (_, &at) = all
-            .find(|(v, _)| {
-                v.space == Space::Const && v.name == name && bytes.len() as u64 <= v.size
-            })
-            .ok_or_else(none)?;
-        loaded.constant.bytes_mut().write(at as usize, bytes);
+        let found = all.find(|(v, _)| v.name == name && v.owner.is_none() && written(v.space));
+        let Some((variable, &at)) = found else {
+            return Err(DeviceError::NoVariable { name: name.to_owned() });
+        };
+        let (size, given) = (variable.size, bytes.len() as u64);
+        if given > size {
+            return Err(DeviceError::VariableSize { name: name.to_owned(), size, given });
+        }
+        match variable.space {
+            Space::Const => loaded.constant.bytes_mut().write(at as usize, bytes),
+            _ => self.global.write(at, bytes)?,
+        }
         Ok(())
     }
 
@@ -524,6 +548,7 @@ impl Device {
             workspace,
             limits: &self.setup.limits,
             options: &self.setup.options,
+            watch: self.watch.as_ref(),
         });
         self.heap = heap;
         let launches: Vec<DeviceLaunch> = outcome.launches.clone();

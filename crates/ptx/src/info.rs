@@ -88,6 +88,20 @@ pub fn info(text: &str) -> Result<Info> {
     })
 }
 
+/// The constants that a kernel uses and that the text gives no value: the host has to, or they hold zeros.
+#[must_use]
+pub fn unset_constants<'a>(module: &'a Module, kernel: &str) -> Vec<&'a str> {
+    let Some(kernel) = module.function(kernel) else { return Vec::new() };
+    let reached = CallGraph::new(module).reachable(kernel).into_iter().chain([kernel]);
+    let mut used: Vec<_> =
+        reached.flat_map(|f: FunctionId| &module.functions[f.index()].variables).collect();
+    used.sort_unstable();
+    used.dedup();
+    let variables = used.into_iter().map(|id| &module.variables[id.index()]);
+    let left = variables.filter(|v| v.space == Space::Const && v.owner.is_none() && !v.init.given);
+    left.map(|v| v.name.as_str()).collect()
+}
+
 fn function_info(
     module: &Module,
     graph: &CallGraph,

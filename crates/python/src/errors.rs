@@ -54,7 +54,7 @@ const WORDS: [(&str, &str); 16] = [
 ];
 
 /// The text of an error, and on a line of its own what would help.
-fn text(what: impl std::fmt::Display, hint: Option<String>) -> String {
+pub(crate) fn text(what: impl std::fmt::Display, hint: Option<String>) -> String {
     let Some(mut hint) = hint else { return what.to_string() };
     for (theirs, ours) in WORDS {
         hint = hint.replace(theirs, ours);

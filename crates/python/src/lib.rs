@@ -23,6 +23,7 @@ mod import;
 mod masked;
 mod numpy;
 mod partial;
+mod ptx;
 mod question;
 mod run;
 mod segments;
@@ -48,6 +49,8 @@ mod _warpfold {
     use crate::groups::{GroupPartial, groupby};
     #[pymodule_export]
     use crate::partial::Partial;
+    #[pymodule_export]
+    use crate::ptx::PtxModule;
     #[pymodule_export]
     use crate::segments::segments;
 

@@ -28,10 +28,26 @@ def test_examples_of_pages(repository, page, least, tmp_path, monkeypatch):
     assert runner.summarize(verbose=False).failed == 0, "".join(out)
 
 
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_examples_of_kernels(repository, at, monkeypatch):
+    monkeypatch.chdir(repository)
+    blocks = [block.split("```")[0] for block in (repository / "docs/ptx.md").read_text().split("```python\n")[1:]]
+    assert len(blocks) == 3
+    for library in ["numba.cuda", "triton"]:
+        if library.split(".")[0] in blocks[at]:
+            pytest.importorskip(library)
+    test = doctest.DocTestParser().get_doctest(blocks[at], {}, "docs/ptx.md", "docs/ptx.md", 0)
+    out = []
+    runner = doctest.DocTestRunner()
+    runner.run(test, out=out.append)
+    assert runner.summarize(verbose=False).failed == 0, "".join(out)
+
+
 def test_examples_of_the_package():
     import warpfold.array_api
+    import warpfold.ptx
 
-    for module in [warpfold, warpfold.array_api]:
+    for module in [warpfold, warpfold.array_api, warpfold.ptx]:
         found = doctest.testmod(module)
         assert found.attempted and not found.failed
 

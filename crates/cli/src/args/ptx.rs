@@ -5,7 +5,6 @@ use crate::failure::Usage;
 use crate::ptx::argument::Buffer;
 use crate::ptx::argument::{self, Argument};
 use crate::ptx::buffers::Save;
-use crate::ptx::report::CHECKS;
 use crate::ptx::suite::Format;
 use crate::ptx::symbols;
 use clap::{Args, Subcommand, ValueEnum};
@@ -94,7 +93,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value = "4000000000", help_heading = EXECUTION)]
     limit: NonZeroU64,
     /// Which faults to look for: all, none, or some of races, uninitialised, barriers, masks; and strict for remarks
-    #[arg(long, value_name = "LIST", default_value = "all", value_parser = checks, help_heading = CHECKING)]
+    #[arg(long, value_name = "LIST", default_value = "all", value_parser = str::parse::<Checks>, help_heading = CHECKING)]
     pub(crate) checks: Checks,
     /// Count instructions, sectors, bank conflicts and more, as a profiler does
     #[arg(long, help_heading = CHECKING)]
@@ -195,32 +194,6 @@ pub(crate) fn bytes(text: &str) -> Result<u32, String> {
     u32::try_from(super::size(text)?).map_err(|_| "that is more than 4 GiB".into())
 }
 
-pub(crate) fn checks(text: &str) -> Result<Checks, String> {
-    let mut checks = Checks::NONE;
-    if text == "none" {
-        return Ok(checks);
-    }
-    for word in text.split(',') {
-        match word.trim() {
-            "all" => checks = Checks { strict: checks.strict, ..Checks::ALL },
-            "strict" => checks.strict = true,
-            "races" => checks.races = true,
-            "uninitialised" => checks.uninitialised = true,
-            "barriers" => checks.barriers = true,
-            "masks" => checks.masks = true,
-            _ => {
-                return Err(format!(
-                    "{word:?} is unknown; expected all, none, or some of all, {}",
-                    CHECKS.join(", ")
-                ));
-            }
-        }
-    }
-    let only_strict = Checks { strict: true, ..Checks::NONE };
-    // Remarks belong to checks: alone it means those of all.
-    Ok(if checks == only_strict { Checks { strict: true, ..Checks::ALL } } else { checks })
-}
-
 const ARGUMENTS: &str = "\
 Arguments, one --arg for each parameter:
   TYPE:VALUE                    a scalar: u64:1000, f32:0.5
@@ -318,27 +291,6 @@ mod tests {
         assert_eq!(dims("4, 2,3").map(|d| d.0), Ok([4, 2, 3]));
         for bad in ["", "x", "4,", "-1", "1,2,3,4", "4294967296", "2x2"] {
             assert!(dims(bad).is_err(), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn checks_are_all_none_or_a_list() {
-        assert_eq!(checks("all"), Ok(Checks::ALL));
-        assert_eq!(checks("none"), Ok(Checks::NONE));
-        let two = Checks { races: true, masks: true, ..Checks::NONE };
-        assert_eq!(checks("races,masks"), Ok(two));
-        let strict = Checks { strict: true, ..Checks::ALL };
-        assert_eq!(checks(&CHECKS.join(",")), Ok(strict));
-        assert_eq!(
-            (checks("all,strict"), checks("strict,all"), checks("strict")),
-            (Ok(strict), Ok(strict), Ok(strict))
-        );
-        assert_eq!(
-            checks("races,strict"),
-            Ok(Checks { races: true, strict: true, ..Checks::NONE })
-        );
-        for bad in ["", "race", "races,", "all,none"] {
-            assert!(checks(bad).is_err(), "{bad:?}");
         }
     }
 

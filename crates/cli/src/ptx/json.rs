@@ -224,7 +224,7 @@ pub(crate) fn write(run: &Run<'_>, sources: &mut Sources, out: &mut dyn Write) -
         cooperative: run.shape.cooperative,
         schedule,
         seed,
-        checks: report::checks(run.checks),
+        checks: run.checks.names(),
         launches: run.launches.iter().map(|l| launch(run, l, sources)).collect(),
         buffers: run.shown.iter().map(buffer).collect(),
     };
@@ -270,16 +270,9 @@ fn launch<'a>(run: &'a Run<'_>, report: &'a Report, sources: &mut Sources) -> La
 }
 
 fn halted(halt: &Halt) -> Halted {
-    let (kind, waiting): (_, &[Waiting]) = match halt {
-        Halt::Deadlock { waiting } => ("deadlock", waiting),
-        Halt::InstructionLimit { running, .. } => ("instruction-limit", running),
-        Halt::Trap { .. } => ("trap", &[]),
-        Halt::Unsupported { .. } => ("unsupported", &[]),
-        Halt::Assertion { .. } => ("assertion", &[]),
-        Halt::Call { .. } => ("call", &[]),
-        Halt::DeviceLaunch { .. } => ("device-launch", &[]),
-        Halt::Memory(_) => ("memory", &[]),
-        _ => ("other", &[]),
+    let waiting: &[Waiting] = match halt {
+        Halt::Deadlock { waiting } | Halt::InstructionLimit { running: waiting, .. } => waiting,
+        _ => &[],
     };
     let waits = |w: &Waiting| Waits {
         block: w.place.block,
@@ -290,7 +283,7 @@ fn halted(halt: &Halt) -> Halted {
         what: w.what.clone(),
     };
     let waiting = waiting.iter().map(waits).collect();
-    Halted { kind, message: halt.to_string(), hint: halt.hint(), waiting }
+    Halted { kind: halt.name(), message: halt.to_string(), hint: halt.hint(), waiting }
 }
 
 fn found<'a>(finding: &'a Finding, run: &'a Run<'_>, sources: &mut Sources) -> Found<'a> {

@@ -65,15 +65,6 @@ pub(crate) fn schedule(schedule: Schedule) -> (&'static str, Option<u64>) {
     }
 }
 
-/// The names of the checks that can be switched.
-pub(crate) const CHECKS: [&str; 5] = ["races", "uninitialised", "barriers", "masks", "strict"];
-
-/// The names of those that are on.
-pub(crate) fn checks(checks: Checks) -> Vec<&'static str> {
-    let on = [checks.races, checks.uninitialised, checks.barriers, checks.masks, checks.strict];
-    CHECKS.into_iter().zip(on).filter(|(_, on)| *on).map(|(name, _)| name).collect()
-}
-
 /// Counters of each source line in order, or of each PTX line where none names its source; instructions without a line come
 /// last.
 pub(crate) fn lines(counters: &KernelCounters) -> Vec<(Option<Line>, Counters)> {
@@ -115,11 +106,5 @@ mod tests {
         let found = lines(&counted(&[(2, None), (1, None)]));
         let shown: Vec<_> = found.iter().map(|(l, c)| (l.map(|l| l.ptx), c.instructions)).collect();
         assert_eq!(shown, [(Some(1), 1), (Some(2), 1)]);
-    }
-
-    #[test]
-    fn checks_have_names() {
-        assert_eq!(checks(Checks { strict: true, ..Checks::ALL }), CHECKS);
-        assert_eq!(checks(Checks { races: true, ..Checks::NONE }), ["races"]);
     }
 }

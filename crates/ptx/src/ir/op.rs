@@ -431,6 +431,29 @@ impl MatrixType {
     }
 }
 
+/// What a fragment of `wmma` is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FragmentPart {
+    /// The left factor.
+    A,
+    /// The right factor.
+    B,
+    /// What is added, or the result.
+    Sum,
+}
+
+impl FragmentPart {
+    /// Rows and columns in a product of this shape: rows of `a`, columns of `b`, columns of `a`.
+    #[must_use]
+    pub fn extent(self, (m, n, k): (u32, u32, u32)) -> (u32, u32) {
+        match self {
+            FragmentPart::A => (m, k),
+            FragmentPart::B => (k, n),
+            FragmentPart::Sum => (m, n),
+        }
+    }
+}
+
 /// What `redux.sync` folds with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -1039,6 +1062,25 @@ pub enum Op {
         /// For compare-and-swap what goes in.
         b: Option<Operand>,
     },
+    /// `atom.exch.b128`, `atom.cas.b128`: each value is two registers, the lower half first.
+    AtomicPair {
+        /// The operation.
+        op: AtomicOp,
+        /// The memory.
+        space: Space,
+        /// The order.
+        order: Order,
+        /// The scope.
+        scope: Scope,
+        /// What memory held.
+        dsts: [Reg; 2],
+        /// Where.
+        address: Address,
+        /// The value; for compare-and-swap what is compared.
+        a: [Operand; 2],
+        /// For compare-and-swap what goes in.
+        b: Option<[Operand; 2]>,
+    },
     /// `fence`, `membar`.
     Fence {
         /// What is ordered.
@@ -1084,6 +1126,65 @@ pub enum Op {
         /// What `b` holds.
         b_type: MatrixType,
         /// What `c` and `d` hold: `.f16`, `.f32`, `.f64` or `.s32`.
+        ty: Type,
+        /// `.satfinite`: integers are clamped.
+        saturate: bool,
+        /// The lane's part of `d`.
+        dsts: Box<[Reg]>,
+        /// The lane's part of `a`.
+        a: Box<[Operand]>,
+        /// The lane's part of `b`.
+        b: Box<[Operand]>,
+        /// The lane's part of `c`.
+        c: Box<[Operand]>,
+    },
+    /// `wmma.load`: a table in memory becomes fragments, a part for each lane.
+    FragmentLoad {
+        /// What it is part of.
+        part: FragmentPart,
+        /// Rows of `a`, columns of `b`, and columns of `a`.
+        shape: (u32, u32, u32),
+        /// What it holds.
+        ty: Type,
+        /// Its columns lie one after the other, instead of its rows.
+        by_columns: bool,
+        /// Where it is.
+        space: Space,
+        /// The lane's part.
+        dsts: Box<[Reg]>,
+        /// Where it begins, the same for all lanes.
+        address: Address,
+        /// Elements from row to row, or from column to column; without gaps where none is given.
+        stride: Option<Operand>,
+    },
+    /// `wmma.store`: fragments become a table in memory.
+    FragmentStore {
+        /// Rows of `a`, columns of `b`, and columns of `a`.
+        shape: (u32, u32, u32),
+        /// What it holds.
+        ty: Type,
+        /// Its columns lie one after the other, instead of its rows.
+        by_columns: bool,
+        /// Where it goes.
+        space: Space,
+        /// The lane's part.
+        values: Box<[Operand]>,
+        /// Where it begins, the same for all lanes.
+        address: Address,
+        /// Elements from row to row, or from column to column; without gaps where none is given.
+        stride: Option<Operand>,
+    },
+    /// `wmma.mma`: `d = a * b + c` of fragments.
+    FragmentMultiply {
+        /// Rows of `a`, columns of `b`, and columns of `a`.
+        shape: (u32, u32, u32),
+        /// What `a` holds.
+        a_type: MatrixType,
+        /// What `b` holds.
+        b_type: MatrixType,
+        /// What `c` holds.
+        c_type: Type,
+        /// What `d` holds.
         ty: Type,
         /// `.satfinite`: integers are clamped.
         saturate: bool,

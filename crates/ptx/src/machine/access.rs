@@ -1,8 +1,9 @@
 //! Loads, stores and fences: windows, checks, then the bytes.
 
 use super::block::{Block, BlockMemory, extend};
+use super::checks::Checks;
 use super::execute::{line_at, read_param, write_param};
-use super::grid::{Checks, Machine};
+use super::grid::Machine;
 use super::lanes::{Register, indices};
 use super::program::{Code, Extent, Load, Place, PlaceBase, Program, Store};
 use super::space::{FRAME_PARAM, RANK_SHIFT, Window, window};

@@ -5,11 +5,12 @@ use super::block::Block;
 use super::execute::line_at;
 use super::grid::Machine;
 use super::lanes::indices;
-use super::program::{Atomic, Code};
+use super::program::{Atomic, Code, Slot, Upper};
 use super::space::{Window, window};
 use super::warp::Group;
 use crate::finding::Act;
 use crate::ir::{AtomicOp, FloatBinary, FloatMode, IntBinary, Space, Type};
+use crate::place::LANES;
 use crate::value::{float, int};
 
 /// What memory holds after an operation.
@@ -73,26 +74,16 @@ impl Machine<'_> {
         if active == 0 {
             return;
         }
+        if let Some(upper) = atomic.upper {
+            return self.atomic_pair(block, w, group, active, code, (atomic, upper));
+        }
         let Block { memory, warps, .. } = block;
         let warp = &mut warps[w];
         let base = group.base;
         let addresses = self.addresses(warp, base, atomic.address);
         let bytes = atomic.ty.bytes();
         let (a, b) = (warp.registers[base.slot(atomic.a)], warp.registers[base.slot(atomic.b)]);
-        let access = Access {
-            space: atomic.space,
-            size: bytes,
-            act: Act::Atomic,
-            order: atomic.order,
-            scope: atomic.scope,
-            engine: None,
-            line: line_at(code, group.pc),
-            step: code.first + group.pc,
-            w: w as u32,
-            extent: atomic.extent,
-            flag: false,
-            values: None,
-        };
+        let access = access_of(atomic, bytes, w, group, code);
         let registers = &mut warp.registers;
         // Additions of single precision flush subnormal numbers in global memory, not in shared memory.
         let flushes = |lane: usize| {
@@ -128,6 +119,65 @@ impl Machine<'_> {
             let dst = &mut warp.registers[base.slot(dst)];
             indices(active & !done).for_each(|lane| dst[lane] = mask);
         }
+    }
+}
+
+impl Machine<'_> {
+    /// A swap of 128 bits.
+    fn atomic_pair(
+        &mut self,
+        block: &mut Block,
+        w: usize,
+        group: &Group,
+        active: u32,
+        code: &Code,
+        (atomic, upper): (&Atomic, Upper),
+    ) {
+        let Block { memory, warps, .. } = block;
+        let warp = &mut warps[w];
+        let base = group.base;
+        let addresses = self.addresses(warp, base, atomic.address);
+        let values = |[low, high]: [Slot; 2]| {
+            [warp.registers[base.slot(low)], warp.registers[base.slot(high)]]
+        };
+        let (a, b) = (values([atomic.a, upper.a]), values([atomic.b, upper.b]));
+        let compares = atomic.op == AtomicOp::CompareAndSwap;
+        // What cannot be read is all ones, as uninitialised memory.
+        let mut read = [[u64::MAX; LANES]; 2];
+        let access = access_of(atomic, 16, w, group, code);
+        self.visit(memory, active, &addresses, access, |at, start, lanes| {
+            for lane in indices(lanes) {
+                let offset = addresses[lane].wrapping_sub(start) as usize;
+                let old = [at.load(offset, 8), at.load(offset + 8, 8)];
+                let [a, b] = [&a, &b].map(|halves| halves.map(|half| half[lane]));
+                let new = if !compares || old == a { b } else { old };
+                at.store(offset, 8, new[0]);
+                at.store(offset + 8, 8, new[1]);
+                read[0][lane] = old[0];
+                read[1][lane] = old[1];
+            }
+        });
+        for (slot, read) in atomic.dst.into_iter().chain([upper.dst]).zip(read) {
+            let dst = &mut warp.registers[base.slot(slot)];
+            indices(active).for_each(|lane| dst[lane] = read[lane]);
+        }
+    }
+}
+
+fn access_of(atomic: &Atomic, size: u32, w: usize, group: &Group, code: &Code) -> Access<'static> {
+    Access {
+        space: atomic.space,
+        size,
+        act: Act::Atomic,
+        order: atomic.order,
+        scope: atomic.scope,
+        engine: None,
+        line: line_at(code, group.pc),
+        step: code.first + group.pc,
+        w: w as u32,
+        extent: atomic.extent,
+        flag: false,
+        values: None,
     }
 }
 

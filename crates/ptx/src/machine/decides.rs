@@ -47,8 +47,12 @@ impl Machine<'_> {
             Step::Atomic(atomic) => {
                 register(warp, atomic.a, ATOMIC);
                 register(warp, atomic.b, ATOMIC);
+                if let Some(upper) = atomic.upper {
+                    register(warp, upper.a, ATOMIC);
+                    register(warp, upper.b, ATOMIC);
+                }
                 decided.push((address(warp, atomic.address), ADDRESS));
-                if let Some(dst) = atomic.dst {
+                for dst in atomic.dst.into_iter().chain(atomic.upper.map(|upper| upper.dst)) {
                     warp.clear_shadow(base, dst, active);
                 }
             }

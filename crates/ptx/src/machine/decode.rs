@@ -4,17 +4,17 @@ use super::arithmetic;
 use super::lanes::{binary, ternary, test, unary};
 use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
-    Constant, CopyAsync, CopyBulk, Extent, Guarded, Join, Load, Matrix, MatrixStep,
-    PREDICATE_CONSTANTS, Passed, PhaseWait, Place, PlaceBase, Predicate, Product, Program,
-    REGISTER, Shuffle, Slot, Step, Store, StoreAsync,
+    Constant, CopyAsync, CopyBulk, Extent, Fragment, FragmentProduct, FragmentTable, Guarded, Join,
+    Load, Matrix, MatrixStep, PREDICATE_CONSTANTS, Passed, PhaseWait, Place, PlaceBase, Predicate,
+    Product, Program, REGISTER, Shuffle, Slot, Step, Store, StoreAsync, Upper,
 };
 use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
 use super::undefined::{How, Spread};
 use crate::flow::{CallGraph, Flags, Flow, Pointers};
 use crate::ir::{
-    self, Address, BarrierOp, Base, BulkCopy, Class, Function, FunctionId, FunctionKind, IntBinary,
-    IntTernary, IntUnary, Line, Module, Op, Operand, Order, ParameterPlace, Phase, Reg, Scope,
-    Space, Special, Type, VariableId,
+    self, Address, BarrierOp, Base, BulkCopy, Class, FragmentPart, Function, FunctionId,
+    FunctionKind, IntBinary, IntTernary, IntUnary, Line, Module, Op, Operand, Order,
+    ParameterPlace, Phase, Reg, Scope, Space, Special, Type, VariableId,
 };
 use crate::value::real::Format;
 use crate::value::{bits, convert, float, int};
@@ -765,6 +765,29 @@ impl Decoder<'_> {
                     extent: self.extent(scene, space, &address),
                     a,
                     b: self.optional(scene, b)?.unwrap_or(a),
+                    upper: None,
+                }))
+            }
+            &Op::AtomicPair { op, space, order, scope, dsts, address, a, b } => {
+                self.note_order(space, Order::Relaxed);
+                let [a, upper_a] = [self.source(scene, a[0])?, self.source(scene, a[1])?];
+                let [b, upper_b] = match b {
+                    Some(b) => [self.source(scene, b[0])?, self.source(scene, b[1])?],
+                    None => [a, upper_a],
+                };
+                let [dst, upper] = dsts.map(|d| scene.reg(d));
+                Step::Atomic(Box::new(Atomic {
+                    op,
+                    ty: Type::B64,
+                    space,
+                    order,
+                    scope,
+                    dst: Some(dst),
+                    address: self.place(scene, space, address)?,
+                    extent: self.extent(scene, space, &address),
+                    a,
+                    b,
+                    upper: Some(Upper { dst: upper, a: upper_a, b: upper_b }),
                 }))
             }
             &Op::Fence { order, scope } => {
@@ -1010,6 +1033,43 @@ impl Decoder<'_> {
                     c: self.all(scene, c)?,
                 };
                 self.matrix(MatrixStep::Multiply(product))
+            }
+            Op::FragmentLoad { part, shape, ty, by_columns, space, dsts, address, stride } => {
+                let table = FragmentTable {
+                    fragment: Fragment::new(part.extent(*shape), *ty),
+                    by_columns: *by_columns,
+                    space: *space,
+                    address: self.place(scene, *space, *address)?,
+                    stride: self.optional(scene, *stride)?,
+                };
+                let dsts = dsts.iter().map(|&d| scene.reg(d)).collect();
+                self.matrix(MatrixStep::LoadFragment { table, dsts })
+            }
+            Op::FragmentStore { shape, ty, by_columns, space, values, address, stride } => {
+                let table = FragmentTable {
+                    fragment: Fragment::new(FragmentPart::Sum.extent(*shape), *ty),
+                    by_columns: *by_columns,
+                    space: *space,
+                    address: self.place(scene, *space, *address)?,
+                    stride: self.optional(scene, *stride)?,
+                };
+                let values = self.all(scene, values)?;
+                self.matrix(MatrixStep::StoreFragment { table, values })
+            }
+            Op::FragmentMultiply { shape, a_type, b_type, c_type, ty, saturate, dsts, a, b, c } => {
+                let product = FragmentProduct {
+                    shape: *shape,
+                    a_type: *a_type,
+                    b_type: *b_type,
+                    c_type: *c_type,
+                    ty: *ty,
+                    saturate: *saturate,
+                    dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
+                    a: self.all(scene, a)?,
+                    b: self.all(scene, b)?,
+                    c: self.all(scene, c)?,
+                };
+                self.matrix(MatrixStep::MultiplyFragments(product))
             }
             &Op::ActiveMask { dst } => Step::ActiveMask { dst: scene.reg(dst) },
             &Op::Elect { dst, dst_pred, mask } => Step::Elect {

@@ -4,6 +4,7 @@
 //! that run wait for others that have not begun, more become resident, as many as the device would hold.
 
 use super::block::Block;
+use super::checks::Checks;
 use super::execute::{Turn, line_at};
 use super::lanes::indices;
 use super::launch::{Halt, Limits, Shape, Waiting};
@@ -12,7 +13,7 @@ use super::schedule::{Chance, Schedule};
 use super::undefined::Origins;
 use super::warp::{Group, Wait};
 use crate::count::{Counters, KernelCounters};
-use crate::finding::{Act, Fault, Findings, Kind};
+use crate::finding::{Act, Fault, Findings};
 use crate::ir::{Line, Module};
 use crate::memory::race::Races;
 use crate::memory::{Global, Region, Request};
@@ -20,9 +21,10 @@ use crate::place::{LANES, Place};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use warpfold_threads::{Pieces, Threads};
 
 /// Steps that a group may take before others get a turn.
@@ -43,56 +45,11 @@ const PICKS: usize = 64;
 /// Turns of a block under the random scheduler, on average, until its warps' lanes stop waiting for each other at joins.
 const SOME_TIME: usize = 16;
 
+/// Warp instructions between two looks at a launch, some hundredths of a second.
+const LOOK: u64 = 1 << 16;
+
 /// Entries of a report of who waits or runs where.
 const REPORTED: usize = 16;
-
-/// Which faults are looked for. Accesses that cannot be carried out are always reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Checks {
-    /// Data races, and `volatile` accesses that nothing orders.
-    pub races: bool,
-    /// Reads of uninitialised memory. Whether a buffer's bytes are followed is decided when it is allocated.
-    pub uninitialised: bool,
-    /// Barriers that part of a block reaches or that disagree.
-    pub barriers: bool,
-    /// Masks of warp instructions, and shuffles from lanes that take no part.
-    pub masks: bool,
-    /// Remarks, too, of the checks that are on: stores of the same value, barriers and masks without threads that have ended.
-    pub strict: bool,
-}
-
-impl Checks {
-    /// Every fault, without remarks.
-    pub const ALL: Checks =
-        Checks { races: true, uninitialised: true, barriers: true, masks: true, strict: false };
-    /// Only what cannot be carried out.
-    pub const NONE: Checks =
-        Checks { races: false, uninitialised: false, barriers: false, masks: false, strict: false };
-
-    pub(crate) fn allow(self, kind: Kind) -> bool {
-        let on = match kind {
-            Kind::Race
-            | Kind::SameValue
-            | Kind::NarrowScope
-            | Kind::UnorderedVolatile
-            | Kind::MissingProxyFence => self.races,
-            Kind::Uninitialised => self.uninitialised,
-            Kind::PartialBarrier | Kind::BarrierMismatch => self.barriers,
-            Kind::MaskOmitsLane
-            | Kind::MaskNamesAbsentLane
-            | Kind::MaskNamesEndedLane
-            | Kind::ShuffleFromInactive => self.masks,
-            _ => true,
-        };
-        on && (self.strict || !kind.is_remark())
-    }
-}
-
-impl Default for Checks {
-    fn default() -> Checks {
-        Checks::ALL
-    }
-}
 
 /// How launches are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +79,20 @@ impl Default for Options {
         }
     }
 }
+
+/// How far a launch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headway {
+    /// Blocks that have ended.
+    pub finished: u64,
+    /// Blocks of the grid.
+    pub blocks: u64,
+    /// Warp instructions executed.
+    pub instructions: u64,
+}
+
+/// Looks at a launch while it runs, now and then, from the threads that run it; `Break` ends the launch with [`Halt::Stopped`].
+pub type Watch = Arc<dyn Fn(Headway) -> ControlFlow<()> + Send + Sync>;
 
 /// A launch from the device, to be run when the grid that asked for it has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +144,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) workspace: u64,
     pub(crate) limits: &'a Limits,
     pub(crate) options: &'a Options,
+    pub(crate) watch: Option<&'a Watch>,
 }
 
 /// What a launch gave.
@@ -259,6 +231,7 @@ pub(crate) struct Machine<'a> {
     joins_now: bool,
     /// What all threads of this launch have done, and how many of the instructions are this one's.
     total: &'a Total,
+    watch: Option<&'a Watch>,
     blocks: u64,
     reported: u64,
 }
@@ -269,6 +242,8 @@ struct Total {
     instructions: AtomicU64,
     /// Blocks that have ended.
     blocks: AtomicU64,
+    /// Who watches wants no more.
+    stopped: AtomicBool,
 }
 
 /// How a block's turn ended.
@@ -300,7 +275,9 @@ pub(crate) fn run(launch: &Launch<'_>) -> (Outcome, Option<Heap>) {
     let share = Pieces::new(pieces as usize);
     let outcomes = Threads::All.run(share.count(), || {
         let mut outcomes = Vec::new();
-        while let Some(i) = share.take() {
+        while let Some(i) = share.take()
+            && !total.stopped.load(Relaxed)
+        {
             let first = i as u32 * piece;
             let mut machine = Machine::new(launch, &arguments, &total);
             let end = first.saturating_add(piece).min(blocks);
@@ -373,6 +350,7 @@ impl<'a> Machine<'a> {
             chance: Chance::new(seed(options.schedule)),
             joins_now: true,
             total,
+            watch: launch.watch,
             blocks: shape.blocks().into(),
             reported: 0,
         }
@@ -707,12 +685,30 @@ impl<'a> Machine<'a> {
         let result = self.run_group(block, w, group, turn)?;
         let news = self.issued - self.reported;
         self.reported = self.issued;
-        if self.total.instructions.fetch_add(news, Relaxed) + news > limit {
+        let before = self.total.instructions.fetch_add(news, Relaxed);
+        let after = before + news;
+        if after > limit {
             let (finished, blocks) = (self.total.blocks.load(Relaxed), self.blocks);
             let running = waiting(self.program, &[block]);
             return Err(Halt::InstructionLimit { limit, finished, blocks, running });
         }
+        if before / LOOK != after / LOOK {
+            self.look(after)?;
+        }
         Ok(result)
+    }
+
+    /// Lets who watches look, and perhaps stop the launch.
+    #[cold]
+    fn look(&self, instructions: u64) -> Result<(), Halt> {
+        let Some(watch) = self.watch else { return Ok(()) };
+        let (finished, blocks) = (self.total.blocks.load(Relaxed), self.blocks);
+        let stopped = &self.total.stopped;
+        if stopped.load(Relaxed) || watch(Headway { finished, blocks, instructions }).is_break() {
+            stopped.store(true, Relaxed);
+            return Err(Halt::Stopped { finished, blocks });
+        }
+        Ok(())
     }
 }
 

@@ -471,6 +471,14 @@ pub enum Halt {
         /// The first threads, and where they were.
         running: Vec<Waiting>,
     },
+    /// Who watched stopped it.
+    #[error("stopped with {finished} of {blocks} blocks finished")]
+    Stopped {
+        /// Blocks that had ended.
+        finished: u64,
+        /// Blocks of the grid.
+        blocks: u64,
+    },
     /// `trap`.
     #[error("trap at PTX line {}, {place}", line.ptx)]
     Trap {
@@ -521,6 +529,22 @@ pub enum Halt {
 }
 
 impl Halt {
+    /// A short name, stable, for machine-readable output.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Halt::Deadlock { .. } => "deadlock",
+            Halt::InstructionLimit { .. } => "instruction-limit",
+            Halt::Stopped { .. } => "stopped",
+            Halt::Trap { .. } => "trap",
+            Halt::Unsupported { .. } => "unsupported",
+            Halt::Assertion { .. } => "assertion",
+            Halt::Call { .. } => "call",
+            Halt::DeviceLaunch { .. } => "device-launch",
+            Halt::Memory(_) => "memory",
+        }
+    }
+
     /// Warp instructions that all blocks of the grid would take, as far as those that had ended at the limit tell.
     #[must_use]
     pub fn whole_grid(&self) -> Option<u64> {
@@ -542,6 +566,7 @@ impl Halt {
             Halt::InstructionLimit { .. } => {
                 "a loop may never end, or the grid needs more: try a smaller one, or raise the limit"
             }
+            Halt::Stopped { .. } => "let it run to its end, or launch a smaller grid",
             Halt::Trap { .. } | Halt::Assertion { .. } => "the kernel itself found a fault",
             Halt::Unsupported { .. } => {
                 "`warpfold ptx info` lists everything in a file that is not supported"

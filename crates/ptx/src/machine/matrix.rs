@@ -1,10 +1,11 @@
-//! Tables that the lanes of a warp hold together: `ldmatrix`, `stmatrix`, `movmatrix`, `mma`.
+//! Tables that the lanes of a warp hold together: `ldmatrix`, `stmatrix`, `movmatrix`, `mma`; `wmma` is in [`super::fragment`].
 //!
 //! Every lane has a part of each table, as PTX lays down. Products of halves, of `tf32` and of eight bits are summed in double precision and
 //! rounded once, where hardware sums in an order and with roundings that are not documented: the results agree within its error.
 
 use super::access::{Access, Stored};
 use super::block::Block;
+use super::fragment;
 use super::grid::Machine;
 use super::lanes::{Register, indices};
 use super::program::{Matrix, MatrixStep, Product};
@@ -138,11 +139,22 @@ impl Machine<'_> {
                 warp.set_all(base, *dst, lanes, doubt);
             }
             MatrixStep::Multiply(product) => multiply(warp, base, lanes, product),
+            MatrixStep::LoadFragment { table, dsts } => {
+                access.space = table.space;
+                self.load_fragment(block, base, lanes, access, table, dsts);
+            }
+            MatrixStep::StoreFragment { table, values } => {
+                access.space = table.space;
+                self.store_fragment(block, base, lanes, access, table, values);
+            }
+            MatrixStep::MultiplyFragments(product) => {
+                fragment::multiply(warp, base, lanes, product)
+            }
         }
     }
 
     /// The rows, a lane each, that a load has found undefined, with where that comes from.
-    fn undefined_rows(&mut self) -> [Option<u32>; LANES] {
+    pub(super) fn undefined_rows(&mut self) -> [Option<u32>; LANES] {
         let mut rows = [None; LANES];
         for fault in core::mem::take(&mut self.unwritten) {
             let lane = fault.place.lane() as usize;
@@ -164,7 +176,7 @@ fn place(lane: usize, element: usize, transposed: bool) -> (usize, usize) {
 }
 
 /// An element of a factor, as a number that is exact.
-fn number(ty: MatrixType, bits: u64) -> f64 {
+pub(super) fn number(ty: MatrixType, bits: u64) -> f64 {
     match ty {
         MatrixType::Plain(Type::F64) => f64::from_bits(bits),
         MatrixType::Plain(Type::S8) => f64::from(bits as u8 as i8),
@@ -185,7 +197,14 @@ fn half(bits: u64) -> f64 {
 }
 
 /// The element of a lane's part: `at` counts registers' elements, 32 or 64 bits a register.
-fn element(warp: &Warp, base: Base, slots: &[u32], bits: u32, lane: usize, at: usize) -> u64 {
+pub(super) fn element(
+    warp: &Warp,
+    base: Base,
+    slots: &[u32],
+    bits: u32,
+    lane: usize,
+    at: usize,
+) -> u64 {
     let each = if bits == 64 { 1 } else { (32 / bits) as usize };
     let register: &Register = &warp.registers[base.slot(slots[at / each])];
     let shift = (at % each) as u32 * bits;
@@ -223,7 +242,7 @@ fn multiply(warp: &mut Warp, base: Base, lanes: u32, product: &Product) {
     for (at, register) in sums.iter_mut().enumerate() {
         for lane in indices(lanes) {
             let (row, column) = (lane / 4 + 8 * (at / 2), lane % 4 * 2 + at % 2);
-            let addend = element(warp, base, c, ty.bits(), lane, at);
+            let addend = addend(*ty, element(warp, base, c, ty.bits(), lane, at));
             let factors = (0..k).map(|i| (left[row * k + i], right[i * n + column]));
             register[lane] = sum(*ty, *saturate, addend, factors);
         }
@@ -243,27 +262,38 @@ fn multiply(warp: &mut Warp, base: Base, lanes: u32, product: &Product) {
     }
 }
 
+/// What products are added to, as a number that is exact.
+pub(super) fn addend(ty: Type, bits: u64) -> f64 {
+    match ty {
+        Type::S32 => (bits as u32 as i32).into(),
+        Type::F64 => f64::from_bits(bits),
+        Type::F16 => half(bits),
+        _ => f32::from_bits(bits as u32).into(),
+    }
+}
+
 /// The products of a row and a column, and what they are added to.
-fn sum(ty: Type, saturate: bool, addend: u64, factors: impl Iterator<Item = (f64, f64)>) -> u64 {
+pub(super) fn sum(
+    ty: Type,
+    saturate: bool,
+    addend: f64,
+    factors: impl Iterator<Item = (f64, f64)>,
+) -> u64 {
     match ty {
         Type::S32 => {
             // At most 32 products of 16 bits: exact in any order.
-            let total = factors.fold(0_i64, |sum, (x, y)| sum + (x * y) as i64);
-            let total = total + i64::from(addend as u32 as i32);
+            let total = factors.fold(addend as i64, |sum, (x, y)| sum + (x * y) as i64);
             let clamped = total.clamp(i32::MIN.into(), i32::MAX.into());
             (if saturate { clamped } else { total }) as u32 as u64
         }
-        Type::F64 => {
-            factors.fold(f64::from_bits(addend), |sum, (x, y)| libm::fma(x, y, sum)).to_bits()
-        }
+        Type::F64 => factors.fold(addend, |sum, (x, y)| libm::fma(x, y, sum)).to_bits(),
         Type::F16 => {
-            let total = factors.fold(half(addend), |sum, (x, y)| sum + x * y);
+            let total = factors.fold(addend, |sum, (x, y)| sum + x * y);
             let mode = crate::ir::FloatMode::default();
             crate::value::convert::convert(Type::F16, Type::F64, 16, mode, false, total.to_bits())
         }
         _ => {
-            let start = f64::from(f32::from_bits(addend as u32));
-            let total = factors.fold(start, |sum, (x, y)| sum + x * y) as f32;
+            let total = factors.fold(addend, |sum, (x, y)| sum + x * y) as f32;
             if total.is_nan() { Format::F32.nan() } else { total.to_bits().into() }
         }
     }

@@ -11,10 +11,12 @@ mod atomic;
 mod barrier;
 mod block;
 mod builtin;
+mod checks;
 mod copy;
 mod decides;
 mod decode;
 mod execute;
+mod fragment;
 mod grid;
 mod lanes;
 mod launch;
@@ -28,8 +30,9 @@ mod together;
 mod undefined;
 mod warp;
 
+pub use checks::{Checks, UnknownCheck};
 pub use decode::DecodeError;
-pub use grid::{Checks, DeviceLaunch, Options, Outcome};
+pub use grid::{DeviceLaunch, Headway, Options, Outcome, Watch};
 pub use launch::{Arg, Halt, LaunchError, Limits, Shape, Waiting};
 pub use schedule::Schedule;
 

@@ -408,6 +408,16 @@ pub(crate) struct Atomic {
     pub(crate) extent: Option<Extent>,
     pub(crate) a: Slot,
     pub(crate) b: Slot,
+    /// Of 128 bits, the upper half.
+    pub(crate) upper: Option<Upper>,
+}
+
+/// The upper half of an atomic of 128 bits.
+#[derive(Clone, Copy)]
+pub(crate) struct Upper {
+    pub(crate) dst: Slot,
+    pub(crate) a: Slot,
+    pub(crate) b: Slot,
 }
 
 /// Who is called.
@@ -458,6 +468,42 @@ pub(crate) enum MatrixStep {
     Store { space: Space, transposed: bool, values: Box<[Slot]>, address: Place },
     Transpose { dst: Slot, a: Slot },
     Multiply(Product),
+    LoadFragment { table: FragmentTable, dsts: Box<[Slot]> },
+    StoreFragment { table: FragmentTable, values: Box<[Slot]> },
+    MultiplyFragments(FragmentProduct),
+}
+
+/// How a table is spread over the lanes of a warp: see [`super::fragment`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fragment {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    /// Of an element.
+    pub(crate) bits: u32,
+}
+
+/// A table in memory that becomes fragments, or that fragments become.
+pub(crate) struct FragmentTable {
+    pub(crate) fragment: Fragment,
+    pub(crate) by_columns: bool,
+    pub(crate) space: Space,
+    pub(crate) address: Place,
+    /// Elements from one row, or column, to the next.
+    pub(crate) stride: Option<Slot>,
+}
+
+/// `wmma.mma`.
+pub(crate) struct FragmentProduct {
+    pub(crate) shape: (u32, u32, u32),
+    pub(crate) a_type: MatrixType,
+    pub(crate) b_type: MatrixType,
+    pub(crate) c_type: Type,
+    pub(crate) ty: Type,
+    pub(crate) saturate: bool,
+    pub(crate) dsts: Box<[Slot]>,
+    pub(crate) a: Box<[Slot]>,
+    pub(crate) b: Box<[Slot]>,
+    pub(crate) c: Box<[Slot]>,
 }
 
 /// `mma`.

@@ -40,14 +40,14 @@ impl<'a> Operands<'_, 'a> {
         self.body.scopes.find(name, &mut self.body.registers)
     }
 
-    /// Whole vectors of registers in the place of an operand become their components.
-    pub(super) fn spread(&self, args: &mut [Arg<'a>]) {
+    /// Whole vectors of registers, and registers of 128 bits, in the place of an operand become their components.
+    pub(super) fn spread(&mut self, args: &mut [Arg<'a>]) {
         for arg in args {
             if let Arg::Name(name, 0) = *arg
-                && let Some(parts) = self.body.scopes.vector(name)
+                && let Some(length) = self.body.scopes.vector_length(name, &mut self.body.registers)
             {
                 let part = |at: usize| Arg::Component(name, at as u8);
-                *arg = Arg::Vector((0..parts.len()).map(part).collect());
+                *arg = Arg::Vector((0..length).map(part).collect());
             }
         }
     }
@@ -287,6 +287,11 @@ pub(super) fn parts<'x, 'a>(arg: &'x Arg<'a>) -> &'x [Arg<'a>] {
         Arg::Vector(parts) => parts,
         single => core::slice::from_ref(single),
     }
+}
+
+/// The halves of a value of 128 bits.
+pub(super) fn halves<'x, 'a>(arg: &'x Arg<'a>) -> Result<&'x [Arg<'a>; 2], Fault> {
+    parts(arg).try_into().map_err(|_| expected("a register of 128 bits or two of 64", arg))
 }
 
 /// As many operands as an instruction takes.

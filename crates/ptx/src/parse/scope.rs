@@ -160,6 +160,34 @@ impl<'a> Scopes<'a> {
         }
     }
 
+    /// How many registers a name stands for, if it is a vector of them. A register of 128 bits is one of two: it is made when it is used for the first time.
+    pub(super) fn vector_length(
+        &mut self,
+        name: &'a str,
+        registers: &mut Vec<Register>,
+    ) -> Option<usize> {
+        for scope in self.open.iter_mut().rev() {
+            if let Some(parts) = scope.vectors.get(name) {
+                return Some(parts.len());
+            }
+            let ty = match scope.names.get(name) {
+                Some(Entry::Declared(ty)) => Some(*ty),
+                Some(Entry::Known(_)) => return None,
+                None => scope.family(name),
+            };
+            match ty {
+                Some(Type::B128) => {
+                    let halves = [0; 2].map(|_| new_register(registers, name, Type::B64));
+                    scope.vectors.insert(name, halves.into());
+                    return Some(halves.len());
+                }
+                Some(_) => return None,
+                None => {}
+            }
+        }
+        None
+    }
+
     /// The components of a vector of registers.
     pub(super) fn vector(&self, name: &str) -> Option<&[Reg]> {
         self.open.iter().rev().find_map(|scope| scope.vectors.get(name)).map(Vec::as_slice)

@@ -1,9 +1,11 @@
 //! How lanes, warps and blocks run, in small kernels written by hand.
 
 use crate::bench::{Bench, checked, describe, found, plain, schedules};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
 use warpfold_ptx::device::{Device, DeviceError, Report, Setup};
 use warpfold_ptx::finding::Kind;
-use warpfold_ptx::machine::{Arg, Checks, Halt, LaunchError, Options, Schedule, Shape};
+use warpfold_ptx::machine::{Arg, Checks, Halt, LaunchError, Options, Schedule, Shape, Watch};
 
 /// A kernel `k(.u64 out)` with some registers declared, `%t` the thread and `%o` where its word of the output lies.
 pub(crate) fn kernel(body: &str) -> String {
@@ -793,5 +795,40 @@ fn arguments_of_launches_from_the_device_do_not_pile_up() {
         let report = b.launch("k", Shape::linear(1, 1024), &[Arg::Pointer(out)]).remove(0);
         assert!(report.outcome.is_clean(), "{}", describe(&report));
         assert_eq!(b.download::<u32>(out, 1024), [1; 1024]);
+    }
+}
+
+/// Who watches sees blocks end, and stops a kernel that never would, however it is run.
+#[test]
+fn a_launch_is_watched_and_stopped() {
+    let ptx = kernel(
+        "mov.u32 %r1, 0;
+         loop: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 3000; @%p1 bra loop;
+         st.global.u32 [%o], %r1;",
+    );
+    for options in [plain(Schedule::Lockstep), checked(Schedule::Adversarial { seed: 1 })] {
+        let blocks = 2000;
+        let mut b = Bench::new(&ptx, Options { instructions: 1 << 40, ..options });
+        let out = b.room::<u32>(blocks as usize);
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let looks = seen.clone();
+        let watch: Watch = Arc::new(move |headway| {
+            let mut looks = looks.lock().unwrap();
+            looks.push(headway);
+            if looks.len() < 4 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        b.device.set_watch(Some(watch));
+        let report = b.launch("k", Shape::linear(blocks, 1), &[Arg::Pointer(out)]).remove(0);
+        let Some(Halt::Stopped { finished, blocks: of }) = report.outcome.halt else {
+            panic!("{}", describe(&report));
+        };
+        assert!(0 < finished && finished < u64::from(blocks), "{finished}");
+        let seen = seen.lock().unwrap();
+        assert!(seen.iter().all(|h| h.blocks == of && of == u64::from(blocks)));
+        let last = seen.iter().map(|h| h.finished).max();
+        assert!(last > Some(0), "{seen:?}");
+        // It does not go on behind the back of who stopped it.
+        let most = seen.iter().map(|h| h.instructions).max().unwrap();
+        assert!(report.outcome.instructions < 2 * most, "{}", report.outcome.instructions);
     }
 }

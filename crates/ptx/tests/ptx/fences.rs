@@ -163,3 +163,68 @@ fn a_bulk_copy_is_waited_for() {
         }
     }
 }
+
+/// A sample that is right with its fences: its file, its kernel, its launch and its arguments.
+type Fenced = (&'static str, &'static str, Shape, fn(&mut Bench) -> Vec<Arg<'static>>);
+
+const FENCED: [Fenced; 5] = [
+    ("ticket", "ticket_sum", linear(4, 64), |b| {
+        let (input, partials) = (b.upload(&[1.0f32; 2000]), b.room::<f32>(4));
+        let (out, tickets) = (b.room::<f32>(1), b.upload(&[0u32]));
+        let [input, partials, out, tickets] = [input, partials, out, tickets].map(Arg::Pointer);
+        vec![input, partials, out, tickets, Arg::U32(2000)]
+    }),
+    ("grid_sync", "grid_sum", linear(4, 64), |b| {
+        let (input, partials) = (b.upload(&[1i32; 2000]), b.room::<i32>(4));
+        let (out, arrived) = (b.room::<i32>(4), b.upload(&[0u32]));
+        let [input, partials, out, arrived] = [input, partials, out, arrived].map(Arg::Pointer);
+        vec![input, partials, out, arrived, Arg::U32(2000)]
+    }),
+    ("bulk_copy", "bulk_sum", linear(1, 64), |b| {
+        let [input, out] = [b.upload(&[1i32; 512]), b.room::<i32>(64)].map(Arg::Pointer);
+        vec![input, out, Arg::U32(2)]
+    }),
+    ("bulk_copy", "bulk_fill", linear(2, 64), |b| {
+        vec![Arg::Pointer(b.room::<i32>(512)), Arg::U32(5)]
+    }),
+    ("warps", "handed_over", linear(1, 64), |b| vec![Arg::Pointer(b.room::<i32>(32))]),
+];
+
+const fn linear(blocks: u32, threads: u32) -> Shape {
+    let (grid, block) = ([blocks, 1, 1], [threads, 1, 1]);
+    Shape { grid, block, cluster: None, shared: 0, cooperative: false }
+}
+
+/// Where the fences of a kernel stand in the text of its module.
+fn fences(ptx: &str, kernel: &str) -> Vec<core::ops::Range<usize>> {
+    let start = ptx.find(&format!(".entry {kernel}(")).unwrap_or(ptx.len());
+    let end = ptx[start..].find(".visible .entry").map_or(ptx.len(), |at| start + at);
+    let ends = ptx[start..end].match_indices(';').map(|(at, _)| start + at);
+    let words = ends.map(|end| ptx[..end].rfind(char::is_whitespace).map_or(0, |at| at + 1)..end);
+    words.filter(|w| ["membar.", "fence."].iter().any(|f| ptx[w.clone()].starts_with(f))).collect()
+}
+
+/// Each fence of the samples is taken out. All are missed but those of two kernels: the memory model lets bulk copies see an mbarrier's initialisation
+/// without a proxy fence, and who arrives at a barrier needs no fence before it.
+#[test]
+fn a_fence_that_is_taken_out_is_missed() {
+    let mut removed = std::collections::BTreeMap::new();
+    for (sample, kernel, shape, args) in FENCED {
+        for (path, ptx) in builds(sample) {
+            for fence in fences(&ptx, kernel) {
+                let mut without = ptx.clone();
+                without.replace_range(fence, "");
+                for schedule in schedules() {
+                    let mut b = Bench::new(&without, checked(schedule));
+                    let args = args(&mut b);
+                    let report = b.launch(kernel, shape, &args).remove(0);
+                    let needless = ["bulk_sum", "handed_over"].contains(&kernel);
+                    let (path, told) = (path.display(), describe(&report));
+                    assert_eq!(report.outcome.is_clean(), needless, "{path} {schedule:?}: {told}");
+                }
+                *removed.entry(kernel).or_insert(0) += 1;
+            }
+        }
+    }
+    assert!(FENCED.iter().all(|(_, kernel, ..)| removed.contains_key(kernel)), "{removed:?}");
+}

@@ -244,15 +244,15 @@ fn hardware_registers_are_sources() {
 #[test]
 fn all_that_is_unsupported_is_listed() {
     let text = kernel(
-        "wmma.thing.f16 %r1, %r2;\nadd.s32 %r1, %r2, 1;\n.loc 7 9 1\nadd.q32 %r1, %r2, 1;\nmov.b32.odd %r1, 2;",
+        "frob.thing.f16 %r1, %r2;\nadd.s32 %r1, %r2, 1;\n.loc 7 9 1\nadd.q32 %r1, %r2, 1;\nmov.b32.odd %r1, 2;",
     );
     let found = parse(&text).unwrap();
     let names: Vec<_> = found.unsupported.iter().map(|u| u.instruction.as_str()).collect();
-    assert_eq!(names, ["wmma.thing.f16", "add.q32", "mov.b32.odd"]);
+    assert_eq!(names, ["frob.thing.f16", "add.q32", "mov.b32.odd"]);
     let first = found.unsupported[0].line;
     assert_eq!(found.unsupported[1].line, first + 3);
     assert_eq!(found.unsupported[1].source, Some((0, 9)));
-    assert_eq!(found.unsupported[0].to_string(), "`wmma.thing.f16` is not supported");
+    assert_eq!(found.unsupported[0].to_string(), "`frob.thing.f16` is not supported");
 }
 
 /// Textures, tensors, matrices, and what no version has yet: the operands of each are read over.
@@ -263,7 +263,7 @@ fn what_is_not_known_is_no_error() {
         "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, %d2, {%f5, %f6}];",
         "suld.b.2d.b32.trap {%r1}, [%d1, {%r2, %r3}];",
         "sust.b.1d.v2.b32.clamp [%d1, {%r1}], {%r2, %r3};",
-        "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r1, %r2, %r3, %r4}, [%d1], %r5;",
+        "wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 {%r1}, [%d1], %r5;",
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %d1, %d2, %p1, 1, 1, 0, 0;",
         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 64;",
         "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%d1, {%r1, %r2}], [%r3];",

@@ -12,6 +12,6 @@ pub(super) fn run(args: &PtxArgs, global: &Global) -> Result<ExitCode> {
     match &args.verb {
         PtxVerb::Run(args) => run::run(args, global),
         PtxVerb::Info(args) => info::run(args),
-        PtxVerb::Test(args) => test::run(args),
+        PtxVerb::Test(args) => test::run(args, global),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::args::{Global, RunArgs, TableOrJson};
 use crate::failure::{self, Usage, note};
+use crate::progress::Blocks;
 use crate::ptx::buffers::Buffers;
 use crate::ptx::report::Run;
 use crate::ptx::source::Sources;
@@ -18,6 +19,7 @@ pub(super) fn run(args: &RunArgs, global: &Global) -> Result<ExitCode> {
     Buffers::check(&args.args, &args.show, &args.save)?;
     let (ptx, name) = file::text(&args.file)?;
     let mut device = Device::new(Setup { options, ..Setup::default() });
+    device.set_watch(Blocks::watch(global.quiet));
     let module = device.load(&ptx).with_context(|| name.to_string())?;
     let kernel = kernel(&device, module, args, name)?;
     // Who launches from the command line wants the memory that is asked for.
@@ -28,6 +30,8 @@ pub(super) fn run(args: &RunArgs, global: &Global) -> Result<ExitCode> {
     let launches = device
         .run_to_end(kernel, &shape, &buffers.arguments())
         .with_context(|| name.to_string())?;
+    // What is shown of the launch goes away before its outcome is printed.
+    device.set_watch(None);
     if !global.quiet {
         for name in symbols::unset(&device, module, &launches[0].kernel, &args.set)? {
             note(&format!(

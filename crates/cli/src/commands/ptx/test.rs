@@ -1,6 +1,6 @@
 //! `ptx test`: a suite of launches, under several schedules.
 
-use crate::args::TestArgs;
+use crate::args::{Global, TestArgs};
 use crate::failure;
 use crate::ptx::suite::document::Suite;
 use crate::ptx::suite::{self, Format};
@@ -9,12 +9,12 @@ use anyhow::Result;
 use std::path::Path;
 use std::process::ExitCode;
 
-pub(super) fn run(args: &TestArgs) -> Result<ExitCode> {
+pub(super) fn run(args: &TestArgs, global: &Global) -> Result<ExitCode> {
     if let Some(path) = &args.output {
         crate::sink::check(path)?;
     }
     let suite = Suite::read(Path::new(&args.suite))?;
-    let outcome = suite::run(&suite)?;
+    let outcome = suite::run(&suite, global.quiet)?;
     write(args, &suite, &outcome)?;
     Ok(match outcome.passed {
         true => ExitCode::SUCCESS,

@@ -2,6 +2,7 @@
 
 use super::document::{Launch, Suite, Suppression, Test};
 use super::expect;
+use crate::progress::Steps;
 use crate::ptx::buffers::Buffers;
 use crate::ptx::file;
 use crate::ptx::{report, symbols};
@@ -81,11 +82,11 @@ impl Case {
     }
 }
 
-/// Runs a suite, its cases beside each other.
+/// Runs a suite, its cases beside each other, with a bar on a terminal unless `quiet`.
 ///
 /// # Errors
 /// Files that cannot be read, kernels that there are not, invalid launches: what is no answer of a test.
-pub(crate) fn run(suite: &Suite) -> Result<Outcome> {
+pub(crate) fn run(suite: &Suite, quiet: bool) -> Result<Outcome> {
     let modules = modules(suite)?;
     let cases: Vec<_> = suite
         .tests
@@ -93,6 +94,7 @@ pub(crate) fn run(suite: &Suite) -> Result<Outcome> {
         .flat_map(|test| suite.schedules.iter().map(move |&schedule| (test, schedule)))
         .collect();
     let share = Pieces::new(cases.len());
+    let steps = Steps::new(cases.len(), quiet);
     let stopped = Mutex::new(false);
     let halves = Threads::All.run(share.count(), || {
         let mut done = Vec::new();
@@ -101,6 +103,7 @@ pub(crate) fn run(suite: &Suite) -> Result<Outcome> {
                 break;
             }
             let (test, schedule) = cases[i];
+            steps.begin(&test.name);
             let case = case(suite, test, schedule, &modules)
                 .with_context(|| format!("test {:?}", test.name));
             if let (Err(_), Ok(mut stopped)) = (&case, stopped.lock()) {
@@ -110,6 +113,7 @@ pub(crate) fn run(suite: &Suite) -> Result<Outcome> {
         }
         done
     });
+    drop(steps);
     let mut done: Vec<_> = halves.into_iter().flatten().collect();
     done.sort_by_key(|(i, _)| *i);
     let cases = done.into_iter().map(|(_, case)| case).collect::<Result<Vec<_>>>()?;

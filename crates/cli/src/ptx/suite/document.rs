@@ -1,6 +1,6 @@
 //! A suite as it is written: TOML, with the words of the command line for arguments and contents.
 
-use crate::args::{bytes, checks};
+use crate::args::bytes;
 use crate::failure::Usage;
 use crate::ptx::argument::{self, Argument, Buffer};
 use crate::ptx::content::Content;
@@ -200,7 +200,7 @@ impl Suite {
             return Err(anyhow!("no schedule is left: name one, and at least one seed"));
         }
         let wanted = table.checks.as_deref().unwrap_or("all");
-        let checks = checks(wanted).map_err(|why| anyhow!("checks: {why}"))?;
+        let checks = wanted.parse::<Checks>().map_err(|why| anyhow!("checks: {why}"))?;
         for known in table.suppress.iter().chain(table.test.iter().flat_map(|t| &t.suppress)) {
             if known.reason.trim().is_empty() {
                 return Err(anyhow!("a suppression of {} has no reason", known.kind));

@@ -5,7 +5,8 @@ use crate::{
     ir::{Class, FloatMode, Op, Operand, Rounding, Space, Type},
     parse::{
         argument::Arg,
-        operands::{Operands, exactly, expected},
+        operands::{Operands, exactly, expected, halves},
+        scope::new_register,
         suffix::Opcode,
     },
     value::eight::Eight,
@@ -56,6 +57,25 @@ fn mov<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> R
         }
         [d, a] => Ok(Op::Mov { ty, dst: o.dst(d, ty)?, a: o.src(a, ty)? }),
     }
+}
+
+/// `mov.b128`: registers of 128 bits are two of 64, so that both sides are pairs.
+pub(super) fn mov_pair<'a>(args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> Result<Vec<Op>, Fault> {
+    let [d, a] = exactly(args)?;
+    let ([low, high], [first, second]) = (halves(d)?, halves(a)?);
+    let ty = Type::B64;
+    let (low, high) = (o.dst(low, ty)?, o.dst(high, ty)?);
+    let (first, mut second) = (o.src(first, ty)?, o.src(second, ty)?);
+    let mut moves = Vec::with_capacity(3);
+    if second == Operand::Reg(low) {
+        // The first move would change what the second one takes.
+        let kept = new_register(&mut o.body.registers, "", ty);
+        moves.push(Op::Mov { ty, dst: kept, a: second });
+        second = Operand::Reg(kept);
+    }
+    moves.push(Op::Mov { ty, dst: low, a: first });
+    moves.push(Op::Mov { ty, dst: high, a: second });
+    Ok(moves)
 }
 
 /// The type of a part when a value is one of so many.

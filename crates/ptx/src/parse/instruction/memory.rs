@@ -5,7 +5,7 @@ use crate::{
     ir::{AtomicOp, Class, FenceOrder, Op, Operand, Order, Scope, Space, Type},
     parse::{
         argument::Arg,
-        operands::{Operands, exactly, parts, wrong_count},
+        operands::{Operands, exactly, halves, parts, wrong_count},
         suffix::Opcode,
     },
 };
@@ -60,6 +60,8 @@ fn access(op: &mut Opcode<'_>) -> Result<Access, Fault> {
     let policy = op.drop_cache_hints();
     let length = op.take_one(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
     let ty = op.optional_type().ok_or_else(|| Fault::unsupported("a type is missing"))?;
+    // 128 bits are two registers.
+    let (ty, length) = if (ty, length) == (Type::B128, 1) { (Type::B64, 2) } else { (ty, length) };
     let plain = !matches!(ty.class(), Class::Predicate | Class::IntegerPair | Class::FloatPair);
     if !plain || matches!(ty, Type::B128 | Type::Tf32) {
         return Err(Fault::unsupported(format!("{ty} is not a type of `{}`", op.name)));
@@ -155,7 +157,9 @@ fn atomic<'a>(
     let others = [("exch", AtomicOp::Exchange), ("cas", AtomicOp::CompareAndSwap)];
     let which = op.expect(&[&COMBINING[..], &others].concat())?;
     let keeps_subnormals = op.take("noftz");
-    let ty = op.ty(atomic_types(which))?;
+    let swaps = matches!(which, AtomicOp::Exchange | AtomicOp::CompareAndSwap);
+    let wide = swaps && op.take("b128");
+    let ty = if wide { Type::B64 } else { op.ty(atomic_types(which))? };
     if keeps_subnormals != (ty.is_float() && !matches!(ty, Type::F32 | Type::F64)) {
         return Err(Fault::invalid("16-bit floating-point types need .noftz"));
     }
@@ -166,6 +170,9 @@ fn atomic<'a>(
         return Err(Fault::invalid("an atomic operation is neither weak nor volatile"));
     }
     let args = without_policy(policy, args, o)?;
+    if wide {
+        return atomic_pair(which, (space, order, scope), args, o);
+    }
     let (dst, args) = match args {
         [d, rest @ ..] if op.name == "atom" => (Some(o.dst(d, ty)?), rest),
         rest => (None, rest),
@@ -179,6 +186,29 @@ fn atomic<'a>(
     };
     let address = o.address(address, space)?;
     Ok(Op::Atomic { op: which, ty, space, order, scope, dst, address, a: o.src(a, ty)?, b })
+}
+
+/// `atom.exch.b128` and `atom.cas.b128`: each value is two registers.
+fn atomic_pair<'a>(
+    op: AtomicOp,
+    (space, order, scope): (Space, Order, Scope),
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Result<Op, Fault> {
+    let (d, address, a, b) = match args {
+        [d, address, a] if op == AtomicOp::Exchange => (d, address, a, None),
+        [d, address, a, b] if op == AtomicOp::CompareAndSwap => (d, address, a, Some(b)),
+        _ => return Err(Fault::invalid("it has too few or too many operands")),
+    };
+    let mut sources = |arg: &Arg<'a>| -> Result<[Operand; 2], Fault> {
+        let [low, high] = halves(arg)?;
+        Ok([o.src(low, Type::B64)?, o.src(high, Type::B64)?])
+    };
+    let (a, b) = (sources(a)?, b.map(sources).transpose()?);
+    let [low, high] = halves(d)?;
+    let dsts = [o.dst(low, Type::B64)?, o.dst(high, Type::B64)?];
+    let address = o.address(address, space)?;
+    Ok(Op::AtomicPair { op, space, order, scope, dsts, address, a, b })
 }
 
 /// `atom.v2`, `red.v4` and their kin: each element is an atomic of its own.

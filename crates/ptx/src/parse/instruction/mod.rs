@@ -8,6 +8,7 @@ mod control;
 mod convert;
 mod copy;
 mod float;
+mod fragment;
 mod matrix;
 mod memory;
 mod warp;
@@ -69,6 +70,10 @@ pub(super) fn decode<'a>(
     {
         return memory::atomics(op, length, args, operands).map(Decoded::Ops);
     }
+    if op.name == "mov" && op.take("b128") {
+        op.finish()?;
+        return convert::mov_pair(args, operands).map(Decoded::Ops);
+    }
     let decoded = match decode_op(&mut op, args, operands) {
         // With a suffix that is not known, the operands are those of another form.
         Err(Fault::Invalid(..)) if op.has_unknown_suffix() => return Err(unknown_suffix(op)),
@@ -107,6 +112,7 @@ fn decode_op<'a>(
         "cp" => copy::decode(op, args, o),
         "mma" if op.has("sync") => matrix::decode(op, args, o),
         "ldmatrix" | "stmatrix" | "movmatrix" => matrix::decode(op, args, o),
+        "wmma" => fragment::decode(op, args, o),
         _ => Err(Fault::Unsupported(None)),
     }
 }

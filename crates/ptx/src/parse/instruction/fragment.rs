@@ -1,0 +1,234 @@
+//! Tables in fragments: `wmma`.
+
+use super::Fault;
+use crate::{
+    ir::{FragmentPart, MatrixType, Op, Operand, Reg, Type},
+    parse::{
+        argument::Arg,
+        operands::{Operands, exactly, parts, wrong_count},
+        suffix::Opcode,
+    },
+};
+
+/// What accumulators hold.
+const SUMS: [Type; 4] = [Type::F16, Type::F32, Type::F64, Type::S32];
+
+/// What factors hold; those of halves are not named in products.
+const FACTORS: [(&str, Type); 6] = [
+    ("f16", Type::F16),
+    ("bf16", Type::Bf16),
+    ("tf32", Type::Tf32),
+    ("f64", Type::F64),
+    ("s8", Type::S8),
+    ("u8", Type::U8),
+];
+
+/// Rows of `a`, columns of `b`, and columns of `a`.
+type Shape = (u32, u32, u32);
+
+pub(super) fn decode<'a>(
+    op: &mut Opcode<'a>,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Result<Op, Fault> {
+    let verb = op.expect(&[("load", 0), ("store", 1), ("mma", 2)])?;
+    let part = match verb {
+        0 => {
+            op.expect(&[("a", FragmentPart::A), ("b", FragmentPart::B), ("c", FragmentPart::Sum)])?
+        }
+        1 => op.expect(&[("d", FragmentPart::Sum)])?,
+        _ => FragmentPart::Sum,
+    };
+    op.expect(&[("sync", ())])?;
+    op.expect(&[("aligned", ())])?;
+    match verb {
+        0 => load(part, op, args, o),
+        1 => store(op, args, o),
+        _ => multiply(op, args, o),
+    }
+}
+
+/// Whether columns lie one after the other, instead of rows.
+fn by_columns(op: &mut Opcode<'_>) -> Result<bool, Fault> {
+    op.expect(&[("row", false), ("col", true)])
+}
+
+fn shape(op: &mut Opcode<'_>) -> Result<Shape, Fault> {
+    op.expect(&[
+        ("m16n16k16", (16, 16, 16)),
+        ("m8n32k16", (8, 32, 16)),
+        ("m32n8k16", (32, 8, 16)),
+        ("m16n16k8", (16, 16, 8)),
+        ("m8n8k4", (8, 8, 4)),
+    ])
+}
+
+/// Whether there are products of this shape whose factors hold this type.
+fn has_factor(shape: Shape, ty: Type) -> bool {
+    match ty {
+        Type::F64 => shape == (8, 8, 4),
+        Type::Tf32 => shape == (16, 16, 8),
+        _ => shape.2 == 16,
+    }
+}
+
+/// Whether there are products of this shape whose sums have this type.
+fn has_sum(shape: Shape, ty: Type) -> bool {
+    match ty {
+        Type::F64 => shape == (8, 8, 4),
+        Type::F32 => shape != (8, 8, 4),
+        _ => shape.2 == 16,
+    }
+}
+
+fn no_such() -> Fault {
+    Fault::unsupported("there is no such product")
+}
+
+/// The registers of a lane, and their type.
+fn registers_of(part: FragmentPart, shape: Shape, ty: Type) -> (usize, Type) {
+    let (rows, columns) = part.extent(shape);
+    let word = if ty == Type::F64 { Type::B64 } else { Type::B32 };
+    match (part, ty) {
+        // A lane has 16 halves of a factor, whatever its shape.
+        (FragmentPart::A | FragmentPart::B, Type::F16) => (8, word),
+        _ => ((rows * columns / 32 * ty.bits() / word.bits()) as usize, word),
+    }
+}
+
+fn check(found: usize, wanted: usize) -> Result<(), Fault> {
+    if found == wanted {
+        return Ok(());
+    }
+    Err(Fault::invalid(format!("{found} registers where {wanted} are expected")))
+}
+
+fn sources<'a>(
+    arg: &Arg<'a>,
+    (count, word): (usize, Type),
+    o: &mut Operands<'_, 'a>,
+) -> Result<Box<[Operand]>, Fault> {
+    check(parts(arg).len(), count)?;
+    parts(arg).iter().map(|part| o.src(part, word)).collect()
+}
+
+fn destinations<'a>(
+    arg: &Arg<'a>,
+    (count, word): (usize, Type),
+    o: &mut Operands<'_, 'a>,
+) -> Result<Box<[Reg]>, Fault> {
+    check(parts(arg).len(), count)?;
+    parts(arg).iter().map(|part| o.dst(part, word)).collect()
+}
+
+/// Two operands, and a stride where there is one.
+fn with_stride<'x, 'a>(
+    args: &'x [Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Result<([&'x Arg<'a>; 2], Option<Operand>), Fault> {
+    match args {
+        [first, second] => Ok(([first, second], None)),
+        [first, second, stride] => Ok(([first, second], Some(o.src(stride, Type::B32)?))),
+        _ => Err(wrong_count(args, "2 or 3")),
+    }
+}
+
+fn load<'a>(
+    part: FragmentPart,
+    op: &mut Opcode<'a>,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Result<Op, Fault> {
+    let (by_columns, shape, space) = (by_columns(op)?, shape(op)?, op.space());
+    let (ty, exists) = match part {
+        FragmentPart::Sum => {
+            let ty = op.first_type(&SUMS)?;
+            (ty, has_sum(shape, ty))
+        }
+        _ => {
+            let ty = op.expect(&FACTORS)?;
+            (ty, has_factor(shape, ty))
+        }
+    };
+    if !exists {
+        return Err(no_such());
+    }
+    let ([d, address], stride) = with_stride(args, o)?;
+    Ok(Op::FragmentLoad {
+        part,
+        shape,
+        ty,
+        by_columns,
+        space,
+        dsts: destinations(d, registers_of(part, shape, ty), o)?,
+        address: o.address(address, space)?,
+        stride,
+    })
+}
+
+fn store<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> Result<Op, Fault> {
+    let (by_columns, shape, space) = (by_columns(op)?, shape(op)?, op.space());
+    let ty = op.first_type(&SUMS)?;
+    if !has_sum(shape, ty) {
+        return Err(no_such());
+    }
+    let ([address, values], stride) = with_stride(args, o)?;
+    Ok(Op::FragmentStore {
+        shape,
+        ty,
+        by_columns,
+        space,
+        values: sources(values, registers_of(FragmentPart::Sum, shape, ty), o)?,
+        address: o.address(address, space)?,
+        stride,
+    })
+}
+
+fn multiply<'a>(
+    op: &mut Opcode<'a>,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+) -> Result<Op, Fault> {
+    // Fragments do not depend on how their tables lay in memory.
+    by_columns(op)?;
+    by_columns(op)?;
+    let shape = shape(op)?;
+    op.take("rn");
+    let saturate = op.take("satfinite");
+    // The types stand in the order of the operands; factors that are halves have none.
+    let d_type = op.first_type(&SUMS)?;
+    let named = FACTORS[1..].iter().any(|(name, _)| op.begins_with(name));
+    let (a_type, b_type) = match named {
+        true => (op.expect(&FACTORS[1..])?, op.expect(&FACTORS[1..])?),
+        false => (Type::F16, Type::F16),
+    };
+    let c_type = op.first_type(&SUMS)?;
+    let sum_fits = |ty: Type| match a_type {
+        Type::F16 => matches!(ty, Type::F16 | Type::F32),
+        Type::S8 | Type::U8 => ty == Type::S32,
+        Type::F64 => ty == Type::F64,
+        _ => ty == Type::F32,
+    };
+    let integers = |ty: Type| matches!(ty, Type::S8 | Type::U8);
+    let exists = has_factor(shape, a_type)
+        && (a_type == b_type || integers(a_type) && integers(b_type))
+        && (!saturate || integers(a_type))
+        && sum_fits(d_type)
+        && sum_fits(c_type);
+    if !exists {
+        return Err(no_such());
+    }
+    let [d, a, b, c] = exactly(args)?;
+    Ok(Op::FragmentMultiply {
+        shape,
+        a_type: MatrixType::Plain(a_type),
+        b_type: MatrixType::Plain(b_type),
+        c_type,
+        ty: d_type,
+        saturate,
+        dsts: destinations(d, registers_of(FragmentPart::Sum, shape, d_type), o)?,
+        a: sources(a, registers_of(FragmentPart::A, shape, a_type), o)?,
+        b: sources(b, registers_of(FragmentPart::B, shape, b_type), o)?,
+        c: sources(c, registers_of(FragmentPart::Sum, shape, c_type), o)?,
+    })
+}

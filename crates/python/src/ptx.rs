@@ -1,0 +1,396 @@
+//! PTX that is run on the CPU, for the module `warpfold.ptx`, which knows arrays and arguments. What comes here is bytes.
+
+use crate::errors::text;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+use warpfold_ptx::device::{Device, DeviceError, Report, Setup};
+use warpfold_ptx::finding::{Finding, Party, Space};
+use warpfold_ptx::info::unset_constants;
+use warpfold_ptx::ir::Module;
+use warpfold_ptx::machine::{Arg, Checks, Halt, Options, Schedule, Shape, Watch};
+use warpfold_ptx::place::{Line, Place};
+
+/// Time between two looks whether Ctrl-C was pressed.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Bytes behind a buffer's end that are still told as its own.
+const FAR: u64 = 1 << 20;
+
+/// PTX, read once and run as often as wanted.
+#[pyclass(frozen, module = "warpfold.ptx", name = "Module")]
+pub(crate) struct PtxModule {
+    module: Module,
+}
+
+/// A launch, as `warpfold.ptx` hands it over.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Launch {
+    kernel: String,
+    grid: [u32; 3],
+    block: [u32; 3],
+    cluster: Option<[u32; 3]>,
+    shared: u32,
+    cooperative: bool,
+    schedule: String,
+    seed: u64,
+    checks: String,
+    limit: u64,
+    /// Memory, and whether the kernel gets what it holds.
+    buffers: Vec<(PyBuffer<u8>, bool)>,
+    arguments: Vec<Argument>,
+    symbols: BTreeMap<String, PyBuffer<u8>>,
+}
+
+/// An argument's bytes, and the addresses in them: the place, the buffer and the byte of it.
+type Argument = (Vec<u8>, Vec<(usize, usize, u64)>);
+
+#[pymethods]
+impl PtxModule {
+    #[new]
+    fn new(py: Python<'_>, text: &str) -> PyResult<PtxModule> {
+        let module = py.detach(|| warpfold_ptx::parse::parse(text));
+        let module = module.map_err(|error| failure(&error.into()))?;
+        Ok(PtxModule { module })
+    }
+
+    /// The names of the kernels.
+    #[getter]
+    fn kernels(&self) -> Vec<&str> {
+        self.module.kernels().map(|kernel| kernel.name.as_str()).collect()
+    }
+
+    /// The parameters of a kernel: name, type and, for an array of them, how many.
+    fn parameters(&self, kernel: &str) -> PyResult<Vec<(&str, &'static str, Option<u64>)>> {
+        let found = self.module.kernels().find(|k| k.name == kernel);
+        let found = found.ok_or_else(|| {
+            let kernels = self.module.kernels().map(|k| k.name.clone()).collect();
+            failure(&DeviceError::NoKernel { name: kernel.into(), kernels })
+        })?;
+        let all = found.parameters.iter();
+        Ok(all.map(|p| (p.name.as_str(), p.ty.name(), p.length)).collect())
+    }
+
+    /// Runs a kernel: what each launch gave, and the constants that nobody set. The buffers hold what it left.
+    fn _run<'py>(
+        &self,
+        py: Python<'py>,
+        launch: Launch,
+    ) -> PyResult<(Bound<'py, PyList>, Vec<String>)> {
+        let bytes = |buffer: &PyBuffer<u8>| buffer.to_vec(py);
+        let mut buffers = Vec::new();
+        for (buffer, given) in &launch.buffers {
+            buffers.push((bytes(buffer)?, *given));
+        }
+        let mut symbols = Vec::new();
+        for (name, value) in &launch.symbols {
+            symbols.push((name.as_str(), bytes(value)?));
+        }
+        let work = Work {
+            shape: launch.shape(),
+            options: launch.options()?,
+            kernel: &launch.kernel,
+            arguments: &launch.arguments,
+            symbols,
+        };
+        let module = self.module.clone();
+        let done = hearing_signals(py, |watch| work.run(module, &mut buffers, watch))?;
+        let done = done.map_err(|error| failure(&error))?;
+        for ((buffer, _), (bytes, _)) in launch.buffers.iter().zip(&buffers) {
+            write_back(py, buffer, bytes)?;
+        }
+        let reports = done.reports.iter().map(|report| self.told(py, report, &done.placed));
+        let reports = reports.collect::<PyResult<Vec<_>>>()?;
+        let unset = unset_constants(&self.module, &launch.kernel).into_iter();
+        let unset = unset.filter(|name| !launch.symbols.contains_key(*name));
+        Ok((PyList::new(py, reports)?, unset.map(Into::into).collect()))
+    }
+}
+
+impl Launch {
+    fn shape(&self) -> Shape {
+        let &Launch { grid, block, cluster, shared, cooperative, .. } = self;
+        Shape { grid, block, cluster, shared, cooperative }
+    }
+
+    /// # Errors
+    /// Names that there are not.
+    fn options(&self) -> PyResult<Options> {
+        let seed = self.seed;
+        let schedule = match self.schedule.as_str() {
+            "lockstep" => Schedule::Lockstep,
+            "random" => Schedule::Random { seed },
+            "adversarial" => Schedule::Adversarial { seed },
+            other => {
+                let what = format!("there is no schedule {other:?}");
+                let hint = "use \"lockstep\", \"random\" or \"adversarial\"";
+                return Err(PyValueError::new_err(text(what, Some(hint.into()))));
+            }
+        };
+        let checks: Checks = self
+            .checks
+            .parse()
+            .map_err(|error| PyValueError::new_err(format!("checks: {error}")))?;
+        Ok(Options { checks, schedule, instructions: self.limit, ..Options::default() })
+    }
+}
+
+/// What is done without the interpreter's lock.
+struct Work<'a> {
+    shape: Shape,
+    options: Options,
+    kernel: &'a str,
+    arguments: &'a [Argument],
+    symbols: Vec<(&'a str, Vec<u8>)>,
+}
+
+/// What was done.
+struct Done {
+    reports: Vec<Report>,
+    placed: Placed,
+}
+
+impl Work<'_> {
+    fn run(
+        &self,
+        module: Module,
+        buffers: &mut [(Vec<u8>, bool)],
+        watch: Watch,
+    ) -> Result<Done, DeviceError> {
+        let mut device = Device::new(Setup { options: self.options, ..Setup::default() });
+        device.set_watch(Some(watch));
+        let module = device.load_module(module)?;
+        let kernel = device.kernel(module, self.kernel)?;
+        // Who names a size of shared memory wants it.
+        device.opt_in_to_shared(kernel)?;
+        for (name, bytes) in &self.symbols {
+            device.write_variable(module, name, bytes)?;
+        }
+        let placed = Placed::new(&mut device, buffers)?;
+        let passed: Vec<_> = self.arguments.iter().map(|arg| placed.linked(arg)).collect();
+        let args: Vec<_> = passed.iter().map(Passed::arg).collect();
+        let reports = device.run_to_end(kernel, &self.shape, &args)?;
+        for (&(address, len), (bytes, _)) in placed.0.iter().zip(buffers) {
+            if len > 0 {
+                device.read(address, bytes)?;
+            }
+        }
+        Ok(Done { reports, placed })
+    }
+}
+
+/// Where the buffers lie in the device's memory, and their bytes. Those without any have no address.
+struct Placed(Vec<(u64, u64)>);
+
+impl Placed {
+    fn new(device: &mut Device, buffers: &[(Vec<u8>, bool)]) -> Result<Placed, DeviceError> {
+        let place = |(bytes, given): &(Vec<u8>, bool)| {
+            if bytes.is_empty() {
+                return Ok((0, 0));
+            }
+            let address = device.allocate(bytes.len() as u64)?;
+            if *given {
+                device.write(address, bytes)?;
+            }
+            Ok((address, bytes.len() as u64))
+        };
+        buffers.iter().map(place).collect::<Result<_, _>>().map(Placed)
+    }
+
+    /// An argument with its addresses.
+    fn linked(&self, (bytes, addresses): &Argument) -> Passed {
+        let mut bytes = bytes.clone();
+        for &(at, buffer, offset) in addresses {
+            let (address, _) = self.0.get(buffer).copied().unwrap_or_default();
+            let address = if address == 0 { 0 } else { address + offset };
+            if let [(0, ..)] = addresses[..]
+                && bytes.len() == 8
+            {
+                return Passed::Pointer(address);
+            }
+            if let Some(room) = bytes.get_mut(at..at + 8) {
+                room.copy_from_slice(&address.to_le_bytes());
+            }
+        }
+        Passed::Bytes(bytes)
+    }
+
+    /// The buffer that an address is in or right behind, and the byte of it.
+    fn find(&self, address: u64) -> Option<(usize, u64)> {
+        let below =
+            self.0.iter().enumerate().filter(|(_, (base, _))| *base != 0 && *base <= address);
+        let (buffer, &(base, len)) = below.max_by_key(|(_, (base, _))| *base)?;
+        let offset = address - base;
+        (offset < len.saturating_add(FAR)).then_some((buffer, offset))
+    }
+}
+
+/// What the kernel gets for a parameter.
+enum Passed {
+    Pointer(u64),
+    Bytes(Vec<u8>),
+}
+
+impl Passed {
+    fn arg(&self) -> Arg<'_> {
+        match self {
+            Passed::Pointer(address) => Arg::Pointer(*address),
+            Passed::Bytes(bytes) => Arg::Bytes(bytes),
+        }
+    }
+}
+
+/// Copies what the kernel left. Memory that may only be read must not have changed.
+///
+/// # Errors
+/// It has.
+fn write_back(py: Python<'_>, buffer: &PyBuffer<u8>, bytes: &[u8]) -> PyResult<()> {
+    if !buffer.readonly() {
+        return buffer.copy_from_slice(py, bytes);
+    }
+    if buffer.to_vec(py)? == bytes {
+        return Ok(());
+    }
+    let hint = "hand over a copy of the array, or set its flag writeable";
+    let what = "the kernel wrote to an array that may only be read";
+    Err(PyValueError::new_err(text(what, Some(hint.into()))))
+}
+
+/// Carries out work on a thread of its own, while this one hears Ctrl-C, as only Python's main thread does.
+///
+/// # Errors
+/// What the handler of a signal raised, once the work has seen by its watch that it should end; no thread is to be had.
+fn hearing_signals<T: Send>(py: Python<'_>, work: impl FnOnce(Watch) -> T + Send) -> PyResult<T> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    let watch: Watch = Arc::new(move |_| match stopped.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    });
+    let listen = |done: &mpsc::Receiver<T>| {
+        let mut heard = Ok(());
+        loop {
+            match done.recv_timeout(PATIENCE) {
+                Ok(answer) => return heard.map(|()| answer),
+                Err(RecvTimeoutError::Timeout) => {
+                    heard = heard.and_then(|()| Python::attach(|py| py.check_signals()));
+                    stop.store(heard.is_err(), Ordering::Relaxed);
+                }
+                // The thread panicked, and so does who waits for it.
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(PyRuntimeError::new_err("the interpreter of PTX has failed"));
+                }
+            }
+        }
+    };
+    py.detach(|| {
+        thread::scope(|scope| {
+            let (send, done) = mpsc::channel();
+            let run = move || drop(send.send(work(watch)));
+            let worker = thread::Builder::new().spawn_scoped(scope, run);
+            worker
+                .map_err(|why| PyRuntimeError::new_err(format!("no thread is to be had: {why}")))?;
+            listen(&done)
+        })
+    })
+}
+
+fn failure(error: &DeviceError) -> PyErr {
+    PyValueError::new_err(text(error, error.hint()))
+}
+
+impl PtxModule {
+    /// What a launch gave, by the names that the command line's JSON has.
+    fn told<'py>(
+        &self,
+        py: Python<'py>,
+        report: &Report,
+        placed: &Placed,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let outcome = &report.outcome;
+        let found = outcome.findings.all().iter().map(|f| self.found(py, f, placed));
+        let dict = PyDict::new(py);
+        dict.set_item("kernel", &*report.kernel)?;
+        dict.set_item("from_device", report.from_device)?;
+        dict.set_item("instructions", outcome.instructions)?;
+        dict.set_item("lane_instructions", outcome.lane_instructions)?;
+        dict.set_item("findings", found.collect::<PyResult<Vec<_>>>()?)?;
+        dict.set_item("findings_left_out", outcome.findings.left_out())?;
+        dict.set_item("accesses_forgotten", outcome.forgotten)?;
+        dict.set_item("output", String::from_utf8_lossy(&outcome.output))?;
+        dict.set_item("halt", outcome.halt.as_ref().map(|halt| halted(py, halt)).transpose()?)?;
+        Ok(dict)
+    }
+
+    fn found<'py>(
+        &self,
+        py: Python<'py>,
+        finding: &Finding,
+        placed: &Placed,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let fault = &finding.fault;
+        let dict = PyDict::new(py);
+        dict.set_item("kind", fault.kind.name())?;
+        dict.set_item("title", fault.kind.title())?;
+        dict.set_item("remark", fault.kind.is_remark())?;
+        dict.set_item("message", finding.to_string())?;
+        dict.set_item("hint", fault.hint())?;
+        dict.set_item("kernel", &*finding.kernel)?;
+        dict.set_item("count", finding.count)?;
+        dict.set_item("detail", &*fault.detail)?;
+        position(&dict, fault.line, finding.file.as_deref(), fault.place)?;
+        if let Some(access) = fault.access {
+            let its = PyDict::new(py);
+            its.set_item("act", access.act.to_string())?;
+            its.set_item("space", access.space.to_string())?;
+            its.set_item("address", access.address)?;
+            its.set_item("bytes", access.size)?;
+            let global = access.space == Space::Global;
+            its.set_item("place", global.then(|| placed.find(access.address)).flatten())?;
+            dict.set_item("access", its)?;
+        }
+        let inlined =
+            self.module.inlined_around(fault.line).into_iter().map(|around| {
+                (around.function.as_deref(), self.module.file(around.at.0), around.at.1)
+            });
+        dict.set_item("inlined", inlined.collect::<Vec<_>>())?;
+        if let Some(Party { place, line, act }) = fault.other {
+            let other = PyDict::new(py);
+            other.set_item("act", act.map(|act| act.to_string()))?;
+            position(&other, line, finding.other_file.as_deref(), place)?;
+            dict.set_item("other", other)?;
+        }
+        Ok(dict)
+    }
+}
+
+fn position(
+    dict: &Bound<'_, PyDict>,
+    line: Line,
+    file: Option<&str>,
+    place: Place,
+) -> PyResult<()> {
+    dict.set_item("file", file)?;
+    dict.set_item("source_line", line.source.map(|(_, line)| line))?;
+    dict.set_item("ptx_line", line.ptx)?;
+    dict.set_item("block", place.block)?;
+    dict.set_item("warp", place.warp().warp)?;
+    dict.set_item("lane", place.lane())
+}
+
+fn halted<'py>(py: Python<'py>, halt: &Halt) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("kind", halt.name())?;
+    dict.set_item("message", halt.to_string())?;
+    dict.set_item("hint", halt.hint())?;
+    Ok(dict)
+}
