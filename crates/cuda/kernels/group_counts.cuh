@@ -1,0 +1,81 @@
+// How many elements of each group are not zero, or NaN: counters of 32 bits, in slots and in global memory.
+
+#pragma once
+
+#include "groups.cuh"
+#include "tally.cuh"
+
+template <class T>
+struct GroupCounts {
+    using Count = CountOf<T>;
+    using Bits = typename Count::Bits;
+
+    const Groups &all;
+    const Slots slots;
+    u32 *const counters, *const rows; // [slot][copy] each
+    const u32 copies, copy;
+
+    __device__ __forceinline__ GroupCounts(const Groups &all) :
+        all(all), slots(all), counters(slots.behind()), rows(counters + (slots.count << all.log_copies)), copies(1u << all.log_copies),
+        copy(threadIdx.x & (copies - 1))
+    {
+        for (u32 i = threadIdx.x; i < 2 * slots.count << all.log_copies; i += GROUP_THREADS)
+            counters[i] = 0;
+        __syncthreads();
+    }
+
+    __device__ __forceinline__ void take(u32 group, Bits bits)
+    {
+        u32 slot;
+        const bool here = slots.find(group, slot);
+        const u32 at = (slot << all.log_copies) + copy;
+        Count one;
+        one.take(bits, {all.ask, 0});
+        if (here) {
+            atomicAdd(&rows[at], 1u);
+            if (one.count != 0)
+                atomicAdd(&counters[at], 1u);
+        } else {
+            atomicAdd(&all.rows[group], 1u);
+            if (one.count != 0)
+                atomicAdd(all.word(0, group), u64(1));
+        }
+    }
+
+    __device__ __forceinline__ void close()
+    {
+        __syncthreads();
+#pragma unroll 1
+        for (u32 i = threadIdx.x; i < slots.count; i += GROUP_THREADS) {
+            const u32 group = slots.group_of(all, i);
+            u32 some = 0, of = 0;
+#pragma unroll 1
+            for (u32 c = 0; c < copies; ++c) {
+                some += counters[(i << all.log_copies) + c];
+                of += rows[(i << all.log_copies) + c];
+            }
+            if (of != 0)
+                atomicAdd(&all.rows[group], of);
+            if (some != 0)
+                atomicAdd(all.word(0, group), u64(some));
+        }
+    }
+};
+
+template <class T>
+__device__ __forceinline__ void count_groups(const Groups &all)
+{
+    using Counts = GroupCounts<T>;
+    if (all.phase != 0) {
+        each_group(all, [&](u32 group) {
+            const u32 n = all.rows[group];
+            all.present[group] = n != 0;
+            Counts::Count::write(all.out, group, *all.word(0, group), {all.ask, n});
+            *all.word(0, group) = 0;
+        });
+        return;
+    }
+    Counts counts(all);
+    each_row<typename Counts::Bits>(all, [&](u32 group, typename Counts::Bits bits) { counts.take(group, bits); });
+    counts.close();
+}
