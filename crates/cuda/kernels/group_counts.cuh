@@ -11,7 +11,7 @@ struct GroupCounts {
     using Bits = typename Count::Bits;
 
     const Groups &all;
-    const Slots slots;
+    Slots slots;
     u32 *const counters, *const rows; // [slot][copy] each
     const u32 copies, copy;
 
@@ -42,17 +42,18 @@ struct GroupCounts {
         }
     }
 
-    __device__ __forceinline__ void close()
+    // Brings what slots have to global memory, and leaves zeros. Before and after it there must be barriers.
+    __device__ __forceinline__ void flush()
     {
-        __syncthreads();
 #pragma unroll 1
         for (u32 i = threadIdx.x; i < slots.count; i += GROUP_THREADS) {
             const u32 group = slots.group_of(all, i);
             u32 some = 0, of = 0;
 #pragma unroll 1
-            for (u32 c = 0; c < copies; ++c) {
-                some += counters[(i << all.log_copies) + c];
-                of += rows[(i << all.log_copies) + c];
+            for (u32 at = i << all.log_copies; at < (i + 1) << all.log_copies; ++at) {
+                some += counters[at];
+                of += rows[at];
+                counters[at] = rows[at] = 0;
             }
             if (of != 0)
                 atomicAdd(&all.rows[group], of);
@@ -76,6 +77,8 @@ __device__ __forceinline__ void count_groups(const Groups &all)
         return;
     }
     Counts counts(all);
-    each_row<typename Counts::Bits>(all, [&](u32 group, typename Counts::Bits bits) { counts.take(group, bits); });
-    counts.close();
+    each_row<typename Counts::Bits>(all, [&](u32 group, typename Counts::Bits bits) { counts.take(group, bits); },
+        [&] { counts.slots.renew([&] { counts.flush(); }); });
+    __syncthreads();
+    counts.flush();
 }

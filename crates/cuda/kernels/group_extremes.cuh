@@ -15,7 +15,7 @@ struct GroupExtremes {
     enum Mark { HAS_LAST };
 
     const Groups &all;
-    const Slots slots;
+    Slots slots;
     u64 *const best; // of each slot
     const typename Extreme::Asked asked;
 
@@ -43,13 +43,15 @@ struct GroupExtremes {
         raise(slots.find(group, slot) ? &best[slot] : all.word(0, group), rank);
     }
 
-    __device__ __forceinline__ void close()
+    // Brings what slots have to global memory, and leaves zeros. Before and after it there must be barriers.
+    __device__ __forceinline__ void flush()
     {
-        __syncthreads();
 #pragma unroll 1
         for (u32 i = threadIdx.x; i < slots.count; i += GROUP_THREADS) {
-            if (const u64 rank = best[i])
+            if (const u64 rank = best[i]) {
                 raise(all.word(0, slots.group_of(all, i)), rank);
+                best[i] = 0;
+            }
         }
     }
 };
@@ -71,6 +73,8 @@ __device__ __forceinline__ void find_extremes_of_groups(const Groups &all)
         return;
     }
     Extremes extremes(all);
-    each_row<Bits>(all, [&](u32 group, Bits bits) { extremes.take(group, bits); });
-    extremes.close();
+    each_row<Bits>(all, [&](u32 group, Bits bits) { extremes.take(group, bits); },
+        [&] { extremes.slots.renew([&] { extremes.flush(); }); });
+    __syncthreads();
+    extremes.flush();
 }

@@ -22,7 +22,7 @@ struct GroupSums {
     enum Mark { NOT_A_NUMBER, POSITIVE, NEGATIVE };
 
     const Groups &all;
-    const Slots slots;
+    Slots slots;
     u32 *const low, *const high, *const rows; // [word][slot][copy], and [slot][copy]
     const u32 copies, copy;
     int first = 0;   // the slots' first word
@@ -113,7 +113,7 @@ struct GroupSums {
         });
     }
 
-    __device__ __noinline__ void take_special(u32 group, Bits bits)
+    __device__ __forceinline__ void take_special(u32 group, Bits bits)
     {
         if constexpr (Element<T>::FLOAT) {
             const bool negative = all.absolute == 0 && (bits & Element<T>::SIGN) != 0;
@@ -121,10 +121,9 @@ struct GroupSums {
         }
     }
 
-    // Brings what slots have to global memory.
-    __device__ __forceinline__ void close()
+    // Brings what slots have to global memory, and leaves zeros. Before and after it there must be barriers.
+    __device__ __forceinline__ void flush()
     {
-        __syncthreads();
 #pragma unroll 1
         for (u32 i = threadIdx.x; i < slots.count; i += GROUP_THREADS) {
             const u32 group = slots.group_of(all, i);
@@ -134,20 +133,30 @@ struct GroupSums {
             for (int w = 0; w < WINDOW; ++w) {
                 u64 some = 0;
 #pragma unroll 1
-                for (u32 c = 0; c < copies; ++c)
-                    some += u64(high[place(w, i) + c]) << 32 | low[place(w, i) + c];
+                for (u32 at = place(w, i); at < place(w, i) + copies; ++at) {
+                    some += u64(high[at]) << 32 | low[at];
+                    low[at] = high[at] = 0;
+                }
                 if (some != 0)
                     add_there(first + w, group, some);
             }
             if (all.counts_rows) {
                 u32 some = 0;
 #pragma unroll 1
-                for (u32 c = 0; c < copies; ++c)
-                    some += rows[place(0, i) + c];
+                for (u32 at = place(0, i); at < place(0, i) + copies; ++at) {
+                    some += rows[at];
+                    rows[at] = 0;
+                }
                 if (some != 0)
                     atomicAdd(&all.rows[group], some);
             }
         }
+    }
+
+    __device__ __forceinline__ void close()
+    {
+        __syncthreads();
+        flush();
         __shared__ u32 block_in_use;
         if (threadIdx.x == 0)
             block_in_use = 0;
@@ -197,6 +206,7 @@ __device__ __forceinline__ void sum_groups(const Groups &all)
         return finish_group_sums<T>(all);
     GroupSums<T> sums(all);
     sums.open();
-    each_row<typename GroupSums<T>::Bits>(all, [&](u32 group, typename GroupSums<T>::Bits bits) { sums.take(group, bits); });
+    each_row<typename GroupSums<T>::Bits>(all, [&](u32 group, typename GroupSums<T>::Bits bits) { sums.take(group, bits); },
+        [&] { sums.slots.renew([&] { sums.flush(); }); });
     sums.close();
 }

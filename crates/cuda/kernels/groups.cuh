@@ -7,7 +7,8 @@
 //     the group in global memory   else, and where a row does not fit what slots have room for; a block's slots end there too
 //
 // With as many slots as groups each group has its own. With fewer the first group that asks for a slot gets it: frequent ones ask
-// first, mostly, so that a few of them do not wait for each other in global memory.
+// first, mostly, so that a few of them do not wait for each other in global memory. When most slots are taken all are given up, so
+// that keys which are sorted, or come in clusters, find slots again. Where they are taken soon, that is done the more rarely.
 //
 // The second launch makes the answers, a thread for each group, and leaves the global accumulators zero.
 
@@ -69,9 +70,9 @@ __device__ __forceinline__ void load_groups(u32 (&group)[GROUP_ROWS], const Grou
     }
 }
 
-// Calls `take` with the group and the value of each of the block's rows.
-template <class Bits, class Take>
-__device__ __forceinline__ void each_row(const Groups &all, Take take)
+// Calls `take` with the group and the value of each of the block's rows, and `after` when all threads have had one more tile.
+template <class Bits, class Take, class After>
+__device__ __forceinline__ void each_row(const Groups &all, Take take, After after)
 {
     u64 stranger = ~u64(0);
 #pragma unroll 1
@@ -98,6 +99,7 @@ __device__ __forceinline__ void each_row(const Groups &all, Take take)
             else if (row < all.n)
                 stranger = min(stranger, row);
         }
+        after();
     }
     if (stranger != ~u64(0))
         atomicMin(&all.notes[0], stranger);
@@ -105,9 +107,14 @@ __device__ __forceinline__ void each_row(const Groups &all, Take take)
 
 // Which group has which slot of the block. Behind it in dynamic shared memory is what the slots hold.
 struct Slots {
+    // Tiles before slots are given up: at first, and at most.
+    static constexpr u32 PATIENCE = 4, MOST_PATIENCE = 256;
+
     u32 *owners; // NO_GROUP for slots that nobody has yet; none if all groups have their own
+    u32 *taken;  // how many slots somebody has
     u32 count;
     bool own;
+    u32 tiles = 0, patience = PATIENCE;
 
     static __device__ __forceinline__ u32 *memory()
     {
@@ -115,12 +122,22 @@ struct Slots {
         return dynamic;
     }
 
+    // Before slots are looked for there must be a barrier.
     __device__ __forceinline__ Slots(const Groups &all) : owners(memory()), count(1u << all.log_slots), own(all.has_own_slots())
     {
-        if (!own) {
-            for (u32 i = threadIdx.x; i < count; i += GROUP_THREADS)
-                owners[i] = NO_GROUP;
-        }
+        __shared__ u32 number;
+        taken = &number;
+        give_up();
+    }
+
+    __device__ __forceinline__ void give_up()
+    {
+        if (own)
+            return;
+        for (u32 i = threadIdx.x; i < count; i += GROUP_THREADS)
+            owners[i] = NO_GROUP;
+        if (threadIdx.x == 0)
+            *taken = 0;
     }
 
     __device__ __forceinline__ u32 *behind() const { return owners + (own ? 0 : count); }
@@ -136,10 +153,29 @@ struct Slots {
         u32 owner = *static_cast<volatile u32 *>(&owners[slot]);
         if (owner == NO_GROUP) {
             owner = atomicCAS(&owners[slot], NO_GROUP, group);
-            if (owner == NO_GROUP)
+            if (owner == NO_GROUP) {
+                atomicAdd(taken, 1u);
                 owner = group;
+            }
         }
         return owner == group;
+    }
+
+    // After a tile: gives all slots up, which `flush` empties, if it is time. All threads of the block call it.
+    template <class Flush>
+    __device__ __forceinline__ void renew(Flush flush)
+    {
+        if (own || ++tiles < patience)
+            return;
+        // One thread looks, so that all do the same; others may be behind.
+        if (!__syncthreads_or(threadIdx.x == 0 && *static_cast<volatile u32 *>(taken) > count / 4 * 3))
+            return;
+        patience = tiles > patience ? PATIENCE : min(2 * patience, MOST_PATIENCE);
+        tiles = 0;
+        flush();
+        __syncthreads();
+        give_up();
+        __syncthreads();
     }
 
     __device__ __forceinline__ u32 group_of(const Groups &all, u32 slot) const { return own ? (slot < all.groups ? slot : NO_GROUP) : owners[slot]; }

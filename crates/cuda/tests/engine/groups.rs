@@ -199,6 +199,22 @@ fn groups_have_the_answers_of_their_rows_on_a_device() {
     }
 }
 
+/// A block has more tiles than slots wait for, and more groups than it has slots.
+#[test]
+fn slots_are_given_up_for_other_groups() {
+    let device: Arc<dyn Device> = Arc::new(Sim::checking());
+    let mut random = Random(8);
+    let (rows, groups) = (up_to(60_000, 36_000), 9000);
+    for (how, dtype) in [(Draw::Sorted, DType::F32), (Draw::Shuffled, DType::F64)] {
+        let shape = Shape { blocks: Some(1), ..Shape::default() };
+        let engine = Engine::with_shape(Arc::clone(&device), shape);
+        let keys = draw(how, groups, rows, &mut random);
+        let (device, key_type) = (Arc::clone(&device), DType::U32);
+        let case = Case { device, engine, key_type, least: 0, groups, keys };
+        case.check(dtype, Values::Far, &[Op::Sum, Op::Min, Op::CountNonzero], &mut random);
+    }
+}
+
 /// What a question leaves behind would be in the next one's answers.
 #[test]
 fn accumulators_are_zero_after_a_question() {
