@@ -9,6 +9,7 @@ they are fastest with: torch takes 64 bits alone, CuPy and we 32.
 """
 
 import argparse
+import contextlib
 import json
 import subprocess
 import sys
@@ -23,16 +24,32 @@ ROUNDS = 7
 CALLS = 4
 
 
-def cases(rng):
-    """Names, numbers of groups, keys."""
-    yield "one-group", 1, np.zeros(ROWS, dtype=np.uint32)
-    for log in (4, 10, 14, 20):
-        yield f"uniform-2^{log}", 1 << log, rng.integers(0, 1 << log, ROWS, dtype=np.uint32)
-    groups = 1 << 20
-    # The continuous law of exponent 1.
+def zipf(rng, groups):
+    """The continuous law of exponent 1."""
     keys = np.exp(rng.random(ROWS, dtype=np.float32) * np.float32(np.log(groups)))
-    yield "zipf-2^20", groups, np.minimum(keys - 1, groups - 1).astype(np.uint32)
-    yield "sorted-2^20", groups, np.sort(rng.integers(0, groups, ROWS, dtype=np.uint32))
+    return np.minimum(keys - 1, groups - 1).astype(np.uint32)
+
+
+# Names, numbers of groups, and what draws keys.
+CASES = [
+    ("one-group", 1, lambda rng, groups: np.zeros(ROWS, dtype=np.uint32)),
+    *((f"uniform-2^{log}", 1 << log, lambda rng, groups: rng.integers(0, groups, ROWS, dtype=np.uint32)) for log in (4, 10, 14, 20)),
+    ("zipf-2^20", 1 << 20, zipf),
+    ("sorted-2^20", 1 << 20, lambda rng, groups: np.repeat(np.arange(groups, dtype=np.uint32), ROWS // groups)),
+]
+
+
+def drawn(folder, wanted):
+    """Files with keys, and their numbers of groups. What lies in the folder already is taken as it is."""
+    files = {}
+    for name, groups, draw in CASES:
+        if wanted and name not in wanted.split(","):
+            continue
+        file = folder / name
+        if not file.exists() or file.stat().st_size != 4 * ROWS:
+            draw(np.random.default_rng(16), groups).tofile(file)
+        files[file] = groups
+    return files
 
 
 def ours(example, files):
@@ -131,16 +148,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("example", type=Path, help="the example `groups` of warpfold-cuda")
     parser.add_argument("--peer", default="", help="only peers whose name contains this")
-    parser.add_argument("--folder", type=Path, help="where the keys are kept; 7 GiB")
+    parser.add_argument("--only", default="", help=f"only these cases, of {', '.join(name for name, _, _ in CASES)}")
+    parser.add_argument("--folder", type=Path, help="where the keys are kept, a GiB for each case; without it a temporary one")
     parser.add_argument("--json", type=Path, help="where all figures go")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-        files = {}
-        for name, groups, keys in cases(np.random.default_rng(16)):
-            file = Path(folder) / name
-            keys.tofile(file)
-            files[file] = groups
-        rows = ours(arguments.example, files) + list(peers(files, arguments.peer))
+    with contextlib.ExitStack() as stack:
+        folder = arguments.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(parents=True, exist_ok=True)
+        files = drawn(folder, arguments.only)
+        rows = ours(arguments.example.resolve(), files) + list(peers(files, arguments.peer))
         names = [file.name for file in files]
     seconds = {(Path(row["case"]).name, row["peer"]): row["seconds"] for row in rows}
     columns = sorted({row["peer"] for row in rows} - {"warpfold"})

@@ -42,6 +42,15 @@ struct GroupCounts {
         }
     }
 
+    __device__ __forceinline__ void take_all(const u32 (&group)[GROUP_ROWS], const Bits (&bits)[GROUP_ROWS])
+    {
+#pragma unroll
+        for (int k = 0; k < GROUP_ROWS; ++k) {
+            if (group[k] != NO_GROUP)
+                take(group[k], bits[k]);
+        }
+    }
+
     // Brings what slots have to global memory, and leaves zeros. Before and after it there must be barriers.
     __device__ __forceinline__ void flush()
     {
@@ -77,7 +86,7 @@ __device__ __forceinline__ void count_groups(const Groups &all)
         return;
     }
     Counts counts(all);
-    each_row<typename Counts::Bits>(all, [&](u32 group, typename Counts::Bits bits) { counts.take(group, bits); },
+    each_row<typename Counts::Bits>(all, [&](const u32 (&group)[GROUP_ROWS], const typename Counts::Bits (&bits)[GROUP_ROWS]) { counts.take_all(group, bits); },
         [&] { counts.slots.renew([&] { counts.flush(); }); });
     __syncthreads();
     counts.flush();

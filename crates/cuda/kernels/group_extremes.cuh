@@ -43,6 +43,15 @@ struct GroupExtremes {
         raise(slots.find(group, slot) ? &best[slot] : all.word(0, group), rank);
     }
 
+    __device__ __forceinline__ void take_all(const u32 (&group)[GROUP_ROWS], const Bits (&bits)[GROUP_ROWS])
+    {
+#pragma unroll
+        for (int k = 0; k < GROUP_ROWS; ++k) {
+            if (group[k] != NO_GROUP)
+                take(group[k], bits[k]);
+        }
+    }
+
     // Brings what slots have to global memory, and leaves zeros. Before and after it there must be barriers.
     __device__ __forceinline__ void flush()
     {
@@ -73,7 +82,7 @@ __device__ __forceinline__ void find_extremes_of_groups(const Groups &all)
         return;
     }
     Extremes extremes(all);
-    each_row<Bits>(all, [&](u32 group, Bits bits) { extremes.take(group, bits); },
+    each_row<Bits>(all, [&](const u32 (&group)[GROUP_ROWS], const Bits (&bits)[GROUP_ROWS]) { extremes.take_all(group, bits); },
         [&] { extremes.slots.renew([&] { extremes.flush(); }); });
     __syncthreads();
     extremes.flush();

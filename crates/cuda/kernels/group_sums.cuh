@@ -71,13 +71,20 @@ struct GroupSums {
         return x;
     }
 
-    __device__ __forceinline__ void add_here(u32 at, u32 digit, bool negative)
-    {
-        // Both wrap where the lower word does: a sum that comes out below what was added, a difference of less than what is taken.
-        const u32 before = atomicAdd(&low[at], negative ? -digit : digit);
-        if (negative ? before < digit : before > ~digit)
-            atomicAdd(&high[at], negative ? ~0u : 1u);
-    }
+    // A digit on its way to a slot. Both words of a slot wrap where the lower one does: a sum that comes out below what was added, a
+    // difference of less than what is taken.
+    struct Digit {
+        u32 at = NOWHERE, digit = 0;
+        bool negative = false;
+
+        static constexpr u32 NOWHERE = ~0u;
+        __device__ __forceinline__ u32 add_to(u32 *low) const { return at == NOWHERE ? 0 : atomicAdd(&low[at], negative ? -digit : digit); }
+        __device__ __forceinline__ void carry_to(u32 *high, u32 before) const
+        {
+            if (at != NOWHERE && (negative ? before < digit : before > ~digit))
+                atomicAdd(&high[at], negative ? ~0u : 1u);
+        }
+    };
 
     __device__ __forceinline__ void add_there(int word, u32 group, u64 some)
     {
@@ -85,7 +92,8 @@ struct GroupSums {
         in_use |= 1u << word / SET;
     }
 
-    __device__ __forceinline__ void take(u32 group, Bits bits)
+    // Adds a row where it does not wait for anything, and says what goes to a slot.
+    __device__ __forceinline__ void take(u32 group, Bits bits, Digit (&digits)[Terms::SPAN])
     {
         u32 slot;
         const bool here = slots.find(group, slot);
@@ -103,14 +111,44 @@ struct GroupSums {
             return;
         const int from = Terms::lowest(bits) - first;
         const bool fits = here && from >= 0 && from <= WINDOW - Terms::SPAN;
+        int part = 0;
         Terms::each(bits, all.absolute != 0, [&](int word, u32 digit, bool negative) {
+            Digit &its = digits[part++];
             if (Terms::SPAN > 1 && digit == 0)
                 return;
             if (fits)
-                add_here(place(word - first, slot) + copy, digit, negative);
+                its.at = place(word - first, slot) + copy, its.digit = digit, its.negative = negative;
             else
                 add_there(word, group, negative ? -u64(digit) : u64(digit));
         });
+    }
+
+    // Takes rows. Those that go to slots do so together, as each one takes its time.
+    __device__ __forceinline__ void take_all(const u32 (&group)[GROUP_ROWS], const Bits (&bits)[GROUP_ROWS])
+    {
+        constexpr int TOGETHER = Terms::SPAN == 1 ? GROUP_ROWS : Terms::SPAN == 2 ? GROUP_ROWS / 2 : GROUP_ROWS / 4;
+#pragma unroll
+        for (int k = 0; k < GROUP_ROWS; k += TOGETHER) {
+            Digit digits[TOGETHER][Terms::SPAN];
+#pragma unroll
+            for (int i = 0; i < TOGETHER; ++i) {
+                if (group[k + i] != NO_GROUP)
+                    take(group[k + i], bits[k + i], digits[i]);
+            }
+            u32 before[TOGETHER][Terms::SPAN];
+#pragma unroll
+            for (int i = 0; i < TOGETHER; ++i) {
+#pragma unroll
+                for (int part = 0; part < Terms::SPAN; ++part)
+                    before[i][part] = digits[i][part].add_to(low);
+            }
+#pragma unroll
+            for (int i = 0; i < TOGETHER; ++i) {
+#pragma unroll
+                for (int part = 0; part < Terms::SPAN; ++part)
+                    digits[i][part].carry_to(high, before[i][part]);
+            }
+        }
     }
 
     __device__ __forceinline__ void take_special(u32 group, Bits bits)
@@ -206,7 +244,8 @@ __device__ __forceinline__ void sum_groups(const Groups &all)
         return finish_group_sums<T>(all);
     GroupSums<T> sums(all);
     sums.open();
-    each_row<typename GroupSums<T>::Bits>(all, [&](u32 group, typename GroupSums<T>::Bits bits) { sums.take(group, bits); },
+    using Bits = typename GroupSums<T>::Bits;
+    each_row<Bits>(all, [&](const u32 (&group)[GROUP_ROWS], const Bits (&bits)[GROUP_ROWS]) { sums.take_all(group, bits); },
         [&] { sums.slots.renew([&] { sums.flush(); }); });
     sums.close();
 }

@@ -70,7 +70,8 @@ __device__ __forceinline__ void load_groups(u32 (&group)[GROUP_ROWS], const Grou
     }
 }
 
-// Calls `take` with the group and the value of each of the block's rows, and `after` when all threads have had one more tile.
+// Calls `take` with the groups and the values of GROUP_ROWS rows at once, some of which may have no group, and `after` when the thread
+// has had one more tile of the block's.
 template <class Bits, class Take, class After>
 __device__ __forceinline__ void each_row(const Groups &all, Take take, After after)
 {
@@ -94,11 +95,10 @@ __device__ __forceinline__ void each_row(const Groups &all, Take take, After aft
 #pragma unroll
         for (int k = 0; k < GROUP_ROWS; ++k) {
             const u64 row = first + k * GROUP_THREADS;
-            if (group[k] != NO_GROUP)
-                take(group[k], bits[k]);
-            else if (row < all.n)
+            if (group[k] == NO_GROUP && row < all.n)
                 stranger = min(stranger, row);
         }
+        take(group, bits);
         after();
     }
     if (stranger != ~u64(0))
@@ -109,6 +109,7 @@ __device__ __forceinline__ void each_row(const Groups &all, Take take, After aft
 struct Slots {
     // Tiles before slots are given up: at first, and at most.
     static constexpr u32 PATIENCE = 4, MOST_PATIENCE = 256;
+    static constexpr u32 WAYS = 4;
 
     u32 *owners; // NO_GROUP for slots that nobody has yet; none if all groups have their own
     u32 *taken;  // how many slots somebody has
@@ -118,7 +119,7 @@ struct Slots {
 
     static __device__ __forceinline__ u32 *memory()
     {
-        extern __shared__ u32 dynamic[];
+        extern __shared__ __align__(16) u32 dynamic[];
         return dynamic;
     }
 
@@ -142,23 +143,46 @@ struct Slots {
 
     __device__ __forceinline__ u32 *behind() const { return owners + (own ? 0 : count); }
 
-    // The slot of a group, if it has one.
+    // The slot of a group, if it has one: one of WAYS that lie together. With a single way, groups that come often would lose it to
+    // others in some blocks, and a few of them are all that global memory is asked for.
     __device__ __forceinline__ bool find(u32 group, u32 &slot) const
     {
         slot = group;
         if (own)
             return true;
         // The upper bits of a product with an odd number near the golden ratio: neighbours are far apart.
-        slot = group * 0x9e3779b1u >> (__clz(int(count)) + 1);
-        u32 owner = *static_cast<volatile u32 *>(&owners[slot]);
-        if (owner == NO_GROUP) {
-            owner = atomicCAS(&owners[slot], NO_GROUP, group);
-            if (owner == NO_GROUP) {
+        const u32 first = group * 0x9e3779b1u >> (__clz(int(count)) + 1) & ~(WAYS - 1);
+        u32 owner[WAYS];
+        asm volatile("ld.volatile.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(owner[0]), "=r"(owner[1]), "=r"(owner[2]), "=r"(owner[3])
+                     : "l"(owners + first)
+                     : "memory");
+        bool found = false, full = true;
+#pragma unroll
+        for (u32 w = 0; w < WAYS; ++w) {
+            if (owner[w] == group) {
+                found = true;
+                slot = first + w;
+            }
+            full = full && owner[w] != NO_GROUP;
+        }
+        return found || (!full && take_way(group, first, slot));
+    }
+
+    // Takes the first of the ways that is free, unless somebody has taken it for the group.
+    __device__ __forceinline__ bool take_way(u32 group, u32 first, u32 &slot) const
+    {
+#pragma unroll 1
+        for (u32 w = 0; w < WAYS; ++w) {
+            const u32 owner = atomicCAS(&owners[first + w], NO_GROUP, group);
+            if (owner == NO_GROUP)
                 atomicAdd(taken, 1u);
-                owner = group;
+            if (owner == NO_GROUP || owner == group) {
+                slot = first + w;
+                return true;
             }
         }
-        return owner == group;
+        return false;
     }
 
     // After a tile: gives all slots up, which `flush` empties, if it is time. All threads of the block call it.

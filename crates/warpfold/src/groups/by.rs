@@ -220,7 +220,7 @@ impl<'a> GroupBy<'a> {
     pub fn empty(&self, values: &[(String, DType)]) -> Result<GroupPartial> {
         if !matches!(self.reduction.named_device(), Device::Auto | Device::Cpu) {
             return Err(Error::Device {
-                what: format!("device {} has no unfinished groups", self.reduction.named_device()),
+                what: format!("device {} makes no states of groups", self.reduction.named_device()),
                 hint: "use --device cpu: the answers are the same bits everywhere".into(),
             });
         }

@@ -166,7 +166,10 @@ fn all_keys(stream: &DeviceStream) {
     let dot = Reduction::of(Op::Dot);
     let there =
         dot.by(keys.array(stream, 1)).run_pair(values.array(stream, 1), &values.array(stream, 1));
-    assert_eq!(there, dot.by(keys.view(1)).run_pair(values.view(1), values.view(1)));
+    assert_eq!(
+        there,
+        dot.by(KeyColumn::from(keys.view(1))).run_pair(values.view(1), values.view(1))
+    );
 }
 
 #[test]
@@ -221,7 +224,7 @@ fn groups_that_cannot_be_are_refused_as_on_the_cpu() {
     assert!(matches!(refused(&short, None), Error::ShapeMismatch { .. }));
     let mixed = sum.by(keys.array(&stream, 1)).run(values.view(1)).unwrap_err();
     assert!(matches!(mixed, Error::DeviceMemory { .. }), "{mixed}");
-    let mixed = sum.by(keys.view(1)).run(values.array(&stream, 1)).unwrap_err();
+    let mixed = sum.by(KeyColumn::from(keys.view(1))).run(values.array(&stream, 1)).unwrap_err();
     assert!(matches!(mixed, Error::DeviceMemory { .. }), "{mixed}");
     let elsewhere = sum.clone().device(Device::Cpu).by(keys.array(&stream, 1));
     let elsewhere = elsewhere.run(values.array(&stream, 1)).unwrap_err();
