@@ -52,21 +52,27 @@ struct Groups {
 
 constexpr u32 NO_GROUP = ~0u;
 
-// The group of the key at a row; a key that is no group's has the number NO_GROUP.
-template <class Key>
-__device__ __forceinline__ u32 group_of(const Groups &all, u64 row)
-{
-    const Key number = Key(reinterpret_cast<const Key *>(all.keys)[row] - Key(all.least));
-    return number < all.groups ? u32(number) : NO_GROUP;
-}
-
-template <class Key>
-__device__ __forceinline__ void load_groups(u32 (&group)[GROUP_ROWS], const Groups &all, u64 first)
+// The thread's rows of `left`, one or more. Those that there are not are the last one: without a branch all loads are under way at once.
+template <class Item>
+__device__ __forceinline__ void load_rows(Item (&items)[GROUP_ROWS], const Item *all, u32 left)
 {
 #pragma unroll
+    for (int k = 0; k < GROUP_ROWS; ++k)
+        items[k] = all[min(threadIdx.x + k * GROUP_THREADS, left - 1)];
+}
+
+// The groups of the thread's rows of a tile, which has `left` rows from `first` on. Rows that there are not, and those whose key is no
+// group's, have NO_GROUP.
+template <class Key>
+__device__ __forceinline__ void load_groups(u32 (&group)[GROUP_ROWS], const Groups &all, u64 first, u32 left)
+{
+    const Key *const keys = reinterpret_cast<const Key *>(all.keys) + first;
+    Key key[GROUP_ROWS];
+    load_rows(key, keys, left);
+#pragma unroll
     for (int k = 0; k < GROUP_ROWS; ++k) {
-        const u64 row = first + k * GROUP_THREADS;
-        group[k] = row < all.n ? group_of<Key>(all, row) : NO_GROUP;
+        const Key number = Key(key[k] - Key(all.least));
+        group[k] = threadIdx.x + k * GROUP_THREADS < left && number < all.groups ? u32(number) : NO_GROUP;
     }
 }
 
@@ -77,26 +83,22 @@ __device__ __forceinline__ void each_row(const Groups &all, Take take, After aft
 {
     u64 stranger = ~u64(0);
 #pragma unroll 1
-    for (u64 tile = u64(blockIdx.x) * GROUP_TILE; tile < all.n; tile += u64(gridDim.x) * GROUP_TILE) {
-        const u64 first = tile + threadIdx.x;
-        u32 group[GROUP_ROWS];
+    for (u64 first = u64(blockIdx.x) * GROUP_TILE; first < all.n; first += u64(gridDim.x) * GROUP_TILE) {
+        const u32 left = u32(min(all.n - first, u64(GROUP_TILE)));
         Bits bits[GROUP_ROWS];
-#pragma unroll
-        for (int k = 0; k < GROUP_ROWS; ++k) {
-            const u64 row = first + k * GROUP_THREADS;
-            bits[k] = row < all.n ? reinterpret_cast<const Bits *>(all.data)[row] : Bits(0);
-        }
+        load_rows(bits, reinterpret_cast<const Bits *>(all.data) + first, left);
+        u32 group[GROUP_ROWS];
         switch (all.key_bytes) {
-        case 1: load_groups<u8>(group, all, first); break;
-        case 2: load_groups<u16>(group, all, first); break;
-        case 4: load_groups<u32>(group, all, first); break;
-        default: load_groups<u64>(group, all, first); break;
+        case 1: load_groups<u8>(group, all, first, left); break;
+        case 2: load_groups<u16>(group, all, first, left); break;
+        case 4: load_groups<u32>(group, all, first, left); break;
+        default: load_groups<u64>(group, all, first, left); break;
         }
 #pragma unroll
-        for (int k = 0; k < GROUP_ROWS; ++k) {
-            const u64 row = first + k * GROUP_THREADS;
-            if (group[k] == NO_GROUP && row < all.n)
-                stranger = min(stranger, row);
+        for (int k = GROUP_ROWS - 1; k >= 0; --k) {
+            const u32 row = threadIdx.x + k * GROUP_THREADS;
+            if (group[k] == NO_GROUP && row < left)
+                stranger = min(stranger, first + row);
         }
         take(group, bits);
         after();

@@ -151,7 +151,7 @@ impl Plan {
 }
 
 /// Scratch memory of a question.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Memory {
     notes: Address,
     overflow: Address,
@@ -411,8 +411,8 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Shape;
     use super::super::recorder::Recorder;
+    use super::super::{Shape, archive};
     use super::*;
 
     fn plan(op: Op, dtype: DType, rows: u64, count: u64) -> Option<Plan> {
@@ -461,6 +461,20 @@ mod tests {
         let has = |dtype, count| Groups { keys: keys(dtype), least: 0, count }.has_kernel();
         assert!(has(DType::U8, 256) && !has(DType::U8, 257) && !has(DType::F32, 2));
         assert!(has(DType::I64, 1 << 30) && !has(DType::Bool, 2));
+    }
+
+    #[test]
+    fn kernels_take_blocks_of_this_size() {
+        let keys = Array { address: 256, len: 100, dtype: DType::U32 };
+        let groups = Groups { keys, least: 0, count: 10 };
+        let answer = Answer::of(Op::Sum, DType::F32).unwrap();
+        let plan = plan(Op::Sum, DType::F32, 100, 10).unwrap();
+        let (values, groups) = (512, &groups);
+        let question = Question { answer, plan, values, groups, none: None, counts_rows: false };
+        let bytes = question.block(0, &Memory::default(), 0).bytes().len();
+        let ptx = archive::module("groups_sums_f32", (9, 0)).unwrap();
+        let parameter = format!(".param .align 8 .b8 groups_sums_f32_param_0[{bytes}]");
+        assert!(ptx.contains(&parameter), "no {parameter}");
     }
 
     /// The kernels' accumulators have as many words as memory is made for.
