@@ -2,13 +2,12 @@
 
 #pragma once
 
+#include "answer.cuh"
 #include "groups.cuh"
-#include "tally.cuh"
 
 template <class T>
 struct GroupCounts {
-    using Count = CountOf<T>;
-    using Bits = typename Count::Bits;
+    using Bits = typename Element<T>::Bits;
 
     const Groups &all;
     Slots slots;
@@ -29,15 +28,14 @@ struct GroupCounts {
         u32 slot;
         const bool here = slots.find(group, slot);
         const u32 at = (slot << all.log_copies) + copy;
-        Count one;
-        one.take(bits, {all.ask, 0});
+        const bool counts = (bits & Bits(all.mask)) > Bits(all.limit);
         if (here) {
             atomicAdd(&rows[at], 1u);
-            if (one.count != 0)
+            if (counts)
                 atomicAdd(&counters[at], 1u);
         } else {
             atomicAdd(&all.rows[group], 1u);
-            if (one.count != 0)
+            if (counts)
                 atomicAdd(all.word(0, group), u64(1));
         }
     }
@@ -72,6 +70,16 @@ struct GroupCounts {
     }
 };
 
+__device__ __forceinline__ void write_count(const Groups &all, u32 group, u64 count, u32 n)
+{
+    switch (all.ask) {
+    case COUNT: static_cast<u64 *>(all.out)[group] = n; return;
+    case ANY: static_cast<u8 *>(all.out)[group] = count != 0; return;
+    case ALL: static_cast<u8 *>(all.out)[group] = count == n; return;
+    default: static_cast<u64 *>(all.out)[group] = count;
+    }
+}
+
 template <class T>
 __device__ __forceinline__ void count_groups(const Groups &all)
 {
@@ -80,14 +88,18 @@ __device__ __forceinline__ void count_groups(const Groups &all)
         each_group(all, [&](u32 group) {
             const u32 n = all.rows[group];
             all.present[group] = n != 0;
-            Counts::Count::write(all.out, group, *all.word(0, group), {all.ask, n});
+            write_count(all, group, *all.word(0, group), n);
             *all.word(0, group) = 0;
         });
         return;
     }
     Counts counts(all);
     each_row<typename Counts::Bits>(all, [&](const u32 (&group)[GROUP_ROWS], const typename Counts::Bits (&bits)[GROUP_ROWS]) { counts.take_all(group, bits); },
-        [&] { counts.slots.renew([&] { counts.flush(); }); });
-    __syncthreads();
-    counts.flush();
+        [&](bool is_last) {
+            if (counts.slots.ends(is_last)) {
+                counts.flush();
+                if (!is_last)
+                    counts.slots.begin();
+            }
+        });
 }

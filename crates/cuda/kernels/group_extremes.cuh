@@ -19,11 +19,20 @@ struct GroupExtremes {
     u64 *const best; // of each slot
     const typename Extreme::Asked asked;
 
-    __device__ __forceinline__ GroupExtremes(const Groups &all) : all(all), slots(all), best(reinterpret_cast<u64 *>(slots.behind())), asked(all.ask)
+    __device__ __forceinline__ GroupExtremes(const Groups &all) : all(all), slots(all), best(reinterpret_cast<u64 *>(slots.behind())), asked(what(all))
     {
         for (u32 i = threadIdx.x; i < slots.count; i += GROUP_THREADS)
             best[i] = 0;
         __syncthreads();
+    }
+
+    // Of integers with a sign, whose order is that of words with the sign bit the other way round.
+    static __device__ __forceinline__ typename Extreme::Asked what(const Groups &all)
+    {
+        typename Extreme::Asked asked(all.ask);
+        if (all.is_signed)
+            asked.flip ^= Extreme::UPPER;
+        return asked;
     }
 
     static __device__ __forceinline__ void raise(u64 *best, u64 rank)
@@ -71,7 +80,7 @@ __device__ __forceinline__ void find_extremes_of_groups(const Groups &all)
     using Extremes = GroupExtremes<T>;
     using Bits = typename Extremes::Bits;
     if (all.phase != 0) {
-        const typename Extremes::Extreme::Asked asked(all.ask);
+        const auto asked = Extremes::what(all);
         each_group(all, [&](u32 group) {
             const u64 rank = *all.word(0, group);
             const bool some = rank != 0 || all.is_marked(Extremes::HAS_LAST, group);
@@ -83,7 +92,11 @@ __device__ __forceinline__ void find_extremes_of_groups(const Groups &all)
     }
     Extremes extremes(all);
     each_row<Bits>(all, [&](const u32 (&group)[GROUP_ROWS], const Bits (&bits)[GROUP_ROWS]) { extremes.take_all(group, bits); },
-        [&] { extremes.slots.renew([&] { extremes.flush(); }); });
-    __syncthreads();
-    extremes.flush();
+        [&](bool is_last) {
+            if (extremes.slots.ends(is_last)) {
+                extremes.flush();
+                if (!is_last)
+                    extremes.slots.begin();
+            }
+        });
 }

@@ -112,7 +112,7 @@ struct GroupSums {
         const int from = Terms::lowest(bits) - first;
         const bool fits = here && from >= 0 && from <= WINDOW - Terms::SPAN;
         int part = 0;
-        Terms::each(bits, all.absolute != 0, [&](int word, u32 digit, bool negative) {
+        Terms::each(bits, all.absolute != 0, all.is_signed != 0, [&](int word, u32 digit, bool negative) {
             Digit &its = digits[part++];
             if (Terms::SPAN > 1 && digit == 0)
                 return;
@@ -191,10 +191,9 @@ struct GroupSums {
         }
     }
 
+    // Notes which words are in use.
     __device__ __forceinline__ void close()
     {
-        __syncthreads();
-        flush();
         __shared__ u32 block_in_use;
         if (threadIdx.x == 0)
             block_in_use = 0;
@@ -227,7 +226,8 @@ __device__ __forceinline__ void finish_group_sums(const Groups &all)
             if (n == 0 && all.ask == MEAN)
                 static_cast<typename Sums::Answer *>(all.out)[group] = typename Sums::Answer(all.none);
             else
-                Sums::Terms::write([&](int w) { return is_used(w) ? *all.word(w, group) : 0; }, all.out, group, all.ask, all.absolute != 0, n, all.overflow);
+                Sums::Terms::write([&](int w) { return is_used(w) ? *all.word(w, group) : 0; }, all.out, group, all.ask, all.absolute != 0,
+                    all.is_signed != 0, n, all.overflow);
         }
 #pragma unroll 1
         for (int w = 0; w < Sums::WORDS; ++w) {
@@ -246,6 +246,12 @@ __device__ __forceinline__ void sum_groups(const Groups &all)
     sums.open();
     using Bits = typename GroupSums<T>::Bits;
     each_row<Bits>(all, [&](const u32 (&group)[GROUP_ROWS], const Bits (&bits)[GROUP_ROWS]) { sums.take_all(group, bits); },
-        [&] { sums.slots.renew([&] { sums.flush(); }); });
+        [&](bool is_last) {
+            if (sums.slots.ends(is_last)) {
+                sums.flush();
+                if (!is_last)
+                    sums.slots.begin();
+            }
+        });
     sums.close();
 }

@@ -35,7 +35,7 @@ struct GroupTerms<T, true> {
     static __device__ __forceinline__ int lowest(Bits bits) { return last(bits) / STEP; }
 
     template <class Add>
-    static __device__ __forceinline__ void each(Bits bits, bool absolute, Add add)
+    static __device__ __forceinline__ void each(Bits bits, bool absolute, bool, Add add)
     {
         const bool negative = !absolute && (bits & Format::SIGN) != 0;
         const Bits magnitude = Format::magnitude(bits);
@@ -54,7 +54,7 @@ struct GroupTerms<T, true> {
     }
 
     template <class Word>
-    static __device__ __forceinline__ void write(Word word, void *out, u32 group, u32 ask, bool, u64 n, u32 *)
+    static __device__ __forceinline__ void write(Word word, void *out, u32 group, u32 ask, bool, bool, u64 n, u32 *)
     {
         Bits answer;
         if constexpr (LONG) {
@@ -76,12 +76,18 @@ struct GroupTerms<T, true> {
     }
 };
 
-// Integers: words that weigh 1 and, of those of 64 bits, 2^32.
+// Integers: words that weigh 1 and, of those of 64 bits, 2^32. Those with a sign come as words without one.
+template <class T>
+struct SignedOf;
+template <> struct SignedOf<u8> { using Type = i8; };
+template <> struct SignedOf<u16> { using Type = i16; };
+template <> struct SignedOf<u32> { using Type = i32; };
+template <> struct SignedOf<u64> { using Type = i64; };
+
 template <class T>
 struct GroupTerms<T, false> {
     using Bits = typename Element<T>::Bits;
     using Answer = u64;
-    using Total = TotalOf<T>;
     static constexpr bool LONG = sizeof(Bits) == 8;
     static constexpr int WORDS = LONG ? 2 : 1, SPAN = WORDS;
 
@@ -89,20 +95,19 @@ struct GroupTerms<T, false> {
     static __device__ __forceinline__ bool is_zero(Bits bits) { return bits == 0; }
     static __device__ __forceinline__ int lowest(Bits) { return 0; }
 
-    static __device__ __forceinline__ bool is_negative(Bits bits) { return Total::SIGNED && T(Element<T>::key(bits)) < T(0); }
-
+    // The magnitude of the least has the sign bit, and is no negative number.
     template <class Add>
-    static __device__ __forceinline__ void each(Bits bits, bool absolute, Add add)
+    static __device__ __forceinline__ void each(Bits bits, bool absolute, bool is_signed, Add add)
     {
-        const bool negative = is_negative(bits);
-        const u64 magnitude = negative ? -u64(i64(T(bits))) : u64(Element<T>::key(bits));
+        const bool negative = is_signed && bits >> (8 * sizeof(Bits) - 1) != 0;
+        const Bits magnitude = negative ? Bits(-bits) : Bits(Element<T>::key(bits));
         add(0, u32(magnitude), negative && !absolute);
         if constexpr (LONG)
             add(1, u32(magnitude >> 32), negative && !absolute);
     }
 
-    template <class Word>
-    static __device__ __forceinline__ void write(Word word, void *out, u32 group, u32 ask, bool absolute, u64 n, u32 *overflow)
+    template <class Total, class Word>
+    static __device__ __forceinline__ void write_total(Word word, void *out, u32 group, u32 ask, bool absolute, u64 n, u32 *overflow)
     {
         Total total;
         total.low = word(0);
@@ -114,5 +119,14 @@ struct GroupTerms<T, false> {
         }
         const typename Total::Asked asked = {ask, absolute, n, overflow};
         total.write(out, group, asked);
+    }
+
+    template <class Word>
+    static __device__ __forceinline__ void write(Word word, void *out, u32 group, u32 ask, bool absolute, bool is_signed, u64 n, u32 *overflow)
+    {
+        if (is_signed)
+            write_total<TotalOf<typename SignedOf<T>::Type>>(word, out, group, ask, absolute, n, overflow);
+        else
+            write_total<TotalOf<T>>(word, out, group, ask, absolute, n, overflow);
     }
 };

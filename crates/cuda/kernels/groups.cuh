@@ -37,12 +37,14 @@ struct Groups {
     u8 *present;        // whether a group has rows
     u32 *overflow;      // set when a total does not fit its type
     u64 none;           // the answer of no rows
+    u64 mask, limit;    // an element is counted if these bits of it are more than the limit
     u32 groups, mark_words;
     u32 log_slots, log_copies;
     u32 key_bytes;
     u32 counts_rows;
     u32 ask, absolute;
     u32 phase;
+    u32 is_signed;      // whether integers are: kernels are compiled for those that are not
 
     __device__ __forceinline__ void mark(u32 which, u32 group) const { atomicOr(&marks[which * mark_words + group / 32], 1u << group % 32); }
     __device__ __forceinline__ bool is_marked(u32 which, u32 group) const { return marks[which * mark_words + group / 32] >> group % 32 & 1; }
@@ -77,7 +79,7 @@ __device__ __forceinline__ void load_groups(u32 (&group)[GROUP_ROWS], const Grou
 }
 
 // Calls `take` with the groups and the values of GROUP_ROWS rows at once, some of which may have no group, and `after` when the thread
-// has had one more tile of the block's.
+// has had one more tile of the block's, with whether that was the last.
 template <class Bits, class Take, class After>
 __device__ __forceinline__ void each_row(const Groups &all, Take take, After after)
 {
@@ -101,7 +103,7 @@ __device__ __forceinline__ void each_row(const Groups &all, Take take, After aft
                 stranger = min(stranger, first + row);
         }
         take(group, bits);
-        after();
+        after(all.n - first <= u64(gridDim.x) * GROUP_TILE);
     }
     if (stranger != ~u64(0))
         atomicMin(&all.notes[0], stranger);
@@ -187,18 +189,27 @@ struct Slots {
         return false;
     }
 
-    // After a tile: gives all slots up, which `flush` empties, if it is time. All threads of the block call it.
-    template <class Flush>
-    __device__ __forceinline__ void renew(Flush flush)
+    // After a tile, whether it is time to empty the slots: for the last time, or since others may have them then. All threads of the
+    // block call it, and meet there if it is.
+    __device__ __forceinline__ bool ends(bool is_last)
     {
+        if (is_last) {
+            __syncthreads();
+            return true;
+        }
         if (own || ++tiles < patience)
-            return;
+            return false;
         // One thread looks, so that all do the same; others may be behind.
         if (!__syncthreads_or(threadIdx.x == 0 && *static_cast<volatile u32 *>(taken) > count / 4 * 3))
-            return;
+            return false;
         patience = tiles > patience ? PATIENCE : min(2 * patience, MOST_PATIENCE);
         tiles = 0;
-        flush();
+        return true;
+    }
+
+    // Once the slots are empty.
+    __device__ __forceinline__ void begin()
+    {
         __syncthreads();
         give_up();
         __syncthreads();

@@ -1093,11 +1093,11 @@ pub(super) const SEGMENTS_PRODS: Entry = Entry {
 pub(super) const GROUPS_SUMS: Entry = Entry {
     stem: "groups_sums",
     modules: [
-        Some(Module { element: "bool", threads: 512, blocks: 2 }),
-        Some(Module { element: "i8", threads: 512, blocks: 2 }),
-        Some(Module { element: "i16", threads: 512, blocks: 2 }),
-        Some(Module { element: "i32", threads: 512, blocks: 2 }),
-        Some(Module { element: "i64", threads: 512, blocks: 2 }),
+        None,
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
         Some(Module { element: "u8", threads: 512, blocks: 2 }),
         Some(Module { element: "u16", threads: 512, blocks: 2 }),
         Some(Module { element: "u32", threads: 512, blocks: 2 }),
@@ -1113,11 +1113,11 @@ pub(super) const GROUPS_SUMS: Entry = Entry {
 pub(super) const GROUPS_EXTREMES: Entry = Entry {
     stem: "groups_extremes",
     modules: [
-        Some(Module { element: "bool", threads: 512, blocks: 2 }),
-        Some(Module { element: "i8", threads: 512, blocks: 2 }),
-        Some(Module { element: "i16", threads: 512, blocks: 2 }),
-        Some(Module { element: "i32", threads: 512, blocks: 2 }),
-        Some(Module { element: "i64", threads: 512, blocks: 2 }),
+        None,
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
         Some(Module { element: "u8", threads: 512, blocks: 2 }),
         Some(Module { element: "u16", threads: 512, blocks: 2 }),
         Some(Module { element: "u32", threads: 512, blocks: 2 }),
@@ -1142,10 +1142,10 @@ pub(super) const GROUPS_COUNTS: Entry = Entry {
         Some(Module { element: "u16", threads: 512, blocks: 2 }),
         Some(Module { element: "u32", threads: 512, blocks: 2 }),
         Some(Module { element: "u64", threads: 512, blocks: 2 }),
-        Some(Module { element: "f16", threads: 512, blocks: 2 }),
-        Some(Module { element: "bf16", threads: 512, blocks: 2 }),
-        Some(Module { element: "f32", threads: 512, blocks: 2 }),
-        Some(Module { element: "f64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
     ],
 };
 

@@ -11,6 +11,7 @@ use super::{Array, Engine, lock};
 use crate::Result;
 use crate::device::{Address, Argument, Launch, Stream};
 use warpfold_core::DType;
+use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::{Kind, Numbers, Op};
 
 const THREADS: usize = GROUP_THREADS;
@@ -66,6 +67,20 @@ pub struct GroupNumbers {
     pub stranger: Option<u64>,
 }
 
+/// Which bits of an element make it count, if they are more than a limit: those that are not
+/// zero, or are NaNs.
+fn counted_bits(ask: Ask, dtype: DType) -> [u64; 2] {
+    let infinite = match dtype {
+        DType::F64 => f64::INFINITY.to_bits(),
+        DType::F32 => u64::from(f32::INFINITY.to_bits()),
+        DType::F16 => u64::from(f16::INFINITY.to_bits()),
+        DType::BF16 => u64::from(bf16::INFINITY.to_bits()),
+        _ => return [if ask == Ask::Nans { 0 } else { u64::MAX }, 0],
+    };
+    let magnitude = (1 << (8 * dtype.size() - 1)) - 1;
+    [magnitude, if ask == Ask::Nans { infinite } else { 0 }]
+}
+
 /// How groups are reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plan {
@@ -97,7 +112,7 @@ fn words_of_sums(dtype: DType) -> u64 {
 impl Plan {
     /// The launches, if kernels take this question.
     fn of(answer: Answer, groups: &Groups, device: Machine<'_>) -> Option<Plan> {
-        let tally = answer.tally().filter(|tally| tally.groups().is_some())?;
+        let tally = answer.tally().filter(|tally| tally.groups(answer.dtype).is_some())?;
         if !groups.has_kernel() {
             return None;
         }
@@ -191,6 +206,7 @@ impl Question<'_> {
         let two = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
         let Question { answer, plan, values, groups, none, counts_rows } = self;
         let Memory { notes, overflow, words, rows, marks, present } = *memory;
+        let [mask, limit] = counted_bits(answer.ask, answer.dtype);
         let counts_rows = *counts_rows || answer.ask == Ask::Mean;
         Argument::block([
             *values,
@@ -205,11 +221,13 @@ impl Question<'_> {
             present,
             overflow,
             none.unwrap_or(0),
+            mask,
+            limit,
             two(groups.count as u32, Memory::mark_words(groups) as u32),
             two(plan.log_slots, plan.log_copies),
             two(groups.keys.dtype.size() as u32, u32::from(counts_rows)),
             two(answer.ask as u32, u32::from(answer.kind == Kind::AbsSum)),
-            u64::from(phase),
+            two(phase, u32::from(answer.dtype.is_signed_int())),
         ])
     }
 

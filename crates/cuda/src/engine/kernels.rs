@@ -117,9 +117,9 @@ impl Tally {
         })
     }
 
-    /// The kernel for groups, if there is one.
-    pub(super) fn groups(self) -> Option<&'static Entry> {
-        Some(match self {
+    /// The kernel for groups, if there is one for a type.
+    pub(super) fn groups(self, dtype: DType) -> Option<&'static Entry> {
+        let entry = match self {
             Tally::Sums => &GROUPS_SUMS,
             Tally::Extremes => &GROUPS_EXTREMES,
             Tally::Counts => &GROUPS_COUNTS,
@@ -130,7 +130,8 @@ impl Tally {
             | Tally::Variances
             | Tally::LogSumExps
             | Tally::Products => return None,
-        })
+        };
+        entry.module(dtype).map(|_| entry)
     }
 
     /// Whether rows and columns have kernels of their own, besides the walk over any
@@ -175,7 +176,9 @@ impl Program {
                 (tally.segments().unwrap_or(tally.entries().2), dtype)
             }
             // And of groups.
-            Program::Groups(tally, dtype) => (tally.groups().unwrap_or(tally.entries().2), dtype),
+            Program::Groups(tally, dtype) => {
+                (tally.groups(dtype).unwrap_or(tally.entries().2), dtype)
+            }
         }
     }
 
@@ -312,7 +315,7 @@ mod tests {
                     if tally.segments().is_some() {
                         names.insert(Program::Segments(tally, dtype).name());
                     }
-                    if tally.groups().is_some() {
+                    if tally.groups(dtype).is_some() {
                         names.insert(Program::Groups(tally, dtype).name());
                     }
                     if tally.has_tables() {

@@ -75,9 +75,9 @@ fn compare(
         }
     }
     let on = |device| question.clone().device(device);
-    let expected = on(Device::Cpu).by(of(keys.view(step).into(), dense)).run(&values.view(step));
+    let expected = on(Device::Cpu).by(of(keys.view(step).into(), dense)).run(values.view(step));
     let note = || format!("{question:?} of {} by {}, {dense:?}", values.dtype, keys.dtype);
-    let sent = on(stream.device()).by(of(keys.view(step).into(), dense)).run(&values.view(step));
+    let sent = on(stream.device()).by(of(keys.view(step).into(), dense)).run(values.view(step));
     assert_eq!(sent, expected, "sent: {}", note());
     let (column, array) = (keys.array(stream, step), values.array(stream, step));
     let there = on(Device::Auto).by(of((&column).into(), dense)).run(&array);
@@ -165,7 +165,7 @@ fn all_keys(stream: &DeviceStream) {
     assert_eq!(there, question.by(Keys::new(two)).run(values.view(1)));
     let dot = Reduction::of(Op::Dot);
     let there =
-        dot.by(keys.array(stream, 1)).run_pair(values.array(stream, 1), &values.array(stream, 1));
+        dot.by(keys.array(stream, 1)).run_pair(values.array(stream, 1), values.array(stream, 1));
     assert_eq!(
         there,
         dot.by(KeyColumn::from(keys.view(1))).run_pair(values.view(1), values.view(1))
