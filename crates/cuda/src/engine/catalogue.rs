@@ -32,6 +32,12 @@ pub(super) const LAYOUT_AXES: usize = 6;
 pub(super) const STRIDED_THREADS: usize = 256;
 /// `SEGMENT_PIECE` in `kernels/segments.cuh`.
 pub(super) const SEGMENT_PIECE: usize = 4096;
+/// `GROUP_THREADS` in `kernels/groups.cuh`.
+pub(super) const GROUP_THREADS: usize = 512;
+/// `GROUP_ROWS` in `kernels/groups.cuh`.
+pub(super) const GROUP_ROWS: usize = 8;
+/// `GROUP_WINDOW` in `kernels/group_sums.cuh`.
+pub(super) const GROUP_WINDOW: usize = 4;
 /// `FINISH_THREADS` in `kernels/finish.cuh`.
 pub(super) const FINISH_THREADS: usize = 128;
 /// `THREADS` in `kernels/gather.cu`.
@@ -1083,6 +1089,66 @@ pub(super) const SEGMENTS_PRODS: Entry = Entry {
     ],
 };
 
+/// groups of rows by key: sums and means.
+pub(super) const GROUPS_SUMS: Entry = Entry {
+    stem: "groups_sums",
+    modules: [
+        None,
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "f16", threads: 512, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 512, blocks: 2 }),
+        Some(Module { element: "f32", threads: 512, blocks: 2 }),
+        Some(Module { element: "f64", threads: 512, blocks: 2 }),
+    ],
+};
+
+/// groups of rows by key: the smallest or the largest element.
+pub(super) const GROUPS_EXTREMES: Entry = Entry {
+    stem: "groups_extremes",
+    modules: [
+        None,
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "f16", threads: 512, blocks: 2 }),
+        Some(Module { element: "bf16", threads: 512, blocks: 2 }),
+        Some(Module { element: "f32", threads: 512, blocks: 2 }),
+        Some(Module { element: "f64", threads: 512, blocks: 2 }),
+    ],
+};
+
+/// groups of rows by key: how many elements are not zero, or NaN.
+pub(super) const GROUPS_COUNTS: Entry = Entry {
+    stem: "groups_counts",
+    modules: [
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u8", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u16", threads: 512, blocks: 2 }),
+        Some(Module { element: "u32", threads: 512, blocks: 2 }),
+        Some(Module { element: "u64", threads: 512, blocks: 2 }),
+    ],
+};
+
 /// numbers of payloads: of sums, extremes, positions, counts and bits.
 pub(super) const FINISH: Entry = Entry {
     stem: "finish",
@@ -1165,7 +1231,7 @@ pub(super) const GATHER: Entry = Entry {
 
 /// All of them.
 #[cfg(test)]
-pub(super) const ENTRIES: [&Entry; 56] = [
+pub(super) const ENTRIES: [&Entry; 59] = [
     &SUM,
     &ABS_SUM,
     &SQUARE_SUM,
@@ -1218,6 +1284,9 @@ pub(super) const ENTRIES: [&Entry; 56] = [
     &SEGMENTS_VARIANCES,
     &SEGMENTS_LOGSUMEXP,
     &SEGMENTS_PRODS,
+    &GROUPS_SUMS,
+    &GROUPS_EXTREMES,
+    &GROUPS_COUNTS,
     &FINISH,
     &FINISH_SQUARES,
     &FINISH_MOMENTS,

@@ -5,12 +5,12 @@ use super::catalogue::{
     ABREAST_SUMS, ABREAST_VARIANCES, ABS_SUM, ARG_EXTREMA, BITS, COLUMN_BITS, COLUMN_COUNTS,
     COLUMN_EXTREMES, COLUMN_MAGNITUDES, COLUMN_POSITIONS, COLUMN_SQUARES, COLUMN_SUMS,
     COLUMN_VARIANCES, COUNTS, DOT, EXTREMA, FACTOR_VECTORS, FINISH, FINISH_MOMENTS, FINISH_SQUARES,
-    GATHER, LOGSUMEXP, MOMENTS, PROD, ROW_BITS, ROW_COUNTS, ROW_EXTREMES, ROW_MAGNITUDES,
-    ROW_POSITIONS, ROW_SQUARES, ROW_SUMS, SEGMENTS_BITS, SEGMENTS_COUNTS, SEGMENTS_EXTREMES,
-    SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS, SEGMENTS_PRODS, SEGMENTS_SQUARES, SEGMENTS_SUMS,
-    SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS, STRIDED_EXTREMES,
-    STRIDED_LOGSUMEXP, STRIDED_MAGNITUDES, STRIDED_POSITIONS, STRIDED_PRODS, STRIDED_SQUARES,
-    STRIDED_SUMS, STRIDED_VARIANCES, SUM, VECTORS,
+    GATHER, GROUPS_COUNTS, GROUPS_EXTREMES, GROUPS_SUMS, LOGSUMEXP, MOMENTS, PROD, ROW_BITS,
+    ROW_COUNTS, ROW_EXTREMES, ROW_MAGNITUDES, ROW_POSITIONS, ROW_SQUARES, ROW_SUMS, SEGMENTS_BITS,
+    SEGMENTS_COUNTS, SEGMENTS_EXTREMES, SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS, SEGMENTS_PRODS,
+    SEGMENTS_SQUARES, SEGMENTS_SUMS, SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS,
+    STRIDED_EXTREMES, STRIDED_LOGSUMEXP, STRIDED_MAGNITUDES, STRIDED_POSITIONS, STRIDED_PRODS,
+    STRIDED_SQUARES, STRIDED_SUMS, STRIDED_VARIANCES, SUM, VECTORS,
 };
 use super::entry::Entry;
 use crate::device::Argument;
@@ -38,6 +38,8 @@ pub(super) enum Program {
     Abreast(Tally, DType),
     /// Makes numbers of the segments of an array.
     Segments(Tally, DType),
+    /// Makes numbers of groups of rows.
+    Groups(Tally, DType),
 }
 
 /// What kernels make numbers of without a payload.
@@ -115,6 +117,23 @@ impl Tally {
         })
     }
 
+    /// The kernel for groups, if there is one for a type.
+    pub(super) fn groups(self, dtype: DType) -> Option<&'static Entry> {
+        let entry = match self {
+            Tally::Sums => &GROUPS_SUMS,
+            Tally::Extremes => &GROUPS_EXTREMES,
+            Tally::Counts => &GROUPS_COUNTS,
+            Tally::Positions
+            | Tally::Magnitudes
+            | Tally::Bits
+            | Tally::Squares
+            | Tally::Variances
+            | Tally::LogSumExps
+            | Tally::Products => return None,
+        };
+        entry.module(dtype).map(|_| entry)
+    }
+
     /// Whether rows and columns have kernels of their own, besides the walk over any
     /// view.
     pub(super) fn has_tables(self) -> bool {
@@ -155,6 +174,10 @@ impl Program {
             // The same of segments.
             Program::Segments(tally, dtype) => {
                 (tally.segments().unwrap_or(tally.entries().2), dtype)
+            }
+            // And of groups.
+            Program::Groups(tally, dtype) => {
+                (tally.groups(dtype).unwrap_or(tally.entries().2), dtype)
             }
         }
     }
@@ -291,6 +314,9 @@ mod tests {
                     }
                     if tally.segments().is_some() {
                         names.insert(Program::Segments(tally, dtype).name());
+                    }
+                    if tally.groups(dtype).is_some() {
+                        names.insert(Program::Groups(tally, dtype).name());
                     }
                     if tally.has_tables() {
                         names.insert(Program::ShortRows(tally, dtype).name());

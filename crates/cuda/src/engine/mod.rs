@@ -20,6 +20,7 @@ mod explanation;
 mod feeder;
 mod gather;
 mod gathered;
+mod groups;
 mod kernels;
 mod layout;
 mod numbers;
@@ -47,6 +48,7 @@ mod workspace;
 
 pub use explanation::{Explanation, Limit};
 pub use feeder::Feeder;
+pub use groups::{GroupNumbers, Groups};
 pub use plan::{ForcedWalk, MOST_ELEMENTS, Shape};
 pub use prepared::Prepared;
 pub use segments::{Boundaries, Segments, Width};

@@ -71,8 +71,11 @@ pub(super) struct Scratch {
     /// leave for the last of them.
     shared: Workspace,
     partials: Workspace,
-    /// Where kernels note segments that have no answer.
+    /// Where kernels note segments that have no answer, and keys that are no group's.
     notes: Workspace,
+    /// The accumulators of groups, zero between questions, and counters beside them.
+    groups: Workspace,
+    counted: Workspace,
     /// Where rows are brought together and payloads wait to be read.
     pub(super) workspace: Workspace,
     /// Numbers that are read back.
@@ -117,6 +120,8 @@ impl Scratch {
                 shared: workspace(),
                 partials: workspace(),
                 notes: workspace(),
+                groups: workspace(),
+                counted: workspace(),
                 workspace: workspace(),
                 numbers: workspace(),
                 walked: workspace(),
@@ -252,6 +257,29 @@ impl Scratch {
         Ok([shared, self.partials.reserve(device, stream, most, most)?.0])
     }
 
+    /// Memory for groups: `zeros` bytes that are zero between questions, and `others`.
+    pub(super) fn for_groups(
+        &mut self,
+        device: &dyn Device,
+        stream: Stream,
+        zeros: u64,
+        others: u64,
+    ) -> Result<[Address; 2]> {
+        let groups = self.groups.reserve_zeros(device, stream, zeros)?;
+        Ok([groups, self.counted.reserve(device, stream, others, others)?.0])
+    }
+
+    /// Gives memory for groups back where it is more than this.
+    pub(super) fn give_back_groups(
+        &mut self,
+        device: &dyn Device,
+        stream: Stream,
+        most: u64,
+    ) -> Result<()> {
+        self.groups.keep_below(device, stream, most)?;
+        self.counted.keep_below(device, stream, most)
+    }
+
     /// Two words in which kernels note segments that have no answer.
     pub(super) fn for_notes(&mut self, device: &dyn Device, stream: Stream) -> Result<Address> {
         self.notes.reserve(device, stream, 16, 16).map(|(address, _)| address)
@@ -266,8 +294,8 @@ impl Scratch {
     pub(super) fn give_back(&mut self, device: &dyn Device) {
         // Errors cannot be reported here.
         let Scratch { blocks, output, rows, columns, shared, partials, workspace, .. } = self;
-        let Scratch { numbers, walked, notes, .. } = self;
-        let more = [workspace, numbers, walked, notes];
+        let Scratch { numbers, walked, notes, groups, counted, .. } = self;
+        let more = [workspace, numbers, walked, notes, groups, counted];
         for memory in [blocks, output, rows, columns, shared, partials].into_iter().chain(more) {
             let _ = memory.give_back(device);
         }

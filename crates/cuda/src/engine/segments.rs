@@ -247,7 +247,7 @@ impl Question<'_> {
 }
 
 /// The number that an operation has of no elements, if it has one.
-fn none(op: Op, dtype: DType) -> Option<u64> {
+pub(super) fn none(op: Op, dtype: DType) -> Option<u64> {
     let state = AnyState::identity(op.kind(), dtype).ok()?;
     let value = state.finish(op, &Rules::default()).ok()?;
     Some(value.first().to_bits())

@@ -9,6 +9,7 @@ mod bad_memory;
 mod dependent_launches;
 mod feeder;
 mod full_reductions;
+mod groups;
 mod hostile;
 mod numbers;
 mod positions;

@@ -75,10 +75,10 @@ fn check_context<T>(slice: &impl DeviceSlice<T>, stream: &Arc<CudaStream>) -> Re
 struct Read<'a, T, S> {
     slice: &'a S,
     stream: &'a CudaStream,
-    items: PhantomData<T>,
+    items: PhantomData<fn() -> T>,
 }
 
-impl<T, S: DevicePtr<T>> Lent for Read<'_, T, S> {
+impl<T, S: DevicePtr<T> + Sync> Lent for Read<'_, T, S> {
     fn lend(&self) -> Box<dyn Held + '_> {
         Box::new(self.slice.device_ptr(self.stream).1)
     }
@@ -117,7 +117,7 @@ impl<'a> DeviceArray<'a> {
     /// [`Error::DeviceMemory`] for a slice of another context than the stream's; those of
     /// [`DeviceStream::of`].
     pub fn of<T: Item + 'a>(
-        slice: &'a impl DevicePtr<T>,
+        slice: &'a (impl DevicePtr<T> + Sync),
         stream: &'a Arc<CudaStream>,
     ) -> Result<DeviceArray<'a>> {
         DeviceArray::of_strided(slice, 0, &[slice.len()], &[1], stream)
@@ -130,7 +130,7 @@ impl<'a> DeviceArray<'a> {
     /// Those of [`of`](Self::of); [`Error::ViewOutOfBounds`] if an element would lie
     /// outside of the slice.
     pub fn of_strided<T: Item + 'a>(
-        slice: &'a impl DevicePtr<T>,
+        slice: &'a (impl DevicePtr<T> + Sync),
         offset: usize,
         shape: &[usize],
         strides: &[isize],

@@ -31,7 +31,7 @@ pub(crate) fn failure(error: warpfold_cuda::Error) -> Error {
 }
 
 /// Refuses arrays that a reduction cannot take together on one stream.
-fn check_place(
+pub(super) fn check_place(
     question: &Reduction,
     first: &DeviceArray<'_>,
     second: Option<&DeviceArray<'_>>,

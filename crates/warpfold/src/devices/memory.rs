@@ -9,7 +9,7 @@ use warpfold_core::{DType, Error, Result};
 use warpfold_cuda::engine::DeviceView;
 
 /// Memory of other code. What `lend` gives is held while it is used: others wait for that.
-pub(crate) trait Lent {
+pub(crate) trait Lent: Send + Sync {
     fn lend(&self) -> Box<dyn Held + '_>;
 }
 

@@ -16,6 +16,9 @@ mod engines;
 mod fed;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 #[expect(unsafe_code, reason = "memory of other code is reduced where it lies")]
+mod groups;
+#[cfg(any(feature = "cuda", feature = "sim"))]
+#[expect(unsafe_code, reason = "memory of other code is reduced where it lies")]
 mod in_place;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 mod like;
@@ -24,6 +27,9 @@ mod like;
 mod memory;
 #[cfg(not(any(feature = "cuda", feature = "sim")))]
 mod none;
+#[cfg(any(feature = "cuda", feature = "sim"))]
+#[expect(unsafe_code, reason = "memory of other code is copied to the host")]
+mod on_host;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 #[expect(unsafe_code, reason = "memory of other code is reduced where it lies")]
 mod prepared;
@@ -44,7 +50,11 @@ pub(crate) use engines::{Opened, of, remember_explanations, take_explanations};
 #[cfg(any(feature = "cuda", feature = "sim"))]
 pub(crate) use fed::Fed;
 #[cfg(not(any(feature = "cuda", feature = "sim")))]
-pub(crate) use none::{DeviceArray, Fed, Opened, of, remember_explanations, take_explanations};
+pub(crate) use none::{
+    DeviceArray, Fed, OnHost, Opened, of, remember_explanations, take_explanations,
+};
+#[cfg(any(feature = "cuda", feature = "sim"))]
+pub(crate) use on_host::OnHost;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 pub use {
     memory::{DeviceArray, DeviceArrayMut},

@@ -3,6 +3,7 @@
 use super::compiled_out;
 use crate::answer::Answer;
 use crate::device::Device;
+use crate::groups::on_devices::Made as MadeOfGroups;
 use crate::partial::Partial;
 use crate::reduction::Reduction;
 use crate::segments::Segmented;
@@ -20,6 +21,9 @@ pub(crate) enum Opened {}
 
 /// States on a device.
 pub(crate) enum Fed {}
+
+/// A copy of an array in a device's memory.
+pub(crate) enum OnHost {}
 
 /// An array in a device's memory.
 #[derive(Clone, Debug)]
@@ -66,6 +70,22 @@ impl Opened {
     ) -> Result<Made> {
         match *self {}
     }
+
+    pub(crate) fn numbers_of_groups(
+        &self,
+        _: &[Op],
+        _: &View<'_>,
+        _: &View<'_>,
+        _: Option<usize>,
+    ) -> Result<Option<MadeOfGroups>> {
+        match *self {}
+    }
+}
+
+impl OnHost {
+    pub(crate) fn view(&self) -> Result<View<'_>> {
+        match *self {}
+    }
 }
 
 impl Fed {
@@ -109,6 +129,23 @@ impl DeviceArray<'_> {
     }
 
     pub(crate) fn shape(&self) -> &[usize] {
+        match self.0 {}
+    }
+
+    pub(crate) fn to_host(&self) -> Result<OnHost> {
+        match self.0 {}
+    }
+
+    pub(crate) fn numbers_of_groups(
+        &self,
+        _: &[Op],
+        _: &DeviceArray<'_>,
+        _: Option<usize>,
+    ) -> Result<Option<MadeOfGroups>> {
+        match self.0 {}
+    }
+
+    pub(crate) fn check_beside(&self, _: &Reduction, _: Option<&DeviceArray<'_>>) -> Result<()> {
         match self.0 {}
     }
 }

@@ -3,12 +3,13 @@
 use super::engines::{Opened, failure as named};
 use super::in_place::failure;
 use super::memory::DeviceArray;
+use super::on_host::OnHost;
 use crate::answer::{Answer, halves};
 use crate::segments::Segmented;
 use crate::segments::parts::Made;
 use std::sync::Arc;
 use warpfold_core::layout::View;
-use warpfold_core::{Error, Op, Result, Scalar, fpenv};
+use warpfold_core::{Op, Result, Scalar, fpenv};
 use warpfold_cpu::{Bounds, Indices};
 use warpfold_cuda::engine::{Array, Boundaries, Segments, Width};
 use warpfold_cuda::{Buffer, Device, Engine, Stream};
@@ -185,37 +186,6 @@ impl DeviceArray<'_> {
             unsafe { ask(&stream.opened.engine, ops, array, bounds, initial, stream.stream) };
         made.map_err(failure)
     }
-
-    /// The bytes of the array from the lowest to the highest one, and where its first
-    /// element is among them; waits for them.
-    fn to_host(&self) -> Result<(Vec<u64>, usize, usize)> {
-        let (low, bytes) = self.view().extent().map_err(failure)?;
-        let too_long = || Error::DeviceMemory {
-            what: format!("an array of {bytes} bytes does not fit the host's memory"),
-            hint: "ask what the device answers by itself, or reduce the array in parts",
-        };
-        let len = usize::try_from(bytes).map_err(|_| too_long())?;
-        let mut words = Vec::new();
-        words.try_reserve_exact(len.div_ceil(8)).map_err(|_| too_long())?;
-        words.resize(len.div_ceil(8), 0u64);
-        let (_lent, stream) = (self.lend(), self.stream());
-        let device = stream.opened.engine.device();
-        if len > 0 {
-            let to: &mut [u8] = &mut bytemuck::cast_slice_mut(&mut words)[..len];
-            if let Some(why) = device.why_unreadable(low, bytes) {
-                return Err(Error::DeviceMemory {
-                    what: format!("{bytes} bytes at {low:#x} cannot be read: {why}"),
-                    hint: "give memory that the device of the stream can read and write",
-                });
-            }
-            // SAFETY: who made the array has promised that its elements may be read; what
-            // lies between them does so too.
-            unsafe { device.copy_out(stream.stream, low, to) }.map_err(failure)?;
-            device.wait(stream.stream).map_err(failure)?;
-        }
-        let offset = usize::try_from(self.view().address - low).unwrap_or(0);
-        Ok((words, len, offset))
-    }
 }
 
 impl Segmented<'_> {
@@ -238,23 +208,11 @@ impl Segmented<'_> {
             let on_host = |segmented: &Segmented<'_>| {
                 let held = first.to_host()?;
                 let held_too = second.map(DeviceArray::to_host).transpose()?;
-                let left = as_view(first, &held)?;
-                let right = match (second, &held_too) {
-                    (Some(array), Some(held)) => Some(as_view(array, held)?),
-                    _ => None,
-                };
+                let left = held.view()?;
+                let right = held_too.as_ref().map(OnHost::view).transpose()?;
                 segmented.on_cpu([Some(&left), right.as_ref()], None)
             };
             self.shared(first.dtype(), first.shape(), ask, on_host)
         })
     }
-}
-
-/// A view of an array's bytes.
-fn as_view<'a>(
-    array: &DeviceArray<'_>,
-    (words, len, offset): &'a (Vec<u64>, usize, usize),
-) -> Result<View<'a>> {
-    let bytes = &bytemuck::cast_slice(words)[..*len];
-    View::strided(array.dtype(), bytes, *offset, array.shape(), array.strides())
 }

@@ -5,6 +5,7 @@ use super::column::Column;
 use super::keys::{Items, Keys};
 use super::partial::{GroupPartial, NumberedRows, Question};
 use super::partition::Parted;
+use crate::array::Array;
 use crate::device::Device;
 use crate::reduction::Reduction;
 use core::fmt;
@@ -46,10 +47,10 @@ impl fmt::Display for Order {
 /// A [`Reduction`] of the rows of each group: see [`Reduction::by`].
 #[derive(Clone, Debug)]
 pub struct GroupBy<'a> {
-    reduction: Reduction,
-    keys: Keys<'a>,
-    order: Order,
-    omit: bool,
+    pub(super) reduction: Reduction,
+    pub(super) keys: Keys<'a>,
+    pub(super) order: Order,
+    pub(super) omit: bool,
 }
 
 impl Reduction {
@@ -115,9 +116,18 @@ impl<'a> GroupBy<'a> {
     /// dense; operations that the type does not have, or [`Op::Dot`]; of a group, as
     /// [`Error::InGroup`]: integer totals that do not fit, NaNs under
     /// [`NanPolicy::Error`](crate::NanPolicy::Error). Of a group without values `min` and
-    /// its kin have no answer, which is no error. A device other than the CPU.
-    pub fn run<'v>(&self, values: impl Into<Input<'v>>) -> Result<Grouped> {
-        self.answer(&[values.into()])
+    /// its kin have no answer, which is no error. Keys in the host's memory and values in a
+    /// device's, or the other way round.
+    ///
+    /// # Devices
+    /// Columns in the memory of a device are reduced there, and those in the host's memory
+    /// are sent to a device that is [named](Reduction::device). Kernels answer sums, means,
+    /// norm1, extremes and counts under the default rules, by one column of integer keys that
+    /// are [dense](Keys::dense) or have no larger range than there are rows, in the order of
+    /// the keys, where every row has a key and a value. The CPU answers the rest, of a copy,
+    /// with the same bits; so it does where a group has no answer, to say why.
+    pub fn run<'v>(&self, values: impl Into<Array<'v>>) -> Result<Grouped> {
+        fpenv::usual(|| self.answer_anywhere(vec![values.into()]))
     }
 
     /// Reduces two columns: [`Op::Dot`].
@@ -126,17 +136,18 @@ impl<'a> GroupBy<'a> {
     /// As for [`run`](Self::run); columns of different types, operations on one array.
     pub fn run_pair<'v>(
         &self,
-        left: impl Into<Input<'v>>,
-        right: impl Into<Input<'v>>,
+        left: impl Into<Array<'v>>,
+        right: impl Into<Array<'v>>,
     ) -> Result<Grouped> {
-        self.answer(&[left.into(), right.into()])
+        fpenv::usual(|| self.answer_anywhere(vec![left.into(), right.into()]))
     }
 
-    fn answer(&self, inputs: &[Input<'_>]) -> Result<Grouped> {
-        fpenv::usual(|| match self.parted(inputs)? {
+    /// The answers of the CPU.
+    pub(super) fn answer(&self, inputs: &[Input<'_>]) -> Result<Grouped> {
+        match self.parted(inputs)? {
             Some(answer) => Ok(answer),
             None => self.finish(&self.states(inputs, 0)?),
-        })
+        }
     }
 
     /// The answers by way of parts, where there are many groups of one column of numbers.
@@ -209,7 +220,7 @@ impl<'a> GroupBy<'a> {
     pub fn empty(&self, values: &[(String, DType)]) -> Result<GroupPartial> {
         if !matches!(self.reduction.named_device(), Device::Auto | Device::Cpu) {
             return Err(Error::Device {
-                what: format!("device {} has no groups", self.reduction.named_device()),
+                what: format!("device {} makes no states of groups", self.reduction.named_device()),
                 hint: "use --device cpu: the answers are the same bits everywhere".into(),
             });
         }

@@ -11,6 +11,20 @@ pub(super) struct Column<'a> {
     bytes: Option<&'a [u8]>,
 }
 
+/// How many rows an array has.
+///
+/// # Errors
+/// An array of another number of axes than one.
+pub(super) fn check_shape(shape: &[usize]) -> Result<usize> {
+    match shape {
+        &[rows] => Ok(rows),
+        _ => Err(Error::Groups {
+            what: format!("an array of shape {shape:?} is no column of keys or of values"),
+            hint: "groups are made of columns: give arrays of one axis".into(),
+        }),
+    }
+}
+
 impl<'a> Column<'a> {
     /// # Errors
     /// An array of something else than numbers, or of another number of axes.
@@ -19,13 +33,8 @@ impl<'a> Column<'a> {
     }
 
     fn of(view: View<'a>) -> Result<Column<'a>> {
-        match view.shape() {
-            [_] => Ok(Column { bytes: view.contiguous(), view }),
-            shape => Err(Error::Groups {
-                what: format!("an array of shape {shape:?} is no column of keys or of values"),
-                hint: "groups are made of columns: give arrays of one axis".into(),
-            }),
-        }
+        check_shape(view.shape())?;
+        Ok(Column { bytes: view.contiguous(), view })
     }
 
     pub(super) fn rows(&self) -> usize {

@@ -1,6 +1,7 @@
 //! What rows are grouped by.
 
-use super::column::Column;
+use super::column::{Column, check_shape};
+use crate::devices::DeviceArray;
 use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
@@ -30,6 +31,11 @@ pub(super) enum Items<'a> {
     Foreign(Arc<dyn TextRows + 'a>),
     Packed(Packed<'a>),
     Coded(Coded<'a>),
+    #[cfg_attr(
+        not(any(feature = "cuda", feature = "sim")),
+        expect(dead_code, reason = "without devices there are no arrays on them")
+    )]
+    Device(DeviceArray<'a>),
 }
 
 /// Rows each of which is a text or has none.
@@ -157,12 +163,14 @@ impl<'a> KeyColumn<'a> {
             Items::Foreign(texts) => Ok(texts.count()),
             Items::Packed(packed) => Ok(packed.ends.len()),
             Items::Coded(coded) => Ok(coded.codes.len()),
+            Items::Device(array) => check_shape(array.shape()),
         }
     }
 
     pub(crate) fn key_type(&self) -> Result<KeyType> {
         match &self.items {
             Items::Numbers(input) => Ok(KeyType::Number(input.view()?.dtype())),
+            Items::Device(array) => Ok(KeyType::Number(array.dtype())),
             _ => Ok(KeyType::Text),
         }
     }
@@ -170,7 +178,7 @@ impl<'a> KeyColumn<'a> {
     /// Calls `each` with the text of each row of a column of texts.
     pub(super) fn for_each_text(&self, rows: Range<usize>, mut each: impl FnMut(Option<&[u8]>)) {
         match &self.items {
-            Items::Numbers(_) => {}
+            Items::Numbers(_) | Items::Device(_) => {}
             Items::Strs(texts) => texts[rows].iter().for_each(|t| each(Some(t.as_bytes()))),
             Items::Strings(texts) => texts[rows].iter().for_each(|t| each(Some(t.as_bytes()))),
             Items::Options(texts) => {
@@ -205,6 +213,20 @@ impl<'a> From<Input<'a>> for KeyColumn<'a> {
 impl<'a> From<View<'a>> for KeyColumn<'a> {
     fn from(view: View<'a>) -> KeyColumn<'a> {
         KeyColumn { items: Items::Numbers(view.into()) }
+    }
+}
+
+#[cfg(any(feature = "cuda", feature = "sim"))]
+impl<'a> From<DeviceArray<'a>> for KeyColumn<'a> {
+    fn from(array: DeviceArray<'a>) -> KeyColumn<'a> {
+        KeyColumn { items: Items::Device(array) }
+    }
+}
+
+#[cfg(any(feature = "cuda", feature = "sim"))]
+impl<'a> From<&'a DeviceArray<'a>> for KeyColumn<'a> {
+    fn from(array: &'a DeviceArray<'a>) -> KeyColumn<'a> {
+        array.clone().into()
     }
 }
 
@@ -287,6 +309,14 @@ impl<'a> Keys<'a> {
         Keys { columns: vec![keys.into()], dense: Some(groups) }
     }
 
+    /// The columns that lie in a device's memory.
+    pub(super) fn on_device(&self) -> impl Iterator<Item = &DeviceArray<'a>> {
+        self.columns.iter().filter_map(|column| match &column.items {
+            Items::Device(array) => Some(array),
+            _ => None,
+        })
+    }
+
     /// How many rows there are.
     ///
     /// # Errors
@@ -318,6 +348,20 @@ impl<'a> From<KeyColumn<'a>> for Keys<'a> {
 impl<'a> From<Input<'a>> for Keys<'a> {
     fn from(input: Input<'a>) -> Keys<'a> {
         Keys::new([input.into()])
+    }
+}
+
+#[cfg(any(feature = "cuda", feature = "sim"))]
+impl<'a> From<DeviceArray<'a>> for Keys<'a> {
+    fn from(array: DeviceArray<'a>) -> Keys<'a> {
+        Keys::new([array.into()])
+    }
+}
+
+#[cfg(any(feature = "cuda", feature = "sim"))]
+impl<'a> From<&'a DeviceArray<'a>> for Keys<'a> {
+    fn from(array: &'a DeviceArray<'a>) -> Keys<'a> {
+        Keys::new([array.into()])
     }
 }
 

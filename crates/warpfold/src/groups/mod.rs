@@ -9,6 +9,7 @@ mod column;
 mod dictionary;
 mod keys;
 mod numbered;
+pub(crate) mod on_devices;
 mod partial;
 mod partition;
 

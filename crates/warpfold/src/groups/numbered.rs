@@ -85,7 +85,8 @@ impl Groups {
     /// the index of the first row, for messages.
     ///
     /// # Errors
-    /// Keys of other types, keys that are not dense, and too many of them.
+    /// Keys of other types or in a device's memory, keys that are not dense, and too many
+    /// of them.
     pub(super) fn number(
         &mut self,
         keys: &Keys<'_>,
@@ -96,6 +97,12 @@ impl Groups {
     ) -> Result<()> {
         let without = omit.then_some(LEFT_OUT);
         groups.clear();
+        if keys.on_device().next().is_some() {
+            return Err(Error::DeviceMemory {
+                what: "unfinished groups are of keys in the host's memory".into(),
+                hint: "copy keys and values to the host",
+            });
+        }
         // Before anything is numbered: after an error the groups are what they were.
         for (dictionary, column) in self.columns.iter().zip(&keys.columns) {
             let (left, right) = (dictionary.key_type(), column.key_type()?);

@@ -438,7 +438,7 @@ fn what_is_no_question_is_an_error() {
     assert_eq!(dense(&[1, 2], 2), Err(refused));
     assert!(matches!(dense(&[0, -1], 2), Err(Error::KeyOutOfRange { .. })));
     assert_eq!(dense(&[0, 1], 3).unwrap().slice::<f64>(Op::Sum), Some(&[1.0, 1.0, 0.0][..]));
-    let named = question.clone().device(Device::Sim).by(&keys).run(&[1.0, 2.0]);
+    let named = question.clone().device(Device::Sim).by(&keys).partial(&[1.0, 2.0], 0);
     assert!(matches!(named, Err(Error::Device { .. })));
     assert!(matches!(Reduction::of(Op::Dot).by(&keys).run(&[1.0, 2.0]), Err(Error::Arity { .. })));
     assert!(matches!(Reduction::new([]).by(&keys).run(&[1.0, 2.0]), Err(Error::Operations { .. })));

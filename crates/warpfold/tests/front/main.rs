@@ -19,6 +19,8 @@ mod devices;
 mod environment;
 mod examples;
 mod groups;
+#[cfg(all(feature = "cuda", feature = "sim"))]
+mod groups_on_devices;
 mod naive;
 mod natural;
 mod partial;

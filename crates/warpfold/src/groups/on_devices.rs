@@ -1,0 +1,193 @@
+//! Groups that a device answers as far as it can, and the CPU for the rest.
+
+use super::answer::{GroupColumn, Grouped, KeyValues};
+use super::by::{GroupBy, Order};
+use super::keys::{Items, KeyColumn, Keys};
+use crate::answer::{Column, halves};
+use crate::array::{Array, Place};
+use crate::device::Device;
+use crate::devices::{self, DeviceArray, OnHost};
+use warpfold_core::layout::{Input, View};
+use warpfold_core::op::{Numbers, Op};
+use warpfold_core::{DType, Error, Result};
+
+/// What a device makes of groups whose keys follow each other.
+pub(crate) struct Made {
+    /// The type of the keys, and the first group's key.
+    pub(crate) dtype: DType,
+    pub(crate) least: u64,
+    /// Which groups have rows.
+    pub(crate) present: Vec<u8>,
+    /// Whether groups without rows have answers too.
+    pub(crate) dense: bool,
+    /// For each operation the numbers of its halves, where the device makes them.
+    pub(crate) parts: Vec<Vec<Option<Numbers>>>,
+}
+
+/// The numbers at some places.
+fn picked(numbers: &Numbers, places: &[usize]) -> Numbers {
+    let size = numbers.dtype().size();
+    let mut all = Numbers::zeros(numbers.dtype(), places.len());
+    for (to, &place) in all.bytes_mut().chunks_exact_mut(size).zip(places) {
+        to.copy_from_slice(&numbers.bytes()[place * size..(place + 1) * size]);
+    }
+    all
+}
+
+impl Made {
+    /// The groups of the answer: all, or those with rows.
+    fn places(&self) -> Vec<usize> {
+        (0..self.present.len()).filter(|&group| self.dense || self.present[group] != 0).collect()
+    }
+
+    fn keys(&self, places: &[usize]) -> KeyValues {
+        let mut keys = Numbers::zeros(self.dtype, places.len());
+        let bytes = keys.bytes_mut();
+        for (i, &place) in places.iter().enumerate() {
+            Numbers::set_bits(bytes, self.dtype, i, self.least.wrapping_add(place as u64));
+        }
+        KeyValues::of_numbers(keys, Vec::new())
+    }
+
+    /// The answers to an operation, if the device has made them.
+    fn column(&self, op: Op, parts: &[Option<Numbers>], places: &[usize]) -> Option<GroupColumn> {
+        let picked = |numbers: &Option<Numbers>| Some(picked(numbers.as_ref()?, places));
+        let mut parts = parts.iter().map(picked).collect::<Option<Vec<_>>>()?.into_iter();
+        let (numbers, second) = (parts.next()?, parts.next());
+        let missing = match op {
+            Op::Min | Op::Max | Op::MinMax => {
+                (0..places.len()).filter(|&i| self.present[places[i]] == 0).collect()
+            }
+            _ => Vec::new(),
+        };
+        Some(GroupColumn { column: Column { op, numbers, second }, missing })
+    }
+}
+
+/// What can be asked of a device.
+fn is_asked(op: Op) -> bool {
+    halves(op).iter().all(|half| {
+        let counts =
+            matches!(half, Op::Count | Op::CountNonzero | Op::CountNan | Op::Any | Op::All);
+        counts || matches!(half, Op::Sum | Op::Mean | Op::Norm1 | Op::Min | Op::Max)
+    })
+}
+
+impl GroupBy<'_> {
+    /// The answers about arrays wherever they lie.
+    pub(super) fn answer_anywhere(&self, arrays: Vec<Array<'_>>) -> Result<Grouped> {
+        let mut host = Vec::new();
+        let mut device = Vec::new();
+        for array in arrays {
+            match array.into_place() {
+                Place::Host(input) => host.push(input),
+                Place::Device(array) => device.push(array),
+            }
+        }
+        let keys: Vec<&DeviceArray<'_>> = self.keys.on_device().collect();
+        if device.is_empty() && keys.is_empty() {
+            return self.answer_sent(&host);
+        }
+        if !host.is_empty() || keys.len() < self.keys.columns.len() {
+            return Err(Error::DeviceMemory {
+                what: "some columns lie in the host's memory, others in a device's".into(),
+                hint: "copy keys and values to one place",
+            });
+        }
+        self.answer_in_place(&keys, &device)
+    }
+
+    /// The same in the host's memory: sent to the device that is named, or by the CPU.
+    fn answer_sent(&self, inputs: &[Input<'_>]) -> Result<Grouped> {
+        let Some(opened) = devices::of(self.reduction.named_device())? else {
+            return self.on_cpu(self.reduction.ops().to_vec()).answer(inputs);
+        };
+        let ask = |ops: &[Op]| {
+            let ([column], [values]) = (&self.keys.columns[..], inputs) else { return Ok(None) };
+            let Items::Numbers(keys) = &column.items else { return Ok(None) };
+            if keys.missing() + values.missing() > 0 {
+                return Ok(None);
+            }
+            let (keys, values) = (keys.view()?, values.view()?);
+            if keys.shape().len() != 1 || keys.shape() != values.shape() {
+                return Ok(None);
+            }
+            opened.numbers_of_groups(ops, &keys, &values, self.keys.dense)
+        };
+        let dtype =
+            inputs.first().map(|input| input.view().map(|view| view.dtype())).transpose()?;
+        self.shared(dtype, ask, |rest| self.on_cpu(rest).answer(inputs))
+    }
+
+    /// The same in a device's memory.
+    fn answer_in_place(
+        &self,
+        keys: &[&DeviceArray<'_>],
+        values: &[DeviceArray<'_>],
+    ) -> Result<Grouped> {
+        let Some(first) = values.first() else { return self.answer_sent(&[]) };
+        for other in keys.iter().copied().chain(&values[1..]) {
+            first.check_beside(&self.reduction, Some(other))?;
+        }
+        let ask = |ops: &[Op]| match (keys, values) {
+            ([keys], [values]) if keys.shape().len() == 1 && keys.shape() == values.shape() => {
+                values.numbers_of_groups(ops, keys, self.keys.dense)
+            }
+            _ => Ok(None),
+        };
+        let on_cpu = |rest: Vec<Op>| {
+            let held = values.iter().map(DeviceArray::to_host).collect::<Result<Vec<_>>>()?;
+            let views = held.iter().map(OnHost::view).collect::<Result<Vec<View<'_>>>>()?;
+            let inputs: Vec<Input<'_>> = views.into_iter().map(Input::from).collect();
+            let held = keys.iter().map(|keys| keys.to_host()).collect::<Result<Vec<_>>>()?;
+            let columns = held.iter().map(|held| Ok(KeyColumn::from(held.view()?)));
+            let columns = columns.collect::<Result<Vec<_>>>()?;
+            let by = self.on_cpu(rest);
+            GroupBy { keys: Keys { columns, ..by.keys }, ..by }.answer(&inputs)
+        };
+        self.shared(Some(first.dtype()), ask, on_cpu)
+    }
+
+    /// The question of some operations, for the CPU.
+    fn on_cpu(&self, ops: Vec<Op>) -> GroupBy<'_> {
+        let reduction = self.reduction.with_ops(ops).device(Device::Cpu);
+        GroupBy { reduction, ..self.clone() }
+    }
+
+    /// The answers, those that a device makes by `ask` and the others by `on_cpu`, which also
+    /// says what is wrong with a question.
+    fn shared(
+        &self,
+        dtype: Option<DType>,
+        ask: impl FnOnce(&[Op]) -> Result<Option<Made>>,
+        on_cpu: impl Fn(Vec<Op>) -> Result<Grouped>,
+    ) -> Result<Grouped> {
+        let ops = self.reduction.ops();
+        let usual = |op: &Op| {
+            let rules = &self.reduction.rules;
+            dtype.is_some_and(|dtype| op.supports(dtype) && !rules.matter_for(*op, dtype))
+        };
+        let asked: Vec<Op> = ops.iter().copied().filter(|op| is_asked(*op) && usual(op)).collect();
+        if asked.is_empty() || self.order != Order::Key {
+            return on_cpu(ops.to_vec());
+        }
+        let Some(made) = ask(&asked)? else { return on_cpu(ops.to_vec()) };
+        let places = made.places();
+        let mut columns: Vec<Option<GroupColumn>> = Vec::with_capacity(ops.len());
+        let mut parts = made.parts.iter();
+        for op in ops {
+            let its = if asked.contains(op) { parts.next() } else { None };
+            columns.push(its.and_then(|its| made.column(*op, its, &places)));
+        }
+        let lacking = ops.iter().zip(&columns).filter(|(_, column)| column.is_none());
+        let rest: Vec<Op> = lacking.map(|(&op, _)| op).collect();
+        if !rest.is_empty() {
+            let mut others = on_cpu(rest)?.columns.into_iter();
+            for column in columns.iter_mut().filter(|column| column.is_none()) {
+                *column = others.next();
+            }
+        }
+        let columns: Vec<GroupColumn> = columns.into_iter().flatten().collect();
+        Ok(Grouped { keys: vec![made.keys(&places)], columns, groups: places.len() })
+    }
+}
