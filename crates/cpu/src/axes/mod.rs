@@ -26,6 +26,7 @@ mod side;
 mod states;
 mod strips;
 mod tables;
+mod turned;
 mod walk;
 mod words;
 

@@ -2,8 +2,9 @@
 
 use super::fold::{Cells, Fold};
 use super::lengths::Lengths;
-use super::places::Strip;
+use super::places::{Places, Strip};
 use super::strips::Strips;
+use super::turned::Turned;
 use super::walk::{Form, Segment, Walk};
 use super::words::with_word;
 use crate::pack::Pack;
@@ -21,6 +22,8 @@ const GLANCE: usize = 8192;
 const FEW: usize = 16;
 /// The most outputs that a thread takes at a time in strips.
 const MANY: usize = 1 << 14;
+/// The writing of an answer is a part of the cost of outputs of so few elements.
+const CHEAP: usize = 64;
 /// Bytes of all elements below which one thread works.
 const SMALL: usize = 1 << 18;
 
@@ -111,6 +114,25 @@ impl<'a> Answers<'a> {
     }
 }
 
+/// Where the answers of a block go.
+#[derive(Clone, Copy)]
+struct Goal<'a> {
+    answers: &'a Answers<'a>,
+    places: &'a Places,
+    /// The first output, of answers that are in the order of memory and not of `places`.
+    start: Option<usize>,
+}
+
+impl Goal<'_> {
+    /// Where the answer of an output goes.
+    fn at(&self, output: usize) -> usize {
+        match self.start {
+            Some(start) => output - start,
+            None => self.places.at(output),
+        }
+    }
+}
+
 /// An output that has no answer, and why.
 struct Failed {
     output: usize,
@@ -172,6 +194,7 @@ impl Run<'_> {
         let outputs = self.walk.outputs();
         let strips = self.strips_for(fold);
         let strips = strips.as_ref();
+        let places = self.walk.places();
         // Strips are handed out several at a time.
         let (block, strip) = match strips {
             None => (self.walk.block, self.walk.block),
@@ -207,20 +230,32 @@ impl Run<'_> {
                 let Some(mut cells) = done.next() else { continue };
                 done.for_each(|others| cells.merge(&*others));
                 let mut hands = Hands::default();
+                let goal = Goal { answers: &answers, places, start: None };
                 // SAFETY: one thread at a time writes.
                 let written =
-                    unsafe { self.write(folds, None, &mut *cells, outputs, &mut hands, &answers) };
+                    unsafe { self.write(folds, None, &mut *cells, outputs, &mut hands, goal) };
                 failed = earlier(failed, written.err());
             }
             return failed.map_or(Ok(()), |failed| Err(failed.error));
         }
+        let turned = self.turned(answers.dtype.size(), threads);
+        let block = turned.as_ref().map_or(block, |turned| turned.chunk);
+        let blocks = outputs.div_ceil(block);
         let pieces = Pieces::new(blocks);
         let most = if threads == 1 { 1 } else { blocks };
         let done = self.threads.run(most, || {
             let (mut hands, mut failed) = (Hands::default(), None);
-            let mut cells = fold.cells(strips.map_or(block, Strips::cells));
+            let mut cells = fold.cells(strips.map_or(strip, Strips::cells));
+            // Answers in the order of memory.
+            let len = if turned.is_some() { block.min(outputs) } else { 0 };
+            let mut chunk = Numbers::zeros(answers.dtype, len);
             while let Some(piece) = pieces.take() {
-                let piece = block_of(piece);
+                let piece = piece * block..outputs.min((piece + 1) * block);
+                let in_order = Answers::of(&mut chunk);
+                let goal = match turned {
+                    Some(_) => Goal { answers: &in_order, start: Some(piece.start), places },
+                    None => Goal { answers: &answers, start: None, places },
+                };
                 for from in piece.clone().step_by(strip) {
                     let outputs = from..piece.end.min(from + strip);
                     if strips.is_none() {
@@ -228,12 +263,16 @@ impl Run<'_> {
                     }
                     // SAFETY: each block is taken once.
                     let written = unsafe {
-                        self.write(folds, strips, &mut *cells, outputs, &mut hands, &answers)
+                        self.write(folds, strips, &mut *cells, outputs, &mut hands, goal)
                     };
                     failed = earlier(failed, written.err());
                     if strips.is_none() {
-                        cells.clear(block);
+                        cells.clear(strip);
                     }
+                }
+                if let Some(turned) = &turned {
+                    // SAFETY: each chunk is taken once; there is room for all answers.
+                    unsafe { turned.write(piece, chunk.bytes(), answers.bytes, answers.len) };
                 }
             }
             failed
@@ -245,6 +284,15 @@ impl Run<'_> {
     /// Elements of an output.
     fn len(&self) -> usize {
         self.walk.elements()
+    }
+
+    /// How the answers are turned, if they are and it is worth it: of many elements the answer
+    /// is the least of the cost.
+    fn turned(&self, size: usize, threads: usize) -> Option<Turned<'_>> {
+        let outputs = self.walk.outputs();
+        let share = if threads == 1 { outputs } else { outputs / (4 * threads) };
+        let cheap = self.len() <= CHEAP;
+        if cheap { Turned::new(self.walk.places(), outputs, size, share) } else { None }
     }
 
     /// The longest of the reduced axes, and ranges of it, at most so many.
@@ -403,16 +451,16 @@ impl Run<'_> {
         cells: &mut dyn Cells,
         outputs: Range<usize>,
         hands: &mut Hands,
-        answers: &Answers<'_>,
+        goal: Goal<'_>,
     ) -> core::result::Result<(), Failed> {
+        let Goal { answers, places, .. } = goal;
         let from = outputs.start;
         let lengths = Lengths::Same(self.len() as u64);
         let mut left = core::mem::take(&mut hands.left);
         left.clear();
         hands.missing.clear();
         // SAFETY: outputs of the block, which the caller vouches for.
-        unsafe { self.write_block(strips, cells, outputs.clone(), hands, answers) };
-        let places = self.walk.places();
+        unsafe { self.write_block(strips, cells, outputs.clone(), hands, goal) };
         left.extend(hands.missing.iter().map(|&place| (place, places.at(from + place))));
         if let Some(again) = folds.again.filter(|_| !left.is_empty()) {
             // All of the block together, unless a few are left.
@@ -430,7 +478,7 @@ impl Run<'_> {
             if together {
                 answer(outputs, words, hands);
             }
-            left.retain(|&(place, output)| {
+            left.retain(|&(place, _)| {
                 if !together {
                     answer(from + place..from + place + 1, words, hands);
                 }
@@ -439,16 +487,16 @@ impl Run<'_> {
                 let found = hands.missing.binary_search(&at).is_err();
                 if found {
                     // SAFETY: as above.
-                    unsafe { answers.set(output, &words[at * size..][..size]) };
+                    unsafe { answers.set(goal.at(from + place), &words[at * size..][..size]) };
                 }
                 !found
             });
         }
         left.sort_unstable_by_key(|&(_, output)| output);
-        for &(_, output) in &left {
+        for &(place, output) in &left {
             let bits = (folds.otherwise)(output).map_err(|error| Failed { output, error })?;
             // SAFETY: as above.
-            unsafe { answers.set_bits(output, bits) };
+            unsafe { answers.set_bits(goal.at(from + place), bits) };
         }
         hands.left = left;
         Ok(())
@@ -465,9 +513,10 @@ impl Run<'_> {
         cells: &mut dyn Cells,
         outputs: Range<usize>,
         hands: &mut Hands,
-        answers: &Answers<'_>,
+        goal: Goal<'_>,
     ) {
-        let (places, from) = (self.walk.places(), outputs.start);
+        let Goal { answers, places, start } = goal;
+        let from = outputs.start;
         let mut answer = |to: &mut [u8], hands: &mut Hands| match strips {
             Some(strips) => self.strip(strips, cells, outputs.clone(), to, hands),
             None => {
@@ -475,9 +524,9 @@ impl Run<'_> {
                 cells.answer(0, lengths, to, &mut hands.missing);
             }
         };
-        if let [] | [(_, 1)] = places.axes[..] {
+        if start.is_some() || matches!(places.axes[..], [] | [(_, 1)]) {
             // SAFETY: the caller vouches for it, here and below.
-            let to = unsafe { answers.run(places.at(from), outputs.len()) };
+            let to = unsafe { answers.run(goal.at(from), outputs.len()) };
             return answer(to, hands);
         }
         let size = answers.dtype.size();
