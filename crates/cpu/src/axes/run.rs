@@ -22,6 +22,10 @@ const GLANCE: usize = 8192;
 const FEW: usize = 16;
 /// The most outputs that a thread takes at a time in strips.
 const MANY: usize = 1 << 14;
+/// Rows of a single column that are worth a copy.
+const LANES: usize = 16;
+/// Elements of a table of columns that are worth a call.
+const TABLE: usize = 2048;
 /// The writing of an answer is a part of the cost of outputs of so few elements.
 const CHEAP: usize = 64;
 /// Bytes of all elements below which one thread works.
@@ -322,7 +326,10 @@ impl Run<'_> {
         };
         let inner = walk.reduced.len() - 1;
         let settles = cells.settles();
-        let panel = if settles { walk.panel.min(GLANCE) } else { walk.panel };
+        let mut panel = if settles { walk.panel.min(GLANCE) } else { walk.panel };
+        if walk.form == Form::Columns && walk.copied == [false; 2] && !settles {
+            panel = panel.max(TABLE / outputs.len().max(1)).max(cells.least_panel());
+        }
         // The indices of the outer axes, as an odometer.
         let mut index: Vec<usize> = (0..inner).map(|axis| range(axis).start).collect();
         let inner_range = range(inner);
@@ -381,18 +388,22 @@ impl Run<'_> {
         let beside = walk.kept.last().map_or([0; 2], |axis| axis.strides);
         let copied = walk.copied != [false; 2];
         let together = if copied { walk.together(count) } else { segment.len };
+        // One column is copied to a row: that has lanes for its elements.
+        let alone = segment.len == 1 && !copied && count >= LANES;
+        let form = if alone { Form::Rows } else { walk.form };
         for first in (0..segment.len).step_by(together) {
             let outputs = together.min(segment.len - first);
             let mut offsets = offsets;
             move_by(&mut offsets, first, beside);
             let [one, two] = buffers;
-            let table = self.table(0, offsets[0], outputs, count, one);
-            let other = self.origins[1].map(|_| self.table(1, offsets[1], outputs, count, two));
+            let table = self.table(0, offsets[0], form, [outputs, count], one);
+            let other =
+                self.origins[1].map(|_| self.table(1, offsets[1], form, [outputs, count], two));
             let place = segment.place + first;
             // SAFETY: elements of the walk or copies of them, which are aligned and may be
             // read, and those of a row follow each other; they have the operation's size.
             unsafe {
-                match (walk.form, other) {
+                match (form, other) {
                     (Form::Rows, None) => cells.rows(place, table, at),
                     (Form::Columns, None) => cells.columns(place, table, at),
                     (Form::Rows, Some(other)) => cells.row_pairs(place, [table, other]),
@@ -408,23 +419,25 @@ impl Run<'_> {
         &'b self,
         array: usize,
         offset: isize,
-        outputs: usize,
-        count: usize,
+        form: Form,
+        [outputs, count]: [usize; 2],
         buffer: &'b mut Vec<u64>,
     ) -> Table<'b, ()> {
         let walk = &self.walk;
         let along = walk.reduced.last().map_or(0, |(_, strides)| strides[array]);
         let beside = walk.kept.last().map_or(0, |axis| axis.strides[array]);
-        let (rows, columns, row_stride, column_stride) = match walk.form {
+        let (rows, columns, row_stride, column_stride) = match form {
             Form::Rows => (outputs, count, beside, along),
             Form::Columns => (count, outputs, along, beside),
         };
         let origin = self.origins[array].unwrap_or(core::ptr::null());
         let from = origin.wrapping_byte_offset(offset);
-        if !walk.copied[array] {
+        let size = self.item.size();
+        let lies = !walk.copied[array] && column_stride == size.cast_signed();
+        if lies || !walk.copied[array] && form == walk.form {
             return Table::of_any(from.cast(), row_stride, rows, columns);
         }
-        let (size, gaps) = (self.item.size(), self.gaps);
+        let gaps = self.gaps;
         let len = rows * columns * size;
         if buffer.len() * 8 < len {
             buffer.resize(len.div_ceil(8), 0);
