@@ -9,6 +9,7 @@
 mod choice;
 mod columnar;
 mod counts;
+pub(crate) mod direct;
 mod extremes;
 mod few;
 mod finish;
