@@ -1,6 +1,7 @@
 //! Elements of one output that lie together, if they are few: a plan of how to walk them
 //! costs more than their answer.
 
+use crate::axes::direct;
 use crate::exact::short;
 use crate::reduce::{Job, Outputs};
 use crate::walks::{self, Walk};
@@ -50,6 +51,11 @@ impl Job<'_> {
         {
             return Ok(Some(vec![Outputs::Numbers(sum)]));
         }
+        if let (&[(Op::Prod, 0)], &[Kind::Prod]) = (ops, self.kinds)
+            && let Some(product) = self.short_product(dtype, items, rules)
+        {
+            return Ok(Some(vec![Outputs::Numbers(product)]));
+        }
         let run = RawRun { start: self.start, items, others };
         let mut workers = Vec::with_capacity(self.kinds.len());
         for &kind in self.kinds {
@@ -77,8 +83,32 @@ impl Job<'_> {
             }
             _ => return None,
         };
-        let mut sum = Numbers::zeros(dtype, 1);
-        Numbers::set_bits(sum.bytes_mut(), dtype, 0, bits);
-        Some(sum)
+        Some(one_number(dtype, bits))
     }
+
+    /// The product of floats, likewise.
+    fn short_product(&self, dtype: DType, items: &[u8], rules: &Rules) -> Option<Numbers> {
+        if rules.out.is_some() || rules.nan != NanPolicy::Propagate {
+            return None;
+        }
+        let bits = match dtype {
+            DType::F64 => {
+                let items: &[f64] = bytemuck::try_cast_slice(items).ok()?;
+                direct::product(items, self.isa)?.to_bits()
+            }
+            DType::F32 => {
+                let items: &[f32] = bytemuck::try_cast_slice(items).ok()?;
+                direct::product(items, self.isa)?.to_bits().into()
+            }
+            _ => return None,
+        };
+        Some(one_number(dtype, bits))
+    }
+}
+
+/// The answer with these bits.
+fn one_number(dtype: DType, bits: u64) -> Numbers {
+    let mut number = Numbers::zeros(dtype, 1);
+    Numbers::set_bits(number.bytes_mut(), dtype, 0, bits);
+    number
 }

@@ -44,8 +44,16 @@ impl Pack {
         }
         assert!(pitch >= self.columns);
         assert!(to.len() >= ((self.rows - 1) * pitch + self.columns) * self.size);
-        let to = to.as_mut_ptr();
         // SAFETY: `to` has room for the table; the caller vouches for its elements.
+        unsafe { self.fill_at(to.as_mut_ptr(), pitch) }
+    }
+
+    /// The same from an address on: what lies between the rows may be another thread's.
+    ///
+    /// # Safety
+    /// As for [`fill`](Self::fill), and there is room for the rows, aligned or not.
+    pub(crate) unsafe fn fill_at(self, to: *mut u8, pitch: usize) {
+        // SAFETY: passed on from the caller.
         unsafe {
             match self.size {
                 1 => self.copy::<u8>(to.cast(), pitch),

@@ -1,7 +1,7 @@
 //! Running a plan: from views to states, or straight to answers.
 
 use crate::accelerate::{Accelerate, Context};
-use crate::axes::Question;
+use crate::axes::{Question, direct};
 use crate::gather::Buffers;
 use crate::grid::GridSum;
 use crate::isa::Isa;
@@ -166,8 +166,11 @@ impl Job<'_> {
             let states = self.one(plan, output, dtype, Threads::Exactly(1))?;
             Ok(states[0].finish(op, rules)?.first().to_bits())
         };
-        // Of one output the states are worth their cost, unless it may be settled early.
-        if plan.outputs() == 1 && plan.len() > FEW && !matches!(op, Op::Any | Op::All) {
+        // Of one output the states are worth their cost, unless it may be settled early or is
+        // multiplied directly.
+        let direct = op == Op::Prod && direct::is_likely(dtype, plan.len());
+        let settles = matches!(op, Op::Any | Op::All);
+        if plan.outputs() == 1 && plan.len() > FEW && !settles && !direct {
             return Ok(None);
         }
         let Job { isa, threads, .. } = *self;

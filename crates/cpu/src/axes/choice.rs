@@ -1,6 +1,7 @@
 //! Which accumulators answer an operation.
 
 use super::counts::{Found, Nonzero};
+use super::direct::{Direct, Factor};
 use super::extremes::{self, Ends, First, Least, Order, Real, Truth, Whole};
 use super::finish::Asked;
 use super::floats::{Alone, Floats, Operands, Paired};
@@ -81,9 +82,11 @@ impl<U: Use> Choice<'_, U> {
             Op::ArgMin | Op::ArgMax => Some(self.positions()),
             Op::Min | Op::Max => Some(self.extremes()),
             Op::NormInf if dtype.is_float() => Some(self.extremes()),
-            Op::Prod if nans => {
-                with_float_element!(dtype, T => self.products::<T>(), else => None)
-            }
+            Op::Prod if nans => match dtype.known() {
+                Known::F32 => self.direct_products::<f32>(),
+                Known::F64 => self.direct_products::<f64>(),
+                _ => with_float_element!(dtype, T => self.products::<T>(), else => None),
+            },
             _ => match dtype.known() {
                 Known::F16 => self.floats::<f16>(),
                 Known::BF16 => self.floats::<bf16>(),
@@ -180,6 +183,16 @@ impl<U: Use> Choice<'_, U> {
             return None;
         }
         Some(Chosen::new(self.of, Products::<T> { isa: self.isa, item: PhantomData }))
+    }
+
+    /// By multiplications, and by logarithms where these are not certain.
+    fn direct_products<T: Factor>(&self) -> Option<Chosen<U>> {
+        if self.usual > T::MANY {
+            return self.products::<T>();
+        }
+        let again = self.products::<T>()?.fold;
+        let fold = Direct::<T> { isa: self.isa, item: PhantomData };
+        Some(Chosen { again: Some(again), ..Chosen::new(self.of, fold) })
     }
 
     /// Of elements as wide as `W`.

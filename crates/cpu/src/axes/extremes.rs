@@ -273,6 +273,8 @@ pub(super) struct First<O> {
 const SEARCHED: usize = 1024;
 /// Elements that are compared before it is asked whether one is equal.
 const COMPARED: usize = 64;
+/// Of these, elements that are looked at one by one.
+const LOOKED_AT: usize = 8;
 /// Rows of fewer elements keep positions as they go.
 const LONG_ROW: usize = 48;
 
@@ -286,13 +288,27 @@ fn best<O: Order>(order: O, items: &[O::Word]) -> O::Word {
 /// Where the first element is that `is` says it is, of elements that have it.
 #[inline(always)]
 fn place<W: Copy>(items: &[W], is: impl Fn(W) -> bool) -> usize {
+    let (mut at, mut few) = (0, items);
     let (parts, rest) = items.as_chunks::<COMPARED>();
-    for (i, part) in parts.iter().enumerate() {
+    // Loops, since closures would be compiled for other instructions.
+    for part in parts {
         if part.iter().fold(false, |hit, &x| hit | is(x)) {
-            return i * COMPARED + part.iter().position(|&x| is(x)).unwrap_or(0);
+            few = part;
+            break;
         }
+        at += COMPARED;
+        few = rest;
     }
-    parts.len() * COMPARED + rest.iter().position(|&x| is(x)).unwrap_or(0)
+    let (parts, rest) = few.as_chunks::<LOOKED_AT>();
+    let mut few = rest;
+    for part in parts {
+        if part.iter().fold(false, |hit, &x| hit | is(x)) {
+            few = part;
+            break;
+        }
+        at += LOOKED_AT;
+    }
+    at + few.iter().position(|&x| is(x)).unwrap_or(0)
 }
 
 impl<O: Order> Lanes for First<O> {

@@ -10,9 +10,10 @@
 use super::floats::Operands;
 use super::measures::two_sums;
 use super::round::Narrow;
+use super::words::Word;
 use crate::simd::{Kernel, Simd};
 use crate::table::Table;
-use warpfold_core::{DType, Element};
+use warpfold_core::{DType, Element, prefetch};
 
 /// The most elements of an output that has a few.
 pub(super) const MOST: usize = 64;
@@ -32,6 +33,23 @@ pub(super) const PRODUCT: u8 = 2;
 /// The elements, of those that are shorter than f64. Of these sums there are no errors, but
 /// the sums of squares.
 pub(super) const POWERS: u8 = 3;
+
+/// Bytes ahead, in every row, at which the next columns are asked for: each row is a stream of
+/// its own, and there are more of them than processors fetch ahead by themselves.
+const AHEAD: usize = 256;
+/// Bytes of a long element.
+pub(super) const LONG: usize = 8;
+
+/// Asks for what follows some elements of a row; not of long elements, of which a group has
+/// several lines: the processor asks for those by itself.
+#[inline(always)]
+pub(super) fn ask_ahead<T>(row: *const T, elements: usize) {
+    if const { size_of::<T>() < LONG } {
+        for line in (0..elements * size_of::<T>()).step_by(64) {
+            prefetch::near(row.cast::<u8>().wrapping_add(AHEAD + line));
+        }
+    }
+}
 
 /// The first elements of all rows of tables, and how many rows there are; `None` of none or
 /// of more than [`MOST`].
@@ -115,6 +133,10 @@ impl<O: Operands> Few<O> {
         unsafe {
             let p = self.rows[0][row].wrapping_add(column);
             let q = self.rows[1][row].wrapping_add(column);
+            ask_ahead(p, 2 * S::LANES);
+            if O::PAIRED {
+                ask_ahead(q, 2 * S::LANES);
+            }
             let [a, b] = O::load::<S>(p, q);
             match TERM {
                 ELEMENT | POWERS => [a[0], b[0]],
@@ -228,6 +250,7 @@ impl<O: Operands> Few<O> {
                 let at = column.min(last);
                 let mut sums = [S::splat(0.0); 2];
                 for row in &self.rows[0][..self.len] {
+                    ask_ahead(row.wrapping_add(at), 2 * S::LANES);
                     let bits = S::wload(row.wrapping_add(at).cast());
                     let magnitudes = S::wand(bits, mask);
                     most = S::wmax(most, magnitudes);
@@ -266,6 +289,58 @@ fn is_exact(least: u32, most: u32, len: usize) -> bool {
             most < INFINITY && apart < 29 && (len as u64) << apart <= 1 << 29
         }
     }
+}
+
+/// Writes the sums of single elements, and returns whether all of these are finite.
+pub(super) struct Single<'a, O: Operands> {
+    pub(super) rows: Few<O>,
+    pub(super) to: &'a mut [O::Item],
+}
+
+impl<O: Operands> Kernel for Single<'_, O> {
+    type Out = bool;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> bool {
+        let Single { rows, to } = self;
+        if O::PAIRED || rows.len != 1 || rows.columns < to.len() {
+            return false;
+        }
+        let row = rows.rows[0][0];
+        // SAFETY: the row has as many elements, which may be read: see `Few::new`. The words are
+        // as wide.
+        unsafe {
+            match <O::Item as Element>::DTYPE {
+                DType::F64 => {
+                    let infinity = f64::INFINITY.to_bits().cast_signed();
+                    single::<i64>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
+                }
+                DType::F32 => {
+                    let infinity = f32::INFINITY.to_bits().cast_signed();
+                    single::<i32>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
+                }
+                _ => false,
+            }
+        }
+    }
+}
+
+/// Copies floats by their words, zeros as the positive one, and returns whether all are finite.
+///
+/// # Safety
+/// The row has as many words as `to`, which may be read.
+#[inline(always)]
+unsafe fn single<W: Word>(row: *const W, to: &mut [W], infinity: W) -> bool {
+    let zero = W::of(0);
+    let mut most = zero;
+    for (i, to) in to.iter_mut().enumerate() {
+        // SAFETY: the caller vouches for it.
+        let word = unsafe { *row.add(i) };
+        let magnitude = word & W::GREATEST;
+        most = most.max(magnitude);
+        *to = if magnitude == zero { zero } else { word };
+    }
+    most < infinity
 }
 
 /// Who takes sums.

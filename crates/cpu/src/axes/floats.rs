@@ -6,7 +6,8 @@
 )]
 
 use super::few::{
-    self, ELEMENT, Few, FewSums, MAGNITUDE, Means, POWERS, PRODUCT, Rough, Scaled, Variances, Zeros,
+    self, ELEMENT, Few, FewSums, MAGNITUDE, Means, POWERS, PRODUCT, Rough, Scaled, Single,
+    Variances, Zeros,
 };
 use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
 use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
@@ -267,6 +268,7 @@ impl<O: Operands, M: Measure<P>, const P: usize> RaggedCells for FloatCells<O, M
 fn few_sums<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::Item]) -> bool {
     let len = rows.len as f64;
     match asked {
+        Asked::Sum | Asked::Mean if rows.len == 1 => dispatch(isa, Single { rows, to }),
         Asked::Sum => {
             let out = Scaled { scale: 1.0, to };
             dispatch(isa, FewSums::<_, _, ELEMENT> { rows, out })
@@ -463,10 +465,15 @@ impl<O: Operands, M: Measure<P>, const P: usize> Columns<'_, O, M, P> {
         let (mut next, step) = table.ahead(size * column, 2 * S::LANES * size);
         let (mut beside, other_step) = other.ahead(size * column, 2 * S::LANES * size);
         for row in 0..table.rows() {
-            prefetch::near(next);
+            // Every line of a group.
+            for line in (0..2 * S::LANES * size).step_by(64) {
+                prefetch::near(next.wrapping_add(line));
+            }
             next = next.wrapping_offset(step);
             if O::PAIRED {
-                prefetch::near(beside);
+                for line in (0..2 * S::LANES * size).step_by(64) {
+                    prefetch::near(beside.wrapping_add(line));
+                }
                 beside = beside.wrapping_offset(other_step);
             }
             // SAFETY: a whole group, which the caller vouches for.

@@ -90,6 +90,10 @@ pub(crate) trait Cells: Accumulators + Any + Send {
         let _ = (tables, to);
         false
     }
+    /// The fewest rows of columns that are worth to be taken at a time.
+    fn least_panel(&self) -> usize {
+        1
+    }
     /// Adds the accumulators of other elements of the same outputs.
     fn merge(&mut self, others: &dyn Cells);
     /// Whether [`is_settled`](Self::is_settled) may become true: rows are then cut.

@@ -391,6 +391,7 @@ impl<L: Lanes, const MEAN: bool> FewLanes<'_, L, MEAN> {
             for (at, row) in rows[..*len].iter().enumerate() {
                 // SAFETY: every row has an element for each of `to`.
                 let items = unsafe { &*row.add(column).cast::<[L::Item; N]>() };
+                few::ask_ahead(items.as_ptr(), N);
                 lanes.take_all(&mut a, &mut b, &mut c, items, at as u32);
             }
             // Copies, which are indexed: see `put`.

@@ -9,6 +9,7 @@
 mod choice;
 mod columnar;
 mod counts;
+pub(crate) mod direct;
 mod extremes;
 mod few;
 mod finish;
@@ -26,6 +27,7 @@ mod side;
 mod states;
 mod strips;
 mod tables;
+mod turned;
 mod walk;
 mod words;
 

@@ -2,8 +2,9 @@
 
 use super::fold::{Cells, Fold};
 use super::lengths::Lengths;
-use super::places::Strip;
+use super::places::{Places, Strip};
 use super::strips::Strips;
+use super::turned::Turned;
 use super::walk::{Form, Segment, Walk};
 use super::words::with_word;
 use crate::pack::Pack;
@@ -21,6 +22,12 @@ const GLANCE: usize = 8192;
 const FEW: usize = 16;
 /// The most outputs that a thread takes at a time in strips.
 const MANY: usize = 1 << 14;
+/// Rows of a single column that are worth a copy.
+const LANES: usize = 16;
+/// Elements of a table of columns that are worth a call.
+const TABLE: usize = 2048;
+/// The writing of an answer is a part of the cost of outputs of so few elements.
+const CHEAP: usize = 64;
 /// Bytes of all elements below which one thread works.
 const SMALL: usize = 1 << 18;
 
@@ -111,6 +118,25 @@ impl<'a> Answers<'a> {
     }
 }
 
+/// Where the answers of a block go.
+#[derive(Clone, Copy)]
+struct Goal<'a> {
+    answers: &'a Answers<'a>,
+    places: &'a Places,
+    /// The first output, of answers that are in the order of memory and not of `places`.
+    start: Option<usize>,
+}
+
+impl Goal<'_> {
+    /// Where the answer of an output goes.
+    fn at(&self, output: usize) -> usize {
+        match self.start {
+            Some(start) => output - start,
+            None => self.places.at(output),
+        }
+    }
+}
+
 /// An output that has no answer, and why.
 struct Failed {
     output: usize,
@@ -172,6 +198,7 @@ impl Run<'_> {
         let outputs = self.walk.outputs();
         let strips = self.strips_for(fold);
         let strips = strips.as_ref();
+        let places = self.walk.places();
         // Strips are handed out several at a time.
         let (block, strip) = match strips {
             None => (self.walk.block, self.walk.block),
@@ -207,20 +234,32 @@ impl Run<'_> {
                 let Some(mut cells) = done.next() else { continue };
                 done.for_each(|others| cells.merge(&*others));
                 let mut hands = Hands::default();
+                let goal = Goal { answers: &answers, places, start: None };
                 // SAFETY: one thread at a time writes.
                 let written =
-                    unsafe { self.write(folds, None, &mut *cells, outputs, &mut hands, &answers) };
+                    unsafe { self.write(folds, None, &mut *cells, outputs, &mut hands, goal) };
                 failed = earlier(failed, written.err());
             }
             return failed.map_or(Ok(()), |failed| Err(failed.error));
         }
+        let turned = self.turned(answers.dtype.size(), threads);
+        let block = turned.as_ref().map_or(block, |turned| turned.chunk);
+        let blocks = outputs.div_ceil(block);
         let pieces = Pieces::new(blocks);
         let most = if threads == 1 { 1 } else { blocks };
         let done = self.threads.run(most, || {
             let (mut hands, mut failed) = (Hands::default(), None);
-            let mut cells = fold.cells(strips.map_or(block, Strips::cells));
+            let mut cells = fold.cells(strips.map_or(strip, Strips::cells));
+            // Answers in the order of memory.
+            let len = if turned.is_some() { block.min(outputs) } else { 0 };
+            let mut chunk = Numbers::zeros(answers.dtype, len);
             while let Some(piece) = pieces.take() {
-                let piece = block_of(piece);
+                let piece = piece * block..outputs.min((piece + 1) * block);
+                let in_order = Answers::of(&mut chunk);
+                let goal = match turned {
+                    Some(_) => Goal { answers: &in_order, start: Some(piece.start), places },
+                    None => Goal { answers: &answers, start: None, places },
+                };
                 for from in piece.clone().step_by(strip) {
                     let outputs = from..piece.end.min(from + strip);
                     if strips.is_none() {
@@ -228,12 +267,16 @@ impl Run<'_> {
                     }
                     // SAFETY: each block is taken once.
                     let written = unsafe {
-                        self.write(folds, strips, &mut *cells, outputs, &mut hands, &answers)
+                        self.write(folds, strips, &mut *cells, outputs, &mut hands, goal)
                     };
                     failed = earlier(failed, written.err());
                     if strips.is_none() {
-                        cells.clear(block);
+                        cells.clear(strip);
                     }
+                }
+                if let Some(turned) = &turned {
+                    // SAFETY: each chunk is taken once; there is room for all answers.
+                    unsafe { turned.write(piece, chunk.bytes(), answers.bytes, answers.len) };
                 }
             }
             failed
@@ -245,6 +288,15 @@ impl Run<'_> {
     /// Elements of an output.
     fn len(&self) -> usize {
         self.walk.elements()
+    }
+
+    /// How the answers are turned, if they are and it is worth it: of many elements the answer
+    /// is the least of the cost.
+    fn turned(&self, size: usize, threads: usize) -> Option<Turned<'_>> {
+        let outputs = self.walk.outputs();
+        let share = if threads == 1 { outputs } else { outputs / (4 * threads) };
+        let cheap = self.len() <= CHEAP;
+        if cheap { Turned::new(self.walk.places(), outputs, size, share) } else { None }
     }
 
     /// The longest of the reduced axes, and ranges of it, at most so many.
@@ -274,7 +326,10 @@ impl Run<'_> {
         };
         let inner = walk.reduced.len() - 1;
         let settles = cells.settles();
-        let panel = if settles { walk.panel.min(GLANCE) } else { walk.panel };
+        let mut panel = if settles { walk.panel.min(GLANCE) } else { walk.panel };
+        if walk.form == Form::Columns && walk.copied == [false; 2] && !settles {
+            panel = panel.max(TABLE / outputs.len().max(1)).max(cells.least_panel());
+        }
         // The indices of the outer axes, as an odometer.
         let mut index: Vec<usize> = (0..inner).map(|axis| range(axis).start).collect();
         let inner_range = range(inner);
@@ -333,18 +388,22 @@ impl Run<'_> {
         let beside = walk.kept.last().map_or([0; 2], |axis| axis.strides);
         let copied = walk.copied != [false; 2];
         let together = if copied { walk.together(count) } else { segment.len };
+        // One column is copied to a row: that has lanes for its elements.
+        let alone = segment.len == 1 && !copied && count >= LANES;
+        let form = if alone { Form::Rows } else { walk.form };
         for first in (0..segment.len).step_by(together) {
             let outputs = together.min(segment.len - first);
             let mut offsets = offsets;
             move_by(&mut offsets, first, beside);
             let [one, two] = buffers;
-            let table = self.table(0, offsets[0], outputs, count, one);
-            let other = self.origins[1].map(|_| self.table(1, offsets[1], outputs, count, two));
+            let table = self.table(0, offsets[0], form, [outputs, count], one);
+            let other =
+                self.origins[1].map(|_| self.table(1, offsets[1], form, [outputs, count], two));
             let place = segment.place + first;
             // SAFETY: elements of the walk or copies of them, which are aligned and may be
             // read, and those of a row follow each other; they have the operation's size.
             unsafe {
-                match (walk.form, other) {
+                match (form, other) {
                     (Form::Rows, None) => cells.rows(place, table, at),
                     (Form::Columns, None) => cells.columns(place, table, at),
                     (Form::Rows, Some(other)) => cells.row_pairs(place, [table, other]),
@@ -360,23 +419,25 @@ impl Run<'_> {
         &'b self,
         array: usize,
         offset: isize,
-        outputs: usize,
-        count: usize,
+        form: Form,
+        [outputs, count]: [usize; 2],
         buffer: &'b mut Vec<u64>,
     ) -> Table<'b, ()> {
         let walk = &self.walk;
         let along = walk.reduced.last().map_or(0, |(_, strides)| strides[array]);
         let beside = walk.kept.last().map_or(0, |axis| axis.strides[array]);
-        let (rows, columns, row_stride, column_stride) = match walk.form {
+        let (rows, columns, row_stride, column_stride) = match form {
             Form::Rows => (outputs, count, beside, along),
             Form::Columns => (count, outputs, along, beside),
         };
         let origin = self.origins[array].unwrap_or(core::ptr::null());
         let from = origin.wrapping_byte_offset(offset);
-        if !walk.copied[array] {
+        let size = self.item.size();
+        let lies = !walk.copied[array] && column_stride == size.cast_signed();
+        if lies || !walk.copied[array] && form == walk.form {
             return Table::of_any(from.cast(), row_stride, rows, columns);
         }
-        let (size, gaps) = (self.item.size(), self.gaps);
+        let gaps = self.gaps;
         let len = rows * columns * size;
         if buffer.len() * 8 < len {
             buffer.resize(len.div_ceil(8), 0);
@@ -403,16 +464,16 @@ impl Run<'_> {
         cells: &mut dyn Cells,
         outputs: Range<usize>,
         hands: &mut Hands,
-        answers: &Answers<'_>,
+        goal: Goal<'_>,
     ) -> core::result::Result<(), Failed> {
+        let Goal { answers, places, .. } = goal;
         let from = outputs.start;
         let lengths = Lengths::Same(self.len() as u64);
         let mut left = core::mem::take(&mut hands.left);
         left.clear();
         hands.missing.clear();
         // SAFETY: outputs of the block, which the caller vouches for.
-        unsafe { self.write_block(strips, cells, outputs.clone(), hands, answers) };
-        let places = self.walk.places();
+        unsafe { self.write_block(strips, cells, outputs.clone(), hands, goal) };
         left.extend(hands.missing.iter().map(|&place| (place, places.at(from + place))));
         if let Some(again) = folds.again.filter(|_| !left.is_empty()) {
             // All of the block together, unless a few are left.
@@ -430,7 +491,7 @@ impl Run<'_> {
             if together {
                 answer(outputs, words, hands);
             }
-            left.retain(|&(place, output)| {
+            left.retain(|&(place, _)| {
                 if !together {
                     answer(from + place..from + place + 1, words, hands);
                 }
@@ -439,16 +500,16 @@ impl Run<'_> {
                 let found = hands.missing.binary_search(&at).is_err();
                 if found {
                     // SAFETY: as above.
-                    unsafe { answers.set(output, &words[at * size..][..size]) };
+                    unsafe { answers.set(goal.at(from + place), &words[at * size..][..size]) };
                 }
                 !found
             });
         }
         left.sort_unstable_by_key(|&(_, output)| output);
-        for &(_, output) in &left {
+        for &(place, output) in &left {
             let bits = (folds.otherwise)(output).map_err(|error| Failed { output, error })?;
             // SAFETY: as above.
-            unsafe { answers.set_bits(output, bits) };
+            unsafe { answers.set_bits(goal.at(from + place), bits) };
         }
         hands.left = left;
         Ok(())
@@ -465,9 +526,10 @@ impl Run<'_> {
         cells: &mut dyn Cells,
         outputs: Range<usize>,
         hands: &mut Hands,
-        answers: &Answers<'_>,
+        goal: Goal<'_>,
     ) {
-        let (places, from) = (self.walk.places(), outputs.start);
+        let Goal { answers, places, start } = goal;
+        let from = outputs.start;
         let mut answer = |to: &mut [u8], hands: &mut Hands| match strips {
             Some(strips) => self.strip(strips, cells, outputs.clone(), to, hands),
             None => {
@@ -475,9 +537,9 @@ impl Run<'_> {
                 cells.answer(0, lengths, to, &mut hands.missing);
             }
         };
-        if let [] | [(_, 1)] = places.axes[..] {
+        if start.is_some() || matches!(places.axes[..], [] | [(_, 1)]) {
             // SAFETY: the caller vouches for it, here and below.
-            let to = unsafe { answers.run(places.at(from), outputs.len()) };
+            let to = unsafe { answers.run(goal.at(from), outputs.len()) };
             return answer(to, hands);
         }
         let size = answers.dtype.size();

@@ -18,6 +18,10 @@ use core::ops::Range;
 const STRIP: usize = 1024;
 /// Outputs that have accumulators at a time.
 const CELLS: usize = 256;
+/// Rows of columns far apart that are read at a time where they lie: each is a stream of its own.
+const STREAMS: usize = 16;
+/// Bytes from row to row that are far.
+const FAR: isize = 2048;
 /// Of fewer outputs there is nothing to put side by side.
 const FEW: usize = 8;
 /// Runs of fewer outputs cost more to begin than to read.
@@ -49,9 +53,19 @@ impl Run<'_> {
         let run = walk.kept.last().map_or(1, |axis| axis.len);
         let worth = fold.is_quick(elements) || run < SHORT_RUN;
         // Short runs of outputs are no columns, and their copies are.
-        let short = walk.copied[0] || elements * self.item.size() < SHORT_ROW;
+        let inner = walk.reduced.last().map_or(1, |&(len, _)| len);
+        let scattered = run < FEW && inner < elements && inner * self.item.size() < SHORT_ROW;
+        let short = walk.copied[0] || elements * self.item.size() < SHORT_ROW || scattered;
         let columns = walk.form == Form::Columns || short && walk.outputs() >= FEW;
-        if !columns || elements > few::MOST || !worth {
+        // Of more elements, what lies in short runs both ways is copied, too, if there is room
+        // for a few outputs.
+        let many = !scattered || walk.together(elements) < FEW || walk.copied[1];
+        if !columns || elements > few::MOST && many || !worth {
+            return None;
+        }
+        let lies = walk.copied == [false; 2] && run >= SHORT_RUN && walk.form == Form::Columns;
+        let along = walk.reduced.last().map_or(0, |&(_, strides)| strides[0]);
+        if lies && elements > STREAMS && along.abs() >= FAR {
             return None;
         }
         let mut outer = vec![[0; 2]];
@@ -65,9 +79,11 @@ impl Run<'_> {
             });
             outer = all.collect();
         }
-        // Where nothing is copied nothing needs room.
-        let copied = walk.copied != [false; 2] || run < STRIP;
-        let len = if copied { walk.together(elements).min(STRIP) } else { STRIP };
+        // Where nothing is copied nothing needs room: a strip is a whole run of columns where
+        // it lies, or a part of a long one. Long elements are read faster by parts that would
+        // fit the buffer.
+        let whole = lies && (run >= STRIP || self.item.size() < few::LONG);
+        let len = if whole { run.min(STRIP) } else { walk.together(elements).min(STRIP) };
         Some(Strips { len, elements, outer })
     }
 

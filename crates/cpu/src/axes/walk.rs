@@ -64,7 +64,7 @@ const BLOCK_ELEMENTS: usize = 1 << 15;
 const FAR_PANEL: usize = 16;
 /// The same for rows of which a page has some, or all rows of a page: memory is read
 /// nearly in its order.
-const NEAR_PANEL: usize = 4;
+const NEAR_PANEL: usize = 8;
 /// Bytes of a page.
 const FAR_APART: usize = 4096;
 

@@ -23,6 +23,7 @@ pub(crate) unsafe fn run<K: Kernel>(kernel: K) -> K::Out {
 impl Simd for Avx2 {
     const LANES: usize = 4;
     const MANY_REGISTERS: bool = false;
+    const FUSED: bool = true;
     type F = __m256d;
     type W = __m256i;
 

@@ -23,6 +23,7 @@ pub(crate) unsafe fn run<K: Kernel>(kernel: K) -> K::Out {
 impl Simd for Avx512 {
     const LANES: usize = 8;
     const MANY_REGISTERS: bool = true;
+    const FUSED: bool = true;
     type F = __m512d;
     type W = __m512i;
 

@@ -58,6 +58,8 @@ pub(crate) trait Simd: Copy + 'static {
     /// Whether there are 32 registers and not 16. With 16, the sums of more than
     /// two groups of lanes in two levels do not stay in registers.
     const MANY_REGISTERS: bool;
+    /// Whether `f64::mul_add` is an instruction.
+    const FUSED: bool;
     /// A vector of f64.
     type F: Copy;
     /// A vector of u32, twice as many lanes.

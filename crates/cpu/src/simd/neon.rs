@@ -79,6 +79,7 @@ impl Simd for Neon {
     const LANES: usize = 4;
     // 32 registers are 16 of these vectors.
     const MANY_REGISTERS: bool = false;
+    const FUSED: bool = true;
     type F = F;
     type W = W;
 

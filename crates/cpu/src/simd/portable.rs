@@ -53,6 +53,7 @@ fn f16_to_f32_bits(h: u16) -> u32 {
 impl Simd for Portable {
     const LANES: usize = N;
     const MANY_REGISTERS: bool = false;
+    const FUSED: bool = false;
     type F = F;
     type W = W;
 

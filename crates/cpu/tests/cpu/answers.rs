@@ -565,7 +565,7 @@ fn products_of_many_outputs_are_those_of_their_states() {
     let lengths = [1, 2, 15, 16, 17, 127, 128, 129, 256, 257, 1000, 1023, 1024, 1025, 4097];
     for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
         for len in if cfg!(miri) { &lengths[..4] } else { &lengths[..] } {
-            for pattern in ["uniform", "bits", "zeros", "specials", "wide"] {
+            for pattern in ["uniform", "bits", "zeros", "specials", "wide", "integers", "ties"] {
                 for (shape, reduced) in
                     [(vec![*len, 21], [true, false]), (vec![5, *len], [false, true])]
                 {
@@ -573,6 +573,176 @@ fn products_of_many_outputs_are_those_of_their_states() {
                     for isa in Isa::available() {
                         one(&array, &reduced, Op::Prod, isa, 2, &Rules::default(), pattern);
                     }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_near_the_middle_between_two_numbers_are_those_of_their_states() {
+    // Exactly there, and as near as plain multiplications cannot tell.
+    let mut random = Rng::with_seed(29);
+    for dtype in [DType::F32, DType::F64] {
+        let digits = if dtype == DType::F32 { 24 } else { 53 };
+        for len in [2, 3, 6, 7, 16, 17, 40, 700] {
+            let outputs = 150;
+            let mut rows = vec![vec![1.0f64; len]; outputs];
+            for row in &mut rows {
+                // Odd numbers of a product of one digit more than the type has.
+                let half = digits / 2;
+                let [a, b] =
+                    [half, digits + 1 - half].map(|n| random.u64(1 << (n - 1)..1 << n) | 1);
+                row[0] = a as f64;
+                row[len - 1] = b as f64 * if random.bool() { 1.0 } else { -0.5 };
+                for x in &mut row[1..len - 1] {
+                    *x = 2f64.powi(random.i32(-2..3));
+                }
+                if dtype == DType::F32 && len > 6 && random.bool() {
+                    // Their product is 1 - 2^-92, which f64 misses by a unit in this order.
+                    let near = [8_392_705.0, 8_388_607.0, 8_384_513.0, 8_388_609.0];
+                    let places = [1, 2, len / 2, len - 2];
+                    for (place, x) in places.into_iter().zip(near) {
+                        row[place] = x * 2f64.powi(-23);
+                    }
+                    row.swap(0, len - 1);
+                } else if random.u32(..3) == 0 && len > 2 {
+                    // A little beside it, if the type has such numbers.
+                    row[1] =
+                        if dtype == DType::F32 { 1.0 + 2f64.powi(-23) } else { 1.0f64.next_up() };
+                }
+            }
+            for columns in [false, true] {
+                let size = dtype.size();
+                let at = |i: usize| {
+                    if columns { rows[i % outputs][i / outputs] } else { rows[i / len][i % len] }
+                };
+                let bytes = (0..outputs * len)
+                    .flat_map(|i| element(dtype, at(i)).to_le_bytes()[..size].to_vec())
+                    .collect();
+                let (shape, reduced) = if columns {
+                    (vec![len, outputs], [true, false])
+                } else {
+                    (vec![outputs, len], [false, true])
+                };
+                let strides = vec![(shape[1] * size) as isize, size as isize];
+                let array = Array { dtype, shape, strides, offset: 0, bytes };
+                for isa in Isa::available() {
+                    one(&array, &reduced, Op::Prod, isa, 1, &Rules::default(), "the middle");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_factors_far_from_one_are_those_of_their_states() {
+    // Some factors of a block are, or none; some are zeros and infinities.
+    let mut random = Rng::with_seed(31);
+    for dtype in [DType::F32, DType::F64] {
+        let far = if dtype == DType::F32 { 120 } else { 1000 };
+        for len in [1, 5, 16, 33, 100, 1025] {
+            for ends in [0, 1, 4, 9] {
+                let size = dtype.size();
+                let bytes = (0..len * 20)
+                    .flat_map(|_| {
+                        let power = random.i32(0..far) * [1, -1][random.usize(..2)];
+                        let x = match random.u32(..200) {
+                            0 if ends > 4 => 0.0,
+                            1 if ends > 4 => -0.0,
+                            2 if ends > 4 => f64::INFINITY,
+                            // Both sides of 2^56 and 2^-56.
+                            n if n < 40 && ends > 0 => {
+                                2f64.powi(random.i32(54..59) * power.signum())
+                            }
+                            n if n < 44 && ends > 1 => 2f64.powi(power),
+                            _ => 1.0,
+                        };
+                        let x = x * (1.0 + random.f64()) * if random.bool() { 1.0 } else { -0.9 };
+                        element(dtype, x).to_le_bytes()[..size].to_vec()
+                    })
+                    .collect();
+                for (shape, reduced) in [([len, 20], [true, false]), ([20, len], [false, true])] {
+                    let strides = vec![(shape[1] * size) as isize, size as isize];
+                    let bytes: &Vec<u8> = &bytes;
+                    let (shape, bytes) = (shape.to_vec(), bytes.clone());
+                    let array = Array { dtype, shape, strides, offset: 0, bytes };
+                    for isa in Isa::available() {
+                        one(&array, &reduced, Op::Prod, isa, 1, &Rules::default(), "far");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_of_many_outputs_are_turned_to_c_order() {
+    // Several chunks, on one thread and on more of them; some outputs are left to others.
+    let mut random = Rng::with_seed(37);
+    let (many, few) = if cfg!(miri) { (20, 9) } else { (900, 301) };
+    for dtype in [DType::F64, DType::F32, DType::I16, DType::U8] {
+        for n in [1, 3] {
+            for order in [[0, 2, 1], [2, 0, 1], [2, 1, 0]] {
+                let shape = vec![n, many, few];
+                let size = dtype.size();
+                let mut strides = vec![0; 3];
+                let mut stride = size as isize;
+                for &axis in order.iter().rev() {
+                    strides[axis] = stride;
+                    stride *= shape[axis] as isize;
+                }
+                let bytes = (0..n * many * few)
+                    .flat_map(|i| {
+                        make(dtype, "specials", i, &mut random).to_le_bytes()[..size].to_vec()
+                    })
+                    .collect();
+                let array = Array { dtype, shape, strides, offset: 0, bytes };
+                for threads in [1, 3] {
+                    for op in [Op::Sum, Op::Max, Op::Prod, Op::ArgMin, Op::Var] {
+                        let reduced = [true, false, false];
+                        let rules = Rules::default();
+                        if op != Op::Prod || dtype.is_float() {
+                            one(&array, &reduced, op, Isa::best(), threads, &rules, "turned");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn one_column_of_many_is_looked_at_again() {
+    // One output of many lies in the middle between two numbers.
+    let mut random = Rng::with_seed(41);
+    for dtype in [DType::F64, DType::F32] {
+        let half = if dtype == DType::F64 { 2f64.powi(-53) } else { 2f64.powi(-24) };
+        for len in [257, 300, 1000, 2049] {
+            for outputs in [40, 117] {
+                let size = dtype.size();
+                let odd = random.usize(..outputs);
+                let beside =
+                    [0.0, half * 2f64.powi(-20), -half * 2f64.powi(-20)][random.usize(..3)];
+                let bytes = (0..len * outputs)
+                    .flat_map(|i| {
+                        let x = match (i / outputs, i % outputs == odd) {
+                            (0, true) => 1.0,
+                            (200, true) => half,
+                            (256, true) => beside,
+                            (_, true) => 0.0,
+                            _ => random.f64(),
+                        };
+                        element(dtype, x).to_le_bytes()[..size].to_vec()
+                    })
+                    .collect();
+                let strides = vec![(outputs * size) as isize, size as isize];
+                let array = Array { dtype, shape: vec![len, outputs], strides, offset: 0, bytes };
+                let reduced = [true, false];
+                for isa in Isa::available() {
+                    check(&array, &reduced, isa, 1, &Rules::default(), "one column");
+                    let arrays = [Some(&array); 2];
+                    compare(arrays, &reduced, Op::Dot, isa, 1, &Rules::default(), "one column");
                 }
             }
         }
