@@ -170,7 +170,7 @@ fn symbols_are_written_by_name() {
     assert_eq!(run.status, USAGE, "{run:?}");
     assert!(run.err.contains("no __device__ or __constant__ variable scales"), "{}", run.err);
     let run = dir.run(&format!("{line} --set scale:f64:2=2"));
-    assert!(run.status == 1 && run.err.contains("scale has 8 bytes, not 16"), "{run:?}");
+    assert!(run.status == 1 && run.err.contains("`scale` has 8 bytes, not 16"), "{run:?}");
 
     let device = "ptx run constants.ptx -k variables -g 1 -b 1 --arg out:i32:5 --show out --set launches:u32:1=41";
     assert!(dir.prints(device).contains("out: 5 x i32: 3 1 41 119 2\n"));
