@@ -2,9 +2,15 @@
 
 import os
 import pathlib
+import signal
 
 import hypothesis
 import pytest
+
+# A shell without job control starts what runs in its background with Ctrl-C ignored, and so are those whom we start. Tests of Ctrl-C
+# need it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A change is judged by the same cases each time; WARPFOLD_THOROUGH draws as many as the records say.
 hypothesis.settings.register_profile("quick", max_examples=200, deadline=None, derandomize=True)
