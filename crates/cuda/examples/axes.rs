@@ -14,8 +14,10 @@
 //! first call to the end of the last. Each figure is the median of several such
 //! rounds.
 
+mod common;
+
+use common::Random;
 use std::sync::Arc;
-use std::time::Instant;
 use warpfold_core::DType;
 use warpfold_core::op::Op;
 use warpfold_cuda::engine::{DeviceView, Engine};
@@ -37,36 +39,6 @@ const SHAPES: [[usize; 2]; 6] = [
     [1_000_003, 250],
 ];
 
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn unit(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
-/// Floats between -1 and 1.
-fn piece(dtype: DType) -> Vec<u8> {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let count = PIECE / dtype.size();
-    let mut next = || 2.0 * random.unit() - 1.0;
-    match dtype {
-        DType::F64 => (0..count).flat_map(|_| next().to_le_bytes()).collect(),
-        DType::F32 => (0..count).flat_map(|_| (next() as f32).to_le_bytes()).collect(),
-        DType::F16 => (0..count)
-            .flat_map(|_| warpfold_core::element::f16::from_f64(next()).to_le_bytes())
-            .collect(),
-        DType::BF16 => (0..count)
-            .flat_map(|_| warpfold_core::element::bf16::from_f64(next()).to_le_bytes())
-            .collect(),
-        _ => (0..PIECE / 8).flat_map(|_| next().to_bits().to_le_bytes()).collect(),
-    }
-}
-
 struct Bench {
     engine: Engine,
     buffer: Address,
@@ -75,40 +47,24 @@ struct Bench {
 }
 
 impl Bench {
-    /// GB/s, the median over rounds; nothing where no kernel answers.
+    /// GB/s; nothing where no kernel answers.
     fn rate(&self, op: Op, dtype: DType, shape: [usize; 2], axis: usize) -> Result<Option<f64>> {
         let bytes = (shape[0] * shape[1] * dtype.size()) as u64;
         let stride = bytes.next_multiple_of(256);
         let reduced = [axis == 0, axis == 1];
+        let Bench { engine, to, stream, .. } = self;
         let mut at = 0;
-        let mut round = |calls: usize| -> Result<Option<f64>> {
-            let begin = Instant::now();
-            for _ in 0..calls {
-                if at + bytes > BUFFER {
-                    at = 0;
-                }
-                let view = DeviceView::contiguous(self.buffer + at, dtype, &shape);
-                // SAFETY: the array lies in the buffer, which is full, and there
-                // is room for as many answers as there are elements.
-                let made = unsafe {
-                    let Bench { engine, to, stream, .. } = self;
-                    engine.numbers_into(op, &view, &reduced, *to, *stream)?
-                };
-                if !made {
-                    return Ok(None);
-                }
-                at += stride;
+        let seconds = common::seconds(&**engine.device(), *stream, ROUNDS, CALLS, || {
+            if at + bytes > BUFFER {
+                at = 0;
             }
-            self.engine.device().wait(self.stream)?;
-            Ok(Some(bytes as f64 / begin.elapsed().as_secs_f64() * calls as f64 / 1e9))
-        };
-        if round(4)?.is_none() {
-            return Ok(None);
-        }
-        let rates = (0..ROUNDS).map(|_| round(CALLS)).collect::<Result<Vec<_>>>()?;
-        let mut rates: Vec<f64> = rates.into_iter().flatten().collect();
-        rates.sort_by(f64::total_cmp);
-        Ok(rates.get(rates.len() / 2).copied())
+            let view = DeviceView::contiguous(self.buffer + at, dtype, &shape);
+            at += stride;
+            // SAFETY: the array lies in the buffer, which is full, and there is room for as
+            // many answers as there are elements.
+            unsafe { engine.numbers_into(op, &view, &reduced, *to, *stream) }
+        })?;
+        Ok(seconds.map(|seconds| bytes as f64 / seconds / 1e9))
     }
 }
 
@@ -132,7 +88,7 @@ fn main() -> Result<()> {
         if wanted.first().is_some_and(|name| name != dtype.name()) {
             continue;
         }
-        let bytes = piece(dtype);
+        let bytes = common::elements(dtype, PIECE, &mut Random(0x9e37_79b9_7f4a_7c15));
         for at in (0..BUFFER).step_by(PIECE) {
             elements.copy_in(stream, at, &bytes)?;
         }

@@ -17,11 +17,13 @@
 //! first launch to the end of the last. Each figure is the median of several such
 //! rounds.
 
+mod common;
+
+use common::Random;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Instant;
 use warpfold_core::DType;
-use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::Kind;
 use warpfold_cuda::engine::{Array, Engine, Input, Shape};
 use warpfold_cuda::{Buffer, Device, Driver, Result, Stream};
@@ -92,41 +94,22 @@ const SMALL: [u32; 3] = [10, 16, 20];
 const LARGE: [u32; 3] = [24, 28, 30];
 const LARGEST: u64 = 4 << 30;
 
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-}
-
 /// Elements of the type.
 fn piece(dtype: DType, data: Data) -> Vec<u8> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let count = PIECE / dtype.size();
     if data == Data::Bits {
-        return (0..PIECE / 8).flat_map(|_| random.next().to_le_bytes()).collect();
+        return (0..PIECE / 8).flat_map(|_| random.word().to_le_bytes()).collect();
     }
     let binades = if dtype == DType::F16 { 28 } else { 120 };
-    let mut next = || {
-        let unit = (random.next() >> 11) as f64 / (1u64 << 53) as f64;
+    common::floats(dtype, PIECE, || {
+        let unit = random.unit();
         if data == Data::Uniform {
             return unit;
         }
-        let word = random.next();
+        let word = random.word();
         let exponent = (word >> 32) as i32 % binades - binades / 2;
         (1.0 + unit) * 2f64.powi(exponent) * if word.is_multiple_of(2) { 1.0 } else { -1.0 }
-    };
-    match dtype {
-        DType::F32 => (0..count).flat_map(|_| (next() as f32).to_le_bytes()).collect(),
-        DType::F16 => (0..count).flat_map(|_| f16::from_f64(next()).to_le_bytes()).collect(),
-        DType::BF16 => (0..count).flat_map(|_| bf16::from_f64(next()).to_le_bytes()).collect(),
-        _ => (0..count).flat_map(|_| next().to_le_bytes()).collect(),
-    }
+    })
 }
 
 /// Whether a target of `benches/gpu_targets.py` asks for it.

@@ -13,8 +13,10 @@
 //! such rounds. Before them, the answers of some groups are compared with the states of their
 //! rows.
 
+mod common;
+
+use common::Random;
 use std::sync::Arc;
-use std::time::Instant;
 use warpfold_core::DType;
 use warpfold_core::op::{Numbers, Op, Rules};
 use warpfold_cuda::engine::{Array, Engine, Groups};
@@ -30,18 +32,6 @@ const ROUNDS: usize = 7;
 const CALLS: usize = 4;
 /// Groups that are looked at.
 const LOOKS: usize = 3;
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn unit(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 /// A column of keys: its name, how many groups there are, and how the key of a row is drawn.
 type Drawn = (&'static str, usize, fn(usize, usize, &mut Random) -> usize);
@@ -63,24 +53,15 @@ fn uniform(groups: usize, _: usize, random: &mut Random) -> usize {
     (random.unit() * groups as f64) as usize
 }
 
+/// Values, of which totals of 2^28 fit 64 bits.
 fn piece(dtype: DType) -> Vec<u8> {
     let mut random = Random(0x0123_4567_89ab_cdef);
-    let mut next = || 2.0 * random.unit() - 1.0;
-    let count = PIECE / dtype.size();
-    match dtype {
-        DType::F64 => (0..count).flat_map(|_| next().to_le_bytes()).collect(),
-        DType::F32 => (0..count).flat_map(|_| (next() as f32).to_le_bytes()).collect(),
-        DType::F16 => (0..count)
-            .flat_map(|_| warpfold_core::element::f16::from_f64(next()).to_le_bytes())
-            .collect(),
-        DType::BF16 => (0..count)
-            .flat_map(|_| warpfold_core::element::bf16::from_f64(next()).to_le_bytes())
-            .collect(),
-        // Totals of 2^28 fit 64 bits.
-        _ => (0..count)
-            .flat_map(|_| ((next() * 1e9) as i64).to_le_bytes()[..dtype.size()].to_vec())
-            .collect(),
+    if dtype.is_float() {
+        return common::elements(dtype, PIECE, &mut random);
     }
+    (0..PIECE / dtype.size())
+        .flat_map(|_| ((random.signed() * 1e9) as i64).to_le_bytes()[..dtype.size()].to_vec())
+        .collect()
 }
 
 struct Bench {
@@ -99,29 +80,14 @@ impl Bench {
         Array { address: self.values.address(), len: rows as u64, dtype: self.dtype }
     }
 
-    /// Seconds of a call, the median over rounds; nothing where no kernel answers.
+    /// Seconds of a call; nothing where no kernel answers.
     fn seconds(&self, groups: &Groups, to: Address) -> Result<Option<f64>> {
         let array = self.array(groups.keys.len as usize);
-        let round = |calls: usize| -> Result<Option<f64>> {
-            let begin = Instant::now();
-            for _ in 0..calls {
-                let Bench { engine, op, stream, .. } = self;
-                // SAFETY: keys, values and room for the answers were made by `main`.
-                let made = unsafe { engine.groups_into(*op, array, groups, to, *stream)? };
-                if !made {
-                    return Ok(None);
-                }
-            }
-            self.device.wait(self.stream)?;
-            Ok(Some(begin.elapsed().as_secs_f64() / calls as f64))
-        };
-        if round(2)?.is_none() {
-            return Ok(None);
-        }
-        let seconds = (0..ROUNDS).map(|_| round(CALLS)).collect::<Result<Vec<_>>>()?;
-        let mut seconds: Vec<f64> = seconds.into_iter().flatten().collect();
-        seconds.sort_by(f64::total_cmp);
-        Ok(seconds.get(seconds.len() / 2).copied())
+        let Bench { device, engine, op, stream, .. } = self;
+        common::seconds(&**device, *stream, ROUNDS, CALLS, || {
+            // SAFETY: keys, values and room for the answers were made by `main`.
+            unsafe { engine.groups_into(*op, array, groups, to, *stream) }
+        })
     }
 
     /// Compares the answers of some groups, those of the last call, with their rows' states.
@@ -189,13 +155,6 @@ impl Bench {
     }
 }
 
-/// The keys of a file.
-fn read(file: &str) -> Vec<u32> {
-    let bytes = std::fs::read(file).expect("a file of keys");
-    let words = bytes.chunks_exact(4);
-    words.map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
-}
-
 fn main() -> Result<()> {
     let (flags, wanted): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|argument| argument == "--json");
@@ -224,7 +183,7 @@ fn main() -> Result<()> {
     let engine = Engine::new(Arc::clone(&device));
     let bench = Bench { device, engine, stream, op, dtype, piece, values };
     for &(file, groups) in &files {
-        bench.line(file, &read(file), groups, json)?;
+        bench.line(file, &common::words(file), groups, json)?;
     }
     if files.is_empty() {
         let mut random = Random(0x9e37_79b9_7f4a_7c15);

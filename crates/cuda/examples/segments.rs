@@ -12,8 +12,10 @@
 //! runs from the first call to the end of the last. Each figure is the median of several
 //! such rounds. Before them, some answers are compared with the states of their segments.
 
+mod common;
+
+use common::Random;
 use std::sync::Arc;
-use std::time::Instant;
 use warpfold_core::DType;
 use warpfold_core::op::{Numbers, Op, Rules};
 use warpfold_cuda::engine::{Array, Boundaries, Engine, Segments, Width};
@@ -27,18 +29,6 @@ const ROUNDS: usize = 7;
 const CALLS: usize = 8;
 /// Answers that are looked at.
 const LOOKS: usize = 50;
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn unit(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 /// Offsets of segments whose lengths `next` says, of all elements together.
 fn offsets(mut next: impl FnMut(usize) -> usize) -> Vec<u32> {
@@ -80,23 +70,6 @@ fn drawn() -> Vec<(String, Vec<u32>)> {
     all
 }
 
-fn piece(dtype: DType) -> Vec<u8> {
-    let mut random = Random(0x0123_4567_89ab_cdef);
-    let mut next = || 2.0 * random.unit() - 1.0;
-    let count = PIECE / dtype.size();
-    match dtype {
-        DType::F64 => (0..count).flat_map(|_| next().to_le_bytes()).collect(),
-        DType::F32 => (0..count).flat_map(|_| (next() as f32).to_le_bytes()).collect(),
-        DType::F16 => (0..count)
-            .flat_map(|_| warpfold_core::element::f16::from_f64(next()).to_le_bytes())
-            .collect(),
-        DType::BF16 => (0..count)
-            .flat_map(|_| warpfold_core::element::bf16::from_f64(next()).to_le_bytes())
-            .collect(),
-        _ => (0..PIECE / 8).flat_map(|_| next().to_bits().to_le_bytes()).collect(),
-    }
-}
-
 struct Bench {
     device: Arc<dyn Device>,
     engine: Engine,
@@ -106,28 +79,13 @@ struct Bench {
 }
 
 impl Bench {
-    /// Seconds of a call, the median over rounds; nothing where no kernel answers.
+    /// Seconds of a call; nothing where no kernel answers.
     fn seconds(&self, op: Op, segments: &Segments) -> Result<Option<f64>> {
-        let round = |calls: usize| -> Result<Option<f64>> {
-            let begin = Instant::now();
-            for _ in 0..calls {
-                let Bench { engine, array, to, stream, .. } = self;
-                // SAFETY: array, offsets and room for the answers were made by `main`.
-                let made = unsafe { engine.segments_into(op, *array, segments, *to, *stream)? };
-                if !made {
-                    return Ok(None);
-                }
-            }
-            self.device.wait(self.stream)?;
-            Ok(Some(begin.elapsed().as_secs_f64() / calls as f64))
-        };
-        if round(2)?.is_none() {
-            return Ok(None);
-        }
-        let seconds = (0..ROUNDS).map(|_| round(CALLS)).collect::<Result<Vec<_>>>()?;
-        let mut seconds: Vec<f64> = seconds.into_iter().flatten().collect();
-        seconds.sort_by(f64::total_cmp);
-        Ok(seconds.get(seconds.len() / 2).copied())
+        let Bench { device, engine, array, to, stream } = self;
+        common::seconds(&**device, *stream, ROUNDS, CALLS, || {
+            // SAFETY: array, offsets and room for the answers were made by `main`.
+            unsafe { engine.segments_into(op, *array, segments, *to, *stream) }
+        })
     }
 
     /// Compares some answers, those of the last call, with their segments' states.
@@ -159,15 +117,9 @@ fn main() -> Result<()> {
     let dtype = wanted.first().map_or(DType::F32, |name| name.parse().expect("a type"));
     let op: Op = wanted.get(1).map_or(Op::Sum, |name| name.parse().expect("an operation"));
     let cases: Vec<(String, Vec<u32>)> = match wanted.get(2..) {
-        Some(files) if !files.is_empty() => files
-            .iter()
-            .map(|file| {
-                let bytes = std::fs::read(file).expect("a file of offsets");
-                let words = bytes.chunks_exact(4);
-                let word = |w: &[u8]| u32::from_le_bytes([w[0], w[1], w[2], w[3]]);
-                (file.clone(), words.map(word).collect())
-            })
-            .collect(),
+        Some(files) if !files.is_empty() => {
+            files.iter().map(|file| (file.clone(), common::words(file))).collect()
+        }
         _ => drawn(),
     };
     let device: Arc<dyn Device> = Arc::new(Driver::open(0)?);
@@ -178,7 +130,7 @@ fn main() -> Result<()> {
     let len = cases.iter().filter_map(|(_, offsets)| offsets.last()).max().copied().unwrap_or(0);
     let bytes = u64::from(len) * dtype.size() as u64;
     let elements = Buffer::new(&device, bytes.next_multiple_of(PIECE as u64))?;
-    let some = piece(dtype);
+    let some = common::elements(dtype, PIECE, &mut Random(0x0123_4567_89ab_cdef));
     for at in (0..bytes).step_by(PIECE) {
         elements.copy_in(stream, at, &some)?;
     }

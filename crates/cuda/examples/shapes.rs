@@ -17,11 +17,13 @@
 //! 8 GiB, so that none finds its data in the L2 cache; the clock runs from the
 //! first call to the end of the last. A figure is the median of several rounds.
 
+mod common;
+
+use common::Random;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::time::Instant;
 use warpfold_core::DType;
-use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::Op;
 use warpfold_cuda::engine::{DeviceView, Engine, ForcedWalk, Shape};
 use warpfold_cuda::{Buffer, Device, Driver, Stream};
@@ -35,35 +37,15 @@ const ROUNDS: usize = 5;
 const ROUND: u64 = 4 << 30;
 const MOST_CALLS: u64 = 200;
 
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn word(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-    fn unit(&mut self) -> f64 {
-        (self.word() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
 /// Floats between 0 and 1, integers, truth values.
 fn piece(dtype: DType) -> Vec<u8> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let count = PIECE / dtype.size();
-    let mut next = || random.unit();
     match dtype {
-        DType::F64 => (0..count).flat_map(|_| next().to_le_bytes()).collect(),
-        DType::F32 => (0..count).flat_map(|_| (next() as f32).to_le_bytes()).collect(),
-        DType::F16 => (0..count).flat_map(|_| f16::from_f64(next()).to_le_bytes()).collect(),
-        DType::BF16 => (0..count).flat_map(|_| bf16::from_f64(next()).to_le_bytes()).collect(),
-        DType::Bool => (0..count).map(|_| u8::from(next() < 0.5)).collect(),
+        DType::Bool => (0..PIECE).map(|_| u8::from(random.unit() < 0.5)).collect(),
         // Totals fit their type, as they do not of any 64 bits.
-        DType::I64 => (0..count).flat_map(|_| (random.word() >> 32).to_le_bytes()).collect(),
-        _ => (0..PIECE / 8).flat_map(|_| random.word().to_le_bytes()).collect(),
+        DType::I64 => (0..PIECE / 8).flat_map(|_| (random.word() >> 32).to_le_bytes()).collect(),
+        _ if dtype.is_float() => common::floats(dtype, PIECE, || random.unit()),
+        _ => common::elements(dtype, PIECE, &mut random),
     }
 }
 
