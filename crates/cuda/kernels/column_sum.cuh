@@ -124,7 +124,7 @@ struct SumColumns {
         u32 most = 0;
 #pragma unroll
         for (u32 i = 0; i < COLUMNS; ++i)
-            most = lane[i].most < 0xff000000 ? max(most, lane[i].most) : most;
+            most = lane[i].spread.most < 0xff000000 ? max(most, lane[i].spread.most) : most;
         if (most != 0) {
             own().place(0) = Form::place_above(int(most >> 24) - 126);
             fresh = false;
@@ -170,7 +170,7 @@ struct SumColumns {
     __device__ __forceinline__ bool lacks(u32 i) const
     {
         if constexpr (!LONG)
-            return alone && Lane::RANGED && lane[i].most - lane[i].least > Lane::LARGEST_SPREAD && !is_special(lane[i].sum);
+            return alone && Lane::RANGED && !lane[i].spread.holds() && !is_special(lane[i].sum);
         else
             return false;
     }

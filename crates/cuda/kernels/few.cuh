@@ -59,25 +59,16 @@ struct FewFloats : FewOf<FloatTotal<T>> {
     using typename Base::Asked, typename Base::Bits;
     using Format = Element<T>;
     static constexpr bool SHIFTS = false;
-    static constexpr bool RANGED = Format::Sum::LIMBS > 2;
-    static constexpr u32 SPREAD = u32(53 - (Format::FRACTION + 1) - 4) << 24;
 
     f64 sum = 0.0;
-    u32 most = 0, least = ~0u;
+    Spread<T, 4> spread;
 
     template <int V, int N, class Number>
     __device__ __forceinline__ void take(const Bits (&bits)[N], Number, const Asked &asked)
     {
 #pragma unroll
-        for (int k = 0; k < N; ++k) {
-            const f32 x = Format::value(asked.of(bits[k]));
-            if constexpr (RANGED) {
-                const u32 doubled = __float_as_uint(x) << 1;
-                most = max(most, doubled);
-                least = min(least, doubled - 1);
-            }
-            sum = __dadd_rn(sum, f64(x));
-        }
+        for (int k = 0; k < N; ++k)
+            sum = spread.added(sum, Format::value(asked.of(bits[k])));
     }
 
     __device__ __forceinline__ bool answer(Bits &answer, const Asked &asked) const
@@ -88,7 +79,7 @@ struct FewFloats : FewOf<FloatTotal<T>> {
             return true;
         }
         answer = narrow<T>(asked.ask == MEAN ? quotient(sum, asked.n) : sum);
-        return !RANGED || most - least <= SPREAD;
+        return spread.holds();
     }
 };
 

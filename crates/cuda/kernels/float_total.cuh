@@ -4,6 +4,7 @@
 
 #include "exact_answer.cuh"
 #include "moving.cuh"
+#include "spread.cuh"
 
 // The integer and its windows.
 template <class T>
@@ -62,23 +63,14 @@ struct FloatTotalOf {
             for (int k = 0; k < N; ++k)
                 window.add(drift, Format::value(asked.of(bits[k])));
         } else {
-            // Plain adds, which the range of the batch makes exact: range.cuh.
-            constexpr int GROWTH = N <= 8 ? 3 : 4;
-            constexpr u32 SPREAD = u32(53 - (Format::FRACTION + 1) - GROWTH) << 24;
+            // Plain adds, which the range of the batch makes exact.
+            Spread<T, N <= 8 ? 3 : 4> spread;
             f64 sum = 0.0;
-            u32 most = 0, least = ~0u;
 #pragma unroll
-            for (int k = 0; k < N; ++k) {
-                const f32 x = Format::value(asked.of(bits[k]));
-                if constexpr (RANGED) {
-                    const u32 doubled = __float_as_uint(x) << 1;
-                    most = max(most, doubled);
-                    least = min(least, doubled - 1);
-                }
-                sum = __dadd_rn(sum, f64(x));
-            }
+            for (int k = 0; k < N; ++k)
+                sum = spread.added(sum, Format::value(asked.of(bits[k])));
             window.add(drift, sum);
-            holds = !RANGED || most - least <= SPREAD;
+            holds = spread.holds();
         }
         if (!holds || !Window::holds(drift))
             return false;

@@ -14,9 +14,7 @@ struct QuickSum : FewOf<FloatTotal<T>> {
     using typename Base::Asked, typename Base::Bits;
     using Format = Element<T>;
     static constexpr int MOST = 8;
-    static constexpr bool LONG = sizeof(Bits) == 8, RANGED = Format::Sum::LIMBS > 2;
-    // Three bits of growth.
-    static constexpr u32 SPREAD = u32(53 - (Format::FRACTION + 1) - 3) << 24;
+    static constexpr bool LONG = sizeof(Bits) == 8;
 
     f64 sum = 0.0, error = 0.0;
 
@@ -41,19 +39,12 @@ struct QuickSum : FewOf<FloatTotal<T>> {
             for (int k = 0; k < N; ++k)
                 include(of_bits(asked.of(bits[k])), true);
         } else {
+            Spread<T, 3> spread;
             f64 some = 0.0;
-            u32 most = 0, least = ~0u;
 #pragma unroll
-            for (int k = 0; k < N; ++k) {
-                const f32 x = Format::value(asked.of(bits[k]));
-                if constexpr (RANGED) {
-                    const u32 doubled = __float_as_uint(x) << 1;
-                    most = max(most, doubled);
-                    least = min(least, doubled - 1);
-                }
-                some = __dadd_rn(some, f64(x));
-            }
-            include(some, !RANGED || most - least <= SPREAD);
+            for (int k = 0; k < N; ++k)
+                some = spread.added(some, Format::value(asked.of(bits[k])));
+            include(some, spread.holds());
         }
     }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "load.cuh"
+#include "spread.cuh"
 #include "window.cuh"
 
 // IMPLIED says that the caller has another proof that f64 holds any sum of these elements.
@@ -26,13 +27,9 @@ struct LaneSum {
     // Vectors of a lane in a tile.
     static constexpr int TILE = VECTORS;
     static_assert(TILE * ITEMS<T> == 1 << K, "a lane's elements of a tile");
-    static constexpr u32 LARGEST_SPREAD = u32(53 - (Format::FRACTION + 1) - K) << 24;
 
     f64 sum = 0.0;
-    u32 most = 0;
-    u32 least = ~0u;
-    u32 pair_most = 0;
-    u32 pair_least = ~0u;
+    Spread<T, K> spread;
     typename Window::Drift drift;
 
     LaneSum() = default;
@@ -41,49 +38,28 @@ struct LaneSum {
     __device__ __forceinline__ void add(Bits bits, const Window &)
     {
         const f32 x = Format::value(bits);
-        if constexpr (RANGED) {
-            const u32 doubled = __float_as_uint(x) << 1;
-            most = max(most, doubled);
-            least = min(least, doubled - 1);
-        }
+        if constexpr (RANGED)
+            spread.see(x);
         sum = __dadd_rn(sum, f64(x));
     }
 
-    // Adds two elements of 16 bits, whose range is found side by side where the device can. All of a tile come so, or none.
-    __device__ __forceinline__ void add_pair(u32 word, const Window &window)
+    // Adds two elements of 16 bits. All of a tile come so, or none.
+    __device__ __forceinline__ void add_pair(u32 word, const Window &)
     {
-#if __CUDA_ARCH__ >= 900
-        if constexpr (RANGED) {
-            const u32 magnitudes = word & 0x7fff7fff;
-            u32 below;
-            asm("max.u16x2 %0, %0, %1;" : "+r"(pair_most) : "r"(magnitudes));
-            asm("add.u16x2 %0, %1, %2;" : "=r"(below) : "r"(magnitudes), "r"(0xffffffff));
-            asm("min.u16x2 %0, %0, %1;" : "+r"(pair_least) : "r"(below));
-            sum = __dadd_rn(sum, f64(Format::value(Bits(word))));
-            sum = __dadd_rn(sum, f64(Format::value(Bits(word >> 16))));
-            return;
-        }
-#endif
-        add(Bits(word), window);
-        add(Bits(word >> 16), window);
-    }
-
-    // What the pairs have, as `add` would have found it: 2 * bits as f32 are 2^17 times a bf16's magnitude.
-    __device__ __forceinline__ void settle_pairs()
-    {
-        most = max(most, max(pair_most & 0xffff, pair_most >> 16) << 17);
-        least = min(least, min(pair_least & 0xffff, pair_least >> 16) << 17 | 0x1ffff);
+        if constexpr (RANGED)
+            spread.see_pair(word);
+        sum = __dadd_rn(sum, f64(Format::value(Bits(word))));
+        sum = __dadd_rn(sum, f64(Format::value(Bits(word >> 16))));
     }
 
     // Whether the sum is certified and `drift` holds it.
     __device__ __forceinline__ bool close(const Window &window)
     {
         if constexpr (RANGED && sizeof(Bits) == 2)
-            settle_pairs();
+            spread.settle();
         drift = window.open();
         window.add(drift, sum);
-        const bool exact = !RANGED || most - least <= LARGEST_SPREAD;
-        return exact && window.holds(drift);
+        return (!RANGED || spread.holds()) && window.holds(drift);
     }
 };
 

@@ -1,6 +1,6 @@
 // Segments of an array: runs of elements of any lengths that may overlap, leave gaps and come in any order; each is an output.
 //
-// Two launches of one kernel do it. In the first one each block has 2^log_groups segments that follow each other:
+// Two launches do it. In the first one each block has 2^log_groups segments that follow each other:
 //
 //     short                    by 1 to 32 neighbouring threads, as many segments at once as the block's mean length asks for. What they
 //                              have together is copied to shared memory where it fits, so that all loads are under way at once
@@ -10,6 +10,9 @@
 // In the second one blocks have as many pieces of the list each, whosesoever they are. What a block has of a segment that others share
 // it leaves as a partial, and the last one to count its pieces at the segment's ticket folds them. Accumulators are integers, so that
 // neither the order of the list nor that of the blocks changes a bit.
+//
+// Where segments follow each other in memory another kernel may take the place of the first launch (segment_tiles.cuh). What it cannot
+// answer it leaves as a list of segments, which the second launch takes first.
 //
 // Accumulators are those of strided.cuh. There may be quick ones that know whether they are sure (quick_sum.cuh); segments of which they
 // are not wait for a warp. A total that is lost is found once more by the whole block, in a superaccumulator.
@@ -42,10 +45,11 @@ struct Segments {
     u64 count;          // segments
     void *out;
     u64 *notes;         // ones before: the first segment that cannot be, and the first without elements
-    u64 *counters;      // zero between launches: what is listed; blocks that are done; then a ticket for each listed segment
+    u64 *counters;      // zero between launches: those of SegmentCounter; then a ticket for each listed segment
     u64 *list;          // of each listed segment the number of its first piece, and itself
     u64 *partials;      // what blocks leave of segments that they share: two for each block,
     u64 *wides;         // and the same in superaccumulators, where it was lost
+    u64 *again;         // segments that are to be done once more: the first of some, and log2 of how many in the upper bits
     u32 *overflow;      // set when a total does not fit its type
     u64 none;           // the answer of no elements
     u64 initial;        // an element that takes part in each segment, behind its own
@@ -64,6 +68,10 @@ struct Segments {
         return width == SIGNED_32 ? u64(i64(i32(word))) : word;
     }
 };
+
+// What launches count: listed segments and pieces; blocks that are done; runs of segments that are to be done once more, and are taken.
+enum SegmentCounter : u32 { LISTED = 0, BLOCKS_DONE = 1, AGAIN = 2, AGAIN_TAKEN = 3, FIRST_TICKET = 4 };
+constexpr int AGAIN_LOG = 40;
 
 struct Span {
     u64 begin, len;
@@ -307,32 +315,31 @@ struct SegmentQueue {
     __device__ __forceinline__ void push(u32 group) { which[atomicAdd(&count, 1u)] = u16(group); }
 };
 
-// Those that cannot be or have no elements are done with here, and long ones listed. Returns whether elements are to be taken in.
-__device__ __forceinline__ bool is_here(const Segments &all, u64 i, Span &span, bool speaks, u32 group, u32 &first_empty)
+// What a segment is: one that does not lie within the array, or has no elements where these are needed, or is for the second launch.
+enum class SegmentIs : u32 { SHORT, BAD, EMPTY, LONG };
+__device__ __forceinline__ SegmentIs what_is(const Segments &all, u64 i, Span &span)
 {
-    if (!find(all, i, span)) {
-        if (speaks)
-            atomicMin(&all.notes[0], i);
-        return false;
+    if (!find(all, i, span))
+        return SegmentIs::BAD;
+    if (span.len == 0 && !all.has_initial)
+        return SegmentIs::EMPTY;
+    return span.len > all.most ? SegmentIs::LONG : SegmentIs::SHORT;
+}
+
+// What is done at once with a segment that is not short, by one thread. Empty ones are noted by the caller.
+__device__ __forceinline__ void dismiss(const Segments &all, u64 i, const Span &span, SegmentIs is)
+{
+    if (is == SegmentIs::BAD) {
+        atomicMin(&all.notes[0], i);
+    } else if (is == SegmentIs::EMPTY) {
+        write_none(all, i);
+    } else if (is == SegmentIs::LONG) {
+        const u64 pieces = (span.len + SEGMENT_PIECE - 1) / SEGMENT_PIECE;
+        const u64 before = atomicAdd(&all.counters[LISTED], u64(1) << PIECE_BITS | pieces);
+        u64 *const entry = all.list + 2 * (before >> PIECE_BITS);
+        entry[0] = before & ((u64(1) << PIECE_BITS) - 1);
+        entry[1] = i;
     }
-    if (span.len == 0 && !all.has_initial) {
-        if (speaks) {
-            write_none(all, i);
-            atomicMin(&first_empty, group);
-        }
-        return false;
-    }
-    if (span.len > all.most) {
-        if (speaks) {
-            const u64 pieces = (span.len + SEGMENT_PIECE - 1) / SEGMENT_PIECE;
-            const u64 before = atomicAdd(&all.counters[0], u64(1) << PIECE_BITS | pieces);
-            u64 *const entry = all.list + 2 * (before >> PIECE_BITS);
-            entry[0] = before & ((u64(1) << PIECE_BITS) - 1);
-            entry[1] = i;
-        }
-        return false;
-    }
-    return true;
 }
 
 // Writes an answer, or queues a segment whose total is lost.
@@ -486,7 +493,17 @@ struct BlockSegments {
 #pragma unroll 2
         for (u32 group = threadIdx.x; group < groups; group += STRIDED_THREADS) {
             Span span = {};
-            const bool is = first + group < all.count && is_here(all, first + group, span, true, group, first_empty);
+            bool is = false;
+            if (first + group < all.count) {
+                const SegmentIs what = what_is(all, first + group, span);
+                is = what == SegmentIs::SHORT;
+                // What is done once more was dismissed the first time.
+                if (!is && all.phase == 0) {
+                    dismiss(all, first + group, span, what);
+                    if (what == SegmentIs::EMPTY)
+                        atomicMin(&first_empty, group);
+                }
+            }
             begin[group] = u32(span.begin);
             len[group] = is ? u32(span.len) : DONE;
             mine += is ? u32(span.len) : 0;
@@ -526,7 +543,7 @@ struct BlockSegments {
             ++log;
         constexpr u32 LOG_THREADS = 8;
         static_assert(STRIDED_THREADS == 1 << LOG_THREADS, "all threads have segments");
-        return log_groups < LOG_THREADS ? max(log, LOG_THREADS - log_groups) : log;
+        return log_groups < LOG_THREADS ? max(log, min(LOG_THREADS - log_groups, 5u)) : log;
     }
 };
 
@@ -542,23 +559,22 @@ __device__ __forceinline__ SegmentRoom &segment_room()
     return room;
 }
 
-// Each segment that is not long.
+// Each segment of 2^log_groups that is not long.
 template <class Acc, class Quick, class Ask>
-__device__ __forceinline__ void reduce_short(const Segments &all, BlockWides<Acc> &block, Ask ask)
+__device__ __forceinline__ void reduce_short(const Segments &all, BlockWides<Acc> &block, u64 first, u32 log_groups, Ask ask)
 {
     using Bits = typename Acc::Bits;
     constexpr bool HAS_QUICK = !IS_SAME<Quick, NoQuick>;
     SegmentRoom &room = segment_room();
     SegmentQueue &waiting = room.waiting, &lost = room.lost;
     BlockSegments &here = room.here;
-    const u32 groups = 1u << all.log_groups;
-    const u64 first = u64(blockIdx.x) << all.log_groups;
+    const u32 groups = 1u << log_groups;
     if (threadIdx.x == 0) {
         waiting.clear();
         lost.clear();
     }
     here.find_all(all, first, groups);
-    const u32 log = here.log_lanes(all.log_groups, sizeof(Bits)), lanes = 1u << log, slot = threadIdx.x & (lanes - 1);
+    const u32 log = here.log_lanes(log_groups, sizeof(Bits)), lanes = 1u << log, slot = threadIdx.x & (lanes - 1);
     const u32 abreast = STRIDED_THREADS >> log, beyond = u32(min(u64(groups), all.count - first));
     const auto stretch = [&](u32 base) { return here.together(base, min(base + abreast, beyond), all.len, sizeof(Bits)); };
     Stretch next = stretch(0);
@@ -754,7 +770,7 @@ __device__ __forceinline__ void reduce_run(const Segments &all, BlockWides<Acc> 
     if (threadIdx.x == 0) {
         // What the block has written is there before its pieces are counted, and what others have is read after theirs.
         __threadfence();
-        u64 *const ticket = all.counters + 2 + entry;
+        u64 *const ticket = all.counters + FIRST_TICKET + entry;
         const u64 mine = run.to - run.from;
         is_last = atomicAdd(ticket, mine) + mine == run.pieces;
         __threadfence();
@@ -770,7 +786,7 @@ __device__ __forceinline__ void reduce_run(const Segments &all, BlockWides<Acc> 
 template <class Acc, class Ask>
 __device__ __forceinline__ void reduce_long(const Segments &all, BlockWides<Acc> &block, Ask ask)
 {
-    const u64 listed = __ldcg(&all.counters[0]), entries = listed >> PIECE_BITS;
+    const u64 listed = __ldcg(&all.counters[LISTED]), entries = listed >> PIECE_BITS;
     const Pieces pieces = {listed & ((u64(1) << PIECE_BITS) - 1), gridDim.x};
     u64 piece = pieces.first(blockIdx.x);
     const u64 last = pieces.first(blockIdx.x + 1);
@@ -799,10 +815,10 @@ __device__ __forceinline__ void reduce_long(const Segments &all, BlockWides<Acc>
     __syncthreads();
     if (threadIdx.x == 0) {
         __threadfence();
-        const bool is_last = atomicInc(reinterpret_cast<u32 *>(&all.counters[1]), gridDim.x - 1) == gridDim.x - 1;
+        const bool is_last = atomicInc(reinterpret_cast<u32 *>(&all.counters[BLOCKS_DONE]), gridDim.x - 1) == gridDim.x - 1;
         __threadfence();
         if (is_last)
-            all.counters[0] = 0;
+            all.counters[LISTED] = all.counters[AGAIN] = all.counters[AGAIN_TAKEN] = 0;
     }
 }
 
@@ -811,10 +827,31 @@ template <class Acc, class Quick = NoQuick, class Ask>
 __device__ __forceinline__ void reduce_segments(const Segments &all, Ask ask)
 {
     __shared__ BlockWides<Acc> block;
-    if (all.phase == 0)
-        reduce_short<Acc, Quick>(all, block, ask);
-    else
-        reduce_long<Acc>(all, block, ask);
+    __shared__ u64 taken;
+    u64 some = blockIdx.x;
+    u32 log_groups = all.log_groups;
+#pragma unroll 1
+    while (true) {
+        if (all.phase != 0) {
+            if (threadIdx.x == 0)
+                taken = atomicAdd(&all.counters[AGAIN_TAKEN], u64(1));
+            __syncthreads();
+            const u64 mine = taken;
+            __syncthreads();
+            if (mine >= __ldcg(&all.counters[AGAIN]))
+                break;
+            some = all.again[mine];
+            log_groups = u32(some >> AGAIN_LOG);
+            some &= (u64(1) << AGAIN_LOG) - 1;
+        } else {
+            some <<= log_groups;
+        }
+        reduce_short<Acc, Quick>(all, block, some, log_groups, ask);
+        if (all.phase == 0)
+            return;
+        __syncthreads();
+    }
+    reduce_long<Acc>(all, block, ask);
 }
 
 // Begins a kernel: SEGMENTS(name, blocks)(all) { ... }, for launches of which `blocks` fit a multiprocessor.

@@ -32,6 +32,12 @@ pub(super) const LAYOUT_AXES: usize = 6;
 pub(super) const STRIDED_THREADS: usize = 256;
 /// `SEGMENT_PIECE` in `kernels/segments.cuh`.
 pub(super) const SEGMENT_PIECE: usize = 4096;
+/// `TILE_THREADS` in `kernels/segment_tiles.cuh`.
+pub(super) const TILE_THREADS: usize = 32;
+/// `TILE_LOG_GROUPS` in `kernels/segment_tiles.cuh`.
+pub(super) const TILE_LOG_GROUPS: usize = 8;
+/// `LOG_SOME` in `kernels/segment_tiles.cuh`.
+pub(super) const SEGMENT_LOG_SOME: usize = 3;
 /// `GROUP_THREADS` in `kernels/groups.cuh`.
 pub(super) const GROUP_THREADS: usize = 512;
 /// `GROUP_ROWS` in `kernels/groups.cuh`.
@@ -1089,6 +1095,66 @@ pub(super) const SEGMENTS_PRODS: Entry = Entry {
     ],
 };
 
+/// segments that follow each other, in tiles: sums and means.
+pub(super) const SEGMENT_TILES_SUMS: Entry = Entry {
+    stem: "segment_tiles_sums",
+    modules: [
+        Some(Module { element: "bool", threads: 32, blocks: 26 }),
+        Some(Module { element: "i8", threads: 32, blocks: 26 }),
+        Some(Module { element: "i16", threads: 32, blocks: 26 }),
+        Some(Module { element: "i32", threads: 32, blocks: 26 }),
+        Some(Module { element: "i64", threads: 32, blocks: 26 }),
+        Some(Module { element: "u8", threads: 32, blocks: 26 }),
+        Some(Module { element: "u16", threads: 32, blocks: 26 }),
+        Some(Module { element: "u32", threads: 32, blocks: 26 }),
+        Some(Module { element: "u64", threads: 32, blocks: 26 }),
+        Some(Module { element: "f16", threads: 32, blocks: 26 }),
+        Some(Module { element: "bf16", threads: 32, blocks: 26 }),
+        Some(Module { element: "f32", threads: 32, blocks: 26 }),
+        Some(Module { element: "f64", threads: 32, blocks: 26 }),
+    ],
+};
+
+/// segments that follow each other, in tiles: the smallest or the largest element.
+pub(super) const SEGMENT_TILES_EXTREMES: Entry = Entry {
+    stem: "segment_tiles_extremes",
+    modules: [
+        Some(Module { element: "bool", threads: 32, blocks: 26 }),
+        Some(Module { element: "i8", threads: 32, blocks: 26 }),
+        Some(Module { element: "i16", threads: 32, blocks: 26 }),
+        Some(Module { element: "i32", threads: 32, blocks: 26 }),
+        Some(Module { element: "i64", threads: 32, blocks: 26 }),
+        Some(Module { element: "u8", threads: 32, blocks: 26 }),
+        Some(Module { element: "u16", threads: 32, blocks: 26 }),
+        Some(Module { element: "u32", threads: 32, blocks: 26 }),
+        Some(Module { element: "u64", threads: 32, blocks: 26 }),
+        Some(Module { element: "f16", threads: 32, blocks: 26 }),
+        Some(Module { element: "bf16", threads: 32, blocks: 26 }),
+        Some(Module { element: "f32", threads: 32, blocks: 26 }),
+        Some(Module { element: "f64", threads: 32, blocks: 26 }),
+    ],
+};
+
+/// segments that follow each other, in tiles: how many elements are not zero, or NaN.
+pub(super) const SEGMENT_TILES_COUNTS: Entry = Entry {
+    stem: "segment_tiles_counts",
+    modules: [
+        Some(Module { element: "u8", threads: 32, blocks: 26 }),
+        Some(Module { element: "u8", threads: 32, blocks: 26 }),
+        Some(Module { element: "u16", threads: 32, blocks: 26 }),
+        Some(Module { element: "u32", threads: 32, blocks: 26 }),
+        Some(Module { element: "u64", threads: 32, blocks: 26 }),
+        Some(Module { element: "u8", threads: 32, blocks: 26 }),
+        Some(Module { element: "u16", threads: 32, blocks: 26 }),
+        Some(Module { element: "u32", threads: 32, blocks: 26 }),
+        Some(Module { element: "u64", threads: 32, blocks: 26 }),
+        Some(Module { element: "f16", threads: 32, blocks: 26 }),
+        Some(Module { element: "bf16", threads: 32, blocks: 26 }),
+        Some(Module { element: "f32", threads: 32, blocks: 26 }),
+        Some(Module { element: "f64", threads: 32, blocks: 26 }),
+    ],
+};
+
 /// groups of rows by key: sums and means.
 pub(super) const GROUPS_SUMS: Entry = Entry {
     stem: "groups_sums",
@@ -1231,7 +1297,7 @@ pub(super) const GATHER: Entry = Entry {
 
 /// All of them.
 #[cfg(test)]
-pub(super) const ENTRIES: [&Entry; 59] = [
+pub(super) const ENTRIES: [&Entry; 62] = [
     &SUM,
     &ABS_SUM,
     &SQUARE_SUM,
@@ -1284,6 +1350,9 @@ pub(super) const ENTRIES: [&Entry; 59] = [
     &SEGMENTS_VARIANCES,
     &SEGMENTS_LOGSUMEXP,
     &SEGMENTS_PRODS,
+    &SEGMENT_TILES_SUMS,
+    &SEGMENT_TILES_EXTREMES,
+    &SEGMENT_TILES_COUNTS,
     &GROUPS_SUMS,
     &GROUPS_EXTREMES,
     &GROUPS_COUNTS,

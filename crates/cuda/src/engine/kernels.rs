@@ -6,7 +6,8 @@ use super::catalogue::{
     COLUMN_EXTREMES, COLUMN_MAGNITUDES, COLUMN_POSITIONS, COLUMN_SQUARES, COLUMN_SUMS,
     COLUMN_VARIANCES, COUNTS, DOT, EXTREMA, FACTOR_VECTORS, FINISH, FINISH_MOMENTS, FINISH_SQUARES,
     GATHER, GROUPS_COUNTS, GROUPS_EXTREMES, GROUPS_SUMS, LOGSUMEXP, MOMENTS, PROD, ROW_BITS,
-    ROW_COUNTS, ROW_EXTREMES, ROW_MAGNITUDES, ROW_POSITIONS, ROW_SQUARES, ROW_SUMS, SEGMENTS_BITS,
+    ROW_COUNTS, ROW_EXTREMES, ROW_MAGNITUDES, ROW_POSITIONS, ROW_SQUARES, ROW_SUMS,
+    SEGMENT_TILES_COUNTS, SEGMENT_TILES_EXTREMES, SEGMENT_TILES_SUMS, SEGMENTS_BITS,
     SEGMENTS_COUNTS, SEGMENTS_EXTREMES, SEGMENTS_LOGSUMEXP, SEGMENTS_POSITIONS, SEGMENTS_PRODS,
     SEGMENTS_SQUARES, SEGMENTS_SUMS, SEGMENTS_VARIANCES, SQUARE_SUM, STRIDED_BITS, STRIDED_COUNTS,
     STRIDED_EXTREMES, STRIDED_LOGSUMEXP, STRIDED_MAGNITUDES, STRIDED_POSITIONS, STRIDED_PRODS,
@@ -38,6 +39,8 @@ pub(super) enum Program {
     Abreast(Tally, DType),
     /// Makes numbers of the segments of an array.
     Segments(Tally, DType),
+    /// The same of segments that follow each other, most of which are not long.
+    SegmentTiles(Tally, DType),
     /// Makes numbers of groups of rows.
     Groups(Tally, DType),
 }
@@ -117,6 +120,23 @@ impl Tally {
         })
     }
 
+    /// The kernel for segments that follow each other, if there is one for a type.
+    pub(super) fn segment_tiles(self, dtype: DType) -> Option<&'static Entry> {
+        let entry = match self {
+            Tally::Sums => &SEGMENT_TILES_SUMS,
+            Tally::Extremes => &SEGMENT_TILES_EXTREMES,
+            Tally::Counts => &SEGMENT_TILES_COUNTS,
+            Tally::Positions
+            | Tally::Magnitudes
+            | Tally::Bits
+            | Tally::Squares
+            | Tally::Variances
+            | Tally::LogSumExps
+            | Tally::Products => return None,
+        };
+        entry.module(dtype).map(|_| entry)
+    }
+
     /// The kernel for groups, if there is one for a type.
     pub(super) fn groups(self, dtype: DType) -> Option<&'static Entry> {
         let entry = match self {
@@ -174,6 +194,9 @@ impl Program {
             // The same of segments.
             Program::Segments(tally, dtype) => {
                 (tally.segments().unwrap_or(tally.entries().2), dtype)
+            }
+            Program::SegmentTiles(tally, dtype) => {
+                (tally.segment_tiles(dtype).unwrap_or(tally.entries().2), dtype)
             }
             // And of groups.
             Program::Groups(tally, dtype) => {
@@ -314,6 +337,9 @@ mod tests {
                     }
                     if tally.segments().is_some() {
                         names.insert(Program::Segments(tally, dtype).name());
+                    }
+                    if tally.segment_tiles(dtype).is_some() {
+                        names.insert(Program::SegmentTiles(tally, dtype).name());
                     }
                     if tally.groups(dtype).is_some() {
                         names.insert(Program::Groups(tally, dtype).name());

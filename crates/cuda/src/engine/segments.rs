@@ -1,8 +1,10 @@
-//! Segments of an array: runs of its elements, each of which is an output, in two launches
-//! of one kernel: `kernels/segments.cuh`.
+//! Segments of an array: runs of its elements, each of which is an output, in two launches:
+//! `kernels/segments.cuh`, or `kernels/segment_tiles.cuh` and then that one.
 
 use super::answer::{Answer, check_alignment};
-use super::catalogue::{SEGMENT_PIECE, STRIDED_THREADS};
+use super::catalogue::{
+    SEGMENT_LOG_SOME, SEGMENT_PIECE, STRIDED_THREADS, TILE_LOG_GROUPS, TILE_THREADS,
+};
 use super::kernels::{Program, Tally};
 use super::route::{Launches, Machine};
 use super::scratch::Scratch;
@@ -28,6 +30,15 @@ const FEWEST_GROUPS: u32 = 3;
 /// Blocks that each multiprocessor has, if there are segments for them: enough that one with
 /// long segments does not keep all others waiting.
 const BLOCKS_OF_ONE: u64 = 16;
+/// Elements that a warp has of segments in tiles, by their mean, and the fewest segments, 2 to
+/// the power of this.
+const ELEMENTS_OF_A_WARP: u64 = 8 << 10;
+const FEWEST_OF_A_WARP: u32 = 2;
+/// Segments in tiles: at least so many, of at most so many elements in the mean.
+const FEWEST_IN_TILES: u64 = 64;
+const MOST_IN_TILES: u64 = 8 << 10;
+/// Words that count, before the tickets: `FIRST_TICKET` in the kernels.
+const COUNTERS: u64 = 4;
 
 /// How boundaries lie in a device's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,16 +118,18 @@ impl Segments {
     }
 }
 
-/// How the segments of an array are reduced: two launches of a kernel, of which the second
-/// one is for long segments.
+/// How the segments of an array are reduced: two launches, of which the second one is for
+/// long segments, and for those that the first one has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plan {
     tally: Tally,
-    /// Segments of a block: 2 to the power of this.
+    /// Whether the first launch is that of segments in tiles.
+    tiles: bool,
+    /// Segments of a block, or of a warp if they are in tiles: 2 to the power of this.
     log_groups: u32,
     /// The most elements of a segment that is not listed.
     most: u64,
-    /// Blocks of the launches; none of the second one if no segment can be that long.
+    /// Blocks of the launches; none of the second one if nothing can be left for it.
     blocks: u32,
     long_blocks: u32,
     /// How many segments can be that long.
@@ -127,8 +140,15 @@ struct Plan {
 }
 
 impl Plan {
-    /// The launches, if this walk takes the segments of an array of `len` elements.
-    fn of(answer: Answer, len: u64, segments: &Segments, device: Machine<'_>) -> Option<Plan> {
+    /// The launches, if this walk takes the segments of an array of `len` elements, and
+    /// perhaps an initial value.
+    fn of(
+        answer: Answer,
+        len: u64,
+        segments: &Segments,
+        has_initial: bool,
+        device: Machine<'_>,
+    ) -> Option<Plan> {
         let tally = answer.tally().filter(|tally| tally.segments().is_some())?;
         let count = segments.count;
         let overlap = matches!(segments.boundaries, Boundaries::StartsStops(..));
@@ -137,9 +157,24 @@ impl Plan {
         }
         let usual = len / count.max(1);
         let most: u64 = if usual >= 512 { 16 << 10 } else { 4 << 10 };
+        let tiles = tally.segment_tiles(answer.dtype).is_some()
+            && !overlap
+            && !has_initial
+            && count >= FEWEST_IN_TILES
+            && usual <= MOST_IN_TILES;
         let enough = BLOCKS_OF_ONE * u64::from(device.limits.multiprocessors);
-        let log_groups = (count / enough.max(1)).max(1).ilog2().clamp(FEWEST_GROUPS, MOST_GROUPS);
-        let blocks = u32::try_from(count.div_ceil(1 << log_groups)).ok()?;
+        let of_a_block = (count / enough.max(1)).max(1).ilog2();
+        let (log_groups, groups) = if tiles {
+            let warps = TILE_THREADS as u64 / 32;
+            let by_mean = (ELEMENTS_OF_A_WARP / usual.max(1)).max(1).ilog2();
+            let by_count = of_a_block.saturating_sub(warps.ilog2());
+            let log = by_mean.min(by_count).clamp(FEWEST_OF_A_WARP, TILE_LOG_GROUPS as u32);
+            (log, warps << log)
+        } else {
+            let log = of_a_block.clamp(FEWEST_GROUPS, MOST_GROUPS);
+            (log, 1 << log)
+        };
+        let blocks = u32::try_from(count.div_ceil(groups)).ok()?;
         let blocks = i32::try_from(blocks).ok()?.unsigned_abs();
         let listed = match segments.boundaries {
             Boundaries::Fixed(each) if each <= most => 0,
@@ -156,27 +191,50 @@ impl Plan {
             return None;
         }
         let at_once = device.blocks_at_once(Program::Segments(tally, answer.dtype).blocks());
-        let long_blocks = if listed == 0 { 0 } else { u64::from(at_once).min(pieces) as u32 };
+        let left = if tiles { pieces.max(count >> TILE_LOG_GROUPS).max(1) } else { pieces };
+        let long_blocks = match listed {
+            0 if !tiles => 0,
+            _ => u64::from(at_once).min(left) as u32,
+        };
         let wide = wide_words(tally, answer.dtype);
-        Some(Plan { tally, log_groups, most, blocks, long_blocks, listed, at_once, wide })
+        Some(Plan { tally, tiles, log_groups, most, blocks, long_blocks, listed, at_once, wide })
+    }
+
+    /// The kernel of the first launch.
+    fn first(&self, dtype: DType) -> Program {
+        match self.tiles {
+            true => Program::SegmentTiles(self.tally, dtype),
+            false => Program::Segments(self.tally, dtype),
+        }
+    }
+
+    /// Threads of a block of the first launch.
+    fn threads(&self) -> u32 {
+        if self.tiles { TILE_THREADS as u32 } else { THREADS as u32 }
+    }
+
+    /// The most words in which the first launch leaves segments to the second one.
+    fn again(&self, count: u64) -> u64 {
+        let together = self.log_groups.min(SEGMENT_LOG_SOME as u32);
+        if self.tiles { count.div_ceil(1 << together) } else { 0 }
     }
 
     /// Bytes that are zero between launches, and others.
-    fn workspace(&self) -> [u64; 2] {
+    fn workspace(&self, count: u64) -> [u64; 2] {
         let of_a_block = 2 * (MOST_WORDS + self.wide) as u64;
-        let left = 2 * self.listed + of_a_block * u64::from(self.long_blocks);
-        [8 * (2 + self.listed), 8 * left]
+        let left = 2 * self.listed + of_a_block * u64::from(self.long_blocks) + self.again(count);
+        [8 * (COUNTERS + self.listed), 8 * left]
     }
 
     /// What these launches are like.
-    fn launches(&self, answer: Answer) -> Launches {
+    fn launches(&self, answer: Answer, count: u64) -> Launches {
         Launches {
-            kernel: Program::Segments(self.tally, answer.dtype).name(),
+            kernel: self.first(answer.dtype).name(),
             count: 1 + usize::from(self.long_blocks > 0),
-            launch: Launch::linear(self.blocks, THREADS as u32),
+            launch: Launch::linear(self.blocks, self.threads()),
             blocks_at_once: self.at_once,
             bytes_of_a_thread: 64,
-            workspace: self.workspace().iter().sum(),
+            workspace: self.workspace(count).iter().sum(),
         }
     }
 }
@@ -215,6 +273,7 @@ impl Question<'_> {
         let Memory { notes, overflow, shared, left: list } = *memory;
         let partials = list + 16 * plan.listed;
         let wides = partials + 16 * MOST_WORDS as u64 * u64::from(plan.long_blocks);
+        let again = wides + 16 * plan.wide as u64 * u64::from(plan.long_blocks);
         Argument::block([
             array.address,
             array.len,
@@ -228,6 +287,7 @@ impl Question<'_> {
             list,
             partials,
             wides,
+            again,
             overflow,
             self.none.unwrap_or(0),
             self.initial.unwrap_or(0),
@@ -379,17 +439,19 @@ impl Engine {
             }
             _ => false,
         };
-        let plan = Plan::of(answer, array.len, segments, self.machine()).filter(|_| !beyond)?;
+        let has_initial = initial.is_some();
+        let plan = Plan::of(answer, array.len, segments, has_initial, self.machine());
+        let plan = plan.filter(|_| !beyond)?;
         Some(Question { answer, plan, array, segments, none: none(op, array.dtype), initial })
     }
 
     /// Remembers how a question is answered, if anybody wants to know.
     fn remember_segments(&self, question: &Question<'_>) -> Result<()> {
-        let Question { answer, plan, array, .. } = question;
+        let Question { answer, plan, array, segments, .. } = question;
         self.remember(|| {
             let of = (answer.kind, answer.dtype);
             let bytes = array.len.saturating_mul(answer.dtype.size() as u64);
-            Ok(self.explained("segments", plan.launches(*answer), of, bytes))
+            Ok(self.explained("segments", plan.launches(*answer, segments.count), of, bytes))
         })
     }
 
@@ -443,18 +505,21 @@ impl Engine {
     ) -> Result<Address> {
         let device = &*self.device;
         let plan = &question.plan;
-        let kernel = self.program(Program::Segments(plan.tally, question.answer.dtype))?;
-        let [zeros, left] = plan.workspace();
+        let dtype = question.answer.dtype;
+        let first = (plan.blocks, plan.threads(), plan.first(dtype));
+        let second = (plan.long_blocks, THREADS as u32, Program::Segments(plan.tally, dtype));
+        let [zeros, left] = plan.workspace(question.segments.count);
         let [shared, left] = scratch.for_views(device, stream, zeros, left)?;
         let notes = scratch.for_notes(device, stream)?;
         let memory = Memory { notes, overflow: scratch.overflow(), shared, left };
         // SAFETY: the notes are two words.
         unsafe { device.fill(stream, notes, 0xff, 16)? };
-        for (phase, blocks) in [plan.blocks, plan.long_blocks].into_iter().enumerate() {
+        for (phase, (blocks, threads, program)) in [first, second].into_iter().enumerate() {
             if blocks == 0 {
                 continue;
             }
-            let launch = Launch::linear(blocks, THREADS as u32);
+            let kernel = self.program(program)?;
+            let launch = Launch::linear(blocks, threads);
             let block = question.block(to, &memory, phase as u32);
             // SAFETY: the kernel takes this block; it reads the boundaries, and elements of
             // segments that lie within the array, writes an answer for each segment, and
@@ -474,7 +539,7 @@ mod tests {
     fn plan(op: Op, dtype: DType, len: u64, segments: &Segments) -> Option<Plan> {
         let limits = Recorder::h200();
         let machine = Machine { limits: &limits, shape: Shape::default() };
-        Plan::of(Answer::of(op, dtype)?, len, segments, machine)
+        Plan::of(Answer::of(op, dtype)?, len, segments, false, machine)
     }
 
     fn offsets(count: u64) -> Segments {
@@ -490,9 +555,11 @@ mod tests {
         let question =
             Question { answer, plan, array, segments: &segments, none: None, initial: None };
         let bytes = question.block(0, &Memory::default(), 0).bytes().len();
-        let ptx = archive::module("segments_sums_f32", (9, 0)).unwrap();
-        let parameter = format!(".param .align 8 .b8 segments_sums_f32_param_0[{bytes}]");
-        assert!(ptx.contains(&parameter), "no {parameter}");
+        for name in ["segments_sums_f32", "segment_tiles_sums_f32"] {
+            let ptx = archive::module(name, (9, 0)).unwrap();
+            let parameter = format!(".param .align 8 .b8 {name}_param_0[{bytes}]");
+            assert!(ptx.contains(&parameter), "no {parameter}");
+        }
     }
 
     #[test]
@@ -503,11 +570,13 @@ mod tests {
                 let plan = plan(Op::Sum, DType::F32, len, &segments).unwrap();
                 // No more segments can be longer than what a warp takes.
                 assert!(plan.listed >= count.min(len / (plan.most + 1)), "{plan:?}");
-                assert_eq!(plan.long_blocks == 0, plan.listed == 0, "{plan:?}");
-                assert!(u64::from(plan.blocks) << plan.log_groups >= count);
-                let [zeros, left] = plan.workspace();
-                // A hundredth of the array, and what blocks have.
-                assert!(zeros + left < len / 100 + (4 << 20), "{plan:?} of {len} in {count}");
+                assert_eq!(plan.long_blocks == 0, plan.listed == 0 && !plan.tiles, "{plan:?}");
+                let warps = if plan.tiles { u64::from(plan.threads() / 32) } else { 1 };
+                assert!((u64::from(plan.blocks) * warps) << plan.log_groups >= count);
+                let [zeros, left] = plan.workspace(count);
+                // A hundredth of the array, what blocks have, and what may be left.
+                let most = len / 100 + (4 << 20) + 8 * plan.again(count);
+                assert!(zeros + left < most, "{plan:?} of {len} in {count}");
             }
         }
         let both = ((256, Width::Word64), (512, Width::Signed32));
@@ -522,12 +591,32 @@ mod tests {
     #[test]
     fn few_segments_have_many_blocks() {
         let log_groups =
-            |count: u64| plan(Op::Max, DType::F32, 1 << 28, &offsets(count)).unwrap().log_groups;
+            |count: u64| plan(Op::ArgMax, DType::F32, 1 << 28, &offsets(count)).unwrap().log_groups;
         assert_eq!(log_groups(1), 3);
         assert_eq!(log_groups(1 << 16), 4);
         assert_eq!(log_groups(1 << 18), 6);
         assert_eq!(log_groups(1 << 20), 8);
         assert_eq!(log_groups(1 << 28), 9);
+    }
+
+    #[test]
+    fn segments_that_are_not_long_are_in_tiles() {
+        let tiles = |op, count, boundaries| {
+            let segments = Segments { count, boundaries };
+            let plan = plan(op, DType::F32, 1 << 28, &segments).unwrap();
+            plan.tiles.then_some(plan.log_groups)
+        };
+        let offsets = Boundaries::Offsets(256, Width::Unsigned32);
+        assert_eq!(tiles(Op::Sum, 1 << 24, offsets), Some(8));
+        assert_eq!(tiles(Op::Sum, 1 << 20, offsets), Some(5));
+        assert_eq!(tiles(Op::Max, 1 << 16, offsets), Some(2));
+        assert_eq!(tiles(Op::Sum, 1 << 14, offsets), None);
+        assert_eq!(tiles(Op::Sum, 1 << 20, Boundaries::Fixed(256)), Some(5));
+        // Few kinds of states are a word or two.
+        assert_eq!(tiles(Op::Var, 1 << 20, offsets), None);
+        let both = (256, Width::Word64);
+        let segments = Segments { count: 1 << 10, boundaries: Boundaries::StartsStops(both, both) };
+        assert!(!plan(Op::Sum, DType::F32, 1 << 20, &segments).unwrap().tiles);
     }
 
     #[test]

@@ -65,6 +65,147 @@ fn check(device: Arc<dyn Device>, shape: Shape, lens: &[usize], seed: u64) {
     }
 }
 
+/// What elements are like: sums of the first are exact in tiles, of the others partly.
+#[derive(Clone, Copy, Debug)]
+enum Data {
+    Near,
+    /// Some neighbours are too far apart for f64.
+    Far,
+    /// Some are NaN or infinite.
+    Special,
+    Zeros,
+}
+
+fn elements(dtype: DType, data: Data, len: usize, random: &mut Random) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(len * dtype.size());
+    for _ in 0..len {
+        let odd = random.place(200) == 0;
+        let near = random.unit() - 0.5;
+        let x = match data {
+            Data::Near => near,
+            Data::Far if odd => near * 2f64.powi(random.place(200) as i32 - 100),
+            Data::Special if odd => [f64::NAN, f64::INFINITY, -f64::INFINITY][random.place(3)],
+            Data::Zeros => -0.0,
+            _ => near,
+        };
+        let bits = match dtype {
+            DType::F64 => x.to_bits(),
+            DType::F32 => u64::from((x as f32).to_bits()),
+            DType::F16 => u64::from(warpfold_core::element::f16::from_f64(x).to_bits()),
+            DType::BF16 => u64::from(warpfold_core::element::bf16::from_f64(x).to_bits()),
+            _ => random.next() >> random.place(63) << random.place(2),
+        };
+        bytes.extend_from_slice(&bits.to_le_bytes()[..dtype.size()]);
+    }
+    bytes
+}
+
+/// Compares the answers about segments in tiles with those of their elements' states, where
+/// the array begins `shift` elements behind an aligned address.
+fn check_tiles(device: &Arc<dyn Device>, lens: &[usize], data: Data, shift: usize, seed: u64) {
+    let engine = Engine::new(Arc::clone(device));
+    let mut random = Random(seed);
+    let mut offsets = vec![0u64];
+    lens.iter().for_each(|&len| offsets.push(offsets[offsets.len() - 1] + len as u64));
+    let len = offsets[lens.len()] as usize;
+    let boundaries = Buffer::new(device, 8 * offsets.len() as u64).unwrap();
+    boundaries.copy_in(Stream::DEFAULT, 0, bytemuck::cast_slice(&offsets)).unwrap();
+    let at = Boundaries::Offsets(boundaries.address(), Width::Word64);
+    let segments = Segments { count: lens.len() as u64, boundaries: at };
+    for dtype in DType::ALL {
+        let size = dtype.size();
+        let bytes = elements(dtype, data, len, &mut random);
+        let memory = Buffer::new(device, ((len + shift) * size).max(1) as u64).unwrap();
+        memory.copy_in(Stream::DEFAULT, (shift * size) as u64, &bytes).unwrap();
+        let address = memory.address() + (shift * size) as u64;
+        let array = Array { address, len: len as u64, dtype };
+        let ops = [Op::Sum, Op::Mean, Op::Norm1, Op::Max, Op::CountNonzero];
+        // SAFETY: both buffers hold what is said, and nobody writes to them.
+        let made =
+            unsafe { engine.numbers_of_segments(&ops, array, &segments, None, Stream::DEFAULT) };
+        for (op, numbers) in ops.into_iter().zip(made.unwrap()) {
+            let answers: Vec<_> = (0..lens.len())
+                .map(|i| {
+                    let part = offsets[i] as usize * size..offsets[i + 1] as usize * size;
+                    let mut aligned = vec![0u64; part.len().div_ceil(8)];
+                    let aligned = &mut bytemuck::cast_slice_mut(&mut aligned)[..part.len()];
+                    aligned.copy_from_slice(&bytes[part]);
+                    let state = state_of(op.kind(), dtype, 0, aligned, &[]);
+                    state.finish(op, &Rules::default()).map(|answer| answer.first())
+                })
+                .collect();
+            // An empty segment without an answer, or an overflow: somebody else tells of it.
+            let all = answers.iter().all(Result::is_ok);
+            assert_eq!(numbers.is_some(), all, "{op} of {dtype}, {data:?}");
+            let Some(numbers) = numbers else { continue };
+            for (i, answer) in answers.into_iter().enumerate() {
+                let bits = |x: Scalar| (x.dtype(), x.to_bits());
+                let note = || format!("{op} of {dtype}, {data:?}, segment {i} of {}", lens[i]);
+                assert_eq!(numbers.get(i).map(bits), answer.ok().map(bits), "{}", note());
+            }
+        }
+    }
+}
+
+/// Lengths of `count` segments, of at most `most` elements, some of them none.
+fn drawn(count: usize, most: usize, random: &mut Random) -> Vec<usize> {
+    let draw = |_| if random.place(9) == 0 { 0 } else { 1 + random.place(most) };
+    (0..count).map(draw).collect()
+}
+
+/// Few and many, short and long, by themselves and beside each other.
+fn lengths(random: &mut Random) -> Vec<Vec<usize>> {
+    let mut long = drawn(70, 30, random);
+    long[3] = 4097;
+    long[66] = 5000;
+    long.extend([0, 0, 600, 0]);
+    let some = |each: usize, count: usize| vec![each; count];
+    vec![
+        drawn(90, 3, random),
+        drawn(600, 24, random),
+        drawn(130, 90, random),
+        drawn(66, 700, random),
+        some(16, 70),
+        some(1, 1100),
+        some(512, 64),
+        long,
+        [some(0, 300), some(1, 1), some(0, 40)].concat(),
+        // A warp would have far more than others.
+        [some(1, 8_000), some(4000, 24)].concat(),
+    ]
+}
+
+#[test]
+fn segments_in_tiles() {
+    let device: Arc<dyn Device> = Arc::new(Sim::checking());
+    let mut random = Random(51);
+    let data = [Data::Near, Data::Far, Data::Special, Data::Zeros];
+    for (i, lens) in lengths(&mut random).into_iter().enumerate() {
+        // The last one takes long.
+        if i < up_to(10, 9) {
+            check_tiles(&device, &lens, data[i % 4], i % 8, 70 + i as u64);
+            check_tiles(&device, &lens, data[(i + 1) % 4], 0, 90 + i as u64);
+        }
+    }
+}
+
+#[test]
+fn segments_in_tiles_on_a_device() {
+    let Some(device) = device_of_this_machine() else { return };
+    let mut random = Random(52);
+    for round in 0..3 {
+        let mut all = lengths(&mut random);
+        all.push(drawn(20_000, 40, &mut random));
+        all.push(drawn(3_000, 600, &mut random));
+        all.push(drawn(200, 16_000, &mut random));
+        for (i, lens) in all.into_iter().enumerate() {
+            for data in [Data::Near, Data::Far, Data::Special, Data::Zeros] {
+                check_tiles(&device, &lens, data, (i + round) % 9, 1000 + i as u64);
+            }
+        }
+    }
+}
+
 fn lens(most: usize) -> Vec<usize> {
     vec![1, 20, most, 3, 5000, 4096, 4097, 40, 17_000, 700, 2, 16_385, 33]
 }
