@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::import::Family;
-use crate::{buffer, numpy};
+use crate::{buffer, ndarray, numpy};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyList, PyTuple};
@@ -157,7 +157,9 @@ pub(crate) fn one<'py>(
         }
         Family::NumPy => {
             let (array, bytes) = numpy::empty(py, numbers.dtype(), shape)?;
-            buffer::write(&bytes, shape, &numbers)?;
+            if !ndarray::fill(&bytes, numbers.bytes()) {
+                buffer::write(&bytes, shape, &numbers)?;
+            }
             Ok(array)
         }
         Family::Python => list(py, &numbers, shape),
