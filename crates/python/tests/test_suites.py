@@ -62,7 +62,7 @@ def test_one_test_ends_nothing_but_itself(tmp_path):
 
 
 def test_a_part_that_is_not_run_to_its_end_is_told(tmp_path, capsys):
-    outcome = outcome_of(tmp_path, "import time\ndef test_a(): pass\ndef test_b(): time.sleep(1000)\ndef test_c(): pass", whole=25.0)
+    outcome = outcome_of(tmp_path, "import time\ndef test_a(): pass\ndef test_b(): time.sleep(1000)\ndef test_c(): pass", each=1000.0, whole=25.0)
     assert outcome.passed == ["test_a"] and list(outcome.failed) == ["test_b"]
     assert "test_b" in str(outcome.unfinished)
     listed = tmp_path / "listed.txt"
