@@ -89,6 +89,7 @@ fn of_imported<'py>(
     };
     let shape = answer.shape().to_vec();
     let columns = answer.into_columns().into_iter();
+    let dtype = words.dtype.is_none().then_some(dtype);
     columns.map(|column| give(py, family, dtype, &shape, column, words.out)).collect()
 }
 
@@ -254,7 +255,7 @@ pub(crate) fn dot<'py>(
     let shape = answer.shape().to_vec();
     let column = answer.into_columns().into_iter().next();
     let column = column.ok_or_else(|| PyValueError::new_err("there is no answer"))?;
-    give(py, &family, dtype, &shape, column, words.out)
+    give(py, &family, words.dtype.is_none().then_some(dtype), &shape, column, words.out)
 }
 
 /// The operations that names stand for.

@@ -205,6 +205,9 @@ fn named(x: &Bound<'_, PyAny>, name: &str) -> PyResult<DType> {
         "double" => Some(DType::F64),
         "half" => Some(DType::F16),
         "int" | "long" => Some(DType::I64),
+        // Types of C that NumPy tells from those of the same width.
+        "longlong" => Some(DType::I64),
+        "ulonglong" => Some(DType::U64),
         "float" if x.is_instance_of::<PyString>() => Some(DType::F64),
         _ => DType::from_name(name),
     };
