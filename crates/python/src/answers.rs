@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::import::Family;
-use crate::{buffer, numpy};
+use crate::{buffer, ndarray, numpy};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyList, PyTuple};
@@ -76,13 +76,11 @@ fn signed(numbers: Numbers) -> Numbers {
     signed
 }
 
-/// The answers to an operation over elements of type `dtype`, as Python has them.
-pub(crate) fn as_here(op: Op, dtype: DType, numbers: Numbers) -> Numbers {
-    if numbers.dtype() == DType::U64 && is_signed_here(op, dtype) {
-        signed(numbers)
-    } else {
-        numbers
-    }
+/// The answers to an operation over elements of type `dtype`, as Python has them; without a type
+/// the caller has asked for that of the answers.
+pub(crate) fn as_here(op: Op, dtype: Option<DType>, numbers: Numbers) -> Numbers {
+    let is_signed = dtype.is_some_and(|dtype| is_signed_here(op, dtype));
+    if numbers.dtype() == DType::U64 && is_signed { signed(numbers) } else { numbers }
 }
 
 /// Puts the answers of one part of the outputs behind those of the parts before.
@@ -99,15 +97,15 @@ pub(crate) fn append(all: &mut Option<Vec<Column>>, made: Vec<Column>) {
     }
 }
 
-/// The answers to one operation over elements of type `dtype`: numbers for each output,
-/// or a pair of such.
+/// The answers to one operation: numbers for each output, or a pair of such, as [`as_here`] has
+/// them.
 ///
 /// # Errors
 /// Those of the caller's library; an `out` of another shape.
 pub(crate) fn give<'py>(
     py: Python<'py>,
     family: &Family<'py>,
-    dtype: DType,
+    dtype: Option<DType>,
     shape: &[usize],
     column: Column,
     out: Option<&Bound<'py, PyAny>>,
@@ -157,7 +155,9 @@ pub(crate) fn one<'py>(
         }
         Family::NumPy => {
             let (array, bytes) = numpy::empty(py, numbers.dtype(), shape)?;
-            buffer::write(&bytes, shape, &numbers)?;
+            if !ndarray::fill(&bytes, numbers.bytes()) {
+                buffer::write(&bytes, shape, &numbers)?;
+            }
             Ok(array)
         }
         Family::Python => list(py, &numbers, shape),

@@ -6,11 +6,11 @@ use crate::errors::OrRaise;
 use crate::gather::{self, Chosen};
 use crate::import::{Data, Family, Imported, import};
 use crate::question::Words;
-use crate::{buffer, files, numpy, run};
+use crate::{buffer, files, quick, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat};
-use warpfold::{Answer, DType, FloatNumber, Op, Reduction, Scalar, bf16, f16};
+use pyo3::types::{PyBool, PyDict};
+use warpfold::{Answer, DType, NanPolicy, Op, Reduction, Scalar, bf16, f16};
 
 /// The answers to some operations on an object, in their order.
 ///
@@ -34,7 +34,7 @@ pub(crate) fn answer<'py>(
     x: &Bound<'py, PyAny>,
     words: &Words<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if let Some(answer) = quick(op, x, words) {
+    if let Some(answer) = quick::answer(op, x, words) {
         return answer;
     }
     let answers = answers(&[op], x, words)?;
@@ -43,74 +43,6 @@ pub(crate) fn answer<'py>(
 
 /// The type of elements where it makes no difference to Python's own numbers.
 const ANY: DType = DType::F64;
-
-/// Elements that are reduced by the functions of slices: so few that Ctrl-C can wait.
-const FEW: usize = 1 << 16;
-
-/// Elements that are reduced sooner than the interpreter's lock is let go and taken again.
-const SHORT: usize = 1024;
-
-/// The answer where floats lie one after the other in an array of NumPy and nothing
-/// is said but the operation: the same as of the general way, sooner.
-#[inline]
-fn quick<'py>(
-    op: Op,
-    x: &Bound<'py, PyAny>,
-    words: &Words<'_, 'py>,
-) -> Option<PyResult<Bound<'py, PyAny>>> {
-    if !numpy::is_exact_array(x) || !words.are_none() {
-        return None;
-    }
-    // What is wrong with it, the general way says.
-    let array = buffer::import(x).ok()?;
-    if array.len() > FEW {
-        return None;
-    }
-    let view = array.view();
-    let bytes = view.contiguous()?;
-    let py = x.py();
-    let number = match array.dtype {
-        DType::F64 => outside(py, op, bytemuck::try_cast_slice::<u8, f64>(bytes).ok()?)?,
-        DType::F32 => outside(py, op, bytemuck::try_cast_slice::<u8, f32>(bytes).ok()?)?,
-        _ => return None,
-    };
-    Some(match number {
-        Number::Real(number) => {
-            let class = numpy::scalar_type(py, array.dtype);
-            class.and_then(|class| class.call1((PyFloat::new(py, number),)))
-        }
-        Number::Place(place) => {
-            let class = numpy::scalar_type(py, DType::I64);
-            class.and_then(|class| class.call1((place,)))
-        }
-    })
-}
-
-enum Number {
-    Real(f64),
-    Place(usize),
-}
-
-/// [`of_slice`], without the interpreter's lock where that pays.
-fn outside<T: FloatNumber + Into<f64>>(py: Python<'_>, op: Op, items: &[T]) -> Option<Number> {
-    if items.len() <= SHORT { of_slice(op, items) } else { py.detach(|| of_slice(op, items)) }
-}
-
-fn of_slice<T: FloatNumber + Into<f64>>(op: Op, items: &[T]) -> Option<Number> {
-    let real: T = match op {
-        Op::Sum => warpfold::sum(items),
-        Op::Mean => warpfold::mean(items),
-        Op::Min => warpfold::min(items)?,
-        Op::Max => warpfold::max(items)?,
-        Op::Var => warpfold::var(items),
-        Op::Std => warpfold::std(items),
-        Op::Norm2 => warpfold::norm2(items),
-        Op::ArgMin => return warpfold::argmin(items).map(Number::Place),
-        Op::ArgMax => return warpfold::argmax(items).map(Number::Place),
-        _ => return None,
-    };
-    Some(Number::Real(real.into()))
-}
 
 fn of_imported<'py>(
     py: Python<'py>,
@@ -133,6 +65,10 @@ fn of_imported<'py>(
     let (dtype, answer) = match &imported.data {
         Data::Dense(array) => {
             let dtype = array.dtype;
+            if !dtype.is_float() {
+                // There are no NaNs, and nothing has to look for them.
+                question = question.nan(NanPolicy::Propagate);
+            }
             question = with_out(question, ops, dtype, words)?;
             (dtype, of_dense(py, &question, array, some)?)
         }
@@ -153,6 +89,7 @@ fn of_imported<'py>(
     };
     let shape = answer.shape().to_vec();
     let columns = answer.into_columns().into_iter();
+    let dtype = words.dtype.is_none().then_some(dtype);
     columns.map(|column| give(py, family, dtype, &shape, column, words.out)).collect()
 }
 
@@ -282,6 +219,9 @@ pub(crate) fn dot<'py>(
     y: &Bound<'py, PyAny>,
     words: &Words<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(product) = quick::dot(x, y, words) {
+        return product;
+    }
     let py = x.py();
     let (left, right) = (import(x)?, import(y)?);
     let mut question = words.question(py, &[Op::Dot])?;
@@ -315,7 +255,7 @@ pub(crate) fn dot<'py>(
     let shape = answer.shape().to_vec();
     let column = answer.into_columns().into_iter().next();
     let column = column.ok_or_else(|| PyValueError::new_err("there is no answer"))?;
-    give(py, &family, dtype, &shape, column, words.out)
+    give(py, &family, words.dtype.is_none().then_some(dtype), &shape, column, words.out)
 }
 
 /// The operations that names stand for.

@@ -259,7 +259,9 @@ impl DeviceArray {
                 None => {
                     let column =
                         py.detach(|| asked.on_host(op)).map_err(|error| failure(py, &error))?;
-                    self.send_back(py, &opened, family, &shape, column)
+                    // Of a type that was asked for, answers have that.
+                    let dtype = asked.rules.out.is_none().then_some(dtype);
+                    self.send_back(py, &opened, family, dtype, &shape, column)
                 }
             }
         });
@@ -272,11 +274,12 @@ impl DeviceArray {
         py: Python<'py>,
         opened: &Arc<Opened>,
         family: &Family<'py>,
+        dtype: Option<DType>,
         shape: &[usize],
         column: Column,
     ) -> PyResult<Bound<'py, PyAny>> {
         if !matches!(family, Family::Library(_) | Family::Exchange(_)) {
-            return give(py, &Family::Ours, self.view.dtype, shape, column, None);
+            return give(py, &Family::Ours, dtype, shape, column, None);
         }
         let Column { op, numbers, second } = column;
         let send = |numbers: &Numbers| -> PyResult<Bound<'py, PyAny>> {
@@ -288,9 +291,9 @@ impl DeviceArray {
                 opened.engine.device().wait(Stream::DEFAULT)?;
                 Ok(memory)
             });
-            let dtype = match numbers.dtype() {
-                DType::U64 => type_of(op, self.view.dtype),
-                other => other,
+            let dtype = match (numbers.dtype(), dtype) {
+                (DType::U64, Some(dtype)) => type_of(op, dtype),
+                (own, _) => own,
             };
             let memory = Arc::new(made.map_err(|error| failure(py, &error))?);
             let shape = shape.to_vec();

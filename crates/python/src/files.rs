@@ -146,6 +146,7 @@ pub(crate) fn answers<'py>(
     let one = |answer: Answer, dtype: DType| -> PyResult<Vec<Bound<'py, PyAny>>> {
         let shape = answer.shape().to_vec();
         let columns = answer.into_columns().into_iter();
+        let dtype = question.rules().out.is_none().then_some(dtype);
         columns.map(|column| give(py, &Family::Ours, dtype, &shape, column, out)).collect()
     };
     let mut outcomes = outcomes.into_iter().zip(types);
@@ -411,7 +412,7 @@ fn finished<'py>(
         Err(Error::Empty { .. }) => Ok(None),
         column => {
             let column = column.or_raise(py)?;
-            give(py, &Family::Ours, partial.dtype(), partial.shape(), column, None).map(Some)
+            give(py, &Family::Ours, Some(partial.dtype()), partial.shape(), column, None).map(Some)
         }
     }
 }

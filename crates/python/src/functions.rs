@@ -392,5 +392,5 @@ pub(crate) fn _answer_type(
     let answer = words.question(py, &[op])?.run(zero.view()).or_raise(py)?;
     let column = answer.into_columns().into_iter().next();
     let column = column.ok_or_else(|| PyValueError::new_err("there is no answer"))?;
-    Ok(numpy::long_name(as_here(op, dtype, column.numbers).dtype()))
+    Ok(numpy::long_name(as_here(op, out.is_none().then_some(dtype), column.numbers).dtype()))
 }

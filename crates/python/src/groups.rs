@@ -8,15 +8,18 @@ use crate::import::Family;
 use crate::numpy;
 use crate::partial::with_ddof;
 use crate::question::{Words, policy, policy_name};
+use crate::run;
 use arrow_array::ArrayRef;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+use warpfold::internal::Stoppable;
 use warpfold::{DType, GroupBy, Grouped, Keys, Op, Order, Reduction};
 
-/// Rows that are reduced before Ctrl-C is looked for.
-const PIECE: usize = 1 << 24;
+/// Rows that are reduced sooner than Ctrl-C has to be heard.
+const SHORT: usize = 1 << 20;
 
 /// How rows are grouped.
 #[derive(Clone, Copy)]
@@ -74,7 +77,7 @@ impl<'a> Table<'a> {
 
     /// Runs of rows within which no column has a seam.
     fn pieces(&self) -> Vec<Range<usize>> {
-        let mut cuts: Vec<usize> = (0..self.rows).step_by(PIECE).skip(1).collect();
+        let mut cuts = Vec::new();
         self.keys.iter().chain(self.values).for_each(|column| column.cuts(&mut cuts));
         cuts.push(self.rows);
         cuts.sort_unstable();
@@ -95,7 +98,7 @@ impl<'a> Table<'a> {
         &self,
         py: Python<'_>,
         rows: &Range<usize>,
-        then: impl FnOnce(Keys<'_>, Vec<warpfold::Input<'_>>) -> warpfold::Result<R> + Send,
+        then: impl FnOnce(Keys<'_>, Vec<warpfold::Input<'_>>, &AtomicBool) -> warpfold::Result<R> + Send,
     ) -> PyResult<R> {
         let held = |columns: &[&Column]| -> Vec<Option<ArrayRef>> {
             columns.iter().map(|column| column.piece(rows)).collect()
@@ -107,7 +110,10 @@ impl<'a> Table<'a> {
         let values = self.values.iter().zip(&held_values);
         let values = values.map(|(column, piece)| column.input(piece, rows.clone()));
         let values: Vec<_> = values.collect::<warpfold::Result<_>>().or_raise(py)?;
-        let made = py.detach(|| then(keys, values));
+        if rows.len() > SHORT {
+            return run::heard(py, |stop| then(keys, values, stop))?.or_raise(py);
+        }
+        let made = py.detach(|| then(keys, values, &AtomicBool::new(false)));
         py.check_signals()?;
         made.or_raise(py)
     }
@@ -121,8 +127,8 @@ impl<'a> Table<'a> {
         rows: &Range<usize>,
         start: u64,
     ) -> PyResult<warpfold::GroupPartial> {
-        self.with(py, rows, |keys, values| {
-            let by = grouping.by(question, keys);
+        self.with(py, rows, |keys, values, stop| {
+            let by = grouping.by(question, keys).until(stop);
             let mut values = values.into_iter();
             match (values.next(), values.next()) {
                 (Some(left), Some(right)) => by.partial_pair(left, right, start),
@@ -160,8 +166,8 @@ impl<'a> Table<'a> {
         grouping: Grouping,
     ) -> PyResult<Grouped> {
         if let [rows] = &self.pieces()[..] {
-            return self.with(py, rows, |keys, values| {
-                let by = grouping.by(question, keys);
+            return self.with(py, rows, |keys, values, stop| {
+                let by = grouping.by(question, keys).until(stop);
                 let mut values = values.into_iter();
                 match (values.next(), values.next()) {
                     (Some(left), Some(right)) => by.run_pair(left, right),

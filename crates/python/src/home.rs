@@ -53,11 +53,11 @@ impl<'py> Home<'py> {
         missing: &[usize],
     ) -> PyResult<Bound<'py, PyAny>> {
         let Column { op, numbers, second } = column;
-        let first = self.numbers(py, as_here(op, dtype, numbers), missing)?;
+        let first = self.numbers(py, as_here(op, Some(dtype), numbers), missing)?;
         match second {
             None => Ok(first),
             Some(second) => {
-                let second = self.numbers(py, as_here(op, dtype, second), missing)?;
+                let second = self.numbers(py, as_here(op, Some(dtype), second), missing)?;
                 Ok(PyTuple::new(py, [first, second])?.into_any())
             }
         }

@@ -7,7 +7,7 @@ use crate::cuda;
 use crate::dense::{Dense, Owner};
 use crate::dlpack::{self, CPU, CUDA_HOST, CUDA_MANAGED, Exchange, Managed};
 use crate::files::File;
-use crate::{buffer, numpy, sequence};
+use crate::{buffer, ndarray, numpy, sequence};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::intern;
@@ -177,6 +177,9 @@ fn numpy_of_scalar<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 
 /// An array of NumPy. Its types that have no buffers are told by their names.
 fn of_numpy(x: &Bound<'_, PyAny>) -> PyResult<Dense> {
+    if let Some(array) = ndarray::import(x)? {
+        return Ok(array);
+    }
     let py = x.py();
     if !numpy::is_exact_array(x)
         && x.hasattr(intern!(py, "mask"))?

@@ -14,6 +14,7 @@ static NUMPY: PyOnceLock<Numpy> = PyOnceLock::new();
 /// What is used of it.
 pub(crate) struct Numpy {
     module: Py<PyModule>,
+    empty: Py<PyAny>,
     ndarray: Py<PyType>,
     generic: Py<PyType>,
     dtype: Py<PyType>,
@@ -38,6 +39,7 @@ fn known(py: Python<'_>) -> Option<&Numpy> {
     // A module that is being imported lacks some of this: it is asked again later.
     let class = |name| module.getattr(name).ok()?.cast_into::<PyType>().ok().map(Bound::unbind);
     let numpy = Numpy {
+        empty: module.getattr("empty").ok()?.unbind(),
         ndarray: class("ndarray")?,
         generic: class("generic")?,
         dtype: class("dtype")?,
@@ -108,6 +110,25 @@ pub(crate) fn scalar_type(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, Py
     Err(PyTypeError::new_err(format!("NumPy has no type for {dtype} elements")))
 }
 
+/// Counts and positions below are made once: scalars of NumPy never change.
+const SMALL_COUNTS: usize = 256;
+
+/// A count or a position as NumPy has them: a scalar of 64 bits.
+///
+/// # Errors
+/// Those of NumPy.
+pub(crate) fn count(py: Python<'_>, n: usize) -> PyResult<Bound<'_, PyAny>> {
+    static SMALL: PyOnceLock<Vec<Py<PyAny>>> = PyOnceLock::new();
+    let class = scalar_type(py, DType::I64)?;
+    if n >= SMALL_COUNTS {
+        return class.call1((n,));
+    }
+    let small = SMALL.get_or_try_init(py, || {
+        (0..SMALL_COUNTS).map(|n| class.call1((n,)).map(Bound::unbind)).collect::<PyResult<_>>()
+    })?;
+    Ok(small[n].bind(py).clone())
+}
+
 /// An array of NumPy of this shape, with unset elements, and the object that takes bytes
 /// for it: the array, or a view of it where NumPy's buffers lack the type.
 ///
@@ -118,9 +139,9 @@ pub(crate) fn empty<'py>(
     dtype: DType,
     shape: &[usize],
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let numpy = loaded(py).ok_or_else(|| PyTypeError::new_err("NumPy is not loaded"))?;
+    let numpy = known(py).ok_or_else(|| PyTypeError::new_err("NumPy is not loaded"))?;
     let shape = pyo3::types::PyTuple::new(py, shape)?;
-    let array = numpy.call_method1(intern!(py, "empty"), (shape, scalar_type(py, dtype)?))?;
+    let array = numpy.empty.bind(py).call1((shape, scalar_type(py, dtype)?))?;
     let bytes = if dtype == DType::BF16 {
         array.call_method1(intern!(py, "view"), ("uint16",))?
     } else {

@@ -195,7 +195,8 @@ impl Partial {
             false => Family::Ours,
         };
         let answer = state.finish(&rules).or_raise(py)?;
-        let (shape, dtype) = (answer.shape().to_vec(), state.dtype());
+        let dtype = rules.out.is_none().then_some(state.dtype());
+        let shape = answer.shape().to_vec();
         let dict = PyDict::new(py);
         for ((name, _), column) in self.named.iter().zip(answer.into_columns()) {
             let answer = give(py, &family, dtype, &shape, column, None)?;

@@ -25,20 +25,20 @@ pub(crate) struct Words<'a, 'py> {
 }
 
 impl Words<'_, '_> {
-    /// Whether nothing was said.
+    /// Whether nothing was said that matters for an array of so many axes.
     #[inline]
-    pub(crate) fn are_none(&self) -> bool {
-        self.axis.is_none()
-            && self.dtype.is_none()
+    pub(crate) fn say_little(&self, ndim: usize, dtype: DType) -> bool {
+        self.dtype.is_none()
             && !self.keepdims
             && self.ddof.is_none()
             && self.correction.is_none()
-            && self.nan.is_none()
             && self.mask.is_none()
             && self.initial.is_none()
             && self.out.is_none()
             && self.device.is_none()
             && self.threads.is_none()
+            && self.nan.is_none_or(|nan| !dtype.is_float() && policy(nan).is_ok())
+            && self.axis.is_none_or(|axis| ndim == 1 && matches!(index(axis), Some(-1 | 0)))
     }
 
     /// The question.
@@ -124,6 +124,11 @@ pub(crate) fn policy_name(policy: NanPolicy) -> &'static str {
     }
 }
 
+/// The value of one of Python's own integers.
+fn index(axis: &Bound<'_, PyAny>) -> Option<isize> {
+    if axis.is_exact_instance_of::<PyInt>() { axis.extract().ok() } else { None }
+}
+
 /// Axes: an integer, or several.
 fn axes(axis: &Bound<'_, PyAny>) -> PyResult<Vec<isize>> {
     let one = |axis: &Bound<'_, PyAny>| -> PyResult<isize> {
@@ -139,8 +144,8 @@ fn axes(axis: &Bound<'_, PyAny>) -> PyResult<Vec<isize>> {
         })?;
         index.extract().or_else(|_| Ok(if index.lt(0)? { isize::MIN } else { isize::MAX }))
     };
-    if axis.is_instance_of::<PyInt>() {
-        return Ok(vec![one(axis)?]);
+    if let Some(axis) = index(axis) {
+        return Ok(vec![axis]);
     }
     if let Ok(axes) = axis.cast::<PyTuple>() {
         return axes.iter().map(|axis| one(&axis)).collect();
@@ -200,6 +205,9 @@ fn named(x: &Bound<'_, PyAny>, name: &str) -> PyResult<DType> {
         "double" => Some(DType::F64),
         "half" => Some(DType::F16),
         "int" | "long" => Some(DType::I64),
+        // Types of C that NumPy tells from those of the same width.
+        "longlong" => Some(DType::I64),
+        "ulonglong" => Some(DType::U64),
         "float" if x.is_instance_of::<PyString>() => Some(DType::F64),
         _ => DType::from_name(name),
     };

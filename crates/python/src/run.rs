@@ -4,6 +4,12 @@ use crate::answers::append;
 use crate::errors::OrRaise;
 use pyo3::PyResult;
 use pyo3::Python;
+use pyo3::exceptions::PyRuntimeError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, scope};
+use std::time::Duration;
 use warpfold::internal::ForReaders;
 use warpfold::{Answer, Column, Device, Partial, Reduction, Result, View};
 
@@ -12,6 +18,9 @@ const PIECE: usize = 64 << 20;
 
 /// Elements that are reduced sooner than the lock is let go and taken again.
 const FEW: usize = 512;
+
+/// How long a thread waits for work beside it before it looks for Ctrl-C.
+const HEARING: Duration = Duration::from_millis(20);
 
 /// One array, or the two of a dot product.
 pub(crate) type Views<'a> = [Option<&'a View<'a>>; 2];
@@ -63,6 +72,44 @@ pub(crate) fn partial(
     });
     py.check_signals()?;
     made.or_raise(py)
+}
+
+/// What work makes that ends soon after the flag was set which it is given: Ctrl-C sets it. The
+/// work is done on a thread beside this one, or on this one where the system refuses a thread.
+///
+/// # Errors
+/// `KeyboardInterrupt`, or whatever else a handler of signals raises.
+pub(crate) fn heard<R: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&AtomicBool) -> R + Send,
+) -> PyResult<R> {
+    let stop = AtomicBool::new(false);
+    // Whatever ends the work drops the sender.
+    let (sender, receiver) = channel::<()>();
+    let (work, receiver) = (Mutex::new(Some((work, sender))), Mutex::new(receiver));
+    let run = || {
+        let taken = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.map(|(work, _sender)| work(&stop))
+    };
+    scope(|scope| {
+        let mut signals = Ok(());
+        let made = match Builder::new().spawn_scoped(scope, run) {
+            Ok(thread) => {
+                let waits = || {
+                    let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
+                    receiver.recv_timeout(HEARING) == Err(RecvTimeoutError::Timeout)
+                };
+                while signals.is_ok() && py.detach(waits) {
+                    signals = py.check_signals();
+                }
+                stop.store(signals.is_err(), Ordering::Relaxed);
+                py.detach(|| thread.join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            }
+            Err(_) => py.detach(run),
+        };
+        signals.and_then(|()| py.check_signals())?;
+        made.ok_or_else(|| PyRuntimeError::new_err("the work was done twice: please report it"))
+    })
 }
 
 fn bytes(view: &View<'_>) -> usize {

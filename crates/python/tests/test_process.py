@@ -136,6 +136,60 @@ def test_control_c_ends_segments(call):
     assert words[0] == "ended" and float(words[1]) < 10
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        # Rows that lie at one place: a hundred gigabytes are read.
+        "warpfold.groupby(np.broadcast_to(np.uint32(7), 1 << 35), np.broadcast_to(np.float32(1), 1 << 35), ['sum', 'max'])",
+        "warpfold.groupby(np.broadcast_to(np.uint32(7), 1 << 35), np.broadcast_to(np.float32(1), 1 << 35), 'sum', order='first')",
+        "warpfold.GroupPartial('sum').absorb(np.broadcast_to(np.uint32(7), 1 << 35), np.broadcast_to(np.float32(1), 1 << 35))",
+    ],
+)
+def test_control_c_ends_groups(call):
+    script = f"""
+        import os, signal, threading, time
+        import numpy as np, warpfold
+        began = []
+        def interrupt():
+            time.sleep(0.5)
+            began.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt).start()
+        try:
+            {call}
+        except KeyboardInterrupt:
+            print("ended", time.monotonic() - began[0])
+        # What comes after works.
+        keys, sums = warpfold.groupby([1, 2, 1], [1, 2, 4], "sum")
+        assert (keys, sums) == ([1, 2], [5, 2])
+    """
+    words = run(script, timeout=60).split()
+    assert words[0] == "ended" and float(words[1]) < 5
+
+
+def test_other_signals_leave_groups_alone():
+    script = """
+        import os, signal, threading, time
+        import numpy as np, warpfold
+        seen = []
+        signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
+        keys, values = np.arange(1 << 23) % 1000, np.ones(1 << 23, "f4")
+        stop = threading.Event()
+        def disturb():
+            while not stop.wait(0.01):
+                os.kill(os.getpid(), signal.SIGUSR1)
+        thread = threading.Thread(target=disturb)
+        thread.start()
+        for _ in range(5):
+            found, counts = warpfold.groupby(keys, values, "count")
+            assert found.tolist() == list(range(1000)) and counts.sum() == 1 << 23
+        stop.set()
+        thread.join()
+        print(len(seen) > 0)
+    """
+    assert run(script) == "True\n"
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_fork_reduces_on():
     script = """

@@ -244,3 +244,22 @@ def test_one_operation_that_is_named_alone_answers_alone():
         assert isinstance(partial.finish(), kind)
     frame = pytest.importorskip("pandas").DataFrame({"a": one})
     assert wf.reduce(frame, "mean", axis=0) == {"a": 0.5} and wf.reduce(frame, ["mean"], axis=0) == {"mean": {"a": 0.5}}
+
+
+@pytest.mark.parametrize("name", ["uint64", "int64", "longlong", "ulonglong", "float32"])
+@pytest.mark.parametrize("dtype", ["?", "u1", "i4", "u8"])
+def test_answers_have_the_type_that_is_asked_for(name, dtype):
+    """The sum of truth values, too, which is signed where nothing is asked."""
+    x = np.array([[1, 0, 1], [1, 1, 0]], dtype)
+    wanted = getattr(np, name)
+    for asked in [wanted, np.dtype(wanted)]:
+        for axis in [None, 0]:
+            for ours, theirs in [(wf.sum, np.sum), (wf.prod, np.prod)]:
+                got, expected = ours(x, axis=axis, dtype=asked), theirs(x, axis=axis, dtype=wanted)
+                assert got.dtype.kind == expected.dtype.kind and got.dtype.itemsize == expected.dtype.itemsize
+                assert np.array_equal(got, expected)
+        assert wf.reduce(x, ["sum"], dtype=asked)["sum"].dtype.itemsize == np.dtype(wanted).itemsize
+        part = wf.Partial(["sum"])
+        part.absorb(x)
+        assert part.finish(dtype=asked)["sum"].dtype.kind == np.dtype(wanted).kind
+    assert wf.sum(x).dtype == (np.uint64 if dtype[0] == "u" else np.int64)

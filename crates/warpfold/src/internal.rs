@@ -1,7 +1,8 @@
 //! What this workspace's readers of files and its command line need of the
 //! library. It is no part of the public interface: it changes without notice.
 
-use crate::{Array, Partial, Reduction};
+use crate::{Array, GroupBy, Partial, Reduction};
+use core::sync::atomic::AtomicBool;
 use warpfold_core::{DType, Result};
 
 #[cfg(any(feature = "cuda", feature = "sim"))]
@@ -75,6 +76,19 @@ pub trait ForReaders: Sized {
     /// # Errors
     /// An operation that the type does not have.
     fn identities(&self, dtype: DType) -> Result<Vec<AnyState>>;
+}
+
+/// Groups that nobody may want any more before they are done.
+pub trait Stoppable<'a>: Sized {
+    /// Lets the work on the CPU end soon after the flag was set, with an error.
+    #[must_use]
+    fn until(self, stop: &'a AtomicBool) -> Self;
+}
+
+impl<'a> Stoppable<'a> for GroupBy<'a> {
+    fn until(self, stop: &'a AtomicBool) -> Self {
+        GroupBy::until(self, stop)
+    }
 }
 
 impl ForReaders for Reduction {

@@ -1,11 +1,12 @@
 """What the suites share: lists of tests that fail, and why, and what a run says of them."""
 
 import pathlib
+import re
 import sys
 
 
 def read(path: pathlib.Path) -> dict[str, str]:
-    """The exceptions: by their names, why. A line may end in `*`."""
+    """Why each exception is one, by its name. A `*` in a name stands for any text, so that a line may name a class of tests."""
     found = {}
     for line in path.read_text().splitlines():
         if line and not line.startswith("#"):
@@ -15,7 +16,7 @@ def read(path: pathlib.Path) -> dict[str, str]:
 
 
 def matches(key, name):
-    return name == key or key.endswith("*") and name.startswith(key[:-1])
+    return re.fullmatch(".*".join(map(re.escape, key.split("*"))), name, re.DOTALL) is not None
 
 
 def judge(suite, passed, failed, exceptions, some=False):
@@ -40,11 +41,13 @@ def outcome(suite, passed, failed, listed: pathlib.Path, as_list, some=False):
     return 0
 
 
-def run_tests(plugin, files, root, only=None):
-    """Runs files of tests with a plugin that keeps what came out; with `only`, those that pytest's `-k` chooses, aloud."""
+def run_tests(plugins, files, root, only=None, marked=None):
+    """Runs files of tests with plugins that keep what came out, and gives pytest's status; with `only`, those that pytest's `-k`
+    chooses, aloud; with `marked`, those that its `-m` chooses."""
     # torch's samples are no tests of pytest's.
     import pytest
 
     words = ["-q", "-p", "no:cacheprovider", "--tb=short" if only else "--tb=line", "-W", "ignore", "--no-header", "-c", "/dev/null", "--rootdir", str(root)]
     words += ["-k", only] if only else ["-p", "no:terminalreporter"]
-    pytest.main([*words, *map(str, files)], plugins=[plugin])
+    words += ["-m", marked] if marked else []
+    return pytest.main([*words, *map(str, files)], plugins=plugins)

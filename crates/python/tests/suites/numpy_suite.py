@@ -116,7 +116,7 @@ def main():
         except ImportError as error:
             sys.exit(f"NumPy {numpy.__version__} has no tests that can be run here: {error}\nhint: pip install pytest hypothesis")
     plugin = Plugin()
-    exceptions.run_tests(plugin, files, "/", given.k)
+    exceptions.run_tests([plugin], files, "/", given.k)
     return exceptions.outcome(f"NumPy {numpy.__version__}", plugin.passed, plugin.failed, LIST, given.list, bool(given.k))
 
 

@@ -5,10 +5,12 @@ use super::column::Column;
 use super::keys::{Items, Keys};
 use super::partial::{GroupPartial, NumberedRows, Question};
 use super::partition::Parted;
+use super::stop::Stop;
 use crate::array::Array;
 use crate::device::Device;
 use crate::reduction::Reduction;
 use core::fmt;
+use core::sync::atomic::AtomicBool;
 use warpfold_core::layout::Input;
 use warpfold_core::op::Op;
 use warpfold_core::{DType, Error, Result, fpenv};
@@ -51,6 +53,7 @@ pub struct GroupBy<'a> {
     pub(super) keys: Keys<'a>,
     pub(super) order: Order,
     pub(super) omit: bool,
+    pub(super) stop: Stop<'a>,
 }
 
 impl Reduction {
@@ -75,7 +78,8 @@ impl Reduction {
     /// ```
     #[must_use]
     pub fn by<'a>(&self, keys: impl Into<Keys<'a>>) -> GroupBy<'a> {
-        GroupBy { reduction: self.clone(), keys: keys.into(), order: Order::Key, omit: false }
+        let (keys, order, stop) = (keys.into(), Order::Key, Stop::default());
+        GroupBy { reduction: self.clone(), keys, order, omit: false, stop }
     }
 }
 
@@ -105,6 +109,13 @@ impl<'a> GroupBy<'a> {
     #[must_use]
     pub fn omit_missing(mut self, omit: bool) -> Self {
         self.omit = omit;
+        self
+    }
+
+    /// Lets the work on the CPU end soon after the flag was set, with an error.
+    #[must_use]
+    pub(crate) fn until(mut self, stop: &'a AtomicBool) -> Self {
+        self.stop = Stop::at(stop);
         self
     }
 
@@ -166,7 +177,8 @@ impl<'a> GroupBy<'a> {
         let empty = self.empty(&[(String::new(), dtype)])?;
         let (question, rules) = (&empty.question, self.reduction.rules());
         let threads = Threads::Exactly(threads);
-        Parted { keys, values: &columns, question, rules, threads }.run()
+        let stop = self.stop;
+        Parted { keys, values: &columns, question, rules, threads, stop }.run()
     }
 
     /// The columns of values: as many rows as keys, of one type.
@@ -253,7 +265,7 @@ impl<'a> GroupBy<'a> {
         let parts = threads.run(pieces.count(), || -> Result<GroupPartial> {
             let mut part = self.empty(&named)?;
             let mut numbered = NumberedRows::default();
-            while let Some(piece) = pieces.take() {
+            while let Some(piece) = self.stop.take(&pieces) {
                 let from = piece * PIECE;
                 let rows = from..rows.min(from + PIECE);
                 part.absorb_rows(&self.keys, inputs, &columns, rows, start, &mut numbered)?;
@@ -263,8 +275,10 @@ impl<'a> GroupBy<'a> {
         let mut parts = parts.into_iter();
         let mut all = parts.next().unwrap_or_else(|| self.empty(&named))?;
         for part in parts {
+            self.stop.check()?;
             all.merge(&part?)?;
         }
+        self.stop.check()?;
         all.add_span(start, rows as u64)?;
         Ok(all)
     }

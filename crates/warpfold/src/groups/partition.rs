@@ -9,6 +9,7 @@ use super::answer::{GroupColumn, Grouped, KeyValues};
 use super::column::Column;
 use super::dictionary::{canonical, order};
 use super::partial::Question;
+use super::stop::Stop;
 use crate::answer;
 use core::ops::Range;
 use warpfold_core::op::{Numbers, Rules};
@@ -34,6 +35,7 @@ pub(super) struct Parted<'a> {
     pub(super) question: &'a Question,
     pub(super) rules: &'a Rules,
     pub(super) threads: Threads,
+    pub(super) stop: Stop<'a>,
 }
 
 /// Some rows, those of each part together.
@@ -62,7 +64,10 @@ impl Parted<'_> {
         }
         let parts = (rows / PART).next_power_of_two().clamp(64, MOST_PARTS);
         let scattered = self.scatter(rows, parts);
-        match self.answer(&scattered, parts) {
+        self.stop.check()?;
+        let answered = self.answer(&scattered, parts);
+        self.stop.check()?;
+        match answered {
             Ok(answered) => self.gather(answered).map(Some),
             // Of several such groups the first is told, by the way that knows which.
             Err(Error::InGroup { .. }) => Ok(None),
@@ -98,7 +103,7 @@ impl Parted<'_> {
         let sorted = self.threads.run(pieces.count(), || {
             let mut sorted = Vec::new();
             let (mut words, mut places, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
-            while let Some(piece) = pieces.take() {
+            while let Some(piece) = self.stop.take(&pieces) {
                 let from = piece * PIECE;
                 let rows = from..rows.min(from + PIECE);
                 words.clear();
@@ -162,7 +167,7 @@ impl Parted<'_> {
         let pieces = Pieces::new(parts);
         let answered = self.threads.run(parts, || -> Result<Vec<Answered>> {
             let mut answered = Vec::new();
-            while let Some(part) = pieces.take() {
+            while let Some(part) = self.stop.take(&pieces) {
                 answered.push(self.answer_part(sorted, part)?);
             }
             Ok(answered)
