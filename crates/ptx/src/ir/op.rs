@@ -454,6 +454,48 @@ impl FragmentPart {
     }
 }
 
+/// A product of tables that the lanes of a warp hold together: `d = a * b + c`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MatrixProduct {
+    /// Rows of `a`, columns of `b`, and columns of `a`.
+    pub shape: (u32, u32, u32),
+    /// What `a` holds.
+    pub a_type: MatrixType,
+    /// What `b` holds.
+    pub b_type: MatrixType,
+    /// What `c` holds: `.f16`, `.f32`, `.f64` or `.s32`.
+    pub c_type: Type,
+    /// What `d` holds.
+    pub ty: Type,
+    /// `.satfinite`: integers are clamped.
+    pub saturate: bool,
+    /// The lane's part of `d`.
+    pub dsts: Box<[Reg]>,
+    /// The lane's part of `a`.
+    pub a: Box<[Operand]>,
+    /// The lane's part of `b`.
+    pub b: Box<[Operand]>,
+    /// The lane's part of `c`.
+    pub c: Box<[Operand]>,
+}
+
+/// A table in memory that becomes fragments, or that fragments become.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FragmentTable {
+    /// Of the product: rows of `a`, columns of `b`, and columns of `a`.
+    pub shape: (u32, u32, u32),
+    /// What it holds.
+    pub ty: Type,
+    /// Its columns lie one after the other, instead of its rows.
+    pub by_columns: bool,
+    /// Where it is.
+    pub space: Space,
+    /// Where it begins, the same for all lanes.
+    pub address: Address,
+    /// Elements from row to row, or from column to column; without gaps where none is given.
+    pub stride: Option<Operand>,
+}
+
 /// What `redux.sync` folds with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -1117,86 +1159,26 @@ pub enum Op {
         /// The table.
         a: Operand,
     },
-    /// `mma.sync`: `d = a * b + c`, each lane with its part.
-    MatrixMultiply {
-        /// Rows of `a`, columns of `b`, and columns of `a`.
-        shape: (u32, u32, u32),
-        /// What `a` holds.
-        a_type: MatrixType,
-        /// What `b` holds.
-        b_type: MatrixType,
-        /// What `c` and `d` hold: `.f16`, `.f32`, `.f64` or `.s32`.
-        ty: Type,
-        /// `.satfinite`: integers are clamped.
-        saturate: bool,
-        /// The lane's part of `d`.
-        dsts: Box<[Reg]>,
-        /// The lane's part of `a`.
-        a: Box<[Operand]>,
-        /// The lane's part of `b`.
-        b: Box<[Operand]>,
-        /// The lane's part of `c`.
-        c: Box<[Operand]>,
-    },
+    /// `mma.sync`: a product, each lane with its part.
+    MatrixMultiply(Box<MatrixProduct>),
     /// `wmma.load`: a table in memory becomes fragments, a part for each lane.
     FragmentLoad {
         /// What it is part of.
         part: FragmentPart,
-        /// Rows of `a`, columns of `b`, and columns of `a`.
-        shape: (u32, u32, u32),
-        /// What it holds.
-        ty: Type,
-        /// Its columns lie one after the other, instead of its rows.
-        by_columns: bool,
-        /// Where it is.
-        space: Space,
+        /// The table.
+        table: FragmentTable,
         /// The lane's part.
         dsts: Box<[Reg]>,
-        /// Where it begins, the same for all lanes.
-        address: Address,
-        /// Elements from row to row, or from column to column; without gaps where none is given.
-        stride: Option<Operand>,
     },
     /// `wmma.store`: fragments become a table in memory.
     FragmentStore {
-        /// Rows of `a`, columns of `b`, and columns of `a`.
-        shape: (u32, u32, u32),
-        /// What it holds.
-        ty: Type,
-        /// Its columns lie one after the other, instead of its rows.
-        by_columns: bool,
-        /// Where it goes.
-        space: Space,
+        /// The table.
+        table: FragmentTable,
         /// The lane's part.
         values: Box<[Operand]>,
-        /// Where it begins, the same for all lanes.
-        address: Address,
-        /// Elements from row to row, or from column to column; without gaps where none is given.
-        stride: Option<Operand>,
     },
-    /// `wmma.mma`: `d = a * b + c` of fragments.
-    FragmentMultiply {
-        /// Rows of `a`, columns of `b`, and columns of `a`.
-        shape: (u32, u32, u32),
-        /// What `a` holds.
-        a_type: MatrixType,
-        /// What `b` holds.
-        b_type: MatrixType,
-        /// What `c` holds.
-        c_type: Type,
-        /// What `d` holds.
-        ty: Type,
-        /// `.satfinite`: integers are clamped.
-        saturate: bool,
-        /// The lane's part of `d`.
-        dsts: Box<[Reg]>,
-        /// The lane's part of `a`.
-        a: Box<[Operand]>,
-        /// The lane's part of `b`.
-        b: Box<[Operand]>,
-        /// The lane's part of `c`.
-        c: Box<[Operand]>,
-    },
+    /// `wmma.mma`: a product of fragments.
+    FragmentMultiply(Box<MatrixProduct>),
     /// A prefetch, eviction hint, `discard` or the like: nothing happens.
     Hint,
 

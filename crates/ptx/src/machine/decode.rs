@@ -4,9 +4,9 @@ use super::arithmetic;
 use super::lanes::{binary, ternary, test, unary};
 use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
-    Constant, CopyAsync, CopyBulk, Extent, Fragment, FragmentProduct, FragmentTable, Guarded, Join,
-    Load, Matrix, MatrixStep, PREDICATE_CONSTANTS, Passed, PhaseWait, Place, PlaceBase, Predicate,
-    Product, Program, REGISTER, Shuffle, Slot, Step, Store, StoreAsync, Upper,
+    Constant, CopyAsync, CopyBulk, Extent, Fragment, FragmentTable, Guarded, Join, Load, Matrix,
+    MatrixStep, PREDICATE_CONSTANTS, Passed, PhaseWait, Place, PlaceBase, Predicate, Product,
+    Program, REGISTER, Shuffle, Slot, Step, Store, StoreAsync, Upper,
 };
 use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
 use super::undefined::{How, Spread};
@@ -1020,55 +1020,22 @@ impl Decoder<'_> {
                 let what = MatrixStep::Transpose { dst: scene.reg(dst), a: self.source(scene, a)? };
                 self.matrix(what)
             }
-            Op::MatrixMultiply { shape, a_type, b_type, ty, saturate, dsts, a, b, c } => {
-                let product = Product {
-                    shape: *shape,
-                    a_type: *a_type,
-                    b_type: *b_type,
-                    ty: *ty,
-                    saturate: *saturate,
-                    dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
-                    a: self.all(scene, a)?,
-                    b: self.all(scene, b)?,
-                    c: self.all(scene, c)?,
-                };
+            Op::MatrixMultiply(product) => {
+                let product = self.product(scene, product)?;
                 self.matrix(MatrixStep::Multiply(product))
             }
-            Op::FragmentLoad { part, shape, ty, by_columns, space, dsts, address, stride } => {
-                let table = FragmentTable {
-                    fragment: Fragment::new(part.extent(*shape), *ty),
-                    by_columns: *by_columns,
-                    space: *space,
-                    address: self.place(scene, *space, *address)?,
-                    stride: self.optional(scene, *stride)?,
-                };
+            Op::FragmentLoad { part, table, dsts } => {
+                let table = self.fragment_table(scene, *part, table)?;
                 let dsts = dsts.iter().map(|&d| scene.reg(d)).collect();
                 self.matrix(MatrixStep::LoadFragment { table, dsts })
             }
-            Op::FragmentStore { shape, ty, by_columns, space, values, address, stride } => {
-                let table = FragmentTable {
-                    fragment: Fragment::new(FragmentPart::Sum.extent(*shape), *ty),
-                    by_columns: *by_columns,
-                    space: *space,
-                    address: self.place(scene, *space, *address)?,
-                    stride: self.optional(scene, *stride)?,
-                };
+            Op::FragmentStore { table, values } => {
+                let table = self.fragment_table(scene, FragmentPart::Sum, table)?;
                 let values = self.all(scene, values)?;
                 self.matrix(MatrixStep::StoreFragment { table, values })
             }
-            Op::FragmentMultiply { shape, a_type, b_type, c_type, ty, saturate, dsts, a, b, c } => {
-                let product = FragmentProduct {
-                    shape: *shape,
-                    a_type: *a_type,
-                    b_type: *b_type,
-                    c_type: *c_type,
-                    ty: *ty,
-                    saturate: *saturate,
-                    dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
-                    a: self.all(scene, a)?,
-                    b: self.all(scene, b)?,
-                    c: self.all(scene, c)?,
-                };
+            Op::FragmentMultiply(product) => {
+                let product = self.product(scene, product)?;
                 self.matrix(MatrixStep::MultiplyFragments(product))
             }
             &Op::ActiveMask { dst } => Step::ActiveMask { dst: scene.reg(dst) },
@@ -1106,6 +1073,42 @@ impl Decoder<'_> {
 
     fn all(&mut self, scene: &Scene<'_>, list: &[Operand]) -> Result<Box<[Slot]>, DecodeError> {
         list.iter().map(|&o| self.source(scene, o)).collect()
+    }
+
+    fn product(
+        &mut self,
+        scene: &Scene<'_>,
+        product: &ir::MatrixProduct,
+    ) -> Result<Product, DecodeError> {
+        let &ir::MatrixProduct { shape, a_type, b_type, c_type, ty, saturate, .. } = product;
+        Ok(Product {
+            shape,
+            a_type,
+            b_type,
+            c_type,
+            ty,
+            saturate,
+            dsts: product.dsts.iter().map(|&d| scene.reg(d)).collect(),
+            a: self.all(scene, &product.a)?,
+            b: self.all(scene, &product.b)?,
+            c: self.all(scene, &product.c)?,
+        })
+    }
+
+    fn fragment_table(
+        &mut self,
+        scene: &Scene<'_>,
+        part: FragmentPart,
+        table: &ir::FragmentTable,
+    ) -> Result<FragmentTable, DecodeError> {
+        let &ir::FragmentTable { shape, ty, by_columns, space, address, stride } = table;
+        Ok(FragmentTable {
+            fragment: Fragment::new(part.extent(shape), ty),
+            by_columns,
+            space,
+            address: self.place(scene, space, address)?,
+            stride: self.optional(scene, stride)?,
+        })
     }
 
     fn matrix(&mut self, what: MatrixStep) -> Step {

@@ -212,7 +212,7 @@ pub(super) fn element(
 }
 
 fn multiply(warp: &mut Warp, base: Base, lanes: u32, product: &Product) {
-    let Product { shape, a_type, b_type, ty, saturate, dsts, a, b, c } = product;
+    let Product { shape, a_type, b_type, c_type, ty, saturate, dsts, a, b, c } = product;
     let (m, n, k) = (shape.0 as usize, shape.1 as usize, shape.2 as usize);
     let each = (32 / a_type.bits()).max(1) as usize;
     let (mut left, mut right) = (vec![0.0; m * k], vec![0.0; k * n]);
@@ -242,7 +242,7 @@ fn multiply(warp: &mut Warp, base: Base, lanes: u32, product: &Product) {
     for (at, register) in sums.iter_mut().enumerate() {
         for lane in indices(lanes) {
             let (row, column) = (lane / 4 + 8 * (at / 2), lane % 4 * 2 + at % 2);
-            let addend = addend(*ty, element(warp, base, c, ty.bits(), lane, at));
+            let addend = addend(*c_type, element(warp, base, c, c_type.bits(), lane, at));
             let factors = (0..k).map(|i| (left[row * k + i], right[i * n + column]));
             register[lane] = sum(*ty, *saturate, addend, factors);
         }

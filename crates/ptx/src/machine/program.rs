@@ -470,7 +470,7 @@ pub(crate) enum MatrixStep {
     Multiply(Product),
     LoadFragment { table: FragmentTable, dsts: Box<[Slot]> },
     StoreFragment { table: FragmentTable, values: Box<[Slot]> },
-    MultiplyFragments(FragmentProduct),
+    MultiplyFragments(Product),
 }
 
 /// How a table is spread over the lanes of a warp: see [`super::fragment`].
@@ -492,25 +492,12 @@ pub(crate) struct FragmentTable {
     pub(crate) stride: Option<Slot>,
 }
 
-/// `wmma.mma`.
-pub(crate) struct FragmentProduct {
-    pub(crate) shape: (u32, u32, u32),
-    pub(crate) a_type: MatrixType,
-    pub(crate) b_type: MatrixType,
-    pub(crate) c_type: Type,
-    pub(crate) ty: Type,
-    pub(crate) saturate: bool,
-    pub(crate) dsts: Box<[Slot]>,
-    pub(crate) a: Box<[Slot]>,
-    pub(crate) b: Box<[Slot]>,
-    pub(crate) c: Box<[Slot]>,
-}
-
-/// `mma`.
+/// `mma`, `wmma.mma`.
 pub(crate) struct Product {
     pub(crate) shape: (u32, u32, u32),
     pub(crate) a_type: MatrixType,
     pub(crate) b_type: MatrixType,
+    pub(crate) c_type: Type,
     pub(crate) ty: Type,
     pub(crate) saturate: bool,
     pub(crate) dsts: Box<[Slot]>,

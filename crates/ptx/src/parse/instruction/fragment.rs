@@ -2,7 +2,7 @@
 
 use super::Fault;
 use crate::{
-    ir::{FragmentPart, MatrixType, Op, Operand, Reg, Type},
+    ir::{FragmentPart, FragmentTable, MatrixProduct, MatrixType, Op, Operand, Reg, Type},
     parse::{
         argument::Arg,
         operands::{Operands, exactly, parts, wrong_count},
@@ -154,16 +154,10 @@ fn load<'a>(
         return Err(no_such());
     }
     let ([d, address], stride) = with_stride(args, o)?;
-    Ok(Op::FragmentLoad {
-        part,
-        shape,
-        ty,
-        by_columns,
-        space,
-        dsts: destinations(d, registers_of(part, shape, ty), o)?,
-        address: o.address(address, space)?,
-        stride,
-    })
+    let dsts = destinations(d, registers_of(part, shape, ty), o)?;
+    let address = o.address(address, space)?;
+    let table = FragmentTable { shape, ty, by_columns, space, address, stride };
+    Ok(Op::FragmentLoad { part, table, dsts })
 }
 
 fn store<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> Result<Op, Fault> {
@@ -173,15 +167,10 @@ fn store<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) ->
         return Err(no_such());
     }
     let ([address, values], stride) = with_stride(args, o)?;
-    Ok(Op::FragmentStore {
-        shape,
-        ty,
-        by_columns,
-        space,
-        values: sources(values, registers_of(FragmentPart::Sum, shape, ty), o)?,
-        address: o.address(address, space)?,
-        stride,
-    })
+    let values = sources(values, registers_of(FragmentPart::Sum, shape, ty), o)?;
+    let address = o.address(address, space)?;
+    let table = FragmentTable { shape, ty, by_columns, space, address, stride };
+    Ok(Op::FragmentStore { table, values })
 }
 
 fn multiply<'a>(
@@ -219,7 +208,7 @@ fn multiply<'a>(
         return Err(no_such());
     }
     let [d, a, b, c] = exactly(args)?;
-    Ok(Op::FragmentMultiply {
+    Ok(Op::FragmentMultiply(Box::new(MatrixProduct {
         shape,
         a_type: MatrixType::Plain(a_type),
         b_type: MatrixType::Plain(b_type),
@@ -230,5 +219,5 @@ fn multiply<'a>(
         a: sources(a, registers_of(FragmentPart::A, shape, a_type), o)?,
         b: sources(b, registers_of(FragmentPart::B, shape, b_type), o)?,
         c: sources(c, registers_of(FragmentPart::Sum, shape, c_type), o)?,
-    })
+    })))
 }

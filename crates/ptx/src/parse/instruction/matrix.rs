@@ -2,7 +2,7 @@
 
 use super::Fault;
 use crate::{
-    ir::{MatrixType, Op, Operand, Type},
+    ir::{MatrixProduct, MatrixType, Op, Operand, Type},
     parse::{
         argument::Arg,
         operands::{Operands, exactly, parts},
@@ -134,15 +134,16 @@ fn multiply<'a>(
             parts(d).len()
         )));
     }
-    Ok(Op::MatrixMultiply {
+    Ok(Op::MatrixMultiply(Box::new(MatrixProduct {
         shape,
         a_type,
         b_type,
+        c_type,
         ty: d_type,
         saturate,
         a: sources(a, of(m * k, bits), o)?,
         b: sources(b, of(8 * k, bits), o)?,
         c: sources(c, sum, o)?,
         dsts: parts(d).iter().map(|part| o.dst(part, word)).collect::<Result<_, _>>()?,
-    })
+    })))
 }
