@@ -418,6 +418,13 @@ pub enum MatrixType {
     Plain(Type),
     /// Of eight bits.
     Eight(Eight),
+    /// Integers of four bits: `.s4`, `.u4`.
+    Four {
+        /// With a sign.
+        signed: bool,
+    },
+    /// Single bits: `.b1`.
+    Bit,
 }
 
 impl MatrixType {
@@ -427,6 +434,18 @@ impl MatrixType {
         match self {
             MatrixType::Plain(ty) => ty.bits(),
             MatrixType::Eight(_) => 8,
+            MatrixType::Four { .. } => 4,
+            MatrixType::Bit => 1,
+        }
+    }
+
+    /// Whether elements are integers, whose products are summed as `.s32`.
+    #[must_use]
+    pub fn is_integer(self) -> bool {
+        match self {
+            MatrixType::Plain(ty) => matches!(ty, Type::S8 | Type::U8),
+            MatrixType::Eight(_) => false,
+            MatrixType::Four { .. } | MatrixType::Bit => true,
         }
     }
 }
@@ -469,6 +488,8 @@ pub struct MatrixProduct {
     pub ty: Type,
     /// `.satfinite`: integers are clamped.
     pub saturate: bool,
+    /// `.xor`: single bits count where they differ, instead of where both are set.
+    pub differing: bool,
     /// The lane's part of `d`.
     pub dsts: Box<[Reg]>,
     /// The lane's part of `a`.
@@ -485,7 +506,7 @@ pub struct FragmentTable {
     /// Of the product: rows of `a`, columns of `b`, and columns of `a`.
     pub shape: (u32, u32, u32),
     /// What it holds.
-    pub ty: Type,
+    pub ty: MatrixType,
     /// Its columns lie one after the other, instead of its rows.
     pub by_columns: bool,
     /// Where it is.
@@ -494,6 +515,17 @@ pub struct FragmentTable {
     pub address: Address,
     /// Elements from row to row, or from column to column; without gaps where none is given.
     pub stride: Option<Operand>,
+}
+
+/// What accesses outside of a surface mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outside {
+    /// `.trap`: a fault.
+    Trap,
+    /// `.clamp`: the nearest place inside.
+    Clamp,
+    /// `.zero`: loads give zeros, stores do nothing.
+    Zero,
 }
 
 /// What `redux.sync` folds with.
@@ -1179,6 +1211,77 @@ pub enum Op {
     },
     /// `wmma.mma`: a product of fragments.
     FragmentMultiply(Box<MatrixProduct>),
+    /// `tex`: the texel at some coordinates.
+    Texture {
+        /// Directions that are sampled: 1 to 3.
+        directions: u32,
+        /// The third coordinate is a layer.
+        layered: bool,
+        /// Coordinates are integers that count texels.
+        by_texels: bool,
+        /// `.u32`, `.s32` or `.f32`.
+        ty: Type,
+        /// The four parts of a texel.
+        dsts: Box<[Reg]>,
+        /// The handle.
+        image: Operand,
+        /// Coordinates along x, along y, and along z or the layer.
+        at: [Operand; 3],
+    },
+    /// `suld.b`: bytes of a surface.
+    SurfaceLoad {
+        /// The type of an element.
+        ty: Type,
+        /// What is outside.
+        outside: Outside,
+        /// The destinations, one for each element.
+        dsts: Box<[Reg]>,
+        /// The handle.
+        image: Operand,
+        /// Bytes along x, the row, and the plane or layer.
+        at: [Operand; 3],
+    },
+    /// `sust.b`: bytes go to a surface.
+    SurfaceStore {
+        /// The type of an element.
+        ty: Type,
+        /// What is outside.
+        outside: Outside,
+        /// The values, one for each element.
+        values: Box<[Operand]>,
+        /// The handle.
+        image: Operand,
+        /// Bytes along x, the row, and the plane or layer.
+        at: [Operand; 3],
+    },
+    /// `txq`, `suq`: texels of an image along a direction.
+    ImageExtent {
+        /// How many.
+        dst: Reg,
+        /// The handle.
+        image: Operand,
+        /// 0 to 2.
+        direction: usize,
+    },
+    /// `alloca`: local memory that lasts until the function returns.
+    Allocate {
+        /// Its address in local memory.
+        dst: Reg,
+        /// Bytes.
+        size: Operand,
+        /// What the address is a multiple of.
+        align: u64,
+    },
+    /// `stacksave`: what is allocated now.
+    StackSave {
+        /// The mark.
+        dst: Reg,
+    },
+    /// `stackrestore`: what was allocated since is gone.
+    StackRestore {
+        /// The mark of a `stacksave`.
+        a: Operand,
+    },
     /// A prefetch, eviction hint, `discard` or the like: nothing happens.
     Hint,
 
@@ -1405,6 +1508,19 @@ pub enum Op {
         size: Operand,
         /// Elements are not copied but combined with those of the destination, each in one step.
         reduce: Option<(AtomicOp, Type)>,
+    },
+    /// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`: a tile of a tensor.
+    CopyTensor {
+        /// Which way.
+        copy: BulkCopy,
+        /// Where the tensor map is; generic.
+        map: Address,
+        /// The coordinates of the tile's first element, the innermost first.
+        at: Box<[Operand]>,
+        /// The tile in shared memory; aligned to 128 bytes.
+        tile: Address,
+        /// Elements are not copied but combined with those of the tensor, each in one step.
+        reduce: Option<AtomicOp>,
     },
     /// `st.async`, `red.async`: registers go to the shared memory of a block of the cluster, and an mbarrier there learns of the bytes.
     StoreAsync {

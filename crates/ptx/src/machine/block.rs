@@ -165,8 +165,7 @@ impl Block {
         for (w, warp) in self.warps.iter_mut().enumerate() {
             let first = (w * LANES) as u32;
             let exists = u32::MAX >> (LANES as u32).saturating_sub(threads - first).min(31);
-            let constants = program.constants.len();
-            warp.begin(&program.functions[0], constants, exists, shape.cluster.is_some());
+            warp.begin(program, exists, shape.cluster.is_some());
             for (slot, constant) in program.constants.iter().enumerate() {
                 warp.registers[slot] = match *constant {
                     Constant::Bits(bits) => [bits; LANES],

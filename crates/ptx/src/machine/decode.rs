@@ -4,11 +4,13 @@ use super::arithmetic;
 use super::lanes::{binary, ternary, test, unary};
 use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
-    Constant, CopyAsync, CopyBulk, Extent, Fragment, FragmentTable, Guarded, Join, Load, Matrix,
-    MatrixStep, PREDICATE_CONSTANTS, Passed, PhaseWait, Place, PlaceBase, Predicate, Product,
-    Program, REGISTER, Shuffle, Slot, Step, Store, StoreAsync, Upper,
+    Constant, CopyAsync, CopyBulk, CopyTensor, Extent, Fragment, FragmentTable, Guarded, Join,
+    Load, Matrix, MatrixStep, PREDICATE_CONSTANTS, Passed, PhaseWait, Place, PlaceBase, Predicate,
+    Product, Program, REGISTER, Shuffle, Slot, Step, Store, StoreAsync, SurfaceAccess, Texture,
+    Upper,
 };
 use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
+use super::stack::STACK;
 use super::undefined::{How, Spread};
 use crate::flow::{CallGraph, Flags, Flow, Pointers};
 use crate::ir::{
@@ -64,6 +66,7 @@ pub(crate) fn decode(
         index: FxHashMap::default(),
         needs_order: false,
         needs_heap: false,
+        allocates: false,
         takes_param_addresses: false,
         loads_volatile_data: false,
         stores_volatile: false,
@@ -76,12 +79,13 @@ pub(crate) fn decode(
         functions.push(code);
     }
     let frames = |bytes: fn(&Code) -> u64| functions.iter().map(bytes).sum::<u64>();
-    let local_bytes = if graph.recursion(kernel).is_empty() {
+    let frame_bytes = if graph.recursion(kernel).is_empty() {
         // Every function once: no chain of calls needs more.
         frames(|c| c.local_bytes.next_multiple_of(16))
     } else {
         frames(|c| c.local_bytes.next_multiple_of(16)) + RECURSIVE_STACK
     };
+    let local_bytes = frame_bytes + if decoder.allocates { STACK } else { 0 };
     let sized = |&(id, at): &(VariableId, u64)| {
         let variable = &module.variables[id.index()];
         let first = SYSTEM_SHARED + at;
@@ -93,6 +97,7 @@ pub(crate) fn decode(
         constants: decoder.constants,
         static_shared: layout.dynamic_offset,
         shared,
+        frame_bytes,
         local_bytes,
         bounds: module.functions[kernel.index()].bounds.clone(),
         needs_order: decoder.needs_order,
@@ -112,6 +117,8 @@ struct Decoder<'a> {
     index: FxHashMap<Constant, Slot>,
     needs_order: bool,
     needs_heap: bool,
+    /// It allocates local memory.
+    allocates: bool,
     takes_param_addresses: bool,
     loads_volatile_data: bool,
     stores_volatile: bool,
@@ -795,6 +802,45 @@ impl Decoder<'_> {
                     scope > Scope::Cta && !matches!(order, ir::FenceOrder::Proxy { .. });
                 Step::Fence { order, scope }
             }
+            Op::Texture { directions, layered, by_texels, ty, dsts, image, at } => {
+                Step::Texture(Box::new(Texture {
+                    directions: *directions,
+                    layered: *layered,
+                    by_texels: *by_texels,
+                    ty: *ty,
+                    dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
+                    image: self.source(scene, *image)?,
+                    at: self.sources(scene, *at)?,
+                }))
+            }
+            Op::SurfaceLoad { ty, outside, dsts, image, at } => {
+                Step::SurfaceLoad(Box::new(SurfaceAccess {
+                    bytes: ty.bytes(),
+                    outside: *outside,
+                    slots: dsts.iter().map(|&d| scene.reg(d)).collect(),
+                    image: self.source(scene, *image)?,
+                    at: self.sources(scene, *at)?,
+                }))
+            }
+            Op::SurfaceStore { ty, outside, values, image, at } => {
+                Step::SurfaceStore(Box::new(SurfaceAccess {
+                    bytes: ty.bytes(),
+                    outside: *outside,
+                    slots: self.all(scene, values)?,
+                    image: self.source(scene, *image)?,
+                    at: self.sources(scene, *at)?,
+                }))
+            }
+            &Op::ImageExtent { dst, image, direction } => {
+                let (dst, image) = (scene.reg(dst), self.source(scene, image)?);
+                Step::ImageExtent { dst, image, direction }
+            }
+            &Op::Allocate { dst, size, align } => {
+                self.allocates = true;
+                Step::Allocate { dst: scene.reg(dst), size: self.source(scene, size)?, align }
+            }
+            &Op::StackSave { dst } => Step::StackSave { dst: scene.reg(dst) },
+            &Op::StackRestore { a } => Step::StackRestore { a: self.source(scene, a)? },
             Op::Hint => Step::Nothing,
             _ => return Ok(None),
         }))
@@ -867,22 +913,21 @@ impl Decoder<'_> {
                 if let Some((_, ty)) = reduce {
                     element_bytes(scene, ty)?;
                 }
-                self.needs_order = true;
-                let way = match copy {
-                    BulkCopy::GlobalToShared { mbarrier, multicast } => BulkWay::GlobalToShared {
-                        mbarrier: self.place(scene, Space::Shared, mbarrier)?,
-                        multicast: self.optional(scene, multicast)?,
-                    },
-                    BulkCopy::SharedToCluster { mbarrier } => BulkWay::SharedToCluster {
-                        mbarrier: self.place(scene, Space::Shared, mbarrier)?,
-                    },
-                    BulkCopy::SharedToGlobal => BulkWay::SharedToGlobal,
-                };
                 Step::CopyBulk(Box::new(CopyBulk {
-                    way,
+                    way: self.way(scene, copy)?,
                     dst: self.place(scene, Space::Shared, dst)?,
                     src: self.place(scene, Space::Shared, src)?,
                     size: self.source(scene, size)?,
+                    reduce,
+                }))
+            }
+            Op::CopyTensor { copy, map, ref at, tile, reduce } => {
+                let at = self.all(scene, at)?;
+                Step::CopyTensor(Box::new(CopyTensor {
+                    way: self.way(scene, copy)?,
+                    map: self.place(scene, Space::Generic, map)?,
+                    at,
+                    tile: self.place(scene, Space::Shared, tile)?,
                     reduce,
                 }))
             }
@@ -944,6 +989,21 @@ impl Decoder<'_> {
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// Which way a bulk copy goes. It asks for the order of blocks.
+    fn way(&mut self, scene: &Scene<'_>, copy: BulkCopy) -> Result<BulkWay, DecodeError> {
+        self.needs_order = true;
+        Ok(match copy {
+            BulkCopy::GlobalToShared { mbarrier, multicast } => BulkWay::GlobalToShared {
+                mbarrier: self.place(scene, Space::Shared, mbarrier)?,
+                multicast: self.optional(scene, multicast)?,
+            },
+            BulkCopy::SharedToCluster { mbarrier } => {
+                BulkWay::SharedToCluster { mbarrier: self.place(scene, Space::Shared, mbarrier)? }
+            }
+            BulkCopy::SharedToGlobal => BulkWay::SharedToGlobal,
+        })
     }
 
     fn control_step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Step, DecodeError> {
@@ -1080,7 +1140,8 @@ impl Decoder<'_> {
         scene: &Scene<'_>,
         product: &ir::MatrixProduct,
     ) -> Result<Product, DecodeError> {
-        let &ir::MatrixProduct { shape, a_type, b_type, c_type, ty, saturate, .. } = product;
+        let &ir::MatrixProduct { shape, a_type, b_type, c_type, ty, saturate, differing, .. } =
+            product;
         Ok(Product {
             shape,
             a_type,
@@ -1088,6 +1149,7 @@ impl Decoder<'_> {
             c_type,
             ty,
             saturate,
+            differing,
             dsts: product.dsts.iter().map(|&d| scene.reg(d)).collect(),
             a: self.all(scene, &product.a)?,
             b: self.all(scene, &product.b)?,

@@ -252,12 +252,26 @@ impl<'a> Machine<'a> {
                 | Step::CopyWait { .. }
                 | Step::CopyArrive { .. }
                 | Step::CopyBulk(_)
+                | Step::CopyTensor(_)
                 | Step::StoreAsync(_)
                 | Step::MbarrierInit { .. }
                 | Step::MbarrierInvalidate { .. }
                 | Step::MbarrierArrive(_)
                 | Step::MbarrierTransaction { .. } => {
                     self.beside(block, w, &group, active, code, &guarded.step)?;
+                    Next::Step
+                }
+                Step::Texture(_)
+                | Step::SurfaceLoad(_)
+                | Step::SurfaceStore(_)
+                | Step::ImageExtent { .. } => {
+                    if active != 0 {
+                        self.image(block, w, &group, active, code, &guarded.step);
+                    }
+                    Next::Step
+                }
+                Step::Allocate { .. } | Step::StackSave { .. } | Step::StackRestore { .. } => {
+                    self.stack(block, w, &group, active, code, &guarded.step)?;
                     Next::Step
                 }
                 step => {
@@ -403,6 +417,7 @@ impl<'a> Machine<'a> {
         group.base = frame.base;
         group.pc = frame.pc + 1;
         warp.leave_frame(callee);
+        warp.leave_call(group.frames.len(), group.mask);
         warp.aim(group);
         Ok(Next::Jump)
     }
@@ -493,8 +508,8 @@ impl<'a> Machine<'a> {
             let what = String::from("the registers of all calls are too many");
             return Err(self.bad_call(block, w, group, code, what));
         }
-        if end.local > self.program.local_bytes {
-            let what = format!("the stack of {} bytes is full", self.program.local_bytes);
+        if end.local > self.program.frame_bytes {
+            let what = format!("the stack of {} bytes is full", self.program.frame_bytes);
             return Err(self.bad_call(block, w, group, code, what));
         }
         let warp = &mut block.warps[w];
@@ -502,6 +517,7 @@ impl<'a> Machine<'a> {
         for (from, to) in call.arguments.iter().zip(&target.parameters) {
             hand_over(warp, group.base, base, *from, *to, group.mask);
         }
+        warp.enter_call(group.frames.len(), group.mask);
         group.frames.push(Frame { function: group.function, pc: group.pc, base: group.base });
         group.function = callee;
         group.base = base;

@@ -13,7 +13,7 @@ use super::program::{Fragment, FragmentTable, Product, Slot};
 use super::undefined::{Doubt, Origin, Shadow};
 use super::warp::{Base, Warp};
 use crate::finding::Act;
-use crate::ir::Type;
+use crate::ir::MatrixType;
 use crate::memory::Bytes;
 use crate::place::LANES;
 
@@ -21,7 +21,7 @@ use crate::place::LANES;
 const PIECE: usize = 16;
 
 impl Fragment {
-    pub(crate) fn new((rows, columns): (u32, u32), ty: Type) -> Fragment {
+    pub(crate) fn new((rows, columns): (u32, u32), ty: MatrixType) -> Fragment {
         Fragment { rows: rows as usize, columns: columns as usize, bits: ty.bits() }
     }
 
@@ -29,8 +29,18 @@ impl Fragment {
         self.rows * self.columns
     }
 
-    fn bytes(self) -> usize {
-        self.bits as usize / 8
+    /// The bytes of so many elements that lie together.
+    fn bytes(self, elements: usize) -> usize {
+        elements * self.bits as usize / 8
+    }
+
+    /// An element of a piece of memory; of those that share a byte, the first has the lowest bits.
+    fn cut(self, piece: &[u8; PIECE], at: usize) -> u64 {
+        let bit = at * self.bits as usize;
+        let mut raw = [0; 8];
+        let bytes = self.bits.div_ceil(8) as usize;
+        raw[..bytes].copy_from_slice(&piece[bit / 8..][..bytes]);
+        (u64::from_le_bytes(raw) >> (bit % 8)) & self.mask()
     }
 
     /// Elements of a register.
@@ -81,16 +91,15 @@ impl Layout {
     fn new(table: &FragmentTable, (start, stride): (u64, u64)) -> Layout {
         let fragment = table.fragment;
         let Fragment { rows, columns, .. } = fragment;
-        let size = fragment.bytes();
         let (lines, length) = if table.by_columns { (columns, rows) } else { (rows, columns) };
-        let each = (PIECE / size).min(length);
+        let each = (PIECE * 8 / fragment.bits as usize).min(length);
         let piece = |line: usize, within: usize| {
             let offset = (line as u64).wrapping_mul(stride).wrapping_add(within as u64);
             let (first, step) = match table.by_columns {
                 true => (within * columns + line, columns),
                 false => (line * columns + within, 1),
             };
-            Piece { first, step, offset: offset.wrapping_mul(size as u64) }
+            Piece { first, step, offset: offset.wrapping_mul(fragment.bits.into()) / 8 }
         };
         let all = (0..lines).flat_map(|line| (0..length).step_by(each).map(move |at| (line, at)));
         let pieces = all.map(|(line, at)| piece(line, at)).collect();
@@ -99,7 +108,7 @@ impl Layout {
 
     /// Bytes of a piece.
     fn piece_bytes(&self) -> u32 {
-        (self.each * self.fragment.bytes()) as u32
+        self.fragment.bytes(self.each) as u32
     }
 
     /// The pieces, as many at a time as a warp has lanes.
@@ -147,7 +156,6 @@ impl Machine<'_> {
         let warp = &mut warps[access.w as usize];
         let layout = Layout::new(table, self.whereabouts(warp, base, lanes, table));
         let fragment = layout.fragment;
-        let size = fragment.bytes();
         let access = Access { size: layout.piece_bytes(), ..access };
         // What cannot be read is all ones, as uninitialised memory.
         let mut values = vec![fragment.mask(); fragment.elements()];
@@ -162,8 +170,10 @@ impl Machine<'_> {
                 |from: &Bytes, at, lanes| {
                     for lane in indices(lanes) {
                         let at = addresses[lane].wrapping_sub(at) as usize;
+                        let mut piece = [0; PIECE];
+                        from.read(at, &mut piece[..access.size as usize]);
                         for (i, element) in round.elements(lane).enumerate() {
-                            values[element] = from.load(at + i * size, size as u32);
+                            values[element] = fragment.cut(&piece, i);
                         }
                     }
                 },
@@ -206,7 +216,8 @@ impl Machine<'_> {
         let warp = &mut warps[access.w as usize];
         let layout = Layout::new(table, self.whereabouts(warp, base, lanes, table));
         let fragment = layout.fragment;
-        let size = fragment.bytes();
+        // Sums have whole bytes.
+        let size = fragment.bytes(1);
         let values = gather(warp, base, fragment, slots);
         let doubts = doubts(warp, base, fragment, slots);
         for round in layout.rounds() {
@@ -293,7 +304,7 @@ fn doubts(
 
 /// `wmma.mma`: sums are as those of `mma`.
 pub(super) fn multiply(warp: &mut Warp, base: Base, lanes: u32, product: &Product) {
-    let Product { shape, a_type, b_type, c_type, ty, saturate, dsts, a, b, c } = product;
+    let Product { shape, a_type, b_type, c_type, ty, saturate, dsts, a, b, c, .. } = product;
     let (m, n, k) = (shape.0 as usize, shape.1 as usize, shape.2 as usize);
     let of = |rows, columns, bits| Fragment { rows, columns, bits };
     let left = gather(warp, base, of(m, k, a_type.bits()), a);
@@ -306,7 +317,7 @@ pub(super) fn multiply(warp: &mut Warp, base: Base, lanes: u32, product: &Produc
     let sums: Vec<u64> = (added.into_iter().enumerate())
         .map(|(at, bits)| {
             let (row, column) = (at / n, at % n);
-            let factors = (0..k).map(|i| (left[row * k + i], right[i * n + column]));
+            let factors = (0..k).map(|i| product.pair(left[row * k + i], right[i * n + column]));
             sum(*ty, *saturate, addend(*c_type, bits), factors)
         })
         .collect();
