@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use super::grid::Machine;
-use super::lanes::{Register, indices, join_masks, uniform};
+use super::lanes::{Register, from_one, from_three, from_two, indices, join_masks, uniform};
 use super::launch::Halt;
 use super::program::{Argument, Call, Callee, Code, Passed, Slot, Step};
 use super::space;
@@ -652,16 +652,16 @@ fn copy_param(warp: &mut Warp, from: u64, to: u64, bytes: u64, mask: u32) {
 fn compute(warp: &mut Warp, base: Base, group: u32, active: u32, step: &Step, issued: u64) {
     match step {
         Step::Unary { f, dst, a, .. } => {
-            let a = warp.registers[base.slot(*a)];
-            f(&mut warp.registers[base.slot(*dst)], &a, active);
+            let (dst, a) = (base.slot(*dst), base.slot(*a));
+            from_one(&mut warp.registers, dst, a, |dst, a| f(dst, a, active));
         }
         Step::Binary { f, dst, a, b, .. } => {
-            let (a, b) = (warp.registers[base.slot(*a)], warp.registers[base.slot(*b)]);
-            f(&mut warp.registers[base.slot(*dst)], &a, &b, active);
+            let (dst, sources) = (base.slot(*dst), [*a, *b].map(|s| base.slot(s)));
+            from_two(&mut warp.registers, dst, sources, |dst, a, b| f(dst, a, b, active));
         }
         Step::Ternary { f, dst, a, b, c, .. } => {
-            let [a, b, c] = [a, b, c].map(|s| warp.registers[base.slot(*s)]);
-            f(&mut warp.registers[base.slot(*dst)], &a, &b, &c, active);
+            let (dst, sources) = (base.slot(*dst), [*a, *b, *c].map(|s| base.slot(s)));
+            from_three(&mut warp.registers, dst, sources, |dst, a, b, c| f(dst, a, b, c, active));
         }
         Step::InsertBits { ty, dst, sources } => {
             let [a, b, start, length] = sources.map(|s| warp.registers[base.slot(s)]);
@@ -705,12 +705,13 @@ fn compute(warp: &mut Warp, base: Base, group: u32, active: u32, step: &Step, is
             warp.set_predicate(base, *dst, holds, active);
         }
         Step::Select { dst, a, b, pred } => {
-            let (a, b) = (warp.registers[base.slot(*a)], warp.registers[base.slot(*b)]);
             let takes_a = warp.predicates[base.predicate(*pred)];
-            let dst = &mut warp.registers[base.slot(*dst)];
-            for lane in indices(active) {
-                dst[lane] = if takes_a >> lane & 1 == 1 { a[lane] } else { b[lane] };
-            }
+            let (dst, sources) = (base.slot(*dst), [*a, *b].map(|s| base.slot(s)));
+            from_two(&mut warp.registers, dst, sources, |dst, a, b| {
+                for lane in indices(active) {
+                    dst[lane] = if takes_a >> lane & 1 == 1 { a[lane] } else { b[lane] };
+                }
+            });
         }
         Step::MovePredicate { dst, a, negated } => {
             let bits = warp.predicates[base.predicate(*a)];

@@ -33,6 +33,60 @@ pub(crate) fn indices(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
+/// Computes a register from another, in place unless it is the same.
+#[inline]
+pub(crate) fn from_one(
+    registers: &mut [Register],
+    dst: usize,
+    a: usize,
+    f: impl FnOnce(&mut Register, &Register),
+) {
+    match registers.get_disjoint_mut([dst, a]) {
+        Ok([dst, a]) => f(dst, a),
+        Err(_) => {
+            let a = registers[a];
+            f(&mut registers[dst], &a);
+        }
+    }
+}
+
+/// Computes a register from two others, in place unless it is one of them.
+#[inline]
+pub(crate) fn from_two(
+    registers: &mut [Register],
+    dst: usize,
+    [a, b]: [usize; 2],
+    f: impl FnOnce(&mut Register, &Register, &Register),
+) {
+    if a == b {
+        return from_one(registers, dst, a, |dst, a| f(dst, a, a));
+    }
+    match registers.get_disjoint_mut([dst, a, b]) {
+        Ok([dst, a, b]) => f(dst, a, b),
+        Err(_) => {
+            let [a, b] = [a, b].map(|at| registers[at]);
+            f(&mut registers[dst], &a, &b);
+        }
+    }
+}
+
+/// Computes a register from three others, in place if all are different.
+#[inline]
+pub(crate) fn from_three(
+    registers: &mut [Register],
+    dst: usize,
+    [a, b, c]: [usize; 3],
+    f: impl FnOnce(&mut Register, &Register, &Register, &Register),
+) {
+    match registers.get_disjoint_mut([dst, a, b, c]) {
+        Ok([dst, a, b, c]) => f(dst, a, b, c),
+        Err(_) => {
+            let [a, b, c] = [a, b, c].map(|at| registers[at]);
+            f(&mut registers[dst], &a, &b, &c);
+        }
+    }
+}
+
 /// Lifts a function of one value.
 pub(crate) fn unary(f: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Unary {
     Box::new(move |dst, a, mask| {
@@ -121,6 +175,38 @@ mod tests {
         let a = core::array::from_fn(|lane| lane as u64);
         binary(|x, y| x + y)(&mut dst, &a, &[100; LANES], 0x8000_0001);
         assert_eq!((dst[0], dst[1], dst[30], dst[31]), (100, 7, 7, 131));
+    }
+
+    #[test]
+    fn sources_may_be_the_destination() {
+        let all = || [[1; LANES], [10; LANES], [100; LANES], [1000; LANES]];
+        let two = |dst, sources| {
+            let mut registers = all();
+            from_two(&mut registers, dst, sources, |d, a, b| {
+                (0..LANES).for_each(|l| d[l] = a[l] + 2 * b[l]);
+            });
+            registers.map(|r| r[LANES - 1])
+        };
+        assert_eq!(two(0, [1, 2]), [210, 10, 100, 1000]);
+        assert_eq!(two(0, [0, 2]), [201, 10, 100, 1000]);
+        assert_eq!(two(2, [1, 2]), [1, 10, 210, 1000]);
+        assert_eq!(two(0, [3, 3]), [3000, 10, 100, 1000]);
+        assert_eq!(two(3, [3, 3]), [1, 10, 100, 3000]);
+        let three = |dst, sources| {
+            let mut registers = all();
+            from_three(&mut registers, dst, sources, |d, a, b, c| {
+                (0..LANES).for_each(|l| d[l] = a[l] + 2 * b[l] + 3 * c[l]);
+            });
+            registers[dst][0]
+        };
+        assert_eq!(
+            [three(0, [1, 2, 3]), three(3, [1, 2, 3]), three(1, [2, 2, 0])],
+            [3210, 3210, 303]
+        );
+        let mut registers = all();
+        from_one(&mut registers, 1, 1, |d, a| *d = a.map(|x| x + 1));
+        from_one(&mut registers, 0, 1, |d, a| *d = *a);
+        assert_eq!([registers[0][7], registers[1][7]], [11, 11]);
     }
 
     #[test]
