@@ -528,6 +528,19 @@ pub enum Outside {
     Zero,
 }
 
+/// A place of a surface.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SurfacePlace {
+    /// The type of an element.
+    pub ty: Type,
+    /// What is outside.
+    pub outside: Outside,
+    /// The handle.
+    pub image: Operand,
+    /// Bytes along x, the row, and the plane or layer.
+    pub at: [Operand; 3],
+}
+
 /// What `redux.sync` folds with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -1230,29 +1243,17 @@ pub enum Op {
     },
     /// `suld.b`: bytes of a surface.
     SurfaceLoad {
-        /// The type of an element.
-        ty: Type,
-        /// What is outside.
-        outside: Outside,
+        /// Where.
+        place: SurfacePlace,
         /// The destinations, one for each element.
         dsts: Box<[Reg]>,
-        /// The handle.
-        image: Operand,
-        /// Bytes along x, the row, and the plane or layer.
-        at: [Operand; 3],
     },
     /// `sust.b`: bytes go to a surface.
     SurfaceStore {
-        /// The type of an element.
-        ty: Type,
-        /// What is outside.
-        outside: Outside,
+        /// Where.
+        place: SurfacePlace,
         /// The values, one for each element.
         values: Box<[Operand]>,
-        /// The handle.
-        image: Operand,
-        /// Bytes along x, the row, and the plane or layer.
-        at: [Operand; 3],
     },
     /// `txq`, `suq`: texels of an image along a direction.
     ImageExtent {

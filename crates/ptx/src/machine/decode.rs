@@ -813,23 +813,13 @@ impl Decoder<'_> {
                     at: self.sources(scene, *at)?,
                 }))
             }
-            Op::SurfaceLoad { ty, outside, dsts, image, at } => {
-                Step::SurfaceLoad(Box::new(SurfaceAccess {
-                    bytes: ty.bytes(),
-                    outside: *outside,
-                    slots: dsts.iter().map(|&d| scene.reg(d)).collect(),
-                    image: self.source(scene, *image)?,
-                    at: self.sources(scene, *at)?,
-                }))
+            Op::SurfaceLoad { place, dsts } => {
+                let slots = dsts.iter().map(|&d| scene.reg(d)).collect();
+                Step::SurfaceLoad(Box::new(self.surface(scene, place, slots)?))
             }
-            Op::SurfaceStore { ty, outside, values, image, at } => {
-                Step::SurfaceStore(Box::new(SurfaceAccess {
-                    bytes: ty.bytes(),
-                    outside: *outside,
-                    slots: self.all(scene, values)?,
-                    image: self.source(scene, *image)?,
-                    at: self.sources(scene, *at)?,
-                }))
+            Op::SurfaceStore { place, values } => {
+                let slots = self.all(scene, values)?;
+                Step::SurfaceStore(Box::new(self.surface(scene, place, slots)?))
             }
             &Op::ImageExtent { dst, image, direction } => {
                 let (dst, image) = (scene.reg(dst), self.source(scene, image)?);
@@ -1155,6 +1145,17 @@ impl Decoder<'_> {
             b: self.all(scene, &product.b)?,
             c: self.all(scene, &product.c)?,
         })
+    }
+
+    fn surface(
+        &mut self,
+        scene: &Scene<'_>,
+        place: &ir::SurfacePlace,
+        slots: Box<[Slot]>,
+    ) -> Result<SurfaceAccess, DecodeError> {
+        let &ir::SurfacePlace { ty, outside, image, at } = place;
+        let (image, at) = (self.source(scene, image)?, self.sources(scene, at)?);
+        Ok(SurfaceAccess { bytes: ty.bytes(), outside, slots, image, at })
     }
 
     fn fragment_table(

@@ -11,7 +11,7 @@ pub struct Request<'a> {
     pub addresses: &'a [u64; LANES],
     /// The lanes that execute.
     pub active: u32,
-    /// The bytes that each lane means: 1, 2, 4, 8 or 16, all elements of a vector together.
+    /// The bytes that each lane means: 1, 2, 4, 8, 16 or 32, all elements of a vector together.
     pub size: u32,
     /// What is done.
     pub act: Act,

@@ -2,7 +2,7 @@
 
 use super::Fault;
 use crate::{
-    ir::{Op, Operand, Outside, Type},
+    ir::{Op, Operand, Outside, SurfacePlace, Type},
     parse::{
         argument::Arg,
         operands::{Operands, exactly, expected, parts, wrong_count},
@@ -126,13 +126,14 @@ fn surface<'a>(
         return Err(Fault::invalid(what));
     }
     let (image, at) = place(at, geometry, Type::S32, o)?;
+    let place = SurfacePlace { ty, outside, image, at };
     if loads {
         let dsts = parts(values).iter().map(|d| Ok(o.wide_dst(d, ty)?.0));
         let dsts = dsts.collect::<Result<_, Fault>>()?;
-        return Ok(Op::SurfaceLoad { ty, outside, dsts, image, at });
+        return Ok(Op::SurfaceLoad { place, dsts });
     }
     let values = parts(values).iter().map(|v| o.wide_src(v, ty)).collect::<Result<_, _>>()?;
-    Ok(Op::SurfaceStore { ty, outside, values, image, at })
+    Ok(Op::SurfaceStore { place, values })
 }
 
 /// `txq`, `suq`: how large an image is.
