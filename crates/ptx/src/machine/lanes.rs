@@ -33,7 +33,7 @@ pub(crate) fn indices(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Computes a register from another, in place unless it is the same.
+/// Computes a register from another, which is copied only if it is the same.
 #[inline]
 pub(crate) fn from_one(
     registers: &mut [Register],
@@ -41,16 +41,15 @@ pub(crate) fn from_one(
     a: usize,
     f: impl FnOnce(&mut Register, &Register),
 ) {
-    match registers.get_disjoint_mut([dst, a]) {
-        Ok([dst, a]) => f(dst, a),
-        Err(_) => {
-            let a = registers[a];
-            f(&mut registers[dst], &a);
-        }
+    if let Ok([dst, a]) = registers.get_disjoint_mut([dst, a]) {
+        f(dst, a);
+    } else {
+        let a = registers[a];
+        f(&mut registers[dst], &a);
     }
 }
 
-/// Computes a register from two others, in place unless it is one of them.
+/// Computes a register from two others, of which one is copied only if it is the same.
 #[inline]
 pub(crate) fn from_two(
     registers: &mut [Register],
@@ -58,19 +57,20 @@ pub(crate) fn from_two(
     [a, b]: [usize; 2],
     f: impl FnOnce(&mut Register, &Register, &Register),
 ) {
-    if a == b {
-        return from_one(registers, dst, a, |dst, a| f(dst, a, a));
-    }
-    match registers.get_disjoint_mut([dst, a, b]) {
-        Ok([dst, a, b]) => f(dst, a, b),
-        Err(_) => {
-            let [a, b] = [a, b].map(|at| registers[at]);
-            f(&mut registers[dst], &a, &b);
-        }
+    if let Ok([dst, a, b]) = registers.get_disjoint_mut([dst, a, b]) {
+        f(dst, a, b);
+    } else if a == b {
+        from_one(registers, dst, a, |dst, a| f(dst, a, a));
+    } else if dst == a {
+        let a = registers[a];
+        from_one(registers, dst, b, |dst, b| f(dst, &a, b));
+    } else {
+        let b = registers[b];
+        from_one(registers, dst, a, |dst, a| f(dst, a, &b));
     }
 }
 
-/// Computes a register from three others, in place if all are different.
+/// Computes a register from three others, of which one is copied only if it is the same.
 #[inline]
 pub(crate) fn from_three(
     registers: &mut [Register],
@@ -78,12 +78,19 @@ pub(crate) fn from_three(
     [a, b, c]: [usize; 3],
     f: impl FnOnce(&mut Register, &Register, &Register, &Register),
 ) {
-    match registers.get_disjoint_mut([dst, a, b, c]) {
-        Ok([dst, a, b, c]) => f(dst, a, b, c),
-        Err(_) => {
-            let [a, b, c] = [a, b, c].map(|at| registers[at]);
-            f(&mut registers[dst], &a, &b, &c);
-        }
+    if let Ok([dst, a, b, c]) = registers.get_disjoint_mut([dst, a, b, c]) {
+        f(dst, a, b, c);
+    } else if a == b {
+        from_two(registers, dst, [a, c], |dst, a, c| f(dst, a, a, c));
+    } else if dst == c || a == c {
+        let c = registers[c];
+        from_two(registers, dst, [a, b], |dst, a, b| f(dst, a, b, &c));
+    } else if dst == a {
+        let a = registers[a];
+        from_two(registers, dst, [b, c], |dst, b, c| f(dst, &a, b, c));
+    } else {
+        let b = registers[b];
+        from_two(registers, dst, [a, c], |dst, a, c| f(dst, a, &b, c));
     }
 }
 
@@ -192,17 +199,17 @@ mod tests {
         assert_eq!(two(2, [1, 2]), [1, 10, 210, 1000]);
         assert_eq!(two(0, [3, 3]), [3000, 10, 100, 1000]);
         assert_eq!(two(3, [3, 3]), [1, 10, 100, 3000]);
-        let three = |dst, sources| {
+        let numbers = [1, 10, 100, 1000];
+        for number in 0..256 {
+            let [dst, a, b, c] = [0, 2, 4, 6].map(|shift| number >> shift & 3);
             let mut registers = all();
-            from_three(&mut registers, dst, sources, |d, a, b, c| {
+            from_three(&mut registers, dst, [a, b, c], |d, a, b, c| {
                 (0..LANES).for_each(|l| d[l] = a[l] + 2 * b[l] + 3 * c[l]);
             });
-            registers[dst][0]
-        };
-        assert_eq!(
-            [three(0, [1, 2, 3]), three(3, [1, 2, 3]), three(1, [2, 2, 0])],
-            [3210, 3210, 303]
-        );
+            let mut expected = numbers;
+            expected[dst] = numbers[a] + 2 * numbers[b] + 3 * numbers[c];
+            assert_eq!(registers.map(|r| r[LANES - 1]), expected, "{dst} {a} {b} {c}");
+        }
         let mut registers = all();
         from_one(&mut registers, 1, 1, |d, a| *d = a.map(|x| x + 1));
         from_one(&mut registers, 0, 1, |d, a| *d = *a);
