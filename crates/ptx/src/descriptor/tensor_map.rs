@@ -172,7 +172,7 @@ impl TensorMap {
             return refuse(format!("every {n}th element along a direction: 1 to 8"));
         }
         let row = self.length(0) * u64::from(self.element.bytes());
-        if row % 16 != 0 {
+        if !row.is_multiple_of(16) {
             return refuse(format!("rows of a tile have {row} bytes: a multiple of 16"));
         }
         let span = self.swizzle.bits() + 16;
