@@ -29,7 +29,7 @@ class Folder:
         self.cases.append({"name": name, "skipped": str(why).strip().splitlines()[-1][:200]})
 
     def case(self, name, text, launches, tensor=False, races=False):
-        """A case with launches. `tensor`: it needs tensor cores, textures or surfaces. `races`: its compiler makes it race, which must be found."""
+        """A case with launches. `tensor`: it needs what the interpreter may lack, such as `wgmma`. `races`: its compiler makes it race, which must be found."""
         file = self.ptx(name, text)
         for number, launch in enumerate(launches):
             launch["args"] = [self.argument(f"{name}-{number}-{at}", arg) for at, arg in enumerate(launch["args"])]
@@ -41,7 +41,7 @@ class Folder:
             return {"struct": [self.argument(f"{name}-{at}", member) for at, member in enumerate(arg.members)]}
         if isinstance(arg, In):
             numpy.save(self.path / f"{name}.npy", arg.array.ravel())
-            found = {"buffer": arg.name, "file": f"{name}.npy"}
+            found = {"buffer": arg.name, "file": f"{name}.npy", "over": arg.over}
             if arg.after is not None:
                 numpy.save(self.path / f"{name}-after.npy", arg.after.ravel())
                 found |= {"after": f"{name}-after.npy", "tolerance": arg.tolerance}
@@ -54,6 +54,7 @@ class Folder:
                 "dtype": arg.after.dtype.name,
                 "after": f"{name}-after.npy",
                 "tolerance": arg.tolerance,
+                "over": arg.over,
             }
         return {"word": arg}
 
@@ -62,10 +63,10 @@ class Folder:
 
 
 class In:
-    """A buffer that is filled, and perhaps what it holds afterwards."""
+    """A buffer that is filled, and perhaps what it holds afterwards. `over`: the texture, surface or tensor map that the kernel gets, `texture:64x32`."""
 
-    def __init__(self, name, array, after=None, tolerance=0.0):
-        self.name, self.array, self.after, self.tolerance = name, numpy.ascontiguousarray(array), after, tolerance
+    def __init__(self, name, array, after=None, tolerance=0.0, over=None):
+        self.name, self.array, self.after, self.tolerance, self.over = name, numpy.ascontiguousarray(array), after, tolerance, over
         if after is not None:
             self.after = numpy.ascontiguousarray(after)
 
@@ -73,8 +74,8 @@ class In:
 class Out:
     """A buffer that is not initialised, and what it holds afterwards."""
 
-    def __init__(self, name, after, tolerance=0.0):
-        self.name, self.after, self.tolerance = name, numpy.ascontiguousarray(after), tolerance
+    def __init__(self, name, after, tolerance=0.0, over=None):
+        self.name, self.after, self.tolerance, self.over = name, numpy.ascontiguousarray(after), tolerance, over
 
 
 class Struct:

@@ -68,10 +68,11 @@ def word(arg, folder):
     """An argument as the command line has it."""
     if "struct" in arg:
         return "struct:" + ";".join(word(member, folder) for member in arg["struct"])
+    over = f"{arg['over']}:" if arg.get("over") else ""
     if "file" in arg:
-        return f"{arg['buffer']}=@{folder / arg['file']}"
+        return f"{over}{arg['buffer']}=@{folder / arg['file']}"
     if "buffer" in arg:
-        return f"{arg['buffer']}:{makers.DTYPES[arg['dtype']]}:{arg['room']}"
+        return f"{over}{arg['buffer']}:{makers.DTYPES[arg['dtype']]}:{arg['room']}"
     return arg["word"]
 
 

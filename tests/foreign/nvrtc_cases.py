@@ -304,10 +304,71 @@ def main():
         " wmma::fill_fragment(z, 3); wmma::load_matrix_sync(x, a, 32); wmma::load_matrix_sync(y, b, 16); wmma::mma_sync(z, x, y, z); for (int i = 0; i < z.num_elements; i++) z.x[i] *= 2; wmma::store_matrix_sync(s, z, 32, wmma::mem_col_major); __syncwarp(); for (int i = threadIdx.x; i < 256; i += 32) c[i] = s[i]; }",
         [In("a", a8.T), In("b", b8.T), Out("c", (2 * (a8.astype(int) @ b8.astype(int) + 3)).T.astype(numpy.int32))], block=32,
     )
+    four = random.integers(-8, 8, (8, 32)), random.integers(0, 16, (8, 32))
+    nibbles = lambda x: ((x[:, ::2] & 15) | (x[:, 1::2] & 15) << 4).astype(numpy.uint8)
+    case(
+        "wmma-s4",
+        f"#include <mma.h>\nusing namespace nvcuda;\nusing namespace nvcuda::wmma::experimental::precision;\n{KERNEL}(const void *a, const void *b, int *c) {{ wmma::fragment<wmma::matrix_a, 8, 8, 32, s4, wmma::row_major> x; wmma::fragment<wmma::matrix_b, 8, 8, 32, s4, wmma::col_major> y; wmma::fragment<wmma::accumulator, 8, 8, 32, int> z;"
+        " wmma::fill_fragment(z, -5); wmma::load_matrix_sync(x, a, 32); wmma::load_matrix_sync(y, b, 32); wmma::mma_sync(z, x, y, z); wmma::store_matrix_sync(c, z, 8, wmma::mem_row_major); }",
+        [In("a", nibbles(four[0])), In("b", nibbles(four[0][::-1])), Out("c", (four[0] @ four[0][::-1].T - 5).astype(numpy.int32))], block=32,
+    )
+    single = random.integers(0, 2, (2, 8, 128))
+    bits = lambda x: numpy.packbits(x.astype(numpy.uint8), axis=1, bitorder="little")
+    case(
+        "wmma-b1",
+        f"#include <mma.h>\nusing namespace nvcuda;\nusing namespace nvcuda::wmma::experimental::precision;\n{KERNEL}(const void *a, const void *b, int *c) {{ wmma::fragment<wmma::matrix_a, 8, 8, 128, b1, wmma::row_major> x; wmma::fragment<wmma::matrix_b, 8, 8, 128, b1, wmma::col_major> y; wmma::fragment<wmma::accumulator, 8, 8, 128, int> z;"
+        " wmma::fill_fragment(z, 7); wmma::load_matrix_sync(x, a, 128); wmma::load_matrix_sync(y, b, 128); wmma::bmma_sync(z, x, y, z, wmma::experimental::bmmaBitOpAND); wmma::store_matrix_sync(c, z, 8, wmma::mem_row_major); }",
+        [In("a", bits(single[0])), In("b", bits(single[1])), Out("c", (single[0] @ single[1].T + 7).astype(numpy.int32))], block=32,
+    )
+    # Textures and surfaces.
+    image = random.standard_normal((16, 32)).astype(numpy.float32)
     case(
         "texture",
         f"{KERNEL}(cudaTextureObject_t t, float *out) {{ out[threadIdx.x] = tex1Dfetch<float>(t, threadIdx.x); }}",
-        ["u64:0", Out("out", numpy.zeros(32, numpy.float32))], block=32, tensor=True,
+        [In("in", image[0], over="texture:32"), Out("out", numpy.append(image[0], numpy.zeros(32, numpy.float32)))], block=64,
+    )
+    case(
+        "texture-2d",
+        f"{KERNEL}(cudaTextureObject_t t, float *out) {{ int i = threadIdx.x; out[i] = tex2D<float>(t, i % 32 - 3.5f, i / 32 + 2.25f); }}",
+        [In("in", image, over="texture:32x16"), Out("out", numpy.array([image[k // 32 + 2, max(k % 32 - 4, 0)] for k in range(128)], numpy.float32))],
+    )
+    case(
+        "texture-wrapped",
+        f"{KERNEL}(cudaTextureObject_t t, float4 *out) {{ float i = threadIdx.x; out[threadIdx.x] = tex2D<float4>(t, i / 8 + 0.0625f, 0.125f - i / 4); }}",
+        [
+            In("in", image, over="texture:8x4,parts=4,wrap,normalized"),
+            Out("out", numpy.array([image.reshape(-1)[:128].reshape(4, 8, 4)[-k % 4, k % 8] for k in range(128)], numpy.float32)),
+        ],
+    )
+    bytes4 = random.integers(0, 256, (4, 8, 4)).astype(numpy.uint8)
+    case(
+        "texture-unit",
+        f"{KERNEL}(cudaTextureObject_t t, float4 *out) {{ out[threadIdx.x] = tex2D<float4>(t, threadIdx.x % 8, threadIdx.x / 8); }}",
+        [In("in", bytes4, over="texture:8x4,parts=4,unit"), Out("out", (bytes4 / numpy.float32(255)).astype(numpy.float32))], block=32,
+    )
+    case(
+        "texture-layers",
+        f"{KERNEL}(cudaTextureObject_t t, float *out) {{ int i = threadIdx.x; out[i] = tex2DLayered<float>(t, i % 8, i / 8 % 4, i / 32); }}",
+        [In("in", image, over="texture:8x4x16"), Out("out", image.reshape(-1)[:128])],
+    )
+    case(
+        "surface",
+        f"{KERNEL}(cudaSurfaceObject_t s) {{ int x = threadIdx.x % 32, y = threadIdx.x / 32; float v = surf2Dread<float>(s, x * 4, y); surf2Dwrite(v + 1, s, x * 4, y + 4); surf2Dwrite(9.0f, s, x * 4, y + 100, cudaBoundaryModeZero); }}",
+        [In("in", image, numpy.concatenate([image[:4], image[:4] + 1, image[8:]]), over="surface:32x16")],
+    )
+    # Memory of the thread that is allocated, and a tile of a tensor.
+    case(
+        "alloca",
+        f'{KERNEL}(const int *in, int *out) {{ int n = threadIdx.x % 9 + 1, t = 0; int *p; asm volatile("{{ .reg .u64 a; alloca.u64 a, %1, 16; cvta.local.u64 %0, a; }}" : "=l"(p) : "l"(n * sizeof(int))); for (int k = 0; k < n; k++) p[k] = in[k] + k; for (int k = 0; k < n; k++) t += p[n - 1 - k] * (k + 1); out[threadIdx.x] = t; }}',
+        [In("in", i), Out("out", numpy.array([sum((i[k % 9 - j] + k % 9 - j) * (j + 1) for j in range(k % 9 + 1)) for k in range(128)], numpy.int32))],
+    )
+    case(
+        "tensor-tile",
+        f"struct alignas(64) Map {{ char bytes[128]; }};\n{KERNEL}(const __grid_constant__ Map map, float *out) {{ __shared__ alignas(128) float tile[8][16]; __shared__ alignas(8) unsigned long long bar; unsigned b = __cvta_generic_to_shared(&bar), s = __cvta_generic_to_shared(tile);"
+        ' if (threadIdx.x == 0) { asm volatile("mbarrier.init.shared.b64 [%0], 1; fence.proxy.async;" :: "r"(b) : "memory"); } __syncthreads(); if (threadIdx.x == 0) { asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 512;" :: "r"(b) : "memory");'
+        ' asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" :: "r"(s), "l"(&map), "r"(20), "r"(12), "r"(b) : "memory"); }'
+        ' asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.shared.b64 p, [%0], 0; @!p bra again; }" :: "r"(b) : "memory"); out[threadIdx.x] = (&tile[0][0])[threadIdx.x]; }',
+        [In("in", image, over="tensormap:32x16/16x8"), Out("out", numpy.pad(image[12:, 20:], ((0, 4), (0, 4))))],
     )
     folder.write()
 

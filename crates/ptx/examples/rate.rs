@@ -1,6 +1,6 @@
 //! How fast kernels are interpreted: lane instructions a second of a two-pass sum, plain and with checks.
 //!
-//! `cargo run --release --example rate [ELEMENTS]`. Plain runs use one thread, so that the figure is that of one core.
+//! `cargo run --release --example rate [ELEMENTS [HOW]]`. Plain runs use one thread, so that the figure is that of one core.
 
 use std::error::Error;
 use std::time::Instant;
@@ -9,6 +9,7 @@ use warpfold_ptx::machine::{Arg, Checks, Options, Schedule, Shape};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let elements: u32 = std::env::args().nth(1).map_or(Ok(1 << 20), |n| n.parse())?;
+    let only = std::env::args().nth(2);
     let ptx = include_str!("../kernels/ptx/12.0/two_pass.90.ptx");
     let plain = Options { checks: Checks::NONE, parallel: false, ..Options::default() };
     let races = Options { checks: Checks { races: true, ..Checks::NONE }, ..plain };
@@ -22,6 +23,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("everything, adversarial", adversarial),
     ];
     for (name, options) in named {
+        if only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
         for kernel in ["two_pass_f32", "two_pass_i32"] {
             measure(name, kernel, ptx, options, elements)?;
         }

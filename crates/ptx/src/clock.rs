@@ -347,8 +347,12 @@ impl Clocks {
 
     /// What a lane knows, and its moment.
     pub(crate) fn observer(&self, place: Place) -> Option<(&Arc<Known>, Moment)> {
-        let lane = self.blocks.get(&place.block)?.get(place.thread as usize)?;
-        Some((&lane.known, lane.now))
+        self.observers(place.block).of(place.thread)
+    }
+
+    /// The lanes of a block; none of one that is not resident.
+    pub(crate) fn observers(&self, block: u32) -> Observers<'_> {
+        Observers(self.blocks.get(&block).map_or(&[], |lanes| lanes))
     }
 
     /// The present moment of a lane's agent; the first, if it has done nothing yet.
@@ -735,6 +739,18 @@ fn pooled(warp_lanes: &[Lane], mask: u32) -> (Known, Moment) {
         }
     }
     (all, latest)
+}
+
+/// The lanes of a block, of which some are asked what they know.
+#[derive(Clone, Copy)]
+pub(crate) struct Observers<'a>(&'a [Lane]);
+
+impl<'a> Observers<'a> {
+    /// What a thread knows, and its moment.
+    #[inline]
+    pub(crate) fn of(self, thread: u32) -> Option<(&'a Arc<Known>, Moment)> {
+        self.0.get(thread as usize).map(|lane| (&lane.known, lane.now))
+    }
 }
 
 /// Gives lanes their common knowledge and moment.

@@ -3,6 +3,7 @@
 //! A launch runs when it is made, one after the other: every stream allows this order. The reports of launches are collected until
 //! [`Device::synchronize`], as errors of a real device are.
 
+use crate::descriptor::{DescriptorError, Image};
 use crate::ir::{FunctionId, FunctionKind, InitialAddress, Module, Space};
 use crate::machine::{
     self, Addresses, Arg, CONST, DecodeError, DeviceLaunch, FUNCTION, Halt, Heap, LOCAL, Launch,
@@ -38,6 +39,9 @@ pub enum DeviceError {
     /// Memory.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// A texture, a surface or a tensor map that there cannot be.
+    #[error(transparent)]
+    Descriptor(#[from] DescriptorError),
     /// The launch is invalid.
     #[error(transparent)]
     Launch(#[from] LaunchError),
@@ -92,6 +96,7 @@ impl DeviceError {
                     .into(),
             ),
             DeviceError::Decode(_)
+            | DeviceError::Descriptor(_)
             | DeviceError::NoVariable { .. }
             | DeviceError::VariableSize { .. }
             | DeviceError::Constants { .. }
@@ -252,6 +257,18 @@ impl Device {
     /// [`DeviceError::Memory`] unless the bytes lie in one allocation.
     pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         Ok(self.global.read(address, bytes)?)
+    }
+
+    /// Makes a texture or a surface over memory; its handle, the kernel's argument. It is freed as memory is.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::Descriptor`] for an image that there cannot be, [`DeviceError::Memory`] if there is no room for its 64 bytes.
+    pub fn image(&mut self, image: &Image) -> Result<u64, DeviceError> {
+        let bytes = image.encode()?;
+        let handle = self.global.allocate(bytes.len() as u64)?;
+        self.global.write(handle, &bytes)?;
+        Ok(handle)
     }
 
     /// Fills memory with one byte.

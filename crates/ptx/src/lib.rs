@@ -37,6 +37,7 @@
 
 pub mod clock;
 pub mod count;
+pub mod descriptor;
 pub mod device;
 pub mod finding;
 pub mod flow;

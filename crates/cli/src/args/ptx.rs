@@ -202,7 +202,9 @@ Arguments, one --arg for each parameter:
   NAME=@FILE                    a buffer with the elements of a file
   NAME, NAME+BYTES              the same buffer again, or an address in it
   'struct:ARG;ARG'              a struct, member by member: 'struct:in:f32:4=ones;u64:4'
-  bytes:HEX                     a struct, as it lies in memory";
+  bytes:HEX                     a struct, as it lies in memory
+  texture:DIMS:BUFFER           a texture over a buffer, or a surface: texture:64x32:in:f32:2048=range
+  tensormap:DIMS/TILE:BUFFER    a tensor map: tensormap:64x100/16x8:in:f32:6400=range";
 
 const SUITE_IN_SHORT: &str = "--help shows a suite.";
 
@@ -261,6 +263,11 @@ Arguments, one --arg for each parameter, in their order:
   NAME, NAME+BYTES              the same buffer again, or an address in it
   'struct:ARG;ARG'              a struct, member by member, as C lays it out: 'struct:in;u64:1000;f32:0.5'
   bytes:HEX                     a struct, as it lies in memory: bytes:01000000
+  texture:DIMS,...:BUFFER       the handle of a texture over a buffer, the width first: texture:64x32:in:f32:2048=range;
+                                behind DIMS parts=4 (of a texel), wrap, mirror, border, normalized, unit
+  surface:DIMS,...:BUFFER       the handle of a surface: surface:64x32:out:f32:2048
+  tensormap:DIMS/TILE,...:BUFFER    a tensor map, the innermost direction first: tensormap:64x100/16x8:in:f32:6400;
+                                behind TILE swizzle=128, steps=2x1, nan
 Types are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64; COUNT may be 64K or 1M.
 
 What is always found: accesses out of bounds, misaligned or to freed memory. --checks switches the others:

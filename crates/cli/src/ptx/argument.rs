@@ -1,8 +1,10 @@
 //! A kernel's argument as it is written on the command line.
 //!
-//! `u64:1000` is a scalar, `in:f32:1000=ones` a buffer, `in` the same buffer once more, `bytes:0a0b` or `struct:in;u64:1000` a struct.
+//! `u64:1000` is a scalar, `in:f32:1000=ones` a buffer, `in` the same buffer once more, `bytes:0a0b` or `struct:in;u64:1000` a struct,
+//! `texture:64x32:in` a texture over a buffer.
 
 use super::content::Content;
+use super::described::{self, Described};
 use super::scalar;
 use warpfold::{DType, Scalar};
 
@@ -17,6 +19,8 @@ pub(crate) enum Argument {
     Buffer(Buffer),
     /// The address of a buffer that an earlier argument made, and some bytes more.
     Again { name: String, offset: u64 },
+    /// A texture, a surface or a tensor map over a new buffer, or one that an earlier argument made.
+    Described { what: Described, memory: Box<Argument> },
     /// A struct, member by member, laid out as C does.
     Struct(Vec<Argument>),
 }
@@ -26,14 +30,16 @@ impl Argument {
     pub(crate) fn parts_mut(&mut self) -> &mut [Argument] {
         match self {
             Argument::Struct(members) => members,
+            Argument::Described { memory, .. } => core::slice::from_mut(&mut **memory),
             other => core::slice::from_mut(other),
         }
     }
 
-    /// Itself, or the members of a struct.
+    /// Itself, the members of a struct, or the memory of a texture.
     pub(crate) fn parts(&self) -> &[Argument] {
         match self {
             Argument::Struct(members) => members,
+            Argument::Described { memory, .. } => core::slice::from_ref(&**memory),
             other => core::slice::from_ref(other),
         }
     }
@@ -62,12 +68,24 @@ impl Buffer {
 /// # Errors
 /// What is wrong with it and how it would be right.
 pub(crate) fn parse(word: &str) -> Result<Argument, String> {
+    if let Some(described) = described::parse(word) {
+        let (what, buffer) = described?;
+        return match simple(buffer)? {
+            memory @ (Argument::Buffer(_) | Argument::Again { offset: 0, .. }) => {
+                Ok(Argument::Described { what, memory: Box::new(memory) })
+            }
+            _ => Err(format!("{buffer:?} is not a buffer")),
+        };
+    }
     match word.strip_prefix("struct:") {
         Some("") => Err("a struct has members: 'struct:in;u64:1000'".into()),
         Some(members) => members
             .split(';')
             .map(|member| match member.starts_with("struct:") {
                 true => Err("a struct in a struct is written as its members".into()),
+                false if described::parse(member.trim()).is_some() => {
+                    Err("textures and tensor maps are arguments, not members of structs".into())
+                }
                 false => simple(member.trim()),
             })
             .collect::<Result<_, _>>()
@@ -139,7 +157,8 @@ fn again(word: &str) -> Result<Argument, String> {
 }
 
 fn identifier(name: &str) -> Result<String, String> {
-    if dtype(name).is_some() || name == "bytes" || name == "struct" {
+    let others = ["bytes", "struct", "texture", "surface", "tensormap"];
+    if dtype(name).is_some() || others.contains(&name) {
         return Err(format!("a buffer cannot be called {name}, which is a type"));
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -210,6 +229,17 @@ mod tests {
     }
 
     #[test]
+    fn textures_are_of_a_buffer() {
+        let Ok(mut texture) = parse("texture:8x4:in:f32:32=ones") else { panic!() };
+        assert_eq!(texture.parts(), [parse("in:f32:32=ones").unwrap()]);
+        assert_eq!(texture.parts_mut().len(), 1);
+        let Ok(Argument::Described { memory, .. }) = parse("tensormap:8x4/8x2:in") else {
+            panic!()
+        };
+        assert_eq!(*memory, parse("in").unwrap());
+    }
+
+    #[test]
     fn buffers_have_a_name_a_type_and_a_count() {
         let out = made("out:f32:4");
         assert_eq!((out.name.as_str(), out.dtype, out.count), ("out", Some(DType::F32), Some(4)));
@@ -253,6 +283,11 @@ mod tests {
             ("struct:", "members"),
             ("struct:u64:1;;u8:1", "not a name"),
             ("struct:u64:1;struct:u8:1", "as its members"),
+            ("struct:u64:1;texture:4:in", "not members of structs"),
+            ("texture:4:u32:1", "not a buffer"),
+            ("texture:4:in+4", "not a buffer"),
+            ("texture:4:in:f32", "how many"),
+            ("surface", "a type"),
         ] {
             let why = parse(word).unwrap_err();
             assert!(why.contains(part), "{word}: {part:?} is not in {why:?}");

@@ -2,6 +2,7 @@
 
 use super::argument::{Argument, Buffer};
 use super::content::Content;
+use super::described::Given;
 use super::elements::Elements;
 use super::scalar;
 use crate::failure::Usage;
@@ -162,6 +163,19 @@ impl Buffers {
                 let address = placed.address;
                 self.placed.push(placed);
                 Passed::Value(Arg::Pointer(address))
+            }
+            Argument::Described { what, memory } => {
+                self.pass(device, memory)?;
+                let name = match &**memory {
+                    Argument::Buffer(Buffer { name, .. }) | Argument::Again { name, .. } => name,
+                    _ => return Err(anyhow!("no buffer")),
+                };
+                let buffer = self.named(name).ok_or_else(|| anyhow!("no buffer {name}"))?;
+                let given = what.make(device, buffer.address, buffer.dtype, buffer.count);
+                match given.with_context(|| format!("buffer {name}"))? {
+                    Given::Bytes(bytes) => Passed::Bytes(bytes),
+                    Given::Handle(handle) => Passed::Value(Arg::U64(handle)),
+                }
             }
             Argument::Struct(_) => return Err(anyhow!("a struct in a struct")),
         })

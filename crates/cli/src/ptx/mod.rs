@@ -4,6 +4,7 @@ pub(crate) mod argument;
 pub(crate) mod buffers;
 mod content;
 mod counters;
+mod described;
 mod elements;
 pub(crate) mod file;
 pub(crate) mod json;

@@ -30,7 +30,7 @@ pub struct Passes {
     pub ideal: u32,
 }
 
-/// The passes that the active lanes' accesses take, each with `size` bytes (1, 2, 4, 8 or 16) from its address.
+/// The passes that the active lanes' accesses take, each with `size` bytes (1, 2, 4, 8, 16 or 32) from its address.
 #[must_use]
 pub fn wavefronts(addresses: &[u64; LANES], active: u32, size: u32) -> Passes {
     let per_lane = size.div_ceil(4);

@@ -37,7 +37,7 @@ pub(crate) fn mask_where(addresses: &[u64; LANES], active: u32, is: impl Fn(u64)
 pub fn touched(addresses: &[u64; LANES], active: u32, size: u32) -> Touched {
     let mut all = Touched::default();
     let mut left = active;
-    // By lines: the sectors of a line are four bits. An access that is aligned to its size, at most 16, touches one sector.
+    // By lines: the sectors of a line are four bits. An access that is aligned to its size, at most a sector, touches one.
     while left != 0 {
         let line = addresses[left.trailing_zeros() as usize] / LINE;
         let here = mask_where(addresses, left, |a| a / LINE == line);
@@ -49,7 +49,7 @@ pub fn touched(addresses: &[u64; LANES], active: u32, size: u32) -> Touched {
         all.lines += 1;
         left &= !here;
     }
-    assert!(size <= 16, "an access of {size} bytes");
+    assert!(u64::from(size) <= SECTOR, "an access of {size} bytes");
     all
 }
 

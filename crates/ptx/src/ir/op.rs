@@ -418,6 +418,13 @@ pub enum MatrixType {
     Plain(Type),
     /// Of eight bits.
     Eight(Eight),
+    /// Integers of four bits: `.s4`, `.u4`.
+    Four {
+        /// With a sign.
+        signed: bool,
+    },
+    /// Single bits: `.b1`.
+    Bit,
 }
 
 impl MatrixType {
@@ -427,6 +434,18 @@ impl MatrixType {
         match self {
             MatrixType::Plain(ty) => ty.bits(),
             MatrixType::Eight(_) => 8,
+            MatrixType::Four { .. } => 4,
+            MatrixType::Bit => 1,
+        }
+    }
+
+    /// Whether elements are integers, whose products are summed as `.s32`.
+    #[must_use]
+    pub fn is_integer(self) -> bool {
+        match self {
+            MatrixType::Plain(ty) => matches!(ty, Type::S8 | Type::U8),
+            MatrixType::Eight(_) => false,
+            MatrixType::Four { .. } | MatrixType::Bit => true,
         }
     }
 }
@@ -452,6 +471,74 @@ impl FragmentPart {
             FragmentPart::Sum => (m, n),
         }
     }
+}
+
+/// A product of tables that the lanes of a warp hold together: `d = a * b + c`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MatrixProduct {
+    /// Rows of `a`, columns of `b`, and columns of `a`.
+    pub shape: (u32, u32, u32),
+    /// What `a` holds.
+    pub a_type: MatrixType,
+    /// What `b` holds.
+    pub b_type: MatrixType,
+    /// What `c` holds: `.f16`, `.f32`, `.f64` or `.s32`.
+    pub c_type: Type,
+    /// What `d` holds.
+    pub ty: Type,
+    /// `.satfinite`: integers are clamped.
+    pub saturate: bool,
+    /// `.xor`: single bits count where they differ, instead of where both are set.
+    pub differing: bool,
+    /// The lane's part of `d`.
+    pub dsts: Box<[Reg]>,
+    /// The lane's part of `a`.
+    pub a: Box<[Operand]>,
+    /// The lane's part of `b`.
+    pub b: Box<[Operand]>,
+    /// The lane's part of `c`.
+    pub c: Box<[Operand]>,
+}
+
+/// A table in memory that becomes fragments, or that fragments become.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FragmentTable {
+    /// Of the product: rows of `a`, columns of `b`, and columns of `a`.
+    pub shape: (u32, u32, u32),
+    /// What it holds.
+    pub ty: MatrixType,
+    /// Its columns lie one after the other, instead of its rows.
+    pub by_columns: bool,
+    /// Where it is.
+    pub space: Space,
+    /// Where it begins, the same for all lanes.
+    pub address: Address,
+    /// Elements from row to row, or from column to column; without gaps where none is given.
+    pub stride: Option<Operand>,
+}
+
+/// What accesses outside of a surface mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outside {
+    /// `.trap`: a fault.
+    Trap,
+    /// `.clamp`: the nearest place inside.
+    Clamp,
+    /// `.zero`: loads give zeros, stores do nothing.
+    Zero,
+}
+
+/// A place of a surface.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SurfacePlace {
+    /// The type of an element.
+    pub ty: Type,
+    /// What is outside.
+    pub outside: Outside,
+    /// The handle.
+    pub image: Operand,
+    /// Bytes along x, the row, and the plane or layer.
+    pub at: [Operand; 3],
 }
 
 /// What `redux.sync` folds with.
@@ -1117,85 +1204,84 @@ pub enum Op {
         /// The table.
         a: Operand,
     },
-    /// `mma.sync`: `d = a * b + c`, each lane with its part.
-    MatrixMultiply {
-        /// Rows of `a`, columns of `b`, and columns of `a`.
-        shape: (u32, u32, u32),
-        /// What `a` holds.
-        a_type: MatrixType,
-        /// What `b` holds.
-        b_type: MatrixType,
-        /// What `c` and `d` hold: `.f16`, `.f32`, `.f64` or `.s32`.
-        ty: Type,
-        /// `.satfinite`: integers are clamped.
-        saturate: bool,
-        /// The lane's part of `d`.
-        dsts: Box<[Reg]>,
-        /// The lane's part of `a`.
-        a: Box<[Operand]>,
-        /// The lane's part of `b`.
-        b: Box<[Operand]>,
-        /// The lane's part of `c`.
-        c: Box<[Operand]>,
-    },
+    /// `mma.sync`: a product, each lane with its part.
+    MatrixMultiply(Box<MatrixProduct>),
     /// `wmma.load`: a table in memory becomes fragments, a part for each lane.
     FragmentLoad {
         /// What it is part of.
         part: FragmentPart,
-        /// Rows of `a`, columns of `b`, and columns of `a`.
-        shape: (u32, u32, u32),
-        /// What it holds.
-        ty: Type,
-        /// Its columns lie one after the other, instead of its rows.
-        by_columns: bool,
-        /// Where it is.
-        space: Space,
+        /// The table.
+        table: FragmentTable,
         /// The lane's part.
         dsts: Box<[Reg]>,
-        /// Where it begins, the same for all lanes.
-        address: Address,
-        /// Elements from row to row, or from column to column; without gaps where none is given.
-        stride: Option<Operand>,
     },
     /// `wmma.store`: fragments become a table in memory.
     FragmentStore {
-        /// Rows of `a`, columns of `b`, and columns of `a`.
-        shape: (u32, u32, u32),
-        /// What it holds.
-        ty: Type,
-        /// Its columns lie one after the other, instead of its rows.
-        by_columns: bool,
-        /// Where it goes.
-        space: Space,
+        /// The table.
+        table: FragmentTable,
         /// The lane's part.
         values: Box<[Operand]>,
-        /// Where it begins, the same for all lanes.
-        address: Address,
-        /// Elements from row to row, or from column to column; without gaps where none is given.
-        stride: Option<Operand>,
     },
-    /// `wmma.mma`: `d = a * b + c` of fragments.
-    FragmentMultiply {
-        /// Rows of `a`, columns of `b`, and columns of `a`.
-        shape: (u32, u32, u32),
-        /// What `a` holds.
-        a_type: MatrixType,
-        /// What `b` holds.
-        b_type: MatrixType,
-        /// What `c` holds.
-        c_type: Type,
-        /// What `d` holds.
+    /// `wmma.mma`: a product of fragments.
+    FragmentMultiply(Box<MatrixProduct>),
+    /// `tex`: the texel at some coordinates.
+    Texture {
+        /// Directions that are sampled: 1 to 3.
+        directions: u32,
+        /// The third coordinate is a layer.
+        layered: bool,
+        /// Coordinates are integers that count texels.
+        by_texels: bool,
+        /// `.u32`, `.s32` or `.f32`.
         ty: Type,
-        /// `.satfinite`: integers are clamped.
-        saturate: bool,
-        /// The lane's part of `d`.
+        /// The four parts of a texel.
         dsts: Box<[Reg]>,
-        /// The lane's part of `a`.
-        a: Box<[Operand]>,
-        /// The lane's part of `b`.
-        b: Box<[Operand]>,
-        /// The lane's part of `c`.
-        c: Box<[Operand]>,
+        /// The handle.
+        image: Operand,
+        /// Coordinates along x, along y, and along z or the layer.
+        at: [Operand; 3],
+    },
+    /// `suld.b`: bytes of a surface.
+    SurfaceLoad {
+        /// Where.
+        place: SurfacePlace,
+        /// The destinations, one for each element.
+        dsts: Box<[Reg]>,
+    },
+    /// `sust.b`: bytes go to a surface.
+    SurfaceStore {
+        /// Where.
+        place: SurfacePlace,
+        /// The values, one for each element.
+        values: Box<[Operand]>,
+    },
+    /// `txq`, `suq`: texels of an image along a direction.
+    ImageExtent {
+        /// How many.
+        dst: Reg,
+        /// The handle.
+        image: Operand,
+        /// 0 to 2.
+        direction: usize,
+    },
+    /// `alloca`: local memory that lasts until the function returns.
+    Allocate {
+        /// Its address in local memory.
+        dst: Reg,
+        /// Bytes.
+        size: Operand,
+        /// What the address is a multiple of.
+        align: u64,
+    },
+    /// `stacksave`: what is allocated now.
+    StackSave {
+        /// The mark.
+        dst: Reg,
+    },
+    /// `stackrestore`: what was allocated since is gone.
+    StackRestore {
+        /// The mark of a `stacksave`.
+        a: Operand,
     },
     /// A prefetch, eviction hint, `discard` or the like: nothing happens.
     Hint,
@@ -1423,6 +1509,19 @@ pub enum Op {
         size: Operand,
         /// Elements are not copied but combined with those of the destination, each in one step.
         reduce: Option<(AtomicOp, Type)>,
+    },
+    /// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`: a tile of a tensor.
+    CopyTensor {
+        /// Which way.
+        copy: BulkCopy,
+        /// Where the tensor map is; generic.
+        map: Address,
+        /// The coordinates of the tile's first element, the innermost first.
+        at: Box<[Operand]>,
+        /// The tile in shared memory; aligned to 128 bytes.
+        tile: Address,
+        /// Elements are not copied but combined with those of the tensor, each in one step.
+        reduce: Option<AtomicOp>,
     },
     /// `st.async`, `red.async`: registers go to the shared memory of a block of the cluster, and an mbarrier there learns of the bytes.
     StoreAsync {

@@ -103,6 +103,8 @@ pub(crate) struct Block {
     pub(crate) warps: Vec<Warp>,
     pub(crate) barriers: Vec<NamedBarrier>,
     position: [u32; 3],
+    /// It has begun before: constant slots that are the same for all blocks are filled.
+    used: bool,
 }
 
 impl Block {
@@ -132,6 +134,7 @@ impl Block {
             warps: (0..warps).map(|_| Warp::new()).collect(),
             barriers: vec![barrier; BARRIERS],
             position: [0; 3],
+            used: false,
         })
     }
 
@@ -165,9 +168,11 @@ impl Block {
         for (w, warp) in self.warps.iter_mut().enumerate() {
             let first = (w * LANES) as u32;
             let exists = u32::MAX >> (LANES as u32).saturating_sub(threads - first).min(31);
-            let constants = program.constants.len();
-            warp.begin(&program.functions[0], constants, exists, shape.cluster.is_some());
+            warp.begin(program, exists, shape.cluster.is_some());
             for (slot, constant) in program.constants.iter().enumerate() {
+                if self.used && !matches!(constant, Constant::Special(_)) {
+                    continue;
+                }
                 warp.registers[slot] = match *constant {
                     Constant::Bits(bits) => [bits; LANES],
                     Constant::Argument { offset, bytes, signed, register_bits } => {
@@ -177,6 +182,7 @@ impl Block {
                 };
             }
         }
+        self.used = true;
     }
 
     /// Whether every thread has ended.

@@ -16,7 +16,7 @@ use super::program::{
 };
 use super::space::{RANK_SHIFT, Window, window};
 use super::undefined::Origin;
-use super::warp::{Base, Group};
+use super::warp::{Base, Group, Warp as Lanes32};
 use crate::clock::Engine;
 use crate::finding::{Access as Meant, Act, Fault, Kind, Party, Space as Memory};
 use crate::ir::{AtomicOp, Order, Scope, Space, Type};
@@ -25,18 +25,18 @@ use crate::place::{LANES, Place as Thread, Warp};
 use std::rc::Rc;
 
 /// What a lane copied that is undefined: the bytes, a bit each, and where they come from.
-type Undefined = (usize, u32, Origin);
+pub(super) type Undefined = (usize, u32, Origin);
 
 /// Bytes that a bulk copy moves at a time.
-const PIECE: u32 = 16;
+pub(super) const PIECE: u32 = 16;
 
 /// Who copies, and where in the program.
 #[derive(Clone, Copy)]
-struct Site {
-    line: crate::ir::Line,
+pub(super) struct Site {
+    pub(super) line: crate::ir::Line,
     step: u32,
-    w: usize,
-    base: Base,
+    pub(super) w: usize,
+    pub(super) base: Base,
 }
 
 impl Site {
@@ -78,6 +78,7 @@ impl Machine<'_> {
         match step {
             Step::CopyAsync(copy) => self.copy_async(block, site, active, copy),
             Step::CopyBulk(copy) => self.copy_bulk(block, site, active, copy),
+            Step::CopyTensor(copy) => self.copy_tensor(block, site, active, copy),
             Step::StoreAsync(store) => self.store_async(block, site, active, store),
             Step::CopyCommit { bulk } => {
                 if let Some(races) = &mut self.races {
@@ -411,7 +412,7 @@ impl Machine<'_> {
     }
 
     /// Where a copy has put down what was undefined, memory is.
-    fn leave_copied(
+    pub(super) fn leave_copied(
         &mut self,
         memory: &BlockMemory,
         site: Site,
@@ -427,7 +428,7 @@ impl Machine<'_> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "a place in the program and one in memory")]
-    fn fetch(
+    pub(super) fn fetch(
         &mut self,
         memory: &BlockMemory,
         site: Site,
@@ -455,7 +456,7 @@ impl Machine<'_> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "a place in the program and one in memory")]
-    fn put_down(
+    pub(super) fn put_down(
         &mut self,
         memory: &BlockMemory,
         site: Site,
@@ -491,35 +492,15 @@ impl Machine<'_> {
             BulkWay::SharedToCluster { .. } => (Space::Shared, Space::Shared),
             BulkWay::SharedToGlobal => (Space::Shared, Space::Global),
         };
-        let (mbarriers, masks) = match &copy.way {
-            BulkWay::GlobalToShared { mbarrier, multicast } => (
-                Some(self.addresses(warp, site.base, *mbarrier)),
-                multicast.map(|slot| warp.registers[site.base.slot(slot)]),
-            ),
-            BulkWay::SharedToCluster { mbarrier } => {
-                (Some(self.addresses(warp, site.base, *mbarrier)), None)
-            }
-            BulkWay::SharedToGlobal => (None, None),
-        };
+        let (mbarriers, masks) = self.mbarriers_of(warp, site, &copy.way);
         for lane in indices(active) {
             let bytes = u64::from(sizes[lane] as u32);
-            // Copies go where the address points, or to the same place in some blocks of the cluster.
-            let ranks: Vec<u64> = match masks {
-                None => vec![0],
-                Some(masks) => (0..16)
-                    .filter(|r| masks[lane] >> r & 1 == 1)
-                    .map(|r| (r + 1) << RANK_SHIFT)
-                    .collect(),
-            };
-            for &rank in &ranks {
-                let moved = |address: u64| {
-                    if rank == 0 { address } else { address & ((1 << RANK_SHIFT) - 1) | rank }
-                };
+            for rank in ranks(masks.map(|masks| masks[lane])) {
                 if !self.move_bulk(
                     memory,
                     site,
                     lane,
-                    (moved(to[lane]), sink),
+                    (rank_moved(to[lane], rank), sink),
                     (from[lane], source),
                     bytes,
                     copy.reduce,
@@ -527,28 +508,48 @@ impl Machine<'_> {
                     break;
                 }
                 if let Some(mbarriers) = mbarriers {
-                    let warp = Warp { block: memory.index, warp: site.w as u32 };
-                    self.with_mbarrier(
-                        memory,
-                        site,
-                        lane,
-                        Space::Shared,
-                        moved(mbarriers[lane]),
-                        |machine, m| {
-                            if let Some(races) = &mut machine.races {
-                                races.clocks.complete_copies(
-                                    m.gate(),
-                                    warp,
-                                    1 << lane,
-                                    Engine::Bulk,
-                                );
-                            }
-                            m.complete(bytes);
-                        },
-                    );
+                    let mbarrier = rank_moved(mbarriers[lane], rank);
+                    self.complete(memory, site, lane, mbarrier, bytes);
                 }
             }
         }
+    }
+
+    /// The mbarriers that learn of a copy, and the blocks of the cluster that get one.
+    pub(super) fn mbarriers_of(
+        &self,
+        warp: &Lanes32,
+        site: Site,
+        way: &BulkWay,
+    ) -> (Option<Register>, Option<Register>) {
+        match *way {
+            BulkWay::GlobalToShared { mbarrier, multicast } => (
+                Some(self.addresses(warp, site.base, mbarrier)),
+                multicast.map(|slot| warp.registers[site.base.slot(slot)]),
+            ),
+            BulkWay::SharedToCluster { mbarrier } => {
+                (Some(self.addresses(warp, site.base, mbarrier)), None)
+            }
+            BulkWay::SharedToGlobal => (None, None),
+        }
+    }
+
+    /// An mbarrier learns of the bytes of a lane's copy, and of what was done for it.
+    pub(super) fn complete(
+        &mut self,
+        memory: &BlockMemory,
+        site: Site,
+        lane: usize,
+        mbarrier: u64,
+        bytes: u64,
+    ) {
+        let warp = Warp { block: memory.index, warp: site.w as u32 };
+        self.with_mbarrier(memory, site, lane, Space::Shared, mbarrier, |machine, m| {
+            if let Some(races) = &mut machine.races {
+                races.clocks.complete_copies(m.gate(), warp, 1 << lane, Engine::Bulk);
+            }
+            m.complete(bytes);
+        });
     }
 
     /// `st.async`, `red.async`: lane by lane, and the mbarrier learns of the bytes.
@@ -592,20 +593,28 @@ impl Machine<'_> {
             if self.findings.total() != faults {
                 continue;
             }
-            let warp = Warp { block: memory.index, warp: site.w as u32 };
-            let mbarrier = mbarriers[lane];
-            self.with_mbarrier(memory, site, lane, Space::Shared, mbarrier, |machine, m| {
-                if let Some(races) = &mut machine.races {
-                    races.clocks.complete_copies(m.gate(), warp, 1 << lane, Engine::Bulk);
-                }
-                m.complete(size.into());
-            });
+            self.complete(memory, site, lane, mbarriers[lane], size.into());
+        }
+    }
+
+    /// What was copied and is undefined is combined with what memory holds.
+    pub(super) fn decide_copied(
+        &mut self,
+        memory: &BlockMemory,
+        site: Site,
+        lane: usize,
+        undefined: &[Undefined],
+    ) {
+        let warp = Warp { block: memory.index, warp: site.w as u32 };
+        let place = Thread::of_lane(warp, lane as u32);
+        for &(_, _, origin) in undefined {
+            self.decide(origin, "goes into an atomic", Some((place, site.line)));
         }
     }
 
     /// Combines a piece with the elements at its destination, each in one step.
     #[expect(clippy::too_many_arguments, reason = "a place in the program and one in memory")]
-    fn combine(
+    pub(super) fn combine(
         &mut self,
         memory: &BlockMemory,
         site: Site,
@@ -660,11 +669,7 @@ impl Machine<'_> {
                 Engine::Bulk
             };
             if let Some(reduce) = reduce {
-                let place =
-                    Thread::of_lane(Warp { block: memory.index, warp: site.w as u32 }, lane as u32);
-                for &(_, _, origin) in &undefined {
-                    self.decide(origin, "goes into an atomic", Some((place, site.line)));
-                }
+                self.decide_copied(memory, site, lane, &undefined);
                 self.combine(memory, site, lane, (sink[lane], to.1), stores, &data[lane], reduce);
             } else {
                 self.put_down(memory, site, lanes, &sink, PIECE, to.1, stores, &data);
@@ -677,6 +682,21 @@ impl Machine<'_> {
         }
         true
     }
+}
+
+/// The rank fields of the blocks that get a copy: of those in a mask, or the one to which the address points.
+pub(super) fn ranks(mask: Option<u64>) -> Vec<u64> {
+    match mask {
+        None => vec![0],
+        Some(mask) => {
+            (0..16).filter(|r| mask >> r & 1 == 1).map(|r| (r + 1) << RANK_SHIFT).collect()
+        }
+    }
+}
+
+/// The same place in the block with a rank field.
+pub(super) fn rank_moved(address: u64, rank: u64) -> u64 {
+    if rank == 0 { address } else { address & ((1 << RANK_SHIFT) - 1) | rank }
 }
 
 /// What carries out copies of a kind, or only their reads.

@@ -40,6 +40,7 @@ impl Machine<'_> {
             _ => Doubt::default(),
         };
         const ADDRESS: &str = "is an address";
+        const COORDINATE: &str = "is a handle or a coordinate";
         const ATOMIC: &str = "goes into an atomic";
         match &guarded.step {
             Step::Load(load) => decided.push((address(warp, load.address), ADDRESS)),
@@ -65,12 +66,37 @@ impl Machine<'_> {
                 decided.push((address(warp, copy.dst), ADDRESS));
                 decided.push((address(warp, copy.src), ADDRESS));
             }
+            Step::CopyTensor(copy) => {
+                copy.at.iter().for_each(|&slot| register(warp, slot, ADDRESS));
+                decided.push((address(warp, copy.map), ADDRESS));
+                decided.push((address(warp, copy.tile), ADDRESS));
+            }
             Step::StoreAsync(store) => {
                 for &value in &store.values {
                     register(warp, value, "is stored beside the program");
                 }
                 decided.push((address(warp, store.dst), ADDRESS));
             }
+            Step::Texture(texture) => {
+                for &slot in texture.at.iter().chain([&texture.image]) {
+                    register(warp, slot, COORDINATE);
+                }
+            }
+            Step::SurfaceLoad(access) | Step::SurfaceStore(access) => {
+                for &slot in access.at.iter().chain([&access.image]) {
+                    register(warp, slot, COORDINATE);
+                }
+            }
+            Step::ImageExtent { dst, image, .. } => {
+                register(warp, *image, COORDINATE);
+                warp.clear_shadow(base, *dst, active);
+            }
+            Step::Allocate { dst, size, .. } => {
+                register(warp, *size, "is the size of an allocation");
+                warp.clear_shadow(base, *dst, active);
+            }
+            Step::StackSave { dst } => warp.clear_shadow(base, *dst, active),
+            Step::StackRestore { a } => register(warp, *a, ADDRESS),
             Step::BranchTable { index, .. } => register(warp, *index, "decides a branch"),
             Step::Call(call) => {
                 if let Callee::Indirect(slot) = call.callee {

@@ -4,11 +4,13 @@ use super::arithmetic;
 use super::lanes::{binary, ternary, test, unary};
 use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
-    Constant, CopyAsync, CopyBulk, Extent, Fragment, FragmentProduct, FragmentTable, Guarded, Join,
+    Constant, CopyAsync, CopyBulk, CopyTensor, Extent, Fragment, FragmentTable, Guarded, Join,
     Load, Matrix, MatrixStep, PREDICATE_CONSTANTS, Passed, PhaseWait, Place, PlaceBase, Predicate,
-    Product, Program, REGISTER, Shuffle, Slot, Step, Store, StoreAsync, Upper,
+    Product, Program, REGISTER, Shuffle, Slot, Step, Store, StoreAsync, SurfaceAccess, Texture,
+    Upper,
 };
 use super::space::{self, RANK_SHIFT, SYSTEM_SHARED, Window};
+use super::stack::STACK;
 use super::undefined::{How, Spread};
 use crate::flow::{CallGraph, Flags, Flow, Pointers};
 use crate::ir::{
@@ -64,6 +66,7 @@ pub(crate) fn decode(
         index: FxHashMap::default(),
         needs_order: false,
         needs_heap: false,
+        allocates: false,
         takes_param_addresses: false,
         loads_volatile_data: false,
         stores_volatile: false,
@@ -76,12 +79,13 @@ pub(crate) fn decode(
         functions.push(code);
     }
     let frames = |bytes: fn(&Code) -> u64| functions.iter().map(bytes).sum::<u64>();
-    let local_bytes = if graph.recursion(kernel).is_empty() {
+    let frame_bytes = if graph.recursion(kernel).is_empty() {
         // Every function once: no chain of calls needs more.
         frames(|c| c.local_bytes.next_multiple_of(16))
     } else {
         frames(|c| c.local_bytes.next_multiple_of(16)) + RECURSIVE_STACK
     };
+    let local_bytes = frame_bytes + if decoder.allocates { STACK } else { 0 };
     let sized = |&(id, at): &(VariableId, u64)| {
         let variable = &module.variables[id.index()];
         let first = SYSTEM_SHARED + at;
@@ -93,6 +97,7 @@ pub(crate) fn decode(
         constants: decoder.constants,
         static_shared: layout.dynamic_offset,
         shared,
+        frame_bytes,
         local_bytes,
         bounds: module.functions[kernel.index()].bounds.clone(),
         needs_order: decoder.needs_order,
@@ -112,6 +117,8 @@ struct Decoder<'a> {
     index: FxHashMap<Constant, Slot>,
     needs_order: bool,
     needs_heap: bool,
+    /// It allocates local memory.
+    allocates: bool,
     takes_param_addresses: bool,
     loads_volatile_data: bool,
     stores_volatile: bool,
@@ -795,6 +802,35 @@ impl Decoder<'_> {
                     scope > Scope::Cta && !matches!(order, ir::FenceOrder::Proxy { .. });
                 Step::Fence { order, scope }
             }
+            Op::Texture { directions, layered, by_texels, ty, dsts, image, at } => {
+                Step::Texture(Box::new(Texture {
+                    directions: *directions,
+                    layered: *layered,
+                    by_texels: *by_texels,
+                    ty: *ty,
+                    dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
+                    image: self.source(scene, *image)?,
+                    at: self.sources(scene, *at)?,
+                }))
+            }
+            Op::SurfaceLoad { place, dsts } => {
+                let slots = dsts.iter().map(|&d| scene.reg(d)).collect();
+                Step::SurfaceLoad(Box::new(self.surface(scene, place, slots)?))
+            }
+            Op::SurfaceStore { place, values } => {
+                let slots = self.all(scene, values)?;
+                Step::SurfaceStore(Box::new(self.surface(scene, place, slots)?))
+            }
+            &Op::ImageExtent { dst, image, direction } => {
+                let (dst, image) = (scene.reg(dst), self.source(scene, image)?);
+                Step::ImageExtent { dst, image, direction }
+            }
+            &Op::Allocate { dst, size, align } => {
+                self.allocates = true;
+                Step::Allocate { dst: scene.reg(dst), size: self.source(scene, size)?, align }
+            }
+            &Op::StackSave { dst } => Step::StackSave { dst: scene.reg(dst) },
+            &Op::StackRestore { a } => Step::StackRestore { a: self.source(scene, a)? },
             Op::Hint => Step::Nothing,
             _ => return Ok(None),
         }))
@@ -867,22 +903,21 @@ impl Decoder<'_> {
                 if let Some((_, ty)) = reduce {
                     element_bytes(scene, ty)?;
                 }
-                self.needs_order = true;
-                let way = match copy {
-                    BulkCopy::GlobalToShared { mbarrier, multicast } => BulkWay::GlobalToShared {
-                        mbarrier: self.place(scene, Space::Shared, mbarrier)?,
-                        multicast: self.optional(scene, multicast)?,
-                    },
-                    BulkCopy::SharedToCluster { mbarrier } => BulkWay::SharedToCluster {
-                        mbarrier: self.place(scene, Space::Shared, mbarrier)?,
-                    },
-                    BulkCopy::SharedToGlobal => BulkWay::SharedToGlobal,
-                };
                 Step::CopyBulk(Box::new(CopyBulk {
-                    way,
+                    way: self.way(scene, copy)?,
                     dst: self.place(scene, Space::Shared, dst)?,
                     src: self.place(scene, Space::Shared, src)?,
                     size: self.source(scene, size)?,
+                    reduce,
+                }))
+            }
+            Op::CopyTensor { copy, map, ref at, tile, reduce } => {
+                let at = self.all(scene, at)?;
+                Step::CopyTensor(Box::new(CopyTensor {
+                    way: self.way(scene, copy)?,
+                    map: self.place(scene, Space::Generic, map)?,
+                    at,
+                    tile: self.place(scene, Space::Shared, tile)?,
                     reduce,
                 }))
             }
@@ -944,6 +979,21 @@ impl Decoder<'_> {
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// Which way a bulk copy goes. It asks for the order of blocks.
+    fn way(&mut self, scene: &Scene<'_>, copy: BulkCopy) -> Result<BulkWay, DecodeError> {
+        self.needs_order = true;
+        Ok(match copy {
+            BulkCopy::GlobalToShared { mbarrier, multicast } => BulkWay::GlobalToShared {
+                mbarrier: self.place(scene, Space::Shared, mbarrier)?,
+                multicast: self.optional(scene, multicast)?,
+            },
+            BulkCopy::SharedToCluster { mbarrier } => {
+                BulkWay::SharedToCluster { mbarrier: self.place(scene, Space::Shared, mbarrier)? }
+            }
+            BulkCopy::SharedToGlobal => BulkWay::SharedToGlobal,
+        })
     }
 
     fn control_step(&mut self, scene: &Scene<'_>, op: &Op) -> Result<Step, DecodeError> {
@@ -1020,55 +1070,22 @@ impl Decoder<'_> {
                 let what = MatrixStep::Transpose { dst: scene.reg(dst), a: self.source(scene, a)? };
                 self.matrix(what)
             }
-            Op::MatrixMultiply { shape, a_type, b_type, ty, saturate, dsts, a, b, c } => {
-                let product = Product {
-                    shape: *shape,
-                    a_type: *a_type,
-                    b_type: *b_type,
-                    ty: *ty,
-                    saturate: *saturate,
-                    dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
-                    a: self.all(scene, a)?,
-                    b: self.all(scene, b)?,
-                    c: self.all(scene, c)?,
-                };
+            Op::MatrixMultiply(product) => {
+                let product = self.product(scene, product)?;
                 self.matrix(MatrixStep::Multiply(product))
             }
-            Op::FragmentLoad { part, shape, ty, by_columns, space, dsts, address, stride } => {
-                let table = FragmentTable {
-                    fragment: Fragment::new(part.extent(*shape), *ty),
-                    by_columns: *by_columns,
-                    space: *space,
-                    address: self.place(scene, *space, *address)?,
-                    stride: self.optional(scene, *stride)?,
-                };
+            Op::FragmentLoad { part, table, dsts } => {
+                let table = self.fragment_table(scene, *part, table)?;
                 let dsts = dsts.iter().map(|&d| scene.reg(d)).collect();
                 self.matrix(MatrixStep::LoadFragment { table, dsts })
             }
-            Op::FragmentStore { shape, ty, by_columns, space, values, address, stride } => {
-                let table = FragmentTable {
-                    fragment: Fragment::new(FragmentPart::Sum.extent(*shape), *ty),
-                    by_columns: *by_columns,
-                    space: *space,
-                    address: self.place(scene, *space, *address)?,
-                    stride: self.optional(scene, *stride)?,
-                };
+            Op::FragmentStore { table, values } => {
+                let table = self.fragment_table(scene, FragmentPart::Sum, table)?;
                 let values = self.all(scene, values)?;
                 self.matrix(MatrixStep::StoreFragment { table, values })
             }
-            Op::FragmentMultiply { shape, a_type, b_type, c_type, ty, saturate, dsts, a, b, c } => {
-                let product = FragmentProduct {
-                    shape: *shape,
-                    a_type: *a_type,
-                    b_type: *b_type,
-                    c_type: *c_type,
-                    ty: *ty,
-                    saturate: *saturate,
-                    dsts: dsts.iter().map(|&d| scene.reg(d)).collect(),
-                    a: self.all(scene, a)?,
-                    b: self.all(scene, b)?,
-                    c: self.all(scene, c)?,
-                };
+            Op::FragmentMultiply(product) => {
+                let product = self.product(scene, product)?;
                 self.matrix(MatrixStep::MultiplyFragments(product))
             }
             &Op::ActiveMask { dst } => Step::ActiveMask { dst: scene.reg(dst) },
@@ -1106,6 +1123,55 @@ impl Decoder<'_> {
 
     fn all(&mut self, scene: &Scene<'_>, list: &[Operand]) -> Result<Box<[Slot]>, DecodeError> {
         list.iter().map(|&o| self.source(scene, o)).collect()
+    }
+
+    fn product(
+        &mut self,
+        scene: &Scene<'_>,
+        product: &ir::MatrixProduct,
+    ) -> Result<Product, DecodeError> {
+        let &ir::MatrixProduct { shape, a_type, b_type, c_type, ty, saturate, differing, .. } =
+            product;
+        Ok(Product {
+            shape,
+            a_type,
+            b_type,
+            c_type,
+            ty,
+            saturate,
+            differing,
+            dsts: product.dsts.iter().map(|&d| scene.reg(d)).collect(),
+            a: self.all(scene, &product.a)?,
+            b: self.all(scene, &product.b)?,
+            c: self.all(scene, &product.c)?,
+        })
+    }
+
+    fn surface(
+        &mut self,
+        scene: &Scene<'_>,
+        place: &ir::SurfacePlace,
+        slots: Box<[Slot]>,
+    ) -> Result<SurfaceAccess, DecodeError> {
+        let &ir::SurfacePlace { ty, outside, image, at } = place;
+        let (image, at) = (self.source(scene, image)?, self.sources(scene, at)?);
+        Ok(SurfaceAccess { bytes: ty.bytes(), outside, slots, image, at })
+    }
+
+    fn fragment_table(
+        &mut self,
+        scene: &Scene<'_>,
+        part: FragmentPart,
+        table: &ir::FragmentTable,
+    ) -> Result<FragmentTable, DecodeError> {
+        let &ir::FragmentTable { shape, ty, by_columns, space, address, stride } = table;
+        Ok(FragmentTable {
+            fragment: Fragment::new(part.extent(shape), ty),
+            by_columns,
+            space,
+            address: self.place(scene, space, address)?,
+            stride: self.optional(scene, stride)?,
+        })
     }
 
     fn matrix(&mut self, what: MatrixStep) -> Step {

@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use super::grid::Machine;
-use super::lanes::{Register, indices, join_masks, uniform};
+use super::lanes::{Register, from_one, from_three, from_two, indices, join_masks, uniform};
 use super::launch::Halt;
 use super::program::{Argument, Call, Callee, Code, Passed, Slot, Step};
 use super::space;
@@ -252,12 +252,26 @@ impl<'a> Machine<'a> {
                 | Step::CopyWait { .. }
                 | Step::CopyArrive { .. }
                 | Step::CopyBulk(_)
+                | Step::CopyTensor(_)
                 | Step::StoreAsync(_)
                 | Step::MbarrierInit { .. }
                 | Step::MbarrierInvalidate { .. }
                 | Step::MbarrierArrive(_)
                 | Step::MbarrierTransaction { .. } => {
                     self.beside(block, w, &group, active, code, &guarded.step)?;
+                    Next::Step
+                }
+                Step::Texture(_)
+                | Step::SurfaceLoad(_)
+                | Step::SurfaceStore(_)
+                | Step::ImageExtent { .. } => {
+                    if active != 0 {
+                        self.image(block, w, &group, active, code, &guarded.step);
+                    }
+                    Next::Step
+                }
+                Step::Allocate { .. } | Step::StackSave { .. } | Step::StackRestore { .. } => {
+                    self.stack(block, w, &group, active, code, &guarded.step)?;
                     Next::Step
                 }
                 step => {
@@ -403,6 +417,7 @@ impl<'a> Machine<'a> {
         group.base = frame.base;
         group.pc = frame.pc + 1;
         warp.leave_frame(callee);
+        warp.leave_call(group.frames.len(), group.mask);
         warp.aim(group);
         Ok(Next::Jump)
     }
@@ -493,8 +508,8 @@ impl<'a> Machine<'a> {
             let what = String::from("the registers of all calls are too many");
             return Err(self.bad_call(block, w, group, code, what));
         }
-        if end.local > self.program.local_bytes {
-            let what = format!("the stack of {} bytes is full", self.program.local_bytes);
+        if end.local > self.program.frame_bytes {
+            let what = format!("the stack of {} bytes is full", self.program.frame_bytes);
             return Err(self.bad_call(block, w, group, code, what));
         }
         let warp = &mut block.warps[w];
@@ -502,6 +517,7 @@ impl<'a> Machine<'a> {
         for (from, to) in call.arguments.iter().zip(&target.parameters) {
             hand_over(warp, group.base, base, *from, *to, group.mask);
         }
+        warp.enter_call(group.frames.len(), group.mask);
         group.frames.push(Frame { function: group.function, pc: group.pc, base: group.base });
         group.function = callee;
         group.base = base;
@@ -636,16 +652,16 @@ fn copy_param(warp: &mut Warp, from: u64, to: u64, bytes: u64, mask: u32) {
 fn compute(warp: &mut Warp, base: Base, group: u32, active: u32, step: &Step, issued: u64) {
     match step {
         Step::Unary { f, dst, a, .. } => {
-            let a = warp.registers[base.slot(*a)];
-            f(&mut warp.registers[base.slot(*dst)], &a, active);
+            let (dst, a) = (base.slot(*dst), base.slot(*a));
+            from_one(&mut warp.registers, dst, a, |dst, a| f(dst, a, active));
         }
         Step::Binary { f, dst, a, b, .. } => {
-            let (a, b) = (warp.registers[base.slot(*a)], warp.registers[base.slot(*b)]);
-            f(&mut warp.registers[base.slot(*dst)], &a, &b, active);
+            let (dst, sources) = (base.slot(*dst), [*a, *b].map(|s| base.slot(s)));
+            from_two(&mut warp.registers, dst, sources, |dst, a, b| f(dst, a, b, active));
         }
         Step::Ternary { f, dst, a, b, c, .. } => {
-            let [a, b, c] = [a, b, c].map(|s| warp.registers[base.slot(*s)]);
-            f(&mut warp.registers[base.slot(*dst)], &a, &b, &c, active);
+            let (dst, sources) = (base.slot(*dst), [*a, *b, *c].map(|s| base.slot(s)));
+            from_three(&mut warp.registers, dst, sources, |dst, a, b, c| f(dst, a, b, c, active));
         }
         Step::InsertBits { ty, dst, sources } => {
             let [a, b, start, length] = sources.map(|s| warp.registers[base.slot(s)]);
@@ -689,12 +705,13 @@ fn compute(warp: &mut Warp, base: Base, group: u32, active: u32, step: &Step, is
             warp.set_predicate(base, *dst, holds, active);
         }
         Step::Select { dst, a, b, pred } => {
-            let (a, b) = (warp.registers[base.slot(*a)], warp.registers[base.slot(*b)]);
             let takes_a = warp.predicates[base.predicate(*pred)];
-            let dst = &mut warp.registers[base.slot(*dst)];
-            for lane in indices(active) {
-                dst[lane] = if takes_a >> lane & 1 == 1 { a[lane] } else { b[lane] };
-            }
+            let (dst, sources) = (base.slot(*dst), [*a, *b].map(|s| base.slot(s)));
+            from_two(&mut warp.registers, dst, sources, |dst, a, b| {
+                for lane in indices(active) {
+                    dst[lane] = if takes_a >> lane & 1 == 1 { a[lane] } else { b[lane] };
+                }
+            });
         }
         Step::MovePredicate { dst, a, negated } => {
             let bits = warp.predicates[base.predicate(*a)];

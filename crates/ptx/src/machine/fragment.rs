@@ -9,11 +9,11 @@ use super::block::Block;
 use super::grid::Machine;
 use super::lanes::{Register, indices};
 use super::matrix::{addend, element, number, sum};
-use super::program::{Fragment, FragmentProduct, FragmentTable, Slot};
+use super::program::{Fragment, FragmentTable, Product, Slot};
 use super::undefined::{Doubt, Origin, Shadow};
 use super::warp::{Base, Warp};
 use crate::finding::Act;
-use crate::ir::Type;
+use crate::ir::MatrixType;
 use crate::memory::Bytes;
 use crate::place::LANES;
 
@@ -21,7 +21,7 @@ use crate::place::LANES;
 const PIECE: usize = 16;
 
 impl Fragment {
-    pub(crate) fn new((rows, columns): (u32, u32), ty: Type) -> Fragment {
+    pub(crate) fn new((rows, columns): (u32, u32), ty: MatrixType) -> Fragment {
         Fragment { rows: rows as usize, columns: columns as usize, bits: ty.bits() }
     }
 
@@ -29,8 +29,18 @@ impl Fragment {
         self.rows * self.columns
     }
 
-    fn bytes(self) -> usize {
-        self.bits as usize / 8
+    /// The bytes of so many elements that lie together.
+    fn bytes(self, elements: usize) -> usize {
+        elements * self.bits as usize / 8
+    }
+
+    /// An element of a piece of memory; of those that share a byte, the first has the lowest bits.
+    fn cut(self, piece: &[u8; PIECE], at: usize) -> u64 {
+        let bit = at * self.bits as usize;
+        let mut raw = [0; 8];
+        let bytes = self.bits.div_ceil(8) as usize;
+        raw[..bytes].copy_from_slice(&piece[bit / 8..][..bytes]);
+        (u64::from_le_bytes(raw) >> (bit % 8)) & self.mask()
     }
 
     /// Elements of a register.
@@ -68,31 +78,67 @@ struct Piece {
     offset: u64,
 }
 
-/// The pieces of a table, and the elements of each.
-fn pieces(table: &FragmentTable, stride: u64) -> (Vec<Piece>, usize) {
-    let Fragment { rows, columns, .. } = table.fragment;
-    let size = table.fragment.bytes();
-    let (lines, length) = if table.by_columns { (columns, rows) } else { (rows, columns) };
-    let each = (PIECE / size).min(length);
-    let piece = |line: usize, within: usize| {
-        let offset = (line as u64).wrapping_mul(stride).wrapping_add(within as u64);
-        let (first, step) = match table.by_columns {
-            true => (within * columns + line, columns),
-            false => (line * columns + within, 1),
-        };
-        Piece { first, step, offset: offset.wrapping_mul(size as u64) }
-    };
-    let all = (0..lines).flat_map(|line| (0..length).step_by(each).map(move |at| (line, at)));
-    (all.map(|(line, at)| piece(line, at)).collect(), each)
+/// A table in memory, cut into pieces.
+struct Layout {
+    fragment: Fragment,
+    start: u64,
+    pieces: Vec<Piece>,
+    /// Elements of a piece.
+    each: usize,
 }
 
-/// Where the pieces of a round lie, a lane each, and the lanes that have one.
-fn addresses_of(round: &[Piece], start: u64) -> (Register, u32) {
-    let mut addresses = [start; LANES];
-    for (address, piece) in addresses.iter_mut().zip(round) {
-        *address = start.wrapping_add(piece.offset);
+impl Layout {
+    fn new(table: &FragmentTable, (start, stride): (u64, u64)) -> Layout {
+        let fragment = table.fragment;
+        let Fragment { rows, columns, .. } = fragment;
+        let (lines, length) = if table.by_columns { (columns, rows) } else { (rows, columns) };
+        let each = (PIECE * 8 / fragment.bits as usize).min(length);
+        let piece = |line: usize, within: usize| {
+            let offset = (line as u64).wrapping_mul(stride).wrapping_add(within as u64);
+            let (first, step) = match table.by_columns {
+                true => (within * columns + line, columns),
+                false => (line * columns + within, 1),
+            };
+            Piece { first, step, offset: offset.wrapping_mul(fragment.bits.into()) / 8 }
+        };
+        let all = (0..lines).flat_map(|line| (0..length).step_by(each).map(move |at| (line, at)));
+        let pieces = all.map(|(line, at)| piece(line, at)).collect();
+        Layout { fragment, start, pieces, each }
     }
-    (addresses, u32::MAX >> (LANES - round.len().clamp(1, LANES)))
+
+    /// Bytes of a piece.
+    fn piece_bytes(&self) -> u32 {
+        self.fragment.bytes(self.each) as u32
+    }
+
+    /// The pieces, as many at a time as a warp has lanes.
+    fn rounds(&self) -> impl Iterator<Item = Round<'_>> {
+        self.pieces.chunks(LANES).map(|pieces| {
+            let mut addresses = [self.start; LANES];
+            for (address, piece) in addresses.iter_mut().zip(pieces) {
+                *address = self.start.wrapping_add(piece.offset);
+            }
+            let lanes = u32::MAX >> (LANES - pieces.len().clamp(1, LANES));
+            Round { pieces, each: self.each, addresses, lanes }
+        })
+    }
+}
+
+/// A piece for each lane.
+struct Round<'a> {
+    pieces: &'a [Piece],
+    each: usize,
+    addresses: Register,
+    /// Those that have one.
+    lanes: u32,
+}
+
+impl Round<'_> {
+    /// The elements of a lane's piece.
+    fn elements(&self, lane: usize) -> impl Iterator<Item = usize> + use<> {
+        let Piece { first, step, .. } = self.pieces[lane];
+        (0..self.each).map(move |i| first + i * step)
+    }
 }
 
 impl Machine<'_> {
@@ -108,29 +154,33 @@ impl Machine<'_> {
     ) {
         let Block { memory, warps, .. } = block;
         let warp = &mut warps[access.w as usize];
-        let fragment = table.fragment;
-        let size = fragment.bytes();
-        let (start, stride) = self.whereabouts(warp, base, lanes, table);
-        let (pieces, each) = pieces(table, stride);
-        let access = Access { size: (each * size) as u32, ..access };
+        let layout = Layout::new(table, self.whereabouts(warp, base, lanes, table));
+        let fragment = layout.fragment;
+        let access = Access { size: layout.piece_bytes(), ..access };
         // What cannot be read is all ones, as uninitialised memory.
         let mut values = vec![fragment.mask(); fragment.elements()];
         let mut origins: Vec<Option<Origin>> = vec![None; fragment.elements()];
-        for round in pieces.chunks(LANES) {
-            let (addresses, all) = addresses_of(round, start);
-            let elements =
-                |lane: usize| (0..each).map(move |i| round[lane].first + i * round[lane].step);
-            self.visit(memory, lanes & all, &addresses, access, |from: &Bytes, at, lanes| {
-                for lane in indices(lanes) {
-                    let at = addresses[lane].wrapping_sub(at) as usize;
-                    for (i, element) in elements(lane).enumerate() {
-                        values[element] = from.load(at + i * size, size as u32);
+        for round in layout.rounds() {
+            let addresses = &round.addresses;
+            self.visit(
+                memory,
+                lanes & round.lanes,
+                addresses,
+                access,
+                |from: &Bytes, at, lanes| {
+                    for lane in indices(lanes) {
+                        let at = addresses[lane].wrapping_sub(at) as usize;
+                        let mut piece = [0; PIECE];
+                        from.read(at, &mut piece[..access.size as usize]);
+                        for (i, element) in round.elements(lane).enumerate() {
+                            values[element] = fragment.cut(&piece, i);
+                        }
                     }
-                }
-            });
+                },
+            );
             for (lane, origin) in self.undefined_rows().into_iter().enumerate() {
                 if let Some(origin) = origin {
-                    elements(lane).for_each(|element| origins[element] = Some(origin));
+                    round.elements(lane).for_each(|element| origins[element] = Some(origin));
                 }
             }
         }
@@ -164,42 +214,39 @@ impl Machine<'_> {
     ) {
         let Block { memory, warps, .. } = block;
         let warp = &mut warps[access.w as usize];
-        let fragment = table.fragment;
-        let size = fragment.bytes();
-        let (start, stride) = self.whereabouts(warp, base, lanes, table);
-        let (pieces, each) = pieces(table, stride);
+        let layout = Layout::new(table, self.whereabouts(warp, base, lanes, table));
+        let fragment = layout.fragment;
+        // Sums have whole bytes.
+        let size = fragment.bytes(1);
         let values = gather(warp, base, fragment, slots);
         let doubts = doubts(warp, base, fragment, slots);
-        for round in pieces.chunks(LANES) {
-            let (addresses, all) = addresses_of(round, start);
-            let elements =
-                |lane: usize| (0..each).map(move |i| round[lane].first + i * round[lane].step);
+        for round in layout.rounds() {
+            let (addresses, lanes) = (&round.addresses, lanes & round.lanes);
             let stored = |lane: usize| -> Stored {
                 let mut bytes = [0; 32];
-                for (to, element) in bytes.chunks_mut(size).zip(elements(lane)) {
+                for (to, element) in bytes.chunks_mut(size).zip(round.elements(lane)) {
                     to.copy_from_slice(&values[element].to_le_bytes()[..size]);
                 }
                 bytes
             };
             let access = Access {
-                size: (each * size) as u32,
+                size: layout.piece_bytes(),
                 act: Act::Write,
                 values: Some(&stored),
                 ..access
             };
-            let round_lanes = lanes & all;
-            self.visit(memory, round_lanes, &addresses, access, |to: &Bytes, at, lanes| {
+            self.visit(memory, lanes, addresses, access, |to: &Bytes, at, lanes| {
                 for lane in indices(lanes) {
                     let at = addresses[lane].wrapping_sub(at) as usize;
-                    for (i, element) in elements(lane).enumerate() {
+                    for (i, element) in round.elements(lane).enumerate() {
                         to.store(at + i * size, size as u32, values[element]);
                     }
                 }
             });
-            for lane in indices(if doubts.is_some() { round_lanes } else { 0 }) {
+            for lane in indices(if doubts.is_some() { lanes } else { 0 }) {
                 let doubt = |element: usize| doubts.as_ref().and_then(|all| all[element]);
-                let Some(origin) = elements(lane).find_map(doubt) else { continue };
-                let undefined = (elements(lane).enumerate())
+                let Some(origin) = round.elements(lane).find_map(doubt) else { continue };
+                let undefined = (round.elements(lane).enumerate())
                     .filter(|&(_, element)| doubt(element).is_some())
                     .fold(0, |bits, (i, _)| bits | ((1_u32 << size) - 1) << (i * size));
                 let thread = access.w * LANES as u32 + lane as u32;
@@ -256,8 +303,8 @@ fn doubts(
 }
 
 /// `wmma.mma`: sums are as those of `mma`.
-pub(super) fn multiply(warp: &mut Warp, base: Base, lanes: u32, product: &FragmentProduct) {
-    let FragmentProduct { shape, a_type, b_type, c_type, ty, saturate, dsts, a, b, c } = product;
+pub(super) fn multiply(warp: &mut Warp, base: Base, lanes: u32, product: &Product) {
+    let Product { shape, a_type, b_type, c_type, ty, saturate, dsts, a, b, c, .. } = product;
     let (m, n, k) = (shape.0 as usize, shape.1 as usize, shape.2 as usize);
     let of = |rows, columns, bits| Fragment { rows, columns, bits };
     let left = gather(warp, base, of(m, k, a_type.bits()), a);
@@ -270,7 +317,7 @@ pub(super) fn multiply(warp: &mut Warp, base: Base, lanes: u32, product: &Fragme
     let sums: Vec<u64> = (added.into_iter().enumerate())
         .map(|(at, bits)| {
             let (row, column) = (at / n, at % n);
-            let factors = (0..k).map(|i| (left[row * k + i], right[i * n + column]));
+            let factors = (0..k).map(|i| product.pair(left[row * k + i], right[i * n + column]));
             sum(*ty, *saturate, addend(*c_type, bits), factors)
         })
         .collect();

@@ -629,12 +629,12 @@ impl<'a> Machine<'a> {
             .filter(|(_, g)| ready(g))
             .filter_map(|(at, g)| best(g).map(|lane| (at, lane)))
             .min_by_key(|&(_, lane)| rank(lane))?;
+        if warp.groups[at].mask == 1 << lane {
+            return Some(warp.groups.swap_remove(at));
+        }
         let mut group = warp.groups[at].clone();
         group.mask = 1 << lane;
         warp.groups[at].mask &= !group.mask;
-        if warp.groups[at].mask == 0 {
-            warp.groups.swap_remove(at);
-        }
         Some(group)
     }
 

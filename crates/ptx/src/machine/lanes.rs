@@ -33,6 +33,67 @@ pub(crate) fn indices(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
+/// Computes a register from another, which is copied only if it is the same.
+#[inline]
+pub(crate) fn from_one(
+    registers: &mut [Register],
+    dst: usize,
+    a: usize,
+    f: impl FnOnce(&mut Register, &Register),
+) {
+    if let Ok([dst, a]) = registers.get_disjoint_mut([dst, a]) {
+        f(dst, a);
+    } else {
+        let a = registers[a];
+        f(&mut registers[dst], &a);
+    }
+}
+
+/// Computes a register from two others, of which one is copied only if it is the same.
+#[inline]
+pub(crate) fn from_two(
+    registers: &mut [Register],
+    dst: usize,
+    [a, b]: [usize; 2],
+    f: impl FnOnce(&mut Register, &Register, &Register),
+) {
+    if let Ok([dst, a, b]) = registers.get_disjoint_mut([dst, a, b]) {
+        f(dst, a, b);
+    } else if a == b {
+        from_one(registers, dst, a, |dst, a| f(dst, a, a));
+    } else if dst == a {
+        let a = registers[a];
+        from_one(registers, dst, b, |dst, b| f(dst, &a, b));
+    } else {
+        let b = registers[b];
+        from_one(registers, dst, a, |dst, a| f(dst, a, &b));
+    }
+}
+
+/// Computes a register from three others, of which one is copied only if it is the same.
+#[inline]
+pub(crate) fn from_three(
+    registers: &mut [Register],
+    dst: usize,
+    [a, b, c]: [usize; 3],
+    f: impl FnOnce(&mut Register, &Register, &Register, &Register),
+) {
+    if let Ok([dst, a, b, c]) = registers.get_disjoint_mut([dst, a, b, c]) {
+        f(dst, a, b, c);
+    } else if a == b {
+        from_two(registers, dst, [a, c], |dst, a, c| f(dst, a, a, c));
+    } else if dst == c || a == c {
+        let c = registers[c];
+        from_two(registers, dst, [a, b], |dst, a, b| f(dst, a, b, &c));
+    } else if dst == a {
+        let a = registers[a];
+        from_two(registers, dst, [b, c], |dst, b, c| f(dst, &a, b, c));
+    } else {
+        let b = registers[b];
+        from_two(registers, dst, [a, c], |dst, a, c| f(dst, a, &b, c));
+    }
+}
+
 /// Lifts a function of one value.
 pub(crate) fn unary(f: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Unary {
     Box::new(move |dst, a, mask| {
@@ -121,6 +182,38 @@ mod tests {
         let a = core::array::from_fn(|lane| lane as u64);
         binary(|x, y| x + y)(&mut dst, &a, &[100; LANES], 0x8000_0001);
         assert_eq!((dst[0], dst[1], dst[30], dst[31]), (100, 7, 7, 131));
+    }
+
+    #[test]
+    fn sources_may_be_the_destination() {
+        let all = || [[1; LANES], [10; LANES], [100; LANES], [1000; LANES]];
+        let two = |dst, sources| {
+            let mut registers = all();
+            from_two(&mut registers, dst, sources, |d, a, b| {
+                (0..LANES).for_each(|l| d[l] = a[l] + 2 * b[l]);
+            });
+            registers.map(|r| r[LANES - 1])
+        };
+        assert_eq!(two(0, [1, 2]), [210, 10, 100, 1000]);
+        assert_eq!(two(0, [0, 2]), [201, 10, 100, 1000]);
+        assert_eq!(two(2, [1, 2]), [1, 10, 210, 1000]);
+        assert_eq!(two(0, [3, 3]), [3000, 10, 100, 1000]);
+        assert_eq!(two(3, [3, 3]), [1, 10, 100, 3000]);
+        let numbers = [1, 10, 100, 1000];
+        for number in 0..256 {
+            let [dst, a, b, c] = [0, 2, 4, 6].map(|shift| number >> shift & 3);
+            let mut registers = all();
+            from_three(&mut registers, dst, [a, b, c], |d, a, b, c| {
+                (0..LANES).for_each(|l| d[l] = a[l] + 2 * b[l] + 3 * c[l]);
+            });
+            let mut expected = numbers;
+            expected[dst] = numbers[a] + 2 * numbers[b] + 3 * numbers[c];
+            assert_eq!(registers.map(|r| r[LANES - 1]), expected, "{dst} {a} {b} {c}");
+        }
+        let mut registers = all();
+        from_one(&mut registers, 1, 1, |d, a| *d = a.map(|x| x + 1));
+        from_one(&mut registers, 0, 1, |d, a| *d = *a);
+        assert_eq!([registers[0][7], registers[1][7]], [11, 11]);
     }
 
     #[test]

@@ -186,6 +186,8 @@ pub(super) fn number(ty: MatrixType, bits: u64) -> f64 {
         MatrixType::Plain(Type::Bf16) => f32::from_bits((bits as u32) << 16).into(),
         MatrixType::Plain(_) => half(bits),
         MatrixType::Eight(eight) => eight.to_f32(bits).into(),
+        MatrixType::Four { signed: true } => f64::from((bits as u8 as i8) << 4 >> 4),
+        MatrixType::Four { signed: false } | MatrixType::Bit => f64::from(bits as u8),
     }
 }
 
@@ -212,7 +214,7 @@ pub(super) fn element(
 }
 
 fn multiply(warp: &mut Warp, base: Base, lanes: u32, product: &Product) {
-    let Product { shape, a_type, b_type, ty, saturate, dsts, a, b, c } = product;
+    let Product { shape, a_type, b_type, c_type, ty, saturate, dsts, a, b, c, .. } = product;
     let (m, n, k) = (shape.0 as usize, shape.1 as usize, shape.2 as usize);
     let each = (32 / a_type.bits()).max(1) as usize;
     let (mut left, mut right) = (vec![0.0; m * k], vec![0.0; k * n]);
@@ -242,8 +244,8 @@ fn multiply(warp: &mut Warp, base: Base, lanes: u32, product: &Product) {
     for (at, register) in sums.iter_mut().enumerate() {
         for lane in indices(lanes) {
             let (row, column) = (lane / 4 + 8 * (at / 2), lane % 4 * 2 + at % 2);
-            let addend = addend(*ty, element(warp, base, c, ty.bits(), lane, at));
-            let factors = (0..k).map(|i| (left[row * k + i], right[i * n + column]));
+            let addend = addend(*c_type, element(warp, base, c, c_type.bits(), lane, at));
+            let factors = (0..k).map(|i| product.pair(left[row * k + i], right[i * n + column]));
             register[lane] = sum(*ty, *saturate, addend, factors);
         }
     }
@@ -259,6 +261,13 @@ fn multiply(warp: &mut Warp, base: Base, lanes: u32, product: &Product) {
     for &dst in dsts {
         let doubt = super::undefined::Doubt { lanes: everybody, ..doubt };
         warp.set_all(base, dst, lanes, doubt);
+    }
+}
+
+impl Product {
+    /// Two factors. Single bits that count where they differ are such whose difference is not 0: their product is its square.
+    pub(super) fn pair(&self, x: f64, y: f64) -> (f64, f64) {
+        if self.differing { (x - y, x - y) } else { (x, y) }
     }
 }
 
@@ -281,7 +290,7 @@ pub(super) fn sum(
 ) -> u64 {
     match ty {
         Type::S32 => {
-            // At most 32 products of 16 bits: exact in any order.
+            // At most 64 products of 16 bits, or 256 of one: exact in any order.
             let total = factors.fold(addend as i64, |sum, (x, y)| sum + (x * y) as i64);
             let clamped = total.clamp(i32::MIN.into(), i32::MAX.into());
             (if saturate { clamped } else { total }) as u32 as u64

@@ -8,7 +8,8 @@ use super::launch::Shape;
 use super::undefined::Spread;
 use crate::ir::{
     AtomicOp, Axis, BarrierFold, BoolOp, Builtin, CarryOp, FenceOrder, LaunchBounds, Line,
-    MatrixType, Order, ReduxOp, Scope, ShuffleMode, Space, Special, Type, VariableId, VoteMode,
+    MatrixType, Order, Outside, ReduxOp, Scope, ShuffleMode, Space, Special, Type, VariableId,
+    VoteMode,
 };
 use std::sync::Arc;
 
@@ -51,7 +52,8 @@ pub(crate) struct Program {
     pub(crate) static_shared: u64,
     /// The shared variables of a known size: their first bytes, and those behind their last.
     pub(crate) shared: Vec<(VariableId, u64, u64)>,
-    /// Bytes of local memory that a thread may need.
+    /// Bytes of local memory that a thread may need, for the frames of its functions and with what these allocate.
+    pub(crate) frame_bytes: u64,
     pub(crate) local_bytes: u64,
     pub(crate) bounds: LaunchBounds,
     /// What a block may not do beside others of its grid on another thread.
@@ -85,6 +87,11 @@ impl Program {
         let registers = slots * size_of::<Register>() as u64 * u64::from(shape.warps());
         let local = self.local_bytes.saturating_mul(shape.threads().into());
         registers.saturating_add(local) + self.static_shared + u64::from(shape.shared)
+    }
+
+    /// Where functions allocate local memory, if they do.
+    pub(crate) fn stack(&self) -> Option<u64> {
+        (self.local_bytes > self.frame_bytes).then_some(self.frame_bytes)
     }
 
     /// Whether it reads what the driver fills in.
@@ -278,6 +285,26 @@ pub(crate) enum Step {
         scope: Scope,
     },
 
+    Texture(Box<Texture>),
+    SurfaceLoad(Box<SurfaceAccess>),
+    SurfaceStore(Box<SurfaceAccess>),
+    ImageExtent {
+        dst: Slot,
+        image: Slot,
+        direction: usize,
+    },
+    Allocate {
+        dst: Slot,
+        size: Slot,
+        align: u64,
+    },
+    StackSave {
+        dst: Slot,
+    },
+    StackRestore {
+        a: Slot,
+    },
+
     Branch {
         target: u32,
     },
@@ -350,6 +377,7 @@ pub(crate) enum Step {
         no_increment: bool,
     },
     CopyBulk(Box<CopyBulk>),
+    CopyTensor(Box<CopyTensor>),
     StoreAsync(Box<StoreAsync>),
     MbarrierInit {
         space: Space,
@@ -420,6 +448,28 @@ pub(crate) struct Upper {
     pub(crate) b: Slot,
 }
 
+/// `tex`.
+pub(crate) struct Texture {
+    pub(crate) directions: u32,
+    pub(crate) layered: bool,
+    pub(crate) by_texels: bool,
+    pub(crate) ty: Type,
+    pub(crate) dsts: Box<[Slot]>,
+    pub(crate) image: Slot,
+    pub(crate) at: [Slot; 3],
+}
+
+/// `suld`, `sust`.
+pub(crate) struct SurfaceAccess {
+    /// Of an element.
+    pub(crate) bytes: u32,
+    pub(crate) outside: Outside,
+    /// Destinations or values.
+    pub(crate) slots: Box<[Slot]>,
+    pub(crate) image: Slot,
+    pub(crate) at: [Slot; 3],
+}
+
 /// Who is called.
 pub(crate) enum Callee {
     /// A function of the program.
@@ -470,7 +520,7 @@ pub(crate) enum MatrixStep {
     Multiply(Product),
     LoadFragment { table: FragmentTable, dsts: Box<[Slot]> },
     StoreFragment { table: FragmentTable, values: Box<[Slot]> },
-    MultiplyFragments(FragmentProduct),
+    MultiplyFragments(Product),
 }
 
 /// How a table is spread over the lanes of a warp: see [`super::fragment`].
@@ -492,27 +542,15 @@ pub(crate) struct FragmentTable {
     pub(crate) stride: Option<Slot>,
 }
 
-/// `wmma.mma`.
-pub(crate) struct FragmentProduct {
+/// `mma`, `wmma.mma`.
+pub(crate) struct Product {
     pub(crate) shape: (u32, u32, u32),
     pub(crate) a_type: MatrixType,
     pub(crate) b_type: MatrixType,
     pub(crate) c_type: Type,
     pub(crate) ty: Type,
     pub(crate) saturate: bool,
-    pub(crate) dsts: Box<[Slot]>,
-    pub(crate) a: Box<[Slot]>,
-    pub(crate) b: Box<[Slot]>,
-    pub(crate) c: Box<[Slot]>,
-}
-
-/// `mma`.
-pub(crate) struct Product {
-    pub(crate) shape: (u32, u32, u32),
-    pub(crate) a_type: MatrixType,
-    pub(crate) b_type: MatrixType,
-    pub(crate) ty: Type,
-    pub(crate) saturate: bool,
+    pub(crate) differing: bool,
     pub(crate) dsts: Box<[Slot]>,
     pub(crate) a: Box<[Slot]>,
     pub(crate) b: Box<[Slot]>,
@@ -564,6 +602,19 @@ pub(crate) struct CopyBulk {
     pub(crate) size: Slot,
     /// Elements are combined with those of the destination.
     pub(crate) reduce: Option<(AtomicOp, Type)>,
+}
+
+/// `cp.async.bulk.tensor`.
+pub(crate) struct CopyTensor {
+    pub(crate) way: BulkWay,
+    /// Where the tensor map is.
+    pub(crate) map: Place,
+    /// The coordinates of the tile's first element.
+    pub(crate) at: Box<[Slot]>,
+    /// In shared memory.
+    pub(crate) tile: Place,
+    /// Elements are combined with those of the tensor.
+    pub(crate) reduce: Option<AtomicOp>,
 }
 
 /// `st.async`, `red.async`.

@@ -79,8 +79,13 @@ impl Machine<'_> {
             return Some(group);
         }
         group.wait = Wait::Lanes(named);
-        block.warps[w].groups.push(group);
-        self.settle_lanes(block, w);
+        let warp = &mut block.warps[w];
+        warp.groups.push(group);
+        // Who waits for others than these has waited for them before.
+        let last = warp.groups.len() - 1;
+        if self.all_are_here(&block.warps[w], last) {
+            self.meet(block, w, last);
+        }
         None
     }
 
@@ -88,16 +93,17 @@ impl Machine<'_> {
     pub(crate) fn settle_lanes(&mut self, block: &mut Block, w: usize) {
         loop {
             let warp = &block.warps[w];
-            let ready = warp.groups.iter().position(|group| match group.wait {
-                Wait::Lanes(named) => {
-                    let here = self.lanes_with(warp, group, named);
-                    named & warp.live() & !here == 0
-                }
-                _ => false,
-            });
+            let ready = (0..warp.groups.len()).find(|&at| self.all_are_here(warp, at));
             let Some(at) = ready else { return };
             self.meet(block, w, at);
         }
+    }
+
+    /// Whether all lanes that a group waits for wait with it.
+    fn all_are_here(&self, warp: &Warp, at: usize) -> bool {
+        let group = &warp.groups[at];
+        let Wait::Lanes(named) = group.wait else { return false };
+        named & warp.live() & !self.lanes_with(warp, group, named) == 0
     }
 
     /// Lanes of a warp that wait for the same others as a group does.

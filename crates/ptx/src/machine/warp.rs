@@ -6,7 +6,8 @@
 //! waits for.
 
 use super::lanes::{FULL, Register};
-use super::program::{Code, Condition, PREDICATE_CONSTANTS, Predicate, REGISTER, Slot};
+use super::program::{Code, Condition, PREDICATE_CONSTANTS, Predicate, Program, REGISTER, Slot};
+use super::stack::Stack;
 use super::undefined::Undefined;
 use crate::ir::Line;
 use crate::place::LANES;
@@ -93,10 +94,13 @@ pub(crate) struct Group {
 impl Group {
     /// Whether two groups are in the same place with the same way ahead.
     pub(crate) fn meets(&self, other: &Group) -> bool {
+        // Both are mostly empty, for which a comparison of slices calls a function.
         self.pc == other.pc
             && self.function == other.function
-            && self.joins == other.joins
-            && self.frames == other.frames
+            && self.joins.len() == other.joins.len()
+            && self.frames.len() == other.frames.len()
+            && self.joins.iter().eq(&other.joins)
+            && self.frames.iter().eq(&other.frames)
     }
 
     /// Whether two groups are at the same instruction with the same registers.
@@ -124,6 +128,8 @@ pub(crate) struct Warp {
     pub(crate) params: Vec<[u8; LANES]>,
     /// Carry bits.
     pub(crate) carry: u32,
+    /// What the lanes have allocated; `None` where the program allocates nothing.
+    pub(crate) stack: Option<Box<Stack>>,
     /// What of all these is undefined; `None`: nothing.
     pub(crate) undefined: Option<Box<Undefined>>,
     /// Lanes that the block has, and those that are gone.
@@ -144,6 +150,7 @@ impl Warp {
             predicates: Vec::new(),
             params: Vec::new(),
             carry: 0,
+            stack: None,
             undefined: None,
             exists: 0,
             exited: 0,
@@ -154,14 +161,9 @@ impl Warp {
         }
     }
 
-    /// Begins a kernel with registers of zeros behind `constants` constant slots.
-    pub(crate) fn begin(
-        &mut self,
-        kernel: &Code,
-        constants: usize,
-        exists: u32,
-        explicit_cluster: bool,
-    ) {
+    /// Begins a kernel with registers of zeros behind the constant slots.
+    pub(crate) fn begin(&mut self, program: &Program, exists: u32, explicit_cluster: bool) {
+        let (kernel, constants) = (&program.functions[0], program.constants.len());
         self.registers.resize(constants + kernel.registers as usize, [0; LANES]);
         self.registers[constants..].fill([0; LANES]);
         self.predicates.clear();
@@ -171,6 +173,7 @@ impl Warp {
         self.params.clear();
         self.params.resize(kernel.param_bytes as usize, [0; LANES]);
         self.carry = 0;
+        self.stack = program.stack().map(|bottom| Box::new(Stack::new(bottom)));
         self.undefined = None;
         self.exists = exists;
         self.exited = 0;

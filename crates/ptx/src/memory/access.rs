@@ -11,7 +11,7 @@ pub struct Request<'a> {
     pub addresses: &'a [u64; LANES],
     /// The lanes that execute.
     pub active: u32,
-    /// The bytes that each lane means: 1, 2, 4, 8 or 16, all elements of a vector together.
+    /// The bytes that each lane means: 1, 2, 4, 8, 16 or 32, all elements of a vector together.
     pub size: u32,
     /// What is done.
     pub act: Act,
@@ -26,6 +26,11 @@ impl Request<'_> {
     #[inline]
     pub(super) fn extent(&self) -> Option<(u64, u64, u64)> {
         let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
+        if self.is_row() {
+            // The bits below the size are those of the first.
+            let first = self.addresses[0];
+            return Some((first, self.addresses[LANES - 1], first));
+        }
         if self.active == u32::MAX {
             for &address in self.addresses {
                 low = low.min(address);
@@ -41,6 +46,17 @@ impl Request<'_> {
             }
         }
         (self.active != 0).then_some((low, high, bits))
+    }
+
+    /// Whether all lanes execute, and lie side by side in their order.
+    #[inline]
+    pub(super) fn is_row(&self) -> bool {
+        let (first, size) = (self.addresses[0], u64::from(self.size));
+        let apart =
+            |(lane, &address): (usize, &u64)| address ^ first.wrapping_add(lane as u64 * size);
+        self.active == u32::MAX
+            && self.addresses.iter().enumerate().map(apart).fold(0, |all, bits| all | bits) == 0
+            && first <= self.addresses[LANES - 1]
     }
 
     /// Whether every active lane's bytes are aligned and lie in `first..end`.
@@ -76,6 +92,12 @@ impl Request<'_> {
     ) {
         if !matches!(self.act, Act::Write | Act::VolatileWrite | Act::StrongWrite | Act::AsyncWrite)
         {
+            if self.is_row()
+                && bytes
+                    .all_written((self.addresses[0] - base) as usize, self.size as usize * LANES)
+            {
+                return;
+            }
             for lane in lanes(self.active) {
                 let offset = (self.addresses[lane as usize] - base) as usize;
                 if let Some(first) = bytes.first_unwritten(offset, self.size) {

@@ -92,6 +92,13 @@ impl Bytes {
         self.written.as_ref().and_then(|written| written.first_clear(offset, size as usize))
     }
 
+    /// Whether all of these bytes were written, as far as it is remembered.
+    #[inline]
+    #[must_use]
+    pub fn all_written(&self, offset: usize, len: usize) -> bool {
+        self.written.as_ref().is_none_or(|written| written.all_set(offset, len))
+    }
+
     /// Whether it is remembered which bytes are written.
     #[must_use]
     pub fn is_tracked(&self) -> bool {
@@ -242,6 +249,18 @@ impl Bitmap {
         (clear != 0).then(|| at / 64 * 64 + clear.trailing_zeros() as usize)
     }
 
+    #[inline]
+    fn all_set(&self, at: usize, n: usize) -> bool {
+        let end = at + n;
+        let mut words = if n == 0 { 0..0 } else { at / 64..end.div_ceil(64) };
+        words.all(|index| {
+            let first = at.saturating_sub(index * 64);
+            let last = (end - index * 64).min(64);
+            let mask = u64::MAX >> (64 - (last - first)) << first;
+            self.words[index].load(Relaxed) & mask == mask
+        })
+    }
+
     fn set_range(&mut self, at: usize, n: usize) {
         let end = at + n;
         for index in at / 64..end.div_ceil(64) {
@@ -323,6 +342,11 @@ mod tests {
                 raw[..size as usize].copy_from_slice(&all[at..at + size as usize]);
                 prop_assert_eq!(bytes.load(at, size), u64::from_le_bytes(raw));
                 let first = (at..at + size as usize).find(|&i| oracle[i].is_none());
+                let some = (at * 7 % LEN, LEN - at * 7 % LEN);
+                for (at, n) in [(at, size as usize), (some.0, some.1), (some.0, some.1.min(70))] {
+                    let all = oracle[at..at + n].iter().all(Option::is_some);
+                    prop_assert_eq!(bytes.all_written(at, n), all);
+                }
                 prop_assert_eq!(bytes.first_unwritten(at, size), first);
             }
         }

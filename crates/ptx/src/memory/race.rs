@@ -85,6 +85,8 @@ struct Memory {
     /// Buffers for the entries of a cell.
     writes: Vec<Entry>,
     reads: Vec<Entry>,
+    /// A buffer for the stamps of a request, by their moments.
+    made: Vec<(Moment, u32)>,
 }
 
 /// The accessing lane.
@@ -132,6 +134,7 @@ impl Races {
             set_bytes: FLOOR_BYTES,
             writes: Vec::new(),
             reads: Vec::new(),
+            made: Vec::new(),
         };
         Races {
             clocks: Clocks::new(blocks, threads, cluster),
@@ -392,10 +395,12 @@ impl<'a> Visit<'a> {
         let number = engine.map_or(warp.warp, |e| e.agents_of(warp.warp));
         let whose = Warp { block: warp.block, warp: number };
         // Lanes of a warp mostly live in the same moment.
-        let mut made: Vec<(Moment, u32)> = Vec::new();
+        let mut made = core::mem::take(&mut self.memory.made);
+        made.clear();
+        let observers = self.clocks.observers(warp.block);
         for lane in lanes(active) {
             let place = Place::of_lane(warp, lane);
-            let Some((known, now)) = self.clocks.observer(place) else { continue };
+            let Some((known, now)) = observers.of(place.thread) else { continue };
             let moment = engine.map_or(now, |e| self.clocks.moment_of_agent(place, e));
             let as_stamp = Stamp { warp: whose, moment, act, scope, size: size as u8, line };
             let stamp = match made.iter().rev().find(|&&(m, _)| m == moment) {
@@ -413,6 +418,7 @@ impl<'a> Visit<'a> {
                 report(self.fault(&me, address, kind, other));
             }
         }
+        self.memory.made = made;
         self.overwritten
     }
 

@@ -43,13 +43,31 @@ impl<'a> Operands<'_, 'a> {
     /// Whole vectors of registers, and registers of 128 bits, in the place of an operand become their components.
     pub(super) fn spread(&mut self, args: &mut [Arg<'a>]) {
         for arg in args {
-            if let Arg::Name(name, 0) = *arg
-                && let Some(length) = self.body.scopes.vector_length(name, &mut self.body.registers)
-            {
-                let part = |at: usize| Arg::Component(name, at as u8);
-                *arg = Arg::Vector((0..length).map(part).collect());
+            match arg {
+                Arg::Name(name, 0) => {
+                    if let Some(all) = self.components(name) {
+                        *arg = Arg::Vector(all.collect());
+                    }
+                }
+                Arg::Vector(parts) => {
+                    // Of 128 bits each.
+                    for at in (0..parts.len()).rev() {
+                        if let Arg::Name(name, 0) = parts[at]
+                            && let Some(all) = self.components(name)
+                        {
+                            parts.splice(at..=at, all);
+                        }
+                    }
+                }
+                _ => {}
             }
         }
+    }
+
+    /// The components of a vector of registers, or the halves of a register of 128 bits.
+    fn components(&mut self, name: &'a str) -> Option<impl Iterator<Item = Arg<'a>> + use<'a>> {
+        let length = self.body.scopes.vector_length(name, &mut self.body.registers)?;
+        Some((0..length).map(move |at| Arg::Component(name, at as u8)))
     }
 
     fn component(&self, name: &str, at: u8) -> Result<(Reg, Type), Fault> {

@@ -48,6 +48,50 @@ fn agreed(ptx: &str, threads: u32) -> Vec<u32> {
 }
 
 #[test]
+fn vectors_of_256_bits_are_moved_whole() {
+    // Word i of a thread's eight goes round by one place, through shared memory.
+    for (load, store) in [
+        (
+            "v8.b32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}",
+            "v8.b32 X, {%r2, %r3, %r4, %r5, %r6, %r7, %r8, %r1}",
+        ),
+        ("v4.b64 {%d3, %d4, %d5, %d6}", "v4.b64 X, {%d4, %d5, %d6, %d3}"),
+        ("v2.b128 {%q1, %q2}", "v2.b128 X, {%q2, %q1}"),
+    ] {
+        let round = match load.as_bytes()[1] {
+            b'8' => 1,
+            b'4' => 2,
+            _ => 4,
+        };
+        let ptx = module(
+            ".shared .align 32 .b8 s[1024];",
+            &format!(
+                ".reg .b128 %q<3>; shl.b32 %r9, %t, 5; cvt.u64.u32 %d1, %r9; add.u64 %d2, %out, %d1; mov.u32 %r10, s; add.u32 %r10, %r10, %r9;
+                 ld.global.{load}, [%d2]; st.shared.{}; ld.shared.{load}, [%r10]; st.global.{};",
+                store.replace('X', "[%r10]"),
+                store.replace('X', "[%d2]"),
+            ),
+        );
+        for schedule in schedules() {
+            let mut b = Bench::new(&ptx, checked(schedule));
+            let words: Vec<u32> = (0..256).collect();
+            let out = b.upload(&words);
+            let reports = b.launch_clean("k", Shape::linear(1, 32), &[Arg::Pointer(out)]);
+            let moved = |i: u32| i / 8 * 8 + (i + 2 * round) % 8;
+            assert_eq!(b.download::<u32>(out, 256), (0..256).map(moved).collect::<Vec<_>>());
+            let counters = reports[0].outcome.counters.as_ref().unwrap();
+            assert_eq!(counters.total().global_loads.sectors, 32, "{schedule:?}");
+        }
+        let shifted =
+            ptx.replace("add.u64 %d2, %out, %d1;", "add.u64 %d2, %out, %d1; add.u64 %d2, %d2, 16;");
+        let mut b = Bench::new(&shifted, checked(Schedule::Lockstep));
+        let out = b.upload(&[0u32; 512]);
+        let report = b.launch("k", Shape::linear(1, 32), &[Arg::Pointer(out)]).remove(0);
+        assert_eq!(found(&report)[0].0, Kind::Misaligned);
+    }
+}
+
+#[test]
 fn lanes_that_part_meet_again() {
     // Loops of different lengths in a branch; behind it all 32 lanes are active again.
     let ptx = kernel(

@@ -1,4 +1,4 @@
-//! `wmma`: every product that PTX has but those of less than eight bits, held against one by whole numbers; and what checks see of fragments.
+//! `wmma`: every product that PTX has but those of less than eight bits, which `small.rs` has, held against one by whole numbers; and what checks see of fragments.
 
 use crate::bench::{Bench, checked, describe, found, schedules};
 use crate::execution::module;
@@ -329,10 +329,15 @@ fn products_that_there_are_not_are_named() {
         ("wmma.load.c.sync.aligned.row.m8n8k4.f64 {%g0, %g1}, [%d1];", true),
         ("wmma.load.c.sync.aligned.row.m8n8k4.f32 {%f0, %f1}, [%d1];", false),
         ("wmma.load.a.sync.aligned.row.m16n16k16.tf32 {%r0, %r1, %r2, %r3}, [%d1];", false),
-        ("wmma.load.a.sync.aligned.row.m8n8k32.s4 {%r0}, [%d1];", false),
+        ("wmma.load.a.sync.aligned.row.m8n8k32.s4 {%r0}, [%d1];", true),
+        ("wmma.load.a.sync.aligned.row.m8n8k128.s4 {%r0}, [%d1];", false),
         (
             "wmma.mma.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};",
             false,
+        ),
+        (
+            "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};",
+            true,
         ),
         (
             "wmma.mma.sync.aligned.row.col.m8n8k4.rn.f64.f64.f64.f64 {%g0, %g1}, {%g2}, {%g3}, {%g0, %g1};",

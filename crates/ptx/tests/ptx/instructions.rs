@@ -259,14 +259,15 @@ fn all_that_is_unsupported_is_listed() {
 #[test]
 fn what_is_not_known_is_no_error() {
     let lines = [
-        "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d1, {%r1}];",
+        "tex.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, {%f5, %f6, %f7, %f8}];",
         "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, %d2, {%f5, %f6}];",
-        "suld.b.2d.b32.trap {%r1}, [%d1, {%r2, %r3}];",
-        "sust.b.1d.v2.b32.clamp [%d1, {%r1}], {%r2, %r3};",
-        "wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 {%r1}, [%d1], %r5;",
+        "tld4.r.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, {%f5, %f6}];",
+        "sust.p.2d.v4.b32.trap [%d1, {%r2, %r3}], {%r4, %r5, %r6, %r7};",
+        "sured.b.add.2d.u32.trap [%d1, {%r1, %r2}], %r3;",
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %d1, %d2, %p1, 1, 1, 0, 0;",
         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 64;",
-        "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%d1, {%r1, %r2}], [%r3];",
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], [%d1, {%r1, %r2, %r3, %r4}], [%r5], {%h1, %h2};",
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes [%r1], [%d1, {%r1, %r2, %r3, %r4, %r5}], [%r6];",
         "multimem.ld_reduce.relaxed.sys.global.add.u32 %r1, [%d1];",
         "vadd.s32.u32.s32 %r1, %r2.b0, %r3.h1;",
         "frobnicate.q77 {%r1, _}, [%d1+8], (%r2, %r3), !%p1, %r4|%p2, -1.5;",

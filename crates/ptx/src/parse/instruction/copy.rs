@@ -3,10 +3,10 @@
 use super::Fault;
 use super::memory::{COMBINING, without_policy};
 use crate::{
-    ir::{AtomicOp, BulkCopy, Op, Space, Type},
+    ir::{Address, AtomicOp, BulkCopy, Op, Operand, Space, Type},
     parse::{
         argument::Arg,
-        operands::{Operands, constant, exactly, parts, wrong_count},
+        operands::{Operands, constant, exactly, expected, parts, wrong_count},
         suffix::Opcode,
     },
 };
@@ -92,6 +92,9 @@ fn bulk<'a>(
     o: &mut Operands<'_, 'a>,
     reduces: bool,
 ) -> Result<Op, Fault> {
+    if op.take("tensor") {
+        return tensor(op, args, o, reduces);
+    }
     if reduces {
         return moved(op, args, o, true);
     }
@@ -146,6 +149,72 @@ fn moved<'a>(
         _ => return Err(Fault::unsupported("there is no such copy")),
     };
     Ok(Op::CopyBulk { copy, dst, src, size, reduce })
+}
+
+/// `cp.async.bulk.tensor`, and with `.reduce` or `.prefetch`.
+fn tensor<'a>(
+    op: &mut Opcode<'a>,
+    args: &[Arg<'a>],
+    o: &mut Operands<'_, 'a>,
+    reduces: bool,
+) -> Result<Op, Fault> {
+    let rank = op.expect(&[("1d", 1), ("2d", 2), ("3d", 3), ("4d", 4), ("5d", 5)])?;
+    op.take("tile");
+    if op.take("prefetch") {
+        op.expect(&[("L2", ())])?;
+        op.expect(&[("global", ())])?;
+        let policy = op.drop_cache_hints();
+        let [place] = exactly(without_policy(policy, args, o)?)?;
+        tensor_place(place, rank, o)?;
+        return Ok(Op::Hint);
+    }
+    let (to, from) = (op.space(), op.space());
+    let mut policy = op.drop_cache_hints();
+    let multicast = op.take("multicast::cluster");
+    let grouped = op.expect(&[("bulk_group", true), ("mbarrier::complete_tx::bytes", false)])?;
+    policy |= op.drop_cache_hints();
+    let reduce = if reduces { Some(op.expect(&COMBINING)?) } else { None };
+    let args = without_policy(policy, args, o)?;
+    match (to, from, grouped, args) {
+        (Space::Global, Space::Shared, true, [place, tile]) => {
+            let (map, at) = tensor_place(place, rank, o)?;
+            let tile = o.address(tile, Space::Shared)?;
+            Ok(Op::CopyTensor { copy: BulkCopy::SharedToGlobal, map, at, tile, reduce })
+        }
+        (
+            Space::SharedCluster | Space::Shared,
+            Space::Global,
+            false,
+            [tile, place, barrier, mask @ ..],
+        ) if reduce.is_none() && mask.len() == usize::from(multicast) => {
+            let (map, at) = tensor_place(place, rank, o)?;
+            let mbarrier = o.address(barrier, to)?;
+            let multicast = mask.first().map(|m| o.src(m, Type::B16)).transpose()?;
+            let copy = BulkCopy::GlobalToShared { mbarrier, multicast };
+            Ok(Op::CopyTensor { copy, map, at, tile: o.address(tile, to)?, reduce })
+        }
+        _ => Err(Fault::unsupported("there is no such copy")),
+    }
+}
+
+/// `[map, {x, y}]`.
+fn tensor_place<'a>(
+    arg: &Arg<'a>,
+    rank: usize,
+    o: &mut Operands<'_, 'a>,
+) -> Result<(Address, Box<[Operand]>), Fault> {
+    let Arg::Bracket(items) = arg else {
+        return Err(expected("a tensor map and coordinates in brackets", arg));
+    };
+    let [map, at] = &items[..] else {
+        return Err(expected("a tensor map and coordinates in brackets", arg));
+    };
+    if parts(at).len() != rank {
+        let what = format!("{} coordinates where {rank} are expected", parts(at).len());
+        return Err(Fault::invalid(what));
+    }
+    let at = parts(at).iter().map(|x| o.src(x, Type::S32)).collect::<Result<_, _>>()?;
+    Ok((o.address(map, Space::Generic)?, at))
 }
 
 /// The operation and the type of `cp.reduce.async.bulk`.

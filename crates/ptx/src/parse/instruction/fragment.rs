@@ -2,7 +2,7 @@
 
 use super::Fault;
 use crate::{
-    ir::{FragmentPart, MatrixType, Op, Operand, Reg, Type},
+    ir::{FragmentPart, FragmentTable, MatrixProduct, MatrixType, Op, Operand, Reg, Type},
     parse::{
         argument::Arg,
         operands::{Operands, exactly, parts, wrong_count},
@@ -14,13 +14,16 @@ use crate::{
 const SUMS: [Type; 4] = [Type::F16, Type::F32, Type::F64, Type::S32];
 
 /// What factors hold; those of halves are not named in products.
-const FACTORS: [(&str, Type); 6] = [
-    ("f16", Type::F16),
-    ("bf16", Type::Bf16),
-    ("tf32", Type::Tf32),
-    ("f64", Type::F64),
-    ("s8", Type::S8),
-    ("u8", Type::U8),
+const FACTORS: [(&str, MatrixType); 9] = [
+    ("f16", MatrixType::Plain(Type::F16)),
+    ("bf16", MatrixType::Plain(Type::Bf16)),
+    ("tf32", MatrixType::Plain(Type::Tf32)),
+    ("f64", MatrixType::Plain(Type::F64)),
+    ("s8", MatrixType::Plain(Type::S8)),
+    ("u8", MatrixType::Plain(Type::U8)),
+    ("s4", MatrixType::Four { signed: true }),
+    ("u4", MatrixType::Four { signed: false }),
+    ("b1", MatrixType::Bit),
 ];
 
 /// Rows of `a`, columns of `b`, and columns of `a`.
@@ -60,14 +63,18 @@ fn shape(op: &mut Opcode<'_>) -> Result<Shape, Fault> {
         ("m32n8k16", (32, 8, 16)),
         ("m16n16k8", (16, 16, 8)),
         ("m8n8k4", (8, 8, 4)),
+        ("m8n8k32", (8, 8, 32)),
+        ("m8n8k128", (8, 8, 128)),
     ])
 }
 
 /// Whether there are products of this shape whose factors hold this type.
-fn has_factor(shape: Shape, ty: Type) -> bool {
+fn has_factor(shape: Shape, ty: MatrixType) -> bool {
     match ty {
-        Type::F64 => shape == (8, 8, 4),
-        Type::Tf32 => shape == (16, 16, 8),
+        MatrixType::Plain(Type::F64) => shape == (8, 8, 4),
+        MatrixType::Plain(Type::Tf32) => shape == (16, 16, 8),
+        MatrixType::Four { .. } => shape == (8, 8, 32),
+        MatrixType::Bit => shape == (8, 8, 128),
         _ => shape.2 == 16,
     }
 }
@@ -76,7 +83,8 @@ fn has_factor(shape: Shape, ty: Type) -> bool {
 fn has_sum(shape: Shape, ty: Type) -> bool {
     match ty {
         Type::F64 => shape == (8, 8, 4),
-        Type::F32 => shape != (8, 8, 4),
+        Type::F32 => matches!(shape.2, 8 | 16),
+        Type::S32 => matches!(shape.2, 16 | 32 | 128),
         _ => shape.2 == 16,
     }
 }
@@ -86,12 +94,12 @@ fn no_such() -> Fault {
 }
 
 /// The registers of a lane, and their type.
-fn registers_of(part: FragmentPart, shape: Shape, ty: Type) -> (usize, Type) {
+fn registers_of(part: FragmentPart, shape: Shape, ty: MatrixType) -> (usize, Type) {
     let (rows, columns) = part.extent(shape);
-    let word = if ty == Type::F64 { Type::B64 } else { Type::B32 };
+    let word = if ty == MatrixType::Plain(Type::F64) { Type::B64 } else { Type::B32 };
     match (part, ty) {
         // A lane has 16 halves of a factor, whatever its shape.
-        (FragmentPart::A | FragmentPart::B, Type::F16) => (8, word),
+        (FragmentPart::A | FragmentPart::B, MatrixType::Plain(Type::F16)) => (8, word),
         _ => ((rows * columns / 32 * ty.bits() / word.bits()) as usize, word),
     }
 }
@@ -143,7 +151,7 @@ fn load<'a>(
     let (ty, exists) = match part {
         FragmentPart::Sum => {
             let ty = op.first_type(&SUMS)?;
-            (ty, has_sum(shape, ty))
+            (MatrixType::Plain(ty), has_sum(shape, ty))
         }
         _ => {
             let ty = op.expect(&FACTORS)?;
@@ -154,16 +162,10 @@ fn load<'a>(
         return Err(no_such());
     }
     let ([d, address], stride) = with_stride(args, o)?;
-    Ok(Op::FragmentLoad {
-        part,
-        shape,
-        ty,
-        by_columns,
-        space,
-        dsts: destinations(d, registers_of(part, shape, ty), o)?,
-        address: o.address(address, space)?,
-        stride,
-    })
+    let dsts = destinations(d, registers_of(part, shape, ty), o)?;
+    let address = o.address(address, space)?;
+    let table = FragmentTable { shape, ty, by_columns, space, address, stride };
+    Ok(Op::FragmentLoad { part, table, dsts })
 }
 
 fn store<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) -> Result<Op, Fault> {
@@ -172,16 +174,12 @@ fn store<'a>(op: &mut Opcode<'a>, args: &[Arg<'a>], o: &mut Operands<'_, 'a>) ->
     if !has_sum(shape, ty) {
         return Err(no_such());
     }
+    let ty = MatrixType::Plain(ty);
     let ([address, values], stride) = with_stride(args, o)?;
-    Ok(Op::FragmentStore {
-        shape,
-        ty,
-        by_columns,
-        space,
-        values: sources(values, registers_of(FragmentPart::Sum, shape, ty), o)?,
-        address: o.address(address, space)?,
-        stride,
-    })
+    let values = sources(values, registers_of(FragmentPart::Sum, shape, ty), o)?;
+    let address = o.address(address, space)?;
+    let table = FragmentTable { shape, ty, by_columns, space, address, stride };
+    Ok(Op::FragmentStore { table, values })
 }
 
 fn multiply<'a>(
@@ -189,7 +187,11 @@ fn multiply<'a>(
     args: &[Arg<'a>],
     o: &mut Operands<'_, 'a>,
 ) -> Result<Op, Fault> {
-    // Fragments do not depend on how their tables lay in memory.
+    // Single bits are combined and counted; else fragments do not depend on how their tables lay in memory.
+    let bits = op.take_one(&[("and", false), ("xor", true)]);
+    if bits.is_some() {
+        op.expect(&[("popc", ())])?;
+    }
     by_columns(op)?;
     by_columns(op)?;
     let shape = shape(op)?;
@@ -200,35 +202,37 @@ fn multiply<'a>(
     let named = FACTORS[1..].iter().any(|(name, _)| op.begins_with(name));
     let (a_type, b_type) = match named {
         true => (op.expect(&FACTORS[1..])?, op.expect(&FACTORS[1..])?),
-        false => (Type::F16, Type::F16),
+        false => (MatrixType::Plain(Type::F16), MatrixType::Plain(Type::F16)),
     };
     let c_type = op.first_type(&SUMS)?;
     let sum_fits = |ty: Type| match a_type {
-        Type::F16 => matches!(ty, Type::F16 | Type::F32),
-        Type::S8 | Type::U8 => ty == Type::S32,
-        Type::F64 => ty == Type::F64,
+        MatrixType::Plain(Type::F16) => matches!(ty, Type::F16 | Type::F32),
+        MatrixType::Plain(Type::F64) => ty == Type::F64,
+        integer if integer.is_integer() => ty == Type::S32,
         _ => ty == Type::F32,
     };
-    let integers = |ty: Type| matches!(ty, Type::S8 | Type::U8);
     let exists = has_factor(shape, a_type)
-        && (a_type == b_type || integers(a_type) && integers(b_type))
-        && (!saturate || integers(a_type))
+        && (a_type == b_type || a_type.is_integer() && a_type.bits() == b_type.bits())
+        && (!saturate || a_type.is_integer() && a_type != MatrixType::Bit)
+        && bits.is_some() == (a_type == MatrixType::Bit)
         && sum_fits(d_type)
         && sum_fits(c_type);
     if !exists {
         return Err(no_such());
     }
     let [d, a, b, c] = exactly(args)?;
-    Ok(Op::FragmentMultiply {
+    let sum = |ty| registers_of(FragmentPart::Sum, shape, MatrixType::Plain(ty));
+    Ok(Op::FragmentMultiply(Box::new(MatrixProduct {
         shape,
-        a_type: MatrixType::Plain(a_type),
-        b_type: MatrixType::Plain(b_type),
+        a_type,
+        b_type,
         c_type,
         ty: d_type,
         saturate,
-        dsts: destinations(d, registers_of(FragmentPart::Sum, shape, d_type), o)?,
+        differing: bits.unwrap_or(false),
+        dsts: destinations(d, sum(d_type), o)?,
         a: sources(a, registers_of(FragmentPart::A, shape, a_type), o)?,
         b: sources(b, registers_of(FragmentPart::B, shape, b_type), o)?,
-        c: sources(c, registers_of(FragmentPart::Sum, shape, c_type), o)?,
-    })
+        c: sources(c, sum(c_type), o)?,
+    })))
 }

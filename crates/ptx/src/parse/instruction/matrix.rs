@@ -2,7 +2,7 @@
 
 use super::Fault;
 use crate::{
-    ir::{MatrixType, Op, Operand, Type},
+    ir::{MatrixProduct, MatrixType, Op, Operand, Type},
     parse::{
         argument::Arg,
         operands::{Operands, exactly, parts},
@@ -70,6 +70,9 @@ fn element(op: &mut Opcode<'_>) -> Result<MatrixType, Fault> {
         ("f64", plain(Type::F64)),
         ("s8", plain(Type::S8)),
         ("u8", plain(Type::U8)),
+        ("s4", MatrixType::Four { signed: true }),
+        ("u4", MatrixType::Four { signed: false }),
+        ("b1", MatrixType::Bit),
         ("e4m3", MatrixType::Eight(Eight::E4m3)),
         ("e5m2", MatrixType::Eight(Eight::E5m2)),
     ])
@@ -83,10 +86,15 @@ fn multiply<'a>(
     let shape = op.expect(&[
         ("m8n8k4", (8, 8, 4)),
         ("m8n8k16", (8, 8, 16)),
+        ("m8n8k32", (8, 8, 32)),
+        ("m8n8k128", (8, 8, 128)),
         ("m16n8k4", (16, 8, 4)),
         ("m16n8k8", (16, 8, 8)),
         ("m16n8k16", (16, 8, 16)),
         ("m16n8k32", (16, 8, 32)),
+        ("m16n8k64", (16, 8, 64)),
+        ("m16n8k128", (16, 8, 128)),
+        ("m16n8k256", (16, 8, 256)),
     ])?;
     op.expect(&[("row", ())])?;
     op.expect(&[("col", ())])?;
@@ -96,18 +104,29 @@ fn multiply<'a>(
     let d_type = op.first_type(&sums)?;
     let (a_type, b_type) = (element(op)?, element(op)?);
     let c_type = op.first_type(&sums)?;
+    let counted = op.take_one(&[("and", false), ("xor", true)]);
+    if counted.is_some() {
+        op.expect(&[("popc", ())])?;
+    }
     let (m, _, k) = shape;
     let bits = a_type.bits();
-    let integers = matches!(a_type, MatrixType::Plain(Type::S8 | Type::U8));
+    let integers = a_type.is_integer();
+    let single = a_type == MatrixType::Bit;
     let doubles = a_type == MatrixType::Plain(Type::F64);
     let sound = d_type == c_type
         && bits == b_type.bits()
         && (integers || a_type == b_type || bits == 8)
         && integers == (d_type == Type::S32)
         && doubles == (d_type == Type::F64)
-        && (integers || !saturate)
-        && (shape != (8, 8, 4) || doubles)
-        && k >= if doubles { 4 } else { 128 / bits };
+        && (integers && !single || !saturate)
+        && counted.is_some() == single
+        // A register of each factor, or with 16 rows two.
+        && match (doubles, m) {
+            (true, 8) => k == 4,
+            (true, _) => k <= 16,
+            (false, 8) => integers && k == 128 / bits,
+            (false, _) => k == 128 / bits || k == 256 / bits,
+        };
     if !sound {
         return Err(Fault::unsupported("there is no such product"));
     }
@@ -134,15 +153,17 @@ fn multiply<'a>(
             parts(d).len()
         )));
     }
-    Ok(Op::MatrixMultiply {
+    Ok(Op::MatrixMultiply(Box::new(MatrixProduct {
         shape,
         a_type,
         b_type,
+        c_type,
         ty: d_type,
         saturate,
+        differing: counted.unwrap_or(false),
         a: sources(a, of(m * k, bits), o)?,
         b: sources(b, of(8 * k, bits), o)?,
         c: sources(c, sum, o)?,
         dsts: parts(d).iter().map(|part| o.dst(part, word)).collect::<Result<_, _>>()?,
-    })
+    })))
 }

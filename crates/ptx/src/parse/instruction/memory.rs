@@ -61,7 +61,7 @@ fn access(op: &mut Opcode<'_>) -> Result<Access, Fault> {
     let length = op.take_one(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
     let ty = op.optional_type().ok_or_else(|| Fault::unsupported("a type is missing"))?;
     // 128 bits are two registers.
-    let (ty, length) = if (ty, length) == (Type::B128, 1) { (Type::B64, 2) } else { (ty, length) };
+    let (ty, length) = if ty == Type::B128 { (Type::B64, 2 * length) } else { (ty, length) };
     let plain = !matches!(ty.class(), Class::Predicate | Class::IntegerPair | Class::FloatPair);
     if !plain || matches!(ty, Type::B128 | Type::Tf32) {
         return Err(Fault::unsupported(format!("{ty} is not a type of `{}`", op.name)));

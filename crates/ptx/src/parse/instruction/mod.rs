@@ -11,6 +11,8 @@ mod float;
 mod fragment;
 mod matrix;
 mod memory;
+mod stack;
+mod texture;
 mod warp;
 
 pub(super) use control::Jump;
@@ -113,6 +115,8 @@ fn decode_op<'a>(
         "mma" if op.has("sync") => matrix::decode(op, args, o),
         "ldmatrix" | "stmatrix" | "movmatrix" => matrix::decode(op, args, o),
         "wmma" => fragment::decode(op, args, o),
+        "tex" | "txq" | "suq" | "suld" | "sust" => texture::decode(op, args, o),
+        "alloca" | "stacksave" | "stackrestore" => stack::decode(op, args, o),
         _ => Err(Fault::Unsupported(None)),
     }
 }
