@@ -14,6 +14,8 @@ use warpfold_core::{DType, NanPolicy, Result};
 const FEW: usize = 1024;
 /// From so many bytes on, threads may be.
 const SMALL: usize = 1 << 18;
+/// From so many bytes on, so are positions, which states look for at both ends.
+const SEARCHED: usize = 1 << 15;
 
 impl Job<'_> {
     /// The values of `ops`, if all elements are those of one output, few, and contiguous in C
@@ -27,13 +29,17 @@ impl Job<'_> {
         rules: &Rules,
     ) -> Result<Option<Vec<Outputs>>> {
         let [Some(first), second] = self.views else { return Ok(None) };
-        if first.is_empty() || !self.reduced.iter().all(|&reduced| reduced) {
+        // Kept axes of one element have one output, too.
+        let mut axes = first.shape().iter().zip(self.reduced);
+        if first.is_empty() || !axes.all(|(&len, &reduced)| reduced || len == 1) {
             return Ok(None);
         }
         let dtype = first.dtype();
+        let one_end = self.start == 0 && matches!(ops, [(Op::ArgMin | Op::ArgMax, _)]);
         let few = |kind: &Kind| match kind {
             // Variances are found in registers, however few.
             Kind::Moments if dtype.is_float() => false,
+            Kind::ArgExtrema if one_end => first.len() < SEARCHED / dtype.size(),
             Kind::Extrema | Kind::ArgExtrema | Kind::Bits => first.len() < SMALL / dtype.size(),
             _ => first.len() <= FEW,
         };

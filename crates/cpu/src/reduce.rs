@@ -1,7 +1,7 @@
 //! Running a plan: from views to states, or straight to answers.
 
 use crate::accelerate::{Accelerate, Context};
-use crate::axes::{Question, direct};
+use crate::axes::{LONG, Question, most_alone};
 use crate::gather::Buffers;
 use crate::grid::GridSum;
 use crate::isa::Isa;
@@ -19,8 +19,6 @@ use warpfold_threads::{Pieces, Threads};
 pub(crate) const PIECE: usize = 1 << 18;
 /// An array of fewer bytes is not worth a second thread.
 const SMALL: usize = 1 << 18;
-/// A single output of no more elements is answered without a state.
-const FEW: usize = 4096;
 
 /// The answers to one operation, output by output in C order.
 #[derive(Clone, Debug)]
@@ -159,19 +157,23 @@ impl Job<'_> {
             return Ok(None);
         }
         let dtype = plan.dtype();
+        // Of one output all threads have time.
+        let threads = if plan.outputs() == 1 { self.threads } else { Threads::Exactly(1) };
         let otherwise = |output: usize| -> Result<u64> {
             if let Some(found) = on_grid(plan, output, op) {
                 return Ok(found.to_bits());
             }
-            let states = self.one(plan, output, dtype, Threads::Exactly(1))?;
+            let states = self.one(plan, output, dtype, threads)?;
             Ok(states[0].finish(op, rules)?.first().to_bits())
         };
-        // Of one output the states are worth their cost, unless it may be settled early or is
-        // multiplied directly.
-        let direct = op == Op::Prod && direct::is_likely(dtype, plan.len());
-        let settles = matches!(op, Op::Any | Op::All);
-        if plan.outputs() == 1 && plan.len() > FEW && !settles && !direct {
-            return Ok(None);
+        if plan.outputs() == 1 {
+            // What lies in another order than that of indices is worth its state, too.
+            let positions = matches!(op, Op::ArgMin | Op::ArgMax);
+            let in_order = self.start == 0 && plan.walk(true).in_order;
+            let most = if positions && !in_order { LONG } else { most_alone(dtype, op) };
+            if plan.len() > most {
+                return Ok(None);
+            }
         }
         let Job { isa, threads, .. } = *self;
         Question { plan, op, rules, isa, threads, otherwise: &otherwise }.numbers()
@@ -320,7 +322,7 @@ impl Job<'_> {
 
 /// The sum or the mean of an output of a few f64, without its state.
 fn on_grid(plan: &Plan<'_>, output: usize, op: Op) -> Option<f64> {
-    if plan.dtype() != DType::F64 || plan.len() > FEW || !matches!(op, Op::Sum | Op::Mean) {
+    if plan.dtype() != DType::F64 || plan.len() > LONG || !matches!(op, Op::Sum | Op::Mean) {
         return None;
     }
     let (mut found, mut buffers) = (None, Buffers::default());
