@@ -14,8 +14,6 @@ use warpfold_core::{DType, NanPolicy, Result};
 const FEW: usize = 1024;
 /// From so many bytes on, threads may be.
 const SMALL: usize = 1 << 18;
-/// From so many bytes on, so are positions, which states look for at both ends.
-const SEARCHED: usize = 1 << 15;
 
 impl Job<'_> {
     /// The values of `ops`, if all elements are those of one output, few, and contiguous in C
@@ -35,11 +33,9 @@ impl Job<'_> {
             return Ok(None);
         }
         let dtype = first.dtype();
-        let one_end = self.start == 0 && matches!(ops, [(Op::ArgMin | Op::ArgMax, _)]);
         let few = |kind: &Kind| match kind {
             // Variances are found in registers, however few.
             Kind::Moments if dtype.is_float() => false,
-            Kind::ArgExtrema if one_end => first.len() < SEARCHED / dtype.size(),
             Kind::Extrema | Kind::ArgExtrema | Kind::Bits => first.len() < SMALL / dtype.size(),
             _ => first.len() <= FEW,
         };

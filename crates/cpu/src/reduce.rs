@@ -20,6 +20,9 @@ pub(crate) const PIECE: usize = 1 << 18;
 /// An array of fewer bytes is not worth a second thread.
 const SMALL: usize = 1 << 18;
 
+/// Bytes of a row that are read as fast in any order of the rows.
+const ROW: usize = 512;
+
 /// The answers to one operation, output by output in C order.
 #[derive(Clone, Debug)]
 pub enum Outputs {
@@ -167,10 +170,16 @@ impl Job<'_> {
             Ok(states[0].finish(op, rules)?.first().to_bits())
         };
         if plan.outputs() == 1 {
-            // What lies in another order than that of indices is worth its state, too.
-            let positions = matches!(op, Op::ArgMin | Op::ArgMax);
-            let in_order = self.start == 0 && plan.walk(true).in_order;
-            let most = if positions && !in_order { LONG } else { most_alone(dtype, op) };
+            let in_order = plan.walk(true).in_order;
+            let most = match op {
+                // In another order than that of indices, states look at all elements that are
+                // as good as the best.
+                Op::ArgMin | Op::ArgMax if !in_order && plan.has_rows_in_index_order(ROW) => {
+                    usize::MAX
+                }
+                Op::Min | Op::Max if !plan.is_one_run() => LONG,
+                _ => most_alone(dtype, op),
+            };
             if plan.len() > most {
                 return Ok(None);
             }

@@ -48,7 +48,6 @@ pub(crate) fn most_alone(dtype: DType, op: Op) -> usize {
         // They may be settled early.
         (Op::Any | Op::All, _) => usize::MAX,
         // States look for both ends.
-        (Op::ArgMin | Op::ArgMax, _) => MOST_ELEMENTS,
         (Op::Min | Op::Max, dtype) if !dtype.is_float() => MOST_ELEMENTS,
         (Op::Prod, DType::F32) => f32::MANY,
         (Op::Prod, DType::F64) => f64::MANY,

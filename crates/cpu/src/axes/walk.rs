@@ -56,6 +56,8 @@ pub(super) struct Walk {
 pub(super) const SHORT_ROW: usize = 256;
 /// Rows of so many bytes are copied to others faster than they are turned.
 const WORTH_A_COPY: usize = 64;
+/// Rows of so many bytes are worth a call.
+const WORTH_A_CALL: usize = 1024;
 /// Fewer columns leave most lanes of a vector idle.
 const FEW_COLUMNS: usize = 8;
 /// Bytes that are copied together at a time: half of the first cache.
@@ -135,8 +137,12 @@ impl Walk {
             }
         };
         let block = block.min(all.max(1));
-        // What is copied anyway is copied together.
-        let least = if copied == [false; 2] { short } else { buffer / 4 };
+        // What is copied anyway is copied together; rows of many outputs share a call.
+        let least = match copied {
+            [false, false] if outputs < FEW_COLUMNS => WORTH_A_CALL / size,
+            [false, false] => short,
+            _ => buffer / 4,
+        };
         let joined = if form == Form::Rows && len < least {
             (buffer / len.max(1)).clamp(1, outside.max(1))
         } else {
