@@ -27,7 +27,9 @@ impl Job<'_> {
         rules: &Rules,
     ) -> Result<Option<Vec<Outputs>>> {
         let [Some(first), second] = self.views else { return Ok(None) };
-        if first.is_empty() || !self.reduced.iter().all(|&reduced| reduced) {
+        // Kept axes of one element have one output, too.
+        let mut axes = first.shape().iter().zip(self.reduced);
+        if first.is_empty() || !axes.all(|(&len, &reduced)| reduced || len == 1) {
             return Ok(None);
         }
         let dtype = first.dtype();

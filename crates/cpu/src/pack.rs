@@ -117,26 +117,18 @@ impl Pack {
     /// As for [`copy`](Self::copy); there is a block at least.
     unsafe fn turn<W: Word>(self, to: *mut W, pitch: usize) {
         let Pack { rows, columns, column_stride, .. } = self;
-        let (whole_rows, whole_columns) = (rows / W::SIDE * W::SIDE, columns / W::SIDE * W::SIDE);
-        // SAFETY: blocks of the table, and what is left below and beside them.
-        unsafe {
-            for left in (0..whole_columns).step_by(W::SIDE) {
-                for top in (0..whole_rows).step_by(W::SIDE) {
+        let (last_row, last_column) = (rows - W::SIDE, columns - W::SIDE);
+        for left in (0..columns).step_by(W::SIDE) {
+            // The last blocks have some of the rows and columns before them once more.
+            let left = left.min(last_column);
+            for top in (0..rows).step_by(W::SIDE) {
+                let top = top.min(last_row);
+                // SAFETY: blocks of the table.
+                unsafe {
                     let (from, to) = (self.at::<W>(top, left), to.add(top * pitch + left));
                     // Of short rows those that follow are read next.
                     prefetch::near(from.cast::<u8>().wrapping_add(AHEAD));
                     W::turn(from, column_stride, to, pitch);
-                }
-                for row in whole_rows..rows {
-                    let to = to.add(row * pitch + left);
-                    one_by_one(self.at(row, left), column_stride, to, W::SIDE);
-                }
-            }
-            for column in whole_columns..columns {
-                let mut to = to.add(column);
-                for row in 0..rows {
-                    to.write_unaligned(self.at::<W>(row, column).read_unaligned());
-                    to = to.wrapping_add(pitch);
                 }
             }
         }

@@ -103,6 +103,20 @@ impl<'a> Plan<'a> {
         Traversal::in_index_order(&self.reduced)
     }
 
+    /// Whether the first array's elements whose indices follow each other lie together, in rows
+    /// of so many bytes at least.
+    pub(crate) fn has_rows_in_index_order(&self, bytes: usize) -> bool {
+        let size = self.source.dtype.size();
+        let row = self.reduced.iter().rev().find(|&&(len, _)| len != 1);
+        row.is_some_and(|&(len, [stride, _])| stride == size.cast_signed() && len * size >= bytes)
+    }
+
+    /// Whether the elements of an output lie together in the first array.
+    pub(crate) fn is_one_run(&self) -> bool {
+        let size = self.source.dtype.size().cast_signed();
+        matches!(self.plain.dims[..], [ref only] if only.strides[0] == size)
+    }
+
     /// Where the plain walk over the first array's first output begins.
     pub(crate) fn first_element(&self) -> *const u8 {
         self.source.shifted(self.plain.offsets).origin()

@@ -1,7 +1,7 @@
 //! Running a plan: from views to states, or straight to answers.
 
 use crate::accelerate::{Accelerate, Context};
-use crate::axes::{Question, direct};
+use crate::axes::{LONG, Question, most_alone};
 use crate::gather::Buffers;
 use crate::grid::GridSum;
 use crate::isa::Isa;
@@ -19,8 +19,9 @@ use warpfold_threads::{Pieces, Threads};
 pub(crate) const PIECE: usize = 1 << 18;
 /// An array of fewer bytes is not worth a second thread.
 const SMALL: usize = 1 << 18;
-/// A single output of no more elements is answered without a state.
-const FEW: usize = 4096;
+
+/// Bytes of a row that are read as fast in any order of the rows.
+const ROW: usize = 512;
 
 /// The answers to one operation, output by output in C order.
 #[derive(Clone, Debug)]
@@ -159,19 +160,29 @@ impl Job<'_> {
             return Ok(None);
         }
         let dtype = plan.dtype();
+        // Of one output all threads have time.
+        let threads = if plan.outputs() == 1 { self.threads } else { Threads::Exactly(1) };
         let otherwise = |output: usize| -> Result<u64> {
             if let Some(found) = on_grid(plan, output, op) {
                 return Ok(found.to_bits());
             }
-            let states = self.one(plan, output, dtype, Threads::Exactly(1))?;
+            let states = self.one(plan, output, dtype, threads)?;
             Ok(states[0].finish(op, rules)?.first().to_bits())
         };
-        // Of one output the states are worth their cost, unless it may be settled early or is
-        // multiplied directly.
-        let direct = op == Op::Prod && direct::is_likely(dtype, plan.len());
-        let settles = matches!(op, Op::Any | Op::All);
-        if plan.outputs() == 1 && plan.len() > FEW && !settles && !direct {
-            return Ok(None);
+        if plan.outputs() == 1 {
+            let in_order = plan.walk(true).in_order;
+            let most = match op {
+                // In another order than that of indices, states look at all elements that are
+                // as good as the best.
+                Op::ArgMin | Op::ArgMax if !in_order && plan.has_rows_in_index_order(ROW) => {
+                    usize::MAX
+                }
+                Op::Min | Op::Max if !plan.is_one_run() => LONG,
+                _ => most_alone(dtype, op),
+            };
+            if plan.len() > most {
+                return Ok(None);
+            }
         }
         let Job { isa, threads, .. } = *self;
         Question { plan, op, rules, isa, threads, otherwise: &otherwise }.numbers()
@@ -320,7 +331,7 @@ impl Job<'_> {
 
 /// The sum or the mean of an output of a few f64, without its state.
 fn on_grid(plan: &Plan<'_>, output: usize, op: Op) -> Option<f64> {
-    if plan.dtype() != DType::F64 || plan.len() > FEW || !matches!(op, Op::Sum | Op::Mean) {
+    if plan.dtype() != DType::F64 || plan.len() > LONG || !matches!(op, Op::Sum | Op::Mean) {
         return None;
     }
     let (mut found, mut buffers) = (None, Buffers::default());

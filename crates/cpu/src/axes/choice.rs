@@ -33,6 +33,31 @@ const OFTEN_IN_THE_MIDDLE: usize = 32;
 /// The variance of so few elements is often 0, or lies there.
 const OFTEN_ZERO: usize = 4;
 
+/// Of more elements a single output is worth its state, as a rule.
+pub(crate) const LONG: usize = 4096;
+/// Of more squares of short floats one sum in 64 is not certain.
+const MANY_SQUARES: usize = 1 << 22;
+/// Of more products of short floats that cancel, one sum in 4 is not.
+const MANY_PAIRS: usize = 1 << 18;
+/// Sums of more products of f64 are bound by memory, whoever adds them.
+const BOUND_BY_MEMORY: usize = 1 << 19;
+
+/// The most elements of a single output that accumulators answer faster than its state.
+pub(crate) fn most_alone(dtype: DType, op: Op) -> usize {
+    match (op, dtype) {
+        // They may be settled early.
+        (Op::Any | Op::All, _) => usize::MAX,
+        // States look for both ends.
+        (Op::Min | Op::Max, dtype) if !dtype.is_float() => MOST_ELEMENTS,
+        (Op::Prod, DType::F32) => f32::MANY,
+        (Op::Prod, DType::F64) => f64::MANY,
+        (Op::SumSq | Op::Norm2, DType::F32) => MANY_SQUARES,
+        (Op::Dot, DType::F32) => MANY_PAIRS,
+        (Op::SumSq | Op::Norm2 | Op::Dot, DType::F64) => BOUND_BY_MEMORY,
+        _ => LONG,
+    }
+}
+
 /// An operation on one array, and what its accumulators are chosen by.
 #[derive(Clone, Copy)]
 pub(crate) struct Choice<'a, U> {

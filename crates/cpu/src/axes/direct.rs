@@ -37,7 +37,7 @@ use crate::table::Table;
 use core::alloc::Layout;
 use core::marker::PhantomData;
 use warpfold_core::op::FloatElement;
-use warpfold_core::{DType, fpenv, prefetch};
+use warpfold_core::{fpenv, prefetch};
 
 /// Products side by side.
 const LANES: usize = 16;
@@ -57,7 +57,8 @@ pub(crate) trait Factor: FloatElement {
     /// Factors of which a product in [1, 2) stays within f64: all there are of f32, and f64
     /// [near](is_far) 1.
     const ROOM: usize;
-    /// Of products of more factors many would not be certain: one in 16 or so.
+    /// The most factors that are multiplied. Of so many most products that are neither zero nor
+    /// infinite are not certain, but there are few of these: the factors would be near 1.
     const MANY: usize;
     /// How far products of so many factors may be off, relative to themselves.
     fn share(n: f64) -> f64;
@@ -72,7 +73,7 @@ impl Factor for f32 {
     const LONG: bool = false;
     // Six of the least are 2^-894.
     const ROOM: usize = 6;
-    const MANY: usize = 1 << 22;
+    const MANY: usize = 1 << 28;
 
     #[inline(always)]
     fn share(n: f64) -> f64 {
@@ -99,7 +100,7 @@ impl Factor for f64 {
     const LONG: bool = true;
     // Sixteen numbers below 2^56.
     const ROOM: usize = 16;
-    const MANY: usize = 1 << 14;
+    const MANY: usize = 1 << 26;
 
     #[inline(always)]
     fn share(n: f64) -> f64 {
@@ -370,15 +371,6 @@ fn row<T: Factor, S: Simd>(items: &[T]) -> Abreast<1> {
         lanes.take::<T, S>(1, |_| last);
     }
     lanes.whole::<T, S>()
-}
-
-/// Whether products of so many elements are found here, as a rule.
-pub(crate) fn is_likely(dtype: DType, elements: usize) -> bool {
-    match dtype {
-        DType::F32 => elements <= f32::MANY,
-        DType::F64 => elements <= f64::MANY,
-        _ => false,
-    }
 }
 
 /// The product of some elements, if it is certain.

@@ -271,10 +271,8 @@ pub(super) struct First<O> {
 
 /// Elements of which the best is sought at a time.
 const SEARCHED: usize = 1024;
-/// Elements that are compared before it is asked whether one is equal.
+/// Elements that are compared before it is asked whether one is equal; words count them.
 const COMPARED: usize = 64;
-/// Of these, elements that are looked at one by one.
-const LOOKED_AT: usize = 8;
 /// Rows of fewer elements keep positions as they go.
 const LONG_ROW: usize = 48;
 
@@ -287,7 +285,7 @@ fn best<O: Order>(order: O, items: &[O::Word]) -> O::Word {
 
 /// Where the first element is that `is` says it is, of elements that have it.
 #[inline(always)]
-fn place<W: Copy>(items: &[W], is: impl Fn(W) -> bool) -> usize {
+fn place<W: Word>(items: &[W], is: impl Fn(W) -> bool) -> usize {
     let (mut at, mut few) = (0, items);
     let (parts, rest) = items.as_chunks::<COMPARED>();
     // Loops, since closures would be compiled for other instructions.
@@ -299,16 +297,12 @@ fn place<W: Copy>(items: &[W], is: impl Fn(W) -> bool) -> usize {
         at += COMPARED;
         few = rest;
     }
-    let (parts, rest) = few.as_chunks::<LOOKED_AT>();
-    let mut few = rest;
-    for part in parts {
-        if part.iter().fold(false, |hit, &x| hit | is(x)) {
-            few = part;
-            break;
-        }
-        at += LOOKED_AT;
+    // The least place of all: where to stop is not known to processors either.
+    let mut place = W::GREATEST;
+    for (i, &x) in few.iter().enumerate() {
+        place = place.min(if is(x) { W::of(i as u64) } else { W::GREATEST });
     }
-    at + few.iter().position(|&x| is(x)).unwrap_or(0)
+    at + place.wide() as usize
 }
 
 impl<O: Order> Lanes for First<O> {

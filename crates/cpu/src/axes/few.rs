@@ -291,13 +291,14 @@ fn is_exact(least: u32, most: u32, len: usize) -> bool {
     }
 }
 
-/// Writes the sums of single elements, and returns whether all of these are finite.
-pub(super) struct Single<'a, O: Operands> {
+/// Writes the sums of single elements, or of their magnitudes, and returns whether all of these
+/// are finite.
+pub(super) struct Single<'a, O: Operands, const MAGNITUDES: bool> {
     pub(super) rows: Few<O>,
     pub(super) to: &'a mut [O::Item],
 }
 
-impl<O: Operands> Kernel for Single<'_, O> {
+impl<O: Operands, const MAGNITUDES: bool> Kernel for Single<'_, O, MAGNITUDES> {
     type Out = bool;
 
     #[inline(always)]
@@ -313,11 +314,11 @@ impl<O: Operands> Kernel for Single<'_, O> {
             match <O::Item as Element>::DTYPE {
                 DType::F64 => {
                     let infinity = f64::INFINITY.to_bits().cast_signed();
-                    single::<i64>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
+                    single::<i64, MAGNITUDES>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
                 }
                 DType::F32 => {
                     let infinity = f32::INFINITY.to_bits().cast_signed();
-                    single::<i32>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
+                    single::<i32, MAGNITUDES>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
                 }
                 _ => false,
             }
@@ -325,12 +326,17 @@ impl<O: Operands> Kernel for Single<'_, O> {
     }
 }
 
-/// Copies floats by their words, zeros as the positive one, and returns whether all are finite.
+/// Copies floats or magnitudes by their words, zeros as the positive one, and returns whether all
+/// are finite.
 ///
 /// # Safety
 /// The row has as many words as `to`, which may be read.
 #[inline(always)]
-unsafe fn single<W: Word>(row: *const W, to: &mut [W], infinity: W) -> bool {
+unsafe fn single<W: Word, const MAGNITUDES: bool>(
+    row: *const W,
+    to: &mut [W],
+    infinity: W,
+) -> bool {
     let zero = W::of(0);
     let mut most = zero;
     for (i, to) in to.iter_mut().enumerate() {
@@ -338,7 +344,7 @@ unsafe fn single<W: Word>(row: *const W, to: &mut [W], infinity: W) -> bool {
         let word = unsafe { *row.add(i) };
         let magnitude = word & W::GREATEST;
         most = most.max(magnitude);
-        *to = if magnitude == zero { zero } else { word };
+        *to = if MAGNITUDES || magnitude == zero { magnitude } else { word };
     }
     most < infinity
 }

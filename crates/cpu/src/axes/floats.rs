@@ -268,7 +268,8 @@ impl<O: Operands, M: Measure<P>, const P: usize> RaggedCells for FloatCells<O, M
 fn few_sums<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::Item]) -> bool {
     let len = rows.len as f64;
     match asked {
-        Asked::Sum | Asked::Mean if rows.len == 1 => dispatch(isa, Single { rows, to }),
+        Asked::Sum | Asked::Mean if rows.len == 1 => dispatch(isa, Single::<_, false> { rows, to }),
+        Asked::Second if rows.len == 1 => dispatch(isa, Single::<_, true> { rows, to }),
         Asked::Sum => {
             let out = Scaled { scale: 1.0, to };
             dispatch(isa, FewSums::<_, _, ELEMENT> { rows, out })
@@ -290,6 +291,8 @@ fn few_sums<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::Item
 fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::Item]) -> bool {
     let len = rows.len as f64;
     match asked {
+        // The root of a square.
+        Asked::Root if rows.len == 1 => dispatch(isa, Single::<_, true> { rows, to }),
         Asked::Second => {
             let out = Rough::<_, false> { len, to };
             dispatch(isa, FewSums::<_, _, PRODUCT> { rows, out })

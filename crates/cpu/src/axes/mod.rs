@@ -31,7 +31,7 @@ mod turned;
 mod walk;
 mod words;
 
-pub(crate) use choice::{Choice, Chosen};
+pub(crate) use choice::{Choice, Chosen, LONG, most_alone};
 pub(crate) use fold::{OfSegments, RaggedCells, RaggedFold};
 pub(crate) use lengths::Lengths;
 pub(crate) use states::Spread;
@@ -80,6 +80,8 @@ impl Question<'_> {
         } else {
             plan.plain()
         };
+        // A single output that is not found is worth its state.
+        let again = again.filter(|_| outputs > 1 || len <= LONG);
         let item = fold.item();
         let reduced: Vec<(usize, [isize; 2])> =
             traversal.dims.iter().map(|d| (d.len, d.strides)).collect();

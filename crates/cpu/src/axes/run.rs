@@ -137,6 +137,21 @@ impl Goal<'_> {
     }
 }
 
+/// What is taken of each output at a time: `count` elements along the innermost reduced axis,
+/// at each of `rows` indices of the axis outside of it.
+#[derive(Clone, Copy)]
+struct Part {
+    rows: usize,
+    count: usize,
+}
+
+impl Part {
+    /// Elements of an output.
+    fn len(self) -> usize {
+        self.rows * self.count
+    }
+}
+
 /// An output that has no answer, and why.
 struct Failed {
     output: usize,
@@ -260,8 +275,11 @@ impl Run<'_> {
                     Some(_) => Goal { answers: &in_order, start: Some(piece.start), places },
                     None => Goal { answers: &answers, start: None, places },
                 };
-                for from in piece.clone().step_by(strip) {
-                    let outputs = from..piece.end.min(from + strip);
+                let mut from = piece.start;
+                while from < piece.end {
+                    let end = strips.map_or(from + strip, |strips| strips.end(from));
+                    let outputs = from..piece.end.min(end);
+                    from = outputs.end;
                     if strips.is_none() {
                         self.take_in(&mut *cells, outputs.clone(), None, &mut hands);
                     }
@@ -333,6 +351,8 @@ impl Run<'_> {
         // The indices of the outer axes, as an odometer.
         let mut index: Vec<usize> = (0..inner).map(|axis| range(axis).start).collect();
         let inner_range = range(inner);
+        // Whole rows follow each other, also by their positions.
+        let joined = if inner_range.len() == walk.reduced[inner].0 { walk.joined } else { 1 };
         if inner_range.is_empty() || (0..inner).any(|axis| range(axis).is_empty()) {
             return;
         }
@@ -343,14 +363,17 @@ impl Run<'_> {
                 place = place * len + i;
             }
             let (len, strides) = walk.reduced[inner];
+            let rows =
+                if joined > 1 { joined.min(range(inner - 1).end - index[inner - 1]) } else { 1 };
             let mut at = inner_range.start;
             while at < inner_range.end {
                 let count = panel.min(inner_range.end - at);
+                let part = Part { rows, count };
                 for segment in segments.iter() {
                     let mut offsets = segment.offsets;
                     move_by(&mut offsets, 1, offset);
                     move_by(&mut offsets, at, strides);
-                    self.tables(cells, segment, offsets, count, place * len + at, buffers);
+                    self.tables(cells, segment, offsets, part, place * len + at, buffers);
                 }
                 at += count;
                 if settles && cells.is_settled() {
@@ -364,7 +387,7 @@ impl Run<'_> {
                     return;
                 }
                 axis -= 1;
-                index[axis] += 1;
+                index[axis] += if axis + 1 == inner { joined } else { 1 };
                 if index[axis] < range(axis).end {
                     break;
                 }
@@ -373,32 +396,32 @@ impl Run<'_> {
         }
     }
 
-    /// Hands tables to the accumulators: `count` elements of each output of a segment, from
-    /// those on that lie at these offsets.
+    /// Hands tables to the accumulators: a part of each output of a segment, from the elements
+    /// on that lie at these offsets.
     fn tables(
         &self,
         cells: &mut dyn Cells,
         segment: &Segment,
         offsets: [isize; 2],
-        count: usize,
+        part: Part,
         at: usize,
         buffers: &mut [Vec<u64>; 2],
     ) {
         let walk = &self.walk;
         let beside = walk.kept.last().map_or([0; 2], |axis| axis.strides);
-        let copied = walk.copied != [false; 2];
-        let together = if copied { walk.together(count) } else { segment.len };
+        let copied = walk.copied != [false; 2] || part.rows > 1;
+        let together = if copied { walk.together(part.len()) } else { segment.len };
         // One column is copied to a row: that has lanes for its elements.
-        let alone = segment.len == 1 && !copied && count >= LANES;
+        let alone = segment.len == 1 && !copied && part.count >= LANES;
         let form = if alone { Form::Rows } else { walk.form };
         for first in (0..segment.len).step_by(together) {
             let outputs = together.min(segment.len - first);
             let mut offsets = offsets;
             move_by(&mut offsets, first, beside);
             let [one, two] = buffers;
-            let table = self.table(0, offsets[0], form, [outputs, count], one);
+            let table = self.table(0, offsets[0], form, (outputs, part), one);
             let other =
-                self.origins[1].map(|_| self.table(1, offsets[1], form, [outputs, count], two));
+                self.origins[1].map(|_| self.table(1, offsets[1], form, (outputs, part), two));
             let place = segment.place + first;
             // SAFETY: elements of the walk or copies of them, which are aligned and may be
             // read, and those of a row follow each other; they have the operation's size.
@@ -413,36 +436,52 @@ impl Run<'_> {
         }
     }
 
-    /// The table of `count` elements of each of some outputs of one array, copied if the walk
-    /// says so.
+    /// The table of a part of each of some outputs of one array, copied if the walk says so.
     fn table<'b>(
         &'b self,
         array: usize,
         offset: isize,
         form: Form,
-        [outputs, count]: [usize; 2],
+        (outputs, part): (usize, Part),
         buffer: &'b mut Vec<u64>,
     ) -> Table<'b, ()> {
         let walk = &self.walk;
         let along = walk.reduced.last().map_or(0, |(_, strides)| strides[array]);
         let beside = walk.kept.last().map_or(0, |axis| axis.strides[array]);
         let (rows, columns, row_stride, column_stride) = match form {
-            Form::Rows => (outputs, count, beside, along),
-            Form::Columns => (count, outputs, along, beside),
+            Form::Rows => (outputs, part.count, beside, along),
+            Form::Columns => (part.count, outputs, along, beside),
         };
         let origin = self.origins[array].unwrap_or(core::ptr::null());
         let from = origin.wrapping_byte_offset(offset);
         let size = self.item.size();
+        let gaps = self.gaps;
+        let to = |buffer: &'b mut Vec<u64>, len: usize| -> &'b mut [u8] {
+            if buffer.len() * 8 < len {
+                buffer.resize(len.div_ceil(8), 0);
+            }
+            &mut bytemuck::cast_slice_mut::<u64, u8>(buffer)[..len]
+        };
+        if part.rows > 1 {
+            // A row of each output, made of several.
+            let (columns, outside) = (part.len(), walk.reduced[walk.reduced.len() - 2].1[array]);
+            let to = to(buffer, outputs * columns * size);
+            for (i, to) in to.chunks_exact_mut(columns * size).enumerate() {
+                let from = from.wrapping_byte_offset(i.cast_signed() * beside);
+                let (rows, columns) = (part.rows, part.count);
+                let (row_stride, column_stride) = (outside, along);
+                let pack = Pack { from, size, rows, columns, row_stride, column_stride, gaps };
+                // SAFETY: as below.
+                unsafe { pack.fill(to) };
+            }
+            let stride = (columns * size).cast_signed();
+            return Table::of_any(to.as_ptr().cast(), stride, outputs, columns);
+        }
         let lies = !walk.copied[array] && column_stride == size.cast_signed();
         if lies || !walk.copied[array] && form == walk.form {
             return Table::of_any(from.cast(), row_stride, rows, columns);
         }
-        let gaps = self.gaps;
-        let len = rows * columns * size;
-        if buffer.len() * 8 < len {
-            buffer.resize(len.div_ceil(8), 0);
-        }
-        let to = &mut bytemuck::cast_slice_mut::<u64, u8>(buffer)[..len];
+        let to = to(buffer, rows * columns * size);
         let pack = Pack { from, size, rows, columns, row_stride, column_stride, gaps };
         // SAFETY: the table is among the walk's elements, which may be read, and
         // so may what lies between them if `gaps` says so.

@@ -14,8 +14,9 @@ use crate::pack::Pack;
 use crate::table::Table;
 use core::ops::Range;
 
-/// The most outputs of a strip.
+/// The most outputs of a strip, and the most bytes of a row where elements are short.
 const STRIP: usize = 1024;
+const STRIP_BYTES: usize = 8192;
 /// Outputs that have accumulators at a time.
 const CELLS: usize = 256;
 /// Rows of columns far apart that are read at a time where they lie: each is a stream of its own.
@@ -24,13 +25,18 @@ const STREAMS: usize = 16;
 const FAR: isize = 2048;
 /// Of fewer outputs there is nothing to put side by side.
 const FEW: usize = 8;
-/// Runs of fewer outputs cost more to begin than to read.
+/// Runs of fewer outputs cost more to begin than to read, unless their elements have so many
+/// bytes, and those of a row fill vectors.
 const SHORT_RUN: usize = 128;
+const MANY_BYTES: usize = 4096;
+const VECTORS: usize = 128;
 
 /// How strips of a walk are read.
 pub(super) struct Strips {
-    /// Outputs of a strip.
+    /// The most outputs of a strip.
     pub(super) len: usize,
+    /// Outputs of a run that is read where it lies: no strip has a part of two.
+    run: usize,
     /// Elements of each.
     elements: usize,
     /// The bytes to the first element of each run along the innermost reduced axis.
@@ -41,6 +47,11 @@ impl Strips {
     /// Accumulators that are enough.
     pub(super) fn cells(&self) -> usize {
         CELLS.min(self.len)
+    }
+
+    /// Where the strip ends that begins with this output.
+    pub(super) fn end(&self, from: usize) -> usize {
+        from + self.len.min(self.run - from % self.run)
     }
 }
 
@@ -63,7 +74,9 @@ impl Run<'_> {
         if !columns || elements > few::MOST && many || !worth {
             return None;
         }
-        let lies = walk.copied == [false; 2] && run >= SHORT_RUN && walk.form == Form::Columns;
+        let bytes = run * self.item.size();
+        let begun = run >= SHORT_RUN || bytes >= VECTORS && elements * bytes >= MANY_BYTES;
+        let lies = walk.copied == [false; 2] && begun && walk.form == Form::Columns;
         let along = walk.reduced.last().map_or(0, |&(_, strides)| strides[0]);
         if lies && elements > STREAMS && along.abs() >= FAR {
             return None;
@@ -83,8 +96,11 @@ impl Run<'_> {
         // it lies, or a part of a long one. Long elements are read faster by parts that would
         // fit the buffer.
         let whole = lies && (run >= STRIP || self.item.size() < few::LONG);
-        let len = if whole { run.min(STRIP) } else { walk.together(elements).min(STRIP) };
-        Some(Strips { len, elements, outer })
+        let strip = STRIP.max(STRIP_BYTES / self.item.size());
+        let room = if whole { run } else { walk.together(elements) };
+        let len = room.min(strip);
+        let run = if lies { run } else { usize::MAX };
+        Some(Strips { len, run, elements, outer })
     }
 
     /// Writes the answers of a strip; the places of those that there are not go to
@@ -187,13 +203,19 @@ impl<'a> Tables<'a> {
     /// Answers some outputs without accumulators in memory, if all of them are found so.
     fn quick(&self, cells: &mut dyn Cells, columns: Range<usize>, to: &mut [u8]) -> bool {
         let [first, second] = self.tables;
+        // Of two arrays there may be one table, and of the other many.
+        if !second.is_empty() && first.len() != second.len() {
+            return false;
+        }
+        if first.first().is_some_and(|table| columns == (0..table.columns())) {
+            // SAFETY: see the fields; of two arrays there are equally many tables.
+            return unsafe { cells.quick([first, second], to) };
+        }
         let part = |tables: &[Table<'a, ()>]| -> Vec<Table<'a, ()>> {
             tables.iter().map(|table| self.part(table, 0..table.rows(), &columns)).collect()
         };
-        // Of one array there may be one table, and of the other many.
-        let alike = second.is_empty() || first.len() == second.len();
-        // SAFETY: see the fields; of two arrays there are equally many tables.
-        alike && unsafe { cells.quick([&part(first), &part(second)], to) }
+        // SAFETY: as above.
+        unsafe { cells.quick([&part(first), &part(second)], to) }
     }
 
     /// Answers some outputs by accumulators.

@@ -14,8 +14,8 @@ const CHUNK: usize = 64 << 10;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 /// Outputs along the innermost axis that are turned at a time: their lines stay in the first
-/// cache, also where they share sets of it.
-const TOGETHER: usize = 16;
+/// cache, also where they share a set of it, which has eight ways at least.
+const TOGETHER: usize = 8;
 /// Of shorter axes there are no blocks.
 const SHORT: usize = 4;
 

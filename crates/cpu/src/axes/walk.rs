@@ -43,6 +43,9 @@ pub(super) struct Walk {
     pub(super) block: usize,
     /// Elements of the innermost reduced axis that are worked on at a time.
     pub(super) panel: usize,
+    /// Of short rows, how many of an output are copied to one: so many indices of the axis
+    /// outside of the innermost reduced one.
+    pub(super) joined: usize,
     /// Bytes of an element.
     size: usize,
 }
@@ -51,12 +54,18 @@ pub(super) struct Walk {
 /// of a vector for each row, which copies of rows with gaps do not save either. Of longer
 /// ones several would be read at a time.
 pub(super) const SHORT_ROW: usize = 256;
+/// Rows of so many bytes are copied to others faster than they are turned.
+const WORTH_A_COPY: usize = 64;
+/// Rows of so many bytes are worth a call.
+const WORTH_A_CALL: usize = 1024;
 /// Fewer columns leave most lanes of a vector idle.
 const FEW_COLUMNS: usize = 8;
 /// Bytes that are copied together at a time: half of the first cache.
 const BUFFER: usize = 16 << 10;
-/// The most outputs of a block: their accumulators stay in the second cache.
+/// The most outputs of a block of rows: their accumulators stay in the second cache.
 const BLOCK: usize = 2048;
+/// Bytes of a row of a block of columns: runs of a few pages, whose accumulators stay there, too.
+const RUN: usize = 16 << 10;
 /// Elements that make a block worth its fixed cost.
 const BLOCK_ELEMENTS: usize = 1 << 15;
 /// Rows of columns that are added before their neighbours get their turn, where each lies
@@ -88,9 +97,12 @@ impl Walk {
         // Of two arrays the first says how, and the second is copied where it lies otherwise.
         let ([beside, _], [along, _]) = (across, ways);
         let short = SHORT_ROW / size;
+        // Short rows of an output that are copied to a long one.
+        let outside = if let [.., (outside, _), _] = reduced[..] { outside } else { 1 };
+        let long = len * size >= WORTH_A_COPY && len * outside >= 2 * short;
         let (form, first_copied) = if beside == unit && outputs >= FEW_COLUMNS {
             (Form::Columns, false)
-        } else if along == unit && (outputs < FEW_COLUMNS || len >= short) {
+        } else if along == unit && (outputs < FEW_COLUMNS || len >= short || long) {
             (Form::Rows, false)
         } else if outputs >= FEW_COLUMNS && (len < short || beside.abs() < along.abs()) {
             (Form::Columns, true)
@@ -111,7 +123,8 @@ impl Walk {
                 let apart = along.unsigned_abs().max(1);
                 let near = (FAR_APART / apart).max(NEAR_PANEL);
                 let panel = len.min(if apart >= FAR_APART { FAR_PANEL } else { near });
-                let block = (BLOCK_ELEMENTS / elements.max(1)).clamp(BLOCK / 2, BLOCK);
+                let run = RUN / size;
+                let block = (BLOCK_ELEMENTS / elements.max(1)).clamp(run / 2, run);
                 // Whole runs of columns: two of them are two places in memory.
                 let worth = outputs.saturating_mul(elements) >= BLOCK_ELEMENTS;
                 (if worth { block.min(outputs) } else { block }, panel)
@@ -124,7 +137,18 @@ impl Walk {
             }
         };
         let block = block.min(all.max(1));
-        Walk { kept, reduced, offset, places, form, copied, block, panel, size }
+        // What is copied anyway is copied together; rows of many outputs share a call.
+        let least = match copied {
+            [false, false] if outputs < FEW_COLUMNS => WORTH_A_CALL / size,
+            [false, false] => short,
+            _ => buffer / 4,
+        };
+        let joined = if form == Form::Rows && len < least {
+            (buffer / len.max(1)).clamp(1, outside.max(1))
+        } else {
+            1
+        };
+        Walk { kept, reduced, offset, places, form, copied, block, panel, joined, size }
     }
 
     /// How many outputs' elements are copied together, `count` of each: they fit the

@@ -73,9 +73,15 @@ macro_rules! end_of_floats {
                     ends[i] = if x $before ends[i] { x } else { ends[i] };
                     nans[i] |= if x != x { $Bits::MAX } else { 0 };
                 }
-                for i in 1..N {
-                    ends[0] = if ends[i] $before ends[0] { ends[i] } else { ends[0] };
-                    nans[0] |= nans[i];
+                // Halves, as no lane is to wait for all before it.
+                let mut half = N / 2;
+                while half > 0 {
+                    for i in 0..half {
+                        let other = ends[half + i];
+                        ends[i] = if other $before ends[i] { other } else { ends[i] };
+                        nans[i] |= nans[half + i];
+                    }
+                    half /= 2;
                 }
             };
         }

@@ -495,6 +495,90 @@ fn threads_share_the_elements_of_few_outputs() {
 }
 
 #[test]
+fn single_outputs_of_many_elements_are_those_of_their_state() {
+    // With states and without, in one piece, of short rows, and in another order than that of
+    // indices; on more threads than one.
+    let mut random = Rng::with_seed(0x51e);
+    let ops = [Op::Dot, Op::Norm2, Op::SumSq, Op::ArgMin, Op::ArgMax, Op::Min, Op::Max, Op::Prod];
+    for round in 0..rounds(if cfg!(miri) { 3 } else { 130 }) {
+        let dtype = DType::ALL[round % DType::ALL.len()];
+        let pattern = PATTERNS[random.usize(..PATTERNS.len())];
+        let long = if cfg!(miri) { 50 } else { random.usize(900..20_000) };
+        let short = random.usize(1..17);
+        let shape = match random.u32(..4) {
+            0 => vec![long],
+            1 => vec![long.div_ceil(4), 1, 4],
+            2 => vec![random.usize(1..4), long.div_ceil(short), short],
+            _ => vec![long.div_ceil(60), 3, 20],
+        };
+        let array = Array::new(dtype, &shape, pattern, &mut random);
+        let reduced = vec![true; shape.len()];
+        let isas: Vec<Isa> = Isa::available().collect();
+        let (isa, threads) = (isas[random.usize(..isas.len())], random.usize(1..4));
+        for op in ops.into_iter().filter(|op| op.supports(dtype)) {
+            let arrays = [Some(&array), Some(&array).filter(|_| op.arity() == 2)];
+            compare(arrays, &reduced, op, isa, threads, &Rules::default(), pattern);
+        }
+    }
+}
+
+#[test]
+fn long_products_are_certain_where_they_leave_the_range_and_left_to_logarithms_elsewhere() {
+    let mut random = Rng::with_seed(0x9d);
+    let len = if cfg!(miri) { 100 } else { 40_001 };
+    for dtype in [DType::F32, DType::F64] {
+        // Near one, far below, far above, and zeros or what is no number among them.
+        for [least, most] in [[0.999, 1.001], [0.9999, 1.0001], [0.0, 1.0], [-3.0, 3.0]] {
+            for odd in [None, Some(0.0), Some(-0.0), Some(f64::NAN), Some(f64::INFINITY)] {
+                let mut bytes = Vec::new();
+                let place = random.usize(..len);
+                for i in 0..len {
+                    let x = least + random.f64() * (most - least);
+                    let x = odd.filter(|_| i == place).unwrap_or(x);
+                    bytes.extend_from_slice(&element(dtype, x).to_le_bytes()[..dtype.size()]);
+                }
+                let strides = vec![dtype.size() as isize];
+                let array = Array { dtype, shape: vec![len], strides, offset: 0, bytes };
+                for isa in Isa::available() {
+                    let note = format!("{least} to {most}, {odd:?}");
+                    one(&array, &[true], Op::Prod, isa, 2, &Rules::default(), &note);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn short_rows_of_an_output_are_put_together() {
+    // Around what is copied at a time, which leaves a part of a row over; also for positions.
+    let mut random = Rng::with_seed(0x10);
+    for round in 0..rounds(if cfg!(miri) { 3 } else { 156 }) {
+        let dtype = DType::ALL[round % DType::ALL.len()];
+        let pattern = PATTERNS[random.usize(..PATTERNS.len())];
+        let inner = random.usize(1..70);
+        let outer = if cfg!(miri) { 5 } else { [3, 40, 300, 1025][random.usize(..4)] };
+        let kept = [1, 2, 7, 9, 20][random.usize(..if inner * outer > 9000 { 2 } else { 5 })];
+        let (shape, reduced) = match random.u32(..3) {
+            0 => (vec![kept, outer, inner], vec![false, true, true]),
+            1 => (vec![outer, kept, inner], vec![true, false, true]),
+            _ => (vec![2, kept, outer.div_ceil(2), inner], vec![true, false, true, true]),
+        };
+        let array = Array::new(dtype, &shape, pattern, &mut random);
+        for isa in Isa::available() {
+            let ops: Vec<Op> = OPS.into_iter().filter(|op| op.supports(dtype)).collect();
+            for _ in 0..4 {
+                let (op, threads) = (ops[random.usize(..ops.len())], random.usize(1..4));
+                one(&array, &reduced, op, isa, threads, &Rules::default(), pattern);
+            }
+            if Op::Dot.supports(dtype) {
+                let arrays = [Some(&array); 2];
+                compare(arrays, &reduced, Op::Dot, isa, 1, &Rules::default(), pattern);
+            }
+        }
+    }
+}
+
+#[test]
 fn the_first_of_equal_elements_is_found() {
     // Every element is the worst there is, or all but some are equal.
     for x in [i8::MAX, i8::MIN, 0] {
