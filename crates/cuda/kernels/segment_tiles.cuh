@@ -330,32 +330,35 @@ struct TileWalk {
     // Finds the warp's segments. Returns the elements of those that are for here.
     __device__ __forceinline__ u32 find_all(u64 first, u32 groups)
     {
-        const auto offset = [&](u32 j) -> u64 {
-            return all.begins == nullptr ? (first + j) * all.fixed : Segments::boundary(all.begins, all.begin_width, first + j);
+        constexpr u32 BEYOND = ~0u, AT_ONCE = 4;
+        // No element has a number as large as that.
+        const auto offset = [&](u32 j) -> u32 {
+            const u64 at = all.begins == nullptr ? (first + j) * all.fixed : Segments::boundary(all.begins, all.begin_width, first + j);
+            return at > all.len ? BEYOND : u32(at);
         };
-        // Where the segment begins that the first thread has.
-        u64 before = offset(0);
-        if (lane == 0)
-            room.bounds[0] = u32(before);
+#pragma unroll 1
+        for (u32 j = lane; j <= groups; j += AT_ONCE * 32) {
+            u32 bounds[AT_ONCE];
+#pragma unroll
+            for (u32 k = 0; k < AT_ONCE; ++k)
+                bounds[k] = offset(min(j + 32 * k, groups));
+#pragma unroll
+            for (u32 k = 0; k < AT_ONCE; ++k)
+                room.bounds[min(j + 32 * k, groups)] = bounds[k];
+        }
+        __syncwarp();
         u32 elements = 0, empty = ~0u;
 #pragma unroll 1
         for (u32 j = lane; j - lane < groups; j += 32) {
-            const u64 end = offset(min(j, groups - 1) + 1);
-            u64 begin = __shfl_up_sync(ALL_LANES, end, 1);
-            begin = lane == 0 ? before : begin;
-            before = __shfl_sync(ALL_LANES, end, 31);
-            const Span span = {begin, end - begin};
-            const bool is_bad = begin > end || end > all.len, is_there = j < groups;
-            if (is_there)
-                room.bounds[j + 1] = u32(end);
-            const bool is_short = !is_bad && span.len <= all.most;
-            if (is_there && (!is_short || span.len == 0)) {
-                dismiss(all, first + j, span, is_bad ? SegmentIs::BAD : is_short ? SegmentIs::EMPTY : SegmentIs::LONG);
+            const u32 begin = room.bounds[min(j, groups - 1)], end = room.bounds[min(j, groups - 1) + 1], len = end - begin;
+            const bool is_bad = begin > end || end == BEYOND, is_short = !is_bad && len <= all.most;
+            if (j < groups && (!is_short || len == 0)) {
+                dismiss(all, first + j, {begin, len}, is_bad ? SegmentIs::BAD : is_short ? SegmentIs::EMPTY : SegmentIs::LONG);
                 if (is_short)
                     empty = min(empty, j);
             }
-            elements += is_there && is_short ? u32(span.len) : 0;
-            const u32 aside = __ballot_sync(ALL_LANES, is_there && !is_short);
+            elements += j < groups && is_short ? len : 0;
+            const u32 aside = __ballot_sync(ALL_LANES, j < groups && !is_short);
             if (lane == 0)
                 room.aside[j / 32] = aside;
         }
