@@ -203,7 +203,7 @@ Arguments, one --arg for each parameter:
   NAME, NAME+BYTES              the same buffer again, or an address in it
   'struct:ARG;ARG'              a struct, member by member: 'struct:in:f32:4=ones;u64:4'
   bytes:HEX                     a struct, as it lies in memory
-  texture:DIMS:BUFFER           a texture over a buffer, or a surface: texture:64x32:in:f32:2048=range
+  texture:DIMS:BUFFER           a texture or a surface: texture:64x32:in:f32:2048=range
   tensormap:DIMS/TILE:BUFFER    a tensor map: tensormap:64x100/16x8:in:f32:6400=range";
 
 const SUITE_IN_SHORT: &str = "--help shows a suite.";

@@ -26,6 +26,9 @@ const ELEMENTS_AT_ONCE: usize = 16;
 /// The most elements of a block: the superaccumulator in shared memory counts its
 /// carries in 32 bits.
 const BLOCK_ELEMENTS: usize = 1 << 29;
+/// What a thread of a costly accumulator takes at once, as many times as blocks that share an
+/// output need to meet, and to leave its answer: 6 us on an H200, where one takes 1 us.
+const ALONE: usize = 5;
 /// Bytes that neighbouring threads should read together.
 const LINE: usize = 128;
 
@@ -88,6 +91,8 @@ impl Sharing {
         let least = len.div_ceil(BLOCK_ELEMENTS / layout.unit);
         // No fewer units for a thread than it takes at once.
         let most = (len / (lanes * batch)).max(1);
+        // Where blocks that share an output would have to meet for less, they do not.
+        let most = if costly && most <= ALONE { 1 } else { most };
         // What many blocks leave is folded by few threads, one after the other: each
         // costs about half as much as what a thread takes at once.
         let folded = (2 * len / batch).isqrt().max(1);
