@@ -122,27 +122,22 @@ impl Tally {
 
     /// The kernel for segments that follow each other, if there is one for a type.
     pub(super) fn segment_tiles(self, dtype: DType) -> Option<&'static Entry> {
-        let entry = match self {
-            Tally::Sums => &SEGMENT_TILES_SUMS,
-            Tally::Extremes => &SEGMENT_TILES_EXTREMES,
-            Tally::Counts => &SEGMENT_TILES_COUNTS,
-            Tally::Positions
-            | Tally::Magnitudes
-            | Tally::Bits
-            | Tally::Squares
-            | Tally::Variances
-            | Tally::LogSumExps
-            | Tally::Products => return None,
-        };
-        entry.module(dtype).map(|_| entry)
+        let entries = [&SEGMENT_TILES_SUMS, &SEGMENT_TILES_EXTREMES, &SEGMENT_TILES_COUNTS];
+        self.among(entries, dtype)
     }
 
     /// The kernel for groups, if there is one for a type.
     pub(super) fn groups(self, dtype: DType) -> Option<&'static Entry> {
+        self.among([&GROUPS_SUMS, &GROUPS_EXTREMES, &GROUPS_COUNTS], dtype)
+    }
+
+    /// Of the kernels for sums, extremes and counts, this one's, if there is one for a type.
+    fn among(self, entries: [&'static Entry; 3], dtype: DType) -> Option<&'static Entry> {
+        let [sums, extremes, counts] = entries;
         let entry = match self {
-            Tally::Sums => &GROUPS_SUMS,
-            Tally::Extremes => &GROUPS_EXTREMES,
-            Tally::Counts => &GROUPS_COUNTS,
+            Tally::Sums => sums,
+            Tally::Extremes => extremes,
+            Tally::Counts => counts,
             Tally::Positions
             | Tally::Magnitudes
             | Tally::Bits

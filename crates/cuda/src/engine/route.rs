@@ -190,7 +190,7 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
             1 if !squares && !wide => LONG_SINGLE_ROW,
             1 => LONG_ROW,
             _ if wide => 16 * LONG_ROW,
-            _ if squares => 2 * LONG_ROW,
+            _ if squares && size == 4 => 2 * LONG_ROW,
             _ => LONG_ROW,
         };
         // Rows with something between them are aligned in as many ways.
