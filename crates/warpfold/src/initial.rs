@@ -44,6 +44,20 @@ pub(crate) fn none(reduction: &Reduction) -> Result<()> {
     })
 }
 
+/// Says that groups do not take initial values.
+///
+/// # Errors
+/// [`Error::BadInitial`] if there is one.
+pub(crate) fn of_no_groups(reduction: &Reduction) -> Result<()> {
+    if reduction.initial.is_none() {
+        return Ok(());
+    }
+    Err(Error::BadInitial {
+        what: "groups take no initial value".into(),
+        hint: "give each group a row with it",
+    })
+}
+
 /// The state of the initial value alone, which stands behind `len` elements.
 ///
 /// # Errors

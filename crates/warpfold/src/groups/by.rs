@@ -8,6 +8,7 @@ use super::partition::Parted;
 use super::stop::Stop;
 use crate::array::Array;
 use crate::device::Device;
+use crate::initial;
 use crate::reduction::Reduction;
 use core::fmt;
 use core::sync::atomic::AtomicBool;
@@ -124,7 +125,8 @@ impl<'a> GroupBy<'a> {
     ///
     /// # Errors
     /// Columns of different lengths; arrays of more than one axis; keys that are not
-    /// dense; operations that the type does not have, or [`Op::Dot`]; of a group, as
+    /// dense; operations that the type does not have, or [`Op::Dot`]; an
+    /// [initial](Reduction::initial) value, which groups do not take; of a group, as
     /// [`Error::InGroup`]: integer totals that do not fit, NaNs under
     /// [`NanPolicy::Error`](crate::NanPolicy::Error). Of a group without values `min` and
     /// its kin have no answer, which is no error. Keys in the host's memory and values in a
@@ -230,6 +232,7 @@ impl<'a> GroupBy<'a> {
     /// Operations that a type does not have.
     #[doc(hidden)]
     pub fn empty(&self, values: &[(String, DType)]) -> Result<GroupPartial> {
+        initial::of_no_groups(&self.reduction)?;
         if !matches!(self.reduction.named_device(), Device::Auto | Device::Cpu) {
             return Err(Error::Device {
                 what: format!("device {} makes no states of groups", self.reduction.named_device()),

@@ -7,6 +7,7 @@ use crate::answer::{Column, halves};
 use crate::array::{Array, Place};
 use crate::device::Device;
 use crate::devices::{self, DeviceArray, OnHost};
+use crate::initial;
 use warpfold_core::layout::{Input, View};
 use warpfold_core::op::{Numbers, Op};
 use warpfold_core::{DType, Error, Result};
@@ -76,6 +77,7 @@ fn is_asked(op: Op) -> bool {
 impl GroupBy<'_> {
     /// The answers about arrays wherever they lie.
     pub(super) fn answer_anywhere(&self, arrays: Vec<Array<'_>>) -> Result<Grouped> {
+        initial::of_no_groups(&self.reduction)?;
         let mut host = Vec::new();
         let mut device = Vec::new();
         for array in arrays {

@@ -444,6 +444,9 @@ fn what_is_no_question_is_an_error() {
     assert!(matches!(named, Err(Error::Device { .. })));
     assert!(matches!(Reduction::of(Op::Dot).by(&keys).run(&[1.0, 2.0]), Err(Error::Arity { .. })));
     assert!(matches!(Reduction::new([]).by(&keys).run(&[1.0, 2.0]), Err(Error::Operations { .. })));
+    let initial = question.clone().initial(1.0).by(&keys);
+    assert!(matches!(initial.run(&[1.0, 2.0]), Err(Error::BadInitial { .. })));
+    assert!(matches!(initial.partial(&[1.0, 2.0], 0), Err(Error::BadInitial { .. })));
     let sums = question.by(&["a", "b", "b"]).run(&[1, i64::MAX, 1]);
     assert_eq!(
         sums.unwrap_err().to_string(),
