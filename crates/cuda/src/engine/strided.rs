@@ -60,8 +60,9 @@ fn power_below(n: usize) -> usize {
 
 impl Sharing {
     /// For elements of `size` bytes, on a device that runs `resident` blocks at once.
-    /// `costly` says that a thread's first element costs as much as some more.
-    fn of(layout: &Layout, size: usize, costly: bool, resident: usize) -> Sharing {
+    /// `costly` says that a thread's first element costs as much as some more; `alone` is
+    /// what a block of such takes before others share its output.
+    fn of(layout: &Layout, size: usize, costly: bool, alone: usize, resident: usize) -> Sharing {
         let (outputs, len) = (layout.outputs.len.max(1), layout.units.len.max(1));
         let wanted = resident * THREADS;
         // Units that neighbours read together at least, if they lie together; those for
@@ -92,7 +93,7 @@ impl Sharing {
         // No fewer units for a thread than it takes at once.
         let most = (len / (lanes * batch)).max(1);
         // Where blocks that share an output would have to meet for less, they do not.
-        let most = if costly && most <= ALONE { 1 } else { most };
+        let most = if costly && most <= alone { 1 } else { most };
         // What many blocks leave is folded by few threads, one after the other: each
         // costs about half as much as what a thread takes at once.
         let folded = (2 * len / batch).isqrt().max(1);
@@ -135,7 +136,9 @@ impl Strided {
         let of_sums = answer.is_of_sums() || tally == Tally::LogSumExps;
         let costly = answer.dtype.is_float() && of_sums;
         let size = answer.dtype.size();
-        let mut sharing = Sharing::of(layout, size, costly, at_once as usize);
+        // Blocks that a caller forces are there.
+        let alone = if device.shape.blocks.is_some() { 0 } else { ALONE };
+        let mut sharing = Sharing::of(layout, size, costly, alone, at_once as usize);
         let (outputs, wide) = (layout.outputs.len, wide_words(tally, answer.dtype));
         let zeros = sharing.blocks.saturating_add(outputs.saturating_mul(wide));
         let partials = outputs.saturating_mul(sharing.splits * MOST_WORDS);
@@ -229,7 +232,7 @@ mod tests {
             stride *= len.cast_signed();
         }
         let layout = Layout::new(0, size, &kept, &reduced, false)?;
-        Some((Sharing::of(&layout, size, costly, 132 * 4), layout))
+        Some((Sharing::of(&layout, size, costly, ALONE, 132 * 4), layout))
     }
 
     fn of_sums(size: usize, axes: &[(usize, bool)]) -> Sharing {
@@ -256,6 +259,10 @@ mod tests {
         assert!(one.splits > 500, "{one:?}");
         let many = of_sums(4, &[(1 << 20, false), (7, true)]);
         assert_eq!(many.splits, 1);
+        // What a block takes in a few turns it has for itself, if its end is what takes long.
+        let splits = |len, costly| sharing(4, &[(len, true)], costly).unwrap().0.splits;
+        assert_eq!(splits(1 << 14, true), 1);
+        assert!(splits(1 << 15, true) > 1 && splits(1 << 14, false) > 1);
     }
 
     #[test]
