@@ -18,6 +18,25 @@ def run(script, timeout=120, **words):
     return done.stdout
 
 
+def interrupted(before, call):
+    """A script that prints how long a call goes on after Ctrl-C."""
+    return textwrap.dedent(f"""
+        import os, signal, threading, time
+        import numpy as np, warpfold
+        {before}
+        began = []
+        def interrupt():
+            time.sleep(0.5)
+            began.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt).start()
+        try:
+            {call}
+        except KeyboardInterrupt:
+            print("ended", time.monotonic() - began[0])
+    """)
+
+
 def test_importing_imports_nobody():
     script = """
         import sys
@@ -117,22 +136,7 @@ def test_control_c_ends_a_long_reduction():
     ],
 )
 def test_control_c_ends_segments(call):
-    script = f"""
-        import os, signal, threading, time
-        import numpy as np, warpfold
-        x = np.ones(1 << 24, np.float32)
-        began = []
-        def interrupt():
-            time.sleep(0.5)
-            began.append(time.monotonic())
-            os.kill(os.getpid(), signal.SIGINT)
-        threading.Thread(target=interrupt).start()
-        try:
-            {call}
-        except KeyboardInterrupt:
-            print("ended", time.monotonic() - began[0])
-    """
-    words = run(script, timeout=60).split()
+    words = run(interrupted("x = np.ones(1 << 24, np.float32)", call), timeout=60).split()
     assert words[0] == "ended" and float(words[1]) < 10
 
 
@@ -146,24 +150,12 @@ def test_control_c_ends_segments(call):
     ],
 )
 def test_control_c_ends_groups(call):
-    script = f"""
-        import os, signal, threading, time
-        import numpy as np, warpfold
-        began = []
-        def interrupt():
-            time.sleep(0.5)
-            began.append(time.monotonic())
-            os.kill(os.getpid(), signal.SIGINT)
-        threading.Thread(target=interrupt).start()
-        try:
-            {call}
-        except KeyboardInterrupt:
-            print("ended", time.monotonic() - began[0])
+    after = """
         # What comes after works.
         keys, sums = warpfold.groupby([1, 2, 1], [1, 2, 4], "sum")
         assert (keys, sums) == ([1, 2], [5, 2])
     """
-    words = run(script, timeout=60).split()
+    words = run(interrupted("", call) + textwrap.dedent(after), timeout=60).split()
     assert words[0] == "ended" and float(words[1]) < 5
 
 
