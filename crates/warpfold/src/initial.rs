@@ -35,13 +35,8 @@ pub(crate) fn of(reduction: &Reduction, dtype: DType) -> Result<Option<Scalar>> 
 /// # Errors
 /// [`Error::BadInitial`] if there is one.
 pub(crate) fn none(reduction: &Reduction) -> Result<()> {
-    if reduction.initial.is_none() {
-        return Ok(());
-    }
-    Err(Error::BadInitial {
-        what: "states of pieces take no initial value".into(),
-        hint: "each piece would count it: absorb it once, as an element",
-    })
+    let hint = "each piece would count it: absorb it once, as an element";
+    refused(reduction, "states of pieces take no initial value", hint)
 }
 
 /// Says that groups do not take initial values.
@@ -49,13 +44,14 @@ pub(crate) fn none(reduction: &Reduction) -> Result<()> {
 /// # Errors
 /// [`Error::BadInitial`] if there is one.
 pub(crate) fn of_no_groups(reduction: &Reduction) -> Result<()> {
-    if reduction.initial.is_none() {
-        return Ok(());
+    refused(reduction, "groups take no initial value", "give each group a row with it")
+}
+
+fn refused(reduction: &Reduction, what: &str, hint: &'static str) -> Result<()> {
+    match reduction.initial {
+        None => Ok(()),
+        Some(_) => Err(Error::BadInitial { what: what.into(), hint }),
     }
-    Err(Error::BadInitial {
-        what: "groups take no initial value".into(),
-        hint: "give each group a row with it",
-    })
 }
 
 /// The state of the initial value alone, which stands behind `len` elements.
