@@ -8,6 +8,8 @@
 #pragma once
 
 #include "strided.cuh"
+#include "unaligned.cuh"
+#include "warp_output.cuh"
 
 // The parameters: crates/cuda/src/engine/abreast.rs has the same struct. Places of the layout's outputs are `OutputsAbreast` outputs
 // each, of which the last along its axis may have fewer; its elements are taken one by one.
@@ -15,7 +17,7 @@ struct Abreast {
     Layout layout;
     u32 row;               // outputs along the fastest axis
     u32 elements, numbers; // from one of them to the next
-    u32 unused;
+    u32 answer;            // bytes of an answer
 };
 
 // How many outputs a thread has: 16 bytes of elements, and no more than its registers hold. `outputs_of_a_thread` in the engine.
@@ -26,50 +28,15 @@ constexpr int OUTPUTS_ABREAST = sizeof(typename Acc::Bits) == 1 ? 8 : 16 / sizeo
 template <class Acc, class = void>
 struct GeneralOf {
     using Type = Acc;
-    static constexpr bool IS_FEW = false, SHIFTS = false;
+    static constexpr bool IS_FEW = false, SHIFTS = false, SETTLES_LATER = false;
 };
 template <class Acc>
 struct GeneralOf<Acc, decltype(void(sizeof(typename Acc::General)))> {
     using Type = typename Acc::General;
-    static constexpr bool IS_FEW = true, SHIFTS = Acc::SHIFTS;
+    static constexpr bool IS_FEW = true, SHIFTS = Acc::SHIFTS, SETTLES_LATER = Acc::SETTLES_LATER;
 };
 
-template <int BYTES>
-struct PackOf;
-template <>
-struct PackOf<8> {
-    using Type = uint2;
-};
-template <>
-struct PackOf<16> {
-    using Type = uint4;
-};
-
-// BYTES bytes at any address, from the two aligned vectors that have them.
-template <class Pack>
-__device__ __forceinline__ Pack across(const Pack &low, const Pack &high, u32 off)
-{
-    constexpr int WORDS = sizeof(Pack) / 4;
-    u32 word[2 * WORDS];
-    memcpy(word, &low, sizeof(Pack));
-    memcpy(word + WORDS, &high, sizeof(Pack));
-    // By whole words, then by bytes.
-#pragma unroll
-    for (int by = WORDS / 2; by > 0; by /= 2) {
-        const bool moves = (off & 4 * by) != 0;
-#pragma unroll
-        for (int w = 0; w < 2 * WORDS - by; ++w)
-            word[w] = moves ? word[w + by] : word[w];
-    }
-#pragma unroll
-    for (int w = 0; w < WORDS; ++w)
-        word[w] = __funnelshift_r(word[w], word[w + 1], 8 * (off % 4));
-    Pack pack;
-    memcpy(&pack, word, sizeof(pack));
-    return pack;
-}
-
-// The first output of a place, how many it has, and where it lies.
+// The first output of a place, how many it has (none behind the last place), and where it lies.
 template <class Acc>
 struct OutputsAt {
     static constexpr int SIZE = sizeof(typename Acc::Bits), A = OUTPUTS_ABREAST<Acc>;
@@ -80,7 +47,7 @@ struct OutputsAt {
     {
         const Place at = all.layout.outputs.at(place);
         data = all.layout.data + u64(at.elements) * SIZE;
-        count = min(u32(A), all.row - at.inner * A);
+        count = place < all.layout.outputs.len ? min(u32(A), all.row - at.inner * A) : 0;
         number = all.layout.first_output + at.number;
     }
     __device__ __forceinline__ const char *of(const Abreast &all, u32 a) const { return data + u64(a * all.elements) * SIZE; }
@@ -237,32 +204,48 @@ __device__ __noinline__ void find_abreast(const Abreast &all, const LostAbreast 
     }
 }
 
-// Leaves the answers of accumulators of few elements. Returns which of them are none: these are written over.
+// How many binades there are between the largest and the smallest element of an output that are not 0, or some more; of infinities and
+// NaNs, more than any format has.
+template <class T>
+__device__ __noinline__ u32 gap_of(const Abreast &all, const char *data)
+{
+    using Format = Element<T>;
+    using Bits = typename Format::Bits;
+    u32 most = 0, least = ~0u;
+#pragma unroll 1
+    for (u32 e = 0; e < all.layout.elements.len; ++e) {
+        const Bits bits = *reinterpret_cast<const Bits *>(data + u64(all.layout.elements.at(e).elements) * sizeof(Bits));
+        if (!Format::is_finite(bits))
+            return 1 << Format::WIDTH / 2;
+        const u32 exponent = u32(Format::magnitude(bits) >> Format::FRACTION);
+        most = max(most, exponent);
+        least = Format::magnitude(bits) == 0 ? least : min(least, exponent);
+    }
+    return most - min(most, least);
+}
+
+// Leaves the answers of accumulators of few elements. Returns which of them are none: these are written over. All threads of the warp
+// call it.
 template <class Acc>
-__device__ __forceinline__ u32 write_abreast(const Acc (&acc)[OUTPUTS_ABREAST<Acc>], const Abreast &all, const OutputsAt<Acc> &mine,
+__device__ __forceinline__ u32 write_few(const Acc (&acc)[OUTPUTS_ABREAST<Acc>], const Abreast &all, const OutputsAt<Acc> &mine, char *room,
     const typename Acc::Asked &asked)
 {
     using Bits = typename Acc::Bits;
-    constexpr int A = OUTPUTS_ABREAST<Acc>;
-    using Pack = typename PackOf<A * sizeof(Bits)>::Type;
-    // Numbers may descend: 32 bits wrap.
-    Bits *const out = static_cast<Bits *>(all.layout.out), *const first = out + mine.number;
+    constexpr u32 A = OUTPUTS_ABREAST<Acc>;
     Bits answer[A];
     u32 unsure = 0;
 #pragma unroll
     for (u32 a = 0; a < A; ++a)
         unsure |= acc[a].answer(answer[a], asked) ? 0 : 1u << a;
-    if (mine.count == A && all.numbers == 1 && u64(first) % (A * sizeof(Bits)) == 0) {
-        Pack pack;
-        memcpy(&pack, answer, sizeof(pack));
-        *reinterpret_cast<Pack *>(first) = pack;
-    } else {
+    unsure &= (1u << mine.count) - 1;
+    if constexpr (GeneralOf<Acc>::SETTLES_LATER) {
 #pragma unroll
         for (u32 a = 0; a < A; ++a)
-            if (a < mine.count)
-                out[mine.number + a * all.numbers] = answer[a];
+            if ((unsure >> a & 1) != 0 && acc[a].settles(gap_of<typename Acc::Item>(all, mine.of(all, a)), answer[a], asked))
+                unsure ^= 1u << a;
     }
-    return unsure & ((1u << mine.count) - 1);
+    write_together(static_cast<Bits *>(all.layout.out), mine.number, i32(all.numbers), mine.count, answer, room);
+    return unsure;
 }
 
 // Answers a thread's outputs in general. Returns which totals are lost. All threads of the block call it.
@@ -289,32 +272,24 @@ __device__ __forceinline__ void reduce_abreast(const Abreast &all, const typenam
 {
     constexpr int A = OUTPUTS_ABREAST<Acc>;
     using General = typename GeneralOf<Acc>::Type;
-    const u32 place = blockIdx.x * STRIDED_THREADS + threadIdx.x;
-    // Those that are not sure, and then those that are lost.
-    u32 left = 0;
-    if (place < all.layout.outputs.len) {
-        const OutputsAt<Acc> mine(all, place);
-        Acc acc[A];
+    constexpr u32 BYTES = A * (GeneralOf<Acc>::IS_FEW ? sizeof(typename Acc::Bits) : 8);
+    __shared__ alignas(16) char rooms[STRIDED_THREADS / 32][warp_output_bytes(BYTES)];
+    char *const room = rooms[threadIdx.x / 32];
+    const OutputsAt<Acc> mine(all, blockIdx.x * STRIDED_THREADS + threadIdx.x);
+    Acc acc[A];
+    if (mine.count != 0) {
         if (all.layout.elements.len <= 2)
             take_abreast<2>(acc, all, mine, asked);
         else
             take_abreast<4>(acc, all, mine, asked);
-        if constexpr (GeneralOf<Acc>::IS_FEW) {
-            left = write_abreast(acc, all, mine, asked);
-        } else {
-#pragma unroll
-            for (u32 a = 0; a < A; ++a) {
-                if (a >= mine.count)
-                    break;
-                if constexpr (Acc::MAY_BE_LOST) {
-                    if (acc[a].is_lost()) {
-                        left |= 1u << a;
-                        continue;
-                    }
-                }
-                acc[a].write(all.layout.out, mine.number + a * all.numbers, asked);
-            }
-        }
+    }
+    // Those that are not sure, and then those that are lost.
+    u32 left = 0;
+    if constexpr (GeneralOf<Acc>::IS_FEW) {
+        left = write_few(acc, all, mine, room, asked);
+    } else {
+        static_assert(!Acc::MAY_BE_LOST, "only accumulators of few elements give up");
+        write_answers(all.layout.out, mine.number, i32(all.numbers), mine.count, all.answer, acc, room, asked);
     }
     if constexpr (GeneralOf<Acc>::IS_FEW) {
         if (!__syncthreads_or(left != 0))

@@ -50,6 +50,7 @@ struct BitFoldOf {
         of_words(words).write(out, place, asked);
     }
 
+    static constexpr u32 ANSWERS = sizeof(Bits);
     __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
     {
         static_cast<Bits *>(out)[place] = Bits(bits ^ asked.flip);

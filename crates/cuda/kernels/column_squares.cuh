@@ -226,6 +226,9 @@ struct SquareColumns {
 };
 
 template <class T, bool SPREAD>
+constexpr u32 UNALIGNED_ROWS<SquareColumns<T, SPREAD>> = sizeof(typename Element<T>::Bits) < 4 ? BATCH / 4 : BATCH / 2;
+
+template <class T, bool SPREAD>
 __device__ __forceinline__ void square_columns(const ColumnTable &table, u32 ask, void *out)
 {
     reduce_columns<SquareColumns<T, SPREAD>>(table, ask, typename Element<T>::Bits(~0), out);

@@ -195,6 +195,9 @@ struct SumColumns {
 };
 
 template <class T>
+constexpr u32 UNALIGNED_ROWS<SumColumns<T>> = sizeof(typename Element<T>::Bits) < 4 ? BATCH / 2 : BATCH;
+
+template <class T>
 __device__ __forceinline__ void sum_columns(const ColumnTable &table, u32 ask, bool absolute, void *out)
 {
     using Bits = typename Element<T>::Bits;

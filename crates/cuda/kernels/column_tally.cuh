@@ -287,9 +287,14 @@ __device__ __forceinline__ void write_columns(const ColumnTable &table, const St
     const auto &asked = columns.asked;
     if (table.is_tall())
         columns.fold_groups(table, strip);
-    bool whole = !table.is_tall() || gridDim.x == 1;
+    bool whole = gridDim.x == 1;
     if constexpr (Tally::MET == 0)
-        whole = whole || fold_blocks(table, strip, columns);
+        whole = whole || table.is_tall() && fold_blocks(table, strip, columns);
+    if (!table.is_tall()) {
+        char *const room = reinterpret_cast<char *>(column_shared) + threadIdx.x / 32 * warp_output_bytes(COLUMNS * table.answer);
+        write_answers(out, strip.place, 1, strip.columns, table.answer, columns.column, room, asked);
+        return;
+    }
     if (whole) {
         if (strip.group == 0) {
 #pragma unroll

@@ -85,6 +85,12 @@ struct Committed {
     {
         return reinterpret_cast<Wides *>(column_shared + (COLUMNS * LEVELS + (PLACES + 1) / 2) * COLUMN_THREADS);
     }
+    // And what warps write their answers from, behind the superaccumulators of a short table.
+    static __device__ __forceinline__ char *room()
+    {
+        constexpr u32 BEFORE = (COLUMNS * LEVELS + (PLACES + 1) / 2) * COLUMN_THREADS * 8 + COLUMN_THREADS / 32 * COLUMNS * sizeof(Wides);
+        return reinterpret_cast<char *>(column_shared) + (BEFORE + 15) / 16 * 16;
+    }
 
     __device__ __forceinline__ void clear() const
     {
@@ -307,6 +313,19 @@ __device__ __noinline__ void finish_tile(const ColumnTable *shared_table, u32 as
         out[c] = Form::answer([&](int i) { return column_shared[i * width + c]; }, ask, table.rows);
 }
 
+// Gives `put` the answers of a thread's columns, but for those that have spilled.
+template <class Columns, class T, class Put>
+__device__ __forceinline__ void answer_columns(Columns &columns, const Strip<T> &strip, const ColumnTable &table, u32 ask, Put put)
+{
+#pragma unroll Columns::AT_ONCE
+    for (u32 i = 0; i < ITEMS<T>; ++i) {
+        if (i < strip.columns && columns.lacks(i))
+            columns.spilled |= 1u << i;
+        if (i < strip.columns && (columns.spilled >> i & 1) == 0)
+            put(i, columns.answer(i, ask, table.rows));
+    }
+}
+
 // Reduces columns by what takes their chunks:
 //
 //     COLUMNS(shared_table, short, mask)   of a table, which may be short; `mask` is what counts of an element
@@ -346,15 +365,14 @@ __device__ __forceinline__ void reduce_columns(const ColumnTable &table, u32 ask
         if (!is_whole || __syncthreads_or(columns.spilled != 0) != 0)
             return finish_tile<Form>(&shared_table, ask, out);
     }
-    if (strip.group == 0) {
-#pragma unroll Columns::AT_ONCE
-        for (u32 i = 0; i < Own::COLUMNS; ++i) {
-            if (i < strip.columns && columns.lacks(i))
-                columns.spilled |= 1u << i;
-            if (i < strip.columns && (columns.spilled >> i & 1) == 0)
-                out[strip.place + i] = columns.answer(i, ask, table.rows);
-        }
+    if (!table.is_tall()) {
+        constexpr u32 ROOM = warp_output_bytes(Own::COLUMNS * sizeof(typename Columns::Bits));
+        const WarpOutput<typename Columns::Bits> output(out, strip.place, 1, strip.columns, Own::room() + threadIdx.x / 32 * ROOM);
+        answer_columns(columns, strip, table, ask, [&](u32 i, typename Columns::Bits answer) { output.put(i, answer); });
+        output.flush();
+        if (__any_sync(ALL_LANES, columns.spilled != 0))
+            absorb_lacking<Form>(&shared_table, columns.spilled, mask, ask, out);
+    } else if (strip.group == 0) {
+        answer_columns(columns, strip, table, ask, [&](u32 i, typename Columns::Bits answer) { out[strip.place + i] = answer; });
     }
-    if (!table.is_tall() && __any_sync(ALL_LANES, columns.spilled != 0))
-        absorb_lacking<Form>(&shared_table, columns.spilled, mask, ask, out);
 }

@@ -13,6 +13,8 @@
 #include "load.cuh"
 #include "name.cuh"
 #include "ticket.cuh"
+#include "unaligned.cuh"
+#include "warp_output.cuh"
 
 // Sums of floats want so many registers that a multiprocessor has two blocks: with 64 KiB on their way.
 constexpr u32 COLUMN_THREADS = 256;
@@ -22,7 +24,7 @@ constexpr int COLUMN_BLOCKS = 2;
 // is wanted.
 constexpr u32 BATCH = 8;
 
-extern __shared__ u64 column_shared[];
+extern __shared__ __align__(16) u64 column_shared[];
 
 struct ColumnTable {
     const char *data;
@@ -32,8 +34,10 @@ struct ColumnTable {
     i64 stride, jump;
     u32 tables;
     i64 table_stride;
-    u32 unit;  // bytes that are read at once: a power of two that divides all distances and the bytes of a row
+    const char *first, *end; // no element lies below, or from there on
+    u32 unit;  // a power of two that divides all addresses, distances and the bytes of a row
     u32 width; // 0 for short tables
+    u32 answer; // bytes of an answer
     u64 *scratch;
 
     __device__ __forceinline__ bool is_tall() const { return width != 0; }
@@ -128,11 +132,15 @@ struct Walker {
     i64 near;  // from a row to the thread's next, and how far that moves along the inner axis, whose end is never met if it is the only one
     u32 turn, inner;
     uint4 fill; // in the place of rows that there are not
+    u32 mask[4]; // of bytes that are the strip's
 
     __device__ __forceinline__ Walker(const ColumnTable &table, const Strip<T> &strip, u64 fill)
         : table(table), bytes(strip.columns * sizeof(Bits)), near(row_offset(strip.step, table.inner, table.stride, table.jump)),
           turn(table.inner == 0 ? 0 : strip.step % table.inner), inner(table.inner == 0 ? ~0u : table.inner), fill(make_uint4(u32(fill), u32(fill >> 32), u32(fill), u32(fill >> 32)))
     {
+#pragma unroll
+        for (u32 w = 0; w < 4; ++w)
+            mask[w] = bytes >= 4 * w + 4 ? ~0u : bytes <= 4 * w ? 0 : (1u << 8 * (bytes - 4 * w)) - 1;
     }
 
     __device__ __forceinline__ Walk begin(const Strip<T> &strip) const
@@ -150,40 +158,21 @@ struct Walker {
         walk.left -= walk.left != 0;
     }
 
-    // The strip's bytes of a row, and zeros behind them.
+    // The strip's bytes of an aligned row, and zeros behind them.
     template <u32 UNIT>
     __device__ __forceinline__ uint4 read(const char *at) const
     {
-        if constexpr (UNIT == 16) {
+        if constexpr (UNIT == 16)
             return *reinterpret_cast<const uint4 *>(at);
-        } else if constexpr (UNIT == 8) {
-            const uint2 low = *reinterpret_cast<const uint2 *>(at);
-            const uint2 high = bytes > 8 ? *reinterpret_cast<const uint2 *>(at + 8) : make_uint2(0, 0);
-            return make_uint4(low.x, low.y, high.x, high.y);
-        } else {
-            u32 words[4] = {};
-#pragma unroll
-            for (u32 i = 0; i < 16 / UNIT; ++i) {
-                if (UNIT * i < bytes) {
-                    u32 bits;
-                    if constexpr (UNIT == 4)
-                        bits = *reinterpret_cast<const u32 *>(at + UNIT * i);
-                    else if constexpr (UNIT == 2)
-                        bits = *reinterpret_cast<const u16 *>(at + UNIT * i);
-                    else
-                        bits = *reinterpret_cast<const u8 *>(at + UNIT * i);
-                    words[UNIT * i / 4] |= bits << 8 * (UNIT * i % 4);
-                }
-            }
-            return make_uint4(words[0], words[1], words[2], words[3]);
-        }
+        const uint2 low = *reinterpret_cast<const uint2 *>(at);
+        const uint2 high = bytes > 8 ? *reinterpret_cast<const uint2 *>(at + 8) : make_uint2(0, 0);
+        return make_uint4(low.x, low.y, high.x, high.y);
     }
 
     template <u32 UNIT>
     __device__ __forceinline__ void load_units(uint4 (&v)[BATCH], Walk &walk) const
     {
-        // Elements shorter than words are not worth code of their own.
-        if (UNIT >= 4 && table.inner == 0 && walk.left >= BATCH) {
+        if (table.inner == 0 && walk.left >= BATCH) {
 #pragma unroll
             for (u32 k = 0; k < BATCH; ++k)
                 v[k] = read<UNIT>(walk.at + k * near);
@@ -200,24 +189,90 @@ struct Walker {
         }
     }
 
+    // Whether the two aligned vectors that have a strip's bytes of a row lie inside the tables.
+    __device__ __forceinline__ bool is_inside(const char *at) const { return at - 15 >= table.first && at + 32 <= table.end; }
+
+    // The same near the tables' ends, element by element, the last one on top first.
+    __device__ __forceinline__ uint4 read_at_end(const char *at) const
+    {
+        uint4 v = make_uint4(0, 0, 0, 0);
+#pragma unroll 1
+        for (u32 i = 0; i < 16; i += sizeof(Bits)) {
+            const u32 bits = i < bytes ? u32(*reinterpret_cast<const Bits *>(at + i)) : 0;
+            constexpr u32 WIDTH = 8 * sizeof(Bits);
+            v.x = __funnelshift_rc(v.x, v.y, WIDTH);
+            v.y = __funnelshift_rc(v.y, v.z, WIDTH);
+            v.z = __funnelshift_rc(v.z, v.w, WIDTH);
+            v.w = __funnelshift_rc(v.w, bits, WIDTH);
+        }
+        return v;
+    }
+
+    // Without what is not the strip's.
+    __device__ __forceinline__ uint4 own(const uint4 &v) const
+    {
+        return make_uint4(v.x & mask[0], v.y & mask[1], v.z & mask[2], v.w & mask[3]);
+    }
+
+    // Some rows at any address, from the two aligned vectors that have a strip's bytes of each.
+    template <u32 ROWS>
+    __device__ __forceinline__ void load_unaligned(uint4 *v, Walk &walk) const
+    {
+        uint4 low[ROWS], high[ROWS];
+        u32 off[ROWS];
+        if (table.inner == 0 && walk.left >= ROWS && is_inside(walk.at) && is_inside(walk.at + (ROWS - 1) * near)) {
+#pragma unroll
+            for (u32 k = 0; k < ROWS; ++k) {
+                const char *const at = walk.at + k * near;
+                off[k] = u32(u64(at)) % 16;
+                const uint4 *const vectors = reinterpret_cast<const uint4 *>(at - off[k]);
+                low[k] = vectors[0];
+                high[k] = vectors[1];
+            }
+            walk.at += ROWS * near;
+            walk.left -= ROWS;
+        } else {
+#pragma unroll
+            for (u32 k = 0; k < ROWS; ++k) {
+                low[k] = high[k] = fill;
+                off[k] = 0;
+                if (walk.left != 0) {
+                    if (is_inside(walk.at)) {
+                        off[k] = u32(u64(walk.at)) % 16;
+                        const uint4 *const vectors = reinterpret_cast<const uint4 *>(walk.at - off[k]);
+                        low[k] = vectors[0];
+                        high[k] = vectors[1];
+                    } else {
+                        low[k] = read_at_end(walk.at);
+                    }
+                }
+                step(walk);
+            }
+        }
+#pragma unroll
+        for (u32 k = 0; k < ROWS; ++k)
+            v[k] = own(across(low[k], high[k], off[k]));
+    }
+
+    // A batch of rows, of which so many are on their way at once if they are not aligned.
+    template <u32 ROWS>
     __device__ __forceinline__ void load(uint4 (&v)[BATCH], Walk &walk) const
     {
         if (table.unit == 16)
             return load_units<16>(v, walk);
-        if (table.unit == 8)
+        if (sizeof(Bits) == 8 || table.unit == 8)
             return load_units<8>(v, walk);
-        if constexpr (sizeof(Bits) <= 4) {
-            if (table.unit == 4)
-                return load_units<4>(v, walk);
+        if constexpr (sizeof(Bits) < 8) {
+#pragma unroll
+            for (u32 k = 0; k < BATCH; k += ROWS)
+                load_unaligned<ROWS>(v + k, walk);
         }
-        if constexpr (sizeof(Bits) <= 2) {
-            if (table.unit == 2)
-                return load_units<2>(v, walk);
-        }
-        if constexpr (sizeof(Bits) == 1)
-            load_units<1>(v, walk);
     }
 };
+
+// Rows that are not aligned, on their way at once: each takes two vectors of registers, which takers of many registers have not.
+template <class Taker>
+constexpr u32 UNALIGNED_ROWS = BATCH;
 
 // Gives a strip's rows to what takes them: batches, and after up to CHUNK rows, a multiple of a batch, a word that they may be closed:
 // which is the first of them, and how many they are.
@@ -232,7 +287,7 @@ __device__ __forceinline__ void walk_down(const ColumnTable &table, const Strip<
 #pragma unroll 1
         for (u32 taken = 0; taken < rows; taken += BATCH) {
             uint4 v[BATCH];
-            walker.load(v, walk);
+            walker.template load<UNALIGNED_ROWS<Taker>>(v, walk);
             taker.take(v);
         }
         taker.close(done, rows);
@@ -265,9 +320,10 @@ __device__ __forceinline__ u64 *workspace_of_tile(const ColumnTable &table, u32 
 #define COLUMNS(name) \
     static __device__ __forceinline__ void reduce(const ColumnTable &, u32, u32, void *, u32 *); \
     extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS) NAMED(name, ELEMENT)(const char *data, u32 columns, \
-        u64 rows, u32 inner, i64 stride, i64 jump, u32 tables, i64 table_stride, u32 unit, u32 width, u32 ask, u32 absolute, \
-        u64 *scratch, void *out, u32 *overflow) \
+        u64 rows, u32 inner, i64 stride, i64 jump, u32 tables, i64 table_stride, const char *first, const char *end, u32 unit, u32 width, \
+        u32 ask, u32 absolute, u32 answer, u64 *scratch, void *out, u32 *overflow) \
     { \
-        reduce({data, columns, rows, inner, stride, jump, tables, table_stride, unit, width, scratch}, ask, absolute, out, overflow); \
+        reduce({data, columns, rows, inner, stride, jump, tables, table_stride, first, end, unit, width, answer, scratch}, ask, absolute, \
+            out, overflow); \
     } \
     static __device__ __forceinline__ void reduce

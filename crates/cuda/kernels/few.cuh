@@ -50,6 +50,8 @@ struct FewOf {
     static constexpr bool NUMBERED = false, SETTLES = false;
     // Whether the general accumulators have a table in shared memory.
     static constexpr bool HAS_TABLE = false;
+    // Whether there is settles(gap, answer, asked), for answers of which nothing is sure yet.
+    static constexpr bool SETTLES_LATER = false;
 };
 
 // Sums and means of the shorter types: plain f64 adds, which the range of the elements makes exact (range.cuh).
@@ -138,7 +140,7 @@ struct FewSquares : FewOf<FloatSquares<T, SPREAD>> {
     using Base = FewOf<FloatSquares<T, SPREAD>>;
     using typename Base::Asked, typename Base::Bits;
     using Format = Element<T>;
-    static constexpr bool SHIFTS = SPREAD;
+    static constexpr bool SHIFTS = SPREAD, SETTLES_LATER = true;
 
     f64 squares = 0.0, sum = 0.0;
     Bits first = 0;
@@ -171,6 +173,29 @@ struct FewSquares : FewOf<FloatSquares<T, SPREAD>> {
         const Bits below = narrow<T>(sub(real, off));
         answer = narrow<T>(add(real, off));
         return below == answer && is_finite(real);
+    }
+
+    // Whether answer(), which was not sure, can be made so: answers of few digits often lie in the middle between two numbers. `gap` is how
+    // many binades there are between the largest and the smallest element that is not 0.
+    //
+    // With F stored bits, elements are multiples of a unit and below 2^(gap + F + 1) of it, differences below twice that. So n S2 and S1^2 are
+    // below 2^(8 + 2 (gap + F + 2)) squares of it, and exact where that is 2^53 at most. Then the quotient and the root are exact where their
+    // rests are 0. Of two elements, the deviation is half their difference, which is exact if it has 53 bits.
+    __device__ __forceinline__ bool settles(u32 gap, Bits &answer, const Asked &asked) const
+    {
+        const f64 n = f64(asked.n);
+        if (SPREAD && asks_root(asked.ask) && asked.n == 2 && gap + Format::FRACTION + 2 <= 53) {
+            answer = narrow<T>(fabs(mul(sum, 0.5)));
+            return true;
+        }
+        if (8 + 2 * (gap + Format::FRACTION + 2) > 53)
+            return false;
+        const f64 over = SPREAD ? mul(n, n) : 1.0;
+        const f64 all = SPREAD ? sub(mul(n, squares), mul(sum, sum)) : squares;
+        const f64 real = __ddiv_rn(all, over);
+        const f64 root = asks_root(asked.ask) ? __dsqrt_rn(real) : real;
+        answer = narrow<T>(root);
+        return fused(real, over, -all) == 0.0 && (!asks_root(asked.ask) || fused(root, root, -real) == 0.0);
     }
 };
 

@@ -67,6 +67,7 @@ struct MagnitudeOf {
         of_words(words).write(out, place, asked);
     }
 
+    static constexpr u32 ANSWERS = Format::FLOAT ? sizeof(Bits) : 8;
     __device__ __forceinline__ void write(void *out, u64 place, const Asked &) const
     {
         if constexpr (Format::FLOAT)

@@ -103,6 +103,15 @@ struct PositionOf {
         at = LONG ? position : 0;
     }
 
+    // Of an element that is there: behind an empty one comes whatever has the last rank.
+    static __device__ __forceinline__ PositionOf of_element(Bits bits, u64 position)
+    {
+        PositionOf element;
+        element.rank = LONG ? u64(bits) : u64(bits) << WIDTH | position;
+        element.at = LONG ? position : 0;
+        return element;
+    }
+
     __device__ __forceinline__ void merge(const PositionOf &other)
     {
         if constexpr (LONG) {
@@ -141,6 +150,7 @@ struct PositionOf {
         of_words(&rank).write(out, place, asked);
     }
 
+    static constexpr u32 ANSWERS = 8;
     __device__ __forceinline__ void write(void *out, u64 place, const Asked &) const
     {
         static_cast<u64 *>(out)[place] = LONG ? at : rank & ((1ull << WIDTH) - 1);

@@ -33,7 +33,7 @@ struct Position : PositionOf<T> {
                 at = rank < least ? i : at;
                 least = rank < least ? rank : least;
             }
-            Base::merge(Base(least, u64(number(unit, at))));
+            Base::merge(Base::of_element(least, u64(number(unit, at))));
         }
     }
 };

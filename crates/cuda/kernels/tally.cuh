@@ -2,7 +2,7 @@
 //
 // A tally takes elements, merges with others, and writes the number that was asked for. Elements of its `fill` change nothing. WORDS
 // words hold it. Tallies of several blocks meet in MET words of global memory, which are zero before the first comes, `distance` apart;
-// there, 2^31 of them have room. Where MET is 0, no words take them in one by one.
+// there, 2^31 of them have room. Where MET is 0, no words take them in one by one. ANSWERS has a bit for each size of answer, in bytes.
 
 #pragma once
 
@@ -96,6 +96,7 @@ struct TotalOf {
         total.write(out, place, asked);
     }
 
+    static constexpr u32 ANSWERS = 8;
     __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
     {
         const i64 sign = SIGNED && i64(low) < 0 ? -1 : 0;
@@ -219,6 +220,7 @@ struct ExtremeOf {
         static_cast<Bits *>(out)[place] = bits_of(Bits(~words[0]), asked);
     }
 
+    static constexpr u32 ANSWERS = sizeof(Bits);
     __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const
     {
         static_cast<Bits *>(out)[place] = bits_of(rank, asked);
@@ -284,5 +286,7 @@ struct CountOf {
         default: static_cast<u64 *>(out)[place] = count;
         }
     }
+    // Truth values have a byte.
+    static constexpr u32 ANSWERS = 8 | 1;
     __device__ __forceinline__ void write(void *out, u64 place, const Asked &asked) const { write(out, place, count, asked); }
 };

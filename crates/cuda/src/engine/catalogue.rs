@@ -28,6 +28,8 @@ pub(super) const COLUMN_BLOCKS: usize = 2;
 pub(super) const BATCH: usize = 8;
 /// `LAYOUT_AXES` in `kernels/layout.cuh`.
 pub(super) const LAYOUT_AXES: usize = 6;
+/// `WARP_OUTPUT_ENDS` in `kernels/warp_output.cuh`.
+pub(super) const WARP_OUTPUT_ENDS: usize = 128;
 /// `STRIDED_THREADS` in `kernels/strided.cuh`.
 pub(super) const STRIDED_THREADS: usize = 256;
 /// `SEGMENT_PIECE` in `kernels/segments.cuh`.

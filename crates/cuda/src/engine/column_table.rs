@@ -96,12 +96,10 @@ impl<'a> ColumnTable<'a> {
         })
     }
 
-    /// What kernels are told of these tables: their first nine arguments.
-    pub(super) fn arguments(&self, now: &Tables) -> [Argument; 9] {
-        let row = self.columns * self.table.dtype.size();
+    /// What kernels are told of these tables: their first eleven arguments.
+    pub(super) fn arguments(&self, now: &Tables) -> [Argument; 11] {
         let table_stride = self.tables.strides[0];
-        let distances = [self.stride, self.jump, table_stride, row.cast_signed()];
-        let distances = distances.map(|d| d.unsigned_abs() as u64);
+        let [first, end] = self.bounds(now);
         [
             Argument::from(now.at),
             Argument::from(self.columns as u32),
@@ -111,7 +109,36 @@ impl<'a> ColumnTable<'a> {
             Argument::from(self.jump as i64),
             Argument::from(now.count as u32),
             Argument::from(table_stride as i64),
-            Argument::from(unit(&distances).min(unit(&[now.at]))),
+            Argument::from(first),
+            Argument::from(end),
+            Argument::from(self.unit(now.at)),
         ]
+    }
+
+    /// Whether every row of every strip is an aligned vector.
+    pub(super) fn is_aligned(&self) -> bool {
+        self.unit(self.table.at[0]) as usize == STRIP
+    }
+
+    /// The bytes in which rows can be read, where the first table of a launch lies at `at`.
+    fn unit(&self, at: Address) -> u32 {
+        let row = self.columns * self.table.dtype.size();
+        let distances = [self.stride, self.jump, self.tables.strides[0], row.cast_signed()];
+        let distances = distances.map(|d| d.unsigned_abs() as u64);
+        unit(&distances).min(unit(&[at]))
+    }
+
+    /// The first byte of a launch's tables, and the one behind their last.
+    fn bounds(&self, now: &Tables) -> [Address; 2] {
+        let row = self.columns * self.table.dtype.size();
+        let (inner, outer) = match self.inner {
+            0 => (self.rows, 1),
+            inner => (inner, self.rows / inner),
+        };
+        let axes = [(inner, self.stride), (outer, self.jump), (now.count, self.tables.strides[0])];
+        let ends = axes.map(|(len, stride)| (len.max(1) - 1).cast_signed() * stride);
+        let least: isize = ends.iter().map(|&end| end.min(0)).sum();
+        let most: isize = ends.iter().map(|&end| end.max(0)).sum();
+        offset([now.at; 2], [least, most + row.cast_signed()])
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::answer::Answer;
-use super::catalogue::BATCH;
+use super::catalogue::{BATCH, WARP_OUTPUT_ENDS};
 use super::column_table::{BLOCKS, ColumnTable, STRIP, THREADS};
 use super::kernels::{Program, Tally};
 use super::route::{Launches, Machine};
@@ -23,6 +23,8 @@ const FEW_ROWS: usize = 16;
 /// of fewer of them that a thread may walk alone.
 const WIDE: usize = 4;
 const MOST_KEPT: usize = 128;
+/// Rows that a thread walks alone sooner, if nothing costs it but they.
+const LIGHT_ROWS: usize = 64;
 /// The beginning and the end of a block take as long as so many rows.
 const ENDS: usize = 32;
 /// Shared memory that kernels have besides, at most.
@@ -102,19 +104,21 @@ impl Build {
         !beside || rows <= 1 << (64 - 8 * self.dtype.size())
     }
 
-    /// Bytes of dynamic shared memory: what threads leave for each other, and
+    /// Bytes of dynamic shared memory: what threads leave for each other,
     /// superaccumulators, for each column of a tile or for one strip of each
-    /// warp.
-    fn shared(self, width: Option<usize>) -> usize {
+    /// warp, and what warps write their answers from, of `answer` bytes each.
+    fn shared(self, width: Option<usize>, answer: usize) -> usize {
         let columns = self.columns();
+        let room = THREADS / 32 * (32 * columns * answer + WARP_OUTPUT_ENDS);
         if !self.has_windows() {
-            return width.map_or(0, |_| 8 * THREADS * columns * self.words());
+            return width.map_or(room, |_| 8 * THREADS * columns * self.words());
         }
         let (levels, places) = self.windows();
         let (words, count) = self.vector();
         let wides = 8 * words.saturating_sub(4 * count) + 12 * count;
-        let strips = width.unwrap_or(THREADS / 32);
-        8 * THREADS * (columns * levels + places.div_ceil(2)) + strips * columns * wides
+        let windows = 8 * THREADS * (columns * levels + places.div_ceil(2));
+        let own = |strips: usize| windows + strips * columns * wides;
+        width.map_or_else(|| own(THREADS / 32).next_multiple_of(16) + room, own)
     }
 }
 
@@ -135,7 +139,9 @@ impl Sharing {
         // Neighbouring threads should read what lies together: rows of their
         // own table, or else tables so small that the cache keeps them.
         let together = strips >= WIDE || rows <= MOST_KEPT;
-        if rows <= FEW_ROWS || rows <= MOST_ROWS && together && all >= resident * THREADS {
+        let light = !build.has_windows() && rows <= LIGHT_ROWS;
+        let enough = resident * THREADS / if light { 4 } else { 1 };
+        if rows <= FEW_ROWS || rows <= MOST_ROWS && together && all >= enough {
             return Sharing::Short;
         }
         let tiles = strips.div_ceil(build.most_width());
@@ -189,7 +195,7 @@ impl<'a> Columns<'a> {
             Sharing::Short => ([(strips * tables).div_ceil(THREADS), 1], None),
             Sharing::Tall { width, tiles, splits } => ([splits, tiles], Some(width)),
         };
-        let shared = u32::try_from(build.shared(width)).ok()?;
+        let shared = u32::try_from(build.shared(width, answer.out.size())).ok()?;
         let room = device.limits.shared_per_block.saturating_sub(STATIC);
         if grid[1] > MOST_BLOCKS || i32::try_from(grid[0]).is_err() || shared > room {
             return None;
@@ -268,6 +274,7 @@ impl Engine {
                 Argument::from(plan.width.unwrap_or(0) as u32),
                 Argument::from(answer.ask as u32),
                 Argument::from(u32::from(answer.kind == Kind::AbsSum)),
+                Argument::from(answer.out.size() as u32),
                 Argument::from(workspace),
                 Argument::from(to),
                 Argument::from(scratch.overflow()),
@@ -341,7 +348,7 @@ mod tests {
                 let build = Build { tally, dtype };
                 for width in [None, Some(build.most_width())] {
                     // Of capability 9.0; a KiB of each block's is the system's.
-                    let each = build.shared(width) + STATIC as usize + 1024;
+                    let each = build.shared(width, dtype.size()) + STATIC as usize + 1024;
                     assert!(BLOCKS as usize * each <= 228 << 10, "{build:?} {width:?}");
                 }
             }

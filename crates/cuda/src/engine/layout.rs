@@ -124,7 +124,7 @@ impl Layout {
     pub(super) fn block_abreast(&self, row: &Row, launch: &Parameters) -> Argument {
         let mut words = self.words(launch);
         words.push(two(row.len as u32, row.elements as u32));
-        words.push(two(row.numbers as u32, 0));
+        words.push(two(row.numbers as u32, launch.answer));
         Argument::block(words)
     }
 
@@ -241,6 +241,8 @@ pub(super) struct Parameters {
     pub(super) log_near: u32,
     /// Units of a block.
     pub(super) share: u32,
+    /// Bytes of an answer, of outputs abreast.
+    pub(super) answer: u32,
 }
 
 /// Two fields of 32 bits, the first one below.

@@ -19,7 +19,7 @@ use super::layout::Layout;
 use super::question::Question;
 use super::short_rows::{MOST_BYTES as MOST_SHORT_ROW, ShortRows};
 use super::strided::Strided;
-use super::table::{Order, Table};
+use super::table::{ROW_ALIGNMENT, Table};
 use super::tiles::{Wanted, in_place, largest_workspace};
 use crate::device::{Launch, Limits};
 
@@ -38,12 +38,19 @@ const MODERATE: usize = 64 << 20;
 const MODEST: usize = 16 << 20;
 /// Rows of columns of floats that are many for a thread, and for a block of a table.
 const MANY_ROWS: core::ops::Range<usize> = 64..1024;
-/// Bytes of a row of a table that leave most of a block idle.
+/// Bytes of a row of a table that leave most of a block idle, and bytes that do not where
+/// what is reduced is no sum of floats and each table has many rows.
 const NARROW: usize = 64;
+const NARROW_AND_TALL: usize = 8;
+/// Rows of such a table.
+const TALL: usize = 4096;
 /// Bytes of a row that is neither short nor long enough for what comes at its ends.
 const SCATTERED_ROWS: core::ops::Range<usize> = 384..4096;
-/// Rows of columns of floats that make a thread's accumulator worth its end.
+/// Rows of columns of floats that make a thread's accumulator worth its end, of one table, and
+/// of one whose squares are summed.
 const FEW_ROWS: usize = 8;
+const SOME_ROWS: usize = 17;
+const SOME_ROWS_OF_SQUARES: usize = 11;
 /// Bytes of each of several tables of floats that a block's accumulators are not worth, and
 /// the same where these are of squares. Measured on an H200 over 70 tables drawn at random.
 const SMALL_TABLE: usize = 128 << 10;
@@ -173,7 +180,7 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
     let bytes = row.saturating_mul(table.outputs.len);
     let sums = table.dtype.is_float() && answer.is_of_sums();
     let squares = sums && matches!(answer.tally(), Some(Tally::Squares | Tally::Variances));
-    let (long, numbered) = (squares && size == 8, Order::of(answer.kind) == Order::Index);
+    let long = squares && size == 8;
     if table.has_few_rows() {
         let wide = size == 8;
         let most_bytes = if sums && wide {
@@ -193,24 +200,32 @@ pub(super) fn is_for_strides(answer: Answer, table: &Table) -> bool {
             _ if squares && size == 4 => 2 * LONG_ROW,
             _ => LONG_ROW,
         };
-        // Rows with something between them are aligned in as many ways.
+        // Rows with something between them are aligned in as many ways, as are those of no
+        // whole number of vectors.
         let apart = table.outputs.dims.last().is_some_and(|d| d.strides[0] != row.cast_signed());
+        let ragged = apart || size >= 4 && !row.is_multiple_of(ROW_ALIGNMENT);
         bytes <= most_bytes && row > MOST_SHORT_ROW && row <= most_row
-            || !sums && apart && SCATTERED_ROWS.contains(&row)
+            || !sums && ragged && SCATTERED_ROWS.contains(&row)
     } else if let Some(columns) = ColumnTable::of(table).filter(ColumnTable::takes_one_launch) {
-        let scattered = columns.tables() > 1 && columns.columns * size < NARROW;
+        let (tables, width) = (columns.tables(), columns.columns * size);
         let many = len >= MANY_ROWS.end;
         let each = columns.columns.saturating_mul(row);
+        if !sums {
+            let idle = width < NARROW && !(width >= NARROW_AND_TALL && len >= TALL);
+            return bytes <= SMALL || tables > 1 && idle && len >= FEW_ROWS;
+        }
         let small = each <= if squares { SMALL_TABLE_OF_SQUARES } else { SMALL_TABLE };
-        bytes <= SMALL && (!sums || len >= FEW_ROWS)
-            || scattered && len >= FEW_ROWS
-            || !sums && !numbered && size <= 2 && bytes <= MODERATE && len < MANY_ROWS.start
-            || sums && bytes <= MODERATE && MANY_ROWS.contains(&len)
-            || sums && bytes <= MODEST && len >= MANY_ROWS.start
-            || sums && size == 2 && many && (!squares || bytes <= MODERATE)
-            || squares && bytes <= MODERATE && many
-            || long && bytes <= 2 * MODERATE && len >= FEW_ROWS
-            || sums && columns.tables() > 1 && small && len >= FEW_ROWS
+        let some = if squares { SOME_ROWS_OF_SQUARES } else { SOME_ROWS };
+        let aligned = columns.is_aligned();
+        len >= FEW_ROWS
+            && (bytes <= SMALL
+                || tables > 1 && (small || width < NARROW)
+                || bytes <= MODEST && len >= some
+                || bytes <= MODERATE && MANY_ROWS.contains(&len)
+                || bytes <= 2 * MODEST && size == 2 && many
+                || squares && bytes <= MODERATE && many
+                || squares && !aligned && bytes <= 4 * MODERATE && len >= MANY_ROWS.start
+                || long && (bytes <= 2 * MODERATE || many))
     } else {
         true
     }
