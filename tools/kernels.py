@@ -547,11 +547,13 @@ def bounds_of(ptx):
 #     "WFka" | u32 version | u32 groups | index | packed groups
 #     index, for each group: u32 packed length, u32 modules; for each of them: u16 length of name, u32 length, name
 #
-# A group has the modules of one kernel for elements of one size, as one Zstandard frame.
+# A group has the modules of one kernel for floats, or for integers, as one Zstandard frame: they have much in common, and a program
+# unpacks the group of what it asks for.
 ARCHIVE = "kernels.archive"
 MAGIC = b"WFka"
 VERSION = 2
-SIZES = {"f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i16": 2, "u16": 2, "i8": 1, "u8": 1, "bool": 1}
+FLOATS = {"f16", "bf16", "f32", "f64"}
+INTEGERS = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"}
 
 
 def zstandard():
@@ -564,7 +566,9 @@ def zstandard():
 
 def group_of(name):
     kernel, _, element = name.rpartition(".")[0].rpartition("_")
-    return (kernel, SIZES[element]) if element in SIZES else (name.rpartition(".")[0], 0)
+    if element in FLOATS | INTEGERS:
+        return kernel, "floats" if element in FLOATS else "integers"
+    return name.rpartition(".")[0], ""
 
 
 def packed(modules):
