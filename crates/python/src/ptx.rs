@@ -1,26 +1,21 @@
 //! PTX that is run on the CPU, for the module `warpfold.ptx`, which knows arrays and arguments. What comes here is bytes.
 
 use crate::errors::text;
+use crate::run;
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
 use warpfold_ptx::device::{Device, DeviceError, Report, Setup};
 use warpfold_ptx::finding::{Finding, Party, Space};
 use warpfold_ptx::info::unset_constants;
 use warpfold_ptx::ir::Module;
 use warpfold_ptx::machine::{Arg, Checks, Halt, Options, Schedule, Shape, Watch};
 use warpfold_ptx::place::{Line, Place};
-
-/// Time between two looks whether Ctrl-C was pressed.
-const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Bytes behind a buffer's end that are still told as its own.
 const FAR: u64 = 1 << 20;
@@ -103,7 +98,7 @@ impl PtxModule {
             symbols,
         };
         let module = self.module.clone();
-        let done = hearing_signals(py, |watch| work.run(module, &mut buffers, watch))?;
+        let done = run::heard(py, |stop| work.run(module, &mut buffers, ends_with(stop)))?;
         let done = done.map_err(|error| failure(&error))?;
         for ((buffer, _), (bytes, _)) in launch.buffers.iter().zip(&buffers) {
             write_back(py, buffer, bytes)?;
@@ -265,42 +260,12 @@ fn write_back(py: Python<'_>, buffer: &PyBuffer<u8>, bytes: &[u8]) -> PyResult<(
     Err(PyValueError::new_err(text(what, Some(hint.into()))))
 }
 
-/// Carries out work on a thread of its own, while this one hears Ctrl-C, as only Python's main thread does.
-///
-/// # Errors
-/// What the handler of a signal raised, once the work has seen by its watch that it should end; no thread is to be had.
-fn hearing_signals<T: Send>(py: Python<'_>, work: impl FnOnce(Watch) -> T + Send) -> PyResult<T> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopped = stop.clone();
-    let watch: Watch = Arc::new(move |_| match stopped.load(Ordering::Relaxed) {
+/// A watch that ends a launch once the flag is set.
+fn ends_with(stop: &Arc<AtomicBool>) -> Watch {
+    let stop = stop.clone();
+    Arc::new(move |_| match stop.load(Ordering::Relaxed) {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
-    });
-    let listen = |done: &mpsc::Receiver<T>| {
-        let mut heard = Ok(());
-        loop {
-            match done.recv_timeout(PATIENCE) {
-                Ok(answer) => return heard.map(|()| answer),
-                Err(RecvTimeoutError::Timeout) => {
-                    heard = heard.and_then(|()| Python::attach(|py| py.check_signals()));
-                    stop.store(heard.is_err(), Ordering::Relaxed);
-                }
-                // The thread panicked, and so does who waits for it.
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(PyRuntimeError::new_err("the interpreter of PTX has failed"));
-                }
-            }
-        }
-    };
-    py.detach(|| {
-        thread::scope(|scope| {
-            let (send, done) = mpsc::channel();
-            let run = move || drop(send.send(work(watch)));
-            let worker = thread::Builder::new().spawn_scoped(scope, run);
-            worker
-                .map_err(|why| PyRuntimeError::new_err(format!("no thread is to be had: {why}")))?;
-            listen(&done)
-        })
     })
 }
 

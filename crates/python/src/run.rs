@@ -7,7 +7,7 @@ use pyo3::Python;
 use pyo3::exceptions::PyRuntimeError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, scope};
 use std::time::Duration;
 use warpfold::internal::ForReaders;
@@ -81,9 +81,9 @@ pub(crate) fn partial(
 /// `KeyboardInterrupt`, or whatever else a handler of signals raises.
 pub(crate) fn heard<R: Send>(
     py: Python<'_>,
-    work: impl FnOnce(&AtomicBool) -> R + Send,
+    work: impl FnOnce(&Arc<AtomicBool>) -> R + Send,
 ) -> PyResult<R> {
-    let stop = AtomicBool::new(false);
+    let stop = Arc::new(AtomicBool::new(false));
     // Whatever ends the work drops the sender.
     let (sender, receiver) = channel::<()>();
     let (work, receiver) = (Mutex::new(Some((work, sender))), Mutex::new(receiver));
