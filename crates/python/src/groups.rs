@@ -335,7 +335,8 @@ fn one_column<'py>(columns: Columns<'py>) -> PyResult<Owned<'py>> {
 /// dictionary, or the columns of a table. ``values`` are a column with a value for each key, or a
 /// table or dictionary of such. Answers come as the operations and columns do: an array, or
 /// dictionaries by name. ``order`` is ``"key"``, or ``"first"`` for that of the first rows.
-/// ``dropna`` leaves out rows whose key is missing or NaN.
+/// ``dropna`` leaves out rows whose key is missing or NaN. Columns in a device's memory are reduced
+/// there, and the answers are left there.
 #[pyfunction]
 #[pyo3(signature = (keys, values, ops, /, *, order="key", dropna=false, y=None, dtype=None, ddof=None, correction=None, nan=None, device=None, threads=None))]
 #[expect(clippy::too_many_arguments, reason = "the words of the functions")]
