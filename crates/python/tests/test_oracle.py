@@ -188,6 +188,8 @@ def test_types_and_shapes_are_numpys(question):
 def test_products_of_integers_are_exact_or_an_error(data):
     kind = data.draw(st.sampled_from(INTEGERS))
     shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 3, 7, 40, 70]), min_size=1, max_size=3)))
+    while math.prod(shape) > 3000:
+        shape = shape[1:]
     random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     factors = data.draw(st.sampled_from([[2, -2, 1, 1], [3, -1, 1, 1, 1], [0, 7, 1], [-(2**63), 2**63 - 1, -1, 1, 1, 1, 1, 1], [2**32, -(2**31), 2**16, 0, 1, 1, 1, 1]]))
     # A few factors that are not 1, however long the axis is.
