@@ -6,7 +6,7 @@ use crate::errors::OrRaise;
 use crate::gather::{self, Chosen};
 use crate::import::{Data, Family, Imported, import};
 use crate::question::Words;
-use crate::{buffer, files, quick, run};
+use crate::{buffer, cuda, files, quick, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
@@ -38,7 +38,11 @@ pub(crate) fn answer<'py>(
         return answer;
     }
     let answers = answers(&[op], x, words)?;
-    answers.into_iter().next().ok_or_else(|| PyValueError::new_err("there is no answer"))
+    answers.into_iter().next().ok_or_else(no_answer)
+}
+
+fn no_answer() -> PyErr {
+    PyValueError::new_err("there is no answer")
 }
 
 /// The type of elements where it makes no difference to Python's own numbers.
@@ -246,15 +250,26 @@ pub(crate) fn dot<'py>(
                 ));
             }
         },
+        (Data::Device(left), Data::Device(right)) => {
+            cuda::check_named(&question)?;
+            if words.out.is_some() {
+                return Err(cuda::no_out());
+            }
+            let (a, b) = (left.lent(py)?, right.lent(py)?);
+            let answer = py.detach(|| question.run_pair(&a, &b)).or_raise(py)?;
+            let shape = answer.shape().to_vec();
+            let column = answer.into_columns().into_iter().next().ok_or_else(no_answer)?;
+            let dtype = words.dtype.is_none().then(|| left.dtype());
+            return left.send_back(py, &family, dtype, &shape, column);
+        }
         _ => {
             return Err(PyTypeError::new_err(
-                "dot takes two arrays in the host's memory, or two columns\nhint: move both to the same place",
+                "dot takes two arrays in the host's memory, two on a device, or two columns\nhint: move both to the same place",
             ));
         }
     };
     let shape = answer.shape().to_vec();
-    let column = answer.into_columns().into_iter().next();
-    let column = column.ok_or_else(|| PyValueError::new_err("there is no answer"))?;
+    let column = answer.into_columns().into_iter().next().ok_or_else(no_answer)?;
     give(py, &family, words.dtype.is_none().then_some(dtype), &shape, column, words.out)
 }
 

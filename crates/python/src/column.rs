@@ -1,6 +1,7 @@
 //! Columns of a table as they come in: of keys or of values, all with as many rows.
 
 use crate::arrow;
+use crate::cuda;
 use crate::dense::Dense;
 use crate::errors::OrRaise;
 use crate::home::Home;
@@ -25,6 +26,18 @@ pub(crate) enum Column {
     /// Numbers that were copied.
     Masked(Masked),
     Texts(Vec<Option<String>>),
+    /// Numbers in a device's memory.
+    Device(cuda::DeviceArray),
+}
+
+/// What of a column is held while some of its rows are reduced.
+pub(crate) enum Held<'a> {
+    /// Nothing but the column itself.
+    Itself(&'a Column, Range<usize>),
+    /// The piece of it that the rows lie in, cut to them.
+    Piece(ArrayRef),
+    /// All of it, where it lies.
+    Device(warpfold::DeviceArray<'a>),
 }
 
 /// A column, and whose types go with it.
@@ -48,7 +61,13 @@ impl Column {
             Column::Arrow(chunks) => chunks.iter().map(|chunk| chunk.len()).sum(),
             Column::Masked(masked) => masked.rows(),
             Column::Texts(texts) => texts.len(),
+            Column::Device(array) => array.shape().iter().product(),
         }
+    }
+
+    /// Whether the column lies in a device's memory.
+    pub(crate) fn is_on_a_device(&self) -> bool {
+        matches!(self, Column::Device(_))
     }
 
     /// Adds the rows at which pieces begin.
@@ -62,50 +81,27 @@ impl Column {
         }
     }
 
-    /// The piece that some rows lie in, cut to them.
-    pub(crate) fn piece(&self, rows: &Range<usize>) -> Option<ArrayRef> {
-        let Column::Arrow(chunks) = self else { return None };
-        let mut at = 0;
-        for chunk in chunks {
-            let end = at + chunk.len();
-            if rows.start >= at && rows.end <= end && (rows.start < end || rows.is_empty()) {
-                return Some(chunk.slice(rows.start - at, rows.len()));
+    /// What is held of the column while some rows are reduced, between which it has no seam. A
+    /// column on a device is reduced whole.
+    ///
+    /// # Errors
+    /// Those of a device.
+    pub(crate) fn held(&self, py: Python<'_>, rows: &Range<usize>) -> PyResult<Held<'_>> {
+        match self {
+            Column::Arrow(chunks) => {
+                let mut at = 0;
+                for chunk in chunks {
+                    let end = at + chunk.len();
+                    if rows.start >= at && rows.end <= end && (rows.start < end || rows.is_empty())
+                    {
+                        return Ok(Held::Piece(chunk.slice(rows.start - at, rows.len())));
+                    }
+                    at = end;
+                }
+                Ok(Held::Itself(self, rows.clone()))
             }
-            at = end;
-        }
-        None
-    }
-
-    /// Some rows of numbers; `piece` is what [`piece`](Self::piece) says.
-    ///
-    /// # Errors
-    /// An array of something else than numbers.
-    pub(crate) fn input<'a>(
-        &'a self,
-        piece: &'a Option<ArrayRef>,
-        rows: Range<usize>,
-    ) -> warpfold::Result<Input<'a>> {
-        match (self, piece) {
-            (Column::Dense(dense), _) => Ok(part(&dense.view(), 0, rows.start, rows.end).into()),
-            (Column::Masked(masked), _) => masked.input(rows),
-            (Column::Arrow(_), Some(piece)) => Ok(Input::from(piece)),
-            _ => Err(warpfold::Error::NotNumbers { found: "text".into() }),
-        }
-    }
-
-    /// The same of keys.
-    ///
-    /// # Errors
-    /// As for [`input`](Self::input).
-    pub(crate) fn keys<'a>(
-        &'a self,
-        piece: &'a Option<ArrayRef>,
-        rows: Range<usize>,
-    ) -> warpfold::Result<KeyColumn<'a>> {
-        match (self, piece) {
-            (Column::Texts(texts), _) => Ok(texts[rows].into()),
-            (Column::Arrow(_), Some(piece)) => Ok(piece.into()),
-            _ => self.input(piece, rows).map(KeyColumn::from),
+            Column::Device(array) => array.lent(py).map(Held::Device),
+            _ => Ok(Held::Itself(self, rows.clone())),
         }
     }
 
@@ -114,6 +110,7 @@ impl Column {
         match self {
             Column::Dense(dense) => Some(dense.dtype),
             Column::Masked(masked) => Some(masked.dtype()),
+            Column::Device(array) => Some(array.dtype()),
             Column::Arrow(chunks) => {
                 Input::from(chunks.first()?).view().ok().map(|view| view.dtype())
             }
@@ -126,7 +123,6 @@ impl Column {
     /// # Errors
     /// A column of something else than numbers.
     pub(crate) fn joined(&self) -> warpfold::Result<Masked> {
-        let whole = 0..self.rows();
         match self {
             Column::Arrow(chunks) => {
                 let mut all: Option<Masked> = None;
@@ -138,7 +134,8 @@ impl Column {
                 all.ok_or(warpfold::Error::NotNumbers { found: "nothing".into() })
             }
             _ => {
-                let input = self.input(&None, whole)?;
+                let held = Held::Itself(self, 0..self.rows());
+                let input = held.input()?;
                 let mut all = Masked::new(input.view()?.dtype());
                 all.append(&input)?;
                 Ok(all)
@@ -154,8 +151,19 @@ impl Column {
         if !self.dtype().is_some_and(|dtype| dtype.is_float()) {
             return Ok(self);
         }
-        let mut all = self.joined().or_raise(py)?;
         let count = Reduction::of(Op::CountNan);
+        if let Column::Device(array) = &self {
+            let lent = array.lent(py)?;
+            let found = py.detach(|| count.run(&lent)).or_raise(py)?;
+            if found.number::<u64>(Op::CountNan) != Some(0) {
+                return Err(PyValueError::new_err(
+                    "some keys on a device are NaN, and rows cannot be left out there\nhint: choose the other rows first, or move keys and values to the CPU",
+                ));
+            }
+            drop(lent);
+            return Ok(self);
+        }
+        let mut all = self.joined().or_raise(py)?;
         let found = py.detach(|| count.run(all.input(0..all.rows())?)).or_raise(py)?;
         if found.number::<u64>(Op::CountNan) == Some(0) {
             return Ok(self);
@@ -165,13 +173,63 @@ impl Column {
     }
 }
 
-fn flat(dense: Dense) -> PyResult<Column> {
-    if dense.shape.len() != 1 {
+impl Held<'_> {
+    /// The rows, of numbers in the host's memory.
+    ///
+    /// # Errors
+    /// An array of something else than numbers, or on a device.
+    pub(crate) fn input(&self) -> warpfold::Result<Input<'_>> {
+        match self {
+            Held::Itself(Column::Dense(dense), rows) => {
+                Ok(part(&dense.view(), 0, rows.start, rows.end).into())
+            }
+            Held::Itself(Column::Masked(masked), rows) => masked.input(rows.clone()),
+            Held::Itself(..) => Err(warpfold::Error::NotNumbers { found: "text".into() }),
+            Held::Piece(piece) => Ok(Input::from(piece)),
+            Held::Device(_) => Err(warpfold::Error::DeviceMemory {
+                what: "a column lies in a device's memory".into(),
+                hint: "move it to the CPU first",
+            }),
+        }
+    }
+
+    /// The rows, of numbers wherever they lie.
+    ///
+    /// # Errors
+    /// An array of something else than numbers.
+    pub(crate) fn array(&self) -> warpfold::Result<warpfold::Array<'_>> {
+        match self {
+            Held::Device(array) => Ok(array.into()),
+            _ => self.input().map(warpfold::Array::from),
+        }
+    }
+
+    /// The rows, of keys.
+    ///
+    /// # Errors
+    /// None that can happen.
+    pub(crate) fn keys(&self) -> warpfold::Result<KeyColumn<'_>> {
+        match self {
+            Held::Itself(Column::Texts(texts), rows) => Ok(texts[rows.clone()].into()),
+            Held::Piece(piece) => Ok(piece.into()),
+            Held::Device(array) => Ok(array.into()),
+            Held::Itself(..) => self.input().map(KeyColumn::from),
+        }
+    }
+}
+
+/// Refuses arrays that have not one axis.
+fn check_shape(shape: &[usize]) -> PyResult<()> {
+    if shape.len() != 1 {
         return Err(PyValueError::new_err(format!(
-            "an array of shape {:?} is no column\nhint: keys and values are arrays of one axis: ravel it, or take one of its columns",
-            dense.shape
+            "an array of shape {shape:?} is no column\nhint: keys and values are arrays of one axis: ravel it, or take one of its columns"
         )));
     }
+    Ok(())
+}
+
+fn flat(dense: Dense) -> PyResult<Column> {
+    check_shape(&dense.shape)?;
     Ok(Column::Dense(dense))
 }
 
@@ -252,7 +310,7 @@ fn is_of_numpy(x: &Bound<'_, PyAny>) -> bool {
 /// A column of an object.
 ///
 /// # Errors
-/// An object that holds neither numbers nor texts, or not in one axis, or on a device.
+/// An object that holds neither numbers nor texts, or not in one axis.
 pub(crate) fn column<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Owned<'py>> {
     let py = x.py();
     if x.is_instance_of::<PyList>() || x.is_instance_of::<PyTuple>() {
@@ -278,21 +336,20 @@ pub(crate) fn column<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Owned<'
     }
     let imported = import(x)?;
     let home = Home::of(x, &imported.family)?;
-    let column = match imported.data {
-        Data::Dense(dense) => flat(dense)?,
-        Data::Column(chunks) => Column::Arrow(chunks.into_pieces()),
-        Data::Device(_) => {
-            return Err(PyTypeError::new_err(
-                "columns on a device have no groups and no segments\nhint: move them to the CPU first",
-            ));
+    Ok(match imported.data {
+        Data::Dense(dense) => Owned { column: flat(dense)?, home },
+        Data::Column(chunks) => Owned { column: Column::Arrow(chunks.into_pieces()), home },
+        Data::Device(array) => {
+            check_shape(array.shape())?;
+            let home = Home::Device(array.ordinal(), imported.family);
+            Owned { column: Column::Device(array), home }
         }
         Data::File(_) | Data::Frame(_) => {
             return Err(PyTypeError::new_err(
                 "files and tables are no columns\nhint: read or choose the columns first",
             ));
         }
-    };
-    Ok(Owned { column, home })
+    })
 }
 
 /// A list of texts or numbers, some of which may be None.

@@ -5,9 +5,10 @@
 //! of a device waits for all of its work, so that answers are left in memory of the caller's
 //! library where it has functions for that, and in memory that is used again elsewhere.
 
-use crate::answers::{give, type_of};
+use crate::answers::{as_here, one, type_of};
+use crate::dense::{Dense, Owner};
 use crate::dlpack::{CUDA, Exchange, Exportable, Tensor, capsule};
-use crate::errors::exception;
+use crate::errors::{OrRaise, exception};
 use crate::import::Family;
 use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -17,9 +18,10 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use warpfold::{Column, DType, Device, Numbers, Op, Reduction, Rules};
+use warpfold::internal::{check_process, engine_of, to_host};
+use warpfold::{Column, DType, Device, DeviceStream, Numbers, Op, Reduction, Rules};
 use warpfold_cuda::engine::DeviceView;
-use warpfold_cuda::{Buffer, Driver, Engine, Stream};
+use warpfold_cuda::{Buffer, Engine, Stream};
 
 /// An array in a device's memory.
 pub(crate) struct DeviceArray {
@@ -32,8 +34,9 @@ pub(crate) struct DeviceArray {
 
 /// An open device.
 struct Opened {
-    driver: Arc<Driver>,
-    engine: Engine,
+    engine: Arc<Engine>,
+    /// The device's default stream, as the library takes it.
+    stream: DeviceStream,
     /// What the device may still be reading.
     reading: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
     spare: Mutex<Vec<Buffer<'static>>>,
@@ -86,6 +89,7 @@ impl Drop for Memory {
 /// The device of this number, opened once.
 fn opened(py: Python<'_>, ordinal: u32) -> PyResult<Arc<Opened>> {
     static OPENED: OnceLock<Mutex<HashMap<u32, Arc<Opened>>>> = OnceLock::new();
+    check_process().or_raise(py)?;
     let all = || OPENED.get_or_init(Mutex::default);
     // Opening takes long, and others wait for it without the interpreter's lock.
     if let Ok(all) = all().try_lock()
@@ -93,19 +97,67 @@ fn opened(py: Python<'_>, ordinal: u32) -> PyResult<Arc<Opened>> {
     {
         return Ok(Arc::clone(opened));
     }
-    let made = py.detach(|| {
+    let made = py.detach(|| -> warpfold::Result<Arc<Opened>> {
         let mut all = all().lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opened) = all.get(&ordinal) {
             return Ok(Arc::clone(opened));
         }
-        let driver = Arc::new(Driver::open(ordinal)?);
-        let engine = Engine::new(Arc::<Driver>::clone(&driver));
+        // The library's own engine: memory that it keeps on the device is there once.
+        let device = Device::Cuda(Some(ordinal));
+        let (stream, engine) = (DeviceStream::default_of(device)?, engine_of(device)?);
         let (reading, spare) = (Mutex::default(), Mutex::default());
-        let opened = Arc::new(Opened { driver, engine, reading, spare });
+        let opened = Arc::new(Opened { engine, stream, reading, spare });
         all.insert(ordinal, Arc::clone(&opened));
         Ok(opened)
     });
-    made.map_err(|error| failure(py, &error))
+    made.or_raise(py)
+}
+
+/// Refuses a device that a question names and that cannot read another one's memory.
+///
+/// # Errors
+/// The device is not a CUDA one.
+pub(crate) fn check_named(question: &Reduction) -> PyResult<()> {
+    match question.named_device() {
+        Device::Auto | Device::Cuda(_) => Ok(()),
+        other => Err(PyTypeError::new_err(format!(
+            "the array lies on a CUDA device, and device=\"{other}\" cannot read it\nhint: leave device out, or move the array to the CPU"
+        ))),
+    }
+}
+
+/// The refusal of `out` for an array on a device.
+pub(crate) fn no_out() -> PyErr {
+    PyTypeError::new_err("answers of a device's arrays are new arrays there\nhint: leave out out=")
+}
+
+/// Numbers that were made on the host as an array of a library on the device of this number, or
+/// of ours on the host where there is no library.
+///
+/// # Errors
+/// What the device says; those of the library.
+pub(crate) fn sent_to<'py>(
+    py: Python<'py>,
+    ordinal: u32,
+    family: &Family<'py>,
+    shape: &[usize],
+    numbers: Numbers,
+) -> PyResult<Bound<'py, PyAny>> {
+    if !matches!(family, Family::Library(_) | Family::Exchange(_)) {
+        return one(py, &Family::Ours, shape, numbers);
+    }
+    let opened = opened(py, ordinal)?;
+    let made = py.detach(|| -> warpfold_cuda::Result<Memory> {
+        let memory = Memory::new(&opened, numbers.bytes().len() as u64)?;
+        if let Some(buffer) = &memory.buffer {
+            buffer.copy_in(Stream::DEFAULT, 0, numbers.bytes())?;
+        }
+        opened.engine.device().wait(Stream::DEFAULT)?;
+        Ok(memory)
+    });
+    let memory = Arc::new(made.map_err(|error| failure(py, &error))?);
+    DeviceAnswer { memory, dtype: numbers.dtype(), shape: shape.to_vec(), ordinal }
+        .given(py, family)
 }
 
 fn failure(py: Python<'_>, error: &warpfold_cuda::Error) -> PyErr {
@@ -186,6 +238,71 @@ impl DeviceArray {
         Ok(DeviceArray { ordinal, view, owner: Arc::new(x.clone().unbind()), after })
     }
 
+    /// The type of the elements.
+    pub(crate) fn dtype(&self) -> DType {
+        self.view.dtype
+    }
+
+    /// The shape.
+    pub(crate) fn shape(&self) -> &[usize] {
+        &self.view.shape
+    }
+
+    /// The number of the device.
+    pub(crate) fn ordinal(&self) -> u32 {
+        self.ordinal
+    }
+
+    /// The array as the library takes it, behind the work that its producer has queued.
+    ///
+    /// # Errors
+    /// What the device says; an array that cannot be.
+    pub(crate) fn lent(&self, py: Python<'_>) -> PyResult<warpfold::DeviceArray<'_>> {
+        let opened = opened(py, self.ordinal)?;
+        self.wait_for_its_stream(py)?;
+        let DeviceView { address, dtype, shape, strides } = &self.view;
+        // SAFETY: the producer made the elements readable on the default stream, and their
+        // owner lives as long as this value, which the array borrows. Whoever the array is
+        // given to is done with it when it returns: the library waits for what it queues.
+        let array = unsafe {
+            warpfold::DeviceArray::from_raw_strided(
+                *dtype,
+                *address,
+                shape,
+                strides,
+                &opened.stream,
+            )
+        };
+        array.or_raise(py)
+    }
+
+    /// A copy in the host's memory.
+    ///
+    /// # Errors
+    /// As for [`lent`](Self::lent); no memory.
+    pub(crate) fn copied(&self, py: Python<'_>) -> PyResult<Dense> {
+        let lent = self.lent(py)?;
+        let copy = py.detach(|| to_host(&lent)).or_raise(py)?;
+        let view = copy.view().or_raise(py)?;
+        let (dtype, origin) = (view.dtype(), view.origin());
+        let (shape, strides) = (view.shape().to_vec(), view.strides().to_vec());
+        // SAFETY: the copy has all elements of its view, and moving it leaves them where they are.
+        unsafe { Dense::new(dtype, origin, shape, strides, Owner::Copy(copy)) }
+    }
+
+    /// Waits for the stream that the CUDA array interface names, if it names one.
+    fn wait_for_its_stream(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(stream) = self.after else { return Ok(()) };
+        let device = Device::Cuda(Some(self.ordinal));
+        let waited = py.detach(|| {
+            let stream = std::ptr::with_exposed_provenance_mut(stream);
+            // SAFETY: by the interface it is a stream of the array's device, which lives as long
+            // as the array.
+            unsafe { DeviceStream::from_raw(device, stream) }?.wait()
+        });
+        waited.or_raise(py)
+    }
+
     /// The answers to a question.
     ///
     /// # Errors
@@ -197,18 +314,9 @@ impl DeviceArray {
         family: &Family<'py>,
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        match question.named_device() {
-            Device::Auto | Device::Cuda(_) => {}
-            other => {
-                return Err(PyTypeError::new_err(format!(
-                    "the array lies on a CUDA device, and device=\"{other}\" cannot read it\nhint: leave device out, or move the array to the CPU"
-                )));
-            }
-        }
+        check_named(question)?;
         if out.is_some() {
-            return Err(PyTypeError::new_err(
-                "answers of a device's arrays are new arrays there\nhint: leave out out=",
-            ));
+            return Err(no_out());
         }
         let dtype = self.view.dtype;
         for &op in question.ops() {
@@ -226,19 +334,7 @@ impl DeviceArray {
         let reduced = reduced.map_err(|error| exception(py, &error))?;
         let shape = crate::run::output_shape(&self.view.shape, &reduced, question.keeps_dims());
         let opened = opened(py, self.ordinal)?;
-        let stream = match self.after.map(std::ptr::with_exposed_provenance_mut) {
-            None => Stream::DEFAULT,
-            Some(stream) => {
-                // SAFETY: by the interface it is a stream of the array's device, which lives
-                // as long as the array.
-                let adopted = unsafe { opened.driver.adopt_stream(stream) };
-                adopted.map_err(|error| failure(py, &error))?
-            }
-        };
-        if self.after.is_some() {
-            py.detach(|| opened.engine.device().wait(stream))
-                .map_err(|error| failure(py, &error))?;
-        }
+        self.wait_for_its_stream(py)?;
         let asked =
             Asked { array: self, opened: &opened, rules: question.rules(), reduced: &reduced };
         let answers = question.ops().iter().map(|&op| {
@@ -261,47 +357,34 @@ impl DeviceArray {
                         py.detach(|| asked.on_host(op)).map_err(|error| failure(py, &error))?;
                     // Of a type that was asked for, answers have that.
                     let dtype = asked.rules.out.is_none().then_some(dtype);
-                    self.send_back(py, &opened, family, dtype, &shape, column)
+                    self.send_back(py, family, dtype, &shape, column)
                 }
             }
         });
         answers.collect()
     }
 
-    /// An answer that was finished on the host, brought to the device.
-    fn send_back<'py>(
+    /// An answer that was finished on the host, brought to the device; of elements of type
+    /// `dtype`, as [`as_here`] takes it.
+    ///
+    /// # Errors
+    /// Those of [`sent_to`].
+    pub(crate) fn send_back<'py>(
         &self,
         py: Python<'py>,
-        opened: &Arc<Opened>,
         family: &Family<'py>,
         dtype: Option<DType>,
         shape: &[usize],
         column: Column,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if !matches!(family, Family::Library(_) | Family::Exchange(_)) {
-            return give(py, &Family::Ours, dtype, shape, column, None);
-        }
         let Column { op, numbers, second } = column;
-        let send = |numbers: &Numbers| -> PyResult<Bound<'py, PyAny>> {
-            let made = py.detach(|| -> warpfold_cuda::Result<Memory> {
-                let memory = Memory::new(opened, numbers.bytes().len() as u64)?;
-                if let Some(buffer) = &memory.buffer {
-                    buffer.copy_in(Stream::DEFAULT, 0, numbers.bytes())?;
-                }
-                opened.engine.device().wait(Stream::DEFAULT)?;
-                Ok(memory)
-            });
-            let dtype = match (numbers.dtype(), dtype) {
-                (DType::U64, Some(dtype)) => type_of(op, dtype),
-                (own, _) => own,
-            };
-            let memory = Arc::new(made.map_err(|error| failure(py, &error))?);
-            let shape = shape.to_vec();
-            DeviceAnswer { memory, dtype, shape, ordinal: self.ordinal }.given(py, family)
+        let send = |numbers: Numbers| {
+            sent_to(py, self.ordinal, family, shape, as_here(op, dtype, numbers))
         };
+        let first = send(numbers)?;
         match second {
-            None => send(&numbers),
-            Some(second) => Ok((send(&numbers)?, send(&second)?).into_pyobject(py)?.into_any()),
+            None => Ok(first),
+            Some(second) => Ok((first, send(second)?).into_pyobject(py)?.into_any()),
         }
     }
 }

@@ -27,6 +27,7 @@ pub(crate) enum Owner {
     Buffer(Exported),
     DlPack(Managed),
     Words(Vec<u64>),
+    Copy(warpfold::internal::OnHost),
     /// The owner, and the one that it lent us a view of itself by.
     Object(pyo3::Py<pyo3::PyAny>),
 }

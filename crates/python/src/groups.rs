@@ -1,7 +1,8 @@
 //! `warpfold.groupby`: answers for each distinct key, and their unfinished states.
 
 use crate::call::operations;
-use crate::column::{Column, Columns, Owned, columns};
+use crate::column::{Column, Columns, Held, Owned, columns};
+use crate::cuda;
 use crate::errors::OrRaise;
 use crate::home::Home;
 use crate::import::Family;
@@ -9,7 +10,6 @@ use crate::numpy;
 use crate::partial::with_ddof;
 use crate::question::{Words, policy, policy_name};
 use crate::run;
-use arrow_array::ArrayRef;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -58,7 +58,7 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// # Errors
-    /// Columns of different lengths.
+    /// Columns of different lengths, or in different memory.
     fn new(keys: &'a [&'a Column], values: &'a [&'a Column]) -> PyResult<Table<'a>> {
         let rows = keys.first().map_or(0, |column| column.rows());
         for column in keys.iter().chain(values) {
@@ -71,6 +71,12 @@ impl<'a> Table<'a> {
         }
         if keys.is_empty() {
             return Err(PyValueError::new_err("there is no column of keys\nhint: name one"));
+        }
+        let places = || keys.iter().chain(values).map(|column| column.is_on_a_device());
+        if places().any(|on| on) && !places().all(|on| on) {
+            return Err(PyValueError::new_err(
+                "some columns lie in the host's memory, others in a device's\nhint: move keys and values to one place",
+            ));
         }
         Ok(Table { keys, values, rows })
     }
@@ -93,29 +99,16 @@ impl<'a> Table<'a> {
         pieces
     }
 
-    /// What `then` makes of some rows.
-    fn with<R: Send>(
-        &self,
-        py: Python<'_>,
-        rows: &Range<usize>,
-        then: impl FnOnce(Keys<'_>, Vec<warpfold::Input<'_>>, &AtomicBool) -> warpfold::Result<R> + Send,
-    ) -> PyResult<R> {
-        let held = |columns: &[&Column]| -> Vec<Option<ArrayRef>> {
-            columns.iter().map(|column| column.piece(rows)).collect()
+    fn is_on_a_device(&self) -> bool {
+        self.keys.iter().any(|column| column.is_on_a_device())
+    }
+
+    /// What is held of some rows while they are reduced: of keys, and of values.
+    fn held(&self, py: Python<'_>, rows: &Range<usize>) -> PyResult<[Vec<Held<'a>>; 2]> {
+        let of = |columns: &[&'a Column]| -> PyResult<Vec<Held<'a>>> {
+            columns.iter().map(|column| column.held(py, rows)).collect()
         };
-        let (held_keys, held_values) = (held(self.keys), held(self.values));
-        let keys = self.keys.iter().zip(&held_keys);
-        let keys = keys.map(|(column, piece)| column.keys(piece, rows.clone()));
-        let keys = Keys::new(keys.collect::<warpfold::Result<Vec<_>>>().or_raise(py)?);
-        let values = self.values.iter().zip(&held_values);
-        let values = values.map(|(column, piece)| column.input(piece, rows.clone()));
-        let values: Vec<_> = values.collect::<warpfold::Result<_>>().or_raise(py)?;
-        if rows.len() > SHORT {
-            return run::heard(py, |stop| then(keys, values, stop))?.or_raise(py);
-        }
-        let made = py.detach(|| then(keys, values, &AtomicBool::new(false)));
-        py.check_signals()?;
-        made.or_raise(py)
+        Ok([of(self.keys)?, of(self.values)?])
     }
 
     /// The states of some rows, the first of which is row `start` of all.
@@ -127,7 +120,11 @@ impl<'a> Table<'a> {
         rows: &Range<usize>,
         start: u64,
     ) -> PyResult<warpfold::GroupPartial> {
-        self.with(py, rows, |keys, values, stop| {
+        let [keys, values] = self.held(py, rows)?;
+        let keys = keys_of(&keys).or_raise(py)?;
+        let values = values.iter().map(Held::input).collect::<warpfold::Result<Vec<_>>>();
+        let values = values.or_raise(py)?;
+        heard(py, rows, |stop| {
             let by = grouping.by(question, keys).until(stop);
             let mut values = values.into_iter();
             match (values.next(), values.next()) {
@@ -146,6 +143,11 @@ impl<'a> Table<'a> {
         grouping: Grouping,
         start: u64,
     ) -> PyResult<warpfold::GroupPartial> {
+        if self.is_on_a_device() {
+            return Err(PyTypeError::new_err(
+                "groups have no states on a device\nhint: move keys and values to the CPU first, or reduce them by groupby",
+            ));
+        }
         let mut all: Option<warpfold::GroupPartial> = None;
         for rows in self.pieces() {
             let at = start.saturating_add(rows.start as u64);
@@ -165,8 +167,15 @@ impl<'a> Table<'a> {
         question: &Reduction,
         grouping: Grouping,
     ) -> PyResult<Grouped> {
+        if self.is_on_a_device() {
+            cuda::check_named(question)?;
+        }
         if let [rows] = &self.pieces()[..] {
-            return self.with(py, rows, |keys, values, stop| {
+            let [keys, values] = self.held(py, rows)?;
+            let keys = keys_of(&keys).or_raise(py)?;
+            let values = values.iter().map(Held::array).collect::<warpfold::Result<Vec<_>>>();
+            let values = values.or_raise(py)?;
+            return heard(py, rows, |stop| {
                 let by = grouping.by(question, keys).until(stop);
                 let mut values = values.into_iter();
                 match (values.next(), values.next()) {
@@ -179,6 +188,31 @@ impl<'a> Table<'a> {
         let partial = self.partial(py, question, grouping, 0)?;
         finished(py, &partial, question)
     }
+}
+
+/// Columns of keys.
+///
+/// # Errors
+/// None that can happen.
+fn keys_of<'a>(held: &'a [Held<'_>]) -> warpfold::Result<Keys<'a>> {
+    held.iter().map(Held::keys).collect::<warpfold::Result<Vec<_>>>().map(Keys::new)
+}
+
+/// What work makes of some rows; Ctrl-C is heard while it is done, if they are many.
+///
+/// # Errors
+/// Those of the work, and `KeyboardInterrupt`.
+fn heard<R: Send>(
+    py: Python<'_>,
+    rows: &Range<usize>,
+    work: impl FnOnce(&AtomicBool) -> warpfold::Result<R> + Send,
+) -> PyResult<R> {
+    if rows.len() > SHORT {
+        return run::heard(py, work)?.or_raise(py);
+    }
+    let made = py.detach(|| work(&AtomicBool::new(false)));
+    py.check_signals()?;
+    made.or_raise(py)
 }
 
 fn finished(
@@ -301,7 +335,8 @@ fn one_column<'py>(columns: Columns<'py>) -> PyResult<Owned<'py>> {
 /// dictionary, or the columns of a table. ``values`` are a column with a value for each key, or a
 /// table or dictionary of such. Answers come as the operations and columns do: an array, or
 /// dictionaries by name. ``order`` is ``"key"``, or ``"first"`` for that of the first rows.
-/// ``dropna`` leaves out rows whose key is missing or NaN.
+/// ``dropna`` leaves out rows whose key is missing or NaN. Columns in a device's memory are reduced
+/// there, and the answers are left there.
 #[pyfunction]
 #[pyo3(signature = (keys, values, ops, /, *, order="key", dropna=false, y=None, dtype=None, ddof=None, correction=None, nan=None, device=None, threads=None))]
 #[expect(clippy::too_many_arguments, reason = "the words of the functions")]

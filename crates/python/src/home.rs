@@ -3,6 +3,7 @@
 
 use crate::answers::{as_here, list, one, plain};
 use crate::arrow::ArrowColumn;
+use crate::cuda;
 use crate::import::Family;
 use crate::numpy;
 use pyo3::exceptions::PyValueError;
@@ -15,6 +16,8 @@ use warpfold::{Column, DType, KeyValues, Numbers, Scalar, bf16, f16};
 #[derive(Clone)]
 pub(crate) enum Home<'py> {
     Family(Family<'py>),
+    /// The memory of the device of this number.
+    Device(u32, Family<'py>),
     /// A library of Arrow arrays, by what makes one of its columns.
     Arrow(Bound<'py, PyAny>),
 }
@@ -102,7 +105,7 @@ impl<'py> Home<'py> {
                     None => with_nones(py, &numbers, missing).map(Bound::into_any),
                 };
             }
-            Home::Family(family) => family,
+            Home::Family(family) | Home::Device(_, family) => family,
         };
         let dtype = numbers.dtype();
         match family {
@@ -123,8 +126,9 @@ impl<'py> Home<'py> {
             }
         }
         let shape = [numbers.len()];
-        match family {
-            Family::Python => list(py, &numbers, &shape),
+        match self {
+            Home::Device(ordinal, _) => cuda::sent_to(py, *ordinal, family, &shape, numbers),
+            _ if matches!(family, Family::Python) => list(py, &numbers, &shape),
             _ => one(py, family, &shape, numbers),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::answers::give;
 use crate::call::operations;
+use crate::cuda;
 use crate::errors::OrRaise;
 use crate::import::{Data, Family, import};
 use crate::question::{Words, element_type, policy_name};
@@ -9,7 +10,7 @@ use crate::{numpy, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
-use warpfold::{Axes, Op, Reduction, View};
+use warpfold::{Axes, Op, Reduction};
 
 /// The states of a reduction over pieces of the data.
 ///
@@ -56,9 +57,9 @@ impl Partial {
     }
 
     /// How many elements of an array each output gets.
-    fn reduced_len(&self, py: Python<'_>, view: &View<'_>) -> PyResult<u64> {
-        let reduced = self.question.named_axes().resolve(view.shape().len()).or_raise(py)?;
-        let axes = view.shape().iter().zip(&reduced).filter(|(_, reduced)| **reduced);
+    fn reduced_len(&self, py: Python<'_>, shape: &[usize]) -> PyResult<u64> {
+        let reduced = self.question.named_axes().resolve(shape.len()).or_raise(py)?;
+        let axes = shape.iter().zip(&reduced).filter(|(_, reduced)| **reduced);
         Ok(axes.map(|(&n, _)| n as u64).product())
     }
 
@@ -122,12 +123,12 @@ impl Partial {
         let (piece, len) = match (&imported.data, second.as_ref().map(|y| &y.data)) {
             (Data::Dense(array), None) => {
                 let view = array.view();
-                let len = self.reduced_len(py, &view)?;
+                let len = self.reduced_len(py, view.shape())?;
                 (run::partial(py, &self.question, [Some(&view), None], start)?, len)
             }
             (Data::Dense(array), Some(Data::Dense(other))) => {
                 let (view, other) = (array.view(), other.view());
-                let len = self.reduced_len(py, &view)?;
+                let len = self.reduced_len(py, view.shape())?;
                 (run::partial(py, &self.question, [Some(&view), Some(&other)], start)?, len)
             }
             (Data::Column(column), None) => {
@@ -138,9 +139,23 @@ impl Partial {
                 // How many elements a file has, a later piece has to say.
                 (piece, 0)
             }
+            (Data::Device(array), None) => {
+                cuda::check_named(&self.question)?;
+                let len = self.reduced_len(py, array.shape())?;
+                let lent = array.lent(py)?;
+                let made = py.detach(|| self.question.partial(&lent, start));
+                (made.or_raise(py)?, len)
+            }
+            (Data::Device(array), Some(Data::Device(other))) => {
+                cuda::check_named(&self.question)?;
+                let len = self.reduced_len(py, array.shape())?;
+                let (lent, other) = (array.lent(py)?, other.lent(py)?);
+                let made = py.detach(|| self.question.partial_pair(&lent, &other, start));
+                (made.or_raise(py)?, len)
+            }
             _ => {
                 return Err(PyTypeError::new_err(
-                    "a partial absorbs arrays in the host's memory, columns and files\nhint: move the array to the CPU first",
+                    "a partial absorbs arrays, columns and files, and two arrays of one place\nhint: move both to the CPU first, or read the columns",
                 ));
             }
         };

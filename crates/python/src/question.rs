@@ -25,11 +25,10 @@ pub(crate) struct Words<'a, 'py> {
 }
 
 impl Words<'_, '_> {
-    /// Whether nothing was said that matters for an array of so many axes.
+    /// Whether nothing was said that matters for elements of this type, but for axes.
     #[inline]
-    pub(crate) fn say_little(&self, ndim: usize, dtype: DType) -> bool {
+    pub(crate) fn say_little(&self, dtype: DType) -> bool {
         self.dtype.is_none()
-            && !self.keepdims
             && self.ddof.is_none()
             && self.correction.is_none()
             && self.mask.is_none()
@@ -38,7 +37,6 @@ impl Words<'_, '_> {
             && self.device.is_none()
             && self.threads.is_none()
             && self.nan.is_none_or(|nan| !dtype.is_float() && policy(nan).is_ok())
-            && self.axis.is_none_or(|axis| ndim == 1 && matches!(index(axis), Some(-1 | 0)))
     }
 
     /// The question.
@@ -125,7 +123,7 @@ pub(crate) fn policy_name(policy: NanPolicy) -> &'static str {
 }
 
 /// The value of one of Python's own integers.
-fn index(axis: &Bound<'_, PyAny>) -> Option<isize> {
+pub(crate) fn index(axis: &Bound<'_, PyAny>) -> Option<isize> {
     if axis.is_exact_instance_of::<PyInt>() { axis.extract().ok() } else { None }
 }
 

@@ -1,19 +1,26 @@
 //! The short way of common calls: numbers that lie one after the other in an array of NumPy, few of
-//! them, and little said but the operation. The answers are those of the general way, sooner: what
-//! is exact has the same bits in any order of the elements, and positions are looked for in C order.
+//! them, and little said but the operation and an axis. The answers are those of the general way,
+//! sooner: what is exact has the same bits in any order of the elements, and positions are looked
+//! for in C order.
 
-use crate::question::Words;
+use crate::answers::{one, type_of};
+use crate::import::Family;
+use crate::question::{Words, index};
 use crate::{ndarray, numpy};
 use bytemuck::Pod;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat};
-use warpfold::{Bool8, DType, FloatNumber, IntegerNumber, Number, Op};
+use warpfold::{Bool8, DType, Element, FloatNumber, IntegerNumber, Number, Numbers, Op};
 
 /// Elements that are reduced by the functions of slices: so few that Ctrl-C can wait.
 const FEW: usize = 1 << 16;
 
 /// Elements that are reduced sooner than the interpreter's lock is let go and taken again.
 const SHORT: usize = 1024;
+
+/// Elements, and outputs along one of their axes, that are answered sooner output by output.
+const FEW_ALONG: usize = 512;
+const FEW_OUTPUTS: usize = 8;
 
 /// An answer, which becomes a scalar of NumPy.
 enum Answer {
@@ -22,6 +29,47 @@ enum Answer {
     /// Where something is, or how many there are.
     Count(usize),
     Truth(bool),
+}
+
+impl Answer {
+    /// The bits of the answer as a number of type `dtype`, which is that of the answers to the
+    /// operation.
+    fn bits(&self, dtype: DType) -> u64 {
+        match *self {
+            // It was made of one.
+            Answer::Real(x) if dtype == DType::F32 => u64::from((x as f32).to_bits()),
+            Answer::Real(x) => x.to_bits(),
+            Answer::Integer(i) => i as u64,
+            Answer::Count(n) => n as u64,
+            Answer::Truth(b) => u64::from(b),
+        }
+    }
+}
+
+/// What is made of elements of a type, and of the function that answers operations on them;
+/// `None` for a type that goes the general way.
+macro_rules! with_items {
+    ($dtype:expr, $T:ident, $of:ident => $made:expr) => {
+        match $dtype {
+            DType::F64 => with_items!(f64, of_floats, $T, $of => $made),
+            DType::F32 => with_items!(f32, of_floats, $T, $of => $made),
+            DType::Bool => with_items!(Bool8, of_truths, $T, $of => $made),
+            DType::I8 => with_items!(i8, of_integers, $T, $of => $made),
+            DType::I16 => with_items!(i16, of_integers, $T, $of => $made),
+            DType::I32 => with_items!(i32, of_integers, $T, $of => $made),
+            DType::I64 => with_items!(i64, of_integers, $T, $of => $made),
+            DType::U8 => with_items!(u8, of_integers, $T, $of => $made),
+            DType::U16 => with_items!(u16, of_integers, $T, $of => $made),
+            DType::U32 => with_items!(u32, of_integers, $T, $of => $made),
+            DType::U64 => with_items!(u64, of_integers, $T, $of => $made),
+            _ => None,
+        }
+    };
+    ($t:ty, $function:ident, $T:ident, $of:ident => $made:expr) => {{
+        type $T = $t;
+        let $of = $function::<$T>;
+        $made
+    }};
 }
 
 /// The answer to an operation; `None` where the general way has to give it, or to say what is wrong.
@@ -33,28 +81,93 @@ pub(crate) fn answer<'py>(
 ) -> Option<PyResult<Bound<'py, PyAny>>> {
     let array = ndarray::contiguous(x)?;
     let dtype = array.dtype;
-    if !words.say_little(array.shape.len(), dtype) || array.bytes.len() > FEW * dtype.size() {
+    if !words.say_little(dtype) || array.bytes.len() > FEW * dtype.size() {
         return None;
+    }
+    let py = x.py();
+    match words.axis.map(index) {
+        None if !words.keepdims => {}
+        Some(Some(0 | -1)) if array.shape.len() == 1 && !words.keepdims => {}
+        Some(Some(axis)) => return along(py, op, &array, axis, words.keepdims),
+        _ => return None,
     }
     if !array.in_order && matches!(op, Op::ArgMin | Op::ArgMax) {
         return None;
     }
-    let (py, bytes) = (x.py(), array.bytes);
-    let answer = match dtype {
-        DType::F64 => outside::<f64>(py, bytes, |items| of_floats(op, items)),
-        DType::F32 => outside::<f32>(py, bytes, |items| of_floats(op, items)),
-        DType::Bool => outside::<Bool8>(py, bytes, |items| of_any(op, items)),
-        DType::I8 => outside::<i8>(py, bytes, |items| of_integers(op, items)),
-        DType::I16 => outside::<i16>(py, bytes, |items| of_integers(op, items)),
-        DType::I32 => outside::<i32>(py, bytes, |items| of_integers(op, items)),
-        DType::I64 => outside::<i64>(py, bytes, |items| of_integers(op, items)),
-        DType::U8 => outside::<u8>(py, bytes, |items| of_integers(op, items)),
-        DType::U16 => outside::<u16>(py, bytes, |items| of_integers(op, items)),
-        DType::U32 => outside::<u32>(py, bytes, |items| of_integers(op, items)),
-        DType::U64 => outside::<u64>(py, bytes, |items| of_integers(op, items)),
-        _ => None,
+    let bytes = array.bytes;
+    let answer = with_items!(dtype, T, of => outside::<T>(py, bytes, |items| of(op, items)))?;
+    Some(scalar(py, type_of(op, dtype), answer))
+}
+
+/// The answers along an axis of a few elements.
+fn along<'py>(
+    py: Python<'py>,
+    op: Op,
+    array: &ndarray::Contiguous<'_>,
+    axis: isize,
+    keepdims: bool,
+) -> Option<PyResult<Bound<'py, PyAny>>> {
+    let (dtype, ndim) = (array.dtype, array.shape.len());
+    let axis = if axis < 0 { axis.checked_add_unsigned(ndim)? } else { axis };
+    let axis = usize::try_from(axis).ok().filter(|&axis| axis < ndim)?;
+    let elements = array.bytes.len() / dtype.size();
+    let len = array.shape[axis].cast_unsigned();
+    // Who has no elements has no answer, or one of nothing.
+    let outputs = elements.checked_div(len)?;
+    // These have a state for each slice, which takes longer than to begin the general way.
+    let slow = matches!(op, Op::Var | Op::Std | Op::Norm2);
+    if elements == 0 || elements > FEW_ALONG || outputs > FEW_OUTPUTS || slow {
+        return None;
+    }
+    // The bytes of memory are in C order of `outer`, the axis, and `inner`, and so are answers of
+    // `outer` and `inner`. In Fortran's order that is so of two axes, the other way round.
+    let after = match (array.in_order, ndim) {
+        (true, _) => &array.shape[axis + 1..],
+        (false, 2) => &array.shape[..axis],
+        _ => return None,
     };
-    Some(scalar(py, dtype, answer?))
+    let inner = after.iter().product::<isize>().cast_unsigned();
+    let (own, bytes) = (type_of(op, dtype), array.bytes);
+    let mut numbers = Numbers::zeros(own, outputs);
+    let to = numbers.bytes_mut();
+    let put = |i: usize, answer: Answer| Numbers::set_bits(to, own, i, answer.bits(own));
+    with_items!(dtype, T, of => each_along::<T>(bytes, [len, inner], |items| of(op, items), put))?;
+    let mut shape: Vec<usize> = array.shape.iter().map(|n| n.cast_unsigned()).collect();
+    if keepdims {
+        shape[axis] = 1;
+    } else {
+        shape.remove(axis);
+    }
+    Some(one(py, &Family::NumPy, &shape, numbers))
+}
+
+/// Puts what `of` makes of the elements of each output, which follow each other, or lie `inner`
+/// elements apart. They are at most [`FEW_ALONG`].
+fn each_along<T: Pod>(
+    bytes: &[u8],
+    [len, inner]: [usize; 2],
+    of: impl Fn(&[T]) -> Option<Answer>,
+    mut put: impl FnMut(usize, Answer),
+) -> Option<()> {
+    let items: &[T] = bytemuck::try_cast_slice(bytes).ok()?;
+    if inner == 1 {
+        for (i, row) in items.chunks_exact(len).enumerate() {
+            put(i, of(row)?);
+        }
+        return Some(());
+    }
+    let mut turned = [T::zeroed(); FEW_ALONG];
+    for (outer, block) in items.chunks_exact(len * inner).enumerate() {
+        for (at, row) in block.chunks_exact(inner).enumerate() {
+            for (i, &x) in row.iter().enumerate() {
+                turned[i * len + at] = x;
+            }
+        }
+        for (i, column) in turned[..len * inner].chunks_exact(len).enumerate() {
+            put(outer * inner + i, of(column)?);
+        }
+    }
+    Some(())
 }
 
 /// The dot product of two arrays of one axis.
@@ -67,7 +180,8 @@ pub(crate) fn dot<'py>(
     let (left, right) = (ndarray::contiguous(x)?, ndarray::contiguous(y)?);
     let dtype = left.dtype;
     let alike = dtype == right.dtype && left.shape.len() == 1 && left.shape == right.shape;
-    if !alike || !words.say_little(1, dtype) || left.bytes.len() > FEW * dtype.size() {
+    let all = matches!(words.axis.map(index), None | Some(Some(0 | -1))) && !words.keepdims;
+    if !alike || !all || !words.say_little(dtype) || left.bytes.len() > FEW * dtype.size() {
         return None;
     }
     let py = x.py();
@@ -112,12 +226,31 @@ fn of_floats<T: FloatNumber + Into<f64>>(op: Op, items: &[T]) -> Option<Answer> 
     Some(Answer::Real(real.into()))
 }
 
-fn of_integers<T: IntegerNumber + Into<i128>>(op: Op, items: &[T]) -> Option<Answer> {
+fn of_integers<T>(op: Op, items: &[T]) -> Option<Answer>
+where
+    T: IntegerNumber<Total: Into<i128>> + Into<i128>,
+{
     Some(match op {
         Op::Min => Answer::Integer(warpfold::min(items)?.into()),
         Op::Max => Answer::Integer(warpfold::max(items)?.into()),
+        Op::Mean => Answer::Real(warpfold::mean(items)),
+        Op::Sum => total(T::Element::DTYPE.is_signed_int(), warpfold::sum(items).into())?,
         _ => return of_any(op, items),
     })
+}
+
+fn of_truths<T: IntegerNumber<Total: Into<i128>>>(op: Op, items: &[T]) -> Option<Answer> {
+    Some(match op {
+        Op::Mean => Answer::Real(warpfold::mean(items)),
+        Op::Sum => total(true, warpfold::sum(items).into())?,
+        _ => return of_any(op, items),
+    })
+}
+
+/// A total that fits 64 bits; of another the general way says what is wrong.
+fn total(signed: bool, total: i128) -> Option<Answer> {
+    let fits = if signed { i64::try_from(total).is_ok() } else { u64::try_from(total).is_ok() };
+    fits.then_some(Answer::Integer(total))
 }
 
 fn of_any<T: Number>(op: Op, items: &[T]) -> Option<Answer> {

@@ -2,7 +2,8 @@
 
 use crate::answers::append;
 use crate::call::{element, operations};
-use crate::column::{Column, column};
+use crate::column::{Column, Held, column};
+use crate::cuda;
 use crate::dense::Dense;
 use crate::errors::OrRaise;
 use crate::import::{Data, import};
@@ -13,7 +14,9 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use warpfold::internal::boundaries;
-use warpfold::{Answer, DType, Device, Error, Input, Op, Reduction, Scalar, Segmented, Segments};
+use warpfold::{
+    Answer, Array, DType, Device, Error, Input, Op, Reduction, Scalar, Segmented, Segments,
+};
 
 /// Bytes of segments that are reduced before Ctrl-C is looked for: some milliseconds.
 const PIECE: usize = 64 << 20;
@@ -32,6 +35,7 @@ pub(crate) enum Form {
 /// ``offsets`` are n + 1 ascending integers for n segments. ``lengths`` are those of segments
 /// from the first element to the last. ``starts`` and ``stops`` may overlap, leave gaps and come
 /// in any order. ``length`` is that of all segments. Positions count from a segment's first element.
+/// An array in a device's memory is reduced there, and its answers are left there.
 #[pyfunction]
 #[pyo3(signature = (x, ops, /, *, offsets=None, lengths=None, starts=None, stops=None, length=None, y=None, initial=None, dtype=None, ddof=None, correction=None, nan=None, device=None, threads=None))]
 #[expect(
@@ -75,6 +79,10 @@ pub(crate) fn segments<'py>(
     let question = words.question(py, &list)?;
     let owned = column(x, false)?;
     let second = y.map(|y| column(y, false)).transpose()?;
+    let on_a_device = owned.column.is_on_a_device();
+    if on_a_device {
+        cuda::check_named(&question)?;
+    }
     let elements = owned.column.dtype();
     let initial = match (initial, elements) {
         (Some(initial), Some(dtype)) => Some(element(initial, dtype)?),
@@ -85,7 +93,7 @@ pub(crate) fn segments<'py>(
     let asked = Asked { py, question: &question, initial, whole: &whole, other: other.as_ref() };
     let elements = elements.unwrap_or(DType::F64);
     let cut = match question.named_device() {
-        Device::Auto | Device::Cpu => {
+        Device::Auto | Device::Cpu if !on_a_device => {
             spans::spans(&form, owned.column.rows(), PIECE / elements.size())
         }
         _ => None,
@@ -125,12 +133,12 @@ impl Asked<'_, '_> {
     fn answer(&self, segments: Segments<'_>, at: usize) -> PyResult<Answer> {
         let py = self.py;
         let question = with_initial(self.question.clone().segments(segments), self.initial);
-        let input = self.whole.input().or_raise(py)?;
+        let array = self.whole.array().or_raise(py)?;
         let made = match self.other {
-            None => py.detach(|| question.run(input)),
+            None => py.detach(|| question.run(array)),
             Some(other) => {
-                let other = other.input().or_raise(py)?;
-                py.detach(|| question.run_pair(input, other))
+                let other = other.array().or_raise(py)?;
+                py.detach(|| question.run_pair(array, other))
             }
         };
         py.check_signals()?;
@@ -201,36 +209,54 @@ impl Asked<'_, '_> {
 
 /// A column in one piece.
 enum Whole<'a> {
-    Column(&'a Column, Option<arrow_array::ArrayRef>),
+    Held(Held<'a>),
     Joined(crate::masked::Masked),
 }
 
 impl<'a> Whole<'a> {
     /// # Errors
-    /// A column of something else than numbers.
+    /// A column of something else than numbers; those of a device.
     fn of(py: Python<'_>, column: &'a Column) -> PyResult<Whole<'a>> {
         Ok(match column {
             Column::Arrow(chunks) if chunks.len() != 1 => {
                 Whole::Joined(column.joined().or_raise(py)?)
             }
-            _ => Whole::Column(column, column.piece(&(0..column.rows()))),
+            _ => Whole::Held(column.held(py, &(0..column.rows()))?),
         })
     }
 
     fn input(&self) -> warpfold::Result<Input<'_>> {
         match self {
-            Whole::Column(column, piece) => column.input(piece, 0..column.rows()),
+            Whole::Held(held) => held.input(),
             Whole::Joined(joined) => joined.input(0..joined.rows()),
+        }
+    }
+
+    fn array(&self) -> warpfold::Result<Array<'_>> {
+        match self {
+            Whole::Held(held) => held.array(),
+            Whole::Joined(_) => self.input().map(Array::from),
         }
     }
 }
 
-/// The integers of an object, as an array of one axis in the host's memory.
+/// The integers of an object, as an array of one axis in the host's memory: a copy of what lies
+/// on a device.
 fn integers(x: &Bound<'_, PyAny>, name: &str) -> PyResult<Dense> {
     // Without a number a list shows no type.
     if x.is_instance_of::<PyList>() && x.len()? == 0 {
         return Dense::of_words(DType::I64, Vec::new(), vec![0]);
     }
+    let check = |dtype: DType, shape: &[usize]| {
+        let is_whole = !dtype.is_float() && dtype != DType::Bool;
+        if shape.len() == 1 && is_whole {
+            return Ok(());
+        }
+        Err(PyTypeError::new_err(format!(
+            "{name} must be integers in one axis, not {} of shape {shape:?}",
+            crate::numpy::long_name(dtype),
+        )))
+    };
     let dense = match import(x)?.data {
         Data::Dense(dense) => dense,
         Data::Column(chunks) => {
@@ -242,19 +268,17 @@ fn integers(x: &Bound<'_, PyAny>, name: &str) -> PyResult<Dense> {
                 ))
             })??
         }
-        _ => {
+        Data::Device(array) => {
+            check(array.dtype(), array.shape())?;
+            array.copied(x.py())?
+        }
+        Data::File(_) | Data::Frame(_) => {
             return Err(PyTypeError::new_err(format!(
-                "{name} must be an array in the host's memory\nhint: move it there first"
+                "{name} must be an array or a column, not a file or a table\nhint: read or choose the column first"
             )));
         }
     };
-    if dense.shape.len() != 1 || boundaries(&dense.view()).is_none() {
-        return Err(PyTypeError::new_err(format!(
-            "{name} must be integers in one axis, not {} of shape {:?}",
-            crate::numpy::long_name(dense.dtype),
-            dense.shape
-        )));
-    }
+    check(dense.dtype, &dense.shape)?;
     Ok(dense)
 }
 

@@ -182,3 +182,30 @@ def test_types_and_shapes_are_numpys(question):
         assert np.shape(ours) == np.shape(theirs), name
         if name in ("any", "all", "count_nonzero"):
             assert np.array_equal(ours, theirs)
+
+
+@given(st.data())
+def test_products_of_integers_are_exact_or_an_error(data):
+    kind = data.draw(st.sampled_from(INTEGERS))
+    shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 3, 7, 40, 70]), min_size=1, max_size=3)))
+    while math.prod(shape) > 3000:
+        shape = shape[1:]
+    random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    factors = data.draw(st.sampled_from([[2, -2, 1, 1], [3, -1, 1, 1, 1], [0, 7, 1], [-(2**63), 2**63 - 1, -1, 1, 1, 1, 1, 1], [2**32, -(2**31), 2**16, 0, 1, 1, 1, 1]]))
+    # A few factors that are not 1, however long the axis is.
+    picked = random.choice(np.array(factors).astype("int64"), shape)
+    x = np.where(random.random(shape) < min(1, 12 / max(shape)), picked, 1).astype(kind)
+    x = x.transpose(data.draw(st.permutations(range(x.ndim))))[..., :: data.draw(st.sampled_from([1, -1, 2]))]
+    axis = data.draw(st.sampled_from([None, *range(x.ndim)]))
+    rows = [x.reshape(-1)] if axis is None else np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis])
+    exact = [math.prod(map(int, row)) for row in rows]
+    low, high = (0, 2**64) if kind.startswith("u") else (-(2**63), 2**63)
+    try:
+        got = wf.prod(x, axis=axis)
+    except OverflowError:
+        assert not all(low <= product < high for product in exact)
+        return
+    assert [int(product) for product in np.asarray(got).reshape(-1)] == exact
+    if axis is not None:
+        lengths = np.full(len(rows), x.shape[axis])
+        assert wf.segments(np.concatenate(rows), "prod", lengths=lengths).tolist() == exact

@@ -198,6 +198,30 @@ def test_a_fork_reduces_on():
     assert run(script).strip() == "0"
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_fork_of_a_process_that_asked_for_cuda_has_none_and_does_not_hang():
+    script = """
+        import os, warnings
+        import numpy as np, warpfold as wf
+        warnings.simplefilter("ignore")
+        def asked():
+            try:
+                wf.sum(np.ones(9), device="cuda:99")
+            except RuntimeError as error:
+                return str(error)
+        assert "forked" not in asked()
+        child = os.fork()
+        if child == 0:
+            x = np.ones(3_000_000)
+            # What may choose a device chooses the CPU.
+            right = "forked" in asked() and wf.sum(x) == 3_000_000 and 14.9 < wf.logsumexp(x * 0) < 15
+            os._exit(0 if right else 3)
+        assert "forked" not in asked()
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    assert run(script).strip() == "0"
+
+
 def test_other_interpreters_are_refused():
     names = {11: "_xxsubinterpreters", 12: "_xxsubinterpreters"}
     name = names.get(sys.version_info.minor, "_interpreters")

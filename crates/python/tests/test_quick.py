@@ -59,6 +59,27 @@ def test_the_short_way_has_the_answers_of_the_general_way(dtype):
                         assert outcome(lambda: function(x, nan=nan)) == outcome(lambda: function(x, threads=1)), (name, nan, x)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_short_way_along_an_axis_has_the_answers_of_the_general_way(dtype):
+    rng = np.random.default_rng(sum(map(ord, dtype)) + 1)
+    shapes = [(1, 1), (3, 4), (2, 256), (256, 2), (2, 257), (9, 8), (8, 9), (2, 3, 4), (5, 1, 7), (2, 2, 2, 3), (0, 3), (3, 0), (512, 1), (1, 512), (513, 1), (10,)]
+    with np.errstate(all="ignore"):
+        for shape in shapes:
+            count = int(np.prod(shape))
+            x = rng.integers(0, 256, count * np.dtype(dtype).itemsize, dtype="u1").view(dtype) if dtype != "?" else rng.integers(0, 2, count).astype("?")
+            if rng.random() < 0.5:
+                x = rng.integers(0, 3, count).astype(dtype)
+            x = x.reshape(shape)
+            for laid in [x, np.asfortranarray(x), x.T, np.repeat(x, 2, axis=-1)[..., ::2]]:
+                for name in FUNCTIONS:
+                    function, axis = getattr(wf, name), int(rng.integers(-laid.ndim - 1, laid.ndim + 1))
+                    words = {"keepdims": True} if rng.random() < 0.3 else {}
+                    got, want = (outcome(lambda: function(laid, axis=axis, **words, **more)) for more in ({}, {"threads": 1}))
+                    assert got == want, (name, laid.shape, axis, words)
+                    if got and isinstance(got[0], tuple):
+                        assert np.shape(function(laid, axis=axis, **words)) == np.shape(function(laid, axis=axis, threads=1, **words))
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "f2"])
 def test_dot_products_of_the_short_way(dtype):
     rng = np.random.default_rng(5)

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import warnings
 from fractions import Fraction
 
 import hypothesis
@@ -263,3 +264,47 @@ def test_answers_have_the_type_that_is_asked_for(name, dtype):
         part.absorb(x)
         assert part.finish(dtype=asked)["sum"].dtype.kind == np.dtype(wanted).kind
     assert wf.sum(x).dtype == (np.uint64 if dtype[0] == "u" else np.int64)
+
+
+@hypothesis.given(st.data())
+def test_words_together_mean_what_they_do_in_numpy(data):
+    """`where`, `initial`, `out`, `axis`, `keepdims` and `dtype`, of numbers whose answers NumPy has exactly, too."""
+    draw = data.draw
+    shape = tuple(draw(st.lists(st.integers(0, 3), max_size=3)))
+    kind = draw(st.sampled_from(["int8", "uint16", "int64", "float32", "float64", "bool"]))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    x = random.integers(0, 2 if kind == "bool" else 3, shape).astype(kind)
+    x = np.asfortranarray(x) if draw(st.booleans()) else x[..., ::-1] if x.ndim else x
+    name = draw(st.sampled_from(["sum", "prod", "min", "max", "any", "all", "mean"]))
+    words = {}
+    if draw(st.booleans()):
+        words["axis"] = draw(st.sampled_from([None, *range(-x.ndim, x.ndim)])) if draw(st.booleans()) else tuple(draw(st.sets(st.integers(0, x.ndim - 1)))) if x.ndim else None
+    if draw(st.booleans()):
+        words["keepdims"] = draw(st.booleans())
+    if name in ("sum", "prod", "min", "max") and draw(st.booleans()) and kind != "bool":
+        words["initial"] = draw(st.sampled_from([1, np.int8(2), np.array(3)[()]]))
+    if draw(st.booleans()) and (name not in ("min", "max") or "initial" in words):
+        mask = random.random([n if draw(st.booleans()) else 1 for n in shape][draw(st.integers(0, x.ndim)) :]) < 0.6
+        words["where"] = draw(st.sampled_from([mask, mask.tolist() if mask.size else mask, True, False, np.True_]))
+    if name in ("sum", "prod") and draw(st.booleans()):
+        words["dtype"] = draw(st.sampled_from(["float64", float] if kind.startswith("float") else ["float64", "int64", float, np.int64]))
+    theirs = lambda **more: getattr(np, name)(x, **words, **more)
+    ours = lambda **more: getattr(wf, name)(x, **words, **more)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            want = np.asarray(theirs())
+        except ValueError:
+            # The least of nothing.
+            with pytest.raises(ValueError):
+                ours()
+            return
+    got = ours()
+    assert np.shape(got) == want.shape and np.asarray(got).dtype == want.dtype and np.array_equal(got, want, equal_nan=True), (name, words)
+    out = np.full(want.shape, 77, want.dtype)
+    assert ours(out=out) is out and np.array_equal(out, want, equal_nan=True), (name, words)
+    if want.ndim:
+        # In another order, and with gaps.
+        wide = np.full((2 * want.shape[0], *want.shape[1:]), 77, want.dtype, order="F")
+        untouched = wide[1::2].copy()
+        assert ours(out=wide[::2]).base is wide and np.array_equal(wide[::2], want, equal_nan=True) and np.array_equal(wide[1::2], untouched)

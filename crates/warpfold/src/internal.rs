@@ -5,8 +5,10 @@ use crate::{Array, GroupBy, Partial, Reduction};
 use core::sync::atomic::AtomicBool;
 use warpfold_core::{DType, Result};
 
+#[cfg(feature = "cuda")]
+pub use crate::devices::check_process;
 #[cfg(any(feature = "cuda", feature = "sim"))]
-pub use crate::devices::{engine_of, stream_of};
+pub use crate::devices::{OnHost, engine_of, stream_of};
 pub use crate::explain::{remember_explanations, take_explanations};
 pub use crate::groups::{GroupValues, NumberedRows};
 pub use crate::segments::boundaries;
@@ -89,6 +91,15 @@ impl<'a> Stoppable<'a> for GroupBy<'a> {
     fn until(self, stop: &'a AtomicBool) -> Self {
         GroupBy::until(self, stop)
     }
+}
+
+/// Copies an array in a device's memory to the host's; waits for it.
+///
+/// # Errors
+/// What the device says; an array that the host has no memory for.
+#[cfg(any(feature = "cuda", feature = "sim"))]
+pub fn to_host(array: &crate::DeviceArray<'_>) -> Result<OnHost> {
+    array.to_host()
 }
 
 impl ForReaders for Reduction {

@@ -3,6 +3,7 @@
 use super::counts::{Found, Nonzero};
 use super::direct::{Direct, Factor};
 use super::extremes::{self, Ends, First, Least, Order, Real, Truth, Whole};
+use super::factors::{Factors, SIGNED, TRUTH, UNSIGNED};
 use super::finish::Asked;
 use super::floats::{Alone, Floats, Operands, Paired};
 use super::fold::{Fold, RaggedFold, Use};
@@ -21,7 +22,7 @@ use crate::isa::Isa;
 use core::marker::PhantomData;
 use warpfold_core::element::{Key, Known, bf16, f16};
 use warpfold_core::op::{FloatElement, Rules};
-use warpfold_core::{DType, Element, NanPolicy, Op, fpenv, with_element, with_float_element};
+use warpfold_core::{DType, Element, NanPolicy, Op, fpenv, with_element};
 
 /// Positions and counts have 32 bits, and sums of squares of 62 bits another 31.
 const MOST_ELEMENTS: usize = 1 << 31;
@@ -110,7 +111,14 @@ impl<U: Use> Choice<'_, U> {
             Op::Prod if nans => match dtype.known() {
                 Known::F32 => self.direct_products::<f32>(),
                 Known::F64 => self.direct_products::<f64>(),
-                _ => with_float_element!(dtype, T => self.products::<T>(), else => None),
+                Known::F16 => self.products::<f16>(),
+                Known::BF16 => self.products::<bf16>(),
+                Known::Bool => Some(self.factors::<i8, TRUTH>()),
+                _ => Some(with_word!(dtype.size(), W => if dtype.is_signed_int() {
+                    self.factors::<W, SIGNED>()
+                } else {
+                    self.factors::<W, UNSIGNED>()
+                })),
             },
             _ => match dtype.known() {
                 Known::F16 => self.floats::<f16>(),
@@ -218,6 +226,11 @@ impl<U: Use> Choice<'_, U> {
         let again = self.products::<T>()?.fold;
         let fold = Direct::<T> { isa: self.isa, item: PhantomData };
         Some(Chosen { again: Some(again), ..Chosen::new(self.of, fold) })
+    }
+
+    fn factors<W: Word, const OF: u8>(&self) -> Chosen<U> {
+        let (wrap, item) = (self.rules.wrap, PhantomData);
+        Chosen::new(self.of, Factors::<W, OF> { wrap, item })
     }
 
     /// Of elements as wide as `W`.

@@ -11,6 +11,7 @@ mod columnar;
 mod counts;
 pub(crate) mod direct;
 mod extremes;
+mod factors;
 mod few;
 mod finish;
 mod floats;

@@ -664,6 +664,95 @@ fn products_of_many_outputs_are_those_of_their_states() {
 }
 
 #[test]
+fn products_of_integers_are_those_of_their_states() {
+    // About one factor in so many is not 1 or -1, so that products come near the ends of 64 bits.
+    let factors: [&[i64]; 5] = [
+        &[2, -2, 1, 1],
+        &[3, 7, -1, 1, 1, 1],
+        &[0, 2, 5, 1, 1],
+        &[i64::MIN, i64::MAX, -1, 1, 1, 1, 1],
+        &[1 << 32, -(1 << 31), 1 << 16, -1, 0, 1, 1, 1],
+    ];
+    let mut random = Rng::with_seed(17);
+    let lengths = [1, 2, 7, 8, 11, 12, 16, 33, 64, 65, 300];
+    for dtype in DType::ALL.into_iter().filter(|dtype| !dtype.is_float()) {
+        for len in if cfg!(miri) { &lengths[..4] } else { &lengths[..] } {
+            for factors in factors {
+                for (shape, reduced) in [
+                    (vec![*len, 21], [true, false]),
+                    (vec![150, *len], [false, true]),
+                    (vec![*len, 1], [true, true]),
+                ] {
+                    let mut array = Array::new(dtype, &shape, "zeros", &mut random);
+                    for (i, to) in array.bytes.chunks_exact_mut(dtype.size()).enumerate() {
+                        let rare = *len > 64 && i % 7 != 0;
+                        let x = if rare { 1 } else { factors[random.usize(..factors.len())] };
+                        to.copy_from_slice(&x.to_le_bytes()[..dtype.size()]);
+                    }
+                    for isa in Isa::available() {
+                        for wrap in [false, true] {
+                            let rules = Rules::default().wrap(wrap);
+                            let note = format!("{factors:?} {wrap}");
+                            one(&array, &reduced, Op::Prod, isa, 2, &rules, &note);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_integers_at_the_ends_of_64_bits() {
+    // Rows whose products fit or do not by one, and zeros behind what does not.
+    let rows: [([i64; 4], Option<i64>); 8] = [
+        ([i64::MIN, 1, 1, 1], Some(i64::MIN)),
+        ([1 << 62, 2, -1, 1], Some(i64::MIN)),
+        ([i64::MIN, -1, -1, 1], Some(i64::MIN)),
+        ([i64::MAX, 1, -1, 1], Some(-i64::MAX)),
+        ([1 << 40, 1 << 40, 0, 1], Some(0)),
+        ([1 << 32, 1 << 32, 5, 1], None),
+        ([i64::MIN, -1, 1, 1], None),
+        ([i64::MAX, 2, 1, 1], None),
+    ];
+    for isa in Isa::available() {
+        for (row, product) in rows {
+            // Beside others, and in every place of the row.
+            for turn in 0..4 {
+                let mut items = [1i64; 4 * 64];
+                items[..4].copy_from_slice(&row);
+                items[..4].rotate_right(turn);
+                for (shape, reduced) in [(vec![64, 4], [false, true]), (vec![4, 64], [true, false])]
+                {
+                    let mut laid = items;
+                    if reduced[0] {
+                        (0..256).for_each(|i| laid[i] = items[i % 64 * 4 + i / 64]);
+                    }
+                    let bytes = laid.iter().flat_map(|x| x.to_le_bytes()).collect();
+                    let strides = vec![8 * shape[1] as isize, 8];
+                    let array = Array { dtype: DType::I64, shape, strides, offset: 0, bytes };
+                    let view = array.view();
+                    let job = Job {
+                        views: [Some(&view), None],
+                        reduced: &reduced,
+                        kinds: &[Op::Prod.kind()],
+                        start: 0,
+                        isa,
+                        threads: Threads::Exactly(1),
+                    };
+                    let got = answers(&job, Op::Prod, &Rules::default());
+                    let first = got.as_ref().ok().map(|products| products[0].cast_signed());
+                    assert_eq!(first, product, "{row:?} {turn} {isa}");
+                    if let Ok(products) = got {
+                        assert!(products[1..].iter().all(|&product| product == 1));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn products_near_the_middle_between_two_numbers_are_those_of_their_states() {
     // Exactly there, and as near as plain multiplications cannot tell.
     let mut random = Rng::with_seed(29);

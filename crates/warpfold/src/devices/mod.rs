@@ -44,6 +44,8 @@ mod segments;
 mod stream;
 
 #[cfg(feature = "cuda")]
+pub use driver::check_process;
+#[cfg(feature = "cuda")]
 pub(crate) use driver::is_open;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 pub(crate) use engines::{Opened, of, remember_explanations, take_explanations};
@@ -54,7 +56,7 @@ pub(crate) use none::{
     DeviceArray, Fed, OnHost, Opened, of, remember_explanations, take_explanations,
 };
 #[cfg(any(feature = "cuda", feature = "sim"))]
-pub(crate) use on_host::OnHost;
+pub use on_host::OnHost;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 pub use {
     memory::{DeviceArray, DeviceArrayMut},

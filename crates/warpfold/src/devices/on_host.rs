@@ -5,8 +5,9 @@ use super::memory::DeviceArray;
 use warpfold_core::layout::View;
 use warpfold_core::{DType, Error, Result};
 
-/// The bytes of an array from the lowest to the highest one.
-pub(crate) struct OnHost {
+/// A copy of an array: its bytes from the lowest to the highest one.
+#[derive(Debug)]
+pub struct OnHost {
     dtype: DType,
     shape: Vec<usize>,
     strides: Vec<isize>,
@@ -18,7 +19,10 @@ pub(crate) struct OnHost {
 
 impl OnHost {
     /// The array.
-    pub(crate) fn view(&self) -> Result<View<'_>> {
+    ///
+    /// # Errors
+    /// None that can happen.
+    pub fn view(&self) -> Result<View<'_>> {
         let bytes = &bytemuck::cast_slice(&self.words)[..self.bytes];
         View::strided(self.dtype, bytes, self.first, &self.shape, &self.strides)
     }
