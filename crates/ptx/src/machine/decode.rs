@@ -911,12 +911,14 @@ impl Decoder<'_> {
                     reduce,
                 }))
             }
-            Op::CopyTensor { copy, map, ref at, tile, reduce } => {
+            Op::CopyTensor { copy, map, ref at, ref offsets, tile, reduce } => {
                 let at = self.all(scene, at)?;
+                let offsets = offsets.as_ref().map(|o| self.all(scene, o)).transpose()?;
                 Step::CopyTensor(Box::new(CopyTensor {
                     way: self.way(scene, copy)?,
                     map: self.place(scene, Space::Generic, map)?,
                     at,
+                    offsets,
                     tile: self.place(scene, Space::Shared, tile)?,
                     reduce,
                 }))

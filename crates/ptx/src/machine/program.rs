@@ -611,6 +611,8 @@ pub(crate) struct CopyTensor {
     pub(crate) map: Place,
     /// The coordinates of the tile's first element.
     pub(crate) at: Box<[Slot]>,
+    /// With `im2col`, what is added to the coordinates of pixels.
+    pub(crate) offsets: Option<Box<[Slot]>>,
     /// In shared memory.
     pub(crate) tile: Place,
     /// Elements are combined with those of the tensor.

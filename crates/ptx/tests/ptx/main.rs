@@ -20,6 +20,7 @@ mod mutants;
 mod overflow;
 mod packing;
 mod pairs;
+mod pixels;
 mod races;
 mod samples;
 mod small;
