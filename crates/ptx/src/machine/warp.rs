@@ -5,10 +5,12 @@
 //! promise: when nothing else in the block can move, joins are given up, so that a group may go ahead and do what another one
 //! waits for.
 
-use super::lanes::{FULL, Register};
-use super::program::{Code, Condition, PREDICATE_CONSTANTS, Predicate, Program, REGISTER, Slot};
+use super::lanes::{FULL, Register, indices};
+use super::program::{
+    Code, Condition, PREDICATE_CONSTANTS, Passed, Predicate, Program, REGISTER, Slot,
+};
 use super::stack::Stack;
-use super::undefined::Undefined;
+use super::undefined::{Doubt, Undefined};
 use crate::ir::Line;
 use crate::place::LANES;
 
@@ -209,6 +211,29 @@ impl Warp {
         }
     }
 
+    /// Some lanes begin a function with zeros, as a kernel does: nothing that an earlier call left in its frame.
+    pub(crate) fn clear_frame(&mut self, base: Base, code: &Code, mask: u32) {
+        for &slot in &code.unset.registers {
+            self.clear_shadow(base, slot, mask);
+            let register = &mut self.registers[base.slot(slot)];
+            indices(mask).for_each(|lane| register[lane] = 0);
+        }
+        for &p in &code.unset.predicates {
+            self.set_doubt(base, p, mask, Doubt::default());
+            self.set_predicate(base, p, 0, mask);
+        }
+        for result in &code.results {
+            if let Passed::Memory { offset, bytes } = *result {
+                let at = base.params + offset;
+                self.set_param_shadow(at, bytes, mask, None);
+                let columns = self.params.get_mut(at as usize..(at + bytes) as usize);
+                for column in columns.into_iter().flatten() {
+                    indices(mask).for_each(|lane| column[lane] = 0);
+                }
+            }
+        }
+    }
+
     /// Lanes that still run.
     pub(crate) fn live(&self) -> u32 {
         self.exists & !self.exited
@@ -306,7 +331,7 @@ impl Warp {
     /// Lanes have ended: no lane waits for them any more.
     pub(crate) fn end_lanes(&mut self, mask: u32, line: Line) {
         self.exited |= mask;
-        for lane in super::lanes::indices(mask) {
+        for lane in indices(mask) {
             self.ended_at[lane] = line;
         }
         for id in 0..self.joins.len() {

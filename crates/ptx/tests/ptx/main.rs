@@ -4,6 +4,7 @@ mod approximations;
 mod arithmetic;
 mod bench;
 mod bulk;
+mod calls;
 mod common;
 mod damage;
 mod execution;
