@@ -36,8 +36,8 @@ fn draw(chance: &mut Chance) -> (TensorMap, Vec<i32>, Vec<u16>) {
         }
         let im2col = map.im2col.as_ref().unwrap();
         let mut at = vec![chance.below(u64::from(channels) + 8) as i32 - 4];
-        for d in 0..spatial {
-            let place = chance.below(counts[d] as u64) as i32;
+        for (d, &count) in counts.iter().enumerate() {
+            let place = chance.below(count as u64) as i32;
             at.push(im2col.lower[d] + place * map.steps[d + 1] as i32);
         }
         at.push(chance.below(map.extent[spatial + 1] + 1) as i32);

@@ -230,13 +230,16 @@ enum Mode {
     Pixels { shifted: bool },
 }
 
+/// What is added to the coordinates of pixels; `None` where a tile is a box.
+type Offsets = Option<Box<[Operand]>>;
+
 /// The offsets of pixels, and the operands behind them.
 fn pixel_offsets<'a, 'b>(
     mode: Mode,
     args: &'b [Arg<'a>],
     rank: usize,
     o: &mut Operands<'_, 'a>,
-) -> Result<(Option<Box<[Operand]>>, &'b [Arg<'a>]), Fault> {
+) -> Result<(Offsets, &'b [Arg<'a>]), Fault> {
     match mode {
         Mode::Tile => Ok((None, args)),
         Mode::Pixels { shifted: false } => Ok((Some(Box::default()), args)),
