@@ -61,6 +61,15 @@ impl Base {
     }
 }
 
+/// Zeros some lanes, which are nearly always all.
+fn clear<T: Copy + Default>(lanes: &mut [T; LANES], mask: u32) {
+    if mask == FULL {
+        *lanes = [T::default(); LANES];
+    } else {
+        indices(mask).for_each(|lane| lanes[lane] = T::default());
+    }
+}
+
 /// What a group waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
@@ -215,8 +224,7 @@ impl Warp {
     pub(crate) fn clear_frame(&mut self, base: Base, code: &Code, mask: u32) {
         for &slot in &code.unset.registers {
             self.clear_shadow(base, slot, mask);
-            let register = &mut self.registers[base.slot(slot)];
-            indices(mask).for_each(|lane| register[lane] = 0);
+            clear(&mut self.registers[base.slot(slot)], mask);
         }
         for &p in &code.unset.predicates {
             self.set_doubt(base, p, mask, Doubt::default());
@@ -227,9 +235,7 @@ impl Warp {
                 let at = base.params + offset;
                 self.set_param_shadow(at, bytes, mask, None);
                 let columns = self.params.get_mut(at as usize..(at + bytes) as usize);
-                for column in columns.into_iter().flatten() {
-                    indices(mask).for_each(|lane| column[lane] = 0);
-                }
+                columns.into_iter().flatten().for_each(|column| clear(column, mask));
             }
         }
     }
