@@ -12,12 +12,20 @@ mod image;
 mod tensor_map;
 
 pub use image::{Addressing, IMAGE_BYTES, Image, Texel};
-pub use tensor_map::{Swizzle, TENSOR_MAP_BYTES, TensorMap};
+pub use tensor_map::{Im2col, Swizzle, TENSOR_MAP_BYTES, TensorMap};
 
 /// Why a descriptor cannot be made, or is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct DescriptorError(pub(crate) String);
+
+impl DescriptorError {
+    /// What is wrong, in words.
+    #[must_use]
+    pub fn new(what: impl Into<String>) -> DescriptorError {
+        DescriptorError(what.into())
+    }
+}
 
 fn refuse<T>(what: impl Into<String>) -> Result<T, DescriptorError> {
     Err(DescriptorError(what.into()))

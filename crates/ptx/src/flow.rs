@@ -21,6 +21,8 @@ pub struct Flow {
     meets: Vec<Option<u32>>,
     /// The block of each instruction.
     block_of: Vec<u32>,
+    /// For each block those that may follow; `None` for the end.
+    after: Vec<Vec<Option<usize>>>,
 }
 
 impl Flow {
@@ -33,14 +35,20 @@ impl Flow {
         for (number, block) in blocks.iter().enumerate() {
             block_of[block.start as usize..block.end as usize].fill(number as u32);
         }
-        let meets = meets(code, &blocks, &block_of);
-        Flow { blocks, meets, block_of }
+        let after = after(code, &blocks, &block_of);
+        let meets = meets(&blocks, &after);
+        Flow { blocks, meets, block_of, after }
     }
 
     /// The basic blocks, as ranges of instructions, in the order of the code.
     #[must_use]
     pub fn blocks(&self) -> &[Range<u32>] {
         &self.blocks
+    }
+
+    /// The blocks that control may go to from one; `None`: it may leave the function.
+    pub(crate) fn after(&self, block: usize) -> &[Option<usize>] {
+        &self.after[block]
     }
 
     /// Where the lanes that an instruction separates meet again: its immediate post-dominator, which for all but branches
@@ -99,23 +107,30 @@ fn blocks(code: &[Instruction]) -> Vec<Range<u32>> {
     starts.windows(2).map(|pair| pair[0]..pair[1]).collect()
 }
 
-/// The immediate post-dominator of each block: its dominator in the graph with all edges turned around, from a node behind
-/// everything that ends the function.
-fn meets(code: &[Instruction], blocks: &[Range<u32>], block_of: &[u32]) -> Vec<Option<u32>> {
-    let end = blocks.len();
-    let mut before = vec![Vec::new(); end + 1];
-    let node = |at: u32| block_of.get(at as usize).map_or(end, |&block| block as usize);
-    for (number, block) in blocks.iter().enumerate() {
+/// The blocks that may follow each; `None` for the end of the function.
+fn after(code: &[Instruction], blocks: &[Range<u32>], block_of: &[u32]) -> Vec<Vec<Option<usize>>> {
+    let node = |at: u32| block_of.get(at as usize).map(|&block| block as usize);
+    let of = |block: &Range<u32>| {
         let last = &code[block.end as usize - 1];
-        for &target in targets(&last.op) {
-            before[node(target)].push(number);
-        }
+        let mut next: Vec<_> = targets(&last.op).iter().map(|&target| node(target)).collect();
         if matches!(last.op, Op::Return | Op::Exit | Op::Trap) {
-            before[end].push(number);
+            next.push(None);
         }
         if !ends_block(last) || last.guard.is_some() {
-            before[node(block.end)].push(number);
+            next.push(node(block.end));
         }
+        next
+    };
+    blocks.iter().map(of).collect()
+}
+
+/// The immediate post-dominator of each block: its dominator in the graph with all edges turned around, from a node behind
+/// everything that ends the function.
+fn meets(blocks: &[Range<u32>], after: &[Vec<Option<usize>>]) -> Vec<Option<u32>> {
+    let end = blocks.len();
+    let mut before = vec![Vec::new(); end + 1];
+    for (number, next) in after.iter().enumerate() {
+        next.iter().for_each(|next| before[next.unwrap_or(end)].push(number));
     }
     let dominators = dominators::immediate(&before, end);
     let first = |block: usize| (block != end).then(|| blocks[block].start);

@@ -10,10 +10,13 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use warpfold_ptx::descriptor::{
+    Addressing, DescriptorError, Im2col, Image, Swizzle, TensorMap, Texel,
+};
 use warpfold_ptx::device::{Device, DeviceError, Report, Setup};
 use warpfold_ptx::finding::{Finding, Party, Space};
 use warpfold_ptx::info::unset_constants;
-use warpfold_ptx::ir::Module;
+use warpfold_ptx::ir::{Module, Type};
 use warpfold_ptx::machine::{Arg, Checks, Halt, Options, Schedule, Shape, Watch};
 use warpfold_ptx::place::{Line, Place};
 
@@ -46,8 +49,43 @@ struct Launch {
     symbols: BTreeMap<String, PyBuffer<u8>>,
 }
 
-/// An argument's bytes, and the addresses in them: the place, the buffer and the byte of it.
-type Argument = (Vec<u8>, Vec<(usize, usize, u64)>);
+/// An argument's bytes, and the addresses in them: the place, the buffer and the byte of it, and what else the kernel is told of the memory there.
+type Argument = (Vec<u8>, Vec<(usize, usize, u64, Option<Described>)>);
+
+/// Memory that is more than bytes to a kernel. Directions are counted from the innermost.
+#[derive(FromPyObject)]
+enum Described {
+    #[pyo3(transparent)]
+    Image(Picture),
+    #[pyo3(transparent)]
+    Tensor(Tensor),
+}
+
+/// A texture or a surface.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Picture {
+    element: String,
+    parts: u32,
+    extent: Vec<u32>,
+    addressing: Vec<String>,
+    normalized: bool,
+    unit: bool,
+}
+
+/// A tensor map.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Tensor {
+    element: String,
+    extent: Vec<u64>,
+    tile: Vec<u32>,
+    steps: Vec<u32>,
+    swizzle: u64,
+    nan: bool,
+    /// The corners of a box of pixels.
+    box_of_pixels: Option<(Vec<i32>, Vec<i32>)>,
+}
 
 #[pymethods]
 impl PtxModule {
@@ -171,7 +209,10 @@ impl Work<'_> {
             device.write_variable(module, name, bytes)?;
         }
         let placed = Placed::new(&mut device, buffers)?;
-        let passed: Vec<_> = self.arguments.iter().map(|arg| placed.linked(arg)).collect();
+        let mut passed = Vec::new();
+        for argument in self.arguments {
+            passed.push(placed.linked(&mut device, argument)?);
+        }
         let args: Vec<_> = passed.iter().map(Passed::arg).collect();
         let reports = device.run_to_end(kernel, &self.shape, &args)?;
         for (&(address, len), (bytes, _)) in placed.0.iter().zip(buffers) {
@@ -201,22 +242,36 @@ impl Placed {
         buffers.iter().map(place).collect::<Result<_, _>>().map(Placed)
     }
 
-    /// An argument with its addresses.
-    fn linked(&self, (bytes, addresses): &Argument) -> Passed {
+    /// An argument with its addresses, handles and tensor maps.
+    ///
+    /// # Errors
+    /// Textures, surfaces and tensor maps that there are not.
+    fn linked(
+        &self,
+        device: &mut Device,
+        (bytes, addresses): &Argument,
+    ) -> Result<Passed, DeviceError> {
         let mut bytes = bytes.clone();
-        for &(at, buffer, offset) in addresses {
-            let (address, _) = self.0.get(buffer).copied().unwrap_or_default();
+        for (at, buffer, offset, described) in addresses {
+            let (address, _) = self.0.get(*buffer).copied().unwrap_or_default();
             let address = if address == 0 { 0 } else { address + offset };
-            if let [(0, ..)] = addresses[..]
-                && bytes.len() == 8
-            {
-                return Passed::Pointer(address);
-            }
-            if let Some(room) = bytes.get_mut(at..at + 8) {
-                room.copy_from_slice(&address.to_le_bytes());
+            let alone = bytes.len() == 8 && addresses.len() == 1;
+            let mut put = |value: &[u8]| {
+                if let Some(room) = bytes.get_mut(*at..at + value.len()) {
+                    room.copy_from_slice(value);
+                }
+            };
+            match described {
+                Some(Described::Image(picture)) => {
+                    let handle = device.image(&picture.over(address)?)?;
+                    put(&handle.to_le_bytes());
+                }
+                Some(Described::Tensor(tensor)) => put(&tensor.over(address)?.encode()?),
+                None if alone => return Ok(Passed::Pointer(address)),
+                None => put(&address.to_le_bytes()),
             }
         }
-        Passed::Bytes(bytes)
+        Ok(Passed::Bytes(bytes))
     }
 
     /// The buffer that an address is in or right behind, and the byte of it.
@@ -227,6 +282,48 @@ impl Placed {
         let offset = address - base;
         (offset < len.saturating_add(FAR)).then_some((buffer, offset))
     }
+}
+
+impl Picture {
+    /// The texture or surface at an address.
+    fn over(&self, address: u64) -> Result<Image, DescriptorError> {
+        let texel = Texel { part: element(&self.element)?, parts: self.parts };
+        let mut addressing = [Addressing::Clamp; 3];
+        for (to, name) in addressing.iter_mut().zip(&self.addressing) {
+            *to = Addressing::from_name(name).ok_or_else(|| {
+                DescriptorError::new(format!("{name:?} is not clamp, wrap, mirror or border"))
+            })?;
+        }
+        let &Picture { normalized, unit, .. } = self;
+        Ok(Image { addressing, normalized, unit, ..Image::tight(address, texel, &self.extent) })
+    }
+}
+
+impl Tensor {
+    /// The map of the tensor at an address.
+    fn over(&self, address: u64) -> Result<TensorMap, DescriptorError> {
+        let element = element(&self.element)?;
+        let swizzle = Swizzle::of_span(self.swizzle).ok_or_else(|| {
+            DescriptorError::new(format!("a swizzle of {}: 0, 32, 64 or 128", self.swizzle))
+        })?;
+        let im2col = self.box_of_pixels.clone().map(|(lower, upper)| Im2col { lower, upper });
+        Ok(TensorMap {
+            steps: self.steps.clone(),
+            swizzle,
+            nan_outside: self.nan,
+            im2col,
+            ..TensorMap::tight(address, element, &self.extent, &self.tile)
+        })
+    }
+}
+
+/// The type that PTX has for elements of one of NumPy's.
+fn element(name: &str) -> Result<Type, DescriptorError> {
+    let ptx =
+        name.replace("uint", "u").replace("int", "s").replace("bfloat", "bf").replace("float", "f");
+    Type::from_name(&ptx).ok_or_else(|| {
+        DescriptorError::new(format!("textures and tensors have no elements of type {name}"))
+    })
 }
 
 /// What the kernel gets for a parameter.

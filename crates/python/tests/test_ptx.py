@@ -251,6 +251,109 @@ def test_structs_are_laid_out_as_c_does():
     assert caught.value.findings[0].kind == "out-of-bounds"
 
 
+# The texel at (x, y) goes to (w - 1 - x, y), for 4 columns.
+TURN = kernel(
+    ".param .u64 t, .param .u64 s",
+    """ld.param.u64 %d1, [t]; ld.param.u64 %d2, [s]; and.b32 %r2, %t, 3; shr.u32 %r3, %t, 2;
+    tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d1, {%r2, %r3}];
+    xor.b32 %r4, %r2, 3; shl.b32 %r4, %r4, 2; sust.b.2d.b32.trap [%d2, {%r4, %r3}], {%f1};""",
+)
+
+
+def copies(rank, mode, place, nbytes, parameters=".param .align 64 .b8 m[128], .param .u64 o", at="mov.u64 %d1, m;"):
+    """A kernel that copies a tile of words to ``o``."""
+    return kernel(
+        parameters,
+        f"""setp.ne.u32 %p1, %t, 0; @!%p1 mbarrier.init.shared.b64 [bar], 1; bar.sync 0;
+        {at} cvta.param.u64 %d1, %d1; mov.u32 %r2, room; @%p1 bra wait;
+        mbarrier.arrive.expect_tx.shared.b64 _, [bar], {nbytes};
+        cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes [%r2], {place};
+        wait: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra wait;
+        ld.param.u64 %d2, [o]; mul.wide.u32 %d3, %t, 4; add.u64 %d2, %d2, %d3;
+        shl.b32 %r3, %t, 2; add.u32 %r3, %r3, %r2; ld.shared.u32 %r4, [%r3]; st.global.u32 [%d2], %r4;""",
+        ".shared .align 128 .b8 room[1024]; .shared .align 8 .b64 bar;",
+    )
+
+
+def test_textures_and_surfaces():
+    x, out = numpy.arange(8, dtype=numpy.float32).reshape(2, 4), numpy.zeros((2, 4), numpy.float32)
+    ptx.run(TURN, "k", 1, 8, [ptx.Texture(x), ptx.Surface(ptx.Out(out))])
+    assert (out == x[:, ::-1]).all() and (x.ravel() == numpy.arange(8)).all()
+    with pytest.raises(ptx.KernelError, match="uninitialised"):
+        ptx.run(TURN, "k", 1, 8, [ptx.Texture(ptx.Out(x.copy())), ptx.Surface(out)])
+    narrow = numpy.zeros((2, 3), numpy.float32)
+    with pytest.raises(ptx.KernelError) as caught:
+        ptx.run(TURN, "k", 1, 8, [ptx.Texture(x), ptx.Surface(narrow)])
+    assert caught.value.findings[0].kind == "out-of-bounds"
+    # What is outside, and numbers of [0, 1].
+    texel = kernel(
+        ".param .u64 t, .param .u64 o",
+        """ld.param.u64 %d1, [t]; ld.param.u64 %d2, [o]; mul.wide.u32 %d3, %t, 16; add.u64 %d2, %d2, %d3;
+        cvt.rn.f32.u32 %f5, %t; mul.f32 %f5, %f5, 0f3E800000; add.f32 %f5, %f5, 0f3E000000;
+        tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d1, {%f5}]; st.global.v4.f32 [%d2], {%f1, %f2, %f3, %f4};""",
+    )
+    bytes_ = numpy.arange(16, dtype=numpy.uint8).reshape(4, 4)
+    for addressing, rows in [("wrap", [0, 1, 2, 3, 0, 1]), ("mirror", [0, 1, 2, 3, 3, 2]), ("clamp", [0, 1, 2, 3, 3, 3])]:
+        out = numpy.zeros((6, 4), numpy.float32)
+        texture = ptx.Texture(bytes_, parts=4, addressing=addressing, normalized=True, unit=True)
+        ptx.run(texel, "k", 1, 6, [texture, out])
+        assert numpy.allclose(out, bytes_[rows] / 255), addressing
+
+
+def test_a_texture_in_a_struct():
+    text = TURN.replace(".param .u64 t, .param .u64 s", ".param .align 8 .b8 a[16]").replace("[t]", "[a]").replace("[s]", "[a+8]")
+    x, out = numpy.arange(8, dtype=numpy.float32).reshape(2, 4), numpy.zeros((2, 4), numpy.float32)
+    ptx.run(text, "k", 1, 8, [(ptx.Texture(x), ptx.Surface(out))])
+    assert (out == x[:, ::-1]).all()
+
+
+def test_tensor_maps():
+    x = numpy.arange(60, dtype=numpy.uint32).reshape(3, 5, 4)
+    out = numpy.zeros((2, 2, 4), numpy.uint32)
+    box = copies(3, "tile", "[%d1, {0, 3, 1}], [bar]", 64)
+    ptx.run(box, "k", 1, 16, [ptx.TensorMap(x, (2, 2, 4)), out])
+    assert (out == x[1:3, 3:5]).all()
+    ptx.run(box, "k", 1, 16, [ptx.TensorMap(x, (2, 3, 4), steps=(1, 2, 1)), out])
+    assert (out[:, 0] == x[1:3, 3]).all() and (out[:, 1] == 0).all()
+    # In a struct, behind a number.
+    struct_ = ".param .align 64 .b8 s[192], .param .u64 o"
+    inside = copies(3, "tile", "[%d1, {0, 3, 1}], [bar]", 64, struct_, "mov.u64 %d1, s; add.u64 %d1, %d1, 64;")
+    ptx.run(inside, "k", 1, 16, [(numpy.int32(5), ptx.TensorMap(x, (2, 2, 4))), out])
+    assert (out == x[1:3, 3:5]).all()
+    # Two images of 2 times 3 pixels, a border of one, and the second column of the window.
+    images = numpy.arange(1, 49, dtype=numpy.float32).reshape(2, 2, 3, 4)
+    pixels = numpy.zeros((8, 4), numpy.float32)
+    text = copies(4, "im2col", "[%d1, {0, -1, 0, 0}], [bar], {1, 0}", 128)
+    ptx.run(text, "k", 1, 32, [ptx.TensorMap(images, (8, 4), lower=(-1, -1), upper=(-1, -1)), pixels])
+    rows = numpy.concatenate([images[0, 0], numpy.zeros((3, 4)), images[1, 0, :2]])
+    assert (pixels == rows).all()
+
+
+@pytest.mark.parametrize(
+    ("argument", "what"),
+    [
+        (lambda x: ptx.Texture(x, parts=2), "last axis is not of 2"),
+        (lambda x: ptx.Texture(x, addressing="wrap"), "normalized"),
+        (lambda x: ptx.Texture(x, addressing="around"), "around"),
+        (lambda x: ptx.Texture(x, addressing=("clamp",)), "2 axes"),
+        (lambda x: ptx.Texture(x.astype(numpy.float64)), "no texels"),
+        (lambda x: ptx.Texture(x.astype(complex)), "complex128"),
+        (lambda x: ptx.Surface(x.reshape(1, 1, 2, 4)), "4 axes"),
+        (lambda x: ptx.Surface(numpy.asfortranarray(x)), "innermost"),
+        (lambda x: ptx.TensorMap(x, (2, 3)), "rows of a tile have 12 bytes"),
+        (lambda x: ptx.TensorMap(x, (4,)), "a tile of 2"),
+        (lambda x: ptx.TensorMap(x, (2, -4)), "tile=.*numbers are not"),
+        (lambda x: ptx.TensorMap(x, (2, 4), swizzle=16), "swizzle"),
+        (lambda x: ptx.TensorMap(x, (2, 4), lower=(0,)), "go together"),
+        (lambda x: ptx.TensorMap(x, (2, 4), lower=(0,), upper=(0,)), "3 to 5 directions"),
+    ],
+)
+def test_descriptors_that_there_are_not(argument, what):
+    x = numpy.zeros((2, 4), numpy.float32)
+    with pytest.raises(ValueError, match=what):
+        ptx.run(TURN, "k", 1, 8, [argument(x), ptx.Surface(x)])
+
+
 def test_symbols_are_written():
     text = kernel(
         ".param .u64 out",

@@ -267,7 +267,9 @@ Arguments, one --arg for each parameter, in their order:
                                 behind DIMS parts=4 (of a texel), wrap, mirror, border, normalized, unit
   surface:DIMS,...:BUFFER       the handle of a surface: surface:64x32:out:f32:2048
   tensormap:DIMS/TILE,...:BUFFER    a tensor map, the innermost direction first: tensormap:64x100/16x8:in:f32:6400;
-                                behind TILE swizzle=128, steps=2x1, nan
+                                behind TILE swizzle=128, steps=2x1, nan; for pixels (im2col)
+                                tensormap:64x9x14x4/8x64,lower=-1x-1,upper=-1x-1:in:f32:32256,
+                                with channels and pixels as TILE
 Types are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64; COUNT may be 64K or 1M.
 
 What is always found: accesses out of bounds, misaligned or to freed memory. --checks switches the others:

@@ -5,7 +5,7 @@
 use anyhow::{Result, anyhow, ensure};
 use std::str::FromStr;
 use warpfold::DType;
-use warpfold_ptx::descriptor::{Addressing, Image, Swizzle, TensorMap, Texel};
+use warpfold_ptx::descriptor::{Addressing, Im2col, Image, Swizzle, TensorMap, Texel};
 use warpfold_ptx::device::Device;
 use warpfold_ptx::ir::Type;
 
@@ -13,7 +13,14 @@ use warpfold_ptx::ir::Type;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Described {
     /// The bytes of a tensor map, by value.
-    TensorMap { extent: Vec<u64>, tile: Vec<u32>, steps: Vec<u32>, swizzle: Swizzle, nan: bool },
+    TensorMap {
+        extent: Vec<u64>,
+        tile: Vec<u32>,
+        steps: Vec<u32>,
+        swizzle: Swizzle,
+        nan: bool,
+        im2col: Option<Im2col>,
+    },
     /// The handle of a texture or a surface.
     Image { extent: Vec<u32>, parts: u32, addressing: Addressing, normalized: bool, unit: bool },
 }
@@ -62,7 +69,8 @@ fn tensor_map(what: &str) -> Result<Described, String> {
         .and_then(|first| first.split_once('/'))
         .ok_or("a tensor map has an extent and a tile")?;
     let (extent, tile): (_, Vec<u32>) = (numbers(extent, 5)?, numbers(tile, 5)?);
-    let (mut steps, mut swizzle, mut nan) = (vec![1; tile.len()], Swizzle::None, false);
+    let (mut steps, mut swizzle, mut nan) = (vec![1; extent.len()], Swizzle::None, false);
+    let (mut lower, mut upper) = (None, None);
     for word in words {
         match word.split_once('=').unwrap_or((word, "")) {
             ("swizzle", span) => {
@@ -70,11 +78,22 @@ fn tensor_map(what: &str) -> Result<Described, String> {
                 swizzle = found.ok_or_else(|| format!("{span:?} is not 32, 64 or 128"))?;
             }
             ("steps", word) => steps = numbers(word, 5)?,
+            ("lower", word) => lower = Some(numbers(word, 3)?),
+            ("upper", word) => upper = Some(numbers(word, 3)?),
             ("nan", "") => nan = true,
-            _ => return Err(format!("{word:?} is not swizzle=BYTES, steps=STEPS or nan")),
+            _ => {
+                return Err(format!(
+                    "{word:?} is not swizzle=BYTES, steps=STEPS, lower=CORNER, upper=CORNER or nan"
+                ));
+            }
         }
     }
-    Ok(Described::TensorMap { extent, tile, steps, swizzle, nan })
+    let im2col = match (lower, upper) {
+        (None, None) => None,
+        (Some(lower), Some(upper)) => Some(Im2col { lower, upper }),
+        _ => return Err("a box of pixels has a lower and an upper corner".into()),
+    };
+    Ok(Described::TensorMap { extent, tile, steps, swizzle, nan, im2col })
 }
 
 fn image(kind: &str, what: &str) -> Result<Described, String> {
@@ -83,16 +102,19 @@ fn image(kind: &str, what: &str) -> Result<Described, String> {
     let (mut parts, mut addressing) = (1, Addressing::Clamp);
     let (mut normalized, mut unit) = (false, false);
     for word in words {
+        if let (Some(how), "texture") = (Addressing::from_name(word), kind) {
+            addressing = how;
+            continue;
+        }
         match (word, kind) {
             ("parts=1" | "parts=2" | "parts=4", _) => {
                 parts = u32::from(word.as_bytes()[6] - b'0');
             }
-            ("clamp", "texture") => addressing = Addressing::Clamp,
-            ("wrap", "texture") => addressing = Addressing::Wrap,
-            ("mirror", "texture") => addressing = Addressing::Mirror,
-            ("border", "texture") => addressing = Addressing::Border,
             ("normalized", "texture") => normalized = true,
             ("unit", "texture") => unit = true,
+            ("linear", "texture") => {
+                return Err("textures are sampled at points: there are no filters".into());
+            }
             (_, "texture") => {
                 return Err(format!(
                     "{word:?} is not parts=2, parts=4, clamp, wrap, mirror, border, normalized or unit"
@@ -127,12 +149,13 @@ impl Described {
             all.try_fold(1_u64, |product, n| product.checked_mul(n))
         };
         match self {
-            Described::TensorMap { extent, tile, steps, swizzle, nan } => {
+            Described::TensorMap { extent, tile, steps, swizzle, nan, im2col } => {
                 fits(product(Box::new(extent.iter().copied())))?;
                 let map = TensorMap {
                     steps: steps.clone(),
                     swizzle: *swizzle,
                     nan_outside: *nan,
+                    im2col: im2col.clone(),
                     ..TensorMap::tight(address, ty, extent, tile)
                 };
                 Ok(Given::Bytes(map.encode()?.into()))
@@ -187,8 +210,19 @@ mod tests {
             steps: vec![2, 1],
             swizzle: Swizzle::B128,
             nan: true,
+            im2col: None,
         };
         assert_eq!((map, rest), (expected, "in:f32:6400=range"));
+        let (map, _) = read("tensormap:64x9x14x64/8x64,lower=-1x0,upper=-2x-3:in");
+        let expected = Described::TensorMap {
+            extent: vec![64, 9, 14, 64],
+            tile: vec![8, 64],
+            steps: vec![1; 4],
+            swizzle: Swizzle::None,
+            nan: false,
+            im2col: Some(Im2col { lower: vec![-1, 0], upper: vec![-2, -3] }),
+        };
+        assert_eq!(map, expected);
         let (image, rest) = read("texture:64x32x2,parts=4,wrap,normalized,unit:in");
         let expected = Described::Image {
             extent: vec![64, 32, 2],
@@ -207,10 +241,12 @@ mod tests {
             ("texture:64x:in", "is not 1 to 3 numbers"),
             ("texture:1x2x3x4:in", "is not 1 to 3 numbers"),
             ("texture:64,parts=3:in", "\"parts=3\""),
+            ("texture:64,linear:in", "no filters"),
             ("surface:64,wrap:in", "\"wrap\" is not parts=2"),
             ("tensormap:64:in", "an extent and a tile"),
             ("tensormap:64/16,swizzle=16:in", "is not 32, 64 or 128"),
             ("tensormap:64/16,zeros:in", "\"zeros\""),
+            ("tensormap:64x9x4/16x4,lower=0:in", "a lower and an upper corner"),
         ] {
             let why = parse(word).unwrap().unwrap_err();
             assert!(why.contains(part), "{word}: {part:?} is not in {why:?}");
@@ -237,6 +273,7 @@ mod tests {
             ("texture:16:in", DType::Bool, 16, "bool"),
             ("texture:16,wrap:in", DType::F32, 16, "normalized"),
             ("tensormap:6x6/4x4:in", DType::F32, 36, "a stride of 24"),
+            ("tensormap:8x6x2/4x4,lower=0x0,upper=0x0:in", DType::F32, 96, "1 numbers"),
         ] {
             let why = made(word, dtype, count).unwrap_err().to_string();
             assert!(why.contains(part), "{word}: {part:?} is not in {why:?}");

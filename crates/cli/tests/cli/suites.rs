@@ -243,3 +243,95 @@ fn a_suite_that_cannot_be_run_says_why() {
         "{run:?}"
     );
 }
+
+/// `turn(texture, surface)` mirrors the rows of a table of 4 columns; `tile(map, out)` copies a tile of 4 times 2 floats, and `pixels(map, out)` two pixels
+/// of an image of 4 channels, from one to the left of its first.
+fn described() -> Dir {
+    let copy = |name: &str, what: &str| {
+        format!(
+            ".visible .entry {name}(.param .align 64 .b8 m[128], .param .u64 o) {{
+             .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f;
+             mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; @!%p1 mbarrier.init.shared.b64 [bar], 1; bar.sync 0;
+             mov.u64 %d1, m; cvta.param.u64 %d1, %d1; mov.u32 %r2, room; @%p1 bra wait;
+             mbarrier.arrive.expect_tx.shared.b64 _, [bar], 32; {what};
+             wait: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra wait;
+             ld.param.u64 %d2, [o]; mul.wide.u32 %d3, %r1, 4; add.u64 %d2, %d2, %d3;
+             shl.b32 %r3, %r1, 2; add.u32 %r3, %r3, %r2; ld.shared.f32 %f, [%r3]; st.global.f32 [%d2], %f; ret; }}"
+        )
+    };
+    let tensor = |rank: u32, mode: &str, rest: &str| {
+        format!(
+            "cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes [%r2], {rest}"
+        )
+    };
+    let text = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.shared .align 128 .b8 room[128]; .shared .align 8 .b64 bar;
+         .visible .entry turn(.param .u64 t, .param .u64 s) {{ .reg .b32 %r<9>; .reg .b64 %d<3>; .reg .f32 %f<5>;
+         ld.param.u64 %d1, [t]; ld.param.u64 %d2, [s]; mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 3; shr.u32 %r3, %r1, 2;
+         tex.2d.v4.f32.s32 {{%f1, %f2, %f3, %f4}}, [%d1, {{%r2, %r3}}];
+         xor.b32 %r4, %r2, 3; shl.b32 %r4, %r4, 2; sust.b.2d.b32.trap [%d2, {{%r4, %r3}}], {{%f1}}; ret; }}
+         {}\n{}",
+        copy("tile", &tensor(2, "tile", "[%d1, {0, 1}], [bar]")),
+        copy("pixels", &tensor(3, "im2col", "[%d1, {0, -1, 0}], [bar], {0}")),
+    );
+    let dir = Dir::new();
+    dir.file("described.ptx", text);
+    dir
+}
+
+#[test]
+fn textures_surfaces_and_tensor_maps_are_of_buffers() {
+    let dir = described();
+    let run = |rest: &str| dir.prints(&format!("ptx run described.ptx -g 1 {rest} --show out"));
+    let turned =
+        run("-k turn -b 8 --arg texture:4x2:in:f32=1,2,3,4,5,6,7,8 --arg surface:4x2:out:f32:8");
+    assert!(turned.ends_with("clean\n\nout: 8 x f32: 4 3 2 1 8 7 6 5\n"), "{turned}");
+    let tile = run("-k tile -b 8 --arg tensormap:4x5/4x2:in:f32:20=range --arg out:f32:8");
+    assert!(tile.ends_with("clean\n\nout: 8 x f32: 4 5 6 7 8 9 10 11\n"), "{tile}");
+    let pixels = "tensormap:4x3x1/4x2,lower=-1,upper=0:in:f32:12=5..";
+    let pixels = run(&format!("-k pixels -b 8 --arg {pixels} --arg out:f32:8"));
+    assert!(pixels.ends_with("clean\n\nout: 8 x f32: 0 0 0 0 5 6 7 8\n"), "{pixels}");
+
+    let wrong =
+        dir.fails(USAGE, "ptx run described.ptx -k turn -g 1 -b 8 --arg texture:4x2,wide:in:f32:8");
+    assert!(wrong.contains("\"wide\" is not parts=2"), "{wrong}");
+}
+
+/// Memory of a texture stays from launch to launch, is compared as any, and what is outside of a surface is found.
+#[test]
+fn a_suite_has_textures_surfaces_and_tensor_maps() {
+    let dir = described();
+    let suite = "
+ptx = 'described.ptx'
+seeds = 1
+[[test]]
+name = 'turned twice'
+[[test.launch]]
+kernel = 'turn'
+block = 8
+grid = 1
+args = ['texture:4x2:in:f32=1,2,3,4,5,6,7,8', 'surface:4x2:out:f32:8']
+[[test.launch]]
+kernel = 'turn'
+block = 8
+grid = 1
+args = ['texture:4x2:out', 'surface:4x2:back:f32:8']
+[[test.launch]]
+kernel = 'tile'
+block = 8
+grid = 1
+args = ['tensormap:4x2/4x2:back', 'tile:f32:8']
+[test.expect]
+out = { values = '4,3,2,1,8,7,6,5' }
+back = { values = '1,2,3,4,5,6,7,8' }
+tile = { values = '5,6,7,8,0,0,0,0' }
+";
+    dir.file("suite.toml", suite);
+    let run = dir.run("ptx test suite.toml");
+    assert_eq!((run.status, run.err.as_str()), (PASSED, ""), "{run:?}");
+    assert_eq!(run.out, "ok      turned twice: 3 schedules\n3 passed, 0 failed\n");
+    dir.file("suite.toml", suite.replace("surface:4x2:back:f32:8", "surface:3x2:back:f32:8=zeros"));
+    let run = dir.run("ptx test suite.toml");
+    assert_eq!(run.status, FAILED, "{run:?}");
+    assert!(run.out.contains("access out of bounds"), "{}", run.out);
+}

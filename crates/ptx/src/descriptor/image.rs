@@ -30,6 +30,13 @@ pub enum Addressing {
 impl Addressing {
     const ALL: [Addressing; 4] =
         [Addressing::Clamp, Addressing::Wrap, Addressing::Mirror, Addressing::Border];
+
+    /// The one with this name: `clamp`, `wrap`, `mirror` or `border`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Addressing> {
+        let at = ["clamp", "wrap", "mirror", "border"].iter().position(|n| *n == name)?;
+        Some(Addressing::ALL[at])
+    }
 }
 
 /// What an image consists of.

@@ -12,6 +12,12 @@ const MARK: u32 = u32::from_le_bytes(*b"WFtm");
 /// Directions of a tensor.
 const RANKS: usize = 5;
 
+/// Directions of an image.
+const SPATIAL: usize = RANKS - 2;
+
+/// Pixels of a tile.
+const MOST_PIXELS: u32 = 1024;
+
 /// The types of elements, by their numbers in an encoded map, which are those of `CUtensorMapDataType`.
 const TYPES: [Type; 10] = [
     Type::U8,
@@ -72,6 +78,27 @@ impl Swizzle {
     }
 }
 
+/// A tensor of images whose tiles are pixels, as convolutions need them: what `cuTensorMapEncodeIm2col` is told. The innermost direction are the
+/// channels of a pixel, the outermost the images, and those between are *spatial*, the rows' first.
+///
+/// A tile has some channels of some pixels, one after the other as they lie in a box: along a row up to its end, then the next row, then the next
+/// image. The box may reach over the image's borders, and what is outside is filled up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Im2col {
+    /// For each spatial direction the box's first place.
+    pub lower: Vec<i32>,
+    /// For each spatial direction how far the box's end is from that of the image: -2 leaves the last two out.
+    pub upper: Vec<i32>,
+}
+
+impl Im2col {
+    /// What corners must be, for so many spatial directions: they have 16, 8 or 5 bits.
+    fn corners(spatial: usize) -> core::ops::RangeInclusive<i32> {
+        let half = 1 << [15, 15, 7, 4][spatial.min(3)];
+        -half..=half - 1
+    }
+}
+
 /// A tensor, and the tiles of it that a copy moves: what `cuTensorMapEncodeTiled` is told. Directions are counted from the innermost.
 ///
 /// ```
@@ -93,14 +120,16 @@ pub struct TensorMap {
     pub extent: Vec<u64>,
     /// Bytes from an element to the next along each direction but the innermost.
     pub strides: Vec<u64>,
-    /// The elements along each direction over which a tile reaches.
+    /// The elements along each direction over which a tile reaches. With [`im2col`](Self::im2col) two numbers: the channels of a pixel, and the pixels.
     pub tile: Vec<u32>,
-    /// Of these elements every which one is in the tile.
+    /// Of these elements every which one is in the tile. With [`im2col`](Self::im2col) the distance of pixels, which changes nothing in their number.
     pub steps: Vec<u32>,
     /// How a tile lies in shared memory.
     pub swizzle: Swizzle,
     /// Elements of floating point outside of the tensor are NaN in shared memory, instead of zero.
     pub nan_outside: bool,
+    /// Tiles are pixels of images; `None`: they are boxes.
+    pub im2col: Option<Im2col>,
 }
 
 impl TensorMap {
@@ -120,15 +149,17 @@ impl TensorMap {
             extent: extent.into(),
             strides,
             tile: tile.into(),
-            steps: vec![1; tile.len()],
+            steps: vec![1; extent.len()],
             swizzle: Swizzle::None,
             nan_outside: false,
+            im2col: None,
         }
     }
 
-    /// Elements of a tile along a direction.
+    /// Elements of a tile along one of its directions.
     pub(crate) fn length(&self, direction: usize) -> u64 {
-        u64::from(self.tile[direction].div_ceil(self.steps[direction]))
+        let step = if self.im2col.is_some() { 1 } else { self.steps[direction] };
+        u64::from(self.tile[direction].div_ceil(step))
     }
 
     /// Bytes of a tile in shared memory.
@@ -138,7 +169,7 @@ impl TensorMap {
         elements * u64::from(self.element.bytes())
     }
 
-    /// What `cuTensorMapEncodeTiled` refuses.
+    /// What `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col` refuse.
     fn check(&self) -> Result<(), DescriptorError> {
         let rank = self.extent.len();
         if !TYPES.contains(&self.element) {
@@ -147,11 +178,29 @@ impl TensorMap {
         if !(1..=RANKS).contains(&rank) {
             return refuse(format!("a tensor has 1 to {RANKS} directions, not {rank}"));
         }
-        if (self.strides.len(), self.tile.len(), self.steps.len()) != (rank - 1, rank, rank) {
+        let lengths = if self.im2col.is_some() { 2 } else { rank };
+        if (self.strides.len(), self.tile.len(), self.steps.len()) != (rank - 1, lengths, rank) {
             return refuse(format!(
-                "a tensor of {rank} directions has {} strides, and a tile and steps of {rank}",
+                "a tensor of {rank} directions has {} strides, a tile of {lengths} and steps of {rank}",
                 rank - 1
             ));
+        }
+        if let Some(Im2col { lower, upper }) = &self.im2col {
+            if rank < 3 {
+                return refuse(format!("images have 3 to {RANKS} directions, not {rank}"));
+            }
+            let spatial = rank - 2;
+            if (lower.len(), upper.len()) != (spatial, spatial) {
+                return refuse(format!("the box of pixels has {spatial} numbers for each corner"));
+            }
+            let range = Im2col::corners(spatial);
+            if let Some(n) = lower.iter().chain(upper).find(|n| !range.contains(*n)) {
+                return refuse(format!(
+                    "a corner of {n}: {} to {} in a tensor of {rank} directions",
+                    range.start(),
+                    range.end()
+                ));
+            }
         }
         if !self.address.is_multiple_of(16) {
             return refuse(format!(
@@ -165,8 +214,11 @@ impl TensorMap {
         if let Some(n) = self.strides.iter().find(|n| !n.is_multiple_of(16) || **n >= 1 << 40) {
             return refuse(format!("a stride of {n} bytes: a multiple of 16 below 2^40"));
         }
-        if let Some(n) = self.tile.iter().find(|n| !(1..=256).contains(*n)) {
-            return refuse(format!("a tile of {n} elements along a direction: 1 to 256"));
+        for (direction, n) in self.tile.iter().enumerate() {
+            let most = if self.im2col.is_some() && direction == 1 { MOST_PIXELS } else { 256 };
+            if !(1..=most).contains(n) {
+                return refuse(format!("a tile of {n} elements along a direction: 1 to {most}"));
+            }
         }
         if let Some(n) = self.steps.iter().find(|n| !(1..=8).contains(*n)) {
             return refuse(format!("every {n}th element along a direction: 1 to 8"));
@@ -198,6 +250,12 @@ impl TensorMap {
             all
         };
         let small = |list: &[u32]| padded(1, &list.iter().map(|&n| n.into()).collect::<Vec<_>>());
+        let mut corners = [0_i16; 2 * SPATIAL];
+        if let Some(Im2col { lower, upper }) = &self.im2col {
+            for (corner, list) in corners.chunks_mut(SPATIAL).zip([lower, upper]) {
+                corner.iter_mut().zip(list).for_each(|(to, &n)| *to = n as i16);
+            }
+        }
         let mut bytes = [0; TENSOR_MAP_BYTES];
         let mut to = Writer(&mut bytes);
         to.put(&self.address.to_le_bytes());
@@ -210,10 +268,11 @@ impl TensorMap {
             self.nan_outside.into(),
         ]);
         small(&self.steps).iter().for_each(|&n| to.put(&[n as u8]));
-        to.put(&[0]);
+        to.put(&[self.im2col.is_some().into()]);
         small(&self.tile).iter().for_each(|&n| to.put(&(n as u16).to_le_bytes()));
         padded(1, &self.extent).iter().for_each(|n| to.put(&n.to_le_bytes()));
         padded(0, &self.strides)[..RANKS - 1].iter().for_each(|n| to.put(&n.to_le_bytes()));
+        corners.iter().for_each(|n| to.put(&n.to_le_bytes()));
         Ok(bytes)
     }
 
@@ -236,18 +295,35 @@ impl TensorMap {
         };
         let rank = usize::from(rank).clamp(1, RANKS);
         let mut steps: Vec<u32> = (0..RANKS).map(|_| from.u8().into()).collect();
-        from.u8();
+        let by_pixels = from.u8() != 0;
         let mut tile: Vec<u32> =
             (0..RANKS).map(|_| u16::from_le_bytes(from.take()).into()).collect();
         let mut extent: Vec<u64> = (0..RANKS).map(|_| from.u64()).collect();
         let mut strides: Vec<u64> = (0..RANKS - 1).map(|_| from.u64()).collect();
+        let spatial = rank.saturating_sub(2);
+        let mut corner = || -> Vec<i32> {
+            let all: Vec<i32> =
+                (0..SPATIAL).map(|_| i16::from_le_bytes(from.take()).into()).collect();
+            all[..spatial].into()
+        };
+        let (lower, upper) = (corner(), corner());
         steps.truncate(rank);
-        tile.truncate(rank);
+        tile.truncate(if by_pixels { 2 } else { rank });
         extent.truncate(rank);
         strides.truncate(rank - 1);
         let nan_outside = nan != 0;
-        let map =
-            TensorMap { address, element, extent, strides, tile, steps, swizzle, nan_outside };
+        let im2col = by_pixels.then_some(Im2col { lower, upper });
+        let map = TensorMap {
+            address,
+            element,
+            extent,
+            strides,
+            tile,
+            steps,
+            swizzle,
+            nan_outside,
+            im2col,
+        };
         map.check().map(|()| map)
     }
 }
@@ -258,6 +334,16 @@ mod tests {
 
     fn map() -> TensorMap {
         TensorMap::tight(0x1000, Type::F16, &[64, 10, 3], &[16, 4, 2])
+    }
+
+    /// Four images of 6 times 9 pixels.
+    fn images() -> TensorMap {
+        TensorMap {
+            im2col: Some(Im2col { lower: vec![-1, -128], upper: vec![-2, 127] }),
+            tile: vec![32, 1024],
+            steps: vec![1, 2, 1, 1],
+            ..TensorMap::tight(0, Type::F16, &[64, 9, 6, 4], &[])
+        }
     }
 
     #[test]
@@ -271,7 +357,7 @@ mod tests {
         };
         let one = TensorMap::tight(16, Type::U8, &[1 << 32], &[256]);
         let five = TensorMap::tight(0, Type::S64, &[2, 3, 4, 5, 6], &[2, 1, 1, 1, 1]);
-        for map in [map(), changed, one, five] {
+        for map in [map(), changed, one, five, images()] {
             assert_eq!(TensorMap::decode(&map.encode().unwrap()), Ok(map));
         }
         assert_eq!(map().strides, [128, 1280]);
@@ -296,6 +382,22 @@ mod tests {
         refused(&|m| m.steps[0] = 9, "9th");
         refused(&|m| (m.swizzle, m.tile[0]) = (Swizzle::B32, 32), "at most 32");
         refused(&|m| (m.element, m.nan_outside) = (Type::U16, true), "no NaN");
+        let refused = |change: &dyn Fn(&mut TensorMap, &mut Im2col), part: &str| {
+            let (mut map, mut pixels) = (images(), images().im2col.unwrap());
+            change(&mut map, &mut pixels);
+            let why = TensorMap { im2col: Some(pixels), ..map }.encode().unwrap_err().to_string();
+            assert!(why.contains(part), "{part:?} is not in {why:?}");
+        };
+        refused(&|m, _| m.tile.push(1), "a tile of 2");
+        refused(&|m, _| m.tile[1] = 1025, "1 to 1024");
+        refused(&|m, _| m.tile[0] = 257, "1 to 256");
+        refused(&|_, p| p.lower[0] = -129, "-128 to 127");
+        refused(&|_, p| p.upper[1] = 128, "-128 to 127");
+        refused(&|_, p| p.lower.truncate(1), "2 numbers for each corner");
+        let plain = TensorMap { im2col: Some(Im2col::default()), tile: vec![16, 4], ..map() };
+        let flat = TensorMap::tight(0, Type::F16, &[64, 10], &[16, 4]);
+        assert!(plain.encode().is_err());
+        assert!(TensorMap { im2col: Some(Im2col::default()), ..flat }.encode().is_err());
         let mut bytes = map().encode().unwrap();
         bytes[8] ^= 1;
         assert!(TensorMap::decode(&bytes).is_err());

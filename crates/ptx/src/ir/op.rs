@@ -1518,6 +1518,9 @@ pub enum Op {
         map: Address,
         /// The coordinates of the tile's first element, the innermost first.
         at: Box<[Operand]>,
+        /// With `.im2col`, what is added to the coordinates of pixels: nothing, or one number for each direction but the innermost and the
+        /// outermost. `None`: the tile is a box.
+        offsets: Option<Box<[Operand]>>,
         /// The tile in shared memory; aligned to 128 bytes.
         tile: Address,
         /// Elements are not copied but combined with those of the tensor, each in one step.

@@ -15,6 +15,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+/// Bytes of local memory that are taken as uninitialised at once.
+const LOCAL_PIECE: u32 = 16;
+
 /// Named barriers of a block.
 pub(crate) const BARRIERS: usize = 16;
 
@@ -59,6 +62,16 @@ pub(crate) struct BlockMemory {
 }
 
 impl BlockMemory {
+    /// Takes some of a thread's local memory, from a multiple of 16 on, as uninitialised.
+    pub(crate) fn forget_local(&self, thread: u32, first: u64, end: u64) {
+        let start = self.local.start(thread);
+        if self.local.bytes().is_tracked() {
+            for at in (first..end).step_by(LOCAL_PIECE as usize) {
+                self.local.bytes().set_undefined(start + at as usize, LOCAL_PIECE, u32::MAX);
+            }
+        }
+    }
+
     /// The shared memory that an address with this rank field means.
     pub(crate) fn shared_of(&self, rank_field: u64) -> Option<&Rc<Shared>> {
         match rank_field {

@@ -67,7 +67,8 @@ impl Machine<'_> {
                 decided.push((address(warp, copy.src), ADDRESS));
             }
             Step::CopyTensor(copy) => {
-                copy.at.iter().for_each(|&slot| register(warp, slot, ADDRESS));
+                let offsets = copy.offsets.iter().flatten();
+                copy.at.iter().chain(offsets).for_each(|&slot| register(warp, slot, ADDRESS));
                 decided.push((address(warp, copy.map), ADDRESS));
                 decided.push((address(warp, copy.tile), ADDRESS));
             }

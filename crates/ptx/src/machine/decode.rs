@@ -2,6 +2,7 @@
 
 use super::arithmetic;
 use super::lanes::{binary, ternary, test, unary};
+use super::operands::Unset;
 use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
     Constant, CopyAsync, CopyBulk, CopyTensor, Extent, Fragment, FragmentTable, Guarded, Join,
@@ -224,6 +225,13 @@ impl Decoder<'_> {
             ParameterPlace::Memory(_) => Passed::Memory { offset: p.offset, bytes: p.bytes() },
             ParameterPlace::Register(r) => Passed::Register(scene.reg(r)),
         };
+        let parameters: Vec<_> = f.parameters.iter().map(passed).collect();
+        let results: Vec<_> = f.results.iter().map(passed).collect();
+        // A kernel begins with zeros.
+        let unset = match is_kernel {
+            true => Unset::default(),
+            false => Unset::new(&steps, &flow, (registers, predicates), &parameters, &results),
+        };
         Ok(Code {
             name: f.name.as_str().into(),
             steps,
@@ -234,8 +242,9 @@ impl Decoder<'_> {
             predicates,
             local_bytes: f.local_bytes,
             param_bytes: f.param_bytes,
-            parameters: f.parameters.iter().map(passed).collect(),
-            results: f.results.iter().map(passed).collect(),
+            parameters,
+            results,
+            unset,
         })
     }
 
@@ -911,12 +920,14 @@ impl Decoder<'_> {
                     reduce,
                 }))
             }
-            Op::CopyTensor { copy, map, ref at, tile, reduce } => {
+            Op::CopyTensor { copy, map, ref at, ref offsets, tile, reduce } => {
                 let at = self.all(scene, at)?;
+                let offsets = offsets.as_ref().map(|o| self.all(scene, o)).transpose()?;
                 Step::CopyTensor(Box::new(CopyTensor {
                     way: self.way(scene, copy)?,
                     map: self.place(scene, Space::Generic, map)?,
                     at,
+                    offsets,
                     tile: self.place(scene, Space::Shared, tile)?,
                     reduce,
                 }))

@@ -514,6 +514,13 @@ impl<'a> Machine<'a> {
         }
         let warp = &mut block.warps[w];
         warp.reserve(base, target);
+        warp.clear_frame(base, target, group.mask);
+        if target.local_bytes > 0 {
+            for lane in indices(group.mask) {
+                let thread = (w * LANES + lane) as u32;
+                block.memory.forget_local(thread, base.local, base.local + target.local_bytes);
+            }
+        }
         for (from, to) in call.arguments.iter().zip(&target.parameters) {
             hand_over(warp, group.base, base, *from, *to, group.mask);
         }

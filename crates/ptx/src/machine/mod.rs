@@ -22,6 +22,7 @@ mod lanes;
 mod launch;
 mod matrix;
 mod mbarrier;
+mod operands;
 mod print;
 mod program;
 mod schedule;

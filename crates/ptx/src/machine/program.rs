@@ -5,6 +5,7 @@
 
 use super::lanes::{Binary, Register, Ternary, Test, Unary};
 use super::launch::Shape;
+use super::operands::Unset;
 use super::undefined::Spread;
 use crate::ir::{
     AtomicOp, Axis, BarrierFold, BoolOp, Builtin, CarryOp, FenceOrder, LaunchBounds, Line,
@@ -121,6 +122,8 @@ pub(crate) struct Code {
     pub(crate) param_bytes: u64,
     pub(crate) parameters: Vec<Passed>,
     pub(crate) results: Vec<Passed>,
+    /// What it may read of its registers before it writes them, in a function that is called.
+    pub(crate) unset: Unset,
 }
 
 /// Where a function keeps what is passed to it.
@@ -611,6 +614,8 @@ pub(crate) struct CopyTensor {
     pub(crate) map: Place,
     /// The coordinates of the tile's first element.
     pub(crate) at: Box<[Slot]>,
+    /// With `im2col`, what is added to the coordinates of pixels.
+    pub(crate) offsets: Option<Box<[Slot]>>,
     /// In shared memory.
     pub(crate) tile: Place,
     /// Elements are combined with those of the tensor.

@@ -17,9 +17,6 @@ pub(crate) const STACK: u64 = 32 << 10;
 /// What tops are multiples of.
 const GRAIN: u64 = 16;
 
-/// Bytes that are taken as uninitialised at once.
-const PIECE: u32 = 16;
-
 /// The tops of a warp's lanes.
 #[derive(Clone, Debug)]
 pub(crate) struct Stack {
@@ -90,11 +87,7 @@ impl Machine<'_> {
                     };
                     stack.top[lane] = end;
                     warp.registers[slot(dst)][lane] = first;
-                    let local = &block.memory.local;
-                    let start = local.start((w * LANES + lane) as u32);
-                    for at in (first..end).step_by(PIECE as usize) {
-                        local.bytes().set_undefined(start + at as usize, PIECE, u32::MAX);
-                    }
+                    block.memory.forget_local((w * LANES + lane) as u32, first, end);
                 }
             }
             Step::StackSave { dst } => {

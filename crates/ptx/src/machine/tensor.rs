@@ -4,10 +4,10 @@ use super::block::{Block, BlockMemory};
 use super::copy::{PIECE, Site, Undefined, rank_moved, ranks};
 use super::grid::Machine;
 use super::lanes::indices;
-use super::program::{BulkWay, CopyTensor};
+use super::program::{BulkWay, CopyTensor, Slot};
 use super::space::{Window, window};
 use crate::clock::Engine;
-use crate::descriptor::{TENSOR_MAP_BYTES, TensorMap};
+use crate::descriptor::{Im2col, TENSOR_MAP_BYTES, TensorMap};
 use crate::finding::{Access as Meant, Act, Fault, Kind, Space as Memory};
 use crate::ir::{AtomicOp, Space, Type};
 use crate::place::{LANES, Place as Thread, Warp};
@@ -25,37 +25,94 @@ struct Part {
     together: bool,
 }
 
-/// The parts of the tile whose first element has these coordinates.
-fn parts(map: &TensorMap, at: &[i64]) -> impl Iterator<Item = Part> {
-    let size = u64::from(map.element.bytes());
-    let each = u64::from(PIECE) / size;
-    let row_pieces = map.length(0) / each;
-    let rows: u64 = (1..at.len()).map(|d| map.length(d)).product();
-    (0..rows * row_pieces).map(move |number| {
-        let (mut row, piece) = (number / row_pieces, number % row_pieces);
-        // The place in the tensor along a direction, if it is in it.
-        let along = |d: usize, i: u64| {
-            let place = at[d].checked_add(i as i64 * i64::from(map.steps[d]))?;
-            u64::try_from(place).ok().filter(|place| *place < map.extent[d])
-        };
-        let mut start = Some(map.address);
-        for d in 1..at.len() {
-            let i = row % map.length(d);
-            row /= map.length(d);
-            start = start
-                .zip(along(d, i))
-                .map(|(start, place)| start.wrapping_add(place.wrapping_mul(map.strides[d - 1])));
+/// A tile of a tensor.
+struct Tile {
+    map: TensorMap,
+    /// The coordinates of its first element.
+    at: Vec<i64>,
+    /// With `im2col`, what is added to the spatial ones of each pixel.
+    offsets: Vec<i64>,
+}
+
+impl Tile {
+    /// The address of a row of the tile: of all elements that differ in the innermost direction only, the one at 0. `None`: they are outside.
+    fn row(&self, places: impl Iterator<Item = Option<i64>>) -> Option<u64> {
+        let map = &self.map;
+        let mut start = map.address;
+        for ((place, extent), stride) in places.zip(&map.extent[1..]).zip(&map.strides) {
+            let place = u64::try_from(place?).ok().filter(|place| place < extent)?;
+            start = start.wrapping_add(place.wrapping_mul(*stride));
         }
-        let element = |i: u64| {
-            let place = along(0, piece * each + i)?;
-            start.map(|start| start.wrapping_add(place * size))
+        Some(start)
+    }
+
+    /// The rows of a box, in their order.
+    fn box_rows(&self) -> impl Iterator<Item = Option<u64>> {
+        let directions = 1..self.at.len();
+        let count: u64 = directions.clone().map(|d| self.map.length(d)).product();
+        (0..count).map(move |mut number| {
+            self.row(directions.clone().map(|d| {
+                let i = number % self.map.length(d);
+                number /= self.map.length(d);
+                self.at[d].checked_add(i as i64 * i64::from(self.map.steps[d]))
+            }))
+        })
+    }
+
+    /// The pixels of `im2col`, in their order: along the box's rows, row by row, and image by image.
+    fn pixels(&self, im2col: &Im2col) -> impl Iterator<Item = Option<u64>> {
+        let (map, spatial) = (&self.map, im2col.lower.len());
+        let mut place = self.at[1..].to_vec();
+        (0..map.length(1)).map(move |number| {
+            if number > 0 {
+                let left = (0..spatial).all(|d| {
+                    place[d] += i64::from(map.steps[d + 1]);
+                    let end = map.extent[d + 1] as i64 + i64::from(im2col.upper[d]);
+                    let behind = place[d] >= end;
+                    if behind {
+                        place[d] = im2col.lower[d].into();
+                    }
+                    behind
+                });
+                if left {
+                    place[spatial] += 1;
+                }
+            }
+            let shift = |d: usize| self.offsets.get(d).copied().unwrap_or(0);
+            self.row(place.iter().enumerate().map(|(d, place)| place.checked_add(shift(d))))
+        })
+    }
+
+    /// All parts.
+    fn parts(&self) -> impl Iterator<Item = Part> {
+        let map = &self.map;
+        let rows: Box<dyn Iterator<Item = Option<u64>>> = match &map.im2col {
+            Some(im2col) => Box::new(self.pixels(im2col)),
+            None => Box::new(self.box_rows()),
         };
-        let elements: Vec<_> = (0..each).map(element).collect();
-        let together = map.steps[0] == 1
-            && elements.iter().all(Option::is_some)
-            && elements[0].is_some_and(|address| address % u64::from(PIECE) == 0);
-        Part { offset: number * u64::from(PIECE), elements, together }
-    })
+        let size = u64::from(map.element.bytes());
+        let each = u64::from(PIECE) / size;
+        let row_pieces = map.length(0) / each;
+        let step = if map.im2col.is_some() { 1 } else { map.steps[0] };
+        rows.zip(0..).flat_map(move |(row, number)| {
+            (0..row_pieces).map(move |piece| {
+                let element = |i: u64| {
+                    let place = self.at[0].checked_add(i as i64 * i64::from(step))?;
+                    let place = u64::try_from(place).ok().filter(|place| *place < map.extent[0])?;
+                    row.map(|start| start.wrapping_add(place * size))
+                };
+                let elements: Vec<_> = (piece * each..(piece + 1) * each).map(element).collect();
+                let together = step == 1
+                    && elements.iter().all(Option::is_some)
+                    && elements[0].is_some_and(|address| address % u64::from(PIECE) == 0);
+                Part {
+                    offset: (number * row_pieces + piece) * u64::from(PIECE),
+                    elements,
+                    together,
+                }
+            })
+        })
+    }
 }
 
 /// What an element outside of the tensor is.
@@ -84,38 +141,44 @@ impl Machine<'_> {
         let tiles = self.addresses(warp, site.base, copy.tile);
         let (mbarriers, masks) = self.mbarriers_of(warp, site, &copy.way);
         for lane in indices(active) {
-            let coordinate = |&slot| i64::from(warp.registers[site.base.slot(slot)][lane] as i32);
-            let at: Vec<i64> = copy.at.iter().map(coordinate).collect();
-            let Some(map) = self.tensor_map(memory, site, lane, maps[lane], at.len()) else {
+            let value = |&slot: &Slot| warp.registers[site.base.slot(slot)][lane];
+            let at: Vec<i64> = copy.at.iter().map(|slot| i64::from(value(slot) as i32)).collect();
+            let offsets = copy.offsets.iter().flatten();
+            let offsets = offsets.map(|slot| i64::from(value(slot) as u16)).collect();
+            let by_pixels = copy.offsets.is_some();
+            let meant = (at.len(), by_pixels);
+            let Some(map) = self.tensor_map(memory, site, lane, maps[lane], meant) else {
                 continue;
             };
+            let bytes = map.tile_bytes();
+            let from = Tile { map, at, offsets };
             for rank in ranks(masks.map(|masks| masks[lane])) {
                 let tile = rank_moved(tiles[lane], rank);
                 let sound = match copy.way {
                     BulkWay::SharedToGlobal => {
-                        self.store_tile(memory, site, lane, tile, &map, &at, copy.reduce)
+                        self.store_tile(memory, site, lane, tile, &from, copy.reduce)
                     }
-                    _ => self.load_tile(memory, site, lane, tile, &map, &at),
+                    _ => self.load_tile(memory, site, lane, tile, &from),
                 };
                 if !sound {
                     break;
                 }
                 if let Some(mbarriers) = mbarriers {
                     let mbarrier = rank_moved(mbarriers[lane], rank);
-                    self.complete(memory, site, lane, mbarrier, map.tile_bytes());
+                    self.complete(memory, site, lane, mbarrier, bytes);
                 }
             }
         }
     }
 
-    /// The tensor map at a generic address. That there is none is reported.
+    /// The tensor map at a generic address, of so many directions, with pixels or boxes as tiles. That there is none is reported.
     fn tensor_map(
         &mut self,
         memory: &BlockMemory,
         site: Site,
         lane: usize,
         address: u64,
-        rank: usize,
+        (rank, by_pixels): (usize, bool),
     ) -> Option<TensorMap> {
         let (which, within) = window(address);
         let mut bytes = [0; TENSOR_MAP_BYTES];
@@ -135,7 +198,14 @@ impl Machine<'_> {
         };
         let detail = match TensorMap::decode(&bytes) {
             _ if !read => String::from("where no tensor map can be"),
-            Ok(map) if map.extent.len() == rank => return Some(map),
+            Ok(map) if (map.extent.len(), map.im2col.is_some()) == (rank, by_pixels) => {
+                return Some(map);
+            }
+            Ok(map) if map.extent.len() == rank => {
+                let names =
+                    ["boxes, for copies without .im2col", "pixels, for copies with .im2col"];
+                format!("which is a map of {}", names[usize::from(map.im2col.is_some())])
+            }
             Ok(map) => format!(
                 "which is the map of a tensor of {} directions, not {rank}",
                 map.extent.len()
@@ -200,9 +270,9 @@ impl Machine<'_> {
         site: Site,
         lane: usize,
         tile: u64,
-        map: &TensorMap,
-        at: &[i64],
+        from: &Tile,
     ) -> bool {
+        let map = &from.map;
         if !self.is_aligned(memory, site, lane, tile, Act::AsyncWrite) {
             return false;
         }
@@ -210,7 +280,7 @@ impl Machine<'_> {
         let (size, lanes) = (map.element.bytes(), 1 << lane);
         let outside = outside(map);
         let mut data = [[0; PIECE as usize]; LANES];
-        for part in parts(map, at) {
+        for part in from.parts() {
             let mut undefined: Vec<Undefined> = Vec::new();
             if let (true, Some(Some(first))) = (part.together, part.elements.first()) {
                 let from = [*first; LANES];
@@ -260,24 +330,23 @@ impl Machine<'_> {
     }
 
     /// From shared into global memory, what is inside of the tensor; false if it ran into a fault.
-    #[expect(clippy::too_many_arguments, reason = "a place in the program and two in memory")]
     fn store_tile(
         &mut self,
         memory: &BlockMemory,
         site: Site,
         lane: usize,
         tile: u64,
-        map: &TensorMap,
-        at: &[i64],
+        to: &Tile,
         reduce: Option<AtomicOp>,
     ) -> bool {
+        let map = &to.map;
         if !self.is_aligned(memory, site, lane, tile, Act::AsyncRead) {
             return false;
         }
         let faults = self.findings.total();
         let (size, lanes) = (map.element.bytes(), 1 << lane);
         let mut data = [[0; PIECE as usize]; LANES];
-        for part in parts(map, at) {
+        for part in to.parts() {
             let from = [map.swizzle.apply(tile.wrapping_add(part.offset)); LANES];
             let undefined = self.fetch(
                 memory,

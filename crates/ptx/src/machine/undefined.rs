@@ -6,6 +6,7 @@
 //! made it. A warp without undefined bits, which is nearly every one, pays for a look at an empty box.
 
 use super::lanes::{Register, indices, join_masks};
+use super::operands::Touch;
 use super::program::{Guarded, Join, Slot, Step};
 use super::warp::{Base, Warp};
 use crate::finding::{Fault, Kind, Party};
@@ -253,13 +254,11 @@ impl Warp {
             all.bits[lane] = u64::MAX;
             all.origins[lane] = unsure.origin;
         }
-        let (registers, predicates) = destinations(&guarded.step);
-        for dst in registers {
-            self.set_shadow(base, dst, unsure.lanes, &all);
-        }
-        for p in predicates {
-            self.set_doubt(base, p, unsure.lanes, unsure);
-        }
+        guarded.step.touch(&mut |touch| match touch {
+            Touch::Write(dst) => self.set_shadow(base, dst, unsure.lanes, &all),
+            Touch::WritePredicate(p) => self.set_doubt(base, p, unsure.lanes, unsure),
+            _ => {}
+        });
     }
 
     fn follow_step(&mut self, base: Base, lanes: u32, step: &Step) {
@@ -388,13 +387,11 @@ impl Warp {
             }
             other => {
                 // What else writes registers writes what is defined; accesses to memory and what lanes do together look after themselves.
-                let (registers, predicates) = destinations(other);
-                for dst in registers {
-                    self.clear_shadow(base, dst, lanes);
-                }
-                for p in predicates {
-                    self.set_doubt(base, p, lanes, Doubt::default());
-                }
+                other.touch(&mut |touch| match touch {
+                    Touch::Write(dst) => self.clear_shadow(base, dst, lanes),
+                    Touch::WritePredicate(p) => self.set_doubt(base, p, lanes, Doubt::default()),
+                    _ => {}
+                });
             }
         }
     }
@@ -519,35 +516,6 @@ fn join_doubts(op: BoolOp, values: [u32; 2], unsure: [Doubt; 2]) -> Doubt {
     }
     let origin = if unsure[0].lanes & lanes != 0 { unsure[0].origin } else { unsure[1].origin };
     Doubt { lanes, origin }
-}
-
-/// The registers and predicates that a step writes, of those that are written from registers alone or by what lanes do together.
-fn destinations(step: &Step) -> (Vec<Slot>, Vec<u32>) {
-    match step {
-        Step::Unary { dst, .. }
-        | Step::Binary { dst, .. }
-        | Step::Ternary { dst, .. }
-        | Step::Carry { dst, .. }
-        | Step::CompareInto { dst, .. }
-        | Step::Select { dst, .. }
-        | Step::InsertBits { dst, .. }
-        | Step::Pack { dst, .. }
-        | Step::FrameAddress { dst, .. }
-        | Step::Clock { dst, .. }
-        | Step::ActiveMask { dst } => (vec![*dst], Vec::new()),
-        Step::Unpack { dsts, .. } => (dsts.to_vec(), Vec::new()),
-        Step::Compare { dst, other, .. } => {
-            (Vec::new(), [Some(*dst), *other].into_iter().flatten().collect())
-        }
-        Step::Ask { dst, .. }
-        | Step::MovePredicate { dst, .. }
-        | Step::JoinPredicates { dst, .. }
-        | Step::SelectPredicate { dst, .. } => (Vec::new(), vec![*dst]),
-        Step::Lop3Test { dst, pred, .. } => (vec![*dst], vec![*pred]),
-        Step::MbarrierWait(wait) => (Vec::new(), vec![wait.dst]),
-        Step::MbarrierArrive(arrival) => (arrival.dst.into_iter().collect(), Vec::new()),
-        _ => (Vec::new(), Vec::new()),
-    }
 }
 
 /// Accesses that are told apart; beyond, one for each instruction.

@@ -5,10 +5,12 @@
 //! promise: when nothing else in the block can move, joins are given up, so that a group may go ahead and do what another one
 //! waits for.
 
-use super::lanes::{FULL, Register};
-use super::program::{Code, Condition, PREDICATE_CONSTANTS, Predicate, Program, REGISTER, Slot};
+use super::lanes::{FULL, Register, indices};
+use super::program::{
+    Code, Condition, PREDICATE_CONSTANTS, Passed, Predicate, Program, REGISTER, Slot,
+};
 use super::stack::Stack;
-use super::undefined::Undefined;
+use super::undefined::{Doubt, Undefined};
 use crate::ir::Line;
 use crate::place::LANES;
 
@@ -56,6 +58,15 @@ impl Base {
     #[inline(always)]
     pub(crate) fn predicate(self, p: Predicate) -> usize {
         if p < PREDICATE_CONSTANTS { p as usize } else { (self.predicates + p) as usize }
+    }
+}
+
+/// Zeros some lanes, which are nearly always all.
+fn clear<T: Copy + Default>(lanes: &mut [T; LANES], mask: u32) {
+    if mask == FULL {
+        *lanes = [T::default(); LANES];
+    } else {
+        indices(mask).for_each(|lane| lanes[lane] = T::default());
     }
 }
 
@@ -209,6 +220,26 @@ impl Warp {
         }
     }
 
+    /// Some lanes begin a function with zeros, as a kernel does: nothing that an earlier call left in its frame.
+    pub(crate) fn clear_frame(&mut self, base: Base, code: &Code, mask: u32) {
+        for &slot in &code.unset.registers {
+            self.clear_shadow(base, slot, mask);
+            clear(&mut self.registers[base.slot(slot)], mask);
+        }
+        for &p in &code.unset.predicates {
+            self.set_doubt(base, p, mask, Doubt::default());
+            self.set_predicate(base, p, 0, mask);
+        }
+        for result in &code.results {
+            if let Passed::Memory { offset, bytes } = *result {
+                let at = base.params + offset;
+                self.set_param_shadow(at, bytes, mask, None);
+                let columns = self.params.get_mut(at as usize..(at + bytes) as usize);
+                columns.into_iter().flatten().for_each(|column| clear(column, mask));
+            }
+        }
+    }
+
     /// Lanes that still run.
     pub(crate) fn live(&self) -> u32 {
         self.exists & !self.exited
@@ -306,7 +337,7 @@ impl Warp {
     /// Lanes have ended: no lane waits for them any more.
     pub(crate) fn end_lanes(&mut self, mask: u32, line: Line) {
         self.exited |= mask;
-        for lane in super::lanes::indices(mask) {
+        for lane in indices(mask) {
             self.ended_at[lane] = line;
         }
         for id in 0..self.joins.len() {

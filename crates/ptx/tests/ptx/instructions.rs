@@ -266,7 +266,7 @@ fn what_is_not_known_is_no_error() {
         "sured.b.add.2d.u32.trap [%d1, {%r1, %r2}], %r3;",
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %d1, %d2, %p1, 1, 1, 0, 0;",
         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 64;",
-        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], [%d1, {%r1, %r2, %r3, %r4}], [%r5], {%h1, %h2};",
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes [%r1], [%d1, {%r1, %r2, %r3, %r4}], [%r5], {%h1, %h2};",
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes [%r1], [%d1, {%r1, %r2, %r3, %r4, %r5}], [%r6];",
         "multimem.ld_reduce.relaxed.sys.global.add.u32 %r1, [%d1];",
         "vadd.s32.u32.s32 %r1, %r2.b0, %r3.h1;",

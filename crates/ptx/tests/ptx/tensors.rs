@@ -8,13 +8,13 @@ use warpfold_ptx::ir::Type;
 use warpfold_ptx::machine::{Arg, Schedule, Shape};
 
 /// Bytes of the tile's room in shared memory.
-const ROOM: u64 = 8192;
+pub(crate) const ROOM: u64 = 8192;
 
 /// SplitMix64.
-struct Chance(u64);
+pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
-    fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +22,7 @@ impl Chance {
         (z ^ (z >> 31)) % n
     }
 
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize]
     }
 }
@@ -57,8 +57,17 @@ fn draw(chance: &mut Chance) -> (TensorMap, Vec<i32>) {
         }
         let swizzle = Swizzle::of_span(chance.pick(&[0, 32, 64, 128])).unwrap();
         let nan_outside = element.is_float() && chance.below(2) == 0;
-        let map =
-            TensorMap { address: 0, element, extent, strides, tile, steps, swizzle, nan_outside };
+        let map = TensorMap {
+            address: 0,
+            element,
+            extent,
+            strides,
+            tile,
+            steps,
+            swizzle,
+            nan_outside,
+            im2col: None,
+        };
         if map.encode().is_ok() && map.tile_bytes() <= ROOM {
             let at = map.extent.iter().map(|n| chance.below(n + 6) as i32 - 3).collect();
             return (map, at);
@@ -97,20 +106,47 @@ fn whole(map: &TensorMap) -> usize {
     }
 }
 
+/// What a copy of boxes is in text, and one of pixels that offsets shift.
+fn copies(map: &TensorMap, at: &[i32], offsets: &[u16]) -> [(&'static str, String); 3] {
+    fn list<T: ToString>(all: &[T]) -> String {
+        all.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+    }
+    let (rank, place) = (at.len(), format!("[%m, {{{}}}]", list(at)));
+    let (load, store, behind) = match map.im2col {
+        None => ("tile", "tile", String::new()),
+        Some(_) => ("im2col", "im2col_no_offs", format!(", {{{}}}", list(offsets))),
+    };
+    let tensor = format!("async.bulk.tensor.{rank}d");
+    [
+        (
+            "LOAD",
+            format!(
+                "cp.{tensor}.shared::cluster.global.{load}.mbarrier::complete_tx::bytes [%r1], {place}, [bar]{behind};"
+            ),
+        ),
+        ("STORE", format!("cp.{tensor}.global.shared::cta.{store}.bulk_group {place}, [%r1];")),
+        (
+            "REDUCE",
+            format!("cp.reduce.{tensor}.global.shared::cta.add.{store}.bulk_group {place}, [%r1];"),
+        ),
+    ]
+}
+
 /// A kernel `k(.u64 out, map, .u64 map_in_memory)` that fills the room by `%t`, does something, and copies the room to the output.
-fn kernel(map: &TensorMap, at: &[i32], from_memory: bool, body: &str) -> String {
-    let rank = at.len();
-    let coordinates: Vec<String> = at.iter().map(i32::to_string).collect();
+pub(crate) fn kernel(
+    map: &TensorMap,
+    (at, offsets): (&[i32], &[u16]),
+    from_memory: bool,
+    body: &str,
+) -> String {
     let map_at = if from_memory {
         "ld.param.u64 %m, [q];"
     } else {
         "mov.u64 %m, map; cvta.param.u64 %m, %m;"
     };
-    let place = format!("[%m, {{{}}}]", coordinates.join(", "));
-    let body = body
-        .replace("LOAD", &format!("cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], {place}, [bar];"))
-        .replace("STORE", &format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group {place}, [%r1];"))
-        .replace("REDUCE", &format!("cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.add.tile.bulk_group {place}, [%r1];"))
+    let copies = copies(map, at, offsets).into_iter();
+    let body = copies
+        .fold(String::from(body), |body, (name, copy)| body.replace(name, &copy))
         .replace("BYTES", &map.tile_bytes().to_string());
     format!(
         ".version 8.0\n.target sm_90\n.address_size 64\n.shared .align 1024 .b8 room[{ROOM}]; .shared .align 8 .b64 bar;\n\
@@ -129,23 +165,24 @@ fn kernel(map: &TensorMap, at: &[i32], from_memory: bool, body: &str) -> String 
     )
 }
 
-const ONE_LOADS: &str = "@%p2 bra wait; mbarrier.arrive.expect_tx.shared.b64 _, [bar], BYTES; LOAD
+pub(crate) const ONE_LOADS: &str =
+    "@%p2 bra wait; mbarrier.arrive.expect_tx.shared.b64 _, [bar], BYTES; LOAD
      wait: mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0; @!%p3 bra wait;";
-const ONE_STORES: &str = "@%p2 bra over; STORE cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; over: bar.sync 0;";
+pub(crate) const ONE_STORES: &str = "@%p2 bra over; STORE cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; over: bar.sync 0;";
 
 /// What the room holds before.
-fn room() -> Vec<u8> {
+pub(crate) fn room() -> Vec<u8> {
     (0..ROOM as u32 / 4).flat_map(|i| ((4 * i) ^ 0xa5a5_a5a5).to_le_bytes()).collect()
 }
 
-struct Ran {
-    tensor: Vec<u8>,
-    room: Vec<u8>,
-    kinds: Vec<Kind>,
-    told: String,
+pub(crate) struct Ran {
+    pub(crate) tensor: Vec<u8>,
+    pub(crate) room: Vec<u8>,
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) told: String,
 }
 
-fn run(map: &TensorMap, ptx: &str, before: &[u8], schedule: Schedule) -> Ran {
+pub(crate) fn run(map: &TensorMap, ptx: &str, before: &[u8], schedule: Schedule) -> Ran {
     let mut b = Bench::new(ptx, checked(schedule));
     let (tensor, out) = (b.upload(before), b.room::<u8>(ROOM as usize));
     let bytes = TensorMap { address: tensor, ..map.clone() }.encode().unwrap();
@@ -173,7 +210,8 @@ fn tiles_are_those_of_a_loop_over_their_elements() {
         let from_memory = chance.below(2) == 0;
         let told = format!("round {round}: {map:?} at {at:?}, {schedule:?}");
 
-        let loaded = run(&map, &kernel(&map, &at, from_memory, ONE_LOADS), &before, schedule);
+        let of = |body: &str| kernel(&map, (&at, &[]), from_memory, body);
+        let loaded = run(&map, &of(ONE_LOADS), &before, schedule);
         assert_eq!(loaded.kinds, [], "{told}: {}", loaded.told);
         let nan: u64 = match size {
             2 => 0x7fff,
@@ -192,7 +230,7 @@ fn tiles_are_those_of_a_loop_over_their_elements() {
         assert_eq!(loaded.room, wanted, "{told}");
         assert_eq!(loaded.tensor, before, "{told}");
 
-        let stored = run(&map, &kernel(&map, &at, from_memory, ONE_STORES), &before, schedule);
+        let stored = run(&map, &of(ONE_STORES), &before, schedule);
         assert_eq!(stored.kinds, [], "{told}: {}", stored.told);
         let mut wanted = before.clone();
         for &(from, to) in &places {
@@ -205,7 +243,7 @@ fn tiles_are_those_of_a_loop_over_their_elements() {
 
         if matches!(map.element, Type::U32 | Type::S32 | Type::U64) {
             let body = ONE_STORES.replace("STORE", "REDUCE");
-            let reduced = run(&map, &kernel(&map, &at, from_memory, &body), &before, schedule);
+            let reduced = run(&map, &of(&body), &before, schedule);
             assert_eq!(reduced.kinds, [], "{told}: {}", reduced.told);
             let mut wanted = before.clone();
             for &(from, to) in &places {
@@ -242,7 +280,7 @@ fn finds(ptx: &str, expected: &[Kind]) {
 
 #[test]
 fn tiles_are_checked_as_other_copies_are() {
-    let of = |body: &str| kernel(&table(), &[0, 2], false, body);
+    let of = |body: &str| kernel(&table(), (&[0, 2], &[]), false, body);
     finds(&of(ONE_LOADS), &[]);
     finds(&of(ONE_STORES), &[]);
     // Nobody waits, or what threads stored is not shown to the copy.
@@ -259,6 +297,8 @@ fn tiles_are_checked_as_other_copies_are() {
     // A tensor of three directions, and no tensor at all.
     let other = of(ONE_STORES).replace("tensor.2d", "tensor.3d").replace("{0, 2}", "{0, 2, 0}");
     finds(&other, &[Kind::OutOfBounds]);
+    // Pixels, where the map has boxes.
+    finds(&other.replace("tile.", "im2col_no_offs."), &[Kind::OutOfBounds]);
     finds(
         &of(ONE_STORES).replace("cvta.param.u64 %m, %m;", "add.u64 %m, %out, 0;"),
         &[Kind::OutOfBounds],
@@ -277,7 +317,7 @@ fn every_block_of_a_cluster_gets_a_tile() {
          wait: mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0; @!%p3 bra wait;
          mov.u32 %r5, %cluster_ctarank; mul.wide.u32 %d2, %r5, 8192; add.u64 %out, %out, %d2;
          barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;";
-    let ptx = kernel(&table(), &[0, 0], false, load)
+    let ptx = kernel(&table(), (&[0, 0], &[]), false, load)
         .replace("bytes [%r1]", "bytes.multicast::cluster [%r1]")
         .replace("[bar];\n         wait", "[bar], 3;\n         wait")
         .replace(

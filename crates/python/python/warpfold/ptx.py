@@ -40,12 +40,30 @@ import numpy
 
 from ._warpfold import Module
 
-__all__ = ["Access", "Finding", "Halt", "Inlined", "KernelError", "Launch", "Module", "Other", "Out", "Run", "numba_array", "run"]
+__all__ = [
+    "Access",
+    "Finding",
+    "Halt",
+    "Inlined",
+    "KernelError",
+    "Launch",
+    "Module",
+    "Other",
+    "Out",
+    "Run",
+    "Surface",
+    "TensorMap",
+    "Texture",
+    "numba_array",
+    "run",
+]
 
 _Dims: TypeAlias = int | Sequence[int]
 _Bytes: TypeAlias = numpy.ndarray[Any, numpy.dtype[numpy.uint8]]
-# An argument's bytes, and the addresses in them: the place, the buffer and the byte of it.
-_Laid: TypeAlias = tuple[bytes, list[tuple[int, int, int]]]
+# Where an address, a handle or a tensor map is in an argument's bytes, the buffer, the byte of it, and what else is told of the memory there.
+_Link: TypeAlias = tuple[int, int, int, dict[str, Any] | None]
+# An argument's bytes, and the addresses in them.
+_Laid: TypeAlias = tuple[bytes, list[_Link]]
 
 # Warp instructions of a launch: some ten minutes.
 _LIMIT = 4_000_000_000
@@ -62,6 +80,53 @@ class Out:
     """
 
     array: Any
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Texture:
+    """The handle of a texture over an array of up to three axes, the last one along x. It is sampled at points, without filters.
+
+    ``parts``: the last axis has the 2 or 4 elements of a texel. ``addressing`` says what is outside: ``clamp``, ``wrap``, ``mirror`` or
+    ``border``, in all directions or for each axis; ``wrap`` and ``mirror`` need ``normalized`` coordinates, of [0, 1). ``unit``: integers of 8 and
+    16 bits are read as numbers of [0, 1] or [-1, 1].
+    """
+
+    array: Any
+    parts: int = 1
+    addressing: str | Sequence[str] = "clamp"
+    normalized: bool = False
+    unit: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Surface:
+    """The handle of a surface over an array of up to three axes, the last one along x.
+
+    ``parts``: the last axis has the 2 or 4 elements of a texel. ``Surface(Out(array))`` is one that the kernel only writes.
+    """
+
+    array: Any
+    parts: int = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A tensor map (``CUtensorMap``) by value, of an array of 1 to 5 axes.
+
+    ``tile`` and ``steps`` have a number for each axis: the elements that a tile reaches over, and which of them are in it (every one, every second).
+    ``swizzle`` is 0, 32, 64 or 128 bytes, and ``nan`` fills up with NaN instead of zeros what is outside.
+
+    With ``lower`` and ``upper`` the tiles are pixels (``im2col``) of an array of images, rows, columns and channels: they are the corners of
+    the box in which pixels lie, for each axis of an image, and ``tile`` is ``(pixels, channels)``.
+    """
+
+    array: Any
+    tile: Sequence[int]
+    steps: Sequence[int] | None = None
+    swizzle: int = 0
+    nan: bool = False
+    lower: Sequence[int] | None = None
+    upper: Sequence[int] | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -245,6 +310,7 @@ def run(
     - an array is memory: the kernel gets its address, and afterwards it holds what the kernel left there. Arrays that share
       memory share it in the kernel. ``Out(array)`` is one that the kernel only writes;
     - a number becomes what the parameter says; one of NumPy (``numpy.float32(0.5)``) has to be of its size;
+    - ``Texture(array)``, ``Surface(array)`` and ``TensorMap(array, tile)`` are what they are in CUDA, over the memory of an array;
     - ``None`` is the null pointer, ``bytes`` and structs of ``ctypes`` are structs by value, and so is a tuple, laid out as C does, of
       arrays, numbers of NumPy, ``bytes`` and tuples.
 
@@ -365,8 +431,8 @@ class _Memory:
     def linked(self, argument: _Laid) -> _Laid:
         """An argument whose addresses name buffers instead of arrays."""
         laid, addresses = argument
-        views = [(at, self.views[number]) for at, number, _ in addresses]
-        return laid, [(at, view.group, view.address - self.bases[view.group]) for at, view in views]
+        views = [(at, self.views[number], described) for at, number, _, described in addresses]
+        return laid, [(at, view.group, view.address - self.bases[view.group], described) for at, view, described in views]
 
     def named(self, group: int, offset: int) -> str | None:
         """The element at a byte of a buffer, in the words of the call."""
@@ -494,17 +560,84 @@ def _member(name: str, value: Any, memory: _Memory) -> tuple[_Laid, int]:
         return (bytes(value), []), ctypes.alignment(value)
     if isinstance(value, (bool, int, float)):
         raise TypeError(f"{name} is {_article(value)}, whose size in a struct nobody says\nhint: hand over numpy.int32({value!r}) or its like")
-    return (bytes(8), [(0, memory.add(name, value), 0)]), 8
+    if isinstance(value, (Texture, Surface)):
+        return _described(name, value.array, _image(name, value), bytes(8), memory), 8
+    if isinstance(value, TensorMap):
+        return _described(name, value.array, _tensor(name, value), bytes(128), memory), 64
+    return (bytes(8), [(0, memory.add(name, value), 0, None)]), 8
+
+
+def _described(name: str, array: Any, described: dict[str, Any], room: bytes, memory: _Memory) -> _Laid:
+    return room, [(0, memory.add(name, array), 0, described)]
+
+
+def _table(name: str, value: Any) -> tuple[tuple[int, ...], str]:
+    """The axes and the type of an array whose last axis is the innermost."""
+    array = _array(name, value.array if isinstance(value, Out) else value)
+    if not array.flags.c_contiguous:
+        raise ValueError(f"{name} does not have its last axis innermost\nhint: hand over numpy.ascontiguousarray(x)")
+    return array.shape, array.dtype.name
+
+
+def _image(name: str, image: Texture | Surface) -> dict[str, Any]:
+    shape, element = _table(name, image.array)
+    if image.parts != 1:
+        if not shape or shape[-1] != image.parts:
+            raise ValueError(f"{name} has texels of {image.parts} elements, and its last axis is not of {image.parts}: {shape}")
+        shape = shape[:-1]
+    if not 1 <= len(shape) <= 3:
+        raise ValueError(f"{name} has {len(shape)} axes, and an image 1 to 3\nhint: the elements of texels are an axis with parts=2 or parts=4")
+    addressing: str | Sequence[str] = image.addressing if isinstance(image, Texture) else "clamp"
+    ways = [addressing] * len(shape) if isinstance(addressing, str) else list(addressing)
+    if len(ways) != len(shape):
+        raise ValueError(f"{name} has {len(shape)} axes, and addressing is {addressing!r}")
+    return {
+        "element": element,
+        "parts": image.parts,
+        "extent": shape[::-1],
+        "addressing": ways[::-1],
+        "normalized": isinstance(image, Texture) and bool(image.normalized),
+        "unit": isinstance(image, Texture) and bool(image.unit),
+    }
+
+
+def _tensor(name: str, tensor: TensorMap) -> dict[str, Any]:
+    shape, element = _table(name, tensor.array)
+    if (tensor.lower is None) != (tensor.upper is None):
+        raise ValueError(f"{name} has one corner of a box of pixels\nhint: lower and upper go together")
+    if tensor.swizzle not in (0, 32, 64, 128):
+        raise ValueError(f"{name} has a swizzle of {tensor.swizzle!r}, not 0, 32, 64 or 128 bytes")
+    corners = None
+    if tensor.lower is not None and tensor.upper is not None:
+        corners = _innermost_first(name, "lower", tensor.lower, signed=True), _innermost_first(name, "upper", tensor.upper, signed=True)
+    return {
+        "element": element,
+        "extent": shape[::-1],
+        "tile": _innermost_first(name, "tile", tensor.tile),
+        "steps": [1] * len(shape) if tensor.steps is None else _innermost_first(name, "steps", tensor.steps),
+        "swizzle": int(tensor.swizzle),
+        "nan": bool(tensor.nan),
+        "box_of_pixels": corners,
+    }
+
+
+def _innermost_first(name: str, what: str, numbers: Sequence[int], signed: bool = False) -> list[int]:
+    """Numbers of axes, in the order of PTX."""
+    low, high = (-(1 << 15), 1 << 15) if signed else (1, 1 << 15)
+    found = [int(number) for number in numbers]
+    if any(not low <= number < high for number in found):
+        raise ValueError(f"{name} has {what}={numbers!r}, whose numbers are not from {low} to {high - 1}")
+    return found[::-1]
 
 
 def _laid_out(name: str, members: tuple[Any, ...], memory: _Memory) -> tuple[_Laid, int]:
     """A struct as C lays it out."""
-    laid, addresses, widest = b"", list[tuple[int, int, int]](), 1
+    laid, addresses, widest = b"", list[_Link](), 1
     for at, value in enumerate(members):
         own = f"{name}[{at}]"
         (its, links), align = _laid_out(own, value, memory) if isinstance(value, tuple) else _member(own, value, memory)
         laid += bytes(-len(laid) % align)
-        addresses += [(len(laid) + place, number, offset) for place, number, offset in links]
+        addresses += [(len(laid) + place, number, offset, described) for place, number, offset, described in links]
         laid += its
         widest = max(widest, align)
     return (laid + bytes(-len(laid) % widest), addresses), widest

@@ -159,13 +159,26 @@ fn tensor<'a>(
     reduces: bool,
 ) -> Result<Op, Fault> {
     let rank = op.expect(&[("1d", 1), ("2d", 2), ("3d", 3), ("4d", 4), ("5d", 5)])?;
-    op.take("tile");
+    let mode = op.take_one(&[
+        ("tile", Mode::Tile),
+        ("im2col", Mode::Pixels { shifted: true }),
+        ("im2col_no_offs", Mode::Pixels { shifted: false }),
+    ]);
+    let mode = mode.unwrap_or(Mode::Tile);
+    if mode != Mode::Tile && rank < 3 {
+        return Err(Fault::invalid("pixels are of tensors of 3 to 5 directions"));
+    }
     if op.take("prefetch") {
         op.expect(&[("L2", ())])?;
         op.expect(&[("global", ())])?;
         let policy = op.drop_cache_hints();
-        let [place] = exactly(without_policy(policy, args, o)?)?;
+        let [place, offsets @ ..] = without_policy(policy, args, o)? else {
+            return Err(wrong_count(args, "at least 1"));
+        };
         tensor_place(place, rank, o)?;
+        let (_, []) = pixel_offsets(mode, offsets, rank, o)? else {
+            return Err(wrong_count(args, "fewer"));
+        };
         return Ok(Op::Hint);
     }
     let (to, from) = (op.space(), op.space());
@@ -178,22 +191,68 @@ fn tensor<'a>(
     match (to, from, grouped, args) {
         (Space::Global, Space::Shared, true, [place, tile]) => {
             let (map, at) = tensor_place(place, rank, o)?;
+            let (offsets, _) = match mode {
+                Mode::Pixels { shifted: true } => {
+                    return Err(Fault::invalid("stores have .im2col_no_offs"));
+                }
+                _ => pixel_offsets(mode, &[], rank, o)?,
+            };
             let tile = o.address(tile, Space::Shared)?;
-            Ok(Op::CopyTensor { copy: BulkCopy::SharedToGlobal, map, at, tile, reduce })
+            let copy = BulkCopy::SharedToGlobal;
+            Ok(Op::CopyTensor { copy, map, at, offsets, tile, reduce })
         }
         (
             Space::SharedCluster | Space::Shared,
             Space::Global,
             false,
-            [tile, place, barrier, mask @ ..],
-        ) if reduce.is_none() && mask.len() == usize::from(multicast) => {
+            [tile, place, barrier, rest @ ..],
+        ) if reduce.is_none() => {
             let (map, at) = tensor_place(place, rank, o)?;
+            let (offsets, mask) = pixel_offsets(mode, rest, rank, o)?;
+            if mask.len() != usize::from(multicast) {
+                return Err(Fault::unsupported("there is no such copy"));
+            }
             let mbarrier = o.address(barrier, to)?;
             let multicast = mask.first().map(|m| o.src(m, Type::B16)).transpose()?;
             let copy = BulkCopy::GlobalToShared { mbarrier, multicast };
-            Ok(Op::CopyTensor { copy, map, at, tile: o.address(tile, to)?, reduce })
+            Ok(Op::CopyTensor { copy, map, at, offsets, tile: o.address(tile, to)?, reduce })
         }
         _ => Err(Fault::unsupported("there is no such copy")),
+    }
+}
+
+/// What a tile of a tensor is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// A box.
+    Tile,
+    /// Some channels of some pixels, which offsets may shift.
+    Pixels { shifted: bool },
+}
+
+/// What is added to the coordinates of pixels; `None` where a tile is a box.
+type Offsets = Option<Box<[Operand]>>;
+
+/// The offsets of pixels, and the operands behind them.
+fn pixel_offsets<'a, 'b>(
+    mode: Mode,
+    args: &'b [Arg<'a>],
+    rank: usize,
+    o: &mut Operands<'_, 'a>,
+) -> Result<(Offsets, &'b [Arg<'a>]), Fault> {
+    match mode {
+        Mode::Tile => Ok((None, args)),
+        Mode::Pixels { shifted: false } => Ok((Some(Box::default()), args)),
+        Mode::Pixels { shifted: true } => {
+            let [offsets, rest @ ..] = args else { return Err(wrong_count(args, "more")) };
+            let all = parts(offsets);
+            if all.len() + 2 != rank {
+                let what = format!("{} offsets where {} are expected", all.len(), rank - 2);
+                return Err(Fault::invalid(what));
+            }
+            let all = all.iter().map(|x| o.src(x, Type::U16)).collect::<Result<_, _>>()?;
+            Ok((Some(all), rest))
+        }
     }
 }
 
