@@ -208,7 +208,7 @@ fn heard<R: Send>(
     work: impl FnOnce(&AtomicBool) -> warpfold::Result<R> + Send,
 ) -> PyResult<R> {
     if rows.len() > SHORT {
-        return run::heard(py, work)?.or_raise(py);
+        return run::heard(py, |stop| work(stop))?.or_raise(py);
     }
     let made = py.detach(|| work(&AtomicBool::new(false)));
     py.check_signals()?;
