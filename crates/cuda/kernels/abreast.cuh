@@ -278,7 +278,9 @@ __device__ __forceinline__ void reduce_abreast(const Abreast &all, const typenam
     const OutputsAt<Acc> mine(all, blockIdx.x * STRIDED_THREADS + threadIdx.x);
     Acc acc[A];
     if (mine.count != 0) {
-        if (all.layout.elements.len <= 2)
+        if (all.layout.elements.len == 1)
+            take_abreast<1>(acc, all, mine, asked);
+        else if (all.layout.elements.len == 2)
             take_abreast<2>(acc, all, mine, asked);
         else
             take_abreast<4>(acc, all, mine, asked);
