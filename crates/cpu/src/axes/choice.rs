@@ -23,6 +23,31 @@ use warpfold_core::element::{Key, Known, bf16, f16};
 use warpfold_core::op::{FloatElement, Rules};
 use warpfold_core::{DType, Element, NanPolicy, Op, fpenv, with_element, with_float_element};
 
+/// Calls a generic function with the order in which the element is the least that `op` seeks.
+macro_rules! with_order {
+    ($dtype:expr, $op:expr, $order:ident => $body:expr) => {{
+        let dtype: DType = $dtype;
+        let opposite = if $op == Op::ArgMax { u64::MAX } else { 0 };
+        let bits = flip(dtype) ^ opposite;
+        macro_rules! with {
+            ($found:expr) => {{
+                let $order = $found;
+                $body
+            }};
+        }
+        match dtype.known() {
+            Known::F16 | Known::BF16 => with!(real::<i16>(dtype, opposite)),
+            Known::F32 => with!(real::<i32>(dtype, opposite)),
+            Known::F64 => with!(real::<i64>(dtype, opposite)),
+            Known::Bool => with!(Truth(i8::of(opposite))),
+            Known::I8 | Known::U8 => with!(Whole(i8::of(bits))),
+            Known::I16 | Known::U16 => with!(Whole(i16::of(bits))),
+            Known::I32 | Known::U32 => with!(Whole(i32::of(bits))),
+            Known::I64 | Known::U64 => with!(Whole(i64::of(bits))),
+        }
+    }};
+}
+
 /// Positions and counts have 32 bits, and sums of squares of 62 bits another 31.
 const MOST_ELEMENTS: usize = 1 << 31;
 
@@ -296,23 +321,11 @@ impl<U: Use> Choice<'_, U> {
         }
     }
 
-    /// Positions are indices: the reduced axes are walked in their own order.
     fn positions(&self) -> Chosen<U> {
-        let dtype = self.dtype;
-        let opposite = if self.op == Op::ArgMax { u64::MAX } else { 0 };
-        let bits = flip(dtype) ^ opposite;
-        match dtype.known() {
-            Known::F16 | Known::BF16 => self.first(real::<i16>(dtype, opposite)),
-            Known::F32 => self.first(real::<i32>(dtype, opposite)),
-            Known::F64 => self.first(real::<i64>(dtype, opposite)),
-            Known::Bool => self.first(Truth(i8::of(opposite))),
-            Known::I8 | Known::U8 => self.first(Whole(i8::of(bits))),
-            Known::I16 | Known::U16 => self.first(Whole(i16::of(bits))),
-            Known::I32 | Known::U32 => self.first(Whole(i32::of(bits))),
-            Known::I64 | Known::U64 => self.first(Whole(i64::of(bits))),
-        }
+        with_order!(self.dtype, self.op, order => self.first(order))
     }
 
+    /// Positions are indices: the reduced axes are walked in their own order.
     fn first<O: Order>(&self, order: O) -> Chosen<U> {
         Chosen { indexed: true, ..self.lanes(First { order }) }
     }
@@ -320,6 +333,15 @@ impl<U: Use> Choice<'_, U> {
     fn lanes<L: Lanes>(&self, lanes: L) -> Chosen<U> {
         Chosen::new(self.of, Laned { isa: self.isa, lanes })
     }
+}
+
+/// The position of the element that `op` seeks, of fewer than 2^32 bytes of them, at least one;
+/// `None` if they are not aligned.
+pub(crate) fn position(dtype: DType, op: Op, items: &[u8], isa: Isa) -> Option<u64> {
+    with_order!(dtype, op, order => {
+        let items = bytemuck::try_cast_slice(items).ok()?;
+        Some(extremes::position(order, items, isa))
+    })
 }
 
 /// The bits of infinity.

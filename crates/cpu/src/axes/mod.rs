@@ -13,6 +13,7 @@ pub(crate) mod direct;
 mod extremes;
 mod few;
 mod finish;
+mod first;
 mod floats;
 mod fold;
 mod integers;
@@ -31,7 +32,7 @@ mod turned;
 mod walk;
 mod words;
 
-pub(crate) use choice::{Choice, Chosen, LONG, most_alone};
+pub(crate) use choice::{Choice, Chosen, LONG, most_alone, position};
 pub(crate) use fold::{OfSegments, RaggedCells, RaggedFold};
 pub(crate) use lengths::Lengths;
 pub(crate) use states::Spread;

@@ -914,3 +914,49 @@ fn a_nan_in_a_long_row_is_found() {
         }
     }
 }
+
+/// An array in C order, whose axes begin at these steps, in elements.
+fn laid_out(dtype: DType, shape: &[usize], steps: &[usize], pattern: &str, r: &mut Rng) -> Array {
+    let size = dtype.size();
+    let last: usize = shape.iter().zip(steps).map(|(n, step)| (n - 1) * step).sum();
+    let bytes = (0..=last)
+        .flat_map(|i| make(dtype, pattern, i, r).to_le_bytes()[..size].to_vec())
+        .collect();
+    let strides = steps.iter().map(|&step| (step * size) as isize).collect();
+    Array { dtype, shape: shape.to_vec(), strides, offset: 0, bytes }
+}
+
+#[test]
+fn positions_in_rows_of_any_length_are_the_first() {
+    // Around vectors of all widths, what is found in one pass, and what is sought at a time.
+    let lens = [1, 3, 4, 7, 8, 11, 12, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 127, 128, 130];
+    let long = [200, 1000, 1023, 1024, 1025, 2050, 9000];
+    let lens: Vec<usize> = if cfg!(miri) { lens.to_vec() } else { [&lens[..], &long].concat() };
+    let mut random = Rng::with_seed(0xf125);
+    for dtype in DType::ALL {
+        for &len in &lens {
+            let pattern = ["integers", "uniform", "zeros", "constant"][random.usize(..4)];
+            let mut array = laid_out(dtype, &[9, len], &[len, 1], pattern, &mut random);
+            // The best elements are anywhere, the last place of all included, and some rows have
+            // a NaN of either sign or an infinity.
+            for row in 0..9 {
+                for x in [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e3, -1e3] {
+                    if random.u32(..8) == 0 {
+                        let at = if random.bool() { len - 1 } else { random.usize(..len) };
+                        let at = (row * len + at) * dtype.size();
+                        let bits = element(dtype, x).to_le_bytes();
+                        array.bytes[at..at + dtype.size()].copy_from_slice(&bits[..dtype.size()]);
+                    }
+                }
+            }
+            for isa in Isa::available() {
+                for op in [Op::ArgMin, Op::ArgMax].into_iter().filter(|op| op.supports(dtype)) {
+                    for reduced in [[false, true], [true, true]] {
+                        let note = format!("{pattern} {len}");
+                        one(&array, &reduced, op, isa, 1, &Rules::default(), &note);
+                    }
+                }
+            }
+        }
+    }
+}
