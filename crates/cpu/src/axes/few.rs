@@ -13,6 +13,7 @@ use super::round::Narrow;
 use super::words::Word;
 use crate::simd::{Kernel, Simd};
 use crate::table::Table;
+use warpfold_core::element::{bf16, f16};
 use warpfold_core::{DType, Element, prefetch};
 
 /// The most elements of an output that has a few.
@@ -319,6 +320,14 @@ impl<O: Operands, const MAGNITUDES: bool> Kernel for Single<'_, O, MAGNITUDES> {
                 DType::F32 => {
                     let infinity = f32::INFINITY.to_bits().cast_signed();
                     single::<i32, MAGNITUDES>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
+                }
+                DType::F16 => {
+                    let infinity = f16::INFINITY.to_bits().cast_signed();
+                    single::<i16, MAGNITUDES>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
+                }
+                DType::BF16 => {
+                    let infinity = bf16::INFINITY.to_bits().cast_signed();
+                    single::<i16, MAGNITUDES>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
                 }
                 _ => false,
             }
