@@ -3,6 +3,7 @@
 use super::counts::{Found, Nonzero};
 use super::direct::{Direct, Factor};
 use super::extremes::{self, Ends, First, Least, Order, Real, Truth, Whole};
+use super::few;
 use super::finish::Asked;
 use super::floats::{Alone, Floats, Operands, Paired};
 use super::fold::{Fold, RaggedFold, Use};
@@ -13,6 +14,7 @@ use super::measures::{
     RoughPlain, RoughProducts,
 };
 use super::products::Products;
+use super::ranged::Ranged;
 use super::round::Narrow;
 use super::words::{Word, flip, with_word};
 use crate::exact::Widen;
@@ -157,6 +159,24 @@ impl<U: Use> Choice<'_, U> {
 
     /// By a quick measure, and by another where that is not enough.
     fn floats<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
+        let chosen = self.rounded_floats::<T>()?;
+        // Short rows of segments have lanes of their own.
+        let least = if U::TURNED { 2 } else { few::MOST + 1 };
+        if T::DTYPE != DType::F32 || !(least..=OFTEN_HALF_WAY).contains(&self.usual) {
+            return Some(chosen);
+        }
+        let isa = self.isa;
+        let fold = match self.op {
+            Op::Sum => self.of.fold(Ranged::<false> { isa, asked: Asked::Sum }),
+            Op::Mean => self.of.fold(Ranged::<false> { isa, asked: Asked::Mean }),
+            Op::Norm1 => self.of.fold(Ranged::<true> { isa, asked: Asked::Second }),
+            _ => return Some(chosen),
+        };
+        Some(Chosen { fold, again: Some(chosen.fold), indexed: false })
+    }
+
+    /// By sums that may be rounded.
+    fn rounded_floats<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
         let ddof = self.rules.ddof;
         let (plain, both, products) = (RoughPlain, RoughBoth, RoughProducts);
         match self.op {

@@ -278,18 +278,26 @@ impl<O: Operands> Few<O> {
 /// Whether sums of so many f32 lose nothing in f64, `most` being the bits of the largest
 /// magnitude and `least` those of the least one that is not 0, less one.
 fn is_exact(least: u32, most: u32, len: usize) -> bool {
+    is_within(least, most, room(len as u64))
+}
+
+/// How far apart the exponents of so many f32 may be of which sums lose nothing in f64; negative
+/// if there are too many.
+#[inline(always)]
+pub(super) fn room(len: u64) -> i32 {
+    // Multiples of 2^(a - 150), each below 2^(b - 126): `len 2^(b - a)` is 2^29 at most.
+    let many = (1 << 29) / len.max(1);
+    many.checked_ilog2().map_or(-1, |bits| bits.min(28).cast_signed())
+}
+
+/// Whether the exponents are no further apart than this, and the largest is that of a number.
+#[inline(always)]
+pub(super) fn is_within(least: u32, most: u32, room: i32) -> bool {
     const INFINITY: u32 = 0x7f80_0000;
-    // Subnormals have the exponent of the least normal numbers.
-    let exponent = |bits: u32| (bits >> 23).max(1);
-    match least.checked_add(1) {
-        // Zeros.
-        None => true,
-        Some(least) => {
-            // Multiples of 2^(a - 150), each below 2^(b - 126).
-            let apart = exponent(most) - exponent(least);
-            most < INFINITY && apart < 29 && (len as u64) << apart <= 1 << 29
-        }
-    }
+    // Subnormals have the exponent of the least normal numbers, and so do zeros alone.
+    let exponent = |bits: u32| (bits >> 23).max(1).cast_signed();
+    let apart = exponent(most) - exponent(least.wrapping_add(1));
+    (most < INFINITY) & (apart <= room)
 }
 
 /// Writes the sums of single elements, or of their magnitudes, and returns whether all of these

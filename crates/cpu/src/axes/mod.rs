@@ -22,6 +22,7 @@ mod lengths;
 mod measures;
 mod places;
 mod products;
+mod ranged;
 mod round;
 mod run;
 mod side;

@@ -960,3 +960,32 @@ fn positions_in_rows_of_any_length_are_the_first() {
         }
     }
 }
+
+#[test]
+fn sums_of_f32_between_few_and_many_elements_know_when_they_are_rounded() {
+    let mut random = Rng::with_seed(0x4a6e);
+    for round in 0..rounds(300) {
+        let pattern = PATTERNS[round % PATTERNS.len()];
+        let len = [65, 79, 80, 81, 127, 128, 129, 200, 255, 256, 257][random.usize(..11)];
+        let outputs =
+            [1, 2, 7, 8, 9, 16, 17, 33, 100][random.usize(..if cfg!(miri) { 4 } else { 9 })];
+        let gap = random.usize(..3);
+        let (shape, steps, reduced) = match random.u32(..3) {
+            0 => ([outputs, len], [len + gap, 1], [false, true]),
+            1 => ([len, outputs], [outputs + gap, 1], [true, false]),
+            _ => ([outputs, len], [2 * len + gap, 2], [false, true]),
+        };
+        let mut array = laid_out(DType::F32, &shape, &steps, pattern, &mut random);
+        // A neighbour that is far off, or half a unit of the sum, is in one of them.
+        let at = random.usize(..array.bytes.len() / 4) * 4;
+        let far = [2f32.powi(-126), -2f32.powi(-20), 2f32.powi(30), f32::MAX, 1e-45, -0.0];
+        let far = far[random.usize(..far.len())];
+        array.bytes[at..at + 4].copy_from_slice(&far.to_le_bytes());
+        for isa in Isa::available() {
+            let (threads, rules) = (random.usize(1..3), Rules::default());
+            for op in [Op::Sum, Op::Mean, Op::Norm1] {
+                one(&array, &reduced, op, isa, threads, &rules, &format!("{pattern} {far}"));
+            }
+        }
+    }
+}
