@@ -11,7 +11,7 @@ use super::integers::{LongTotals, Powers, ShortPowers, Totals};
 use super::lanes::{Laned, Lanes};
 use super::measures::{
     Absolute, Both, FineAbsolute, FinePlain, Measure, Plain, Products as Pairs, RoughBoth,
-    RoughPlain, RoughProducts,
+    RoughPlain, RoughProducts, RoughSquares, Squares,
 };
 use super::products::Products;
 use super::ranged::Ranged;
@@ -178,13 +178,14 @@ impl<U: Use> Choice<'_, U> {
     /// By sums that may be rounded.
     fn rounded_floats<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
         let ddof = self.rules.ddof;
-        let (plain, both, products) = (RoughPlain, RoughBoth, RoughProducts);
+        let (plain, both) = (RoughPlain, RoughBoth);
+        let (products, squares) = (RoughProducts, RoughSquares);
         match self.op {
             Op::Sum => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Sum, plain, Plain),
             Op::Mean => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Mean, plain, Plain),
             Op::Norm1 => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Second, plain, Absolute),
-            Op::SumSq => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Second, products, Pairs::<false>),
-            Op::Norm2 => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Root, products, Pairs::<false>),
+            Op::SumSq => self.sums::<Alone<T>, _, _, 1, 3>(Asked::Second, squares, Pairs::<false>),
+            Op::Norm2 => self.sums::<Alone<T>, _, _, 1, 3>(Asked::Root, squares, Pairs::<false>),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
                 self.sums::<Alone<T>, _, _, 2, 6>(asked, both, Both::<false>)
@@ -200,8 +201,8 @@ impl<U: Use> Choice<'_, U> {
             Op::Sum => self.sums::<Alone<f64>, _, _, 3, 4>(Asked::Sum, Plain, FinePlain),
             Op::Mean => self.sums::<Alone<f64>, _, _, 3, 4>(Asked::Mean, Plain, FinePlain),
             Op::Norm1 => self.sums::<Alone<f64>, _, _, 3, 4>(Asked::Second, Absolute, FineAbsolute),
-            Op::SumSq => self.sum::<Alone<f64>, _, 3>(Asked::Second, Pairs::<true>),
-            Op::Norm2 => self.sum::<Alone<f64>, _, 3>(Asked::Root, Pairs::<true>),
+            Op::SumSq => self.sum::<Alone<f64>, _, 2>(Asked::Second, Squares),
+            Op::Norm2 => self.sum::<Alone<f64>, _, 2>(Asked::Root, Squares),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
                 self.sum::<Alone<f64>, _, 6>(asked, Both::<true>)
