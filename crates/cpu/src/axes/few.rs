@@ -31,8 +31,8 @@ pub(super) const MAGNITUDE: u8 = 1;
 /// The products of pairs of elements that are shorter than f64. Of these sums there are no
 /// errors, but the sums of magnitudes.
 pub(super) const PRODUCT: u8 = 2;
-/// The elements, of those that are shorter than f64. Of these sums there are no errors, but
-/// the sums of squares.
+/// What the elements, of those that are shorter than f64, are more than the first of them. Of
+/// these sums there are no errors, but the sums of squares.
 pub(super) const POWERS: u8 = 3;
 
 /// Bytes ahead, in every row, at which the next columns are asked for: each row is a stream of
@@ -198,16 +198,20 @@ impl<O: Operands> Few<O> {
             while column < self.columns {
                 // The last group has some of the columns before it.
                 let at = column.min(last);
-                let [a, b] = self.terms::<S, TERM>(0, at);
+                let first = self.terms::<S, TERM>(0, at);
+                let [a, b] = first;
                 let (mut a, mut b) = if TERM == PRODUCT {
                     ([a, S::abs(a), zero], [b, S::abs(b), zero])
                 } else if TERM == POWERS {
-                    ([a, S::mul(a, a), zero], [b, S::mul(b, b), zero])
+                    ([zero; 3], [zero; 3])
                 } else {
                     ([a, zero, zero], [b, zero, zero])
                 };
                 for row in 1..self.len {
-                    let [x, y] = self.terms::<S, TERM>(row, at);
+                    let [mut x, mut y] = self.terms::<S, TERM>(row, at);
+                    if TERM == POWERS {
+                        [x, y] = [S::sub(x, first[0]), S::sub(y, first[1])];
+                    }
                     a = Self::add::<S, TERM, ERRORS>(a, x, one);
                     b = Self::add::<S, TERM, ERRORS>(b, y, one);
                 }
@@ -459,11 +463,14 @@ impl<T: Narrow, const ROOT: bool> Out for Rough<'_, T, ROOT> {
     }
 }
 
-/// Where the variances of `len` elements go, by their plain sums and those of their squares.
+/// Where the variances of `len` elements go, by the plain sums of what these are more than the
+/// first of them, and of its squares: a variance does not change where all elements do by the
+/// same, and differences have fewer bits that cancel.
 ///
-/// Of `n` elements the sums `s` and `q` are off by at most `(n - 1) u` times those of the
-/// magnitudes, with `u = 2^-53`. The sum of the magnitudes times itself is at most `n q`, so
-/// that `n q - s^2` is off by less than `3 n u n q`, and by what three operations round.
+/// A difference is off by at most `u = 2^-53` of itself. Of `n` of them the sums `s` and `q` are
+/// off by at most `n u` times those of the magnitudes and of the squares. The sum of the
+/// magnitudes times itself is at most `n q`, so that `n q - s^2` is off by less than `4 n u n q`
+/// and `4 u n q`, and by what three operations round.
 pub(super) struct Variances<'a, T, const ROOT: bool> {
     pub(super) len: f64,
     /// `n (n - ddof)`, which is positive.
@@ -484,8 +491,8 @@ impl<T: Narrow, const ROOT: bool> Out for Variances<'_, T, ROOT> {
             // The inverse and the product are rounded, too.
             let off = all * inverse * share + variance.abs() * (4.0 * f64::EPSILON);
             let (mut least, mut most) = (variance - off, variance + off);
-            // Of what may be 0 or less nothing is known.
-            sure &= least > 0.0;
+            // Equal elements have none. Of what may be 0 or less nothing else is known.
+            sure &= (least > 0.0) | (all == 0.0);
             if ROOT {
                 least = least.max(0.0).sqrt() * (1.0 - 2.0 * f64::EPSILON);
                 most = most.sqrt() * (1.0 + 2.0 * f64::EPSILON);
