@@ -989,3 +989,22 @@ fn sums_of_f32_between_few_and_many_elements_know_when_they_are_rounded() {
         }
     }
 }
+
+#[test]
+fn deviations_of_a_few_integers_are_rounded_once() {
+    let mut random = Rng::with_seed(0x57d);
+    let many = if cfg!(miri) { 40 } else { 1100 };
+    for dtype in [DType::I8, DType::U8, DType::I16, DType::U16] {
+        for n in [1, 2, 3, 7, 16, 50, 64] {
+            for pattern in ["bits", "integers", "constant"] {
+                let array = laid_out(dtype, &[n, many], &[many, 1], pattern, &mut random);
+                for ddof in [0, 1, 3] {
+                    let rules = Rules::default().ddof(ddof);
+                    for isa in Isa::available() {
+                        one(&array, &[true, false], Op::Std, isa, 1, &rules, pattern);
+                    }
+                }
+            }
+        }
+    }
+}
