@@ -991,6 +991,40 @@ fn sums_of_f32_between_few_and_many_elements_know_when_they_are_rounded() {
 }
 
 #[test]
+fn short_runs_of_outputs_are_copied_together() {
+    // Runs of a few outputs with gaps between them, which begin and end within strips.
+    let mut random = Rng::with_seed(0xba4d);
+    for round in 0..rounds(104) {
+        let dtype = DType::ALL[round % DType::ALL.len()];
+        let pattern = PATTERNS[random.usize(..PATTERNS.len())];
+        let (n, run, gap) = (random.usize(1..7), random.usize(1..20), random.usize(..4));
+        let rows = if cfg!(miri) { 9 } else { random.usize(2..200) };
+        let pitch = run + gap;
+        let (shape, steps, reduced) = match random.u32(..3) {
+            0 => (vec![n, rows, run], vec![rows * pitch + gap, pitch, 1], vec![true, false, false]),
+            1 => (vec![rows, n, run], vec![n * pitch + gap, pitch, 1], vec![false, true, false]),
+            _ => {
+                let steps = vec![3 * rows * pitch, rows * pitch, pitch, 1];
+                (vec![2, n.min(3), rows, run], steps, vec![false, true, false, false])
+            }
+        };
+        let array = laid_out(dtype, &shape, &steps, pattern, &mut random);
+        for isa in Isa::available() {
+            let ops: Vec<Op> = OPS.into_iter().filter(|op| op.supports(dtype)).collect();
+            for _ in 0..4 {
+                let (op, threads) = (ops[random.usize(..ops.len())], random.usize(1..3));
+                one(&array, &reduced, op, isa, threads, &Rules::default(), pattern);
+            }
+            if Op::Dot.supports(dtype) {
+                let other = laid_out(dtype, &shape, &steps, pattern, &mut random);
+                let arrays = [Some(&array), Some(&other)];
+                compare(arrays, &reduced, Op::Dot, isa, 1, &Rules::default(), pattern);
+            }
+        }
+    }
+}
+
+#[test]
 fn deviations_of_a_few_integers_are_rounded_once() {
     let mut random = Rng::with_seed(0x57d);
     let many = if cfg!(miri) { 40 } else { 1100 };
