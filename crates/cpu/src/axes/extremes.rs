@@ -164,6 +164,18 @@ impl<W: Word> Lanes for Ends<W> {
         column: usize,
         to: &mut [W; N],
     ) -> Option<bool> {
+        if let [row] = rows {
+            // SAFETY: the caller vouches for the elements.
+            let row = unsafe { &*row.add(column).cast::<[W; N]>() };
+            let mask = if self.asked == Asked::Magnitude { W::GREATEST } else { W::of(u64::MAX) };
+            let mut most = W::of(0);
+            for i in 0..N {
+                to[i] = row[i] & mask;
+                most = most.max(row[i] & W::GREATEST);
+            }
+            // NaNs are above.
+            return Some(most <= self.infinity);
+        }
         // SAFETY: passed on from the caller.
         unsafe { W::few_ends(rows, column, self.asked, to) }
     }

@@ -31,9 +31,11 @@ pub(super) const MAGNITUDE: u8 = 1;
 /// The products of pairs of elements that are shorter than f64. Of these sums there are no
 /// errors, but the sums of magnitudes.
 pub(super) const PRODUCT: u8 = 2;
-/// What the elements, of those that are shorter than f64, are more than the first of them. Of
-/// these sums there are no errors, but the sums of squares.
+/// The elements, of those that are shorter than f64. Of these sums there are no errors, but
+/// the sums of squares.
 pub(super) const POWERS: u8 = 3;
+/// The same of what the elements are more than the first of them.
+pub(super) const DIFFERENCES: u8 = 4;
 
 /// Bytes ahead, in every row, at which the next columns are asked for: each row is a stream of
 /// its own, and there are more of them than processors fetch ahead by themselves.
@@ -109,7 +111,7 @@ impl<O: Operands> Few<O> {
     unsafe fn of_terms<S: Simd, const TERM: u8>(&self, out: &mut impl Out) -> bool {
         // SAFETY: passed on from the caller.
         unsafe {
-            if const { TERM == PRODUCT || TERM == POWERS } {
+            if const { TERM == PRODUCT || TERM == POWERS || TERM == DIFFERENCES } {
                 // Of f64 they are not exact.
                 return if const { Self::WIDE } { false } else { self.each::<S, TERM, false>(out) };
             }
@@ -140,7 +142,7 @@ impl<O: Operands> Few<O> {
             }
             let [a, b] = O::load::<S>(p, q);
             match TERM {
-                ELEMENT | POWERS => [a[0], b[0]],
+                ELEMENT | POWERS | DIFFERENCES => [a[0], b[0]],
                 MAGNITUDE => [S::abs(a[0]), S::abs(b[0])],
                 _ => [S::mul(a[0], a[1]), S::mul(b[0], b[1])],
             }
@@ -159,7 +161,7 @@ impl<O: Operands> Few<O> {
             if TERM == PRODUCT {
                 return [S::add(s, x), S::add(e, S::abs(x)), more];
             }
-            if TERM == POWERS {
+            if TERM == POWERS || TERM == DIFFERENCES {
                 return [S::add(s, x), S::add(e, S::mul(x, x)), more];
             }
             if !ERRORS {
@@ -203,13 +205,15 @@ impl<O: Operands> Few<O> {
                 let (mut a, mut b) = if TERM == PRODUCT {
                     ([a, S::abs(a), zero], [b, S::abs(b), zero])
                 } else if TERM == POWERS {
+                    ([a, S::mul(a, a), zero], [b, S::mul(b, b), zero])
+                } else if TERM == DIFFERENCES {
                     ([zero; 3], [zero; 3])
                 } else {
                     ([a, zero, zero], [b, zero, zero])
                 };
                 for row in 1..self.len {
                     let [mut x, mut y] = self.terms::<S, TERM>(row, at);
-                    if TERM == POWERS {
+                    if TERM == DIFFERENCES {
                         [x, y] = [S::sub(x, first[0]), S::sub(y, first[1])];
                     }
                     a = Self::add::<S, TERM, ERRORS>(a, x, one);
@@ -217,7 +221,7 @@ impl<O: Operands> Few<O> {
                 }
                 S::store(a[0], high.as_mut_ptr());
                 S::store(b[0], high[S::LANES..].as_mut_ptr());
-                if Self::WIDE || TERM == PRODUCT || TERM == POWERS {
+                if Self::WIDE || TERM == PRODUCT || TERM == POWERS || TERM == DIFFERENCES {
                     S::store(a[1], low.as_mut_ptr());
                     S::store(b[1], low[S::LANES..].as_mut_ptr());
                 }
@@ -463,11 +467,11 @@ impl<T: Narrow, const ROOT: bool> Out for Rough<'_, T, ROOT> {
     }
 }
 
-/// Where the variances of `len` elements go, by the plain sums of what these are more than the
-/// first of them, and of its squares: a variance does not change where all elements do by the
-/// same, and differences have fewer bits that cancel.
+/// Where the variances of `len` elements go, by their plain sums and those of their squares, or by
+/// those of what they are more than the first of them: a variance does not change where all
+/// elements do by the same, and differences have fewer bits that cancel.
 ///
-/// A difference is off by at most `u = 2^-53` of itself. Of `n` of them the sums `s` and `q` are
+/// A difference is off by at most `u = 2^-53` of itself. Of `n` numbers the sums `s` and `q` are
 /// off by at most `n u` times those of the magnitudes and of the squares. The sum of the
 /// magnitudes times itself is at most `n q`, so that `n q - s^2` is off by less than `4 n u n q`
 /// and `4 u n q`, and by what three operations round.

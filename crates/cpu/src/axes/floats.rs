@@ -6,8 +6,8 @@
 )]
 
 use super::few::{
-    self, ELEMENT, Few, FewSums, MAGNITUDE, Means, POWERS, PRODUCT, Rough, Scaled, Single,
-    Variances, Zeros,
+    self, DIFFERENCES, ELEMENT, Few, FewSums, MAGNITUDE, Means, Out, POWERS, PRODUCT, Rough,
+    Scaled, Single, Variances, Zeros,
 };
 use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
 use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
@@ -330,15 +330,28 @@ fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::
         }
         Asked::Variance { ddof, root } if ddof < rows.len as u64 => {
             let divisor = len * (len - ddof as f64);
+            let near = rows.len <= DIFFERENT;
             if root {
                 let out = Variances::<_, true> { len, divisor, to };
-                dispatch(isa, FewSums::<_, _, POWERS> { rows, out })
+                few_variances(isa, near, rows, out)
             } else {
                 let out = Variances::<_, false> { len, divisor, to };
-                dispatch(isa, FewSums::<_, _, POWERS> { rows, out })
+                few_variances(isa, near, rows, out)
             }
         }
         Asked::Sum | Asked::Mean | Asked::Variance { .. } => false,
+    }
+}
+
+/// Of so few elements variances by squares are often not certain.
+const DIFFERENT: usize = 4;
+
+/// Hands over what variances are made of, by differences if the elements are that few.
+fn few_variances<O: Operands>(isa: Isa, near: bool, rows: Few<O>, out: impl Out) -> bool {
+    if near {
+        dispatch(isa, FewSums::<_, _, DIFFERENCES> { rows, out })
+    } else {
+        dispatch(isa, FewSums::<_, _, POWERS> { rows, out })
     }
 }
 

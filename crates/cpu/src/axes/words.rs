@@ -122,18 +122,6 @@ macro_rules! first_end_of_floats {
 macro_rules! few_ends {
     ($rows:expr, $column:expr, $asked:expr, $to:expr, $Float:ident, $Bits:ident) => {{
         let sign = 1 << ($Bits::BITS - 1);
-        if let [row] = $rows {
-            // SAFETY: as below.
-            let row = unsafe { &*row.add($column).cast::<[$Bits; N]>() };
-            let mask = if $asked == Asked::Magnitude { !sign } else { $Bits::MAX };
-            let mut most = 0;
-            for i in 0..N {
-                $to[i] = (row[i] & mask).cast_signed();
-                most = most.max(row[i] & !sign);
-            }
-            // NaNs are above.
-            return Some(most <= $Float::INFINITY.to_bits());
-        }
         // Where the end is a zero all other elements are on one side of it, so that the signs
         // of all tell which zero it is. New numbers for all lanes: see `end_of_floats`.
         macro_rules! turn {
