@@ -184,6 +184,9 @@ impl<T: CpuElement> Accelerate for Moments<T> {
 /// Elements of which extremes are sought at once, before their positions.
 const SEARCH_BLOCK: usize = 8192;
 
+/// Elements that are compared before it is asked whether one is equal.
+const COMPARED: usize = 64;
+
 impl<T: CpuElement> Accelerate for Extrema<T> {
     fn accelerate(&mut self, start: u64, slices: Slices<'_, T>, context: &mut Context) {
         let positional = self.kind() == Kind::ArgExtrema;
@@ -231,8 +234,16 @@ impl<T: CpuElement> Accelerate for Extrema<T> {
         let index = |i: usize| base + walk.index(start + i as u64);
         // Indices do not ascend along the walk: every equal element counts.
         let first = |key| {
-            let equal = slices.items().iter().enumerate().filter(|(_, x)| x.key() == key);
-            (key, equal.map(|(i, _)| index(i)).min().unwrap_or(u64::MAX))
+            let mut first = u64::MAX;
+            for (part, items) in slices.items().chunks(COMPARED).enumerate() {
+                // Most have none.
+                if items.iter().fold(false, |hit, x| hit | (x.key() == key)) {
+                    let equal = items.iter().enumerate().filter(|(_, x)| x.key() == key);
+                    let indices = equal.map(|(i, _)| index(part * COMPARED + i));
+                    first = indices.fold(first, u64::min);
+                }
+            }
+            (key, first)
         };
         let some = slices.items().len() as u64 > found.nans;
         let nans = slices.items().iter().enumerate().filter(|(_, x)| x.is_nan());

@@ -1,7 +1,7 @@
 //! Elements of one output that lie together, if they are few: a plan of how to walk them
 //! costs more than their answer.
 
-use crate::axes::direct;
+use crate::axes::{direct, position};
 use crate::exact::short;
 use crate::reduce::{Job, Outputs};
 use crate::walks::{self, Walk};
@@ -57,6 +57,15 @@ impl Job<'_> {
             && let Some(product) = self.short_product(dtype, items, rules)
         {
             return Ok(Some(vec![Outputs::Numbers(product)]));
+        }
+        if let (&[(op @ (Op::ArgMin | Op::ArgMax), 0)], &[Kind::ArgExtrema]) = (ops, self.kinds)
+            && items.len() <= FEW * dtype.size()
+            && rules.nan == NanPolicy::Propagate
+            && rules.out.is_none()
+            && let Some(place) = position(dtype, op, items, self.isa)
+        {
+            let place = self.start + place;
+            return Ok(Some(vec![Outputs::Numbers(one_number(op.answer_type(dtype), place))]));
         }
         let run = RawRun { start: self.start, items, others };
         let mut workers = Vec::with_capacity(self.kinds.len());

@@ -4,6 +4,7 @@ use super::counts::{Found, Nonzero};
 use super::direct::{Direct, Factor};
 use super::extremes::{self, Ends, First, Least, Order, Real, Truth, Whole};
 use super::factors::{Factors, SIGNED, TRUTH, UNSIGNED};
+use super::few;
 use super::finish::Asked;
 use super::floats::{Alone, Floats, Operands, Paired};
 use super::fold::{Fold, RaggedFold, Use};
@@ -11,9 +12,10 @@ use super::integers::{LongTotals, Powers, ShortPowers, Totals};
 use super::lanes::{Laned, Lanes};
 use super::measures::{
     Absolute, Both, FineAbsolute, FinePlain, Measure, Plain, Products as Pairs, RoughBoth,
-    RoughPlain, RoughProducts,
+    RoughPlain, RoughProducts, RoughSquares, Squares,
 };
 use super::products::Products;
+use super::ranged::Ranged;
 use super::round::Narrow;
 use super::words::{Word, flip, with_word};
 use crate::exact::Widen;
@@ -23,6 +25,31 @@ use core::marker::PhantomData;
 use warpfold_core::element::{Key, Known, bf16, f16};
 use warpfold_core::op::{FloatElement, Rules};
 use warpfold_core::{DType, Element, NanPolicy, Op, fpenv, with_element};
+
+/// Calls a generic function with the order in which the element is the least that `op` seeks.
+macro_rules! with_order {
+    ($dtype:expr, $op:expr, $order:ident => $body:expr) => {{
+        let dtype: DType = $dtype;
+        let opposite = if $op == Op::ArgMax { u64::MAX } else { 0 };
+        let bits = flip(dtype) ^ opposite;
+        macro_rules! with {
+            ($found:expr) => {{
+                let $order = $found;
+                $body
+            }};
+        }
+        match dtype.known() {
+            Known::F16 | Known::BF16 => with!(real::<i16>(dtype, opposite)),
+            Known::F32 => with!(real::<i32>(dtype, opposite)),
+            Known::F64 => with!(real::<i64>(dtype, opposite)),
+            Known::Bool => with!(Truth(i8::of(opposite))),
+            Known::I8 | Known::U8 => with!(Whole(i8::of(bits))),
+            Known::I16 | Known::U16 => with!(Whole(i16::of(bits))),
+            Known::I32 | Known::U32 => with!(Whole(i32::of(bits))),
+            Known::I64 | Known::U64 => with!(Whole(i64::of(bits))),
+        }
+    }};
+}
 
 /// Positions and counts have 32 bits, and sums of squares of 62 bits another 31.
 const MOST_ELEMENTS: usize = 1 << 31;
@@ -140,14 +167,33 @@ impl<U: Use> Choice<'_, U> {
 
     /// By a quick measure, and by another where that is not enough.
     fn floats<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
+        let chosen = self.rounded_floats::<T>()?;
+        // Short rows of segments have lanes of their own.
+        let least = if U::TURNED { 2 } else { few::MOST + 1 };
+        if T::DTYPE != DType::F32 || !(least..=OFTEN_HALF_WAY).contains(&self.usual) {
+            return Some(chosen);
+        }
+        let isa = self.isa;
+        let fold = match self.op {
+            Op::Sum => self.of.fold(Ranged::<false> { isa, asked: Asked::Sum }),
+            Op::Mean => self.of.fold(Ranged::<false> { isa, asked: Asked::Mean }),
+            Op::Norm1 => self.of.fold(Ranged::<true> { isa, asked: Asked::Second }),
+            _ => return Some(chosen),
+        };
+        Some(Chosen { fold, again: Some(chosen.fold), indexed: false })
+    }
+
+    /// By sums that may be rounded.
+    fn rounded_floats<T: Widen + Narrow>(&self) -> Option<Chosen<U>> {
         let ddof = self.rules.ddof;
-        let (plain, both, products) = (RoughPlain, RoughBoth, RoughProducts);
+        let (plain, both) = (RoughPlain, RoughBoth);
+        let (products, squares) = (RoughProducts, RoughSquares);
         match self.op {
             Op::Sum => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Sum, plain, Plain),
             Op::Mean => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Mean, plain, Plain),
             Op::Norm1 => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Second, plain, Absolute),
-            Op::SumSq => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Second, products, Pairs::<false>),
-            Op::Norm2 => self.sums::<Alone<T>, _, _, 2, 3>(Asked::Root, products, Pairs::<false>),
+            Op::SumSq => self.sums::<Alone<T>, _, _, 1, 3>(Asked::Second, squares, Pairs::<false>),
+            Op::Norm2 => self.sums::<Alone<T>, _, _, 1, 3>(Asked::Root, squares, Pairs::<false>),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
                 self.sums::<Alone<T>, _, _, 2, 6>(asked, both, Both::<false>)
@@ -163,8 +209,8 @@ impl<U: Use> Choice<'_, U> {
             Op::Sum => self.sums::<Alone<f64>, _, _, 3, 4>(Asked::Sum, Plain, FinePlain),
             Op::Mean => self.sums::<Alone<f64>, _, _, 3, 4>(Asked::Mean, Plain, FinePlain),
             Op::Norm1 => self.sums::<Alone<f64>, _, _, 3, 4>(Asked::Second, Absolute, FineAbsolute),
-            Op::SumSq => self.sum::<Alone<f64>, _, 3>(Asked::Second, Pairs::<true>),
-            Op::Norm2 => self.sum::<Alone<f64>, _, 3>(Asked::Root, Pairs::<true>),
+            Op::SumSq => self.sum::<Alone<f64>, _, 2>(Asked::Second, Squares),
+            Op::Norm2 => self.sum::<Alone<f64>, _, 2>(Asked::Root, Squares),
             Op::Var | Op::Std => {
                 let asked = Asked::Variance { ddof, root: self.op == Op::Std };
                 self.sum::<Alone<f64>, _, 6>(asked, Both::<true>)
@@ -309,23 +355,11 @@ impl<U: Use> Choice<'_, U> {
         }
     }
 
-    /// Positions are indices: the reduced axes are walked in their own order.
     fn positions(&self) -> Chosen<U> {
-        let dtype = self.dtype;
-        let opposite = if self.op == Op::ArgMax { u64::MAX } else { 0 };
-        let bits = flip(dtype) ^ opposite;
-        match dtype.known() {
-            Known::F16 | Known::BF16 => self.first(real::<i16>(dtype, opposite)),
-            Known::F32 => self.first(real::<i32>(dtype, opposite)),
-            Known::F64 => self.first(real::<i64>(dtype, opposite)),
-            Known::Bool => self.first(Truth(i8::of(opposite))),
-            Known::I8 | Known::U8 => self.first(Whole(i8::of(bits))),
-            Known::I16 | Known::U16 => self.first(Whole(i16::of(bits))),
-            Known::I32 | Known::U32 => self.first(Whole(i32::of(bits))),
-            Known::I64 | Known::U64 => self.first(Whole(i64::of(bits))),
-        }
+        with_order!(self.dtype, self.op, order => self.first(order))
     }
 
+    /// Positions are indices: the reduced axes are walked in their own order.
     fn first<O: Order>(&self, order: O) -> Chosen<U> {
         Chosen { indexed: true, ..self.lanes(First { order }) }
     }
@@ -333,6 +367,15 @@ impl<U: Use> Choice<'_, U> {
     fn lanes<L: Lanes>(&self, lanes: L) -> Chosen<U> {
         Chosen::new(self.of, Laned { isa: self.isa, lanes })
     }
+}
+
+/// The position of the element that `op` seeks, of fewer than 2^32 bytes of them, at least one;
+/// `None` if they are not aligned.
+pub(crate) fn position(dtype: DType, op: Op, items: &[u8], isa: Isa) -> Option<u64> {
+    with_order!(dtype, op, order => {
+        let items = bytemuck::try_cast_slice(items).ok()?;
+        Some(extremes::position(order, items, isa))
+    })
 }
 
 /// The bits of infinity.

@@ -1,7 +1,7 @@
 //! Elements that are not zero, for many outputs: how many, whether any, whether all.
 
 use super::finish::{Asked, Request};
-use super::lanes::{Lanes, Words};
+use super::lanes::{FewAsked, Lanes, Words};
 use super::round::Interval;
 use super::words::Word;
 
@@ -30,6 +30,15 @@ impl<W: Word> Lanes for Nonzero<W> {
     #[inline(always)]
     fn merge((a, ..): &mut (u32, (), ()), others: (u32, (), ())) {
         *a += others.0;
+    }
+
+    fn few(&self) -> Option<FewAsked> {
+        (self.asked == Asked::Sum).then_some(FewAsked::Words)
+    }
+
+    #[inline(always)]
+    fn finish<const MEAN: bool>(self, (count, ..): (u32, (), ()), _: u64) -> (u64, bool) {
+        (u64::from(count), true)
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
@@ -89,6 +98,15 @@ impl<W: Word> Lanes for Found<W> {
 
     fn is_settled(a: u8) -> bool {
         a != 0
+    }
+
+    fn few(&self) -> Option<FewAsked> {
+        Some(FewAsked::Words)
+    }
+
+    #[inline(always)]
+    fn finish<const MEAN: bool>(self, (found, ..): (u8, (), ()), _: u64) -> (u8, bool) {
+        (found ^ self.zeros, true)
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u8], _: Request<'_>) {

@@ -1,8 +1,11 @@
 //! Smallest and largest elements of many outputs, and where they are.
 
 use super::finish::Request;
+use super::first;
 use super::lanes::{FewAsked, Lanes, Words};
 use super::words::Word;
+use crate::isa::Isa;
+use crate::simd::{Kernel, Simd, dispatch};
 use warpfold_core::{fpenv, prefetch};
 
 /// The least of integers, in the order of their words combined with `flip`: the
@@ -161,6 +164,18 @@ impl<W: Word> Lanes for Ends<W> {
         column: usize,
         to: &mut [W; N],
     ) -> Option<bool> {
+        if let [row] = rows {
+            // SAFETY: the caller vouches for the elements.
+            let row = unsafe { &*row.add(column).cast::<[W; N]>() };
+            let mask = if self.asked == Asked::Magnitude { W::GREATEST } else { W::of(u64::MAX) };
+            let mut most = W::of(0);
+            for i in 0..N {
+                to[i] = row[i] & mask;
+                most = most.max(row[i] & W::GREATEST);
+            }
+            // NaNs are above.
+            return Some(most <= self.infinity);
+        }
         // SAFETY: passed on from the caller.
         unsafe { W::few_ends(rows, column, self.asked, to) }
     }
@@ -207,10 +222,18 @@ pub(super) trait Order: Copy + Send + Sync + 'static {
     type Word: Word;
     /// A word that is less the better the element is.
     fn key(self, x: Self::Word) -> Self::Word;
-    /// An element that is better than all that differ from it, where that is quickly
-    /// known.
+    /// An element that is better than all that differ from it, where that is quickly known.
     #[inline(always)]
     fn quick(self, items: &[Self::Word]) -> Option<Self::Word> {
+        let _ = items;
+        None
+    }
+    /// Whether [`first`](Self::first) is faster, and knows all that [`quick`](Self::quick) does.
+    const FIRST: bool = false;
+    /// The same with its place, of at most [`first::MOST`] elements and at least
+    /// [`first::LEAST`].
+    #[inline(always)]
+    fn first(self, items: &[Self::Word]) -> Option<(Self::Word, usize)> {
         let _ = items;
         None
     }
@@ -261,6 +284,11 @@ impl<W: Word> Order for Real<W> {
     fn quick(self, items: &[W]) -> Option<W> {
         W::end_of_floats(items, self.flip != W::of(0))
     }
+    const FIRST: bool = size_of::<W>() == size_of::<f64>();
+    #[inline(always)]
+    fn first(self, items: &[W]) -> Option<(W, usize)> {
+        W::first_end_of_floats(items, self.flip != W::of(0))
+    }
 }
 
 /// The first position of the best element; of the first NaN, if there are some.
@@ -270,7 +298,7 @@ pub(super) struct First<O> {
 }
 
 /// Elements of which the best is sought at a time.
-const SEARCHED: usize = 1024;
+const SEARCHED: usize = first::MOST;
 /// Elements that are compared before it is asked whether one is equal; words count them.
 const COMPARED: usize = 64;
 /// Rows of fewer elements keep positions as they go.
@@ -303,6 +331,34 @@ fn place<W: Word>(items: &[W], is: impl Fn(W) -> bool) -> usize {
         place = place.min(if is(x) { W::of(i as u64) } else { W::GREATEST });
     }
     at + place.wide() as usize
+}
+
+/// Finds the position of the best of some elements, of which there is one at least.
+struct Position<'a, O: Order> {
+    order: O,
+    items: &'a [O::Word],
+}
+
+impl<O: Order> Kernel for Position<'_, O> {
+    type Out = u32;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> u32 {
+        let lanes = First { order: self.order };
+        if let Some((_, place, ())) = lanes.row(self.items, 0) {
+            return place;
+        }
+        let (mut key, mut place, _) = First::<O>::START;
+        for (at, &x) in self.items.iter().enumerate() {
+            lanes.take(&mut key, &mut place, &mut (), x, at as u32);
+        }
+        place
+    }
+}
+
+/// The position of the best of some elements, which are fewer than 2^32.
+pub(super) fn position<O: Order>(order: O, items: &[O::Word], isa: Isa) -> u64 {
+    u64::from(dispatch(isa, Position { order, items }))
 }
 
 impl<O: Order> Lanes for First<O> {
@@ -360,7 +416,16 @@ impl<O: Order> Lanes for First<O> {
         let mut found: Option<(O::Word, u32, ())> = None;
         let mut start = at;
         for items in items.chunks(SEARCHED) {
-            let quick = self.order.quick(items);
+            let at_once = O::FIRST && items.len() >= first::LEAST;
+            if at_once && let Some((best, place)) = self.order.first(items) {
+                let key = self.order.key(best);
+                if found.is_none_or(|(best, ..)| key < best) {
+                    found = Some((key, (start + place) as u32, ()));
+                }
+                start += items.len();
+                continue;
+            }
+            let quick = if at_once { None } else { self.order.quick(items) };
             let key = match quick {
                 Some(best) => self.order.key(best),
                 None => best(self.order, items),

@@ -13,6 +13,7 @@ use super::round::Narrow;
 use super::words::Word;
 use crate::simd::{Kernel, Simd};
 use crate::table::Table;
+use warpfold_core::element::{bf16, f16};
 use warpfold_core::{DType, Element, prefetch};
 
 /// The most elements of an output that has a few.
@@ -33,6 +34,8 @@ pub(super) const PRODUCT: u8 = 2;
 /// The elements, of those that are shorter than f64. Of these sums there are no errors, but
 /// the sums of squares.
 pub(super) const POWERS: u8 = 3;
+/// The same of what the elements are more than the first of them.
+pub(super) const DIFFERENCES: u8 = 4;
 
 /// Bytes ahead, in every row, at which the next columns are asked for: each row is a stream of
 /// its own, and there are more of them than processors fetch ahead by themselves.
@@ -108,7 +111,7 @@ impl<O: Operands> Few<O> {
     unsafe fn of_terms<S: Simd, const TERM: u8>(&self, out: &mut impl Out) -> bool {
         // SAFETY: passed on from the caller.
         unsafe {
-            if const { TERM == PRODUCT || TERM == POWERS } {
+            if const { TERM == PRODUCT || TERM == POWERS || TERM == DIFFERENCES } {
                 // Of f64 they are not exact.
                 return if const { Self::WIDE } { false } else { self.each::<S, TERM, false>(out) };
             }
@@ -139,7 +142,7 @@ impl<O: Operands> Few<O> {
             }
             let [a, b] = O::load::<S>(p, q);
             match TERM {
-                ELEMENT | POWERS => [a[0], b[0]],
+                ELEMENT | POWERS | DIFFERENCES => [a[0], b[0]],
                 MAGNITUDE => [S::abs(a[0]), S::abs(b[0])],
                 _ => [S::mul(a[0], a[1]), S::mul(b[0], b[1])],
             }
@@ -158,7 +161,7 @@ impl<O: Operands> Few<O> {
             if TERM == PRODUCT {
                 return [S::add(s, x), S::add(e, S::abs(x)), more];
             }
-            if TERM == POWERS {
+            if TERM == POWERS || TERM == DIFFERENCES {
                 return [S::add(s, x), S::add(e, S::mul(x, x)), more];
             }
             if !ERRORS {
@@ -197,22 +200,28 @@ impl<O: Operands> Few<O> {
             while column < self.columns {
                 // The last group has some of the columns before it.
                 let at = column.min(last);
-                let [a, b] = self.terms::<S, TERM>(0, at);
+                let first = self.terms::<S, TERM>(0, at);
+                let [a, b] = first;
                 let (mut a, mut b) = if TERM == PRODUCT {
                     ([a, S::abs(a), zero], [b, S::abs(b), zero])
                 } else if TERM == POWERS {
                     ([a, S::mul(a, a), zero], [b, S::mul(b, b), zero])
+                } else if TERM == DIFFERENCES {
+                    ([zero; 3], [zero; 3])
                 } else {
                     ([a, zero, zero], [b, zero, zero])
                 };
                 for row in 1..self.len {
-                    let [x, y] = self.terms::<S, TERM>(row, at);
+                    let [mut x, mut y] = self.terms::<S, TERM>(row, at);
+                    if TERM == DIFFERENCES {
+                        [x, y] = [S::sub(x, first[0]), S::sub(y, first[1])];
+                    }
                     a = Self::add::<S, TERM, ERRORS>(a, x, one);
                     b = Self::add::<S, TERM, ERRORS>(b, y, one);
                 }
                 S::store(a[0], high.as_mut_ptr());
                 S::store(b[0], high[S::LANES..].as_mut_ptr());
-                if Self::WIDE || TERM == PRODUCT || TERM == POWERS {
+                if Self::WIDE || TERM == PRODUCT || TERM == POWERS || TERM == DIFFERENCES {
                     S::store(a[1], low.as_mut_ptr());
                     S::store(b[1], low[S::LANES..].as_mut_ptr());
                 }
@@ -277,18 +286,26 @@ impl<O: Operands> Few<O> {
 /// Whether sums of so many f32 lose nothing in f64, `most` being the bits of the largest
 /// magnitude and `least` those of the least one that is not 0, less one.
 fn is_exact(least: u32, most: u32, len: usize) -> bool {
+    is_within(least, most, room(len as u64))
+}
+
+/// How far apart the exponents of so many f32 may be of which sums lose nothing in f64; negative
+/// if there are too many.
+#[inline(always)]
+pub(super) fn room(len: u64) -> i32 {
+    // Multiples of 2^(a - 150), each below 2^(b - 126): `len 2^(b - a)` is 2^29 at most.
+    let many = (1 << 29) / len.max(1);
+    many.checked_ilog2().map_or(-1, |bits| bits.min(28).cast_signed())
+}
+
+/// Whether the exponents are no further apart than this, and the largest is that of a number.
+#[inline(always)]
+pub(super) fn is_within(least: u32, most: u32, room: i32) -> bool {
     const INFINITY: u32 = 0x7f80_0000;
-    // Subnormals have the exponent of the least normal numbers.
-    let exponent = |bits: u32| (bits >> 23).max(1);
-    match least.checked_add(1) {
-        // Zeros.
-        None => true,
-        Some(least) => {
-            // Multiples of 2^(a - 150), each below 2^(b - 126).
-            let apart = exponent(most) - exponent(least);
-            most < INFINITY && apart < 29 && (len as u64) << apart <= 1 << 29
-        }
-    }
+    // Subnormals have the exponent of the least normal numbers, and so do zeros alone.
+    let exponent = |bits: u32| (bits >> 23).max(1).cast_signed();
+    let apart = exponent(most) - exponent(least.wrapping_add(1));
+    (most < INFINITY) & (apart <= room)
 }
 
 /// Writes the sums of single elements, or of their magnitudes, and returns whether all of these
@@ -319,6 +336,14 @@ impl<O: Operands, const MAGNITUDES: bool> Kernel for Single<'_, O, MAGNITUDES> {
                 DType::F32 => {
                     let infinity = f32::INFINITY.to_bits().cast_signed();
                     single::<i32, MAGNITUDES>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
+                }
+                DType::F16 => {
+                    let infinity = f16::INFINITY.to_bits().cast_signed();
+                    single::<i16, MAGNITUDES>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
+                }
+                DType::BF16 => {
+                    let infinity = bf16::INFINITY.to_bits().cast_signed();
+                    single::<i16, MAGNITUDES>(row.cast(), bytemuck::cast_slice_mut(to), infinity)
                 }
                 _ => false,
             }
@@ -442,11 +467,14 @@ impl<T: Narrow, const ROOT: bool> Out for Rough<'_, T, ROOT> {
     }
 }
 
-/// Where the variances of `len` elements go, by their plain sums and those of their squares.
+/// Where the variances of `len` elements go, by their plain sums and those of their squares, or by
+/// those of what they are more than the first of them: a variance does not change where all
+/// elements do by the same, and differences have fewer bits that cancel.
 ///
-/// Of `n` elements the sums `s` and `q` are off by at most `(n - 1) u` times those of the
-/// magnitudes, with `u = 2^-53`. The sum of the magnitudes times itself is at most `n q`, so
-/// that `n q - s^2` is off by less than `3 n u n q`, and by what three operations round.
+/// A difference is off by at most `u = 2^-53` of itself. Of `n` numbers the sums `s` and `q` are
+/// off by at most `n u` times those of the magnitudes and of the squares. The sum of the
+/// magnitudes times itself is at most `n q`, so that `n q - s^2` is off by less than `4 n u n q`
+/// and `4 u n q`, and by what three operations round.
 pub(super) struct Variances<'a, T, const ROOT: bool> {
     pub(super) len: f64,
     /// `n (n - ddof)`, which is positive.
@@ -467,8 +495,8 @@ impl<T: Narrow, const ROOT: bool> Out for Variances<'_, T, ROOT> {
             // The inverse and the product are rounded, too.
             let off = all * inverse * share + variance.abs() * (4.0 * f64::EPSILON);
             let (mut least, mut most) = (variance - off, variance + off);
-            // Of what may be 0 or less nothing is known.
-            sure &= least > 0.0;
+            // Equal elements have none. Of what may be 0 or less nothing else is known.
+            sure &= (least > 0.0) | (all == 0.0);
             if ROOT {
                 least = least.max(0.0).sqrt() * (1.0 - 2.0 * f64::EPSILON);
                 most = most.sqrt() * (1.0 + 2.0 * f64::EPSILON);

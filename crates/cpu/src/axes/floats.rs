@@ -6,8 +6,8 @@
 )]
 
 use super::few::{
-    self, ELEMENT, Few, FewSums, MAGNITUDE, Means, POWERS, PRODUCT, Rough, Scaled, Single,
-    Variances, Zeros,
+    self, DIFFERENCES, ELEMENT, Few, FewSums, MAGNITUDE, Means, Out, POWERS, PRODUCT, Rough,
+    Scaled, Single, Variances, Zeros,
 };
 use super::finish::{Asked, Finish, Intervals, Pair, TOGETHER};
 use super::fold::{Accumulators, Cells, Fold, RaggedCells, RaggedFold, of_one_fold};
@@ -115,6 +115,10 @@ impl<O: Operands, M: Measure<P>, const P: usize> Fold for Floats<O, M, P> {
 
     fn is_quick(&self, elements: usize) -> bool {
         let short = <O::Item as Element>::DTYPE.size() < 8;
+        // Single elements are copied, whatever their type.
+        if elements == 1 && single_magnitude::<O, M, P>(self.asked).is_some() {
+            return true;
+        }
         let exact = if short { elements <= few::MOST } else { elements <= few::MOST_F64 };
         O::Item::AT_ONCE && exact && (short || !M::PRODUCTS || elements == 1)
     }
@@ -228,13 +232,20 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
         let Floats { isa, asked, .. } = self.fold;
+        let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
+        // SAFETY: passed on from the caller.
+        let Some(rows) = (unsafe { Few::<O>::new(tables, to.len()) }) else { return false };
+        if rows.len == 1 {
+            match single_magnitude::<O, M, P>(asked) {
+                Some(false) => return dispatch(isa, Single::<_, false> { rows, to }),
+                Some(true) => return dispatch(isa, Single::<_, true> { rows, to }),
+                None => {}
+            }
+        }
         // Of floats that f64 is rounded to in steps nothing is certain.
         if const { !O::Item::AT_ONCE } {
             return false;
         }
-        let to: &mut [O::Item] = bytemuck::cast_slice_mut(to);
-        // SAFETY: passed on from the caller.
-        let Some(rows) = (unsafe { Few::<O>::new(tables, to.len()) }) else { return false };
         if const { O::PAIRED } {
             few_dots(isa, asked, rows, to)
         } else if const { M::PRODUCTS } {
@@ -264,12 +275,27 @@ impl<O: Operands, M: Measure<P>, const P: usize> RaggedCells for FloatCells<O, M
     }
 }
 
+/// Whether the answer of a single element is its magnitude, or itself; `None` if it is neither.
+fn single_magnitude<O: Operands, M: Measure<P>, const P: usize>(asked: Asked) -> Option<bool> {
+    match asked {
+        _ if O::PAIRED => None,
+        Asked::Sum | Asked::Mean => Some(false),
+        Asked::Second => (!M::PRODUCTS).then_some(true),
+        // The root of a square.
+        Asked::Root => Some(true),
+        Asked::Variance { .. } => None,
+    }
+}
+
 /// Answers sums of a few elements, and says whether all answers are right.
-fn few_sums<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::Item]) -> bool {
+pub(super) fn few_sums<O: Operands>(
+    isa: Isa,
+    asked: Asked,
+    rows: Few<O>,
+    to: &mut [O::Item],
+) -> bool {
     let len = rows.len as f64;
     match asked {
-        Asked::Sum | Asked::Mean if rows.len == 1 => dispatch(isa, Single::<_, false> { rows, to }),
-        Asked::Second if rows.len == 1 => dispatch(isa, Single::<_, true> { rows, to }),
         Asked::Sum => {
             let out = Scaled { scale: 1.0, to };
             dispatch(isa, FewSums::<_, _, ELEMENT> { rows, out })
@@ -291,8 +317,6 @@ fn few_sums<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::Item
 fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::Item]) -> bool {
     let len = rows.len as f64;
     match asked {
-        // The root of a square.
-        Asked::Root if rows.len == 1 => dispatch(isa, Single::<_, true> { rows, to }),
         Asked::Second => {
             let out = Rough::<_, false> { len, to };
             dispatch(isa, FewSums::<_, _, PRODUCT> { rows, out })
@@ -306,15 +330,28 @@ fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::
         }
         Asked::Variance { ddof, root } if ddof < rows.len as u64 => {
             let divisor = len * (len - ddof as f64);
+            let near = rows.len <= DIFFERENT;
             if root {
                 let out = Variances::<_, true> { len, divisor, to };
-                dispatch(isa, FewSums::<_, _, POWERS> { rows, out })
+                few_variances(isa, near, rows, out)
             } else {
                 let out = Variances::<_, false> { len, divisor, to };
-                dispatch(isa, FewSums::<_, _, POWERS> { rows, out })
+                few_variances(isa, near, rows, out)
             }
         }
         Asked::Sum | Asked::Mean | Asked::Variance { .. } => false,
+    }
+}
+
+/// Of so few elements variances by squares are often not certain.
+const DIFFERENT: usize = 4;
+
+/// Hands over what variances are made of, by differences if the elements are that few.
+fn few_variances<O: Operands>(isa: Isa, near: bool, rows: Few<O>, out: impl Out) -> bool {
+    if near {
+        dispatch(isa, FewSums::<_, _, DIFFERENCES> { rows, out })
+    } else {
+        dispatch(isa, FewSums::<_, _, POWERS> { rows, out })
     }
 }
 
@@ -630,7 +667,7 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
     unsafe fn join_lanes<S: Simd>(acc: &mut [S::F; P], rows: &[[S::F; MOST_LANES]; P], one: S::F) {
         // SAFETY: the buffers hold the widest vector.
         unsafe {
-            if P < SUM {
+            if M::ROUGH {
                 for p in 0..P {
                     acc[p] = S::add(acc[p], S::sum_each(rows[p]));
                 }

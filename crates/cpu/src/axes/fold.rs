@@ -133,6 +133,8 @@ pub(super) fn of_one_fold<C: Cells>(others: &dyn Cells) -> &C {
 
 /// What an operation's accumulators are asked for: a table's outputs, or segments.
 pub(crate) trait Use: Copy {
+    /// Whether rows of a few elements are turned into columns before.
+    const TURNED: bool;
     /// The operation, whatever its type.
     type Fold: ?Sized;
     /// A type as such an operation.
@@ -144,6 +146,7 @@ pub(crate) trait Use: Copy {
 pub(crate) struct OfTables;
 
 impl Use for OfTables {
+    const TURNED: bool = true;
     type Fold = dyn Fold;
 
     fn fold(self, fold: impl Fold + RaggedFold + 'static) -> Box<dyn Fold> {
@@ -156,6 +159,7 @@ impl Use for OfTables {
 pub(crate) struct OfSegments;
 
 impl Use for OfSegments {
+    const TURNED: bool = false;
     type Fold = dyn RaggedFold;
 
     fn fold(self, fold: impl Fold + RaggedFold + 'static) -> Box<dyn RaggedFold> {

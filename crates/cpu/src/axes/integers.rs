@@ -182,17 +182,23 @@ impl<W: Word> Lanes for ShortPowers<W> {
     }
 
     fn few(&self) -> Option<FewAsked> {
-        matches!(self.asked, Asked::Variance { root: false, .. }).then_some(FewAsked::Words)
+        match self.asked {
+            Asked::Variance { root: false, .. } => Some(FewAsked::Words),
+            Asked::Variance { root: true, .. } => Some(FewAsked::Mean),
+            _ => None,
+        }
     }
 
     /// Of a few integers of 16 bits `n squares - sum^2` has at most 42, and the divisor 12: the
-    /// quotient is the only thing that is rounded.
+    /// quotient is the only thing that is rounded of a variance.
     #[inline(always)]
     fn finish<const MEAN: bool>(self, (sum, squares, ()): (i64, u64, ()), len: u64) -> (u64, bool) {
         let Asked::Variance { ddof, .. } = self.asked else { return (0, false) };
         let rest = len.saturating_sub(ddof);
         let spread = (len * squares).cast_signed() - sum * sum;
-        ((spread as f64 / (len * rest) as f64).to_bits(), rest > 0)
+        let (spread, divisor) = (spread as f64, (len * rest) as f64);
+        let (found, sure) = if MEAN { rooted(spread, divisor) } else { (spread / divisor, true) };
+        (found.to_bits(), sure & (rest > 0))
     }
 
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
@@ -203,6 +209,31 @@ impl<W: Word> Lanes for ShortPowers<W> {
         };
         request.finish(self.asked, bytemuck::cast_slice_mut(to), sums);
     }
+}
+
+/// The root of a quotient of two integers, below 2^43 and 2^13, rounded once; and whether that is
+/// certain.
+///
+/// Two roundings lead to a `root` that is off by less than a unit. What the spread is more than
+/// `divisor root^2` is known to 2^-100 of the spread: the square and its product are two numbers
+/// each, and the first difference is one of near numbers, which is exact. Divided by the slope it
+/// is what the root is off by, but for 2^-100 of the root. Where that is less than a quarter of a
+/// unit, the root is the answer whatever its own errors are; where it is more, these are less
+/// than 2^-44 of it, and the answer is certain if both ends are rounded alike.
+#[inline(always)]
+fn rooted(spread: f64, divisor: f64) -> (f64, bool) {
+    let root = (spread / divisor).sqrt();
+    let square = root * root;
+    let square_rest = root.mul_add(root, -square);
+    let product = divisor * square;
+    let product_rest = divisor.mul_add(square, -product);
+    // The difference of two near numbers is exact.
+    let rest = ((spread - product) - product_rest) - divisor * square_rest;
+    let low = rest / (2.0 * divisor * root);
+    let off = low.abs() * 2f64.powi(-40);
+    let (least, most) = (root + (low - off), root + (low + off));
+    // The root of 0 leads to no number.
+    if spread == 0.0 { (0.0, true) } else { (least, least.to_bits() == most.to_bits()) }
 }
 
 /// Sums of elements and of their squares: these in two words, of their low 32 bits and
@@ -249,9 +280,15 @@ impl<T: Integer> Lanes for Powers<T> {
     fn answer(&self, words: Words<'_, Self>, to: &mut [u64], request: Request<'_>) {
         let sums = |i: usize| {
             let high = words.c[i];
-            let squares = i128::from(words.b[i]) + (i128::from(high) << 32);
-            let squares =
-                if high & TOP == 0 { Interval::of_integer(squares) } else { Interval::UNKNOWN };
+            let all = i128::from(words.b[i]) + (i128::from(high) << 32);
+            let squares = match i64::try_from(all) {
+                _ if high & TOP != 0 => Interval::UNKNOWN,
+                Ok(all) => Interval::of_i64(all),
+                Err(_) => {
+                    let parts = Interval::of_parts(high, words.b[i]);
+                    parts.unwrap_or_else(|| Interval::of_integer(all))
+                }
+            };
             [Interval::of_i64(words.a[i]), squares]
         };
         request.finish(self.asked, bytemuck::cast_slice_mut(to), sums);

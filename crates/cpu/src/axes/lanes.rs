@@ -67,8 +67,8 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
     fn few(&self) -> Option<FewAsked> {
         None
     }
-    /// The answer of an output of `len` elements: the mean, or what the words are; and whether
-    /// it is right. Only where [`few`](Self::few) says so.
+    /// The answer of an output of `len` elements: the mean or the root, or what the words are; and
+    /// whether it is right. Only where [`few`](Self::few) says so.
     #[inline(always)]
     fn finish<const MEAN: bool>(
         self,
@@ -104,6 +104,7 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FewAsked {
     Words,
+    /// The mean, or the root of what the words are: known to the compiler, for loops of vectors.
     Mean,
 }
 

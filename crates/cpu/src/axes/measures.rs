@@ -38,6 +38,8 @@ pub(super) const LOST: f64 = 2e-323;
 pub(super) trait Measure<const P: usize>: Copy + Send + Sync + 'static {
     /// Whether products are summed.
     const PRODUCTS: bool;
+    /// Whether the parts are plain sums, which are joined by adding them.
+    const ROUGH: bool = P < SUM;
     /// Takes in a vector of pairs; an element alone is a pair with itself.
     ///
     /// # Safety
@@ -297,6 +299,10 @@ measure! {
             *a = S::add(*a, S::abs(product));
         },
         |p, len| rough(p[0], p[1], len), rough(p[1], p[1], len);
+    /// The squares in a plain sum, which is that of their magnitudes, too.
+    RoughSquares: 1, true, join_plain, merged_plain,
+        |S, [s], [x, y], _one| *s = S::add(*s, S::mul(x, y)),
+        |p, len| rough(p[0], p[0], len), rough(p[0], p[0], len);
     /// The elements, and their squares, in plain sums. The sum of the magnitudes is at
     /// most the root of `len` times the sum of the squares.
     RoughBoth: 2, true, join_plain, merged_plain,
@@ -305,4 +311,58 @@ measure! {
             *t = S::add(*t, S::mul(x, y));
         },
         |p, len| rough(p[0], (len * p[1]).sqrt() * 1.01, len), rough(p[1], p[1], len);
+}
+
+/// The squares of f64, each with its error.
+///
+/// Partial sums of squares are no larger than the sum `s`, so that it bounds the rounding errors:
+/// there are fewer than `n` sums of two numbers that are not 0, each of which is off by at most
+/// `u s`, and the errors of the squares add up to `u s` at most. So the magnitudes of what is added
+/// to `e` have a sum of at most `(n + 1) u s`, and these are at most `2 n` numbers, of which the sum
+/// is off by at most `2 n u` of that. Of no terms but these a sum of magnitudes needs to be kept.
+#[derive(Clone, Copy)]
+pub(super) struct Squares;
+
+impl Measure<2> for Squares {
+    const PRODUCTS: bool = true;
+    const ROUGH: bool = false;
+
+    #[inline(always)]
+    unsafe fn step<S: Simd>([s, e]: &mut [S::F; 2], [x, _]: [S::F; 2], one: S::F) {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            let square = S::mul(x, x);
+            let rest = S::mul_sub(x, x, square);
+            let [sum, error] = two_sums::<S>(*s, square, one);
+            *s = sum;
+            *e = S::add(*e, S::add(error, rest));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn join<S: Simd>([s, e]: &mut [S::F; 2], others: [S::F; 2], one: S::F) {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            let [sum, error] = two_sums::<S>(*s, others[0], one);
+            *s = sum;
+            *e = S::add(*e, S::add(error, others[1]));
+        }
+    }
+
+    #[inline(always)]
+    fn merged(parts: [f64; 2], others: [f64; 2]) -> [f64; 2] {
+        let [sum, error] = two_sum(parts[0], others[0]);
+        [sum, parts[1] + (error + others[1])]
+    }
+
+    #[inline(always)]
+    fn first(parts: [f64; 2], len: f64) -> Interval {
+        Self::second(parts, len)
+    }
+
+    #[inline(always)]
+    fn second([s, e]: [f64; 2], len: f64) -> Interval {
+        // Each step is doubled, and the last factor as well.
+        Interval::of_sum(s, e, (len + 8.0) * 2.0, (len + 8.0) * f64::EPSILON * s)
+    }
 }

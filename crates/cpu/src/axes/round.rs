@@ -45,6 +45,16 @@ impl Interval {
         Interval { high, low, off: 0.0 }
     }
 
+    /// `high 2^32 + low`, if f64 hold both.
+    #[inline(always)]
+    pub(super) fn of_parts(high: u64, low: u64) -> Option<Interval> {
+        if (high | low) >> 53 != 0 {
+            return None;
+        }
+        let [high, low] = two_sum(high as f64 * 4_294_967_296.0, low as f64);
+        Some(Interval { high, low, off: 0.0 })
+    }
+
     /// An integer, if two f64 hold it.
     #[inline(always)]
     pub(super) fn of_integer(value: i128) -> Interval {

@@ -9,7 +9,7 @@ use super::few;
 use super::fold::{Cells, Fold};
 use super::lengths::Lengths;
 use super::run::{Hands, Run, move_by};
-use super::walk::{Form, SHORT_ROW};
+use super::walk::{BUFFER, Form, SHORT_ROW, Segment};
 use crate::pack::Pack;
 use crate::table::Table;
 use core::ops::Range;
@@ -137,21 +137,33 @@ impl Run<'_> {
                 buffer.resize(bytes.div_ceil(8), 0);
             }
             let all: &mut [u8] = &mut bytemuck::cast_slice_mut(buffer)[..bytes];
-            for segment in &*segments {
-                for (i, &outer) in strips.outer.iter().enumerate() {
-                    let to = &mut all[(i * len * count + segment.place) * size..];
-                    let pack = Pack {
-                        from: at(segment.offsets, outer),
-                        size,
-                        rows: len,
-                        columns: segment.len,
-                        row_stride: along,
-                        column_stride: beside,
-                        gaps: self.gaps,
-                    };
-                    // SAFETY: the table is among the walk's elements, which may be read, and
-                    // so may what lies between them if `gaps` says so.
-                    unsafe { pack.fill_beside(to, count) };
+            for Band { first, count: many, stride } in bands(segments, array) {
+                // An element of all outputs of many short runs at a time, or all of one segment.
+                // What is read again, as many times as there are elements, stays in the first cache.
+                let near = len == 1 || many * stride.unsigned_abs() <= BUFFER;
+                let across = many > len && near && beside == size.cast_signed();
+                let (each, calls) = if across { (1, len) } else { (many, 1) };
+                let (rows, row_stride, pitch) =
+                    if across { (many, stride, first.len) } else { (len, along, count) };
+                for segment in 0..each {
+                    for (i, &outer) in strips.outer.iter().enumerate() {
+                        for j in 0..calls {
+                            let place = (i * len + j) * count + first.place + segment * first.len;
+                            let skip = segment.cast_signed() * stride + j.cast_signed() * along;
+                            let pack = Pack {
+                                from: at(first.offsets, outer).wrapping_byte_offset(skip),
+                                size,
+                                rows,
+                                columns: first.len,
+                                row_stride,
+                                column_stride: beside,
+                                gaps: self.gaps,
+                            };
+                            // SAFETY: the table is among the walk's elements, which may be read,
+                            // and so may what lies between them if `gaps` says so.
+                            unsafe { pack.fill_beside(&mut all[place * size..], pitch) };
+                        }
+                    }
                 }
             }
             let stride = (count * size).cast_signed();
@@ -173,6 +185,33 @@ impl Run<'_> {
             }
         }
     }
+}
+
+/// Segments of one length, each `stride` bytes after the one before, whose outputs follow each
+/// other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Band {
+    first: Segment,
+    count: usize,
+    stride: isize,
+}
+
+/// The segments in bands, as they lie in an array.
+fn bands(segments: &[Segment], array: usize) -> impl Iterator<Item = Band> {
+    let mut rest = segments;
+    core::iter::from_fn(move || {
+        let (&first, others) = rest.split_first()?;
+        let stride = others.first().map_or(0, |next| next.offsets[array] - first.offsets[array]);
+        let mut last = first;
+        let mut follows = |&next: &Segment| {
+            let near = next.offsets[array] - last.offsets[array] == stride && next.len == first.len;
+            last = next;
+            near
+        };
+        let count = 1 + others.iter().map_while(|next| follows(next).then_some(())).count();
+        rest = &rest[count..];
+        Some(Band { first, count, stride })
+    })
 }
 
 /// The elements of a strip: tables one after the other, with a column for each output.
@@ -242,5 +281,30 @@ impl<'a> Tables<'a> {
             }
         }
         cells.answer(0, Lengths::Same(self.elements as u64), to, missing);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_of_one_length_and_one_step_are_a_band() {
+        let at = |offset: isize, place, len| Segment { offsets: [offset, 0], place, len };
+        // A part of a run, whole ones, those after a gap, and a part again.
+        let segments = [
+            at(4, 0, 5),
+            at(40, 5, 8),
+            at(80, 13, 8),
+            at(120, 21, 8),
+            at(500, 29, 8),
+            at(540, 37, 3),
+        ];
+        let found: Vec<(isize, usize, isize)> =
+            bands(&segments, 0).map(|b| (b.first.offsets[0], b.count, b.stride)).collect();
+        assert_eq!(found, [(4, 1, 36), (40, 3, 40), (500, 1, 40), (540, 1, 0)]);
+        // In the other array all lie in one place.
+        let counts: Vec<usize> = bands(&segments, 1).map(|band| band.count).collect();
+        assert_eq!(counts, [1, 4, 1]);
     }
 }

@@ -61,7 +61,7 @@ const WORTH_A_CALL: usize = 1024;
 /// Fewer columns leave most lanes of a vector idle.
 const FEW_COLUMNS: usize = 8;
 /// Bytes that are copied together at a time: half of the first cache.
-const BUFFER: usize = 16 << 10;
+pub(super) const BUFFER: usize = 16 << 10;
 /// The most outputs of a block of rows: their accumulators stay in the second cache.
 const BLOCK: usize = 2048;
 /// Bytes of a row of a block of columns: runs of a few pages, whose accumulators stay there, too.
@@ -171,9 +171,9 @@ impl Walk {
     pub(super) fn segments(&self, from: usize, to: usize, out: &mut Vec<Segment>) {
         out.clear();
         let inner = self.kept.last().map_or(1, |k| k.len);
+        let beside = self.kept.len().checked_sub(2).map(|axis| self.kept[axis]);
         let mut at = from;
         while at < to {
-            let len = (inner - at % inner).min(to - at);
             let mut rest = at;
             let mut offsets = self.offset;
             for axis in self.kept.iter().rev() {
@@ -183,8 +183,22 @@ impl Walk {
                     *offset += i * stride;
                 }
             }
-            out.push(Segment { offsets, place: at - from, len });
-            at += len;
+            // Those along the axis outside of it follow without a division.
+            let (mut left, strides) = match beside {
+                Some(axis) => (axis.len - at / inner % axis.len, axis.strides),
+                None => (1, [0; 2]),
+            };
+            let mut inside = at % inner;
+            while left > 0 && at < to {
+                let len = (inner - inside).min(to - at);
+                out.push(Segment { offsets, place: at - from, len });
+                at += len;
+                for (i, offset) in offsets.iter_mut().enumerate() {
+                    let back = inside.cast_signed() * self.kept[self.kept.len() - 1].strides[i];
+                    *offset += strides[i] - back;
+                }
+                (left, inside) = (left - 1, 0);
+            }
         }
     }
 

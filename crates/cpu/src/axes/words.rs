@@ -4,6 +4,7 @@
 //! with, and not another loop: an operation is compiled for each width.
 
 use super::extremes::Asked;
+use super::first;
 use core::ops::{BitAnd, BitOr, BitXor, Not};
 use warpfold_core::{DType, prefetch};
 
@@ -34,6 +35,9 @@ pub(super) trait Word:
     /// machine's own instructions. `None` if there are NaNs, if it is a zero, which comes
     /// with two signs, or where there are no such instructions.
     fn end_of_floats(words: &[Self], greatest: bool) -> Option<Self>;
+    /// The same of a [short](first::MOST) row, with the place of the first element that it is,
+    /// where that is faster than to look for the end and then for its place.
+    fn first_end_of_floats(words: &[Self], greatest: bool) -> Option<(Self, usize)>;
     /// Writes the extremes of rows of floats, `column` elements from the beginning of each,
     /// and returns whether they are right, which they are not of NaNs. `None` where there are
     /// no such instructions. Subnormals are not to be taken for zeros.
@@ -96,6 +100,24 @@ macro_rules! end_of_floats {
     }};
 }
 
+/// [`Word::first_end_of_floats`].
+macro_rules! first_end_of_floats {
+    ($words:expr, $greatest:expr, $Float:ident, $Bits:ident, $N:literal, $SHORT:literal) => {{
+        // The greatest is the least of the opposite numbers.
+        let sign: $Bits = 1 << ($Bits::BITS - 1);
+        let flip = if $greatest { sign } else { 0 };
+        let rank = |word: Self| $Float::from_bits(word.cast_unsigned() ^ flip);
+        let found = if $words.len() < $N {
+            first::first::<_, _, $SHORT>($words, $Float::INFINITY, rank)
+        } else {
+            first::first::<_, _, $N>($words, $Float::INFINITY, rank)
+        };
+        // A subnormal equals zero where these are flushed.
+        let (end, place) = found.filter(|&(end, _)| end != 0.0)?;
+        Some(((end.to_bits() ^ flip).cast_signed(), place))
+    }};
+}
+
 /// [`Word::few_ends`].
 macro_rules! few_ends {
     ($rows:expr, $column:expr, $asked:expr, $to:expr, $Float:ident, $Bits:ident) => {{
@@ -137,7 +159,7 @@ macro_rules! few_ends {
 }
 
 macro_rules! word {
-    ($($word:ident, |$words:ident, $greatest:ident| $end:expr,
+    ($($word:ident, |$words:ident, $greatest:ident| $end:expr, $first:expr,
        |$rows:ident, $column:ident, $asked:ident, $to:ident| $few:expr;)*) => {$(
         impl Word for $word {
             const LEAST: Self = $word::MIN;
@@ -164,6 +186,12 @@ macro_rules! word {
                 $end
             }
             #[inline(always)]
+            fn first_end_of_floats($words: &[Self], $greatest: bool) -> Option<(Self, usize)> {
+                // Not all have a use for them.
+                let _ = ($words, $greatest);
+                $first
+            }
+            #[inline(always)]
             unsafe fn few_ends<const N: usize>(
                 $rows: &[*const Self],
                 $column: usize,
@@ -176,11 +204,13 @@ macro_rules! word {
     )*};
 }
 word! {
-    i8, |_words, _greatest| None, |_rows, _column, _asked, _to| None;
-    i16, |_words, _greatest| None, |_rows, _column, _asked, _to| None;
+    i8, |_words, _greatest| None, None, |_rows, _column, _asked, _to| None;
+    i16, |_words, _greatest| None, None, |_rows, _column, _asked, _to| None;
     i32, |words, greatest| end_of_floats!(words, greatest, f32, u32, 32),
+        None,
         |rows, column, asked, to| few_ends!(rows, column, asked, to, f32, u32);
     i64, |words, greatest| end_of_floats!(words, greatest, f64, u64, 16),
+        first_end_of_floats!(words, greatest, f64, u64, 16, 4),
         |rows, column, asked, to| few_ends!(rows, column, asked, to, f64, u64);
 }
 

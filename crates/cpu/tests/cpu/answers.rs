@@ -1003,3 +1003,131 @@ fn a_nan_in_a_long_row_is_found() {
         }
     }
 }
+
+/// An array in C order, whose axes begin at these steps, in elements.
+fn laid_out(dtype: DType, shape: &[usize], steps: &[usize], pattern: &str, r: &mut Rng) -> Array {
+    let size = dtype.size();
+    let last: usize = shape.iter().zip(steps).map(|(n, step)| (n - 1) * step).sum();
+    let bytes = (0..=last)
+        .flat_map(|i| make(dtype, pattern, i, r).to_le_bytes()[..size].to_vec())
+        .collect();
+    let strides = steps.iter().map(|&step| (step * size) as isize).collect();
+    Array { dtype, shape: shape.to_vec(), strides, offset: 0, bytes }
+}
+
+#[test]
+fn positions_in_rows_of_any_length_are_the_first() {
+    // Around vectors of all widths, what is found in one pass, and what is sought at a time.
+    let lens = [1, 3, 4, 7, 8, 11, 12, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 127, 128, 130];
+    let long = [200, 1000, 1023, 1024, 1025, 2050, 9000];
+    let lens: Vec<usize> = if cfg!(miri) { lens.to_vec() } else { [&lens[..], &long].concat() };
+    let mut random = Rng::with_seed(0xf125);
+    for dtype in DType::ALL {
+        for &len in &lens {
+            let pattern = ["integers", "uniform", "zeros", "constant"][random.usize(..4)];
+            let mut array = laid_out(dtype, &[9, len], &[len, 1], pattern, &mut random);
+            // The best elements are anywhere, the last place of all included, and some rows have
+            // a NaN of either sign or an infinity.
+            for row in 0..9 {
+                for x in [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e3, -1e3] {
+                    if random.u32(..8) == 0 {
+                        let at = if random.bool() { len - 1 } else { random.usize(..len) };
+                        let at = (row * len + at) * dtype.size();
+                        let bits = element(dtype, x).to_le_bytes();
+                        array.bytes[at..at + dtype.size()].copy_from_slice(&bits[..dtype.size()]);
+                    }
+                }
+            }
+            for isa in Isa::available() {
+                for op in [Op::ArgMin, Op::ArgMax].into_iter().filter(|op| op.supports(dtype)) {
+                    for reduced in [[false, true], [true, true]] {
+                        let note = format!("{pattern} {len}");
+                        one(&array, &reduced, op, isa, 1, &Rules::default(), &note);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_of_f32_between_few_and_many_elements_know_when_they_are_rounded() {
+    let mut random = Rng::with_seed(0x4a6e);
+    for round in 0..rounds(300) {
+        let pattern = PATTERNS[round % PATTERNS.len()];
+        let len = [65, 79, 80, 81, 127, 128, 129, 200, 255, 256, 257][random.usize(..11)];
+        let outputs =
+            [1, 2, 7, 8, 9, 16, 17, 33, 100][random.usize(..if cfg!(miri) { 4 } else { 9 })];
+        let gap = random.usize(..3);
+        let (shape, steps, reduced) = match random.u32(..3) {
+            0 => ([outputs, len], [len + gap, 1], [false, true]),
+            1 => ([len, outputs], [outputs + gap, 1], [true, false]),
+            _ => ([outputs, len], [2 * len + gap, 2], [false, true]),
+        };
+        let mut array = laid_out(DType::F32, &shape, &steps, pattern, &mut random);
+        // A neighbour that is far off, or half a unit of the sum, is in one of them.
+        let at = random.usize(..array.bytes.len() / 4) * 4;
+        let far = [2f32.powi(-126), -2f32.powi(-20), 2f32.powi(30), f32::MAX, 1e-45, -0.0];
+        let far = far[random.usize(..far.len())];
+        array.bytes[at..at + 4].copy_from_slice(&far.to_le_bytes());
+        for isa in Isa::available() {
+            let (threads, rules) = (random.usize(1..3), Rules::default());
+            for op in [Op::Sum, Op::Mean, Op::Norm1] {
+                one(&array, &reduced, op, isa, threads, &rules, &format!("{pattern} {far}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn short_runs_of_outputs_are_copied_together() {
+    // Runs of a few outputs with gaps between them, which begin and end within strips.
+    let mut random = Rng::with_seed(0xba4d);
+    for round in 0..rounds(104) {
+        let dtype = DType::ALL[round % DType::ALL.len()];
+        let pattern = PATTERNS[random.usize(..PATTERNS.len())];
+        let (n, run, gap) = (random.usize(1..7), random.usize(1..20), random.usize(..4));
+        let rows = if cfg!(miri) { 9 } else { random.usize(2..200) };
+        let pitch = run + gap;
+        let (shape, steps, reduced) = match random.u32(..3) {
+            0 => (vec![n, rows, run], vec![rows * pitch + gap, pitch, 1], vec![true, false, false]),
+            1 => (vec![rows, n, run], vec![n * pitch + gap, pitch, 1], vec![false, true, false]),
+            _ => {
+                let steps = vec![3 * rows * pitch, rows * pitch, pitch, 1];
+                (vec![2, n.min(3), rows, run], steps, vec![false, true, false, false])
+            }
+        };
+        let array = laid_out(dtype, &shape, &steps, pattern, &mut random);
+        for isa in Isa::available() {
+            let ops: Vec<Op> = OPS.into_iter().filter(|op| op.supports(dtype)).collect();
+            for _ in 0..4 {
+                let (op, threads) = (ops[random.usize(..ops.len())], random.usize(1..3));
+                one(&array, &reduced, op, isa, threads, &Rules::default(), pattern);
+            }
+            if Op::Dot.supports(dtype) {
+                let other = laid_out(dtype, &shape, &steps, pattern, &mut random);
+                let arrays = [Some(&array), Some(&other)];
+                compare(arrays, &reduced, Op::Dot, isa, 1, &Rules::default(), pattern);
+            }
+        }
+    }
+}
+
+#[test]
+fn deviations_of_a_few_integers_are_rounded_once() {
+    let mut random = Rng::with_seed(0x57d);
+    let many = if cfg!(miri) { 40 } else { 1100 };
+    for dtype in [DType::I8, DType::U8, DType::I16, DType::U16] {
+        for n in [1, 2, 3, 7, 16, 50, 64] {
+            for pattern in ["bits", "integers", "constant"] {
+                let array = laid_out(dtype, &[n, many], &[many, 1], pattern, &mut random);
+                for ddof in [0, 1, 3] {
+                    let rules = Rules::default().ddof(ddof);
+                    for isa in Isa::available() {
+                        one(&array, &[true, false], Op::Std, isa, 1, &rules, pattern);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -182,6 +182,21 @@ fn every_instruction_set_gives_the_same_bits() {
 }
 
 #[test]
+fn sums_of_segments_between_few_and_many_elements_know_when_they_are_rounded() {
+    let mut random = Rng::with_seed(0x4a6e);
+    for pattern in PATTERNS {
+        let lens: Vec<usize> = (0..90).map(|_| random.usize(65..257)).chain([0, 1, 15]).collect();
+        let (spans, len) = spans(&lens, &mut random);
+        let array = Array::new(DType::F32, pattern, len, Layout::Contiguous, &mut random);
+        for isa in Isa::available() {
+            for op in [Op::Sum, Op::Mean, Op::Norm1] {
+                check(&array, &spans, &[op], &RULES[0], isa, random.usize(1..4));
+            }
+        }
+    }
+}
+
+#[test]
 fn any_layout_and_long_segments_have_the_bits_of_the_segment_alone() {
     let mut random = Rng::with_seed(18);
     let lens = [4095, 0, 4096, 1, 4097, 9000, 1, 1, 20_000];
