@@ -157,10 +157,12 @@ def main():
     with_numpy()
     schedule = [] if args.schedule == "lockstep" else ["--schedule", args.schedule, "--seed", "1"]
     compiler, _, pattern = args.only.partition(":")
+    chosen = [maker for maker in makers.MAKERS if fnmatch.fnmatch(maker.name, compiler) and (maker.core or not args.core)]
+    if not chosen:
+        names = ", ".join(f"{maker.name}{'' if maker.core else ' (not of the core)'}" for maker in makers.MAKERS)
+        sys.exit(f"error: no compiler is chosen\nhint: there are {names}")
     rows, bad = [], 0
-    for maker in makers.MAKERS:
-        if not fnmatch.fnmatch(maker.name, compiler) or args.core and not maker.core:
-            continue
+    for maker in chosen:
         folder = make(maker, args.core)
         cases = [case for case in json.loads((folder / "cases.json").read_text()) if fnmatch.fnmatch(case["name"], pattern or "*")]
         skipped = [case for case in cases if "skipped" in case]
