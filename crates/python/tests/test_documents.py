@@ -28,11 +28,11 @@ def test_examples_of_pages(repository, page, least, tmp_path, monkeypatch):
     assert runner.summarize(verbose=False).failed == 0, "".join(out)
 
 
-@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize("at", range(4))
 def test_examples_of_kernels(repository, at, monkeypatch):
     monkeypatch.chdir(repository)
     blocks = [block.split("```")[0] for block in (repository / "docs/ptx.md").read_text().split("```python\n")[1:]]
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for library in ["numba.cuda", "triton"]:
         if library.split(".")[0] in blocks[at]:
             pytest.importorskip(library)
