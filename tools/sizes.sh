@@ -44,7 +44,7 @@ fn main() {
 }
 RUST
 
-program reduction 7000000 <<'RUST'
+program reduction 7200000 <<'RUST'
 use warpfold::{Op, Reduction};
 
 fn main() -> Result<(), warpfold::Error> {
