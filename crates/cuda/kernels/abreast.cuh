@@ -285,26 +285,23 @@ __device__ __forceinline__ void reduce_abreast(const Abreast &all, const typenam
         else
             take_abreast<4>(acc, all, mine, asked);
     }
-    // Those that are not sure, and then those that are lost.
-    u32 left = 0;
     if constexpr (GeneralOf<Acc>::IS_FEW) {
-        left = write_few(acc, all, mine, room, asked);
-    } else {
-        static_assert(!Acc::MAY_BE_LOST, "only accumulators of few elements give up");
-        write_answers(all.layout.out, mine.number, i32(all.numbers), mine.count, all.answer, acc, room, asked);
-    }
-    if constexpr (GeneralOf<Acc>::IS_FEW) {
+        // Those that are not sure, and then those that are lost.
+        u32 left = write_few(acc, all, mine, room, asked);
         if (!__syncthreads_or(left != 0))
             return;
         left = answer_generally<Acc>(all, left, asked);
-    }
-    if constexpr (General::MAY_BE_LOST) {
-        if (__syncthreads_or(left != 0)) {
-            __shared__ LostAbreast those;
-            those.mask[threadIdx.x] = left;
-            __syncthreads();
-            find_abreast<General>(all, those, asked);
+        if constexpr (General::MAY_BE_LOST) {
+            if (__syncthreads_or(left != 0)) {
+                __shared__ LostAbreast those;
+                those.mask[threadIdx.x] = left;
+                __syncthreads();
+                find_abreast<General>(all, those, asked);
+            }
         }
+    } else {
+        static_assert(!Acc::MAY_BE_LOST, "only accumulators of few elements give up");
+        write_answers(all.layout.out, mine.number, i32(all.numbers), mine.count, all.answer, acc, room, asked);
     }
 }
 

@@ -6,9 +6,9 @@ use super::catalogue::{FEW_ELEMENTS, STRIDED_THREADS};
 use super::column_table::ColumnTable;
 use super::kernels::{Program, Tally};
 use super::layout::{Layout, Parameters, Row};
-use super::route::{Launches, Machine};
+use super::route::{Launches, Machine, NARROW};
 use super::scratch::Scratch;
-use super::table::Table;
+use super::table::{ROW_ALIGNMENT, Table};
 use crate::Result;
 use crate::device::{Address, Launch, Stream};
 use warpfold_core::DType;
@@ -23,15 +23,10 @@ const AT_ONCE: usize = 4;
 const ROWS: usize = 32;
 /// The same of rows of two bytes an element, of which sums are not asked.
 const SHORT_ROWS: usize = 24;
-/// And rows of a vector that follow each other, or of half of one of bytes, but of floats of
-/// words and more of which sums are asked.
-const VECTOR: usize = 16;
 /// Elements of columns of bytes, and of halves of a word, that are faster as columns where no
-/// sum of floats is asked. These and the rows that follow each other were measured on an H200
-/// over 131 tables drawn at random.
+/// sum of floats is asked. These and rows of one vector were measured on an H200 over 131 tables
+/// drawn at random.
 const COLUMNS: [usize; 2] = [5, 8];
-/// Bytes of a row of each of several tables of such columns.
-const WIDE: usize = 64;
 
 /// Outputs that a thread has of a table, if these are many and have few elements (or it is `forced`):
 /// `OUTPUTS_ABREAST` in the kernels.
@@ -51,18 +46,18 @@ pub(super) fn outputs_of_a_thread(tally: Tally, table: &Table, forced: bool) -> 
     let full = last.len >= 4 * outputs || last.len.is_multiple_of(outputs);
     let few = has_few_floats(tally, table.dtype);
     let row = len * size;
+    // Rows of a vector that follow each other, or of half of one of bytes.
+    let vectors = (row == ROW_ALIGNMENT || row == ROW_ALIGNMENT / 2 && size == 1)
+        && last.strides[0] == row.cast_signed();
     let rows = table.has_few_rows()
-        && (row >= ROWS && row.is_multiple_of(16)
+        && (row >= ROWS && row.is_multiple_of(ROW_ALIGNMENT)
             || row >= SHORT_ROWS && size == 2 && !few
-            || (row == VECTOR || row == VECTOR / 2 && size == 1)
-                && last.strides[0] == row.cast_signed()
-                && (size <= 2 || !few));
+            || vectors && (size <= 2 || !few));
     let tall = size <= 2 && !few && len >= COLUMNS[size - 1];
-    let wide = |c: &ColumnTable<'_>| c.tables() == 1 || c.columns * size >= WIDE;
-    let columns = || {
-        let columns = ColumnTable::of(table).filter(|c| tall && c.takes_one_launch());
-        columns.is_some_and(|c| wide(&c))
+    let wide = |c: ColumnTable<'_>| {
+        c.takes_one_launch() && (c.tables() == 1 || c.columns * size >= NARROW)
     };
+    let columns = || tall && ColumnTable::of(table).is_some_and(wide);
     let tables = tally.has_tables() && (rows || columns());
     (table.outputs.len >= LEAST_THREADS * outputs && (full || few) && !tables).then_some(outputs)
 }

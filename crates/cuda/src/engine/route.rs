@@ -40,7 +40,7 @@ const MODEST: usize = 16 << 20;
 const MANY_ROWS: core::ops::Range<usize> = 64..1024;
 /// Bytes of a row of a table that leave most of a block idle, and bytes that do not where
 /// what is reduced is no sum of floats and each table has many rows.
-const NARROW: usize = 64;
+pub(super) const NARROW: usize = 64;
 const NARROW_AND_TALL: usize = 8;
 /// Rows of such a table.
 const TALL: usize = 4096;
