@@ -61,3 +61,16 @@ FAULTY(faulty_grid_sync)
         *out = sum;
     }
 }
+
+// A minimum that fills up with 0, which is the identity of sums.
+FAULTY(faulty_any_op)
+{
+    const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
+    T least = i < n ? in[i] : T(0);
+    for (u32 distance = 16; distance > 0; distance /= 2) {
+        const T other = __shfl_down_sync(0xffffffff, least, distance);
+        least = other < least ? other : least;
+    }
+    if (threadIdx.x == 0)
+        partials[blockIdx.x] = least;
+}

@@ -1,5 +1,6 @@
-// The classic listings, made again as the texts have them: `ladder show --faulty` runs them on the interpreter, and tells what it
-// finds. Nothing else does. The first letter is the text's. What their host code does is in `src/faulty.rs`.
+// The texts' listings, in words of our own: `ladder show --faulty` runs them on the interpreter, and tells what it finds. Nothing else
+// does. The first letter is the text's. Guards, loops, barriers, masks and memory are as printed, but for the repairs that
+// `src/faulty/printed.rs` lists. What the host code does is in `src/faulty/listings.rs`.
 // elements: u32
 // options: -lineinfo
 //
@@ -8,6 +9,9 @@
 #include "types.cuh"
 
 #define TEXT(name) extern "C" __global__ void name(T *in, T *partials, u64 n)
+
+// As many slots as the launch gives a block: its threads.
+extern __shared__ T dynamic_slots[];
 
 // Threads past the end leave, and the others wait at barriers without them. Partners past the end are read all the same. The levels
 // are written over the input: a second run sums what the first has left.
@@ -94,7 +98,6 @@ __device__ __forceinline__ void p_unroll(T *in, T *partials, u64 n)
 }
 
 TEXT(p_unroll2) { p_unroll<2>(in, partials, n); }
-TEXT(p_unroll4) { p_unroll<4>(in, partials, n); }
 TEXT(p_unroll8) { p_unroll<8>(in, partials, n); }
 TEXT(p_unroll16) { p_unroll<16>(in, partials, n); }
 
@@ -128,8 +131,8 @@ __device__ __forceinline__ T *fold_eight(T *in, u64 n)
     return in + u64(blockIdx.x) * 8 * width;
 }
 
-// The last warp trusts `volatile`: memory is read and written each time, but nothing says in which order lanes do it. In a block of 32
-// the first step adds another tile.
+// The last warp trusts `volatile`: memory is read and written each time, but nothing says in which order lanes do it. Nothing asks how
+// many threads there are: in a block of 32 the first step adds another tile.
 __device__ __forceinline__ void fold_volatile(volatile T *warp)
 {
     const u32 tid = threadIdx.x;
@@ -156,7 +159,8 @@ TEXT(p_unroll_warps8)
         partials[blockIdx.x] = mine[0];
 }
 
-// The last warp with barriers of the block: no race is left, and the test of the tiles is as before.
+// The last six levels with barriers of the block, and all 32 lanes of the first warp at each of them, as the exercise asks: lane t
+// reads element t + 16 while lane t + 16 writes it.
 TEXT(p_unroll_warps8_barrier)
 {
     const u32 tid = threadIdx.x;
@@ -168,7 +172,7 @@ TEXT(p_unroll_warps8_barrier)
     }
 #pragma unroll
     for (u32 half = 32; half > 0; half /= 2) {
-        if (tid < half)
+        if (tid < 32)
             mine[tid] += mine[tid + half];
         __syncthreads();
     }
@@ -242,22 +246,39 @@ TEXT(p_nested_nosync)
     partials[blockIdx.x] = mine[0];
 }
 
-// The same with one child for all blocks: the first block does not know how far the others are.
+// One child a level for all blocks, which the first thread of the first block launches when it has written its own value; the child reads
+// those of all blocks. A block has half as many threads as its tile has elements. As above, the thread that would have launched the
+// children does what they do.
 TEXT(p_nested_wide)
 {
-    const u32 tid = threadIdx.x, half = blockDim.x / 2;
-    T *mine = in + u64(blockIdx.x) * blockDim.x;
-    if (tid < half)
-        mine[tid] += mine[tid + half];
-    __syncthreads();
+    const u32 tid = threadIdx.x, size = 2 * blockDim.x;
+    T *mine = in + u64(blockIdx.x) * size;
+    mine[tid] += mine[tid + blockDim.x];
     if (blockIdx.x > 0 || tid > 0)
         return;
-    for (u32 block = 0; block < gridDim.x; ++block) {
-        T sum = 0;
-        for (u32 child = 0; child < half; ++child)
-            sum += in[u64(block) * blockDim.x + child];
-        partials[block] = sum;
+    for (u32 half = blockDim.x / 2; half > 0; half /= 2)
+        for (u32 block = 0; block < gridDim.x; ++block)
+            for (u32 child = 0; child < half; ++child) {
+                T *tile = in + u64(block) * size;
+                if (half > 1)
+                    tile[child] += tile[child + half];
+                else
+                    partials[block] = tile[0] + tile[1];
+            }
+}
+
+// The first version of the series: in global memory, without a test of the end of the array and without a return.
+TEXT(f_neighbored)
+{
+    const u32 tid = threadIdx.x;
+    T *mine = in + u64(blockIdx.x) * blockDim.x;
+    for (u32 stride = 1; stride < blockDim.x; stride *= 2) {
+        if (tid % (2 * stride) == 0)
+            mine[tid] += mine[tid + stride];
+        __syncthreads();
     }
+    if (tid == 0)
+        partials[blockIdx.x] = mine[0];
 }
 
 // Partners are added without a test that there is one: a block whose number of threads is no power of two reads slots that no thread
@@ -278,7 +299,8 @@ TEXT(f_shared_neighbored)
         partials[blockIdx.x] = slots[0];
 }
 
-// Two elements a thread. The first one is tested, the second one is not.
+// Two elements a thread. The first one is tested, the second one is not. The test is of the array's length, which the text has as a
+// constant: a second launch asks for it, too, and not for the number of partials.
 TEXT(f_shared_first_add)
 {
     __shared__ T slots[1024];
@@ -330,34 +352,74 @@ __device__ __forceinline__ T add_in_steps(const T *in, u64 n)
 
 TEXT(h_two_pass_shared)
 {
-    __shared__ T slots[1024];
-    slots[threadIdx.x] = add_in_steps(in, n);
-    fold_shared(slots, partials);
+    dynamic_slots[threadIdx.x] = add_in_steps(in, n);
+    fold_shared(dynamic_slots, partials);
 }
 
-// The last warp trusts `volatile`, in shared memory.
-TEXT(h_two_pass_warp)
+// The loop as printed: its step compares where it should shift, so that nothing changes.
+__device__ __forceinline__ void fold_for_ever(T *slots, u32 least)
 {
-    __shared__ T slots[1024];
     const u32 tid = threadIdx.x;
-    slots[tid] = add_in_steps(in, n);
     __syncthreads();
-    for (u32 half = blockDim.x / 2; half > 32; half /= 2) {
+    for (u32 half = blockDim.x / 2; half > least; (void)(half >= 1)) {
         if (tid < half)
             slots[tid] += slots[tid + half];
         __syncthreads();
     }
-    if (tid < 32)
-        fold_volatile(slots);
-    if (tid == 0)
-        partials[blockIdx.x] = slots[0];
 }
 
-// Every level written out, for a number of threads that the compiler knows.
+TEXT(h_two_pass_shared_as_printed)
+{
+    dynamic_slots[threadIdx.x] = add_in_steps(in, n);
+    fold_for_ever(dynamic_slots, 0);
+    if (threadIdx.x == 0)
+        partials[blockIdx.x] = dynamic_slots[0];
+}
+
+// The last warp trusts `volatile`, in shared memory. The first step asks for more than 32 threads; the second one does not, and a block
+// of 32 or fewer reads past its slots.
+__device__ __forceinline__ void fold_last_warp(volatile T *warp, T *partials)
+{
+    const u32 tid = threadIdx.x;
+    if (tid < 32) {
+        if (blockDim.x > 32)
+            warp[tid] += warp[tid + 32];
+        warp[tid] += warp[tid + 16];
+        warp[tid] += warp[tid + 8];
+        warp[tid] += warp[tid + 4];
+        warp[tid] += warp[tid + 2];
+        warp[tid] += warp[tid + 1];
+    }
+    if (tid == 0)
+        partials[blockIdx.x] = warp[0];
+}
+
+TEXT(h_two_pass_warp)
+{
+    const u32 tid = threadIdx.x;
+    dynamic_slots[tid] = add_in_steps(in, n);
+    __syncthreads();
+    for (u32 half = blockDim.x / 2; half > 32; half /= 2) {
+        if (tid < half)
+            dynamic_slots[tid] += dynamic_slots[tid + half];
+        __syncthreads();
+    }
+    fold_last_warp(dynamic_slots, partials);
+}
+
+TEXT(h_two_pass_warp_as_printed)
+{
+    dynamic_slots[threadIdx.x] = add_in_steps(in, n);
+    fold_for_ever(dynamic_slots, 32);
+    fold_last_warp(dynamic_slots, partials);
+}
+
+// Every level written out, for a number of threads that the compiler knows. Each step of the last warp asks whether the block is large
+// enough to have two halves of that size; 32 lanes take the step all the same.
 template <u32 WIDTH>
 __device__ __forceinline__ void h_two_pass_static(const T *in, T *partials, u64 n)
 {
-    __shared__ T slots[1024];
+    T *slots = dynamic_slots;
     const u32 tid = threadIdx.x;
     slots[tid] = add_in_steps(in, n);
     __syncthreads();
@@ -381,13 +443,27 @@ __device__ __forceinline__ void h_two_pass_static(const T *in, T *partials, u64 
             slots[tid] += slots[tid + 64];
         __syncthreads();
     }
-    if (tid < 32)
-        fold_volatile(slots);
-    if (tid == 0)
-        partials[blockIdx.x] = slots[0];
+    if (tid < 32) {
+        volatile T *warp = slots;
+        if (WIDTH >= 64)
+            warp[tid] += warp[tid + 32];
+        if (WIDTH >= 32)
+            warp[tid] += warp[tid + 16];
+        if (WIDTH >= 16)
+            warp[tid] += warp[tid + 8];
+        if (WIDTH >= 8)
+            warp[tid] += warp[tid + 4];
+        if (WIDTH >= 4)
+            warp[tid] += warp[tid + 2];
+        if (WIDTH >= 2)
+            warp[tid] += warp[tid + 1];
+        if (tid == 0)
+            partials[blockIdx.x] = warp[0];
+    }
 }
 
 TEXT(h_two_pass_static_128) { h_two_pass_static<128>(in, partials, n); }
+TEXT(h_two_pass_static_32) { h_two_pass_static<32>(in, partials, n); }
 
 // A warp's sum in its lane 0. The mask names the lanes that take part.
 __device__ __forceinline__ T w_fold_warp(T sum, u32 mask)
@@ -416,31 +492,16 @@ __device__ __forceinline__ void w_fold_grid(const T *in, T *partials, u64 n, u32
 // 31 is the number of the last lane and not a mask of all of them.
 TEXT(w_warp_shuffle) { w_fold_grid(in, partials, n, warpSize - 1); }
 
-// The rest of it is right.
+// With a right mask: what is left is `blockDim.x / 32`, which forgets the last warp of a block that is not whole warps.
 TEXT(w_warp_shuffle_of_all_lanes) { w_fold_grid(in, partials, n, 0xffffffff); }
 
-// The mask names all lanes, and those past the end have left.
+// The exchange with the same mask. The text has the function alone; the kernel around it is ours.
 TEXT(w_warp_allreduce)
 {
     const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= n)
-        return;
-    T sum = in[i];
-    for (u32 bit = 16; bit > 0; bit /= 2)
-        sum += __shfl_xor_sync(0xffffffff, sum, bit);
+    T sum = i < n ? in[i] : T(0);
+    for (u32 bit = warpSize / 2; bit > 0; bit /= 2)
+        sum += __shfl_xor_sync(warpSize - 1, sum, bit);
     if (threadIdx.x == 0)
         partials[blockIdx.x] = sum;
-}
-
-// A minimum that fills up with 0.
-TEXT(w_any_op)
-{
-    const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
-    T least = i < n ? in[i] : T(0);
-    for (u32 distance = 16; distance > 0; distance /= 2) {
-        const T other = __shfl_down_sync(0xffffffff, least, distance);
-        least = other < least ? other : least;
-    }
-    if (threadIdx.x == 0)
-        partials[blockIdx.x] = least;
 }

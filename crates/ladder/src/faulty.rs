@@ -111,8 +111,6 @@ mod tests {
             ),
             // A number of partials that is no power of two.
             ("block-sum", 0, Text::S, 192, 325, "element 1 "),
-            // Tails up to a block.
-            ("shared-first-add", 0, Text::F, 8256, 12880, "elements 129 to 160 are left out"),
         ] {
             let showing = &shown(id)[place];
             let Showing { got: answers, astray: told, .. } = showing;
@@ -137,6 +135,22 @@ mod tests {
         assert!(found.iter().any(|f| f.contains("uninitialised memory")), "{found:#?}");
         // The interpreter has all ones where nothing was written.
         assert_ne!(showing.got[0], showing.wanted);
+    }
+
+    /// As printed the step of a loop compares where it should shift.
+    #[test]
+    fn two_listings_of_h_never_end_as_printed() {
+        for id in ["two-pass-shared", "two-pass-warp"] {
+            let showing = &shown(id)[0];
+            assert!(showing.source.contains("half >= 1"), "{}", showing.source);
+            assert!(showing.halt.is_some() && showing.got.is_empty(), "{showing:?}");
+        }
+    }
+
+    #[test]
+    fn all_lanes_of_the_first_warp_race_at_every_step() {
+        let showing = &shown("unroll-warps8-barrier")[0];
+        assert_eq!((&showing.got[..], &*showing.wanted), (&["583600".to_string()][..], "524800"));
     }
 
     #[test]
@@ -198,7 +212,8 @@ mod tests {
                 let begins = begins.iter().any(|b| !b.is_empty() && showing.source.starts_with(b));
                 assert!(begins, "{}: {}", rung.id, showing.source);
                 // What is in no text claims none.
-                assert!(rung.texts.contains(&showing.text), "{}", rung.id);
+                let claims = showing.text != Text::Beyond;
+                assert!(!claims || rung.texts.contains(&showing.text), "{}", rung.id);
                 let wrong = showing.got.first().is_some_and(|got| *got != showing.wanted);
                 let is_sum = !["any-op", "cpu-serial", "cpu-recursive"].contains(&rung.id)
                     && !showing.how.starts_with("1 to 8400");
@@ -210,8 +225,7 @@ mod tests {
                 );
             }
             let nothing = rung.fault.starts_with("none") || rung.id == "atomic";
-            let slow = rung.id == "shared-first-add-full-grid";
-            assert_eq!(shown.is_empty(), nothing || slow, "{}", rung.id);
+            assert_eq!(shown.is_empty(), nothing, "{}", rung.id);
         }
         assert!(LISTINGS.iter().all(|listing| find(listing.rung).is_some()));
     }
@@ -222,11 +236,16 @@ mod tests {
             ("neighbored", 0, "barrier"),
             ("neighbored", 0, "out of bounds"),
             ("interleaved", 0, "out of bounds"),
+            ("neighbored", 2, "out of bounds"),
             ("shared-first-add", 1, "out of bounds"),
+            ("shared-first-add-full-grid", 0, "out of bounds"),
             ("unroll2", 1, "out of bounds"),
             ("unroll-warps8", 0, "volatile"),
-            ("two-pass-warp", 0, "volatile"),
+            ("unroll-warps8-barrier", 0, "race"),
+            ("two-pass-warp", 1, "volatile"),
+            ("two-pass-warp", 2, "0 bytes past the 128 bytes"),
             ("two-pass-static", 0, "volatile"),
+            ("two-pass-static", 1, "0 bytes past the 128 bytes"),
             ("nested-nosync", 0, "race"),
             ("nested-wide", 0, "race"),
             ("warp-shuffle", 0, "mask"),
@@ -244,11 +263,11 @@ mod tests {
             ("neighbored", 1),
             ("interleaved", 1),
             ("unroll2", 0),
-            ("unroll4", 1),
             ("unroll16", 1),
             ("unroll-warps8", 1),
             ("unroll-warps8-barrier", 1),
-            ("two-pass-shared", 0),
+            ("two-pass-shared", 1),
+            ("warp-shuffle", 1),
             ("any-op", 0),
             ("nested", 1),
             ("vector-load", 1),

@@ -16,6 +16,8 @@ enum Then {
     Least,
     /// Launches one block over them.
     Again(Threads),
+    /// Launches one block of as many threads as partials, and a kernel that tests against the length of the array.
+    AgainByArray,
     /// Nothing: the kernel writes the answer.
     Nothing,
 }
@@ -29,6 +31,24 @@ enum Threads {
     AsBefore,
     /// This many.
     Fixed(u32),
+}
+
+/// The dynamic shared memory of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shared {
+    /// A slot for each thread.
+    Slots,
+    /// So many bytes, which the kernel does not use; none as a rule.
+    Idle(u32),
+}
+
+impl Shared {
+    const fn bytes(self, threads: u32) -> u32 {
+        match self {
+            Shared::Slots => 4 * threads,
+            Shared::Idle(bytes) => bytes,
+        }
+    }
 }
 
 /// The elements of an array.
@@ -56,8 +76,7 @@ pub(super) struct Listing {
     grid_by: &'static str,
     /// Elements between a multiple of 256 bytes and the first element.
     offset: u64,
-    /// Bytes of dynamic shared memory of a block, which the kernel does not use.
-    shared: u32,
+    shared: Shared,
     then: Then,
     runs: usize,
     schedule: Schedule,
@@ -83,7 +102,7 @@ const fn listing(
         grid,
         grid_by: "",
         offset: 0,
-        shared: 0,
+        shared: Shared::Idle(0),
         then: Then::Add,
         runs: 1,
         schedule: FAR_AHEAD,
@@ -113,7 +132,6 @@ const fn mistake(
 }
 
 const UNROLL2: &[&str] = &["fold_in_place", "p_unroll", "p_unroll2"];
-const UNROLL4: &[&str] = &["fold_in_place", "p_unroll", "p_unroll4"];
 const UNROLL8: &[&str] = &["fold_in_place", "p_unroll", "p_unroll8"];
 const UNROLL16: &[&str] = &["fold_in_place", "p_unroll", "p_unroll16"];
 const LOOP: &[&str] = &["fold_in_place", "p_unroll8_loop"];
@@ -122,36 +140,50 @@ const BARRIERS: &[&str] = &["fold_eight", "p_unroll_warps8_barrier"];
 const COMPLETE: &[&str] = &["fold_eight", "fold_volatile", "p_complete_unroll8"];
 const STATIC: &[&str] =
     &["fold_eight", "fold_volatile", "p_complete_unroll8_static", "p_complete_unroll8_static_128"];
+const STEPS: &str = "add_in_steps";
+const LAST_WARP: &str = "fold_last_warp";
 const NESTED: &[&str] = &["Halving", "p_nested_halving", "p_nested"];
-const FIRST_ADD: &[&str] = &["f_shared_first_add"];
-const HALVED_GRID: &str = "3 / 2";
+
+/// A version of F, whose second launch has as many threads as there are partials, and tests against the length of the array.
+const fn first_add(rung: &'static str, grid_by: &'static str, shape: (u32, u32, u32)) -> Listing {
+    let then = Then::AgainByArray;
+    Listing { grid_by, then, ..listing(Text::F, rung, &["f_shared_first_add"], shape) }
+}
+
+/// A kernel of H, which is launched again with one block of as many threads.
+const fn h(rung: &'static str, shown: &'static [&'static str], shape: (u32, u32, u32)) -> Listing {
+    let (then, shared) = (Then::Again(Threads::AsBefore), Shared::Slots);
+    Listing { then, shared, ..listing(Text::H, rung, shown, shape) }
+}
 
 pub(super) static LISTINGS: &[Listing] = &[
     p("neighbored", &["p_neighbored"], (100, 64, 2)),
     Listing { runs: 2, ..p("neighbored", &["p_neighbored"], (128, 64, 2)) },
+    Listing {
+        then: Then::Again(Threads::AsPartials),
+        ..listing(Text::F, "neighbored", &["f_neighbored"], (100, 64, 2))
+    },
     p("neighbored-compact", &["p_neighbored_compact"], (100, 64, 2)),
     p("interleaved", &["p_interleaved"], (100, 64, 2)),
     p("interleaved", &["p_interleaved"], (192, 96, 2)),
     partials(Text::F, "shared-neighbored", &["f_shared_neighbored"]),
-    by_host_code(HALVED_GRID, listing(Text::F, "shared-first-add", FIRST_ADD, (160, 64, 1))),
-    by_host_code("2 / 2", listing(Text::F, "shared-first-add", FIRST_ADD, (100, 64, 1))),
+    first_add("shared-first-add", "3 / 2", (160, 64, 1)),
+    first_add("shared-first-add", "4 / 2", (256, 64, 2)),
+    first_add("shared-first-add-full-grid", "", (256, 64, 4)),
     by_host_code("7 / 2", p("unroll2", UNROLL2, (448, 64, 3))),
     p("unroll2", UNROLL2, (389, 64, 4)),
-    by_host_code("14 / 4", p("unroll4", UNROLL4, (837, 64, 3))),
-    p("unroll4", UNROLL4, (837, 64, 4)),
     by_host_code("26 / 8", p("unroll8", UNROLL8, (1605, 64, 3))),
     p("unroll8", UNROLL8, (1605, 64, 4)),
     by_host_code("50 / 16", p("unroll16", UNROLL16, (3141, 64, 3))),
     p("unroll16", UNROLL16, (3141, 64, 4)),
     by_host_code("26 / 8", p("unroll8-loop", LOOP, (1605, 64, 3))),
     p("unroll8-loop", LOOP, (1605, 64, 4)),
-    by_host_code("26 / 8", p("unroll8-rolled", LOOP, (1605, 64, 3))),
     Listing {
         schedule: Schedule::Random { seed: 1 },
         ..by_host_code("16 / 8", p("unroll-warps8", WARPS, (1024, 64, 2)))
     },
     by_host_code("16 / 8", p("unroll-warps8", WARPS, (512, 32, 2))),
-    by_host_code("26 / 8", p("unroll-warps8-barrier", BARRIERS, (1605, 64, 3))),
+    by_host_code("16 / 8", p("unroll-warps8-barrier", BARRIERS, (1024, 64, 2))),
     p("unroll-warps8-barrier", BARRIERS, (1605, 64, 4)),
     by_host_code("16 / 8", p("complete-unroll8", COMPLETE, (2048, 128, 2))),
     by_host_code("16 / 8", p("complete-unroll8", COMPLETE, (512, 32, 2))),
@@ -159,38 +191,23 @@ pub(super) static LISTINGS: &[Listing] = &[
     p("nested", NESTED, (128, 64, 2)),
     p("nested", NESTED, (8400, 4, 2100)),
     p("nested-nosync", &["p_nested_nosync"], (128, 64, 2)),
-    p("nested-wide", &["p_nested_wide"], (256, 64, 4)),
-    Listing {
-        then: Then::Again(Threads::AsBefore),
-        ..listing(
-            Text::H,
-            "two-pass-shared",
-            &["add_in_steps", "fold_shared", "h_two_pass_shared"],
-            (1000, 96, 2),
-        )
-    },
-    Listing {
-        then: Then::Again(Threads::AsBefore),
-        ..listing(
-            Text::H,
-            "two-pass-warp",
-            &["add_in_steps", "fold_volatile", "h_two_pass_warp"],
-            (1000, 64, 2),
-        )
-    },
-    Listing {
-        then: Then::Again(Threads::AsBefore),
-        ..listing(
-            Text::H,
-            "two-pass-static",
-            &["add_in_steps", "fold_volatile", "h_two_pass_static", "h_two_pass_static_128"],
-            (1000, 128, 2),
-        )
-    },
+    p("nested-wide", &["p_nested_wide"], (256, 32, 4)),
+    h("two-pass-shared", &[STEPS, "fold_for_ever", "h_two_pass_shared_as_printed"], (1000, 64, 2)),
+    h("two-pass-shared", &[STEPS, "fold_shared", "h_two_pass_shared"], (1000, 96, 2)),
+    h(
+        "two-pass-warp",
+        &[STEPS, "fold_for_ever", LAST_WARP, "h_two_pass_warp_as_printed"],
+        (1000, 128, 2),
+    ),
+    h("two-pass-warp", &[STEPS, LAST_WARP, "h_two_pass_warp"], (1000, 64, 2)),
+    h("two-pass-warp", &[STEPS, LAST_WARP, "h_two_pass_warp"], (1000, 32, 2)),
+    h("two-pass-static", &[STEPS, "h_two_pass_static", "h_two_pass_static_128"], (1000, 128, 2)),
+    h("two-pass-static", &[STEPS, "h_two_pass_static", "h_two_pass_static_32"], (1000, 32, 2)),
     partials(Text::S, "block-sum", &["fold_shared", "s_block_sum"]),
     WARP_SHUFFLE,
+    PART_OF_A_WARP,
     listing(Text::W, "warp-allreduce", &["w_warp_allreduce"], (40, 32, 2)),
-    Listing { then: Then::Least, ..listing(Text::W, "any-op", &["w_any_op"], (40, 32, 2)) },
+    Listing { then: Then::Least, ..mistake("any-op", &["faulty_any_op"], (40, 32, 2)) },
     Listing { offset: 1, ..mistake("vector-load", &["faulty_vector_load"], (256, 32, 2)) },
     mistake("vector-load", &["faulty_vector_load"], (255, 32, 2)),
     Listing {
@@ -211,10 +228,21 @@ pub(super) const WARP_SHUFFLE: Listing = Listing {
     )
 };
 
+/// Blocks of two and a half warps, with a mask of all lanes.
+const PART_OF_A_WARP: Listing = Listing {
+    then: Then::Again(Threads::Fixed(1024)),
+    ..listing(
+        Text::W,
+        "warp-shuffle",
+        &[STEPS, "w_fold_warp", "w_fold_grid", "w_warp_shuffle_of_all_lanes"],
+        (1000, 80, 13),
+    )
+};
+
 /// Blocks with this much shared memory get a multiprocessor each, and there are 132.
 /// The order of the lanes is lockstep, so it does not matter.
 pub(super) const GRID_SYNC: Listing = Listing {
-    shared: 200 << 10,
+    shared: Shared::Idle(200 << 10),
     then: Then::Nothing,
     schedule: Schedule::Lockstep,
     ..mistake("grid-sync", &["faulty_grid_sync"], (140, 32, 140))
@@ -317,13 +345,18 @@ impl Listing {
             Then::Again(Threads::Fixed(threads)) => {
                 how += &format!(", then one of {threads} over their partials");
             }
+            Then::AgainByArray => {
+                how += &format!(
+                    ", then one of as many threads as partials, {grid}, which tests against the array's {n} elements"
+                );
+            }
             Then::Add | Then::Least | Then::Nothing => {}
         }
         if *offset > 0 {
             how += &format!(", {offset} element behind a multiple of 16 bytes");
         }
-        if *shared > 0 {
-            how += &format!(", each with {} KiB of shared memory", shared >> 10);
+        if let Shared::Idle(bytes @ 1..) = shared {
+            how += &format!(", each with {} KiB of shared memory", bytes >> 10);
         }
         if *runs > 1 {
             how += &format!(", {runs} runs over the same array");
@@ -367,7 +400,7 @@ impl Listing {
                 Text::Beyond => vec![from.into(), to.into(), out.into(), counter.into(), n],
                 _ => vec![from.into(), to.into(), n],
             };
-            let launch = Launch::linear(grid, block).shared(self.shared);
+            let launch = Launch::linear(grid, block).shared(self.shared.bytes(block));
             // SAFETY: the interpreter checks the types and every access.
             unsafe { sim.launch(STREAM, kernel, &launch, &arguments) }
         };
@@ -382,13 +415,15 @@ impl Listing {
         for _ in 0..self.runs {
             sim.fill(STREAM, out, 0, 4)?;
             launch(input, partials, self.grid, self.block, self.n)?;
-            if let Then::Again(threads) = self.then {
-                let threads = match threads {
-                    Threads::AsPartials => self.grid,
-                    Threads::AsBefore => self.block,
-                    Threads::Fixed(threads) => threads,
-                };
-                launch(partials, last, 1, threads, self.grid)?;
+            let again = match self.then {
+                Then::Again(Threads::AsPartials) => Some((self.grid, self.grid)),
+                Then::Again(Threads::AsBefore) => Some((self.block, self.grid)),
+                Then::Again(Threads::Fixed(threads)) => Some((threads, self.grid)),
+                Then::AgainByArray => Some((self.grid, self.n)),
+                Then::Add | Then::Least | Then::Nothing => None,
+            };
+            if let Some((threads, n)) = again {
+                launch(partials, last, 1, threads, n)?;
             }
             // What was found is in the reports.
             let _ = sim.wait(STREAM);
@@ -404,7 +439,7 @@ impl Listing {
                     words(partials, self.grid)?.iter().fold(0, |a: u32, b| a.wrapping_add(*b))
                 }
                 Then::Least => words(partials, self.grid)?.into_iter().min().unwrap_or(0),
-                Then::Again(_) => words(last, 1)?[0],
+                Then::Again(_) | Then::AgainByArray => words(last, 1)?[0],
                 Then::Nothing => words(out, 1)?[0],
             });
         }
