@@ -428,7 +428,7 @@ static BASELINES: &[Baseline] = &[
     ),
     of(
         "complete-unroll8",
-        &[with("unroll-warps8", (0.97, 1.05))],
+        &[with("unroll-warps8", (1.0, 1.05))],
         &[count(Instructions, 0.8, 1.1), count(Barriers, 1.0, 1.3)],
     ),
     of(

@@ -3,8 +3,12 @@
 
 mod coverage;
 mod listings;
+mod printed;
+mod statements;
 
 pub(crate) use coverage::astray;
+pub use printed::{PRINTED, Printed};
+pub use statements::{STATEMENTS, Statement, page};
 
 use crate::error::{Error, Result};
 use crate::rung::{Rung, Text};
@@ -16,6 +20,8 @@ use warpfold_ptx::finding::Finding;
 pub struct Showing {
     /// The text whose algorithm this is; [`Text::Beyond`] for a mistake that comes from no text.
     pub text: Text,
+    /// The listing of the text that it is made after, if it is a kernel of one.
+    pub printed: Option<&'static Printed>,
     /// The listing, in words of our own.
     pub source: String,
     /// How it was run.
@@ -80,9 +86,49 @@ mod tests {
     use super::listings::{GRID_SYNC, WARP_SHUFFLE};
     use super::*;
     use crate::{ALL, find};
+    use std::collections::BTreeMap;
+    use std::sync::{Mutex, PoisonError};
 
+    /// Each listing is run once, whichever tests look at it.
     fn shown(id: &str) -> Vec<Showing> {
-        show(find(id).unwrap()).unwrap()
+        static SHOWN: Mutex<BTreeMap<String, Vec<Showing>>> = Mutex::new(BTreeMap::new());
+        let mut all = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(id.into()).or_insert_with(|| show(find(id).unwrap()).unwrap()).clone()
+    }
+
+    /// `warpfold ladder faults > docs/ladder/faults.md` makes it anew.
+    #[test]
+    fn the_page_of_faults_is_what_is_found() {
+        let page = statements::page_of(|rung| Ok(shown(rung.id))).unwrap();
+        let committed = include_str!("../../../docs/ladder/faults.md");
+        assert!(
+            page == committed,
+            "docs/ladder/faults.md is not what `warpfold ladder faults` prints"
+        );
+        for statement in STATEMENTS {
+            assert_eq!(statement.shown.is_some(), statement.happens.is_empty(), "{statement:?}");
+            if let Some((id, at)) = statement.shown {
+                let showing = &shown(id)[at];
+                assert_eq!(showing.text, statement.text, "{statement:?}");
+                assert!(showing.is_faulty(), "{statement:?}");
+            }
+        }
+    }
+
+    /// What is said to be printed is of a kernel that is run, and every kernel of a text says it.
+    #[test]
+    fn every_listing_of_a_text_says_what_is_printed() {
+        for printed in PRINTED {
+            let runs = |listing: &&listings::Listing| {
+                listing.printed().is_some_and(|p| p.kernel == printed.kernel)
+            };
+            assert!(LISTINGS.iter().any(|listing| runs(&listing)), "{printed:?}");
+            assert!(!printed.same.is_empty(), "{printed:?}");
+        }
+        for listing in LISTINGS {
+            let Some(printed) = listing.printed() else { continue };
+            assert!(find(listing.rung).unwrap().texts.contains(&printed.text), "{listing:?}");
+        }
     }
 
     /// What the texts' algorithms answer, kernel and host code.
@@ -202,7 +248,7 @@ mod tests {
             if rung.id == GRID_SYNC.rung {
                 continue;
             }
-            let shown = show(rung).unwrap();
+            let shown = shown(rung.id);
             for showing in &shown {
                 assert!(showing.is_faulty(), "{}: {showing:?}", rung.id);
                 let begins = match showing.text {

@@ -176,7 +176,17 @@ pub(crate) fn faulty(id: &str) -> Option<Showing> {
     };
     let source = source::of(&[("host.rs", function)]);
     let (findings, astray, halt) = (Vec::new(), Vec::new(), None);
-    Some(Showing { text, source, how, findings, halt, got: vec![got], wanted, astray })
+    Some(Showing {
+        text,
+        printed: None,
+        source,
+        how,
+        findings,
+        halt,
+        got: vec![got],
+        wanted,
+        astray,
+    })
 }
 
 /// The rung that folds halves.

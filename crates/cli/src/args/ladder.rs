@@ -23,6 +23,8 @@ pub(crate) enum LadderVerb {
     /// A rung: its kernel, what it teaches, what the classic listing gets wrong
     #[command(after_long_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
+    /// What the texts get wrong: a page in Markdown, each fault with what the interpreter finds
+    Faults,
     /// Run rungs, compare their answers with the exact one, and time them
     ///
     /// A rung runs on a CUDA device, timed by the device's own clock, or on the interpreter, which looks for races and other faults and has no

@@ -1,5 +1,6 @@
 //! The listings: their kernels, what their host code launches, and data that shows the fault.
 
+use super::printed::{self, Printed};
 use super::{Showing, astray, join};
 use crate::lab::{KERNELS, STREAM};
 use crate::rung::Text;
@@ -277,6 +278,11 @@ impl Listing {
         }
     }
 
+    /// What it is made after; nothing for mistakes that are in no text.
+    pub(super) fn printed(&self) -> Option<&'static Printed> {
+        if self.text == Text::Beyond { None } else { printed::of_kernel(self.kernel) }
+    }
+
     fn items(&self) -> Vec<u32> {
         match self.items {
             Items::Counting => (1..=self.n).collect(),
@@ -313,6 +319,7 @@ impl Listing {
         let functions: Vec<_> = self.shown.iter().map(|name| (file.as_str(), *name)).collect();
         Ok(Showing {
             text: self.text,
+            printed: self.printed(),
             source: source::of(&functions),
             how: self.how(),
             findings,

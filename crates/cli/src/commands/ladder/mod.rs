@@ -20,6 +20,7 @@ pub(super) fn run(args: &LadderArgs, global: &Global) -> Result<ExitCode> {
     match &args.verb {
         LadderVerb::List(args) => list::run(args),
         LadderVerb::Show(args) => show::run(args),
+        LadderVerb::Faults => show::faults(),
         LadderVerb::Run(args) => return run::run(args, global),
         LadderVerb::Experiment(args) => return experiment::run(args, global),
         LadderVerb::Try(args) => return attempt::run(args, global),

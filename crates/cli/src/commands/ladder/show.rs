@@ -35,6 +35,13 @@ pub(super) fn run(args: &ShowArgs) -> Result<()> {
     sink.commit()
 }
 
+/// Runs every listing that a fault of the texts is shown by.
+pub(super) fn faults() -> Result<()> {
+    let mut sink = Sink::open(None)?;
+    write!(sink, "{}", faulty::page()?)?;
+    sink.commit()
+}
+
 /// Runs the classic listing, to show what it gets wrong.
 fn faulty(rung: &Rung) -> Result<()> {
     let showings = faulty::show(rung)?;
@@ -55,7 +62,18 @@ fn faulty(rung: &Rung) -> Result<()> {
                 Text::Beyond => {
                     writeln!(sink, "\nfrom none of the texts: a mistake that is often made")?
                 }
-                text => writeln!(sink, "\nas {text} has it ({}), made again:", text.title())?,
+                text => {
+                    let place = showing.printed.map_or(String::new(), |p| format!(" {}", p.place));
+                    writeln!(sink, "\nafter {text}{place} ({}), in our words", text.title())?;
+                }
+            }
+            if let Some(printed) = showing.printed {
+                for same in printed.same {
+                    writeln!(sink, "  as printed: {same}")?;
+                }
+                for (broken, ours) in printed.repairs {
+                    writeln!(sink, "  repaired: {broken}; ours: {ours}")?;
+                }
             }
             write!(sink, "\n{}", showing.source)?;
             shown = &showing.source;
