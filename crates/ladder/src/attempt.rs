@@ -17,8 +17,9 @@ use crate::statistics::median;
 use cases::Runs;
 use warpfold_core::DType;
 use warpfold_cuda::{Argument, Device, Launch};
+use warpfold_ptx::count::Counters;
 use warpfold_ptx::info::{FunctionInfo, info};
-use warpfold_ptx::machine::{Options, Schedule};
+use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 /// Why a kernel could not be tried.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -97,6 +98,8 @@ pub struct Attempt {
     pub shared_per_thread: u32,
     /// Threads of a block: each of these is tried.
     pub blocks: Vec<u32>,
+    /// Whether the kernel leaves the whole sum in its first partial, and the host adds nothing.
+    pub alone: bool,
     /// Bytes of the third parameter.
     n_bytes: u32,
 }
@@ -115,6 +118,9 @@ pub struct Tried {
 /// Runs that are timed, and those before them.
 const RUNS: usize = 20;
 const WARM_UP: usize = 5;
+
+/// Cases that are run after the first one that is right by its answer and faulty.
+const MOST_AFTER_A_FAULT: usize = 120;
 
 /// Threads of blocks that are tried if the user names none.
 pub const BLOCKS: [u32; 5] = [32, 64, 128, 256, 1024];
@@ -157,6 +163,7 @@ impl Attempt {
             per_thread: 1,
             shared_per_thread: 0,
             blocks: BLOCKS.into(),
+            alone: false,
             n_bytes,
         })
     }
@@ -167,20 +174,41 @@ impl Attempt {
         Attempt { per_thread: per_thread.max(1), ..self }
     }
 
-    /// Runs it over all cases, the smallest first, as far as the first that fails. A kernel that is right is counted, and compared with
-    /// the rungs.
+    /// Runs it over all cases. A kernel that is right is counted, and compared with the rungs.
     ///
     /// # Errors
     /// The interpreter cannot load it.
     pub fn run(&self) -> Result<Tried, Failed> {
+        let (cases, failure) = self.check_all()?;
+        let placed = if failure.is_none() { Some(place::place(self)?) } else { None };
+        Ok(Tried { cases, failure, placed })
+    }
+
+    /// Runs it over all cases, the smallest first, and tells how many were run and the smallest failure. A wrong answer says more than a
+    /// fault beside a right one, and much more than an array of no elements: it is looked for among the next few cases.
+    pub(crate) fn check_all(&self) -> Result<(usize, Option<Failure>), Failed> {
         let all = cases::all(self);
+        let mut first: Option<Failure> = None;
+        let mut more = MOST_AFTER_A_FAULT;
         for (i, case) in all.iter().enumerate() {
-            if let Some(failure) = self.check(case)? {
-                return Ok(Tried { cases: i + 1, failure: Some(failure), placed: None });
+            let failure = self.check(case)?;
+            if failure.as_ref().is_some_and(|failure| failure.is_wrong() && case.n > 0) {
+                return Ok((i + 1, failure));
+            }
+            if first.as_ref().is_none_or(|first| first.case.n == 0) {
+                first = failure.or(first);
+            }
+            more -= usize::from(first.is_some());
+            if more == 0 {
+                return Ok((i + 1, first));
             }
         }
-        let placed = place::place(self)?;
-        Ok(Tried { cases: all.len(), failure: None, placed: Some(placed) })
+        Ok((all.len(), first))
+    }
+
+    /// What it counts over the elements and the threads that rungs are counted with.
+    pub(crate) fn counters(&self) -> Result<Counters, Failed> {
+        place::counted(self).map(|(_, counters)| counters)
     }
 
     /// Seconds of a launch over so many elements, the median of some; nothing on a device without a clock. The elements are zeros.
@@ -218,6 +246,8 @@ impl Attempt {
 
     fn check(&self, case: &Case) -> Result<Option<Failure>, Failed> {
         let options = Options {
+            // A barrier in a branch, or behind a return, is a fault even where this device forgives it.
+            checks: Checks { strict: true, ..Checks::ALL },
             schedule: case.schedule,
             instructions: cases::MOST_INSTRUCTIONS,
             ..Options::default()

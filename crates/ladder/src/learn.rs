@@ -4,14 +4,16 @@ mod lessons;
 
 pub use lessons::LESSONS;
 
-use crate::attempt::{Attempt, COUNTERS, Failed, Tried};
-use crate::baselines::Counter;
+use crate::attempt::{Attempt, BLOCKS, Failed, Failure};
+use crate::baselines::{COUNTED, Counter};
 use crate::error::{Error, Result};
 use crate::lab::{Lab, Timing};
 use crate::question::Question;
 use crate::registry::find;
+use crate::rung::Blocks;
 use core::fmt::Write;
 use warpfold_core::{DType, Op};
+use warpfold_ptx::count::{Counters, Traffic};
 
 /// A lesson.
 #[derive(Clone, Copy, Debug)]
@@ -67,24 +69,79 @@ pub struct Exercise {
     pub source: &'static str,
     /// Elements of a tile for each thread.
     pub per_thread: u32,
-    /// A counter, and how many it may have at most over 10007 elements in blocks of 256.
-    pub at_most: Option<(Counter, u64)>,
+    /// What its numbers of threads are.
+    pub blocks: Blocks,
+    /// Whether one launch does everything: the whole sum is in the first partial.
+    pub alone: bool,
+    /// What the lesson is about, and a right kernel without it is not a solution.
+    pub needs: &'static [Need],
+}
+
+/// What is counted over 10007 elements in blocks of 256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// A counter may have this much.
+    AtMost(Counter, u64),
+    /// Every warp folds its 32 lanes by shuffles, in at least five steps.
+    Shuffles,
+    /// Loads of 16 bytes a lane.
+    WideLoads,
+}
+
+impl Need {
+    /// What a solution must have, as a sentence goes on behind "it".
+    #[must_use]
+    pub fn told(self) -> String {
+        match self {
+            Need::AtMost(counter, most) => format!("may have {most} {} at most", counter.name()),
+            Need::Shuffles => "must fold every warp by shuffles".into(),
+            Need::WideLoads => "must load 16 bytes a lane".into(),
+        }
+    }
+
+    /// What a kernel that counts this does instead; nothing if it has what is needed.
+    fn missed(self, ptx: &str, counters: &Counters) -> Option<String> {
+        let (n, block) = COUNTED;
+        let warps = n.div_ceil(u64::from(block)) * u64::from(block / 32);
+        match self {
+            Need::AtMost(counter, most) => {
+                let found = counter.of(counters);
+                (found > most)
+                    .then(|| format!("it has {found} {}, and {most} are enough", counter.name()))
+            }
+            Need::Shuffles => {
+                let steps = counters.warp_barriers / warps;
+                let has = ptx.contains("shfl.sync") && steps >= 5;
+                (!has)
+                    .then(|| "its warps do not fold by shuffles, which this lesson is about".into())
+            }
+            Need::WideLoads => {
+                let Traffic { bytes_asked, requests, .. } = counters.global_loads;
+                let lane = bytes_asked as f64 / (requests.max(1) * 32) as f64;
+                // The ragged end has fewer.
+                (lane < 12.0)
+                    .then(|| format!("its loads ask for {lane:.1} bytes a lane, and not for 16"))
+            }
+        }
+    }
 }
 
 /// What came of an exercise.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// What came of the cases.
-    pub tried: Tried,
-    /// The counter that is over its limit: its value, and the limit.
-    pub over: Option<(Counter, u64, u64)>,
+    /// How many cases were run.
+    pub cases: usize,
+    /// The smallest case that fails.
+    pub failure: Option<Failure>,
+    /// What a right kernel does that is not what the lesson is about.
+    pub missed: Vec<String>,
 }
 
 impl Checked {
     /// Whether the exercise is solved.
     #[must_use]
     pub fn is_solved(&self) -> bool {
-        self.tried.failure.is_none() && self.over.is_none()
+        self.failure.is_none() && self.missed.is_empty()
     }
 }
 
@@ -129,14 +186,27 @@ impl Exercise {
     /// # Errors
     /// PTX that is no such kernel.
     pub fn check(&self, ptx: String) -> Result<Checked, Failed> {
-        let attempt = Attempt::new(ptx, Some("sum"), DType::I32)?.of_columns(self.per_thread);
-        let tried = attempt.run()?;
-        let over = self.at_most.and_then(|(counter, most)| {
-            let at = COUNTERS.iter().position(|other| *other == counter)?;
-            let found = tried.placed.as_ref()?.counts[at];
-            (found > most).then_some((counter, found, most))
-        });
-        Ok(Checked { tried, over })
+        self.check_kernel(ptx, "sum")
+    }
+
+    /// The same of a kernel of this name.
+    ///
+    /// # Errors
+    /// PTX that has no such kernel.
+    pub fn check_kernel(&self, ptx: String, name: &str) -> Result<Checked, Failed> {
+        let mut attempt = Attempt::new(ptx, Some(name), DType::I32)?.of_columns(self.per_thread);
+        attempt.alone = self.alone;
+        if self.blocks == Blocks::Any(1) {
+            attempt.blocks = BLOCKS.iter().copied().chain([33, 96]).collect();
+        }
+        let (cases, failure) = attempt.check_all()?;
+        let mut missed = Vec::new();
+        if failure.is_none() && !self.needs.is_empty() {
+            let counters = attempt.counters()?;
+            missed =
+                self.needs.iter().filter_map(|need| need.missed(&attempt.ptx, &counters)).collect();
+        }
+        Ok(Checked { cases, failure, missed })
     }
 }
 
@@ -160,12 +230,8 @@ impl Lesson {
             "## Write\n\nThe kernel has a hole. `warpfold learn exercise {number} -o my.cu` writes it to a file, and `warpfold learn check {number} my.cu` tries it over every size, with every check on.\n\n```cpp\n{}\n```\n",
             exercise.source.trim_end()
         );
-        if let Some((counter, most)) = exercise.at_most {
-            let _ = write!(
-                out,
-                "\nOver 10007 elements in blocks of 256 it may have {most} {} at most.\n",
-                counter.name()
-            );
+        for need in exercise.needs {
+            let _ = write!(out, "\nOver 10007 elements in blocks of 256 it {}.\n", need.told());
         }
         Ok(out)
     }

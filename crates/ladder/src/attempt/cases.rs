@@ -61,6 +61,13 @@ pub struct Failure {
     pub astray: Vec<String>,
 }
 
+impl Failure {
+    /// Whether it comes to an answer, or to none, and not to the right one.
+    pub(super) fn is_wrong(&self) -> bool {
+        self.got.as_ref() != Some(&self.wanted)
+    }
+}
+
 /// All cases, the fewest elements first.
 pub(super) fn all(attempt: &Attempt) -> Vec<Case> {
     let mut cases = Vec::new();
@@ -152,7 +159,8 @@ impl<'a> Runs<'a> {
             halt = halt.or(report.outcome.halt.map(|h| h.to_string()));
         }
         let dtype = self.attempt.dtype;
-        let mut bytes = vec![0; dtype.size() * case.grid as usize];
+        let read = if self.attempt.alone { 1 } else { case.grid };
+        let mut bytes = vec![0; dtype.size() * read as usize];
         self.sim.copy_out(STREAM, partials, &mut bytes)?;
         self.sim.free(partials)?;
         let findings = join(&found).iter().map(ToString::to_string).collect();

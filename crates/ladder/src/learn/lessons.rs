@@ -1,17 +1,23 @@
 //! The lessons.
 
-use super::{Exercise, Lesson, Run, What};
+use super::{Exercise, Lesson, Need, Run, What};
 use crate::baselines::Counter;
+use crate::rung::Blocks;
 
 macro_rules! exercise {
-    ($number:literal, $per_thread:literal, $at_most:expr) => {
+    ($number:literal, $per_thread:literal, $blocks:expr, $needs:expr) => {
         Exercise {
             source: include_str!(concat!("../../learn/", $number, ".cu")),
             per_thread: $per_thread,
-            at_most: $at_most,
+            blocks: $blocks,
+            alone: false,
+            needs: $needs,
         }
     };
 }
+
+const ANY: Blocks = Blocks::Any(1);
+const POWERS: Blocks = Blocks::PowersOfTwo(32);
 
 const fn run(rung: &'static str, n: u64, block: u32, what: What) -> Run {
     Run { rung, n, block, what }
@@ -26,7 +32,7 @@ pub static LESSONS: [Lesson; 10] = [
         question: "1605 elements, an element for each thread, blocks of 64 threads. How many blocks does the host start?",
         run: run("interleaved", 1605, 64, What::Blocks),
         explain: "1605 / 64 is 25.08, and a part of a tile needs a block, too: divisions of sizes are rounded up. The classic listings forget this more than once",
-        exercise: exercise!("1", 1, None),
+        exercise: exercise!("1", 1, ANY, &[]),
     },
     Lesson {
         number: 2,
@@ -35,7 +41,7 @@ pub static LESSONS: [Lesson; 10] = [
         question: "`neighbored` folds 256 elements in one block of 256 threads, in place. Each warp that waits at a barrier counts once. How many waits are there?",
         run: run("neighbored", 256, 256, What::Counter(Counter::Barriers)),
         explain: "log2(256) = 8 levels, each with a barrier, and 8 warps of 32 threads that wait at each",
-        exercise: exercise!("2", 1, None),
+        exercise: exercise!("2", 1, ANY, &[]),
     },
     Lesson {
         number: 3,
@@ -44,7 +50,7 @@ pub static LESSONS: [Lesson; 10] = [
         question: "`shared-strided` folds 256 elements in one block of 256 threads; the first threads do the work. How often does a warp diverge?",
         run: run("shared-strided", 256, 256, What::Counter(Counter::DivergentBranches)),
         explain: "As long as 32 threads or more are active, whole warps are busy or idle. Only 16, 8, 4, 2 and 1 active threads part the first warp, and then thread 0 leaves the sum alone, which is one more branch of its own. `shared-neighbored` diverges in all of its warps",
-        exercise: exercise!("3", 1, Some((Counter::DivergentBranches, 300))),
+        exercise: exercise!("3", 1, ANY, &[Need::AtMost(Counter::DivergentBranches, 300)]),
     },
     Lesson {
         number: 4,
@@ -53,7 +59,7 @@ pub static LESSONS: [Lesson; 10] = [
         question: "`shared-neighbored` reads 256 numbers of 4 bytes once. How many sectors are loaded?",
         run: run("shared-neighbored", 256, 256, What::Counter(Counter::Sectors)),
         explain: "8 warps with a load of 4 sectors each: 1024 bytes. Everything else happens in shared memory",
-        exercise: exercise!("4", 4, Some((Counter::Sectors, 1300))),
+        exercise: exercise!("4", 4, POWERS, &[Need::AtMost(Counter::Sectors, 1300)]),
     },
     Lesson {
         number: 5,
@@ -62,7 +68,7 @@ pub static LESSONS: [Lesson; 10] = [
         question: "`shared-strided` folds 256 elements in one block: thread t adds slot 2 s t + s to slot 2 s t, for s = 1, 2, 4 and so on. How many passes are lost, of loads and stores together? (A guess is good; the interpreter knows.)",
         run: run("shared-strided", 256, 256, What::Counter(Counter::BankConflicts)),
         explain: "About 70 are those of loads: at distance s two loads of each busy warp share banks 2 s times, until fewer lanes than that are active; the stores repeat it once for each pair. Halves folded onto each other have none",
-        exercise: exercise!("5", 1, Some((Counter::BankConflicts, 0))),
+        exercise: exercise!("5", 1, POWERS, &[Need::AtMost(Counter::BankConflicts, 0)]),
     },
     Lesson {
         number: 6,
@@ -71,7 +77,7 @@ pub static LESSONS: [Lesson; 10] = [
         question: "1605 elements, two for each thread, blocks of 64 threads. How many blocks does `shared-first-add` start?",
         run: run("shared-first-add", 1605, 64, What::Blocks),
         explain: "1605 / 128 is 12.5, rounded up. The course's host code halves 26 blocks, which comes to the same here; with 25 blocks it would start 12, and lose the last one",
-        exercise: exercise!("6", 2, None),
+        exercise: exercise!("6", 2, POWERS, &[]),
     },
     Lesson {
         number: 7,
@@ -80,7 +86,7 @@ pub static LESSONS: [Lesson; 10] = [
         question: "`unroll8` folds 2048 elements in one block of 256 threads. Each warp that waits at a barrier counts once. How many waits are there? (For eight blocks of `neighbored` it would be eight times 64.)",
         run: run("unroll8", 2048, 256, What::Counter(Counter::Barriers)),
         explain: "One barrier behind the eight loads, and one for each of 8 levels: 9 of 8 warps",
-        exercise: exercise!("7", 8, None),
+        exercise: exercise!("7", 8, POWERS, &[]),
     },
     Lesson {
         number: 8,
@@ -89,7 +95,12 @@ pub static LESSONS: [Lesson; 10] = [
         question: "`warp-shuffle` folds 256 elements in one block of 256 threads, and a second launch of one block folds its one partial. How many waits of warps at barriers are there, in both launches?",
         run: run("warp-shuffle", 256, 256, What::Counter(Counter::Barriers)),
         explain: "One barrier a block, at which 8 warps wait, in each of two launches. `neighbored` has 64 in one",
-        exercise: exercise!("8", 1, Some((Counter::Barriers, 330))),
+        exercise: exercise!(
+            "8",
+            1,
+            POWERS,
+            &[Need::Shuffles, Need::AtMost(Counter::Barriers, 330)]
+        ),
     },
     Lesson {
         number: 9,
@@ -98,7 +109,7 @@ pub static LESSONS: [Lesson; 10] = [
         question: "`last-block` folds 2560 elements in 10 blocks of 256 threads. How many atomics touch global memory?",
         run: run("last-block", 2560, 256, What::Atomics),
         explain: "One ticket for each block; the last block puts the counter back with a plain store",
-        exercise: exercise!("9", 1, None),
+        exercise: Exercise { alone: true, ..exercise!("9", 1, POWERS, &[]) },
     },
     Lesson {
         number: 10,
@@ -107,6 +118,6 @@ pub static LESSONS: [Lesson; 10] = [
         question: "`vector-load` reads 100000 numbers of 4 bytes, 16 bytes a load. How many sectors has a load's request, rounded to a whole number?",
         run: run("vector-load", 100_000, 256, What::SectorsPerLoad),
         explain: "32 lanes x 16 bytes are 512 bytes, which are 16 sectors; few requests, at the ragged end and in the second launch, are smaller",
-        exercise: exercise!("10", 4, None),
+        exercise: exercise!("10", 4, POWERS, &[Need::WideLoads]),
     },
 ];

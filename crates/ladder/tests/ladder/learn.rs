@@ -5,6 +5,7 @@ use warpfold_cuda::Archive;
 use warpfold_ladder::learn::{LESSONS, lesson};
 
 static KERNELS: Archive = Archive::new(include_bytes!("../solutions/kernels.archive"));
+static WRONG: Archive = Archive::new(include_bytes!("../wrong/kernels.archive"));
 
 fn ptx(name: &str) -> String {
     KERNELS.module(&format!("{name}_i32"), (9, 0)).unwrap().to_string()
@@ -37,4 +38,26 @@ fn every_exercise_can_be_solved_and_is_not_solved_yet() {
         assert_eq!(handed_out, lesson.exercise.source, "{number}");
     }
     assert!(lesson(0).is_none() && lesson(11).is_none());
+}
+
+/// Five for each lesson, what is often written instead; some are right and do not do what the lesson is about.
+#[test]
+fn wrong_solutions_are_refused() {
+    let mut missed = Vec::new();
+    for lesson in &LESSONS {
+        let number = lesson.number;
+        let ptx = WRONG.module(&format!("wrong_{number}_i32"), (9, 0)).unwrap();
+        for mistake in 1..=5 {
+            let name = format!("wrong_{mistake}");
+            let checked = lesson.exercise.check_kernel(ptx.to_string(), &name).unwrap();
+            assert!(!checked.is_solved(), "{number}, {name}: {checked:?}");
+            // A wrong answer is told before a fault without one, and never of no elements.
+            let empty = checked.failure.as_ref().is_some_and(|f| f.case.n == 0);
+            assert!(!empty, "{number}, {name}: {checked:?}");
+            if checked.failure.is_none() {
+                missed.push((number, mistake));
+            }
+        }
+    }
+    assert_eq!(missed, [(3, 1), (4, 1), (5, 1), (8, 1), (10, 1)]);
 }

@@ -1,15 +1,29 @@
-// Every thread adds to one slot. Atomics order themselves, but not what is around them.
+// One launch. Each block leaves its partial and draws a ticket; the block that draws the last one adds all partials, in the order of the
+// blocks, and leaves the sum in partials[0], where the host reads it. The kernel is launched again without anybody setting the tickets back.
 // elements: i32
+__device__ unsigned tickets;
+
 extern "C" __global__ void sum(const int *in, int *partials, unsigned n)
 {
-    __shared__ int slot;
-    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (threadIdx.x == 0)
-        slot = 0;
+    __shared__ int slots[1024];
+    const unsigned tid = threadIdx.x, width = blockDim.x, i = blockIdx.x * width + tid;
+    slots[tid] = i < n ? in[i] : 0;
     __syncthreads();
-    if (i < n)
-        atomicAdd(&slot, in[i]);
-    __syncthreads();
-    if (threadIdx.x == 0)
-        partials[blockIdx.x] = slot;
+    for (unsigned half = width / 2; half > 0; half /= 2) {
+        if (tid < half)
+            slots[tid] += slots[tid + half];
+        __syncthreads();
+    }
+    if (tid > 0)
+        return;
+    partials[blockIdx.x] = slots[0];
+    __threadfence();
+    if (atomicAdd(&tickets, 1) != gridDim.x - 1)
+        return;
+    __threadfence();
+    tickets = 0;
+    int sum = 0;
+    for (unsigned block = 0; block < gridDim.x; ++block)
+        sum += partials[block];
+    partials[0] = sum;
 }
