@@ -14,6 +14,7 @@ mod names;
 mod output;
 mod pipes;
 mod ptx;
+mod releases;
 mod segments;
 #[cfg(unix)]
 mod sinks;
