@@ -1,11 +1,12 @@
 //! The element types and the formats each one accumulates in.
 
 mod dtype;
+mod short_floats;
 
 use crate::exact::format::{self, Format};
 use core::fmt;
 pub use dtype::{DType, Known};
-pub use half::{bf16, f16};
+pub use short_floats::{bf16, f16};
 
 /// A truth value in an array: one byte, true unless 0.
 ///
@@ -18,9 +19,14 @@ pub use half::{bf16, f16};
 /// assert_eq!(Bool8(2), Bool8::from(true));
 /// assert!(bool::from(Bool8(2)));
 /// ```
-#[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub struct Bool8(pub u8);
+
+// SAFETY: a byte, of which any bits are a value.
+unsafe impl bytemuck::Zeroable for Bool8 {}
+// SAFETY: as above.
+unsafe impl bytemuck::Pod for Bool8 {}
 
 impl PartialEq for Bool8 {
     fn eq(&self, other: &Self) -> bool {

@@ -6,17 +6,15 @@ use crate::{DType, Op};
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// An error with its cause; [`hint`](Error::hint) says what would help.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// An operation without an identity met no elements.
-    #[error("{op} of no elements has no value")]
     Empty {
         /// The operation.
         op: Op,
     },
     /// An exact integer total lies outside the answer's type.
-    #[error("{op} is {total}, which does not fit {out}")]
     Overflow {
         /// The operation.
         op: Op,
@@ -26,7 +24,6 @@ pub enum Error {
         out: DType,
     },
     /// A product of integers whose state does not tell it to the last digit.
-    #[error("{op} is {total}, and its state does not hold the digits")]
     LostDigits {
         /// The operation.
         op: Op,
@@ -34,8 +31,6 @@ pub enum Error {
         total: String,
     },
     /// NaNs were found under `nan = error`.
-    #[error("{count} NaN{} among the elements{}", if *count == 1 { "" } else { "s" },
-        first.map_or_else(String::new, |i| format!(", the first at index {i}")))]
     NanFound {
         /// How many.
         count: u64,
@@ -43,7 +38,6 @@ pub enum Error {
         first: Option<u64>,
     },
     /// The operation is not defined for the element type.
-    #[error("{op} is not defined for {dtype} elements")]
     UnsupportedType {
         /// The operation.
         op: Op,
@@ -51,7 +45,6 @@ pub enum Error {
         dtype: DType,
     },
     /// The answer cannot be given in the type asked for.
-    #[error("{op} of {dtype} elements cannot answer in {out}")]
     UnsupportedOut {
         /// The operation.
         op: Op,
@@ -61,7 +54,6 @@ pub enum Error {
         out: DType,
     },
     /// An axis beyond the array's dimensions.
-    #[error("axis {axis} is out of range for an array of {ndim} dimension{}", if *ndim == 1 { "" } else { "s" })]
     AxisOutOfRange {
         /// The axis as given.
         axis: isize,
@@ -69,13 +61,11 @@ pub enum Error {
         ndim: usize,
     },
     /// The same axis named twice.
-    #[error("axis {axis} is named twice")]
     AxisRepeated {
         /// The axis as given.
         axis: isize,
     },
     /// Two arrays that should agree have different shapes.
-    #[error("the shapes {left:?} and {right:?} differ")]
     ShapeMismatch {
         /// The first shape.
         left: Vec<usize>,
@@ -83,7 +73,6 @@ pub enum Error {
         right: Vec<usize>,
     },
     /// Two arrays that should agree have different element types.
-    #[error("the element types {left} and {right} differ")]
     DTypeMismatch {
         /// The first type.
         left: DType,
@@ -91,7 +80,6 @@ pub enum Error {
         right: DType,
     },
     /// `dot` was given one array, or another operation two.
-    #[error("{op} takes {takes} array{}, not {given}", if *takes == 1 { "" } else { "s" })]
     Arity {
         /// The operation.
         op: Op,
@@ -101,9 +89,6 @@ pub enum Error {
         given: usize,
     },
     /// Shape and strides that reach outside the buffer, or overflow.
-    #[error(
-        "a view of shape {shape:?} and byte strides {strides:?} at offset {offset} leaves its buffer of {len} bytes"
-    )]
     ViewOutOfBounds {
         /// The view's shape.
         shape: Vec<usize>,
@@ -115,7 +100,6 @@ pub enum Error {
         len: usize,
     },
     /// Bytes handed over as elements that end within one.
-    #[error("{bytes} bytes of {dtype} elements end within an element of {} bytes", dtype.size())]
     PartialElement {
         /// How many bytes there were.
         bytes: usize,
@@ -123,7 +107,6 @@ pub enum Error {
         dtype: DType,
     },
     /// Two partial states that cannot be merged.
-    #[error("states of different {what} cannot be merged: {left} and {right}")]
     StateMismatch {
         /// What differs: operation, element type, shape.
         what: &'static str,
@@ -133,14 +116,12 @@ pub enum Error {
         right: String,
     },
     /// Two partial states claim the same elements.
-    #[error("two partial states both hold element {at}")]
     Overlap {
         /// The first element held twice.
         at: u64,
     },
     /// A state whose answer depends on positions lacks elements between those
     /// that it holds.
-    #[error("elements {from} to {to} are missing from the merged states")]
     Gap {
         /// The first missing element.
         from: u64,
@@ -148,7 +129,6 @@ pub enum Error {
         to: u64,
     },
     /// A piece whose last element has a position beyond 64 bits.
-    #[error("a piece of {len} elements cannot begin at position {start}")]
     StartTooLarge {
         /// Where it would begin.
         start: u64,
@@ -156,7 +136,6 @@ pub enum Error {
         len: usize,
     },
     /// A partial of no operation, or of more than its byte form can list.
-    #[error("a partial takes from 1 to {most} operations, not {given}")]
     Operations {
         /// How many there were.
         given: usize,
@@ -164,19 +143,16 @@ pub enum Error {
         most: usize,
     },
     /// More answers than memory holds.
-    #[error("{outputs} answers do not fit into memory")]
     TooManyOutputs {
         /// How many there would be.
         outputs: usize,
     },
     /// Bytes that are not a state.
-    #[error("not a state: {why}")]
     DamagedState {
         /// What is wrong with them.
         why: String,
     },
     /// A state of a version this build does not read.
-    #[error("the state has version {found}; this build reads version {reads}")]
     StateVersion {
         /// The version in the bytes.
         found: u32,
@@ -184,13 +160,11 @@ pub enum Error {
         reads: u32,
     },
     /// A state of a kind that earlier versions had.
-    #[error("the state is {was}, which this version does not have")]
     RetiredState {
         /// What it is: "a plain sum".
         was: &'static str,
     },
     /// A name of no operation, type or policy.
-    #[error("{name:?} is not {what}")]
     UnknownName {
         /// What it should name: "an operation".
         what: &'static str,
@@ -200,13 +174,11 @@ pub enum Error {
         known: Vec<&'static str>,
     },
     /// An array that holds neither numbers nor truth values.
-    #[error("an array of {found} holds no numbers")]
     NotNumbers {
         /// What it holds.
         found: String,
     },
     /// Bytes that end within an element.
-    #[error("the bytes end within an element: {held} of its {size} bytes are there")]
     SplitElement {
         /// How many of its bytes there are.
         held: usize,
@@ -214,7 +186,6 @@ pub enum Error {
         size: usize,
     },
     /// A group of rows that has no answer.
-    #[error("group {group}: {source}")]
     InGroup {
         /// The group's key.
         group: String,
@@ -222,7 +193,6 @@ pub enum Error {
         source: Box<Error>,
     },
     /// Groups that take more memory than they may.
-    #[error("{groups} groups after {rows} rows take {bytes} bytes, and {limit} is the limit")]
     TooManyGroups {
         /// How many there were when the limit was reached.
         groups: usize,
@@ -234,7 +204,6 @@ pub enum Error {
         limit: usize,
     },
     /// A key that is none of the dense numbers.
-    #[error("row {row} has key {key}, which is not one of 0..{groups}")]
     KeyOutOfRange {
         /// The first such row.
         row: u64,
@@ -244,7 +213,6 @@ pub enum Error {
         groups: usize,
     },
     /// A question that groups do not have.
-    #[error("{what}")]
     Groups {
         /// What is wrong.
         what: String,
@@ -252,13 +220,11 @@ pub enum Error {
         hint: String,
     },
     /// An array that a partial with several answers cannot take in by itself.
-    #[error("a partial of shape {shape:?} does not know along which axes it goes on")]
     SeveralOutputs {
         /// The shape of its answer.
         shape: Vec<usize>,
     },
     /// A segment that cannot be: it leaves the array, or ends before it begins.
-    #[error("segment {segment} {what}")]
     BadSegment {
         /// The first such segment.
         segment: usize,
@@ -268,7 +234,6 @@ pub enum Error {
         hint: &'static str,
     },
     /// Segments that do not fit the array or each other.
-    #[error("{what}")]
     BadSegments {
         /// What is wrong with them.
         what: String,
@@ -276,7 +241,6 @@ pub enum Error {
         hint: &'static str,
     },
     /// A segment that has no answer.
-    #[error("segment {segment}: {source}")]
     InSegment {
         /// The first such segment.
         segment: usize,
@@ -284,7 +248,6 @@ pub enum Error {
         source: Box<Error>,
     },
     /// An initial value that an operation or its elements' type does not take.
-    #[error("{what}")]
     BadInitial {
         /// Why not.
         what: String,
@@ -292,7 +255,6 @@ pub enum Error {
         hint: &'static str,
     },
     /// An array in a device's memory that does not fit the question, or another array.
-    #[error("{what}")]
     DeviceMemory {
         /// What is wrong.
         what: String,
@@ -300,13 +262,120 @@ pub enum Error {
         hint: &'static str,
     },
     /// A device that this build or machine does not have.
-    #[error("{what}")]
     Device {
         /// What is missing.
         what: String,
         /// What would help.
         hint: String,
     },
+}
+
+impl core::fmt::Display for Error {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Error::Empty { op } => write!(f, "{op} of no elements has no value"),
+            Error::Overflow { op, total, out } => {
+                write!(f, "{op} is {total}, which does not fit {out}")
+            }
+            Error::LostDigits { op, total } => {
+                write!(f, "{op} is {total}, and its state does not hold the digits")
+            }
+            Error::NanFound { count, first } => write!(
+                f,
+                "{count} NaN{} among the elements{}",
+                if *count == 1 { "" } else { "s" },
+                first.map_or_else(String::new, |i| format!(", the first at index {i}"))
+            ),
+            Error::UnsupportedType { op, dtype } => {
+                write!(f, "{op} is not defined for {dtype} elements")
+            }
+            Error::UnsupportedOut { op, dtype, out } => {
+                write!(f, "{op} of {dtype} elements cannot answer in {out}")
+            }
+            Error::AxisOutOfRange { axis, ndim } => write!(
+                f,
+                "axis {axis} is out of range for an array of {ndim} dimension{}",
+                if *ndim == 1 { "" } else { "s" }
+            ),
+            Error::AxisRepeated { axis } => write!(f, "axis {axis} is named twice"),
+            Error::ShapeMismatch { left, right } => {
+                write!(f, "the shapes {left:?} and {right:?} differ")
+            }
+            Error::DTypeMismatch { left, right } => {
+                write!(f, "the element types {left} and {right} differ")
+            }
+            Error::Arity { op, takes, given } => write!(
+                f,
+                "{op} takes {takes} array{}, not {given}",
+                if *takes == 1 { "" } else { "s" }
+            ),
+            Error::ViewOutOfBounds { shape, strides, offset, len } => write!(
+                f,
+                "a view of shape {shape:?} and byte strides {strides:?} at offset {offset} leaves its buffer of {len} bytes"
+            ),
+            Error::PartialElement { bytes, dtype } => write!(
+                f,
+                "{bytes} bytes of {dtype} elements end within an element of {} bytes",
+                dtype.size()
+            ),
+            Error::StateMismatch { what, left, right } => {
+                write!(f, "states of different {what} cannot be merged: {left} and {right}")
+            }
+            Error::Overlap { at } => write!(f, "two partial states both hold element {at}"),
+            Error::Gap { from, to } => {
+                write!(f, "elements {from} to {to} are missing from the merged states")
+            }
+            Error::StartTooLarge { start, len } => {
+                write!(f, "a piece of {len} elements cannot begin at position {start}")
+            }
+            Error::Operations { given, most } => {
+                write!(f, "a partial takes from 1 to {most} operations, not {given}")
+            }
+            Error::TooManyOutputs { outputs } => {
+                write!(f, "{outputs} answers do not fit into memory")
+            }
+            Error::DamagedState { why } => write!(f, "not a state: {why}"),
+            Error::StateVersion { found, reads } => {
+                write!(f, "the state has version {found}; this build reads version {reads}")
+            }
+            Error::RetiredState { was } => {
+                write!(f, "the state is {was}, which this version does not have")
+            }
+            Error::UnknownName { what, name, .. } => write!(f, "{name:?} is not {what}"),
+            Error::NotNumbers { found } => write!(f, "an array of {found} holds no numbers"),
+            Error::SplitElement { held, size } => {
+                write!(f, "the bytes end within an element: {held} of its {size} bytes are there")
+            }
+            Error::InGroup { group, source } => write!(f, "group {group}: {source}"),
+            Error::TooManyGroups { groups, rows, bytes, limit } => write!(
+                f,
+                "{groups} groups after {rows} rows take {bytes} bytes, and {limit} is the limit"
+            ),
+            Error::KeyOutOfRange { row, key, groups } => {
+                write!(f, "row {row} has key {key}, which is not one of 0..{groups}")
+            }
+            Error::Groups { what, .. } => what.fmt(f),
+            Error::SeveralOutputs { shape } => {
+                write!(f, "a partial of shape {shape:?} does not know along which axes it goes on")
+            }
+            Error::BadSegment { segment, what, .. } => write!(f, "segment {segment} {what}"),
+            Error::BadSegments { what, .. } => what.fmt(f),
+            Error::InSegment { segment, source } => write!(f, "segment {segment}: {source}"),
+            Error::BadInitial { what, .. } => what.fmt(f),
+            Error::DeviceMemory { what, .. } => what.fmt(f),
+            Error::Device { what, .. } => what.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Error::InGroup { source, .. } => Some(&**source),
+            Error::InSegment { source, .. } => Some(&**source),
+            _ => None,
+        }
+    }
 }
 
 impl Error {

@@ -10,19 +10,26 @@ mod sealed {
     impl Sealed for bool {}
     impl Sealed for usize {}
     impl Sealed for isize {}
+    #[cfg(feature = "half")]
+    impl Sealed for half::f16 {}
+    #[cfg(feature = "half")]
+    impl Sealed for half::bf16 {}
 }
 
 /// What the memory of a slice or an array may hold: every [`Element`], and
-/// `bool`, `usize` and `isize`, which are read as the element of the same bytes.
+/// `bool`, `usize` and `isize`, which are read as the element of the same bytes. With the
+/// feature `half` there are `half::f16` and `half::bf16`, too.
 ///
 /// Sealed, as [`Element`] is:
 ///
 /// ```compile_fail,E0277
 /// use warpfold_core::Item;
 ///
-/// #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+/// #[derive(Clone, Copy, Debug)]
 /// #[repr(transparent)]
 /// struct Metres(f64);
+/// unsafe impl bytemuck::Zeroable for Metres {}
+/// unsafe impl bytemuck::Pod for Metres {}
 ///
 /// impl Item for Metres {
 ///     type Element = f64;
@@ -87,6 +94,30 @@ impl Item for bool {
         element.0 != 0
     }
 }
+
+#[cfg(feature = "half")]
+macro_rules! short_floats {
+    ($($name:ident)*) => {$(
+        impl Item for half::$name {
+            type Element = crate::element::$name;
+
+            #[inline(always)]
+            fn elements(items: &[half::$name]) -> &[Self::Element] {
+                bytemuck::cast_slice(items)
+            }
+            #[inline(always)]
+            fn to_element(self) -> Self::Element {
+                self.into()
+            }
+            #[inline(always)]
+            fn from_element(element: Self::Element) -> half::$name {
+                element.into()
+            }
+        }
+    )*};
+}
+#[cfg(feature = "half")]
+short_floats!(f16 bf16);
 
 macro_rules! pointer_sized {
     ($($width:literal: $unsigned:ty, $signed:ty;)*) => {$(

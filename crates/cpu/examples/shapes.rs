@@ -48,7 +48,9 @@ fn piece(dtype: DType) -> Vec<u8> {
     match dtype {
         DType::F64 => (0..count).flat_map(|_| next().to_ne_bytes()).collect(),
         DType::F32 => (0..count).flat_map(|_| (next() as f32).to_ne_bytes()).collect(),
-        DType::F16 => (0..count).flat_map(|_| f16::from_f64(next()).to_ne_bytes()).collect(),
+        DType::F16 => {
+            (0..count).flat_map(|_| f16::from_f64(next()).to_bits().to_ne_bytes()).collect()
+        }
         DType::Bool => (0..count).map(|_| u8::from(next() < 0.5)).collect(),
         // Totals fit their type, as they do not of any 64 bits.
         DType::I64 => (0..count).flat_map(|_| (random.word() >> 32).to_ne_bytes()).collect(),

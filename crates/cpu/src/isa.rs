@@ -51,8 +51,8 @@ impl Set {
         }
     }
 
-    /// Whether this machine has it.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    /// Whether this machine has it, and this build its kernels.
+    #[cfg(x86_vectors)]
     fn is_here(self) -> bool {
         match self {
             Set::Baseline => true,
@@ -72,8 +72,9 @@ impl Set {
         }
     }
 
-    /// Whether this machine has it. Miri runs the portable bodies.
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    /// Whether this machine has it. Other machines, Miri and builds without optimisation run the
+    /// baseline's bodies.
+    #[cfg(not(x86_vectors))]
     fn is_here(self) -> bool {
         self == Set::Baseline
     }
@@ -105,6 +106,10 @@ impl Isa {
         let hint = format!("this machine has {}", names.join(", "));
         match Set::ALL.into_iter().find(|set| set.name() == name) {
             Some(set) if set.is_here() => Ok(Isa(set)),
+            Some(_) if cfg!(all(target_arch = "x86_64", not(x86_vectors))) => Err(Error::Device {
+                what: format!("a build without optimisation has no kernels for {name}"),
+                hint: "compile warpfold-cpu with opt-level = 1 or more".into(),
+            }),
             Some(_) => Err(Error::Device { what: format!("this machine has no {name}"), hint }),
             None => Err(Error::Device { what: format!("{name} is not an instruction set"), hint }),
         }
@@ -120,6 +125,13 @@ impl Isa {
     #[inline]
     pub(crate) fn set(self) -> Set {
         self.0
+    }
+
+    /// Whether accumulators for many outputs are compiled for it. On x86-64 the baseline is that of
+    /// machines from before 2013, and of builds without optimisation: they keep states.
+    #[inline]
+    pub(crate) fn has_accumulators(self) -> bool {
+        self.0 > Set::Baseline || cfg!(any(not(target_arch = "x86_64"), miri))
     }
 
     /// Whether there are 32 vector registers and not 16.

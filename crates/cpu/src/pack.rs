@@ -221,12 +221,12 @@ trait Word: bytemuck::Pod {
     fn even(a: Vector, b: Vector) -> Vector;
 }
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(x86_vectors)]
 use sse2::Vector;
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[cfg(not(x86_vectors))]
 use words::Vector;
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(x86_vectors)]
 mod sse2 {
     use super::Word;
     use core::arch::x86_64::*;
@@ -384,7 +384,7 @@ mod sse2 {
 }
 
 /// The same in plain words.
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[cfg(not(x86_vectors))]
 mod words {
     use super::{BYTES, Word};
 

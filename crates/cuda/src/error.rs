@@ -4,11 +4,10 @@ use warpfold_core::DType;
 use warpfold_core::op::Kind;
 
 /// An error of a device, real or simulated, with what may help.
-#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// No device of that kind can be used on this machine.
-    #[error("no CUDA device: {why}")]
     Unavailable {
         /// The reason.
         why: String,
@@ -17,7 +16,6 @@ pub enum Error {
     },
     /// A library that a module must be linked with is missing, or does not match the
     /// driver.
-    #[error("{why}")]
     Library {
         /// The reason.
         why: String,
@@ -25,7 +23,6 @@ pub enum Error {
         hint: String,
     },
     /// A call of the driver failed.
-    #[error("CUDA: {doing}: {name} ({text})")]
     Driver {
         /// The step that failed.
         doing: String,
@@ -35,7 +32,6 @@ pub enum Error {
         text: String,
     },
     /// The interpreter refused.
-    #[error("simulated device: {doing}: {why}")]
     Simulated {
         /// The step that failed.
         doing: String,
@@ -43,19 +39,16 @@ pub enum Error {
         why: String,
     },
     /// Pinned host memory cannot be allocated.
-    #[error("cannot allocate {bytes} bytes of pinned host memory")]
     HostMemory {
         /// The number of bytes requested.
         bytes: usize,
     },
     /// A handle that this device did not create, or has released.
-    #[error("{what} does not belong to this device")]
     ForeignHandle {
         /// The kind of handle.
         what: &'static str,
     },
     /// A copy or a fill beyond the bounds of its memory.
-    #[error("{bytes} bytes from byte {at} on are not within {len} bytes of memory")]
     Bounds {
         /// The first byte, counted from the beginning of the memory.
         at: u64,
@@ -65,7 +58,6 @@ pub enum Error {
         len: u64,
     },
     /// There is no kernel for the question.
-    #[error("no CUDA kernel for {kind:?} of {dtype}")]
     NoKernel {
         /// The kind of the state.
         kind: Kind,
@@ -73,7 +65,6 @@ pub enum Error {
         dtype: DType,
     },
     /// An array that no kernel can read.
-    #[error("{len} elements of {dtype} at {address:#x}: {why}")]
     Array {
         /// Where it begins.
         address: u64,
@@ -85,7 +76,6 @@ pub enum Error {
         why: &'static str,
     },
     /// An impossible view of a device's memory.
-    #[error("a view of shape {shape:?} and byte strides {strides:?} at {address:#x}: {why}")]
     View {
         /// Where its element of index 0 is.
         address: u64,
@@ -97,10 +87,8 @@ pub enum Error {
         why: &'static str,
     },
     /// A question that has no answer on any device.
-    #[error(transparent)]
-    Core(#[from] warpfold_core::Error),
+    Core(warpfold_core::Error),
     /// A second array where a state needs one, or one where it needs two.
-    #[error("{kind:?} needs {} and got {given}", if *given == 1 { "two arrays" } else { "one array" })]
     Arrays {
         /// The kind of the state.
         kind: Kind,
@@ -108,7 +96,6 @@ pub enum Error {
         given: usize,
     },
     /// Runs that are not pieces of one array.
-    #[error("{kind:?} of {dtype}: {why}")]
     Runs {
         /// The kind of the state.
         kind: Kind,
@@ -118,7 +105,6 @@ pub enum Error {
         why: String,
     },
     /// A kernel wrote a damaged state: a defect of the kernel or of the device.
-    #[error("the device left a damaged state of {kind:?} of {dtype}: {why}")]
     State {
         /// The kind of the state.
         kind: Kind,
@@ -127,6 +113,57 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+}
+
+impl core::fmt::Display for Error {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Error::Unavailable { why, .. } => write!(f, "no CUDA device: {why}"),
+            Error::Library { why, .. } => why.fmt(f),
+            Error::Driver { doing, name, text } => write!(f, "CUDA: {doing}: {name} ({text})"),
+            Error::Simulated { doing, why } => write!(f, "simulated device: {doing}: {why}"),
+            Error::HostMemory { bytes } => {
+                write!(f, "cannot allocate {bytes} bytes of pinned host memory")
+            }
+            Error::ForeignHandle { what } => write!(f, "{what} does not belong to this device"),
+            Error::Bounds { at, bytes, len } => {
+                write!(f, "{bytes} bytes from byte {at} on are not within {len} bytes of memory")
+            }
+            Error::NoKernel { kind, dtype } => write!(f, "no CUDA kernel for {kind:?} of {dtype}"),
+            Error::Array { address, len, dtype, why } => {
+                write!(f, "{len} elements of {dtype} at {address:#x}: {why}")
+            }
+            Error::View { address, shape, strides, why } => write!(
+                f,
+                "a view of shape {shape:?} and byte strides {strides:?} at {address:#x}: {why}"
+            ),
+            Error::Core(error) => error.fmt(f),
+            Error::Arrays { kind, given } => write!(
+                f,
+                "{kind:?} needs {} and got {given}",
+                if *given == 1 { "two arrays" } else { "one array" }
+            ),
+            Error::Runs { kind, dtype, why } => write!(f, "{kind:?} of {dtype}: {why}"),
+            Error::State { kind, dtype, why } => {
+                write!(f, "the device left a damaged state of {kind:?} of {dtype}: {why}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Error::Core(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<warpfold_core::Error> for Error {
+    fn from(error: warpfold_core::Error) -> Self {
+        Error::Core(error)
+    }
 }
 
 impl Error {

@@ -6,11 +6,10 @@ use std::path::PathBuf;
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// An error with the file it is about and what would help.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused.
-    #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -18,7 +17,6 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The bytes are not what the format demands.
-    #[error("{name}: {what}")]
     Format {
         /// The file or source.
         name: String,
@@ -29,16 +27,35 @@ pub enum Error {
     },
     /// Nobody waits for the answer any more: see
     /// [`Progress::is_cancelled`](crate::stream::Progress::is_cancelled).
-    #[error("the reduction was cancelled")]
     Cancelled,
     /// The reduction refused.
-    #[error("{name}: {source}")]
     Reduce {
         /// The file or source.
         name: String,
         /// The library's error.
         source: warpfold_core::Error,
     },
+}
+
+impl core::fmt::Display for Error {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Error::Io { path, source } => write!(f, "{}: {source}", path.display()),
+            Error::Format { name, what, .. } => write!(f, "{name}: {what}"),
+            Error::Cancelled => f.write_str("the reduction was cancelled"),
+            Error::Reduce { name, source } => write!(f, "{name}: {source}"),
+        }
+    }
+}
+
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } => Some(source),
+            Error::Reduce { source, .. } => Some(source),
+            _ => None,
+        }
+    }
 }
 
 impl Error {

@@ -13,7 +13,6 @@ use crate::{
     unit::{self, Tick, Unit},
 };
 use bytes::Bytes;
-use half::f16;
 use parquet::basic::{ConvertedType, Encoding, LogicalType, TimeUnit, Type};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::ColumnReaderImpl;

@@ -22,39 +22,68 @@ use warpfold_ptx::info::{FunctionInfo, info};
 use warpfold_ptx::machine::{Checks, Options, Schedule};
 
 /// Why a kernel could not be tried.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Failed {
     /// No compiler.
-    #[error("{why}")]
     NoCompiler {
         /// What is missing.
         why: String,
     },
     /// The compiler could not be fetched.
-    #[error("NVRTC cannot be fetched: {why}")]
     Fetch {
         /// The reason.
         why: String,
     },
     /// The compiler refuses the source.
-    #[error("the compiler refuses it: {why}")]
     Source {
         /// What it says.
         why: String,
     },
     /// The module has no kernel that could be tried.
-    #[error("{why}")]
     Kernel {
         /// What it has.
         why: String,
     },
     /// The interpreter cannot run it.
-    #[error(transparent)]
-    Device(#[from] warpfold_cuda::Error),
+    Device(warpfold_cuda::Error),
     /// The ladder's own rungs failed.
-    #[error(transparent)]
-    Ladder(#[from] Error),
+    Ladder(Error),
+}
+
+impl core::fmt::Display for Failed {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Failed::NoCompiler { why } => why.fmt(f),
+            Failed::Fetch { why } => write!(f, "NVRTC cannot be fetched: {why}"),
+            Failed::Source { why } => write!(f, "the compiler refuses it: {why}"),
+            Failed::Kernel { why } => why.fmt(f),
+            Failed::Device(error) => error.fmt(f),
+            Failed::Ladder(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for Failed {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Failed::Device(error) => error.source(),
+            Failed::Ladder(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<warpfold_cuda::Error> for Failed {
+    fn from(error: warpfold_cuda::Error) -> Self {
+        Failed::Device(error)
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Failed::Ladder(error)
+    }
 }
 
 impl Failed {

@@ -5,17 +5,15 @@ use crate::rung::Rung;
 use warpfold_core::{DType, Op};
 
 /// A question that a rung cannot answer, or a device that fails.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// No rung has this name.
-    #[error("there is no rung {id:?}")]
     NoRung {
         /// The value requested.
         id: String,
     },
     /// The rung's kernel cannot run in such blocks.
-    #[error("{} cannot run blocks of {block} threads", rung.id)]
     Block {
         /// The rung.
         rung: &'static Rung,
@@ -23,7 +21,6 @@ pub enum Error {
         block: u32,
     },
     /// The rung has no kernel for these elements.
-    #[error("{} has no kernel for {dtype}", rung.id)]
     DType {
         /// The rung.
         rung: &'static Rung,
@@ -31,7 +28,6 @@ pub enum Error {
         dtype: DType,
     },
     /// The rung does not compute this.
-    #[error("{} does not compute {op} of {dtype}", rung.id)]
     Op {
         /// The rung.
         rung: &'static Rung,
@@ -41,7 +37,6 @@ pub enum Error {
         dtype: DType,
     },
     /// More elements than fit the rung's blocks, or this machine's memory.
-    #[error("{}: {n} elements are too many for blocks of {block} threads", rung.id)]
     Elements {
         /// The rung.
         rung: &'static Rung,
@@ -51,10 +46,6 @@ pub enum Error {
         block: u32,
     },
     /// The device is older than the rung's kernel.
-    #[error(
-        "{} needs a device of compute capability {}.{}, and this one has {}.{}",
-        rung.id, needs.0, needs.1, has.0, has.1
-    )]
     Capability {
         /// The rung.
         rung: &'static Rung,
@@ -64,7 +55,6 @@ pub enum Error {
         has: (u32, u32),
     },
     /// This machine lacks something that the rung needs besides a device.
-    #[error("{} needs what this machine does not have: {why}", rung.id)]
     Missing {
         /// The rung.
         rung: &'static Rung,
@@ -74,7 +64,6 @@ pub enum Error {
         hint: String,
     },
     /// The archive has no such module: a defect of the ladder.
-    #[error("the kernels of {} for {dtype} are not in the archive", rung.id)]
     NoModule {
         /// The rung.
         rung: &'static Rung,
@@ -82,28 +71,21 @@ pub enum Error {
         dtype: DType,
     },
     /// No experiment has this name.
-    #[error("there is no experiment {id:?}")]
     NoExperiment {
         /// The value requested.
         id: String,
     },
     /// The experiment measures times, and the device has no clock.
-    #[error("{id} measures times, and the interpreter has no clock")]
     NoClock {
         /// The experiment.
         id: &'static str,
     },
     /// The rung's grid follows from the number of elements.
-    #[error("the grid of {} follows from the number of elements: there is nothing to sweep", rung.id)]
     FixedGrid {
         /// The rung.
         rung: &'static Rung,
     },
     /// The device is older than the experiment's kernels.
-    #[error(
-        "{id} needs a device of compute capability {}.{}, and this one has {}.{}",
-        needs.0, needs.1, has.0, has.1
-    )]
     ExperimentCapability {
         /// The experiment.
         id: &'static str,
@@ -113,13 +95,11 @@ pub enum Error {
         has: (u32, u32),
     },
     /// The archive has no such module: a defect of the ladder.
-    #[error("the kernels of {id} are not in the archive")]
     NoExperimentModule {
         /// The experiment.
         id: &'static str,
     },
     /// The device.
-    #[error("{id}: {source}")]
     Device {
         /// The rung that ran.
         id: &'static str,
@@ -127,8 +107,71 @@ pub enum Error {
         source: warpfold_cuda::Error,
     },
     /// There is no exact answer.
-    #[error(transparent)]
-    Exact(#[from] warpfold_core::Error),
+    Exact(warpfold_core::Error),
+}
+
+impl core::fmt::Display for Error {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Error::NoRung { id } => write!(f, "there is no rung {id:?}"),
+            Error::Block { rung, block } => {
+                write!(f, "{} cannot run blocks of {block} threads", rung.id)
+            }
+            Error::DType { rung, dtype } => write!(f, "{} has no kernel for {dtype}", rung.id),
+            Error::Op { rung, op, dtype } => {
+                write!(f, "{} does not compute {op} of {dtype}", rung.id)
+            }
+            Error::Elements { rung, n, block } => {
+                write!(f, "{}: {n} elements are too many for blocks of {block} threads", rung.id)
+            }
+            Error::Capability { rung, needs, has } => write!(
+                f,
+                "{} needs a device of compute capability {}.{}, and this one has {}.{}",
+                rung.id, needs.0, needs.1, has.0, has.1
+            ),
+            Error::Missing { rung, why, .. } => {
+                write!(f, "{} needs what this machine does not have: {why}", rung.id)
+            }
+            Error::NoModule { rung, dtype } => {
+                write!(f, "the kernels of {} for {dtype} are not in the archive", rung.id)
+            }
+            Error::NoExperiment { id } => write!(f, "there is no experiment {id:?}"),
+            Error::NoClock { id } => {
+                write!(f, "{id} measures times, and the interpreter has no clock")
+            }
+            Error::FixedGrid { rung } => write!(
+                f,
+                "the grid of {} follows from the number of elements: there is nothing to sweep",
+                rung.id
+            ),
+            Error::ExperimentCapability { id, needs, has } => write!(
+                f,
+                "{id} needs a device of compute capability {}.{}, and this one has {}.{}",
+                needs.0, needs.1, has.0, has.1
+            ),
+            Error::NoExperimentModule { id } => {
+                write!(f, "the kernels of {id} are not in the archive")
+            }
+            Error::Device { id, source } => write!(f, "{id}: {source}"),
+            Error::Exact(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Error::Device { source, .. } => Some(source),
+            Error::Exact(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<warpfold_core::Error> for Error {
+    fn from(error: warpfold_core::Error) -> Self {
+        Error::Exact(error)
+    }
 }
 
 impl Error {

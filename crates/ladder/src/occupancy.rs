@@ -144,15 +144,28 @@ impl fmt::Display for Resource {
 }
 
 /// No device has such a block.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Impossible {
     /// Too few or too many threads.
-    #[error("a block has 1 to {MOST_THREADS} threads, not {0}")]
     Threads(u32),
     /// Too few or too many registers.
-    #[error("a thread has 1 to {MOST_REGISTERS} registers, not {0}")]
     Registers(u32),
 }
+
+impl core::fmt::Display for Impossible {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Impossible::Threads(what) => {
+                write!(f, "a block has 1 to {MOST_THREADS} threads, not {what}")
+            }
+            Impossible::Registers(what) => {
+                write!(f, "a thread has 1 to {MOST_REGISTERS} registers, not {what}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for Impossible {}
 
 /// How many blocks a multiprocessor holds, and why no more.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,9 +15,16 @@ pub use image::{Addressing, IMAGE_BYTES, Image, Texel};
 pub use tensor_map::{Im2col, Swizzle, TENSOR_MAP_BYTES, TensorMap};
 
 /// Why a descriptor cannot be made, or is none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DescriptorError(pub(crate) String);
+
+impl core::fmt::Display for DescriptorError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for DescriptorError {}
 
 impl DescriptorError {
     /// What is wrong, in words.

@@ -27,26 +27,20 @@ const DEEPEST_LAUNCH: u32 = 24;
 const CONSTANTS: u64 = 64 << 10;
 
 /// Errors of a simulated device.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum DeviceError {
     /// The text is not PTX, or is not supported.
-    #[error(transparent)]
-    Parse(#[from] parse::Error),
+    Parse(parse::Error),
     /// The kernel has an instruction that cannot be run.
-    #[error(transparent)]
-    Decode(#[from] DecodeError),
+    Decode(DecodeError),
     /// Memory.
-    #[error(transparent)]
-    Memory(#[from] MemoryError),
+    Memory(MemoryError),
     /// A texture, a surface or a tensor map that there cannot be.
-    #[error(transparent)]
-    Descriptor(#[from] DescriptorError),
+    Descriptor(DescriptorError),
     /// The launch is invalid.
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
+    Launch(LaunchError),
     /// No kernel has this name.
-    #[error("no kernel `{name}` in the module; it has {}", list(kernels))]
     NoKernel {
         /// The name requested.
         name: String,
@@ -54,13 +48,11 @@ pub enum DeviceError {
         kernels: Vec<String>,
     },
     /// No such variable in the module.
-    #[error("no variable `{name}` in global or constant memory of the module")]
     NoVariable {
         /// The name requested.
         name: String,
     },
     /// More bytes than the variable has.
-    #[error("variable `{name}` has {size} bytes, not {given}")]
     VariableSize {
         /// The name requested.
         name: String,
@@ -70,14 +62,80 @@ pub enum DeviceError {
         given: u64,
     },
     /// More constants than the bank holds.
-    #[error("{asked} bytes of constant memory: at most {CONSTANTS}")]
     Constants {
         /// What the module declares.
         asked: u64,
     },
     /// A handle of another device.
-    #[error("a handle of another device")]
     Handle,
+}
+
+impl core::fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            DeviceError::Parse(error) => error.fmt(f),
+            DeviceError::Decode(error) => error.fmt(f),
+            DeviceError::Memory(error) => error.fmt(f),
+            DeviceError::Descriptor(error) => error.fmt(f),
+            DeviceError::Launch(error) => error.fmt(f),
+            DeviceError::NoKernel { name, kernels } => {
+                write!(f, "no kernel `{name}` in the module; it has {}", list(kernels))
+            }
+            DeviceError::NoVariable { name } => {
+                write!(f, "no variable `{name}` in global or constant memory of the module")
+            }
+            DeviceError::VariableSize { name, size, given } => {
+                write!(f, "variable `{name}` has {size} bytes, not {given}")
+            }
+            DeviceError::Constants { asked } => {
+                write!(f, "{asked} bytes of constant memory: at most {CONSTANTS}")
+            }
+            DeviceError::Handle => f.write_str("a handle of another device"),
+        }
+    }
+}
+
+impl core::error::Error for DeviceError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            DeviceError::Parse(error) => error.source(),
+            DeviceError::Decode(error) => error.source(),
+            DeviceError::Memory(error) => error.source(),
+            DeviceError::Descriptor(error) => error.source(),
+            DeviceError::Launch(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<parse::Error> for DeviceError {
+    fn from(error: parse::Error) -> Self {
+        DeviceError::Parse(error)
+    }
+}
+
+impl From<DecodeError> for DeviceError {
+    fn from(error: DecodeError) -> Self {
+        DeviceError::Decode(error)
+    }
+}
+
+impl From<MemoryError> for DeviceError {
+    fn from(error: MemoryError) -> Self {
+        DeviceError::Memory(error)
+    }
+}
+
+impl From<DescriptorError> for DeviceError {
+    fn from(error: DescriptorError) -> Self {
+        DeviceError::Descriptor(error)
+    }
+}
+
+impl From<LaunchError> for DeviceError {
+    fn from(error: LaunchError) -> Self {
+        DeviceError::Launch(error)
+    }
 }
 
 impl DeviceError {

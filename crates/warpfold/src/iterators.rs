@@ -56,6 +56,8 @@ macro_rules! terms {
     )*};
 }
 terms!(f16, bf16, f32, f64, bool, Bool8, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
+#[cfg(feature = "half")]
+terms!(half::f16, half::bf16);
 
 /// The numbers of an iterator.
 type Of<I> = <<I as Iterator>::Item as Term>::Number;

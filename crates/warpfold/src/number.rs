@@ -133,6 +133,30 @@ macro_rules! float {
 }
 float! { f16, F16; bf16, BF16; f32, F32; f64, F64; }
 
+/// The short floats of the crate `half` answer in their own types.
+#[cfg(feature = "half")]
+macro_rules! half {
+    ($($name:ident)*) => {$(
+        impl Number for half::$name {
+            type Total = half::$name;
+            type Magnitude = half::$name;
+            type Real = half::$name;
+
+            fn sum_of(sums: &Sums<$name>, op: Op) -> half::$name {
+                $name::sum_of(sums, op).into()
+            }
+            fn magnitude(scalar: Option<Scalar>) -> half::$name {
+                $name::magnitude(scalar).into()
+            }
+            fn real(scalar: Option<Scalar>) -> half::$name {
+                $name::real(scalar).into()
+            }
+        }
+    )*};
+}
+#[cfg(feature = "half")]
+half!(f16 bf16);
+
 macro_rules! integer {
     ($($t:ty => $total:ty;)*) => {$(
         impl Number for $t {

@@ -78,7 +78,7 @@ impl FloatElement for bf16 {
     const NEG_INFINITY: Self = bf16::NEG_INFINITY;
     #[inline(always)]
     fn widen(self) -> f32 {
-        f32::from_bits(u32::from(self.to_bits()) << 16)
+        self.to_f32()
     }
 }
 
@@ -87,20 +87,9 @@ impl FloatElement for f16 {
     const DIGITS: u32 = 11;
     const ONE: Self = f16::ONE;
     const NEG_INFINITY: Self = f16::NEG_INFINITY;
-    /// Without branches, so that it becomes vector instructions, and without
-    /// a subnormal f32 on the way, which flush-to-zero would swallow.
     #[inline(always)]
     fn widen(self) -> f32 {
-        let bits = u32::from(self.to_bits());
-        let rest = bits & 0x7fff;
-        // The exponent bias grows from 15 to 127; infinities and NaNs have
-        // the largest exponent, which grows from 31 to 255.
-        let bias = if rest >= 0x7c00 { 224 << 23 } else { 112 << 23 };
-        let normal = (rest << 13) + bias;
-        // A subnormal is `rest * 2^-24`, and 2^-24 is the last place of 0.5.
-        let subnormal = (f32::from_bits(0x3f00_0000 | rest) - 0.5).to_bits();
-        let magnitude = if rest < 0x400 { subnormal } else { normal };
-        f32::from_bits(magnitude | (bits & 0x8000) << 16)
+        self.to_f32()
     }
 }
 

@@ -1,8 +1,8 @@
 //! How answers are printed.
 
 use super::{Scalar, Value};
+use crate::element::{bf16, f16};
 use core::fmt;
-use half::{bf16, f16};
 
 /// As Rust prints numbers of the type; width and precision are heeded. Floats
 /// have the fewest digits that say which one it is.

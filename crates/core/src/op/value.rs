@@ -1,7 +1,7 @@
 //! Answers.
 
 use crate::DType;
-use half::{bf16, f16};
+use crate::element::{bf16, f16};
 
 /// One number of a type known at run time.
 ///

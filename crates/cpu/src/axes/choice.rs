@@ -120,7 +120,7 @@ impl<U: Use> Choice<'_, U> {
     pub(crate) fn chosen(&self) -> Option<Chosen<U>> {
         // Sums and extremes with a NaN are not answered here; positions and counts are.
         let nans = !self.dtype.is_float() || self.rules.nan == NanPolicy::Propagate;
-        if self.rules.out.is_some() || self.most >= MOST_ELEMENTS {
+        if self.rules.out.is_some() || self.most >= MOST_ELEMENTS || !self.isa.has_accumulators() {
             return None;
         }
         if self.rules.ddof_fraction != 0 && matches!(self.op, Op::Var | Op::Std) {

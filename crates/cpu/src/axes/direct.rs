@@ -32,7 +32,7 @@ use super::lengths::Lengths;
 use crate::isa::Isa;
 use crate::ragged::Ragged;
 use crate::rows::Rows;
-use crate::simd::{Kernel, Simd, dispatch};
+use crate::simd::{Kernel, Simd, dispatch, dispatch_accumulators};
 use crate::table::Table;
 use core::alloc::Layout;
 use core::marker::PhantomData;
@@ -441,7 +441,7 @@ impl<T: Factor> Accumulators for Found<T> {
         missing: &mut Vec<usize>,
     ) {
         let to: &mut [T] = bytemuck::cast_slice_mut(to);
-        dispatch(self.isa, Answer { lanes: &self.lanes, place, lengths, to, missing });
+        dispatch_accumulators(self.isa, Answer { lanes: &self.lanes, place, lengths, to, missing });
     }
 }
 
@@ -449,13 +449,13 @@ impl<T: Factor> Cells for Found<T> {
     unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
         // SAFETY: the caller vouches for the elements.
         let rows = Rows::Table(unsafe { table.of_elements() });
-        dispatch(self.isa, RowByRow::<T> { rows, lanes: &mut self.lanes, place });
+        dispatch_accumulators(self.isa, RowByRow::<T> { rows, lanes: &mut self.lanes, place });
     }
 
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
         // SAFETY: the caller vouches for the elements.
         let table = unsafe { table.of_elements::<T>() };
-        dispatch(self.isa, Columns { table, lanes: &mut self.lanes, place });
+        dispatch_accumulators(self.isa, Columns { table, lanes: &mut self.lanes, place });
     }
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
@@ -464,7 +464,7 @@ impl<T: Factor> Cells for Found<T> {
         let Some((rows, len)) = (unsafe { rows_of::<T>(tables[0], to.len()) }) else {
             return false;
         };
-        dispatch(self.isa, Few { rows: &rows[..len], to })
+        dispatch_accumulators(self.isa, Few { rows: &rows[..len], to })
     }
 
     fn least_panel(&self) -> usize {
@@ -475,7 +475,7 @@ impl<T: Factor> Cells for Found<T> {
     fn merge(&mut self, others: &dyn Cells) {
         let others = of_one_fold::<Self>(others);
         for (lanes, others) in self.lanes.iter_mut().zip(&others.lanes) {
-            dispatch(self.isa, Merge::<T> { lanes, others, item: PhantomData });
+            dispatch_accumulators(self.isa, Merge::<T> { lanes, others, item: PhantomData });
         }
     }
 }
@@ -484,7 +484,7 @@ impl<T: Factor> RaggedCells for Found<T> {
     unsafe fn take(&mut self, rows: Ragged<'_, ()>) {
         // SAFETY: the caller vouches for the elements.
         let rows = Rows::Ragged(unsafe { rows.of_elements() });
-        dispatch(self.isa, RowByRow::<T> { rows, lanes: &mut self.lanes, place: 0 });
+        dispatch_accumulators(self.isa, RowByRow::<T> { rows, lanes: &mut self.lanes, place: 0 });
     }
 }
 

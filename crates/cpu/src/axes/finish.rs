@@ -3,7 +3,7 @@
 use super::lengths::Lengths;
 use super::round::{Ends, Interval, Narrow};
 use crate::isa::Isa;
-use crate::simd::{Kernel, Simd, dispatch};
+use crate::simd::{Kernel, Simd, dispatch_accumulators};
 
 /// What sums are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +112,10 @@ impl Request<'_> {
             }
             lengths.fill(place, &mut lens[..count]);
             let (lens, pair) = (&lens, &*pair);
-            dispatch(isa, Finish { asked, lens, pair, least: None, to, place, missing });
+            dispatch_accumulators(
+                isa,
+                Finish { asked, lens, pair, least: None, to, place, missing },
+            );
             first += count;
             place += count;
         }

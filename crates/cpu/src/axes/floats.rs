@@ -18,7 +18,7 @@ use crate::exact::Widen;
 use crate::isa::Isa;
 use crate::ragged::Ragged;
 use crate::rows::Rows;
-use crate::simd::{Kernel, Simd, dispatch};
+use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use crate::table::Table;
 use core::alloc::Layout;
 use core::marker::PhantomData;
@@ -153,7 +153,10 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
         let some = place..place + rows[0].count();
         assert!(rows[1].count() == some.len());
         let parts = some_of(&mut self.parts, some);
-        dispatch(self.fold.isa, RowByRow::<O, M, P> { rows, parts, measure: PhantomData });
+        dispatch_accumulators(
+            self.fold.isa,
+            RowByRow::<O, M, P> { rows, parts, measure: PhantomData },
+        );
     }
 
     /// Adds each column to its output, from `place` on.
@@ -161,7 +164,10 @@ impl<O: Operands, M: Measure<P>, const P: usize> FloatCells<O, M, P> {
         let [one, two] = tables;
         assert!(one.columns() == two.columns() && one.rows() == two.rows());
         let parts = some_of(&mut self.parts, place..place + one.columns());
-        dispatch(self.fold.isa, Columns::<O, M, P> { tables, parts, measure: PhantomData });
+        dispatch_accumulators(
+            self.fold.isa,
+            Columns::<O, M, P> { tables, parts, measure: PhantomData },
+        );
     }
 }
 
@@ -197,9 +203,9 @@ impl<O: Operands, M: Measure<P>, const P: usize> Accumulators for FloatCells<O, 
             let measure = PhantomData::<M>;
             lengths.fill(place, &mut lens[..to.len()]);
             let lens = &lens;
-            dispatch(isa, Bounds { parts, lens, exact, lost, first, second, measure });
+            dispatch_accumulators(isa, Bounds { parts, lens, exact, lost, first, second, measure });
             let pair = &self.pair;
-            dispatch(isa, Finish { asked, lens, pair, least, place, to, missing });
+            dispatch_accumulators(isa, Finish { asked, lens, pair, least, place, to, missing });
         }
     }
 }
@@ -237,8 +243,8 @@ impl<O: Operands, M: Measure<P>, const P: usize> Cells for FloatCells<O, M, P> {
         let Some(rows) = (unsafe { Few::<O>::new(tables, to.len()) }) else { return false };
         if rows.len == 1 {
             match single_magnitude::<O, M, P>(asked) {
-                Some(false) => return dispatch(isa, Single::<_, false> { rows, to }),
-                Some(true) => return dispatch(isa, Single::<_, true> { rows, to }),
+                Some(false) => return dispatch_accumulators(isa, Single::<_, false> { rows, to }),
+                Some(true) => return dispatch_accumulators(isa, Single::<_, true> { rows, to }),
                 None => {}
             }
         }
@@ -298,17 +304,19 @@ pub(super) fn few_sums<O: Operands>(
     match asked {
         Asked::Sum => {
             let out = Scaled { scale: 1.0, to };
-            dispatch(isa, FewSums::<_, _, ELEMENT> { rows, out })
+            dispatch_accumulators(isa, FewSums::<_, _, ELEMENT> { rows, out })
         }
         Asked::Second => {
             let out = Scaled { scale: 1.0, to };
-            dispatch(isa, FewSums::<_, _, MAGNITUDE> { rows, out })
+            dispatch_accumulators(isa, FewSums::<_, _, MAGNITUDE> { rows, out })
         }
         Asked::Mean if rows.len.is_power_of_two() => {
             let out = Scaled { scale: 1.0 / len, to };
-            dispatch(isa, FewSums::<_, _, ELEMENT> { rows, out })
+            dispatch_accumulators(isa, FewSums::<_, _, ELEMENT> { rows, out })
         }
-        Asked::Mean => dispatch(isa, FewSums::<_, _, ELEMENT> { rows, out: Means { len, to } }),
+        Asked::Mean => {
+            dispatch_accumulators(isa, FewSums::<_, _, ELEMENT> { rows, out: Means { len, to } })
+        }
         Asked::Root | Asked::Variance { .. } => false,
     }
 }
@@ -319,14 +327,14 @@ fn few_products<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::
     match asked {
         Asked::Second => {
             let out = Rough::<_, false> { len, to };
-            dispatch(isa, FewSums::<_, _, PRODUCT> { rows, out })
+            dispatch_accumulators(isa, FewSums::<_, _, PRODUCT> { rows, out })
         }
         Asked::Root => {
             let out = Rough::<_, true> { len, to };
-            dispatch(isa, FewSums::<_, _, PRODUCT> { rows, out })
+            dispatch_accumulators(isa, FewSums::<_, _, PRODUCT> { rows, out })
         }
         Asked::Variance { ddof: 0, .. } if rows.len == 1 => {
-            dispatch(isa, FewSums::<_, _, ELEMENT> { rows, out: Zeros { to } })
+            dispatch_accumulators(isa, FewSums::<_, _, ELEMENT> { rows, out: Zeros { to } })
         }
         Asked::Variance { ddof, root } if ddof < rows.len as u64 => {
             let divisor = len * (len - ddof as f64);
@@ -349,16 +357,16 @@ const DIFFERENT: usize = 4;
 /// Hands over what variances are made of, by differences if the elements are that few.
 fn few_variances<O: Operands>(isa: Isa, near: bool, rows: Few<O>, out: impl Out) -> bool {
     if near {
-        dispatch(isa, FewSums::<_, _, DIFFERENCES> { rows, out })
+        dispatch_accumulators(isa, FewSums::<_, _, DIFFERENCES> { rows, out })
     } else {
-        dispatch(isa, FewSums::<_, _, POWERS> { rows, out })
+        dispatch_accumulators(isa, FewSums::<_, _, POWERS> { rows, out })
     }
 }
 
 /// Answers dot products of a few pairs, likewise.
 fn few_dots<O: Operands>(isa: Isa, asked: Asked, rows: Few<O>, to: &mut [O::Item]) -> bool {
     let out = Rough::<_, false> { len: rows.len as f64, to };
-    asked == Asked::Sum && dispatch(isa, FewSums::<_, _, PRODUCT> { rows, out })
+    asked == Asked::Sum && dispatch_accumulators(isa, FewSums::<_, _, PRODUCT> { rows, out })
 }
 
 /// The parts of some outputs.

@@ -7,7 +7,7 @@ use super::lengths::Lengths;
 use crate::isa::Isa;
 use crate::ragged::Ragged;
 use crate::rows::Rows;
-use crate::simd::{Kernel, Simd, dispatch};
+use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use crate::table::Table;
 use core::alloc::Layout;
 use warpfold_core::prefetch;
@@ -186,13 +186,13 @@ impl<L: Lanes> Cells for LanedCells<L> {
     unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, at: usize) {
         // SAFETY: the caller vouches for the elements.
         let rows = Rows::Table(unsafe { table.of_elements() });
-        dispatch(self.fold.isa, RowByRow { rows, cells: self, place, at });
+        dispatch_accumulators(self.fold.isa, RowByRow { rows, cells: self, place, at });
     }
 
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, at: usize) {
         // SAFETY: the caller vouches for the elements.
         let table = unsafe { table.of_elements() };
-        dispatch(self.fold.isa, Columns { table, cells: self, place, at });
+        dispatch_accumulators(self.fold.isa, Columns { table, cells: self, place, at });
     }
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {
@@ -202,8 +202,12 @@ impl<L: Lanes> Cells for LanedCells<L> {
         // SAFETY: passed on from the caller.
         let Some((rows, len)) = (unsafe { rows_of(tables[0], to.len()) }) else { return false };
         match asked {
-            FewAsked::Words => dispatch(isa, FewLanes::<L, false> { rows, len, lanes, to }),
-            FewAsked::Mean => dispatch(isa, FewLanes::<L, true> { rows, len, lanes, to }),
+            FewAsked::Words => {
+                dispatch_accumulators(isa, FewLanes::<L, false> { rows, len, lanes, to })
+            }
+            FewAsked::Mean => {
+                dispatch_accumulators(isa, FewLanes::<L, true> { rows, len, lanes, to })
+            }
         }
     }
 
@@ -229,7 +233,7 @@ impl<L: Lanes> RaggedCells for LanedCells<L> {
     unsafe fn take(&mut self, rows: Ragged<'_, ()>) {
         // SAFETY: the caller vouches for the elements.
         let rows = Rows::Ragged(unsafe { rows.of_elements() });
-        dispatch(self.fold.isa, RowByRow { rows, cells: self, place: 0, at: 0 });
+        dispatch_accumulators(self.fold.isa, RowByRow { rows, cells: self, place: 0, at: 0 });
     }
 }
 

@@ -6,7 +6,7 @@ use super::lengths::Lengths;
 use crate::isa::Isa;
 use crate::ragged::Ragged;
 use crate::rows::Rows;
-use crate::simd::{Kernel, Simd, dispatch};
+use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use crate::table::Table;
 use core::alloc::Layout;
 use core::marker::PhantomData;
@@ -140,13 +140,13 @@ impl<T: FloatElement> Cells for LogSums<T> {
     unsafe fn rows(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
         // SAFETY: the caller vouches for the elements.
         let rows = Rows::Table(unsafe { table.of_elements() });
-        dispatch(self.isa, RowByRow::<T> { rows, sums: &mut self.sums[place..] });
+        dispatch_accumulators(self.isa, RowByRow::<T> { rows, sums: &mut self.sums[place..] });
     }
 
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, _: usize) {
         // SAFETY: the caller vouches for the elements.
         let table = unsafe { table.of_elements::<T>() };
-        dispatch(self.isa, Columns { table, cells: self, place });
+        dispatch_accumulators(self.isa, Columns { table, cells: self, place });
     }
 
     fn merge(&mut self, others: &dyn Cells) {
@@ -162,7 +162,7 @@ impl<T: FloatElement> RaggedCells for LogSums<T> {
     unsafe fn take(&mut self, rows: Ragged<'_, ()>) {
         // SAFETY: the caller vouches for the elements.
         let rows = Rows::Ragged(unsafe { rows.of_elements() });
-        dispatch(self.isa, RowByRow::<T> { rows, sums: &mut self.sums });
+        dispatch_accumulators(self.isa, RowByRow::<T> { rows, sums: &mut self.sums });
     }
 }
 

@@ -16,7 +16,7 @@ use super::round::Interval;
 use crate::isa::Isa;
 use crate::ragged::Ragged;
 use crate::rows::Rows;
-use crate::simd::{Kernel, Simd, dispatch};
+use crate::simd::{Kernel, Simd, dispatch_accumulators};
 use crate::table::Table;
 use core::alloc::Layout;
 use warpfold_core::prefetch;
@@ -93,7 +93,7 @@ impl<const MAGNITUDES: bool> RangedCells<MAGNITUDES> {
     fn add_rows(&mut self, place: usize, rows: Rows<'_, f32>) {
         let isa = self.fold.isa;
         let to = self.some(place, rows.count());
-        dispatch(isa, RowByRow::<MAGNITUDES> { rows, to });
+        dispatch_accumulators(isa, RowByRow::<MAGNITUDES> { rows, to });
     }
 }
 
@@ -126,10 +126,13 @@ impl<const MAGNITUDES: bool> Accumulators for RangedCells<MAGNITUDES> {
             }
             let (least, most) = (&self.least[some.clone()], &self.most[some.clone()]);
             let (sums, rooms) = (&self.sums[some], &rooms);
-            dispatch(isa, Certain { sums, least, most, rooms, into });
+            dispatch_accumulators(isa, Certain { sums, least, most, rooms, into });
             lengths.fill(place, &mut lens[..to.len()]);
             let (lens, pair) = (&lens, &*pair);
-            dispatch(isa, Finish { asked, lens, pair, least: None, place, to, missing });
+            dispatch_accumulators(
+                isa,
+                Finish { asked, lens, pair, least: None, place, to, missing },
+            );
         }
     }
 }
@@ -145,7 +148,7 @@ impl<const MAGNITUDES: bool> Cells for RangedCells<MAGNITUDES> {
         let table = unsafe { table.of_elements() };
         let isa = self.fold.isa;
         let to = self.some(place, table.columns());
-        dispatch(isa, Columns::<MAGNITUDES> { table, to });
+        dispatch_accumulators(isa, Columns::<MAGNITUDES> { table, to });
     }
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {

@@ -82,6 +82,8 @@ pub(super) struct Anchored<S: Simd, const L: usize> {
     sums: [[S::F; VECTORS]; L],
     bad: S::F,
     leftover: S::F,
+    /// Where the sums of level 0 began.
+    anchor: S::F,
     /// See [`Simd::add_beside`].
     one: S::F,
     window: Window,
@@ -100,6 +102,7 @@ impl<S: Simd, const L: usize> Anchored<S, L> {
                 sums: core::array::from_fn(|l| [S::splat(window.anchor(l)); VECTORS]),
                 bad: S::splat(0.0),
                 leftover: S::splat(0.0),
+                anchor: S::splat(window.anchor(0)),
                 one: S::splat(core::hint::black_box(1.0)),
                 window,
             }
@@ -111,12 +114,11 @@ impl<S: Simd, const L: usize> Anchored<S, L> {
     pub(super) unsafe fn add(&mut self, v: usize, term: S::F) {
         // SAFETY: passed on from the caller.
         unsafe {
-            let anchor = S::splat(self.window.anchor(0));
             let a = self.sums[0][v];
             let t = S::add_beside(term, a, self.one);
             let q = S::sub(t, a);
             self.sums[0][v] = t;
-            self.bad = S::or_xor(self.bad, t, anchor);
+            self.bad = S::or_xor(self.bad, t, self.anchor);
             self.push_down(v, S::sub(term, q));
         }
     }

@@ -4,10 +4,7 @@ use super::extrema::ExtremaTable;
 use super::states::StateTable;
 use super::sums::{MomentTable, ProductTable, SumTable};
 use core::any::Any;
-use warpfold_core::element::{bf16, f16};
-use warpfold_core::op::{
-    self, Bits, Counts, IntLogSumExp, IntProd, Kind, Numbers, Op, Rules, Value,
-};
+use warpfold_core::op::{Bits, Counts, Kind, Numbers, Op, Ordered, Rules, Value};
 use warpfold_core::{DType, Element, Result, fpenv, with_element};
 
 /// The positions of rows in the whole array.
@@ -127,25 +124,6 @@ pub fn new_table(kind: Kind, dtype: DType) -> Result<Box<dyn Table>> {
             Ok(Box::new($table))
         };
     }
-    match (kind, dtype) {
-        (Kind::Prod, DType::F16) => return of!(StateTable::<op::FloatProd<f16>>::new(kind)),
-        (Kind::Prod, DType::BF16) => return of!(StateTable::<op::FloatProd<bf16>>::new(kind)),
-        (Kind::Prod, DType::F32) => return of!(StateTable::<op::FloatProd<f32>>::new(kind)),
-        (Kind::Prod, DType::F64) => return of!(StateTable::<op::FloatProd<f64>>::new(kind)),
-        (Kind::LogSumExp, DType::F16) => {
-            return of!(StateTable::<op::FloatLogSumExp<f16>>::new(kind));
-        }
-        (Kind::LogSumExp, DType::BF16) => {
-            return of!(StateTable::<op::FloatLogSumExp<bf16>>::new(kind));
-        }
-        (Kind::LogSumExp, DType::F32) => {
-            return of!(StateTable::<op::FloatLogSumExp<f32>>::new(kind));
-        }
-        (Kind::LogSumExp, DType::F64) => {
-            return of!(StateTable::<op::FloatLogSumExp<f64>>::new(kind));
-        }
-        _ => {}
-    }
     with_element!(dtype, T => match kind {
         Kind::Sum | Kind::AbsSum => of!(SumTable::<T>::new(kind)),
         Kind::SquareSum | Kind::Dot => of!(ProductTable::<T>::new(kind)),
@@ -154,8 +132,8 @@ pub fn new_table(kind: Kind, dtype: DType) -> Result<Box<dyn Table>> {
         Kind::ArgExtrema => of!(ExtremaTable::<T, true>::new()),
         Kind::Counts => of!(StateTable::<Counts<T>>::new(kind)),
         Kind::Bits => of!(StateTable::<Bits<T>>::new(kind)),
-        Kind::Prod => of!(StateTable::<IntProd<T>>::new(kind)),
-        Kind::LogSumExp => of!(StateTable::<IntLogSumExp<T>>::new(kind)),
+        Kind::Prod => of!(StateTable::<<T as Ordered>::Prod>::new(kind)),
+        Kind::LogSumExp => of!(StateTable::<<T as Ordered>::LogSumExp>::new(kind)),
     })
 }
 

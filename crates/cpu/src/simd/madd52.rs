@@ -1,10 +1,10 @@
 //! Integer multiply-add of 52-bit numbers: AVX-512 IFMA.
 
 use super::Simd;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(x86_vectors)]
 use super::avx512::Avx512;
 use crate::isa::Isa;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(x86_vectors)]
 use core::arch::x86_64::*;
 
 /// Vectors that can multiply the fractions of f64 as integers.
@@ -40,7 +40,7 @@ pub(crate) trait Kernel52 {
 /// Runs a kernel, if `isa` has the instructions.
 #[inline]
 pub(crate) fn dispatch52<K: Kernel52>(isa: Isa, kernel: K) -> Option<K::Out> {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(x86_vectors)]
     if isa.has_madd52() {
         // SAFETY: an `Isa` exists only if the machine has its instructions.
         return Some(unsafe { run(kernel) });
@@ -53,7 +53,7 @@ pub(crate) fn dispatch52<K: Kernel52>(isa: Isa, kernel: K) -> Option<K::Out> {
 ///
 /// # Safety
 /// The machine must have them.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(x86_vectors)]
 #[target_feature(enable = "avx512ifma,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 unsafe fn run<K: Kernel52>(kernel: K) -> K::Out {
     // SAFETY: the caller guarantees the instructions.
@@ -61,7 +61,7 @@ unsafe fn run<K: Kernel52>(kernel: K) -> K::Out {
 }
 
 // SAFETY, for every block below: as for `Simd`; the store is the unaligned one.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(x86_vectors)]
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one argument for all, above")]
 impl Madd52 for Avx512 {
     type I = __m512i;
@@ -96,28 +96,28 @@ mod portable {
 
     const FRACTION: u64 = (1 << 52) - 1;
 
-    fn each(acc: [u64; 4], x: [f64; 4], y: [f64; 4], part: impl Fn(u128) -> u64) -> [u64; 4] {
+    fn each(acc: [u64; 2], x: [f64; 2], y: [f64; 2], part: impl Fn(u128) -> u64) -> [u64; 2] {
         let fraction = |x: f64| u128::from(x.to_bits() & FRACTION);
         core::array::from_fn(|i| acc[i] + part(fraction(x[i]) * fraction(y[i])))
     }
 
     impl Madd52 for Portable {
-        type I = [u64; 4];
+        type I = [u64; 2];
 
-        unsafe fn izero() -> [u64; 4] {
-            [0; 4]
+        unsafe fn izero() -> [u64; 2] {
+            [0; 2]
         }
-        unsafe fn istore(v: [u64; 4], p: *mut u64) {
+        unsafe fn istore(v: [u64; 2], p: *mut u64) {
             // SAFETY: the caller guarantees a vector's room.
-            unsafe { p.cast::<[u64; 4]>().write_unaligned(v) }
+            unsafe { p.cast::<[u64; 2]>().write_unaligned(v) }
         }
-        unsafe fn add_bits(acc: [u64; 4], x: [f64; 4]) -> [u64; 4] {
+        unsafe fn add_bits(acc: [u64; 2], x: [f64; 2]) -> [u64; 2] {
             core::array::from_fn(|i| acc[i].wrapping_add(x[i].to_bits()))
         }
-        unsafe fn madd_low(acc: [u64; 4], x: [f64; 4], y: [f64; 4]) -> [u64; 4] {
+        unsafe fn madd_low(acc: [u64; 2], x: [f64; 2], y: [f64; 2]) -> [u64; 2] {
             each(acc, x, y, |product| product as u64 & FRACTION)
         }
-        unsafe fn madd_high(acc: [u64; 4], x: [f64; 4], y: [f64; 4]) -> [u64; 4] {
+        unsafe fn madd_high(acc: [u64; 2], x: [f64; 2], y: [f64; 2]) -> [u64; 2] {
             each(acc, x, y, |product| (product >> 52) as u64)
         }
     }

@@ -5,12 +5,12 @@
 //! `#[inline(always)]`; [`dispatch`] compiles it inside a function per
 //! instruction set.
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(x86_vectors)]
 mod avx2;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(x86_vectors)]
 mod avx512;
 #[cfg_attr(
-    not(any(test, all(target_arch = "x86_64", not(miri)))),
+    not(any(test, x86_vectors)),
     expect(dead_code, reason = "only x86-64 has instructions for its kernels")
 )]
 pub(crate) mod madd52;
@@ -44,7 +44,7 @@ use neon::Neon as Baseline;
 use portable::Portable as Baseline;
 
 use crate::isa::Isa;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(x86_vectors)]
 use crate::isa::Set;
 
 /// Vectors of f64 and of 32-bit words of one instruction set.
@@ -180,13 +180,31 @@ pub(crate) trait Kernel {
 #[inline]
 pub(crate) fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Out {
     match isa.set() {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        #[cfg(x86_vectors)]
         // SAFETY: an `Isa` exists only if the machine has its instructions.
         Set::Avx512 | Set::Avx512Ifma => unsafe { avx512::run(kernel) },
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        #[cfg(x86_vectors)]
         // SAFETY: as above.
         Set::Avx2 => unsafe { avx2::run(kernel) },
         // SAFETY: the baseline is what the target always has.
         _ => unsafe { kernel.run::<Baseline>() },
+    }
+}
+
+/// The same for accumulators of many outputs, where [`Isa::has_accumulators`].
+#[inline]
+pub(crate) fn dispatch_accumulators<K: Kernel>(isa: Isa, kernel: K) -> K::Out {
+    match isa.set() {
+        #[cfg(x86_vectors)]
+        // SAFETY: an `Isa` exists only if the machine has its instructions.
+        Set::Avx512 | Set::Avx512Ifma => unsafe { avx512::run(kernel) },
+        #[cfg(x86_vectors)]
+        // SAFETY: as above.
+        Set::Avx2 => unsafe { avx2::run(kernel) },
+        #[cfg(any(not(target_arch = "x86_64"), miri))]
+        // SAFETY: the baseline is what the target always has.
+        _ => unsafe { kernel.run::<Baseline>() },
+        #[cfg(not(any(not(target_arch = "x86_64"), miri)))]
+        _ => unreachable!("states answer on this machine"),
     }
 }

@@ -1,18 +1,33 @@
 //! Plain arrays, which compilers turn into SSE2: the baseline where no other body is.
+//!
+//! What sums of f64 are made of is written out, lane by lane: without optimisation, which leaves
+//! every call of a closure as it is, only this body is compiled.
 
 use super::Simd;
 
-/// Four f64 lanes without intrinsics.
+/// Two f64 lanes without intrinsics: a register of SSE2.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
-const N: usize = 4;
+const N: usize = 2;
 type F = [f64; N];
 type W = [u32; 2 * N];
 
 #[inline(always)]
 fn map2<T: Copy, U: Copy, const L: usize>(a: [T; L], b: [T; L], f: impl Fn(T, T) -> U) -> [U; L] {
     core::array::from_fn(|i| f(a[i], b[i]))
+}
+
+#[inline(always)]
+fn bits(a: F) -> [u64; N] {
+    // SAFETY: floats are words of any bits.
+    unsafe { core::mem::transmute(a) }
+}
+
+#[inline(always)]
+fn floats(a: [u64; N]) -> F {
+    // SAFETY: as above.
+    unsafe { core::mem::transmute(a) }
 }
 
 /// Does something to each half of the words.
@@ -73,11 +88,11 @@ impl Simd for Portable {
     }
     #[inline(always)]
     unsafe fn add(a: F, b: F) -> F {
-        map2(a, b, |x, y| x + y)
+        [a[0] + b[0], a[1] + b[1]]
     }
     #[inline(always)]
     unsafe fn sub(a: F, b: F) -> F {
-        map2(a, b, |x, y| x - y)
+        [a[0] - b[0], a[1] - b[1]]
     }
     #[inline(always)]
     unsafe fn mul(a: F, b: F) -> F {
@@ -85,7 +100,7 @@ impl Simd for Portable {
     }
     #[inline(always)]
     unsafe fn add_beside(a: F, b: F, _: F) -> F {
-        map2(a, b, |a, b| a + b)
+        [a[0] + b[0], a[1] + b[1]]
     }
     #[inline(always)]
     unsafe fn mul_sub(a: F, b: F, c: F) -> F {
@@ -94,11 +109,13 @@ impl Simd for Portable {
     }
     #[inline(always)]
     unsafe fn or(a: F, b: F) -> F {
-        map2(a, b, |x, y| f64::from_bits(x.to_bits() | y.to_bits()))
+        let (a, b) = (bits(a), bits(b));
+        floats([a[0] | b[0], a[1] | b[1]])
     }
     #[inline(always)]
     unsafe fn or_xor(a: F, b: F, c: F) -> F {
-        core::array::from_fn(|i| f64::from_bits(a[i].to_bits() | (b[i].to_bits() ^ c[i].to_bits())))
+        let (a, b, c) = (bits(a), bits(b), bits(c));
+        floats([a[0] | (b[0] ^ c[0]), a[1] | (b[1] ^ c[1])])
     }
     #[inline(always)]
     unsafe fn abs(a: F) -> F {
@@ -132,7 +149,7 @@ impl Simd for Portable {
     }
     #[inline(always)]
     unsafe fn sum_each(v: [F; 8]) -> F {
-        core::array::from_fn(|i| (v[i][0] + v[i][1]) + (v[i][2] + v[i][3]))
+        core::array::from_fn(|i| v[i][0] + v[i][1])
     }
 
     #[inline(always)]

@@ -1,9 +1,9 @@
 //! From the text of a cell to an element, rounded once.
 
 use core::cmp::Ordering;
-use half::{bf16, f16};
 use warpfold_core::DType;
 use warpfold_core::element::Bool8;
+use warpfold_core::element::{bf16, f16};
 
 /// Why a text is not an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

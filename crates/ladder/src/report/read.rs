@@ -4,14 +4,12 @@ use super::record::{Document, Measured, Trial};
 use serde_json::Value;
 
 /// What is wrong with a file.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Foreign {
     /// It is no JSON.
-    #[error("this is no JSON: {0}")]
     Json(String),
     /// It is JSON, but nothing that the ladder has written.
-    #[error("{place}: {what}")]
     Content {
         /// Where in the file.
         place: String,
@@ -19,7 +17,6 @@ pub enum Foreign {
         what: String,
     },
     /// It is longer than any that the ladder writes.
-    #[error("it has {bytes} bytes, and a report takes {most} at most")]
     Long {
         /// Its length.
         bytes: u64,
@@ -27,9 +24,23 @@ pub enum Foreign {
         most: u64,
     },
     /// There is nothing in it.
-    #[error("nothing was measured in it")]
     Empty,
 }
+
+impl core::fmt::Display for Foreign {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Foreign::Json(what) => write!(f, "this is no JSON: {what}"),
+            Foreign::Content { place, what } => write!(f, "{place}: {what}"),
+            Foreign::Long { bytes, most } => {
+                write!(f, "it has {bytes} bytes, and a report takes {most} at most")
+            }
+            Foreign::Empty => f.write_str("nothing was measured in it"),
+        }
+    }
+}
+
+impl core::error::Error for Foreign {}
 
 /// A file of all that is measured has less than a megabyte.
 pub const MOST_BYTES: u64 = 64 << 20;

@@ -84,11 +84,23 @@ impl FromStr for Checks {
 }
 
 /// A word that names no check.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{word:?} is unknown; expected all, none, or some of all, {}", Checks::NAMES.join(", "))]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCheck {
     word: String,
 }
+
+impl core::fmt::Display for UnknownCheck {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let UnknownCheck { word } = self;
+        write!(
+            f,
+            "{word:?} is unknown; expected all, none, or some of all, {}",
+            Checks::NAMES.join(", ")
+        )
+    }
+}
+
+impl core::error::Error for UnknownCheck {}
 
 impl Default for Checks {
     fn default() -> Checks {

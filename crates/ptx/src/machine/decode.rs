@@ -24,14 +24,22 @@ use crate::value::{bits, convert, float, int};
 use rustc_hash::FxHashMap;
 
 /// An instruction that the interpreter has no form for.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("PTX line {}: {what}", line.ptx)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     /// The instruction.
     pub line: Line,
     /// What is the matter.
     pub what: String,
 }
+
+impl core::fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let DecodeError { line, what } = self;
+        write!(f, "PTX line {}: {what}", line.ptx)
+    }
+}
+
+impl core::error::Error for DecodeError {}
 
 /// Local memory of a thread whose functions call each other in circles.
 const RECURSIVE_STACK: u64 = 32 << 10;

@@ -161,11 +161,10 @@ impl Limits {
 }
 
 /// Why a launch is invalid.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LaunchError {
     /// A direction of the grid or the block is 0 or too large.
-    #[error("{what} of {value:?}: each direction is 1 to {limit:?}")]
     Dimensions {
         /// Grid or block.
         what: &'static str,
@@ -175,13 +174,11 @@ pub enum LaunchError {
         limit: [u32; 3],
     },
     /// More blocks than the interpreter numbers.
-    #[error("a grid of {grid:?} has more than {} blocks", u32::MAX)]
     GridSize {
         /// The value requested.
         grid: [u32; 3],
     },
     /// Too many threads.
-    #[error("a block of {asked} threads: at most {limit}{why}")]
     Threads {
         /// The value requested.
         asked: u64,
@@ -191,7 +188,6 @@ pub enum LaunchError {
         why: &'static str,
     },
     /// The kernel demands another block.
-    #[error("the kernel demands blocks of {required:?} threads (.reqntid), not {asked:?}")]
     RequiredBlock {
         /// The value that it needs.
         required: [u32; 3],
@@ -199,7 +195,6 @@ pub enum LaunchError {
         asked: [u32; 3],
     },
     /// The kernel needs a cluster that the launch does not have, or the cluster is invalid.
-    #[error("a cluster of {asked:?} blocks: {why}")]
     Cluster {
         /// The value requested.
         asked: [u32; 3],
@@ -207,7 +202,6 @@ pub enum LaunchError {
         why: String,
     },
     /// Too much shared memory.
-    #[error("{asked} bytes of shared memory ({fixed} of them static): at most {limit}")]
     Shared {
         /// Static and dynamic.
         asked: u64,
@@ -217,7 +211,6 @@ pub enum LaunchError {
         limit: u64,
     },
     /// A cooperative grid that does not fit on the device.
-    #[error("a cooperative grid of {asked} blocks: at most {limit} of them are resident at once")]
     Cooperative {
         /// The value requested.
         asked: u32,
@@ -225,7 +218,6 @@ pub enum LaunchError {
         limit: u32,
     },
     /// Too few or too many arguments.
-    #[error("{given} arguments: kernel `{kernel}` takes {expected}")]
     ArgumentCount {
         /// The kernel.
         kernel: String,
@@ -235,9 +227,6 @@ pub enum LaunchError {
         given: usize,
     },
     /// An argument of another size or type.
-    #[error(
-        "argument {index} has {given}; parameter `{parameter}` of kernel `{kernel}` has {expected}"
-    )]
     ArgumentType {
         /// The kernel.
         kernel: String,
@@ -251,9 +240,6 @@ pub enum LaunchError {
         given: String,
     },
     /// A pointer that is not aligned as the parameter promises.
-    #[error(
-        "argument {index}, {address:#x}, is not aligned to {align} bytes as parameter `{parameter}` promises"
-    )]
     ArgumentAlignment {
         /// Which one, from 0.
         index: usize,
@@ -265,6 +251,50 @@ pub enum LaunchError {
         align: u64,
     },
 }
+
+impl core::fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            LaunchError::Dimensions { what, value, limit } => {
+                write!(f, "{what} of {value:?}: each direction is 1 to {limit:?}")
+            }
+            LaunchError::GridSize { grid } => {
+                write!(f, "a grid of {grid:?} has more than {} blocks", u32::MAX)
+            }
+            LaunchError::Threads { asked, limit, why } => {
+                write!(f, "a block of {asked} threads: at most {limit}{why}")
+            }
+            LaunchError::RequiredBlock { required, asked } => write!(
+                f,
+                "the kernel demands blocks of {required:?} threads (.reqntid), not {asked:?}"
+            ),
+            LaunchError::Cluster { asked, why } => {
+                write!(f, "a cluster of {asked:?} blocks: {why}")
+            }
+            LaunchError::Shared { asked, fixed, limit } => write!(
+                f,
+                "{asked} bytes of shared memory ({fixed} of them static): at most {limit}"
+            ),
+            LaunchError::Cooperative { asked, limit } => write!(
+                f,
+                "a cooperative grid of {asked} blocks: at most {limit} of them are resident at once"
+            ),
+            LaunchError::ArgumentCount { kernel, expected, given } => {
+                write!(f, "{given} arguments: kernel `{kernel}` takes {expected}")
+            }
+            LaunchError::ArgumentType { kernel, index, parameter, expected, given } => write!(
+                f,
+                "argument {index} has {given}; parameter `{parameter}` of kernel `{kernel}` has {expected}"
+            ),
+            LaunchError::ArgumentAlignment { index, parameter, address, align } => write!(
+                f,
+                "argument {index}, {address:#x}, is not aligned to {align} bytes as parameter `{parameter}` promises"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for LaunchError {}
 
 impl LaunchError {
     /// What would help.
@@ -446,21 +476,15 @@ impl fmt::Display for Waiting {
 }
 
 /// Why a kernel did not finish.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Halt {
     /// No thread can continue.
-    #[error("deadlock: {}", list(waiting))]
     Deadlock {
         /// The first threads that wait, and where.
         waiting: Vec<Waiting>,
     },
     /// The limit of instructions was reached.
-    #[error(
-        "the limit of {limit} warp instructions was reached, with {finished} of {blocks} blocks finished{}; {}",
-        estimate(*limit, *finished, *blocks),
-        list(running)
-    )]
     InstructionLimit {
         /// The limit.
         limit: u64,
@@ -472,7 +496,6 @@ pub enum Halt {
         running: Vec<Waiting>,
     },
     /// Who watched stopped it.
-    #[error("stopped with {finished} of {blocks} blocks finished")]
     Stopped {
         /// Blocks that had ended.
         finished: u64,
@@ -480,7 +503,6 @@ pub enum Halt {
         blocks: u64,
     },
     /// `trap`.
-    #[error("trap at PTX line {}, {place}", line.ptx)]
     Trap {
         /// The instruction.
         line: Line,
@@ -488,7 +510,6 @@ pub enum Halt {
         place: Place,
     },
     /// `assert` failed.
-    #[error("{place}: assertion failed: {message}")]
     Assertion {
         /// The call.
         line: Line,
@@ -498,7 +519,6 @@ pub enum Halt {
         message: String,
     },
     /// The kernel reached an instruction that the interpreter does not have.
-    #[error("PTX line {}, {place}: {what}", line.ptx)]
     Unsupported {
         /// The instruction.
         line: Line,
@@ -508,7 +528,6 @@ pub enum Halt {
         what: String,
     },
     /// Calls nest too deep, or a call goes nowhere.
-    #[error("PTX line {}, {place}: {what}", line.ptx)]
     Call {
         /// The call.
         line: Line,
@@ -518,14 +537,54 @@ pub enum Halt {
         what: String,
     },
     /// An invalid launch from the device.
-    #[error("a launch from the device: {what}")]
     DeviceLaunch {
         /// What is wrong.
         what: String,
     },
     /// This machine has too little memory.
-    #[error(transparent)]
-    Memory(#[from] crate::memory::MemoryError),
+    Memory(crate::memory::MemoryError),
+}
+
+impl core::fmt::Display for Halt {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Halt::Deadlock { waiting } => write!(f, "deadlock: {}", list(waiting)),
+            Halt::InstructionLimit { limit, finished, blocks, running } => write!(
+                f,
+                "the limit of {limit} warp instructions was reached, with {finished} of {blocks} blocks finished{}; {}",
+                estimate(*limit, *finished, *blocks),
+                list(running)
+            ),
+            Halt::Stopped { finished, blocks } => {
+                write!(f, "stopped with {finished} of {blocks} blocks finished")
+            }
+            Halt::Trap { line, place } => write!(f, "trap at PTX line {}, {place}", line.ptx),
+            Halt::Assertion { place, message, .. } => {
+                write!(f, "{place}: assertion failed: {message}")
+            }
+            Halt::Unsupported { line, place, what } => {
+                write!(f, "PTX line {}, {place}: {what}", line.ptx)
+            }
+            Halt::Call { line, place, what } => write!(f, "PTX line {}, {place}: {what}", line.ptx),
+            Halt::DeviceLaunch { what } => write!(f, "a launch from the device: {what}"),
+            Halt::Memory(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for Halt {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Halt::Memory(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<crate::memory::MemoryError> for Halt {
+    fn from(error: crate::memory::MemoryError) -> Self {
+        Halt::Memory(error)
+    }
 }
 
 impl Halt {

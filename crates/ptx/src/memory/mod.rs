@@ -22,14 +22,12 @@ pub use race::{Races, Target};
 pub use region::Region;
 
 /// Memory that cannot be had or reached from the host.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemoryError {
     /// An allocation of no bytes.
-    #[error("an allocation of 0 bytes")]
     Empty,
     /// The device's memory is full.
-    #[error("out of device memory: {asked} bytes asked, {free} of {limit} free")]
     Full {
         /// The bytes asked for.
         asked: u64,
@@ -39,13 +37,11 @@ pub enum MemoryError {
         limit: u64,
     },
     /// The host's memory is full.
-    #[error("out of host memory: {asked} bytes asked")]
     Host {
         /// The bytes asked for.
         asked: u64,
     },
     /// An address where no allocation begins.
-    #[error("{address:#x} is not the beginning of an allocation: {detail}")]
     NotAllocated {
         /// The address.
         address: u64,
@@ -53,7 +49,6 @@ pub enum MemoryError {
         detail: String,
     },
     /// A copy that leaves its allocation.
-    #[error("{len} bytes from {address:#x} are not inside one allocation: {detail}")]
     OutOfBounds {
         /// The first address.
         address: u64,
@@ -63,6 +58,26 @@ pub enum MemoryError {
         detail: String,
     },
 }
+
+impl core::fmt::Display for MemoryError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            MemoryError::Empty => f.write_str("an allocation of 0 bytes"),
+            MemoryError::Full { asked, free, limit } => {
+                write!(f, "out of device memory: {asked} bytes asked, {free} of {limit} free")
+            }
+            MemoryError::Host { asked } => write!(f, "out of host memory: {asked} bytes asked"),
+            MemoryError::NotAllocated { address, detail } => {
+                write!(f, "{address:#x} is not the beginning of an allocation: {detail}")
+            }
+            MemoryError::OutOfBounds { address, len, detail } => {
+                write!(f, "{len} bytes from {address:#x} are not inside one allocation: {detail}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for MemoryError {}
 
 impl MemoryError {
     /// What would help.

@@ -4,11 +4,10 @@
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// Why a text is not loaded.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// The text is not PTX, or contradicts itself.
-    #[error("PTX line {line}: {what}")]
     Invalid {
         /// The line, from 1.
         line: u32,
@@ -18,6 +17,16 @@ pub enum Error {
         hint: Option<String>,
     },
 }
+
+impl core::fmt::Display for Error {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Error::Invalid { line, what, .. } => write!(f, "PTX line {line}: {what}"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
 
 impl Error {
     /// The PTX line, from 1.

@@ -1,0 +1,16 @@
+//! Says which kernels are compiled.
+//!
+//! Without optimisation an intrinsic is a call, so that plain Rust is faster than vectors, and each
+//! instruction set would cost as much to compile as all else.
+
+use std::env;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-check-cfg=cfg(x86_vectors)");
+    let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
+    let miri = env::var_os("CARGO_CFG_MIRI").is_some();
+    if is("CARGO_CFG_TARGET_ARCH", "x86_64") && !is("OPT_LEVEL", "0") && !miri {
+        println!("cargo::rustc-cfg=x86_vectors");
+    }
+}
