@@ -22,6 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import rows_of_records
 import shapes
 from gpu_targets import LARGE, SHAPES, SIZE, text as targets_text
 
@@ -357,7 +358,7 @@ def shapes_run(arguments, seed, count):
     name = re.sub(r"[^a-z0-9]+", "-", line["device"].split(",")[0].lower()).strip("-")
     stem = arguments.records / f"{datetime.date.today().isoformat()}-{name}-shapes-{seed}"
     fields = [{**shapes.dataclasses.asdict(case), "ours": ours, "torch": theirs} for case, ours, theirs in rows]
-    stem.with_suffix(".json").write_text("[\n" + ",\n".join(json.dumps(row) for row in fields) + "\n]\n")
+    rows_of_records.write(stem.with_suffix(".json"), fields)
     stem.with_suffix(".md").write_text(f"# {datetime.date.today().isoformat()}, shapes drawn at random on {line['device'].split(',')[0]}\n\n{line['device']}. `benches/gpu.py --shapes {seed} {count}`.\n\n```text\n{text}\n```\n")
     print(f"written: {stem}.md, {stem}.json", file=sys.stderr)
 
@@ -401,7 +402,7 @@ def main():
     arguments.records.mkdir(parents=True, exist_ok=True)
     name = re.sub(r"[^a-z0-9]+", "-", line["device"].split(",")[0].lower()).strip("-")
     stem = arguments.records / f"{datetime.date.today().isoformat()}-{name}-peers"
-    stem.with_suffix(".json").write_text(json.dumps({"machine": line, "rows": rows}, indent=1) + "\n")
+    rows_of_records.write(stem.with_suffix(".json"), {"machine": line, "rows": rows})
     peers = ", ".join(sorted({row["peer"] for row in rows}))
     sections = "\n".join(f"## {title}\n\n```text\n{text}\n```\n" for title, text in parts)
     stem.with_suffix(".md").write_text(

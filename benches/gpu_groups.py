@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import rows_of_records
 
 ROWS = 1 << 28
 ROUNDS = 7
@@ -169,7 +170,7 @@ def main():
             line += f"{'-':>26}" if its is None else f"{its * 1e3:16.3f} ({its / mine:6.2f})"
         print(line)
     if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        rows_of_records.write(arguments.json, rows)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import rows_of_records
 
 HERE = Path(__file__).resolve().parent
 ELEMENTS = 1 << 28
@@ -111,7 +112,7 @@ def main():
     for name in sizes:
         print(f"{name:24}" + "".join(f"{rates.get((name, peer), float('nan')):12.0f}" for peer in peers))
     if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        rows_of_records.write(arguments.json, rows)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import rows_of_records
 import shapes
 
 HERE = Path(__file__).resolve().parent
@@ -545,7 +546,7 @@ def shapes_run(options, seed, count):
     folder.mkdir(parents=True, exist_ok=True)
     stem = folder / f"{datetime.date.today().isoformat()}-{here['slug']}-shapes-{seed}"
     fields = [{**shapes.dataclasses.asdict(case), "ours": ours, "numpy": theirs} for case, ours, theirs in rows]
-    stem.with_suffix(".json").write_text("[\n" + ",\n".join(json.dumps(row) for row in fields) + "\n]\n")
+    rows_of_records.write(stem.with_suffix(".json"), fields)
     found = versions(options)
     title = f"# {datetime.date.today().isoformat()}, shapes drawn at random on {here['cpu'].split(' (')[0]}"
     about = (
@@ -585,7 +586,7 @@ def write_record(options, record):
     for part, result in record["parts"].items():
         lines += TABLES[part](result)
     (folder / f"{stem}.md").write_text("\n".join(lines).rstrip() + "\n")
-    (folder / f"{stem}.json").write_text(json.dumps(record, indent=1) + "\n")
+    rows_of_records.write(folder / f"{stem}.json", record)
     print("\n".join(lines))
     print(f"written: {stem}.md and {stem}.json")
 

@@ -12,7 +12,6 @@ a device in time that passes. Nothing is asserted; targets stand beside the rati
 
 import argparse
 import datetime
-import json
 import os
 import pathlib
 import platform
@@ -21,6 +20,7 @@ import sys
 import time
 
 import numpy as np
+import rows_of_records
 import warpfold as wf
 
 ROUNDS = 7
@@ -195,7 +195,7 @@ def main():
         given.records.mkdir(parents=True, exist_ok=True)
         path = given.records / f"{datetime.date.today()}-python.json"
         about = {"warpfold": wf.__version__, "numpy": np.__version__, "python": platform.python_version(), "machine": platform.machine(), "processors": os.cpu_count()}
-        path.write_text(json.dumps({"about": about, "rows": table.rows}, indent=1) + "\n")
+        rows_of_records.write(path, {"about": about, "rows": table.rows})
         print(path)
 
 

@@ -12,7 +12,7 @@ trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/src"
 # A folder of their own: what a fuzzer has found is not sane.
 # As the tests are compiled, so that nothing is compiled for this alone.
-WARPFOLD_CORPUS="$scratch/corpus" cargo test --quiet --workspace --all-features --test formats -- --ignored write_seeds >/dev/null
+WARPFOLD_CORPUS="$scratch/corpus" cargo test --quiet --workspace --test formats -- --ignored write_seeds >/dev/null
 export CARGO_TARGET_DIR="$target/abort"
 cat > "$scratch/Cargo.toml" <<TOML
 [package]

@@ -40,7 +40,7 @@ for source in crates/cuda/examples/*.rs; do
     cp "${CARGO_TARGET_DIR:-target}/release/examples/$name" "$to/examples/"
 done
 strip "$to/warpfold" "$to"/tests/* "$to"/examples/*
-cp benches/gpu.py benches/gpu_targets.py benches/shapes.py "$to/"
+cp benches/gpu.py benches/gpu_targets.py benches/shapes.py benches/rows_of_records.py "$to/"
 cp benches/peers/cub.cu "$to/peers/"
 rm -rf "$to/kernels" && mkdir -p "$to/kernels" && cp -r crates/ptx/kernels/ptx "$to/kernels/"
 

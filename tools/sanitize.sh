@@ -3,7 +3,7 @@
 # machine has: reads beyond an array's memory. About two minutes on two cores, once compiled.
 #
 #   tools/sanitize.sh             the sample, and a planted fault that must be found
-#   WARPFOLD_VIEWS=100000 ...     a larger sample (150 in the tests, 600 here)
+#   WARPFOLD_CASES=100000 ...     a larger sample (104 in the tests, 600 here)
 #
 # The stable toolchain ships the runtime; the flag is unstable, hence RUSTC_BOOTSTRAP.
 set -euo pipefail
@@ -24,7 +24,7 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/asan"
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=0}"
 test() { cargo test --target "$target" -p warpfold-cpu "$@"; }
 
-WARPFOLD_VIEWS="${WARPFOLD_VIEWS:-600}" test --test cpu views::
+WARPFOLD_CASES="${WARPFOLD_CASES:-600}" test --test cpu views::
 test --test cpu kernels:: -- --skip kernels_equal_the_reference
 
 report=$(mktemp)

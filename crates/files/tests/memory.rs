@@ -3,6 +3,7 @@
 
 // A link to that of warpfold-ptx, so that the package has it. A file beside this one would be a binary.
 #[path = "formats/thorough.rs"]
+#[expect(dead_code, reason = "other tests use the rest")]
 mod thorough;
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,6 +1,7 @@
 //! Payloads that are cut, lengthened, flipped or made up.
 
 use crate::oracle::{bytes, state};
+use crate::thorough::cases;
 use proptest::prelude::*;
 use warpfold_core::element::{Bool8, bf16};
 use warpfold_core::op::{
@@ -68,6 +69,8 @@ fn all<T: Element>(raw: &[u64], at: usize, flip: u8, noise: &[u8]) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+
     #[test]
     fn damaged_payloads(
         raw in proptest::collection::vec(any::<u64>(), 0..6),

@@ -1,6 +1,7 @@
 //! Integer and truth-value elements: totals, moments, bits and counts.
 
 use crate::oracle::{self, Exact, state};
+use crate::thorough::cases;
 use proptest::prelude::*;
 use warpfold_core::element::Bool8;
 use warpfold_core::op::{Bits, Counts, Kind, Moments, Op, Rules, Run, Squares, State, Sums};
@@ -106,6 +107,8 @@ fn check_counts<T: Element>(items: &[T], values: &[i128]) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+
     #[test]
     fn every_integer_type(raw in proptest::collection::vec(
         prop_oneof![any::<u64>(), 0u64..3, Just(u64::MAX), Just(1 << 63), Just(i64::MAX as u64)],

@@ -1,6 +1,7 @@
 //! Extremes, their positions, and the sets of positions behind them.
 
 use crate::oracle::{self, bytes, state};
+use crate::thorough::cases;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use warpfold_core::element::{Bool8, bf16, f16};
@@ -120,6 +121,8 @@ fn split_and_read_back<T: Element>(items: &[T]) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+
     #[test]
     fn every_type(raw in proptest::collection::vec(prop_oneof![
         any::<u64>(),

@@ -1,6 +1,7 @@
 //! Sums, means, norms and variances of floats against exact rationals.
 
 use crate::oracle::{self, Exact, bytes, exact, state};
+use crate::thorough::cases;
 use proptest::prelude::*;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::exact::FloatFormat;
@@ -111,7 +112,7 @@ fn clustered<T: FloatFormat>(centre: u64, raw: &[u64]) -> Vec<T> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn random_bits(raw in proptest::collection::vec(any::<u64>(), 0..9)) {

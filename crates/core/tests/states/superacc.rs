@@ -1,6 +1,7 @@
 //! Superaccumulators as vectors that any engine may add.
 
 use crate::oracle::{self, Exact};
+use crate::thorough::cases;
 use num_bigint::BigInt;
 use proptest::prelude::*;
 use warpfold_core::exact::format::{
@@ -75,7 +76,7 @@ fn vector_round_trip<F: Format>(foreign: &[i64]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn fixed_point_rounds_like_rationals(

@@ -1,10 +1,11 @@
 //! The answers of every operation for many outputs at a time, over any view, on every
 //! instruction set: the same bits as the states of the outputs give one by one.
 
+use crate::thorough::{cases, seed, up_to};
 use fastrand::Rng;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::layout::View;
-use warpfold_core::op::{Op, Rules, Value};
+use warpfold_core::op::{AnyState, Kind, Op, Rules, Value};
 use warpfold_core::{DType, NanPolicy};
 use warpfold_cpu::isa::Isa;
 use warpfold_cpu::{Job, Outputs, Threads};
@@ -146,71 +147,83 @@ fn answers(job: &Job<'_>, op: Op, rules: &Rules) -> Result<Vec<u64>, String> {
     })
 }
 
-/// The same by the states.
-fn expected(job: &Job<'_>, op: Op, rules: &Rules) -> Result<Vec<u64>, String> {
-    let states = job.states().map_err(|error| error.to_string())?;
-    let values: Result<Vec<Value>, _> = states.iter().map(|s| s[0].finish(op, rules)).collect();
+/// The answers of states, or the error.
+fn finished(
+    states: &Result<Vec<Vec<AnyState>>, String>,
+    op: Op,
+    rules: &Rules,
+) -> Result<Vec<u64>, String> {
+    let values = states.as_ref()?.iter().map(|s| s[0].finish(op, rules));
+    let values: Result<Vec<Value>, _> = values.collect();
     Ok(values.map_err(|error| error.to_string())?.iter().map(|v| v.first().to_bits()).collect())
 }
 
-fn check(array: &Array, reduced: &[bool], isa: Isa, threads: usize, rules: &Rules, note: &str) {
-    for op in OPS.into_iter().filter(|op| op.supports(array.dtype)) {
-        one(array, reduced, op, isa, threads, rules, note);
+/// Every operation that an array has, on every instruction set.
+fn check(array: &Array, reduced: &[bool], threads: &[usize], rules: &Rules, note: &str) {
+    for kind in Kind::ALL {
+        let of_kind = |op: &Op| op.kind() == kind && op.supports(array.dtype);
+        let ops: Vec<Op> = OPS.into_iter().filter(of_kind).collect();
+        compare([Some(array), None], reduced, &ops, threads, rules, note);
     }
 }
 
 /// The same for one operation.
-fn one(
-    array: &Array,
-    reduced: &[bool],
-    op: Op,
-    isa: Isa,
-    threads: usize,
-    rules: &Rules,
-    note: &str,
-) {
-    compare([Some(array), None], reduced, op, isa, threads, rules, note);
+fn one(array: &Array, reduced: &[bool], op: Op, threads: &[usize], rules: &Rules, note: &str) {
+    compare([Some(array), None], reduced, &[op], threads, rules, note);
 }
 
-/// The same of one array or of two.
+/// The product of two arrays, or of one with itself, likewise.
+fn dot(arrays: [&Array; 2], reduced: &[bool], threads: &[usize], rules: &Rules, note: &str) {
+    compare(arrays.map(Some), reduced, &[Op::Dot], threads, rules, note);
+}
+
+/// The same of one array or of two, for operations of one kind. Their states, which take the longest, are made once.
 fn compare(
     arrays: [Option<&Array>; 2],
     reduced: &[bool],
-    op: Op,
-    isa: Isa,
-    threads: usize,
+    ops: &[Op],
+    threads: &[usize],
     rules: &Rules,
     note: &str,
 ) {
+    let Some(first) = ops.first() else { return };
     let views = arrays.map(|array| array.map(Array::view));
-    let kinds = [op.kind()];
-    let job = Job {
+    let kinds = [first.kind()];
+    let plain = Job {
         views: views.each_ref().map(Option::as_ref),
         reduced,
         kinds: &kinds,
         start: 0,
-        isa,
-        threads: Threads::Exactly(threads),
+        isa: Isa::BASELINE,
+        threads: Threads::Exactly(1),
     };
-    let plain = Job { isa: Isa::BASELINE, threads: Threads::Exactly(1), ..job };
-    let (got, want) = (answers(&job, op, rules), expected(&plain, op, rules));
-    if got == want {
-        return;
+    let states = plain.states().map_err(|error| error.to_string());
+    for &op in ops {
+        let want = finished(&states, op, rules);
+        for (isa, &threads) in
+            Isa::available().flat_map(|isa| threads.iter().map(move |n| (isa, n)))
+        {
+            let job = Job { isa, threads: Threads::Exactly(threads), ..plain };
+            let got = answers(&job, op, rules);
+            if got == want {
+                continue;
+            }
+            let place = match (&got, &want) {
+                (Ok(got), Ok(want)) => got.iter().zip(want).position(|(a, b)| a != b),
+                _ => None,
+            };
+            let at = |list: &Result<Vec<u64>, String>| match (list, place) {
+                (Ok(list), Some(place)) => format!("{:#x}", list[place]),
+                (list, _) => format!("{list:?}"),
+            };
+            let layouts = arrays.map(|array| array.map(|a| (a.dtype, &a.shape, &a.strides)));
+            panic!(
+                "{op} {layouts:?} {reduced:?} {isa} {note}: output {place:?} is {}, not {}",
+                at(&got),
+                at(&want)
+            );
+        }
     }
-    let place = match (&got, &want) {
-        (Ok(got), Ok(want)) => got.iter().zip(want).position(|(a, b)| a != b),
-        _ => None,
-    };
-    let at = |list: &Result<Vec<u64>, String>| match (list, place) {
-        (Ok(list), Some(place)) => format!("{:#x}", list[place]),
-        (list, _) => format!("{list:?}"),
-    };
-    let layouts = arrays.map(|array| array.map(|a| (a.dtype, &a.shape, &a.strides)));
-    panic!(
-        "{op} {layouts:?} {reduced:?} {isa} {note}: output {place:?} is {}, not {}",
-        at(&got),
-        at(&want)
-    );
 }
 
 fn shape(random: &mut Rng) -> Vec<usize> {
@@ -228,11 +241,8 @@ fn shape(random: &mut Rng) -> Vec<usize> {
 
 #[test]
 fn answers_are_those_of_the_states() {
-    let rounds = rounds(400);
-    let seed = std::env::var("WARPFOLD_SEED").ok().and_then(|n| n.parse().ok());
-    let mut random = Rng::with_seed(seed.unwrap_or(0xa25e_5eed));
-    let isas: Vec<Isa> = Isa::available().collect();
-    for round in 0..rounds {
+    let mut random = Rng::with_seed(seed(0xa25e_5eed));
+    for round in 0..cases() as usize {
         let dtype = DType::ALL[round % DType::ALL.len()];
         let pattern = PATTERNS[random.usize(..PATTERNS.len())];
         let shape = shape(&mut random);
@@ -240,25 +250,15 @@ fn answers_are_those_of_the_states() {
         let reduced: Vec<bool> = shape.iter().map(|_| random.bool()).collect();
         let nan = [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error];
         let rules = Rules::default().ddof(random.u64(..2)).nan(nan[random.usize(..6).min(2) % 3]);
-        let isa = isas[random.usize(..isas.len())];
         let threads = random.usize(1..4);
-        check(&array, &reduced, isa, threads, &rules, &format!("round {round}: {pattern}"));
-    }
-}
-
-/// How many rounds a test has.
-fn rounds(usual: usize) -> usize {
-    match std::env::var("WARPFOLD_ANSWERS").ok().and_then(|n| n.parse().ok()) {
-        Some(rounds) => rounds,
-        None if cfg!(miri) => 3,
-        None => usual,
+        check(&array, &reduced, &[threads], &rules, &format!("round {round}: {pattern}"));
     }
 }
 
 #[test]
 fn products_of_two_arrays_are_those_of_the_states() {
-    let mut random = Rng::with_seed(0xd07);
-    for round in 0..rounds(600) {
+    let mut random = Rng::with_seed(seed(0xd07));
+    for round in 0..cases() as usize {
         let floats = [DType::F64, DType::F32, DType::F16, DType::BF16];
         let dtype = if round % 4 == 0 {
             DType::ALL[round / 4 % DType::ALL.len()]
@@ -290,9 +290,7 @@ fn products_of_two_arrays_are_those_of_the_states() {
         let rules = Rules::default().nan(nan[random.usize(..6).min(2) % 3]);
         let note = format!("round {round}: {pattern}");
         let threads = random.usize(1..4);
-        for isa in Isa::available() {
-            compare([Some(&one), Some(&two)], &reduced, Op::Dot, isa, threads, &rules, &note);
-        }
+        dot([&one, &two], &reduced, &[threads], &rules, &note);
     }
 }
 
@@ -300,8 +298,8 @@ fn products_of_two_arrays_are_those_of_the_states() {
 fn outputs_of_a_few_elements_are_those_of_their_states() {
     // Around what is few, and around groups, strips and what has accumulators at a time.
     let outputs = [1, 2, 7, 8, 9, 15, 16, 17, 33, 63, 64, 65, 100, 255, 257, 1023, 1025, 2500];
-    let mut random = Rng::with_seed(0xfe77);
-    for round in 0..rounds(1200) {
+    let mut random = Rng::with_seed(seed(0xfe77));
+    for round in 0..cases() as usize {
         let dtype = DType::ALL[round % DType::ALL.len()];
         let pattern = PATTERNS[random.usize(..PATTERNS.len())];
         let n = random.usize(1..19);
@@ -318,17 +316,15 @@ fn outputs_of_a_few_elements_are_those_of_their_states() {
         let nan = [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error];
         let rules = Rules::default().ddof(random.u64(..2)).nan(nan[random.usize(..6).min(2) % 3]);
         let (threads, note) = (random.usize(1..4), format!("round {round}: {pattern}"));
-        for isa in Isa::available() {
-            let ops: Vec<Op> = OPS.into_iter().filter(|op| op.supports(dtype)).collect();
-            let some = if dtype.is_float() { ops.len() } else { 5 };
-            for _ in 0..some {
-                let op = ops[random.usize(..ops.len())];
-                one(&array, &reduced, op, isa, threads, &rules, &note);
-            }
-            if Op::Dot.supports(dtype) {
-                let arrays = [Some(&array); 2];
-                compare(arrays, &reduced, Op::Dot, isa, threads, &rules, &note);
-            }
+        let ops: Vec<Op> = OPS.into_iter().filter(|op| op.supports(dtype)).collect();
+        let some = if dtype.is_float() { ops.len() } else { 5 };
+        for _ in 0..some {
+            let op = ops[random.usize(..ops.len())];
+            one(&array, &reduced, op, &[threads], &rules, &note);
+        }
+        if Op::Dot.supports(dtype) {
+            let arrays = [&array; 2];
+            dot(arrays, &reduced, &[threads], &rules, &note);
         }
     }
 }
@@ -372,7 +368,7 @@ fn sums_of_a_few_elements_know_when_they_are_rounded() {
         &[f64::NAN],
         &[1.0, f64::NAN, 2.0],
     ];
-    let mut random = Rng::with_seed(5);
+    let mut random = Rng::with_seed(seed(5));
     for dtype in [DType::F64, DType::F32, DType::F16, DType::BF16] {
         for case in cases {
             for outputs in [8, 19, 70] {
@@ -389,23 +385,14 @@ fn sums_of_a_few_elements_know_when_they_are_rounded() {
                 }
                 let strides = vec![(outputs * size) as isize, size as isize];
                 let array = Array { dtype, shape: vec![len, outputs], strides, offset: 0, bytes };
-                for isa in Isa::available() {
-                    for op in [
-                        Op::Sum,
-                        Op::Mean,
-                        Op::Norm1,
-                        Op::Norm2,
-                        Op::Var,
-                        Op::Std,
-                        Op::Min,
-                        Op::Max,
-                    ] {
-                        let note = format!("{case:?}");
-                        one(&array, &[true, false], op, isa, 1, &Rules::default(), &note);
-                    }
-                    let arrays = [Some(&array); 2];
-                    compare(arrays, &[true, false], Op::Dot, isa, 1, &Rules::default(), "squares");
+                for op in
+                    [Op::Sum, Op::Mean, Op::Norm1, Op::Norm2, Op::Var, Op::Std, Op::Min, Op::Max]
+                {
+                    let note = format!("{case:?}");
+                    one(&array, &[true, false], op, &[1], &Rules::default(), &note);
                 }
+                let arrays = [&array; 2];
+                dot(arrays, &[true, false], &[1], &Rules::default(), "squares");
             }
         }
     }
@@ -445,11 +432,9 @@ fn products_that_underflow_are_not_lost() {
                     Array { dtype: DType::F64, shape, strides, offset: 0, bytes }
                 };
                 let (one, two) = (array(0), array(1));
-                for isa in Isa::available() {
-                    let arrays = [Some(&one), Some(&two)];
-                    let note = format!("{pairs:?}");
-                    compare(arrays, &reduced, Op::Dot, isa, 1, &Rules::default(), &note);
-                }
+                let arrays = [&one, &two];
+                let note = format!("{pairs:?}");
+                dot(arrays, &reduced, &[1], &Rules::default(), &note);
             }
         }
     }
@@ -457,9 +442,8 @@ fn products_that_underflow_are_not_lost() {
 
 #[test]
 fn few_elements_that_lie_together_need_no_plan() {
-    let rounds = if cfg!(miri) { 2 } else { 25 };
-    let mut random = Rng::with_seed(0xfe3);
-    for round in 0..rounds * DType::ALL.len() {
+    let mut random = Rng::with_seed(seed(0xfe3));
+    for round in 0..cases() as usize {
         let dtype = DType::ALL[round % DType::ALL.len()];
         let pattern = PATTERNS[random.usize(..PATTERNS.len())];
         // Around the ends of vectors, and of what is few.
@@ -468,16 +452,14 @@ fn few_elements_that_lie_together_need_no_plan() {
         (array.offset, array.strides) = (0, vec![dtype.size() as isize]);
         let nan = [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error];
         let rules = Rules::default().ddof(random.u64(..2)).nan(nan[random.usize(..3)]);
-        for isa in Isa::available() {
-            check(&array, &[true], isa, 1, &rules, &format!("round {round}: {pattern}"));
-        }
+        check(&array, &[true], &[1], &rules, &format!("round {round}: {pattern}"));
     }
 }
 
 #[test]
 fn threads_share_the_elements_of_few_outputs() {
     // More than one thread is worth, for outputs that are rows, columns and neither.
-    let mut random = Rng::with_seed(7);
+    let mut random = Rng::with_seed(seed(7));
     for dtype in [DType::F64, DType::F32, DType::I16, DType::Bool] {
         for (shape, reduced) in [
             (vec![3, 200_003], [false, true]),
@@ -487,9 +469,7 @@ fn threads_share_the_elements_of_few_outputs() {
         ] {
             let pattern = if dtype == DType::F64 { "wide" } else { "uniform" };
             let array = Array::new(dtype, &shape, pattern, &mut random);
-            for threads in [1, 3] {
-                check(&array, &reduced, Isa::best(), threads, &Rules::default(), "threads");
-            }
+            check(&array, &reduced, &[1, 3], &Rules::default(), "threads");
         }
     }
 }
@@ -498,9 +478,9 @@ fn threads_share_the_elements_of_few_outputs() {
 fn single_outputs_of_many_elements_are_those_of_their_state() {
     // With states and without, in one piece, of short rows, and in another order than that of
     // indices; on more threads than one.
-    let mut random = Rng::with_seed(0x51e);
+    let mut random = Rng::with_seed(seed(0x51e));
     let ops = [Op::Dot, Op::Norm2, Op::SumSq, Op::ArgMin, Op::ArgMax, Op::Min, Op::Max, Op::Prod];
-    for round in 0..rounds(if cfg!(miri) { 3 } else { 130 }) {
+    for round in 0..cases() as usize {
         let dtype = DType::ALL[round % DType::ALL.len()];
         let pattern = PATTERNS[random.usize(..PATTERNS.len())];
         let long = if cfg!(miri) { 50 } else { random.usize(900..20_000) };
@@ -513,18 +493,17 @@ fn single_outputs_of_many_elements_are_those_of_their_state() {
         };
         let array = Array::new(dtype, &shape, pattern, &mut random);
         let reduced = vec![true; shape.len()];
-        let isas: Vec<Isa> = Isa::available().collect();
-        let (isa, threads) = (isas[random.usize(..isas.len())], random.usize(1..4));
+        let threads = random.usize(1..4);
         for op in ops.into_iter().filter(|op| op.supports(dtype)) {
             let arrays = [Some(&array), Some(&array).filter(|_| op.arity() == 2)];
-            compare(arrays, &reduced, op, isa, threads, &Rules::default(), pattern);
+            compare(arrays, &reduced, &[op], &[threads], &Rules::default(), pattern);
         }
     }
 }
 
 #[test]
 fn long_products_are_certain_where_they_leave_the_range_and_left_to_logarithms_elsewhere() {
-    let mut random = Rng::with_seed(0x9d);
+    let mut random = Rng::with_seed(seed(0x9d));
     let len = if cfg!(miri) { 100 } else { 40_001 };
     for dtype in [DType::F32, DType::F64] {
         // Near one, far below, far above, and zeros or what is no number among them.
@@ -539,10 +518,8 @@ fn long_products_are_certain_where_they_leave_the_range_and_left_to_logarithms_e
                 }
                 let strides = vec![dtype.size() as isize];
                 let array = Array { dtype, shape: vec![len], strides, offset: 0, bytes };
-                for isa in Isa::available() {
-                    let note = format!("{least} to {most}, {odd:?}");
-                    one(&array, &[true], Op::Prod, isa, 2, &Rules::default(), &note);
-                }
+                let note = format!("{least} to {most}, {odd:?}");
+                one(&array, &[true], Op::Prod, &[2], &Rules::default(), &note);
             }
         }
     }
@@ -551,8 +528,8 @@ fn long_products_are_certain_where_they_leave_the_range_and_left_to_logarithms_e
 #[test]
 fn short_rows_of_an_output_are_put_together() {
     // Around what is copied at a time, which leaves a part of a row over; also for positions.
-    let mut random = Rng::with_seed(0x10);
-    for round in 0..rounds(if cfg!(miri) { 3 } else { 156 }) {
+    let mut random = Rng::with_seed(seed(0x10));
+    for round in 0..cases() as usize {
         let dtype = DType::ALL[round % DType::ALL.len()];
         let pattern = PATTERNS[random.usize(..PATTERNS.len())];
         let inner = random.usize(1..70);
@@ -564,16 +541,14 @@ fn short_rows_of_an_output_are_put_together() {
             _ => (vec![2, kept, outer.div_ceil(2), inner], vec![true, false, true, true]),
         };
         let array = Array::new(dtype, &shape, pattern, &mut random);
-        for isa in Isa::available() {
-            let ops: Vec<Op> = OPS.into_iter().filter(|op| op.supports(dtype)).collect();
-            for _ in 0..4 {
-                let (op, threads) = (ops[random.usize(..ops.len())], random.usize(1..4));
-                one(&array, &reduced, op, isa, threads, &Rules::default(), pattern);
-            }
-            if Op::Dot.supports(dtype) {
-                let arrays = [Some(&array); 2];
-                compare(arrays, &reduced, Op::Dot, isa, 1, &Rules::default(), pattern);
-            }
+        let ops: Vec<Op> = OPS.into_iter().filter(|op| op.supports(dtype)).collect();
+        for _ in 0..4 {
+            let (op, threads) = (ops[random.usize(..ops.len())], random.usize(1..4));
+            one(&array, &reduced, op, &[threads], &Rules::default(), pattern);
+        }
+        if Op::Dot.supports(dtype) {
+            let arrays = [&array; 2];
+            dot(arrays, &reduced, &[1], &Rules::default(), pattern);
         }
     }
 }
@@ -589,9 +564,7 @@ fn the_first_of_equal_elements_is_found() {
                 let strides = vec![shape[1] as isize, 1];
                 let array =
                     Array { dtype: DType::I8, shape, strides, offset: 0, bytes: items.clone() };
-                for isa in Isa::available() {
-                    check(&array, &reduced, isa, 1, &Rules::default(), "equal");
-                }
+                check(&array, &reduced, &[1], &Rules::default(), "equal");
             }
         }
     }
@@ -614,9 +587,7 @@ fn sums_between_two_numbers_go_to_the_even_one() {
                     offset: 0,
                     bytes: items,
                 };
-                for isa in Isa::available() {
-                    check(&array, &[false, true], isa, 1, &Rules::default(), "half-way");
-                }
+                check(&array, &[false, true], &[1], &Rules::default(), "half-way");
             }
         }
     }
@@ -634,9 +605,7 @@ fn equal_elements_have_no_spread() {
                 let shape = vec![len, 20];
                 let bytes = bytes.clone();
                 let array = Array { dtype: DType::F32, shape, strides, offset: 0, bytes };
-                for isa in Isa::available() {
-                    check(&array, &reduced, isa, 1, &Rules::default(), "equal");
-                }
+                check(&array, &reduced, &[1], &Rules::default(), "equal");
             }
         }
     }
@@ -645,7 +614,7 @@ fn equal_elements_have_no_spread() {
 #[test]
 fn products_of_many_outputs_are_those_of_their_states() {
     // Around the lanes, the room of a lane, and a block.
-    let mut random = Rng::with_seed(11);
+    let mut random = Rng::with_seed(seed(11));
     let lengths = [1, 2, 15, 16, 17, 127, 128, 129, 256, 257, 1000, 1023, 1024, 1025, 4097];
     for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
         for len in if cfg!(miri) { &lengths[..4] } else { &lengths[..] } {
@@ -654,9 +623,7 @@ fn products_of_many_outputs_are_those_of_their_states() {
                     [(vec![*len, 21], [true, false]), (vec![5, *len], [false, true])]
                 {
                     let array = Array::new(dtype, &shape, pattern, &mut random);
-                    for isa in Isa::available() {
-                        one(&array, &reduced, Op::Prod, isa, 2, &Rules::default(), pattern);
-                    }
+                    one(&array, &reduced, Op::Prod, &[2], &Rules::default(), pattern);
                 }
             }
         }
@@ -673,7 +640,7 @@ fn products_of_integers_are_those_of_their_states() {
         &[i64::MIN, i64::MAX, -1, 1, 1, 1, 1],
         &[1 << 32, -(1 << 31), 1 << 16, -1, 0, 1, 1, 1],
     ];
-    let mut random = Rng::with_seed(17);
+    let mut random = Rng::with_seed(seed(17));
     let lengths = [1, 2, 7, 8, 11, 12, 16, 33, 64, 65, 300];
     for dtype in DType::ALL.into_iter().filter(|dtype| !dtype.is_float()) {
         for len in if cfg!(miri) { &lengths[..4] } else { &lengths[..] } {
@@ -689,12 +656,10 @@ fn products_of_integers_are_those_of_their_states() {
                         let x = if rare { 1 } else { factors[random.usize(..factors.len())] };
                         to.copy_from_slice(&x.to_le_bytes()[..dtype.size()]);
                     }
-                    for isa in Isa::available() {
-                        for wrap in [false, true] {
-                            let rules = Rules::default().wrap(wrap);
-                            let note = format!("{factors:?} {wrap}");
-                            one(&array, &reduced, Op::Prod, isa, 2, &rules, &note);
-                        }
+                    for wrap in [false, true] {
+                        let rules = Rules::default().wrap(wrap);
+                        let note = format!("{factors:?} {wrap}");
+                        one(&array, &reduced, Op::Prod, &[2], &rules, &note);
                     }
                 }
             }
@@ -755,7 +720,7 @@ fn products_of_integers_at_the_ends_of_64_bits() {
 #[test]
 fn products_near_the_middle_between_two_numbers_are_those_of_their_states() {
     // Exactly there, and as near as plain multiplications cannot tell.
-    let mut random = Rng::with_seed(29);
+    let mut random = Rng::with_seed(seed(29));
     for dtype in [DType::F32, DType::F64] {
         let digits = if dtype == DType::F32 { 24 } else { 53 };
         for len in [2, 3, 6, 7, 16, 17, 40, 700] {
@@ -800,9 +765,7 @@ fn products_near_the_middle_between_two_numbers_are_those_of_their_states() {
                 };
                 let strides = vec![(shape[1] * size) as isize, size as isize];
                 let array = Array { dtype, shape, strides, offset: 0, bytes };
-                for isa in Isa::available() {
-                    one(&array, &reduced, Op::Prod, isa, 1, &Rules::default(), "the middle");
-                }
+                one(&array, &reduced, Op::Prod, &[1], &Rules::default(), "the middle");
             }
         }
     }
@@ -811,7 +774,7 @@ fn products_near_the_middle_between_two_numbers_are_those_of_their_states() {
 #[test]
 fn products_of_factors_far_from_one_are_those_of_their_states() {
     // Some factors of a block are, or none; some are zeros and infinities.
-    let mut random = Rng::with_seed(31);
+    let mut random = Rng::with_seed(seed(31));
     for dtype in [DType::F32, DType::F64] {
         let far = if dtype == DType::F32 { 120 } else { 1000 };
         for len in [1, 5, 16, 33, 100, 1025] {
@@ -840,9 +803,7 @@ fn products_of_factors_far_from_one_are_those_of_their_states() {
                     let bytes: &Vec<u8> = &bytes;
                     let (shape, bytes) = (shape.to_vec(), bytes.clone());
                     let array = Array { dtype, shape, strides, offset: 0, bytes };
-                    for isa in Isa::available() {
-                        one(&array, &reduced, Op::Prod, isa, 1, &Rules::default(), "far");
-                    }
+                    one(&array, &reduced, Op::Prod, &[1], &Rules::default(), "far");
                 }
             }
         }
@@ -852,8 +813,8 @@ fn products_of_factors_far_from_one_are_those_of_their_states() {
 #[test]
 fn answers_of_many_outputs_are_turned_to_c_order() {
     // Several chunks, on one thread and on more of them; some outputs are left to others.
-    let mut random = Rng::with_seed(37);
-    let (many, few) = if cfg!(miri) { (20, 9) } else { (900, 301) };
+    let mut random = Rng::with_seed(seed(37));
+    let (many, few) = if cfg!(miri) { (20, 9) } else { (up_to(900, 130), 301) };
     for dtype in [DType::F64, DType::F32, DType::I16, DType::U8] {
         for n in [1, 3] {
             for order in [[0, 2, 1], [2, 0, 1], [2, 1, 0]] {
@@ -871,13 +832,12 @@ fn answers_of_many_outputs_are_turned_to_c_order() {
                     })
                     .collect();
                 let array = Array { dtype, shape, strides, offset: 0, bytes };
-                for threads in [1, 3] {
-                    for op in [Op::Sum, Op::Max, Op::Prod, Op::ArgMin, Op::Var] {
-                        let reduced = [true, false, false];
-                        let rules = Rules::default();
-                        if op != Op::Prod || dtype.is_float() {
-                            one(&array, &reduced, op, Isa::best(), threads, &rules, "turned");
-                        }
+                // Answers of all widths come from the first three; the others take long.
+                let ops = [Op::Sum, Op::Max, Op::ArgMin, Op::Prod, Op::Var];
+                for &op in &ops[..up_to(5, 3)] {
+                    let reduced = [true, false, false];
+                    if op != Op::Prod || dtype.is_float() {
+                        one(&array, &reduced, op, &[1, 3], &Rules::default(), "turned");
                     }
                 }
             }
@@ -888,7 +848,7 @@ fn answers_of_many_outputs_are_turned_to_c_order() {
 #[test]
 fn one_column_of_many_is_looked_at_again() {
     // One output of many lies in the middle between two numbers.
-    let mut random = Rng::with_seed(41);
+    let mut random = Rng::with_seed(seed(41));
     for dtype in [DType::F64, DType::F32] {
         let half = if dtype == DType::F64 { 2f64.powi(-53) } else { 2f64.powi(-24) };
         for len in [257, 300, 1000, 2049] {
@@ -912,11 +872,9 @@ fn one_column_of_many_is_looked_at_again() {
                 let strides = vec![(outputs * size) as isize, size as isize];
                 let array = Array { dtype, shape: vec![len, outputs], strides, offset: 0, bytes };
                 let reduced = [true, false];
-                for isa in Isa::available() {
-                    check(&array, &reduced, isa, 1, &Rules::default(), "one column");
-                    let arrays = [Some(&array); 2];
-                    compare(arrays, &reduced, Op::Dot, isa, 1, &Rules::default(), "one column");
-                }
+                check(&array, &reduced, &[1], &Rules::default(), "one column");
+                let arrays = [&array; 2];
+                dot(arrays, &reduced, &[1], &Rules::default(), "one column");
             }
         }
     }
@@ -926,7 +884,7 @@ fn one_column_of_many_is_looked_at_again() {
 fn squares_of_32_bits_are_whole_whatever_the_sign() {
     let ends = [0, 1, 1 << 31, (1 << 31) + 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, 1 << 62];
     for (most, len) in [(5, 3), (8, 3), (5, 400), (8, 70)] {
-        let mut random = Rng::with_seed(5);
+        let mut random = Rng::with_seed(seed(5));
         for dtype in [DType::I64, DType::U64] {
             let mut bytes = Vec::new();
             for _ in 0..len * 20 {
@@ -939,10 +897,8 @@ fn squares_of_32_bits_are_whole_whatever_the_sign() {
             {
                 let (shape, bytes) = (vec![len, 20], bytes.clone());
                 let array = Array { dtype, shape, strides, offset: 0, bytes };
-                for isa in Isa::available() {
-                    one(&array, &reduced, Op::Var, isa, 1, &Rules::default(), "32 bits");
-                    one(&array, &reduced, Op::Std, isa, 1, &Rules::default(), "32 bits");
-                }
+                one(&array, &reduced, Op::Var, &[1], &Rules::default(), "32 bits");
+                one(&array, &reduced, Op::Std, &[1], &Rules::default(), "32 bits");
             }
         }
     }
@@ -968,9 +924,7 @@ fn products_stay_within_f64_on_their_way() {
                     (0..len).flat_map(|i| ends[i % 2].to_le_bytes()[..size].to_vec()).collect();
                 let (shape, strides) = (vec![5, len], vec![(len * size) as isize, size as isize]);
                 let array = Array { dtype, shape, strides, offset: 0, bytes: row.repeat(5) };
-                for isa in Isa::available() {
-                    one(&array, &[false, true], Op::Prod, isa, 1, &Rules::default(), "ends");
-                }
+                one(&array, &[false, true], Op::Prod, &[1], &Rules::default(), "ends");
             }
         }
     }
@@ -978,7 +932,7 @@ fn products_stay_within_f64_on_their_way() {
 
 #[test]
 fn a_nan_in_a_long_row_is_found() {
-    let mut random = Rng::with_seed(3);
+    let mut random = Rng::with_seed(seed(3));
     for dtype in [DType::F32, DType::F64] {
         for len in [48, 100, 1023, 1025, 2100] {
             let mut array = Array::new(dtype, &[1], "uniform", &mut random);
@@ -995,10 +949,8 @@ fn a_nan_in_a_long_row_is_found() {
             }
             (array.shape, array.bytes) = (vec![12, len], bytes);
             (array.strides, array.offset) = (vec![(len * size) as isize, size as isize], 0);
-            for isa in Isa::available() {
-                for op in [Op::Min, Op::Max, Op::ArgMin, Op::ArgMax] {
-                    one(&array, &[false, true], op, isa, 1, &Rules::default(), "a NaN");
-                }
+            for op in [Op::Min, Op::Max, Op::ArgMin, Op::ArgMax] {
+                one(&array, &[false, true], op, &[1], &Rules::default(), "a NaN");
             }
         }
     }
@@ -1021,7 +973,7 @@ fn positions_in_rows_of_any_length_are_the_first() {
     let lens = [1, 3, 4, 7, 8, 11, 12, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 127, 128, 130];
     let long = [200, 1000, 1023, 1024, 1025, 2050, 9000];
     let lens: Vec<usize> = if cfg!(miri) { lens.to_vec() } else { [&lens[..], &long].concat() };
-    let mut random = Rng::with_seed(0xf125);
+    let mut random = Rng::with_seed(seed(0xf125));
     for dtype in DType::ALL {
         for &len in &lens {
             let pattern = ["integers", "uniform", "zeros", "constant"][random.usize(..4)];
@@ -1038,12 +990,10 @@ fn positions_in_rows_of_any_length_are_the_first() {
                     }
                 }
             }
-            for isa in Isa::available() {
-                for op in [Op::ArgMin, Op::ArgMax].into_iter().filter(|op| op.supports(dtype)) {
-                    for reduced in [[false, true], [true, true]] {
-                        let note = format!("{pattern} {len}");
-                        one(&array, &reduced, op, isa, 1, &Rules::default(), &note);
-                    }
+            for op in [Op::ArgMin, Op::ArgMax].into_iter().filter(|op| op.supports(dtype)) {
+                for reduced in [[false, true], [true, true]] {
+                    let note = format!("{pattern} {len}");
+                    one(&array, &reduced, op, &[1], &Rules::default(), &note);
                 }
             }
         }
@@ -1052,8 +1002,8 @@ fn positions_in_rows_of_any_length_are_the_first() {
 
 #[test]
 fn sums_of_f32_between_few_and_many_elements_know_when_they_are_rounded() {
-    let mut random = Rng::with_seed(0x4a6e);
-    for round in 0..rounds(300) {
+    let mut random = Rng::with_seed(seed(0x4a6e));
+    for round in 0..cases() as usize {
         let pattern = PATTERNS[round % PATTERNS.len()];
         let len = [65, 79, 80, 81, 127, 128, 129, 200, 255, 256, 257][random.usize(..11)];
         let outputs =
@@ -1070,11 +1020,9 @@ fn sums_of_f32_between_few_and_many_elements_know_when_they_are_rounded() {
         let far = [2f32.powi(-126), -2f32.powi(-20), 2f32.powi(30), f32::MAX, 1e-45, -0.0];
         let far = far[random.usize(..far.len())];
         array.bytes[at..at + 4].copy_from_slice(&far.to_le_bytes());
-        for isa in Isa::available() {
-            let (threads, rules) = (random.usize(1..3), Rules::default());
-            for op in [Op::Sum, Op::Mean, Op::Norm1] {
-                one(&array, &reduced, op, isa, threads, &rules, &format!("{pattern} {far}"));
-            }
+        let (threads, rules) = (random.usize(1..3), Rules::default());
+        for op in [Op::Sum, Op::Mean, Op::Norm1] {
+            one(&array, &reduced, op, &[threads], &rules, &format!("{pattern} {far}"));
         }
     }
 }
@@ -1082,8 +1030,8 @@ fn sums_of_f32_between_few_and_many_elements_know_when_they_are_rounded() {
 #[test]
 fn short_runs_of_outputs_are_copied_together() {
     // Runs of a few outputs with gaps between them, which begin and end within strips.
-    let mut random = Rng::with_seed(0xba4d);
-    for round in 0..rounds(104) {
+    let mut random = Rng::with_seed(seed(0xba4d));
+    for round in 0..cases() as usize {
         let dtype = DType::ALL[round % DType::ALL.len()];
         let pattern = PATTERNS[random.usize(..PATTERNS.len())];
         let (n, run, gap) = (random.usize(1..7), random.usize(1..20), random.usize(..4));
@@ -1098,24 +1046,22 @@ fn short_runs_of_outputs_are_copied_together() {
             }
         };
         let array = laid_out(dtype, &shape, &steps, pattern, &mut random);
-        for isa in Isa::available() {
-            let ops: Vec<Op> = OPS.into_iter().filter(|op| op.supports(dtype)).collect();
-            for _ in 0..4 {
-                let (op, threads) = (ops[random.usize(..ops.len())], random.usize(1..3));
-                one(&array, &reduced, op, isa, threads, &Rules::default(), pattern);
-            }
-            if Op::Dot.supports(dtype) {
-                let other = laid_out(dtype, &shape, &steps, pattern, &mut random);
-                let arrays = [Some(&array), Some(&other)];
-                compare(arrays, &reduced, Op::Dot, isa, 1, &Rules::default(), pattern);
-            }
+        let ops: Vec<Op> = OPS.into_iter().filter(|op| op.supports(dtype)).collect();
+        for _ in 0..4 {
+            let (op, threads) = (ops[random.usize(..ops.len())], random.usize(1..3));
+            one(&array, &reduced, op, &[threads], &Rules::default(), pattern);
+        }
+        if Op::Dot.supports(dtype) {
+            let other = laid_out(dtype, &shape, &steps, pattern, &mut random);
+            let arrays = [&array, &other];
+            dot(arrays, &reduced, &[1], &Rules::default(), pattern);
         }
     }
 }
 
 #[test]
 fn deviations_of_a_few_integers_are_rounded_once() {
-    let mut random = Rng::with_seed(0x57d);
+    let mut random = Rng::with_seed(seed(0x57d));
     let many = if cfg!(miri) { 40 } else { 1100 };
     for dtype in [DType::I8, DType::U8, DType::I16, DType::U16] {
         for n in [1, 2, 3, 7, 16, 50, 64] {
@@ -1123,9 +1069,7 @@ fn deviations_of_a_few_integers_are_rounded_once() {
                 let array = laid_out(dtype, &[n, many], &[many, 1], pattern, &mut random);
                 for ddof in [0, 1, 3] {
                     let rules = Rules::default().ddof(ddof);
-                    for isa in Isa::available() {
-                        one(&array, &[true, false], Op::Std, isa, 1, &rules, pattern);
-                    }
+                    one(&array, &[true, false], Op::Std, &[1], &rules, pattern);
                 }
             }
         }

@@ -2,6 +2,7 @@
 //! element-by-element reference of the same state: equal payloads, byte for
 //! byte.
 
+use crate::thorough::seed;
 use fastrand::Rng;
 use warpfold_core::element::bf16;
 use warpfold_core::op::{AnyState, Kind, RawRun, Run, State};
@@ -136,7 +137,7 @@ fn check_run<T: Element>(kind: Kind, items: &[T], note: &str) {
 
 #[test]
 fn kernels_equal_the_reference() {
-    let mut random = Rng::with_seed(0x9e37_79b9_7f4a_7c15);
+    let mut random = Rng::with_seed(seed(0x9e37_79b9_7f4a_7c15));
     for kind in Kind::ALL {
         for dtype in DType::ALL {
             for pattern in PATTERNS {
@@ -172,7 +173,7 @@ fn the_range_certificate_holds_at_its_edge() {
         // side is what brings it to its edge. Enough of the large ones that
         // sums of 32 reach their bound.
         let big = f32::from_bits(0x3fff_fffd);
-        let mut random = Rng::with_seed(u64::from(spread));
+        let mut random = Rng::with_seed(seed(u64::from(spread)));
         let items: Vec<f32> =
             (0..4096).map(|_| if random.u64(..).is_multiple_of(5) { small } else { big }).collect();
         check_run(Kind::Sum, &items, &format!("{spread} binades, at the edge"));
@@ -187,7 +188,7 @@ fn the_certificate_of_bf16_holds_at_its_edge() {
         for fraction in [0u16, 1, 0x7f] {
             let big = bf16::from_bits(0x4b7f);
             let small = bf16::from_bits((0x4b00 - ((spread as u16) << 7)) | fraction);
-            let mut random = Rng::with_seed(u64::from(spread));
+            let mut random = Rng::with_seed(seed(u64::from(spread)));
             let mut items = vec![big; 8192];
             items.iter_mut().for_each(|x| {
                 if random.usize(..50) == 0 {
@@ -233,7 +234,7 @@ fn errors_of_products_may_add_to_the_residues() {
     // Products p + e whose p leaves half a unit of the first level again and
     // again (a tie, to even, downwards), and whose e has the same sign: the
     // second level gets more than half a unit from every add.
-    let mut random = Rng::with_seed(0x5eed);
+    let mut random = Rng::with_seed(seed(0x5eed));
     let (mut left, mut right) = (Vec::new(), Vec::new());
     while left.len() < 4 {
         // 53 bits, and a top of the window 2 binades above: a unit is 2^12.

@@ -4,4 +4,6 @@ mod absorb;
 mod answers;
 mod kernels;
 mod segments;
+// A link to that of warpfold-ptx, so that the package has it.
+mod thorough;
 mod views;

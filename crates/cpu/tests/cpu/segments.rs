@@ -2,6 +2,7 @@
 //! alone: the same bits, and the same errors.
 
 use crate::answers::{PATTERNS, make};
+use crate::thorough::seed;
 use fastrand::Rng;
 use warpfold_core::layout::View;
 use warpfold_core::op::{Kind, Numbers, Op, Rules, Value};
@@ -142,7 +143,7 @@ fn ops(dtype: DType) -> Vec<Op> {
 
 #[test]
 fn every_operation_type_and_length_has_the_bits_of_the_segment_alone() {
-    let mut random = Rng::with_seed(16);
+    let mut random = Rng::with_seed(seed(16));
     let around = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 0, 511];
     for dtype in DType::ALL {
         for (p, pattern) in PATTERNS.into_iter().enumerate() {
@@ -164,7 +165,7 @@ fn every_operation_type_and_length_has_the_bits_of_the_segment_alone() {
 
 #[test]
 fn every_instruction_set_gives_the_same_bits() {
-    let mut random = Rng::with_seed(17);
+    let mut random = Rng::with_seed(seed(17));
     for dtype in [DType::F64, DType::F32, DType::F16, DType::I8, DType::U16, DType::I32, DType::U64]
     {
         for pattern in ["uniform", "ties", "specials", "wide", "cancelling"] {
@@ -183,7 +184,7 @@ fn every_instruction_set_gives_the_same_bits() {
 
 #[test]
 fn sums_of_segments_between_few_and_many_elements_know_when_they_are_rounded() {
-    let mut random = Rng::with_seed(0x4a6e);
+    let mut random = Rng::with_seed(seed(0x4a6e));
     for pattern in PATTERNS {
         let lens: Vec<usize> = (0..90).map(|_| random.usize(65..257)).chain([0, 1, 15]).collect();
         let (spans, len) = spans(&lens, &mut random);
@@ -198,7 +199,7 @@ fn sums_of_segments_between_few_and_many_elements_know_when_they_are_rounded() {
 
 #[test]
 fn any_layout_and_long_segments_have_the_bits_of_the_segment_alone() {
-    let mut random = Rng::with_seed(18);
+    let mut random = Rng::with_seed(seed(18));
     let lens = [4095, 0, 4096, 1, 4097, 9000, 1, 1, 20_000];
     for dtype in [DType::F64, DType::F32, DType::BF16, DType::I64, DType::U8, DType::Bool] {
         for layout in [Layout::Contiguous, Layout::EveryThird, Layout::Backwards, Layout::Unaligned]
@@ -219,7 +220,7 @@ fn any_layout_and_long_segments_have_the_bits_of_the_segment_alone() {
 
 #[test]
 fn products_of_two_arrays_may_lie_in_two_ways() {
-    let mut random = Rng::with_seed(21);
+    let mut random = Rng::with_seed(seed(21));
     let layouts = [Layout::Contiguous, Layout::EveryThird, Layout::Backwards, Layout::Unaligned];
     for dtype in [DType::F64, DType::F32, DType::BF16, DType::I16] {
         for (i, pattern) in PATTERNS.into_iter().enumerate() {
@@ -263,7 +264,7 @@ fn products_of_two_arrays_may_lie_in_two_ways() {
 
 #[test]
 fn a_huge_segment_among_small_ones_is_shared() {
-    let mut random = Rng::with_seed(19);
+    let mut random = Rng::with_seed(seed(19));
     let huge = (1 << 18) + 77;
     for dtype in [DType::F64, DType::I32] {
         for place in [0, 500, 1000] {
@@ -324,7 +325,7 @@ fn the_first_segment_without_an_answer_is_named_whoever_finds_it() {
 
 #[test]
 fn an_initial_value_stands_behind_the_last_element() {
-    let mut random = Rng::with_seed(20);
+    let mut random = Rng::with_seed(seed(20));
     for dtype in [DType::F64, DType::F32, DType::I16, DType::U64] {
         let items: Vec<u64> = (0..600).map(|i| make(dtype, "integers", i, &mut random)).collect();
         let initial = Scalar::from_bits(dtype, make(dtype, "integers", 0, &mut random));

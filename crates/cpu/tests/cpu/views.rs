@@ -2,6 +2,7 @@
 //! same states as of their elements in a row. Under a sanitizer or valgrind
 //! (`tools/sanitize.sh`), and under Miri, a read beyond the array is found.
 
+use crate::thorough::{cases, seed};
 use fastrand::Rng;
 use warpfold_core::layout::View;
 use warpfold_core::op::{Kind, Op, Rules};
@@ -114,13 +115,8 @@ fn shape(random: &mut Rng, miri: bool) -> Vec<usize> {
 
 #[test]
 fn views_have_the_states_of_their_elements_in_a_row() {
-    let rounds = match std::env::var("WARPFOLD_VIEWS").ok().and_then(|n| n.parse().ok()) {
-        Some(rounds) => rounds,
-        None if cfg!(miri) => 13,
-        None => 150,
-    };
-    let mut random = Rng::with_seed(0x5eed_5eed);
-    for round in 0..rounds {
+    let mut random = Rng::with_seed(seed(0x5eed_5eed));
+    for round in 0..cases() as usize {
         let dtype = DType::ALL[round % DType::ALL.len()];
         let mut shape = shape(&mut random, cfg!(miri));
         while shape.iter().product::<usize>() > 40_000 {

@@ -1,5 +1,6 @@
 //! Reading sources whole, and writing the files that tests read.
 
+use crate::thorough::up_to;
 use std::path::PathBuf;
 use warpfold_core::DType;
 use warpfold_core::element::Known;
@@ -23,6 +24,12 @@ impl Dir {
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
+}
+
+/// Where so many bytes are damaged or cut: everywhere, or at both ends and here and there between them.
+pub(crate) fn places(len: usize) -> impl Iterator<Item = usize> {
+    let step = up_to(1, 7);
+    (0..len).filter(move |at| at.min(&(len - 1 - at)) < &64 || at % step == 0)
 }
 
 /// The only source of a file.

@@ -57,18 +57,21 @@ fn columns(list: &str) -> OpenOptions {
 fn kinds() -> Vec<(&'static str, Vec<u8>, OpenOptions)> {
     let mut csv = "a,b\n".to_string();
     let mut numbers = String::new();
+    // One file is longer than a block of every codec, and all are longer than what is read at a time.
     for i in 0..120_000 {
         csv += &format!("{i},{}.5\n", i * 7919 % 1000);
+    }
+    for i in 0..150_000 {
         numbers += &format!("{}\n", i * 31 % 977);
     }
-    let data = sample(DType::F32, 300_000);
+    let data = sample(DType::F32, 140_000);
     let raw = OpenOptions { dtype: Some(DType::F32), ..defaults() };
     let shaped = OpenOptions { shape: Some(vec![1000, 100]), ..raw.clone() };
-    let record = npy(1, "[('a', '<f4'), ('b', '>i4')]", false, "(150000,)", &data);
+    let record = npy(1, "[('a', '<f4'), ('b', '>i4')]", false, "(70000,)", &data);
     vec![
         ("t.csv", csv.into_bytes(), columns("b")),
         ("t.txt", numbers.into_bytes(), defaults()),
-        ("t.npy", npy(1, "'<f4'", true, "(3, 100000)", &data), defaults()),
+        ("t.npy", npy(1, "'<f4'", true, "(2, 70000)", &data), defaults()),
         ("r.npy", record, columns("b")),
         ("t.bin", data.clone(), raw),
         ("s.bin", data[..400_000].to_vec(), shaped),
@@ -100,8 +103,8 @@ fn every_codec_and_format() {
             let (front, back) = bytes.split_at(bytes.len() / 3);
             let whole = pack(codec, &bytes);
             let several = [pack(codec, front), pack(codec, b""), pack(codec, back)].concat();
-            for (what, packed) in [("one", whole), ("several", several)] {
-                let path = dir.file(&format!("{name}.{codec}"), &packed);
+            for (what, packed) in [("one", &whole), ("several", &several)] {
+                let path = dir.file(&format!("{name}.{codec}"), packed);
                 let source = one(&path, &options);
                 assert_eq!(source.dtype, dtype);
                 let found = read(source).unwrap_or_else(|e| panic!("{path}: {e}"));
@@ -109,7 +112,7 @@ fn every_codec_and_format() {
                 // Without a name: raw numbers need one.
                 #[cfg(unix)]
                 if !name.ends_with(".bin") {
-                    let source = through_pipe(&dir, &packed, &options).unwrap();
+                    let source = through_pipe(&dir, packed, &options).unwrap();
                     assert!(read(source).unwrap() == wanted, "{path}, {what}, piped");
                 }
             }
@@ -122,7 +125,7 @@ fn every_codec_and_format() {
                 _ => "arrow-stream",
             });
             let options = OpenOptions { format, ..options.clone() };
-            let path = dir.file(&format!("data.{codec}"), pack(codec, &bytes));
+            let path = dir.file(&format!("data.{codec}"), &whole);
             assert!(read(one(&path, &options)).unwrap() == wanted, "{path}");
         }
         wanted.bytes.clear();
@@ -153,7 +156,7 @@ fn no_answer_from_damaged_data() {
                 assert!(error.starts_with(&path), "{error}");
                 error
             };
-            for len in 0..whole.len() {
+            for len in places(whole.len()) {
                 let error = bad(&format!("the first {len} bytes"), &whole[..len]);
                 // With fewer bytes nothing shows that they are compressed.
                 assert!(len < 10 || error.contains("damaged"), "{file}, {len}: {error}");
@@ -164,7 +167,7 @@ fn no_answer_from_damaged_data() {
                 assert!(error.contains("damaged"), "{file}: {error}");
             }
             // A flipped bit is an error, or it does not matter.
-            for at in 0..whole.len() {
+            for at in places(whole.len()) {
                 let mut flipped = whole.clone();
                 flipped[at] ^= 1 << (at % 8);
                 let path = dir.file(&file, flipped);

@@ -18,3 +18,5 @@ mod stream;
 mod tables;
 mod text;
 mod texts;
+// A link to that of warpfold-ptx, so that the package has it.
+mod thorough;

@@ -1,7 +1,7 @@
 //! Texts of Parquet files as keys of groups: as codes of a dictionary and plain, in pages of both
 //! versions, with and without nulls, dictionaries that are given up, and damage.
 
-use crate::common::Dir;
+use crate::common::{Dir, places};
 use crate::texts::{answers, expected, grouped, number, texts};
 use parquet::basic::{Compression, Encoding};
 use parquet::column::writer::ColumnWriter;
@@ -125,7 +125,7 @@ fn damaged_codes_are_errors_or_other_keys() {
             assert!(found.is_err(), "{name}: {end} of {} bytes are enough", whole.len());
         }
         let mut failed = 0;
-        for at in 0..whole.len() {
+        for at in places(whole.len()) {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x81;
             failed += usize::from(grouped(&dir.file("t.parquet", bytes), &["key"]).is_err());

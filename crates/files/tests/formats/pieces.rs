@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use crate::random_tables::{KINDS, Kind, cell};
+use crate::thorough::cases;
 use proptest::prelude::*;
 use warpfold::{Error, Op, Partial, Reduction, Threads};
 use warpfold_core::DType;
@@ -82,7 +83,7 @@ fn drawn(kinds: &[(Kind, usize)], seed: u64) -> Vec<Vec<Option<String>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn merged_pieces_are_the_single_pass(

@@ -1,6 +1,7 @@
 //! Tables of every kind against what their cells say, read in one pass.
 
 use crate::common::*;
+use crate::thorough::cases;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use warpfold::{Op, Partial, Reduction, Rules, Scalar, Threads, Value};
@@ -272,7 +273,7 @@ fn style() -> impl Strategy<Value = Style> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     #[cfg(target_os = "linux")]

@@ -1,6 +1,7 @@
 //! CSV, TSV and plain numbers.
 
 use crate::common::*;
+use crate::thorough::cases;
 use half::{bf16, f16};
 use proptest::prelude::*;
 use warpfold_core::DType;
@@ -302,7 +303,7 @@ fn inspect_lists_the_columns_of_a_table() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     /// Quotes around cells change nothing: rows with them and without take
     /// different paths to the same values.

@@ -28,5 +28,6 @@ mod small;
 mod stack;
 mod tensors;
 mod textures;
+#[expect(dead_code, reason = "other tests use the rest")]
 mod thorough;
 mod undefined;

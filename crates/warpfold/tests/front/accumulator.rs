@@ -1,6 +1,7 @@
 //! Accumulators: however numbers come, the answers are those of one reduction over
 //! all of them, and nothing is lost without a word.
 
+use crate::thorough::cases;
 use proptest::prelude::*;
 use warpfold::{
     Accumulator, DType, Device, Error, Input, Item, NanPolicy, Op, Partial, Reduction, Rules, f16,
@@ -77,7 +78,7 @@ fn feed<T: Item>(question: &Reduction, items: &[T], ways: &[(usize, Way)]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn any_split_in_any_way_has_the_same_bits(

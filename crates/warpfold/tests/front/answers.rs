@@ -156,7 +156,7 @@ fn ask(dtype: DType, shape: &[usize], pattern: Pattern, random: &mut Random) {
 
 #[test]
 fn small_arrays_of_any_layout() {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
     for _ in 0..200 {
         for dtype in DType::ALL {
             for pattern in PATTERNS {
@@ -171,7 +171,7 @@ fn small_arrays_of_any_layout() {
 /// together to blocks.
 #[test]
 fn arrays_of_several_blocks() {
-    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut random = Random::new(0x1234_5678_9abc_def1);
     let shapes: [&[usize]; 7] =
         [&[2, 700], &[700, 2], &[9001], &[3, 513, 2], &[40, 5, 41], &[1, 8193], &[511, 17]];
     for shape in shapes {
@@ -186,7 +186,7 @@ fn arrays_of_several_blocks() {
 /// that could be the reason.
 #[test]
 fn every_operation_of_a_plain_slice() {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for dtype in DType::ALL {
         for pattern in PATTERNS {
             for n in [0, 1, 2, 65] {

@@ -1,12 +1,17 @@
 //! Made-up arrays: values that hurt, in memory that is laid out badly.
 
 use crate::naive::Num;
+use crate::thorough::seed;
 use warpfold::{DType, View, bf16, f16};
 
 /// xorshift64*: small, seeded, good enough to make data.
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct Random(u64);
 
 impl Random {
+    /// What a test draws that has this seed of its own.
+    pub(crate) fn new(own: u64) -> Random {
+        Random(seed(own))
+    }
     pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

@@ -1,6 +1,7 @@
 //! Columns with missing values: the answers are those of the values alone, at the
 //! positions that they have among all rows, however a column is cut up.
 
+use crate::thorough::cases;
 use proptest::prelude::*;
 #[cfg(feature = "sim")]
 use warpfold::Device;
@@ -38,7 +39,7 @@ const PLAIN: [Op; 8] =
     [Op::Sum, Op::Mean, Op::Var, Op::Norm2, Op::Count, Op::CountNan, Op::Any, Op::NormInf];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn values_alone_at_the_positions_of_rows((rows, valid, offset) in columns(), cut: usize) {

@@ -270,7 +270,7 @@ fn compare(stream: &DeviceStream, question: &Reduction, sample: &Sample, start: 
 }
 
 fn sweep(stream: &DeviceStream, rounds: usize, seed: u64) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut prepared = 0;
     for round in 0..rounds {
         let dtype = DType::ALL[round % DType::ALL.len()];
@@ -313,7 +313,7 @@ fn arrays_on_a_device_are_reduced_where_they_lie() {
 #[test]
 fn every_operation_where_it_lies() {
     let stream = interpreter();
-    let mut random = Random(21);
+    let mut random = Random::new(21);
     for dtype in DType::ALL {
         let sample = Sample::new(&stream, dtype, Axes::dense(dtype, &[3, 11]), &mut random);
         for op in Op::ALL.into_iter().filter(|op| op.supports(dtype) && op.arity() == 1) {
@@ -346,7 +346,7 @@ fn room<'a>(dtype: DType, buffer: &'a Buffer<'_>, len: usize) -> DeviceArrayMut<
 #[test]
 fn pairs_where_they_lie() {
     let stream = interpreter();
-    let mut random = Random(31);
+    let mut random = Random::new(31);
     for dtype in [DType::F32, DType::F64, DType::I8, DType::U64, DType::BF16] {
         for shape in [&[0usize][..], &[1], &[700], &[3, 40], &[40, 3]] {
             let [a, b] =
@@ -605,7 +605,7 @@ fn words_of(buffer: &Buffer<'_>, words: usize) -> Vec<u64> {
 #[test]
 fn states_stay_where_the_arrays_lie() {
     let stream = interpreter();
-    let mut random = Random(51);
+    let mut random = Random::new(51);
     let mut done = 0;
     for dtype in DType::ALL {
         for op in Op::ALL.into_iter().filter(|op| op.supports(dtype) && op.arity() == 1) {
@@ -641,7 +641,7 @@ fn states_stay_where_the_arrays_lie() {
 #[test]
 fn words_of_sums_add_up() {
     let stream = interpreter();
-    let mut random = Random(52);
+    let mut random = Random::new(52);
     for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
         let question = Reduction::new([Op::Mean]);
         let samples =

@@ -52,7 +52,7 @@ fn ask(op: Op, x: &Array, y: &Array, out: Option<DType>, nan: NanPolicy) -> Resu
 
 #[test]
 fn answers_do_not_depend_on_the_environment() {
-    let mut random = Random(61);
+    let mut random = Random::new(61);
     for dtype in DType::ALL {
         for pattern in [Pattern::Tiny, Pattern::Plain, Pattern::Finite, Pattern::Bits] {
             for n in [1, 5, 1000, 10_000] {
@@ -128,7 +128,7 @@ fn rounding() -> Vec<Reduction> {
 }
 
 fn numbers(n: usize) -> Vec<f64> {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     (0..n).map(|_| (random.unit() - 0.5) * 3.0).collect()
 }
 

@@ -95,7 +95,7 @@ fn drawn(groups: i64, least: i64, rows: usize, random: &mut Random) -> Vec<i64> 
 
 /// Every operation of every type, and all in one call; types of keys in turns.
 fn every_operation(stream: &DeviceStream, rows: usize) {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let keys = [DType::U32, DType::I8, DType::I64, DType::U16, DType::I32, DType::U64];
     for (i, dtype) in DType::ALL.into_iter().enumerate() {
         let key_type = keys[i % keys.len()];
@@ -128,7 +128,7 @@ fn every_operation_of_groups_on_a_device() {
 
 /// Dense keys with groups that have no rows; keys far apart; keys of other types.
 fn all_keys(stream: &DeviceStream) {
-    let mut random = Random(6);
+    let mut random = Random::new(6);
     let rows = 3000;
     let values = Column::drawn(stream, DType::F32, rows, &mut random);
     let ops = [Op::Max, Op::Sum, Op::MinMax, Op::Mean, Op::Count, Op::Any, Op::Var];
@@ -187,7 +187,7 @@ fn groups_by_keys_of_all_kinds_on_a_device() {
 #[test]
 fn orders_of_rows_change_no_bit() {
     let stream = interpreter();
-    let mut random = Random(9);
+    let mut random = Random::new(9);
     let rows = 4000;
     let keys = drawn(100, -50, rows, &mut random);
     let hostile = |i: usize| [1e308, -1e308, 1.0, 5e-324, -1e-300, 1e16][i % 6];

@@ -37,7 +37,7 @@ fn merged(mut parts: Vec<Partial>, random: &mut Random) -> Partial {
 
 #[test]
 fn any_split_merged_in_any_order_is_the_single_run() {
-    let mut random = Random(31);
+    let mut random = Random::new(31);
     for dtype in DType::ALL {
         let size = dtype.size();
         for pattern in PATTERNS {
@@ -72,7 +72,7 @@ fn any_split_merged_in_any_order_is_the_single_run() {
 
 #[test]
 fn pieces_of_tables_merge_along_the_split_axis() {
-    let mut random = Random(37);
+    let mut random = Random::new(37);
     for dtype in DType::ALL {
         let (rows, columns) = (97, 53);
         let data = bytes_of(dtype, rows * columns, Pattern::Finite, &mut random);
@@ -96,7 +96,7 @@ fn pieces_of_tables_merge_along_the_split_axis() {
 
 #[test]
 fn dots_merge_too() {
-    let mut random = Random(41);
+    let mut random = Random::new(41);
     for dtype in DType::ALL {
         let n = 10_000;
         let [a, b] = [0, 1].map(|_| bytes_of(dtype, n, Pattern::Close, &mut random));
@@ -115,7 +115,7 @@ fn dots_merge_too() {
 
 /// Partials of many sorts, small ones.
 fn samples() -> Vec<Partial> {
-    let mut random = Random(43);
+    let mut random = Random::new(43);
     let mut all = Vec::new();
     for dtype in [DType::F64, DType::F16, DType::I8, DType::U64, DType::Bool] {
         let data = bytes_of(dtype, 6, Pattern::Bits, &mut random);
@@ -176,7 +176,7 @@ fn every_damaged_byte_is_noticed() {
 
 #[test]
 fn random_bytes_are_not_a_partial() {
-    let mut random = Random(47);
+    let mut random = Random::new(47);
     let good = samples()[0].to_bytes();
     for round in 0..20_000 {
         let mut bytes: Vec<u8> = (0..random.below(200)).map(|_| random.next() as u8).collect();
@@ -364,7 +364,7 @@ fn partials_that_do_not_match_say_what_differs() {
 
 #[test]
 fn payloads_of_sums_add_as_integer_vectors() {
-    let mut random = Random(53);
+    let mut random = Random::new(53);
     for dtype in [DType::F64, DType::F32, DType::F16, DType::BF16, DType::I64, DType::U8] {
         for op in [Op::Sum, Op::Norm1, Op::SumSq, Op::Var] {
             for pattern in PATTERNS {
@@ -411,7 +411,7 @@ fn pieces_of_arrays_out_of_order_know_their_places() {
         };
         let part = |from, to| asked.partial(view(from, to), (from * columns) as u64).unwrap();
         let parts = vec![part(0, 9), part(9, 10), part(10, rows)];
-        let merged = merged(parts, &mut Random(59));
+        let merged = merged(parts, &mut Random::new(59));
         assert_eq!(merged.finish(&Rules::default()), asked.run(view(0, rows)));
         // The last piece alone, so that no smaller place hides a wrong one.
         let alone = part(30, rows).finish(&Rules::default()).unwrap();

@@ -32,7 +32,7 @@ fn expected(factors: impl Iterator<Item = i16>, out: DType) -> u64 {
 
 #[test]
 fn long_products_of_integers_are_rounded_once() {
-    let mut random = Random(61);
+    let mut random = Random::new(61);
     for round in 0..3 {
         let mut x = table(&mut random);
         if round == 2 {
@@ -71,7 +71,7 @@ fn long_products_of_integers_are_rounded_once() {
 
 #[test]
 fn long_products_of_integers_merge_in_any_order() {
-    let mut random = Random(67);
+    let mut random = Random::new(67);
     let x = table(&mut random);
     // Beginnings whose products end around where digits stop to count.
     for len in [100, 400, 700, 800, 900, 1000, x.len()] {

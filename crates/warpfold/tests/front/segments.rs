@@ -1,21 +1,11 @@
 //! Segments: what `Reduction::run` says of each segment alone, bit for bit.
 
+use crate::arrays::Random;
 use crate::thorough::up_to;
 use warpfold::internal::ForReaders;
 use warpfold::{
     Answer, Column, DType, Error, Input, NanPolicy, Op, Reduction, Segments, Threads, View,
 };
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-}
 
 /// Whether each column has the values of the segments alone.
 fn same(got: &Answer, alone: &[Answer], note: &str) {
@@ -52,7 +42,7 @@ fn check<T: warpfold::Item>(question: &Reduction, x: &[T], lens: &[usize]) {
 }
 
 fn noise(n: usize) -> Vec<f64> {
-    let mut random = Random(0x9e37_79b9);
+    let mut random = Random::new(0x9e37_79b9);
     (0..n).map(|_| (random.next() >> 11) as f64 * 2f64.powi(-53) - 0.25).collect()
 }
 
@@ -114,7 +104,7 @@ fn one_huge_among_many_of_one_at_each_end() {
 
 #[test]
 fn skewed_and_alternating_lengths() {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let mut zipf = Vec::new();
     while zipf.iter().sum::<usize>() < up_to(3_000_000, 100_000) {
         let u = (random.next() >> 11) as f64 * 2f64.powi(-53);
@@ -167,7 +157,7 @@ fn what_a_sum_passes_on_the_way_does_not_matter() {
 
 #[test]
 fn every_operation_and_type_in_one_call_and_alone() {
-    let mut random = Random(99);
+    let mut random = Random::new(99);
     let words: Vec<u64> = (0..4096).map(|_| random.next()).collect();
     for dtype in DType::ALL {
         let bytes: &[u8] = bytemuck::cast_slice(&words);

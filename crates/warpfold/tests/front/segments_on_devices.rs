@@ -93,8 +93,8 @@ fn unary(dtype: DType) -> impl Iterator<Item = Op> {
 /// Every operation of every type: segments of few elements, of those of a warp, and empty
 /// ones; several operations in one call.
 fn every_operation(stream: &DeviceStream) {
-    let mut random = Random(5);
-    let lens = [3usize, 0, 1, 7, 32, 33, 31, 300, 0, 64, 65, 600, 1, 16, 17, 15];
+    let mut random = Random::new(5);
+    let lens = [3usize, 0, 1, 7, 32, 33, 31, 100, 0, 64, 65, 130, 1, 16, 17, 15];
     let some: Vec<usize> = lens.into_iter().filter(|&len| len > 0).collect();
     for dtype in DType::ALL {
         let sample = Sample::drawn(stream, dtype, lens.iter().sum(), &mut random);
@@ -127,7 +127,7 @@ fn every_operation_of_segments_on_a_device() {
 
 fn lengths(most: usize) -> Vec<Vec<usize>> {
     let around = [0, 1, 15, 16, 17, 31, 32, 33, 511, 512, 513, 4095, 4096, 4097];
-    let mut random = Random(77);
+    let mut random = Random::new(77);
     let mut zipf = Vec::new();
     while zipf.iter().sum::<usize>() < most {
         let u = (random.next() >> 11) as f64 * 2f64.powi(-53);
@@ -161,7 +161,7 @@ fn lengths(most: usize) -> Vec<Vec<usize>> {
 
 /// Lengths of all kinds, as every form says them.
 fn every_length(stream: &DeviceStream, most: usize) {
-    let mut random = Random(6);
+    let mut random = Random::new(6);
     let ops = [Op::Sum, Op::ArgMax, Op::Max, Op::Std, Op::Mean, Op::LogSumExp, Op::Prod];
     for (round, lens) in lengths(most).into_iter().enumerate() {
         let dtype =
@@ -188,7 +188,7 @@ fn every_length(stream: &DeviceStream, most: usize) {
 
 #[test]
 fn segments_of_every_length() {
-    every_length(&interpreter(), up_to(40_000, 20_000));
+    every_length(&interpreter(), up_to(40_000, 10_000));
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn segments_of_every_length_on_a_device() {
 /// Data whose totals leave every window, and whose states are not a matter of order.
 fn hostile(stream: &DeviceStream) {
     let mut f64s: Vec<f64> = Vec::new();
-    let mut random = Random(8);
+    let mut random = Random::new(8);
     for i in 0..30_000 {
         let scale = [300, -300, 0, -290, 290][random.below(5)];
         let x = (random.next() >> 12) as f64 * 10f64.powi(scale - 15);
@@ -248,19 +248,19 @@ fn totals_that_are_lost_are_found_again_on_a_device() {
 /// Segments that overlap, leave gaps and descend; initial values; errors; views that are
 /// copied; dot products and missing values.
 fn all_forms(stream: &DeviceStream) {
-    let mut random = Random(9);
-    let starts = [900i64, 500, 0, 0, 250, 999, 1000, 3];
-    let stops = [1000u32, 700, 1000, 1, 250, 1000, 1000, 997];
+    let mut random = Random::new(9);
+    let starts = [270i64, 150, 0, 0, 75, 299, 300, 3];
+    let stops = [300u32, 210, 300, 1, 75, 300, 300, 297];
     let both = Segments::StartsStops(&starts, &stops);
     for dtype in [DType::F64, DType::F16, DType::I32, DType::U64] {
-        let sample = Sample::drawn(stream, dtype, 6000, &mut random);
+        let sample = Sample::drawn(stream, dtype, 1200, &mut random);
         for op in [Op::Sum, Op::ArgMin, Op::Mean, Op::Count, Op::Var, Op::NormInf, Op::MinMax] {
-            for view in [(0, 1), (5, 1), (0, 3), (3000, -2)] {
+            for view in [(0, 1), (5, 1), (0, 3), (600, -2)] {
                 let _ = compare(stream, &Reduction::of(op).wrap(true), &sample, view, both);
                 let fixed = Reduction::of(op).wrap(true).initial(1);
                 let _ = compare(stream, &fixed, &sample, view, both);
             }
-            for each in [1, 5, 7, 24, 600, 6000] {
+            for each in [1, 5, 7, 24, 600, 1200] {
                 let question = Reduction::of(op).wrap(true);
                 let _ = compare(stream, &question, &sample, (0, 1), Segments::Fixed(each));
             }
@@ -272,7 +272,7 @@ fn all_forms(stream: &DeviceStream) {
         }
         let (left, right) = (sample.array(stream, 0, 1), sample.array(stream, 1, 1));
         let half = sample.array(stream, 0, 1);
-        let dot = Reduction::of(Op::Dot).wrap(true).segments(Segments::Fixed(3000));
+        let dot = Reduction::of(Op::Dot).wrap(true).segments(Segments::Fixed(600));
         let expected = dot.run_pair(sample.view(0, 1), sample.view(0, 1));
         assert_eq!(dot.run_pair(&left, &half), expected);
         assert!(matches!(dot.run_pair(&left, &right), Err(Error::ShapeMismatch { .. })));

@@ -1,22 +1,9 @@
 //! The kernels for many outputs at a time against the general way, which a
 //! second operation asks for: the same bits, for every shape and layout.
 
+use crate::arrays::Random;
 use crate::thorough::thorough;
 use warpfold::{Element, NanPolicy, Op, Reduction, Threads, View};
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 fn data(pattern: &str, n: usize, random: &mut Random) -> Vec<f64> {
     (0..n)
@@ -104,7 +91,7 @@ fn both_types(
 
 #[test]
 fn columns_of_every_width() {
-    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut random = Random::new(0x1234_5678_9abc_def1);
     for (i, pattern) in PATTERNS.into_iter().enumerate() {
         for (j, columns) in [1, 2, 3, 5, 8, 16, 17, 31, 32, 33, 64, 100, 128, 129, 600, 1100]
             .into_iter()
@@ -123,7 +110,7 @@ fn columns_of_every_width() {
 
 #[test]
 fn rows_of_every_length() {
-    let mut random = Random(0x2234_5678_9abc_def1);
+    let mut random = Random::new(0x2234_5678_9abc_def1);
     for pattern in PATTERNS {
         for len in [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 100, 1000, 9000] {
             for rows in [1, 2, 63, 64, 65, 130] {
@@ -138,7 +125,7 @@ fn rows_of_every_length() {
 
 #[test]
 fn long_columns_outgrow_one_window() {
-    let mut random = Random(0x3234_5678_9abc_def1);
+    let mut random = Random::new(0x3234_5678_9abc_def1);
     for pattern in PATTERNS {
         // More rows than one call takes, of f64 and of f32; gaps between rows.
         both_types(pattern, &[9000, 40], &[41, 1], &[0], &mut random);
@@ -149,7 +136,7 @@ fn long_columns_outgrow_one_window() {
 
 #[test]
 fn other_layouts() {
-    let mut random = Random(0x4234_5678_9abc_def1);
+    let mut random = Random::new(0x4234_5678_9abc_def1);
     for pattern in PATTERNS {
         // Middle axis; reversed rows; reversed axis; gaps; two kept axes that
         // join; a broadcast axis.
@@ -185,7 +172,7 @@ fn the_edge_of_the_certificate() {
 
 #[test]
 fn short_sums_are_the_long_ones() {
-    let mut random = Random(0x5234_5678_9abc_def1);
+    let mut random = Random::new(0x5234_5678_9abc_def1);
     for pattern in PATTERNS {
         for n in [0, 1, 2, 7, 31, 100, 1000, 8192, 8193, 20_000] {
             let wide = data(pattern, n, &mut random);
@@ -227,7 +214,7 @@ fn with_mxcsr<R>(bits: u32, work: impl FnOnce() -> R) -> R {
 fn a_changed_environment_changes_nothing() {
     const FLUSH: u32 = 0x8040;
     const UPWARDS: u32 = 0x4000;
-    let mut random = Random(0x6234_5678_9abc_def1);
+    let mut random = Random::new(0x6234_5678_9abc_def1);
     // Subnormals of f32 beside values whose sums round.
     let items: Vec<f32> = (0..64 * 64u32)
         .map(|i| if i % 2 == 0 { f32::from_bits(random.next() as u32 & 0xfff) } else { 0.0 })

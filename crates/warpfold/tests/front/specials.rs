@@ -202,7 +202,7 @@ fn carries_ripple_through_all_limbs() {
 /// Zhu and Hayes 2010: four sorts of data, for several spreads of exponents.
 #[test]
 fn zhu_and_hayes() {
-    let mut random = Random(71);
+    let mut random = Random::new(71);
     for spread in [1, 30, 60, 500, 1900] {
         for n in [1000, 20_000] {
             let value = |random: &mut Random| {
@@ -264,7 +264,7 @@ fn gen_dot(n: usize, binades: i32, random: &mut Random) -> (Vec<f64>, Vec<f64>) 
 
 #[test]
 fn ogita_rump_and_oishi() {
-    let mut random = Random(73);
+    let mut random = Random::new(73);
     for binades in [10, 50, 100, 300, 900] {
         for n in [6, 100, 3000] {
             let (x, y) = gen_dot(n, binades, &mut random);
@@ -322,7 +322,7 @@ fn variances_do_not_cancel() {
 /// One state, many answers: rounded from the state and not from one another.
 #[test]
 fn other_types_are_rounded_from_the_state() {
-    let mut random = Random(79);
+    let mut random = Random::new(79);
     for dtype in [DType::F64, DType::F32, DType::F16, DType::BF16] {
         let size = dtype.size();
         let bytes: Vec<u8> = (0..5000)

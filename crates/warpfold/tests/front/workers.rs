@@ -27,7 +27,7 @@ impl Bytes {
 }
 
 fn elements(dtype: DType, n: usize, seed: u64) -> Vec<u8> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let size = dtype.size();
     (0..n)
         .flat_map(|_| {
