@@ -4,12 +4,13 @@
 //! [`Device::synchronize`], as errors of a real device are.
 
 use crate::descriptor::{DescriptorError, Image};
-use crate::ir::{FunctionId, FunctionKind, InitialAddress, Module, Space};
+use crate::ir::{FunctionId, InitialAddress, Module, Space};
 use crate::machine::{
     self, Addresses, Arg, CONST, DecodeError, DeviceLaunch, FUNCTION, Halt, Heap, LOCAL, Launch,
     LaunchError, Limits, Options, Outcome, PARAM, Program, SHARED, Shape, Watch,
 };
 use crate::memory::{Global, MemoryError, Region};
+use crate::name::{self, demangled};
 use crate::parse;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub enum DeviceError {
     NoKernel {
         /// The name requested.
         name: String,
-        /// The names that exist.
+        /// The names that exist, as the module has them.
         kernels: Vec<String>,
     },
     /// No such variable in the module.
@@ -79,7 +80,7 @@ impl core::fmt::Display for DeviceError {
             DeviceError::Descriptor(error) => error.fmt(f),
             DeviceError::Launch(error) => error.fmt(f),
             DeviceError::NoKernel { name, kernels } => {
-                write!(f, "no kernel `{name}` in the module; it has {}", list(kernels))
+                write!(f, "no kernel `{}` in the module; it has {}", demangled(name), list(kernels))
             }
             DeviceError::NoVariable { name } => {
                 write!(f, "no variable `{name}` in global or constant memory of the module")
@@ -150,7 +151,7 @@ impl DeviceError {
                 Some("only functions declared with .entry can be launched".into())
             }
             DeviceError::NoKernel { .. } => Some(
-                "C++ names are mangled: declare kernels extern \"C\" to launch them by their own"
+                "C++ names are found with the arguments of their templates, and where two are the same, with their parameters"
                     .into(),
             ),
             DeviceError::Decode(_)
@@ -164,7 +165,10 @@ impl DeviceError {
 }
 
 fn list(names: &[String]) -> String {
-    if names.is_empty() { "none".into() } else { names.join(", ") }
+    match &names[..] {
+        [] => "none".into(),
+        names => name::list(names.iter().map(String::as_str)).join(", "),
+    }
 }
 
 /// How a device is set up.
@@ -453,16 +457,15 @@ impl Device {
         Ok(&self.loaded(id)?.module)
     }
 
-    /// The kernel with this name.
+    /// The kernel with this name: as the module has it, or as the source does, of which the parameters and the arguments of a template may be left out
+    /// where that is not ambiguous.
     ///
     /// # Errors
     ///
     /// [`DeviceError::NoKernel`], which names the kernels of the module.
     pub fn kernel(&self, module: ModuleId, name: &str) -> Result<Kernel, DeviceError> {
         let its = &self.loaded(module)?.module;
-        let found =
-            its.function(name).filter(|f| its.functions[f.index()].kind == FunctionKind::Kernel);
-        match found {
+        match its.kernel(name) {
             Some(function) => Ok(Kernel { module, function }),
             None => Err(DeviceError::NoKernel {
                 name: name.to_owned(),

@@ -2,6 +2,7 @@
 //! usual cause.
 
 use crate::clock::Side;
+use crate::name::demangled;
 use crate::place::{Line, Place};
 use core::fmt;
 use std::borrow::Cow;
@@ -336,7 +337,7 @@ pub struct Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fault = &self.fault;
-        write!(f, "{} in kernel `{}` at ", fault.kind.title(), self.kernel)?;
+        write!(f, "{} in kernel `{}` at ", fault.kind.title(), demangled(&self.kernel))?;
         write_line(f, fault.line, self.file.as_deref())?;
         write!(f, ": {}", fault.place)?;
         if let Some(access) = fault.access {

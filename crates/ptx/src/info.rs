@@ -91,7 +91,7 @@ pub fn info(text: &str) -> Result<Info> {
 /// The constants that a kernel uses and that the text gives no value: the host has to, or they hold zeros.
 #[must_use]
 pub fn unset_constants<'a>(module: &'a Module, kernel: &str) -> Vec<&'a str> {
-    let Some(kernel) = module.function(kernel) else { return Vec::new() };
+    let Some(kernel) = module.kernel(kernel) else { return Vec::new() };
     let reached = CallGraph::new(module).reachable(kernel).into_iter().chain([kernel]);
     let mut used: Vec<_> =
         reached.flat_map(|f: FunctionId| &module.functions[f.index()].variables).collect();

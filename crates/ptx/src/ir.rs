@@ -12,13 +12,14 @@ pub use special::{Axis, Special};
 pub use types::{Class, Type};
 
 use core::fmt;
+use rustc_hash::FxHashMap;
 
 /// Where an instruction stands: in the PTX and, through `.loc`, in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Line {
     /// The line of the PTX text, from 1.
     pub ptx: u32,
-    /// The file, an index of [`Module::files`], and its line, from 1.
+    /// The file, an index of [`Module::files`], and its line, from 1. Of what a compiler inlined from a library, the line that calls it.
     pub source: Option<(u32, u32)>,
 }
 
@@ -116,6 +117,8 @@ pub struct Module {
     pub variables: Vec<Variable>,
     /// Inlined functions that [`Instruction::inlined`] names.
     pub inlined: Vec<Inlined>,
+    /// Of PTX lines that stand in libraries, where: [`Instruction::line`] is the line of the user's that calls them. See [`Module::in_libraries`].
+    pub(crate) in_libraries: FxHashMap<u32, ((u32, u32), u32)>,
     /// The opcodes used, with their suffixes: `ld.global.v2.f32`. [`Instruction::spelling`] names them.
     pub spellings: Vec<String>,
     /// Instructions that the interpreter does not have, in the order of the text: [`Op::Unsupported`] names them. A kernel stops where it
@@ -153,17 +156,47 @@ impl Module {
         self.functions.iter().position(|f| f.name == name).map(|i| FunctionId(i as u32))
     }
 
+    /// The kernel with this name: as the module has it, or as the source does, of which the parameters and the arguments of a template may be
+    /// left out where that is not ambiguous.
+    #[must_use]
+    pub fn kernel(&self, name: &str) -> Option<FunctionId> {
+        let names = self.kernels().map(|kernel| kernel.name.as_str());
+        crate::name::find(names, name).and_then(|name| self.function(name))
+    }
+
     /// The kernels, in the order of the text.
-    pub fn kernels(&self) -> impl Iterator<Item = &Function> {
+    pub fn kernels(&self) -> impl Iterator<Item = &Function> + Clone {
         self.functions.iter().filter(|f| f.kind == FunctionKind::Kernel)
     }
 
-    /// The functions that the compiler inlined around the instruction of a PTX line, the innermost first; none where it stands in its
+    /// The functions that the compiler inlined around the line of an instruction, the innermost first; none where it stands in its
     /// function itself, or nothing is known.
     #[must_use]
     pub fn inlined_around(&self, line: Line) -> Vec<&Inlined> {
         let mut all = self.functions.iter().flat_map(|f| &f.code);
-        let mut next = all.find(|i| i.line.ptx == line.ptx).and_then(|i| i.inlined);
+        self.chain(all.find(|i| i.line.ptx == line.ptx).and_then(|i| i.inlined))
+    }
+
+    /// The functions of libraries that the line of an instruction calls and the compiler inlined there, the one that it calls first, each with the
+    /// place in it: what the instruction itself is in is the last.
+    #[must_use]
+    pub fn in_libraries(&self, line: Line) -> Vec<(Option<&str>, (u32, u32))> {
+        let Some(&(place, inlined)) = self.in_libraries.get(&line.ptx) else { return Vec::new() };
+        let mut at = place;
+        let mut found = Vec::new();
+        for inlined in self.chain(Some(inlined)) {
+            found.push((inlined.function.as_deref(), at));
+            at = inlined.at;
+            if Some(at) == line.source {
+                break;
+            }
+        }
+        found.reverse();
+        found
+    }
+
+    /// An inlined function and those around it.
+    pub(crate) fn chain(&self, mut next: Option<u32>) -> Vec<&Inlined> {
         let mut chain = Vec::new();
         while let Some(inlined) = next.and_then(|at| self.inlined.get(at as usize)) {
             chain.push(inlined);

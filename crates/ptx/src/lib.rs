@@ -45,6 +45,7 @@ pub mod info;
 pub mod ir;
 pub mod machine;
 pub mod memory;
+pub mod name;
 pub mod parse;
 pub mod place;
 pub mod value;

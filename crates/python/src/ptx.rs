@@ -104,7 +104,7 @@ impl PtxModule {
 
     /// The parameters of a kernel: name, type and, for an array of them, how many.
     fn parameters(&self, kernel: &str) -> PyResult<Vec<(&str, &'static str, Option<u64>)>> {
-        let found = self.module.kernels().find(|k| k.name == kernel);
+        let found = self.module.kernel(kernel).map(|k| &self.module.functions[k.index()]);
         let found = found.ok_or_else(|| {
             let kernels = self.module.kernels().map(|k| k.name.clone()).collect();
             failure(&DeviceError::NoKernel { name: kernel.into(), kernels })

@@ -88,7 +88,7 @@ struct Found<'a> {
 /// A call that the compiler inlined around the instruction, the innermost first.
 #[derive(Serialize)]
 struct Inlined<'a> {
-    function: &'a str,
+    function: std::borrow::Cow<'a, str>,
     file: Option<&'a str>,
     source_line: u32,
 }

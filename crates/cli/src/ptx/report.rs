@@ -1,12 +1,14 @@
 //! What a run gave, whatever it will look like.
 
 use super::buffers::{Buffers, Shown};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use warpfold_ptx::count::{Counters, KernelCounters};
 use warpfold_ptx::device::Report;
 use warpfold_ptx::ir::Module;
 use warpfold_ptx::machine::{Checks, Schedule, Shape};
+use warpfold_ptx::name::demangled;
 use warpfold_ptx::place::Line;
 
 /// One launch from the host, and those that the device made.
@@ -40,7 +42,7 @@ impl Run<'_> {
 
 /// A function that the compiler inlined around an instruction: its name, and where it was called.
 pub(crate) struct Around<'a> {
-    pub(crate) function: &'a str,
+    pub(crate) function: Cow<'a, str>,
     pub(crate) file: Option<&'a str>,
     pub(crate) line: u32,
 }
@@ -49,7 +51,7 @@ pub(crate) struct Around<'a> {
 pub(crate) fn inlined_around(module: &Module, line: Line) -> Vec<Around<'_>> {
     let all = module.inlined_around(line).into_iter();
     all.map(|i| Around {
-        function: i.function.as_deref().unwrap_or("a function"),
+        function: i.function.as_deref().map_or("a function".into(), demangled),
         file: module.file(i.at.0),
         line: i.at.1,
     })

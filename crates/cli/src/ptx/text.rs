@@ -10,6 +10,7 @@ use std::sync::Arc;
 use warpfold_ptx::device::Report;
 use warpfold_ptx::finding::{Finding, Space};
 use warpfold_ptx::machine::{Checks, Halt};
+use warpfold_ptx::name::demangled;
 use warpfold_ptx::place::{Line, Place};
 
 /// Elements of a buffer that are printed; `-f json` prints all, `--save` writes all.
@@ -39,7 +40,7 @@ fn write_launch(
     if !outcome.output.is_empty() && !outcome.output.ends_with(b"\n") {
         writeln!(out)?;
     }
-    write!(out, "kernel `{}`", launch.kernel)?;
+    write!(out, "kernel `{}`", demangled(&launch.kernel))?;
     if launch.from_device {
         out.write_all(b", launched by the device")?;
     } else {
@@ -166,9 +167,14 @@ fn write_finding(
 
 /// The calls that the compiler inlined around an instruction.
 fn write_inlined(line: Line, run: &Run<'_>, out: &mut dyn Write) -> Result<()> {
+    for (function, (file, number)) in run.module.in_libraries(line) {
+        let function = function.map_or("a function".into(), demangled);
+        let file = run.module.file(file).map_or_else(|| "line".into(), printable);
+        writeln!(out, "         which calls {}, {file}:{number}", printable(&function))?;
+    }
     for around in report::inlined_around(run.module, line) {
         let file = around.file.map_or_else(|| "line".into(), printable);
-        let function = printable(around.function);
+        let function = printable(&around.function);
         writeln!(out, "         in {function}, inlined at {file}:{}", around.line)?;
     }
     Ok(())

@@ -145,7 +145,8 @@ fn sim() -> Arc<dyn Device> {
 #[test]
 fn on_the_interpreter() {
     // What types differ in is the kernels' affair; sizes are the feeder's.
-    sweep(&sim(), &[DType::I8, DType::BF16, DType::F32, DType::U64]);
+    let dtypes = [DType::I8, DType::F32, DType::BF16, DType::U64];
+    sweep(&sim(), &dtypes[..up_to(4, 2)]);
 }
 
 /// What a device does with an asynchronous call.
@@ -428,7 +429,9 @@ fn on_a_device_that_is_short_of_memory() {
 #[test]
 fn on_a_device_that_fails() {
     let dtype = DType::F64;
-    let kinds = kinds(dtype, 1);
+    let mut kinds = kinds(dtype, 1);
+    // Who notices is the feeder, whatever it is fed for.
+    kinds.truncate(up_to(kinds.len(), 2));
     let items = words(6 * ROOM, 11);
     let runs = cut(bytes(&items, 6 * ROOM), &[], 8, &[ROOM / 8; 6], 0);
     let mut noticed = 0;
@@ -506,7 +509,7 @@ fn from_many_threads(device: &Arc<dyn Device>) {
         for thread in 0..4u64 {
             let engine = &engine;
             scope.spawn(move || {
-                for round in 0..4 {
+                for round in 0..up_to(4, 2) {
                     let dtype = [DType::F64, DType::I8][round % 2];
                     let kinds = kinds(dtype, 1);
                     let len = (2 * ROOM / dtype.size()) + 5 * round;

@@ -7,7 +7,7 @@ use crate::common::altered::Altered;
 use crate::common::arrays::{Placed, state_of};
 use crate::common::data::{PATTERNS, from_f64, make};
 use crate::common::machine::device_of_this_machine;
-use crate::thorough::up_to;
+use crate::thorough::{self, up_to};
 use std::sync::Arc;
 use warpfold_core::element::{Bool8, bf16, f16};
 use warpfold_core::op::{AnyState, Kind};
@@ -80,6 +80,7 @@ fn engines(device: &Arc<dyn Device>) -> Vec<Engine> {
 /// sizes with each pattern, by lot, at an offset and in a shape by lot. Kernels of
 /// products, of which there are many and which take long, get a third of that.
 fn sweep(engines: &[Engine], dtype: DType, seed: u64, one_in: usize) {
+    let seed = thorough::seed(seed);
     let mut random = Random(seed | 1);
     let mut lot = Random(!seed | 1);
     let mut below = |n: usize| (lot.next() >> 32) as usize % n;
@@ -109,7 +110,7 @@ fn sim(schedule: Schedule) -> Arc<dyn Device> {
 #[test]
 fn in_lockstep() {
     for dtype in DType::ALL {
-        sweep(&engines(&sim(Schedule::Lockstep)), dtype, 0x9e37_79b9, up_to(3, 12));
+        sweep(&engines(&sim(Schedule::Lockstep)), dtype, 0x9e37_79b9, up_to(3, 24));
     }
 }
 
@@ -118,7 +119,7 @@ fn on_a_turing_device() {
     let sim = Sim::new(Options { checks: Checks::ALL, ..Options::default() });
     let device: Arc<dyn Device> = Arc::new(Altered::new(sim, |limits| limits.capability = (7, 5)));
     for dtype in DType::ALL {
-        sweep(&engines(&device), dtype, 0x75, up_to(4, 32));
+        sweep(&engines(&device), dtype, 0x75, up_to(4, 64));
     }
     blocks_without_number(&device);
 }
@@ -127,7 +128,7 @@ fn on_a_turing_device() {
 fn in_random_order() {
     for (i, dtype) in DType::ALL.into_iter().enumerate() {
         let seed = i as u64;
-        sweep(&engines(&sim(Schedule::Random { seed })), dtype, seed + 1, up_to(8, 64));
+        sweep(&engines(&sim(Schedule::Random { seed })), dtype, seed + 1, up_to(8, 128));
     }
 }
 

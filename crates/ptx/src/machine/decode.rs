@@ -2,7 +2,7 @@
 
 use super::arithmetic;
 use super::lanes::{binary, ternary, test, unary};
-use super::operands::Unset;
+use super::operands::{Frame, Unset, shared_slots};
 use super::program::{
     Argument, Arrival, Atomic, Barrier, BarrierKind, BulkWay, Call, Callee, Code, Condition,
     Constant, CopyAsync, CopyBulk, CopyTensor, Extent, Fragment, FragmentTable, Guarded, Join,
@@ -161,6 +161,16 @@ impl Scene<'_> {
         Condition { slot: self.pred(p.reg), negated: p.negated }
     }
 
+    /// Where the parameters and the results are.
+    fn passed(&self) -> (Vec<Passed>, Vec<Passed>) {
+        let passed = |p: &ir::Parameter| match p.place {
+            ParameterPlace::Memory(_) => Passed::Memory { offset: p.offset, bytes: p.bytes() },
+            ParameterPlace::Register(r) => Passed::Register(self.reg(r)),
+        };
+        let all = |of: &[ir::Parameter]| of.iter().map(passed).collect();
+        (all(&self.function.parameters), all(&self.function.results))
+    }
+
     fn join(&self, join: Option<(ir::BoolOp, ir::Predicate)>) -> Join {
         join.map(|(op, p)| (op, self.condition(p)))
     }
@@ -216,29 +226,26 @@ impl Decoder<'_> {
             return Err(scene.unsupported(what));
         }
         let flow = Flow::new(f);
-        let mut steps = Vec::with_capacity(f.code.len());
-        for instruction in &f.code {
-            scene.line = instruction.line;
-            // What has no form fails where it is reached.
-            let step = self.step(&scene, &instruction.op).unwrap_or_else(|error| {
-                let spelling = &self.module().spellings[instruction.spelling as usize];
-                Step::Unsupported(format!("`{spelling}` is not supported: {}", error.what).into())
-            });
-            let guard = instruction.guard.map(|p| scene.condition(p));
-            steps.push(Guarded { guard, step });
-        }
         let joins =
             (0..f.code.len()).map(|i| flow.reconvergence(i as u32).unwrap_or(u32::MAX)).collect();
-        let passed = |p: &ir::Parameter| match p.place {
-            ParameterPlace::Memory(_) => Passed::Memory { offset: p.offset, bytes: p.bytes() },
-            ParameterPlace::Register(r) => Passed::Register(scene.reg(r)),
-        };
-        let parameters: Vec<_> = f.parameters.iter().map(passed).collect();
-        let results: Vec<_> = f.results.iter().map(passed).collect();
+        let mut steps = self.steps(&mut scene);
+        let (mut parameters, mut results) = scene.passed();
+        let mut frame = Frame::new((registers, predicates), &parameters, &results);
+        if let Some((fewer, shared)) = shared_slots(&steps, &flow, &frame) {
+            for (slot, register) in scene.slots.iter_mut().zip(&f.registers) {
+                if register.ty != Type::Pred {
+                    *slot = shared[*slot as usize];
+                }
+            }
+            registers = fewer;
+            steps = self.steps(&mut scene);
+            (parameters, results) = scene.passed();
+            frame = Frame::new((registers, predicates), &parameters, &results);
+        }
         // A kernel begins with zeros.
         let unset = match is_kernel {
             true => Unset::default(),
-            false => Unset::new(&steps, &flow, (registers, predicates), &parameters, &results),
+            false => Unset::new(&steps, &flow, &frame),
         };
         Ok(Code {
             name: f.name.as_str().into(),
@@ -254,6 +261,23 @@ impl Decoder<'_> {
             results,
             unset,
         })
+    }
+
+    /// The steps of a function.
+    fn steps(&mut self, scene: &mut Scene<'_>) -> Vec<Guarded> {
+        let code = &scene.function.code;
+        let mut steps = Vec::with_capacity(code.len());
+        for instruction in code {
+            scene.line = instruction.line;
+            // What has no form fails where it is reached.
+            let step = self.step(scene, &instruction.op).unwrap_or_else(|error| {
+                let spelling = &self.module().spellings[instruction.spelling as usize];
+                Step::Unsupported(format!("`{spelling}` is not supported: {}", error.what).into())
+            });
+            let guard = instruction.guard.map(|p| scene.condition(p));
+            steps.push(Guarded { guard, step });
+        }
+        steps
     }
 
     /// The slot of a source.

@@ -3,6 +3,7 @@
 use super::program::Program;
 use super::space::SYSTEM_SHARED;
 use crate::ir::{Function, Line, Type};
+use crate::name::demangled;
 use crate::place::{LANES, Place};
 use core::fmt;
 
@@ -103,6 +104,24 @@ impl Arg<'_> {
             Arg::F32(_) | Arg::F64(_) => ty.is_float() || ty.class() == crate::ir::Class::Bits,
             Arg::Bytes(_) => true,
             _ => !ty.is_float(),
+        }
+    }
+}
+
+/// The type and the value, as the command line has them.
+impl fmt::Display for Arg<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Arg::U8(x) => write!(f, "u8:{x}"),
+            Arg::U16(x) => write!(f, "u16:{x}"),
+            Arg::U32(x) => write!(f, "u32:{x}"),
+            Arg::U64(x) => write!(f, "u64:{x}"),
+            Arg::I32(x) => write!(f, "i32:{x}"),
+            Arg::I64(x) => write!(f, "i64:{x}"),
+            Arg::F32(x) => write!(f, "f32:{x}"),
+            Arg::F64(x) => write!(f, "f64:{x}"),
+            Arg::Pointer(_) => f.write_str("an address"),
+            Arg::Bytes(_) => f.write_str("a struct"),
         }
     }
 }
@@ -234,7 +253,7 @@ pub enum LaunchError {
         index: usize,
         /// The parameter's name.
         parameter: String,
-        /// Its size and type.
+        /// Its type, and its size where that differs.
         expected: String,
         /// Those of the argument.
         given: String,
@@ -280,11 +299,12 @@ impl core::fmt::Display for LaunchError {
                 "a cooperative grid of {asked} blocks: at most {limit} of them are resident at once"
             ),
             LaunchError::ArgumentCount { kernel, expected, given } => {
-                write!(f, "{given} arguments: kernel `{kernel}` takes {expected}")
+                write!(f, "{given} arguments: kernel `{}` takes {expected}", demangled(kernel))
             }
             LaunchError::ArgumentType { kernel, index, parameter, expected, given } => write!(
                 f,
-                "argument {index} has {given}; parameter `{parameter}` of kernel `{kernel}` has {expected}"
+                "argument {index} is {given}; parameter `{parameter}` of kernel `{}` is {expected}",
+                demangled(kernel)
             ),
             LaunchError::ArgumentAlignment { index, parameter, address, align } => write!(
                 f,
@@ -315,9 +335,10 @@ impl LaunchError {
                 "request less, or opt in to more as cudaFuncSetAttribute does"
             }
             LaunchError::Cooperative { .. } => "use fewer or smaller blocks",
-            LaunchError::ArgumentCount { .. }
-            | LaunchError::ArgumentType { .. }
-            | LaunchError::ArgumentAlignment { .. } => {
+            LaunchError::ArgumentType { .. } => {
+                "an argument has the type of its parameter; `warpfold ptx info` lists the parameters"
+            }
+            LaunchError::ArgumentCount { .. } | LaunchError::ArgumentAlignment { .. } => {
                 "compare the arguments with the kernel's parameters"
             }
         }
@@ -418,19 +439,30 @@ pub(crate) fn lay_out(kernel: &Function, args: &[Arg<'_>]) -> Result<Vec<u8>, La
         });
     }
     let mut bytes = vec![0; kernel.argument_bytes() as usize];
+    // Compilers name parameters by the kernel and a number.
+    let named = |parameter: &str| {
+        let number = parameter.strip_prefix(kernel.name.as_str());
+        number.and_then(|rest| rest.strip_prefix('_')).unwrap_or(parameter).to_owned()
+    };
     for (index, (arg, parameter)) in args.iter().zip(&kernel.parameters).enumerate() {
         let given = arg.bytes();
         if given.len() as u64 != parameter.bytes() || !arg.fits(parameter.ty) {
-            let expected = match parameter.length {
-                Some(n) => format!("{} bytes: {n} of type {}", parameter.bytes(), parameter.ty),
-                None => format!("{} bytes of type {}", parameter.bytes(), parameter.ty),
+            let mut expected = match parameter.length {
+                Some(n) => format!("{n} times {}", parameter.ty.name()),
+                None => parameter.ty.name().to_string(),
             };
+            let mut is = arg.to_string();
+            // Sizes that are the same say nothing.
+            if given.len() as u64 != parameter.bytes() {
+                expected += &format!(" ({} bytes)", parameter.bytes());
+                is += &format!(" ({} bytes)", given.len());
+            }
             return Err(LaunchError::ArgumentType {
                 kernel: kernel.name.clone(),
                 index,
-                parameter: parameter.name.clone(),
+                parameter: named(&parameter.name),
                 expected,
-                given: format!("{} bytes: {arg:?}", given.len()),
+                given: is,
             });
         }
         if let (Arg::Pointer(address), Some((_, align))) = (arg, parameter.pointer)
@@ -439,7 +471,7 @@ pub(crate) fn lay_out(kernel: &Function, args: &[Arg<'_>]) -> Result<Vec<u8>, La
         {
             return Err(LaunchError::ArgumentAlignment {
                 index,
-                parameter: parameter.name.clone(),
+                parameter: named(&parameter.name),
                 address: *address,
                 align,
             });

@@ -1,4 +1,4 @@
-//! The registers and predicates that a step reads and writes, and those of a function that are read before anything was written.
+//! The registers and predicates that a step reads and writes, those of a function that are read before anything was written, and those that may share a slot.
 
 use super::program::{
     Argument, BarrierKind, BulkWay, Callee, Condition, Guarded, Join, MatrixStep,
@@ -6,6 +6,8 @@ use super::program::{
 };
 use crate::flow::Flow;
 use crate::ir::BarrierFold;
+use core::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// What a step does with a register, or a constant's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -339,39 +341,64 @@ pub(crate) struct Unset {
 /// Bits of the sets that are worth the search; of larger functions all registers count as read.
 const MOST_BITS: usize = 1 << 26;
 
-impl Unset {
-    /// Looks at a function with so many registers and predicates, of which some are parameters and results.
+/// Registers that need not share slots.
+const FEW: usize = 32;
+
+/// The registers of a function, then its predicates, as bits of a set; which of them are parameters, and which results.
+pub(crate) struct Frame {
+    registers: usize,
+    predicates: usize,
+    parameters: Vec<usize>,
+    results: Vec<usize>,
+}
+
+impl Frame {
     pub(crate) fn new(
-        steps: &[Guarded],
-        flow: &Flow,
         (registers, predicates): (u32, u32),
         parameters: &[Passed],
         results: &[Passed],
-    ) -> Unset {
-        let registers = registers as usize;
-        let all = registers + predicates as usize;
-        let bit = |touch: Touch| match touch {
-            Read(slot) | Write(slot) => {
-                (slot & REGISTER != 0).then_some((slot & !REGISTER) as usize)
-            }
-            ReadPredicate(p) | WritePredicate(p) => {
-                p.checked_sub(PREDICATE_CONSTANTS).map(|p| registers + p as usize)
-            }
-        };
+    ) -> Frame {
         let passed = |list: &[Passed]| -> Vec<usize> {
             let slots = list.iter().filter_map(|passed| match passed {
-                Passed::Register(slot) => bit(Read(*slot)),
+                Passed::Register(slot) => Some((slot & !REGISTER) as usize),
                 Passed::Memory { .. } => None,
             });
             slots.collect()
         };
-        let mut live = vec![true; all];
-        if all.saturating_mul(flow.blocks().len()) <= MOST_BITS {
-            live = live_at_entry(steps, flow, all, bit, &passed(results));
+        Frame {
+            registers: registers as usize,
+            predicates: predicates as usize,
+            parameters: passed(parameters),
+            results: passed(results),
         }
-        passed(parameters).into_iter().for_each(|parameter| live[parameter] = false);
+    }
+
+    fn all(&self) -> usize {
+        self.registers + self.predicates
+    }
+
+    fn bit(&self, touch: Touch) -> Option<usize> {
+        match touch {
+            Read(slot) | Write(slot) => {
+                (slot & REGISTER != 0).then_some((slot & !REGISTER) as usize)
+            }
+            ReadPredicate(p) | WritePredicate(p) => {
+                p.checked_sub(PREDICATE_CONSTANTS).map(|p| self.registers + p as usize)
+            }
+        }
+    }
+}
+
+impl Unset {
+    /// Looks at a function.
+    pub(crate) fn new(steps: &[Guarded], flow: &Flow, frame: &Frame) -> Unset {
+        let (registers, all) = (frame.registers, frame.all());
+        let live = Live::new(steps, flow, frame);
+        let mut entry: Vec<bool> =
+            (0..all).map(|i| live.as_ref().is_none_or(|live| live.at(0, i))).collect();
+        frame.parameters.iter().for_each(|&parameter| entry[parameter] = false);
         let set = |range: core::ops::Range<usize>, first: usize, base: u32| -> Box<[u32]> {
-            range.filter(|&i| live[i]).map(|i| (i - first) as u32 + base).collect()
+            range.filter(|&i| entry[i]).map(|i| (i - first) as u32 + base).collect()
         };
         Unset {
             registers: set(0..registers, 0, 0).iter().map(|slot| slot | REGISTER).collect(),
@@ -380,67 +407,150 @@ impl Unset {
     }
 }
 
-/// The registers whose values at a function's entry some way through it reads.
-fn live_at_entry(
+/// The registers whose values some way from the beginning of a block on reads.
+struct Live {
+    words: usize,
+    /// A set for each block, and one for the end of the function.
+    sets: Vec<u64>,
+}
+
+impl Live {
+    /// `None` where sets would be too large.
+    fn new(steps: &[Guarded], flow: &Flow, frame: &Frame) -> Option<Live> {
+        let blocks = flow.blocks();
+        let words = frame.all().div_ceil(64);
+        if frame.all().saturating_mul(blocks.len()) > MOST_BITS {
+            return None;
+        }
+        let mut live = Live { words, sets: vec![0; words * (blocks.len() + 1)] };
+        let put = |set: &mut [u64], i: usize, on: bool| {
+            let mask = 1 << (i % 64);
+            if on { set[i / 64] |= mask } else { set[i / 64] &= !mask }
+        };
+        frame.results.iter().for_each(|&i| put(&mut live.sets[words * blocks.len()..], i, true));
+        let mut before = vec![Vec::new(); blocks.len()];
+        for block in 0..blocks.len() {
+            flow.after(block).iter().flatten().for_each(|&next| before[next].push(block));
+        }
+        // From the end on: a block is looked at again when what follows it reads more.
+        let mut waiting: Vec<usize> = (0..blocks.len()).collect();
+        let mut waits = vec![true; blocks.len()];
+        while let Some(number) = waiting.pop() {
+            waits[number] = false;
+            let mut set = live.behind(flow, number);
+            let block = &blocks[number];
+            for guarded in steps[block.start as usize..block.end as usize].iter().rev() {
+                guarded.step.touch(&mut |touch| {
+                    // What is guarded may be skipped.
+                    if matches!(touch, Write(_) | WritePredicate(_)) && guarded.guard.is_none() {
+                        frame.bit(touch).into_iter().for_each(|i| put(&mut set, i, false));
+                    }
+                });
+                guarded.step.touch(&mut |touch| {
+                    if matches!(touch, Read(_) | ReadPredicate(_)) {
+                        frame.bit(touch).into_iter().for_each(|i| put(&mut set, i, true));
+                    }
+                });
+                if let Some(guard) = guarded.guard {
+                    let read = frame.bit(ReadPredicate(guard.slot));
+                    read.into_iter().for_each(|i| put(&mut set, i, true));
+                }
+            }
+            let of = &mut live.sets[number * words..(number + 1) * words];
+            if of != set {
+                of.copy_from_slice(&set);
+                for &block in &before[number] {
+                    if !core::mem::replace(&mut waits[block], true) {
+                        waiting.push(block);
+                    }
+                }
+            }
+        }
+        Some(live)
+    }
+
+    fn set(&self, block: usize) -> &[u64] {
+        &self.sets[block * self.words..(block + 1) * self.words]
+    }
+
+    fn at(&self, block: usize, i: usize) -> bool {
+        self.set(block).get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1)
+    }
+
+    /// What is read behind a block.
+    fn behind(&self, flow: &Flow, block: usize) -> Vec<u64> {
+        let mut set = vec![0; self.words];
+        for next in flow.after(block) {
+            let of = self.set(next.unwrap_or(flow.blocks().len()));
+            set.iter_mut().zip(of).for_each(|(to, from)| *to |= from);
+        }
+        set
+    }
+}
+
+/// Slots for the registers of a function, of which those share one that never hold a value at the same time: compilers give each value a register of
+/// its own, thousands of 256 bytes for a warp. How many slots there are, and each register's; `None` where the search is not worth it.
+pub(crate) fn shared_slots(
     steps: &[Guarded],
     flow: &Flow,
-    all: usize,
-    bit: impl Fn(Touch) -> Option<usize>,
-    results: &[usize],
-) -> Vec<bool> {
-    let (words, blocks) = (all.div_ceil(64), flow.blocks());
-    // For each block what is live where it begins, and the blocks before it.
-    let mut live = vec![0_u64; words * blocks.len()];
-    let mut before = vec![Vec::new(); blocks.len()];
-    for block in 0..blocks.len() {
-        flow.after(block).iter().flatten().for_each(|&next| before[next].push(block));
+    frame: &Frame,
+) -> Option<(u32, Vec<Slot>)> {
+    let registers = frame.registers;
+    if registers < FEW {
+        return None;
     }
-    let put = |set: &mut [u64], i: usize, on: bool| {
-        let mask = 1 << (i % 64);
-        if on { set[i / 64] |= mask } else { set[i / 64] &= !mask }
+    let live = Live::new(steps, flow, frame)?;
+    // The first and the last step at which each one is needed.
+    let mut spans = vec![(u32::MAX, 0); registers];
+    let mut need = |i: usize, at: u32| {
+        if let Some((first, last)) = spans.get_mut(i) {
+            (*first, *last) = ((*first).min(at), (*last).max(at));
+        }
     };
-    // From the end on: a block is looked at again when what follows it reads more.
-    let mut waiting: Vec<usize> = (0..blocks.len()).collect();
-    let mut waits = vec![true; blocks.len()];
-    while let Some(number) = waiting.pop() {
-        waits[number] = false;
-        let mut set = vec![0_u64; words];
-        for next in flow.after(number) {
-            match next {
-                Some(next) => {
-                    let of = &live[next * words..(next + 1) * words];
-                    set.iter_mut().zip(of).for_each(|(to, from)| *to |= from);
-                }
-                None => results.iter().for_each(|&result| put(&mut set, result, true)),
+    let ones = |set: &[u64]| -> Vec<usize> {
+        let each = set.iter().enumerate().flat_map(|(word, &bits)| {
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+        });
+        each.collect()
+    };
+    frame.parameters.iter().for_each(|&i| need(i, 0));
+    for (number, block) in flow.blocks().iter().enumerate() {
+        ones(live.set(number)).into_iter().for_each(|i| need(i, block.start));
+        ones(&live.behind(flow, number)).into_iter().for_each(|i| need(i, block.end - 1));
+    }
+    for (at, guarded) in (0..).zip(steps) {
+        guarded.step.touch(&mut |touch| {
+            if let Read(slot) | Write(slot) = touch {
+                frame.bit(Read(slot)).into_iter().for_each(|i| need(i, at));
             }
-        }
-        let block = &blocks[number];
-        for guarded in steps[block.start as usize..block.end as usize].iter().rev() {
-            guarded.step.touch(&mut |touch| {
-                // What is guarded may be skipped.
-                if matches!(touch, Write(_) | WritePredicate(_)) && guarded.guard.is_none() {
-                    bit(touch).into_iter().for_each(|i| put(&mut set, i, false));
-                }
+        });
+        // A lane that takes no part gives away what its register holds, however old that is.
+        if let Step::Shuffle(shuffle) = &guarded.step {
+            frame.bit(Read(shuffle.a)).into_iter().for_each(|i| {
+                need(i, 0);
+                need(i, u32::MAX);
             });
-            guarded.step.touch(&mut |touch| {
-                if matches!(touch, Read(_) | ReadPredicate(_)) {
-                    bit(touch).into_iter().for_each(|i| put(&mut set, i, true));
-                }
-            });
-            if let Some(guard) = guarded.guard {
-                bit(ReadPredicate(guard.slot)).into_iter().for_each(|i| put(&mut set, i, true));
-            }
-        }
-        let of = &mut live[number * words..(number + 1) * words];
-        if of != set {
-            of.copy_from_slice(&set);
-            for &block in &before[number] {
-                if !core::mem::replace(&mut waits[block], true) {
-                    waiting.push(block);
-                }
-            }
         }
     }
-    let entry = |i: usize| live.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1);
-    (0..all).map(entry).collect()
+    let mut order: Vec<usize> = (0..registers).filter(|&i| spans[i].0 != u32::MAX).collect();
+    order.sort_by_key(|&i| spans[i]);
+    let (mut slots, mut count) = (vec![0; registers], 0);
+    // Those in use, the one that is free first on top.
+    let mut used: BinaryHeap<Reverse<(u32, Slot)>> = BinaryHeap::new();
+    for i in order {
+        let (first, last) = spans[i];
+        let slot = match used.peek() {
+            Some(&Reverse((end, slot))) if end < first => {
+                used.pop();
+                slot
+            }
+            _ => {
+                count += 1;
+                count - 1
+            }
+        };
+        slots[i] = slot;
+        used.push(Reverse((last, slot)));
+    }
+    Some((count.max(1), slots))
 }

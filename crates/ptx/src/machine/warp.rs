@@ -176,7 +176,7 @@ impl Warp {
     pub(crate) fn begin(&mut self, program: &Program, exists: u32, explicit_cluster: bool) {
         let (kernel, constants) = (&program.functions[0], program.constants.len());
         self.registers.resize(constants + kernel.registers as usize, [0; LANES]);
-        self.registers[constants..].fill([0; LANES]);
+        self.registers[constants..].as_flattened_mut().fill(0);
         self.predicates.clear();
         self.predicates.resize((PREDICATE_CONSTANTS + kernel.predicates) as usize, 0);
         self.predicates[1] = FULL;

@@ -9,7 +9,30 @@ use super::{
     lex::{Lexer, Token},
     symbols::{Symbols, index},
 };
-use crate::ir::{Inlined, Line};
+use crate::ir::{Inlined, Instruction, Line};
+use rustc_hash::FxHashMap;
+
+/// Whether a file came with a compiler, a toolkit or a package, by where it lies: nobody looks for a fault of his own there.
+fn is_of_library(file: &str) -> bool {
+    // Folders of packages and of toolkits, wherever they are; compilers at run time name headers as programs include them.
+    const FOLDERS: [&str; 7] =
+        ["site-packages", "dist-packages", "cccl", "cub", "thrust", "libcudacxx", "cooperative_groups"];
+    let parts: Vec<&str> = file.split(['/', '\\']).collect();
+    let is_under = |first: &str, second: &str| {
+        let mut behind = parts.iter().skip_while(|&&part| part != first).skip(1);
+        behind.any(|&part| part == second)
+    };
+    let name = parts.last().copied().unwrap_or_default();
+    file.starts_with("/usr/")
+        || file.starts_with("cuda/std/")
+        || file.starts_with("cuda/__")
+        || parts[..parts.len() - 1].iter().any(|part| FOLDERS.contains(part))
+        // A toolkit of Conda's.
+        || is_under("targets", "include")
+        || name == "cooperative_groups.h"
+        || name.ends_with("_intrinsics.hpp")
+        || ["cuda_fp16.hpp", "cuda_bf16.hpp", "cuda_fp8.hpp"].contains(&name)
+}
 
 /// A place in the source: file, line, column.
 type Place = (u32, u32, u32);
@@ -160,10 +183,43 @@ impl<'a> Locations<'a> {
         }
     }
 
-    /// Writes the names of inlined functions, now that all sections are read.
+    /// Writes the names of inlined functions, now that all sections are read; and says of what was inlined from libraries which line of the user's calls
+    /// it, now that files have names.
     pub(super) fn finish(self, symbols: &mut Symbols<'a>) {
-        for (inlined, label) in symbols.module.inlined.iter_mut().zip(self.labels) {
+        let module = &mut symbols.module;
+        for (inlined, label) in module.inlined.iter_mut().zip(self.labels) {
             inlined.function = label.and_then(|label| self.texts.get(label).cloned());
         }
+        let libraries: Vec<bool> = module.files.iter().map(|file| is_of_library(file)).collect();
+        if !libraries.contains(&true) {
+            return;
+        }
+        let of_library = |(file, _): (u32, u32)| libraries.get(file as usize) == Some(&true);
+        let mut moved = FxHashMap::default();
+        for function in 0..module.functions.len() {
+            for at in 0..module.functions[function].code.len() {
+                let Instruction { line, inlined, .. } = module.functions[function].code[at];
+                let (Some(place), Some(number)) = (line.source, inlined) else { continue };
+                if !of_library(place) {
+                    continue;
+                }
+                let chain = module.chain(inlined);
+                // What is a library's through and through stays as it is.
+                let Some(own) = chain.into_iter().find(|i| !of_library(i.at)) else { continue };
+                let (source, within) = (own.at, own.within);
+                moved.insert(line.ptx, (place, number));
+                let instruction = &mut module.functions[function].code[at];
+                instruction.line.source = Some(source);
+                instruction.inlined = within;
+            }
+        }
+        for unsupported in &mut module.unsupported {
+            if moved.contains_key(&unsupported.line) {
+                let mut code = module.functions.iter().flat_map(|f| &f.code);
+                let found = code.find(|i| i.line.ptx == unsupported.line);
+                unsupported.source = found.and_then(|i| i.line.source);
+            }
+        }
+        module.in_libraries = moved;
     }
 }

@@ -62,6 +62,7 @@ impl Error {
 /// A piece of the text, short enough for a message.
 pub(super) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 60;
+    let text = &*crate::name::demangled(text);
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_string(),

@@ -554,6 +554,29 @@ fn launches_that_cannot_be_are_refused() {
     ));
 }
 
+/// A refused argument is told by what is wrong with it: its type, or its size.
+#[test]
+fn refused_arguments_say_what_differs() {
+    let ptx = |parameter: &str| {
+        format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param {parameter}) {{ ret; }}"
+        )
+    };
+    for (parameter, arg, given, expected) in [
+        (".f32 p", Arg::U32(1000), "u32:1000", "f32"),
+        (".f64 p", Arg::I64(-3), "i64:-3", "f64"),
+        (".f64 p", Arg::Pointer(8), "an address", "f64"),
+        (".u32 p", Arg::F32(0.5), "f32:0.5", "u32"),
+        (".u64 p", Arg::U32(7), "u32:7 (4 bytes)", "u64 (8 bytes)"),
+        (".f32 p", Arg::F64(0.5), "f64:0.5 (8 bytes)", "f32 (4 bytes)"),
+        (".align 4 .b8 p[12]", Arg::Bytes(&[0; 8]), "a struct (8 bytes)", "12 times b8 (12 bytes)"),
+    ] {
+        let why = refusal(&ptx(parameter), Shape::linear(1, 1), &[arg]).to_string();
+        let told = format!("argument 0 is {given}; parameter `p` of kernel `k` is {expected}");
+        assert_eq!(why, told);
+    }
+}
+
 #[test]
 fn large_shared_memory_needs_an_opt_in() {
     let mut device = Device::new(Setup::default());

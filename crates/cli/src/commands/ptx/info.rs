@@ -10,6 +10,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use warpfold_ptx::info::{FunctionInfo, Info, info};
 use warpfold_ptx::ir::{LaunchBounds, Parameter, Type, Unsupported};
+use warpfold_ptx::name::{demangled, signature};
 
 pub(super) fn run(args: &InfoArgs) -> Result<ExitCode> {
     let (text, name) = file::text(&args.file)?;
@@ -69,7 +70,7 @@ fn named(info: &Info, file: u32, line: u32) -> String {
 fn write_function(f: &FunctionInfo, out: &mut dyn Write) -> std::io::Result<()> {
     let list = |of: &[Parameter]| of.iter().map(parameter).collect::<Vec<_>>().join(", ");
     let kind = if f.kernel { "kernel" } else { "function" };
-    write!(out, "{kind} {}({})", f.name, list(&f.parameters))?;
+    write!(out, "{kind} {}({})", printable(&demangled(&f.name)), list(&f.parameters))?;
     match &f.results[..] {
         [] => writeln!(out)?,
         results => writeln!(out, " -> {}", list(results))?,
@@ -87,7 +88,8 @@ fn write_function(f: &FunctionInfo, out: &mut dyn Write) -> std::io::Result<()> 
     writeln!(out, "  local         {} bytes a thread", f.local_bytes)?;
     if !f.calls.is_empty() {
         let recursion = if f.recursion { " (recursive)" } else { "" };
-        writeln!(out, "  calls         {}{recursion}", f.calls.join(", "))?;
+        let calls: Vec<_> = f.calls.iter().map(|name| printable(&demangled(name))).collect();
+        writeln!(out, "  calls         {}{recursion}", calls.join(", "))?;
     }
     let bounds = bounds(&f.bounds);
     if !bounds.is_empty() {
@@ -163,6 +165,7 @@ fn function(f: &FunctionInfo) -> String {
     let bounds: Vec<_> = bounds(&f.bounds);
     object(&[
         ("name", quoted(&f.name)),
+        ("signature", quoted(&signature(&f.name))),
         ("kind", quoted(if f.kernel { "kernel" } else { "function" })),
         ("parameters", parameters(&f.parameters)),
         ("results", parameters(&f.results)),

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use warpfold_ptx::device::{Device, Kernel, ModuleId, Setup};
+use warpfold_ptx::name::{demangled, list};
 
 pub(super) fn run(args: &RunArgs, global: &Global) -> Result<ExitCode> {
     let options = args.options()?;
@@ -35,7 +36,8 @@ pub(super) fn run(args: &RunArgs, global: &Global) -> Result<ExitCode> {
     if !global.quiet {
         for name in symbols::unset(&device, module, &launches[0].kernel, &args.set)? {
             note(&format!(
-                "constant {name} is not set, and holds zeros: --set {name}:TYPE:COUNT=CONTENT"
+                "constant {} is not set, and holds zeros: --set {name}:TYPE:COUNT=CONTENT",
+                demangled(&name)
             ));
         }
     }
@@ -74,9 +76,15 @@ fn kernel(device: &Device, module: ModuleId, args: &RunArgs, name: &str) -> Resu
                 [only] => only.clone(),
                 // The device says that there are none.
                 [] => String::new(),
-                [first, ..] => {
+                [_, ..] => {
+                    let kernels = list(kernels.iter().map(String::as_str));
                     let what = format!("{name}: which kernel? There are {}", kernels.join(", "));
-                    let hint = format!("choose one: --kernel {first}");
+                    // What a shell would read otherwise stands in quotes.
+                    let hint = match &kernels[0] {
+                        plain if !plain.contains(['<', '(', ' ']) => plain.clone(),
+                        first => format!("'{first}'"),
+                    };
+                    let hint = format!("choose one: --kernel {hint}");
                     return Err(Usage::new(what).hint(hint).into());
                 }
             }
@@ -105,7 +113,7 @@ fn verdict(run: Run<'_>) -> Result<ExitCode> {
     }
     let halted = run.launches.into_iter().find_map(|l| l.outcome.halt.map(|h| (l.kernel, h)));
     match halted {
-        Some((kernel, halt)) => Err(halt).with_context(|| format!("kernel `{kernel}`")),
+        Some((kernel, halt)) => Err(halt).with_context(|| format!("kernel `{}`", demangled(&kernel))),
         None => Ok(ExitCode::SUCCESS),
     }
 }

@@ -17,6 +17,7 @@ use warpfold_ptx::device::{Device, ModuleId, Setup};
 use warpfold_ptx::finding;
 use warpfold_ptx::ir::Module;
 use warpfold_ptx::machine::{Options, Schedule};
+use warpfold_ptx::name::demangled;
 use warpfold_threads::{Pieces, Threads};
 
 /// What a suite gave.
@@ -196,7 +197,7 @@ fn case(
             if let Some(halt) = &report.outcome.halt {
                 case.failures.push(format!(
                     "kernel `{}`: {halt}\nhint: {}",
-                    report.kernel,
+                    demangled(&report.kernel),
                     halt.hint()
                 ));
                 halted = true;
@@ -251,7 +252,7 @@ fn told(found: &finding::Finding, launch: &Launch, buffers: &Buffers) -> Finding
     Finding {
         kind: fault.kind.name(),
         title: fault.kind.title(),
-        kernel: found.kernel.to_string(),
+        kernel: demangled(&found.kernel).into_owned(),
         message,
         hint: fault.hint(),
         file,
@@ -277,7 +278,7 @@ fn suppress(suite: &Suite, test: &Test, case: &mut Case) {
     for finding in &mut case.findings {
         let fits = |(_, s): &&(usize, &Suppression)| {
             s.kind == finding.kind
-                && s.kernel.as_ref().is_none_or(|k| *k == finding.kernel)
+                && s.kernel.as_ref().is_none_or(|k| demangled(k) == finding.kernel)
                 && s.at.as_ref().is_none_or(|at| is_at(finding, at))
         };
         if let Some((i, known)) = known.iter().find(fits) {
