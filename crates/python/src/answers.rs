@@ -2,10 +2,11 @@
 
 use crate::array::Array;
 use crate::import::Family;
-use crate::{buffer, ndarray, numpy};
+use crate::{buffer, complex, ndarray, numpy};
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyList, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyList, PyTuple};
 use warpfold::{Column, DType, Numbers, Op, Scalar};
 
 /// A number as Python's.
@@ -21,7 +22,7 @@ pub(crate) fn plain<'py>(py: Python<'py>, scalar: Scalar) -> PyResult<Bound<'py,
     })
 }
 
-/// Numbers as nested lists.
+/// Numbers as nested lists. Of complex ones the parts follow each other.
 ///
 /// # Errors
 /// Those of Python.
@@ -29,22 +30,26 @@ pub(crate) fn list<'py>(
     py: Python<'py>,
     numbers: &Numbers,
     shape: &[usize],
+    is_complex: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut next = numbers.iter();
+    let mut numbers = numbers.iter();
+    let mut next = || match (numbers.next(), is_complex) {
+        (Some(scalar), false) => plain(py, scalar),
+        (Some(real), true) => {
+            let imaginary = numbers.next().map_or(0.0, Scalar::to_f64);
+            Ok(PyComplex::from_doubles(py, real.to_f64(), imaginary).into_any())
+        }
+        (None, _) => Err(PyValueError::new_err("an answer is missing: please report it")),
+    };
     nested(py, shape, &mut next)
 }
 
 fn nested<'py>(
     py: Python<'py>,
     shape: &[usize],
-    next: &mut dyn Iterator<Item = Scalar>,
+    next: &mut dyn FnMut() -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Some((&len, inner)) = shape.split_first() else {
-        return match next.next() {
-            Some(scalar) => plain(py, scalar),
-            None => Err(PyValueError::new_err("an answer is missing: please report it")),
-        };
-    };
+    let Some((&len, inner)) = shape.split_first() else { return next() };
     let items = PyList::empty(py);
     for _ in 0..len {
         items.append(nested(py, inner, next)?)?;
@@ -111,10 +116,14 @@ pub(crate) fn give<'py>(
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let Column { op, numbers, second } = column;
-    let numbers = as_here(op, dtype, numbers);
+    let numbers = match out.map(buffer::writable_type).transpose()? {
+        // Counts without a sign are asked for.
+        Some(wanted) if wanted == numbers.dtype() => numbers,
+        _ => as_here(op, dtype, numbers),
+    };
     match (second, out) {
         (None, Some(out)) => {
-            buffer::write(out, shape, &numbers)?;
+            buffer::write(out, shape, &numbers, false)?;
             Ok(out.clone())
         }
         (None, None) => one(py, family, shape, numbers),
@@ -139,13 +148,47 @@ pub(crate) fn one<'py>(
     shape: &[usize],
     numbers: Numbers,
 ) -> PyResult<Bound<'py, PyAny>> {
+    any(py, family, shape, numbers, false)
+}
+
+/// The same for complex numbers, whose parts follow each other.
+///
+/// # Errors
+/// Those of the library.
+pub(crate) fn one_complex<'py>(
+    py: Python<'py>,
+    family: &Family<'py>,
+    shape: &[usize],
+    parts: Numbers,
+) -> PyResult<Bound<'py, PyAny>> {
+    any(py, family, shape, parts, true)
+}
+
+fn any<'py>(
+    py: Python<'py>,
+    family: &Family<'py>,
+    shape: &[usize],
+    numbers: Numbers,
+    is_complex: bool,
+) -> PyResult<Bound<'py, PyAny>> {
     match family {
         Family::Library(from_dlpack) => {
-            let array = Bound::new(py, Array::new(numbers, shape.to_vec()))?;
+            let array = Bound::new(py, Array::new(numbers, shape.to_vec(), is_complex))?;
             from_dlpack.call1((array,))
         }
         Family::Exchange(exchange) => {
-            exchange.array(py, Array::new(numbers, shape.to_vec()).exportable(false))
+            exchange.array(py, Array::new(numbers, shape.to_vec(), is_complex).exportable(false))
+        }
+        Family::NumPy if is_complex => {
+            let name = complex::name(numbers.dtype());
+            if shape.is_empty() {
+                let class = numpy::loaded(py).map(|numpy| numpy.getattr(name)).transpose()?;
+                let number = list(py, &numbers, shape, true)?;
+                return class.map_or(Ok(number.clone()), |class| class.call1((number,)));
+            }
+            let parts = any(py, family, &[shape, &[2]].concat(), numbers, false)?;
+            let made = parts.call_method1(intern!(py, "view"), (name,))?;
+            made.call_method1(intern!(py, "reshape"), (PyTuple::new(py, shape)?,))
         }
         Family::NumPy if shape.is_empty() => {
             let scalar =
@@ -156,12 +199,14 @@ pub(crate) fn one<'py>(
         Family::NumPy => {
             let (array, bytes) = numpy::empty(py, numbers.dtype(), shape)?;
             if !ndarray::fill(&bytes, numbers.bytes()) {
-                buffer::write(&bytes, shape, &numbers)?;
+                buffer::fill(&bytes, numbers.bytes())?;
             }
             Ok(array)
         }
-        Family::Python => list(py, &numbers, shape),
-        Family::Ours if shape.is_empty() => list(py, &numbers, shape),
-        Family::Ours => Ok(Bound::new(py, Array::new(numbers, shape.to_vec()))?.into_any()),
+        Family::Python => list(py, &numbers, shape, is_complex),
+        Family::Ours if shape.is_empty() => list(py, &numbers, shape, is_complex),
+        Family::Ours => {
+            Ok(Bound::new(py, Array::new(numbers, shape.to_vec(), is_complex))?.into_any())
+        }
     }
 }

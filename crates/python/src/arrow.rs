@@ -188,6 +188,11 @@ impl Chunks {
         all.ok_or_else(|| PyValueError::new_err("a column without pieces"))
     }
 
+    /// The pieces, where they lie.
+    pub(crate) fn pieces(&self) -> &[ArrayRef] {
+        &self.0
+    }
+
     /// The pieces.
     pub(crate) fn into_pieces(self) -> Vec<ArrayRef> {
         self.0

@@ -1,6 +1,9 @@
 //! Python's buffer protocol, both ways: arrays in, and answers into arrays that are there.
 
+use crate::complex;
 use crate::dense::{Dense, Owner, c_strides};
+use crate::numpy::long_name;
+use crate::walk::Walk;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -43,11 +46,11 @@ impl Exported {
         }
     }
 
-    /// Type, shape and strides.
+    /// What the buffer says of its elements.
     ///
     /// # Errors
     /// Elements that are not numbers, and what no buffer can be.
-    fn layout(&self) -> PyResult<(DType, Vec<usize>, Vec<isize>)> {
+    fn layout(&self) -> PyResult<Layout> {
         let buffer = &*self.0;
         let format = if buffer.format.is_null() {
             "B"
@@ -56,7 +59,8 @@ impl Exported {
             unsafe { CStr::from_ptr(buffer.format) }.to_str().unwrap_or("?!")
         };
         let size = usize::try_from(buffer.itemsize).unwrap_or(0);
-        let dtype = element_type(format, size)?;
+        let parts = complex_parts(format, size);
+        let dtype = parts.map_or_else(|| element_type(format, size), Ok)?;
         let lies =
             |what: &str| PyValueError::new_err(format!("the exporter of a buffer lies: {what}"));
         let ndim = usize::try_from(buffer.ndim).ok().filter(|&n| n <= MOST_AXES);
@@ -73,8 +77,8 @@ impl Exported {
         };
         let shape: Option<Vec<usize>> =
             axes(buffer.shape).iter().map(|&n| usize::try_from(n).ok()).collect();
-        let shape = shape.ok_or_else(|| lies("an axis of negative length"))?;
-        let strides = if buffer.strides.is_null() {
+        let mut shape = shape.ok_or_else(|| lies("an axis of negative length"))?;
+        let mut strides = if buffer.strides.is_null() {
             c_strides(size, &shape)
         } else {
             axes(buffer.strides).to_vec()
@@ -86,20 +90,62 @@ impl Exported {
                 buffer.len
             )));
         }
-        Ok((dtype, shape, strides))
+        if parts.is_some() {
+            shape.push(2);
+            strides.push(dtype.size().cast_signed());
+        }
+        Ok(Layout { dtype, shape, strides, is_complex: parts.is_some() })
     }
 }
 
-/// The array that an object lends by the buffer protocol.
+/// The elements of a buffer. The parts of complex ones have an axis of their own, the last.
+struct Layout {
+    dtype: DType,
+    shape: Vec<usize>,
+    /// In bytes.
+    strides: Vec<isize>,
+    is_complex: bool,
+}
+
+/// The array that an object lends by the buffer protocol, and whether its last axis has the parts of
+/// complex numbers.
 ///
 /// # Errors
 /// The object's own; elements that are not numbers in the machine's byte order.
-pub(crate) fn import(x: &Bound<'_, PyAny>) -> PyResult<Dense> {
+pub(crate) fn import(x: &Bound<'_, PyAny>) -> PyResult<(Dense, bool)> {
     let exported = Exported::of(x, ffi::PyBUF_RECORDS_RO)?;
-    let (dtype, shape, strides) = exported.layout()?;
+    let Layout { dtype, shape, strides, is_complex } = exported.layout()?;
     let origin = exported.0.buf.cast();
     // SAFETY: by the protocol the memory may be read until the buffer is given back.
-    unsafe { Dense::new(dtype, origin, shape, strides, Owner::Buffer(exported)) }
+    let dense = unsafe { Dense::new(dtype, origin, shape, strides, Owner::Buffer(exported)) };
+    dense.map(|dense| (dense, is_complex))
+}
+
+/// The order of the bytes that a format begins with, and the code after it.
+fn order_and_code(format: &str) -> (u8, &[u8]) {
+    match format.as_bytes() {
+        [order @ (b'@' | b'=' | b'<' | b'>' | b'!'), rest @ ..] => (*order, rest),
+        rest => (b'@', rest),
+    }
+}
+
+fn is_foreign(order: u8) -> bool {
+    match order {
+        b'<' => cfg!(target_endian = "big"),
+        b'>' | b'!' => cfg!(target_endian = "little"),
+        _ => false,
+    }
+}
+
+/// The type of the parts of complex elements; `None` for other elements.
+fn complex_parts(format: &str, size: usize) -> Option<DType> {
+    let (order, code) = order_and_code(format);
+    match (code, size) {
+        _ if is_foreign(order) => None,
+        (b"Zf", 8) => Some(DType::F32),
+        (b"Zd", 16) => Some(DType::F64),
+        _ => None,
+    }
 }
 
 /// The type of the elements of a buffer.
@@ -107,15 +153,8 @@ pub(crate) fn import(x: &Bound<'_, PyAny>) -> PyResult<Dense> {
 /// # Errors
 /// `TypeError` for what is not a number of this machine.
 fn element_type(format: &str, size: usize) -> PyResult<DType> {
-    let (order, code) = match format.as_bytes() {
-        [order @ (b'@' | b'=' | b'<' | b'>' | b'!'), rest @ ..] => (*order, rest),
-        rest => (b'@', rest),
-    };
-    let foreign = match order {
-        b'<' => cfg!(target_endian = "big"),
-        b'>' | b'!' => cfg!(target_endian = "little"),
-        _ => false,
-    };
+    let (order, code) = order_and_code(format);
+    let foreign = is_foreign(order);
     let dtype = match (code, size) {
         (b"?", 1) => DType::Bool,
         (b"b" | b"h" | b"i" | b"l" | b"q" | b"n", 1) => DType::I8,
@@ -131,7 +170,10 @@ fn element_type(format: &str, size: usize) -> PyResult<DType> {
         (b"d", 8) => DType::F64,
         _ => {
             let (what, hint) = match code {
-                [b'Z', ..] => ("complex numbers", "reduce x.real and x.imag"),
+                [b'Z', ..] => (
+                    "complex numbers of another size or byte order",
+                    "cast them to complex128: x.astype(\"complex128\")",
+                ),
                 b"g" => ("long doubles", "cast to float64: x.astype(\"float64\")"),
                 b"O" => ("Python objects", "cast them to numbers: x.astype(\"float64\")"),
                 [.., b's' | b'w' | b'p'] | b"c" => {
@@ -172,36 +214,78 @@ pub(crate) fn format_of(dtype: DType) -> Option<&'static CStr> {
     })
 }
 
-/// Type and shape of an array that answers are to be written to.
+/// A buffer that answers are to be written to.
+///
+/// # Errors
+/// An object that has no buffer or lends it for reading alone.
+fn writable(x: &Bound<'_, PyAny>) -> PyResult<Exported> {
+    // SAFETY: `x` is a live object.
+    if unsafe { ffi::PyObject_CheckBuffer(x.as_ptr()) } != 1 {
+        let name = x.get_type().fully_qualified_name()?;
+        return Err(PyTypeError::new_err(format!(
+            "out must be an array with a buffer that can be written to, not {name}\nhint: give one of NumPy, as numpy.empty(shape) makes it"
+        )));
+    }
+    Exported::of(x, ffi::PyBUF_RECORDS)
+}
+
+/// Copies bytes into an array that nobody else has seen yet, and that has as many, one after the other.
+///
+/// # Errors
+/// Those of the array.
+pub(crate) fn fill(x: &Bound<'_, PyAny>, bytes: &[u8]) -> PyResult<()> {
+    let exported = Exported::of(x, ffi::PyBUF_WRITABLE)?;
+    if exported.0.len != bytes.len().cast_signed() {
+        return Err(PyValueError::new_err("a new array has another size: please report it"));
+    }
+    // SAFETY: the buffer is writable, holds as many bytes one after the other since no strides were
+    // asked for, and ours lie elsewhere.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), exported.0.buf.cast(), bytes.len()) };
+    Ok(())
+}
+
+/// The type of an array that answers are to be written to: of complex numbers that of their parts.
 ///
 /// # Errors
 /// An object that has no buffer or lends it for reading alone; elements that are not
 /// numbers.
-pub(crate) fn writable(x: &Bound<'_, PyAny>) -> PyResult<(DType, Vec<usize>)> {
-    let exported = Exported::of(x, ffi::PyBUF_RECORDS)?;
-    exported.layout().map(|(dtype, shape, _)| (dtype, shape))
+pub(crate) fn writable_type(x: &Bound<'_, PyAny>) -> PyResult<DType> {
+    writable(x)?.layout().map(|layout| layout.dtype)
 }
 
-/// Writes numbers, in C order, into an array of the same shape whose elements have as
-/// many bytes.
+/// Writes numbers, in C order, into an array of the same shape and type. The parts of complex
+/// numbers are in the last axis.
 ///
 /// # Errors
-/// Those of [`writable`]; another shape or size.
-pub(crate) fn write(x: &Bound<'_, PyAny>, shape: &[usize], numbers: &Numbers) -> PyResult<()> {
-    let exported = Exported::of(x, ffi::PyBUF_RECORDS)?;
-    let (dtype, its, strides) = exported.layout()?;
-    let size = dtype.size();
-    if its != shape
-        || size != numbers.dtype().size()
-        || its.iter().product::<usize>() != numbers.len()
-    {
-        return Err(PyValueError::new_err(format!(
-            "out has shape {its:?}, but the answer has shape {shape:?}"
+/// An object that has no buffer or lends it for reading alone; another shape or type.
+pub(crate) fn write(
+    x: &Bound<'_, PyAny>,
+    shape: &[usize],
+    numbers: &Numbers,
+    is_complex: bool,
+) -> PyResult<()> {
+    let exported = writable(x)?;
+    let layout = exported.layout()?;
+    if layout.dtype != numbers.dtype() || layout.is_complex != is_complex {
+        let name = |dtype, is_complex| {
+            if is_complex { complex::name(dtype) } else { long_name(dtype) }
+        };
+        return Err(PyTypeError::new_err(format!(
+            "out has elements of type {}, but the answer is of type {}\nhint: give an out of that type",
+            name(layout.dtype, layout.is_complex),
+            name(numbers.dtype(), is_complex),
         )));
     }
+    let own = |shape: &[usize]| shape[..shape.len() - usize::from(is_complex)].to_vec();
+    if layout.shape != shape || shape.iter().product::<usize>() != numbers.len() {
+        return Err(PyValueError::new_err(format!(
+            "out has shape {:?}, but the answer has shape {:?}",
+            own(&layout.shape),
+            own(shape)
+        )));
+    }
+    let (size, strides) = (layout.dtype.size(), layout.strides);
     let origin = exported.0.buf.cast::<u8>();
-    let mut index = vec![0usize; shape.len()];
-    let mut offset = 0isize;
     if strides == c_strides(size, shape) && !numbers.is_empty() {
         let bytes = numbers.bytes();
         // SAFETY: by the protocol the buffer is writable and holds as many bytes one after
@@ -209,20 +293,9 @@ pub(crate) fn write(x: &Bound<'_, PyAny>, shape: &[usize], numbers: &Numbers) ->
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), origin, bytes.len()) };
         return Ok(());
     }
-    for item in numbers.bytes().chunks_exact(size) {
-        // SAFETY: `offset` is that of an element, which may be written by the protocol.
-        unsafe {
-            std::ptr::copy_nonoverlapping(item.as_ptr(), origin.wrapping_offset(offset), size)
-        };
-        for axis in (0..shape.len()).rev() {
-            index[axis] += 1;
-            offset = offset.wrapping_add(strides[axis]);
-            if index[axis] < shape[axis] {
-                break;
-            }
-            offset = offset.wrapping_sub(strides[axis].wrapping_mul(shape[axis].cast_signed()));
-            index[axis] = 0;
-        }
+    for (item, (step, _)) in numbers.bytes().chunks_exact(size).zip(Walk::of(shape, &strides)) {
+        // SAFETY: `step` is that of an element, which may be written by the protocol.
+        unsafe { std::ptr::copy_nonoverlapping(item.as_ptr(), origin.wrapping_offset(step), size) };
     }
     Ok(())
 }

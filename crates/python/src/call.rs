@@ -1,16 +1,21 @@
 //! From the objects of a call to its answers.
 
 use crate::answers::{self, give};
-use crate::dense::Dense;
-use crate::errors::OrRaise;
+use crate::cast::{common, copied, integer};
+use crate::dense::{Dense, broadcast_shape};
+use crate::errors::{OrRaise, with_note};
 use crate::gather::{self, Chosen};
+use crate::home::Home;
 use crate::import::{Data, Family, Imported, import};
+use crate::numpy::long_name;
 use crate::question::Words;
-use crate::{buffer, cuda, files, quick, run};
+use crate::table::{self, Matrix};
+use crate::{buffer, complex, cuda, files, quick, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
-use warpfold::{Answer, DType, NanPolicy, Op, Reduction, Scalar, bf16, f16};
+use warpfold::{Answer, DType, Error, NanPolicy, Op, Reduction, Scalar, bf16, f16};
 
 /// The answers to some operations on an object, in their order.
 ///
@@ -22,7 +27,10 @@ pub(crate) fn answers<'py>(
     words: &Words<'_, 'py>,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let imported = import(x)?;
-    of_imported(x.py(), ops, &imported, words)
+    match &imported.data {
+        Data::Frame(columns) => of_frame(x, ops, columns, words),
+        _ => of_imported(x.py(), ops, &imported, words),
+    }
 }
 
 /// The answer to one operation on an object.
@@ -62,10 +70,10 @@ fn of_imported<'py>(
         ))),
         None => Ok(()),
     };
-    let mut question = words.question(py, ops)?;
-    if let Data::Frame(columns) = &imported.data {
-        return of_frame(py, ops, columns, words);
+    if let Data::Complex(pairs) = &imported.data {
+        return complex::answers(py, ops, pairs, family, words, some.unwrap_or_default());
     }
+    let mut question = words.question(py, ops)?;
     let (dtype, answer) = match &imported.data {
         Data::Dense(array) => {
             let dtype = array.dtype;
@@ -74,7 +82,7 @@ fn of_imported<'py>(
                 question = question.nan(NanPolicy::Propagate);
             }
             question = with_out(question, ops, dtype, words)?;
-            (dtype, of_dense(py, &question, array, some)?)
+            (dtype, of_dense(py, &question, ops, array, some)?)
         }
         Data::Column(column) => {
             unchosen("Arrow columns")?;
@@ -89,7 +97,7 @@ fn of_imported<'py>(
             unchosen("files")?;
             return files::answers(py, file, &question, words.out);
         }
-        Data::Frame(_) => return Ok(Vec::new()),
+        Data::Frame(_) | Data::Complex(_) => return Ok(Vec::new()),
     };
     let shape = answer.shape().to_vec();
     let columns = answer.into_columns().into_iter();
@@ -105,7 +113,7 @@ fn with_out(
     words: &Words<'_, '_>,
 ) -> PyResult<Reduction> {
     let (Some(out), None) = (words.out, words.dtype) else { return Ok(question) };
-    let (wanted, _) = buffer::writable(out)?;
+    let wanted = buffer::writable_type(out)?;
     match ops {
         [op] if answers::type_of(*op, dtype) != wanted => Ok(question.out(wanted)),
         _ => Ok(question),
@@ -115,14 +123,33 @@ fn with_out(
 fn of_dense(
     py: Python<'_>,
     question: &Reduction,
+    ops: &[Op],
     array: &Dense,
     some: Option<(Option<Dense>, Option<Bound<'_, PyAny>>)>,
 ) -> PyResult<Answer> {
     let Some((mask, initial)) = some else {
         return run::run(py, question, [Some(&array.view()), None]);
     };
-    let initial = initial.map(|initial| element(&initial, array.dtype)).transpose()?;
-    gather::answer(py, question, array, &Chosen { mask: mask.as_ref(), initial })
+    let (initial, dtype) = match &initial {
+        Some(initial) => {
+            let (initial, dtype) = first_term(initial, array.dtype, ops)?;
+            (vec![initial], dtype)
+        }
+        None => (Vec::new(), array.dtype),
+    };
+    gather::answer(py, question, array, &Chosen { mask: mask.as_ref(), initial, dtype })
+}
+
+/// `initial`, and the type of elements that it is one of: totals of integers begin with any integer
+/// of their answers' type.
+fn first_term(x: &Bound<'_, PyAny>, dtype: DType, ops: &[Op]) -> PyResult<(Scalar, DType)> {
+    match (element(x, dtype), ops) {
+        (Err(_), [Op::Sum | Op::Prod]) if !dtype.is_float() => {
+            let wide = answers::type_of(ops[0], dtype);
+            element(x, wide).map(|initial| (initial, wide))
+        }
+        (initial, _) => initial.map(|initial| (initial, dtype)),
+    }
 }
 
 /// `where` and `initial`, if they choose.
@@ -151,7 +178,8 @@ pub(crate) fn element(x: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> {
     let refused = || {
         let given = x.repr().map_or_else(|_| String::new(), |text| text.to_string());
         PyTypeError::new_err(format!(
-            "initial must be a {dtype}, as the elements are, not {given}\nhint: cast the array first"
+            "initial must be a number of type {}, not {given}\nhint: cast the array first, as x.astype(\"float64\")",
+            long_name(dtype)
         ))
     };
     Ok(match dtype {
@@ -159,41 +187,61 @@ pub(crate) fn element(x: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> {
         DType::F32 => Scalar::F32(x.extract::<f64>().map_err(|_| refused())? as f32),
         DType::F16 => Scalar::F16(f16::from_f64(x.extract().map_err(|_| refused())?)),
         DType::BF16 => Scalar::BF16(bf16::from_f64(x.extract().map_err(|_| refused())?)),
-        DType::Bool => Scalar::Bool(x.extract().map_err(|_| refused())?),
-        DType::U64 => Scalar::UInt(x.extract().map_err(|_| refused())?, dtype),
-        _ => {
-            let wide: i64 = x.extract().map_err(|_| refused())?;
-            let scalar = Scalar::from_bits(dtype, wide.cast_unsigned());
-            let kept = match scalar {
-                Scalar::Int(kept, _) => kept,
-                other => i64::try_from(other.to_bits()).unwrap_or(i64::MIN),
-            };
-            if kept != wide {
-                return Err(refused());
-            }
-            scalar
-        }
+        _ => whole(x).and_then(|whole| integer(whole, dtype)).ok_or_else(refused)?,
     })
 }
 
-/// The answers for each column of a frame, by its name.
+/// The integer that a number of Python or NumPy is equal to.
+fn whole(x: &Bound<'_, PyAny>) -> Option<i128> {
+    if let Ok(truth) = x.extract::<bool>() {
+        return Some(i128::from(truth));
+    }
+    if let Ok(index) = x.call_method0(intern!(x.py(), "__index__")) {
+        return index.extract().ok();
+    }
+    let float: f64 = x.extract().ok()?;
+    // Beyond 2^64 no type has it.
+    (float.fract() == 0.0 && float.abs() < 2f64.powi(65)).then_some(float as i128)
+}
+
+/// The answers of a frame: for each column by its name over axis 0, for each row over axis 1, and of
+/// all numbers without an axis.
 fn of_frame<'py>(
+    x: &Bound<'py, PyAny>,
+    ops: &[Op],
+    columns: &[(String, Imported<'py>)],
+    words: &Words<'_, 'py>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let py = x.py();
+    if let [(_, only)] = columns
+        && words.axis.is_none()
+    {
+        return of_imported(py, ops, only, words);
+    }
+    if words.keepdims || words.out.is_some() {
+        return Err(PyTypeError::new_err(
+            "a table is reduced without keepdims and out\nhint: leave them out, or reduce one column",
+        ));
+    }
+    let question = words.question(py, ops)?;
+    let reduced = question.named_axes().resolve(2).or_raise(py)?;
+    match reduced[..] {
+        [true, false] => of_columns(py, ops, columns, words),
+        [true, true] | [false, true] => of_rows(x, &question, columns, words, reduced[0]),
+        _ => Err(PyTypeError::new_err(
+            "a table is reduced over its rows, its columns or both\nhint: say axis=0, axis=1 or neither",
+        )),
+    }
+}
+
+/// The answers for each column by its name.
+fn of_columns<'py>(
     py: Python<'py>,
     ops: &[Op],
     columns: &[(String, Imported<'py>)],
     words: &Words<'_, 'py>,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    let axis = words.axis.map(|axis| axis.extract::<isize>()).transpose()?;
-    if let [(_, only)] = columns
-        && axis.is_none()
-    {
-        return of_imported(py, ops, only, words);
-    }
-    if axis != Some(0) || words.keepdims || words.out.is_some() {
-        return Err(PyTypeError::new_err(
-            "a table is reduced column by column, over axis 0\nhint: say axis=0, without keepdims and out, or reduce one column",
-        ));
-    }
+    let words = &Words { axis: None, ..*words };
     let dicts: Vec<_> = ops.iter().map(|_| PyDict::new(py)).collect();
     for (name, column) in columns {
         let answers = of_imported(py, ops, column, words);
@@ -208,10 +256,39 @@ fn of_frame<'py>(
     Ok(dicts.into_iter().map(Bound::into_any).collect())
 }
 
-pub(crate) fn with_note(py: Python<'_>, error: PyErr, column: &str) -> PyErr {
-    // A note that cannot be added is no reason to lose the error.
-    drop(error.value(py).call_method1("add_note", (format!("in the column {column:?}"),)));
-    error
+/// The answers for each row of numbers, or of all rows together.
+fn of_rows<'py>(
+    x: &Bound<'py, PyAny>,
+    question: &Reduction,
+    columns: &[(String, Imported<'py>)],
+    words: &Words<'_, 'py>,
+    together: bool,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let py = x.py();
+    if words.mask.is_some() || words.initial.is_some() {
+        return Err(PyTypeError::new_err(
+            "where and initial choose rows of a column, or elements of an array\nhint: say axis=0, or give an array",
+        ));
+    }
+    let Matrix { array, mask } = table::matrix(py, columns)?;
+    let is_place = |op: &Op| matches!(op, Op::ArgMin | Op::ArgMax | Op::ArgMinMax);
+    if mask.is_some() && question.ops().iter().any(is_place) {
+        return Err(PyTypeError::new_err(
+            "some numbers of the table are missing, and positions count them\nhint: fill them first, or reduce column by column with axis=0",
+        ));
+    }
+    let answer = of_dense(py, question, question.ops(), &array, mask.map(|mask| (Some(mask), None)))?;
+    let home = Home::of(x, &Family::Python)?;
+    let family = match &home {
+        Home::Family(family) => family.clone(),
+        _ => Family::Python,
+    };
+    let (shape, dtype) = (answer.shape().to_vec(), array.dtype);
+    let given = answer.into_columns().into_iter().map(|column| match together {
+        true => give(py, &family, words.dtype.is_none().then_some(dtype), &shape, column, None),
+        false => home.answers(py, dtype, column, &[]),
+    });
+    given.collect()
 }
 
 /// The dot product of two objects.
@@ -235,21 +312,27 @@ pub(crate) fn dot<'py>(
     };
     let (dtype, answer) = match (&left.data, &right.data) {
         (Data::Dense(left), Data::Dense(right)) => {
-            question = with_out(question, &[Op::Dot], left.dtype, words)?;
-            let (a, b) = (left.view(), right.view());
-            (left.dtype, run::run(py, &question, [Some(&a), Some(&b)])?)
+            let dtype = common(left.dtype, right.dtype);
+            question = with_out(question, &[Op::Dot], dtype, words)?;
+            (dtype, of_pair(py, &question, left, right, dtype)?)
         }
-        (Data::Column(left), Data::Column(right)) => match (left.only(), right.only()) {
-            (Some(left), Some(right)) => {
-                let answer = py.detach(|| question.run_pair(left, right)).or_raise(py)?;
-                (ANY, answer)
+        (Data::Column(_), Data::Column(_) | Data::Dense(_)) | (Data::Dense(_), Data::Column(_)) => {
+            let whole = match (&left.data, &right.data) {
+                (Data::Column(left), Data::Column(right)) => left.only().zip(right.only()),
+                _ => None,
+            };
+            if let Some((left, right)) = whole.filter(|(a, b)| a.data_type() == b.data_type()) {
+                (ANY, py.detach(|| question.run_pair(left, right)).or_raise(py)?)
+            } else {
+                let (left, right) = (table::column(py, &left)?, table::column(py, &right)?);
+                let dtype = common(left.dtype(), right.dtype());
+                let (left, right) = (left.cast(dtype)?, right.cast(dtype)?);
+                let (a, b) = (left.input(0..left.rows()), right.input(0..right.rows()));
+                let (a, b) = (a.or_raise(py)?, b.or_raise(py)?);
+                (dtype, py.detach(|| question.run_pair(a, b)).or_raise(py)?)
             }
-            _ => {
-                return Err(PyTypeError::new_err(
-                    "columns in several pieces have no dot product\nhint: join the pieces first: combine_chunks or rechunk",
-                ));
-            }
-        },
+        }
+        (Data::Complex(_), _) | (_, Data::Complex(_)) => return Err(complex::refused("dot")),
         (Data::Device(left), Data::Device(right)) => {
             cuda::check_named(&question)?;
             if words.out.is_some() {
@@ -271,6 +354,24 @@ pub(crate) fn dot<'py>(
     let shape = answer.shape().to_vec();
     let column = answer.into_columns().into_iter().next().ok_or_else(no_answer)?;
     give(py, &family, words.dtype.is_none().then_some(dtype), &shape, column, words.out)
+}
+
+/// The dot product of two arrays that are brought to one type, and broadcast to one shape.
+fn of_pair(
+    py: Python<'_>,
+    question: &Reduction,
+    left: &Dense,
+    right: &Dense,
+    dtype: DType,
+) -> PyResult<Answer> {
+    let cast = |array: &Dense| (array.dtype != dtype).then(|| copied(array, dtype)).transpose();
+    let (own_left, own_right) = (cast(left)?, cast(right)?);
+    let (left, right) = (own_left.as_ref().unwrap_or(left), own_right.as_ref().unwrap_or(right));
+    let mismatch = || Error::ShapeMismatch { left: left.shape.clone(), right: right.shape.clone() };
+    let shape = broadcast_shape(&left.shape, &right.shape).ok_or_else(mismatch).or_raise(py)?;
+    let both = left.broadcast_view(&shape).zip(right.broadcast_view(&shape));
+    let (a, b) = both.ok_or_else(mismatch).or_raise(py)?;
+    run::run(py, question, [Some(&a), Some(&b)])
 }
 
 /// The operations that names stand for.

@@ -1,6 +1,7 @@
 //! Columns of a table as they come in: of keys or of values, all with as many rows.
 
 use crate::arrow;
+use crate::complex;
 use crate::cuda;
 use crate::dense::Dense;
 use crate::errors::OrRaise;
@@ -344,6 +345,7 @@ pub(crate) fn column<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Owned<'
             let home = Home::Device(array.ordinal(), imported.family);
             Owned { column: Column::Device(array), home }
         }
+        Data::Complex(_) => return Err(complex::refused("a column")),
         Data::File(_) | Data::Frame(_) => {
             return Err(PyTypeError::new_err(
                 "files and tables are no columns\nhint: read or choose the columns first",
@@ -380,7 +382,10 @@ fn of_rows(rows: &Bound<'_, PyAny>, keys: bool) -> PyResult<Column> {
         )));
     }
     let has: Vec<&Bound<'_, PyAny>> = items.iter().filter(|item| !is_missing(item)).collect();
-    let dense = sequence::import(PyList::new(py, &has)?.as_any())?;
+    let (dense, is_complex) = sequence::import(PyList::new(py, &has)?.as_any())?;
+    if is_complex {
+        return Err(complex::refused("a column"));
+    }
     if has.len() == items.len() || dense.shape.len() != 1 {
         return flat(dense);
     }

@@ -173,7 +173,7 @@ fn failure(py: Python<'_>, error: &warpfold_cuda::Error) -> PyErr {
 impl DeviceArray {
     /// A tensor that came by DLPack.
     pub(crate) fn of_tensor(tensor: Tensor, managed: bool) -> DeviceArray {
-        let Tensor { dtype, address, shape, strides, device, owner } = tensor;
+        let Tensor { dtype, address, shape, strides, device, owner, .. } = tensor;
         // Managed memory is of no device: the first one reads it.
         let ordinal = if managed { 0 } else { u32::try_from(device.1).unwrap_or(0) };
         let view = DeviceView { address: address as u64, dtype, shape, strides };
@@ -550,6 +550,7 @@ impl DeviceAnswer {
             dtype: self.dtype,
             address: self.memory.address() as usize,
             shape: self.shape.clone(),
+            is_complex: false,
             device: (CUDA, self.ordinal.cast_signed()),
             owner: Box::new(Arc::clone(&self.memory)),
         }

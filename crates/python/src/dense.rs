@@ -105,6 +105,20 @@ impl Dense {
         self.shape.iter().product()
     }
 
+    /// The array with an axis of length 1 behind its own.
+    pub(crate) fn with_an_axis(mut self) -> Dense {
+        self.shape.push(1);
+        self.strides.push(0);
+        self
+    }
+
+    /// The array broadcast to a shape; `None` if it cannot be.
+    pub(crate) fn broadcast_view(&self, shape: &[usize]) -> Option<View<'_>> {
+        let strides = self.broadcast(shape)?;
+        // SAFETY: who made this vouched for its elements, some of which are repeated.
+        Some(unsafe { View::from_raw(self.dtype, self.origin, shape, &strides) })
+    }
+
     /// The same memory as elements of another type of the same size; `None` for another size.
     pub(crate) fn retyped(self, dtype: DType) -> Option<Dense> {
         (dtype.size() == self.dtype.size()).then_some(Dense { dtype, ..self })
@@ -125,6 +139,25 @@ impl Dense {
         }
         Some(strides)
     }
+}
+
+/// The shape that arrays of two shapes are broadcast to; `None` if they cannot be, or to more elements
+/// than can be counted.
+pub(crate) fn broadcast_shape(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+    let ndim = a.len().max(b.len());
+    let len = |shape: &[usize], axis: usize| match (axis + shape.len()).checked_sub(ndim) {
+        Some(axis) => shape[axis],
+        None => 1,
+    };
+    let both = (0..ndim).map(|axis| match (len(a, axis), len(b, axis)) {
+        (m, n) if m == n => Some(m),
+        (1, n) => Some(n),
+        (m, 1) => Some(m),
+        _ => None,
+    });
+    let shape = both.collect::<Option<Vec<usize>>>()?;
+    let count = shape.iter().try_fold(1usize, |n, &len| n.checked_mul(len.max(1)))?;
+    isize::try_from(count).is_ok().then_some(shape)
 }
 
 /// The strides in bytes of an array in C order.

@@ -92,6 +92,24 @@ fn axis_error(py: Python<'_>, axis: isize, ndim: usize, text: String) -> PyErr {
     class(py, &AXIS_ERROR, "AxisError", text)
 }
 
+/// The exception for an axis that no index is large enough for.
+pub(crate) fn axis_beyond(py: Python<'_>, axis: &Bound<'_, PyAny>) -> PyErr {
+    let text = format!("axis {axis} is out of bounds: no array has so many axes");
+    if let Some(numpy) = numpy::loaded(py) {
+        let theirs = numpy.getattr("exceptions").and_then(|module| module.getattr("AxisError"));
+        let made = theirs.and_then(|class| class.call1((&text,)));
+        return made.map_or_else(|error| error, PyErr::from_value);
+    }
+    class(py, &AXIS_ERROR, "AxisError", text)
+}
+
+/// The error with the name of the column that it is about.
+pub(crate) fn with_note(py: Python<'_>, error: PyErr, column: &str) -> PyErr {
+    // A note that cannot be added is no reason to lose the error.
+    drop(error.value(py).call_method1("add_note", (format!("in the column {column:?}"),)));
+    error
+}
+
 static AXIS_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static FILE_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 

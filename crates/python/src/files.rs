@@ -3,7 +3,7 @@
 use crate::answers::give;
 use crate::errors::OrRaise;
 use crate::import::Family;
-use crate::question::{element_type, policy};
+use crate::question::{AxisLength, MemoryLimit, element_type, policy};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -174,8 +174,8 @@ struct Options<'py> {
     columns: Option<Bound<'py, PyAny>>,
     format: Option<String>,
     dtype: Option<Bound<'py, PyAny>>,
-    shape: Option<Vec<usize>>,
-    offset: u64,
+    shape: Option<Vec<AxisLength>>,
+    offset: i64,
     endian: String,
     header: Option<bool>,
     delimiter: Option<String>,
@@ -215,8 +215,8 @@ impl Options<'_> {
                 .transpose()?
                 .unwrap_or_default(),
             dtype: self.dtype.map(|dtype| element_type(&dtype)).transpose()?,
-            shape: self.shape,
-            offset: self.offset,
+            shape: self.shape.map(|shape| shape.into_iter().map(|n| n.0).collect()),
+            offset: at_least_0("offset", self.offset)?,
             endian,
             header: self.header,
             delimiter,
@@ -225,6 +225,13 @@ impl Options<'_> {
             ..OpenOptions::default()
         })
     }
+}
+
+/// # Errors
+/// `ValueError` for a negative number.
+fn at_least_0(word: &str, number: i64) -> PyResult<u64> {
+    let refused = |_| PyValueError::new_err(format!("{word} must be at least 0, not {number}"));
+    u64::try_from(number).map_err(refused)
 }
 
 /// Columns: a name, a place from 1 on, or several of them.
@@ -282,18 +289,19 @@ pub(crate) fn open<'py>(
     columns: Option<Bound<'py, PyAny>>,
     format: Option<String>,
     dtype: Option<Bound<'py, PyAny>>,
-    shape: Option<Vec<usize>>,
-    offset: u64,
+    shape: Option<Vec<AxisLength>>,
+    offset: i64,
     endian: &str,
     header: Option<bool>,
     delimiter: Option<String>,
     strict: bool,
     na: Option<Vec<String>>,
-    memory_limit: Option<usize>,
+    memory_limit: Option<MemoryLimit>,
 ) -> PyResult<File> {
     let endian = endian.to_owned();
     let options =
         Options { columns, format, dtype, shape, offset, endian, header, delimiter, strict, na };
+    let memory_limit = memory_limit.map(|limit| limit.0);
     let file = File { path: path_of(path)?, options: options.read()?, memory_limit };
     // A file that is not there, or is none, is told now. Looking into a pipe would consume it.
     let place = std::path::Path::new(&file.path);
@@ -332,19 +340,19 @@ pub(crate) fn stats<'py>(
     path: &Bound<'py, PyAny>,
     columns: Option<Bound<'py, PyAny>>,
     nan: Option<&str>,
-    ddof: u64,
+    ddof: i64,
     format: Option<String>,
     dtype: Option<Bound<'py, PyAny>>,
-    shape: Option<Vec<usize>>,
-    offset: u64,
+    shape: Option<Vec<AxisLength>>,
+    offset: i64,
     endian: &str,
     header: Option<bool>,
     delimiter: Option<String>,
     strict: bool,
     na: Option<Vec<String>>,
-    memory_limit: Option<usize>,
+    memory_limit: Option<MemoryLimit>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut question = Reduction::new(STATS).ddof(ddof);
+    let mut question = Reduction::new(STATS).ddof(at_least_0("ddof", ddof)?);
     if let Some(nan) = nan {
         question = question.nan(policy(nan)?);
     }
@@ -353,6 +361,7 @@ pub(crate) fn stats<'py>(
     let options =
         Options { columns, format, dtype, shape, offset, endian, header, delimiter, strict, na };
     let options = OpenOptions { all_columns: true, ..options.read()? };
+    let memory_limit = memory_limit.map(|limit| limit.0);
     let mut file = File { path: path_of(path)?, options, memory_limit };
     if !chosen && std::path::Path::new(&file.path).is_file() {
         file.options.columns = members(py, &file)?;

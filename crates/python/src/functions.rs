@@ -5,7 +5,7 @@ use crate::call::{answer, answers, dot as dot_of, operations};
 use crate::dense::Dense;
 use crate::errors::OrRaise;
 use crate::numpy;
-use crate::question::{Words, element_type};
+use crate::question::{ThreadCount, Words, element_type};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -16,9 +16,59 @@ type Answer<'py> = PyResult<Bound<'py, PyAny>>;
 /// `nan` of a function of the `nan...` family, which leaves them out.
 const OMIT: &str = "omit";
 
+/// What the words of the functions mean, for their docstrings.
+macro_rules! said {
+    (x) => {
+        "    x: an array, a column, a table, a file, a number, or an iterable of numbers\n"
+    };
+    (y) => {
+        "    y: another, whose shape and type are brought to those that both have in common\n"
+    };
+    (ops) => {
+        "    ops: the name of an operation, or several names\n"
+    };
+    (axis) => {
+        "    axis: the axes that are reduced, an integer or several of them; without it all\n"
+    };
+    (dtype) => {
+        "    dtype: the type of the answer, which the exact one is rounded to\n"
+    };
+    (out) => {
+        "    out: an array of the answer's shape that it is written to\n"
+    };
+    (keepdims) => {
+        "    keepdims: whether the reduced axes stay, with length 1\n"
+    };
+    (initial) => {
+        "    initial: a number that is reduced with the others: alone it is the answer\n"
+    };
+    (where) => {
+        "    where: truth values that say which elements are reduced, broadcast to the shape of x\n"
+    };
+    (ddof) => {
+        "    ddof, correction: two names of what is subtracted from the count in the divisor\n"
+    };
+    (nan) => {
+        "    nan: \"propagate\", the default, \"omit\" or \"raise\"\n"
+    };
+    (device) => {
+        "    device: \"cpu\", \"cuda\", \"cuda:1\" or \"sim\"; without it where the array lies\n"
+    };
+    (threads) => {
+        "    threads: how many threads of the CPU may work\n"
+    };
+    (raises) => {
+        "\nRaises:\n    AxisError: an axis that x does not have.\n    TypeError: x holds something else than numbers, or numbers that have no such answer.\n    ValueError: no elements where the answer is one of them; a word that means nothing; a NaN with nan=\"raise\".\n    OverflowError: a total that does not fit its integer type.\n"
+    };
+    ($($word:tt)*) => {
+        concat!("\nArguments:\n", $(said!($word),)* said!(raises))
+    };
+}
+
 macro_rules! totals {
     ($($(#[$doc:meta])* $name:ident $nan_name:ident: $op:ident;)*) => {$(
         $(#[$doc])*
+        #[doc = said!(x axis dtype out keepdims initial where nan device threads)]
         #[pyfunction]
         #[pyo3(signature = (x, /, axis=None, dtype=None, out=None, keepdims=false, initial=None, r#where=None, *, nan=None, device=None, threads=None))]
         #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
@@ -32,7 +82,7 @@ macro_rules! totals {
             r#where: Option<&Bound<'py, PyAny>>,
             nan: Option<&str>,
             device: Option<&str>,
-            threads: Option<usize>,
+            threads: Option<ThreadCount>,
         ) -> Answer<'py> {
             let words = Words {
                 axis, dtype, out, keepdims, initial, mask: r#where, nan, device, threads,
@@ -42,6 +92,7 @@ macro_rules! totals {
         }
 
         #[doc = concat!("As ``", stringify!($name), "``, without the NaNs.")]
+        #[doc = said!(x axis dtype out keepdims initial where device threads)]
         #[pyfunction]
         #[pyo3(signature = (x, /, axis=None, dtype=None, out=None, keepdims=false, initial=None, r#where=None, *, device=None, threads=None))]
         #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
@@ -54,7 +105,7 @@ macro_rules! totals {
             initial: Option<&Bound<'py, PyAny>>,
             r#where: Option<&Bound<'py, PyAny>>,
             device: Option<&str>,
-            threads: Option<usize>,
+            threads: Option<ThreadCount>,
         ) -> Answer<'py> {
             $name(x, axis, dtype, out, keepdims, initial, r#where, Some(OMIT), device, threads)
         }
@@ -71,6 +122,7 @@ totals! {
 macro_rules! extremes {
     ($($(#[$doc:meta])* $name:ident $nan_name:ident: $op:ident;)*) => {$(
         $(#[$doc])*
+        #[doc = said!(x axis out keepdims initial where nan device threads)]
         #[pyfunction]
         #[pyo3(signature = (x, /, axis=None, out=None, keepdims=false, initial=None, r#where=None, *, nan=None, device=None, threads=None))]
         #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
@@ -83,7 +135,7 @@ macro_rules! extremes {
             r#where: Option<&Bound<'py, PyAny>>,
             nan: Option<&str>,
             device: Option<&str>,
-            threads: Option<usize>,
+            threads: Option<ThreadCount>,
         ) -> Answer<'py> {
             let words = Words {
                 axis, out, keepdims, initial, mask: r#where, nan, device, threads,
@@ -93,6 +145,7 @@ macro_rules! extremes {
         }
 
         #[doc = concat!("As ``", stringify!($name), "``, without the NaNs.")]
+        #[doc = said!(x axis out keepdims initial where device threads)]
         #[pyfunction]
         #[pyo3(signature = (x, /, axis=None, out=None, keepdims=false, initial=None, r#where=None, *, device=None, threads=None))]
         #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
@@ -104,7 +157,7 @@ macro_rules! extremes {
             initial: Option<&Bound<'py, PyAny>>,
             r#where: Option<&Bound<'py, PyAny>>,
             device: Option<&str>,
-            threads: Option<usize>,
+            threads: Option<ThreadCount>,
         ) -> Answer<'py> {
             $name(x, axis, out, keepdims, initial, r#where, Some(OMIT), device, threads)
         }
@@ -121,6 +174,7 @@ extremes! {
 macro_rules! spreads {
     ($($(#[$doc:meta])* $name:ident $nan_name:ident: $op:ident;)*) => {$(
         $(#[$doc])*
+        #[doc = said!(x axis dtype out ddof keepdims where nan device threads)]
         #[pyfunction]
         #[pyo3(signature = (x, /, axis=None, dtype=None, out=None, ddof=None, keepdims=false, *, r#where=None, correction=None, nan=None, device=None, threads=None))]
         #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
@@ -135,7 +189,7 @@ macro_rules! spreads {
             correction: Option<&Bound<'py, PyAny>>,
             nan: Option<&str>,
             device: Option<&str>,
-            threads: Option<usize>,
+            threads: Option<ThreadCount>,
         ) -> Answer<'py> {
             let words = Words {
                 axis, dtype, out, ddof, correction, keepdims, mask: r#where, nan, device, threads,
@@ -145,6 +199,7 @@ macro_rules! spreads {
         }
 
         #[doc = concat!("As ``", stringify!($name), "``, without the NaNs.")]
+        #[doc = said!(x axis dtype out ddof keepdims where device threads)]
         #[pyfunction]
         #[pyo3(signature = (x, /, axis=None, dtype=None, out=None, ddof=None, keepdims=false, *, r#where=None, correction=None, device=None, threads=None))]
         #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
@@ -158,7 +213,7 @@ macro_rules! spreads {
             r#where: Option<&Bound<'py, PyAny>>,
             correction: Option<&Bound<'py, PyAny>>,
             device: Option<&str>,
-            threads: Option<usize>,
+            threads: Option<ThreadCount>,
         ) -> Answer<'py> {
             $name(x, axis, dtype, out, ddof, keepdims, r#where, correction, Some(OMIT), device, threads)
         }
@@ -175,6 +230,7 @@ spreads! {
 macro_rules! places {
     ($($(#[$doc:meta])* $name:ident $nan_name:ident: $op:ident;)*) => {$(
         $(#[$doc])*
+        #[doc = said!(x axis out keepdims nan device threads)]
         #[pyfunction]
         #[pyo3(signature = (x, /, axis=None, out=None, *, keepdims=false, nan=None, device=None, threads=None))]
         pub(crate) fn $name<'py>(
@@ -184,13 +240,14 @@ macro_rules! places {
             keepdims: bool,
             nan: Option<&str>,
             device: Option<&str>,
-            threads: Option<usize>,
+            threads: Option<ThreadCount>,
         ) -> Answer<'py> {
             let words = Words { axis, out, keepdims, nan, device, threads, ..Words::default() };
             answer(Op::$op, x, &words)
         }
 
         #[doc = concat!("As ``", stringify!($name), "``, without the NaNs.")]
+        #[doc = said!(x axis out keepdims device threads)]
         #[pyfunction]
         #[pyo3(signature = (x, /, axis=None, out=None, *, keepdims=false, device=None, threads=None))]
         pub(crate) fn $nan_name<'py>(
@@ -199,7 +256,7 @@ macro_rules! places {
             out: Option<&Bound<'py, PyAny>>,
             keepdims: bool,
             device: Option<&str>,
-            threads: Option<usize>,
+            threads: Option<ThreadCount>,
         ) -> Answer<'py> {
             $name(x, axis, out, keepdims, Some(OMIT), device, threads)
         }
@@ -216,6 +273,7 @@ places! {
 macro_rules! questions {
     ($($(#[$doc:meta])* $name:ident: $op:ident;)*) => {$(
         $(#[$doc])*
+        #[doc = said!(x axis out keepdims where device threads)]
         #[pyfunction]
         #[pyo3(signature = (x, /, axis=None, out=None, keepdims=false, *, r#where=None, device=None, threads=None))]
         pub(crate) fn $name<'py>(
@@ -225,7 +283,7 @@ macro_rules! questions {
             keepdims: bool,
             r#where: Option<&Bound<'py, PyAny>>,
             device: Option<&str>,
-            threads: Option<usize>,
+            threads: Option<ThreadCount>,
         ) -> Answer<'py> {
             let words = Words { axis, out, keepdims, mask: r#where, device, threads, ..Words::default() };
             answer(Op::$op, x, &words)
@@ -247,6 +305,7 @@ questions! {
 macro_rules! others {
     ($($(#[$doc:meta])* $name:ident: $op:ident;)*) => {$(
         $(#[$doc])*
+        #[doc = said!(x axis dtype out keepdims where nan device threads)]
         #[pyfunction]
         #[pyo3(signature = (x, /, axis=None, dtype=None, out=None, keepdims=false, *, r#where=None, nan=None, device=None, threads=None))]
         #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
@@ -259,7 +318,7 @@ macro_rules! others {
             r#where: Option<&Bound<'py, PyAny>>,
             nan: Option<&str>,
             device: Option<&str>,
-            threads: Option<usize>,
+            threads: Option<ThreadCount>,
         ) -> Answer<'py> {
             let words = Words {
                 axis, dtype, out, keepdims, mask: r#where, nan, device, threads, ..Words::default()
@@ -293,6 +352,7 @@ others! {
 }
 
 /// As ``mean``, without the NaNs.
+#[doc = said!(x axis dtype out keepdims where device threads)]
 #[pyfunction]
 #[pyo3(signature = (x, /, axis=None, dtype=None, out=None, keepdims=false, *, r#where=None, device=None, threads=None))]
 #[expect(clippy::too_many_arguments, reason = "NumPy's words")]
@@ -304,12 +364,13 @@ pub(crate) fn nanmean<'py>(
     keepdims: bool,
     r#where: Option<&Bound<'py, PyAny>>,
     device: Option<&str>,
-    threads: Option<usize>,
+    threads: Option<ThreadCount>,
 ) -> Answer<'py> {
     mean(x, axis, dtype, out, keepdims, r#where, Some(OMIT), device, threads)
 }
 
-/// The exact sum of the products of two arrays' elements, rounded once.
+/// The exact sum of the products of two arrays' elements, rounded once: ``sum(x * y)``.
+#[doc = said!(x y axis dtype out keepdims nan device threads)]
 #[pyfunction]
 #[pyo3(signature = (x, y, /, axis=None, dtype=None, out=None, keepdims=false, *, nan=None, device=None, threads=None))]
 #[expect(clippy::too_many_arguments, reason = "the words of the other functions")]
@@ -322,7 +383,7 @@ pub(crate) fn dot<'py>(
     keepdims: bool,
     nan: Option<&str>,
     device: Option<&str>,
-    threads: Option<usize>,
+    threads: Option<ThreadCount>,
 ) -> Answer<'py> {
     let words = Words { axis, dtype, out, keepdims, nan, device, threads, ..Words::default() };
     dot_of(x, y, &words)
@@ -330,6 +391,7 @@ pub(crate) fn dot<'py>(
 
 /// Several operations in one pass: a dictionary of their answers by their names. Of one operation that is
 /// named alone, not in a list, the answer comes alone.
+#[doc = said!(x ops axis dtype keepdims ddof where nan device threads)]
 #[pyfunction]
 #[pyo3(signature = (x, ops, /, axis=None, dtype=None, keepdims=false, *, ddof=None, correction=None, r#where=None, nan=None, device=None, threads=None))]
 #[expect(clippy::too_many_arguments, reason = "the words of the other functions")]
@@ -345,7 +407,7 @@ pub(crate) fn reduce<'py>(
     r#where: Option<&Bound<'py, PyAny>>,
     nan: Option<&str>,
     device: Option<&str>,
-    threads: Option<usize>,
+    threads: Option<ThreadCount>,
 ) -> Answer<'py> {
     let words = Words {
         axis,

@@ -4,9 +4,11 @@
 //! nanoseconds an element, and about a microsecond an output.
 
 use crate::answers::append;
+use crate::cast::{bits_of, cast, put};
 use crate::dense::Dense;
 use crate::errors::OrRaise;
 use crate::run::output_shape;
+use crate::walk::{Axis, Walk};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use warpfold::internal::ForReaders;
@@ -19,8 +21,19 @@ const BLOCK: usize = 1 << 16;
 pub(crate) struct Chosen<'a> {
     /// Truth values, broadcast to the array's shape: all of them without.
     pub(crate) mask: Option<&'a Dense>,
-    /// An element more for each output.
-    pub(crate) initial: Option<Scalar>,
+    /// An element more for each output: the first for the first output, and from the last on again
+    /// from the first. Without any there is none.
+    pub(crate) initial: Vec<Scalar>,
+    /// The type that elements are put together as: of integers a wider one, where `initial` needs it.
+    pub(crate) dtype: DType,
+}
+
+/// A mask that cannot be broadcast to the array's shape.
+pub(crate) fn misfit(mask: &Dense, shape: &[usize]) -> PyErr {
+    PyValueError::new_err(format!(
+        "where has shape {:?}, which cannot be broadcast to the array's {shape:?}",
+        mask.shape
+    ))
 }
 
 /// The answers to a question of some elements.
@@ -37,12 +50,7 @@ pub(crate) fn answer(
     let reduced = question.named_axes().resolve(ndim).or_raise(py)?;
     let mask = match some.mask {
         Some(mask) => {
-            let strides = mask.broadcast(&array.shape).ok_or_else(|| {
-                PyValueError::new_err(format!(
-                    "where has shape {:?}, which cannot be broadcast to the array's {:?}",
-                    mask.shape, array.shape
-                ))
-            })?;
+            let strides = mask.broadcast(&array.shape).ok_or_else(|| misfit(mask, &array.shape))?;
             Some((mask.origin(), strides))
         }
         None => None,
@@ -52,18 +60,20 @@ pub(crate) fn answer(
         axes.map(|i| Axis {
             len: array.shape[i],
             step: array.strides[i],
-            mask_step: mask.as_ref().map_or(0, |(_, strides)| strides[i]),
+            other_step: mask.as_ref().map_or(0, |(_, strides)| strides[i]),
         })
         .collect()
     };
     let (kept, inner) = (Walk::new(axes(false)), Walk::new(axes(true)));
-    let walker = Walker { array, mask: mask.map(|(origin, _)| origin), initial: some.initial };
+    let mask = mask.map(|(origin, _)| origin);
+    let walker = Walker { array, mask, dtype: some.dtype };
     let single = question.clone().keepdims(false);
     let single = &single.axes([0]);
     let mut columns: Option<Vec<Column>> = None;
-    let mut outputs = kept.clone();
-    while let Some(at) = outputs.next() {
-        let made = py.detach(|| walker.output(single, at, inner.clone()));
+    let mut initial = some.initial.iter().copied().cycle();
+    for at in kept {
+        let initial = initial.next();
+        let made = py.detach(|| walker.output(single, at, inner.clone(), initial));
         py.check_signals()?;
         let made = made.or_raise(py)?.into_columns();
         append(&mut columns, made);
@@ -76,53 +86,10 @@ pub(crate) fn answer(
     }
 }
 
-#[derive(Clone)]
-struct Axis {
-    len: usize,
-    step: isize,
-    mask_step: isize,
-}
-
-/// Goes through all indices of some axes in C order, and says the distance of the element
-/// and of its truth value from the first.
-#[derive(Clone)]
-struct Walk {
-    axes: Vec<Axis>,
-    index: Vec<usize>,
-    at: (isize, isize),
-    left: usize,
-}
-
-impl Walk {
-    fn new(axes: Vec<Axis>) -> Walk {
-        let left = axes.iter().map(|axis| axis.len).product();
-        Walk { index: vec![0; axes.len()], axes, at: (0, 0), left }
-    }
-
-    #[inline]
-    fn next(&mut self) -> Option<(isize, isize)> {
-        self.left = self.left.checked_sub(1)?;
-        let here = self.at;
-        for (axis, index) in self.axes.iter().zip(&mut self.index).rev() {
-            *index += 1;
-            self.at.0 = self.at.0.wrapping_add(axis.step);
-            self.at.1 = self.at.1.wrapping_add(axis.mask_step);
-            if *index < axis.len {
-                break;
-            }
-            let len = axis.len.cast_signed();
-            self.at.0 = self.at.0.wrapping_sub(axis.step.wrapping_mul(len));
-            self.at.1 = self.at.1.wrapping_sub(axis.mask_step.wrapping_mul(len));
-            *index = 0;
-        }
-        Some(here)
-    }
-}
-
 struct Walker<'a> {
     array: &'a Dense,
     mask: Option<*const u8>,
-    initial: Option<Scalar>,
+    dtype: DType,
 }
 
 // SAFETY: the pointer is one to truth values that are borrowed for as long, and only read.
@@ -134,14 +101,16 @@ impl Walker<'_> {
         &self,
         question: &Reduction,
         at: (isize, isize),
-        mut inner: Walk,
+        inner: Walk,
+        initial: Option<Scalar>,
     ) -> warpfold::Result<Answer> {
         let dtype = self.array.dtype;
         let size = dtype.size();
-        let mut block = Block::new(dtype);
+        let wide = self.dtype;
+        let mut block = Block::new(wide);
         let mut all: Option<Partial> = None;
         let mut start = 0u64;
-        while let Some((step, mask_step)) = inner.next() {
+        for (step, mask_step) in inner {
             let marked = self.mask.is_none_or(|mask| {
                 let byte = mask.wrapping_offset(at.1.wrapping_add(mask_step));
                 // SAFETY: the mask was broadcast to the array's shape, whose index this is.
@@ -152,19 +121,18 @@ impl Walker<'_> {
             }
             let item = self.array.origin().wrapping_offset(at.0.wrapping_add(step));
             // SAFETY: it is the element of an index within the shape, of `size` bytes.
-            block.push(unsafe { std::slice::from_raw_parts(item, size) });
+            let item = unsafe { std::slice::from_raw_parts(item, size) };
+            if wide == dtype {
+                block.push(item);
+            } else if let Some(bits) = cast(bits_of(item), dtype, wide) {
+                block.push_bits(bits);
+            }
             if block.len == BLOCK {
                 block.absorb(question, &mut all, &mut start)?;
             }
         }
-        if let Some(initial) = self.initial {
-            let bits = initial.to_bits().to_le_bytes();
-            let mut item = [0; 8];
-            item[..size].copy_from_slice(&bits[..size]);
-            if cfg!(target_endian = "big") {
-                item[..size].reverse();
-            }
-            block.push(&item[..size]);
+        if let Some(initial) = initial {
+            block.push_bits(initial.to_bits());
         }
         if let Some(mut all) = all {
             block.absorb_into(question, &mut all, start)?;
@@ -194,6 +162,13 @@ impl Block {
         }
         bytemuck::cast_slice_mut(&mut self.words)[at..at + item.len()].copy_from_slice(item);
         self.len += 1;
+    }
+
+    fn push_bits(&mut self, bits: u64) {
+        let mut item = [0; 8];
+        let size = self.dtype.size();
+        put(&mut item[..size], bits);
+        self.push(&item[..size]);
     }
 
     fn view(&self) -> warpfold::Result<View<'_>> {

@@ -3,12 +3,12 @@
 use crate::call::operations;
 use crate::column::{Column, Columns, Held, Owned, columns};
 use crate::cuda;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, with_note};
 use crate::home::Home;
 use crate::import::Family;
 use crate::numpy;
 use crate::partial::with_ddof;
-use crate::question::{Words, policy, policy_name};
+use crate::question::{Start, ThreadCount, Words, index, policy, policy_name};
 use crate::run;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -353,7 +353,7 @@ pub(crate) fn groupby<'py>(
     correction: Option<&Bound<'py, PyAny>>,
     nan: Option<&str>,
     device: Option<&str>,
-    threads: Option<usize>,
+    threads: Option<ThreadCount>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let words = Words { dtype, ddof, correction, nan, device, threads, ..Words::default() };
     let named = operations(ops)?;
@@ -378,7 +378,7 @@ pub(crate) fn groupby<'py>(
             let dict = PyDict::new(py);
             let mut last = None;
             for (name, values) in &columns {
-                let made = answers(values).map_err(|error| crate::call::with_note(py, error, name));
+                let made = answers(values).map_err(|error| with_note(py, error, name));
                 let (grouped, given) = made?;
                 dict.set_item(name, given)?;
                 last = Some(grouped);
@@ -417,6 +417,19 @@ pub(crate) struct GroupPartial {
 }
 
 impl GroupPartial {
+    fn copy(&self) -> GroupPartial {
+        GroupPartial {
+            named: self.named.clone(),
+            single: self.single,
+            question: self.question.clone(),
+            grouping: self.grouping,
+            keys: self.keys.clone(),
+            state: self.state.clone(),
+            next: self.next,
+            numpy: self.numpy,
+        }
+    }
+
     fn state(&self) -> PyResult<&warpfold::GroupPartial> {
         self.state.as_ref().ok_or_else(|| {
             PyValueError::new_err(
@@ -454,7 +467,7 @@ impl GroupPartial {
         nan: Option<&str>,
         ddof: Option<&Bound<'py, PyAny>>,
         correction: Option<&Bound<'py, PyAny>>,
-        threads: Option<usize>,
+        threads: Option<ThreadCount>,
     ) -> PyResult<GroupPartial> {
         let words = Words { nan, ddof, correction, threads, ..Words::default() };
         let named = operations(ops)?;
@@ -480,7 +493,7 @@ impl GroupPartial {
         keys: &Bound<'py, PyAny>,
         values: &Bound<'py, PyAny>,
         y: Option<&Bound<'py, PyAny>>,
-        start: Option<u64>,
+        start: Option<Start>,
     ) -> PyResult<()> {
         let keys = KeyColumns::of(keys, self.grouping.dropna)?;
         let values = one_column(columns(values, false)?)?;
@@ -494,7 +507,7 @@ impl GroupPartial {
             [Some(&values), second.as_ref()].into_iter().flatten().map(|o| &o.column).collect();
         let key_columns = keys.columns();
         let table = Table::new(&key_columns, &both)?;
-        let start = start.unwrap_or(self.next);
+        let start = start.map_or(self.next, |start| start.0);
         let piece = table.partial(py, &self.question, self.grouping, start)?;
         match &mut self.state {
             Some(state) => py.detach(|| state.merge(&piece)).or_raise(py)?,
@@ -507,23 +520,30 @@ impl GroupPartial {
     }
 
     /// Takes in the partial of other rows. After an error nothing has changed.
-    fn merge(&mut self, py: Python<'_>, other: PyRef<'_, GroupPartial>) -> PyResult<()> {
-        self.merge_state(py, &other)
+    ///
+    /// Raises:
+    ///     TypeError, ValueError: the other has other operations, columns or types.
+    fn merge(this: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
+        if this.is(other) {
+            let other = this.borrow().copy();
+            return this.borrow_mut().merge_state(this.py(), &other);
+        }
+        this.borrow_mut().merge_state(this.py(), &other.borrow())
     }
 
     fn __add__(&self, py: Python<'_>, other: PyRef<'_, GroupPartial>) -> PyResult<GroupPartial> {
-        let mut sum = GroupPartial {
-            named: self.named.clone(),
-            single: self.single,
-            question: self.question.clone(),
-            grouping: self.grouping,
-            keys: self.keys.clone(),
-            state: self.state.clone(),
-            next: self.next,
-            numpy: self.numpy,
-        };
+        let mut sum = self.copy();
         sum.merge_state(py, &other)?;
         Ok(sum)
+    }
+
+    /// Python's ``sum`` begins with 0.
+    fn __radd__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let py = other.py();
+        match index(other) {
+            Some(0) => Ok(Bound::new(py, self.copy())?.into_any().unbind()),
+            _ => Ok(py.NotImplemented()),
+        }
     }
 
     fn __iadd__(&mut self, py: Python<'_>, other: PyRef<'_, GroupPartial>) -> PyResult<()> {

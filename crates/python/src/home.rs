@@ -73,6 +73,10 @@ impl<'py> Home<'py> {
     pub(crate) fn keys(&self, py: Python<'py>, keys: &KeyValues) -> PyResult<Bound<'py, PyAny>> {
         let missing: Vec<usize> = (0..keys.len()).filter(|&i| keys.is_missing(i)).collect();
         if let Some(numbers) = keys.numbers() {
+            // A NaN is a key of its own: one that is missing comes back as None.
+            if let (Home::Family(Family::NumPy), false) = (self, missing.is_empty()) {
+                return objects(py, with_nones(py, numbers, &missing)?.as_any());
+            }
             return self.numbers(py, numbers.clone(), &missing);
         }
         if let (Home::Arrow(make), Some(texts)) = (self, keys.texts()) {
@@ -128,7 +132,7 @@ impl<'py> Home<'py> {
         let shape = [numbers.len()];
         match self {
             Home::Device(ordinal, _) => cuda::sent_to(py, *ordinal, family, &shape, numbers),
-            _ if matches!(family, Family::Python) => list(py, &numbers, &shape),
+            _ if matches!(family, Family::Python) => list(py, &numbers, &shape, false),
             _ => one(py, family, &shape, numbers),
         }
     }

@@ -6,6 +6,7 @@ use crate::arrow::{self, Chunks};
 use crate::cuda;
 use crate::dense::{Dense, Owner};
 use crate::dlpack::{self, CPU, CUDA_HOST, CUDA_MANAGED, Exchange, Managed};
+use crate::errors::with_note;
 use crate::files::File;
 use crate::{buffer, ndarray, numpy, sequence};
 use pyo3::exceptions::PyTypeError;
@@ -32,6 +33,8 @@ pub(crate) enum Family<'py> {
 /// Where the elements are.
 pub(crate) enum Data<'py> {
     Dense(Dense),
+    /// Complex numbers: the last axis has their parts.
+    Complex(Dense),
     Column(Chunks),
     /// Columns with their names.
     Frame(Vec<(String, Imported<'py>)>),
@@ -46,8 +49,9 @@ pub(crate) struct Imported<'py> {
 }
 
 impl<'py> Imported<'py> {
-    fn dense(dense: Dense, family: Family<'py>) -> PyResult<Imported<'py>> {
-        Ok(Imported { data: Data::Dense(dense), family })
+    fn dense((dense, is_complex): (Dense, bool), family: Family<'py>) -> PyResult<Imported<'py>> {
+        let data = if is_complex { Data::Complex(dense) } else { Data::Dense(dense) };
+        Ok(Imported { data, family })
     }
 }
 
@@ -79,6 +83,11 @@ pub(crate) fn import<'py>(x: &Bound<'py, PyAny>) -> PyResult<Imported<'py>> {
         && let Some(tensor) = exchange.import(x)?
     {
         return of_device(tensor, Family::Exchange(exchange));
+    }
+    if is_traced(x)? {
+        return Err(PyTypeError::new_err(
+            "an array that jax traces has no elements yet\nhint: call warpfold outside of jax.jit, or within it by jax.pure_callback(warpfold.sum, jax.ShapeDtypeStruct((), x.dtype), x)",
+        ));
     }
     let dlpack = x.hasattr(intern!(py, "__dlpack__"))?;
     // DLPack knows devices and streams better, where a library has both.
@@ -112,8 +121,25 @@ pub(crate) fn import<'py>(x: &Bound<'py, PyAny>) -> PyResult<Imported<'py>> {
     }
     // SAFETY: `x` is a live object.
     let lends = unsafe { ffi::PyObject_CheckBuffer(x.as_ptr()) } == 1;
-    // Arrays of CuPy have the protocol of buffers and refuse to lend theirs.
-    if lends && !(dlpack && is_on_a_device(x)) {
+    if dlpack {
+        let tensor = match dlpack::import(x) {
+            Ok(tensor) => tensor,
+            Err(error) => {
+                // CuPy 14 gives negative strides as huge ones; its older interface has them right.
+                if let Some(interface) = x.getattr_opt(intern!(py, "__cuda_array_interface__"))? {
+                    let array = cuda::DeviceArray::of_interface(x, &interface)?;
+                    return Ok(Imported { data: Data::Device(array), family: library(x)? });
+                }
+                // What has a buffer, too, may have a word for its elements there.
+                return match buffer::import(x) {
+                    Ok(made) if lends => Imported::dense(made, library(x)?),
+                    _ => Err(error),
+                };
+            }
+        };
+        return of_device(tensor, library(x)?);
+    }
+    if lends {
         let scalar = numpy::is_scalar(x);
         let family = if scalar { Family::NumPy } else { Family::Ours };
         return match buffer::import(x) {
@@ -123,20 +149,6 @@ pub(crate) fn import<'py>(x: &Bound<'py, PyAny>) -> PyResult<Imported<'py>> {
             }
             made => Imported::dense(made?, family),
         };
-    }
-    if dlpack {
-        let tensor = match dlpack::import(x) {
-            Ok(tensor) => tensor,
-            // CuPy 14 gives negative strides as huge ones; its older interface has them right.
-            Err(error) => match x.getattr_opt(intern!(py, "__cuda_array_interface__"))? {
-                Some(interface) => {
-                    let array = cuda::DeviceArray::of_interface(x, &interface)?;
-                    return Ok(Imported { data: Data::Device(array), family: library(x)? });
-                }
-                None => return Err(error),
-            },
-        };
-        return of_device(tensor, library(x)?);
     }
     if x.hasattr(intern!(py, "__array__"))? {
         let array = x.call_method0(intern!(py, "__array__"))?;
@@ -149,6 +161,9 @@ pub(crate) fn import<'py>(x: &Bound<'py, PyAny>) -> PyResult<Imported<'py>> {
 fn of_device<'py>(tensor: dlpack::Tensor, family: Family<'py>) -> PyResult<Imported<'py>> {
     match tensor.device.0 {
         CPU | CUDA_HOST => Imported::dense(of_tensor(tensor)?, family),
+        _ if tensor.is_complex => Err(PyTypeError::new_err(
+            "complex numbers are reduced in the host's memory, and these lie on a device\nhint: reduce x.real and x.imag, or move the array to the CPU",
+        )),
         _ => {
             let managed = tensor.device.0 == CUDA_MANAGED;
             let data = Data::Device(cuda::DeviceArray::of_tensor(tensor, managed));
@@ -157,18 +172,19 @@ fn of_device<'py>(tensor: dlpack::Tensor, family: Family<'py>) -> PyResult<Impor
     }
 }
 
-/// Whether an array with DLPack lies elsewhere than in the host's memory.
-fn is_on_a_device(x: &Bound<'_, PyAny>) -> bool {
-    let device = x.call_method0(intern!(x.py(), "__dlpack_device__"));
-    let device = device.and_then(|device| device.extract::<(i32, i32)>());
-    device.is_ok_and(|(kind, _)| ![CPU, CUDA_HOST].contains(&kind))
+/// Whether an object stands for an array in a function that jax traces.
+fn is_traced(x: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let class = x.get_type();
+    Ok(class.name()?.to_cow()?.ends_with("Tracer") && class.module()?.to_cow()?.starts_with("jax"))
 }
 
-fn of_tensor(tensor: dlpack::Tensor) -> PyResult<Dense> {
+fn of_tensor(tensor: dlpack::Tensor) -> PyResult<(Dense, bool)> {
+    let is_complex = tensor.is_complex;
     let owner: Managed = tensor.owner;
     let origin = std::ptr::with_exposed_provenance(tensor.address);
     // SAFETY: DLPack's producer keeps the elements on the CPU until its deleter is called.
     unsafe { Dense::new(tensor.dtype, origin, tensor.shape, tensor.strides, Owner::DlPack(owner)) }
+        .map(|dense| (dense, is_complex))
 }
 
 fn numpy_of_scalar<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -176,9 +192,9 @@ fn numpy_of_scalar<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// An array of NumPy. Its types that have no buffers are told by their names.
-fn of_numpy(x: &Bound<'_, PyAny>) -> PyResult<Dense> {
+fn of_numpy(x: &Bound<'_, PyAny>) -> PyResult<(Dense, bool)> {
     if let Some(array) = ndarray::import(x)? {
-        return Ok(array);
+        return Ok((array, false));
     }
     let py = x.py();
     if !numpy::is_exact_array(x)
@@ -190,7 +206,7 @@ fn of_numpy(x: &Bound<'_, PyAny>) -> PyResult<Dense> {
         ));
     }
     let first = match buffer::import(x) {
-        Ok(dense) => return Ok(dense),
+        Ok(made) => return Ok(made),
         Err(error) => error,
     };
     let Some(dtype) = x.getattr_opt(intern!(py, "dtype"))? else { return Err(first) };
@@ -199,7 +215,8 @@ fn of_numpy(x: &Bound<'_, PyAny>) -> PyResult<Dense> {
         let bits = x.call_method1(intern!(py, "view"), ("uint16",))?;
         let lies =
             || PyTypeError::new_err("an array of bfloat16 has elements that are not of 2 bytes");
-        return buffer::import(&bits)?.retyped(DType::BF16).ok_or_else(lies);
+        let bits = buffer::import(&bits)?.0.retyped(DType::BF16).ok_or_else(lies);
+        return bits.map(|bits| (bits, false));
     }
     if first.is_instance_of::<PyTypeError>(py) {
         return Err(first);
@@ -232,7 +249,9 @@ fn of_frame<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Vec<(String, Imported
     let mut columns = Vec::new();
     for item in x.call_method0(intern!(py, "items"))?.try_iter()? {
         let (name, column): (Bound<'py, PyAny>, Bound<'py, PyAny>) = item?.extract()?;
-        columns.push((name.str()?.to_string(), import(&column)?));
+        let name = name.str()?.to_string();
+        let column = import(&column).map_err(|error| with_note(py, error, &name))?;
+        columns.push((name, column));
     }
     Ok(Some(columns))
 }

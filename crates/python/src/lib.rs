@@ -9,7 +9,9 @@ mod array;
 mod arrow;
 mod buffer;
 mod call;
+mod cast;
 mod column;
+mod complex;
 mod cuda;
 mod dense;
 mod dlpack;
@@ -31,6 +33,8 @@ mod run;
 mod segments;
 mod sequence;
 mod spans;
+mod table;
+mod walk;
 
 use pyo3::prelude::*;
 

@@ -1,5 +1,7 @@
 //! A column in memory of its own, some of whose rows may have no value.
 
+use crate::cast::{bits_of, cast, lost, put, room};
+use pyo3::PyResult;
 use std::ops::Range;
 use warpfold::{DType, Input, Result, View};
 
@@ -74,6 +76,30 @@ impl Masked {
         }
     }
 
+    /// The same numbers as those of another type.
+    ///
+    /// # Errors
+    /// `OverflowError` for a number that the type does not have; `MemoryError`.
+    pub(crate) fn cast(self, to: DType) -> PyResult<Masked> {
+        if self.dtype == to {
+            return Ok(self);
+        }
+        let (from, bytes) = (self.dtype, bytemuck::cast_slice::<u64, u8>(&self.words));
+        let mut words = room(to, self.rows)?;
+        let items = bytemuck::cast_slice_mut::<u64, u8>(&mut words).chunks_exact_mut(to.size());
+        for (row, (to_item, item)) in items.zip(bytes.chunks_exact(from.size())).enumerate() {
+            if row < self.rows && self.has(row) {
+                let bits = bits_of(item);
+                put(to_item, cast(bits, from, to).ok_or_else(|| lost(bits, from, to))?);
+            }
+        }
+        Ok(Masked { dtype: to, words, bits: self.bits, rows: self.rows })
+    }
+
+    fn has(&self, row: usize) -> bool {
+        self.bits[row / 8] >> (row % 8) & 1 == 1
+    }
+
     /// Some of the rows.
     ///
     /// # Errors
@@ -92,10 +118,9 @@ impl Masked {
 
 impl Masked {
     /// The elements as an array, if all have a value.
-    pub(crate) fn into_dense(self) -> Option<pyo3::PyResult<crate::dense::Dense>> {
-        let has = |row: usize| self.bits[row / 8] >> (row % 8) & 1 == 1;
+    pub(crate) fn into_dense(self) -> Option<PyResult<crate::dense::Dense>> {
         (0..self.rows)
-            .all(has)
+            .all(|row| self.has(row))
             .then(|| crate::dense::Dense::of_words(self.dtype, self.words, vec![self.rows]))
     }
 }

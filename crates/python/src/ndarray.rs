@@ -168,14 +168,14 @@ fn learned(py: Python<'_>) -> Option<Types> {
         let name = if name == "bool" { "bool_" } else { name };
         let Ok(class) = numpy.getattr(name) else { continue };
         let array = numpy.call_method1(intern!(py, "empty"), ((2, 3), class)).ok()?;
-        let Ok(lent) = buffer::import(&array) else { continue };
+        let Ok((lent, _)) = buffer::import(&array) else { continue };
         let number = number(&array, &lent)?;
         *types.get_mut(number)? = Some(lent.dtype);
         // And where neither steps nor order are the usual.
         let turned = array.getattr("T").ok()?;
         let backwards = turned.get_item(py_slice(py)?).ok()?;
         for array in [turned, backwards] {
-            self::number(&array, &buffer::import(&array).ok()?)?;
+            self::number(&array, &buffer::import(&array).ok()?.0)?;
         }
     }
     Some(types)

@@ -2,10 +2,11 @@
 
 use crate::answers::give;
 use crate::call::operations;
+use crate::complex;
 use crate::cuda;
 use crate::errors::OrRaise;
 use crate::import::{Data, Family, import};
-use crate::question::{Words, element_type, policy_name};
+use crate::question::{Start, ThreadCount, Words, element_type, index, policy_name};
 use crate::{numpy, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -97,7 +98,7 @@ impl Partial {
         ddof: Option<&Bound<'py, PyAny>>,
         correction: Option<&Bound<'py, PyAny>>,
         device: Option<&str>,
-        threads: Option<usize>,
+        threads: Option<ThreadCount>,
     ) -> PyResult<Partial> {
         let words = Words { axis, nan, ddof, correction, device, threads, ..Words::default() };
         let named = operations(ops)?;
@@ -115,11 +116,11 @@ impl Partial {
         py: Python<'py>,
         x: &Bound<'py, PyAny>,
         y: Option<&Bound<'py, PyAny>>,
-        start: Option<u64>,
+        start: Option<Start>,
     ) -> PyResult<()> {
         let imported = import(x)?;
         let second = y.map(import).transpose()?;
-        let start = start.unwrap_or(self.next);
+        let start = start.map_or(self.next, |start| start.0);
         let (piece, len) = match (&imported.data, second.as_ref().map(|y| &y.data)) {
             (Data::Dense(array), None) => {
                 let view = array.view();
@@ -153,6 +154,9 @@ impl Partial {
                 let made = py.detach(|| self.question.partial_pair(&lent, &other, start));
                 (made.or_raise(py)?, len)
             }
+            (Data::Complex(_), _) | (_, Some(Data::Complex(_))) => {
+                return Err(complex::refused("a partial"));
+            }
             _ => {
                 return Err(PyTypeError::new_err(
                     "a partial absorbs arrays, columns and files, and two arrays of one place\nhint: move both to the CPU first, or read the columns",
@@ -166,14 +170,30 @@ impl Partial {
     }
 
     /// Takes in the partial of another piece. After an error nothing has changed.
-    fn merge(&mut self, py: Python<'_>, other: PyRef<'_, Partial>) -> PyResult<()> {
-        self.merge_state(py, &other)
+    ///
+    /// Raises:
+    ///     TypeError, ValueError: the other has other operations or types, or overlaps this one.
+    fn merge(this: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
+        if this.is(other) {
+            let other = this.borrow().copy();
+            return this.borrow_mut().merge_state(this.py(), &other);
+        }
+        this.borrow_mut().merge_state(this.py(), &other.borrow())
     }
 
     fn __add__(&self, py: Python<'_>, other: PyRef<'_, Partial>) -> PyResult<Partial> {
         let mut sum = self.copy();
         sum.merge_state(py, &other)?;
         Ok(sum)
+    }
+
+    /// Python's ``sum`` begins with 0.
+    fn __radd__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let py = other.py();
+        match index(other) {
+            Some(0) => Ok(Bound::new(py, self.copy())?.into_any().unbind()),
+            _ => Ok(py.NotImplemented()),
+        }
     }
 
     fn __iadd__(&mut self, py: Python<'_>, other: PyRef<'_, Partial>) -> PyResult<()> {

@@ -1,11 +1,12 @@
 //! The words of a call: `axis=0, keepdims=True, nan="omit"`, and the question they make.
 
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, axis_beyond};
 use crate::numpy;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple, PyType};
+use pyo3::Borrowed;
 use warpfold::{DType, Device, NanPolicy, Op, Reduction, Threads};
 
 /// What a caller said. What was left out is `None`.
@@ -21,7 +22,53 @@ pub(crate) struct Words<'a, 'py> {
     pub(crate) initial: Option<&'a Bound<'py, PyAny>>,
     pub(crate) out: Option<&'a Bound<'py, PyAny>>,
     pub(crate) device: Option<&'a str>,
-    pub(crate) threads: Option<usize>,
+    pub(crate) threads: Option<ThreadCount>,
+}
+
+/// Integers that are not negative, each by the word that it is given as: the error names it.
+macro_rules! naturals {
+    ($($(#[$doc:meta])* $name:ident($kind:ty): $word:literal, $least:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub(crate) struct $name(pub(crate) $kind);
+
+        impl<'a, 'py> FromPyObject<'a, 'py> for $name {
+            type Error = PyErr;
+
+            fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+                let number = natural(&x, $word, $least)?;
+                <$kind>::try_from(number).map($name).map_err(|_| not_natural(&x, $word, $least))
+            }
+        }
+    )*};
+}
+
+naturals! {
+    /// How many threads reduce.
+    ThreadCount(usize): "threads", 1;
+    /// How long each segment is.
+    Length(usize): "length", 0;
+    /// The position of a piece's first element.
+    Start(u64): "start", 0;
+    /// How long an axis of a file is.
+    AxisLength(usize): "a length of shape", 0;
+    /// Bytes that reading a file may take.
+    MemoryLimit(usize): "memory_limit", 0;
+}
+
+fn natural(x: &Bound<'_, PyAny>, word: &str, least: u64) -> PyResult<u64> {
+    let index = x.call_method0(intern!(x.py(), "__index__")).map_err(|_| {
+        let given = x.repr().map_or_else(|_| String::new(), |text| text.to_string());
+        PyTypeError::new_err(format!("{word} must be an integer, not {given}"))
+    })?;
+    let number = index.extract::<u64>().ok().filter(|&number| number >= least);
+    number.ok_or_else(|| not_natural(x, word, least))
+}
+
+fn not_natural(x: &Bound<'_, PyAny>, word: &str, least: u64) -> PyErr {
+    let given = x.repr().map_or_else(|_| String::new(), |text| text.to_string());
+    let most = if given.starts_with('-') || given == "0" { "" } else { ", and fit 64 bits" };
+    PyValueError::new_err(format!("{word} must be at least {least}{most}, not {given}"))
 }
 
 impl Words<'_, '_> {
@@ -58,10 +105,7 @@ impl Words<'_, '_> {
         if let Some(device) = self.device {
             question = question.device(device.parse::<Device>().or_raise(py)?);
         }
-        if let Some(threads) = self.threads {
-            if threads == 0 {
-                return Err(PyValueError::new_err("threads must be at least 1"));
-            }
+        if let Some(ThreadCount(threads)) = self.threads {
             question = question.threads(Threads::Exactly(threads));
         }
         Ok(question)
@@ -73,9 +117,6 @@ impl Words<'_, '_> {
             (Some(ddof), None) => ("ddof", ddof),
             (None, Some(correction)) => ("correction", correction),
             (None, None) => return Ok(question),
-            (Some(ddof), Some(_)) if !ddof.is_truthy()? => {
-                ("correction", self.correction.unwrap_or(ddof))
-            }
             (Some(_), Some(_)) => {
                 return Err(PyValueError::new_err(
                     "ddof and correction are two names of the same: give one",
@@ -136,11 +177,10 @@ fn axes(axis: &Bound<'_, PyAny>) -> PyResult<Vec<isize>> {
                 axis.repr()?
             )));
         }
-        // Beyond an index no array has an axis, and the error says so.
         let index = axis.call_method0(intern!(axis.py(), "__index__")).map_err(|_| {
             PyTypeError::new_err("axis must be an integer, a tuple of integers or None")
         })?;
-        index.extract().or_else(|_| Ok(if index.lt(0)? { isize::MIN } else { isize::MAX }))
+        index.extract().map_err(|_| axis_beyond(axis.py(), &index))
     };
     if let Some(axis) = index(axis) {
         return Ok(vec![axis]);
@@ -152,6 +192,22 @@ fn axes(axis: &Bound<'_, PyAny>) -> PyResult<Vec<isize>> {
         return axes.iter().map(|axis| one(&axis)).collect();
     }
     Ok(vec![one(axis)?])
+}
+
+/// The name of a type of elements, by whatever says it.
+///
+/// # Errors
+/// Those of Python.
+pub(crate) fn name_of_type(x: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(class) = x.cast::<PyType>() {
+        return Ok(class.name()?.to_string());
+    }
+    let text = match x.getattr_opt(intern!(x.py(), "name"))? {
+        Some(name) => name.extract()?,
+        // torch.float32
+        None => x.str()?.to_string(),
+    };
+    Ok(text.rsplit('.').next().unwrap_or_default().to_owned())
 }
 
 /// A type of elements, by whatever says it: NumPy's, torch's, Python's, or a name.
@@ -175,12 +231,7 @@ pub(crate) fn element_type(x: &Bound<'_, PyAny>) -> PyResult<DType> {
     if let Ok(name) = x.cast::<PyString>() {
         return named(x, &name.to_cow()?);
     }
-    if let Some(name) = x.getattr_opt(intern!(py, "name"))? {
-        return named(x, &name.extract::<String>()?);
-    }
-    // torch.float32
-    let text = x.str()?.to_string();
-    named(x, text.rsplit('.').next().unwrap_or_default())
+    named(x, &name_of_type(x)?)
 }
 
 fn named(x: &Bound<'_, PyAny>, name: &str) -> PyResult<DType> {

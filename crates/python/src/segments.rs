@@ -7,7 +7,7 @@ use crate::cuda;
 use crate::dense::Dense;
 use crate::errors::OrRaise;
 use crate::import::{Data, import};
-use crate::question::Words;
+use crate::question::{Length, ThreadCount, Words};
 use crate::run::{self, part};
 use crate::spans::{self, Span};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -50,7 +50,7 @@ pub(crate) fn segments<'py>(
     lengths: Option<&Bound<'py, PyAny>>,
     starts: Option<&Bound<'py, PyAny>>,
     stops: Option<&Bound<'py, PyAny>>,
-    length: Option<usize>,
+    length: Option<Length>,
     y: Option<&Bound<'py, PyAny>>,
     initial: Option<&Bound<'py, PyAny>>,
     dtype: Option<&Bound<'py, PyAny>>,
@@ -58,7 +58,7 @@ pub(crate) fn segments<'py>(
     correction: Option<&Bound<'py, PyAny>>,
     nan: Option<&str>,
     device: Option<&str>,
-    threads: Option<usize>,
+    threads: Option<ThreadCount>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let form = match (offsets, lengths, starts, stops, length) {
         (Some(offsets), None, None, None, None) => Form::Offsets(integers(offsets, "offsets")?),
@@ -66,7 +66,7 @@ pub(crate) fn segments<'py>(
         (None, None, Some(starts), Some(stops), None) => {
             Form::StartsStops(integers(starts, "starts")?, integers(stops, "stops")?)
         }
-        (None, None, None, None, Some(length)) => Form::Fixed(length),
+        (None, None, None, None, Some(length)) => Form::Fixed(length.0),
         _ => {
             return Err(PyTypeError::new_err(
                 "segments are told in one way\nhint: give offsets, lengths, starts and stops, or length",
@@ -272,9 +272,9 @@ fn integers(x: &Bound<'_, PyAny>, name: &str) -> PyResult<Dense> {
             check(array.dtype(), array.shape())?;
             array.copied(x.py())?
         }
-        Data::File(_) | Data::Frame(_) => {
+        Data::File(_) | Data::Frame(_) | Data::Complex(_) => {
             return Err(PyTypeError::new_err(format!(
-                "{name} must be an array or a column, not a file or a table\nhint: read or choose the column first"
+                "{name} must be an array or a column, not a file, a table or complex numbers\nhint: read or choose the column first"
             )));
         }
     };

@@ -5,7 +5,7 @@ use crate::numpy;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 use warpfold::DType;
 
 /// The depth that nested lists may have.
@@ -18,6 +18,7 @@ enum Number {
     /// Beyond i64.
     Large(u64),
     Float(f64),
+    Complex(f64, f64),
 }
 
 /// The array that numbers of Python are: of truth values, of i64, of u64 if some need it,
@@ -26,7 +27,9 @@ enum Number {
 /// # Errors
 /// Elements that are not numbers; lists of different lengths; integers beyond 64 bits, or
 /// ones beside floats that no float is.
-pub(crate) fn import(x: &Bound<'_, PyAny>) -> PyResult<Dense> {
+///
+/// The flag says whether there are complex numbers: then the last axis has their parts.
+pub(crate) fn import(x: &Bound<'_, PyAny>) -> PyResult<(Dense, bool)> {
     let mut found = Found::default();
     found.take(x, 0)?;
     found.dense()
@@ -88,10 +91,26 @@ impl Found {
         }
     }
 
-    fn dense(self) -> PyResult<Dense> {
+    fn dense(self) -> PyResult<(Dense, bool)> {
         let numbers = self.numbers;
+        if numbers.iter().any(|number| matches!(number, Number::Complex(..))) {
+            let mut words = Vec::with_capacity(2 * numbers.len());
+            for number in numbers {
+                let (real, imaginary) = match number {
+                    Number::Complex(real, imaginary) => (Number::Float(real), imaginary),
+                    real => (real, 0.0),
+                };
+                words.extend([bits(real, DType::F64)?, imaginary.to_bits()]);
+            }
+            let shape = [&self.shape[..], &[2]].concat();
+            return Dense::of_words(DType::F64, words, shape).map(|dense| (dense, true));
+        }
+        Self::real(&numbers, self.shape).map(|dense| (dense, false))
+    }
+
+    fn real(numbers: &[Number], shape: Vec<usize>) -> PyResult<Dense> {
         let dtype = numbers.iter().try_fold(DType::Bool, |so_far, number| match (so_far, number) {
-            (DType::F64, _) | (_, Number::Float(_)) => Some(DType::F64),
+            (DType::F64, _) | (_, Number::Float(_) | Number::Complex(..)) => Some(DType::F64),
             (_, Number::Large(_)) => Some(DType::U64),
             (DType::U64, _) => Some(DType::U64),
             (_, Number::Int(_)) => Some(DType::I64),
@@ -105,13 +124,13 @@ impl Found {
         if dtype == DType::Bool {
             let mut words = vec![0u64; numbers.len().div_ceil(8)];
             let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-            for (byte, number) in bytes.iter_mut().zip(&numbers) {
+            for (byte, number) in bytes.iter_mut().zip(numbers) {
                 *byte = u8::from(matches!(number, Number::Bool(true)));
             }
-            return Dense::of_words(dtype, words, self.shape);
+            return Dense::of_words(dtype, words, shape);
         }
         let words = numbers.iter().map(|&number| bits(number, dtype));
-        Dense::of_words(dtype, words.collect::<PyResult<_>>()?, self.shape)
+        Dense::of_words(dtype, words.collect::<PyResult<_>>()?, shape)
     }
 }
 
@@ -123,7 +142,7 @@ fn bits(number: Number, dtype: DType) -> PyResult<u64> {
         ))
     };
     Ok(match (number, dtype) {
-        (Number::Float(x), _) => x.to_bits(),
+        (Number::Float(x) | Number::Complex(x, _), _) => x.to_bits(),
         (Number::Bool(b), DType::F64) => f64::from(u8::from(b)).to_bits(),
         (Number::Int(i), DType::F64) if (i as f64) as i128 != i128::from(i) => {
             return Err(inexact(i.to_string()));
@@ -154,6 +173,9 @@ fn number(x: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
     }
     if x.is_instance_of::<PyInt>() {
         return integer(x).map(Some);
+    }
+    if let Ok(x) = x.cast::<PyComplex>() {
+        return Ok(Some(Number::Complex(x.real(), x.imag())));
     }
     let py = x.py();
     if numpy::is_scalar(x) {
@@ -202,10 +224,12 @@ fn not_a_number(x: &Bound<'_, PyAny>) -> PyErr {
     let name = class.fully_qualified_name().map_or_else(|_| "?".into(), |name| name.to_string());
     let hint = match name.as_str() {
         "str" => "a path is read with warpfold.open(path); text becomes numbers with float()",
-        "complex" => "reduce the real and the imaginary parts",
         "NoneType" => "use float(\"nan\") with nan=\"omit\" for a missing value",
         "decimal.Decimal" | "fractions.Fraction" => {
             "floats are binary: convert with float() if rounding is meant"
+        }
+        "polars.lazyframe.frame.LazyFrame" | "polars.dataframe.group_by.GroupBy" | "polars.LazyFrame" => {
+            "a frame that is yet to be computed has no rows: give x.collect()"
         }
         _ => "give an array, numbers, or what has __dlpack__, a buffer or __arrow_c_array__",
     };

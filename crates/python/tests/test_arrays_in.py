@@ -88,8 +88,8 @@ def test_bfloat16_of_ml_dtypes(dtype):
 REFUSED = [
     (np.ones(3, ">f8"), "newbyteorder"),
     (np.ones(3, ">i2"), "newbyteorder"),
-    (np.ones(3, complex), "x.real"),
-    (np.ones(3, "complex64"), "x.real"),
+    (np.ones(3, ">c8"), "complex128"),
+    (np.ones(3, np.clongdouble), "complex128"),
     (np.array([1, "a"], object), "astype"),
     (np.array(["a", "b"]), "astype"),
     (np.array([b"a", b"b"]), "astype"),
@@ -100,7 +100,6 @@ REFUSED = [
     (np.ma.masked_array([1.0, 2.0], [True, False]), "where"),
     ("text", "warpfold.open"),
     (["1", "2"], "float()"),
-    ([1j], "imaginary"),
     ([None, 1.0], "nan"),
     ([Fraction(1, 3)], "float()"),
     (object(), "give an array"),
@@ -141,8 +140,8 @@ def test_wrappers_of_numpys_arrays_have_numpys_types():
     frame = pandas.DataFrame({"a": [1.0, 2.0], "b": [3, 4]})
     assert wf.sum(frame, axis=0) == {"a": 3.0, "b": 7}
     assert wf.sum(frame["b"]) == 7
-    with pytest.raises(TypeError, match="column by column"):
-        wf.sum(frame)
+    with pytest.raises(TypeError, match="keepdims"):
+        wf.sum(frame, keepdims=True)
     assert frame.agg(wf.sum).tolist() == [3.0, 7.0]
     if int(pandas.__version__.split(".")[0]) >= 3:
         # Before, a function is tried on each element first.

@@ -36,7 +36,7 @@ def test_tables_are_reduced_column_by_column():
     assert wf.sum(table, axis=0) == {"a": 3, "b": 1.75}
     assert wf.reduce(table, ["sum", "max"], axis=0) == {"sum": {"a": 3, "b": 1.75}, "max": {"a": 2, "b": 1.0}}
     with pytest.raises(TypeError, match="hint: say axis=0"):
-        wf.sum(table)
+        wf.sum(table, axis=())
     assert wf.sum(table.select(["b"])) == 1.75
     with pytest.raises(TypeError) as error:
         wf.sum(pa.table({"a": [1], "text": ["x"]}), axis=0)

@@ -2,7 +2,9 @@
 
 import doctest
 import importlib.util
+import inspect
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -44,10 +46,11 @@ def test_examples_of_kernels(repository, at, monkeypatch):
 
 
 def test_examples_of_the_package():
+    import warpfold._derived
     import warpfold.array_api
     import warpfold.ptx
 
-    for module in [warpfold, warpfold.array_api, warpfold.ptx]:
+    for module in [warpfold, warpfold._derived, warpfold.array_api, warpfold.ptx]:
         found = doctest.testmod(module)
         assert found.attempted and not found.failed
 
@@ -63,10 +66,24 @@ def test_examples_of_the_module_for_torch():
 def test_what_the_package_shows_has_types():
     stub = pathlib.Path(warpfold.__file__).with_name("_warpfold.pyi").read_text()
     for name in warpfold.__all__:
-        if name not in ("AxisError", "FileError", "__version__"):
-            assert f"def {name}(" in stub or f"class {name}:" in stub, name
-            assert getattr(warpfold, name).__doc__, name
+        shown = getattr(warpfold, name)
+        if shown is getattr(warpfold._warpfold, name, None) and name != "__version__":
+            assert f"def {name}(" in stub or f"class {name}:" in stub or f"{name}: " in stub, name
+            assert shown.__doc__, name
     assert pathlib.Path(warpfold.__file__).with_name("py.typed").exists()
+
+
+def test_docstrings_name_every_argument_and_the_errors():
+    for name in warpfold.__all__:
+        shown = getattr(warpfold, name)
+        if not callable(shown) or isinstance(shown, type):
+            continue
+        text = shown.__doc__
+        if "those of ``" in text or "as ``" in text:
+            continue
+        for word in inspect.signature(shown).parameters:
+            assert re.search(rf"\b{word}\b", text), (name, word)
+        assert "Raises:" in text and "Error: " in text, name
 
 
 def test_types_are_those_of_the_stubs(tmp_path):

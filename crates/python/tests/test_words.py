@@ -45,7 +45,7 @@ def test_masks_that_do_not_fit():
     with pytest.raises(ValueError, match="no value"):
         wf.max(X, where=np.zeros((3, 4), bool))
     with pytest.raises(TypeError, match="initial"):
-        wf.sum(np.ones(3, "int8"), initial=1000)
+        wf.max(np.ones(3, "int8"), initial=1000)
     with pytest.raises(TypeError, match="initial"):
         wf.sum(X, initial="1")
 
@@ -73,6 +73,18 @@ def test_an_out_that_cannot_be_written_stays_as_it_is():
         with pytest.raises(error):
             wf.sum(X, axis=0, out=out)
         assert np.array_equal(before, out)
+    with pytest.raises(TypeError, match="out must be an array.*not list\nhint"):
+        wf.sum(X, axis=0, out=[0, 0, 0])
+    # Of as many bytes, and of others: the types are named.
+    for kind in ["int64", "float32"]:
+        out = np.full(4, 7, kind)
+        with pytest.raises(TypeError, match=f"out has elements of type {kind}, but the answer is of type float64"):
+            wf.sum(X, axis=0, dtype="float64", out=out)
+        assert out.tolist() == [7] * 4
+    with pytest.raises(ValueError, match=r"out has shape \[3\], but the answer has shape \[4\]"):
+        wf.sum(X, axis=0, out=np.zeros(3))
+    for kind in ["uint64", "int64"]:
+        assert wf.argmax(X, axis=0, out=np.zeros(4, kind)).tolist() == [2] * 4
     fixed = np.zeros(4)
     fixed.flags.writeable = False
     with pytest.raises((ValueError, BufferError)):
@@ -111,6 +123,12 @@ def test_divisors():
             wf.var(x, ddof=bad)
     assert wf.var(x, correction=0.5) == 28 / 15 and wf.std([0.0, 2.0], ddof=1.5) == 2.0
     assert wf.var(x, correction=5e-324) == wf.var(x) and math.isnan(wf.var(x, correction=1e300))
+    for words in [{"ddof": 1, "correction": 2}, {"ddof": 0, "correction": 1}, {"ddof": 0, "correction": 0}, {"ddof": 1, "correction": 1}]:
+        for call in [lambda: wf.var(x, **words), lambda: wf.reduce(x, ["std"], **words), lambda: wf.Partial("var", **words), lambda: wf.GroupPartial("var", **words), lambda: wf.segments(x, "var", length=3, **words), lambda: wf.groupby([1, 1, 1], x, "var", **words)]:
+            with pytest.raises(ValueError, match="two names"):
+                call()
+    for ddof in [np.int64(1), np.array(1), True, np.float32(1.0)]:
+        assert wf.var(x, ddof=ddof) == np.var(x, ddof=ddof)
     assert math.isnan(wf.var(x, correction=3.0)) and math.isnan(wf.var(x, correction=3.5))
     partial = wf.Partial("var", correction=0.5)
     partial.absorb(x)
@@ -161,10 +179,25 @@ def test_nans():
         wf.nanmin(np.array([math.nan]))
 
 
-@pytest.mark.parametrize("axis", [2, -3, 10**30, -(10**30)])
+@pytest.mark.parametrize("axis", [2, -3, 2**70, 10**30, -(10**30), (0, 2**64)])
 def test_axes_that_are_not_there(axis):
-    with pytest.raises(np.exceptions.AxisError):
+    with pytest.raises(np.exceptions.AxisError, match=str(axis[1] if isinstance(axis, tuple) else axis)):
         wf.sum(X, axis=axis)
+
+
+def test_numbers_that_must_not_be_negative_are_named():
+    partial, groups = wf.Partial("sum"), wf.GroupPartial("sum")
+    for name, call in [
+        ("length", lambda: wf.segments([1.0], "sum", length=-1)),
+        ("start", lambda: partial.absorb([1.0], start=-1)),
+        ("start", lambda: groups.absorb([1], [1.0], start=-1)),
+        ("offset", lambda: wf.open("x.raw", offset=-1)),
+        ("memory_limit", lambda: wf.open("x.raw", memory_limit=-1)),
+        ("shape", lambda: wf.open("x.raw", shape=[2, -1])),
+        ("ddof", lambda: wf.stats("x.raw", ddof=-1)),
+    ]:
+        with pytest.raises(ValueError, match=f"{name} must be at least 0, not -1"):
+            call()
 
 
 def test_axes_that_are_none():
@@ -199,8 +232,11 @@ def test_devices_and_threads():
     for device in ["cuda:99", "tpu"]:
         with pytest.raises((RuntimeError, ValueError), match="hint"):
             wf.sum(X, device=device)
-    with pytest.raises(ValueError, match="at least 1"):
-        wf.sum(X, threads=0)
+    for threads in [0, -1, -(2**70), 2**70]:
+        with pytest.raises(ValueError, match=f"threads must be at least 1.*not {threads}"):
+            wf.sum(X, threads=threads)
+    with pytest.raises(TypeError, match="threads must be an integer, not 1.5"):
+        wf.sum(X, threads=1.5)
 
 
 def test_several_operations_in_one_pass():
@@ -225,9 +261,7 @@ def test_ours():
     assert wf.logsumexp([0.0, 0.0]) == math.log(2)
     assert wf.dot([1, 2], [3, 4]) == 11
     with pytest.raises(ValueError, match="differ"):
-        wf.dot([1, 2], [1])
-    with pytest.raises(TypeError, match="differ"):
-        wf.dot(x, x.astype("f4"))
+        wf.dot([1, 2], [1, 2, 3])
 
 
 def test_one_operation_that_is_named_alone_answers_alone():

@@ -9,6 +9,7 @@ Arrow's C interface are reduced where they lie. The guide is ``docs/python.md`` 
 repository.
 """
 
+from ._derived import average, ptp, std_mean, var_mean
 from ._warpfold import (
     Array,
     File,
@@ -76,6 +77,7 @@ __all__ = [
     "argmax",
     "argmin",
     "argminmax",
+    "average",
     "count",
     "count_nan",
     "count_nonzero",
@@ -100,12 +102,15 @@ __all__ = [
     "norm_inf",
     "open",
     "prod",
+    "ptp",
     "range",
     "reduce",
     "segments",
     "stats",
     "std",
+    "std_mean",
     "sum",
     "sumsq",
     "var",
+    "var_mean",
 ]

@@ -65,6 +65,7 @@ const INT: u8 = 0;
 const UINT: u8 = 1;
 const FLOAT: u8 = 2;
 const BFLOAT: u8 = 4;
+const COMPLEX: u8 = 5;
 const BOOL: u8 = 6;
 
 impl Type {
@@ -86,6 +87,20 @@ impl Type {
             (FLOAT, 64, 1) => DType::F64,
             _ => return None,
         })
+    }
+
+    /// The type of the parts of complex elements.
+    pub(super) fn parts(self) -> Option<DType> {
+        match (self.code, self.bits, self.lanes) {
+            (COMPLEX, 64, 1) => Some(DType::F32),
+            (COMPLEX, 128, 1) => Some(DType::F64),
+            _ => None,
+        }
+    }
+
+    /// What DLPack calls complex numbers with parts of a type of ours.
+    pub(super) fn of_parts(dtype: DType) -> Type {
+        Type { code: COMPLEX, bits: (16 * dtype.size()) as u8, lanes: 1 }
     }
 
     /// What DLPack calls a type of ours.

@@ -14,6 +14,8 @@ pub(crate) struct Exportable {
     /// The first element, in the device's memory.
     pub(crate) address: usize,
     pub(crate) shape: Vec<usize>,
+    /// Whether the elements are complex, with parts of that type.
+    pub(crate) is_complex: bool,
     /// The kind of device, and which.
     pub(crate) device: (i32, i32),
     /// Keeps the memory until the consumer is done.
@@ -74,7 +76,7 @@ fn described(array: Exportable) -> (DlTensor, *mut c_void) {
         data: std::ptr::with_exposed_provenance_mut(array.address),
         device: Device { kind: array.device.0, id: array.device.1 },
         ndim: ndim as i32,
-        dtype: Type::of(array.dtype),
+        dtype: if array.is_complex { Type::of_parts(array.dtype) } else { Type::of(array.dtype) },
         shape: axes,
         strides: axes.wrapping_add(ndim),
         byte_offset: 0,

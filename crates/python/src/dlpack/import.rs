@@ -77,6 +77,8 @@ pub(crate) struct Tensor {
     /// The kind of device, and which.
     pub(crate) device: (i32, i32),
     pub(crate) owner: Managed,
+    /// Whether the last axis has the parts of complex numbers.
+    pub(crate) is_complex: bool,
 }
 
 /// The array that an object hands over by `__dlpack__`; one on a CUDA device after the
@@ -127,8 +129,8 @@ impl Tensor {
         };
         let layout = Layout::of(tensor)?;
         let device = (tensor.device.kind, tensor.device.id);
-        let Layout { dtype, address, shape, strides } = layout;
-        Ok(Tensor { dtype, address, shape, strides, device, owner })
+        let Layout { dtype, address, shape, strides, is_complex } = layout;
+        Ok(Tensor { dtype, address, shape, strides, device, owner, is_complex })
     }
 }
 
@@ -179,6 +181,7 @@ struct Layout {
     address: usize,
     shape: Vec<usize>,
     strides: Vec<isize>,
+    is_complex: bool,
 }
 
 impl Layout {
@@ -189,7 +192,8 @@ impl Layout {
             PyValueError::new_err(format!("the producer of a DLPack tensor lies: {what}"))
         };
         let code = tensor.dtype;
-        let dtype = code.known().ok_or_else(|| {
+        let parts = code.parts();
+        let dtype = code.known().or(parts).ok_or_else(|| {
             PyTypeError::new_err(format!(
                 "the tensor holds elements of DLPack's code {}, {} bits and {} lanes, not real numbers\nhint: cast it to a float or integer type of 8 to 64 bits",
                 code.code, code.bits, code.lanes
@@ -209,11 +213,12 @@ impl Layout {
         };
         let shape: Option<Vec<usize>> =
             axes(tensor.shape).iter().map(|&n| usize::try_from(n).ok()).collect();
-        let shape = shape.ok_or_else(|| lies("an axis of negative length"))?;
-        let strides = if tensor.strides.is_null() {
-            crate::dense::c_strides(dtype.size(), &shape)
+        let mut shape = shape.ok_or_else(|| lies("an axis of negative length"))?;
+        let size = dtype.size() * if parts.is_some() { 2 } else { 1 };
+        let mut strides = if tensor.strides.is_null() {
+            crate::dense::c_strides(size, &shape)
         } else {
-            let size = dtype.size() as i64;
+            let size = size as i64;
             let bytes = |&n: &i64| n.checked_mul(size).and_then(|n| isize::try_from(n).ok());
             let strides: Option<Vec<isize>> = axes(tensor.strides).iter().map(bytes).collect();
             strides.ok_or_else(|| lies("strides beyond the address space"))?
@@ -224,6 +229,10 @@ impl Layout {
         if tensor.data.is_null() && !shape.contains(&0) {
             return Err(lies("elements without a pointer"));
         }
-        Ok(Layout { dtype, address, shape, strides })
+        if parts.is_some() {
+            shape.push(2);
+            strides.push(dtype.size().cast_signed());
+        }
+        Ok(Layout { dtype, address, shape, strides, is_complex: parts.is_some() })
     }
 }
