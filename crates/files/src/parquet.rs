@@ -26,6 +26,7 @@ use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 use warpfold_core::DType;
 use warpfold_core::element::Known;
+use warpfold_core::element::f16;
 
 /// Rows decoded at a time.
 const ROWS: u64 = 1 << 16;

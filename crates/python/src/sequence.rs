@@ -228,9 +228,9 @@ fn not_a_number(x: &Bound<'_, PyAny>) -> PyErr {
         "decimal.Decimal" | "fractions.Fraction" => {
             "floats are binary: convert with float() if rounding is meant"
         }
-        "polars.lazyframe.frame.LazyFrame" | "polars.dataframe.group_by.GroupBy" | "polars.LazyFrame" => {
-            "a frame that is yet to be computed has no rows: give x.collect()"
-        }
+        "polars.lazyframe.frame.LazyFrame"
+        | "polars.dataframe.group_by.GroupBy"
+        | "polars.LazyFrame" => "a frame that is yet to be computed has no rows: give x.collect()",
         _ => "give an array, numbers, or what has __dlpack__, a buffer or __arrow_c_array__",
     };
     PyTypeError::new_err(format!("{name} is not a number or an array of numbers\nhint: {hint}"))

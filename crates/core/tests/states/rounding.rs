@@ -310,13 +310,13 @@ fn dots_beyond_the_range_of_products() {
 }
 
 /// The nearest f16 to an f64 that it can be reached from by f64's own rounding
-/// to an integer number of last places. (`half` cuts the low half of an f64 off.)
+/// to an integer number of last places.
 fn f16_of(x: f64) -> u16 {
     let exponent = ((x.to_bits() >> 52 & 0x7ff) as i32 - 1023).max(-14);
     let place = pow2(exponent - 10);
     let rounded = (x / place).round_ties_even() * place;
     let zero_is_positive = if x == 0.0 { 0.0 } else { rounded };
-    f16::from_f64_const(zero_is_positive).to_bits()
+    f16::from_f64(zero_is_positive).to_bits()
 }
 
 /// Every f16 with a set of partners: sums, halves and products of two f16 are
