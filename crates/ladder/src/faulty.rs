@@ -80,9 +80,14 @@ mod tests {
     use super::listings::{GRID_SYNC, WARP_SHUFFLE};
     use super::*;
     use crate::{ALL, find};
+    use std::collections::BTreeMap;
+    use std::sync::{Mutex, OnceLock};
 
-    fn shown(id: &str) -> Vec<Showing> {
-        show(find(id).unwrap()).unwrap()
+    /// What the listings of a rung show. Some take seconds, and several tests look at them: each is run once.
+    fn shown(id: &'static str) -> &'static [Showing] {
+        static SHOWN: Mutex<BTreeMap<&str, &OnceLock<Vec<Showing>>>> = Mutex::new(BTreeMap::new());
+        let cell = *SHOWN.lock().unwrap().entry(id).or_insert_with(|| Box::leak(Box::default()));
+        cell.get_or_init(|| show(find(id).unwrap()).unwrap())
     }
 
     /// What the texts' algorithms answer, kernel and host code.
@@ -188,8 +193,8 @@ mod tests {
             if rung.id == GRID_SYNC.rung {
                 continue;
             }
-            let shown = show(rung).unwrap();
-            for showing in &shown {
+            let shown = shown(rung.id);
+            for showing in shown {
                 assert!(showing.is_faulty(), "{}: {showing:?}", rung.id);
                 let begins = match showing.text {
                     Text::Beyond => ["// kernels/faulty.cu", ""],
