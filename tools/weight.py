@@ -25,7 +25,12 @@ import struct
 import subprocess
 import sys
 import tempfile
-import tomllib
+
+try:
+    import tomllib
+except ImportError:
+    print("skipped: tools/weight.py needs Python 3.11")
+    sys.exit()
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")

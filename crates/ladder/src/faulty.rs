@@ -87,19 +87,19 @@ mod tests {
     use super::*;
     use crate::{ALL, find};
     use std::collections::BTreeMap;
-    use std::sync::{Mutex, PoisonError};
+    use std::sync::{Mutex, OnceLock};
 
-    /// Each listing is run once, whichever tests look at it.
-    fn shown(id: &str) -> Vec<Showing> {
-        static SHOWN: Mutex<BTreeMap<String, Vec<Showing>>> = Mutex::new(BTreeMap::new());
-        let mut all = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        all.entry(id.into()).or_insert_with(|| show(find(id).unwrap()).unwrap()).clone()
+    /// What the listings of a rung show. Some take seconds, and several tests look at them: each is run once.
+    fn shown(id: &'static str) -> &'static [Showing] {
+        static SHOWN: Mutex<BTreeMap<&str, &OnceLock<Vec<Showing>>>> = Mutex::new(BTreeMap::new());
+        let cell = *SHOWN.lock().unwrap().entry(id).or_insert_with(|| Box::leak(Box::default()));
+        cell.get_or_init(|| show(find(id).unwrap()).unwrap())
     }
 
     /// `warpfold ladder faults > docs/ladder/faults.md` makes it anew.
     #[test]
     fn the_page_of_faults_is_what_is_found() {
-        let page = statements::page_of(|rung| Ok(shown(rung.id))).unwrap();
+        let page = statements::page_of(|rung| Ok(shown(rung.id).to_vec())).unwrap();
         let committed = include_str!("../../../docs/ladder/faults.md");
         assert!(
             page == committed,
@@ -249,7 +249,7 @@ mod tests {
                 continue;
             }
             let shown = shown(rung.id);
-            for showing in &shown {
+            for showing in shown {
                 assert!(showing.is_faulty(), "{}: {showing:?}", rung.id);
                 let begins = match showing.text {
                     Text::Beyond => ["// kernels/faulty.cu", ""],

@@ -14,6 +14,8 @@ mod names;
 mod output;
 mod pipes;
 mod ptx;
+#[cfg(unix)]
+mod readme;
 mod releases;
 mod segments;
 #[cfg(unix)]

@@ -235,7 +235,7 @@ fn all_columns_come_in_one_pass() {
 
 #[test]
 fn tables_may_be_wide() {
-    for width in [7_000, 100_000] {
+    for width in [7_000, 30_000] {
         let row =
             |f: &dyn Fn(usize) -> String| (0..width).map(f).collect::<Vec<_>>().join(",") + "\n";
         let last = width - 1;

@@ -2,7 +2,7 @@
 //! there is one: the same answers, errors and states as of the same arrays in the host's.
 
 use crate::arrays::Random;
-use crate::thorough::up_to;
+use crate::thorough::{thorough, up_to};
 use warpfold::internal::{engine_of, stream_of};
 use warpfold::{
     DType, Device, DeviceArray, DeviceArrayMut, DeviceStream, Error, NanPolicy, Op, Partial,
@@ -314,10 +314,15 @@ fn arrays_on_a_device_are_reduced_where_they_lie() {
 fn every_operation_where_it_lies() {
     let stream = interpreter();
     let mut random = Random::new(21);
-    for dtype in DType::ALL {
+    for (i, dtype) in DType::ALL.into_iter().enumerate() {
         let sample = Sample::new(&stream, dtype, Axes::dense(dtype, &[3, 11]), &mut random);
-        for op in Op::ALL.into_iter().filter(|op| op.supports(dtype) && op.arity() == 1) {
-            for axes in [&[0isize, 1][..], &[0], &[1]] {
+        let ops = Op::ALL.into_iter().filter(|op| op.supports(dtype) && op.arity() == 1);
+        for (j, op) in ops.enumerate() {
+            for (k, axes) in [&[0isize, 1][..], &[0], &[1]].into_iter().enumerate() {
+                // One of the three in turn, if there is little time.
+                if !thorough() && (i + j) % 3 != k {
+                    continue;
+                }
                 let question = Reduction::of(op).axes(axes.iter().copied());
                 compare(&stream, &question, &sample, 5);
             }

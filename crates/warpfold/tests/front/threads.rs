@@ -9,7 +9,7 @@ use warpfold::{DType, Op, Reduction, Scalar, Threads, View};
 /// More than the 2^18 elements that threads take at a time, several times.
 const LARGE: usize = (1 << 20) + 4097;
 /// Enough for several threads, of which every type has its turn.
-const LONG: usize = (1 << 18) + 4097;
+const LONG: usize = (1 << 17) + 4097;
 
 /// FNV-1a.
 struct Digest(u64);
@@ -43,7 +43,7 @@ fn digest(threads: usize) -> u64 {
         for (pattern, n) in [
             (Pattern::Plain, LONG),
             (Pattern::Finite, LONG / 3),
-            (Pattern::Bits, 70_001),
+            (Pattern::Bits, 20_011),
             (Pattern::Tiny, 10_007),
         ] {
             let bytes = bytes_of(dtype, n, |_| element(dtype, pattern, &mut random));

@@ -1,9 +1,7 @@
 //! The console sessions of README.md, of the package's README.md and of the pages in
 //! docs/ print what the pages say.
 //!
-//! After a change that is meant, `README=overwrite cargo test -p warpfold-cli
-//! --test readme` writes them anew.
-#![cfg(unix)]
+//! After a change that is meant, `README=overwrite cargo test -p warpfold-cli readme` writes them anew.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
