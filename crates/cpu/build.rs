@@ -7,10 +7,11 @@ use std::env;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-check-cfg=cfg(x86_vectors)");
+    println!("cargo::rustc-check-cfg=cfg(x86_vectors, unoptimised)");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
     let miri = env::var_os("CARGO_CFG_MIRI").is_some();
-    if is("CARGO_CFG_TARGET_ARCH", "x86_64") && !is("OPT_LEVEL", "0") && !miri {
-        println!("cargo::rustc-cfg=x86_vectors");
+    if is("CARGO_CFG_TARGET_ARCH", "x86_64") && !miri {
+        let optimised = !is("OPT_LEVEL", "0");
+        println!("cargo::rustc-cfg={}", if optimised { "x86_vectors" } else { "unoptimised" });
     }
 }

@@ -25,6 +25,8 @@ pub(crate) mod short;
 pub(crate) mod side_by_side;
 mod squares;
 mod terms;
+#[cfg(any(unoptimised, all(test, x86_vectors)))]
+mod unoptimised;
 mod wide;
 mod window;
 
@@ -206,7 +208,7 @@ macro_rules! plain_and_absolute {
         }
     };
 }
-plain_and_absolute!(f64, 0, |_items, _top, _isa, _ABS| None);
+plain_and_absolute!(f64, 0, |items, top, _isa, ABS| quick_f64(items, top, ABS));
 plain_and_absolute!(f32, range::K_BITS, |items, top, isa, ABS| {
     let window = Window::below(top, 2, false)?;
     let sums = dispatch(isa, RangeSum::<f32, ABS> { items, window })?;
@@ -257,6 +259,20 @@ product! {
     bf16, not_at_once, quick_squares, product_bins;
     f32, not_at_once, quick_squares, product_bins;
     f64, products_at_once, no_squares, product_bins;
+}
+
+#[cfg(unoptimised)]
+fn quick_f64(items: &[f64], top: i32, absolute: bool) -> Option<[Part; 2]> {
+    let window = Window::below(top, 2, false)?;
+    let sums = unoptimised::sum(items, window, absolute)?;
+    Some([0, 1].map(|level| (i128::from(sums[level]), window.unit(level))))
+}
+
+/// The window of two levels is the quickest rung of f64.
+#[cfg(not(unoptimised))]
+#[inline(always)]
+fn quick_f64(_: &[f64], _: i32, _: bool) -> Option<[Part; 2]> {
+    None
 }
 
 fn no_squares<T>(_: &[T], _: i32, _: Isa) -> Option<[Part; 2]> {

@@ -70,7 +70,7 @@ impl Window {
 
     /// `M(level)`.
     #[inline(always)]
-    fn anchor(self, level: usize) -> f64 {
+    pub(super) fn anchor(self, level: usize) -> f64 {
         let exponent = self.unit(level) + 52;
         // 1.5 * 2^exponent by its bits; `below` keeps the exponent normal.
         f64::from_bits((((exponent + 1023) as u64) << 52) | (1 << 51))
