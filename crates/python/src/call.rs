@@ -160,18 +160,9 @@ pub(crate) fn element(x: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> {
         DType::F16 => Scalar::F16(f16::from_f64(x.extract().map_err(|_| refused())?)),
         DType::BF16 => Scalar::BF16(bf16::from_f64(x.extract().map_err(|_| refused())?)),
         DType::Bool => Scalar::Bool(x.extract().map_err(|_| refused())?),
-        DType::U64 => Scalar::UInt(x.extract().map_err(|_| refused())?, dtype),
         _ => {
-            let wide: i64 = x.extract().map_err(|_| refused())?;
-            let scalar = Scalar::from_bits(dtype, wide.cast_unsigned());
-            let kept = match scalar {
-                Scalar::Int(kept, _) => kept,
-                other => i64::try_from(other.to_bits()).unwrap_or(i64::MIN),
-            };
-            if kept != wide {
-                return Err(refused());
-            }
-            scalar
+            let whole: i128 = x.extract().map_err(|_| refused())?;
+            Scalar::integer(whole, dtype).ok_or_else(refused)?
         }
     })
 }
