@@ -18,4 +18,4 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/miri"
 cargo +nightly miri test -p warpfold-core --lib -- layout fpenv
 cargo +nightly miri test -p warpfold-threads --lib
 cargo +nightly miri test -p warpfold-cpu --lib -- slices
-cargo +nightly miri test -p warpfold-cpu --test cpu views::
+cargo +nightly miri test -p warpfold-cpu --test cpu -- views:: shorter_than_a_vector

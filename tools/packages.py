@@ -90,6 +90,9 @@ def faults_of_manifest(package):
         # A path alone is dropped when a package is made.
         if dependency.get("path") and dependency["req"] == "*":
             yield f"the dependency on {dependency['name']} has a path and no version"
+        # They use what is hidden in each other's documentation, and what another version may lack.
+        elif dependency.get("path") and dependency["req"] != f"={package['version']}":
+            yield f"the dependency on {dependency['name']} is not pinned to ={package['version']}"
 
 
 def read_archive(path):

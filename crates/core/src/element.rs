@@ -142,6 +142,13 @@ pub trait Element: sealed::Sealed + bytemuck::Pod + fmt::Debug + Send + Sync + '
     /// The smallest and the largest key of values other than NaN.
     fn key_range() -> (Self::Key, Self::Key);
 
+    /// What says whether the values of two [keys](Self::key) are equal, and which is less: as
+    /// the keys themselves do, but -0 and +0 are equal.
+    #[inline(always)]
+    fn numeric(key: Self::Key) -> Self::Key {
+        key
+    }
+
     /// The key of the magnitude: of `|x|` for floats; for integers the value
     /// itself.
     fn without_sign(self) -> Self::Key;
@@ -212,6 +219,11 @@ macro_rules! float_element {
             #[inline(always)]
             fn key_range() -> ($ibits, $ibits) {
                 (<$t>::NEG_INFINITY.key(), <$t>::INFINITY.key())
+            }
+            #[inline(always)]
+            fn numeric(key: $ibits) -> $ibits {
+                // One more for what has a sign: -0 comes right below +0.
+                key - (key >> ($width - 1))
             }
         }
     };

@@ -234,11 +234,12 @@ impl<T: CpuElement> Accelerate for Extrema<T> {
         let index = |i: usize| base + walk.index(start + i as u64);
         // Indices do not ascend along the walk: every equal element counts.
         let first = |key| {
+            let equals = |x: &T| T::numeric(x.key()) == T::numeric(key);
             let mut first = u64::MAX;
             for (part, items) in slices.items().chunks(COMPARED).enumerate() {
                 // Most have none.
-                if items.iter().fold(false, |hit, x| hit | (x.key() == key)) {
-                    let equal = items.iter().enumerate().filter(|(_, x)| x.key() == key);
+                if items.iter().fold(false, |hit, x| hit | equals(x)) {
+                    let equal = items.iter().enumerate().filter(|(_, x)| equals(x));
                     let indices = equal.map(|(i, _)| index(part * COMPARED + i));
                     first = indices.fold(first, u64::min);
                 }

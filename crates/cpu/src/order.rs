@@ -2,6 +2,7 @@
 //!
 //! Integer comparisons of order-preserving keys are immune to flush-to-zero,
 //! put -0 below +0 and show NaNs as keys outside the range of the infinities.
+//! Positions take the two zeros for equal.
 
 use crate::isa::Isa;
 use crate::simd::{Kernel, Simd, dispatch};
@@ -149,7 +150,7 @@ fn without_nans<T: Element>(items: &[T]) -> Summary<T::Key> {
     summary
 }
 
-/// Finds the first element with a key.
+/// Finds the first element that equals a key's, as -0 equals +0.
 struct Find<'a, T: Element> {
     items: &'a [T],
     key: T::Key,
@@ -163,11 +164,12 @@ impl<T: Element> Kernel for Find<'_, T> {
         // A whole row is compared without a branch; only the row with the hit
         // is searched.
         const ROW: usize = 64;
+        let key = T::numeric(self.key);
         let mut at = 0;
         for row in self.items.chunks(ROW) {
-            let hit = row.iter().fold(false, |hit, x| hit | (x.key() == self.key));
+            let hit = row.iter().fold(false, |hit, x| hit | (T::numeric(x.key()) == key));
             if hit {
-                return row.iter().position(|x| x.key() == self.key).map(|i| at + i);
+                return row.iter().position(|x| T::numeric(x.key()) == key).map(|i| at + i);
             }
             at += row.len();
         }
@@ -175,7 +177,7 @@ impl<T: Element> Kernel for Find<'_, T> {
     }
 }
 
-/// The index of the first element whose key is `key`.
+/// The index of the first element that equals the one whose key is `key`.
 pub(crate) fn position<T: Element>(items: &[T], key: T::Key, isa: Isa) -> Option<usize> {
     dispatch(isa, Find { items, key })
 }

@@ -68,12 +68,17 @@ impl<'a, T> Ragged<'a, T> {
         self.spans.len()
     }
 
+    /// The address of a row, from which the rest of the slice may be read, too.
+    #[inline(always)]
+    pub(crate) fn start(&self, row: usize) -> *const T {
+        self.origin.wrapping_add(self.spans[row].start)
+    }
+
     /// A row.
     #[inline(always)]
     pub(crate) fn row(&self, row: usize) -> &'a [T] {
-        let span = self.spans[row];
         // SAFETY: within the slice, as all spans are.
-        unsafe { core::slice::from_raw_parts(self.origin.add(span.start), span.len) }
+        unsafe { core::slice::from_raw_parts(self.start(row), self.spans[row].len) }
     }
 
     /// How many elements of the slice come after a row.

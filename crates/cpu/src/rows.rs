@@ -45,6 +45,16 @@ impl<'a, T> Rows<'a, T> {
         }
     }
 
+    /// The address of a row. What comes [after](Self::beyond) the row may be read from here,
+    /// and not from the row's slice.
+    #[inline(always)]
+    pub(crate) fn start(&self, row: usize) -> *const T {
+        match self {
+            Rows::Table(table) => table.at(row, 0),
+            Rows::Ragged(rows) => rows.start(row),
+        }
+    }
+
     /// How many elements after a row may be read, too.
     #[inline(always)]
     pub(crate) fn beyond(&self, row: usize) -> usize {

@@ -7,6 +7,16 @@
 
 constexpr u64 NOWHERE = ~0ull;
 
+// What says whether elements of these keys are equal, and which is less: keys do, but -0 comes right below +0, which it equals.
+template <class T, class Key>
+__device__ __forceinline__ Key numeric(Key key)
+{
+    if constexpr (Element<T>::FLOAT)
+        return Key(key - (key >> (8 * sizeof(Key) - 1)));
+    else
+        return key;
+}
+
 // The extremes cost what they cost without positions: a thread only remembers which of its tiles brought them, and looks into
 // those in the end. Its tiles ascend, and so do its elements of each.
 template <class T>
@@ -33,18 +43,15 @@ struct ArgExtrema {
             nan_in = number + 1;
         nans += wrong;
         // Integers may all be the greatest, of which the first tile says nothing new; no number is a NaN's key.
-        if (here.smallest < found.smallest || (!Element<T>::FLOAT && least_in == 0)) {
-            found.smallest = here.smallest;
+        if (numeric<T>(here.smallest) < numeric<T>(found.smallest) || (!Element<T>::FLOAT && least_in == 0))
             least_in = number + 1;
-        }
-        if (here.largest > found.largest || (!Element<T>::FLOAT && greatest_in == 0)) {
-            found.largest = here.largest;
+        if (numeric<T>(here.largest) > numeric<T>(found.largest) || (!Element<T>::FLOAT && greatest_in == 0))
             greatest_in = number + 1;
-        }
+        found.take(here.smallest, here.largest);
     }
 };
 
-// NaNs and the first one's position; the smallest and the largest key, each with its first position.
+// NaNs and the first one's position; the smallest and the largest key, each with the first position of what equals it.
 template <class T>
 struct Places {
     using Word = typename OrderOf<T>::Long;
@@ -54,18 +61,16 @@ struct Places {
 
     __device__ __forceinline__ void lower(u64 key, u64 at)
     {
-        if (Word(key) < Word(word[2]) || (key == word[2] && at < word[3])) {
-            word[2] = key;
-            word[3] = at;
-        }
+        const Word mine = numeric<T>(Word(word[2])), other = numeric<T>(Word(key));
+        word[3] = other < mine ? at : other == mine ? min(word[3], at) : word[3];
+        word[2] = u64(min(Word(word[2]), Word(key)));
     }
 
     __device__ __forceinline__ void raise(u64 key, u64 at)
     {
-        if (Word(key) > Word(word[4]) || (key == word[4] && at < word[5])) {
-            word[4] = key;
-            word[5] = at;
-        }
+        const Word mine = numeric<T>(Word(word[4])), other = numeric<T>(Word(key));
+        word[5] = other > mine ? at : other == mine ? min(word[5], at) : word[5];
+        word[4] = u64(max(Word(word[4]), Word(key)));
     }
 
     __device__ __forceinline__ void merge(const Places &other)
@@ -195,13 +200,15 @@ __device__ __forceinline__ void arg_extrema(const void *data, u64 n, u64 start, 
     places.word[0] = pass.nans;
     // Upside down, the largest is the smallest.
     using Rank = typename RankOf<T>::Word;
-    const Sought<Rank> sought[3] = {{pass.found.smallest, pass.least_in}, {Rank(~Rank(pass.found.largest)), pass.greatest_in}, {0, pass.nan_in}};
+    const auto least = numeric<T>(pass.found.smallest), greatest = numeric<T>(pass.found.largest);
+    const Sought<Rank> sought[3] = {{least, pass.least_in}, {Rank(~Rank(greatest)), pass.greatest_in}, {0, pass.nan_in}};
     bool is_first[3];
     keep_first_of_block(sought, is_first);
-    if (is_first[0])
-        places.lower(u64(Word(pass.found.smallest)), first_in_tile<T>(items, part, pass.least_in, [&](Bits bits) { return Format::key(bits) == pass.found.smallest; }));
-    if (is_first[1])
-        places.raise(u64(Word(pass.found.largest)), first_in_tile<T>(items, part, pass.greatest_in, [&](Bits bits) { return Format::key(bits) == pass.found.largest; }));
+    // Whoever is not first may have the other zero.
+    places.lower(u64(Word(pass.found.smallest)),
+        is_first[0] ? first_in_tile<T>(items, part, pass.least_in, [&](Bits bits) { return numeric<T>(Format::key(bits)) == least; }) : NOWHERE);
+    places.raise(u64(Word(pass.found.largest)),
+        is_first[1] ? first_in_tile<T>(items, part, pass.greatest_in, [&](Bits bits) { return numeric<T>(Format::key(bits)) == greatest; }) : NOWHERE);
     if constexpr (Format::FLOAT) {
         if (is_first[2])
             places.word[1] = first_in_tile<T>(items, part, pass.nan_in, [](Bits bits) { return Element<T>::is_nan(bits); });

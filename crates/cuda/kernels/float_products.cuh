@@ -35,6 +35,14 @@ struct FloatProducts {
     bool left_over = false;
 
     static __device__ __forceinline__ Bits pair(Bits x, Bits y) { return TWO ? y : x; }
+    // Whether a product of numbers is infinite, or no number: zero times infinity is none.
+    static __device__ __forceinline__ bool is_made(f64 product, Bits x, Bits y)
+    {
+        if constexpr (TWO)
+            return !SpecialProducts::is_finite(product) && !Element<T>::is_nan(x) && !Element<T>::is_nan(y);
+        else
+            return SpecialProducts::is_infinite(product);
+    }
 
     __device__ __forceinline__ void one(Bits x, Bits y) { absorb_product<T>(ladder.wide, x, pair(x, y)); }
     __device__ __forceinline__ void open() { ladder.open(); }
@@ -108,7 +116,8 @@ struct FloatProducts {
             if constexpr (Lane::SPLIT) {
                 left_over |= !bins.add(a, b) && !adds_nothing<T>(a, b);
             } else {
-                const f64 product = specials.finite(Lane::product(a, b));
+                const f64 given = Lane::product(a, b), product = specials.finite(given);
+                specials.infinite |= is_made(given, a, b);
                 if constexpr (FITS)
                     ladder.window.add(ladder.lane.drift, product);
                 else
@@ -130,8 +139,8 @@ struct FloatProducts {
                 });
             }
         } else {
-            const auto is_infinite = [](Bits x, Bits y) { return SpecialProducts::is_infinite(Lane::product(x, pair(x, y))); };
-            specials.close<T>(place, is_infinite, [&](Bits x, Bits y) { one(x, y); });
+            const auto made = [](Bits x, Bits y) { return is_made(Lane::product(x, pair(x, y)), x, pair(x, y)); };
+            specials.close<T>(place, made, [&](Bits x, Bits y) { one(x, y); });
         }
     }
     __device__ __forceinline__ void finish()

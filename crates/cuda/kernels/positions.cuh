@@ -1,5 +1,5 @@
-// Where the smallest or the largest element is first, or the first NaN: ranks as extremes have them, but for one that all NaNs share, and
-// positions beside them.
+// Where the smallest or the largest element is first, or the first NaN: ranks as extremes have them, but for one that all NaNs share and
+// one that both zeros share, and positions beside them.
 //
 // Whoever has seen nothing below the last rank says 0. If others have, that loses; if nobody has, it is where the first of all is.
 // Elements in the place of those that there are not have the last rank.
@@ -14,8 +14,8 @@ struct PositionRank {
     using Extreme = ExtremeOf<T>;
     using Bits = typename Extreme::Bits;
     static constexpr Bits LAST = Bits(~Bits(0));
-    // The last of the ranks that NaNs have as extremes.
-    static constexpr Bits OF_NAN = Bits(2 * Extreme::nans() - 1);
+    // The last of the ranks of NaNs.
+    static constexpr Bits OF_NAN = Bits(2 * Extreme::nans());
 
     struct Asked : Extreme::Asked {
         __device__ __forceinline__ Asked(u32 ask) : Extreme::Asked(ask == ARG_MAX ? GREATEST : LEAST) {}
@@ -24,10 +24,14 @@ struct PositionRank {
     static __device__ __forceinline__ Bits of(Bits bits, const Asked &asked)
     {
         const Bits rank = Extreme::rank_of(bits, asked);
-        if constexpr (Element<T>::FLOAT)
-            return rank < OF_NAN ? OF_NAN : rank;
-        else
+        if constexpr (Element<T>::FLOAT) {
+            // Before those of NaNs were moved, the lower half of all ranks ended with a zero, and the upper one begins with the other:
+            // one more for the lower half.
+            const Bits moved = Bits(rank + (Bits(rank - Extreme::nans()) < Extreme::UPPER));
+            return moved < OF_NAN ? OF_NAN : moved;
+        } else {
             return rank;
+        }
     }
 };
 
@@ -66,8 +70,15 @@ struct FirstTaken<T, true> {
 
     u32 least = ~0u;
 
-    // The ranks of a word, as they lie in it.
-    static __device__ __forceinline__ u32 ranks(u32 word, const typename Rank::Asked &asked) { return Extreme::ranks(word, EVERY * asked.flip); }
+    // The ranks of a word, as they lie in it: of floats with the step that the zeros share, and without the one of NaNs.
+    static __device__ __forceinline__ u32 ranks(u32 word, const typename Rank::Asked &asked)
+    {
+        const u32 ranks = Extreme::ranks(word, EVERY * asked.flip);
+        if constexpr (Element<T>::FLOAT)
+            return ranks + (~ranks >> 15 & EVERY);
+        else
+            return ranks;
+    }
 
     // Takes a rank on top of its number; between the two are zeros.
     __device__ __forceinline__ void take(u32 ranked, u32 number)

@@ -45,7 +45,7 @@ pub use error::{Error, Result};
 #[cfg(feature = "sim")]
 pub use sim::Sim;
 #[cfg(feature = "cudarc")]
-pub use slices::{SliceEngine, ordinal_of};
+pub use slices::{CudarcSlice, CudarcSliceMut, SliceEngine, ordinal_of};
 
 /// The Rust of README.md, compiled and run.
 #[cfg(all(doctest, feature = "sim"))]

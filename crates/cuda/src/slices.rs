@@ -20,11 +20,69 @@
 use crate::device::Stream;
 use crate::engine::{Array, Engine, Input};
 use crate::{Driver, Error, Result};
-use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice};
+use cudarc::driver::{
+    CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut,
+    DeviceSlice, UnifiedSlice, UnifiedView, UnifiedViewMut,
+};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use warpfold_core::Element;
 use warpfold_core::op::{AnyState, Kind};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A slice or a view of cudarc that can be read.
+///
+/// Sealed: anyone may implement [`DevicePtr`] and answer any address, which kernels would read.
+///
+/// ```compile_fail,E0277
+/// # use cudarc::driver::sys::CUdeviceptr;
+/// # use cudarc::driver::{CudaStream, DevicePtr, DeviceSlice, SyncOnDrop};
+/// # use std::sync::Arc;
+/// struct Liar(Arc<CudaStream>);
+/// impl DeviceSlice<f64> for Liar {
+///     fn len(&self) -> usize {
+///         1 << 40
+///     }
+///     fn stream(&self) -> &Arc<CudaStream> {
+///         &self.0
+///     }
+/// }
+/// impl DevicePtr<f64> for Liar {
+///     fn device_ptr<'a>(&'a self, _: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
+///         (8, SyncOnDrop::Sync(None))
+///     }
+/// }
+/// fn takes(_: &impl warpfold_cuda::CudarcSlice<f64>) {}
+/// fn lie(liar: &Liar) {
+///     takes(liar);
+/// }
+/// ```
+pub trait CudarcSlice<T>: DevicePtr<T> + sealed::Sealed {}
+
+/// A slice or a view of cudarc that can be written, too. Sealed as [`CudarcSlice`] is.
+pub trait CudarcSliceMut<T>: CudarcSlice<T> + DevicePtrMut<T> {}
+
+macro_rules! slices {
+    ($trait:ident: $($slice:ty),*) => {$(
+        impl<T> $trait<T> for $slice {}
+    )*};
+    ($($slice:ty),*) => {
+        slices!(CudarcSlice: $($slice),*);
+        $(impl<T> sealed::Sealed for $slice {})*
+    };
+}
+slices!(
+    CudaSlice<T>,
+    CudaView<'_, T>,
+    CudaViewMut<'_, T>,
+    UnifiedSlice<T>,
+    UnifiedView<'_, T>,
+    UnifiedViewMut<'_, T>
+);
+slices!(CudarcSliceMut: CudaSlice<T>, CudaViewMut<'_, T>, UnifiedSlice<T>, UnifiedViewMut<'_, T>);
 
 /// An [`Engine`] on the device of a cudarc context, which both share.
 ///
@@ -119,7 +177,7 @@ impl SliceEngine {
     pub fn reduce<T: Element>(
         &self,
         kind: Kind,
-        slice: &impl DevicePtr<T>,
+        slice: &impl CudarcSlice<T>,
         stream: &Arc<CudaStream>,
     ) -> Result<AnyState> {
         let on = self.stream(stream)?;
@@ -138,8 +196,8 @@ impl SliceEngine {
     pub fn reduce_pair<T: Element>(
         &self,
         kind: Kind,
-        left: &impl DevicePtr<T>,
-        right: &impl DevicePtr<T>,
+        left: &impl CudarcSlice<T>,
+        right: &impl CudarcSlice<T>,
         stream: &Arc<CudaStream>,
     ) -> Result<AnyState> {
         let on = self.stream(stream)?;
@@ -171,8 +229,8 @@ impl SliceEngine {
     pub fn reduce_into<T: Element>(
         &self,
         kind: Kind,
-        slice: &impl DevicePtr<T>,
-        to: &mut impl DevicePtrMut<u64>,
+        slice: &impl CudarcSlice<T>,
+        to: &mut impl CudarcSliceMut<u64>,
         stream: &Arc<CudaStream>,
     ) -> Result<()> {
         let on = self.stream(stream)?;

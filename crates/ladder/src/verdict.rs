@@ -179,8 +179,8 @@ mod tests {
         }
         let (question, expected) = expected(DType::U64, 1000, Data::Random);
         let right = expected.wanted.to_bits();
-        assert!(expected.judge(&question, Scalar::UInt(right, DType::U64)).is_right());
-        assert!(!expected.judge(&question, Scalar::UInt(right ^ 1, DType::U64)).is_right());
+        assert!(expected.judge(&question, Scalar::from_bits(DType::U64, right)).is_right());
+        assert!(!expected.judge(&question, Scalar::from_bits(DType::U64, right ^ 1)).is_right());
     }
 
     #[test]

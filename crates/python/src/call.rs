@@ -1,7 +1,7 @@
 //! From the objects of a call to its answers.
 
 use crate::answers::{self, give};
-use crate::cast::{common, copied, integer};
+use crate::cast::{common, copied};
 use crate::dense::{Dense, broadcast_shape};
 use crate::errors::{OrRaise, with_note};
 use crate::gather::{self, Chosen};
@@ -187,7 +187,7 @@ pub(crate) fn element(x: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> {
         DType::F32 => Scalar::F32(x.extract::<f64>().map_err(|_| refused())? as f32),
         DType::F16 => Scalar::F16(f16::from_f64(x.extract().map_err(|_| refused())?)),
         DType::BF16 => Scalar::BF16(bf16::from_f64(x.extract().map_err(|_| refused())?)),
-        _ => whole(x).and_then(|whole| integer(whole, dtype)).ok_or_else(refused)?,
+        _ => whole(x).and_then(|whole| Scalar::integer(whole, dtype)).ok_or_else(refused)?,
     })
 }
 

@@ -72,19 +72,7 @@ pub(crate) fn cast(bits: u64, from: DType, to: DType) -> Option<u64> {
     if to.is_float() {
         return if (whole as f64) as i128 == whole { real(whole as f64, to) } else { None };
     }
-    integer(whole, to).map(Scalar::to_bits)
-}
-
-/// An integer as one of a type of integers or truth values; `None` if the type does not have it.
-pub(crate) fn integer(whole: i128, to: DType) -> Option<Scalar> {
-    let made = Scalar::from_bits(to, whole as u64);
-    let is_same = match made {
-        Scalar::Bool(_) => (0..2).contains(&whole),
-        Scalar::Int(i, _) => i128::from(i) == whole,
-        Scalar::UInt(u, _) => i128::from(u) == whole,
-        _ => false,
-    };
-    is_same.then_some(made)
+    Scalar::integer(whole, to).map(Scalar::to_bits)
 }
 
 fn real(x: f64, to: DType) -> Option<u64> {

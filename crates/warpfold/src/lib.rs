@@ -82,7 +82,7 @@
 //! | a NaN, or `+inf` with `-inf` | the canonical NaN |
 //! | no elements | sums, dots and norms `+0`; mean, variance NaN; `min` and its kin have no value |
 //! | `min`, `max` | NaN propagates, `-0 < +0` |
-//! | `argmin`, `argmax` | the first occurrence; a NaN wins |
+//! | `argmin`, `argmax` | the first occurrence, where -0 equals +0; a NaN wins |
 //! | `prod` of floats | each factor's logarithm is rounded by itself and added exactly: the same bits in any order |
 //! | `logsumexp` of floats | each exponential is rounded by itself and added exactly: the same bits in any order |
 //! | `prod` of integers | the exact product, rounded once in a float type |
@@ -139,6 +139,8 @@ pub use warpfold_core::layout::{Axes, Input, View};
 pub use warpfold_core::op::Numbers;
 pub use warpfold_core::{DType, Element, Error, Item, NanPolicy, Op, Result, Rules, Scalar, Value};
 pub use warpfold_cpu::Threads;
+#[cfg(feature = "cudarc")]
+pub use warpfold_cuda::{CudarcSlice, CudarcSliceMut};
 
 /// The Rust of README.md, compiled and run.
 #[cfg(doctest)]

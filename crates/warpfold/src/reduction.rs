@@ -71,18 +71,29 @@ impl Reduction {
         }
     }
 
-    /// Reduces these axes; negative ones count from the end. Without a call,
-    /// all axes are reduced.
+    /// Reduces these axes and no others; negative ones count from the end. Without a call of
+    /// this or of [`axis`](Self::axis), all axes are reduced.
     #[must_use]
     pub fn axes(mut self, axes: impl IntoIterator<Item = isize>) -> Self {
         self.axes = Axes::These(axes.into_iter().collect());
         self
     }
 
-    /// Reduces this axis.
+    /// Reduces this axis, beside those that were named before.
+    ///
+    /// ```
+    /// use warpfold::{Op, Reduction};
+    /// let answer = Reduction::of(Op::Sum).axis(0).axis(1).run(&[[1, 2], [3, 4]])?;
+    /// assert_eq!(answer.number::<i64>(Op::Sum), Some(10));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
     #[must_use]
-    pub fn axis(self, axis: isize) -> Self {
-        self.axes([axis])
+    pub fn axis(mut self, axis: isize) -> Self {
+        match &mut self.axes {
+            Axes::These(axes) => axes.push(axis),
+            Axes::All => self.axes = Axes::These(vec![axis]),
+        }
+        self
     }
 
     /// Whether a reduced axis stays, with length 1.

@@ -207,8 +207,8 @@ mod tests {
     #[test]
     fn scalars_are_a_type_and_a_value() {
         for (word, scalar) in [
-            ("u64:1000", Scalar::UInt(1000, DType::U64)),
-            ("i32:-1", Scalar::Int(-1, DType::I32)),
+            ("u64:1000", Scalar::from_bits(DType::U64, 1000)),
+            ("i32:-1", Scalar::from_bits(DType::I32, u64::MAX)),
             ("f32:0.5", Scalar::F32(0.5)),
             ("bool:true", Scalar::Bool(true)),
         ] {

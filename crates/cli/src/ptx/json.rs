@@ -400,7 +400,7 @@ mod tests {
             Scalar::F64(f64::NAN),
             Scalar::F32(f32::NEG_INFINITY),
             Scalar::F16(f16::from_f32(0.1)),
-            Scalar::UInt(u64::MAX, DType::U64),
+            Scalar::from_bits(DType::U64, u64::MAX),
             Scalar::Bool(true),
         ] {
             let written = serde_json::to_string(&Number(scalar)).unwrap();

@@ -137,7 +137,8 @@ impl<F: Format> Superacc<F> {
         }
     }
 
-    /// Absorbs `x * y`; `F` must be the element's `Dot` format.
+    /// Absorbs `x * y`; `F` must be the element's `Dot` format. A product that is NaN although
+    /// no factor is counts as infinities of both signs: the sum is NaN, and no element is.
     #[inline]
     pub fn absorb_product<T: Element>(&mut self, x: T, y: T) {
         self.count += 1;
@@ -156,7 +157,10 @@ impl<F: Format> Superacc<F> {
             }
             // 0 * inf is invalid.
             (Parts::Finite { magnitude: 0, .. }, Parts::Infinite { .. })
-            | (Parts::Infinite { .. }, Parts::Finite { magnitude: 0, .. }) => self.nans += 1,
+            | (Parts::Infinite { .. }, Parts::Finite { magnitude: 0, .. }) => {
+                self.pos_infs += 1;
+                self.neg_infs += 1;
+            }
             (Parts::Infinite { negative: n0 }, Parts::Infinite { negative: n1 })
             | (Parts::Infinite { negative: n0 }, Parts::Finite { negative: n1, .. })
             | (Parts::Finite { negative: n0, .. }, Parts::Infinite { negative: n1 }) => {
@@ -264,7 +268,8 @@ impl<F: Format> Superacc<F> {
             return None;
         }
         let (limbs, counters) = vector.split_at(F::LIMBS);
-        let specials = counters[1].checked_add(counters[2])?.checked_add(counters[3])?;
+        // A product may count as infinities of both signs.
+        let specials = counters[1].checked_add(counters[2].max(counters[3]))?;
         if counters.iter().any(|&c| c < 0) || specials > counters[0] {
             return None;
         }

@@ -6,8 +6,9 @@ use crate::item::Item;
 use ndarray::{ArrayBase, ArrayRef, ArrayView, Data, Dimension};
 
 fn view<'a, T: Item, D: Dimension>(array: &ArrayView<'a, T, D>) -> View<'a> {
+    // Those of an axis of one element, or of an array of none, may be any numbers.
     let strides: Vec<isize> =
-        array.strides().iter().map(|s| s * size_of::<T>().cast_signed()).collect();
+        array.strides().iter().map(|s| s.wrapping_mul(size_of::<T>().cast_signed())).collect();
     // SAFETY: an `ndarray` view guarantees every element that its shape and
     // strides describe, for `'a`, and for their number. An item's bytes are
     // those of its element.

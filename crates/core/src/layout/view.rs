@@ -95,13 +95,12 @@ impl<'a> View<'a> {
         if shape.len() != strides.len() || !countable || !(fits || empty) {
             return Err(view.out_of_bounds(offset, bytes.len()));
         }
-        if empty {
-            view.strides.fill(0);
-        } else {
+        if !empty {
             // Elements may lie before it: the pointer stays one to all of
             // `bytes`.
             view.origin = bytes.as_ptr().wrapping_add(offset);
         }
+        tame(dtype, shape, &mut view.strides);
         Ok(view)
     }
 
@@ -115,21 +114,12 @@ impl<'a> View<'a> {
         shape: &[usize],
         strides: &[isize],
     ) -> Result<View<'a>> {
+        // What is too large for bytes is out of bounds, unless it means nothing.
         let size = size_of::<T>();
-        let bytes: &[u8] = bytemuck::cast_slice(items);
-        let scaled: Option<Vec<isize>> =
-            strides.iter().map(|s| s.checked_mul(size.cast_signed())).collect();
-        match (scaled, offset.checked_mul(size)) {
-            (Some(strides), Some(offset)) => {
-                View::strided(T::DTYPE, bytes, offset, shape, &strides)
-            }
-            _ => Err(Error::ViewOutOfBounds {
-                shape: shape.to_vec(),
-                strides: strides.to_vec(),
-                offset,
-                len: bytes.len(),
-            }),
-        }
+        let strides: Vec<isize> =
+            strides.iter().map(|s| s.saturating_mul(size.cast_signed())).collect();
+        let offset = offset.saturating_mul(size);
+        View::strided(T::DTYPE, bytemuck::cast_slice(items), offset, shape, &strides)
     }
 
     /// An array at a pointer to its element of index 0.
@@ -147,9 +137,7 @@ impl<'a> View<'a> {
         strides: &[isize],
     ) -> View<'a> {
         let mut strides = strides.to_vec();
-        if shape.contains(&0) {
-            strides.fill(0);
-        }
+        tame(dtype, shape, &mut strides);
         View { dtype, origin, shape: shape.to_vec(), strides, gaps: false, data: PhantomData }
     }
 
@@ -189,8 +177,8 @@ impl<'a> View<'a> {
         &self.shape
     }
 
-    /// The strides in bytes; all 0 if there are no elements, where they mean
-    /// nothing.
+    /// The strides in bytes. Where they mean nothing they are not those that were given: all
+    /// are 0 if there are no elements, and an axis of one element has the stride of C order.
     #[must_use]
     pub fn strides(&self) -> &[isize] {
         &self.strides
@@ -287,6 +275,21 @@ impl<'a> View<'a> {
         // SAFETY: the constructors made sure that every element may be read,
         // and the strides say that they are neighbours.
         Some(unsafe { core::slice::from_raw_parts(self.origin, self.len() * self.dtype.size()) })
+    }
+}
+
+/// Makes strides that mean nothing ones that can be counted with, whatever they are.
+fn tame(dtype: DType, shape: &[usize], strides: &mut [isize]) {
+    if shape.contains(&0) {
+        return strides.fill(0);
+    }
+    let size = dtype.size().cast_signed();
+    let mut natural = size;
+    for (&n, stride) in shape.iter().zip(strides).rev() {
+        if n == 1 {
+            *stride = natural;
+        }
+        natural = stride.checked_mul(n.cast_signed()).unwrap_or(size);
     }
 }
 

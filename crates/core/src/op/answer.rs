@@ -80,16 +80,6 @@ pub(super) fn nan_wins(rules: &Rules, nans: u64, first: Option<u64>) -> Result<b
     }
 }
 
-/// Whether `value` lies in the range of the integer type `out`.
-pub(super) fn fits(value: i128, out: DType) -> bool {
-    let bits = 8 * out.size() as u32;
-    if out.is_signed_int() {
-        (-(1i128 << (bits - 1))..1i128 << (bits - 1)).contains(&value)
-    } else {
-        (0..1i128 << bits).contains(&value)
-    }
-}
-
 /// An integer in `out`, or else in `natural`: range-checked in an integer
 /// type, rounded once in a float type.
 pub(super) fn integer(
@@ -106,16 +96,14 @@ pub(super) fn integer(
     if out == DType::Bool && natural != DType::Bool {
         return Err(Error::UnsupportedOut { op, dtype, out });
     }
-    if out != DType::Bool && !fits(value, out) {
-        return Err(Error::Overflow { op, total: value.to_string(), out });
-    }
-    Ok(Scalar::from_bits(out, value as u64))
+    let scalar = Scalar::integer(value, out);
+    scalar.ok_or_else(|| Error::Overflow { op, total: value.to_string(), out })
 }
 
 /// A count or a position in `out`, or else in u64; never a float.
 pub(super) fn count(op: Op, dtype: DType, value: u64, rules: &Rules) -> Result<Scalar> {
     match rules.out {
-        None => Ok(Scalar::UInt(value, DType::U64)),
+        None => Ok(Scalar::from_bits(DType::U64, value)),
         Some(out) if out.is_float() => Err(Error::UnsupportedOut { op, dtype, out }),
         Some(_) => integer(op, dtype, i128::from(value), DType::U64, rules),
     }

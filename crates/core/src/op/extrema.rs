@@ -22,8 +22,9 @@ pub struct Summary<K> {
     /// The position of the first NaN, in the whole array; only
     /// [`Kind::ArgExtrema`] looks at it.
     pub first_nan: Option<u64>,
-    /// The smallest key of an element that is not NaN, and its first position
-    /// in the whole array; only [`Kind::ArgExtrema`] looks at the position.
+    /// The smallest key of an element that is not NaN, and the first position in the whole
+    /// array of an element that equals it, as -0 equals +0; only [`Kind::ArgExtrema`] looks
+    /// at the position.
     pub min: Option<(K, u64)>,
     /// The same for the largest key.
     pub max: Option<(K, u64)>,
@@ -39,8 +40,9 @@ const NOWHERE: u64 = u64::MAX;
 /// [`Op::Range`] and [`Op::NormInf`]; [`Kind::ArgExtrema`] also
 /// [`Op::ArgMin`], [`Op::ArgMax`] and [`Op::ArgMinMax`], and only it compares
 /// and writes positions. Of equal elements the one at the smaller position
-/// wins. Positions that are missing between others are an error; a piece from
-/// anywhere has an answer.
+/// wins, and for positions `-0` and `+0` are [equal](Element::numeric): the key may be
+/// that of a later one. Positions that are missing between others are an error; a piece
+/// from anywhere has an answer.
 #[derive(Clone, Debug)]
 pub struct Extrema<T: Element> {
     kind: Kind,
@@ -117,35 +119,35 @@ impl<T: Element> Extrema<T> {
         }
     }
 
-    /// Whether an element with `key` at a position from `from` on could become
-    /// the smallest: what a backend asks before it looks for positions.
+    /// Whether an element with `key` at a position from `from` on could be the first of the
+    /// smallest: what a backend asks before it looks for positions.
     #[must_use]
     pub fn may_lower(&self, key: T::Key, from: u64) -> bool {
-        key < self.min.0 || key == self.min.0 && from < self.min.1
+        let (key, own) = (T::numeric(key), T::numeric(self.min.0));
+        key < own || key == own && from < self.min.1
     }
 
     /// The same for the largest.
     #[must_use]
     pub fn may_raise(&self, key: T::Key, from: u64) -> bool {
-        key > self.max.0 || key == self.max.0 && from < self.max.1
+        let (key, own) = (T::numeric(key), T::numeric(self.max.0));
+        key > own || key == own && from < self.max.1
     }
 
     #[inline]
     fn lower(&mut self, (key, at): (T::Key, u64)) {
-        if !self.positional() {
-            self.min.0 = self.min.0.min(key);
-        } else if key < self.min.0 || key == self.min.0 && at < self.min.1 {
-            self.min = (key, at);
+        if self.positional() && self.may_lower(key, at) {
+            self.min.1 = at;
         }
+        self.min.0 = self.min.0.min(key);
     }
 
     #[inline]
     fn raise(&mut self, (key, at): (T::Key, u64)) {
-        if !self.positional() {
-            self.max.0 = self.max.0.max(key);
-        } else if key > self.max.0 || key == self.max.0 && at < self.max.1 {
-            self.max = (key, at);
+        if self.positional() && self.may_raise(key, at) {
+            self.max.1 = at;
         }
+        self.max.0 = self.max.0.max(key);
     }
 
     /// The smallest and the largest element that is not NaN.

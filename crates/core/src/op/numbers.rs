@@ -16,9 +16,12 @@ pub struct Numbers {
 
 impl Numbers {
     /// `len` zeros.
+    ///
+    /// # Panics
+    /// As `vec![0; len]` does, if there are not that many bytes.
     #[must_use]
     pub fn zeros(dtype: DType, len: usize) -> Numbers {
-        Numbers { dtype, words: vec![0; (len * dtype.size()).div_ceil(8)], len }
+        Numbers { dtype, words: vec![0; len.saturating_mul(dtype.size()).div_ceil(8)], len }
     }
 
     /// The numbers of a slice.

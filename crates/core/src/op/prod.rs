@@ -92,13 +92,7 @@ impl<T: Element> IntProd<T> {
             _ => return None,
         };
         let value = i128::try_from(magnitude).ok()? * if self.negative { -1 } else { 1 };
-        let bits = 8 * out.size() as u32;
-        if out.is_signed_int() {
-            let half = 1i128 << (bits - 1);
-            ((-half..half).contains(&value)).then_some(Scalar::Int(value as i64, out))
-        } else {
-            ((0..1i128 << bits).contains(&value)).then_some(Scalar::UInt(value as u64, out))
-        }
+        Scalar::integer(value, out)
     }
 
     /// The product rounded once to the float type `out`.

@@ -79,8 +79,11 @@ mod tests {
         assert_eq!(Scalar::BF16(bf16::NEG_INFINITY).to_string(), "-inf");
         assert_eq!(Scalar::F64(f64::NAN).to_string(), "NaN");
         assert_eq!(Scalar::F64(-0.0).to_string(), "-0");
-        assert_eq!(Scalar::UInt(u64::MAX, DType::U64).to_string(), "18446744073709551615");
-        let pair = Value::Pair(Scalar::Int(-3, DType::I8), Scalar::Int(7, DType::I8));
+        assert_eq!(Scalar::from_bits(DType::U64, u64::MAX).to_string(), "18446744073709551615");
+        let pair = Value::Pair(
+            Scalar::integer(-3, DType::I8).unwrap(),
+            Scalar::integer(7, DType::I8).unwrap(),
+        );
         assert_eq!(pair.to_string(), "(-3, 7)");
         assert_eq!(format!("{pair:>3}"), "( -3,   7)");
     }

@@ -9,9 +9,9 @@ use crate::exact::Superacc;
 /// The exact sum of squares, or of products of two arrays.
 ///
 /// [`Kind::SquareSum`] answers [`Op::SumSq`] and [`Op::Norm2`], [`Kind::Dot`]
-/// answers [`Op::Dot`]. The terms are the products: a NaN that
-/// [`NanPolicy`](super::NanPolicy) speaks of is a product that is NaN,
-/// zero times infinity included.
+/// answers [`Op::Dot`]. The terms are the products. A NaN that
+/// [`NanPolicy`](super::NanPolicy) speaks of is a product of which a factor is NaN:
+/// what zero times infinity makes is not in the data, and the sum is NaN under every policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Squares<T: Element> {
     kind: Kind,

@@ -69,10 +69,8 @@ fn integer_total<T: Element, F: Format>(
         if rules.wrap {
             return Ok(Scalar::from_bits(out, low_bits(limbs)));
         }
-        match to_i128(limbs) {
-            Some(total) if answer::fits(total, out) => Ok(Scalar::from_bits(out, total as u64)),
-            _ => Err(Error::Overflow { op, total: to_big(limbs).to_string(), out }),
-        }
+        let total = to_i128(limbs).and_then(|total| Scalar::integer(total, out));
+        total.ok_or_else(|| Error::Overflow { op, total: to_big(limbs).to_string(), out })
     })
 }
 

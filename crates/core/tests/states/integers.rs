@@ -39,7 +39,7 @@ fn check<T: Element>(raw: &[u64]) {
     let wrap = RULES.wrap(true);
     assert_eq!(sums.finish(Op::Sum, &wrap).unwrap().first().to_bits(), total as u64);
     let narrow = RULES.wrap(true).out(DType::I16);
-    let wrapped = Scalar::Int(i64::from(total as i16), DType::I16);
+    let wrapped = Scalar::integer(i128::from(total as i16), DType::I16).unwrap();
     assert_eq!(sums.finish(Op::Sum, &narrow), Ok(Value::One(wrapped)));
     let out = RULES.out(DType::F32);
     let rounded = oracle::round::<f32>(&Exact::of_int(total));
@@ -101,9 +101,9 @@ fn check_counts<T: Element>(items: &[T], values: &[i128]) {
     let answer = |op| counts.finish(op, &RULES).unwrap().first();
     assert_eq!(answer(Op::Any), Scalar::Bool(nonzero > 0));
     assert_eq!(answer(Op::All), Scalar::Bool(nonzero == items.len() as u64));
-    assert_eq!(answer(Op::Count), Scalar::UInt(items.len() as u64, DType::U64));
-    assert_eq!(answer(Op::CountNonzero), Scalar::UInt(nonzero, DType::U64));
-    assert_eq!(answer(Op::CountNan), Scalar::UInt(0, DType::U64));
+    assert_eq!(answer(Op::Count), Scalar::from_bits(DType::U64, items.len() as u64));
+    assert_eq!(answer(Op::CountNonzero), Scalar::from_bits(DType::U64, nonzero));
+    assert_eq!(answer(Op::CountNan), Scalar::from_bits(DType::U64, 0));
 }
 
 proptest! {
@@ -129,7 +129,10 @@ proptest! {
 #[test]
 fn totals_are_judged_at_the_end_only() {
     let s = state::<Sums<i64>>(Kind::Sum, 0, &[i64::MAX, 1, -1]);
-    assert_eq!(s.finish(Op::Sum, &RULES), Ok(Value::One(Scalar::Int(i64::MAX, DType::I64))));
+    assert_eq!(
+        s.finish(Op::Sum, &RULES),
+        Ok(Value::One(Scalar::integer(i64::MAX.into(), DType::I64).unwrap()))
+    );
     let s = state::<Sums<i64>>(Kind::Sum, 0, &[i64::MIN, -1]);
     let error = s.finish(Op::Sum, &RULES).unwrap_err();
     assert_eq!(error.to_string(), "sum is -9223372036854775809, which does not fit i64");
@@ -150,7 +153,7 @@ fn totals_are_judged_at_the_end_only() {
 fn answers_in_other_types() {
     let s = state::<Sums<u8>>(Kind::Sum, 0, &[200, 100]);
     let to = |out| s.finish(Op::Sum, &RULES.out(out));
-    assert_eq!(to(DType::I16), Ok(Value::One(Scalar::Int(300, DType::I16))));
+    assert_eq!(to(DType::I16), Ok(Value::One(Scalar::integer(300, DType::I16).unwrap())));
     let overflow = Error::Overflow { op: Op::Sum, total: "300".into(), out: DType::I8 };
     assert_eq!(to(DType::I8), Err(overflow));
     let refused = |op, dtype, out| Err(Error::UnsupportedOut { op, dtype, out });
@@ -163,7 +166,10 @@ fn answers_in_other_types() {
 
     let c = state::<Counts<u8>>(Kind::Counts, 0, &[1; 300]);
     let to = |op, out| c.finish(op, &RULES.out(out));
-    assert_eq!(to(Op::Count, DType::I32), Ok(Value::One(Scalar::Int(300, DType::I32))));
+    assert_eq!(
+        to(Op::Count, DType::I32),
+        Ok(Value::One(Scalar::integer(300, DType::I32).unwrap()))
+    );
     let overflow = Error::Overflow { op: Op::Count, total: "300".into(), out: DType::U8 };
     assert_eq!(to(Op::Count, DType::U8), Err(overflow));
     assert_eq!(to(Op::Count, DType::F64), refused(Op::Count, DType::U8, DType::F64));

@@ -14,19 +14,26 @@ fn ask<T: Element>(items: &[T], op: Op, nan: NanPolicy) -> Result<Value> {
     state::<Extrema<T>>(Kind::ArgExtrema, 100, items).finish(op, &RULES.nan(nan))
 }
 
-/// IEEE 754-2019 `totalOrder` of floats that are not NaN, else plain order.
+/// The value, of one kind or the other.
+fn number<T: Element>(x: T) -> (f64, i128) {
+    match T::DTYPE {
+        DType::F16 => (f16::from_bits(x.bits() as u16).to_f64(), 0),
+        DType::BF16 => (bf16::from_bits(x.bits() as u16).to_f64(), 0),
+        DType::F32 => (f64::from(f32::from_bits(x.bits() as u32)), 0),
+        DType::F64 => (f64::from_bits(x.bits()), 0),
+        _ => (0.0, i128::try_from(oracle::exact(x).numerator).unwrap()),
+    }
+}
+
+/// Whether the value is less: -0 and +0 are equal.
 fn less<T: Element>(a: T, b: T) -> bool {
-    let number = |x: T| -> (f64, i128) {
-        match T::DTYPE {
-            DType::F16 => (f16::from_bits(x.bits() as u16).to_f64(), 0),
-            DType::BF16 => (bf16::from_bits(x.bits() as u16).to_f64(), 0),
-            DType::F32 => (f64::from(f32::from_bits(x.bits() as u32)), 0),
-            DType::F64 => (f64::from_bits(x.bits()), 0),
-            _ => (0.0, i128::try_from(oracle::exact(x).numerator).unwrap()),
-        }
-    };
-    let ((a, i), (b, j)) = (number(a), number(b));
-    a < b || a == b && a.is_sign_negative() && b.is_sign_positive() || i < j
+    number(a) < number(b)
+}
+
+/// IEEE 754-2019 `totalOrder` of floats that are not NaN, else plain order.
+fn before<T: Element>(a: T, b: T) -> bool {
+    let ((x, i), (y, j)) = (number(a), number(b));
+    less(a, b) || x == y && x.is_sign_negative() && y.is_sign_positive() && i == j
 }
 
 fn is_nan<T: Element>(x: T) -> bool {
@@ -39,8 +46,8 @@ fn is_nan<T: Element>(x: T) -> bool {
     }
 }
 
-/// The first smallest and first largest of the elements that are not NaN.
-fn naive<T: Element>(items: &[T]) -> Option<(usize, usize)> {
+/// The first smallest and first largest, in this order, of the elements that are not NaN.
+fn naive<T: Element>(items: &[T], less: impl Fn(T, T) -> bool) -> Option<(usize, usize)> {
     let mut found = None;
     for (i, &x) in items.iter().enumerate().filter(|(_, x)| !is_nan(**x)) {
         let (min, max) = found.unwrap_or((i, i));
@@ -54,22 +61,23 @@ fn naive<T: Element>(items: &[T]) -> Option<(usize, usize)> {
 
 fn check<T: Element>(raw: &[u64]) {
     let items: Vec<T> = raw.iter().map(|&r| T::from_bits(r)).collect();
-    let at = |i: usize| Value::One(Scalar::UInt(100 + i as u64, DType::U64));
+    let at = |i: usize| Value::One(Scalar::from_bits(DType::U64, 100 + i as u64));
     let element = |i: usize| {
         let truth = T::DTYPE == DType::Bool && items[i].bits() != 0;
         Scalar::from_bits(T::DTYPE, if truth { 1 } else { items[i].bits() })
     };
     for op in [Op::Min, Op::Max, Op::MinMax, Op::ArgMin, Op::ArgMax, Op::ArgMinMax] {
-        let expected = match naive(&items) {
-            None => Err(Error::Empty { op }),
-            Some((min, max)) => Ok(match op {
+        // Values tell the two zeros apart, positions do not.
+        let expected = match (naive(&items, before), naive(&items, less)) {
+            (Some((min, max)), Some((first_min, first_max))) => Ok(match op {
                 Op::Min => Value::One(element(min)),
                 Op::Max => Value::One(element(max)),
                 Op::MinMax => Value::Pair(element(min), element(max)),
-                Op::ArgMin => at(min),
-                Op::ArgMax => at(max),
-                _ => Value::Pair(at(min).first(), at(max).first()),
+                Op::ArgMin => at(first_min),
+                Op::ArgMax => at(first_max),
+                _ => Value::Pair(at(first_min).first(), at(first_max).first()),
             }),
+            _ => Err(Error::Empty { op }),
         };
         assert_eq!(ask(&items, op, NanPolicy::Omit), expected, "{op} {items:?}");
         let nans = items.iter().filter(|x| is_nan(**x)).count() as u64;
@@ -107,14 +115,16 @@ fn split_and_read_back<T: Element>(items: &[T]) {
             assert_eq!(bytes(&merged), whole);
         }
         let mut summarised = Extrema::<T>::identity(kind);
-        let (found, first) = (naive(items), items.iter().position(|&x| is_nan(x)));
+        let first = items.iter().position(|&x| is_nan(x));
+        let (found, places) = (naive(items, before), naive(items, less));
+        let places = places.map(|(min, max)| (7 + min as u64, 7 + max as u64));
         summarised.absorb_summary(Summary {
             start: 7,
             count: items.len() as u64,
             nans: items.iter().filter(|x| is_nan(**x)).count() as u64,
             first_nan: first.map(|i| 7 + i as u64),
-            min: found.map(|(i, _)| (items[i].key(), 7 + i as u64)),
-            max: found.map(|(_, i)| (items[i].key(), 7 + i as u64)),
+            min: found.zip(places).map(|((i, _), (at, _))| (items[i].key(), at)),
+            max: found.zip(places).map(|((_, i), (_, at))| (items[i].key(), at)),
         });
         assert_eq!(bytes(&summarised), whole);
     }
@@ -194,6 +204,46 @@ proptest! {
     }
 }
 
+/// Zeros of both signs in pieces that are merged in every order: the first zero is the place.
+#[test]
+fn zeros_of_both_signs_are_equal_for_positions() {
+    fn check<T: Element>(of: impl Fn(f64) -> T) {
+        let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+        for signs in 0..1 << 6 {
+            let items: Vec<T> = (0..6).map(|i| of([0.0, -0.0][signs >> i & 1])).collect();
+            let ones = [(of(1.0), Op::ArgMin), (of(-1.0), Op::ArgMax)];
+            for (other, op) in ones {
+                for zeros in 0..=6 {
+                    // Behind elements that are neither the least nor the greatest.
+                    let items = [&[other; 6][zeros..], &items[..zeros]].concat();
+                    let first = items.iter().position(|&x| x.without_sign() == of(0.0).key());
+                    let first = first.unwrap_or(0) as u64;
+                    let whole = bytes(&state::<Extrema<T>>(Kind::ArgExtrema, 0, &items));
+                    for order in orders {
+                        let mut merged = Extrema::<T>::identity(Kind::ArgExtrema);
+                        for i in order {
+                            let piece = &items[2 * i..2 * i + 2];
+                            let piece = state::<Extrema<T>>(Kind::ArgExtrema, 2 * i as u64, piece);
+                            merged.merge(&piece).unwrap();
+                        }
+                        assert_eq!(bytes(&merged), whole, "{items:?} in {order:?}");
+                        let found = merged.finish(op, &RULES).unwrap().first();
+                        assert_eq!(
+                            found,
+                            Scalar::from_bits(DType::U64, first),
+                            "{op} of {items:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+    check::<f64>(|x| x);
+    check::<f32>(|x| x as f32);
+    check::<f16>(f16::from_f64);
+    check::<bf16>(bf16::from_f64);
+}
+
 #[test]
 fn zeros_are_ordered_by_sign() {
     let one = |x: f32| Ok(Value::One(Scalar::F32(x)));
@@ -219,7 +269,7 @@ fn ranges_and_norms() {
     assert_eq!(ask::<f64>(&[], Op::NormInf, Propagate), one(0.0));
     assert_eq!(ask::<f64>(&[], Op::Range, Propagate), Err(Error::Empty { op: Op::Range }));
 
-    let wide = |x| Ok(Value::One(Scalar::UInt(x, DType::U64)));
+    let wide = |x| Ok(Value::One(Scalar::from_bits(DType::U64, x)));
     assert_eq!(ask(&[i64::MIN, i64::MAX], Op::Range, Propagate), wide(u64::MAX));
     assert_eq!(ask(&[i64::MIN, 5], Op::NormInf, Propagate), wide(1 << 63));
     assert_eq!(ask(&[-128i8, 127], Op::Range, Propagate), wide(255));
@@ -242,7 +292,10 @@ fn extremes_in_other_types() {
     assert_eq!(to(Op::Max, DType::F64), Ok(Value::One(Scalar::F64((1u64 << 53) as f64))));
     let overflow = Error::Overflow { op: Op::Min, total: "-5".into(), out: DType::U8 };
     assert_eq!(to(Op::Min, DType::U8), Err(overflow));
-    assert_eq!(to(Op::ArgMin, DType::I16), Ok(Value::One(Scalar::Int(1000, DType::I16))));
+    assert_eq!(
+        to(Op::ArgMin, DType::I16),
+        Ok(Value::One(Scalar::integer(1000, DType::I16).unwrap()))
+    );
     let overflow = Error::Overflow { op: Op::ArgMin, total: "1000".into(), out: DType::U8 };
     assert_eq!(to(Op::ArgMin, DType::U8), Err(overflow));
 }
@@ -269,4 +322,14 @@ fn overlapping_pieces_are_refused() {
     plain.merge(&plain.clone()).unwrap();
     assert!(matches!(plain.merge(&piece(0)), Err(Error::StateMismatch { .. })));
     assert!(plain.finish(Op::ArgMin, &RULES).is_err());
+}
+
+/// States of before, in which -0 was less than +0 for positions, too.
+#[test]
+fn a_later_zero_is_a_place_that_states_may_hold() {
+    let mut state = Extrema::<f64>::identity(Kind::ArgExtrema);
+    let (min, max) = (Some(((-0.0f64).key(), 4)), Some((0.0f64.key(), 3)));
+    state.absorb_summary(Summary { start: 3, count: 2, nans: 0, first_nan: None, min, max });
+    let read = Extrema::<f64>::read(Kind::ArgExtrema, &bytes(&state)).unwrap();
+    assert_eq!(read.finish(Op::ArgMin, &RULES).unwrap().first().to_bits(), 4);
 }

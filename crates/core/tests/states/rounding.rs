@@ -406,6 +406,15 @@ fn nan_policies() {
         let found = warpfold_core::Error::NanFound { count: 2, first: None };
         assert_eq!(m.finish(op, &strict), Err(found));
     }
+    // What zero times infinity makes is not in the data, before and after the way through bytes.
+    let mut dot = Squares::<f32>::identity(Kind::Dot);
+    let items = [f32::NEG_INFINITY, 2.0, f32::NAN, 0.0];
+    dot.absorb(Run { start: 0, items: &items, others: &[0.0, 3.0, 1.0, f32::INFINITY] });
+    dot.merge(&Squares::identity(Kind::Dot)).unwrap();
+    let dot = Squares::<f32>::read(Kind::Dot, &bytes(&dot)).unwrap();
+    assert_eq!(dot.finish(Op::Dot, &omit).unwrap().first().to_bits(), 0x7fc0_0000);
+    let found = warpfold_core::Error::NanFound { count: 1, first: None };
+    assert_eq!(dot.finish(Op::Dot, &strict), Err(found));
     let none = state::<Moments<f32>>(Kind::Moments, 0, &[f32::NAN]);
     assert_eq!(none.finish(Op::Sum, &omit).unwrap().first().to_bits(), 0);
     assert_eq!(none.finish(Op::Mean, &omit).unwrap().first().to_bits(), 0x7fc0_0000);

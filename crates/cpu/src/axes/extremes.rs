@@ -263,7 +263,7 @@ impl Order for Truth {
     }
 }
 
-/// Floats; a NaN is better than all others.
+/// Floats, of which -0 and +0 are equal; a NaN is better than all others.
 #[derive(Clone, Copy)]
 pub(super) struct Real<W> {
     /// The bits of infinity.
@@ -278,7 +278,7 @@ impl<W: Word> Order for Real<W> {
     fn key(self, x: W) -> W {
         // By arithmetic: compilers make no vectors of the choice.
         let nan = (x & W::GREATEST).is_above(self.infinity);
-        ((x.in_order() ^ self.flip) & !nan) | (W::LEAST & nan)
+        ((x.by_value() ^ self.flip) & !nan) | (W::LEAST & nan)
     }
     #[inline(always)]
     fn quick(self, items: &[W]) -> Option<W> {

@@ -663,6 +663,14 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
         [items, &others[..items.len()]]
     }
 
+    /// Where a row begins, and the second array's: what comes after them may be read from
+    /// here.
+    #[inline(always)]
+    fn starts(&self, row: usize) -> [*const O::Item; 2] {
+        let start = self.rows[0].start(row);
+        [start, if O::PAIRED { self.rows[1].start(row) } else { start }]
+    }
+
     /// How many elements after a row may be read, too.
     #[inline(always)]
     fn beyond(&self, row: usize) -> usize {
@@ -732,10 +740,9 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
                 // The first factors of two vectors, and the second ones.
                 let mut rows = [[[one; MOST_LANES]; 2]; 2];
                 for lane in 0..S::LANES {
-                    let [row, other] = self.items(first + lane);
-                    let left = row.len().saturating_sub(at).min(group);
+                    let left = self.items(first + lane)[0].len().saturating_sub(at).min(group);
                     let mask = MASK.as_ptr().add(4 * MOST_LANES - left);
-                    let (p, q) = (row.as_ptr().wrapping_add(at), other.as_ptr().wrapping_add(at));
+                    let [p, q] = self.starts(first + lane).map(|start| start.wrapping_add(at));
                     let [a, b] = O::load::<S>(p, q);
                     let (a, b) = (masked::<S>(a, mask), masked::<S>(b, mask.add(S::LANES)));
                     (rows[0][0][lane], rows[0][1][lane]) = (a[0], a[1]);
@@ -759,7 +766,8 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
     /// The lanes of one row.
     #[inline(always)]
     unsafe fn row<S: Simd>(&self, row: usize, one: S::F) -> [S::F; P] {
-        let (beyond, [row, other]) = (self.beyond(row), self.items(row));
+        let (beyond, [p, q]) = (self.beyond(row), self.starts(row));
+        let [row, other] = self.items(row);
         let group = 2 * S::LANES;
         let whole = row.len() / group * group;
         // SAFETY: as in `run`.
@@ -770,8 +778,7 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
                 if O::PAIRED {
                     prefetch::ahead(&other[at..at + group]);
                 }
-                let [a, b] =
-                    O::load::<S>(row.as_ptr().wrapping_add(at), other.as_ptr().wrapping_add(at));
+                let [a, b] = O::load::<S>(p.wrapping_add(at), q.wrapping_add(at));
                 M::step::<S>(&mut acc[0], a, one);
                 M::step::<S>(&mut acc[1], b, one);
             }
@@ -785,10 +792,7 @@ impl<'a, O: Operands, M: Measure<P>, const P: usize> RowByRow<'a, '_, O, M, P> {
                     (0, 4 * MOST_LANES - rest)
                 };
                 let mask = MASK.as_ptr().add(mask);
-                let [a, b] = O::load::<S>(
-                    row.as_ptr().wrapping_add(from),
-                    other.as_ptr().wrapping_add(from),
-                );
+                let [a, b] = O::load::<S>(p.wrapping_add(from), q.wrapping_add(from));
                 M::step::<S>(&mut acc[0], masked::<S>(a, mask), one);
                 M::step::<S>(&mut acc[1], masked::<S>(b, mask.add(S::LANES)), one);
             } else if rest != 0 {

@@ -31,6 +31,8 @@ pub(super) trait Word:
     fn is_above(self, limit: Self) -> Self;
     /// Words of floats in their order, -0 below +0; its own inverse.
     fn in_order(self) -> Self;
+    /// Words of floats in the order of their values: the same for -0 and +0.
+    fn by_value(self) -> Self;
     /// The least float of words that are the bits of floats, or the greatest, by the
     /// machine's own instructions. `None` if there are NaNs, if it is a zero, which comes
     /// with two signs, or where there are no such instructions.
@@ -180,6 +182,12 @@ macro_rules! word {
             fn in_order(self) -> Self {
                 let sign = self >> ($word::BITS - 1);
                 self ^ (sign.cast_unsigned() >> 1).cast_signed()
+            }
+            #[inline(always)]
+            fn by_value(self) -> Self {
+                // The magnitude, and its opposite if there is a sign.
+                let sign = self >> ($word::BITS - 1);
+                ((self & $word::MAX) ^ sign).wrapping_sub(sign)
             }
             #[inline(always)]
             fn end_of_floats($words: &[Self], $greatest: bool) -> Option<Self> {

@@ -8,7 +8,8 @@
 //! up to less than `2^63`. Those of f64 have 53 bits, and [`MOST_WIDE`] products of 106 bits add up to less
 //! than `2^127`.
 //!
-//! Infinities and NaNs are only counted: their products are those of IEEE 754.
+//! Infinities and NaNs are only counted: their products are those of IEEE 754, and what an
+//! infinity times 0 makes counts as infinities of both signs.
 //!
 //! Source: warpfold's own, after the bins of [`bins`](super::bins).
 
@@ -195,12 +196,13 @@ fn count_specials<T: BinnedProduct, F: Format>(
         let [x, y] = [xs[i].bits(), ys[i].bits()];
         let [a, b] = [x, y].map(|bits| bits & !sign);
         let special = (a >= infinity) | (b >= infinity);
-        // An infinity times 0 is none.
-        let nan = (a > infinity) | (b > infinity) | (special & ((a == 0) | (b == 0)));
+        let nan = (a > infinity) | (b > infinity);
         let infinite = special & !nan;
+        // An infinity times 0 is one of either sign.
+        let either = infinite & ((a == 0) | (b == 0));
         nans += i64::from(nan);
-        infinities += i64::from(infinite);
-        negative += i64::from(infinite & ((x ^ y) & sign != 0));
+        infinities += i64::from(infinite) + i64::from(either);
+        negative += i64::from(infinite & (either | ((x ^ y) & sign != 0)));
         rows[0][i] = if special { zero } else { xs[i] };
         rows[1][i] = if special { zero } else { ys[i] };
     }

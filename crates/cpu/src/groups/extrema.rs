@@ -41,12 +41,16 @@ impl<T: Element, const AT: bool> ExtremaTable<T, AT> {
         ExtremaTable { ends: Vec::new(), places: Vec::new() }
     }
 
-    /// Of equal elements the one at the smaller position wins.
+    /// Of equal elements the one at the smaller position wins; -0 equals +0.
     #[inline(always)]
     fn lower(&mut self, group: usize, key: T::Key, at: u64) {
         let ends = &mut self.ends[group];
-        if AT && (key < ends.min || key == ends.min && at < self.places[group].min) {
-            self.places[group].min = at;
+        if AT {
+            let (place, [new, old]) =
+                (&mut self.places[group].min, [key, ends.min].map(T::numeric));
+            if new < old || new == old && at < *place {
+                *place = at;
+            }
         }
         ends.min = ends.min.min(key);
     }
@@ -54,8 +58,12 @@ impl<T: Element, const AT: bool> ExtremaTable<T, AT> {
     #[inline(always)]
     fn raise(&mut self, group: usize, key: T::Key, at: u64) {
         let ends = &mut self.ends[group];
-        if AT && (key > ends.max || key == ends.max && at < self.places[group].max) {
-            self.places[group].max = at;
+        if AT {
+            let (place, [new, old]) =
+                (&mut self.places[group].max, [key, ends.max].map(T::numeric));
+            if new > old || new == old && at < *place {
+                *place = at;
+            }
         }
         ends.max = ends.max.max(key);
     }

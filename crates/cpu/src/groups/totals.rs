@@ -112,8 +112,16 @@ impl Fixed for Wide {
 /// What an element adds to a sum.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Term {
-    Finite { negative: bool, magnitude: u128, exponent: i32 },
-    Infinite { negative: bool },
+    Finite {
+        negative: bool,
+        magnitude: u128,
+        exponent: i32,
+    },
+    Infinite {
+        negative: bool,
+    },
+    /// Infinities of both signs, which make a NaN that no element is.
+    Either,
     Nan,
 }
 
@@ -139,11 +147,11 @@ impl Term {
                 Term::Finite { negative: false, magnitude, exponent }
             }
             Term::Infinite { .. } => Term::Infinite { negative: false },
-            Term::Nan => Term::Nan,
+            Term::Either | Term::Nan => self,
         }
     }
 
-    /// The product of two elements; infinity times zero is NaN.
+    /// The product of two elements; infinity times zero is an infinity of either sign.
     #[inline(always)]
     pub(super) fn product(left: Parts, right: Parts) -> Term {
         match (left, right) {
@@ -155,10 +163,10 @@ impl Term {
                 magnitude: u128::from(m0) * u128::from(m1),
                 exponent: e0 + e1,
             },
-            (Parts::Nan, _)
-            | (_, Parts::Nan)
-            | (Parts::Finite { magnitude: 0, .. }, _)
-            | (_, Parts::Finite { magnitude: 0, .. }) => Term::Nan,
+            (Parts::Nan, _) | (_, Parts::Nan) => Term::Nan,
+            (Parts::Finite { magnitude: 0, .. }, _) | (_, Parts::Finite { magnitude: 0, .. }) => {
+                Term::Either
+            }
             (Parts::Infinite { negative: n0 }, Parts::Infinite { negative: n1 })
             | (Parts::Infinite { negative: n0 }, Parts::Finite { negative: n1, .. })
             | (Parts::Finite { negative: n0, .. }, Parts::Infinite { negative: n1 }) => {
@@ -239,6 +247,7 @@ impl<F: Format, W: Fixed> Totals<F, W> {
                 self.add_elsewhere(group, negative, magnitude, exponent);
             }
             Term::Infinite { negative } => self.special(group, 1 + usize::from(negative), 1),
+            Term::Either => (1..3).for_each(|which| self.special(group, which, 1)),
             Term::Nan => self.special(group, 0, 1),
         }
     }

@@ -294,6 +294,31 @@ fn products_of_two_arrays_are_those_of_the_states() {
     }
 }
 
+/// Rows of fewer elements than a vector, read with what comes after them: Miri tells whether that
+/// may be read from where it is read.
+#[test]
+fn rows_shorter_than_a_vector_are_those_of_the_states() {
+    let mut random = Rng::with_seed(7);
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        let size = dtype.size();
+        for [outputs, len] in [[9, 7], [35, 7], [5, 40], [3, 7 * 32 / size]] {
+            let array = |random: &mut Rng| {
+                let bits = (0..outputs * len).map(|i| make(dtype, "uniform", i, random));
+                let bytes = bits.flat_map(|x| x.to_le_bytes()[..size].to_vec()).collect();
+                let strides = vec![(len * size) as isize, size as isize];
+                Array { dtype, shape: vec![outputs, len], strides, offset: 0, bytes }
+            };
+            let (one, two) = (array(&mut random), array(&mut random));
+            let note = "short rows";
+            for op in [Op::Sum, Op::Mean, Op::Norm2, Op::Var, Op::ArgMax] {
+                self::one(&one, &[false, true], op, Isa::best(), 1, &Rules::new(), note);
+            }
+            let pair = [Some(&one), Some(&two)];
+            compare(pair, &[false, true], Op::Dot, Isa::best(), 1, &Rules::new(), note);
+        }
+    }
+}
+
 #[test]
 fn outputs_of_a_few_elements_are_those_of_their_states() {
     // Around what is few, and around groups, strips and what has accumulators at a time.

@@ -141,6 +141,23 @@ fn ops(dtype: DType) -> Vec<Op> {
     Op::ALL.into_iter().filter(|op| op.supports(dtype)).collect()
 }
 
+/// Segments of fewer elements than a vector, read with what comes after them: Miri tells whether
+/// that may be read from where it is read.
+#[test]
+fn segments_shorter_than_a_vector_have_the_bits_of_the_segment_alone() {
+    let mut random = Rng::with_seed(7);
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        for lens in [vec![7; 9], (0..9).map(|_| random.usize(1..20)).collect()] {
+            let (mut spans, len) = spans(&lens, &mut random);
+            spans.retain(|s| s[1] > 0);
+            let array = Array::new(dtype, "uniform", len, Layout::Contiguous, &mut random);
+            for op in [Op::Sum, Op::Mean, Op::Norm2, Op::Var, Op::Dot, Op::ArgMax] {
+                check(&array, &spans, &[op], &Rules::new(), Isa::best(), 1);
+            }
+        }
+    }
+}
+
 #[test]
 fn every_operation_type_and_length_has_the_bits_of_the_segment_alone() {
     let mut random = Rng::with_seed(seed(16));

@@ -206,7 +206,7 @@ fn check(column: &[Option<String>], got: &Partial, name: usize) -> Result<(), Te
 fn check_places(got: &Partial, at: [Option<usize>; 2], name: usize) -> Result<(), TestCaseError> {
     for (op, at) in [Op::ArgMin, Op::ArgMax].into_iter().zip(at) {
         let found = got.states()[0].iter().find_map(|s| s.finish(op, &Rules::default()).ok());
-        let expected = at.map(|i| Value::One(Scalar::UInt(i as u64, DType::U64)));
+        let expected = at.map(|i| Value::One(Scalar::from_bits(DType::U64, i as u64)));
         prop_assert_eq!(found, expected, "{} of {}", op, name);
     }
     Ok(())

@@ -5,13 +5,13 @@ use super::in_place::failure;
 use super::memory::{DeviceArray, DeviceArrayMut, Held, Lent, LentMut};
 use super::stream::DeviceStream;
 use crate::device::Device;
-use ::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice};
+use ::cudarc::driver::{CudaStream, DeviceSlice};
 use core::marker::PhantomData;
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 use warpfold_core::{Element, Error, Item, Result};
 use warpfold_cuda::engine::DeviceView;
-use warpfold_cuda::{Engine, Stream, ordinal_of};
+use warpfold_cuda::{CudarcSlice, CudarcSliceMut, Engine, Stream, ordinal_of};
 
 /// A stream that engines know, and the memory that they keep for it: as long as somebody
 /// else has the stream.
@@ -78,7 +78,7 @@ struct Read<'a, T, S> {
     items: PhantomData<fn() -> T>,
 }
 
-impl<T, S: DevicePtr<T> + Sync> Lent for Read<'_, T, S> {
+impl<T, S: CudarcSlice<T> + Sync> Lent for Read<'_, T, S> {
     fn lend(&self) -> Box<dyn Held + '_> {
         Box::new(self.slice.device_ptr(self.stream).1)
     }
@@ -91,7 +91,7 @@ struct Written<'a, T, S> {
     items: PhantomData<T>,
 }
 
-impl<T, S: DevicePtrMut<T>> LentMut for Written<'_, T, S> {
+impl<T, S: CudarcSliceMut<T>> LentMut for Written<'_, T, S> {
     fn lend(&mut self) -> Box<dyn Held + '_> {
         Box::new(self.slice.device_ptr_mut(self.stream).1)
     }
@@ -99,7 +99,8 @@ impl<T, S: DevicePtrMut<T>> LentMut for Written<'_, T, S> {
 
 impl<'a> DeviceArray<'a> {
     /// A slice or a view of cudarc, reduced on this stream of its context: behind what
-    /// writes it, and before whoever writes it next.
+    /// writes it, and before whoever writes it next. It has to be one of cudarc's own types, whose
+    /// addresses can be trusted.
     ///
     /// ```no_run
     /// use cudarc::driver::CudaContext;
@@ -117,7 +118,7 @@ impl<'a> DeviceArray<'a> {
     /// [`Error::DeviceMemory`] for a slice of another context than the stream's; those of
     /// [`DeviceStream::of`].
     pub fn of<T: Item + 'a>(
-        slice: &'a (impl DevicePtr<T> + Sync),
+        slice: &'a (impl CudarcSlice<T> + Sync),
         stream: &'a Arc<CudaStream>,
     ) -> Result<DeviceArray<'a>> {
         DeviceArray::of_strided(slice, 0, &[slice.len()], &[1], stream)
@@ -130,7 +131,7 @@ impl<'a> DeviceArray<'a> {
     /// Those of [`of`](Self::of); [`Error::ViewOutOfBounds`] if an element would lie
     /// outside of the slice.
     pub fn of_strided<T: Item + 'a>(
-        slice: &'a (impl DevicePtr<T> + Sync),
+        slice: &'a (impl CudarcSlice<T> + Sync),
         offset: usize,
         shape: &[usize],
         strides: &[isize],
@@ -173,7 +174,7 @@ impl<'a> DeviceArrayMut<'a> {
     /// # Errors
     /// Those of [`DeviceArray::of`].
     pub fn of<T: Item + 'a>(
-        slice: &'a mut impl DevicePtrMut<T>,
+        slice: &'a mut impl CudarcSliceMut<T>,
         stream: &'a Arc<CudaStream>,
     ) -> Result<DeviceArrayMut<'a>> {
         let on = DeviceStream::of(stream)?;

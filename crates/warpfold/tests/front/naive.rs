@@ -44,16 +44,19 @@ impl Num {
         }
     }
 
-    /// The order of `min`: numbers by value, -0 below +0.
-    fn order(self, other: Num) -> Ordering {
+    /// The order of `argmin`: numbers by value.
+    fn order_by_value(self, other: Num) -> Ordering {
         match (self, other) {
             (Num::Int(a), Num::Int(b)) => a.cmp(&b),
-            (Num::Float(a), Num::Float(b)) => a
-                .partial_cmp(&b)
-                .unwrap()
-                .then_with(|| b.is_sign_negative().cmp(&a.is_sign_negative())),
+            (Num::Float(a), Num::Float(b)) => a.partial_cmp(&b).unwrap(),
             _ => unreachable!("one type"),
         }
+    }
+
+    /// The order of `min`: -0 below +0, too.
+    fn order(self, other: Num) -> Ordering {
+        let negative = |x: Num| matches!(x, Num::Float(x) if x.is_sign_negative());
+        self.order_by_value(other).then_with(|| negative(other).cmp(&negative(self)))
     }
 
     fn term(self) -> Term {
@@ -70,7 +73,11 @@ impl Num {
             (Num::Float(a), Num::Float(b)) if !a.is_finite() || !b.is_finite() => {
                 // Signs, infinities and NaNs multiply as IEEE 754 says.
                 let unit = |x: f64| if x.is_finite() && x != 0.0 { 1f64.copysign(x) } else { x };
-                Num::Float(unit(a) * unit(b)).term()
+                match Num::Float(unit(a) * unit(b)).term() {
+                    // No element is NaN.
+                    Term::Nan if !a.is_nan() && !b.is_nan() => Term::Invalid,
+                    term => term,
+                }
             }
             _ => match (self.term(), other.term()) {
                 (Term::Finite(a), Term::Finite(b)) => Term::Finite(a.mul(&b)),
@@ -86,6 +93,8 @@ pub(crate) enum Term {
     Finite(Exact),
     /// Whether it is negative.
     Infinite(bool),
+    /// Zero times infinity.
+    Invalid,
     Nan,
 }
 
@@ -236,7 +245,7 @@ pub(crate) fn answer(op: Op, dtype: DType, x: &[Num], y: &[Num], rules: &Rules) 
             .map(|a| match a.term() {
                 Term::Finite(e) => Term::Finite(e.abs()),
                 Term::Infinite(_) => Term::Infinite(false),
-                Term::Nan => Term::Nan,
+                term => term,
             })
             .collect(),
         _ => x.iter().map(|a| a.term()).collect(),
@@ -299,6 +308,8 @@ fn value(
         .collect();
     let (up, down) = terms.iter().fold((false, false), |(u, d), t| match t {
         Term::Infinite(negative) => (u | !negative, d | negative),
+        // NaN, as the sum of infinities of both signs is.
+        Term::Invalid => (true, true),
         _ => (u, d),
     });
     let signed = dtype.is_signed_int();
@@ -320,9 +331,9 @@ fn value(
         None
     };
     let n = finite.len() as u128;
-    let ends = || {
-        let min = kept.iter().copied().reduce(|a, b| if b.1.order(a.1).is_lt() { b } else { a });
-        let max = kept.iter().copied().reduce(|a, b| if b.1.order(a.1).is_gt() { b } else { a });
+    let ends = |order: fn(Num, Num) -> Ordering| {
+        let min = kept.iter().copied().reduce(|a, b| if order(b.1, a.1).is_lt() { b } else { a });
+        let max = kept.iter().copied().reduce(|a, b| if order(b.1, a.1).is_gt() { b } else { a });
         (min.unwrap(), max.unwrap())
     };
     match op {
@@ -359,7 +370,7 @@ fn value(
             let (low, high) = match first_nan {
                 Some(i) if nan_wins => (i, i),
                 _ => {
-                    let (low, high) = ends();
+                    let (low, high) = ends(Num::order_by_value);
                     (low.0, high.0)
                 }
             };
@@ -383,7 +394,7 @@ fn value(
             Op::MinMax => Expected::Value(Value::Pair(nan(out), nan(out))),
             _ => one(nan(out)),
         },
-        Op::Min | Op::Max | Op::MinMax | Op::Range | Op::NormInf => match ends() {
+        Op::Min | Op::Max | Op::MinMax | Op::Range | Op::NormInf => match ends(Num::order) {
             ((_, Num::Float(low)), (_, Num::Float(high))) => match op {
                 Op::Min => one(float_in(low, out)),
                 Op::Max => one(float_in(high, out)),

@@ -1,5 +1,7 @@
 //! Questions that make no sense: errors that say so, never a panic.
 
+use crate::arrays::Random;
+use ndarray::ShapeBuilder;
 use warpfold::internal::ForReaders;
 use warpfold::{DType, Device, Error, Op, Partial, Reduction, Rules, View};
 
@@ -204,4 +206,77 @@ fn too_many_outputs() {
     assert!(Reduction::of(Op::Sum).axes([]).partial(&view, 0).is_err());
     let empty = View::strided(DType::F64, &[], 0, &[1 << 60, 0], &[0, 8]).unwrap();
     assert!(Reduction::of(Op::Sum).axis(1).run(&empty).is_err());
+}
+
+/// Strides that mean nothing, of axes of one element and of arrays of none, may be any numbers.
+#[test]
+fn strides_that_mean_nothing_change_nothing() {
+    const WILD: [isize; 9] = [
+        isize::MIN,
+        isize::MIN + 1,
+        isize::MIN / 8,
+        -1,
+        0,
+        1,
+        isize::MAX / 8 + 1,
+        (usize::MAX / 4) as isize,
+        isize::MAX,
+    ];
+    let items: Vec<f64> = (0..240).map(|i| f64::from(i * 7 % 31) - 9.0).collect();
+    let mut random = Random(0x5712);
+    let ops = [Op::Sum, Op::Var, Op::Max, Op::ArgMin, Op::Prod, Op::Any, Op::LogSumExp];
+    for round in 0..400 {
+        let shape: Vec<usize> =
+            (0..1 + random.below(5)).map(|_| random.pick(&[1, 1, 1, 2, 3, 4, 0])).collect();
+        let none = shape.contains(&0);
+        let (mut strides, mut wild, mut step) = (Vec::new(), Vec::new(), 1);
+        for &n in shape.iter().rev() {
+            strides.insert(0, step);
+            wild.insert(0, if n == 1 || none { random.pick(&WILD) } else { step });
+            step *= n.max(1) as isize;
+        }
+        let axes: Vec<isize> = (0..shape.len() as isize).filter(|_| random.below(2) == 0).collect();
+        let op = random.pick(&ops);
+        let question = Reduction::of(op).axes(axes.iter().copied());
+        let note = format!("round {round}: {op} of {shape:?} by {wild:?} over {axes:?}");
+        let of = |strides: &[isize]| View::of_strided(&items, 0, &shape, strides).unwrap();
+        let answer = |view: View<'_>| question.run(view).map(|answer| format!("{answer:?}"));
+        let expected = answer(of(&strides));
+        assert_eq!(answer(of(&wild)), expected, "{note}");
+        let bytes: &[u8] = bytemuck::cast_slice(&items);
+        // As they are, in bytes.
+        let raw: Vec<isize> = (0..shape.len())
+            .map(|i| if shape[i] == 1 || none { wild[i] } else { 8 * wild[i] })
+            .collect();
+        let view = View::strided(DType::F64, bytes, 0, &shape, &raw).unwrap();
+        assert_eq!(answer(view), expected, "{note}");
+        if let &[n, m] = &shape[..] {
+            let axes = (wild[0].cast_unsigned(), wild[1].cast_unsigned());
+            let view = ndarray::ArrayView2::from_shape((n, m).strides(axes), &items);
+            if let Ok(view) = view {
+                assert_eq!(answer(View::from(view)), expected, "{note}");
+            }
+        }
+    }
+    let wild = usize::MAX / 4;
+    let row = ndarray::ArrayView2::from_shape((1, 3).strides((wild, 1)), &items).unwrap();
+    assert_eq!(Reduction::of(Op::Sum).run(row).unwrap().number(Op::Sum), Some(-9.0 - 2.0 + 5.0));
+}
+
+#[test]
+#[should_panic(expected = "capacity overflow")]
+fn more_numbers_than_there_are_addresses_do_not_come_to_be() {
+    let _ = warpfold::Numbers::zeros(DType::F64, usize::MAX / 4);
+}
+
+#[test]
+fn each_axis_that_is_named_counts() {
+    let table = [[1, 2, 3], [4, 5, 6]];
+    let sum = |question: Reduction| question.run(&table).unwrap().to_string();
+    assert_eq!(sum(Reduction::of(Op::Sum).axis(0).axis(1)), "21");
+    assert_eq!(sum(Reduction::of(Op::Sum).axes([0]).axis(-1)), "21");
+    // A list is the whole list.
+    assert_eq!(sum(Reduction::of(Op::Sum).axis(0).axes([1])), "[6, 15]");
+    let twice = Reduction::of(Op::Sum).axis(1).axis(-1).run(&table).unwrap_err();
+    assert_eq!(twice, Error::AxisRepeated { axis: -1 });
 }

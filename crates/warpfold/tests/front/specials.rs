@@ -69,8 +69,16 @@ fn the_table_of_special_values() {
                 let mut both = with(inf);
                 both.push(neg_inf);
                 assert_eq!(bits(sum(&both)), bits(nan));
-                // 0 * inf is invalid.
+                // 0 * inf is invalid, but no NaN of the data: none to be left out or refused.
                 assert_eq!(bits(dot(&with(inf), &with(zero)).unwrap()), bits(nan));
+                for policy in [NanPolicy::Omit, NanPolicy::Error] {
+                    let dot = Reduction::of(Op::Dot).nan(policy);
+                    let made = dot.run_pair(&with(inf), &with(zero)).unwrap();
+                    assert_eq!(bits(made.number::<T>(Op::Dot).unwrap()), bits(nan));
+                }
+                let omit = Reduction::of(Op::Dot).nan(NanPolicy::Omit);
+                let left = omit.run_pair(&with(nan), &with(zero)).unwrap();
+                assert_eq!(bits(left.number::<T>(Op::Dot).unwrap()), bits(sum(&vec![one; n - 1])));
                 assert_eq!(bits(norm2(&[&with(inf)[..], &[nan]].concat())), bits(nan));
             }
         }
@@ -78,6 +86,9 @@ fn the_table_of_special_values() {
         assert_eq!(bits(min(&[zero, minus_zero]).unwrap()), bits(minus_zero));
         assert_eq!(bits(max(&[minus_zero, zero]).unwrap()), bits(zero));
         assert_eq!(warpfold::argmin(&[one, zero, zero]), Some(1));
+        // For positions the zeros are equal.
+        assert_eq!(warpfold::argmin(&[one, zero, minus_zero]), Some(1));
+        assert_eq!(warpfold::argmax(&[minus_zero, zero]), Some(0));
         assert_eq!(warpfold::argmax(&[one, nan, inf, nan]), Some(1));
         let omit = Reduction::new([Op::Min, Op::Sum]).nan(NanPolicy::Omit);
         let answer = omit.run(&[nan, one, other_nan, of(2.0)]).unwrap();

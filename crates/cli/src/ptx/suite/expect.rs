@@ -80,7 +80,7 @@ mod tests {
         assert!(agree(f(100.5), f(100.0), Some(0.01), None));
         assert!(!agree(f(101.5), f(100.0), Some(0.01), None));
         assert!(agree(f(0.5), f(0.0), None, Some(0.5)));
-        let i = |x| Scalar::Int(x, DType::I32);
+        let i = |x| Scalar::from_bits(DType::I32, x);
         assert!(!agree(i(100), i(101), Some(0.5), Some(5.0)), "integers agree or do not");
     }
 }
