@@ -20,9 +20,9 @@ fn exercise(bytes: &[u8]) {
     let written = partial.to_bytes();
     let again = GroupPartial::from_bytes(&written).expect("what was written can be read");
     assert_eq!(again.to_bytes(), written, "the byte form is canonical");
-    let order = partial.group_order();
+    let order = partial.group_order().expect("there is memory");
     assert_eq!(order.len(), partial.len(), "every group has a place");
-    let keys = partial.keys_of(&order);
+    let keys = partial.keys_of(&order).expect("there is memory");
     assert!(keys.iter().all(|column| column.len() == order.len()), "every group has a key");
     for nan in [NanPolicy::Propagate, NanPolicy::Omit, NanPolicy::Error] {
         let rules = Rules::new().nan(nan);

@@ -373,10 +373,16 @@ impl AxisArgs {
 pub(crate) struct SegmentArgs {
     /// Reduce each segment by itself: a file of n + 1 ascending offsets says where n
     /// segments begin and end
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["axis", "keepdims", "by"], help_heading = REDUCTION)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["axis", "keepdims", "by"], group = "cuts", help_heading = REDUCTION)]
     pub(crate) segments: Option<OsString>,
+    /// Reduce segments that may overlap or leave gaps: a file of where each begins
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["axis", "keepdims", "by"], requires = "stops", group = "cuts", help_heading = REDUCTION)]
+    pub(crate) starts: Option<OsString>,
+    /// With --starts: a file of where each segment ends, before this index
+    #[arg(long, value_name = "FILE", requires = "starts", help_heading = REDUCTION)]
+    pub(crate) stops: Option<OsString>,
     /// A value that takes part in each segment, also in empty ones
-    #[arg(long, value_name = "NUMBER", requires = "segments", value_parser = initial, allow_hyphen_values = true, help_heading = REDUCTION)]
+    #[arg(long, value_name = "NUMBER", requires = "cuts", value_parser = initial, allow_hyphen_values = true, help_heading = REDUCTION)]
     pub(crate) initial: Option<Initial>,
 }
 

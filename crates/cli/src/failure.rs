@@ -73,6 +73,12 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
 /// with the flags.
 pub(crate) fn report_usage(error: &clap::Error, words: &[OsString]) -> ExitCode {
     let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
+    // Help and the version.
+    if !error.use_stderr()
+        && let Err(closed) = crate::descriptors::check_stdout()
+    {
+        return report(&closed.into());
+    }
     // A shell may have put names of files among the words, which are quoted
     // as they are.
     if words.iter().any(|w| w.to_string_lossy().chars().any(is_disturbing)) {

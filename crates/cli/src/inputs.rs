@@ -1,5 +1,6 @@
 //! From the words on the command line to arrays.
 
+use crate::descriptors;
 use crate::failure::{Usage, note};
 use crate::globs;
 use anyhow::{Result, bail};
@@ -19,7 +20,7 @@ pub(crate) struct Named {
 /// The files meant by `words`: globs are expanded, nothing is stdin.
 ///
 /// # Errors
-/// Nothing to read but a terminal, stdin named twice, a glob that no file
+/// Nothing to read but a terminal, stdin closed or named twice, a glob that no file
 /// matches.
 pub(crate) fn files(words: &[OsString]) -> Result<Vec<OsString>> {
     if words.is_empty() {
@@ -28,7 +29,11 @@ pub(crate) fn files(words: &[OsString]) -> Result<Vec<OsString>> {
                 .hint("name a file, or pipe numbers in: seq 10 | warpfold sum")
                 .into());
         }
+        descriptors::check_stdin()?;
         return Ok(vec!["-".into()]);
+    }
+    if words.iter().any(is_stdin) {
+        descriptors::check_stdin()?;
     }
     if words.iter().filter(|w| is_stdin(w)).count() > 1 {
         return Err(Usage::new("stdin can be read only once, but is named twice").into());

@@ -1,10 +1,11 @@
 //! The `warpfold` command.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod args;
 mod bench;
 mod commands;
+mod descriptors;
 mod failure;
 mod globs;
 mod inputs;

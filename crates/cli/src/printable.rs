@@ -42,6 +42,37 @@ pub(crate) fn printable_json(text: &str) -> Cow<'_, str> {
     })
 }
 
+/// A text from data as people read it, beside texts that are missing, printed `-`.
+///
+/// It stands as it is where nothing but it would look like that. Else it is in quotes, with
+/// a backslash before quotes and backslashes, and its other characters and bytes escaped:
+/// a line end is `"\n"`, and a backslash with an `n` stays `\n`.
+pub(crate) fn printable_key(text: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(text)
+        && !text.trim().is_empty()
+        && text != "-"
+        && !text.starts_with('"')
+        && !text.chars().any(is_disturbing)
+    {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::from("\"");
+    for chunk in text.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '"' | '\\' => out.extend(['\\', c]),
+                c if is_disturbing(c) => out.extend(c.escape_default()),
+                c => out.push(c),
+            }
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+    out.push('"');
+    Cow::Owned(out)
+}
+
 fn escaped(text: &str, escape: impl Fn(char) -> Option<String>) -> Cow<'_, str> {
     if !text.chars().any(is_disturbing) {
         return Cow::Borrowed(text);
@@ -75,6 +106,27 @@ mod tests {
             assert_eq!(printable(text), shown);
         }
         assert_eq!(printable_lines("a\n\tb\x1b"), "a\n\tb\\u{1b}");
+    }
+
+    #[test]
+    fn keys_look_different_where_they_are() {
+        for (text, shown) in [
+            (&b"north"[..], "north"),
+            (b"a\\nb", "a\\nb"),
+            (b"a\nb", "\"a\\nb\""),
+            (b"a\n\\n", "\"a\\n\\\\n\""),
+            (b"", "\"\""),
+            (b"-", "\"-\""),
+            (b"--", "--"),
+            (b" ", "\" \""),
+            (b"a b ", "a b "),
+            (b"\"", "\"\\\"\""),
+            (b"a\"", "a\""),
+            (b"\xff\\xff", "\"\\xff\\\\xff\""),
+            ("数".as_bytes(), "数"),
+        ] {
+            assert_eq!(printable_key(text), shown);
+        }
     }
 
     #[test]

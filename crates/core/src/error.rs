@@ -203,6 +203,14 @@ pub enum Error {
         /// The most that they may take.
         limit: usize,
     },
+    /// Groups for which the system gives no memory.
+    #[error("there is no memory for more than {groups} groups, after {rows} rows")]
+    OutOfMemory {
+        /// How many there were.
+        groups: usize,
+        /// How many rows had been read.
+        rows: u64,
+    },
     /// A key that is none of the dense numbers.
     KeyOutOfRange {
         /// The first such row.
@@ -423,6 +431,10 @@ impl Error {
             Error::InGroup { source, .. } => return source.hint(),
             Error::TooManyGroups { .. } => {
                 "a larger --memory-limit lets it go on, if there is the memory; fewer keys, columns and operations take less"
+                    .into()
+            }
+            Error::OutOfMemory { .. } => {
+                "fewer keys, columns, operations and threads take less; --memory-limit ends a run before the memory is used up"
                     .into()
             }
             Error::KeyOutOfRange { .. } => "give keys that are not dense without a number of groups".into(),

@@ -58,6 +58,8 @@ pub use member::{join_member, split_members};
 pub use open::{Endian, OpenOptions, inspect, open, open_keyed};
 pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};
 pub use table::{LeftOut, TableColumn};
+#[cfg(feature = "text")]
+pub use text::USUAL_MISSING;
 pub use unit::Unit;
 
 /// The Rust of README.md, compiled and run.

@@ -1,7 +1,8 @@
 //! Zip archives of npy files.
 
+mod directory;
 mod local;
-mod window;
+mod names;
 
 use crate::columns::{self, ColumnSelector};
 use crate::file::{Cursor, PositionalFile};
@@ -10,10 +11,9 @@ use crate::open::OpenOptions;
 use crate::seal::Seal;
 use crate::{Description, Error, Format, Result, Source};
 use flate2::read::DeflateDecoder;
+use std::collections::HashSet;
 use std::io::{self, Read};
 use std::sync::Arc;
-use window::Window;
-use zip::{CompressionMethod, ZipArchive};
 
 /// The arrays chosen from an archive.
 pub(crate) fn open(
@@ -98,19 +98,30 @@ struct Archive {
     entries: Vec<Entry>,
 }
 
-/// What the directory says about an array.
+/// What the directory says about a member.
 struct Entry {
-    /// Without the extension.
     name: Box<str>,
-    /// Where its local header begins.
+    /// The bytes of the name, as its local header has them too.
+    raw_name: Box<[u8]>,
+    /// Where its local header begins, and where its data do.
     header: u64,
+    start: u64,
     /// How many bytes it takes, and how many they unpack to.
     stored: u64,
     size: u64,
     crc: u32,
-    method: CompressionMethod,
-    encrypted: bool,
+    method: u16,
+    flags: u16,
 }
+
+/// Methods of compression.
+const STORED: u16 = 0;
+const DEFLATED: u16 = 8;
+
+/// Bits of an entry's flags.
+const ENCRYPTED: u16 = 1;
+const STREAMED: u16 = 1 << 3;
+const UTF8: u16 = 1 << 11;
 
 impl AsRef<str> for Entry {
     fn as_ref(&self) -> &str {
@@ -118,40 +129,27 @@ impl AsRef<str> for Entry {
     }
 }
 
-/// No directory is longer than this: entries take some ten times as much while
-/// they are read.
-const LONGEST: u64 = 32 << 20;
-
 impl Archive {
+    /// Reads the directory, and checks that the members are those that it lists: no more, no
+    /// fewer, none twice.
     fn open(file: &Arc<PositionalFile>) -> Result<Self> {
         let name = file.name();
-        let damaged = |e| Error::format(&name, format!("damaged, or not a zip archive: {e}"));
-        let window = Window::new(Cursor::new(Arc::clone(file)), LONGEST);
-        let zip = match ZipArchive::new(window) {
-            Err(zip::result::ZipError::Io(e)) if e.kind() == io::ErrorKind::FileTooLarge => {
-                return Err(Error::format(
-                    &name,
-                    "the directory is damaged, or longer than 32 MiB",
-                )
-                .with_hint("spread the arrays over several archives"));
-            }
-            zip => zip.map_err(damaged)?,
-        };
-        let mut entries = Vec::new();
-        for place in 0..zip.len() {
-            let member = zip.by_index_data(place).map_err(damaged)?;
-            if let Some(array) = member.name().map_err(damaged)?.strip_suffix(".npy") {
-                entries.push(Entry {
-                    name: array.into(),
-                    header: member.header_start(),
-                    stored: member.compressed_size(),
-                    size: member.size(),
-                    crc: member.crc32(),
-                    method: member.compression(),
-                    encrypted: member.encrypted(),
-                });
-            }
+        let (mut entries, begins) = directory::read(file)?;
+        local::place(file, &mut entries, begins)?;
+        let mut names = HashSet::new();
+        if let Some(twice) = entries.iter().find(|entry| !names.insert(&*entry.name)) {
+            let what = format!("damaged zip archive: it has two members {:?}", twice.name);
+            return Err(Error::format(name, what));
         }
+        drop(names);
+        // What is no array is left aside.
+        entries.retain_mut(|entry| match entry.name.strip_suffix(".npy") {
+            Some(array) => {
+                entry.name = array.into();
+                true
+            }
+            None => false,
+        });
         Ok(Archive { file: Arc::clone(file), entries })
     }
 
@@ -168,33 +166,28 @@ impl Archive {
     fn member(&self, i: usize) -> Result<Member> {
         let entry = &self.entries[i];
         let name = format!("{}:{}", self.file.name(), entry.name);
-        let damaged = |what: &str| Error::format(&name, format!("damaged zip archive: {what}"));
-        if entry.encrypted {
+        if entry.flags & ENCRYPTED != 0 {
             return Err(Error::format(name, "the member is encrypted")
                 .with_hint("unpack the archive with its password, and name the .npy file"));
         }
         let deflated = match entry.method {
-            CompressionMethod::Stored => false,
-            CompressionMethod::Deflated => true,
+            STORED => false,
+            DEFLATED => true,
             other => {
                 return Err(Error::format(
                     name,
-                    format!("compressed as {other}; only stored and deflated members are read"),
+                    format!(
+                        "compressed by method {other}; only stored and deflated members are read"
+                    ),
                 )
                 .with_hint("unpack the archive, and name the .npy file"));
             }
         };
-        let start = local::data_start(&self.file, entry).map_err(|e| match e {
-            local::Wrong::Said(what) => damaged(what),
-            local::Wrong::Read(error) => error,
-        })?;
-        let (stored, size, crc) = (entry.stored, entry.size, entry.crc);
-        if start.checked_add(stored).is_none_or(|end| end > self.file.len()) {
-            return Err(damaged("a member reaches beyond the end of the file"));
+        if !deflated && entry.stored != entry.size {
+            let what = "damaged zip archive: the two sizes of a stored member differ";
+            return Err(Error::format(name, what));
         }
-        if !deflated && stored != size {
-            return Err(damaged("the two sizes of a stored member differ"));
-        }
+        let &Entry { start, stored, size, crc, .. } = entry;
         Ok(Member { file: Arc::clone(&self.file), name, deflated, start, stored, size, crc })
     }
 }

@@ -592,7 +592,8 @@ fn detect_file(
     }
     let bytes = matches!(options.dtype, Some(DType::Bool | DType::I8 | DType::U8));
     let says_raw = options.dtype.is_some() || options.shape.is_some() || options.offset != 0;
-    if format::looks_like_text(&head, options) && !bytes {
+    let texty = format::looks_like_text(&head, options) || !says_raw && is_blank(&head);
+    if texty && !bytes {
         format_of_text(&head, &name, columns, options)
     } else if says_raw {
         Ok(Format::Raw)
@@ -610,6 +611,11 @@ fn nothing(name: &str, columns: &[ColumnSelector], options: &OpenOptions) -> Res
     let says_raw =
         options.shape.is_some() || options.offset != 0 || options.endian != Endian::default();
     if says_raw { Ok(Format::Raw) } else { format_of_text(&[], name, columns, options) }
+}
+
+/// Whether there is nothing but white space: text without numbers.
+fn is_blank(head: &[u8]) -> bool {
+    head.trim_ascii().is_empty()
 }
 
 /// Which format of text these bytes are.
@@ -651,7 +657,7 @@ fn detect_stream(
         Some(Format::Text) | None => {}
         Some(format) => return Ok(format),
     }
-    if format::looks_like_text(&stream.head, options) {
+    if format::looks_like_text(&stream.head, options) || is_blank(&stream.head) {
         return format_of_text(&stream.head, &stream.name, columns, options);
     }
     Err(Error::format(&stream.name, "these bytes are neither text nor of a known format")

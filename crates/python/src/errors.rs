@@ -5,6 +5,7 @@
 //! | an axis that is not there | `numpy.exceptions.AxisError`, or `warpfold.AxisError` where NumPy is not loaded |
 //! | an array of something else than numbers, an operation or answer that a type does not have | `TypeError` |
 //! | a total that does not fit | `OverflowError` |
+//! | more outputs or groups than there is memory for | `MemoryError` |
 //! | a file that cannot be read | `OSError`; one that is not what it says, `warpfold.FileError` |
 //! | a device that is not there | `RuntimeError` |
 //! | anything else | `ValueError` |
@@ -19,7 +20,7 @@ use pyo3::types::PyType;
 use warpfold::Error;
 
 /// What the command line calls the things that its hints name, and what they are here.
-const WORDS: [(&str, &str); 16] = [
+const WORDS: [(&str, &str); 17] = [
     (
         "ask for a float answer (--out f64) or for wrapping arithmetic (--wrap)",
         "ask for a float answer: dtype=float",
@@ -48,6 +49,7 @@ const WORDS: [(&str, &str); 16] = [
     ("--format raw", "format=\"raw\""),
     ("leave out --dtype", "leave out dtype="),
     ("--columns", "columns="),
+    ("--memory-limit", "memory_limit="),
     ("--dtype ", "dtype="),
     ("--shape", "shape="),
     ("-c ", "columns="),
@@ -77,7 +79,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
         | Error::Arity { .. } => PyTypeError::new_err(text),
         Error::Overflow { .. } | Error::LostDigits { .. } => PyOverflowError::new_err(text),
         Error::Device { .. } => PyRuntimeError::new_err(text),
-        Error::TooManyOutputs { .. } => PyMemoryError::new_err(text),
+        Error::TooManyOutputs { .. } | Error::OutOfMemory { .. } => PyMemoryError::new_err(text),
         _ => PyValueError::new_err(text),
     }
 }

@@ -100,7 +100,7 @@ fn read(path: &OsStr, bytes: &[u8]) -> Result<GroupPartial> {
 
 fn write_state(partial: &GroupPartial, path: &Path) -> Result<()> {
     let mut sink = Sink::open(Some(path))?;
-    sink.write_all(&partial.to_bytes())?;
+    sink.write_all(&partial.try_to_bytes()?)?;
     sink.commit()
 }
 
@@ -169,7 +169,7 @@ fn report(
     partial: &GroupPartial,
     finish: impl Fn(usize, Op, &[u32]) -> warpfold::Result<GroupColumn>,
 ) -> Result<GroupReport> {
-    let order = partial.group_order();
+    let order = partial.group_order()?;
     let ops: Vec<Op> = partial.ops().collect();
     let mut arrays = Vec::new();
     for (column, (name, ..)) in partial.value_columns().enumerate() {
@@ -177,7 +177,7 @@ fn report(
         let columns = columns.collect::<warpfold::Result<_>>().with_context(|| name.to_string())?;
         arrays.push(GroupRows { name: name.into(), columns });
     }
-    let keys = partial.keys_of(&order);
+    let keys = partial.keys_of(&order)?;
     let key_names = partial.key_names().to_vec();
     Ok(GroupReport { key_names, keys, groups: order.len(), arrays })
 }

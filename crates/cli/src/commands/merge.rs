@@ -71,6 +71,7 @@ fn read(path: &OsStr, bytes: &[u8]) -> Result<Partial> {
 /// What a state's file holds.
 pub(super) fn bytes(path: &OsStr) -> Result<Vec<u8>> {
     let bytes = if path == "-" {
+        crate::descriptors::check_stdin()?;
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
     } else {

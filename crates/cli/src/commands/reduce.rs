@@ -1,7 +1,8 @@
 //! `reduce`, and with it `sum`, `mean` and their kin.
 
 use super::groups;
-use crate::args::{Global, ReduceArgs};
+use crate::args::{Global, ReduceArgs, SegmentArgs};
+use crate::descriptors;
 use crate::failure::{Usage, note};
 use crate::progress::Bar;
 use crate::report::{Array, Report};
@@ -9,6 +10,7 @@ use crate::{inputs, output};
 use anyhow::Result;
 use std::ffi::OsString;
 use warpfold::{Op, Reduction};
+use warpfold_files::stream::Cuts;
 use warpfold_files::{OpenOptions, Source, stream};
 
 pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
@@ -26,15 +28,14 @@ pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
     let bar = Bar::new(global.quiet);
     let limit = rest.execution.memory_limit;
     rest.execution.begin();
-    let outcomes = match &rest.segments.segments {
+    let outcomes = match cuts(&rest.segments, &files)? {
         None => stream::reduce_all(inputs, &reduction, limit, &bar)?,
-        Some(word) => {
+        Some(cuts) => {
             let reduction = match rest.segments.initial {
                 Some(initial) => initial.apply(reduction),
                 None => reduction,
             };
-            let offsets = offsets(word, &files)?;
-            stream::reduce_segments(inputs, offsets, &reduction, limit, &bar)?
+            stream::reduce_segments(inputs, cuts, &reduction, limit, &bar)?
         }
     };
     drop(bar);
@@ -46,10 +47,25 @@ pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
     output::write(&Report { arrays, as_record: false }, &rest.output)
 }
 
-/// The offsets of segments: one array, of whatever format.
-fn offsets(word: &OsString, files: &[OsString]) -> Result<Source> {
-    if inputs::is_stdin(word) && files.iter().any(inputs::is_stdin) {
+/// Where segments are, if they are asked for.
+fn cuts(args: &SegmentArgs, files: &[OsString]) -> Result<Option<Cuts>> {
+    let words = [&args.segments, &args.starts, &args.stops].into_iter().flatten();
+    if words.chain(files).filter(|word| inputs::is_stdin(word)).count() > 1 {
         return Err(Usage::new("stdin can be read only once, but is named twice").into());
+    }
+    Ok(match (&args.segments, &args.starts, &args.stops) {
+        (Some(word), ..) => Some(Cuts::Offsets(offsets(word)?)),
+        (_, Some(starts), Some(stops)) => {
+            Some(Cuts::StartsStops(offsets(starts)?, offsets(stops)?))
+        }
+        _ => None,
+    })
+}
+
+/// The offsets of segments: one array, of whatever format.
+fn offsets(word: &OsString) -> Result<Source> {
+    if inputs::is_stdin(word) {
+        descriptors::check_stdin()?;
     }
     let mut sources = warpfold_files::open(word, &OpenOptions::default())?;
     let name = word.display();

@@ -7,6 +7,7 @@
 use crate::number::{self, Style};
 use crate::report::{Array, Indices, Report};
 use std::io::{Result, Write};
+use warpfold_files::USUAL_MISSING;
 
 pub(super) fn write(report: &Report, delimiter: u8, hex: bool, out: &mut dyn Write) -> Result<()> {
     let style = Style::text(hex);
@@ -94,17 +95,36 @@ impl<'a> Row<'a> {
         Row { out, delimiter, begun: false }
     }
 
+    /// A number or a name, or nothing where there is none.
     pub(crate) fn cell(&mut self, text: &str) -> Result<()> {
+        self.put(text.as_bytes(), false)
+    }
+
+    /// A text from data, which no reader takes for a value that is missing: `""` is an empty
+    /// text. Bytes that are no UTF-8 are written as they are.
+    pub(crate) fn text(&mut self, text: &[u8]) -> Result<()> {
+        let missing = USUAL_MISSING.iter().any(|token| token.as_bytes() == text);
+        self.put(text, missing)
+    }
+
+    fn put(&mut self, text: &[u8], quoted: bool) -> Result<()> {
         if self.begun {
             self.out.write_all(&[self.delimiter])?;
         }
         self.begun = true;
-        let special = |b| b == self.delimiter || matches!(b, b'"' | b'\n' | b'\r');
-        if text.bytes().any(special) {
-            write!(self.out, "\"{}\"", text.replace('"', "\"\""))
-        } else {
-            self.out.write_all(text.as_bytes())
+        let special = |&b: &u8| b == self.delimiter || matches!(b, b'"' | b'\n' | b'\r');
+        // Readers drop white space around a cell.
+        if !quoted && !text.iter().any(special) && text.trim_ascii() == text {
+            return self.out.write_all(text);
         }
+        self.out.write_all(b"\"")?;
+        for (i, part) in text.split(|&b| b == b'"').enumerate() {
+            if i > 0 {
+                self.out.write_all(b"\"\"")?;
+            }
+            self.out.write_all(part)?;
+        }
+        self.out.write_all(b"\"")
     }
 
     pub(crate) fn end(&mut self) -> Result<()> {

@@ -2,11 +2,12 @@
 //!
 //! With several columns of values the column's name comes before the keys. What has no
 //! value, a key that is missing or the smallest of nothing, is a dash for people and
-//! shells, an empty cell of CSV and `null` in JSON.
+//! shells, an empty cell of CSV and `null` in JSON. No key that is there looks like that:
+//! an empty text is `""`.
 
-use super::{Format, Row, grid, quoted};
+use super::{Format, Row, grid, json, quoted};
 use crate::number::{self, Style};
-use crate::printable::printable;
+use crate::printable::{printable, printable_key};
 use std::borrow::Cow;
 use std::io::{Result, Write};
 use warpfold::{GroupColumn, KeyValues, Op, Scalar};
@@ -79,11 +80,12 @@ fn names(op: Op) -> Vec<&'static str> {
     op.pair().map_or_else(|| vec![op.name()], |(first, second)| vec![first.name(), second.name()])
 }
 
-/// A key as text; `None` for none.
-fn key(keys: &KeyValues, group: usize, style: Style) -> Option<Cow<'_, str>> {
+/// A key for people; a dash for none.
+fn key(keys: &KeyValues, group: usize) -> Cow<'_, str> {
     match (keys.number(group), keys.text_bytes(group)) {
-        (Some(number), _) => Some(number::text(number, style).into()),
-        (_, text) => text.map(String::from_utf8_lossy),
+        (Some(number), _) => number::text(number, Style::Text).into(),
+        (_, Some(text)) => printable_key(text),
+        _ => "-".into(),
     }
 }
 
@@ -116,10 +118,7 @@ fn write_plain(report: &GroupReport, hex: bool, out: &mut dyn Write) -> Result<(
             line.push('\t');
         }
         for keys in &report.keys {
-            match key(keys, group, Style::Text) {
-                Some(key) => line += &printable(&key),
-                None => line.push('-'),
-            }
+            line += &key(keys, group);
             line.push('\t');
         }
         for (i, answer) in answers.iter().enumerate() {
@@ -142,8 +141,7 @@ fn write_table(report: &GroupReport, hex: bool, out: &mut dyn Write) -> Result<(
     report.for_each_row(|name, group, answers| {
         let mut row = Vec::new();
         row.extend(report.is_named().then(|| name.to_string()));
-        let keys = report.keys.iter().map(|keys| key(keys, group, Style::Text));
-        row.extend(keys.map(|key| key.map_or_else(dash, Cow::into_owned)));
+        row.extend(report.keys.iter().map(|keys| key(keys, group).into_owned()));
         let text = |number: &Scalar| number::text(*number, Style::text(hex));
         row.extend(answers.iter().map(|answer| answer.as_ref().map_or_else(dash, text)));
         rows.push(row);
@@ -164,7 +162,11 @@ fn write_csv(report: &GroupReport, delimiter: u8, hex: bool, out: &mut dyn Write
             row.cell(name)?;
         }
         for keys in &report.keys {
-            row.cell(&key(keys, group, Style::Text).unwrap_or_default())?;
+            match (keys.number(group), keys.text_bytes(group)) {
+                (Some(number), _) => row.cell(&number::text(number, Style::Text))?,
+                (_, Some(text)) => row.text(text)?,
+                _ => row.cell("")?,
+            }
         }
         for answer in answers {
             text.clear();
@@ -197,11 +199,10 @@ fn write_json(report: &GroupReport, lines: bool, hex: bool, out: &mut dyn Write)
         out.write_all(b"\"by\":{")?;
         for (i, (label, keys)) in report.key_names.iter().zip(&report.keys).enumerate() {
             let comma = if i == 0 { "" } else { "," };
-            let text = keys.text_bytes(group).is_some();
-            let key = match key(keys, group, Style::Json) {
-                None => "null".into(),
-                Some(key) if text => quoted(&key),
-                Some(key) => key.into_owned(),
+            let key = match (keys.number(group), keys.text_bytes(group)) {
+                (Some(number), _) => number::text(number, Style::Json),
+                (_, Some(text)) => json::key(text),
+                _ => "null".into(),
             };
             write!(out, "{comma}{}:{key}", quoted(label))?;
         }

@@ -43,6 +43,17 @@ pub(crate) fn quoted(text: &str) -> String {
     printable_json(&serde_json::Value::from(text).to_string()).into_owned()
 }
 
+/// The text of a key: a string, or where it is not UTF-8 `{"hex":"ff00"}`, its bytes.
+pub(super) fn key(text: &[u8]) -> String {
+    match std::str::from_utf8(text) {
+        Ok(text) => quoted(text),
+        Err(_) => {
+            let hex: String = text.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{{\"hex\":\"{hex}\"}}")
+        }
+    }
+}
+
 /// What becomes an object: a record, or one answer of an array.
 type Object<'a> = (&'a Array, Option<&'a OpAnswer>);
 

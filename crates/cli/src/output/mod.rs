@@ -154,7 +154,7 @@ pub(crate) fn write_groups(report: &GroupReport, args: &OutputArgs) -> Result<()
 /// Flags that contradict each other; a file that cannot be written.
 pub(crate) fn check(args: &OutputArgs) -> Result<()> {
     Form::choose(args, None)?;
-    args.output.as_deref().map_or(Ok(()), sink::check)
+    sink::check(args.output.as_deref().unwrap_or(Path::new("-")))
 }
 
 /// Writes the report where it was asked to go.

@@ -9,13 +9,36 @@ use super::npy;
 use crate::failure::Usage;
 use crate::report::Report;
 use anyhow::Result;
-use std::io::{Cursor, Write};
+use std::io::{self, Cursor, ErrorKind, Seek, SeekFrom, Write};
 use warpfold::{KeyValues, Numbers};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
 /// An archive, in memory: sizes stand before what is in it.
-type Archive = ZipWriter<Cursor<Vec<u8>>>;
+type Archive = ZipWriter<Memory>;
+
+/// Bytes in memory. Where the system refuses more of it, that is an error of writing.
+#[derive(Default)]
+struct Memory(Cursor<Vec<u8>>);
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let end = self.0.position() as usize + bytes.len();
+        let held = self.0.get_mut();
+        held.try_reserve(end.saturating_sub(held.len())).map_err(|_| ErrorKind::OutOfMemory)?;
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Memory {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
+    }
+}
 
 /// # Errors
 /// Answers of one name, types that NumPy lacks, and what the system says.
@@ -23,21 +46,21 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<()> {
     let arrays = report.arrays.iter();
     let columns = arrays.clone().map(|array| Column::of_array(report, array));
     let columns: Vec<Vec<_>> = columns.collect();
-    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    let mut archive = ZipWriter::new(Memory::default());
     distinct(columns.iter().flatten())?;
     for (array, columns) in arrays.zip(&columns) {
         columns.iter().try_for_each(|column| add(column, &array.shape, &mut archive))?;
     }
-    Ok(out.write_all(&archive.finish()?.into_inner())?)
+    Ok(out.write_all(&archive.finish()?.0.into_inner())?)
 }
 
 /// # Errors
 /// As for [`write`], and texts that NumPy would change.
 pub(super) fn write_groups(report: &GroupReport, out: &mut dyn Write) -> Result<()> {
     let Columns { rows, columns } = Columns::of_groups(report)?;
-    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    let mut archive = ZipWriter::new(Memory::default());
     columns.iter().try_for_each(|column| add(column, &[rows], &mut archive))?;
-    Ok(out.write_all(&archive.finish()?.into_inner())?)
+    Ok(out.write_all(&archive.finish()?.0.into_inner())?)
 }
 
 /// Adds a column, and where it has no values.

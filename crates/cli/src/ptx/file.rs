@@ -15,6 +15,7 @@ pub(crate) fn text(file: &str) -> Result<(String, &str)> {
     let name = if file == "-" { "stdin" } else { file };
     let mut bytes = Vec::new();
     let read = if file == "-" {
+        crate::descriptors::check_stdin()?;
         std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes)
     } else {
         if Path::new(file).is_dir() {

@@ -6,6 +6,7 @@ mod place;
 mod signals;
 mod temporary;
 
+use crate::descriptors;
 use crate::failure::Obstacle;
 use anyhow::{Result, bail};
 use place::{Existing, Place};
@@ -31,12 +32,15 @@ enum Writer {
 ///
 /// # Errors
 /// A directory of that name or none around it, a file that this user may not
-/// write, a directory in which no file can be made.
+/// write, a directory in which no file can be made; stdout or stderr where they are closed.
 pub(crate) fn check(path: &Path) -> Result<()> {
-    if let Place::File { path, existing } = Place::find(path)? {
-        temporary(&path, existing)?;
+    match Place::find(path)? {
+        Place::File { path, existing } => temporary(&path, existing).map(drop),
+        Place::Stdout => Ok(descriptors::check_stdout()?),
+        #[cfg(unix)]
+        Place::Stderr => Ok(descriptors::check_stderr()?),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Whether the path names a regular file or none yet, beside which others may
@@ -94,9 +98,15 @@ impl Sink {
             Err(error) => bail!("{name}: {error}"),
         };
         let writer = match place {
-            Place::Stdout => stream(Box::new(io::stdout().lock())),
+            Place::Stdout => {
+                descriptors::check_stdout()?;
+                stream(Box::new(io::stdout().lock()))
+            }
             #[cfg(unix)]
-            Place::Stderr => stream(Box::new(io::stderr())),
+            Place::Stderr => {
+                descriptors::check_stderr()?;
+                stream(Box::new(io::stderr()))
+            }
             Place::File { path, existing } => {
                 Writer::File(BufWriter::new(temporary(&path, existing)?))
             }

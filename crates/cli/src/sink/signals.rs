@@ -1,12 +1,16 @@
 //! Signals that end the process take its temporary files along.
 
-use super::temporary::there;
+use super::temporary::{is_done, there as files};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::ffi::c_int;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once, mpsc};
+use std::time::Duration;
+
+/// How long a process may take to end once its file is in its place.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Makes sure that temporary files vanish on signals. The process still dies of them,
 /// as the sender expects.
@@ -28,8 +32,15 @@ pub(super) fn watch() {
             let _ = ready.send(());
             let Ok(mut signals) = signals else { return };
             for signal in signals.forever() {
+                let mut there = files();
+                if is_done() {
+                    // The new file is in its place, and the process about to end. Its
+                    // status says which file is there: the signal comes too late.
+                    drop(there);
+                    std::thread::sleep(GRACE);
+                    there = files();
+                }
                 // Held until the end: no file comes or takes its place.
-                let there = there();
                 for path in there.iter() {
                     let _ = std::fs::remove_file(path);
                 }

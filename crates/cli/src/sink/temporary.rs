@@ -3,11 +3,20 @@
 use super::place::{Existing, folder};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
 
 /// The files that are there now: for signals, which run no destructors.
 static THERE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Whether a file has taken its place and none waits to: the work is done.
+static DONE: AtomicBool = AtomicBool::new(false);
+
+/// Whether what was to be written is written. Asked with the list in hand.
+pub(super) fn is_done() -> bool {
+    DONE.load(Ordering::Relaxed)
+}
 
 /// The list. Who holds it is sure that no file comes or goes.
 pub(super) fn there() -> MutexGuard<'static, Vec<PathBuf>> {
@@ -43,6 +52,7 @@ impl Temporary {
         let mut there = there();
         let file = builder.tempfile_in(folder(path))?;
         there.push(file.path().to_path_buf());
+        DONE.store(false, Ordering::Relaxed);
         drop(there);
         let temporary = Temporary { file: Some(file), destination: path.into() };
         if let Some(existing) = existing {
@@ -100,6 +110,7 @@ impl Temporary {
         let mut there = there();
         let done = synced.and_then(|()| file.persist(&self.destination).map_err(|e| e.error));
         there.retain(|p| *p != path);
+        DONE.store(done.is_ok() && there.is_empty(), Ordering::Relaxed);
         done.map(drop)
     }
 }

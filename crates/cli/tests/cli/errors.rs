@@ -199,3 +199,37 @@ fn output_that_cannot_be_written() {
     // Before anything is read.
     assert_says(&dir.fails(1, "sum none.npy -o none/x.json"), &["no directory none"]);
 }
+
+#[test]
+fn commas_and_line_ends_of_others_are_named() {
+    let dir = Dir::new();
+    dir.file("semi.csv", "a;b\n1,5;x\n2,5;y\n")
+        .file("many.csv", "a;b\n1,234,567;1\n")
+        .file("words.txt", "1\n1,5\n")
+        .file("mac.csv", "a,b\r1,2\r3,4\r")
+        .file("mac.txt", "1\r2\r3\r")
+        .file("mac.tsv", "a\tb\r1\t2\r");
+    assert_says(&dir.fails(1, "sum -c a semi.csv"), &["\"1,5\" is not a number", "decimal comma"]);
+    assert_says(&dir.fails(1, "sum semi.csv"), &["no column has only numbers", "decimal comma"]);
+    assert_says(&dir.fails(1, "sum --dtype i32 -c a semi.csv"), &["decimal comma"]);
+    assert_says(&dir.fails(1, "sum --by b -c a semi.csv"), &["decimal comma"]);
+    assert_says(&dir.fails(1, "sum -c a many.csv"), &["between thousands"]);
+    assert_says(&dir.fails(1, "sum words.txt"), &["line 2", "decimal comma", "--format csv"]);
+    for line in ["sum -c b mac.csv", "sum -c 1 mac.csv", "stats mac.csv", "inspect mac.csv"] {
+        assert_says(
+            &dir.fails(1, line),
+            &["mac.csv", "carriage return alone", "hint: ", "tr '\\r'"],
+        );
+    }
+    assert_says(&dir.fails(1, "sum --by a -c b mac.tsv"), &["carriage return alone"]);
+    assert_eq!(dir.prints("sum mac.txt"), "6\n");
+    // White space holds no numbers, as an empty line does.
+    for blank in [" ", "\t", " \n ", "\r", "   "] {
+        dir.file("blank", blank);
+        assert_eq!(dir.pipe("sum", blank).success(), "0\n", "{blank:?}");
+        assert_eq!(dir.prints("sum blank"), "0\n", "{blank:?}");
+        assert_says(&dir.pipe("min", blank).failure(1), &["min of no elements"]);
+    }
+    dir.file("four", "    ");
+    assert_eq!(dir.prints("count --dtype f32 four"), "1\n");
+}

@@ -213,3 +213,114 @@ fn what_groups_do_not_have_is_an_error_with_a_hint() {
     fails("xor -c x --by k late.csv", 1, &["xor"]);
     assert_eq!(dir.run("max -c x --by k late.csv").out, "0\t4998\n1\t4999\n2\t4997\n");
 }
+
+/// Each key looks like no other, in every form, and comes back from CSV and TSV.
+#[test]
+fn keys_of_any_text_are_told_apart() {
+    let dir = Dir::new();
+    let keys = [
+        "", " ", " a", "a ", "a", "-", "NA", "null", "a\nb", "a\\nb", "a\\\\nb", "a\rb", "a\r\nb",
+        "a\tb", "a,b", "\"", "\"a\"", "\\", "007", "7", "数", "\u{feff}",
+    ];
+    let rows =
+        keys.iter().zip(1..).map(|(key, n)| format!("\"{}\",{n}\n", key.replace('"', "\"\"")));
+    dir.file("t.csv", format!("k,v\n{},100\nNA,200\n", rows.collect::<String>()));
+    let groups = keys.len() + 1;
+    let plain = dir.prints("sum -q --by k -c v t.csv");
+    let mut shown: Vec<_> = plain.lines().map(|line| line.rsplit_once('\t').unwrap().0).collect();
+    assert_eq!(shown.len(), groups, "{plain}");
+    shown.sort();
+    shown.dedup();
+    assert_eq!(shown.len(), groups, "{plain}");
+    for line in ["\"\"\t1", "-\t300", "\"-\"\t6", "\"a\\nb\"\t9", "a\\nb\t10", "\"a\\tb\"\t14"] {
+        assert!(plain.lines().any(|l| l == line), "{line}: {plain}");
+    }
+    for (format, empty) in [("csv", "\"\",1\n"), ("tsv", "\"\"\t1\n")] {
+        let once = dir.prints(&format!("sum -q --by k -c v -f {format} t.csv"));
+        assert!(once.contains(empty), "{once}");
+        dir.file(&format!("once.{format}"), &once);
+        let twice = dir.prints(&format!("sum -q --by k -c sum -f {format} once.{format}"));
+        assert_eq!(twice, once);
+    }
+    let json = dir.prints("sum -q --by k -c v -f jsonl t.csv");
+    let mut found: Vec<Option<String>> = json
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|line| line["by"]["k"].as_str().map(Into::into))
+        .collect();
+    found.sort();
+    let mut wanted: Vec<_> = keys.iter().map(|key| Some(key.to_string())).chain([None]).collect();
+    wanted.sort();
+    assert_eq!(found, wanted);
+    // Who names what is missing means it in quotes, too.
+    let named = dir.prints("sum -q --by k -c v -f csv --na ,NA,null t.csv");
+    assert!(named.ends_with("\n,318\n"), "{named}");
+}
+
+#[test]
+fn keys_that_are_no_utf8_are_not_changed() {
+    let dir = Dir::new();
+    dir.file("t.csv", b"k,v\nm\xfcller,1\nm\xf6ller,2\n\xc3\xbc,4\n\"\xff\"\"\",8\n");
+    let run = |flags: &str| dir.command(&format!("sum -q --by k -c v {flags}")).output().unwrap();
+    let json = dir.prints("sum -q --by k -c v -f jsonl --format csv t.csv");
+    for line in [
+        "{\"by\":{\"k\":{\"hex\":\"6dfc6c6c6572\"}},\"sum\":1}",
+        "{\"by\":{\"k\":{\"hex\":\"6df66c6c6572\"}},\"sum\":2}",
+        "{\"by\":{\"k\":\"ü\"},\"sum\":4}",
+        "{\"by\":{\"k\":{\"hex\":\"ff22\"}},\"sum\":8}",
+    ] {
+        assert!(json.lines().any(|l| l == line), "{line}: {json}");
+    }
+    let plain = dir.prints("sum -q --by k -c v --format csv t.csv");
+    assert!(plain.contains("\"m\\xfcller\"\t1\n"), "{plain}");
+    assert!(plain.contains("\"\\xff\\\"\"\t8\n"), "{plain}");
+    let once = run("-f csv --format csv t.csv").stdout;
+    dir.file("once.csv", &once);
+    let twice = dir.command("sum -q --by k -c sum -f csv --format csv once.csv").output().unwrap();
+    assert_eq!(twice.stdout, once);
+    assert!(once.windows(8).any(|w| w == b"m\xfcller,1"), "{once:?}");
+}
+
+/// With less and less memory there is an answer, or an error that says so: no abort.
+#[cfg(target_os = "linux")]
+#[test]
+fn more_groups_than_memory_is_an_error() {
+    let dir = Dir::new();
+    let rows: String = (0..400_000).map(|i| format!("key{i},{i}\n")).collect();
+    dir.file("t.csv", format!("k,x\n{rows}"));
+    let ids: Vec<u8> = (0..400_000u64).flat_map(|i| (i * 7919).to_le_bytes()).collect();
+    dir.npy("k.npy", "<u8", &[400_000], &ids);
+    let zip = [("k", &ids), ("x", &ids)]
+        .map(|(name, ids)| (name, crate::common::npy("<u8", &[400_000], ids)));
+    dir.file("t.npz", crate::common::stored_zip(&zip));
+    let program = dir.command("").get_program().to_owned();
+    for line in [
+        "sum -q --by k -c x t.csv",
+        "stats -q -j 1 --by k t.npz",
+        "reduce --op min,prod,argmax -q --by k -c x t.npz -o out.arrow",
+        "sum -q --by k -c x t.npz -o out.npz",
+        "partial sum -q --by k -c x t.csv -o out.state",
+    ] {
+        let run = |limit: u32| {
+            let limited = format!("ulimit -v {limit}; exec \"$W\" {line}");
+            let mut shell = std::process::Command::new("bash");
+            shell.args(["-c", &limited]).env("W", &program).env("NO_COLOR", "1");
+            shell.current_dir(dir.path("")).output().unwrap()
+        };
+        let (mut answered, mut refused) = (0, 0);
+        for step in 0..16 {
+            let limit = 60_000 + 25_000 * step;
+            let output = run(limit);
+            let message = String::from_utf8_lossy(&output.stderr).into_owned();
+            match output.status.code() {
+                Some(0) => answered += 1,
+                Some(1) => {
+                    assert!(message.starts_with("error: "), "{line}, {limit}: {message}");
+                    refused += u32::from(message.contains("memory") && message.contains("hint: "));
+                }
+                _ => panic!("{line}, {limit}: {}: {message}", output.status),
+            }
+        }
+        assert!(answered > 0 && refused > 0, "{line}: {answered} {refused}");
+    }
+}

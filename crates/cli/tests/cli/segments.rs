@@ -119,12 +119,12 @@ fn what_does_not_fit_is_an_error_with_a_hint() {
     dir.file("down.txt", "0\n4\n2\n6\n");
     says(
         &dir.fails(1, "sum --segments down.txt x.npy"),
-        &["x.npy", "segment 1 begins at 4 and ends before that, at 2", "hint: "],
+        &["down.txt, for x.npy: segment 1 begins at 4 and ends before that, at 2", "hint: "],
     );
     dir.file("far.txt", "0\n4\n7\n");
     says(
         &dir.fails(1, "sum --segments far.txt x.npy"),
-        &["segment 1 ends at 7", "6 elements", "hint: "],
+        &["far.txt, for x.npy: segment 1 ends at 7", "6 elements", "hint: "],
     );
     dir.file("negative.txt", "-1\n4\n");
     says(&dir.fails(1, "sum --segments negative.txt x.npy"), &["segment 0 begins at -1"]);
@@ -154,4 +154,46 @@ fn what_does_not_fit_is_an_error_with_a_hint() {
     // What is written is written whole or not at all.
     dir.fails(1, "min --segments o.txt x.npy -o out.npy");
     assert!(!dir.list().contains(&"out.npy".to_string()));
+}
+
+#[test]
+fn segments_are_told_by_where_they_begin_and_end() {
+    let dir = sample();
+    dir.file("a.txt", "4\n0\n2\n").file("b.csv", "n,end\n1,6\n2,5\n3,2\n");
+    let both = "--starts a.txt --stops b.csv:end";
+    for (line, expected) in [
+        ("sum {} x.npy", "14 14 0\n"),
+        ("dot {} x.npy y.npy", "-5 10.5 0\n"),
+        ("max --initial 7 {} x.npy", "9 7 7\n"),
+        ("sum -j 2 --device sim {} x.npy", "14 14 0\n"),
+    ] {
+        assert_eq!(dir.prints(&line.replace("{}", both)), expected, "{line}");
+    }
+    let piped = dir.pipe("sum --starts - --stops b.csv:end x.npy", "4\n0\n2\n");
+    assert_eq!(piped.success(), "14 14 0\n");
+    dir.file("short.txt", "1\n").file("real.txt", "0.5\n1\n2\n").file("c.txt", "6\n-1\n2\n");
+    for (line, parts) in [
+        (
+            "sum --starts a.txt --stops short.txt x.npy",
+            &["a.txt and short.txt", "3 starts and 1 stops"][..],
+        ),
+        (
+            "sum --starts a.txt --stops c.txt x.npy",
+            &["a.txt and c.txt, for x.npy", "segment 1 begins at 0 and ends before"],
+        ),
+        ("sum --starts real.txt --stops a.txt x.npy", &["real.txt", "are f64", "hint: "]),
+        ("min --starts a.txt --stops b.csv:end x.npy", &["x.npy", "segment 2", "--initial"]),
+    ] {
+        says(&dir.fails(1, line), parts);
+    }
+    for line in [
+        "sum --starts a.txt x.npy",
+        "sum --stops a.txt x.npy",
+        "sum --starts a.txt --stops a.txt --segments o.txt x.npy",
+        "sum --starts a.txt --stops a.txt --axis 0 x.npy",
+        "sum --starts - --stops - x.npy",
+        "sum --starts - --stops a.txt -",
+    ] {
+        dir.fails(2, line);
+    }
 }

@@ -312,6 +312,118 @@ fn signals_end_the_process_and_its_temporary_file() {
     }
 }
 
+/// Whenever a signal comes, the old file is there, or the whole new one; and the status
+/// tells which.
+#[test]
+fn a_signal_at_any_moment_leaves_a_whole_file() {
+    let dir = Dir::new();
+    let rows: String = (0..20_000).map(|i| format!("{i},{}\n", i % 7)).collect();
+    dir.file("t.csv", format!("k,x\n{rows}"));
+    let old = "old\n".repeat(50_000);
+    let mut state = 1u64;
+    let mut random = move |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    for out in ["out.arrow", "out.csv"] {
+        let line = format!("sum -q --by k t.csv -o {out}");
+        let start = Instant::now();
+        dir.prints(&line);
+        let whole = start.elapsed().as_micros() as u64;
+        let new = fs::read(dir.path(out)).unwrap();
+        let mut ends = [0, 0];
+        for round in 0..100 {
+            dir.file(out, &old);
+            let mut child = dir.command(&line).spawn().unwrap();
+            if round % 2 == 0 {
+                std::thread::sleep(Duration::from_micros(random(whole + whole / 4)));
+            } else {
+                // While it is written. The probe before the work is such a file, too.
+                while !dir.list().iter().any(|name| name.starts_with(".warpfold-")) {
+                    if child.try_wait().unwrap().is_some() {
+                        break;
+                    }
+                }
+                std::thread::sleep(Duration::from_micros(random(whole)));
+            }
+            let (signal, number) = [("-TERM", 15), ("-HUP", 1), ("-KILL", 9)][round % 3];
+            if is_ignored(number) {
+                continue;
+            }
+            // It may be gone.
+            let id = child.id().to_string();
+            let _ = Command::new("kill").args([signal, &id]).stderr(Stdio::null()).status();
+            let output = child.wait_with_output().unwrap();
+            let found = fs::read(dir.path(out)).unwrap();
+            let is_new = found == new;
+            assert!(is_new || found == old.as_bytes(), "{out} {round}: {} bytes", found.len());
+            match output.status.signal() {
+                // Nothing is told of this one.
+                Some(9) => {}
+                Some(_) => assert!(!is_new, "{out} {round}: {output:?}"),
+                None => assert!(is_new && output.status.success(), "{out} {round}: {output:?}"),
+            }
+            ends[usize::from(is_new)] += 1;
+            for name in dir.list().iter().filter(|name| name.starts_with('.')) {
+                assert_eq!(number, 9, "{out} {round}: {name} is left");
+                fs::remove_file(dir.path(name)).unwrap();
+            }
+        }
+        assert!(ends[0] > 0, "{ends:?}");
+    }
+}
+
+/// What is written to a stdout that is closed is lost: the runtime has `/dev/null` there.
+#[test]
+fn closed_descriptors_are_errors_where_they_are_needed() {
+    let dir = ones();
+    let run = |line: &str| shell(&dir, line).output().unwrap();
+    let says = |line: &str, part: &str| {
+        let output = run(line);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{line}: {message}");
+        assert!(message.contains(part) && message.contains("hint: "), "{line}: {message}");
+    };
+    for line in [
+        "sum a.npy",
+        "sum a.npy -o -",
+        "sum a.npy -o /dev/stdout",
+        "stats a.npy -f json",
+        "partial sum a.npy -o -",
+        "inspect a.npy",
+        "doctor",
+        "completions bash",
+        "--help",
+        "sum --help",
+        "--version",
+    ] {
+        says(&format!("$W {line} >&-"), "stdout is closed");
+        says(&format!("$W {line} <&- >&-"), "stdout is closed");
+    }
+    for line in ["sum", "sum -", "merge -", "sum --segments - a.npy", "ptx info -"] {
+        says(&format!("$W {line} <&-"), "stdin is closed");
+    }
+    assert_eq!(run("$W sum a.npy -o /dev/stderr 2>&-").status.code(), Some(1));
+    // Where they are not needed, or lead to what takes everything.
+    for line in [
+        "$W sum a.npy -o out.txt >&-",
+        "$W sum a.npy -o out.txt <&- >&- 2>&-",
+        "$W sum a.npy > /dev/null",
+        "$W sum a.npy 1<> /dev/null",
+        "$W sum < /dev/null",
+        "$W sum a.npy <&-",
+        "$W sum a.npy 2>&-",
+    ] {
+        let output = run(line);
+        assert_eq!(output.status.code(), Some(0), "{line}: {output:?}");
+    }
+    assert_eq!(text(&dir, "out.txt"), "3\n");
+    // An error is told by the status alone where stderr is closed.
+    assert_eq!(run("$W sum none.npy 2>&-").status.code(), Some(1));
+}
+
 #[test]
 fn ignored_signals_stay_ignored() {
     let dir = long();

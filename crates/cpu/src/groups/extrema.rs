@@ -1,5 +1,6 @@
 //! Smallest and largest elements of groups, and where they are.
 
+use super::memory::{OutOfMemory, extend};
 use super::table::{Rows, Table, items};
 use super::words::{self, damaged};
 use core::any::Any;
@@ -106,15 +107,11 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
         T::DTYPE
     }
 
-    fn grow(&mut self, groups: usize) {
+    fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
         let none = Ends { min: T::Key::GREATEST, max: T::Key::LEAST, count: 0, nans: 0 };
-        if groups > self.ends.len() {
-            self.ends.resize(groups, none);
-            if AT {
-                let nowhere = Places { min: NOWHERE, max: NOWHERE, first_nan: NOWHERE };
-                self.places.resize(groups, nowhere);
-            }
-        }
+        let nowhere = Places { min: NOWHERE, max: NOWHERE, first_nan: NOWHERE };
+        extend(&mut self.ends, groups, none)?;
+        if AT { extend(&mut self.places, groups, nowhere) } else { Ok(()) }
     }
 
     fn len(&self) -> usize {

@@ -15,6 +15,7 @@
 //! alone.
 
 mod extrema;
+mod memory;
 mod numbering;
 mod states;
 mod sums;
@@ -23,6 +24,7 @@ mod texts;
 mod totals;
 pub mod words;
 
+pub use memory::{OutOfMemory, check_memory};
 pub use numbering::{Numbering, hash};
 pub use table::{Finished, Positions, Rows, Table, new_table};
 pub use texts::TextNumbering;

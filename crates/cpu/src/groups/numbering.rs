@@ -1,12 +1,14 @@
 //! Dense numbers for 64-bit words: a hash table of open addressing.
 
+use super::memory::{OutOfMemory, make_room, zeros};
+
 /// Distinct words, numbered from 0 on in the order in which they came.
 ///
 /// ```
 /// use warpfold_cpu::groups::Numbering;
 ///
 /// let mut numbering = Numbering::new();
-/// assert_eq!([7, 3, 7].map(|word| numbering.number(word)), [0, 1, 0]);
+/// assert_eq!([7, 3, 7].map(|word| numbering.number(word)), [Ok(0), Ok(1), Ok(0)]);
 /// assert_eq!(numbering.words(), [7, 3]);
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -48,11 +50,16 @@ impl Numbering {
     }
 
     /// The number for rows without a word: the next one, the first time.
-    pub fn missing(&mut self) -> u32 {
-        *self.missing.get_or_insert_with(|| {
-            self.words.push(0);
-            self.words.len() as u32 - 1
-        })
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn missing(&mut self) -> Result<u32, OutOfMemory> {
+        if let Some(number) = self.missing {
+            return Ok(number);
+        }
+        make_room(&mut self.words, 1)?;
+        self.words.push(0);
+        Ok(*self.missing.insert(self.words.len() as u32 - 1))
     }
 
     /// Whether the number is that of no word.
@@ -69,22 +76,33 @@ impl Numbering {
 
     /// The number of a word: the next one, if the word is new.
     ///
+    /// # Errors
+    /// No memory.
+    ///
     /// # Panics
     /// At 2^32 - 1 words, of which callers keep their distance.
     #[inline]
-    pub fn number(&mut self, word: u64) -> u32 {
+    pub fn number(&mut self, word: u64) -> Result<u32, OutOfMemory> {
         if 2 * self.words.len() >= self.slots.len() {
-            self.grow();
+            self.grow()?;
         }
         let mask = self.slots.len() - 1;
         let mut at = hash(word) as usize & mask;
         loop {
             match self.slots[at] {
                 0 => return self.insert(at, word),
-                next if self.words[next as usize - 1] == word => return next - 1,
+                next if self.words[next as usize - 1] == word => return Ok(next - 1),
                 _ => at = (at + 1) & mask,
             }
         }
+    }
+
+    /// Forgets all numbers from this one on.
+    pub fn truncate(&mut self, len: usize) {
+        self.words.truncate(len);
+        self.missing = self.missing.filter(|&number| (number as usize) < len);
+        self.slots.fill(0);
+        self.fill();
     }
 
     /// The number of a word, if it has one.
@@ -101,31 +119,37 @@ impl Numbering {
         }
     }
 
-    fn insert(&mut self, at: usize, word: u64) -> u32 {
+    fn insert(&mut self, at: usize, word: u64) -> Result<u32, OutOfMemory> {
+        make_room(&mut self.words, 1)?;
         let number = u32::try_from(self.words.len()).ok().filter(|&n| n < u32::MAX);
         let number = number.expect("callers stop at fewer groups");
         self.slots[at] = number + 1;
         self.words.push(word);
-        number
+        Ok(number)
     }
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) {
-        let len = (4 * self.words.len()).next_power_of_two().max(LEAST);
-        let mut slots = vec![0; len];
+    fn grow(&mut self) -> Result<(), OutOfMemory> {
+        self.slots = zeros((4 * self.words.len()).next_power_of_two().max(LEAST))?;
+        self.fill();
+        Ok(())
+    }
+
+    /// Puts the words into slots that are empty.
+    fn fill(&mut self) {
+        let Some(mask) = self.slots.len().checked_sub(1) else { return };
         let missing = self.missing.map(|number| number + 1);
         for (word, number) in self.words.iter().zip(1..) {
             if missing == Some(number) {
                 continue;
             }
-            let mut at = hash(*word) as usize & (len - 1);
-            while slots[at] != 0 {
-                at = (at + 1) & (len - 1);
+            let mut at = hash(*word) as usize & mask;
+            while self.slots[at] != 0 {
+                at = (at + 1) & mask;
             }
-            slots[at] = number;
+            self.slots[at] = number;
         }
-        self.slots = slots;
     }
 }
 
@@ -153,11 +177,17 @@ mod tests {
             for i in 0..20_000 {
                 let word = family(i);
                 let next = map.len() as u32;
-                assert_eq!(numbering.number(word), *map.entry(word).or_insert(next));
+                assert_eq!(numbering.number(word), Ok(*map.entry(word).or_insert(next)));
             }
             assert_eq!(numbering.len(), map.len());
             assert!(map.iter().all(|(&word, &n)| numbering.find(word) == Some(n)));
             assert_eq!(numbering.find(u64::MAX / 3), None);
+            // As if the later ones had never come.
+            let missing = numbering.missing().unwrap();
+            numbering.truncate(5);
+            assert!(numbering.len() == 5 && !numbering.is_missing(missing));
+            assert!(map.iter().all(|(&word, &n)| numbering.find(word) == (n < 5).then_some(n)));
+            assert_eq!((numbering.number(u64::MAX / 3), numbering.missing()), (Ok(5), Ok(6)));
         }
     }
 }

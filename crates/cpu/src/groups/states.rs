@@ -1,5 +1,6 @@
 //! Groups that have a state each.
 
+use super::memory::{OutOfMemory, extend};
 use super::table::{Rows, Table, items};
 use super::words;
 use core::any::Any;
@@ -52,10 +53,8 @@ impl<S: State> Table for StateTable<S> {
         S::Item::DTYPE
     }
 
-    fn grow(&mut self, groups: usize) {
-        if groups > self.states.len() {
-            self.states.resize(groups, S::identity(self.kind));
-        }
+    fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
+        extend(&mut self.states, groups, S::identity(self.kind))
     }
 
     fn len(&self) -> usize {

@@ -1,5 +1,6 @@
 //! Sums, sums of products, and moments.
 
+use super::memory::OutOfMemory;
 use super::table::{Rows, Table, items};
 use super::totals::{Term, Totals, Wide};
 use super::words::damaged;
@@ -138,8 +139,8 @@ macro_rules! table {
                 T::DTYPE
             }
 
-            fn grow(&mut self, groups: usize) {
-                self.totals.grow(groups);
+            fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
+                self.totals.grow(groups)
             }
 
             fn len(&self) -> usize {
@@ -223,9 +224,9 @@ impl<T: Element> Table for MomentTable<T> {
         T::DTYPE
     }
 
-    fn grow(&mut self, groups: usize) {
-        self.sums.grow(groups);
-        self.squares.grow(groups);
+    fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
+        self.sums.grow(groups)?;
+        self.squares.grow(groups)
     }
 
     fn len(&self) -> usize {

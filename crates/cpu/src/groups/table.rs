@@ -1,6 +1,7 @@
 //! What all tables of groups' states have in common.
 
 use super::extrema::ExtremaTable;
+use super::memory::OutOfMemory;
 use super::states::StateTable;
 use super::sums::{MomentTable, ProductTable, SumTable};
 use core::any::Any;
@@ -58,7 +59,10 @@ pub trait Table: Send + Sync {
     /// The element type.
     fn dtype(&self) -> DType;
     /// Makes room for so many groups; new ones hold no element.
-    fn grow(&mut self, groups: usize);
+    ///
+    /// # Errors
+    /// No memory.
+    fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory>;
     /// How many groups there is room for.
     fn len(&self) -> usize;
     /// Whether there is room for none.

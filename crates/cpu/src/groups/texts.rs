@@ -1,5 +1,6 @@
 //! Dense numbers for texts.
 
+use super::memory::{OutOfMemory, make_room, zeros};
 use super::numbering::hash;
 
 /// Distinct texts, numbered from 0 on in the order in which they came.
@@ -8,7 +9,8 @@ use super::numbering::hash;
 /// use warpfold_cpu::groups::TextNumbering;
 ///
 /// let mut numbering = TextNumbering::new();
-/// assert_eq!(["north", "", "north"].map(|text| numbering.number(text.as_bytes())), [0, 1, 0]);
+/// let numbers = ["north", "", "north"].map(|text| numbering.number(text.as_bytes()));
+/// assert_eq!(numbers, [Ok(0), Ok(1), Ok(0)]);
 /// assert_eq!(numbering.text(0), b"north");
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -55,11 +57,16 @@ impl TextNumbering {
     }
 
     /// The number for rows without a text: the next one, the first time.
-    pub fn missing(&mut self) -> u32 {
-        *self.missing.get_or_insert_with(|| {
-            self.ends.push(self.bytes.len());
-            self.ends.len() as u32 - 1
-        })
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn missing(&mut self) -> Result<u32, OutOfMemory> {
+        if let Some(number) = self.missing {
+            return Ok(number);
+        }
+        make_room(&mut self.ends, 1)?;
+        self.ends.push(self.bytes.len());
+        Ok(*self.missing.insert(self.ends.len() as u32 - 1))
     }
 
     /// Whether the number is that of no text.
@@ -78,12 +85,15 @@ impl TextNumbering {
 
     /// The number of a text: the next one, if the text is new.
     ///
+    /// # Errors
+    /// No memory.
+    ///
     /// # Panics
     /// At 2^32 - 1 texts, of which callers keep their distance.
     #[inline]
-    pub fn number(&mut self, text: &[u8]) -> u32 {
+    pub fn number(&mut self, text: &[u8]) -> Result<u32, OutOfMemory> {
         if 2 * self.ends.len() >= self.slots.len() {
-            self.grow();
+            self.grow()?;
         }
         let mask = self.slots.len() - 1;
         let hash = hash_text(text);
@@ -92,32 +102,50 @@ impl TextNumbering {
         loop {
             match self.slots[at] {
                 (_, 0) => break,
-                (other, next) if other == tag && self.text(next - 1) == text => return next - 1,
+                (other, next) if other == tag && self.text(next - 1) == text => {
+                    return Ok(next - 1);
+                }
                 _ => at = (at + 1) & mask,
             }
         }
+        make_room(&mut self.ends, 1)?;
+        make_room(&mut self.bytes, text.len())?;
         let number = u32::try_from(self.ends.len()).ok().filter(|&n| n < u32::MAX);
         let number = number.expect("callers stop at fewer groups");
         self.slots[at] = (tag, number + 1);
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());
-        number
+        Ok(number)
+    }
+
+    /// Forgets all numbers from this one on.
+    pub fn truncate(&mut self, len: usize) {
+        self.ends.truncate(len);
+        self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
+        self.missing = self.missing.filter(|&number| (number as usize) < len);
+        self.slots.fill((0, 0));
+        self.fill();
     }
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) {
-        let len = (4 * self.ends.len()).next_power_of_two().max(LEAST);
-        let mut slots = vec![(0, 0); len];
+    fn grow(&mut self) -> Result<(), OutOfMemory> {
+        self.slots = zeros((4 * self.ends.len()).next_power_of_two().max(LEAST))?;
+        self.fill();
+        Ok(())
+    }
+
+    /// Puts the texts into slots that are empty.
+    fn fill(&mut self) {
+        let Some(mask) = self.slots.len().checked_sub(1) else { return };
         for number in (0..self.ends.len() as u32).filter(|&n| self.missing != Some(n)) {
             let hash = hash_text(self.text(number));
-            let mut at = hash as usize & (len - 1);
-            while slots[at].1 != 0 {
-                at = (at + 1) & (len - 1);
+            let mut at = hash as usize & mask;
+            while self.slots[at].1 != 0 {
+                at = (at + 1) & mask;
             }
-            slots[at] = ((hash >> 32) as u32, number + 1);
+            self.slots[at] = ((hash >> 32) as u32, number + 1);
         }
-        self.slots = slots;
     }
 }
 
@@ -147,9 +175,16 @@ mod tests {
             let mut text = (i % 5000).to_string().into_bytes();
             text.extend(vec![0; (i % 3) as usize]);
             let next = map.len() as u32;
-            assert_eq!(numbering.number(&text), *map.entry(text).or_insert(next));
+            assert_eq!(numbering.number(&text), Ok(*map.entry(text).or_insert(next)));
         }
         assert_eq!(numbering.len(), map.len());
         assert!(map.iter().all(|(text, &n)| numbering.text(n) == text));
+        let missing = numbering.missing().unwrap();
+        numbering.truncate(7);
+        assert!(numbering.len() == 7 && !numbering.is_missing(missing));
+        for (text, &n) in map.iter().filter(|(_, n)| **n < 7) {
+            assert_eq!(numbering.number(text), Ok(n));
+        }
+        assert_eq!((numbering.number(b"another"), numbering.text(7)), (Ok(7), &b"another"[..]));
     }
 }

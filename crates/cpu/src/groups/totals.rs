@@ -8,6 +8,7 @@
 //! has zeros at one end; else it goes to a superaccumulator that this group alone
 //! has from then on. Nothing is ever rounded: the sum of both is the sum.
 
+use super::memory::{OutOfMemory, extend};
 use super::words::{self, damaged};
 use warpfold_core::Result;
 use warpfold_core::element::Parts;
@@ -216,11 +217,9 @@ impl<F: Format, W: Fixed> Totals<F, W> {
         self.cells.len()
     }
 
-    pub(super) fn grow(&mut self, groups: usize) {
-        if groups > self.cells.len() {
-            let none = Cell { sum: W::default(), base: NOWHERE, spill: 0, count: 0 };
-            self.cells.resize(groups, none);
-        }
+    pub(super) fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
+        let none = Cell { sum: W::default(), base: NOWHERE, spill: 0, count: 0 };
+        extend(&mut self.cells, groups, none)
     }
 
     pub(super) fn bytes(&self) -> usize {

@@ -227,16 +227,20 @@ impl<'a> Pass<'a> {
         read?;
         let wrong = |source| Error::Reduce { name: name.into(), source };
         let mut whole: Option<(GroupPartial, Vec<Evidence>)> = None;
+        // What the threads have made is there until it is taken in.
+        let mut waiting: usize = desks.iter().flatten().map(|(partial, _)| partial.memory()).sum();
         for desk in desks {
             let (partial, evidence) = desk.ok_or_else(|| Error::format(name, "a thread failed"))?;
+            let bytes = partial.memory();
             match &mut whole {
                 None => whole = Some((partial, evidence)),
                 Some((all, seen)) => {
                     all.merge(&partial).map_err(wrong)?;
                     seen.iter_mut().zip(evidence).for_each(|(seen, more)| seen.merge(more));
-                    self.check_memory(all)?;
+                    self.check_memory(all, waiting)?;
                 }
             }
+            waiting -= bytes;
         }
         let (mut partial, evidence) = whole.ok_or_else(|| Error::format(name, "no thread ran"))?;
         let end = ledger.end();
@@ -271,9 +275,9 @@ impl<'a> Pass<'a> {
     }
 
     /// # Errors
-    /// More memory than there may be.
-    fn check_memory(&self, all: &GroupPartial) -> Result<()> {
-        let bytes = all.memory();
+    /// More memory than there may be, with what others have.
+    fn check_memory(&self, all: &GroupPartial, others: usize) -> Result<()> {
+        let bytes = all.memory() + others;
         match self.question.memory_limit {
             Some(limit) if bytes > limit => {
                 let (groups, rows) = (all.len(), all.rows());
@@ -325,7 +329,16 @@ impl<'a> Desk<'a> {
         let keys = keys.iter().zip(scratch.iter_mut()).zip(&pass.keys);
         let keys = keys.map(|((batch, scratch), &typing)| scratch.keys(batch, typing));
         let keys = Keys::new(keys.collect::<warpfold::Result<Vec<_>>>().map_err(wrong)?);
-        partial.number(&keys, 0..rows as usize, start, numbered).map_err(wrong)?;
+        partial.number(&keys, 0..rows as usize, start, numbered).map_err(|error| {
+            wrong(match error {
+                // Other threads have read rows, too.
+                warpfold::Error::OutOfMemory { groups, .. } => {
+                    let rows = start - pass.question.start;
+                    warpfold::Error::OutOfMemory { groups, rows }
+                }
+                error => error,
+            })
+        })?;
         for (batch, evidence) in values.iter_mut().zip(evidence) {
             evidence.add(&mut core::mem::take(&mut batch.evidence), number);
         }

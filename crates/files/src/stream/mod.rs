@@ -18,7 +18,7 @@ mod together;
 pub(crate) mod undecided;
 
 use crate::{Error, Extent, Order, Result, Source};
-pub use segments::reduce_segments;
+pub use segments::{Cuts, reduce_segments};
 use together::{Group, groups};
 use warpfold::internal::ForReaders;
 use warpfold::{Answer, Axes, DType, Partial, Reduction};

@@ -6,16 +6,25 @@ use crate::{Error, Result, Source};
 use warpfold::internal::boundaries;
 use warpfold::{Boundaries, Reduction, Segments};
 
-/// Reduces the segments of each of several arrays of one axis: `offsets` are integers of any
-/// type, one more than there are segments. The arrays are read into memory one by one.
+/// What says where segments are: integers of any type. [`Segments`] says how.
+#[derive(Debug)]
+pub enum Cuts {
+    /// One more than there are segments, ascending.
+    Offsets(Source),
+    /// Where each segment begins, and where each ends.
+    StartsStops(Source, Source),
+}
+
+/// Reduces the segments of each of several arrays of one axis. The arrays are read into
+/// memory one by one.
 ///
 /// # Errors
 /// Errors of reading, offsets that are not integers or have no value, and those of
-/// [`Segmented::run`](warpfold::Segmented::run); an array that takes more memory than the
-/// limit, or than there is.
+/// [`Segmented::run`](warpfold::Segmented::run), which name the offsets' file where it is
+/// to blame; an array that takes more memory than the limit, or than there is.
 pub fn reduce_segments(
     arrays: Vec<Inputs>,
-    offsets: Source,
+    cuts: Cuts,
     reduction: &Reduction,
     memory_limit: Option<usize>,
     progress: &dyn Progress,
@@ -27,9 +36,24 @@ pub fn reduce_segments(
         check_units(&sources, reduction)?;
     }
     let loader = Loader { memory_limit, progress };
-    let offsets = one(loader.load(vec![vec![offsets]])?)?;
-    let offsets = Offsets::of(&offsets)?;
-    arrays.into_iter().map(|inputs| array(inputs, &offsets, reduction, &loader)).collect()
+    let load = |source| one(loader.load(vec![vec![source]])?);
+    match cuts {
+        Cuts::Offsets(offsets) => {
+            let offsets = load(offsets)?;
+            let held = Offsets::of(&offsets, OFFSETS)?;
+            let segments = Segments::Offsets(&*held.0);
+            let each = |inputs| array(inputs, (segments, offsets.name()), reduction, &loader);
+            arrays.into_iter().map(each).collect()
+        }
+        Cuts::StartsStops(starts, stops) => {
+            let (starts, stops) = (load(starts)?, load(stops)?);
+            let name = format!("{} and {}", starts.name(), stops.name());
+            let held = (Offsets::of(&starts, STARTS)?, Offsets::of(&stops, STARTS)?);
+            let segments = Segments::StartsStops(&*held.0.0, &*held.1.0);
+            let each = |inputs| array(inputs, (segments, &name), reduction, &loader);
+            arrays.into_iter().map(each).collect()
+        }
+    }
 }
 
 /// The only one.
@@ -39,13 +63,13 @@ fn one(mut loaded: Vec<Loaded>) -> Result<Loaded> {
 
 fn array(
     inputs: Inputs,
-    offsets: &Offsets<'_>,
+    (segments, cuts): (Segments<'_>, &str),
     reduction: &Reduction,
     loader: &Loader<'_>,
 ) -> Result<Outcome> {
     let sides = [inputs.items, inputs.others].into_iter().filter(|side| !side.is_empty());
     let loaded = loader.load(sides.collect())?;
-    let question = reduction.clone().segments(Segments::Offsets(&*offsets.0));
+    let question = reduction.clone().segments(segments);
     let (answer, name, missing) = match &loaded[..] {
         [only] => (question.run(only.input()?), only.name(), only.missing()),
         [left, right] => {
@@ -54,7 +78,15 @@ fn array(
         }
         _ => return Err(super::nothing()),
     };
-    let answer = answer.map_err(|source| Error::Reduce { name: name.into(), source })?;
+    let answer = answer.map_err(|source| {
+        let name = match source {
+            warpfold::Error::BadSegment { .. } | warpfold::Error::BadSegments { .. } => {
+                format!("{cuts}, for {name}")
+            }
+            _ => name.into(),
+        };
+        Error::Reduce { name, source }
+    })?;
     Ok(Outcome { answer, missing: missing as u64 })
 }
 
@@ -64,16 +96,18 @@ struct Offsets<'a>(Box<dyn Boundaries + 'a>);
 impl Offsets<'_> {
     /// # Errors
     /// An array of something else than integers, or with missing values.
-    fn of(loaded: &Loaded) -> Result<Offsets<'_>> {
+    fn of<'a>(loaded: &'a Loaded, hint: &str) -> Result<Offsets<'a>> {
         if loaded.missing() > 0 {
             let what = format!("{} of the offsets have no value", loaded.missing());
-            return Err(Error::format(loaded.name(), what).with_hint(HINT));
+            return Err(Error::format(loaded.name(), what).with_hint(hint));
         }
         boundaries(&loaded.view()?).map(Offsets).ok_or_else(|| {
             let what = format!("offsets are integers, and these are {}", loaded.dtype());
-            Error::format(loaded.name(), what).with_hint(HINT)
+            Error::format(loaded.name(), what).with_hint(hint)
         })
     }
 }
 
-const HINT: &str = "n + 1 ascending integers say where n segments begin and end, such as 0, 3, 10";
+const OFFSETS: &str =
+    "n + 1 ascending integers say where n segments begin and end, such as 0, 3, 10";
+const STARTS: &str = "integers say where each segment begins, and as many where each ends";

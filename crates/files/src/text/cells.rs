@@ -2,7 +2,7 @@
 
 use super::grid::Grid;
 use super::missing::Missing;
-use super::number::{Refusal, TextNumber, Whole, shown, trimmed, whole};
+use super::number::{Refusal, TextNumber, Whole, comma_hint, shown, trimmed, whole};
 use crate::Batch;
 use crate::batch::Filler;
 use crate::evidence::{Cell, Evidence};
@@ -122,12 +122,13 @@ impl Cells {
         batch.reset(DType::U32);
         for (row, cell) in cells.enumerate() {
             let text = trimmed(cell);
-            if self.missing.is(text) {
+            let cell = cell.trim_ascii();
+            if self.missing.is_text(text, matches!(cell, [b'"', .., b'"'])) {
                 self.admit(row, text)?;
                 batch.skip(1);
                 continue;
             }
-            let pushed = match cell.trim_ascii() {
+            let pushed = match cell {
                 [b'"', inner @ .., b'"'] if memchr::memchr(b'"', inner).is_some() => {
                     let mut text = Vec::with_capacity(inner.len());
                     let mut rest = inner;
@@ -285,6 +286,7 @@ fn refused(row: usize, text: &[u8], why: Refusal, dtype: DType) -> Problem {
         Refusal::NotANumber if f64::parse(text).is_ok() && !dtype.is_float() => {
             (dtype != DType::Bool).then_some("for numbers with a fraction: --dtype f64")
         }
+        Refusal::NotANumber if comma_hint(text).is_some() => comma_hint(text),
         Refusal::NotANumber => {
             Some("if it stands for a missing value, name it: --na LIST; else this is text")
         }

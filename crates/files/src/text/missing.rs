@@ -8,7 +8,7 @@ use super::number::TextNumber;
 /// are those that pandas reads as missing, but for the spellings of NaN: Polars,
 /// DuckDB, R and NumPy write these for the number and read them as the number, and
 /// so they are here.
-pub(crate) const USUAL: [&str; 11] =
+pub const USUAL: [&str; 11] =
     ["", "NA", "N/A", "NULL", "null", "None", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>"];
 
 /// The texts that stand for missing values.
@@ -18,6 +18,8 @@ pub(crate) struct Missing {
     /// Whether one of them reads as a number, such as -999: then cells are
     /// compared before they are parsed.
     numbers: bool,
+    /// Whether somebody named them.
+    asked: bool,
 }
 
 impl Missing {
@@ -29,13 +31,19 @@ impl Missing {
         };
         let number = |t: &Vec<u8>| f64::parse(t).is_ok() || matches!(&t[..], b"true" | b"false");
         let numbers = tokens.iter().any(number);
-        Missing { tokens, numbers }
+        Missing { tokens, numbers, asked: asked.is_some() }
     }
 
     /// Whether a cell, without white space and quotes around it, stands for a
     /// missing value.
     pub(crate) fn is(&self, cell: &[u8]) -> bool {
         self.tokens.iter().any(|token| token == cell)
+    }
+
+    /// Whether a text stands for a missing value, from a cell with quotes around it or
+    /// without: who writes a text in quotes means that text, unless told otherwise.
+    pub(crate) fn is_text(&self, text: &[u8], quoted: bool) -> bool {
+        (self.asked || !quoted) && self.is(text)
     }
 
     /// Whether cells that read as numbers may stand for missing values, too.

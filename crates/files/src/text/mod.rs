@@ -18,6 +18,7 @@ use missing::Missing;
 use warpfold_core::DType;
 
 pub(crate) use csv::FileHead;
+pub use missing::USUAL as USUAL_MISSING;
 use number::TextNumber;
 pub(crate) use sniff::Head;
 
@@ -84,6 +85,17 @@ fn is_blank_or_number(cell: &[u8]) -> bool {
 fn first_line(text: &[u8]) -> &[u8] {
     let text = text.strip_prefix(BOM).unwrap_or(text);
     text.split(|&b| b == b'\n').find(|l| !l.trim_ascii().is_empty()).unwrap_or_default()
+}
+
+/// Refuses a table whose lines end as they did on old Macs: to a reader of other line ends
+/// it is a single row.
+fn check_line_ends(head: &[u8], name: &str) -> Result<()> {
+    let goes_on = |pair: &[u8]| pair[0] == b'\r' && !pair[1].is_ascii_whitespace();
+    if memchr::memchr(b'\n', head).is_none() && head.windows(2).any(goes_on) {
+        return Err(Error::format(name, "its lines end with a carriage return alone")
+            .with_hint("turn it into a line feed: tr '\\r' '\\n' < FILE"));
+    }
+    Ok(())
 }
 
 /// Refuses text in an encoding whose digits are not ASCII bytes.

@@ -27,6 +27,35 @@ impl Refusal {
     }
 }
 
+/// What helps where a text is a number but for its commas, which are not read: they may
+/// stand before decimals or between thousands.
+pub(crate) fn comma_hint(text: &[u8]) -> Option<&'static str> {
+    let text = core::str::from_utf8(text).ok()?;
+    let is_number = |text: &str| {
+        text.contains(',') && {
+            let digits = text.replace(',', "");
+            digits.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c))
+                && f64::parse(digits.as_bytes()).is_ok()
+        }
+    };
+    let (whole, decimals) = text.rsplit_once(',')?;
+    let digits = decimals.find(['e', 'E']).map_or(decimals, |at| &decimals[..at]);
+    if whole.contains(',') || digits.contains('.') {
+        return is_number(text)
+            .then_some("nothing may stand between thousands: write 1234567 for 1,234,567");
+    }
+    // Points may stand between thousands here.
+    if !is_number(&format!("{},{decimals}", whole.replace('.', ""))) {
+        return None;
+    }
+    Some(match digits.len() {
+        3 if !whole.contains('.') => {
+            "commas in numbers are not read: write a point for a decimal comma, and nothing between thousands"
+        }
+        _ => "a decimal comma is not read: write a point, such as 1.5 for 1,5",
+    })
+}
+
 /// A text for a message: quoted, cut short.
 pub(crate) fn shown(text: &[u8]) -> String {
     const LONGEST: usize = 40;
@@ -444,6 +473,27 @@ mod tests {
             "inf",
         ] {
             assert_eq!(whole(text.as_bytes()), Whole::No, "{text}");
+        }
+    }
+
+    #[test]
+    fn commas_in_numbers_get_a_hint() {
+        for (text, part) in [
+            ("1,5", "a decimal comma"),
+            ("-0,25", "a decimal comma"),
+            (",5", "a decimal comma"),
+            ("1,5e3", "a decimal comma"),
+            ("1.234,5", "a decimal comma"),
+            ("1.234.567,125", "a decimal comma"),
+            ("1,234", "commas in numbers"),
+            ("1,234,567", "thousands"),
+            ("1,234.5", "thousands"),
+        ] {
+            let hint = comma_hint(text.as_bytes());
+            assert!(hint.is_some_and(|hint| hint.contains(part)), "{text}: {hint:?}");
+        }
+        for text in ["", ",", "1", "a,b", "1,b", "1,5,x", "inf,inf", "1,-", "1.5"] {
+            assert_eq!(comma_hint(text.as_bytes()), None, "{text}");
         }
     }
 

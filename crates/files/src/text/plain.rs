@@ -4,7 +4,7 @@ use super::cells::{Cells, Problem};
 use super::chunks::{CHUNK, Chunk, Chunks};
 use super::grid::Grid;
 use super::missing::Missing;
-use super::number::{Whole, trimmed, whole};
+use super::number::{Whole, comma_hint, trimmed, whole};
 use super::{BOM, check_encoding};
 use crate::file::{Cursor, PositionalFile};
 use crate::open::{HEAD, OpenOptions, Stream};
@@ -185,7 +185,8 @@ impl NumberBlock {
         let line = self.chunk.first_line + grid.line(row);
         let word = grid.column(0, &self.chunk.text).nth(row).unwrap_or_default();
         let hint = if word.iter().any(|b| matches!(b, b',' | b';' | b'|')) {
-            Some("to read the lines as columns: --format csv".into())
+            let columns = "to read the lines as columns: --format csv";
+            Some(comma_hint(word).map_or(columns.into(), |hint| format!("{hint}; {columns}")))
         } else if line == 1 {
             Some("if the first line names the column: --header".into())
         } else {

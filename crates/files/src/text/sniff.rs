@@ -3,9 +3,9 @@
 
 use super::heading::{First, Heading};
 use super::missing::Missing;
-use super::number::{self, Whole, shown, trimmed, whole};
+use super::number::{self, Whole, comma_hint, shown, trimmed, whole};
 use super::record::{OpenQuote, is_blank, scan};
-use super::{BOM, check_encoding, first_line};
+use super::{BOM, check_encoding, check_line_ends, first_line};
 use crate::columns::{self, ColumnSelector};
 use crate::open::OpenOptions;
 use crate::table::LeftOut;
@@ -145,6 +145,7 @@ impl Sniffed {
         check_encoding(head.bytes(), name)?;
         let missing = Missing::new(options.na.as_deref());
         loop {
+            check_line_ends(head.bytes(), name)?;
             let delimiter = match options.delimiter {
                 Some(b'\n' | b'\r' | b'"') => {
                     return Err(Error::format(name, "a line end or quote cannot separate cells"));
@@ -216,6 +217,11 @@ impl Sniffed {
             let list = columns::list(&self.labels);
             let what = format!("no column has only numbers; the columns are {list}");
             let error = Error::format(name, what);
+            let commas =
+                |look: &Look| comma_hint(look.text.as_ref()?.1.trim_matches('"').as_bytes());
+            if let Some(hint) = self.looks.iter().find_map(commas) {
+                return Err(error.with_hint(hint));
+            }
             return Err(match out.first() {
                 Some(LeftOut { name, why }) => error.with_hint(format!(
                     "{name} is {why}; what stands for a missing value is named by --na"

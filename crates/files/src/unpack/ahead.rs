@@ -54,7 +54,11 @@ impl Decoder {
         match (error.raw_os_error(), error.kind()) {
             (Some(_), _) => error,
             (_, io::ErrorKind::UnexpectedEof) => self.broken("the end is missing"),
-            _ => self.broken(&error.to_string()),
+            _ => match error.to_string().as_str() {
+                // So zstd calls other bytes behind its data; in front of them there are none.
+                "Unknown frame descriptor" => self.broken("other bytes follow the end of the data"),
+                what => self.broken(what),
+            },
         }
     }
 

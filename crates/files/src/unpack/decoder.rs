@@ -1,6 +1,8 @@
 //! The decoder of each compression.
 
 use super::Codec;
+#[cfg(any(feature = "gzip", feature = "bzip2", feature = "lz4"))]
+use super::members::Members;
 #[cfg(feature = "zstd")]
 use crate::Error;
 use crate::Result;
@@ -26,18 +28,18 @@ pub(super) fn decoder(
     let bytes = BufReader::with_capacity(READ, bytes);
     Ok(match codec {
         #[cfg(feature = "gzip")]
-        Codec::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),
+        Codec::Gzip => Box::new(Members::<flate2::bufread::GzDecoder<_>>::new(bytes)),
         #[cfg(feature = "zstd")]
         Codec::Zstd => Box::new(
             zstd::stream::read::Decoder::with_buffer(bytes)
                 .map_err(|source| Error::Io { path: name.into(), source })?,
         ),
         #[cfg(feature = "bzip2")]
-        Codec::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(bytes)),
+        Codec::Bzip2 => Box::new(Members::<bzip2::bufread::BzDecoder<_>>::new(bytes)),
         #[cfg(feature = "xz")]
         Codec::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(bytes, true, XZ_MEMORY_KIB)),
         #[cfg(feature = "lz4")]
-        Codec::Lz4 => Box::new(super::lz4::Frames::new(bytes)),
+        Codec::Lz4 => Box::new(Members::<lz4_flex::frame::FrameDecoder<_>>::new(bytes)),
         #[cfg(not(all(
             feature = "gzip",
             feature = "zstd",

@@ -8,8 +8,8 @@
 mod ahead;
 #[cfg(any(feature = "gzip", feature = "zstd", feature = "bzip2", feature = "xz", feature = "lz4"))]
 mod decoder;
-#[cfg(feature = "lz4")]
-mod lz4;
+#[cfg(any(feature = "gzip", feature = "bzip2", feature = "lz4"))]
+mod members;
 
 use crate::file::{Cursor, PositionalFile};
 use crate::open::{OpenOptions, Stream};

@@ -165,6 +165,8 @@ fn no_answer_from_damaged_data() {
             {
                 let error = bad("garbage", &[&whole[..], garbage].concat());
                 assert!(error.contains("damaged"), "{file}: {error}");
+                let says_so = error.contains("follow") || codec == "xz";
+                assert!(says_so || whole.starts_with(&garbage[..1]), "{file}: {error}");
             }
             // A flipped bit is an error, or it does not matter.
             for at in places(whole.len()) {

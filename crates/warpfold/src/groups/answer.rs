@@ -13,6 +13,10 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
+    pub(super) fn with_capacity(texts: usize, bytes: usize) -> Texts {
+        Texts { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(texts) }
+    }
+
     pub(super) fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());

@@ -140,7 +140,7 @@ impl GroupPartial {
             if u64::from(group) != expected {
                 return Err(damaged("a key comes twice"));
             }
-            self.grow();
+            self.grow()?;
             if let Some(first) = self.first.get_mut(group as usize) {
                 *first = words::read(rest)?;
                 let held = *first == u64::MAX || self.spans.contains(*first);
@@ -177,11 +177,11 @@ fn read_dtype(code: u8) -> Result<DType> {
 
 fn read_key(column: &mut Dictionary, rest: &mut &[u8]) -> Result<u32> {
     let code = match (read_byte(rest)?, column.key_type()) {
-        (0, _) => Some(column.missing()),
-        (1, KeyType::Number(_)) => column.insert_word(words::read(rest)?),
+        (0, _) => Some(column.missing()?),
+        (1, KeyType::Number(_)) => column.insert_word(words::read(rest)?)?,
         (1, KeyType::Text) => {
             let len = words::read(rest)?;
-            column.insert_text(words::take(rest, len)?)
+            column.insert_text(words::take(rest, len)?)?
         }
         _ => None,
     };

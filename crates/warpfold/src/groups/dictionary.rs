@@ -7,7 +7,7 @@ use core::ops::Range;
 use warpfold_core::element::{Element, Key};
 use warpfold_core::op::{Numbers, Scalar};
 use warpfold_core::{DType, Error, Result, with_element};
-use warpfold_cpu::groups::{Numbering, TextNumbering};
+use warpfold_cpu::groups::{Numbering, OutOfMemory, TextNumbering, check_memory};
 
 /// Distinct keys with their numbers, which are called codes.
 #[derive(Clone, Debug)]
@@ -55,8 +55,19 @@ impl Dictionary {
         }
     }
 
+    /// Forgets all codes from this one on.
+    pub(super) fn truncate(&mut self, len: usize) {
+        match self {
+            Dictionary::Numbers { words, .. } => words.truncate(len),
+            Dictionary::Texts(texts) => texts.truncate(len),
+        }
+    }
+
     /// The code of no key.
-    pub(super) fn missing(&mut self) -> u32 {
+    ///
+    /// # Errors
+    /// No memory.
+    pub(super) fn missing(&mut self) -> Result<u32, OutOfMemory> {
         match self {
             Dictionary::Numbers { words, .. } => words.missing(),
             Dictionary::Texts(texts) => texts.missing(),
@@ -67,7 +78,7 @@ impl Dictionary {
     /// key `without`, if that is some, or else a code of their own.
     ///
     /// # Errors
-    /// Those of [`Column::new`].
+    /// Those of [`Column::new`], and no memory.
     pub(super) fn encode(
         &mut self,
         keys: &KeyColumn<'_>,
@@ -85,14 +96,18 @@ impl Dictionary {
                     block.clear();
                     read_words(&column, rows.clone(), &mut block);
                     if !gaps {
-                        codes.extend(block.iter().map(|&word| words.number(word)));
+                        let before = codes.len();
+                        codes.resize(before + block.len(), 0);
+                        for (code, &word) in codes[before..].iter_mut().zip(&block) {
+                            *code = words.number(word)?;
+                        }
                         continue;
                     }
                     for (row, &word) in rows.zip(&block) {
                         codes.push(match (input.is_valid(row), without) {
-                            (true, _) => words.number(word),
+                            (true, _) => words.number(word)?,
                             (false, Some(without)) => without,
-                            (false, None) => words.missing(),
+                            (false, None) => words.missing()?,
                         });
                     }
                 }
@@ -101,27 +116,40 @@ impl Dictionary {
                 // Each text is looked up where it is met first: it need not be met at all.
                 const UNKNOWN: u32 = u32::MAX;
                 let mut known = vec![UNKNOWN; coded.distinct()];
+                let mut refused = Ok(());
                 coded.for_each(rows, |code| {
-                    codes.push(match (code, without) {
-                        (Some(code), _) => {
-                            let known = &mut known[code as usize];
-                            if *known == UNKNOWN {
-                                *known = texts.number(coded.text(code));
-                            }
-                            *known
-                        }
-                        (None, Some(without)) => without,
+                    let code = match (code, without) {
+                        (Some(code), _) => match known[code as usize] {
+                            UNKNOWN => texts
+                                .number(coded.text(code))
+                                .inspect(|&number| known[code as usize] = number),
+                            known => Ok(known),
+                        },
+                        (None, Some(without)) => Ok(without),
                         (None, None) => texts.missing(),
-                    });
+                    };
+                    codes.push(code.unwrap_or_else(|error| {
+                        refused = Err(error);
+                        0
+                    }));
                 });
+                refused?;
             }
-            (Dictionary::Texts(texts), _) => keys.for_each_text(rows, |text| {
-                codes.push(match (text, without) {
-                    (Some(text), _) => texts.number(text),
-                    (None, Some(without)) => without,
-                    (None, None) => texts.missing(),
+            (Dictionary::Texts(texts), _) => {
+                let mut refused = Ok(());
+                keys.for_each_text(rows, |text| {
+                    let code = match (text, without) {
+                        (Some(text), _) => texts.number(text),
+                        (None, Some(without)) => Ok(without),
+                        (None, None) => texts.missing(),
+                    };
+                    codes.push(code.unwrap_or_else(|error| {
+                        refused = Err(error);
+                        0
+                    }));
                 });
-            }),
+                refused?;
+            }
             // The caller has compared the types.
             (Dictionary::Numbers { .. }, _) => {}
         }
@@ -129,7 +157,11 @@ impl Dictionary {
     }
 
     /// The codes that another dictionary's codes have here, where they get one.
-    pub(super) fn adopt(&mut self, other: &Dictionary) -> Vec<u32> {
+    ///
+    /// # Errors
+    /// No memory.
+    pub(super) fn adopt(&mut self, other: &Dictionary) -> Result<Vec<u32>, OutOfMemory> {
+        check_memory(size_of::<u32>() * other.len())?;
         let codes = 0..other.len() as u32;
         codes
             .map(|code| match (&mut *self, other) {
@@ -141,26 +173,29 @@ impl Dictionary {
                     texts.number(theirs.text(code))
                 }
                 // The caller has compared the types.
-                _ => 0,
+                _ => Ok(0),
             })
             .collect()
     }
 
     /// The code of a number's word, or of a text.
-    pub(super) fn insert_word(&mut self, word: u64) -> Option<u32> {
+    ///
+    /// # Errors
+    /// No memory.
+    pub(super) fn insert_word(&mut self, word: u64) -> Result<Option<u32>, OutOfMemory> {
         match self {
             Dictionary::Numbers { dtype, words } => {
                 let canonical = with_element!(*dtype, T => is_canonical::<T>(word));
-                canonical.then(|| words.number(word))
+                canonical.then(|| words.number(word)).transpose()
             }
-            Dictionary::Texts(_) => None,
+            Dictionary::Texts(_) => Ok(None),
         }
     }
 
-    pub(super) fn insert_text(&mut self, text: &[u8]) -> Option<u32> {
+    pub(super) fn insert_text(&mut self, text: &[u8]) -> Result<Option<u32>, OutOfMemory> {
         match self {
-            Dictionary::Texts(texts) => Some(texts.number(text)),
-            Dictionary::Numbers { .. } => None,
+            Dictionary::Texts(texts) => texts.number(text).map(Some),
+            Dictionary::Numbers { .. } => Ok(None),
         }
     }
 
@@ -224,7 +259,8 @@ impl Dictionary {
                 KeyValues::of_numbers(numbers, missing)
             }
             Dictionary::Texts(texts) => {
-                let mut all = Texts::default();
+                let bytes = codes.clone().map(|code| texts.text(code).len()).sum();
+                let mut all = Texts::with_capacity(codes.len(), bytes);
                 codes.for_each(|code| all.push(texts.text(code)));
                 KeyValues::of_texts(all, missing)
             }

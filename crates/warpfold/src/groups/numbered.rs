@@ -5,7 +5,7 @@ use super::dictionary::{Dictionary, mismatch};
 use super::keys::{KeyType, Keys};
 use core::ops::Range;
 use warpfold_core::{DType, Error, Result};
-use warpfold_cpu::groups::Numbering;
+use warpfold_cpu::groups::{Numbering, OutOfMemory, check_memory};
 
 /// Stands for the group of rows that are left out.
 pub(super) const LEFT_OUT: u32 = u32::MAX;
@@ -54,7 +54,7 @@ impl Groups {
                 }
             }
             for group in 0..groups as u64 {
-                columns[0].insert_word(group);
+                columns[0].insert_word(group)?;
             }
         }
         let pairs = (1..types.len()).map(|_| Numbering::new()).collect();
@@ -131,7 +131,7 @@ impl Groups {
             for (group, &code) in groups.iter_mut().zip(&codes) {
                 *group = match (*group, code) {
                     (LEFT_OUT, _) | (_, LEFT_OUT) => LEFT_OUT,
-                    (before, code) => pairs.number(pair(before, code)),
+                    (before, code) => pairs.number(pair(before, code))?,
                 };
             }
         }
@@ -141,23 +141,41 @@ impl Groups {
     /// The numbers that another one's groups have here, where they get one.
     ///
     /// # Errors
-    /// Keys of other types; nothing is changed then.
+    /// Keys of other types, and no memory; nothing is changed then.
     pub(super) fn adopt(&mut self, other: &Groups) -> Result<Vec<u32>> {
         self.check(other)?;
-        let codes: Vec<Vec<u32>> = self
-            .columns
-            .iter_mut()
-            .zip(&other.columns)
-            .map(|(ours, theirs)| ours.adopt(theirs))
-            .collect();
-        let Some((first, rest)) = codes.split_first() else { return Ok(Vec::new()) };
-        let mut groups = first.clone();
-        for ((codes, ours), theirs) in rest.iter().zip(&mut self.pairs).zip(&other.pairs) {
+        let before = self.lens();
+        let groups = self.adopt_all(other);
+        if groups.is_err() {
+            self.truncate(&before);
+        }
+        groups
+    }
+
+    /// How many keys each column has, and how many pairs there are.
+    pub(super) fn lens(&self) -> [Vec<usize>; 2] {
+        let columns = self.columns.iter().map(Dictionary::len).collect();
+        [columns, self.pairs.iter().map(Numbering::len).collect()]
+    }
+
+    /// Forgets what has come since there were so many.
+    pub(super) fn truncate(&mut self, [columns, pairs]: &[Vec<usize>; 2]) {
+        self.columns.iter_mut().zip(columns).for_each(|(column, &len)| column.truncate(len));
+        self.pairs.iter_mut().zip(pairs).for_each(|(pairs, &len)| pairs.truncate(len));
+    }
+
+    fn adopt_all(&mut self, other: &Groups) -> Result<Vec<u32>> {
+        let codes = self.columns.iter_mut().zip(&other.columns);
+        let codes = codes.map(|(ours, theirs)| ours.adopt(theirs));
+        let mut codes = codes.collect::<Result<Vec<Vec<u32>>, OutOfMemory>>()?.into_iter();
+        let Some(mut groups) = codes.next() else { return Ok(Vec::new()) };
+        for ((codes, ours), theirs) in codes.zip(&mut self.pairs).zip(&other.pairs) {
             let number = |&word: &u64| {
                 let (before, code) = halves(word);
                 ours.number(pair(groups[before as usize], codes[code as usize]))
             };
-            groups = theirs.words().iter().map(number).collect();
+            check_memory(size_of_val(theirs.words()))?;
+            groups = theirs.words().iter().map(number).collect::<Result<_, OutOfMemory>>()?;
         }
         Ok(groups)
     }
@@ -257,7 +275,7 @@ impl Groups {
     ) -> Result<u32> {
         let mut group = code(&mut self.columns[0])?;
         for (column, pairs) in self.columns[1..].iter_mut().zip(&mut self.pairs) {
-            group = pairs.number(pair(group, code(column)?));
+            group = pairs.number(pair(group, code(column)?))?;
         }
         check_count(self.len(), 0)?;
         Ok(group)

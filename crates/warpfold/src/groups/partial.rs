@@ -11,7 +11,9 @@ use core::ops::Range;
 use warpfold_core::layout::Input;
 use warpfold_core::op::{Kind, Numbers, Op, Rules, Spans};
 use warpfold_core::{DType, Error, Result, fpenv};
-use warpfold_cpu::groups::{Finished, Positions, Rows, Table, new_table};
+use warpfold_cpu::groups::{
+    Finished, OutOfMemory, Positions, Rows, Table, check_memory, new_table,
+};
 use warpfold_threads::{Pieces, Threads};
 
 /// The states of all groups over a piece of the rows.
@@ -81,8 +83,8 @@ impl Values {
         Ok(Values { name, dtype, tables, missing: 0 })
     }
 
-    pub(super) fn grow(&mut self, groups: usize) {
-        self.tables.iter_mut().for_each(|table| table.grow(groups));
+    pub(super) fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
+        self.tables.iter_mut().try_for_each(|table| table.grow(groups))
     }
 }
 
@@ -157,6 +159,9 @@ pub struct NumberedRows {
 /// Rows that are taken in at once.
 const BLOCK: usize = 1 << 14;
 
+/// Bytes that sorting takes for each group: its key, where that is, and its number.
+const SORTING: usize = 56;
+
 impl GroupPartial {
     /// No rows, of columns of values with names and types.
     pub(super) fn new(
@@ -180,7 +185,7 @@ impl GroupPartial {
             key_names: vec![String::new(); key_types.len()],
             rows: 0,
         };
-        partial.grow();
+        partial.grow()?;
         Ok(partial)
     }
 
@@ -239,19 +244,42 @@ impl GroupPartial {
     }
 
     /// Makes room for the groups that there are.
-    pub(super) fn grow(&mut self) {
+    ///
+    /// # Errors
+    /// No memory.
+    pub(super) fn grow(&mut self) -> Result<(), OutOfMemory> {
         let groups = self.groups.len();
-        self.values.iter_mut().for_each(|values| values.grow(groups));
+        self.values.iter_mut().try_for_each(|values| values.grow(groups))?;
         if self.question.order == Order::FirstOccurrence && self.first.len() < groups {
+            let more = groups - self.first.len();
+            self.first.try_reserve(more).map_err(|_| OutOfMemory)?;
             self.first.resize(groups, u64::MAX);
         }
+        Ok(())
+    }
+
+    /// The error that there is no memory, with what there was until then.
+    fn counted(&self, error: Error) -> Error {
+        match error {
+            Error::OutOfMemory { .. } => {
+                Error::OutOfMemory { groups: self.groups.len(), rows: self.rows }
+            }
+            error => error,
+        }
+    }
+
+    /// Finds out whether there is memory for so many bytes a group, which are asked for one
+    /// by one later.
+    fn check_memory(&self, bytes: usize) -> Result<()> {
+        let all = bytes.saturating_mul(self.groups.len());
+        check_memory(all).map_err(|error| self.counted(error.into()))
     }
 
     /// Gives the groups of rows, the first of which has index `start`, for
     /// [`absorb_values`](Self::absorb_values).
     ///
     /// # Errors
-    /// Keys of other types, keys that are not dense, too many groups.
+    /// Keys of other types, keys that are not dense, too many groups, no memory for them.
     #[doc(hidden)]
     pub fn number(
         &mut self,
@@ -262,8 +290,9 @@ impl GroupPartial {
     ) -> Result<()> {
         let NumberedRows { groups, .. } = numbered;
         let count = rows.len() as u64;
-        self.groups.number(keys, rows, self.question.omit, start, groups)?;
-        self.grow();
+        let done = self.groups.number(keys, rows, self.question.omit, start, groups);
+        let done = done.and_then(|()| Ok(self.grow()?));
+        done.map_err(|error| self.counted(error))?;
         let omitted = match self.question.omit {
             true => groups.iter().filter(|&&group| group == LEFT_OUT).count(),
             false => 0,
@@ -455,7 +484,8 @@ impl GroupPartial {
     /// # Errors
     /// [`Error::StateMismatch`] if operations, types of keys or types of values differ;
     /// [`Error::Overlap`] if both hold a row, where that matters: for positions and
-    /// products of floats, and for groups in the order of their first rows.
+    /// products of floats, and for groups in the order of their first rows;
+    /// [`Error::OutOfMemory`].
     pub fn merge(&mut self, other: &GroupPartial) -> Result<()> {
         let differ =
             |what, left: String, right: String| Err(Error::StateMismatch { what, left, right });
@@ -485,9 +515,16 @@ impl GroupPartial {
             return differ("names of columns", names(self), names(other));
         }
         self.groups.check(&other.groups)?;
-        self.spans.merge(&other.spans)?;
-        let map = self.groups.adopt(&other.groups)?;
-        self.grow();
+        let mut spans = self.spans.clone();
+        spans.merge(&other.spans)?;
+        let before = self.groups.lens();
+        let map = self.groups.adopt(&other.groups).map_err(|error| self.counted(error))?;
+        if let Err(error) = self.grow() {
+            let error = self.counted(error.into());
+            self.groups.truncate(&before);
+            return Err(error);
+        }
+        self.spans = spans;
         for (ours, theirs) in self.values.iter_mut().zip(&other.values) {
             ours.missing = ours.missing.saturating_add(theirs.missing);
             for (table, other) in ours.tables.iter_mut().zip(&theirs.tables) {
@@ -506,15 +543,19 @@ impl GroupPartial {
     }
 
     /// The groups in the order of the answer.
-    fn ordered(&self) -> Vec<u32> {
-        match self.question.order {
+    ///
+    /// # Errors
+    /// No memory.
+    fn ordered(&self) -> Result<Vec<u32>> {
+        self.check_memory(SORTING)?;
+        Ok(match self.question.order {
             Order::Key => self.groups.sorted(),
             Order::FirstOccurrence => {
                 let mut groups: Vec<u32> = (0..self.groups.len() as u32).collect();
                 groups.sort_by_key(|&group| self.first[group as usize]);
                 groups
             }
-        }
+        })
     }
 
     /// The answers. The states stay as they are and can be finished again under other
@@ -531,26 +572,46 @@ impl GroupPartial {
     /// The answers of one of several columns of values.
     #[doc(hidden)]
     pub fn finish_column(&self, column: usize, rules: &Rules, threads: Threads) -> Result<Grouped> {
-        let groups = self.ordered();
+        let groups = self.ordered()?;
         let columns = self.question.ops.iter();
         let columns =
             columns.map(|&(op, _)| self.finish_groups(column, op, rules, &groups, threads));
         let columns = columns.collect::<Result<_>>()?;
-        Ok(Grouped { keys: self.groups.values(&groups), columns, groups: groups.len() })
+        Ok(Grouped { keys: self.keys_of(&groups)?, columns, groups: groups.len() })
     }
 
     /// The groups by their numbers, in the order of the answer.
+    ///
+    /// # Errors
+    /// No memory.
     #[doc(hidden)]
-    #[must_use]
-    pub fn group_order(&self) -> Vec<u32> {
+    pub fn group_order(&self) -> Result<Vec<u32>> {
         self.ordered()
     }
 
     /// The keys of groups.
+    ///
+    /// # Errors
+    /// No memory.
     #[doc(hidden)]
-    #[must_use]
-    pub fn keys_of(&self, groups: &[u32]) -> Vec<KeyValues> {
-        self.groups.values(groups)
+    pub fn keys_of(&self, groups: &[u32]) -> Result<Vec<KeyValues>> {
+        // A number or where a text ends, and codes; no more text than there is.
+        self.check_memory(16)?;
+        check_memory(self.groups.bytes()).map_err(|error| self.counted(error.into()))?;
+        Ok(self.groups.values(groups))
+    }
+
+    /// The bytes of [`to_bytes`](Self::to_bytes).
+    ///
+    /// # Errors
+    /// No memory.
+    #[doc(hidden)]
+    pub fn try_to_bytes(&self) -> Result<Vec<u8>> {
+        // They are no longer than what is in memory, but grow by doubling.
+        let bytes = self.memory().saturating_mul(3);
+        check_memory(bytes).map_err(|error| self.counted(error.into()))?;
+        self.check_memory(SORTING)?;
+        Ok(self.to_bytes())
     }
 
     /// The answers of these groups to one operation alone.
@@ -585,6 +646,8 @@ impl GroupPartial {
         if table.kind().is_positional() {
             self.check_spans()?;
         }
+        // In parts, joined in an array that grows by doubling; and places without an answer.
+        self.check_memory(4 * 2 * size_of::<u64>())?;
         let pieces = Pieces::new(groups.len().div_ceil(BLOCK));
         let parts = threads.run(pieces.count(), || {
             let mut parts = Vec::new();

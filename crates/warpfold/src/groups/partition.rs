@@ -59,7 +59,7 @@ impl Parted<'_> {
     /// The answers; `None` if there are not as many groups, or rows, that it is worth it.
     pub(super) fn run(&self) -> Result<Option<Grouped>> {
         let rows = self.keys.rows();
-        if rows < LEAST || !self.has_many() {
+        if rows < LEAST || !self.has_many()? {
             return Ok(None);
         }
         let parts = (rows / PART).next_power_of_two().clamp(64, MOST_PARTS);
@@ -76,17 +76,17 @@ impl Parted<'_> {
     }
 
     /// Whether rows all over the column have many keys.
-    fn has_many(&self) -> bool {
+    fn has_many(&self) -> Result<bool> {
         let (mut seen, mut words) = (Numbering::new(), Vec::new());
         let step = (self.keys.rows() / SAMPLE).max(1);
         for row in (0..self.keys.rows()).step_by(step) {
             words.clear();
             self.words(row..row + 1, &mut words);
-            words.iter().for_each(|&word| {
-                seen.number(word);
-            });
+            for &word in &words {
+                seen.number(word)?;
+            }
         }
-        seen.len() >= MANY
+        Ok(seen.len() >= MANY)
     }
 
     fn words(&self, rows: Range<usize>, words: &mut Vec<u64>) {
@@ -186,8 +186,12 @@ impl Parted<'_> {
         for piece in sorted {
             let rows = piece.starts[part] as usize..piece.starts[part + 1] as usize;
             groups.clear();
-            groups.extend(piece.words[rows.clone()].iter().map(|&word| numbering.number(word)));
-            tables.iter_mut().for_each(|table| table.grow(numbering.len()));
+            for &word in &piece.words[rows.clone()] {
+                groups.push(numbering.number(word)?);
+            }
+            for table in &mut tables {
+                table.grow(numbering.len())?;
+            }
             let [left, right] = &mut memory;
             // Of the second column there is nothing where there is none.
             let of = |bits: &[u64]| bits.get(rows.clone()).map_or(0..0, |_| rows.clone());
