@@ -1,7 +1,7 @@
 //! Reducing the segments of arrays.
 
 use super::load::{Loaded, Loader};
-use super::{Inputs, Outcome, Progress, check_units};
+use super::{Inputs, Outcome, Progress, check_units, watched};
 use crate::{Error, Result, Source};
 use warpfold::internal::boundaries;
 use warpfold::{Boundaries, Reduction, Segments};
@@ -26,10 +26,12 @@ pub fn reduce_segments(
         let sources: Vec<&Source> = inputs.items.iter().chain(&inputs.others).collect();
         check_units(&sources, reduction)?;
     }
-    let loader = Loader { memory_limit, progress };
-    let offsets = one(loader.load(vec![vec![offsets]])?)?;
-    let offsets = Offsets::of(&offsets)?;
-    arrays.into_iter().map(|inputs| array(inputs, &offsets, reduction, &loader)).collect()
+    watched(reduction, progress, |progress| {
+        let loader = Loader { memory_limit, progress };
+        let offsets = one(loader.load(vec![vec![offsets]])?)?;
+        let offsets = Offsets::of(&offsets)?;
+        arrays.into_iter().map(|inputs| array(inputs, &offsets, reduction, &loader)).collect()
+    })
 }
 
 /// The only one.
