@@ -262,6 +262,25 @@ pub enum Error {
         /// What would help.
         hint: &'static str,
     },
+    /// An answer that was asked for as something else than it is.
+    #[error("{what}")]
+    OtherAnswer {
+        /// What it is, and what it was asked for as.
+        what: String,
+        /// What would help.
+        hint: &'static str,
+    },
+    /// A mask over something else than elements of one axis that follow each other.
+    #[error(
+        "a mask takes one axis of elements that follow each other, not an array of shape {shape:?}"
+    )]
+    MaskOfArray {
+        /// The array's shape.
+        shape: Vec<usize>,
+    },
+    /// Nobody waits for the answer any more.
+    #[error("the reduction was cancelled")]
+    Cancelled,
     /// An array in a device's memory that does not fit the question, or another array.
     DeviceMemory {
         /// What is wrong.
@@ -441,6 +460,7 @@ impl Error {
             Error::BadSegment { hint, .. }
             | Error::BadSegments { hint, .. }
             | Error::BadInitial { hint, .. }
+            | Error::OtherAnswer { hint, .. }
             | Error::DeviceMemory { hint, .. } => (*hint).into(),
             Error::InSegment { source, .. } => match &**source {
                 Error::Empty { .. } => {
@@ -449,6 +469,9 @@ impl Error {
                 }
                 source => return source.hint(),
             },
+            Error::MaskOfArray { .. } => {
+                "copy the elements into a vector, or reduce those of a copy that are chosen".into()
+            }
             Error::SeveralOutputs { .. } => {
                 "make a partial of the piece over the same axes, and merge it".into()
             }

@@ -102,6 +102,27 @@ impl ColumnSelector {
     }
 }
 
+/// The column of this name.
+impl From<&str> for ColumnSelector {
+    fn from(name: &str) -> ColumnSelector {
+        ColumnSelector::Name(name.into())
+    }
+}
+
+/// The column of this name.
+impl From<String> for ColumnSelector {
+    fn from(name: String) -> ColumnSelector {
+        ColumnSelector::Name(name)
+    }
+}
+
+/// The column at this place, counted from 1.
+impl From<usize> for ColumnSelector {
+    fn from(place: usize) -> ColumnSelector {
+        ColumnSelector::Index(place)
+    }
+}
+
 impl fmt::Display for ColumnSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

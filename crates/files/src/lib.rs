@@ -11,6 +11,7 @@
 
 #[cfg(feature = "arrow")]
 mod arrow;
+mod ask;
 mod batch;
 mod columns;
 #[cfg(feature = "parquet")]
@@ -48,6 +49,7 @@ mod thrift;
 mod unit;
 mod unpack;
 
+pub use ask::{max, mean, min, reduce_column, sum};
 pub use batch::{Batch, Gap};
 pub use columns::ColumnSelector;
 pub use describe::Description;

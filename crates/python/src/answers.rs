@@ -89,17 +89,15 @@ pub(crate) fn as_here(op: Op, dtype: Option<DType>, numbers: Numbers) -> Numbers
 }
 
 /// Puts the answers of one part of the outputs behind those of the parts before.
-pub(crate) fn append(all: &mut Option<Vec<Column>>, made: Vec<Column>) {
+///
+/// # Errors
+/// Answers to another question.
+pub(crate) fn append(all: &mut Option<Vec<Column>>, made: Vec<Column>) -> warpfold::Result<()> {
     let Some(all) = all else {
         *all = Some(made);
-        return;
+        return Ok(());
     };
-    for (all, made) in all.iter_mut().zip(&made) {
-        all.numbers.append(&made.numbers);
-        if let (Some(all), Some(made)) = (&mut all.second, &made.second) {
-            all.append(made);
-        }
-    }
+    all.iter_mut().zip(&made).try_for_each(|(all, made)| all.append(made))
 }
 
 /// The answers to one operation: numbers for each output, or a pair of such, as [`as_here`] has
@@ -115,7 +113,7 @@ pub(crate) fn give<'py>(
     column: Column,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Column { op, numbers, second } = column;
+    let Column { op, numbers, second, .. } = column;
     let numbers = match out.map(buffer::writable_type).transpose()? {
         // Counts without a sign are asked for.
         Some(wanted) if wanted == numbers.dtype() => numbers,

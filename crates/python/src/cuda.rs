@@ -377,7 +377,7 @@ impl DeviceArray {
         shape: &[usize],
         column: Column,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Column { op, numbers, second } = column;
+        let Column { op, numbers, second, .. } = column;
         let send = |numbers: Numbers| {
             sent_to(py, self.ordinal, family, shape, as_here(op, dtype, numbers))
         };
@@ -490,7 +490,7 @@ impl Asked<'_> {
             }
             numbers
         };
-        Ok(Column { op, numbers: pack(false), second: op.pair().map(|_| pack(true)) })
+        Ok(Column::new(op, pack(false), op.pair().map(|_| pack(true)))?)
     }
 }
 

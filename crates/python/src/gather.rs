@@ -76,7 +76,7 @@ pub(crate) fn answer(
         let made = py.detach(|| walker.output(single, at, inner.clone(), initial));
         py.check_signals()?;
         let made = made.or_raise(py)?.into_columns();
-        append(&mut columns, made);
+        append(&mut columns, made).or_raise(py)?;
     }
     let shape = output_shape(&array.shape, &reduced, question.keeps_dims());
     match columns {

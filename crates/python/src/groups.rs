@@ -14,9 +14,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
-use warpfold::internal::Stoppable;
-use warpfold::{DType, GroupBy, Grouped, Keys, Op, Order, Reduction};
+use std::sync::Arc;
+use warpfold::{CancelToken, DType, GroupBy, Grouped, Keys, Op, Order, Reduction};
 
 /// Rows that are reduced sooner than Ctrl-C has to be heard.
 const SHORT: usize = 1 << 20;
@@ -124,8 +123,8 @@ impl<'a> Table<'a> {
         let keys = keys_of(&keys).or_raise(py)?;
         let values = values.iter().map(Held::input).collect::<warpfold::Result<Vec<_>>>();
         let values = values.or_raise(py)?;
-        heard(py, rows, |stop| {
-            let by = grouping.by(question, keys).until(stop);
+        heard(py, rows, |token| {
+            let by = grouping.by(&question.clone().until(token), keys);
             let mut values = values.into_iter();
             match (values.next(), values.next()) {
                 (Some(left), Some(right)) => by.partial_pair(left, right, start),
@@ -175,8 +174,8 @@ impl<'a> Table<'a> {
             let keys = keys_of(&keys).or_raise(py)?;
             let values = values.iter().map(Held::array).collect::<warpfold::Result<Vec<_>>>();
             let values = values.or_raise(py)?;
-            return heard(py, rows, |stop| {
-                let by = grouping.by(question, keys).until(stop);
+            return heard(py, rows, |token| {
+                let by = grouping.by(&question.clone().until(token), keys);
                 let mut values = values.into_iter();
                 match (values.next(), values.next()) {
                     (Some(left), Some(right)) => by.run_pair(left, right),
@@ -205,12 +204,12 @@ fn keys_of<'a>(held: &'a [Held<'_>]) -> warpfold::Result<Keys<'a>> {
 fn heard<R: Send>(
     py: Python<'_>,
     rows: &Range<usize>,
-    work: impl FnOnce(&AtomicBool) -> warpfold::Result<R> + Send,
+    work: impl FnOnce(&CancelToken) -> warpfold::Result<R> + Send,
 ) -> PyResult<R> {
     if rows.len() > SHORT {
-        return run::heard(py, |stop| work(stop))?.or_raise(py);
+        return run::heard(py, |stop| work(&Arc::clone(stop).into()))?.or_raise(py);
     }
-    let made = py.detach(|| work(&AtomicBool::new(false)));
+    let made = py.detach(|| work(&CancelToken::new()));
     py.check_signals()?;
     made.or_raise(py)
 }

@@ -55,7 +55,7 @@ impl<'py> Home<'py> {
         column: Column,
         missing: &[usize],
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Column { op, numbers, second } = column;
+        let Column { op, numbers, second, .. } = column;
         let first = self.numbers(py, as_here(op, Some(dtype), numbers), missing)?;
         match second {
             None => Ok(first),

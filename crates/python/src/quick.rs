@@ -218,8 +218,8 @@ fn of_floats<T: FloatNumber + Into<f64>>(op: Op, items: &[T]) -> Option<Answer> 
         Op::Mean => warpfold::mean(items),
         Op::Min => warpfold::min(items)?,
         Op::Max => warpfold::max(items)?,
-        Op::Var => warpfold::var(items),
-        Op::Std => warpfold::std(items),
+        Op::Var => warpfold::var(items, 0),
+        Op::Std => warpfold::std(items, 0),
         Op::Norm2 => warpfold::norm2(items),
         _ => return of_any(op, items),
     };

@@ -1,6 +1,5 @@
 //! Reductions without the interpreter's lock, in pieces between which Ctrl-C is heard.
 
-use crate::answers::append;
 use crate::errors::OrRaise;
 use pyo3::PyResult;
 use pyo3::Python;
@@ -10,11 +9,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, scope};
 use std::time::Duration;
-use warpfold::internal::ForReaders;
-use warpfold::{Answer, Column, Device, Partial, Reduction, Result, View};
+use warpfold::internal::WhileWanted;
+use warpfold::{Answer, Device, Partial, Reduction, Result, View};
 
-/// Bytes that are reduced before Ctrl-C is looked for: some milliseconds.
-const PIECE: usize = 64 << 20;
+/// Bytes above which Ctrl-C is heard while they are reduced: some milliseconds.
+const LONG: usize = 64 << 20;
 
 /// Elements that are reduced sooner than the lock is let go and taken again.
 const FEW: usize = 512;
@@ -45,14 +44,15 @@ pub(crate) fn run(py: Python<'_>, question: &Reduction, views: Views<'_>) -> PyR
     if !is_long(first) || !matches!(question.named_device(), Device::Auto | Device::Cpu) {
         return py.detach(|| once(question, views)).or_raise(py);
     }
-    // What is wrong with the question is said before anything is cut up.
-    let reduced = question.named_axes().resolve(first.shape().len()).or_raise(py)?;
-    if let Some(second) = views[1] {
-        first.check_pair(second).or_raise(py)?;
-    }
-    let question = &question.settled(first.dtype(), Some(bytes(first) as u64));
-    let mut pieces = Pieces { py, question, reduced: &reduced };
-    pieces.answer(views)
+    let mut signals = Ok(());
+    let made = py.detach(|| {
+        question.run_while(views, &mut || {
+            signals = Python::attach(|py| py.check_signals());
+            signals.is_ok()
+        })
+    });
+    signals?;
+    made.or_raise(py)
 }
 
 /// The states of an array that is a piece of a larger one.
@@ -117,96 +117,7 @@ fn bytes(view: &View<'_>) -> usize {
 }
 
 fn is_long(view: &View<'_>) -> bool {
-    bytes(view) > PIECE
-}
-
-struct Pieces<'a, 'py> {
-    py: Python<'py>,
-    question: &'a Reduction,
-    reduced: &'a [bool],
-}
-
-impl Pieces<'_, '_> {
-    /// The answers of arrays that may be long. Those along the first axis that is kept follow
-    /// each other; an array with one output is absorbed piece by piece.
-    fn answer(&mut self, views: Views<'_>) -> PyResult<Answer> {
-        let [Some(first), second] = views else {
-            return once(self.question, views).or_raise(self.py);
-        };
-        let long = |wanted: bool| {
-            let axes = first.shape().iter().zip(self.reduced);
-            axes.enumerate()
-                .find(|(_, (n, reduced))| **reduced == wanted && **n > 1)
-                .map(|(i, (n, _))| (i, *n))
-        };
-        if !is_long(first) {
-            let made = self.py.detach(|| once(self.question, views));
-            self.py.check_signals()?;
-            return made.or_raise(self.py);
-        }
-        if let Some((axis, len)) = long(false) {
-            let mut columns: Option<Vec<Column>> = None;
-            for (from, to) in cuts(first, axis, len) {
-                let (left, right) = parts(first, second, axis, from, to);
-                let made = self.answer([Some(&left), right.as_ref()])?.into_columns();
-                append(&mut columns, made);
-            }
-            let shape = output_shape(first.shape(), self.reduced, self.question.keeps_dims());
-            return Answer::from_columns(shape, columns.unwrap_or_default()).or_raise(self.py);
-        }
-        match long(true) {
-            Some((axis, len)) if !self.question.ops().is_empty() => {
-                let later = first.shape()[axis + 1..].iter().zip(&self.reduced[axis + 1..]);
-                let step: usize = later.filter(|(_, reduced)| **reduced).map(|(n, _)| *n).product();
-                let mut all: Option<Partial> = None;
-                for (from, to) in cuts(first, axis, len) {
-                    let (left, right) = parts(first, second, axis, from, to);
-                    let start = from as u64 * step as u64;
-                    let made = self.py.detach(|| match (&mut all, &right) {
-                        (Some(all), None) => self.question.absorb(all, &left, start),
-                        (Some(all), Some(right)) => {
-                            self.question.absorb_pair(all, &left, right, start)
-                        }
-                        (None, None) => {
-                            self.question.partial(&left, start).map(|made| all = Some(made))
-                        }
-                        (None, Some(right)) => self
-                            .question
-                            .partial_pair(&left, right, start)
-                            .map(|made| all = Some(made)),
-                    });
-                    self.py.check_signals()?;
-                    made.or_raise(self.py)?;
-                }
-                match all {
-                    Some(all) => all.finish(self.question.rules()).or_raise(self.py),
-                    None => once(self.question, views).or_raise(self.py),
-                }
-            }
-            _ => {
-                let made = self.py.detach(|| once(self.question, views));
-                self.py.check_signals()?;
-                made.or_raise(self.py)
-            }
-        }
-    }
-}
-
-/// Where an axis is cut, so that pieces have about the bytes that they should.
-fn cuts(view: &View<'_>, axis: usize, len: usize) -> impl Iterator<Item = (usize, usize)> {
-    let each = (bytes(view) / view.shape()[axis]).max(1);
-    let step = (PIECE / each).max(1);
-    (0..len).step_by(step).map(move |from| (from, len.min(from + step)))
-}
-
-fn parts<'a>(
-    first: &View<'a>,
-    second: Option<&View<'a>>,
-    axis: usize,
-    from: usize,
-    to: usize,
-) -> (View<'a>, Option<View<'a>>) {
-    (part(first, axis, from, to), second.map(|view| part(view, axis, from, to)))
+    bytes(view) > LONG
 }
 
 /// The elements of a view from one index of an axis to before another.

@@ -167,7 +167,7 @@ impl Asked<'_, '_> {
                 Some(made) => made,
                 None => all(),
             };
-            append(&mut columns, made?.into_columns());
+            append(&mut columns, made?.into_columns()).or_raise(self.py)?;
             self.py.check_signals()?;
         }
         Ok(columns.unwrap_or_default())

@@ -7,6 +7,7 @@ const MOST: usize = 1024;
 
 /// How many threads may work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Threads {
     /// As many as the environment variable `RAYON_NUM_THREADS` says, or else as
     /// many as the process has processors; 1024 is the most.
@@ -25,6 +26,13 @@ impl Threads {
             Threads::Exactly(n) => n,
         };
         count.clamp(1, MOST)
+    }
+}
+
+/// [`Threads::Exactly`] this many.
+impl From<usize> for Threads {
+    fn from(count: usize) -> Threads {
+        Threads::Exactly(count)
     }
 }
 

@@ -1,10 +1,13 @@
 //! Numbers that come one by one, in slices, or in bytes.
 
 use crate::answer::Answer;
+use crate::initial;
 use crate::partial::Partial;
 use crate::reduction::Reduction;
 use bytemuck::Zeroable;
 use std::iter::Sum;
+#[cfg(feature = "serde")]
+use warpfold_core::Rules;
 use warpfold_core::{Element, Error, Item, Op, Result};
 
 /// Elements gathered before they are reduced.
@@ -54,6 +57,12 @@ const BLOCK: usize = 4096;
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///
+/// The threads of rayon and others have an accumulator each, and a sum of these is one of all:
+/// `v.par_iter().sum::<Accumulator<f64>>()`.
+///
+/// With the feature `serde` an accumulator is written with what it has taken in, and goes on
+/// where it is read.
+///
 /// # Errors that come later
 ///
 /// [`push`](Self::push) and [`extend`](Self::extend) cannot fail. What goes wrong
@@ -89,10 +98,12 @@ impl Reduction {
     ///
     /// # Errors
     /// An operation that the type does not have, and [`Op::Dot`], which takes two
-    /// arrays; an axis that a slice does not have; a device that this machine lacks.
+    /// arrays; an axis that a slice does not have; an [initial](Reduction::initial) value; a
+    /// device that this machine lacks.
     pub fn accumulator<T: Item>(&self) -> Result<Accumulator<T>> {
         self.named_axes().resolve(1)?;
         self.check_type(T::Element::DTYPE, 1)?;
+        initial::none(self)?;
         Accumulator::empty(self.of_all())
     }
 }
@@ -127,6 +138,19 @@ impl<T: Item> Accumulator<T> {
     pub fn starting_at(mut self, position: u64) -> Self {
         self.flush();
         self.start = position;
+        self
+    }
+
+    /// The rules by which it finishes.
+    #[cfg(feature = "serde")]
+    pub(crate) fn rules(&self) -> &Rules {
+        self.question.rules()
+    }
+
+    /// The same, finished by these rules.
+    #[cfg(feature = "serde")]
+    pub(crate) fn finished_by(mut self, rules: Rules) -> Self {
+        self.question = self.question.finished_by(rules);
         self
     }
 

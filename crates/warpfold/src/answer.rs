@@ -1,12 +1,15 @@
 //! Answers of reductions.
 
+use crate::initial::converted;
 use core::fmt;
+use warpfold_core::element::{bf16, f16};
 use warpfold_core::op::Numbers;
-use warpfold_core::{DType, Error, Item, Op, Result, Rules, Scalar, Value};
+use warpfold_core::{DType, Element, Error, Item, Op, Result, Rules, Scalar, Value};
 
 /// The answers to one operation, in C order of the answer's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Column {
     /// The operation.
     pub op: Op,
@@ -17,6 +20,26 @@ pub struct Column {
 }
 
 impl Column {
+    /// The answers to an operation: a number for each output, and for `minmax` and
+    /// `argminmax` a second one.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] if there are not as many second numbers, or some where the
+    /// operation has none; [`Error::DTypeMismatch`] if they are of another type.
+    pub fn new(op: Op, numbers: Numbers, second: Option<Numbers>) -> Result<Column> {
+        let wants = if halves(op).len() == 2 { numbers.len() } else { 0 };
+        let has = second.as_ref().map_or(0, Numbers::len);
+        if wants != has || second.is_some() != (halves(op).len() == 2) {
+            return Err(Error::ShapeMismatch { left: vec![wants], right: vec![has] });
+        }
+        match second.as_ref().map_or(numbers.dtype(), Numbers::dtype) {
+            right if right != numbers.dtype() => {
+                Err(Error::DTypeMismatch { left: numbers.dtype(), right })
+            }
+            _ => Ok(Column { op, numbers, second }),
+        }
+    }
+
     /// Packs values, which must all be of one type.
     pub(crate) fn pack(op: Op, dtype: DType, rules: &Rules, values: &[Value]) -> Column {
         let of = |pick: &dyn Fn(&Value) -> Option<Scalar>| {
@@ -38,6 +61,27 @@ impl Column {
             numbers: of(&|v| Some(v.first())),
             second: halves(op).get(1).map(|_| of(&|v| v.second())),
         }
+    }
+
+    /// Puts the answers of further outputs behind these.
+    ///
+    /// # Errors
+    /// [`Error::StateMismatch`] if they are of another operation, [`Error::DTypeMismatch`] if
+    /// they are of another type.
+    pub fn append(&mut self, others: &Column) -> Result<()> {
+        if self.op != others.op {
+            let (left, right) = (self.op.to_string(), others.op.to_string());
+            return Err(Error::StateMismatch { what: "operation", left, right });
+        }
+        if self.numbers.dtype() != others.numbers.dtype() {
+            let (left, right) = (self.numbers.dtype(), others.numbers.dtype());
+            return Err(Error::DTypeMismatch { left, right });
+        }
+        self.numbers.append(&others.numbers);
+        if let (Some(all), Some(others)) = (&mut self.second, &others.second) {
+            all.append(others);
+        }
+        Ok(())
     }
 
     /// How many outputs there are.
@@ -168,6 +212,130 @@ impl Answer {
         self.slice(op).and_then(|numbers| numbers.first().copied())
     }
 }
+
+impl Answer {
+    /// The only column, if `N` numbers for each output are in it.
+    ///
+    /// # Errors
+    /// [`Error::OtherAnswer`].
+    fn only<const N: usize>(&self) -> Result<[&Numbers; N]> {
+        let other = |what: String, hint: &'static str| Err(Error::OtherAnswer { what, hint });
+        let [column] = &self.columns[..] else {
+            let what =
+                format!("there are answers to {} operations, not to one", self.columns.len());
+            return other(what, "`answer.number::<f64>(Op::Sum)` is that of one of them");
+        };
+        let both: Vec<&Numbers> = core::iter::once(&column.numbers).chain(&column.second).collect();
+        match <[&Numbers; N]>::try_from(both) {
+            Ok(numbers) => Ok(numbers),
+            Err(both) => {
+                let what = format!("{} answers {} numbers, not {N}", column.op, both.len());
+                other(what, "minmax and argminmax answer two: `(T, T)`; others one: `T`")
+            }
+        }
+    }
+
+    /// The numbers of the only output.
+    ///
+    /// # Errors
+    /// [`Error::OtherAnswer`].
+    fn alone<T: Item, const N: usize>(&self) -> Result<[T; N]> {
+        let all = self.only::<N>()?;
+        let outputs = outputs_of(&self.shape);
+        if outputs != Some(1) {
+            return Err(Error::OtherAnswer {
+                what: format!("there are {} answers, not one", all[0].len()),
+                hint: "`Vec<T>` takes all of them, and with the feature `ndarray` `into_array`",
+            });
+        }
+        let mut found = [T::from_element(T::Element::from_bits(0)); N];
+        for (to, numbers) in found.iter_mut().zip(all) {
+            *to = exactly(numbers)?.first().copied().unwrap_or(*to);
+        }
+        Ok(found)
+    }
+}
+
+/// The same numbers of a type that has each of them.
+///
+/// # Errors
+/// [`Error::OtherAnswer`] if it does not.
+fn exactly<T: Item>(numbers: &Numbers) -> Result<Vec<T>> {
+    if let Some(same) = numbers.as_slice::<T>() {
+        return Ok(same.to_vec());
+    }
+    let to = T::Element::DTYPE;
+    let one = |number: Scalar| match converted(number, to) {
+        Some(found) => Ok(T::from_element(T::Element::from_bits(found.to_bits()))),
+        None => Err(Error::OtherAnswer {
+            what: format!("the answer is {number} of {}, which no {to} is", number.dtype()),
+            hint: "ask for that type, in which the answer is rounded: `out(DType::F32)`",
+        }),
+    };
+    numbers.iter().map(one).collect()
+}
+
+/// All answers to the only operation, in C order. Numbers of another type are converted, if
+/// that has each of them.
+///
+/// ```
+/// use warpfold::Reduction;
+///
+/// let sums: Vec<i64> = Reduction::sum().axis(0).run(&[[1, 2], [3, 4]])?.try_into()?;
+/// assert_eq!(sums, [4, 6]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+impl<T: Item> TryFrom<Answer> for Vec<T> {
+    type Error = Error;
+
+    /// # Errors
+    /// [`Error::OtherAnswer`] of several operations, of `minmax` and `argminmax`, and of a
+    /// number that the type does not have.
+    fn try_from(answer: Answer) -> Result<Vec<T>> {
+        let [numbers] = answer.only()?;
+        exactly(numbers)
+    }
+}
+
+macro_rules! numbers {
+    ($($t:ty),*) => {$(
+        /// The only answer to the only operation. A number of another type is converted, if
+        /// that has it; [`Reduction::out`](crate::Reduction::out) asks for one that is
+        /// rounded.
+        ///
+        /// ```
+        /// use warpfold::Reduction;
+        ///
+        /// let mean: f64 = Reduction::mean().run(&[1, 2])?.try_into()?;
+        /// assert_eq!(mean, 1.5);
+        /// let several = Reduction::mean().axis(0).run(&[[1, 2], [3, 4]])?;
+        /// assert!(f64::try_from(several).is_err());
+        /// # Ok::<(), warpfold::Error>(())
+        /// ```
+        impl TryFrom<Answer> for $t {
+            type Error = Error;
+
+            /// # Errors
+            /// [`Error::OtherAnswer`] of several answers, and of a number that the type does
+            /// not have.
+            fn try_from(answer: Answer) -> Result<$t> {
+                answer.alone().map(|[number]: [$t; 1]| number)
+            }
+        }
+
+        /// The only answer of `minmax` or `argminmax`: the smallest and the largest.
+        impl TryFrom<Answer> for ($t, $t) {
+            type Error = Error;
+
+            /// # Errors
+            /// As for one number.
+            fn try_from(answer: Answer) -> Result<($t, $t)> {
+                answer.alone().map(|[least, greatest]: [$t; 2]| (least, greatest))
+            }
+        }
+    )*};
+}
+numbers!(bool, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f16, bf16, f32, f64);
 
 /// The answers as lists, nested as the shape says. Several operations have a line
 /// each, which begins with their name. Width and precision are those of each number.

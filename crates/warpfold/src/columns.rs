@@ -106,7 +106,7 @@ impl Reduction {
         let work = || -> Result<Partial> {
             let mut workers: Workers = question.workers(column.dtype, 1)?;
             let mut block = Block::default();
-            while let Some(piece) = pieces.take() {
+            while let Some(piece) = question.until.take(&pieces) {
                 let from = piece * BLOCK;
                 column.gather(from, column.rows.min(from + BLOCK), &mut block);
                 let run = RawRun { start: start + from as u64, items: block.bytes(), others: &[] };
@@ -125,6 +125,7 @@ impl Reduction {
         while let Some(other) = part() {
             all.merge(&other?)?;
         }
+        question.until.check()?;
         Ok(all)
     }
 

@@ -68,7 +68,7 @@ pub(crate) fn partial(question: &Reduction, initial: Scalar, len: u64) -> Result
 }
 
 /// The same number of another type; `None` if that has none.
-fn converted(number: Scalar, dtype: DType) -> Option<Scalar> {
+pub(crate) fn converted(number: Scalar, dtype: DType) -> Option<Scalar> {
     let integer = match number {
         Scalar::Bool(b) => Some(i128::from(b)),
         Scalar::Int(i, _) => Some(i128::from(i)),

@@ -1,8 +1,8 @@
 //! What this workspace's readers of files and its command line need of the
 //! library. It is no part of the public interface: it changes without notice.
 
-use crate::{Array, GroupBy, Partial, Reduction};
-use core::sync::atomic::AtomicBool;
+use crate::{Answer, Array, Partial, Reduction, initial};
+use warpfold_core::layout::View;
 use warpfold_core::{DType, Result};
 
 #[cfg(feature = "cuda")]
@@ -80,16 +80,36 @@ pub trait ForReaders: Sized {
     fn identities(&self, dtype: DType) -> Result<Vec<AnyState>>;
 }
 
-/// Groups that nobody may want any more before they are done.
-pub trait Stoppable<'a>: Sized {
-    /// Lets the work on the CPU end soon after the flag was set, with an error.
-    #[must_use]
-    fn until(self, stop: &'a AtomicBool) -> Self;
+/// Whoever asks for an answer may have a say in whether it is still wanted.
+pub trait WhileWanted {
+    /// The same as [`Reduction::run`] of one array, or as [`Reduction::run_pair`] of two, as
+    /// long as `go_on` says so, which is asked before each piece of a long array.
+    ///
+    /// # Errors
+    /// Theirs, and [`Error::Cancelled`](crate::Error::Cancelled); an
+    /// [initial](Reduction::initial) value.
+    fn run_while(
+        &self,
+        views: [Option<&View<'_>>; 2],
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Answer>;
+
+    /// Whether the token of the reduction was cancelled, if it has one.
+    fn is_cancelled(&self) -> bool;
 }
 
-impl<'a> Stoppable<'a> for GroupBy<'a> {
-    fn until(self, stop: &'a AtomicBool) -> Self {
-        GroupBy::until(self, stop)
+impl WhileWanted for Reduction {
+    fn run_while(
+        &self,
+        views: [Option<&View<'_>>; 2],
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Answer> {
+        initial::none(self)?;
+        Reduction::run_while(self, views, go_on)
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.until.is_over()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Exact sums of iterators.
 
 use crate::functions::isa;
-use crate::number::{Number, finished};
-use warpfold_core::Item;
+use crate::number::{Number, finished, finished_by};
+use warpfold_core::Rules;
 use warpfold_core::element::{Bool8, bf16, f16};
 use warpfold_core::op::{Kind, Moments, Op, Sums};
 use warpfold_cpu::{Accelerate, Context, Slices};
@@ -75,37 +75,55 @@ type Of<I> = <<I as Iterator>::Item as Term>::Number;
 /// assert_eq!(parts.iter().map(|&(_, x)| x).exact_sum(), 1.0);
 /// assert_eq!((1..=4).exact_mean(), 2.5);
 /// ```
+///
+/// The parallel iterators of rayon are not iterators. They have exact sums by way of
+/// [`Accumulator`](crate::Accumulator), the same bits however rayon cuts them up:
+/// ```
+/// use rayon::prelude::*;
+/// use warpfold::Accumulator;
+///
+/// let prices = vec![0.1; 1000];
+/// let total: f64 = prices.par_iter().sum::<Accumulator<f64>>().finish()?.try_into()?;
+/// assert_eq!(total, 100.0);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
 pub trait ExactSum: Iterator<Item: Term> + Sized {
     /// The exact sum, rounded once. `+0` of nothing; integers answer as in
     /// [`sum`](crate::sum).
     fn exact_sum(self) -> <Of<Self> as Number>::Total {
-        Of::<Self>::sum_of(&state(Kind::Sum, self), Op::Sum)
+        Of::<Self>::sum_of(&state(Kind::Sum, self.map(Term::number)), Op::Sum)
     }
 
     /// The exact mean, rounded once. NaN of nothing.
     fn exact_mean(self) -> <Of<Self> as Number>::Real {
-        Of::<Self>::real(finished(&state::<Sums<_>, _>(Kind::Sum, self), Op::Mean))
+        let sums = state::<Sums<_>, Of<Self>>(Kind::Sum, self.map(Term::number));
+        Of::<Self>::real(finished(&sums, Op::Mean))
     }
 
-    /// The variance (divided by n), from exact moments, rounded once. NaN of
-    /// nothing.
-    fn exact_var(self) -> <Of<Self> as Number>::Real {
-        Of::<Self>::real(finished(&state::<Moments<_>, _>(Kind::Moments, self), Op::Var))
+    /// The variance, divided by the number of elements less `ddof`, as
+    /// [`var`](crate::var) has it.
+    fn exact_var(self, ddof: u64) -> <Of<Self> as Number>::Real {
+        spread(self, Op::Var, ddof)
     }
 
-    /// The standard deviation (divided by n), rounded once. NaN of nothing.
-    fn exact_std(self) -> <Of<Self> as Number>::Real {
-        Of::<Self>::real(finished(&state::<Moments<_>, _>(Kind::Moments, self), Op::Std))
+    /// The standard deviation, divided as [`std`](crate::std) has it.
+    fn exact_std(self, ddof: u64) -> <Of<Self> as Number>::Real {
+        spread(self, Op::Std, ddof)
     }
 }
 
 impl<I: Iterator<Item: Term>> ExactSum for I {}
 
-/// The state of all elements of an iterator.
-fn state<S: Accelerate, I>(kind: Kind, numbers: I) -> S
+fn spread<I: Iterator<Item: Term>>(numbers: I, op: Op, ddof: u64) -> <Of<I> as Number>::Real {
+    let moments = state::<Moments<_>, Of<I>>(Kind::Moments, numbers.map(Term::number));
+    Of::<I>::real(finished_by(&moments, op, &Rules::new().ddof(ddof)))
+}
+
+/// The state of all numbers of an iterator.
+pub(crate) fn state<S, T>(kind: Kind, numbers: impl Iterator<Item = T>) -> S
 where
-    I: Iterator<Item: Term>,
-    <I::Item as Term>::Number: Number<Element = S::Item>,
+    S: Accelerate,
+    T: Number<Element = S::Item>,
 {
     let mut state = S::identity(kind);
     let mut context = Context::new(isa());
@@ -117,7 +135,7 @@ where
     };
     let mut block = Vec::with_capacity(numbers.size_hint().0.clamp(8, BLOCK));
     for number in numbers {
-        block.push(number.number().to_element());
+        block.push(number.to_element());
         if block.len() == BLOCK {
             absorb(&mut block);
         }

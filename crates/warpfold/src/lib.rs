@@ -12,7 +12,8 @@
 //! assert_eq!(warpfold::argmax(&[3, 1, 4, 1, 5]), Some(4));
 //! ```
 //!
-//! The functions at the root take a slice, and [`ExactSum`] adds up iterators.
+//! The functions at the root take [whatever holds numbers](Items), and [`ExactSum`] adds up
+//! iterators.
 //! [`Reduction`] is the whole library: several operations in one pass, axes,
 //! strides, NaN policy, threads, and [`Partial`] states that can be
 //! written down, sent and merged. [`Accumulator`] takes numbers, slices and bytes as
@@ -34,12 +35,12 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `ndarray` | `ndarray` arrays and views are reduced as they are, and answers are such: `Answer::array` |
+//! | `ndarray` | `ndarray` arrays and views are reduced as they are, and answers are such: `Answer::array`, `Answer::into_array` |
 //! | `arrow` | Arrow arrays of numbers and truth values are reduced, nulls left out: see [`Input`] |
 //! | `cuda` | CUDA devices: [`Device::Cuda`] |
 //! | `cudarc` | slices of cudarc on its streams: `DeviceArray::of` |
 //! | `sim` | the interpreter of the CUDA kernels: [`Device::Sim`] |
-//! | `serde` | [`Op`], [`DType`], [`NanPolicy`], [`Answer`] and [`Partial`] are written and read |
+//! | `serde` | [`Op`], [`DType`], [`NanPolicy`], [`Rules`], [`Answer`], [`Partial`] and [`Accumulator`] are written and read |
 //!
 #![cfg_attr(feature = "ndarray", doc = "```")]
 #![cfg_attr(not(feature = "ndarray"), doc = "```ignore")]
@@ -95,6 +96,7 @@
 mod accumulator;
 mod answer;
 mod array;
+mod cancel;
 mod choice;
 mod columns;
 mod device;
@@ -106,11 +108,14 @@ mod groups;
 mod initial;
 #[doc(hidden)]
 pub mod internal;
+mod items;
 mod iterators;
+mod named;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod number;
 mod partial;
+mod pieces;
 mod reduction;
 mod segments;
 #[cfg(feature = "serde")]
@@ -120,14 +125,16 @@ mod workers;
 pub use accumulator::Accumulator;
 pub use answer::{Answer, Column};
 pub use array::Array;
+pub use cancel::CancelToken;
 pub use device::Device;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 pub use devices::{DeviceArray, DeviceArrayMut, DeviceStream, Prepared, PreparedPartial};
 pub use functions::{
-    all, any, argmax, argmin, count_nonzero, dot, dot_i128, max, mean, min, minmax, norm_inf,
-    norm1, norm2, prod, range, std, sum, sum_i128, sumsq, var,
+    all, any, argmax, argmin, count_nonzero, dot, dot_i128, logsumexp, max, mean, min, minmax,
+    norm_inf, norm1, norm2, norm2 as norm, prod, range, std, sum, sum_i128, sumsq, var,
 };
 pub use groups::{GroupBy, GroupColumn, GroupPartial, Grouped, KeyColumn, KeyValues, Keys, Order};
+pub use items::Items;
 pub use iterators::{ExactSum, Term};
 pub use number::{Answered, FloatNumber, IntegerNumber, Number};
 pub use partial::Partial;

@@ -3,7 +3,8 @@
 use core::fmt;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::exact::to_i128;
-use warpfold_core::op::{FloatElement, State, Sums};
+use warpfold_core::op::logsumexp::ExpElement;
+use warpfold_core::op::{State, Sums};
 use warpfold_core::{Item, Op, Rules, Scalar, Value, fpenv};
 use warpfold_cpu::CpuElement;
 use warpfold_cpu::isa::Isa;
@@ -32,7 +33,9 @@ use warpfold_cpu::isa::Isa;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a number that warpfold reduces",
-    note = "slices and iterators of bool, i8 to i64, u8 to u64, isize, usize, f16, bf16, f32 and f64 are reduced"
+    note = "slices and iterators of bool, i8 to i64, u8 to u64, isize, usize, f16, bf16, f32 and f64 are reduced",
+    note = "of rows `x` of one length all numbers are `x.as_flattened()`, and `Reduction::sum().axis(0).run(&x)?` has a sum for each column",
+    note = "of options the numbers are `x.iter().flatten()`, which `use warpfold::ExactSum;` gives `exact_sum()`"
 )]
 pub trait Number: Item<Element: CpuElement> {
     /// What sums answer in.
@@ -81,22 +84,27 @@ impl<T> Answered for T where
     note = "products of integers outgrow their type: ask `dot_i128`, or `Reduction::of(op).run(&items)`, which can say so"
 )]
 pub trait FloatNumber:
-    Number<Element = Self, Total = Self, Magnitude = Self, Real = Self> + FloatElement
+    Number<Element = Self, Total = Self, Magnitude = Self, Real = Self> + ExpElement
 {
 }
 
 /// Integers and truth values.
 pub trait IntegerNumber: Number<Magnitude = u64, Real = f64> {}
 
-/// What a state answers under the default rules. What rounds on the way rounds as
-/// usual, whatever other code has set.
-pub(crate) fn value<S: State>(state: &S, op: Op) -> Option<Value> {
-    fpenv::usual(|| state.finish(op, &Rules::default())).ok()
+/// What a state answers. What rounds on the way rounds as usual, whatever other code has
+/// set.
+pub(crate) fn value<S: State>(state: &S, op: Op, rules: &Rules) -> Option<Value> {
+    fpenv::usual(|| state.finish(op, rules)).ok()
 }
 
 #[inline]
 pub(crate) fn finished<S: State>(state: &S, op: Op) -> Option<Scalar> {
-    value(state, op).map(Value::first)
+    finished_by(state, op, &Rules::new())
+}
+
+#[inline]
+pub(crate) fn finished_by<S: State>(state: &S, op: Op, rules: &Rules) -> Option<Scalar> {
+    value(state, op, rules).map(Value::first)
 }
 
 /// A sum of integers: a slice has fewer than 2^63 elements of 64 bits.

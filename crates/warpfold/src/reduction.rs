@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, Column, halves};
 use crate::array::{Array, Pair, Place};
+use crate::cancel::{CancelToken, Until};
 use crate::columns::complete_pairs;
 use crate::device::Device;
 use crate::devices::Opened;
@@ -48,10 +49,11 @@ pub struct Reduction {
     pub(crate) initial: Option<Scalar>,
     device: Device,
     threads: Threads,
+    pub(crate) until: Until,
 }
 
 impl Reduction {
-    /// One operation over all axes.
+    /// One operation over all axes. Each has a name, too: `Reduction::sum()`.
     #[must_use]
     pub fn of(op: Op) -> Reduction {
         Reduction::new([op])
@@ -68,6 +70,7 @@ impl Reduction {
             initial: None,
             device: Device::Auto,
             threads: Threads::All,
+            until: Until::default(),
         }
     }
 
@@ -172,10 +175,19 @@ impl Reduction {
         self
     }
 
-    /// How many threads work; as many as there are cores without a call.
+    /// How many threads work: a number, or [`Threads`]. As many as there are cores without a
+    /// call.
     #[must_use]
-    pub fn threads(mut self, threads: Threads) -> Self {
-        self.threads = threads;
+    pub fn threads(mut self, threads: impl Into<Threads>) -> Self {
+        self.threads = threads.into();
+        self
+    }
+
+    /// Ends soon after the token was cancelled, with [`Error::Cancelled`]: after the piece at
+    /// work, of 64 MiB at the most. A device ends what it has begun.
+    #[must_use]
+    pub fn until(mut self, token: &CancelToken) -> Self {
+        self.until = Until(Some(token.clone()));
         self
     }
 
@@ -375,8 +387,11 @@ impl Reduction {
     /// The answer in the usual floating-point environment, whatever other code has
     /// set: for the choice of a device, too, for its driver, and for threads that
     /// are started.
-    fn run_views(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
-        fpenv::usual(|| self.answer(views))
+    pub(crate) fn run_views(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
+        match &self.until.0 {
+            Some(token) => self.run_while(views, &mut || !token.is_cancelled()),
+            None => fpenv::usual(|| self.answer(views)),
+        }
     }
 
     fn answer(&self, views: [Option<&View<'_>>; 2]) -> Result<Answer> {
@@ -445,8 +460,9 @@ impl Reduction {
     /// does not have, or [`Op::Dot`]; `min` and its kin of nothing; integer
     /// totals that do not fit; NaNs under [`NanPolicy::Error`]; an Arrow array of
     /// something else than numbers; a device that this machine lacks or that
-    /// fails.
+    /// fails; a [token](Self::until) that was cancelled.
     pub fn run<'a>(&self, array: impl Into<Array<'a>>) -> Result<Answer> {
+        self.until.check()?;
         let array = array.into();
         if self.initial.is_some() {
             return self.run_with_initial(array);
@@ -496,6 +512,7 @@ impl Reduction {
         left: impl Into<Array<'a>>,
         right: impl Into<Array<'a>>,
     ) -> Result<Answer> {
+        self.until.check()?;
         match Pair::new(left, right)? {
             Pair::Host(both) => {
                 complete_pairs(&both, |left, right| self.run_views([Some(left), Some(right)]))
@@ -509,7 +526,10 @@ impl Reduction {
         views: [Option<&View<'_>>; 2],
         start: u64,
     ) -> Result<Partial> {
-        fpenv::usual(|| self.states(views, start))
+        match &self.until.0 {
+            Some(token) => self.partial_while(views, start, &mut || !token.is_cancelled()),
+            None => fpenv::usual(|| self.states(views, start)),
+        }
     }
 
     /// Makes the states of an array by `make`, to which it gives the job on its
@@ -636,6 +656,7 @@ impl Reduction {
     /// [`Error::StartTooLarge`]; [`Error::Operations`] if no operation is asked
     /// for.
     pub fn partial<'a>(&self, array: impl Into<Array<'a>>, start: u64) -> Result<Partial> {
+        self.until.check()?;
         match array.into().into_place() {
             Place::Host(input) if input.missing() > 0 => self.partial_of_column(&input, start),
             Place::Host(input) => self.partial_views([Some(&input.view()?), None], start),
@@ -653,6 +674,7 @@ impl Reduction {
         right: impl Into<Array<'a>>,
         start: u64,
     ) -> Result<Partial> {
+        self.until.check()?;
         match Pair::new(left, right)? {
             Pair::Host(both) => complete_pairs(&both, |left, right| {
                 self.partial_views([Some(left), Some(right)], start)

@@ -233,6 +233,7 @@ impl Segmented<'_> {
     /// The CPU answers the rest, of a copy, with the same bits; so it does where a segment
     /// has no answer, to say why.
     pub fn run<'a>(&self, array: impl Into<Array<'a>>) -> Result<Answer> {
+        self.reduction.until.check()?;
         let input = match array.into().into_place() {
             Place::Host(input) => input,
             Place::Device(array) => return self.run_in_place(&array, None),
@@ -318,7 +319,8 @@ impl Segmented<'_> {
         let (isa, threads) = (Isa::active()?, reduction.named_threads());
         let bounds = segments.bounds();
         let job = SegmentJob { views, bounds, valid, initial, kinds: &kinds, isa, threads };
-        let (segments, columns) = job.answers(&ops, &reduction.rules)?;
+        let (segments, columns) =
+            job.answers_until(&ops, &reduction.rules, &|| reduction.until.is_over())?;
         let columns = ops.iter().zip(columns);
         let columns = columns
             .map(|(&(op, _), column)| Column { op, numbers: column.numbers, second: column.second })

@@ -1,13 +1,17 @@
 //! Answers and partials in `serde`'s formats.
 //!
 //! A [`Partial`] is its byte form: bytes, or their hexadecimal digits in formats
-//! for people. An [`Answer`] is a structure of its shape and its columns.
+//! for people. An [`Answer`] is a structure of its shape and its columns, and an
+//! [`Accumulator`] one of its partial, its next position and its rules.
 
-use crate::answer::{Answer, Column, halves};
+use crate::accumulator::Accumulator;
+use crate::answer::{Answer, Column};
 use crate::partial::Partial;
 use core::fmt;
 use serde::de::{self, Error as _, SeqAccess, Visitor};
+use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use warpfold_core::{Item, Rules};
 
 impl Serialize for Partial {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -82,17 +86,35 @@ impl<'de> Deserialize<'de> for Answer {
             columns: Vec<Column>,
         }
         let Parts { shape, columns } = Parts::deserialize(from)?;
-        for column in &columns {
-            let has = column.second.as_ref().map(|second| (second.len(), second.dtype()));
-            let numbers = &column.numbers;
-            let wants = (halves(column.op).len() == 2).then(|| (numbers.len(), numbers.dtype()));
-            if has != wants {
-                return Err(D::Error::custom(format!(
-                    "{} has another number of second numbers than of first ones",
-                    column.op
-                )));
-            }
-        }
+        let sound = |column: Column| Column::new(column.op, column.numbers, column.second);
+        let columns: warpfold_core::Result<_> = columns.into_iter().map(sound).collect();
+        let columns = columns.map_err(D::Error::custom)?;
         Answer::from_columns(shape, columns).map_err(D::Error::custom)
+    }
+}
+
+/// What an accumulator knows, but for where it works: on which device and how many threads.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "Accumulator")]
+struct Seen {
+    partial: Partial,
+    position: u64,
+    rules: Rules,
+}
+
+/// Fails where [`Accumulator::to_partial`] does.
+impl<T: Item> Serialize for Accumulator<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let partial = self.to_partial().map_err(S::Error::custom)?;
+        Seen { partial, position: self.position(), rules: *self.rules() }.serialize(to)
+    }
+}
+
+/// Goes on by itself where the one ended that was written, on all threads.
+impl<'de, T: Item> Deserialize<'de> for Accumulator<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Accumulator<T>, D::Error> {
+        let Seen { partial, position, rules } = Seen::deserialize(from)?;
+        let accumulator = Accumulator::try_from(partial).map_err(D::Error::custom)?;
+        Ok(accumulator.finished_by(rules).starting_at(position))
     }
 }

@@ -1,6 +1,7 @@
 //! Arrays some of whose elements have no value.
 
 use super::View;
+use crate::DType;
 use crate::element::Bool8;
 use crate::error::{Error, Result};
 use crate::item::Item;
@@ -9,8 +10,9 @@ use crate::item::Item;
 /// which of its rows have a value.
 ///
 /// Whatever is a view is an input all of whose elements have values: slices,
-/// arrays, vectors, `ndarray` arrays. [`masked`](Self::masked) takes a validity
-/// bitmap; with the feature `arrow`, Arrow arrays bring theirs.
+/// arrays, vectors, `ndarray` arrays. [`selected`](Self::selected) takes truth values, a
+/// `bool` for each element, and [`masked`](Self::masked) a validity bitmap; with the feature
+/// `arrow`, Arrow arrays bring theirs.
 #[derive(Clone, Debug)]
 pub struct Input<'a> {
     /// Or why this is no array of numbers: who reduces it is told.
@@ -26,13 +28,20 @@ enum Items<'a> {
     Unpacked(Vec<Bool8>),
 }
 
-/// Bits, lowest first, that say which rows have a value.
+/// Which rows have a value.
 #[derive(Clone, Debug)]
 struct Valid<'a> {
-    bits: &'a [u8],
-    offset: usize,
+    mask: Mask<'a>,
     /// Rows without a value.
     missing: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Mask<'a> {
+    /// A bit for each row, lowest first, and the place of the first row's.
+    Bits(&'a [u8], usize),
+    /// A byte for each row, which is not 0 where there is a value.
+    Bytes(&'a [u8]),
 }
 
 impl<'a> Input<'a> {
@@ -62,14 +71,52 @@ impl<'a> Input<'a> {
         if has < view.len() || view.shape().len() != 1 || view.contiguous().is_none() {
             return Err(Error::ShapeMismatch { left: view.shape().to_vec(), right: vec![has] });
         }
-        Ok(Input::from(view).with_valid(bits, offset))
+        Ok(Input::from(view).with_valid(Mask::Bits(bits, offset)))
     }
 
-    /// Rows whose bits have been counted: one for each of the items.
-    fn with_valid(mut self, bits: &'a [u8], offset: usize) -> Input<'a> {
+    /// The elements whose truth value is `true`; the others have no value. They are left out,
+    /// and count as positions.
+    ///
+    /// Both are slices, arrays or vectors, or whatever else is a [`View`] of one axis.
+    ///
+    /// ```
+    /// use warpfold_core::layout::Input;
+    ///
+    /// let prices = [1.0, 99.0, 3.0];
+    /// let cheap = prices.map(|price| price < 10.0);
+    /// assert_eq!(Input::selected(&prices, &cheap)?.missing(), 1);
+    /// # Ok::<(), warpfold_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::DTypeMismatch`] if the mask holds something else than truth values;
+    /// [`Error::ShapeMismatch`] if it has another length; [`Error::MaskOfArray`] if there are
+    /// several axes, or if elements do not follow each other.
+    pub fn selected(items: impl Into<View<'a>>, mask: impl Into<View<'a>>) -> Result<Input<'a>> {
+        let (view, mask) = (items.into(), mask.into());
+        if mask.dtype() != DType::Bool {
+            return Err(Error::DTypeMismatch { left: DType::Bool, right: mask.dtype() });
+        }
+        if mask.shape() != view.shape() {
+            let (left, right) = (view.shape().to_vec(), mask.shape().to_vec());
+            return Err(Error::ShapeMismatch { left, right });
+        }
+        let in_a_row = view.shape().len() == 1 && view.contiguous().is_some();
+        let Some(bytes) = mask.contiguous().filter(|_| in_a_row) else {
+            return Err(Error::MaskOfArray { shape: view.shape().to_vec() });
+        };
+        Ok(Input::from(view).with_valid(Mask::Bytes(bytes)))
+    }
+
+    /// Rows for each of which the mask has a bit or a byte.
+    fn with_valid(mut self, mask: Mask<'a>) -> Input<'a> {
         let len = self.view().map_or(0, |view| view.len());
-        let missing = len - ones(bits, offset, len);
-        self.valid = (missing > 0).then_some(Valid { bits, offset, missing });
+        let missing = len
+            - match mask {
+                Mask::Bits(bits, offset) => ones(bits, offset, len),
+                Mask::Bytes(bytes) => bytes.iter().filter(|&&byte| byte != 0).count(),
+            };
+        self.valid = (missing > 0).then_some(Valid { mask, missing });
         self
     }
 
@@ -88,7 +135,7 @@ impl<'a> Input<'a> {
     #[cfg(feature = "arrow")]
     pub(super) fn with_bits(self, valid: Option<(&'a [u8], usize)>) -> Input<'a> {
         match valid {
-            Some((bits, offset)) => self.with_valid(bits, offset),
+            Some((bits, offset)) => self.with_valid(Mask::Bits(bits, offset)),
             None => self,
         }
     }
@@ -136,8 +183,12 @@ fn ones(bits: &[u8], offset: usize, len: usize) -> usize {
 
 impl Valid<'_> {
     fn has(&self, row: usize) -> bool {
-        let Some(bit) = self.offset.checked_add(row) else { return true };
-        self.bits.get(bit / 8).is_none_or(|byte| byte >> (bit % 8) & 1 == 1)
+        let (bits, bit) = match self.mask {
+            Mask::Bytes(bytes) => return bytes.get(row).is_none_or(|&byte| byte != 0),
+            Mask::Bits(bits, offset) => (bits, offset.checked_add(row)),
+        };
+        let Some(bit) = bit else { return true };
+        bits.get(bit / 8).is_none_or(|byte| byte >> (bit % 8) & 1 == 1)
     }
 }
 
@@ -167,6 +218,23 @@ mod tests {
                 assert_eq!(ones(&bits, offset, len), one_by_one.count(), "{offset} {len}");
             }
         }
+    }
+
+    #[test]
+    fn truth_values_choose_their_elements() {
+        let chosen = Input::selected(&[1u8, 2, 3], &[true, false, true]).unwrap();
+        assert_eq!([0, 1, 2].map(|row| chosen.is_valid(row)), [true, false, true]);
+        assert_eq!(chosen.missing(), 1);
+        assert!(Input::selected(&[1u8], &[true]).unwrap().valid.is_none());
+        let short = Input::selected(&[1u8, 2], &[true]);
+        assert!(matches!(short, Err(Error::ShapeMismatch { .. })), "{short:?}");
+        let bytes = Input::selected(&[1u8, 2], &[1u8, 0]);
+        assert!(matches!(bytes, Err(Error::DTypeMismatch { .. })), "{bytes:?}");
+        let rows = Input::selected(&[[1u8, 2]], &[[true, false]]);
+        assert!(matches!(rows, Err(Error::MaskOfArray { .. })), "{rows:?}");
+        let apart = View::of_strided(&[1u8, 2, 3], 0, &[2], &[2]).unwrap();
+        let apart = Input::selected(apart, &[true, false]);
+        assert!(matches!(apart, Err(Error::MaskOfArray { .. })), "{apart:?}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::DType;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use core::marker::PhantomData;
+use core::ops::Range;
 
 /// A borrowed array: a shape, and a stride in bytes for each axis, which may
 /// be negative or zero. Elements need not be aligned.
@@ -154,6 +155,34 @@ impl<'a> View<'a> {
         }
         self.shape = shape.to_vec();
         Some(self)
+    }
+
+    /// The elements from one index of an axis to before another; `None` if there is no such
+    /// axis, or if it is not as long.
+    ///
+    /// ```
+    /// use warpfold_core::layout::View;
+    ///
+    /// let table = View::of_strided(&[1, 2, 3, 4, 5, 6], 0, &[2, 3], &[3, 1])?;
+    /// let right = table.part(1, 1..3).expect("there are three columns");
+    /// assert_eq!((right.shape(), right.len()), (&[2, 2][..], 4));
+    /// assert!(table.part(0, 1..3).is_none() && table.part(2, 0..1).is_none());
+    /// # Ok::<(), warpfold_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn part(&self, axis: usize, range: Range<usize>) -> Option<View<'a>> {
+        if range.start > range.end || range.end > *self.shape.get(axis)? {
+            return None;
+        }
+        let mut part = self.clone();
+        part.shape[axis] = range.len();
+        if part.is_empty() {
+            part.strides.fill(0);
+        } else {
+            let offset = self.strides[axis].wrapping_mul(range.start.cast_signed());
+            part.origin = self.origin.wrapping_offset(offset);
+        }
+        Some(part)
     }
 
     fn out_of_bounds(&self, offset: usize, len: usize) -> Error {

@@ -26,6 +26,7 @@ pub enum NanPolicy {
 /// assert_eq!((rules.ddof, rules.wrap), (1, false));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Rules {
     /// What NaNs do.

@@ -130,6 +130,7 @@ impl Eq for Scalar {}
 
 /// What an operation answers: one number, or two for `minmax` and `argminmax`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Value {
     /// One number.
     One(Scalar),

@@ -78,6 +78,8 @@ struct Walk<'a> {
     ops: &'a [(Op, usize)],
     columns: Vec<Column>,
     cut: Cut,
+    /// Whether nobody waits for the answers any more.
+    over: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl SegmentJob<'_> {
@@ -92,6 +94,19 @@ impl SegmentJob<'_> {
         &self,
         ops: &[(Op, usize)],
         rules: &Rules,
+    ) -> Result<(usize, Vec<SegmentNumbers>)> {
+        self.answers_until(ops, rules, &|| false)
+    }
+
+    /// The same, unless `over` says that nobody waits for them any more.
+    ///
+    /// # Errors
+    /// Those of [`answers`](Self::answers); [`Error::Cancelled`].
+    pub fn answers_until(
+        &self,
+        ops: &[(Op, usize)],
+        rules: &Rules,
+        over: &(dyn Fn() -> bool + Sync),
     ) -> Result<(usize, Vec<SegmentNumbers>)> {
         let Some(source) = Source::new(self.views)? else { return Ok((0, Vec::new())) };
         let cut = self.bounds.cut(source.len)?;
@@ -117,7 +132,7 @@ impl SegmentJob<'_> {
                 numbers.push(Numbers::zeros(answer, segments));
             }
         }
-        let walk = Walk { job: self, source, rules, ops, columns, cut };
+        let walk = Walk { job: self, source, rules, ops, columns, cut, over };
         walk.run(&mut numbers)?;
         let mut answers: Vec<SegmentNumbers> = Vec::with_capacity(ops.len());
         for (column, numbers) in walk.columns.iter().zip(numbers) {
@@ -187,7 +202,7 @@ impl Walk<'_> {
             while let Some(piece) = pieces.take() {
                 let block = &self.cut.blocks[short[piece]];
                 // Blocks come in order: later ones cannot fail earlier.
-                if failed.is_some() {
+                if failed.is_some() || (self.over)() {
                     break;
                 }
                 failed = hands.block(block, &mut part(short[piece])).err();
@@ -197,7 +212,8 @@ impl Walk<'_> {
         let mut failed = done.into_iter().flatten().min_by_key(Failed::order);
         let mut hands = None;
         for (i, block) in self.cut.blocks.iter().enumerate().filter(|(_, block)| block.long) {
-            if failed.as_ref().is_some_and(|failed| failed.segment < block.segments.start) {
+            let earlier = failed.as_ref().is_some_and(|f| f.segment < block.segments.start);
+            if earlier || (self.over)() {
                 break;
             }
             let hands = hands.get_or_insert_with(|| Hands::new(self, &types));
@@ -205,6 +221,9 @@ impl Walk<'_> {
                 failed = Some(error);
                 break;
             }
+        }
+        if (self.over)() {
+            return Err(Error::Cancelled);
         }
         failed.map_or(Ok(()), |failed| Err(failed.named()))
     }

@@ -4,11 +4,11 @@ use super::keyed::{Keyed, Unit};
 use super::keys::{Scratch, no_keys};
 use super::pair::Pair;
 use crate::evidence::Evidence;
-use crate::stream::Progress;
 use crate::stream::failure::Failure;
 use crate::stream::ledger::Ledger;
 use crate::stream::numbered::read_numbered;
 use crate::stream::undecided::not_whole;
+use crate::stream::{Progress, watched};
 use crate::table::Typing;
 use crate::{Batch, Error, Result};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -62,7 +62,7 @@ pub fn partial(
     let name = first.name.clone();
     progress.begin(inputs.iter().map(|input| input.bytes).sum());
     let pass = Pass::new(first, &inputs, question)?;
-    pass.run(&name, inputs, progress)
+    watched(&question.reduction, progress, |progress| pass.run(&name, inputs, progress))
 }
 
 fn check_same(first: &Keyed, other: &Keyed) -> Result<()> {

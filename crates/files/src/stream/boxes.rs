@@ -115,11 +115,11 @@ pub(super) fn partial(
 
 /// A column of zeros like `column`, for `outputs` outputs.
 fn blank(column: &Column, outputs: usize) -> Column {
-    Column {
-        op: column.op,
-        numbers: Numbers::zeros(column.numbers.dtype(), outputs),
-        second: column.second.as_ref().map(|s| Numbers::zeros(s.dtype(), outputs)),
+    let mut blank = column.clone();
+    for numbers in core::iter::once(&mut blank.numbers).chain(&mut blank.second) {
+        *numbers = Numbers::zeros(numbers.dtype(), outputs);
     }
+    blank
 }
 
 /// Where a tile's outputs lie among all outputs: in runs of `len`.

@@ -20,7 +20,7 @@ pub(crate) mod undecided;
 use crate::{Error, Extent, Order, Result, Source};
 pub use segments::{Cuts, reduce_segments};
 use together::{Group, groups};
-use warpfold::internal::ForReaders;
+use warpfold::internal::{ForReaders, WhileWanted};
 use warpfold::{Answer, Axes, DType, Partial, Reduction};
 
 /// Receives the progress of reading.
@@ -43,6 +43,38 @@ pub trait Progress: Sync {
 fn advance(progress: &dyn Progress, bytes: u64) -> Result<()> {
     progress.advance(bytes);
     if progress.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+}
+
+/// Does `work`, which the token of the reduction ends as `progress` does.
+///
+/// # Errors
+/// Those of `work`; [`Error::Cancelled`].
+pub(crate) fn watched<R>(
+    reduction: &Reduction,
+    progress: &dyn Progress,
+    work: impl FnOnce(&dyn Progress) -> Result<R>,
+) -> Result<R> {
+    match work(&Watched { progress, reduction }) {
+        Err(Error::Reduce { source: warpfold::Error::Cancelled, .. }) => Err(Error::Cancelled),
+        made => made,
+    }
+}
+
+struct Watched<'a> {
+    progress: &'a dyn Progress,
+    reduction: &'a Reduction,
+}
+
+impl Progress for Watched<'_> {
+    fn begin(&self, total: Option<u64>) {
+        self.progress.begin(total);
+    }
+    fn advance(&self, bytes: u64) {
+        self.progress.advance(bytes);
+    }
+    fn is_cancelled(&self) -> bool {
+        self.progress.is_cancelled() || self.reduction.is_cancelled()
+    }
 }
 
 /// Ignores progress.
@@ -106,16 +138,18 @@ pub fn reduce_all(
         let answer = answer.map_err(|source| Error::Reduce { name, source })?;
         Ok(Outcome { answer, missing: partial.missing() })
     };
-    each(
-        arrays,
-        reduction,
-        |inputs| array(inputs, reduction, memory_limit, progress),
-        |columns| {
-            let names: Vec<String> = columns.iter().map(|c| c.items[0].name.clone()).collect();
-            let partials = together::partials(columns, reduction, 0, progress)?;
-            names.into_iter().zip(partials).map(|(name, p)| finished(name, p)).collect()
-        },
-    )
+    watched(reduction, progress, |progress| {
+        each(
+            arrays,
+            reduction,
+            |inputs| array(inputs, reduction, memory_limit, progress),
+            |columns| {
+                let names: Vec<String> = columns.iter().map(|c| c.items[0].name.clone()).collect();
+                let partials = together::partials(columns, reduction, 0, progress)?;
+                names.into_iter().zip(partials).map(|(name, p)| finished(name, p)).collect()
+            },
+        )
+    })
 }
 
 /// Reduces the inputs, the first of whose elements has index `start`, to
@@ -146,12 +180,14 @@ pub fn partials(
     memory_limit: Option<usize>,
     progress: &dyn Progress,
 ) -> Result<Vec<Partial>> {
-    each(
-        arrays,
-        reduction,
-        |inputs| array_partial(inputs, reduction, start, memory_limit, progress),
-        |columns| together::partials(columns, reduction, start, progress),
-    )
+    watched(reduction, progress, |progress| {
+        each(
+            arrays,
+            reduction,
+            |inputs| array_partial(inputs, reduction, start, memory_limit, progress),
+            |columns| together::partials(columns, reduction, start, progress),
+        )
+    })
 }
 
 /// Does `one` with each array and `many` with columns of the same tables, in the

@@ -1,7 +1,7 @@
 //! Reducing the segments of arrays.
 
 use super::load::{Loaded, Loader};
-use super::{Inputs, Outcome, Progress, check_units};
+use super::{Inputs, Outcome, Progress, check_units, watched};
 use crate::{Error, Result, Source};
 use warpfold::internal::boundaries;
 use warpfold::{Boundaries, Reduction, Segments};
@@ -35,25 +35,27 @@ pub fn reduce_segments(
         let sources: Vec<&Source> = inputs.items.iter().chain(&inputs.others).collect();
         check_units(&sources, reduction)?;
     }
-    let loader = Loader { memory_limit, progress };
-    let load = |source| one(loader.load(vec![vec![source]])?);
-    match cuts {
-        Cuts::Offsets(offsets) => {
-            let offsets = load(offsets)?;
-            let held = Offsets::of(&offsets, OFFSETS)?;
-            let segments = Segments::Offsets(&*held.0);
-            let each = |inputs| array(inputs, (segments, offsets.name()), reduction, &loader);
-            arrays.into_iter().map(each).collect()
+    watched(reduction, progress, |progress| {
+        let loader = Loader { memory_limit, progress };
+        let load = |source| one(loader.load(vec![vec![source]])?);
+        match cuts {
+            Cuts::Offsets(offsets) => {
+                let offsets = load(offsets)?;
+                let held = Offsets::of(&offsets, OFFSETS)?;
+                let segments = Segments::Offsets(&*held.0);
+                let each = |inputs| array(inputs, (segments, offsets.name()), reduction, &loader);
+                arrays.into_iter().map(each).collect()
+            }
+            Cuts::StartsStops(starts, stops) => {
+                let (starts, stops) = (load(starts)?, load(stops)?);
+                let name = format!("{} and {}", starts.name(), stops.name());
+                let held = (Offsets::of(&starts, STARTS)?, Offsets::of(&stops, STARTS)?);
+                let segments = Segments::StartsStops(&*held.0.0, &*held.1.0);
+                let each = |inputs| array(inputs, (segments, &name), reduction, &loader);
+                arrays.into_iter().map(each).collect()
+            }
         }
-        Cuts::StartsStops(starts, stops) => {
-            let (starts, stops) = (load(starts)?, load(stops)?);
-            let name = format!("{} and {}", starts.name(), stops.name());
-            let held = (Offsets::of(&starts, STARTS)?, Offsets::of(&stops, STARTS)?);
-            let segments = Segments::StartsStops(&*held.0.0, &*held.1.0);
-            let each = |inputs| array(inputs, (segments, &name), reduction, &loader);
-            arrays.into_iter().map(each).collect()
-        }
-    }
+    })
 }
 
 /// The only one.

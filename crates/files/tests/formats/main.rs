@@ -2,6 +2,7 @@
 
 mod arrow_dictionaries;
 mod arrow_texts;
+mod ask;
 mod binary;
 mod cancelled;
 mod common;

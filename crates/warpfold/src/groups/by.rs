@@ -5,13 +5,11 @@ use super::column::Column;
 use super::keys::{Items, Keys};
 use super::partial::{GroupPartial, NumberedRows, Question};
 use super::partition::Parted;
-use super::stop::Stop;
 use crate::array::Array;
 use crate::device::Device;
 use crate::initial;
 use crate::reduction::Reduction;
 use core::fmt;
-use core::sync::atomic::AtomicBool;
 use warpfold_core::layout::Input;
 use warpfold_core::op::Op;
 use warpfold_core::{DType, Error, Result, fpenv};
@@ -54,7 +52,6 @@ pub struct GroupBy<'a> {
     pub(super) keys: Keys<'a>,
     pub(super) order: Order,
     pub(super) omit: bool,
-    pub(super) stop: Stop<'a>,
 }
 
 impl Reduction {
@@ -79,8 +76,7 @@ impl Reduction {
     /// ```
     #[must_use]
     pub fn by<'a>(&self, keys: impl Into<Keys<'a>>) -> GroupBy<'a> {
-        let (keys, order, stop) = (keys.into(), Order::Key, Stop::default());
-        GroupBy { reduction: self.clone(), keys, order, omit: false, stop }
+        GroupBy { reduction: self.clone(), keys: keys.into(), order: Order::Key, omit: false }
     }
 }
 
@@ -113,13 +109,6 @@ impl<'a> GroupBy<'a> {
         self
     }
 
-    /// Lets the work on the CPU end soon after the flag was set, with an error.
-    #[must_use]
-    pub(crate) fn until(mut self, stop: &'a AtomicBool) -> Self {
-        self.stop = Stop::at(stop);
-        self
-    }
-
     /// Reduces a column: a value for each key. Rows without a value are left out, and
     /// count as positions.
     ///
@@ -140,6 +129,7 @@ impl<'a> GroupBy<'a> {
     /// the keys, where every row has a key and a value. The CPU answers the rest, of a copy,
     /// with the same bits; so it does where a group has no answer, to say why.
     pub fn run<'v>(&self, values: impl Into<Array<'v>>) -> Result<Grouped> {
+        self.reduction.until.check()?;
         fpenv::usual(|| self.answer_anywhere(vec![values.into()]))
     }
 
@@ -152,6 +142,7 @@ impl<'a> GroupBy<'a> {
         left: impl Into<Array<'v>>,
         right: impl Into<Array<'v>>,
     ) -> Result<Grouped> {
+        self.reduction.until.check()?;
         fpenv::usual(|| self.answer_anywhere(vec![left.into(), right.into()]))
     }
 
@@ -179,8 +170,8 @@ impl<'a> GroupBy<'a> {
         let empty = self.empty(&[(String::new(), dtype)])?;
         let (question, rules) = (&empty.question, self.reduction.rules());
         let threads = Threads::Exactly(threads);
-        let stop = self.stop;
-        Parted { keys, values: &columns, question, rules, threads, stop }.run()
+        let until = &self.reduction.until;
+        Parted { keys, values: &columns, question, rules, threads, until }.run()
     }
 
     /// The columns of values: as many rows as keys, of one type.
@@ -268,7 +259,7 @@ impl<'a> GroupBy<'a> {
         let parts = threads.run(pieces.count(), || -> Result<GroupPartial> {
             let mut part = self.empty(&named)?;
             let mut numbered = NumberedRows::default();
-            while let Some(piece) = self.stop.take(&pieces) {
+            while let Some(piece) = self.reduction.until.take(&pieces) {
                 let from = piece * PIECE;
                 let rows = from..rows.min(from + PIECE);
                 part.absorb_rows(&self.keys, inputs, &columns, rows, start, &mut numbered)?;
@@ -278,10 +269,10 @@ impl<'a> GroupBy<'a> {
         let mut parts = parts.into_iter();
         let mut all = parts.next().unwrap_or_else(|| self.empty(&named))?;
         for part in parts {
-            self.stop.check()?;
+            self.reduction.until.check()?;
             all.merge(&part?)?;
         }
-        self.stop.check()?;
+        self.reduction.until.check()?;
         all.add_span(start, rows as u64)?;
         Ok(all)
     }

@@ -12,7 +12,6 @@ mod numbered;
 pub(crate) mod on_devices;
 mod partial;
 mod partition;
-mod stop;
 
 pub use answer::{GroupColumn, Grouped, KeyValues};
 pub use by::{GroupBy, Order};

@@ -9,8 +9,8 @@ use super::answer::{GroupColumn, Grouped, KeyValues};
 use super::column::Column;
 use super::dictionary::{canonical, order};
 use super::partial::Question;
-use super::stop::Stop;
 use crate::answer;
+use crate::cancel::Until;
 use core::ops::Range;
 use warpfold_core::op::{Numbers, Rules};
 use warpfold_core::{DType, Element, Error, Result, Scalar, with_element};
@@ -35,7 +35,7 @@ pub(super) struct Parted<'a> {
     pub(super) question: &'a Question,
     pub(super) rules: &'a Rules,
     pub(super) threads: Threads,
-    pub(super) stop: Stop<'a>,
+    pub(super) until: &'a Until,
 }
 
 /// Some rows, those of each part together.
@@ -64,9 +64,9 @@ impl Parted<'_> {
         }
         let parts = (rows / PART).next_power_of_two().clamp(64, MOST_PARTS);
         let scattered = self.scatter(rows, parts);
-        self.stop.check()?;
+        self.until.check()?;
         let answered = self.answer(&scattered, parts);
-        self.stop.check()?;
+        self.until.check()?;
         match answered {
             Ok(answered) => self.gather(answered).map(Some),
             // Of several such groups the first is told, by the way that knows which.
@@ -103,7 +103,7 @@ impl Parted<'_> {
         let sorted = self.threads.run(pieces.count(), || {
             let mut sorted = Vec::new();
             let (mut words, mut places, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
-            while let Some(piece) = self.stop.take(&pieces) {
+            while let Some(piece) = self.until.take(&pieces) {
                 let from = piece * PIECE;
                 let rows = from..rows.min(from + PIECE);
                 words.clear();
@@ -167,7 +167,7 @@ impl Parted<'_> {
         let pieces = Pieces::new(parts);
         let answered = self.threads.run(parts, || -> Result<Vec<Answered>> {
             let mut answered = Vec::new();
-            while let Some(part) = self.stop.take(&pieces) {
+            while let Some(part) = self.until.take(&pieces) {
                 answered.push(self.answer_part(sorted, part)?);
             }
             Ok(answered)

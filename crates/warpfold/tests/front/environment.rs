@@ -86,7 +86,7 @@ fn the_functions_too() {
                 warpfold::norm2(&tiny),
             ]
             .map(f64::to_bits),
-            [warpfold::sum(&small), warpfold::mean(&small), warpfold::var(&small)]
+            [warpfold::sum(&small), warpfold::mean(&small), warpfold::var(&small, 0)]
                 .map(f32::to_bits),
             [warpfold::min(&tiny), warpfold::max(&tiny)].map(|x| x.unwrap().to_bits()),
             [warpfold::argmin(&tiny), warpfold::argmax(&tiny)],

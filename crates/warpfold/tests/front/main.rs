@@ -18,6 +18,7 @@ mod device_arrays;
 mod devices;
 mod environment;
 mod examples;
+mod first_lines;
 mod groups;
 #[cfg(all(feature = "cuda", feature = "sim"))]
 mod groups_on_devices;

@@ -65,8 +65,8 @@ fn iterators_of_values_and_of_references() {
     assert_eq!(data.iter().exact_sum(), 1.0);
     assert_eq!(data.into_iter().exact_sum(), 1.0);
     assert_eq!(data.iter().filter(|&&x| x > -2.0 && x < 2.0).exact_mean(), 1.0);
-    assert_eq!((1..=4u8).exact_var(), 1.25);
-    assert_eq!([1, 3].iter().exact_std(), 1.0);
+    assert_eq!((1..=4u8).exact_var(0), 1.25);
+    assert_eq!([1, 3].iter().exact_std(0), 1.0);
     assert_eq!(std::iter::empty::<f32>().exact_sum().to_bits(), 0);
     assert!(std::iter::empty::<i32>().exact_mean().is_nan());
 }
@@ -135,8 +135,8 @@ fn integers_answer_as_the_table_says() {
 #[test]
 fn means_and_variances_of_integers() {
     assert_eq!(warpfold::mean(&[1, 2, 4]), 7.0 / 3.0);
-    assert_eq!(warpfold::var(&[1u8, 3]), 1.0);
-    assert_eq!(warpfold::std(&[u64::MAX, u64::MAX - 2]), 1.0);
+    assert_eq!(warpfold::var(&[1u8, 3], 0), 1.0);
+    assert_eq!(warpfold::std(&[u64::MAX, u64::MAX - 2], 0), 1.0);
     assert_eq!(warpfold::norm2(&[3, 4]), 5.0);
 }
 
