@@ -132,6 +132,25 @@ pub enum Error {
         /// The second state's.
         right: String,
     },
+    /// Values that stand for different things: microseconds here and nanoseconds there,
+    /// or plain integers.
+    #[error("values of different units do not go together: {left} and {right}")]
+    UnitMismatch {
+        /// What the first count.
+        left: String,
+        /// What the second count.
+        right: String,
+        /// What would help.
+        hint: &'static str,
+    },
+    /// An operation whose answer would say nothing about what the integers count.
+    #[error("{op} is not defined for {unit}")]
+    UnsupportedUnit {
+        /// The operation.
+        op: Op,
+        /// What they count: "days since 1970-01-01".
+        unit: String,
+    },
     /// Two partial states claim the same elements.
     #[error("two partial states both hold element {at}")]
     Overlap {
@@ -202,6 +221,12 @@ pub enum Error {
     /// An array that holds neither numbers nor truth values.
     #[error("an array of {found} holds no numbers")]
     NotNumbers {
+        /// What it holds.
+        found: String,
+    },
+    /// An array that holds nothing that rows can be grouped by.
+    #[error("an array of {found} holds no keys")]
+    NotKeys {
         /// What it holds.
         found: String,
     },
@@ -348,6 +373,12 @@ impl Error {
                     .into()
             }
             Error::UnknownName { known, .. } => format!("there are {}", known.join(", ")),
+            Error::UnsupportedUnit { .. } => {
+                "ask for min, max, range, mean or std, or cast the column to integers".into()
+            }
+            Error::NotKeys { .. } => {
+                "keys are numbers, truth values, dates, times or texts: cast it to one of these".into()
+            }
             Error::NotNumbers { .. } => "cast it to a type of numbers first".into(),
             Error::SplitElement { .. } => "give the rest of its bytes first".into(),
             Error::Device { hint, .. } | Error::Groups { hint, .. } => hint.clone(),
@@ -360,6 +391,7 @@ impl Error {
             Error::BadSegment { hint, .. }
             | Error::BadSegments { hint, .. }
             | Error::BadInitial { hint, .. }
+            | Error::UnitMismatch { hint, .. }
             | Error::DeviceMemory { hint, .. } => (*hint).into(),
             Error::InSegment { source, .. } => match &**source {
                 Error::Empty { .. } => {

@@ -12,6 +12,7 @@
 #[cfg(feature = "arrow")]
 mod arrow;
 mod batch;
+mod cast;
 mod columns;
 #[cfg(feature = "parquet")]
 mod delta;
@@ -45,6 +46,7 @@ mod table;
 mod text;
 #[cfg(feature = "parquet")]
 mod thrift;
+#[cfg(any(feature = "arrow", feature = "parquet"))]
 mod unit;
 mod unpack;
 
@@ -58,7 +60,7 @@ pub use member::{join_member, split_members};
 pub use open::{Endian, OpenOptions, inspect, open, open_keyed};
 pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};
 pub use table::{LeftOut, TableColumn};
-pub use unit::Unit;
+pub use warpfold::Unit;
 
 /// The Rust of README.md, compiled and run.
 #[cfg(doctest)]

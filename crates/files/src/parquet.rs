@@ -4,13 +4,13 @@ mod codes;
 
 use crate::columns::{self, ColumnSelector};
 use crate::file::{Cursor, PositionalFile};
-use crate::groups::Keyed;
+use crate::groups::{Keyed, Kind};
 use crate::open::OpenOptions;
 use crate::table::Typing;
 use crate::{
     Access, Batch, Block, Blocks, Description, Error, Extent, Format, Result, Source, delta, guard,
     thrift::{self, Look},
-    unit::{self, Tick, Unit},
+    unit, Unit,
 };
 use bytes::Bytes;
 use half::f16;
@@ -25,8 +25,12 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
+use warpfold::Tick;
 use warpfold_core::DType;
 use warpfold_core::element::Known;
+
+/// The zone of moments whose zone the file does not name.
+const UTC: &str = "UTC";
 
 /// Rows decoded at a time.
 const ROWS: u64 = 1 << 16;
@@ -106,6 +110,12 @@ pub(crate) fn open_keyed(
         let dtype = match &table.types[column] {
             _ if text => DType::U32,
             Ok(dtype) => *dtype,
+            Err(_) if is_key => {
+                let can = |i: &usize| table.types[*i].is_ok() || is_text(&table.column(*i));
+                let keys = (0..table.names.len()).filter(can).map(|i| &table.names[i]);
+                let stored = stored_as(&table.column(column));
+                return Err(columns::no_key(name, &stored, &keys.collect::<Vec<_>>()));
+            }
             Err(why) => {
                 let stored = stored_as(&table.column(column));
                 return Err(Error::format(&name, format!("a column of type {stored}: {why}"))
@@ -118,11 +128,16 @@ pub(crate) fn open_keyed(
         for group in table.metadata.row_groups() {
             bytes += checked_chunk(group.columns().get(column), file, &name)?;
         }
-        let typing = if text { Typing::Text } else { Typing::Fixed(dtype) };
+        let kind = match text {
+            true => Kind::plain(Typing::Text),
+            false => {
+                Kind { typing: Typing::Fixed(dtype), unit: unit_of(&table.column(column)) }
+            }
+        };
         if is_key {
-            key_columns.push((label, typing))
+            key_columns.push((label, kind))
         } else {
-            values.push((label, typing))
+            values.push((label, kind))
         }
         let column = Arc::new(Column { file: Arc::clone(file), name, dtype, column, text });
         let metadata = Arc::clone(&table.metadata);
@@ -388,16 +403,17 @@ fn unit_of(column: &ColumnDescriptor) -> Option<Unit> {
         TimeUnit::NANOS => Tick::Nano,
     };
     match (column.logical_type_ref(), column.converted_type()) {
-        (Some(LogicalType::Date), _) | (None, C::DATE) => Some(unit::date()),
-        (Some(LogicalType::Time(time)), _) => Some(tick(&time.unit).time()),
+        (Some(LogicalType::Date), _) | (None, C::DATE) => Some(Unit::Date(Tick::Day)),
+        (Some(LogicalType::Time(time)), _) => Some(Unit::Time(tick(&time.unit))),
         (Some(LogicalType::Timestamp(timestamp)), _) => {
-            Some(tick(&timestamp.unit).timestamp(timestamp.is_adjusted_to_u_t_c))
+            let tick = tick(&timestamp.unit);
+            Some(Unit::Timestamp(tick, timestamp.is_adjusted_to_u_t_c.then(|| UTC.into())))
         }
-        (None, C::TIME_MILLIS) => Some(Tick::Milli.time()),
-        (None, C::TIME_MICROS) => Some(Tick::Micro.time()),
+        (None, C::TIME_MILLIS) => Some(Unit::Time(Tick::Milli)),
+        (None, C::TIME_MICROS) => Some(Unit::Time(Tick::Micro)),
         // Before logical types came, all were in UTC.
-        (None, C::TIMESTAMP_MILLIS) => Some(Tick::Milli.timestamp(true)),
-        (None, C::TIMESTAMP_MICROS) => Some(Tick::Micro.timestamp(true)),
+        (None, C::TIMESTAMP_MILLIS) => Some(Unit::Timestamp(Tick::Milli, Some(UTC.into()))),
+        (None, C::TIMESTAMP_MICROS) => Some(Unit::Timestamp(Tick::Micro, Some(UTC.into()))),
         _ => None,
     }
 }

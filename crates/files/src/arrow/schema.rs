@@ -1,10 +1,10 @@
 //! Arrow schemas, as far as finding a column's buffers takes.
 
-use crate::unit::{self, Tick};
-use crate::{Endian, Unit};
+use crate::{Endian, Unit, unit};
 use arrow_ipc::{
     DateUnit, Endianness, Field, Int, MetadataVersion, Precision, Schema, TimeUnit, Type, UnionMode,
 };
+use warpfold::Tick;
 use warpfold_core::DType;
 
 /// A column of a table.
@@ -231,16 +231,17 @@ fn text(field: Field<'_>) -> Option<TextForm> {
 fn unit(field: Field<'_>) -> Option<Unit> {
     match field.type_type() {
         Type::Date => Some(match field.type_as_date()?.unit() {
-            DateUnit::DAY => unit::date(),
-            _ => Tick::Milli.timestamp(false),
+            DateUnit::DAY => Unit::Date(Tick::Day),
+            _ => Unit::Date(Tick::Milli),
         }),
-        Type::Time => Some(tick(field.type_as_time()?.unit())?.time()),
+        Type::Time => Some(Unit::Time(tick(field.type_as_time()?.unit())?)),
         Type::Timestamp => {
             let timestamp = field.type_as_timestamp()?;
             // With a time zone, the integers count from midnight in UTC.
-            Some(tick(timestamp.unit())?.timestamp(timestamp.timezone().is_some()))
+            let zone = timestamp.timezone().map(str::to_owned);
+            Some(Unit::Timestamp(tick(timestamp.unit())?, zone))
         }
-        Type::Duration => Some(tick(field.type_as_duration()?.unit())?.duration()),
+        Type::Duration => Some(Unit::Duration(tick(field.type_as_duration()?.unit())?)),
         _ => None,
     }
 }

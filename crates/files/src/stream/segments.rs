@@ -1,7 +1,8 @@
 //! Reducing the segments of arrays.
 
 use super::load::{Loaded, Loader};
-use super::{Inputs, Outcome, Progress, check_units};
+use super::aligned::{Purpose, align};
+use super::{Inputs, Outcome, Progress};
 use crate::{Error, Result, Source};
 use warpfold::internal::boundaries;
 use warpfold::{Boundaries, Reduction, Segments};
@@ -14,22 +15,23 @@ use warpfold::{Boundaries, Reduction, Segments};
 /// [`Segmented::run`](warpfold::Segmented::run); an array that takes more memory than the
 /// limit, or than there is.
 pub fn reduce_segments(
-    arrays: Vec<Inputs>,
+    mut arrays: Vec<Inputs>,
     offsets: Source,
     reduction: &Reduction,
     memory_limit: Option<usize>,
     progress: &dyn Progress,
 ) -> Result<Vec<Outcome>> {
+    let units = align(&mut arrays, reduction, Purpose::Answers)?;
     let all = || arrays.iter().flat_map(|inputs| inputs.items.iter().chain(&inputs.others));
     progress.begin(all().try_fold(0u64, |n, s| s.bytes.map(|b| n.saturating_add(b))));
-    for inputs in &arrays {
-        let sources: Vec<&Source> = inputs.items.iter().chain(&inputs.others).collect();
-        check_units(&sources, reduction)?;
-    }
     let loader = Loader { memory_limit, progress };
     let offsets = one(loader.load(vec![vec![offsets]])?)?;
     let offsets = Offsets::of(&offsets)?;
-    arrays.into_iter().map(|inputs| array(inputs, &offsets, reduction, &loader)).collect()
+    let answered = arrays.into_iter().zip(units).map(|(inputs, unit)| {
+        let outcome = array(inputs, &offsets, reduction, &loader)?;
+        Ok(Outcome { unit, ..outcome })
+    });
+    answered.collect()
 }
 
 /// The only one.
@@ -55,7 +57,7 @@ fn array(
         _ => return Err(super::nothing()),
     };
     let answer = answer.map_err(|source| Error::Reduce { name: name.into(), source })?;
-    Ok(Outcome { answer, missing: missing as u64 })
+    Ok(Outcome { answer, missing: missing as u64, unit: None })
 }
 
 /// Integers of a type that segments are told by.

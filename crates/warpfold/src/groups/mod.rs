@@ -13,8 +13,10 @@ pub(crate) mod on_devices;
 mod partial;
 mod partition;
 mod stop;
+mod widened;
 
 pub use answer::{GroupColumn, Grouped, KeyValues};
 pub use by::{GroupBy, Order};
 pub use keys::{KeyColumn, Keys};
 pub use partial::{GroupPartial, GroupValues, NumberedRows};
+pub use widened::{Counted, Widening};

@@ -560,9 +560,10 @@ fn texts_of_arrow_are_keys_whatever_holds_them() {
     let expected = question.by(Keys::new([rows[..].into(), years[..].into()])).run(&values);
     assert_eq!(question.by(keys).run(&values), expected);
 
-    let days: ArrayRef = Arc::new(arrow_array::Date32Array::from(vec![1, 2]));
-    let refused = Reduction::of(Op::Sum).by(&days).run(&[1, 2]).unwrap_err();
-    assert!(matches!(refused, Error::NotNumbers { .. }), "{refused}");
+    let lists: ArrayRef = Arc::new(arrow_array::NullArray::new(2));
+    let refused = Reduction::of(Op::Sum).by(&lists).run(&[1, 2]).unwrap_err();
+    assert!(matches!(refused, Error::NotKeys { .. }), "{refused}");
+    assert!(refused.hint().unwrap().contains("keys are numbers"));
 }
 
 /// Both ways, of few groups and of many that are parted, end with an error once nobody wants the
