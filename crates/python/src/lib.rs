@@ -31,6 +31,7 @@ mod run;
 mod segments;
 mod sequence;
 mod spans;
+mod times;
 
 use pyo3::prelude::*;
 

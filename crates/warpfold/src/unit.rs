@@ -116,6 +116,19 @@ impl Unit {
         matches!(op, Op::Min | Op::Max | Op::MinMax)
     }
 
+    /// As Arrow names a type of such elements: `timestamp[us, UTC]`.
+    #[must_use]
+    pub fn type_name(&self) -> String {
+        let tick = self.tick().symbol();
+        match self {
+            Unit::Date(_) => "date".into(),
+            Unit::Time(_) => format!("time[{tick}]"),
+            Unit::Timestamp(_, None) => format!("timestamp[{tick}]"),
+            Unit::Timestamp(_, Some(zone)) => format!("timestamp[{tick}, {zone}]"),
+            Unit::Duration(_) => format!("duration[{tick}]"),
+        }
+    }
+
     /// The step that is counted.
     #[must_use]
     pub fn tick(&self) -> Tick {

@@ -1,20 +1,20 @@
 //! Columns as an Arrow file (Feather version 2).
 
 use super::columns::{Column, Columns, Values, slice};
-use super::parquet::lacks_bf16;
+use super::parquet::{beyond, lacks_bf16};
 use anyhow::Result;
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Float16Array, Float32Array, Float64Array,
     Int8Array, Int16Array, Int32Array, Int64Array, LargeBinaryArray, LargeStringArray, RecordBatch,
-    RecordBatchOptions, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+    RecordBatchOptions, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array, make_array,
 };
 use arrow_ipc::writer::FileWriter;
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 use warpfold::internal::Known;
-use warpfold::{Item, KeyValues, Numbers};
+use warpfold::{Item, KeyValues, Numbers, Tick, Unit};
 
 /// Rows of a batch.
 const BATCH: usize = 1 << 20;
@@ -41,9 +41,31 @@ pub(super) fn write(columns: &Columns<'_>, out: &mut dyn Write) -> Result<()> {
     Ok(file.finish()?)
 }
 
+/// The type of elements that count something, where Arrow has such.
+fn counted_type(unit: &Unit) -> Option<DataType> {
+    let tick = match unit.tick() {
+        Tick::Second => TimeUnit::Second,
+        Tick::Milli => TimeUnit::Millisecond,
+        Tick::Micro => TimeUnit::Microsecond,
+        Tick::Nano => TimeUnit::Nanosecond,
+        _ => return matches!(unit, Unit::Date(Tick::Day)).then_some(DataType::Date32),
+    };
+    Some(match unit {
+        Unit::Date(Tick::Milli) => DataType::Date64,
+        Unit::Time(Tick::Second | Tick::Milli) => DataType::Time32(tick),
+        Unit::Time(_) => DataType::Time64(tick),
+        Unit::Timestamp(_, zone) => DataType::Timestamp(tick, zone.as_deref().map(Arc::from)),
+        Unit::Duration(_) => DataType::Duration(tick),
+        _ => return None,
+    })
+}
+
 /// # Errors
 /// bf16.
 fn data_type(column: &Column<'_>) -> Result<DataType> {
+    if let Some(of) = column.counts().and_then(|(unit, _)| counted_type(unit)) {
+        return Ok(of);
+    }
     Ok(match &column.values {
         Values::Texts(texts) => {
             // Offsets of 32 bits are for less than 2 GiB in a batch.
@@ -74,7 +96,31 @@ fn data_type(column: &Column<'_>) -> Result<DataType> {
     })
 }
 
+/// Counts of 32 bits, or of 64, as elements of their type.
+fn counted_array(
+    column: &Column<'_>,
+    counts: &[i64],
+    of: &DataType,
+    rows: Range<usize>,
+) -> Result<ArrayRef> {
+    let valid = column.valid(rows.clone());
+    let counts = counts[rows].iter().zip(valid).map(|(&count, valid)| valid.then_some(count));
+    let narrow = matches!(of, DataType::Date32 | DataType::Time32(_));
+    let data = if narrow {
+        let fits = |count: Option<i64>| count.map(i32::try_from).transpose();
+        let counts = counts.map(fits).collect::<Result<Vec<Option<i32>>, _>>();
+        let wide = |_| beyond("Arrow", column, &of.to_string());
+        Int32Array::from(counts.map_err(wide)?).into_data()
+    } else {
+        Int64Array::from(counts.collect::<Vec<_>>()).into_data()
+    };
+    Ok(make_array(data.into_builder().data_type(of.clone()).build()?))
+}
+
 fn array(column: &Column<'_>, of: &DataType, rows: Range<usize>) -> Result<ArrayRef> {
+    if let Some((_, counts)) = column.counts().filter(|(unit, _)| counted_type(unit).is_some()) {
+        return counted_array(column, &counts, of, rows);
+    }
     match &column.values {
         Values::Texts(texts) => Ok(text_array(texts, of, rows)),
         Values::Numbers(numbers) => number_array(column, numbers, of, rows),

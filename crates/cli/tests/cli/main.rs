@@ -22,3 +22,4 @@ mod states;
 mod suites;
 mod tables;
 mod threads;
+mod times;

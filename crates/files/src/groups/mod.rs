@@ -14,4 +14,4 @@ mod pass;
 #[cfg(any(feature = "parquet", feature = "arrow"))]
 pub(crate) use joined::Kind;
 pub use keyed::Keyed;
-pub use pass::{Question, partial};
+pub use pass::{Question, partial, partial_of_some};

@@ -28,9 +28,6 @@ pub struct Question {
     pub omit_missing: bool,
     /// How many rows of the whole are in front.
     pub start: u64,
-    /// Whether an operation that what a column counts has no answer to is an error only where
-    /// it is finished.
-    pub refuse_late: bool,
     /// The most bytes that groups may take; `None` for as many as there are.
     pub memory_limit: Option<usize>,
 }
@@ -53,8 +50,30 @@ enum Reading {
 /// Tables with other columns than the first; errors of reading, and those of
 /// [`Reduction::by`]; groups that take more memory than they may.
 pub fn partial(
+    inputs: Vec<Keyed>,
+    question: &Question,
+    progress: &dyn Progress,
+) -> Result<GroupPartial> {
+    reduced(inputs, question, false, progress)
+}
+
+/// The same for questions some of whose operations may have no answer in what a column of
+/// values counts, such as a sum of dates: these are an error where they are finished.
+///
+/// # Errors
+/// As for [`partial`], but for such operations.
+pub fn partial_of_some(
+    inputs: Vec<Keyed>,
+    question: &Question,
+    progress: &dyn Progress,
+) -> Result<GroupPartial> {
+    reduced(inputs, question, true, progress)
+}
+
+fn reduced(
     mut inputs: Vec<Keyed>,
     question: &Question,
+    some: bool,
     progress: &dyn Progress,
 ) -> Result<GroupPartial> {
     let Some(first) = inputs.first() else {
@@ -66,7 +85,7 @@ pub fn partial(
     let name = first.name.clone();
     progress.begin(inputs.iter().map(|input| input.bytes).sum());
     let joined = join(&mut inputs)?;
-    let pass = Pass::new(&inputs[0], joined, question)?;
+    let pass = Pass::new(&inputs[0], joined, question, some)?;
     pass.run(&name, inputs, progress)
 }
 
@@ -110,7 +129,12 @@ struct Desk<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(first: &Keyed, joined: Joined, question: &'a Question) -> Result<Pass<'a>> {
+    fn new(
+        first: &Keyed,
+        joined: Joined,
+        question: &'a Question,
+        some: bool,
+    ) -> Result<Pass<'a>> {
         let reduction = &question.reduction;
         let wrong = |source| Error::Reduce { name: first.name.clone(), source };
         let together = reduction.ops().iter().map(|op| op.arity()).max().unwrap_or(1);
@@ -118,7 +142,7 @@ impl<'a> Pass<'a> {
         for (name, unit) in first.value_names().zip(&values).map(|(n, kind)| (n, &kind.unit)) {
             let Some(unit) = unit else { continue };
             let refused = reduction.ops().iter().find(|op| !unit.allows(**op));
-            if let Some(&op) = refused.filter(|_| !question.refuse_late) {
+            if let Some(&op) = refused.filter(|_| !some) {
                 let source = warpfold::Error::UnsupportedUnit { op, unit: unit.to_string() };
                 return Err(Error::Reduce { name: format!("{}:{name}", first.name), source });
             }

@@ -5,7 +5,7 @@ use crate::answer::Column;
 use crate::unit::Unit;
 use core::fmt;
 use warpfold_core::op::{Numbers, Op, Value};
-use warpfold_core::{Item, Scalar};
+use warpfold_core::{DType, Item, Scalar};
 
 /// Texts one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -149,6 +149,15 @@ pub struct GroupColumn {
 }
 
 impl GroupColumn {
+    /// That of an operation that has no answer for any of so many groups.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_answers(op: Op, groups: usize) -> GroupColumn {
+        let numbers = Numbers::zeros(DType::F64, groups);
+        let second = op.pair().map(|_| numbers.clone());
+        GroupColumn { column: Column { op, numbers, second }, missing: (0..groups).collect() }
+    }
+
     /// The operation.
     #[must_use]
     pub fn op(&self) -> Op {

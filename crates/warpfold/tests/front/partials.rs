@@ -358,7 +358,7 @@ fn partials_that_do_not_match_say_what_differs() {
     version[8] = 77;
     assert_eq!(
         Partial::from_bytes(&version).unwrap_err(),
-        Error::StateVersion { found: 77, reads: 1 }
+        Error::StateVersion { found: 77, reads: 2 }
     );
 }
 
