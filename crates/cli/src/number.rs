@@ -55,11 +55,15 @@ pub(crate) fn push(out: &mut String, number: Scalar, style: Style) {
 
 /// Appends a number that may count something, and is printed as what it stands for then.
 pub(crate) fn push_counted(out: &mut String, number: Scalar, unit: Option<&Unit>, style: Style) {
-    match (number, unit, style) {
-        (Scalar::Int(count, _), Some(unit), Style::Text) => *out += &unit.show(count),
-        (Scalar::Int(count, _), Some(unit), Style::Json) => {
-            *out += &format!("\"{}\"", unit.show(count));
-        }
+    let count = match number {
+        Scalar::Int(count, _) => i128::from(count),
+        Scalar::UInt(count, _) => i128::from(count),
+        _ => return push(out, number, style),
+    };
+    match (unit, style) {
+        (Some(unit), Style::Text) => *out += &unit.show(count),
+        (Some(unit), Style::Json) if unit.is_number() => *out += &unit.show(count),
+        (Some(unit), Style::Json) => *out += &format!("\"{}\"", unit.show(count)),
         _ => push(out, number, style),
     }
 }

@@ -60,7 +60,7 @@ impl Field<'_> {
 impl OpAnswer {
     /// The answers to an operation over elements that may count something.
     pub(crate) fn new(op: Op, column: Option<Column>, unit: Option<&Unit>) -> OpAnswer {
-        let unit = unit.filter(|_| Unit::is_kept_by(op)).cloned();
+        let unit = unit.filter(|unit| unit.is_kept_by(op)).cloned();
         OpAnswer { op, column, unit }
     }
 

@@ -23,6 +23,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaD
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
+use std::cell::Cell;
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 use warpfold::Tick;
@@ -370,6 +371,11 @@ fn read_as(column: &ColumnDescriptor) -> Result<DType, String> {
         _ => None,
     };
     match (column.physical_type(), width) {
+        (Type::FIXED_LEN_BYTE_ARRAY | Type::BYTE_ARRAY, None)
+            if matches!(unit_of(column), Some(Unit::Decimal(_))) =>
+        {
+            Ok(DType::I64)
+        }
         (Type::INT32, None) if unit_of(column).is_some() => Ok(DType::I32),
         (Type::INT64, None) if unit_of(column).is_some() => Ok(DType::I64),
         (Type::BOOLEAN, _) if plain => Ok(DType::Bool),
@@ -409,6 +415,10 @@ fn unit_of(column: &ColumnDescriptor) -> Option<Unit> {
             let tick = tick(&timestamp.unit);
             Some(Unit::Timestamp(tick, timestamp.is_adjusted_to_u_t_c.then(|| UTC.into())))
         }
+        (Some(LogicalType::Decimal(decimal)), _) => {
+            unit::digits(decimal.scale).map(Unit::Decimal)
+        }
+        (None, C::DECIMAL) => unit::digits(column.type_scale()).map(Unit::Decimal),
         (None, C::TIME_MILLIS) => Some(Unit::Time(Tick::Milli)),
         (None, C::TIME_MICROS) => Some(Unit::Time(Tick::Micro)),
         // Before logical types came, all were in UTC.
@@ -532,6 +542,35 @@ impl Block for RowGroup {
                 }
                 Ok(())
             });
+        }
+        let descr = self.chunk.column_descr_ptr();
+        if let Some(Unit::Decimal(digits)) = unit_of(&descr) {
+            let large = Cell::new(false);
+            let number = |bytes: &[u8], batch: &mut Batch| {
+                let value = unit::of_bytes(bytes);
+                large.set(large.get() || value.is_none());
+                batch.push(value.unwrap_or(0));
+            };
+            let read = match descr.physical_type() {
+                Type::FIXED_LEN_BYTE_ARRAY => {
+                    Some(self.read::<FixedLenByteArrayType>(batch, sink, &|values, batch| {
+                        values.iter().for_each(|value| number(value.data(), batch));
+                        Ok(())
+                    }))
+                }
+                Type::BYTE_ARRAY => Some(self.read::<ByteArrayType>(batch, sink, &|values, batch| {
+                    values.iter().for_each(|value| number(value.data(), batch));
+                    Ok(())
+                })),
+                _ => None,
+            };
+            if large.get() {
+                let error = Error::format(&self.column.name, unit::large(digits));
+                return Err(error.with_hint(unit::LARGE));
+            }
+            if let Some(read) = read {
+                return read;
+            }
         }
         match self.column.dtype.known() {
             Known::Bool => self.read::<BoolType>(batch, sink, &|values, batch| {
@@ -667,7 +706,9 @@ impl RowGroup {
         })?;
         let size = match self.chunk.column_type() {
             Type::INT64 | Type::DOUBLE => 8,
-            Type::FIXED_LEN_BYTE_ARRAY => 2,
+            Type::FIXED_LEN_BYTE_ARRAY => {
+                usize::try_from(self.chunk.column_descr().type_length()).unwrap_or(2).max(1)
+            }
             _ => 4,
         };
         let optional = self.chunk.column_descr().max_def_level() > 0;

@@ -5,7 +5,7 @@ use crate::times;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float16Array, Float32Array, Float64Array, Int8Array, Int16Array,
+    Array, ArrayRef, BooleanArray, Decimal128Array, Float16Array, Float32Array, Float64Array, Int8Array, Int16Array,
     Int32Array, Int64Array, LargeStringArray, StructArray, UInt8Array, UInt16Array, UInt32Array,
     UInt64Array, make_array, new_empty_array,
 };
@@ -255,11 +255,17 @@ impl ArrowColumn {
             _ => None,
         });
         let tick = match unit.tick() {
-            Tick::Second => TimeUnit::Second,
-            Tick::Milli => TimeUnit::Millisecond,
-            Tick::Micro => TimeUnit::Microsecond,
+            Some(Tick::Second) => TimeUnit::Second,
+            Some(Tick::Milli) => TimeUnit::Millisecond,
+            Some(Tick::Micro) => TimeUnit::Microsecond,
             _ => TimeUnit::Nanosecond,
         };
+        if let Unit::Decimal(digits) = unit {
+            let wide = counts.map(|count| count.map(i128::from)).collect::<Decimal128Array>();
+            let scale = i8::try_from(*digits).map_err(|_| times::beyond(unit))?;
+            let decimals = wide.with_precision_and_scale(38, scale).map_err(|e| refused(&e))?;
+            return Ok(ArrowColumn(Arc::new(decimals)));
+        }
         let (dtype, narrow) = match unit {
             Unit::Date(Tick::Day) => (DataType::Date32, true),
             Unit::Date(_) => (DataType::Date64, false),

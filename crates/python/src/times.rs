@@ -81,7 +81,7 @@ pub(crate) fn of_zoned(x: &Bound<'_, PyAny>) -> PyResult<Option<(Masked, Unit)>>
     let times = x.getattr_opt(intern!(py, "dt"))?.unwrap_or_else(|| x.clone());
     let naive = times.call_method1(intern!(py, "tz_convert"), (py.None(),))?;
     let (counts, unit) = of_numpy(&naive)?;
-    Ok(Some((counts, Unit::Timestamp(unit.tick(), Some(zone.str()?.to_string())))))
+    Ok(Some((counts, Unit::Timestamp(unit.tick().unwrap_or(Tick::Nano), Some(zone.str()?.to_string())))))
 }
 
 /// What the objects of a column are.
@@ -239,7 +239,11 @@ impl<'py> Clock<'py> {
 
     /// What a count stands for; `None` if Python has no such object.
     fn object(&self, unit: &Unit, zone: &Bound<'py, PyAny>, count: i64) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let nanoseconds = i128::from(count) * i128::from(unit.tick().nanoseconds());
+        let Some(tick) = unit.tick() else {
+            let decimal = self.utc.py().import("decimal")?.getattr("Decimal")?;
+            return decimal.call1((unit.show(count),)).map(Some);
+        };
+        let nanoseconds = i128::from(count) * i128::from(tick.nanoseconds());
         if nanoseconds % 1000 != 0 {
             return Ok(None);
         }
@@ -316,7 +320,7 @@ pub(crate) fn as_numpy<'py>(
         counts.map(|(row, count)| if has(row) { count } else { NOT_A_TIME }).collect();
     let numpy = py.import(intern!(py, "numpy"))?;
     let array = numpy.call_method1(intern!(py, "array"), (PyList::new(py, counts)?, "int64"))?;
-    array.call_method1(intern!(py, "view"), (format!("{kind}[{}]", unit.tick().symbol()),))
+    array.call_method1(intern!(py, "view"), (format!("{kind}[{}]", unit.tick().map_or("", Tick::symbol)),))
 }
 
 fn counts(numbers: &Numbers) -> impl Iterator<Item = i64> + '_ {

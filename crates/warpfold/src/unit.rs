@@ -80,6 +80,8 @@ pub enum Unit {
     Timestamp(Tick, Option<String>),
     /// A length of time.
     Duration(Tick),
+    /// A decimal, with so many digits behind the point.
+    Decimal(u8),
 }
 
 /// The time zone of moments that came from several.
@@ -90,6 +92,7 @@ impl Unit {
     /// the same steps.
     #[must_use]
     pub fn allows(&self, op: Op) -> bool {
+        let decimal = matches!(self, Unit::Decimal(_));
         match op {
             Op::Count
             | Op::CountNan
@@ -103,24 +106,53 @@ impl Unit {
             | Op::Mean
             | Op::Std => true,
             Op::Sum | Op::Norm1 | Op::NormInf | Op::CountNonzero | Op::Any | Op::All => {
-                matches!(self, Unit::Duration(_))
+                matches!(self, Unit::Duration(_)) || decimal
             }
+            // Floats, whose point is where it belongs.
+            Op::Var => decimal,
             _ => false,
         }
     }
 
-    /// Whether the answers to `op` are elements, and so are dates where these are: `min` and
-    /// its kin. All others are numbers.
+    /// Whether answers to `op` that are integers count the same: dates where these are
+    /// elements, as of `min`; sums of decimals. All others are numbers.
     #[must_use]
-    pub fn is_kept_by(op: Op) -> bool {
-        matches!(op, Op::Min | Op::Max | Op::MinMax)
+    pub fn is_kept_by(&self, op: Op) -> bool {
+        let linear = matches!(op, Op::Sum | Op::Norm1 | Op::NormInf | Op::Range);
+        matches!(op, Op::Min | Op::Max | Op::MinMax) || linear && self.is_number()
+    }
+
+    /// Whether it is one of numbers, and not of time.
+    #[must_use]
+    pub fn is_number(&self) -> bool {
+        matches!(self, Unit::Decimal(_))
+    }
+
+    /// The digits behind the point: none but of decimals.
+    pub(crate) fn decimals(unit: Option<&Unit>) -> u8 {
+        match unit {
+            Some(Unit::Decimal(digits)) => *digits,
+            _ => 0,
+        }
+    }
+
+    /// By what its integers are multiplied where they become those of a finer unit of the same
+    /// kind, if that has 64 bits.
+    pub(crate) fn factor_to(&self, finer: &Unit) -> Option<u64> {
+        match (self, finer) {
+            (Unit::Decimal(few), Unit::Decimal(many)) => {
+                10u64.checked_pow(u32::from(many.saturating_sub(*few)))
+            }
+            _ => Some(self.tick()?.nanoseconds() / finer.tick()?.nanoseconds()),
+        }
     }
 
     /// As Arrow names a type of such elements: `timestamp[us, UTC]`.
     #[must_use]
     pub fn type_name(&self) -> String {
-        let tick = self.tick().symbol();
+        let tick = self.tick().map_or("", Tick::symbol);
         match self {
+            Unit::Decimal(digits) => format!("decimal({digits})"),
             Unit::Date(_) => "date".into(),
             Unit::Time(_) => format!("time[{tick}]"),
             Unit::Timestamp(_, None) => format!("timestamp[{tick}]"),
@@ -129,14 +161,15 @@ impl Unit {
         }
     }
 
-    /// The step that is counted.
+    /// The step of time that is counted; decimals have none.
     #[must_use]
-    pub fn tick(&self) -> Tick {
+    pub fn tick(&self) -> Option<Tick> {
         match self {
             Unit::Date(tick)
             | Unit::Time(tick)
             | Unit::Timestamp(tick, _)
-            | Unit::Duration(tick) => *tick,
+            | Unit::Duration(tick) => Some(*tick),
+            Unit::Decimal(_) => None,
         }
     }
 
@@ -155,20 +188,24 @@ impl Unit {
             (Some(left), Some(right)) => (left, right),
             _ => return Err(mismatch(left, right)),
         };
-        let tick = l.tick().max(r.tick());
         let joined = match (l, r) {
-            (Unit::Date(_), Unit::Date(_)) => Unit::Date(tick),
-            (Unit::Time(_), Unit::Time(_)) => Unit::Time(tick),
-            (Unit::Timestamp(_, None), Unit::Timestamp(_, None)) => Unit::Timestamp(tick, None),
-            (Unit::Timestamp(_, Some(here)), Unit::Timestamp(_, Some(there))) => {
-                let zone = if here == there { here.clone() } else { UTC.into() };
-                Unit::Timestamp(tick, Some(zone))
+            (Unit::Date(l), Unit::Date(r)) => Unit::Date(*l.max(r)),
+            (Unit::Time(l), Unit::Time(r)) => Unit::Time(*l.max(r)),
+            (Unit::Timestamp(l, None), Unit::Timestamp(r, None)) => {
+                Unit::Timestamp(*l.max(r), None)
             }
-            (Unit::Duration(_), Unit::Duration(_)) => Unit::Duration(tick),
+            (Unit::Timestamp(l, Some(here)), Unit::Timestamp(r, Some(there))) => {
+                let zone = if here == there { here.clone() } else { UTC.into() };
+                Unit::Timestamp(*l.max(r), Some(zone))
+            }
+            (Unit::Duration(l), Unit::Duration(r)) => Unit::Duration(*l.max(r)),
+            (Unit::Decimal(l), Unit::Decimal(r)) => Unit::Decimal(*l.max(r)),
             _ => return Err(mismatch(left, right)),
         };
-        let factors = [l, r].map(|unit| unit.tick().nanoseconds() / tick.nanoseconds());
-        Ok((Some(joined), factors))
+        match (l.factor_to(&joined), r.factor_to(&joined)) {
+            (Some(mine), Some(theirs)) => Ok((Some(joined), [mine, theirs])),
+            _ => Err(mismatch(left, right)),
+        }
     }
 
     /// The error that some value of `from` does not fit 64 bits in this unit.
@@ -182,11 +219,14 @@ impl Unit {
         }
     }
 
-    /// What an integer stands for, as ISO 8601 has it.
+    /// What an integer stands for: dates and times as ISO 8601 has them, decimals with all
+    /// their digits.
     #[must_use]
-    pub fn show(&self, count: i64) -> String {
+    pub fn show(&self, count: impl Into<i128>) -> String {
+        let count = count.into();
+        let Some(tick) = self.tick() else { return decimal(count, Unit::decimals(Some(self))) };
         let per_day = i128::from(Tick::Day.nanoseconds());
-        let nanoseconds = i128::from(count) * i128::from(self.tick().nanoseconds());
+        let nanoseconds = count * i128::from(tick.nanoseconds());
         let (day, rest) = (nanoseconds.div_euclid(per_day), nanoseconds.rem_euclid(per_day));
         let sign = if count < 0 { "-" } else { "" };
         match self {
@@ -199,6 +239,7 @@ impl Unit {
                 let (seconds, rest) = whole(nanoseconds.abs());
                 format!("{sign}PT{seconds}{}S", fraction(rest))
             }
+            Unit::Decimal(_) => count.to_string(),
         }
     }
 
@@ -211,8 +252,9 @@ impl Unit {
             Unit::Timestamp(_, None) => (3, None),
             Unit::Timestamp(_, Some(zone)) => (4, Some(zone)),
             Unit::Duration(_) => (5, None),
+            Unit::Decimal(digits) => return out.extend([6, *digits]),
         };
-        out.extend([code, unit.tick() as u8]);
+        out.extend([code, unit.tick().map_or(0, |tick| tick as u8)]);
         if let Some(zone) = zone {
             words::write(out, zone.len() as u64);
             out.extend_from_slice(zone.as_bytes());
@@ -225,7 +267,11 @@ impl Unit {
         if code == 0 {
             return Ok(None);
         }
-        let tick = Tick::ALL.get(usize::from(words::take(bytes, 1)?[0]));
+        let step = words::take(bytes, 1)?[0];
+        if code == 6 {
+            return Ok(Some(Unit::Decimal(step)));
+        }
+        let tick = Tick::ALL.get(usize::from(step));
         let tick = *tick.ok_or_else(|| damaged("its unit has an unknown step"))?;
         Ok(Some(match code {
             1 => Unit::Date(tick),
@@ -251,8 +297,11 @@ impl fmt::Display for Unit {
             Unit::Timestamp(_, Some(_)) => " since 1970-01-01 UTC",
             Unit::Time(_) => " since midnight",
             Unit::Duration(_) => "",
+            Unit::Decimal(digits) => {
+                return f.pad(&format!("decimals with {digits} digits behind the point"));
+            }
         };
-        f.pad(&format!("{}{since}", self.tick().plural()))
+        f.pad(&format!("{}{since}", self.tick().map_or("", Tick::plural)))
     }
 }
 
@@ -260,7 +309,7 @@ impl fmt::Display for Unit {
 fn mismatch(left: Option<&Unit>, right: Option<&Unit>) -> Error {
     let zoned = |unit: Option<&Unit>| matches!(unit, Some(Unit::Timestamp(..)));
     let hint = match (left, right) {
-        (None, _) | (_, None) => "cast one of the two, so that both are times or both are integers",
+        (None, _) | (_, None) => "cast one of the two, so that both are plain numbers or neither is",
         _ if zoned(left) && zoned(right) => "give both a time zone, or neither",
         _ => "cast one of the two to the type of the other",
     };
@@ -272,6 +321,7 @@ fn mismatch(left: Option<&Unit>, right: Option<&Unit>) -> Error {
             Some(Unit::Timestamp(_, None)) => "timestamps without a time zone",
             Some(Unit::Timestamp(..)) => "timestamps with a time zone",
             Some(Unit::Duration(_)) => "durations",
+            Some(unit @ Unit::Decimal(_)) => return unit.to_string(),
         };
         unit.map_or_else(String::new, |unit| format!("{unit} ({kind})"))
     });
@@ -296,6 +346,18 @@ fn date(day: i128) -> String {
         _ => "",
     };
     format!("{sign}{:04}-{month:02}-{day:02}", year.abs())
+}
+
+/// `-0.05`, of -5 with two digits behind the point.
+fn decimal(count: i128, digits: u8) -> String {
+    let digits = usize::from(digits);
+    let sign = if count < 0 { "-" } else { "" };
+    let all = format!("{:0width$}", count.unsigned_abs(), width = digits + 1);
+    let (whole, rest) = all.split_at(all.len() - digits);
+    match rest {
+        "" => format!("{sign}{whole}"),
+        rest => format!("{sign}{whole}.{rest}"),
+    }
 }
 
 /// `12:34:56.789`
@@ -332,7 +394,7 @@ mod tests {
             let others = [Unit::Date(tick), Unit::Time(tick), local, Unit::Duration(tick)];
             others.into_iter().chain([zone("UTC"), zone("Europe/Berlin")])
         };
-        Tick::ALL.into_iter().flat_map(of).collect()
+        Tick::ALL.into_iter().flat_map(of).chain([0, 2, 9].map(Unit::Decimal)).collect()
     }
 
     #[test]
@@ -343,7 +405,8 @@ mod tests {
             assert!(length || !point, "{op}");
             let squared = matches!(op, Op::Var | Op::SumSq | Op::Dot | Op::Prod | Op::LogSumExp);
             assert!(!(squared && length), "{op}");
-            assert!(point || !Unit::is_kept_by(op), "{op}");
+            assert!(point || !Unit::Date(Tick::Day).is_kept_by(op), "{op}");
+            assert!(Unit::Decimal(2).allows(op) || !Unit::Decimal(2).is_kept_by(op), "{op}");
         }
         assert!(!Unit::Date(Tick::Day).allows(Op::Sum));
         assert!(Unit::Duration(Tick::Milli).allows(Op::Sum));
@@ -370,6 +433,10 @@ mod tests {
             (Unit::Time(Tick::Micro), 3_723_000_000, "01:02:03"),
             (Unit::Time(Tick::Second), -1, "-00:00:01"),
             (Unit::Duration(Tick::Milli), -90_500, "-PT90.500S"),
+            (Unit::Decimal(0), -5, "-5"),
+            (Unit::Decimal(2), -5, "-0.05"),
+            (Unit::Decimal(3), 1_234_500, "1234.500"),
+            (Unit::Decimal(18), i64::MIN, "-9.223372036854775808"),
             (Unit::Duration(Tick::Nano), i64::MIN, "-PT9223372036.854775808S"),
         ] {
             assert_eq!(unit.show(count), text, "{unit:?} {count}");
@@ -406,7 +473,10 @@ mod tests {
                         assert_eq!((&joined, [b, a]), (&turned, factors), "{left:?} {right:?}");
                         let unit = joined.unwrap();
                         for (one, factor) in [(&left, a), (&right, b)] {
-                            assert_eq!(one.show(3), unit.show(3 * factor as i64), "{one:?}");
+                            let (own, joined) = (one.show(3), unit.show(3 * factor as i64));
+                            let own = own.trim_end_matches(['.', '0']);
+                            let joined = joined.trim_end_matches(['.', '0']);
+                            assert_eq!(own, joined, "{one:?}");
                         }
                     }
                     (Err(error), Err(_)) => {

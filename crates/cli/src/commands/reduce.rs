@@ -87,7 +87,7 @@ fn counts_steps(op: Op) -> bool {
 /// Prints the units of numbers that have one.
 pub(super) fn note_unit(named: &inputs::Named, global: &Global) {
     let unit = named.inputs.items.first().and_then(Source::unit);
-    if let Some(unit) = unit.filter(|_| !global.quiet) {
+    if let Some(unit) = unit.filter(|unit| !global.quiet && !unit.is_number()) {
         note(&format!("{}: integers that count {unit}", named.name));
     }
 }

@@ -4,7 +4,7 @@ use super::columns::{Column, Columns, Values, slice};
 use super::parquet::{beyond, lacks_bf16};
 use anyhow::Result;
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Float16Array, Float32Array, Float64Array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Float16Array, Float32Array, Float64Array,
     Int8Array, Int16Array, Int32Array, Int64Array, LargeBinaryArray, LargeStringArray, RecordBatch,
     RecordBatchOptions, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array, make_array,
 };
@@ -43,11 +43,14 @@ pub(super) fn write(columns: &Columns<'_>, out: &mut dyn Write) -> Result<()> {
 
 /// The type of elements that count something, where Arrow has such.
 fn counted_type(unit: &Unit) -> Option<DataType> {
+    if let Unit::Decimal(digits) = unit {
+        return i8::try_from(*digits).ok().map(|digits| DataType::Decimal128(38, digits));
+    }
     let tick = match unit.tick() {
-        Tick::Second => TimeUnit::Second,
-        Tick::Milli => TimeUnit::Millisecond,
-        Tick::Micro => TimeUnit::Microsecond,
-        Tick::Nano => TimeUnit::Nanosecond,
+        Some(Tick::Second) => TimeUnit::Second,
+        Some(Tick::Milli) => TimeUnit::Millisecond,
+        Some(Tick::Micro) => TimeUnit::Microsecond,
+        Some(Tick::Nano) => TimeUnit::Nanosecond,
         _ => return matches!(unit, Unit::Date(Tick::Day)).then_some(DataType::Date32),
     };
     Some(match unit {
@@ -99,20 +102,25 @@ fn data_type(column: &Column<'_>) -> Result<DataType> {
 /// Counts of 32 bits, or of 64, as elements of their type.
 fn counted_array(
     column: &Column<'_>,
-    counts: &[i64],
+    counts: &[i128],
     of: &DataType,
     rows: Range<usize>,
 ) -> Result<ArrayRef> {
     let valid = column.valid(rows.clone());
     let counts = counts[rows].iter().zip(valid).map(|(&count, valid)| valid.then_some(count));
-    let narrow = matches!(of, DataType::Date32 | DataType::Time32(_));
-    let data = if narrow {
-        let fits = |count: Option<i64>| count.map(i32::try_from).transpose();
-        let counts = counts.map(fits).collect::<Result<Vec<Option<i32>>, _>>();
-        let wide = |_| beyond("Arrow", column, &of.to_string());
-        Int32Array::from(counts.map_err(wide)?).into_data()
-    } else {
-        Int64Array::from(counts.collect::<Vec<_>>()).into_data()
+    /// The counts, if all fit.
+    fn fitting<T: TryFrom<i128>>(
+        counts: impl Iterator<Item = Option<i128>>,
+    ) -> Result<Vec<Option<T>>, T::Error> {
+        counts.map(|count| count.map(T::try_from).transpose()).collect()
+    }
+    let wide = || beyond("Arrow", column, &of.to_string());
+    let data = match of {
+        DataType::Decimal128(..) => Decimal128Array::from(counts.collect::<Vec<_>>()).into_data(),
+        DataType::Date32 | DataType::Time32(_) => {
+            Int32Array::from(fitting(counts).map_err(|_| wide())?).into_data()
+        }
+        _ => Int64Array::from(fitting(counts).map_err(|_| wide())?).into_data(),
     };
     Ok(make_array(data.into_builder().data_type(of.clone()).build()?))
 }

@@ -172,13 +172,14 @@ impl<'a> Column<'a> {
     }
 
     /// The unit, and the integers that count it; those of rows without one are whatever.
-    pub(super) fn counts(&self) -> Option<(&'a Unit, Vec<i64>)> {
+    pub(super) fn counts(&self) -> Option<(&'a Unit, Vec<i128>)> {
         let Values::Numbers(numbers) = &self.values else { return None };
         let count = |number| match number {
-            Scalar::Int(count, _) => Some(count),
+            Scalar::Int(count, _) => Some(i128::from(count)),
+            Scalar::UInt(count, _) => Some(i128::from(count)),
             _ => None,
         };
-        let integers = matches!(numbers.dtype(), DType::I32 | DType::I64);
+        let integers = matches!(numbers.dtype(), DType::I32 | DType::I64 | DType::U64);
         let unit = self.unit.filter(|_| integers)?;
         Some((unit, numbers.iter().map(count).collect::<Option<_>>()?))
     }

@@ -35,7 +35,7 @@ pub(crate) struct GroupRows {
 impl GroupRows {
     /// What the answers to an operation count, if they are elements that do.
     pub(super) fn unit_of(&self, op: Op) -> Option<&Unit> {
-        self.unit.as_ref().filter(|_| Unit::is_kept_by(op))
+        self.unit.as_ref().filter(|unit| unit.is_kept_by(op))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::report::Report;
 use anyhow::Result;
 use std::io::Write;
 use warpfold::internal::Known;
-use warpfold::{DType, Scalar, Unit, f16};
+use warpfold::{DType, Scalar, Tick, Unit, f16};
 
 /// # Errors
 /// Several answers, types that NumPy lacks, and what the system says.
@@ -27,7 +27,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<()> {
     };
     let own = column.numbers.dtype();
     // NumPy counts in 64 bits.
-    let counts = unit.filter(|_| own.is_signed_int());
+    let counts = unit.filter(|_| !own.is_float());
     let dtype = if counts.is_some() { DType::I64 } else { own };
     out.write_all(&counted_header(dtype, counts, &array.shape)?)?;
     for number in column.numbers.iter() {
@@ -61,11 +61,16 @@ pub(super) fn counted_header(
     shape: &[usize],
 ) -> Result<Vec<u8>> {
     let kind = match unit {
+        Some(Unit::Decimal(_)) => {
+            return Err(Usage::new("NumPy has no decimals")
+                .hint("use --out f64, or write .parquet, .arrow, .csv or .json")
+                .into());
+        }
         Some(Unit::Date(_) | Unit::Timestamp(..)) if dtype == DType::I64 => 'M',
         Some(Unit::Duration(_)) if dtype == DType::I64 => 'm',
         _ => return header(dtype, shape),
     };
-    let tick = unit.map_or("", |unit| unit.tick().symbol());
+    let tick = unit.and_then(Unit::tick).map_or("", Tick::symbol);
     header_of(&format!("<{kind}8[{tick}]"), shape)
 }
 

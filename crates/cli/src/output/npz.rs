@@ -77,7 +77,8 @@ fn add_numbers(
 ) -> Result<()> {
     archive.start_file(name, options(CompressionMethod::Stored))?;
     // NumPy counts in 64 bits.
-    let counts = column.counts().map(|(_, counts)| Numbers::of(&counts));
+    let wide = |counts: Vec<i128>| counts.iter().map(|&count| count as i64).collect::<Vec<_>>();
+    let counts = column.counts().map(|(_, counts)| Numbers::of(&wide(counts)));
     let numbers = counts.as_ref().unwrap_or(numbers);
     archive.write_all(&npy::counted_header(numbers.dtype(), column.unit, shape)?)?;
     let mut missing = column.missing.iter().peekable();

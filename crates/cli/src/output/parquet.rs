@@ -64,7 +64,7 @@ fn stored<'a>(column: &Column<'a>) -> Result<Column<'a>> {
             let what = format!("Parquet has no durations, which {} are", column.name);
             return Err(Usage::new(what).hint("write .arrow, .csv or .json").into());
         }
-        Unit::Date(tick) => (1, (Tick::Day.nanoseconds() / tick.nanoseconds()) as i64),
+        Unit::Date(tick) => (1, i128::from(Tick::Day.nanoseconds() / tick.nanoseconds())),
         Unit::Time(Tick::Second) | Unit::Timestamp(Tick::Second, _) => (1000, 1),
         _ => (1, 1),
     };
@@ -74,14 +74,18 @@ fn stored<'a>(column: &Column<'a>) -> Result<Column<'a>> {
             *count = 0;
             continue;
         }
-        let fits = |count: &i64| !narrow || i32::try_from(*count).is_ok();
+        let fits = |count: &i128| match unit {
+            Unit::Decimal(digits) => *digits <= 18 && count.unsigned_abs() < 10u128.pow(18),
+            _ if narrow => i32::try_from(*count).is_ok(),
+            _ => i64::try_from(*count).is_ok(),
+        };
         let stored = count.checked_mul(times).filter(|_| *count % by == 0).map(|n| n / by);
         let what = || beyond("Parquet", column, &unit.to_string());
         *count = stored.filter(fits).ok_or_else(what)?;
     }
     let numbers = match narrow {
         true => Numbers::of(&counts.iter().map(|&count| count as i32).collect::<Vec<_>>()),
-        false => Numbers::of(&counts),
+        false => Numbers::of(&counts.iter().map(|&count| count as i64).collect::<Vec<_>>()),
     };
     Ok(Column { values: Values::Numbers(Cow::Owned(numbers)), ..column.clone() })
 }
@@ -89,14 +93,15 @@ fn stored<'a>(column: &Column<'a>) -> Result<Column<'a>> {
 /// The type of a column that [`stored`] has made.
 fn counted_type(unit: &Unit) -> Option<LogicalType> {
     let tick = match unit.tick() {
-        Tick::Second | Tick::Milli => TimeUnit::MILLIS,
-        Tick::Micro => TimeUnit::MICROS,
+        Some(Tick::Second | Tick::Milli) => TimeUnit::MILLIS,
+        Some(Tick::Micro) => TimeUnit::MICROS,
         _ => TimeUnit::NANOS,
     };
     Some(match unit {
         Unit::Date(_) => LogicalType::Date,
         Unit::Time(_) => LogicalType::time(false, tick),
         Unit::Timestamp(_, zone) => LogicalType::timestamp(zone.is_some(), tick),
+        Unit::Decimal(digits) => LogicalType::decimal(i32::from(*digits), 18),
         _ => return None,
     })
 }
@@ -139,8 +144,14 @@ fn field(column: &Column<'_>) -> Result<TypePtr> {
     let length = if physical == Physical::FIXED_LEN_BYTE_ARRAY { 2 } else { -1 };
     let builder = Type::primitive_type_builder(&column.name, physical)
         .with_repetition(repetition)
-        .with_logical_type(logical)
+        .with_logical_type(logical.clone())
         .with_length(length);
+    let builder = match logical {
+        Some(LogicalType::Decimal(decimal)) => {
+            builder.with_precision(decimal.precision).with_scale(decimal.scale)
+        }
+        _ => builder,
+    };
     Ok(Arc::new(builder.build()?))
 }
 

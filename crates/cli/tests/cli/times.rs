@@ -2,7 +2,8 @@
 
 use crate::common::Dir;
 use arrow_array::{
-    ArrayRef, Date32Array, Date64Array, DurationMillisecondArray, Float64Array, Int32Array,
+    ArrayRef, Date32Array, Date64Array, Decimal64Array, Decimal128Array, DurationMillisecondArray,
+    Float64Array, Int32Array,
     Int64Array, RecordBatch, StringArray, Time32SecondArray, Time64NanosecondArray,
     TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray, UInt64Array,
 };
@@ -253,4 +254,69 @@ fn a_refused_key_is_told_what_keys_are() {
     assert!(complaint.contains("as in x, name"), "{complaint}");
     // Values are told of values.
     assert!(dir.fails(1, "sum -c name --by x t.arrow").contains("the columns of numbers are x"));
+}
+
+/// Decimals of any width, with nulls, as values and as keys; beyond 64 bits they are refused.
+#[test]
+fn decimals_are_exact_and_keep_their_digits() {
+    let dir = Dir::new();
+    let cents: ArrayRef = Arc::new(
+        Decimal128Array::from(vec![Some(10), Some(20), None, Some(-5), Some(10)])
+            .with_precision_and_scale(12, 2)
+            .unwrap(),
+    );
+    dir.file("t.arrow", arrow(&[("price", Arc::clone(&cents)), values(5)]));
+    let ops = "sum,min,max,range,norm1,mean,count,argmin";
+    let expected = "sum\t0.35\nmin\t-0.05\nmax\t0.20\nrange\t0.25\nnorm1\t0.45\nmean\t0.0875\ncount\t4\nargmin\t3\n";
+    assert_eq!(dir.prints(&format!("reduce -q --op {ops} -c price t.arrow")), expected);
+    // As a float 0.1 + 0.2 is not 0.3.
+    assert_eq!(dir.prints("sum -q --out f64 -c price t.arrow"), "0.35\n");
+    dir.prints(&format!("partial {ops} -q -c price t.arrow -o t.state"));
+    assert_eq!(dir.prints("merge t.state"), expected);
+    let stats = dir.prints("stats -q -c price t.arrow");
+    assert!(stats.starts_with("count\t4\nsum\t0.35\nmean\t0.0875\nstd\t0.08926785"), "{stats}");
+    let json = dir.prints("sum -q -c price -f json t.arrow");
+    assert!(json.contains("\"dtype\":\"decimal(2)\",\"shape\":[],\"value\":0.35"), "{json}");
+    // Keys, and files of other digits.
+    let keys = "-0.05\t4\n0.10\t6\n0.20\t2\n-\t3\n";
+    assert_eq!(dir.prints("sum -c x --by price t.arrow"), keys);
+    let mills = Decimal64Array::from(vec![100, -50]).with_precision_and_scale(10, 3).unwrap();
+    dir.file("m.arrow", arrow(&[("price", Arc::new(mills)), values(2)]));
+    assert_eq!(dir.prints("sum -q -c price t.arrow m.arrow"), "0.400\n");
+    let both = "-0.050\t6\n0.100\t7\n0.200\t2\n-\t3\n";
+    assert_eq!(dir.prints("sum -c x --by price t.arrow m.arrow"), both);
+    for name in ["t", "m"] {
+        dir.prints(&format!("partial sum -c x --by price {name}.arrow -o {name}.by"));
+        dir.prints(&format!("partial sum,mean -q -c price {name}.arrow -o {name}.state"));
+    }
+    assert_eq!(dir.prints("merge m.by t.by"), both);
+    assert_eq!(dir.prints("merge m.state t.state"), "sum\t0.400\nmean\t0.06666666666666667\n");
+    // Written and read again, also as Parquet has them.
+    for (end, stored_as) in [("arrow", "decimal128(38, 2)"), ("parquet", "INT64 (Decimal 18,2)")] {
+        dir.prints(&format!("reduce -q --op sum,min -c price --by x t.arrow -o by.{end}"));
+        assert!(dir.prints(&format!("inspect by.{end}")).contains(stored_as));
+        assert_eq!(dir.prints(&format!("sum -q -c sum by.{end}")), "0.35\n");
+        dir.prints(&format!("sum -c x --by price t.arrow -o keys.{end}"));
+        assert_eq!(dir.prints(&format!("sum -c sum --by price keys.{end}")), keys);
+    }
+    let wide = |values: Vec<Option<i128>>| -> ArrayRef {
+        Arc::new(Decimal128Array::from(values).with_precision_and_scale(38, 10).unwrap())
+    };
+    let most = i128::from(i64::MAX);
+    dir.file("most.arrow", arrow(&[("d", wide(vec![Some(most), Some(-most - 1), None]))]));
+    assert_eq!(dir.prints("reduce -q --op sum,min -c d most.arrow"), "sum\t-0.0000000001\nmin\t-922337203.6854775808\n");
+    for values in [vec![Some(1), Some(most + 1)], vec![None, Some(-most - 2)]] {
+        dir.file("large.arrow", arrow(&[("d", wide(values)), super::times::values(2)]));
+        for line in ["sum -q -c d large.arrow", "sum -c x --by d large.arrow"] {
+            let complaint = dir.fails(1, line);
+            assert!(complaint.contains("a decimal is beyond 922337203.6854775807"), "{complaint}");
+            assert!(complaint.contains("hint: cast the column"), "{complaint}");
+        }
+    }
+    let complaint = dir.fails(1, "prod -q -c price t.arrow");
+    assert!(complaint.contains("prod is not defined for decimals"), "{complaint}");
+    let plain: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    dir.file("plain.arrow", arrow(&[("price", plain), values(2)]));
+    let complaint = dir.fails(1, "sum -c x --by price t.arrow plain.arrow");
+    assert!(complaint.contains("t.arrow") && complaint.contains("plain.arrow"), "{complaint}");
 }

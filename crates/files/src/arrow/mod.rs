@@ -22,7 +22,7 @@ use crate::{
 use arrow_ipc::{DictionaryBatch, Message, RecordBatch, root_as_footer, root_as_message};
 use decode::{ArrowBlock, Bytes, ROWS};
 use dictionary::Dictionary;
-use plan::{Plan, Span, TextPlan};
+use plan::{Plan, Span, TextPlan, Width};
 use schema::{Keys, Table, TextForm};
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read};
@@ -447,6 +447,8 @@ struct Reading {
     endian: Endian,
     /// What these stand for.
     unit: Option<Unit>,
+    /// The bytes of each, if they are decimals.
+    decimal: Option<usize>,
     /// What the batches hold in their place.
     keys: Option<Keys>,
     /// The dictionary as far as it was read.
@@ -455,11 +457,11 @@ struct Reading {
 
 impl Reading {
     fn new(table: &Table, column: usize, name: &str, dtype: DType) -> Self {
-        let schema::Column { keys, ref unit, .. } = table.columns[column];
+        let schema::Column { keys, decimal, ref unit, .. } = table.columns[column];
         let unit = unit.clone();
         let dictionary = keys.map(|_| Arc::new(Dictionary::new(dtype)));
         let (name, place, endian) = (Arc::from(name), column, table.endian);
-        Reading { name, place, dtype, endian, unit, keys, dictionary }
+        Reading { name, place, dtype, endian, unit, decimal, keys, dictionary }
     }
 
     /// The type of the elements in the buffers.
@@ -471,6 +473,10 @@ impl Reading {
         ArrowBlock {
             name: Arc::clone(&self.name),
             stored: self.stored(),
+            decimal: match (self.decimal, &self.unit) {
+                (Some(bytes), Some(Unit::Decimal(digits))) => Some((bytes, *digits)),
+                _ => None,
+            },
             dictionary: self.dictionary.clone(),
             endian: self.endian,
             rows: plan.rows,
@@ -609,9 +615,13 @@ impl Blocks for FileBlocks {
                 // The last part gets the padding, so that the sizes add up.
                 len: if last { s.len.saturating_sub(from) } else { len },
             };
-            let (from, len) = match self.column.stored() {
-                DType::Bool => (first / 8, rows / 8),
-                d => (first * d.size() as u64, rows * d.size() as u64),
+            let width = match self.column.decimal {
+                Some(bytes) => Width::Bytes(bytes as u64),
+                None => Width::of(self.column.stored()),
+            };
+            let (from, len) = match width {
+                Width::Bit => (first / 8, rows / 8),
+                Width::Bytes(bytes) => (first * bytes, rows * bytes),
             };
             let data = part(plan.data, from, len);
             let validity = plan.validity.map(|v| part(v, first / 8, rows / 8));
@@ -746,6 +756,7 @@ impl Blocks for TextBlocks {
                 let keys = ArrowBlock {
                     name: Arc::clone(&self.name),
                     stored,
+                    decimal: None,
                     dictionary: None,
                     endian: self.endian,
                     rows: plan.rows,

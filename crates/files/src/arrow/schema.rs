@@ -23,6 +23,8 @@ pub(super) struct Column {
     pub(super) variadic_before: usize,
     /// The unit of the numbers, if they have one.
     pub(super) unit: Option<Unit>,
+    /// The bytes of each value, if they are decimals: all are read as 64 bits.
+    pub(super) decimal: Option<usize>,
     /// What the batches hold in place of values, if these are in a dictionary.
     pub(super) keys: Option<Keys>,
     /// How its values are stored, if they are texts or bytes.
@@ -86,6 +88,10 @@ impl Table {
                 name: field.name().unwrap_or_default().into(),
                 stored_as: stored_as(field),
                 unit: unit(field).filter(|_| read.is_ok()),
+                decimal: field
+                    .type_as_decimal()
+                    .filter(|_| read.is_ok())
+                    .map(|decimal| decimal.bitWidth() as usize / 8),
                 read,
                 first_node,
                 first_buffer,
@@ -192,7 +198,15 @@ fn read_as(field: Field<'_>) -> Result<DType, String> {
             Some(Precision::DOUBLE) => Ok(DType::F64),
             _ => Err("floats of this width are not supported".into()),
         },
-        Type::Decimal => Err(unit::DECIMALS.into()),
+        Type::Decimal => match field.type_as_decimal() {
+            Some(_) if field.dictionary().is_some() => {
+                Err("decimals in a dictionary are not supported: decode the column".into())
+            }
+            Some(d) if matches!(d.bitWidth(), 32 | 64 | 128) => {
+                unit::digits(d.scale()).map(|_| DType::I64).ok_or_else(|| unit::DECIMALS.into())
+            }
+            _ => Err(unit::DECIMALS.into()),
+        },
         Type::Date => match field.type_as_date().map(|d| d.unit()) {
             Some(DateUnit::DAY) => Ok(DType::I32),
             _ => Ok(DType::I64),
@@ -241,6 +255,7 @@ fn unit(field: Field<'_>) -> Option<Unit> {
             let zone = timestamp.timezone().map(str::to_owned);
             Some(Unit::Timestamp(tick(timestamp.unit())?, zone))
         }
+        Type::Decimal => unit::digits(field.type_as_decimal()?.scale()).map(Unit::Decimal),
         Type::Duration => Some(Unit::Duration(tick(field.type_as_duration()?.unit())?)),
         _ => None,
     }

@@ -127,7 +127,7 @@ fn keys_joined(left: &Kind, right: &Kind) -> Result<Kind, warpfold::Error> {
     match (left.counted(), right.counted()) {
         (Some(left), Some(right)) => left.joined(&right).map(Kind::of),
         (None, None) => Ok(left.clone()),
-        (Some(number), None) | (None, Some(number)) => match number.dtype.is_float() {
+        (Some(number), None) | (None, Some(number)) => match number.dtype.is_float() || number.unit.is_some_and(|unit| unit.is_number()) {
             // 1.50 and 1.5 are one number and two texts.
             true => Err(mismatch(left, right)),
             false => Ok(Kind::plain(Typing::Text)),

@@ -106,8 +106,8 @@ pub fn reduce_all(
     progress: &dyn Progress,
 ) -> Result<Vec<Outcome>> {
     let units = align(&mut arrays, reduction, Purpose::Answers)?;
-    let finished = |name: String, partial: Partial| {
-        let answer = partial.finish(reduction.rules());
+    let finished = |name: String, unit: Option<Unit>, partial: Partial| {
+        let answer = partial.finish(reduction.about(unit.as_ref()).rules());
         let answer = answer.map_err(|source| Error::Reduce { name, source })?;
         Ok(Outcome { answer, missing: partial.missing(), unit: None })
     };
@@ -116,9 +116,10 @@ pub fn reduce_all(
         reduction,
         |inputs| array(inputs, reduction, memory_limit, progress),
         |columns| {
-            let names: Vec<String> = columns.iter().map(|c| c.items[0].name.clone()).collect();
+            let first = |c: &Inputs| (c.items[0].name.clone(), c.items[0].unit());
+            let names: Vec<(String, Option<Unit>)> = columns.iter().map(first).collect();
             let partials = together::partials(columns, reduction, 0, progress)?;
-            names.into_iter().zip(partials).map(|(name, p)| finished(name, p)).collect()
+            names.into_iter().zip(partials).map(|((name, unit), p)| finished(name, unit, p)).collect()
         },
     )?;
     let counted = outcomes.into_iter().zip(units);
@@ -208,8 +209,9 @@ fn array(
     memory_limit: Option<usize>,
     progress: &dyn Progress,
 ) -> Result<Outcome> {
+    let unit = inputs.items.first().and_then(Source::unit);
     let plan = Plan::new(inputs, reduction, progress)?;
-    let reduction = &reduction.settled(plan.dtype, plan.bytes);
+    let reduction = &reduction.settled(plan.dtype, plan.bytes).about(unit.as_ref());
     let name = plan.name.clone();
     let wrong = |source| Error::Reduce { name: name.clone(), source };
     if plan.full {

@@ -4,7 +4,7 @@ use super::load::{Loaded, Loader};
 use super::aligned::{Purpose, align};
 use super::{Inputs, Outcome, Progress};
 use crate::{Error, Result, Source};
-use warpfold::internal::boundaries;
+use warpfold::internal::{ForReaders, boundaries};
 use warpfold::{Boundaries, Reduction, Segments};
 
 /// Reduces the segments of each of several arrays of one axis: `offsets` are integers of any
@@ -28,7 +28,7 @@ pub fn reduce_segments(
     let offsets = one(loader.load(vec![vec![offsets]])?)?;
     let offsets = Offsets::of(&offsets)?;
     let answered = arrays.into_iter().zip(units).map(|(inputs, unit)| {
-        let outcome = array(inputs, &offsets, reduction, &loader)?;
+        let outcome = array(inputs, &offsets, &reduction.about(unit.as_ref()), &loader)?;
         Ok(Outcome { unit, ..outcome })
     });
     answered.collect()

@@ -45,8 +45,8 @@ impl Counted {
     /// How elements of this type become those of `joined`, if they are not such already.
     #[must_use]
     pub fn widening(&self, joined: &Counted) -> Option<Widening> {
-        let step = |unit: &Option<Unit>| unit.as_ref().map_or(1, |unit| unit.tick().nanoseconds());
-        let factor = step(&self.unit) / step(&joined.unit);
+        let units = self.unit.as_ref().zip(joined.unit.as_ref());
+        let factor = units.and_then(|(own, finer)| own.factor_to(finer)).unwrap_or(1);
         let same = self.dtype == joined.dtype && factor == 1;
         (!same).then_some(Widening { from: self.dtype, to: joined.dtype, factor })
     }
