@@ -1,7 +1,7 @@
 //! How numbers are printed.
 
 use std::fmt::Write;
-use warpfold::{Scalar, bf16, f16};
+use warpfold::{Scalar, Unit, bf16, f16};
 
 /// Who reads the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,21 @@ pub(crate) fn push(out: &mut String, number: Scalar, style: Style) {
             other => write!(out, "{other}"),
         },
     };
+}
+
+/// Appends a number that may count something, and is printed as what it stands for then.
+pub(crate) fn push_counted(out: &mut String, number: Scalar, unit: Option<&Unit>, style: Style) {
+    let count = match number {
+        Scalar::Int(count, _) => i128::from(count),
+        Scalar::UInt(count, _) => i128::from(count),
+        _ => return push(out, number, style),
+    };
+    match (unit, style) {
+        (Some(unit), Style::Text) => *out += &unit.show(count),
+        (Some(unit), Style::Json) if unit.is_number() => *out += &unit.show(count),
+        (Some(unit), Style::Json) => *out += &format!("\"{}\"", unit.show(count)),
+        _ => push(out, number, style),
+    }
 }
 
 /// A number as a string of its own.

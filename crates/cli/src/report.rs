@@ -1,6 +1,7 @@
 //! Answers on their way to the user, whatever they will look like.
 
-use warpfold::{Answer, Column, Numbers, Op, Scalar};
+use crate::number::{self, Style};
+use warpfold::{Answer, Column, Numbers, Op, Scalar, Unit};
 
 /// The answers to all operations over all arrays.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub(crate) struct OpAnswer {
     pub(crate) op: Op,
     /// `None` where there is no value: the smallest of nothing.
     pub(crate) column: Option<Column>,
+    /// What the numbers count, if they are elements that do.
+    pub(crate) unit: Option<Unit>,
 }
 
 /// One series of numbers with a name: half of `minmax`, all of `sum`.
@@ -36,16 +39,31 @@ pub(crate) struct Field<'a> {
     pub(crate) name: &'static str,
     /// All of them; `None` where there is no value.
     pub(crate) numbers: Option<&'a Numbers>,
+    /// What they count.
+    pub(crate) unit: Option<&'a Unit>,
 }
 
 impl Field<'_> {
+    /// The number at `index` as it is printed, if it has a value.
+    pub(crate) fn text(&self, index: usize, style: Style) -> Option<String> {
+        let mut text = String::new();
+        number::push_counted(&mut text, self.get(index)?, self.unit, style);
+        Some(text)
+    }
+
     /// The number at `index`, if it has a value.
-    pub(crate) fn get(&self, index: usize) -> Option<Scalar> {
+    fn get(&self, index: usize) -> Option<Scalar> {
         self.numbers?.get(index)
     }
 }
 
 impl OpAnswer {
+    /// The answers to an operation over elements that may count something.
+    pub(crate) fn new(op: Op, column: Option<Column>, unit: Option<&Unit>) -> OpAnswer {
+        let unit = unit.filter(|unit| unit.is_kept_by(op)).cloned();
+        OpAnswer { op, column, unit }
+    }
+
     /// The operation's series.
     pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'_>> {
         let (first, second) = match self.op.pair() {
@@ -53,21 +71,21 @@ impl OpAnswer {
             None => (self.op, None),
         };
         let column = self.column.as_ref();
-        let first = Field { name: first.name(), numbers: column.map(|c| &c.numbers) };
-        let second = second
-            .map(|op| Field { name: op.name(), numbers: column.and_then(|c| c.second.as_ref()) });
+        let field = |op: Op, numbers| Field { name: op.name(), numbers, unit: self.unit.as_ref() };
+        let first = field(first, column.map(|c| &c.numbers));
+        let second = second.map(|op| field(op, column.and_then(|c| c.second.as_ref())));
         std::iter::once(first).chain(second)
     }
 }
 
 impl Array {
     /// The answers of a reduction.
-    pub(crate) fn new(name: String, answer: Answer, missing: u64) -> Array {
+    pub(crate) fn new(name: String, answer: Answer, missing: u64, unit: Option<&Unit>) -> Array {
         let shape = answer.shape().to_vec();
         let answers = answer
             .into_columns()
             .into_iter()
-            .map(|column| OpAnswer { op: column.op, column: Some(column) })
+            .map(|column| OpAnswer::new(column.op, Some(column), unit))
             .collect();
         Array { name, shape, answers, missing }
     }

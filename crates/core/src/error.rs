@@ -115,6 +115,23 @@ pub enum Error {
         /// The second state's.
         right: String,
     },
+    /// Values that stand for different things: microseconds here and nanoseconds there,
+    /// or plain integers.
+    UnitMismatch {
+        /// What the first count.
+        left: String,
+        /// What the second count.
+        right: String,
+        /// What would help.
+        hint: &'static str,
+    },
+    /// An operation whose answer would say nothing about what the integers count.
+    UnsupportedUnit {
+        /// The operation.
+        op: Op,
+        /// What they count: "days since 1970-01-01".
+        unit: String,
+    },
     /// Two partial states claim the same elements.
     Overlap {
         /// The first element held twice.
@@ -178,6 +195,11 @@ pub enum Error {
         /// What it holds.
         found: String,
     },
+    /// An array that holds nothing that rows can be grouped by.
+    NotKeys {
+        /// What it holds.
+        found: String,
+    },
     /// Bytes that end within an element.
     SplitElement {
         /// How many of its bytes there are.
@@ -204,7 +226,6 @@ pub enum Error {
         limit: usize,
     },
     /// Groups for which the system gives no memory.
-    #[error("there is no memory for more than {groups} groups, after {rows} rows")]
     OutOfMemory {
         /// How many there were.
         groups: usize,
@@ -263,7 +284,6 @@ pub enum Error {
         hint: &'static str,
     },
     /// An answer that was asked for as something else than it is.
-    #[error("{what}")]
     OtherAnswer {
         /// What it is, and what it was asked for as.
         what: String,
@@ -271,15 +291,11 @@ pub enum Error {
         hint: &'static str,
     },
     /// A mask over something else than elements of one axis that follow each other.
-    #[error(
-        "a mask takes one axis of elements that follow each other, not an array of shape {shape:?}"
-    )]
     MaskOfArray {
         /// The array's shape.
         shape: Vec<usize>,
     },
     /// Nobody waits for the answer any more.
-    #[error("the reduction was cancelled")]
     Cancelled,
     /// An array in a device's memory that does not fit the question, or another array.
     DeviceMemory {
@@ -348,6 +364,20 @@ impl core::fmt::Display for Error {
             Error::StateMismatch { what, left, right } => {
                 write!(f, "states of different {what} cannot be merged: {left} and {right}")
             }
+            Error::UnitMismatch { left, right, .. } => {
+                write!(f, "values of different units do not go together: {left} and {right}")
+            }
+            Error::UnsupportedUnit { op, unit } => write!(f, "{op} is not defined for {unit}"),
+            Error::NotKeys { found } => write!(f, "an array of {found} holds no keys"),
+            Error::OutOfMemory { groups, rows } => {
+                write!(f, "there is no memory for more than {groups} groups, after {rows} rows")
+            }
+            Error::OtherAnswer { what, .. } => f.write_str(what),
+            Error::MaskOfArray { shape } => write!(
+                f,
+                "a mask takes one axis of elements that follow each other, not an array of shape {shape:?}"
+            ),
+            Error::Cancelled => f.write_str("the reduction was cancelled"),
             Error::Overlap { at } => write!(f, "two partial states both hold element {at}"),
             Error::Gap { from, to } => {
                 write!(f, "elements {from} to {to} are missing from the merged states")
@@ -444,6 +474,12 @@ impl Error {
                     .into()
             }
             Error::UnknownName { known, .. } => format!("there are {}", known.join(", ")),
+            Error::UnsupportedUnit { .. } => {
+                "ask for min, max, range, mean or std, or cast the column to integers".into()
+            }
+            Error::NotKeys { .. } => {
+                "keys are numbers, truth values, dates, times or texts: cast it to one of these".into()
+            }
             Error::NotNumbers { .. } => "cast it to a type of numbers first".into(),
             Error::SplitElement { .. } => "give the rest of its bytes first".into(),
             Error::Device { hint, .. } | Error::Groups { hint, .. } => hint.clone(),
@@ -461,6 +497,7 @@ impl Error {
             | Error::BadSegments { hint, .. }
             | Error::BadInitial { hint, .. }
             | Error::OtherAnswer { hint, .. }
+            | Error::UnitMismatch { hint, .. }
             | Error::DeviceMemory { hint, .. } => (*hint).into(),
             Error::InSegment { source, .. } => match &**source {
                 Error::Empty { .. } => {

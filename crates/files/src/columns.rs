@@ -239,6 +239,14 @@ pub(crate) fn only_numeric(numeric: &[usize], names: &[String], file: &str) -> R
     }
 }
 
+/// The error that a column cannot be one of keys; these can.
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+pub(crate) fn no_key<S: AsRef<str>>(name: String, stored_as: &str, keys: &[S]) -> Error {
+    Error::format(name, format!("rows are not grouped by a column of type {stored_as}")).with_hint(
+        format!("keys are numbers, truth values, dates, times or texts, as in {}", list(keys)),
+    )
+}
+
 /// Names for a message: quoted where needed, cut short after twenty.
 pub(crate) fn list<S: AsRef<str>>(names: &[S]) -> String {
     const SHOWN: usize = 20;

@@ -13,6 +13,7 @@
 mod arrow;
 mod ask;
 mod batch;
+mod cast;
 mod columns;
 #[cfg(feature = "parquet")]
 mod delta;
@@ -46,6 +47,7 @@ mod table;
 mod text;
 #[cfg(feature = "parquet")]
 mod thrift;
+#[cfg(any(feature = "arrow", feature = "parquet"))]
 mod unit;
 mod unpack;
 
@@ -62,7 +64,7 @@ pub use source::{Access, Block, Blocks, Extent, Order, ReadAt, Source};
 pub use table::{LeftOut, TableColumn};
 #[cfg(feature = "text")]
 pub use text::USUAL_MISSING;
-pub use unit::Unit;
+pub use warpfold::Unit;
 
 /// The Rust of README.md, compiled and run.
 #[cfg(doctest)]

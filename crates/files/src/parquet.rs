@@ -4,13 +4,14 @@ mod codes;
 
 use crate::columns::{self, ColumnSelector};
 use crate::file::{Cursor, PositionalFile};
-use crate::groups::Keyed;
+use crate::groups::{Keyed, Kind};
 use crate::open::OpenOptions;
 use crate::table::Typing;
 use crate::{
-    Access, Batch, Block, Blocks, Description, Error, Extent, Format, Result, Source, delta, guard,
+    Access, Batch, Block, Blocks, Description, Error, Extent, Format, Result, Source, Unit, delta,
+    guard,
     thrift::{self, Look},
-    unit::{self, Tick, Unit},
+    unit,
 };
 use bytes::Bytes;
 use parquet::basic::{ConvertedType, Encoding, LogicalType, TimeUnit, Type};
@@ -22,11 +23,16 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaD
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
+use std::cell::Cell;
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
+use warpfold::Tick;
 use warpfold_core::DType;
 use warpfold_core::element::Known;
 use warpfold_core::element::f16;
+
+/// The zone of moments whose zone the file does not name.
+const UTC: &str = "UTC";
 
 /// Rows decoded at a time.
 const ROWS: u64 = 1 << 16;
@@ -106,6 +112,12 @@ pub(crate) fn open_keyed(
         let dtype = match &table.types[column] {
             _ if text => DType::U32,
             Ok(dtype) => *dtype,
+            Err(_) if is_key => {
+                let can = |i: &usize| table.types[*i].is_ok() || is_text(&table.column(*i));
+                let keys = (0..table.names.len()).filter(can).map(|i| &table.names[i]);
+                let stored = stored_as(&table.column(column));
+                return Err(columns::no_key(name, &stored, &keys.collect::<Vec<_>>()));
+            }
             Err(why) => {
                 let stored = stored_as(&table.column(column));
                 return Err(Error::format(&name, format!("a column of type {stored}: {why}"))
@@ -118,11 +130,14 @@ pub(crate) fn open_keyed(
         for group in table.metadata.row_groups() {
             bytes += checked_chunk(group.columns().get(column), file, &name)?;
         }
-        let typing = if text { Typing::Text } else { Typing::Fixed(dtype) };
+        let kind = match text {
+            true => Kind::plain(Typing::Text),
+            false => Kind { typing: Typing::Fixed(dtype), unit: unit_of(&table.column(column)) },
+        };
         if is_key {
-            key_columns.push((label, typing))
+            key_columns.push((label, kind))
         } else {
-            values.push((label, typing))
+            values.push((label, kind))
         }
         let column = Arc::new(Column { file: Arc::clone(file), name, dtype, column, text });
         let metadata = Arc::clone(&table.metadata);
@@ -355,6 +370,11 @@ fn read_as(column: &ColumnDescriptor) -> Result<DType, String> {
         _ => None,
     };
     match (column.physical_type(), width) {
+        (Type::FIXED_LEN_BYTE_ARRAY | Type::BYTE_ARRAY, None)
+            if matches!(unit_of(column), Some(Unit::Decimal(_))) =>
+        {
+            Ok(DType::I64)
+        }
         (Type::INT32, None) if unit_of(column).is_some() => Ok(DType::I32),
         (Type::INT64, None) if unit_of(column).is_some() => Ok(DType::I64),
         (Type::BOOLEAN, _) if plain => Ok(DType::Bool),
@@ -388,16 +408,19 @@ fn unit_of(column: &ColumnDescriptor) -> Option<Unit> {
         TimeUnit::NANOS => Tick::Nano,
     };
     match (column.logical_type_ref(), column.converted_type()) {
-        (Some(LogicalType::Date), _) | (None, C::DATE) => Some(unit::date()),
-        (Some(LogicalType::Time(time)), _) => Some(tick(&time.unit).time()),
+        (Some(LogicalType::Date), _) | (None, C::DATE) => Some(Unit::Date(Tick::Day)),
+        (Some(LogicalType::Time(time)), _) => Some(Unit::Time(tick(&time.unit))),
         (Some(LogicalType::Timestamp(timestamp)), _) => {
-            Some(tick(&timestamp.unit).timestamp(timestamp.is_adjusted_to_u_t_c))
+            let tick = tick(&timestamp.unit);
+            Some(Unit::Timestamp(tick, timestamp.is_adjusted_to_u_t_c.then(|| UTC.into())))
         }
-        (None, C::TIME_MILLIS) => Some(Tick::Milli.time()),
-        (None, C::TIME_MICROS) => Some(Tick::Micro.time()),
+        (Some(LogicalType::Decimal(decimal)), _) => unit::digits(decimal.scale).map(Unit::Decimal),
+        (None, C::DECIMAL) => unit::digits(column.type_scale()).map(Unit::Decimal),
+        (None, C::TIME_MILLIS) => Some(Unit::Time(Tick::Milli)),
+        (None, C::TIME_MICROS) => Some(Unit::Time(Tick::Micro)),
         // Before logical types came, all were in UTC.
-        (None, C::TIMESTAMP_MILLIS) => Some(Tick::Milli.timestamp(true)),
-        (None, C::TIMESTAMP_MICROS) => Some(Tick::Micro.timestamp(true)),
+        (None, C::TIMESTAMP_MILLIS) => Some(Unit::Timestamp(Tick::Milli, Some(UTC.into()))),
+        (None, C::TIMESTAMP_MICROS) => Some(Unit::Timestamp(Tick::Micro, Some(UTC.into()))),
         _ => None,
     }
 }
@@ -516,6 +539,37 @@ impl Block for RowGroup {
                 }
                 Ok(())
             });
+        }
+        let descr = self.chunk.column_descr_ptr();
+        if let Some(Unit::Decimal(digits)) = unit_of(&descr) {
+            let large = Cell::new(false);
+            let number = |bytes: &[u8], batch: &mut Batch| {
+                let value = unit::of_bytes(bytes);
+                large.set(large.get() || value.is_none());
+                batch.push(value.unwrap_or(0));
+            };
+            let read = match descr.physical_type() {
+                Type::FIXED_LEN_BYTE_ARRAY => {
+                    Some(self.read::<FixedLenByteArrayType>(batch, sink, &|values, batch| {
+                        values.iter().for_each(|value| number(value.data(), batch));
+                        Ok(())
+                    }))
+                }
+                Type::BYTE_ARRAY => {
+                    Some(self.read::<ByteArrayType>(batch, sink, &|values, batch| {
+                        values.iter().for_each(|value| number(value.data(), batch));
+                        Ok(())
+                    }))
+                }
+                _ => None,
+            };
+            if large.get() {
+                let error = Error::format(&self.column.name, unit::large(digits));
+                return Err(error.with_hint(unit::LARGE));
+            }
+            if let Some(read) = read {
+                return read;
+            }
         }
         match self.column.dtype.known() {
             Known::Bool => self.read::<BoolType>(batch, sink, &|values, batch| {
@@ -651,7 +705,9 @@ impl RowGroup {
         })?;
         let size = match self.chunk.column_type() {
             Type::INT64 | Type::DOUBLE => 8,
-            Type::FIXED_LEN_BYTE_ARRAY => 2,
+            Type::FIXED_LEN_BYTE_ARRAY => {
+                usize::try_from(self.chunk.column_descr().type_length()).unwrap_or(2).max(1)
+            }
             _ => 4,
         };
         let optional = self.chunk.column_descr().max_def_level() > 0;

@@ -1,129 +1,51 @@
-//! Units of integers: dates, times and durations.
+//! Decimals: integers of 64 bits, of the smallest unit that the column has.
 
-use core::fmt;
-use warpfold_core::Op;
+/// What to do about decimals that are not read.
+pub(crate) const DECIMALS: &str = "decimals are read with 0 to 38 digits behind the point, and of at \
+    most 128 bits; cast the column to such, or to double";
 
-/// Dates, times and durations are read as the integers that the file holds. The unit
-/// decides which operations make sense.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Unit {
-    /// A point on a scale with an arbitrary origin: `days since 1970-01-01`.
-    Point(String),
-    /// A length of time: `microseconds`.
-    Length(String),
+/// What to do about a decimal that is too large.
+pub(crate) const LARGE: &str = "cast the column to fewer digits behind the point, or to double";
+
+/// The digits behind the point, if they are as many as decimals may have.
+pub(crate) fn digits(scale: i32) -> Option<u8> {
+    u8::try_from(scale).ok().filter(|digits| *digits <= 38)
 }
 
-impl Unit {
-    /// Whether the answer to `op` is the same whatever the scale and origin,
-    /// or has the same unit.
-    #[must_use]
-    pub fn allows(&self, op: Op) -> bool {
-        match op {
-            Op::Count
-            | Op::CountNan
-            | Op::ArgMin
-            | Op::ArgMax
-            | Op::ArgMinMax
-            | Op::Min
-            | Op::Max
-            | Op::MinMax
-            | Op::Range
-            | Op::Mean
-            | Op::Std => true,
-            Op::Sum | Op::Norm1 | Op::NormInf | Op::CountNonzero | Op::Any | Op::All => {
-                matches!(self, Unit::Length(_))
-            }
-            _ => false,
-        }
-    }
+/// What is said of a decimal beyond 64 bits.
+pub(crate) fn large(digits: u8) -> String {
+    let most = warpfold::Unit::Decimal(digits).show(i64::MAX);
+    format!(
+        "a decimal is beyond {most}, the largest that is read with {digits} digits behind the point"
+    )
 }
 
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Unit::Point(text) | Unit::Length(text) => f.pad(text),
-        }
-    }
+/// A decimal of two's complement, the highest byte first.
+pub(crate) fn of_bytes(bytes: &[u8]) -> Option<i64> {
+    let (head, tail) = bytes.split_at(bytes.len().saturating_sub(8));
+    let negative = bytes.first().is_some_and(|&byte| byte >= 0x80);
+    let sign = if negative { 0xff } else { 0 };
+    let mut wide = [sign; 8];
+    wide[8 - tail.len()..].copy_from_slice(tail);
+    let value = i64::from_be_bytes(wide);
+    (head.iter().all(|&byte| byte == sign) && (value < 0) == negative).then_some(value)
 }
 
-/// A unit of time, as formats with several name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg(any(feature = "arrow", feature = "parquet"))]
-pub(crate) enum Tick {
-    #[cfg(feature = "arrow")]
-    Second,
-    Milli,
-    Micro,
-    Nano,
-}
-
-#[cfg(any(feature = "arrow", feature = "parquet"))]
-impl Tick {
-    /// `us`
-    #[cfg(feature = "arrow")]
-    pub(crate) fn symbol(self) -> &'static str {
-        match self {
-            #[cfg(feature = "arrow")]
-            Tick::Second => "s",
-            Tick::Milli => "ms",
-            Tick::Micro => "us",
-            Tick::Nano => "ns",
-        }
-    }
-
-    fn plural(self) -> &'static str {
-        match self {
-            #[cfg(feature = "arrow")]
-            Tick::Second => "seconds",
-            Tick::Milli => "milliseconds",
-            Tick::Micro => "microseconds",
-            Tick::Nano => "nanoseconds",
-        }
-    }
-
-    /// A moment, in UTC or wherever the file does not say.
-    pub(crate) fn timestamp(self, utc: bool) -> Unit {
-        let zone = if utc { " UTC" } else { "" };
-        Unit::Point(format!("{} since 1970-01-01{zone}", self.plural()))
-    }
-
-    /// A time of the day.
-    pub(crate) fn time(self) -> Unit {
-        Unit::Point(format!("{} since midnight", self.plural()))
-    }
-
-    /// A length of time.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn duration(self) -> Unit {
-        Unit::Length(self.plural().into())
-    }
-}
-
-/// A date without a time.
-#[cfg(any(feature = "arrow", feature = "parquet"))]
-pub(crate) fn date() -> Unit {
-    Unit::Point("days since 1970-01-01".into())
-}
-
-/// What to do about decimals.
-#[cfg(any(feature = "arrow", feature = "parquet"))]
-pub(crate) const DECIMALS: &str = "decimals are not supported; cast the column to double, or for \
-    exact totals to integers of its smallest unit, in DuckDB (x * 100)::BIGINT, in Polars \
-    (x * 100).cast(pl.Int64)";
-
-#[cfg(all(test, feature = "arrow"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn no_unit_is_squared_and_no_origin_is_added_up() {
-        for op in Op::ALL {
-            let (point, length) = (date().allows(op), Tick::Nano.duration().allows(op));
-            assert!(length || !point, "{op}");
-            let squared = matches!(op, Op::Var | Op::SumSq | Op::Dot | Op::Prod | Op::LogSumExp);
-            assert!(!(squared && length), "{op}");
+    fn bytes_are_numbers_as_far_as_64_bits_go() {
+        for value in
+            [0, 1, -1, i128::from(i64::MAX), i128::from(i64::MIN), 1 << 63, -(1 << 64), i128::MIN]
+        {
+            let expected = i64::try_from(value).ok();
+            assert_eq!(of_bytes(&value.to_be_bytes()), expected, "{value}");
         }
-        assert!(!date().allows(Op::Sum) && Tick::Milli.duration().allows(Op::Sum));
+        assert_eq!(of_bytes(&[0xff, 0x7f]), Some(-129));
+        assert_eq!(of_bytes(&[0x00, 0xff]), Some(255));
+        assert_eq!(of_bytes(&[]), Some(0));
+        assert_eq!(of_bytes(&[0, 0x80, 0, 0, 0, 0, 0, 0, 0]), None);
     }
 }

@@ -1,14 +1,15 @@
 //! Columns that come by Arrow's C data interface; nulls are missing values.
 
 use crate::errors::OrRaise;
+use crate::times;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float16Array, Float32Array, Float64Array, Int8Array, Int16Array,
-    Int32Array, Int64Array, LargeStringArray, StructArray, UInt8Array, UInt16Array, UInt32Array,
-    UInt64Array, make_array, new_empty_array,
+    Array, ArrayRef, BooleanArray, Decimal128Array, Float16Array, Float32Array, Float64Array,
+    Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, StructArray, UInt8Array,
+    UInt16Array, UInt32Array, UInt64Array, make_array, new_empty_array,
 };
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -16,7 +17,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 use std::ffi::CStr;
 use std::sync::Arc;
 use warpfold::internal::ForReaders;
-use warpfold::{Answer, Bool8, DType, Numbers, Partial, Reduction};
+use warpfold::{Answer, Bool8, DType, Numbers, Partial, Reduction, Scalar, Tick, Unit};
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
@@ -242,6 +243,54 @@ impl ArrowColumn {
             U8 => UInt8Array, U16 => UInt16Array, U32 => UInt32Array, U64 => UInt64Array,
             F16 => Float16Array, F32 => Float32Array, F64 => Float64Array
         }))
+    }
+
+    /// Integers as what they count, of which those of `missing` rows, ascending, are null.
+    ///
+    /// # Errors
+    /// Dates beyond 32 bits.
+    pub(crate) fn of_times(
+        numbers: &Numbers,
+        unit: &Unit,
+        missing: &[usize],
+    ) -> PyResult<ArrowColumn> {
+        let has = |row: usize| missing.binary_search(&row).is_err();
+        let counts = numbers.iter().enumerate().map(|(row, number)| match number {
+            Scalar::Int(count, _) if has(row) => Some(count),
+            _ => None,
+        });
+        let tick = match unit.tick() {
+            Some(Tick::Second) => TimeUnit::Second,
+            Some(Tick::Milli) => TimeUnit::Millisecond,
+            Some(Tick::Micro) => TimeUnit::Microsecond,
+            _ => TimeUnit::Nanosecond,
+        };
+        if let Unit::Decimal(digits) = unit {
+            let wide = counts.map(|count| count.map(i128::from)).collect::<Decimal128Array>();
+            let scale = i8::try_from(*digits).map_err(|_| times::beyond(unit))?;
+            let decimals = wide.with_precision_and_scale(38, scale).map_err(|e| refused(&e))?;
+            return Ok(ArrowColumn(Arc::new(decimals)));
+        }
+        let (dtype, narrow) = match unit {
+            Unit::Date(Tick::Day) => (DataType::Date32, true),
+            Unit::Date(_) => (DataType::Date64, false),
+            Unit::Time(Tick::Second | Tick::Milli) => (DataType::Time32(tick), true),
+            Unit::Time(_) => (DataType::Time64(tick), false),
+            Unit::Timestamp(_, zone) => {
+                (DataType::Timestamp(tick, zone.as_deref().map(Arc::from)), false)
+            }
+            _ => (DataType::Duration(tick), false),
+        };
+        let data = if narrow {
+            let narrow = counts.map(|count| count.map(i32::try_from).transpose());
+            let narrow: Vec<Option<i32>> =
+                narrow.collect::<Result<_, _>>().map_err(|_| times::beyond(unit))?;
+            Int32Array::from(narrow).into_data()
+        } else {
+            Int64Array::from(counts.collect::<Vec<_>>()).into_data()
+        };
+        let data = data.into_builder().data_type(dtype).build().map_err(|e| refused(&e))?;
+        Ok(ArrowColumn(make_array(data)))
     }
 
     /// Texts.

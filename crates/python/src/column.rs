@@ -9,14 +9,14 @@ use crate::home::Home;
 use crate::import::{Data, Family, import};
 use crate::masked::Masked;
 use crate::run::part;
-use crate::{numpy, sequence};
+use crate::{numpy, sequence, times};
 use arrow_array::{Array, ArrayRef};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::ops::Range;
-use warpfold::{DType, Input, KeyColumn, Op, Reduction};
+use warpfold::{DType, Input, KeyColumn, Op, Reduction, Unit};
 
 /// One column.
 pub(crate) enum Column {
@@ -27,6 +27,8 @@ pub(crate) enum Column {
     /// Numbers that were copied.
     Masked(Masked),
     Texts(Vec<Option<String>>),
+    /// Dates and times, as keys are.
+    Times(Masked, Unit),
     /// Numbers in a device's memory.
     Device(cuda::DeviceArray),
 }
@@ -62,6 +64,7 @@ impl Column {
             Column::Arrow(chunks) => chunks.iter().map(|chunk| chunk.len()).sum(),
             Column::Masked(masked) => masked.rows(),
             Column::Texts(texts) => texts.len(),
+            Column::Times(counts, _) => counts.rows(),
             Column::Device(array) => array.shape().iter().product(),
         }
     }
@@ -115,7 +118,7 @@ impl Column {
             Column::Arrow(chunks) => {
                 Input::from(chunks.first()?).view().ok().map(|view| view.dtype())
             }
-            Column::Texts(_) => None,
+            Column::Texts(_) | Column::Times(..) => None,
         }
     }
 
@@ -185,6 +188,9 @@ impl Held<'_> {
                 Ok(part(&dense.view(), 0, rows.start, rows.end).into())
             }
             Held::Itself(Column::Masked(masked), rows) => masked.input(rows.clone()),
+            Held::Itself(Column::Times(..), _) => {
+                Err(warpfold::Error::NotNumbers { found: "dates and times".into() })
+            }
             Held::Itself(..) => Err(warpfold::Error::NotNumbers { found: "text".into() }),
             Held::Piece(piece) => Ok(Input::from(piece)),
             Held::Device(_) => Err(warpfold::Error::DeviceMemory {
@@ -212,6 +218,9 @@ impl Held<'_> {
     pub(crate) fn keys(&self) -> warpfold::Result<KeyColumn<'_>> {
         match self {
             Held::Itself(Column::Texts(texts), rows) => Ok(texts[rows.clone()].into()),
+            Held::Itself(Column::Times(counts, unit), rows) => {
+                Ok(KeyColumn::from(counts.input(rows.clone())?).counting(unit.clone()))
+            }
             Held::Piece(piece) => Ok(piece.into()),
             Held::Device(array) => Ok(array.into()),
             Held::Itself(..) => self.input().map(KeyColumn::from),
@@ -291,11 +300,12 @@ fn is_row(x: &Bound<'_, PyAny>) -> bool {
         || x.is_instance_of::<PyBool>()
         || numpy::is_scalar(x)
         || is_missing(x)
+        || times::is_one(x)
 }
 
 /// Whether a row has no value, by whatever says so beside texts: None, or what pandas has.
 fn is_missing(x: &Bound<'_, PyAny>) -> bool {
-    x.is_none() || x.get_type().name().is_ok_and(|name| name == "NAType")
+    x.is_none() || x.get_type().name().is_ok_and(|name| name == "NAType" || name == "NaTType")
 }
 
 fn is_pandas(x: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -320,10 +330,22 @@ pub(crate) fn column<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Owned<'
     if is_of_numpy(x) {
         let kind: String =
             x.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "kind"))?.extract()?;
+        if keys && matches!(&*kind, "M" | "m") {
+            check_shape(&x.getattr(intern!(py, "shape"))?.extract::<Vec<usize>>()?)?;
+            let (counts, unit) = times::of_numpy(x)?;
+            let home = Home::Family(Family::NumPy);
+            return Ok(Owned { column: Column::Times(counts, unit), home });
+        }
         if keys && matches!(&*kind, "O" | "U" | "S" | "T") {
             let rows = x.call_method0(intern!(py, "tolist"))?;
             return Ok(Owned { column: of_rows(&rows, keys)?, home: Home::Family(Family::NumPy) });
         }
+    } else if keys
+        && is_pandas(x)?
+        && let Some((counts, unit)) = times::of_zoned(x)?
+    {
+        let home = Home::Family(Family::NumPy);
+        return Ok(Owned { column: Column::Times(counts, unit), home });
     } else if x.hasattr(intern!(py, "__arrow_c_stream__"))?
         || x.hasattr(intern!(py, "__arrow_c_array__"))?
     {
@@ -381,8 +403,18 @@ fn of_rows(rows: &Bound<'_, PyAny>, keys: bool) -> PyResult<Column> {
             bytes.repr()?
         )));
     }
+    if keys && let Some((counts, unit)) = times::of_objects(&items, is_missing)? {
+        return Ok(Column::Times(counts, unit));
+    }
     let has: Vec<&Bound<'_, PyAny>> = items.iter().filter(|item| !is_missing(item)).collect();
-    let (dense, is_complex) = sequence::import(PyList::new(py, &has)?.as_any())?;
+    let (dense, is_complex) =
+        sequence::import(PyList::new(py, &has)?.as_any()).map_err(|error| {
+            let none = has.iter().find(|item| !is_row(item));
+            match none.filter(|_| keys && error.is_instance_of::<PyTypeError>(py)) {
+                Some(none) => times::no_key(none),
+                None => error,
+            }
+        })?;
     if is_complex {
         return Err(complex::refused("a column"));
     }

@@ -138,7 +138,7 @@ impl<'py> Asked<'_, 'py> {
         let Column { numbers, second, .. } =
             answer.into_columns().into_iter().next().ok_or_else(no_answer)?;
         let dtype = words.dtype.is_none().then_some(array.dtype);
-        give(py, family, dtype, &shape, Column { op, numbers, second }, words.out)
+        give(py, family, dtype, &shape, Column::new(op, numbers, second).or_raise(py)?, words.out)
     }
 
     /// The axes that are reduced, of those that the caller sees.

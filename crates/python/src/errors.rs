@@ -75,6 +75,8 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::UnsupportedType { .. }
         | Error::UnsupportedOut { .. }
         | Error::NotNumbers { .. }
+        | Error::NotKeys { .. }
+        | Error::UnsupportedUnit { .. }
         | Error::DTypeMismatch { .. }
         | Error::Arity { .. } => PyTypeError::new_err(text),
         Error::Overflow { .. } | Error::LostDigits { .. } => PyOverflowError::new_err(text),

@@ -418,7 +418,7 @@ fn finished<'py>(
         error => Err(error),
     });
     match column {
-        Err(Error::Empty { .. }) => Ok(None),
+        Err(Error::Empty { .. } | Error::UnsupportedUnit { .. }) => Ok(None),
         column => {
             let column = column.or_raise(py)?;
             give(py, &Family::Ours, Some(partial.dtype()), partial.shape(), column, None).map(Some)

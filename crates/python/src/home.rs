@@ -6,6 +6,7 @@ use crate::arrow::ArrowColumn;
 use crate::cuda;
 use crate::import::Family;
 use crate::numpy;
+use crate::times;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -72,6 +73,16 @@ impl<'py> Home<'py> {
     /// As for [`answers`](Self::answers).
     pub(crate) fn keys(&self, py: Python<'py>, keys: &KeyValues) -> PyResult<Bound<'py, PyAny>> {
         let missing: Vec<usize> = (0..keys.len()).filter(|&i| keys.is_missing(i)).collect();
+        if let Some((unit, numbers)) = keys.unit().zip(keys.numbers()) {
+            return match self {
+                Home::Arrow(make) => {
+                    let column = ArrowColumn::of_times(numbers, unit, &missing)?;
+                    make.call1((Bound::new(py, column)?,))
+                }
+                Home::Family(Family::NumPy) => times::as_numpy(py, numbers, unit, &missing),
+                _ => times::as_objects(py, numbers, unit, &missing).map(Bound::into_any),
+            };
+        }
         if let Some(numbers) = keys.numbers() {
             // A NaN is a key of its own: one that is missing comes back as None.
             if let (Home::Family(Family::NumPy), false) = (self, missing.is_empty()) {
@@ -165,7 +176,10 @@ fn with_nones<'py>(
 }
 
 /// A list as an array of objects of NumPy.
-fn objects<'py>(py: Python<'py>, items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn objects<'py>(
+    py: Python<'py>,
+    items: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
     let numpy = py.import(intern!(py, "numpy"))?;
     numpy.call_method1(intern!(py, "array"), (items, "object"))
 }

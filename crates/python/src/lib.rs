@@ -34,6 +34,7 @@ mod segments;
 mod sequence;
 mod spans;
 mod table;
+mod times;
 mod walk;
 
 use pyo3::prelude::*;

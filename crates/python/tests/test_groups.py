@@ -300,3 +300,120 @@ def test_torch_tensors():
     torch = pytest.importorskip("torch")
     keys, sums = wf.groupby(torch.tensor([2, 1, 2]), torch.tensor([1.0, 2.0, 4.0]), "sum")
     assert isinstance(keys, torch.Tensor) and keys.tolist() == [1, 2] and sums.tolist() == [2.0, 5.0]
+
+
+def sums(keys, **words):
+    """Keys, as a list, and the sums of 1, 2, 4, ..."""
+    found, answers = wf.groupby(keys, 2 ** np.arange(len(keys)), "sum", **words)
+    return found, answers.tolist()
+
+
+STEPS = ["D", "h", "m", "s", "ms", "us", "ns", "25s"]
+
+
+@pytest.mark.parametrize("kind", ["datetime64", "timedelta64"])
+@pytest.mark.parametrize("step", STEPS)
+def test_times_of_numpy_are_keys(kind, step):
+    keys = np.array([5, -3, 5, "NaT"], f"{kind}[{step}]")
+    found, answers = sums(keys)
+    assert found.dtype.kind == keys.dtype.kind
+    assert (found[:2] == np.array([-3, 5], keys.dtype)).all() and np.isnat(found[2])
+    assert answers == [2, 5, 8]
+    assert sums(keys, dropna=True)[1] == [2, 5]
+    assert sums(keys[::-1][1:])[1] == [2, 5]
+
+
+def test_steps_that_no_key_has_are_an_error():
+    for keys in (np.array([1], "datetime64[ps]"), np.array([1], "timedelta64[M]")):
+        with pytest.raises(TypeError, match="hint: cast the keys"):
+            sums(keys)
+    with pytest.raises(TypeError, match="hint: reduce the integers"):
+        wf.groupby([1], np.array([1], "datetime64[us]"), "max")
+
+
+def test_times_of_python_are_keys():
+    import datetime as dt
+
+    tokyo = dt.timezone(dt.timedelta(hours=9))
+    for keys in (
+        [dt.date(2024, 1, 1), dt.date(1969, 12, 31), dt.date(2024, 1, 1)],
+        [dt.datetime(2024, 1, 1, 12, 0, 0, 7), dt.datetime(1600, 1, 1), dt.datetime(2024, 1, 1, 12, 0, 0, 7)],
+        [dt.datetime(2024, 1, 1, tzinfo=tokyo), dt.datetime(1960, 1, 1, tzinfo=dt.timezone.utc), dt.datetime(2023, 12, 31, 15, tzinfo=dt.timezone.utc)],
+        [dt.time(23, 59, 59, 999999), dt.time(), dt.time(23, 59, 59, 999999)],
+        [dt.timedelta(1, 2, 3), dt.timedelta(-1), dt.timedelta(1, 2, 3)],
+    ):
+        assert sums(keys) == ([keys[1], keys[0]], [2, 5])
+        assert sums(keys + [None]) == ([keys[1], keys[0], None], [2, 5, 8])
+        found, answers = sums(np.array(keys + [None], object))
+        assert answers == [2, 5, 8]
+    with pytest.raises(TypeError, match="stands beside"):
+        sums([dt.date(2024, 1, 1), dt.datetime(2024, 1, 1)])
+    with pytest.raises(TypeError, match="time zone"):
+        sums([dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 1, tzinfo=tokyo)])
+    assert sums([np.datetime64("2024-01-01"), np.datetime64("2024-01-01T00:00:00"), None])[1] == [3, 4]
+
+
+def test_times_of_pandas_are_keys():
+    pd = pytest.importorskip("pandas")
+    keys = pd.Series(pd.to_datetime(["2024-01-01 12:00", None, "2024-01-01 12:00", "1969-12-31"]))
+    for unit in ("s", "us", "ns"):
+        found, answers = sums(keys.dt.as_unit(unit))
+        assert found.dtype == f"datetime64[{unit}]" and answers == [8, 5, 2]
+        assert (found[:2] == np.array(["1969-12-31", "2024-01-01T12:00"], "datetime64[us]")).all()
+    zoned = keys.dt.tz_localize("Europe/Berlin")
+    found, answers = sums(zoned)
+    assert found[1] == np.datetime64("2024-01-01T11:00") and answers == [8, 5, 2]
+    assert sums(keys - keys[0])[1] == [8, 5, 2]
+    assert sums(list(keys))[1] == [8, 5, 2]
+    found, _ = sums(pd.DataFrame({"t": keys, "k": [1, 1, 1, 1]}))
+    assert found["t"].dtype.kind == "M"
+
+
+def test_times_of_arrow_and_polars_keep_their_types():
+    import datetime as dt
+
+    pa = pytest.importorskip("pyarrow")
+    for of in (pa.date32(), pa.date64(), pa.time32("s"), pa.time64("ns"), pa.timestamp("us"), pa.timestamp("ns", "Asia/Tokyo"), pa.duration("ms")):
+        keys = pa.array([86400000, None, 86400000, 0], pa.int64())
+        keys = keys if of not in (pa.date32(), pa.time32("s")) else pa.array([7, None, 7, 0], pa.int32())
+        keys = keys.cast(of)
+        found, answers = wf.groupby(keys, pa.array([1, 2, 4, 8]), "sum")
+        assert found.type == of and found.to_pylist() == [keys[3].as_py(), keys[0].as_py(), None]
+        assert answers.to_pylist() == [8, 5, 2]
+    pl = pytest.importorskip("polars")
+    for of in (pl.Date, pl.Datetime("us"), pl.Datetime("ns", "Europe/Berlin"), pl.Time, pl.Duration("ms")):
+        keys = pl.Series([7, None, 7, 0]).cast(pl.Int32 if of == pl.Date else pl.Int64).cast(of)
+        found, answers = wf.groupby(keys, pl.Series([1, 2, 4, 8]), "sum")
+        assert found.dtype == of and found.to_list() == [keys[3], keys[0], None]
+        assert answers.to_list() == [8, 5, 2]
+    day = pl.DataFrame({"day": [dt.date(2024, 1, 1)] * 2, "k": [1, 2]})
+    found, _ = wf.groupby(day, [1.0, 2.0], "sum")
+    assert found["day"].to_list() == [dt.date(2024, 1, 1)] * 2
+
+
+def test_partials_of_times_merge_in_the_finer_unit():
+    import datetime as dt
+
+    coarse, fine = wf.GroupPartial("sum"), wf.GroupPartial("sum")
+    coarse.absorb(np.array(["2024-01-01", "NaT"], "datetime64[s]"), np.array([1, 2]))
+    fine.absorb(np.array(["2024-01-01", "2024-01-01T00:00:00.000000001"], "datetime64[ns]"), np.array([4, 8]), start=2)
+    merged = wf.GroupPartial.from_bytes((coarse + fine).to_bytes()) + pickle.loads(pickle.dumps(wf.GroupPartial("sum")))
+    keys, answers = (coarse + fine).finish()
+    assert keys.dtype == "datetime64[ns]" and answers.tolist() == [5, 8, 2]
+    # Without NumPy, ISO 8601 where Python has no nanoseconds.
+    keys, answers = merged.finish()
+    assert keys == ["2024-01-01T00:00:00", "2024-01-01T00:00:00.000000001", None]
+    plain = wf.GroupPartial("sum")
+    plain.absorb([1], [1])
+    with pytest.raises(ValueError, match="different units.*\nhint"):
+        coarse + plain
+    days = wf.GroupPartial("sum")
+    days.absorb([dt.date(2024, 1, 1)], [1])
+    assert days.finish() == ([dt.date(2024, 1, 1)], [1])
+
+
+def test_what_is_no_key_is_told_what_keys_are():
+    pa = pytest.importorskip("pyarrow")
+    for keys in ([object()], [1j], [b"x", 3], pa.array([[1]]), pa.array([None])):
+        with pytest.raises(TypeError, match="hint: .*(keys are|decode the keys)"):
+            wf.groupby(keys, [1], "sum")

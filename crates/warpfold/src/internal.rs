@@ -1,7 +1,7 @@
 //! What this workspace's readers of files and its command line need of the
 //! library. It is no part of the public interface: it changes without notice.
 
-use crate::{Answer, Array, Partial, Reduction, initial};
+use crate::{Answer, Array, Partial, Reduction, Unit, initial};
 use warpfold_core::layout::View;
 use warpfold_core::{DType, Result};
 
@@ -10,7 +10,7 @@ pub use crate::devices::check_process;
 #[cfg(any(feature = "cuda", feature = "sim"))]
 pub use crate::devices::{OnHost, engine_of, stream_of};
 pub use crate::explain::{remember_explanations, take_explanations};
-pub use crate::groups::{GroupValues, NumberedRows};
+pub use crate::groups::{Counted, GroupValues, NumberedRows, Widening};
 pub use crate::segments::boundaries;
 pub use crate::workers::Workers;
 pub use warpfold_core::element::Known;
@@ -27,6 +27,11 @@ pub trait ForReaders: Sized {
     /// needs several [`workers`](Self::workers) calls it first.
     #[must_use]
     fn settled(&self, dtype: DType, bytes: Option<u64>) -> Self;
+
+    /// The same question about what counts something: floats that answer for decimals have
+    /// their point where it belongs.
+    #[must_use]
+    fn about(&self, unit: Option<&Unit>) -> Self;
 
     /// Lets a partial take in an array that is another piece of what it is a piece of: the
     /// same as [`Reduction::partial`] and [`Partial::merge`], without states for the piece
@@ -125,6 +130,12 @@ pub fn to_host(array: &crate::DeviceArray<'_>) -> Result<OnHost> {
 impl ForReaders for Reduction {
     fn settled(&self, dtype: DType, bytes: Option<u64>) -> Reduction {
         Reduction::settled(self, dtype, bytes)
+    }
+
+    fn about(&self, unit: Option<&Unit>) -> Reduction {
+        let mut about = self.clone();
+        about.rules = about.rules.decimals(Unit::decimals(unit));
+        about
     }
 
     fn absorb<'a>(

@@ -120,6 +120,7 @@ mod reduction;
 mod segments;
 #[cfg(feature = "serde")]
 mod serial;
+mod unit;
 mod workers;
 
 pub use accumulator::Accumulator;
@@ -140,6 +141,7 @@ pub use number::{Answered, FloatNumber, IntegerNumber, Number};
 pub use partial::Partial;
 pub use reduction::Reduction;
 pub use segments::{Boundaries, Segmented, Segments};
+pub use unit::{Tick, Unit};
 
 pub use warpfold_core::element::{Bool8, bf16, f16};
 pub use warpfold_core::layout::{Axes, Input, View};

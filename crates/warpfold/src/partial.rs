@@ -5,6 +5,7 @@ mod unsettled;
 use crate::answer::{Answer, Column, outputs_of};
 use crate::array::Array;
 use crate::reduction::Reduction;
+use crate::unit::Unit;
 use unsettled::Unsettled;
 use warpfold_core::op::{AnyState, Extrema, Kind};
 use warpfold_core::{DType, Error, Op, Result, Rules, with_element};
@@ -40,10 +41,14 @@ pub struct Partial {
     missing: u64,
     /// Of numbers in text, what else they may be as long as no piece tells.
     unsettled: Option<Box<Unsettled>>,
+    /// What the elements count: then they are of i64.
+    unit: Option<Unit>,
 }
 
 const MAGIC: [u8; 8] = *b"WARPFOLD";
-const VERSION: u32 = 1;
+/// The version without a unit, and the one with it.
+const PLAIN: u32 = 1;
+const COUNTED: u32 = 2;
 /// The operations that the byte form can list.
 const MOST_OPS: usize = (1 << 24) - 1;
 
@@ -60,7 +65,7 @@ impl Partial {
         if ops.is_empty() || ops.len() > MOST_OPS {
             return Err(Error::Operations { given: ops.len(), most: MOST_OPS });
         }
-        Ok(Partial { dtype, shape, ops, states, missing: 0, unsettled: None })
+        Ok(Partial { dtype, shape, ops, states, missing: 0, unsettled: None, unit: None })
     }
 
     /// The state of one operation, of one kind, over no elements: the one that
@@ -68,7 +73,7 @@ impl Partial {
     pub(crate) fn sum_of_none(dtype: DType) -> Partial {
         let states = AnyState::identity(Kind::Sum, dtype).into_iter().collect();
         let (shape, ops) = (Vec::new(), vec![(Op::Sum, 0)]);
-        Partial { dtype, shape, ops, states: vec![states], missing: 0, unsettled: None }
+        Partial { dtype, shape, ops, states: vec![states], missing: 0, unsettled: None, unit: None }
     }
 
     /// The element type; of numbers in text, the one that the elements so far
@@ -94,6 +99,38 @@ impl Partial {
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.missing
+    }
+
+    /// What the elements count, if they are more than plain numbers: such as the moments in
+    /// a column of a file.
+    #[must_use]
+    pub fn unit(&self) -> Option<&Unit> {
+        self.unit.as_ref()
+    }
+
+    /// Says what the elements, which are of i64, count. Operations that have no answer in the
+    /// unit are an error where they are finished.
+    ///
+    /// # Errors
+    /// [`Error::DTypeMismatch`] for elements of another type.
+    pub fn counting(mut self, unit: Unit) -> Result<Partial> {
+        if self.dtype != DType::I64 {
+            return Err(Error::DTypeMismatch { left: DType::I64, right: self.dtype });
+        }
+        (self.unit, self.unsettled) = (Some(unit), None);
+        Ok(self)
+    }
+
+    /// The same in a unit that has `factor` steps for each.
+    fn rescaled(&self, unit: Option<&Unit>, factor: u64) -> Result<Partial> {
+        let mut rescaled = self.clone();
+        rescaled.unit = unit.cloned();
+        if let (Some(unit), Some(own), 2..) = (unit, &self.unit, factor) {
+            for state in rescaled.states.iter_mut().flatten() {
+                *state = state.scaled(factor).ok_or_else(|| unit.too_coarse(own))?;
+            }
+        }
+        Ok(rescaled)
     }
 
     /// Counts rows with a missing value.
@@ -152,7 +189,7 @@ impl Partial {
     pub fn unsigned(self) -> Result<Partial> {
         let states = self.states.iter().map(|one| one.iter().map(AnyState::unsigned).collect());
         let states = states.collect::<Result<_>>()?;
-        Ok(Partial { dtype: DType::U64, states, unsettled: None, ..self })
+        Ok(Partial { dtype: DType::U64, states, unsettled: None, unit: None, ..self })
     }
 
     fn check_same_question(&self, other: &Partial) -> Result<()> {
@@ -199,10 +236,12 @@ impl Partial {
     /// was before.
     ///
     /// Pieces of a text column may differ in type: integers here, decimals there.
-    /// They merge to what a single pass over all of them gives.
+    /// They merge to what a single pass over all of them gives. Pieces that count different
+    /// steps of time merge in the finer one.
     ///
     /// # Errors
-    /// [`Error::StateMismatch`] if operations, element types or shapes differ,
+    /// [`Error::UnitMismatch`] if they count what does not go together, or does not fit the
+    /// finer step; [`Error::StateMismatch`] if operations, element types or shapes differ,
     /// [`Error::Overlap`] if states that know positions share some.
     ///
     /// # Examples
@@ -219,6 +258,15 @@ impl Partial {
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     pub fn merge(&mut self, other: &Partial) -> Result<()> {
+        if self.unit != other.unit {
+            self.check_same_ops(other)?;
+            let joined = Unit::joined(self.unit.as_ref(), other.unit.as_ref());
+            let (unit, [mine, theirs]) = joined?;
+            let mut ours = self.rescaled(unit.as_ref(), mine)?;
+            ours.merge(&other.rescaled(unit.as_ref(), theirs)?)?;
+            *self = ours;
+            return Ok(());
+        }
         if self.unsettled.is_some() || other.unsettled.is_some() {
             *self = self.merged_unsettled(other)?;
             return Ok(());
@@ -369,18 +417,23 @@ impl Partial {
     }
 
     fn finish_from(&self, op: Op, place: usize, rules: &Rules) -> Result<Column> {
+        if let Some(unit) = self.unit.as_ref().filter(|unit| !unit.allows(op)) {
+            return Err(Error::UnsupportedUnit { op, unit: unit.to_string() });
+        }
+        let rules = &rules.decimals(Unit::decimals(self.unit.as_ref()));
         let values: Result<Vec<_>> =
             self.states.iter().map(|states| states[place].finish(op, rules)).collect();
         Ok(Column::pack(op, self.dtype, rules, &values?))
     }
 
     /// The versioned, checksummed byte form: a header that names the
-    /// operations, the type and the shape, then the byte form of each state.
+    /// operations, the type, the shape and the unit, then the byte form of each state.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        let version = if self.unit.is_some() { COUNTED } else { PLAIN };
+        out.extend_from_slice(&version.to_le_bytes());
         out.push(self.dtype.code());
         // `new` made sure that the number fits.
         out.extend_from_slice(&(self.ops.len() as u32).to_le_bytes()[..3]);
@@ -395,6 +448,9 @@ impl Partial {
         let used = || self.ops.iter().map(|&(_, place)| place + 1).max().unwrap_or(0);
         word(self.states.first().map_or_else(used, Vec::len) as u64);
         word(self.states.len() as u64);
+        if self.unit.is_some() {
+            Unit::write(self.unit.as_ref(), &mut out);
+        }
         let checksum = crc32fast::hash(&out);
         out.extend_from_slice(&checksum.to_le_bytes());
         for states in &self.states {
@@ -427,8 +483,8 @@ impl Partial {
             return Err(damaged("bad magic number"));
         }
         let version = word(take(4)?) as u32;
-        if version != VERSION {
-            return Err(Error::StateVersion { found: version, reads: VERSION });
+        if ![PLAIN, COUNTED].contains(&version) {
+            return Err(Error::StateVersion { found: version, reads: COUNTED });
         }
         let dtype =
             DType::from_code(take(1)?[0]).ok_or_else(|| damaged("its element type is unknown"))?;
@@ -449,6 +505,10 @@ impl Partial {
         }
         let per_output = word(take(8)?);
         let outputs = word(take(8)?);
+        let unit = if version == COUNTED { Unit::read(&mut rest)? } else { None };
+        if unit.is_some() != (version == COUNTED) || unit.is_some() && dtype != DType::I64 {
+            return Err(damaged("its unit contradicts its type"));
+        }
         let header = bytes.len() - rest.len();
         let (checksum, mut rest) =
             rest.split_at_checked(4).ok_or_else(|| damaged("it ends within its header"))?;
@@ -478,7 +538,12 @@ impl Partial {
             }
             states.push(one);
         }
-        let partial = Partial { dtype, shape, ops, states, missing, unsettled: None };
-        if rest.is_empty() { Ok(partial) } else { partial.read_unsettled(rest) }
+        let counted = unit.is_some();
+        let partial = Partial { dtype, shape, ops, states, missing, unsettled: None, unit };
+        match counted {
+            _ if rest.is_empty() => Ok(partial),
+            true => Err(Error::DamagedState { why: format!("{} bytes follow it", rest.len()) }),
+            false => partial.read_unsettled(rest),
+        }
     }
 }

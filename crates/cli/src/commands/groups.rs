@@ -1,6 +1,6 @@
 //! `--by`: an answer for each group of rows.
 
-use super::merge::bytes;
+use super::merge::{bytes, pair};
 use crate::args::{
     ExecutionArgs, Global, GroupArgs, InputArgs, OutputArgs, PartialArgs, ReduceArgs, StatsArgs,
 };
@@ -51,6 +51,8 @@ pub(super) fn stats(args: &StatsArgs, ops: &[Op], global: &Global) -> Result<()>
                 }
                 _ => Err(error),
             },
+            // Dates have no sum.
+            Error::UnsupportedUnit { .. } => Ok(GroupColumn::without_answers(op, order.len())),
             _ => Err(error),
         })
     })?;
@@ -77,7 +79,7 @@ pub(super) fn merge(
     let mut merged = read(first, head)?;
     for path in others {
         let other = read(path, &bytes(path)?)?;
-        merged.merge(&other).with_context(|| path.display().to_string())?;
+        merged.merge(&other).with_context(|| pair(first, path))?;
     }
     if let Some(path) = state {
         return write_state(&merged, path);
@@ -141,7 +143,9 @@ impl Asked<'_> {
         let tables = files.iter().map(open).collect::<warpfold_files::Result<Vec<Keyed>>>()?;
         let question = self.groups.question(reduction, start, self.execution.memory_limit);
         let bar = Bar::new(global.quiet);
-        let partial = groups::partial(tables, &question, &bar)?;
+        // `stats` leaves out what a column has no answer to.
+        let reduce = if all_columns { groups::partial_of_some } else { groups::partial };
+        let partial = reduce(tables, &question, &bar)?;
         drop(bar);
         if !global.quiet {
             note_left_out(&partial);
@@ -175,7 +179,8 @@ fn report(
     for (column, (name, ..)) in partial.value_columns().enumerate() {
         let columns = ops.iter().map(|&op| finish(column, op, &order));
         let columns = columns.collect::<warpfold::Result<_>>().with_context(|| name.to_string())?;
-        arrays.push(GroupRows { name: name.into(), columns });
+        let unit = partial.value_unit(column).cloned();
+        arrays.push(GroupRows { name: name.into(), unit, columns });
     }
     let keys = partial.keys_of(&order)?;
     let key_names = partial.key_names().to_vec();

@@ -38,20 +38,26 @@ pub(crate) fn run(args: &MergeArgs) -> Result<()> {
         match merged.merge(&state) {
             // A piece of a text column that has a decimal settles the type of all.
             Err(Error::StateMismatch { what: "element type", .. }) => later.push((path, state)),
-            merged => merged.with_context(|| path.display().to_string())?,
+            merged => merged.with_context(|| pair(first, path))?,
         }
     }
     for (path, state) in later {
-        merged.merge(&state).with_context(|| path.display().to_string())?;
+        merged.merge(&state).with_context(|| pair(first, path))?;
     }
     match state {
         Some(path) => partial::write(&merged, path),
         None => {
             let answer = merged.finish(&rules)?;
-            let array = Array::new(first.display().to_string(), answer, merged.missing());
+            let name = first.display().to_string();
+            let array = Array::new(name, answer, merged.missing(), merged.unit());
             output::write(&Report { arrays: vec![array], as_record: false }, &args.output)
         }
     }
+}
+
+/// The names of the first state and of one that does not merge with it.
+pub(super) fn pair(first: &OsStr, other: &OsStr) -> String {
+    format!("{} and {}", first.display(), other.display())
 }
 
 fn is_state(path: &Path) -> bool {

@@ -41,7 +41,6 @@ pub(crate) fn run(args: &PartialArgs, global: &Global) -> Result<()> {
         .hint("reduce each piece and concatenate the answers, or reduce axis 0 too")
         .into());
     }
-    reduce::note_unit(&named, global);
     let bar = Bar::new(global.quiet);
     let limit = args.execution.memory_limit;
     args.execution.begin();

@@ -23,7 +23,9 @@ pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
     let reduction = rest.execution.apply(rest.rules.apply(reduction));
     let files = inputs::files(&rest.input.files)?;
     let named = open(&args.ops, &files, &rest.input.options(), global.quiet)?;
-    named.iter().for_each(|named| note_unit(named, global));
+    if args.ops.iter().any(|&op| counts_steps(op)) {
+        named.iter().for_each(|named| note_unit(named, global));
+    }
     let (names, inputs): (Vec<_>, Vec<_>) = named.into_iter().map(|n| (n.name, n.inputs)).unzip();
     let bar = Bar::new(global.quiet);
     let limit = rest.execution.memory_limit;
@@ -41,8 +43,10 @@ pub(crate) fn run(args: &ReduceArgs, global: &Global) -> Result<()> {
     drop(bar);
     rest.execution.explain();
     let named = names.into_iter().zip(outcomes);
-    let arrays: Vec<Array> =
-        named.map(|(name, outcome)| Array::new(name, outcome.answer, outcome.missing)).collect();
+    let array = |(name, outcome): (String, stream::Outcome)| {
+        Array::new(name, outcome.answer, outcome.missing, outcome.unit.as_ref())
+    };
+    let arrays: Vec<Array> = named.map(array).collect();
     note_missing(&arrays, global);
     output::write(&Report { arrays, as_record: false }, &rest.output)
 }
@@ -91,10 +95,15 @@ pub(super) fn open(
     }
 }
 
+/// Whether the answer is a number that counts what the elements count, and says so nowhere.
+fn counts_steps(op: Op) -> bool {
+    matches!(op, Op::Range | Op::Mean | Op::Std | Op::Sum | Op::Norm1 | Op::NormInf)
+}
+
 /// Prints the units of numbers that have one.
 pub(super) fn note_unit(named: &inputs::Named, global: &Global) {
     let unit = named.inputs.items.first().and_then(Source::unit);
-    if let Some(unit) = unit.filter(|_| !global.quiet) {
+    if let Some(unit) = unit.filter(|unit| !global.quiet && !unit.is_number()) {
         note(&format!("{}: integers that count {unit}", named.name));
     }
 }

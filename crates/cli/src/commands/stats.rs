@@ -40,7 +40,7 @@ pub(crate) fn run(args: &StatsArgs, global: &Global) -> Result<()> {
     output::write(&Report { arrays, as_record: true }, &args.output)
 }
 
-/// One answer; none where nothing has no smallest element. A type asked for
+/// One answer; none where nothing has no smallest element, and dates no sum. A type asked for
 /// that an operation does not answer in, such as a position in f64, is meant
 /// for the others. A total of integers beyond their type is no reason to withhold
 /// the other answers: it is rounded to a float, and looks like one.
@@ -53,8 +53,10 @@ fn finish(partial: &Partial, op: Op, rules: &Rules) -> Result<OpAnswer> {
         error => Err(error),
     });
     match answer {
-        Ok(column) => Ok(OpAnswer { op, column: Some(column) }),
-        Err(Error::Empty { .. }) => Ok(OpAnswer { op, column: None }),
+        Ok(column) => Ok(OpAnswer::new(op, Some(column), partial.unit())),
+        Err(Error::Empty { .. } | Error::UnsupportedUnit { .. }) => {
+            Ok(OpAnswer::new(op, None, partial.unit()))
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -1,21 +1,22 @@
 //! Columns as an Arrow file (Feather version 2).
 
 use super::columns::{Column, Columns, Values, slice};
-use super::parquet::lacks_bf16;
+use super::parquet::{beyond, lacks_bf16};
 use anyhow::Result;
 use arrow_array::types::{ArrowPrimitiveType, Float16Type};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Float16Array, Float32Array, Float64Array,
-    Int8Array, Int16Array, Int32Array, Int64Array, LargeBinaryArray, LargeStringArray, RecordBatch,
-    RecordBatchOptions, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Float16Array, Float32Array,
+    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeBinaryArray,
+    LargeStringArray, RecordBatch, RecordBatchOptions, StringArray, UInt8Array, UInt16Array,
+    UInt32Array, UInt64Array, make_array,
 };
 use arrow_ipc::writer::FileWriter;
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 use warpfold::internal::Known;
-use warpfold::{Item, KeyValues, Numbers};
+use warpfold::{Item, KeyValues, Numbers, Tick, Unit};
 
 /// Rows of a batch.
 const BATCH: usize = 1 << 20;
@@ -42,9 +43,34 @@ pub(super) fn write(columns: &Columns<'_>, out: &mut dyn Write) -> Result<()> {
     Ok(file.finish()?)
 }
 
+/// The type of elements that count something, where Arrow has such.
+fn counted_type(unit: &Unit) -> Option<DataType> {
+    if let Unit::Decimal(digits) = unit {
+        return i8::try_from(*digits).ok().map(|digits| DataType::Decimal128(38, digits));
+    }
+    let tick = match unit.tick() {
+        Some(Tick::Second) => TimeUnit::Second,
+        Some(Tick::Milli) => TimeUnit::Millisecond,
+        Some(Tick::Micro) => TimeUnit::Microsecond,
+        Some(Tick::Nano) => TimeUnit::Nanosecond,
+        _ => return matches!(unit, Unit::Date(Tick::Day)).then_some(DataType::Date32),
+    };
+    Some(match unit {
+        Unit::Date(Tick::Milli) => DataType::Date64,
+        Unit::Time(Tick::Second | Tick::Milli) => DataType::Time32(tick),
+        Unit::Time(_) => DataType::Time64(tick),
+        Unit::Timestamp(_, zone) => DataType::Timestamp(tick, zone.as_deref().map(Arc::from)),
+        Unit::Duration(_) => DataType::Duration(tick),
+        _ => return None,
+    })
+}
+
 /// # Errors
 /// bf16.
 fn data_type(column: &Column<'_>) -> Result<DataType> {
+    if let Some(of) = column.counts().and_then(|(unit, _)| counted_type(unit)) {
+        return Ok(of);
+    }
     Ok(match &column.values {
         Values::Texts(texts) => {
             // Offsets of 32 bits are for less than 2 GiB in a batch.
@@ -75,7 +101,36 @@ fn data_type(column: &Column<'_>) -> Result<DataType> {
     })
 }
 
+/// Counts of 32 bits, or of 64, as elements of their type.
+fn counted_array(
+    column: &Column<'_>,
+    counts: &[i128],
+    of: &DataType,
+    rows: Range<usize>,
+) -> Result<ArrayRef> {
+    let valid = column.valid(rows.clone());
+    let counts = counts[rows].iter().zip(valid).map(|(&count, valid)| valid.then_some(count));
+    /// The counts, if all fit.
+    fn fitting<T: TryFrom<i128>>(
+        counts: impl Iterator<Item = Option<i128>>,
+    ) -> Result<Vec<Option<T>>, T::Error> {
+        counts.map(|count| count.map(T::try_from).transpose()).collect()
+    }
+    let wide = || beyond("Arrow", column, &of.to_string());
+    let data = match of {
+        DataType::Decimal128(..) => Decimal128Array::from(counts.collect::<Vec<_>>()).into_data(),
+        DataType::Date32 | DataType::Time32(_) => {
+            Int32Array::from(fitting(counts).map_err(|_| wide())?).into_data()
+        }
+        _ => Int64Array::from(fitting(counts).map_err(|_| wide())?).into_data(),
+    };
+    Ok(make_array(data.into_builder().data_type(of.clone()).build()?))
+}
+
 fn array(column: &Column<'_>, of: &DataType, rows: Range<usize>) -> Result<ArrayRef> {
+    if let Some((_, counts)) = column.counts().filter(|(unit, _)| counted_type(unit).is_some()) {
+        return counted_array(column, &counts, of, rows);
+    }
     match &column.values {
         Values::Texts(texts) => Ok(text_array(texts, of, rows)),
         Values::Numbers(numbers) => number_array(column, numbers, of, rows),

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
-use warpfold::{GroupColumn, Item, KeyValues, Numbers};
+use warpfold::{DType, GroupColumn, Item, KeyValues, Numbers, Scalar, Unit};
 
 /// Columns with as many rows each.
 pub(super) struct Columns<'a> {
@@ -20,14 +20,18 @@ pub(super) struct Columns<'a> {
 }
 
 /// A column, some of whose rows may have no value.
+#[derive(Clone)]
 pub(super) struct Column<'a> {
     pub(super) name: String,
     pub(super) values: Values<'a>,
+    /// What they count.
+    pub(super) unit: Option<&'a Unit>,
     /// The rows without a value, ascending.
     pub(super) missing: Vec<usize>,
 }
 
 /// The values of a column; of rows without one, whatever.
+#[derive(Clone)]
 pub(super) enum Values<'a> {
     Numbers(Cow<'a, Numbers>),
     /// Any bytes, as the files that they are from hold them.
@@ -50,7 +54,13 @@ impl<'a> Columns<'a> {
         let named = report.arrays.len() > 1;
         for array in &report.arrays {
             for answers in &array.columns {
-                columns.extend(Column::of_answers(named.then_some(&array.name), answers, rows));
+                let unit = array.unit_of(answers.op());
+                columns.extend(Column::of_answers(
+                    named.then_some(&array.name),
+                    answers,
+                    unit,
+                    rows,
+                ));
             }
         }
         distinct(&columns)?;
@@ -77,6 +87,7 @@ impl<'a> Columns<'a> {
         let named = |(axis, column): (usize, Vec<u64>)| Column {
             name: format!("i{axis}"),
             values: Values::Numbers(Cow::Owned(Numbers::of(&column))),
+            unit: None,
             missing: Vec::new(),
         };
         let mut columns: Vec<_> = indices.into_iter().enumerate().map(named).collect();
@@ -103,13 +114,14 @@ impl<'a> Column<'a> {
     fn of_keys(name: String, keys: &'a KeyValues) -> Column<'a> {
         let missing = (0..keys.len()).filter(|&group| keys.is_missing(group)).collect();
         let numbers = keys.numbers().map(|numbers| Values::Numbers(Cow::Borrowed(numbers)));
-        Column { name, values: numbers.unwrap_or(Values::Texts(keys)), missing }
+        Column { name, values: numbers.unwrap_or(Values::Texts(keys)), unit: keys.unit(), missing }
     }
 
     /// One column, or two for an operation with two answers.
     fn of_answers(
         prefix: Option<&String>,
         answers: &'a GroupColumn,
+        unit: Option<&'a Unit>,
         groups: usize,
     ) -> impl Iterator<Item = Column<'a>> {
         let missing: Vec<usize> = match answers.missing() {
@@ -126,6 +138,7 @@ impl<'a> Column<'a> {
             Some(Column {
                 name: named(prefix, op?.name()),
                 values: Values::Numbers(Cow::Borrowed(numbers?)),
+                unit,
                 missing: missing.clone(),
             })
         })
@@ -138,12 +151,13 @@ impl<'a> Column<'a> {
             Some(numbers) => Column {
                 name,
                 values: Values::Numbers(Cow::Borrowed(numbers)),
+                unit: field.unit,
                 missing: Vec::new(),
             },
             None => {
                 let nothing = Numbers::of(&vec![f64::NAN; rows]);
                 let values = Values::Numbers(Cow::Owned(nothing));
-                Column { name, values, missing: (0..rows).collect() }
+                Column { name, values, unit: None, missing: (0..rows).collect() }
             }
         }
     }
@@ -156,9 +170,23 @@ impl<'a> Column<'a> {
         let mut columns: Vec<_> = fields.map(|f| Column::of_field(prefix, f, rows)).collect();
         if report.as_record && report.has_missing() {
             let values = Values::Numbers(Cow::Owned(Numbers::of(&[array.missing])));
-            columns.push(Column { name: named(prefix, "missing"), values, missing: Vec::new() });
+            let name = named(prefix, "missing");
+            columns.push(Column { name, values, unit: None, missing: Vec::new() });
         }
         columns
+    }
+
+    /// The unit, and the integers that count it; those of rows without one are whatever.
+    pub(super) fn counts(&self) -> Option<(&'a Unit, Vec<i128>)> {
+        let Values::Numbers(numbers) = &self.values else { return None };
+        let count = |number| match number {
+            Scalar::Int(count, _) => Some(i128::from(count)),
+            Scalar::UInt(count, _) => Some(i128::from(count)),
+            _ => None,
+        };
+        let integers = matches!(numbers.dtype(), DType::I32 | DType::I64 | DType::U64);
+        let unit = self.unit.filter(|_| integers)?;
+        Some((unit, numbers.iter().map(count).collect::<Option<_>>()?))
     }
 
     /// Whether all texts are UTF-8, which files tell apart from other bytes.

@@ -4,7 +4,7 @@
 //! index, then a column for each operation. With several arrays their name
 //! comes first. A `stats` record is a row with a column for each operation.
 
-use crate::number::{self, Style};
+use crate::number::Style;
 use crate::report::{Array, Indices, Report};
 use std::io::{Result, Write};
 use warpfold_files::USUAL_MISSING;
@@ -33,7 +33,7 @@ fn write_long(report: &Report, style: Style, row: &mut Row<'_>) -> Result<()> {
                 row.cell(&array.name)?;
             }
             row.cell(field.name)?;
-            row.cell(&field.get(0).map_or_else(String::new, |n| number::text(n, style)))?;
+            row.cell(&field.text(0, style).unwrap_or_default())?;
             row.end()?;
         }
     }
@@ -57,7 +57,6 @@ fn write_wide(report: &Report, style: Style, row: &mut Row<'_>) -> Result<()> {
         row.cell("missing")?;
     }
     row.end()?;
-    let mut text = String::new();
     for array in &report.arrays {
         let fields = array.fields();
         for (place, index) in Indices::of(&array.shape).enumerate() {
@@ -68,11 +67,7 @@ fn write_wide(report: &Report, style: Style, row: &mut Row<'_>) -> Result<()> {
                 row.cell(&index.get(axis).map_or_else(String::new, usize::to_string))?;
             }
             for field in &fields {
-                text.clear();
-                if let Some(number) = field.get(place) {
-                    number::push(&mut text, number, style);
-                }
-                row.cell(&text)?;
+                row.cell(&field.text(place, style).unwrap_or_default())?;
             }
             if with_missing {
                 row.cell(&array.missing.to_string())?;

@@ -10,7 +10,7 @@ use crate::number::{self, Style};
 use crate::printable::{printable, printable_key};
 use std::borrow::Cow;
 use std::io::{Result, Write};
-use warpfold::{GroupColumn, KeyValues, Op, Scalar};
+use warpfold::{GroupColumn, KeyValues, Op, Scalar, Unit};
 
 /// The answers of all groups.
 #[derive(Debug)]
@@ -28,7 +28,25 @@ pub(crate) struct GroupReport {
 #[derive(Debug)]
 pub(crate) struct GroupRows {
     pub(crate) name: String,
+    /// What the values count.
+    pub(crate) unit: Option<Unit>,
     pub(crate) columns: Vec<GroupColumn>,
+}
+
+impl GroupRows {
+    /// What the answers to an operation count, if they are elements that do.
+    pub(super) fn unit_of(&self, op: Op) -> Option<&Unit> {
+        self.unit.as_ref().filter(|unit| unit.is_kept_by(op))
+    }
+}
+
+/// A number, and what it counts.
+type Counted<'a> = (Scalar, Option<&'a Unit>);
+
+fn text((number, unit): Counted<'_>, style: Style) -> String {
+    let mut text = String::new();
+    number::push_counted(&mut text, number, unit, style);
+    text
 }
 
 impl GroupReport {
@@ -56,7 +74,7 @@ impl GroupReport {
     /// Calls `row` with each array's name, the place of each group and its answers.
     fn for_each_row(
         &self,
-        mut row: impl FnMut(&str, usize, &[Option<Scalar>]) -> Result<()>,
+        mut row: impl FnMut(&str, usize, &[Option<Counted<'_>>]) -> Result<()>,
     ) -> Result<()> {
         let mut answers = Vec::new();
         for array in &self.arrays {
@@ -64,9 +82,11 @@ impl GroupReport {
                 answers.clear();
                 for column in &array.columns {
                     let value = column.get(group);
-                    answers.push(value.map(|value| value.first()));
+                    let unit = array.unit_of(column.op());
+                    answers.push(value.map(|value| (value.first(), unit)));
                     if column.op().pair().is_some() {
-                        answers.push(value.and_then(|value| value.second()));
+                        let second = value.and_then(|value| value.second());
+                        answers.push(second.map(|second| (second, unit)));
                     }
                 }
                 row(&array.name, group, &answers)?;
@@ -83,8 +103,8 @@ fn names(op: Op) -> Vec<&'static str> {
 /// A key for people; a dash for none.
 fn key(keys: &KeyValues, group: usize) -> Cow<'_, str> {
     match (keys.number(group), keys.text_bytes(group)) {
-        (Some(number), _) => number::text(number, Style::Text).into(),
-        (_, Some(text)) => printable_key(text),
+        (Some(number), _) => text((number, keys.unit()), Style::Text).into(),
+        (_, Some(bytes)) => printable_key(bytes),
         _ => "-".into(),
     }
 }
@@ -126,7 +146,7 @@ fn write_plain(report: &GroupReport, hex: bool, out: &mut dyn Write) -> Result<(
                 line.push('\t');
             }
             match answer {
-                Some(number) => number::push(&mut line, *number, Style::text(hex)),
+                Some(number) => line += &text(*number, Style::text(hex)),
                 None => line.push('-'),
             }
         }
@@ -142,8 +162,8 @@ fn write_table(report: &GroupReport, hex: bool, out: &mut dyn Write) -> Result<(
         let mut row = Vec::new();
         row.extend(report.is_named().then(|| name.to_string()));
         row.extend(report.keys.iter().map(|keys| key(keys, group).into_owned()));
-        let text = |number: &Scalar| number::text(*number, Style::text(hex));
-        row.extend(answers.iter().map(|answer| answer.as_ref().map_or_else(dash, text)));
+        let shown = |number: &Counted<'_>| text(*number, Style::text(hex));
+        row.extend(answers.iter().map(|answer| answer.as_ref().map_or_else(dash, shown)));
         rows.push(row);
         Ok(())
     })?;
@@ -156,24 +176,20 @@ fn write_csv(report: &GroupReport, delimiter: u8, hex: bool, out: &mut dyn Write
     let mut row = Row::new(out, delimiter);
     report.header().into_iter().try_for_each(|name| row.cell(name))?;
     row.end()?;
-    let mut text = String::new();
     report.for_each_row(|name, group, answers| {
         if report.is_named() {
             row.cell(name)?;
         }
         for keys in &report.keys {
             match (keys.number(group), keys.text_bytes(group)) {
-                (Some(number), _) => row.cell(&number::text(number, Style::Text))?,
-                (_, Some(text)) => row.text(text)?,
+                (Some(number), _) => row.cell(&text((number, keys.unit()), Style::Text))?,
+                (_, Some(bytes)) => row.text(bytes)?,
                 _ => row.cell("")?,
             }
         }
         for answer in answers {
-            text.clear();
-            if let Some(number) = answer {
-                number::push(&mut text, *number, Style::text(hex));
-            }
-            row.cell(&text)?;
+            let number = answer.map(|number| text(number, Style::text(hex)));
+            row.cell(&number.unwrap_or_default())?;
         }
         row.end()
     })
@@ -200,16 +216,16 @@ fn write_json(report: &GroupReport, lines: bool, hex: bool, out: &mut dyn Write)
         for (i, (label, keys)) in report.key_names.iter().zip(&report.keys).enumerate() {
             let comma = if i == 0 { "" } else { "," };
             let key = match (keys.number(group), keys.text_bytes(group)) {
-                (Some(number), _) => number::text(number, Style::Json),
-                (_, Some(text)) => json::key(text),
+                (Some(number), _) => text((number, keys.unit()), Style::Json),
+                (_, Some(bytes)) => json::key(bytes),
                 _ => "null".into(),
             };
             write!(out, "{comma}{}:{key}", quoted(label))?;
         }
         out.write_all(b"}")?;
         for (field, answer) in fields.iter().zip(answers) {
-            let text = answer.map_or_else(|| "null".into(), |n| number::text(n, Style::json(hex)));
-            write!(out, ",\"{field}\":{text}")?;
+            let number = answer.map_or_else(|| "null".into(), |n| text(n, Style::json(hex)));
+            write!(out, ",\"{field}\":{number}")?;
         }
         out.write_all(if lines { b"}\n" } else { b"}" })
     })?;

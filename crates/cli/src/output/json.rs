@@ -7,10 +7,11 @@
 //! arrays each has a `name`. `missing` counts rows without a value, if there
 //! were any. A `stats` record is one object with a member for each operation.
 //!
+//! Dates and times are strings, as ISO 8601 has them, and their `dtype` is `timestamp[us]`.
 //! NaN and infinities, for which JSON has no numbers, are the strings `"NaN"`,
 //! `"Infinity"` and `"-Infinity"`; a value that does not exist is `null`.
 
-use crate::number::{self, Style};
+use crate::number::Style;
 use crate::printable::printable_json;
 use crate::report::{Array, Field, OpAnswer, Report};
 use std::io::{Result, Write};
@@ -95,10 +96,13 @@ fn write_object(
 }
 
 fn write_answer(array: &Array, answer: &OpAnswer, style: Style, out: &mut dyn Write) -> Result<()> {
-    let dtype = answer.column.as_ref().map(|c| c.numbers.dtype().name());
+    let dtype = answer.column.as_ref().map(|column| match &answer.unit {
+        Some(unit) if style == Style::Json => unit.type_name(),
+        _ => column.numbers.dtype().to_string(),
+    });
     write!(out, "\"op\":\"{}\",", answer.op)?;
     if let Some(dtype) = dtype {
-        write!(out, "\"dtype\":\"{dtype}\",")?;
+        write!(out, "\"dtype\":{},", quoted(&dtype))?;
     }
     let shape: Vec<_> = array.shape.iter().map(usize::to_string).collect();
     write!(out, "\"shape\":[{}],\"value\":", shape.join(","))?;
@@ -122,9 +126,8 @@ fn write_nested(
     out: &mut dyn Write,
 ) -> Result<()> {
     let Some((&len, inner)) = shape.split_first() else {
-        let number = field.get(*next);
+        let text = field.text(*next, style).unwrap_or_else(|| "null".into());
         *next += 1;
-        let text = number.map_or_else(|| "null".into(), |n| number::text(n, style));
         return out.write_all(text.as_bytes());
     };
     out.write_all(b"[")?;

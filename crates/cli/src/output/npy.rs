@@ -5,26 +5,36 @@ use crate::report::Report;
 use anyhow::Result;
 use std::io::Write;
 use warpfold::internal::Known;
-use warpfold::{DType, Scalar, f16};
+use warpfold::{DType, Scalar, Tick, Unit, f16};
 
 /// # Errors
 /// Several answers, types that NumPy lacks, and what the system says.
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<()> {
     let one = match &report.arrays[..] {
         [array] => match &array.answers[..] {
-            [answer] => answer.column.as_ref().filter(|c| c.second.is_none()).map(|c| (array, c)),
+            [answer] => {
+                let column = answer.column.as_ref().filter(|column| column.second.is_none());
+                column.map(|column| (array, column, answer.unit.as_ref()))
+            }
             _ => None,
         },
         _ => None,
     };
-    let Some((array, column)) = one else {
+    let Some((array, column, unit)) = one else {
         return Err(Usage::new("a .npy file holds the answer to one operation over one array")
             .hint("write .csv or .json")
             .into());
     };
-    let dtype = column.numbers.dtype();
-    out.write_all(&header(dtype, &array.shape)?)?;
+    let own = column.numbers.dtype();
+    // NumPy counts in 64 bits.
+    let counts = unit.filter(|_| !own.is_float());
+    let dtype = if counts.is_some() { DType::I64 } else { own };
+    out.write_all(&counted_header(dtype, counts, &array.shape)?)?;
     for number in column.numbers.iter() {
+        let number = match number {
+            Scalar::Int(count, _) => Scalar::integer(count.into(), dtype).unwrap_or(number),
+            number => number,
+        };
         out.write_all(&bytes(number, false)[..dtype.size()])?;
     }
     Ok(())
@@ -41,6 +51,27 @@ pub(super) fn bytes(number: Scalar, none: bool) -> [u8; 8] {
         (true, _) => 0,
     };
     bits.to_le_bytes()
+}
+
+/// The same of elements of 64 bits that may count something: those of `datetime64` and
+/// `timedelta64` do.
+pub(super) fn counted_header(
+    dtype: DType,
+    unit: Option<&Unit>,
+    shape: &[usize],
+) -> Result<Vec<u8>> {
+    let kind = match unit {
+        Some(Unit::Decimal(_)) => {
+            return Err(Usage::new("NumPy has no decimals")
+                .hint("use --out f64, or write .parquet, .arrow, .csv or .json")
+                .into());
+        }
+        Some(Unit::Date(_) | Unit::Timestamp(..)) if dtype == DType::I64 => 'M',
+        Some(Unit::Duration(_)) if dtype == DType::I64 => 'm',
+        _ => return header(dtype, shape),
+    };
+    let tick = unit.and_then(Unit::tick).map_or("", Tick::symbol);
+    header_of(&format!("<{kind}8[{tick}]"), shape)
 }
 
 /// What stands before the elements, which follow in C order, the low bytes first.

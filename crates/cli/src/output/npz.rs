@@ -1,7 +1,8 @@
 //! Answers as a npz archive: an array for each, by its name.
 //!
 //! NumPy's arrays have no missing values. Where there are some, a second array says where:
-//! `price_mean.missing` is true for these rows, of which `price_mean` has a NaN or a zero.
+//! `price_mean.missing` is true for these rows, of which `price_mean` has a NaN, no time or a
+//! zero.
 
 use super::GroupReport;
 use super::columns::{Column, Columns, Values, distinct};
@@ -10,7 +11,7 @@ use crate::failure::Usage;
 use crate::report::Report;
 use anyhow::Result;
 use std::io::{self, Cursor, ErrorKind, Seek, SeekFrom, Write};
-use warpfold::{KeyValues, Numbers};
+use warpfold::{DType, KeyValues, Numbers, Scalar};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
@@ -98,10 +99,20 @@ fn add_numbers(
     archive: &mut Archive,
 ) -> Result<()> {
     archive.start_file(name, options(CompressionMethod::Stored))?;
-    archive.write_all(&npy::header(numbers.dtype(), shape)?)?;
+    // NumPy counts in 64 bits.
+    let wide = |counts: Vec<i128>| counts.iter().map(|&count| count as i64).collect::<Vec<_>>();
+    let counts = column.counts().map(|(_, counts)| Numbers::of(&wide(counts)));
+    let numbers = counts.as_ref().unwrap_or(numbers);
+    archive.write_all(&npy::counted_header(numbers.dtype(), column.unit, shape)?)?;
     let mut missing = column.missing.iter().peekable();
     for (row, number) in numbers.iter().enumerate() {
         let none = missing.next_if(|&&first| first == row).is_some();
+        // What NumPy calls not a time.
+        let number = match none && counts.is_some() {
+            true => Scalar::from_bits(DType::I64, i64::MIN.cast_unsigned()),
+            false => number,
+        };
+        let none = none && counts.is_none();
         archive.write_all(&npy::bytes(number, none)[..numbers.dtype().size()])?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use super::columns::{Column, Columns, Values, slice};
 use crate::failure::Usage;
 use anyhow::Result;
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray,
     FixedLenByteArrayType, FloatType, Int32Type, Int64Type,
@@ -11,11 +11,12 @@ use parquet::data_type::{
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
+use std::borrow::Cow;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 use warpfold::internal::Known;
-use warpfold::{Item, KeyValues, Numbers};
+use warpfold::{Item, KeyValues, Numbers, Tick, Unit};
 
 /// Rows of a row group: as many as other writers take.
 const ROW_GROUP: usize = 1 << 20;
@@ -23,6 +24,10 @@ const ROW_GROUP: usize = 1 << 20;
 /// # Errors
 /// bf16, which Parquet lacks, and what the system says.
 pub(super) fn write(columns: &Columns<'_>, out: &mut dyn Write) -> Result<()> {
+    let columns = Columns {
+        rows: columns.rows,
+        columns: columns.columns.iter().map(stored).collect::<Result<_>>()?,
+    };
     let fields = columns.columns.iter().map(field).collect::<Result<Vec<TypePtr>>>()?;
     let schema = Type::group_type_builder("warpfold").with_fields(fields).build()?;
     let properties = WriterProperties::builder()
@@ -48,6 +53,65 @@ pub(super) fn write(columns: &Columns<'_>, out: &mut dyn Write) -> Result<()> {
     Ok(out.write_all(&file.into_inner()?)?)
 }
 
+/// The column in the steps that Parquet has: milliseconds for seconds, days for dates.
+///
+/// # Errors
+/// Durations, which Parquet lacks, and what does not fit its types.
+fn stored<'a>(column: &Column<'a>) -> Result<Column<'a>> {
+    let Some((unit, mut counts)) = column.counts() else { return Ok(column.clone()) };
+    let (times, by) = match unit {
+        Unit::Duration(_) => {
+            let what = format!("Parquet has no durations, which {} are", column.name);
+            return Err(Usage::new(what).hint("write .arrow, .csv or .json").into());
+        }
+        Unit::Date(tick) => (1, i128::from(Tick::Day.nanoseconds() / tick.nanoseconds())),
+        Unit::Time(Tick::Second) | Unit::Timestamp(Tick::Second, _) => (1000, 1),
+        _ => (1, 1),
+    };
+    let narrow = matches!(unit, Unit::Date(_) | Unit::Time(Tick::Second | Tick::Milli));
+    for (row, count) in counts.iter_mut().enumerate() {
+        if column.missing.binary_search(&row).is_ok() {
+            *count = 0;
+            continue;
+        }
+        let fits = |count: &i128| match unit {
+            Unit::Decimal(digits) => *digits <= 18 && count.unsigned_abs() < 10u128.pow(18),
+            _ if narrow => i32::try_from(*count).is_ok(),
+            _ => i64::try_from(*count).is_ok(),
+        };
+        let stored = count.checked_mul(times).filter(|_| *count % by == 0).map(|n| n / by);
+        let what = || beyond("Parquet", column, &unit.to_string());
+        *count = stored.filter(fits).ok_or_else(what)?;
+    }
+    let numbers = match narrow {
+        true => Numbers::of(&counts.iter().map(|&count| count as i32).collect::<Vec<_>>()),
+        false => Numbers::of(&counts.iter().map(|&count| count as i64).collect::<Vec<_>>()),
+    };
+    Ok(Column { values: Values::Numbers(Cow::Owned(numbers)), ..column.clone() })
+}
+
+/// The type of a column that [`stored`] has made.
+fn counted_type(unit: &Unit) -> Option<LogicalType> {
+    let tick = match unit.tick() {
+        Some(Tick::Second | Tick::Milli) => TimeUnit::MILLIS,
+        Some(Tick::Micro) => TimeUnit::MICROS,
+        _ => TimeUnit::NANOS,
+    };
+    Some(match unit {
+        Unit::Date(_) => LogicalType::Date,
+        Unit::Time(_) => LogicalType::time(false, tick),
+        Unit::Timestamp(_, zone) => LogicalType::timestamp(zone.is_some(), tick),
+        Unit::Decimal(digits) => LogicalType::decimal(i32::from(*digits), 18),
+        _ => return None,
+    })
+}
+
+/// The error that a column holds what a format's type for it has no room for.
+pub(super) fn beyond(format: &str, column: &Column<'_>, of: &str) -> anyhow::Error {
+    let what = format!("{} holds {of} that {format}'s type for them does not have", column.name);
+    Usage::new(what).hint("write .csv or .json").into()
+}
+
 /// What a column is called, its type, and whether rows may have no value.
 fn field(column: &Column<'_>) -> Result<TypePtr> {
     let integer = |bits, signed| Some(LogicalType::integer(bits, signed));
@@ -71,13 +135,23 @@ fn field(column: &Column<'_>) -> Result<TypePtr> {
             Known::BF16 => return Err(lacks_bf16("Parquet", column)),
         },
     };
+    let logical = match column.unit.and_then(counted_type) {
+        Some(counted) if matches!(physical, Physical::INT32 | Physical::INT64) => Some(counted),
+        _ => logical,
+    };
     let repetition =
         if column.missing.is_empty() { Repetition::REQUIRED } else { Repetition::OPTIONAL };
     let length = if physical == Physical::FIXED_LEN_BYTE_ARRAY { 2 } else { -1 };
     let builder = Type::primitive_type_builder(&column.name, physical)
         .with_repetition(repetition)
-        .with_logical_type(logical)
+        .with_logical_type(logical.clone())
         .with_length(length);
+    let builder = match logical {
+        Some(LogicalType::Decimal(decimal)) => {
+            builder.with_precision(decimal.precision).with_scale(decimal.scale)
+        }
+        _ => builder,
+    };
     Ok(Arc::new(builder.build()?))
 }
 

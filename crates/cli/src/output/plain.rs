@@ -5,7 +5,7 @@
 //! row on each line with a blank line between slices, as NumPy's `savetxt`
 //! does.
 
-use crate::number::{self, Style};
+use crate::number::Style;
 use crate::printable::printable;
 use crate::report::{Array, Field, Indices, OpAnswer, Report};
 use std::io::{Result, Write};
@@ -48,8 +48,7 @@ pub(super) fn write(report: &Report, hex: bool, out: &mut dyn Write) -> Result<(
 
 /// The number of output `index`, or both of two.
 fn values(answer: &OpAnswer, index: usize, style: Style) -> String {
-    let text =
-        |field: Field<'_>| field.get(index).map_or_else(|| "-".into(), |n| number::text(n, style));
+    let text = |field: Field<'_>| field.text(index, style).unwrap_or_else(|| "-".into());
     answer.fields().map(text).collect::<Vec<_>>().join(" ")
 }
 

@@ -1,6 +1,6 @@
 //! Aligned tables, for people.
 
-use crate::number::{self, Style};
+use crate::number::Style;
 use crate::printable::printable;
 use crate::report::{Array, Field, Indices, Report};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
@@ -8,9 +8,7 @@ use std::io::{Result, Write};
 
 pub(super) fn write(report: &Report, hex: bool, out: &mut dyn Write) -> Result<()> {
     let style = Style::text(hex);
-    let cell = |field: &Field<'_>, place| {
-        field.get(place).map_or_else(|| "-".into(), |n| number::text(n, style))
-    };
+    let cell = |field: &Field<'_>, place| field.text(place, style).unwrap_or_else(|| "-".into());
     if let [array] = &report.arrays[..]
         && report.is_scalar()
     {

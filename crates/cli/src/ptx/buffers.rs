@@ -378,8 +378,8 @@ impl Passed {
             Scalar::F16(_) | Scalar::BF16(_) => {
                 return Passed::Bytes((bits as u16).to_le_bytes().into());
             }
-            Scalar::Int(x, DType::I32) => Arg::I32(x as i32),
-            Scalar::Int(x, DType::I64) => Arg::I64(x),
+            Scalar::Int(x, _) if scalar.dtype() == DType::I32 => Arg::I32(x as i32),
+            Scalar::Int(x, _) if scalar.dtype() == DType::I64 => Arg::I64(x),
             _ => match scalar.dtype().size() {
                 1 => Arg::U8(bits as u8),
                 2 => Arg::U16(bits as u16),

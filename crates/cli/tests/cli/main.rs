@@ -25,3 +25,4 @@ mod states;
 mod suites;
 mod tables;
 mod threads;
+mod times;

@@ -191,6 +191,25 @@ impl<F: Format> Superacc<F> {
         self.neg_infs = self.neg_infs.wrapping_add(other.neg_infs);
     }
 
+    /// The sum of the same terms, each times `factor`; `None` if it leaves the format.
+    #[must_use]
+    pub fn scaled(&self, factor: u64) -> Option<Self> {
+        let mut scaled = *self;
+        scaled.canonicalise();
+        let top = F::LIMBS - 1;
+        let mut carry = 0i128;
+        for (i, limb) in scaled.limbs.as_mut().iter_mut().enumerate() {
+            let v = i128::from(*limb).checked_mul(i128::from(factor))?.checked_add(carry)?;
+            if i == top {
+                *limb = i64::try_from(v).ok()?;
+            } else {
+                *limb = (v & 0xffff_ffff) as i64;
+                carry = v >> 32;
+            }
+        }
+        Some(scaled)
+    }
+
     /// Moves carries up until every limb but the top one is in `[0, 2^32)`.
     pub fn canonicalise(&mut self) {
         self.pending = 0;

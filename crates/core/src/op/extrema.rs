@@ -57,6 +57,19 @@ pub struct Extrema<T: Element> {
     seen: Spans,
 }
 
+impl Extrema<i64> {
+    /// Those of the same elements, each times `factor`, if both ends fit.
+    pub(super) fn scaled(&self, factor: u64) -> Option<Self> {
+        let mut scaled = self.clone();
+        if self.count > 0 {
+            let factor = i64::try_from(factor).ok()?;
+            scaled.min.0 = self.min.0.checked_mul(factor)?;
+            scaled.max.0 = self.max.0.checked_mul(factor)?;
+        }
+        Some(scaled)
+    }
+}
+
 impl<T: Element> Extrema<T> {
     fn new(kind: Kind) -> Self {
         Extrema {

@@ -23,6 +23,7 @@ mod ordered;
 mod payload;
 pub mod prod;
 mod rules;
+mod scaled;
 mod show;
 mod spans;
 mod squares;

@@ -2,6 +2,7 @@
 
 use super::{Kind, Op};
 use crate::DType;
+use crate::exact::round::Truncated;
 
 /// The treatment of NaNs among the elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -40,6 +41,10 @@ pub struct Rules {
     pub out: Option<DType>,
     /// Whether integer totals wrap around instead of failing.
     pub wrap: bool,
+    /// The digits behind the point of decimals, whose elements are integers: answers that are
+    /// floats have these digits behind the point.
+    #[doc(hidden)]
+    pub decimals: u8,
 }
 
 impl Rules {
@@ -47,7 +52,8 @@ impl Rules {
     /// the operation's own type, totals do not wrap.
     #[must_use]
     pub const fn new() -> Rules {
-        Rules { nan: NanPolicy::Propagate, ddof: 0, ddof_fraction: 0, out: None, wrap: false }
+        let nan = NanPolicy::Propagate;
+        Rules { nan, ddof: 0, ddof_fraction: 0, out: None, wrap: false, decimals: 0 }
     }
 
     /// The same rules with what NaNs do.
@@ -96,6 +102,25 @@ impl Rules {
     #[must_use]
     pub const fn wrap(self, wrap: bool) -> Rules {
         Rules { wrap, ..self }
+    }
+
+    /// The same rules for decimals with so many digits behind the point.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn decimals(self, decimals: u8) -> Rules {
+        Rules { decimals, ..self }
+    }
+
+    /// A number of so many times the digits of decimals, with its point where it belongs.
+    #[inline]
+    pub(super) fn pointed(&self, mut number: Truncated, times: u32) -> Truncated {
+        let mut digits = u32::from(self.decimals) * times;
+        while digits > 0 {
+            let some = digits.min(18);
+            number = number.divide(10u64.pow(some));
+            digits -= some;
+        }
+        number
     }
 
     /// Whether the rules may change what the default rules answer: to this operation, over

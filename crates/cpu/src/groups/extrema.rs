@@ -155,6 +155,23 @@ impl<T: Element, const AT: bool> Table for ExtremaTable<T, AT> {
         true
     }
 
+    fn scale(&mut self, factor: u64) -> bool {
+        let Some(factor) = i64::try_from(factor).ok().filter(|_| T::DTYPE == DType::I64) else {
+            return false;
+        };
+        let scaled = |key: T::Key| {
+            let bits = key.to_bits64().cast_signed().checked_mul(factor)?;
+            Some(T::Key::from_bits64(bits.cast_unsigned()))
+        };
+        let all = self.ends.iter().map(|ends| match ends.count {
+            0 => Some(*ends),
+            _ => Some(Ends { min: scaled(ends.min)?, max: scaled(ends.max)?, ..*ends }),
+        });
+        let Some(all) = all.collect() else { return false };
+        self.ends = all;
+        true
+    }
+
     fn value(&self, op: Op, rules: &Rules, group: u32, _rows: u64) -> Result<Value> {
         self.state(group).finish(op, rules)
     }

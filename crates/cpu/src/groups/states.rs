@@ -88,6 +88,11 @@ impl<S: State> Table for StateTable<S> {
         })
     }
 
+    fn scale(&mut self, _factor: u64) -> bool {
+        // What is zero stays so.
+        self.kind == Kind::Counts
+    }
+
     fn value(&self, op: Op, rules: &Rules, group: u32, _rows: u64) -> Result<Value> {
         self.states[group as usize].finish(op, rules)
     }

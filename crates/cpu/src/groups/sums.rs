@@ -161,6 +161,14 @@ macro_rules! table {
                 true
             }
 
+            fn scale(&mut self, factor: u64) -> bool {
+                // Terms of products have the factor twice.
+                let times = if matches!(self.kind, Kind::SquareSum | Kind::Dot) { 2 } else { 1 };
+                let scaled =
+                    if T::DTYPE.is_float() { None } else { self.totals.scaled(factor, times) };
+                scaled.map(|totals| self.totals = totals).is_some()
+            }
+
             fn value(&self, op: Op, rules: &Rules, group: u32, _rows: u64) -> Result<Value> {
                 match simple(T::DTYPE, self.totals.simple(group), op, rules) {
                     Some(value) => Ok(value),
@@ -243,6 +251,15 @@ impl<T: Element> Table for MomentTable<T> {
         self.sums.totals.merge(&other.sums.totals, groups);
         self.squares.totals.merge(&other.squares.totals, groups);
         true
+    }
+
+    fn scale(&mut self, factor: u64) -> bool {
+        let (mut sums, mut squares) = (self.sums.clone(), self.squares.clone());
+        let scaled = sums.scale(factor) && squares.scale(factor);
+        if scaled {
+            (self.sums, self.squares) = (sums, squares);
+        }
+        scaled
     }
 
     fn value(&self, op: Op, rules: &Rules, group: u32, rows: u64) -> Result<Value> {

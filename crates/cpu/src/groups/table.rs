@@ -78,6 +78,10 @@ pub trait Table: Send + Sync {
     /// Takes in another table of the same kind and type: its group `g` is this one's
     /// `groups[g]`. `false` for another kind or type; nothing is changed then.
     fn merge(&mut self, other: &dyn Table, groups: &[u32]) -> bool;
+    /// Makes of each state that of the same elements, each times `factor`: what those of a
+    /// unit are in a finer one. `false` if they do not fit, and for tables that know no such
+    /// multiples; nothing is changed then.
+    fn scale(&mut self, factor: u64) -> bool;
     /// The value of `op` of a group, where the whole array has so many rows.
     ///
     /// # Errors

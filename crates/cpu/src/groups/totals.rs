@@ -420,6 +420,24 @@ impl<F: Format, W: Fixed> Totals<F, W> {
         }
         let acc = Superacc::<F>::from_vector(&vector)
             .ok_or_else(|| damaged("its counters contradict each other"))?;
+        self.put(group, acc);
+        Ok(acc)
+    }
+
+    /// The sums of the same terms, each times `factor`, so many times; `None` if one leaves
+    /// its format, or there is no memory for them.
+    pub(super) fn scaled(&self, factor: u64, times: u32) -> Option<Self> {
+        let mut scaled = Totals { reach: self.reach, ..Totals::new(0) };
+        scaled.grow(self.cells.len()).ok()?;
+        for group in 0..self.cells.len() as u32 {
+            let sum = (0..times).try_fold(self.sum(group), |sum, _| sum.scaled(factor))?;
+            scaled.put(group, sum);
+        }
+        Some(scaled)
+    }
+
+    /// Makes this the sum of a group that holds no element.
+    fn put(&mut self, group: u32, acc: Superacc<F>) {
         let cell = &mut self.cells[group as usize];
         cell.count = acc.count.cast_unsigned();
         let specials = [acc.nans, acc.pos_infs, acc.neg_infs];
@@ -437,7 +455,6 @@ impl<F: Format, W: Fixed> Totals<F, W> {
         } else {
             self.add_elsewhere(group, sum.negative, window, exponent);
         }
-        Ok(acc)
     }
 }
 

@@ -311,10 +311,9 @@ fn rows_shorter_than_a_vector_are_those_of_the_states() {
             let (one, two) = (array(&mut random), array(&mut random));
             let note = "short rows";
             for op in [Op::Sum, Op::Mean, Op::Norm2, Op::Var, Op::ArgMax] {
-                self::one(&one, &[false, true], op, Isa::best(), 1, &Rules::new(), note);
+                self::one(&one, &[false, true], op, &[1], &Rules::new(), note);
             }
-            let pair = [Some(&one), Some(&two)];
-            compare(pair, &[false, true], Op::Dot, Isa::best(), 1, &Rules::new(), note);
+            dot([&one, &two], &[false, true], &[1], &Rules::new(), note);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::dictionary::Dictionary;
 use super::plan::{Codec, Span};
 use crate::file::{Cursor, PositionalFile};
 use crate::fixed::{stream_error, swap_bytes};
-use crate::{Batch, Block, Endian, Error, Result};
+use crate::{Batch, Block, Endian, Error, Result, unit};
 use std::io::{self, Read};
 use std::sync::Arc;
 use warpfold_core::DType;
@@ -54,6 +54,9 @@ pub(super) struct ArrowBlock {
     pub(super) name: Arc<str>,
     /// The type of the elements in the buffer: of the values, or of keys.
     pub(super) stored: DType,
+    /// Of decimals the bytes of each, and the digits behind the point; they become elements of
+    /// the type.
+    pub(super) decimal: Option<(usize, u8)>,
     /// Where the keys find their values.
     pub(super) dictionary: Option<Arc<Dictionary>>,
     pub(super) endian: Endian,
@@ -114,12 +117,31 @@ impl ArrowBlock {
             }
         };
         let (mut bits, mut values) = (Vec::new(), Vec::new());
+        // Rows with decimals beyond 64 bits, which matter if they have a value.
+        let mut beyond = Vec::new();
+        let too_large = |digits| Error::format(name, unit::large(digits)).with_hint(unit::LARGE);
+        let digits = block.decimal.map_or(0, |(_, digits)| digits);
         let mut left = block.rows;
         while left > 0 {
             let rows = left.min(ROWS) as usize;
             left -= rows as u64;
             batch.reset(dictionary.map_or(block.stored, Dictionary::dtype));
+            beyond.clear();
             let mut fill = |out: &mut [u8]| -> io::Result<()> {
+                if let Some((bytes, _)) = block.decimal {
+                    let mut stored = vec![0; rows * bytes];
+                    data.read_exact(&mut stored)?;
+                    let each = stored.chunks_exact_mut(bytes).zip(out.chunks_exact_mut(size));
+                    for (row, (stored, out)) in each.enumerate() {
+                        if block.endian == Endian::Little {
+                            stored.reverse();
+                        }
+                        let value = unit::of_bytes(stored);
+                        beyond.extend(value.is_none().then_some(row));
+                        out.copy_from_slice(&value.unwrap_or(0).to_ne_bytes());
+                    }
+                    return Ok(());
+                }
                 if block.stored == DType::Bool {
                     let mut packed = vec![0; rows.div_ceil(8)];
                     data.read_exact(&mut packed)?;
@@ -134,18 +156,27 @@ impl ArrowBlock {
             };
             if validity.is_none() && dictionary.is_none() {
                 fill(batch.grow(rows * size)).map_err(failed)?;
+                if !beyond.is_empty() {
+                    return Err(too_large(digits));
+                }
                 sink(batch)?;
                 continue;
             }
             values.resize(rows * size, 0);
             fill(&mut values).map_err(failed)?;
             let Some(validity) = &mut validity else {
+                if !beyond.is_empty() {
+                    return Err(too_large(digits));
+                }
                 put(&values, batch)?;
                 sink(batch)?;
                 continue;
             };
             bits.resize(rows.div_ceil(8), 0);
             validity.read_exact(&mut bits).map_err(failed)?;
+            if beyond.iter().any(|&row| bit(&bits, row)) {
+                return Err(too_large(digits));
+            }
             let mut row = 0;
             while row < rows {
                 let present = bit(&bits, row);

@@ -13,7 +13,7 @@ mod texts;
 use crate::columns::{self, ColumnSelector};
 use crate::file::{Cursor, PositionalFile};
 use crate::fixed::stream_error;
-use crate::groups::Keyed;
+use crate::groups::{Keyed, Kind};
 use crate::open::{OpenOptions, Stream};
 use crate::table::Typing;
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
 use arrow_ipc::{DictionaryBatch, Message, RecordBatch, root_as_footer, root_as_message};
 use decode::{ArrowBlock, Bytes, ROWS};
 use dictionary::Dictionary;
-use plan::{Plan, Span, TextPlan};
+use plan::{Plan, Span, TextPlan, Width};
 use schema::{Keys, Table, TextForm};
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read};
@@ -92,7 +92,6 @@ pub(crate) fn open_keyed(
         }
         columns => columns::resolve(columns, &names, &file_name)?,
     };
-    let any_type = OpenOptions { dtype: None, ..options.clone() };
     let text = |column: usize| table.columns[column].text;
     // Texts of a batch are read at once, and so are the numbers beside them then.
     let whole = keys.iter().any(|&column| text(column).is_some());
@@ -100,27 +99,30 @@ pub(crate) fn open_keyed(
     let mut all_bytes = 0u64;
     for (i, &column) in keys.iter().chain(&chosen).enumerate() {
         let (is_key, label) = (i < keys.len(), names[column].clone());
-        let (typing, bytes): (_, u64) = match text(column).filter(|_| is_key) {
+        let (kind, bytes): (_, u64) = match text(column).filter(|_| is_key) {
             Some(form) => {
                 let (some, bytes) =
                     TextBlocks::new(file, &table, (column, form), &batches, &dictionaries)?;
                 blocks.push(Box::new(some) as Box<dyn Blocks>);
-                (Typing::Text, bytes)
+                (Kind::plain(Typing::Text), bytes)
             }
             None => {
-                let options = if is_key { &any_type } else { options };
-                let (name, dtype) = number(&table, column, &file_name, options)?;
+                let (name, dtype) = match is_key {
+                    true => key(&table, column, &file_name)?,
+                    false => number(&table, column, &file_name, options)?,
+                };
+                let unit = table.columns[column].unit.clone();
                 let column = Reading::new(&table, column, &name, dtype);
                 let (mut some, _, bytes) =
                     FileBlocks::new(file, &table, column, &batches, &dictionaries)?;
                 some.whole = whole;
                 blocks.push(Box::new(some) as Box<dyn Blocks>);
-                (Typing::Fixed(dtype), bytes)
+                (Kind { typing: Typing::Fixed(dtype), unit }, bytes)
             }
         };
         all_bytes = all_bytes.saturating_add(bytes);
         let columns = if is_key { &mut key_columns } else { &mut values };
-        columns.push((label, typing));
+        columns.push((label, kind));
     }
     Ok(Keyed::of_blocks(file_name, key_columns, values, blocks, Some(all_bytes)))
 }
@@ -209,6 +211,20 @@ fn number(
                 numeric(table).into_iter().map(|i| &table.columns[i].name).collect();
             Err(Error::format(name, format!("a column of type {}: {why}", column.stored_as))
                 .with_hint(format!("the columns of numbers are {}", columns::list(&numbers))))
+        }
+    }
+}
+
+/// The full name and type of a column of keys that are no texts.
+fn key(table: &Table, column: usize, file: &str) -> Result<(String, DType)> {
+    let column = &table.columns[column];
+    let name = format!("{file}:{}", column.name);
+    match column.read {
+        Ok(dtype) => Ok((name, dtype)),
+        Err(_) => {
+            let is_key = |c: &&schema::Column| c.read.is_ok() || c.text.is_some();
+            let keys: Vec<_> = table.columns.iter().filter(is_key).map(|c| &c.name).collect();
+            Err(columns::no_key(name, &column.stored_as, &keys))
         }
     }
 }
@@ -431,6 +447,8 @@ struct Reading {
     endian: Endian,
     /// What these stand for.
     unit: Option<Unit>,
+    /// The bytes of each, if they are decimals.
+    decimal: Option<usize>,
     /// What the batches hold in their place.
     keys: Option<Keys>,
     /// The dictionary as far as it was read.
@@ -439,11 +457,11 @@ struct Reading {
 
 impl Reading {
     fn new(table: &Table, column: usize, name: &str, dtype: DType) -> Self {
-        let schema::Column { keys, ref unit, .. } = table.columns[column];
+        let schema::Column { keys, decimal, ref unit, .. } = table.columns[column];
         let unit = unit.clone();
         let dictionary = keys.map(|_| Arc::new(Dictionary::new(dtype)));
         let (name, place, endian) = (Arc::from(name), column, table.endian);
-        Reading { name, place, dtype, endian, unit, keys, dictionary }
+        Reading { name, place, dtype, endian, unit, decimal, keys, dictionary }
     }
 
     /// The type of the elements in the buffers.
@@ -455,6 +473,10 @@ impl Reading {
         ArrowBlock {
             name: Arc::clone(&self.name),
             stored: self.stored(),
+            decimal: match (self.decimal, &self.unit) {
+                (Some(bytes), Some(Unit::Decimal(digits))) => Some((bytes, *digits)),
+                _ => None,
+            },
             dictionary: self.dictionary.clone(),
             endian: self.endian,
             rows: plan.rows,
@@ -593,9 +615,13 @@ impl Blocks for FileBlocks {
                 // The last part gets the padding, so that the sizes add up.
                 len: if last { s.len.saturating_sub(from) } else { len },
             };
-            let (from, len) = match self.column.stored() {
-                DType::Bool => (first / 8, rows / 8),
-                d => (first * d.size() as u64, rows * d.size() as u64),
+            let width = match self.column.decimal {
+                Some(bytes) => Width::Bytes(bytes as u64),
+                None => Width::of(self.column.stored()),
+            };
+            let (from, len) = match width {
+                Width::Bit => (first / 8, rows / 8),
+                Width::Bytes(bytes) => (first * bytes, rows * bytes),
             };
             let data = part(plan.data, from, len);
             let validity = plan.validity.map(|v| part(v, first / 8, rows / 8));
@@ -730,6 +756,7 @@ impl Blocks for TextBlocks {
                 let keys = ArrowBlock {
                     name: Arc::clone(&self.name),
                     stored,
+                    decimal: None,
                     dictionary: None,
                     endian: self.endian,
                     rows: plan.rows,

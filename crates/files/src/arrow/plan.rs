@@ -18,6 +18,22 @@ pub(super) struct Span {
     pub(super) len: u64,
 }
 
+/// What an element takes in a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Width {
+    Bit,
+    Bytes(u64),
+}
+
+impl Width {
+    pub(super) fn of(dtype: DType) -> Width {
+        match dtype {
+            DType::Bool => Width::Bit,
+            dtype => Width::Bytes(dtype.size() as u64),
+        }
+    }
+}
+
 /// One column of one batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
@@ -39,6 +55,10 @@ impl Plan {
         let column = &table.columns[column];
         let buffer = first_buffer(column, batch)?;
         let stored = column.keys.map(|keys| keys.dtype).or(column.stored());
+        let stored = match column.decimal {
+            Some(bytes) => Some(Width::Bytes(bytes as u64)),
+            None => stored.map(Width::of),
+        };
         Plan::at(column.first_node, buffer, stored, batch, body)
     }
 
@@ -48,15 +68,15 @@ impl Plan {
         batch: RecordBatch<'_>,
         body: u64,
     ) -> Result<Self, String> {
-        Plan::at(0, 0, Some(dtype), batch, body)
+        Plan::at(0, 0, Some(Width::of(dtype)), batch, body)
     }
 
-    /// The node `node`, whose buffers of elements of type `stored` begin with
+    /// The node `node`, whose buffers of elements of width `stored` begin with
     /// `buffer`.
     fn at(
         node: usize,
         buffer: usize,
-        stored: Option<DType>,
+        stored: Option<Width>,
         batch: RecordBatch<'_>,
         body: u64,
     ) -> Result<Self, String> {
@@ -65,8 +85,8 @@ impl Plan {
         let data = span(buffer.saturating_add(1), batch, body)?;
         if codec.is_none() {
             let needed = match stored {
-                Some(DType::Bool) => Some(rows.div_ceil(8)),
-                Some(dtype) => rows.checked_mul(dtype.size() as u64),
+                Some(Width::Bit) => Some(rows.div_ceil(8)),
+                Some(Width::Bytes(bytes)) => rows.checked_mul(bytes),
                 None => Some(0),
             };
             if needed.is_none_or(|n| data.len < n)

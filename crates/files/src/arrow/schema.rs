@@ -1,10 +1,10 @@
 //! Arrow schemas, as far as finding a column's buffers takes.
 
-use crate::unit::{self, Tick};
-use crate::{Endian, Unit};
+use crate::{Endian, Unit, unit};
 use arrow_ipc::{
     DateUnit, Endianness, Field, Int, MetadataVersion, Precision, Schema, TimeUnit, Type, UnionMode,
 };
+use warpfold::Tick;
 use warpfold_core::DType;
 
 /// A column of a table.
@@ -23,6 +23,8 @@ pub(super) struct Column {
     pub(super) variadic_before: usize,
     /// The unit of the numbers, if they have one.
     pub(super) unit: Option<Unit>,
+    /// The bytes of each value, if they are decimals: all are read as 64 bits.
+    pub(super) decimal: Option<usize>,
     /// What the batches hold in place of values, if these are in a dictionary.
     pub(super) keys: Option<Keys>,
     /// How its values are stored, if they are texts or bytes.
@@ -86,6 +88,10 @@ impl Table {
                 name: field.name().unwrap_or_default().into(),
                 stored_as: stored_as(field),
                 unit: unit(field).filter(|_| read.is_ok()),
+                decimal: field
+                    .type_as_decimal()
+                    .filter(|_| read.is_ok())
+                    .map(|decimal| decimal.bitWidth() as usize / 8),
                 read,
                 first_node,
                 first_buffer,
@@ -192,7 +198,15 @@ fn read_as(field: Field<'_>) -> Result<DType, String> {
             Some(Precision::DOUBLE) => Ok(DType::F64),
             _ => Err("floats of this width are not supported".into()),
         },
-        Type::Decimal => Err(unit::DECIMALS.into()),
+        Type::Decimal => match field.type_as_decimal() {
+            Some(_) if field.dictionary().is_some() => {
+                Err("decimals in a dictionary are not supported: decode the column".into())
+            }
+            Some(d) if matches!(d.bitWidth(), 32 | 64 | 128) => {
+                unit::digits(d.scale()).map(|_| DType::I64).ok_or_else(|| unit::DECIMALS.into())
+            }
+            _ => Err(unit::DECIMALS.into()),
+        },
         Type::Date => match field.type_as_date().map(|d| d.unit()) {
             Some(DateUnit::DAY) => Ok(DType::I32),
             _ => Ok(DType::I64),
@@ -231,16 +245,18 @@ fn text(field: Field<'_>) -> Option<TextForm> {
 fn unit(field: Field<'_>) -> Option<Unit> {
     match field.type_type() {
         Type::Date => Some(match field.type_as_date()?.unit() {
-            DateUnit::DAY => unit::date(),
-            _ => Tick::Milli.timestamp(false),
+            DateUnit::DAY => Unit::Date(Tick::Day),
+            _ => Unit::Date(Tick::Milli),
         }),
-        Type::Time => Some(tick(field.type_as_time()?.unit())?.time()),
+        Type::Time => Some(Unit::Time(tick(field.type_as_time()?.unit())?)),
         Type::Timestamp => {
             let timestamp = field.type_as_timestamp()?;
             // With a time zone, the integers count from midnight in UTC.
-            Some(tick(timestamp.unit())?.timestamp(timestamp.timezone().is_some()))
+            let zone = timestamp.timezone().map(str::to_owned);
+            Some(Unit::Timestamp(tick(timestamp.unit())?, zone))
         }
-        Type::Duration => Some(tick(field.type_as_duration()?.unit())?.duration()),
+        Type::Decimal => unit::digits(field.type_as_decimal()?.scale()).map(Unit::Decimal),
+        Type::Duration => Some(Unit::Duration(tick(field.type_as_duration()?.unit())?)),
         _ => None,
     }
 }

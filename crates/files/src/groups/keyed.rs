@@ -1,14 +1,19 @@
 //! Tables that were opened for their keys and their values.
 
+use super::joined::Kind;
+use crate::cast::Cast;
 use crate::table::{ReadTable, TableBlock, TableBlocks, Typing};
 use crate::{Access, Batch, Block, Blocks, Error, Extent, ReadAt, Result, Source};
+use std::sync::Arc;
 use warpfold_core::DType;
 
 /// Columns of keys and of values with as many rows, found but not yet read.
 pub struct Keyed {
     pub(super) name: String,
-    pub(super) keys: Vec<(String, Typing)>,
-    pub(super) values: Vec<(String, Typing)>,
+    keys: Vec<(String, Kind)>,
+    values: Vec<(String, Kind)>,
+    /// What becomes of each column, keys first, where tables are joined.
+    pub(super) casts: Arc<[Option<Cast>]>,
     reader: Reader,
     /// For progress, where it is known.
     pub(super) bytes: Option<u64>,
@@ -16,7 +21,7 @@ pub struct Keyed {
 
 impl core::fmt::Debug for Keyed {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let names = |columns: &[(String, Typing)]| {
+        let names = |columns: &[(String, Kind)]| {
             columns.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()
         };
         f.debug_struct("Keyed")
@@ -33,7 +38,7 @@ enum Reader {
     Table(Box<dyn ReadTable>, Vec<(usize, Typing)>),
     /// Blocks of the same rows.
     Blocks(Vec<Box<dyn Blocks>>),
-    Random(std::sync::Arc<Vec<(Box<dyn ReadAt>, DType)>>, u64),
+    Random(Arc<Vec<(Box<dyn ReadAt>, DType)>>, u64),
 }
 
 impl Keyed {
@@ -47,19 +52,24 @@ impl Keyed {
         columns: Vec<(usize, Typing)>,
     ) -> Keyed {
         let bytes = table.bytes();
-        Keyed { name, keys, values, reader: Reader::Table(table, columns), bytes }
+        let plain = |columns: Vec<(String, Typing)>| {
+            columns.into_iter().map(|(name, typing)| (name, Kind::plain(typing))).collect()
+        };
+        let (keys, values) = (plain(keys), plain(values));
+        let casts = Arc::default();
+        Keyed { name, keys, values, casts, reader: Reader::Table(table, columns), bytes }
     }
 
     /// Columns whose blocks are of the same rows.
     #[cfg(any(feature = "parquet", feature = "arrow"))]
     pub(crate) fn of_blocks(
         name: String,
-        keys: Vec<(String, Typing)>,
-        values: Vec<(String, Typing)>,
+        keys: Vec<(String, Kind)>,
+        values: Vec<(String, Kind)>,
         blocks: Vec<Box<dyn Blocks>>,
         bytes: Option<u64>,
     ) -> Keyed {
-        Keyed { name, keys, values, reader: Reader::Blocks(blocks), bytes }
+        Keyed { name, keys, values, casts: Arc::default(), reader: Reader::Blocks(blocks), bytes }
     }
 
     /// Arrays of numbers.
@@ -74,7 +84,8 @@ impl Keyed {
     ) -> Result<Keyed> {
         let own = |source: &Source| {
             let own = source.name.strip_prefix(&*name).and_then(|rest| rest.strip_prefix(':'));
-            (own.unwrap_or(&source.name).to_string(), Typing::Fixed(source.dtype))
+            let kind = Kind { typing: Typing::Fixed(source.dtype), unit: source.unit() };
+            (own.unwrap_or(&source.name).to_string(), kind)
         };
         let labels = |sources: &[Source]| sources.iter().map(own).collect::<Vec<_>>();
         let (key_columns, value_columns) = (labels(&keys), labels(&values));
@@ -105,14 +116,20 @@ impl Keyed {
             }
         }
         let reader = match (random.is_empty(), blocks.is_empty(), rows) {
-            (false, true, Some(rows)) => Reader::Random(std::sync::Arc::new(random), rows),
+            (false, true, Some(rows)) => Reader::Random(Arc::new(random), rows),
             (true, false, _) => Reader::Blocks(blocks),
             _ => {
                 return Err(Error::format(&name, "its columns are stored in different ways")
                     .with_hint("write keys and values with the same compression"));
             }
         };
-        Ok(Keyed { name, keys: key_columns, values: value_columns, reader, bytes })
+        let casts = Arc::default();
+        Ok(Keyed { name, keys: key_columns, values: value_columns, casts, reader, bytes })
+    }
+
+    /// The columns of keys, or those of values.
+    pub(super) fn columns(&self, keys: bool) -> &[(String, Kind)] {
+        if keys { &self.keys } else { &self.values }
     }
 
     /// What the columns of values are called.
@@ -128,13 +145,13 @@ impl Keyed {
     /// Begins to read.
     pub(super) fn read(self) -> Result<Units> {
         let columns = self.keys.len() + self.values.len();
-        let types = self.keys.iter().chain(&self.values).map(|&(_, typing)| typing).collect();
+        let types = self.keys.iter().chain(&self.values).map(|(_, kind)| kind.typing).collect();
         let reading = match self.reader {
             Reader::Table(table, columns) => Reading::Table(table.read(&columns)?),
             Reader::Blocks(blocks) => Reading::Blocks(blocks),
             Reader::Random(arrays, rows) => Reading::Random { arrays, rows, next: 0 },
         };
-        Ok(Units { name: self.name, columns, types, reading })
+        Ok(Units { name: self.name, columns, types, casts: self.casts, reading })
     }
 }
 
@@ -143,13 +160,14 @@ pub(super) struct Units {
     name: String,
     columns: usize,
     types: Vec<Typing>,
+    casts: Arc<[Option<Cast>]>,
     reading: Reading,
 }
 
 enum Reading {
     Table(Box<dyn TableBlocks>),
     Blocks(Vec<Box<dyn Blocks>>),
-    Random { arrays: std::sync::Arc<Vec<(Box<dyn ReadAt>, DType)>>, rows: u64, next: u64 },
+    Random { arrays: Arc<Vec<(Box<dyn ReadAt>, DType)>>, rows: u64, next: u64 },
 }
 
 /// Rows of an array that are read at once.
@@ -178,11 +196,11 @@ impl Units {
                 }
                 let (from, to) = (*next, (*next + ROWS).min(*rows));
                 *next = to;
-                Held::Rows(std::sync::Arc::clone(arrays), from, to)
+                Held::Rows(Arc::clone(arrays), from, to)
             }
         };
-        let types = self.types.clone();
-        Ok(Some(Unit { name: self.name.clone(), columns: self.columns, types, held }))
+        let (types, casts) = (self.types.clone(), Arc::clone(&self.casts));
+        Ok(Some(Unit { name: self.name.clone(), columns: self.columns, types, casts, held }))
     }
 }
 
@@ -196,13 +214,14 @@ pub(super) struct Unit {
     pub(super) name: String,
     columns: usize,
     types: Vec<Typing>,
+    casts: Arc<[Option<Cast>]>,
     held: Held,
 }
 
 enum Held {
     Table(Box<dyn TableBlock>),
     Blocks(Vec<Box<dyn Block>>),
-    Rows(std::sync::Arc<Vec<(Box<dyn ReadAt>, DType)>>, u64, u64),
+    Rows(Arc<Vec<(Box<dyn ReadAt>, DType)>>, u64, u64),
 }
 
 impl Unit {
@@ -268,6 +287,13 @@ impl Unit {
         let rows = all.first().map_or(0, Batch::rows);
         if all.len() != self.columns || all.iter().any(|batch| batch.rows() != rows) {
             return Err(uneven(&name));
+        }
+        for (own, cast) in all.iter_mut().zip(self.casts.iter()) {
+            if let Some(cast) = cast {
+                let mut joined = Batch::new(own.dtype());
+                cast.apply(own, &mut joined)?;
+                *own = joined;
+            }
         }
         Ok(all)
     }

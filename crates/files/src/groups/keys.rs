@@ -1,5 +1,6 @@
 //! From batches to columns of keys.
 
+use super::joined::Kind;
 use crate::Batch;
 use crate::table::Typing;
 use warpfold::{Input, KeyColumn, View};
@@ -19,14 +20,14 @@ impl Scratch {
     ///
     /// # Errors
     /// None but for batches that contradict themselves.
-    pub(super) fn keys<'a>(
-        &'a mut self,
-        batch: &'a Batch,
-        typing: Typing,
-    ) -> Result<KeyColumn<'a>> {
-        if typing == Typing::Text {
-            return Ok(self.texts(batch));
+    pub(super) fn keys<'a>(&'a mut self, batch: &'a Batch, kind: &Kind) -> Result<KeyColumn<'a>> {
+        match kind.typing {
+            Typing::Text => Ok(self.texts(batch)),
+            _ => Ok(counting(self.numbers(batch)?, kind)),
         }
+    }
+
+    fn numbers<'a>(&'a mut self, batch: &'a Batch) -> Result<KeyColumn<'a>> {
         let dtype = batch.dtype();
         let rows = batch.rows() as usize;
         if batch.missing() == 0 {
@@ -94,10 +95,18 @@ fn for_each_run(batch: &Batch, mut run: impl FnMut(usize, usize)) {
 }
 
 /// A column of such keys without rows.
-pub(super) fn no_keys(typing: Typing) -> Result<KeyColumn<'static>> {
-    Ok(match typing {
+pub(super) fn no_keys(kind: &Kind) -> Result<KeyColumn<'static>> {
+    Ok(match kind.typing {
         Typing::Text => KeyColumn::packed(&[], &[], &[]),
-        Typing::Fixed(dtype) => View::from_bytes(dtype, &[], &[0])?.into(),
+        Typing::Fixed(dtype) => counting(View::from_bytes(dtype, &[], &[0])?.into(), kind),
         Typing::Open => View::from_bytes(DType::I64, &[], &[0])?.into(),
     })
+}
+
+/// Says what keys that are integers count.
+fn counting<'a>(keys: KeyColumn<'a>, kind: &Kind) -> KeyColumn<'a> {
+    match &kind.unit {
+        Some(unit) => keys.counting(unit.clone()),
+        None => keys,
+    }
 }

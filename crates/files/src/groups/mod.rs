@@ -5,10 +5,13 @@
 //! states of the groups that it has met, and in the end those of all threads are merged.
 //! Memory holds the groups, and the units at work.
 
+mod joined;
 mod keyed;
 mod keys;
 mod pair;
 mod pass;
 
+#[cfg(any(feature = "parquet", feature = "arrow"))]
+pub(crate) use joined::Kind;
 pub use keyed::Keyed;
-pub use pass::{Question, partial};
+pub use pass::{Question, partial, partial_of_some};

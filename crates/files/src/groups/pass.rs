@@ -1,5 +1,6 @@
 //! One pass over tables that are joined.
 
+use super::joined::{Joined, Kind, join};
 use super::keyed::{Keyed, Unit};
 use super::keys::{Scratch, no_keys};
 use super::pair::Pair;
@@ -53,6 +54,28 @@ pub fn partial(
     question: &Question,
     progress: &dyn Progress,
 ) -> Result<GroupPartial> {
+    reduced(inputs, question, false, progress)
+}
+
+/// The same for questions some of whose operations may have no answer in what a column of
+/// values counts, such as a sum of dates: these are an error where they are finished.
+///
+/// # Errors
+/// As for [`partial`], but for such operations.
+pub fn partial_of_some(
+    inputs: Vec<Keyed>,
+    question: &Question,
+    progress: &dyn Progress,
+) -> Result<GroupPartial> {
+    reduced(inputs, question, true, progress)
+}
+
+fn reduced(
+    mut inputs: Vec<Keyed>,
+    question: &Question,
+    some: bool,
+    progress: &dyn Progress,
+) -> Result<GroupPartial> {
     let Some(first) = inputs.first() else {
         return Err(Error::format("", "there is nothing to reduce"));
     };
@@ -61,36 +84,19 @@ pub fn partial(
     }
     let name = first.name.clone();
     progress.begin(inputs.iter().map(|input| input.bytes).sum());
-    let pass = Pass::new(first, &inputs, question)?;
+    let joined = join(&mut inputs)?;
+    let pass = Pass::new(&inputs[0], joined, question, some)?;
     watched(&question.reduction, progress, |progress| pass.run(&name, inputs, progress))
 }
 
 fn check_same(first: &Keyed, other: &Keyed) -> Result<()> {
     let names = |keyed: &Keyed| -> Vec<String> {
-        keyed.keys.iter().chain(&keyed.values).map(|(name, _)| name.clone()).collect()
+        keyed.key_names().chain(keyed.value_names()).map(str::to_owned).collect()
     };
     if names(first) != names(other) {
         let (left, right) = (names(first).join(", "), names(other).join(", "));
         let what = format!("its columns are {right}, but those of {} are {left}", first.name);
         return Err(Error::format(&other.name, what).with_hint("choose them with -c and --by"));
-    }
-    let pairs = first.keys.iter().chain(&first.values).zip(other.keys.iter().chain(&other.values));
-    for ((column, left), (_, right)) in pairs {
-        match (left, right) {
-            (Typing::Open, Typing::Fixed(DType::F64))
-            | (Typing::Fixed(DType::F64), Typing::Open) => {}
-            (left, right) if left == right => {}
-            (left, right) => {
-                let name = |typing: &Typing| match typing {
-                    Typing::Fixed(dtype) => dtype.to_string(),
-                    Typing::Open => "numbers".into(),
-                    Typing::Text => "text".into(),
-                };
-                let (left, right) = (name(left), name(right));
-                let what = format!("{column} is {right}, but in {} it is {left}", first.name);
-                return Err(Error::format(&other.name, what));
-            }
-        }
     }
     Ok(())
 }
@@ -99,7 +105,7 @@ struct Pass<'a> {
     question: &'a Question,
     /// Columns of values that are read together: two for `dot`.
     together: usize,
-    keys: Vec<Typing>,
+    keys: Vec<Kind>,
     readings: Vec<Reading>,
     /// What columns of values are called.
     names: Vec<String>,
@@ -123,26 +129,34 @@ struct Desk<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(first: &Keyed, all: &[Keyed], question: &'a Question) -> Result<Pass<'a>> {
+    fn new(first: &Keyed, joined: Joined, question: &'a Question, some: bool) -> Result<Pass<'a>> {
         let reduction = &question.reduction;
         let wrong = |source| Error::Reduce { name: first.name.clone(), source };
         let together = reduction.ops().iter().map(|op| op.arity()).max().unwrap_or(1);
-        if together == 2 && first.values.len() != 2 {
-            let what = format!("dot takes two columns of values, not {}", first.values.len());
+        let Joined { keys, values } = joined;
+        for (name, unit) in first.value_names().zip(&values).map(|(n, kind)| (n, &kind.unit)) {
+            let Some(unit) = unit else { continue };
+            let refused = reduction.ops().iter().find(|op| !unit.allows(**op));
+            if let Some(&op) = refused.filter(|_| !some) {
+                let source = warpfold::Error::UnsupportedUnit { op, unit: unit.to_string() };
+                return Err(Error::Reduce { name: format!("{}:{name}", first.name), source });
+            }
+        }
+        if together == 2 && values.len() != 2 {
+            let what = format!("dot takes two columns of values, not {}", values.len());
             return Err(Error::format(&first.name, what).with_hint("choose two: -c NAME,NAME"));
         }
         let mut columns: Vec<(String, DType)> = Vec::new();
         let mut readings = Vec::new();
-        for (place, values) in first.values.chunks(together).enumerate() {
-            // Of joined tables one that is of floats tells of all.
-            let fixed = |place: usize| {
-                all.iter().find_map(|keyed| match keyed.values[place].1 {
-                    Typing::Fixed(dtype) => Some(dtype),
-                    _ => None,
-                })
+        let mut units = Vec::new();
+        let names: Vec<&str> = first.value_names().collect();
+        for (values, names) in values.chunks(together).zip(names.chunks(together)) {
+            let fixed = |place: usize| match values[place].typing {
+                Typing::Fixed(dtype) => Some(dtype),
+                _ => None,
             };
             let fixed = match together {
-                1 => fixed(place),
+                1 => fixed(0),
                 // Two columns have one type, as two arrays have.
                 _ => match (fixed(0), fixed(1)) {
                     (Some(left), Some(right)) if left != right => {
@@ -152,7 +166,7 @@ impl<'a> Pass<'a> {
                     (left, right) => left.and(right),
                 },
             };
-            let names: Vec<&str> = values.iter().map(|(name, _)| &**name).collect();
+            units.extend(values[0].unit.clone().map(|unit| (columns.len(), unit)));
             let mut add = |dtype| {
                 columns.push((names.join(", "), dtype));
                 columns.len() - 1
@@ -166,13 +180,13 @@ impl<'a> Pass<'a> {
                 }
             });
         }
-        let keys: Vec<Typing> = first.keys.iter().map(|&(_, typing)| typing).collect();
-        let none = keys.iter().map(|&typing| no_keys(typing));
+        let none = keys.iter().map(no_keys);
         let none = Keys::new(none.collect::<warpfold::Result<Vec<_>>>().map_err(wrong)?);
         let by = reduction.by(none).order(question.order).omit_missing(question.omit_missing);
         let mut empty = by.empty(&columns).map_err(wrong)?;
-        empty.name_keys(first.keys.iter().map(|(name, _)| name.clone()).collect());
-        let names = first.values.iter().map(|(name, _)| name.clone()).collect();
+        empty.name_keys(first.key_names().map(str::to_owned).collect());
+        units.into_iter().for_each(|(column, unit)| empty.count_values(column, unit));
+        let names = names.into_iter().map(str::to_owned).collect();
         let memory = AtomicUsize::new(0);
         Ok(Pass { question, together, keys, readings, names, empty, memory })
     }
@@ -327,7 +341,7 @@ impl<'a> Desk<'a> {
         }
         let (keys, values) = columns.split_at_mut(pass.keys.len());
         let keys = keys.iter().zip(scratch.iter_mut()).zip(&pass.keys);
-        let keys = keys.map(|((batch, scratch), &typing)| scratch.keys(batch, typing));
+        let keys = keys.map(|((batch, scratch), kind)| scratch.keys(batch, kind));
         let keys = Keys::new(keys.collect::<warpfold::Result<Vec<_>>>().map_err(wrong)?);
         partial.number(&keys, 0..rows as usize, start, numbered).map_err(|error| {
             wrong(match error {

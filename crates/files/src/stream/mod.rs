@@ -4,6 +4,7 @@
 //! reduction over some axes goes through the array in boxes (`boxes`). Columns of
 //! one table are reduced in one pass over it (`table`).
 
+mod aligned;
 mod boxes;
 pub(crate) mod failure;
 mod feed;
@@ -17,7 +18,8 @@ mod table;
 mod together;
 pub(crate) mod undecided;
 
-use crate::{Error, Extent, Order, Result, Source};
+use crate::{Error, Extent, Order, Result, Source, Unit};
+use aligned::{Purpose, align};
 pub use segments::{Cuts, reduce_segments};
 use together::{Group, groups};
 use warpfold::internal::{ForReaders, WhileWanted};
@@ -103,6 +105,8 @@ pub struct Outcome {
     pub answer: Answer,
     /// Rows that had no value.
     pub missing: u64,
+    /// What the elements count, if the files say so.
+    pub unit: Option<Unit>,
 }
 
 /// Bytes that boxes and their states may take if the caller sets no limit.
@@ -128,28 +132,33 @@ pub fn reduce(
 /// # Errors
 /// As for [`reduce`].
 pub fn reduce_all(
-    arrays: Vec<Inputs>,
+    mut arrays: Vec<Inputs>,
     reduction: &Reduction,
     memory_limit: Option<usize>,
     progress: &dyn Progress,
 ) -> Result<Vec<Outcome>> {
-    let finished = |name: String, partial: Partial| {
-        let answer = partial.finish(reduction.rules());
+    let units = align(&mut arrays, reduction, Purpose::Answers)?;
+    let finished = |name: String, unit: Option<Unit>, partial: Partial| {
+        let answer = partial.finish(reduction.about(unit.as_ref()).rules());
         let answer = answer.map_err(|source| Error::Reduce { name, source })?;
-        Ok(Outcome { answer, missing: partial.missing() })
+        Ok(Outcome { answer, missing: partial.missing(), unit: None })
     };
-    watched(reduction, progress, |progress| {
+    let outcomes = watched(reduction, progress, |progress| {
         each(
             arrays,
             reduction,
             |inputs| array(inputs, reduction, memory_limit, progress),
             |columns| {
-                let names: Vec<String> = columns.iter().map(|c| c.items[0].name.clone()).collect();
+                let first = |c: &Inputs| (c.items[0].name.clone(), c.items[0].unit());
+                let names: Vec<(String, Option<Unit>)> = columns.iter().map(first).collect();
                 let partials = together::partials(columns, reduction, 0, progress)?;
-                names.into_iter().zip(partials).map(|(name, p)| finished(name, p)).collect()
+                let named = names.into_iter().zip(partials);
+                named.map(|((name, unit), p)| finished(name, unit, p)).collect()
             },
         )
-    })
+    })?;
+    let counted = outcomes.into_iter().zip(units);
+    Ok(counted.map(|(outcome, unit)| Outcome { unit, ..outcome }).collect())
 }
 
 /// Reduces the inputs, the first of whose elements has index `start`, to
@@ -164,12 +173,15 @@ pub fn partial(
     memory_limit: Option<usize>,
     progress: &dyn Progress,
 ) -> Result<Partial> {
-    let partial = partials(vec![inputs], reduction, start, memory_limit, progress)?.pop();
+    let arrays = vec![inputs];
+    let partial =
+        states(arrays, reduction, (start, Purpose::States), memory_limit, progress)?.pop();
     partial.ok_or_else(nothing)
 }
 
 /// Reduces several arrays, the first of whose elements have index `start`, each to
-/// its own states. Columns of one table are read in one pass.
+/// its own states. Columns of one table are read in one pass. Operations that have no answer in
+/// what a column counts are an error where they are finished.
 ///
 /// # Errors
 /// As for [`partial`].
@@ -180,14 +192,31 @@ pub fn partials(
     memory_limit: Option<usize>,
     progress: &dyn Progress,
 ) -> Result<Vec<Partial>> {
-    watched(reduction, progress, |progress| {
+    states(arrays, reduction, (start, Purpose::SomeStates), memory_limit, progress)
+}
+
+fn states(
+    mut arrays: Vec<Inputs>,
+    reduction: &Reduction,
+    (start, purpose): (u64, Purpose),
+    memory_limit: Option<usize>,
+    progress: &dyn Progress,
+) -> Result<Vec<Partial>> {
+    let units = align(&mut arrays, reduction, purpose)?;
+    let partials = watched(reduction, progress, |progress| {
         each(
             arrays,
             reduction,
             |inputs| array_partial(inputs, reduction, start, memory_limit, progress),
             |columns| together::partials(columns, reduction, start, progress),
         )
-    })
+    })?;
+    let counted = partials.into_iter().zip(units).map(|(partial, unit)| match unit {
+        Some(unit) => partial.counting(unit),
+        None => Ok(partial),
+    });
+    let wrong = |source| Error::Reduce { name: String::new(), source };
+    counted.collect::<warpfold::Result<_>>().map_err(wrong)
 }
 
 /// Does `one` with each array and `many` with columns of the same tables, in the
@@ -218,8 +247,9 @@ fn array(
     memory_limit: Option<usize>,
     progress: &dyn Progress,
 ) -> Result<Outcome> {
+    let unit = inputs.items.first().and_then(Source::unit);
     let plan = Plan::new(inputs, reduction, progress)?;
-    let reduction = &reduction.settled(plan.dtype, plan.bytes);
+    let reduction = &reduction.settled(plan.dtype, plan.bytes).about(unit.as_ref());
     let name = plan.name.clone();
     let wrong = |source| Error::Reduce { name: name.clone(), source };
     if plan.full {
@@ -230,11 +260,11 @@ fn array(
         } else {
             answer
         };
-        return Ok(Outcome { answer, missing: partial.missing() });
+        return Ok(Outcome { answer, missing: partial.missing(), unit: None });
     }
     let memory = memory_limit.unwrap_or(DEFAULT_MEMORY);
     let answer = boxes::answer(plan, reduction, memory, progress)?;
-    Ok(Outcome { answer, missing: 0 })
+    Ok(Outcome { answer, missing: 0, unit: None })
 }
 
 fn array_partial(
@@ -299,7 +329,6 @@ impl Plan {
         let ndim = shape_of(first).len();
         let reduced = reduction.named_axes().resolve(ndim).map_err(wrong)?;
         let all: Vec<&Source> = inputs.items.iter().chain(&inputs.others).collect();
-        check_units(&all, reduction)?;
         for other in &all {
             let mismatch = |what: &str, left: String, right: String| {
                 disagree([first, other], what, [left, right])
@@ -364,25 +393,6 @@ impl Plan {
         let pieces =
             inputs.items.into_iter().map(|items| Piece { items, others: others.next() }).collect();
         Ok(Plan { pieces, name, dtype, bytes, ndim, reduced, full })
-    }
-}
-
-/// Refuses operations that have no meaning for what the numbers stand for, and
-/// sources that differ in it.
-fn check_units(sources: &[&Source], reduction: &Reduction) -> Result<()> {
-    let Some(&first) = sources.first() else { return Ok(()) };
-    let unit = first.unit();
-    if let Some(unit) = &unit
-        && let Some(op) = reduction.ops().iter().find(|op| !unit.allows(**op))
-    {
-        let what = format!("{op} is not defined for {unit}");
-        return Err(Error::format(first.name.clone(), what)
-            .with_hint("ask for min, max, range, mean or std, or cast the column to integers"));
-    }
-    let text = |u: Option<crate::Unit>| u.map_or("none".into(), |u| u.to_string());
-    match sources.iter().find(|other| other.unit() != unit) {
-        Some(other) => Err(disagree([first, other], "unit", [text(unit), text(other.unit())])),
-        None => Ok(()),
     }
 }
 

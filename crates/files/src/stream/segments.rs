@@ -1,9 +1,10 @@
 //! Reducing the segments of arrays.
 
+use super::aligned::{Purpose, align};
 use super::load::{Loaded, Loader};
-use super::{Inputs, Outcome, Progress, check_units, watched};
+use super::{Inputs, Outcome, Progress, watched};
 use crate::{Error, Result, Source};
-use warpfold::internal::boundaries;
+use warpfold::internal::{ForReaders, boundaries};
 use warpfold::{Boundaries, Reduction, Segments};
 
 /// What says where segments are: integers of any type. [`Segments`] says how.
@@ -23,36 +24,38 @@ pub enum Cuts {
 /// [`Segmented::run`](warpfold::Segmented::run), which name the offsets' file where it is
 /// to blame; an array that takes more memory than the limit, or than there is.
 pub fn reduce_segments(
-    arrays: Vec<Inputs>,
+    mut arrays: Vec<Inputs>,
     cuts: Cuts,
     reduction: &Reduction,
     memory_limit: Option<usize>,
     progress: &dyn Progress,
 ) -> Result<Vec<Outcome>> {
+    let units = align(&mut arrays, reduction, Purpose::Answers)?;
     let all = || arrays.iter().flat_map(|inputs| inputs.items.iter().chain(&inputs.others));
     progress.begin(all().try_fold(0u64, |n, s| s.bytes.map(|b| n.saturating_add(b))));
-    for inputs in &arrays {
-        let sources: Vec<&Source> = inputs.items.iter().chain(&inputs.others).collect();
-        check_units(&sources, reduction)?;
-    }
     watched(reduction, progress, |progress| {
         let loader = Loader { memory_limit, progress };
         let load = |source| one(loader.load(vec![vec![source]])?);
+        let mut each = |segments: Segments<'_>, name: &str| {
+            let answered = core::mem::take(&mut arrays).into_iter().zip(&units);
+            let answered = answered.map(|(inputs, unit)| {
+                let question = reduction.about(unit.as_ref());
+                let outcome = array(inputs, (segments, name), &question, &loader)?;
+                Ok(Outcome { unit: unit.clone(), ..outcome })
+            });
+            answered.collect()
+        };
         match cuts {
             Cuts::Offsets(offsets) => {
                 let offsets = load(offsets)?;
                 let held = Offsets::of(&offsets, OFFSETS)?;
-                let segments = Segments::Offsets(&*held.0);
-                let each = |inputs| array(inputs, (segments, offsets.name()), reduction, &loader);
-                arrays.into_iter().map(each).collect()
+                each(Segments::Offsets(&*held.0), offsets.name())
             }
             Cuts::StartsStops(starts, stops) => {
                 let (starts, stops) = (load(starts)?, load(stops)?);
                 let name = format!("{} and {}", starts.name(), stops.name());
                 let held = (Offsets::of(&starts, STARTS)?, Offsets::of(&stops, STARTS)?);
-                let segments = Segments::StartsStops(&*held.0.0, &*held.1.0);
-                let each = |inputs| array(inputs, (segments, &name), reduction, &loader);
-                arrays.into_iter().map(each).collect()
+                each(Segments::StartsStops(&*held.0.0, &*held.1.0), &name)
             }
         }
     })
@@ -89,7 +92,7 @@ fn array(
         };
         Error::Reduce { name, source }
     })?;
-    Ok(Outcome { answer, missing: missing as u64 })
+    Ok(Outcome { answer, missing: missing as u64, unit: None })
 }
 
 /// Integers of a type that segments are told by.

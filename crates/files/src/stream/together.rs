@@ -1,7 +1,7 @@
 //! Which arrays are read in one pass: columns of the same tables.
 
 use super::table::{Output, Pass};
-use super::{Inputs, Progress, check_units, lockstep};
+use super::{Inputs, Progress, lockstep};
 use crate::table::{Table, Typing};
 use crate::{Access, Error, Result, Source, TableColumn};
 use std::sync::Arc;
@@ -161,7 +161,6 @@ fn check(array: &Inputs, reduction: &Reduction) -> Result<()> {
             reduction.check_type(DType::I64, arrays).map_err(wrong)?;
         }
     }
-    check_units(&sources(array).collect::<Vec<_>>(), reduction)?;
     if !array.others.is_empty() && array.items.len() != array.others.len() {
         return Err(Error::format(
             name,

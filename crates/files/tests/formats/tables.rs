@@ -319,7 +319,6 @@ fn arrow_columns_that_cannot_be_read() {
         ("text", "type utf8: text and bytes"),
         ("view", "text and bytes"),
         ("null", "a column of nulls"),
-        ("decimal", "type decimal128(38, 10): decimals are not supported; cast"),
         ("list", "nested columns"),
         ("dictionary", "dictionary<utf8>: text and bytes are not numbers"),
         ("struct", "nested columns"),
@@ -645,7 +644,6 @@ fn parquet_columns_that_cannot_be_read() {
     let path = dir.file("t.parquet", file);
     for (column, what) in [
         ("text", "BYTE_ARRAY (String): text and bytes are not numbers"),
-        ("decimal", "INT64 (Decimal 10,2): decimals are not supported"),
         ("old", "INT96: timestamps of the old kind"),
         ("list", "lists are not supported"),
         ("nope", "no column \"nope\"; there are text, bool, i8"),

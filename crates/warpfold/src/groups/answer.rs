@@ -1,9 +1,11 @@
 //! The answers of groups.
 
+use super::dictionary::shown;
 use crate::answer::Column;
+use crate::unit::Unit;
 use core::fmt;
 use warpfold_core::op::{Numbers, Op, Value};
-use warpfold_core::{Item, Scalar};
+use warpfold_core::{DType, Item, Scalar};
 
 /// Texts one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,7 +33,11 @@ impl Texts {
 
 /// One column of the groups' keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyValues(Held);
+pub struct KeyValues {
+    held: Held,
+    /// What they count.
+    unit: Option<Unit>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Held {
@@ -40,18 +46,22 @@ enum Held {
 }
 
 impl KeyValues {
-    pub(super) fn of_numbers(numbers: Numbers, missing: Vec<usize>) -> KeyValues {
-        KeyValues(Held::Numbers { numbers, missing })
+    pub(super) fn of_numbers(
+        numbers: Numbers,
+        unit: Option<Unit>,
+        missing: Vec<usize>,
+    ) -> KeyValues {
+        KeyValues { held: Held::Numbers { numbers, missing }, unit }
     }
 
     pub(super) fn of_texts(texts: Texts, missing: Vec<usize>) -> KeyValues {
-        KeyValues(Held::Texts { texts, missing })
+        KeyValues { held: Held::Texts { texts, missing }, unit: None }
     }
 
     /// How many groups there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        match &self.0 {
+        match &self.held {
             Held::Numbers { numbers, .. } => numbers.len(),
             Held::Texts { texts, .. } => texts.ends.len(),
         }
@@ -66,14 +76,20 @@ impl KeyValues {
     /// Whether group `index` is that of the rows without a key.
     #[must_use]
     pub fn is_missing(&self, index: usize) -> bool {
-        let (Held::Numbers { missing, .. } | Held::Texts { missing, .. }) = &self.0;
+        let (Held::Numbers { missing, .. } | Held::Texts { missing, .. }) = &self.held;
         missing.binary_search(&index).is_ok()
+    }
+
+    /// What keys that are integers count: days, or steps of time.
+    #[must_use]
+    pub fn unit(&self) -> Option<&Unit> {
+        self.unit.as_ref()
     }
 
     /// The keys, if they are numbers; of a group without a key, zero.
     #[must_use]
     pub fn numbers(&self) -> Option<&Numbers> {
-        match &self.0 {
+        match &self.held {
             Held::Numbers { numbers, .. } => Some(numbers),
             Held::Texts { .. } => None,
         }
@@ -100,7 +116,7 @@ impl KeyValues {
     /// The text of a group's key, if it is one.
     #[must_use]
     pub fn text_bytes(&self, index: usize) -> Option<&[u8]> {
-        match &self.0 {
+        match &self.held {
             Held::Texts { texts, .. } if !self.is_missing(index) => texts.get(index),
             _ => None,
         }
@@ -109,7 +125,7 @@ impl KeyValues {
     /// The texts, if they are such and UTF-8; none for rows without one.
     #[must_use]
     pub fn texts(&self) -> Option<Vec<Option<&str>>> {
-        let Held::Texts { texts, .. } = &self.0 else { return None };
+        let Held::Texts { texts, .. } = &self.held else { return None };
         let text = |i: usize| match self.is_missing(i) {
             true => Some(None),
             false => core::str::from_utf8(texts.get(i)?).ok().map(Some),
@@ -120,7 +136,7 @@ impl KeyValues {
     /// A key as it is printed: nothing for none.
     fn show(&self, index: usize) -> String {
         match (self.number(index), self.text_bytes(index)) {
-            (Some(number), _) => number.to_string(),
+            (Some(number), _) => shown(number, self.unit()),
             (_, Some(text)) => String::from_utf8_lossy(text).into_owned(),
             _ => "-".into(),
         }
@@ -137,6 +153,15 @@ pub struct GroupColumn {
 }
 
 impl GroupColumn {
+    /// That of an operation that has no answer for any of so many groups.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_answers(op: Op, groups: usize) -> GroupColumn {
+        let numbers = Numbers::zeros(DType::F64, groups);
+        let second = op.pair().map(|_| numbers.clone());
+        GroupColumn { column: Column { op, numbers, second }, missing: (0..groups).collect() }
+    }
+
     /// The operation.
     #[must_use]
     pub fn op(&self) -> Op {

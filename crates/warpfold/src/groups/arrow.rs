@@ -1,12 +1,21 @@
-//! Arrow arrays as columns of keys: numbers, truth values, texts, and dictionaries of texts.
+//! Arrow arrays as columns of keys: numbers, truth values, dates and times, texts, and
+//! dictionaries of texts.
 
 use super::keys::{Items, KeyColumn, Keys, TextRows};
+use crate::unit::{Tick, Unit};
 use arrow_array::types::{
-    ArrowDictionaryKeyType, BinaryType, BinaryViewType, ByteArrayType, ByteViewType, Int8Type,
-    Int16Type, Int32Type, Int64Type, LargeBinaryType, LargeUtf8Type, StringViewType, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type, Utf8Type,
+    ArrowDictionaryKeyType, BinaryType, BinaryViewType, ByteArrayType, ByteViewType, Date32Type,
+    Date64Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, Int8Type, Int16Type, Int32Type, Int64Type, LargeBinaryType, LargeUtf8Type,
+    StringViewType, Time32MillisecondType, Time32SecondType, Time64MicrosecondType,
+    Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Utf8Type,
 };
-use arrow_array::{Array, ArrayRef, DictionaryArray, GenericByteArray, GenericByteViewArray};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, GenericByteArray, GenericByteViewArray, PrimitiveArray,
+};
+use arrow_schema::{DataType, TimeUnit};
 use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
@@ -84,12 +93,57 @@ fn texts(array: &dyn Array) -> Option<Arc<dyn TextRows + '_>> {
     None
 }
 
-/// An array whose type is known at run time. One that holds no numbers, truth values or
-/// texts is refused where it is reduced.
+/// What the integers of an array count.
+fn unit(array: &dyn Array) -> Option<Unit> {
+    let tick = |unit: &TimeUnit| match unit {
+        TimeUnit::Second => Tick::Second,
+        TimeUnit::Millisecond => Tick::Milli,
+        TimeUnit::Microsecond => Tick::Micro,
+        TimeUnit::Nanosecond => Tick::Nano,
+    };
+    Some(match array.data_type() {
+        DataType::Date32 => Unit::Date(Tick::Day),
+        DataType::Date64 => Unit::Date(Tick::Milli),
+        DataType::Time32(unit) | DataType::Time64(unit) => Unit::Time(tick(unit)),
+        DataType::Timestamp(unit, zone) => {
+            Unit::Timestamp(tick(unit), zone.as_deref().map(str::to_owned))
+        }
+        DataType::Duration(unit) => Unit::Duration(tick(unit)),
+        _ => return None,
+    })
+}
+
+/// The integers of an array of dates or times, with its nulls.
+fn integers(array: &dyn Array) -> Option<Input<'_>> {
+    macro_rules! one_of {
+        ($($t:ty),*) => {
+            $(if let Some(array) = array.as_any().downcast_ref::<PrimitiveArray<$t>>() {
+                let items = &array.values()[..];
+                return match array.nulls() {
+                    Some(nulls) => Input::masked(items, nulls.validity(), nulls.offset()).ok(),
+                    None => Some(items.into()),
+                };
+            })*
+        };
+    }
+    one_of! {
+        Date32Type, Date64Type, Time32SecondType, Time32MillisecondType, Time64MicrosecondType,
+        Time64NanosecondType, TimestampSecondType, TimestampMillisecondType,
+        TimestampMicrosecondType, TimestampNanosecondType, DurationSecondType,
+        DurationMillisecondType, DurationMicrosecondType, DurationNanosecondType
+    }
+    None
+}
+
+/// An array whose type is known at run time. One that holds no numbers, truth values, dates,
+/// times or texts is refused where it is reduced.
 impl<'a> From<&'a dyn Array> for KeyColumn<'a> {
     fn from(array: &'a dyn Array) -> KeyColumn<'a> {
-        match texts(array) {
-            Some(texts) => KeyColumn { items: Items::Foreign(texts) },
+        if let Some(texts) = texts(array) {
+            return KeyColumn::of(Items::Foreign(texts));
+        }
+        match unit(array).zip(integers(array)) {
+            Some((unit, integers)) => KeyColumn::from(integers).counting(unit),
             None => Input::from(array).into(),
         }
     }

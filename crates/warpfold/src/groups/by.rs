@@ -156,8 +156,9 @@ impl<'a> GroupBy<'a> {
 
     /// The answers by way of parts, where there are many groups of one column of numbers.
     fn parted(&self, inputs: &[Input<'_>]) -> Result<Option<Grouped>> {
-        let [keys] = &self.keys.columns[..] else { return Ok(None) };
-        let Items::Numbers(keys) = &keys.items else { return Ok(None) };
+        let [column] = &self.keys.columns[..] else { return Ok(None) };
+        let Items::Numbers(keys) = &column.items else { return Ok(None) };
+        let unit = column.unit.as_ref();
         let gaps = inputs.iter().chain([keys]).any(|input| input.missing() > 0);
         if gaps || self.keys.dense.is_some() || self.order != Order::Key {
             return Ok(None);
@@ -171,7 +172,7 @@ impl<'a> GroupBy<'a> {
         let (question, rules) = (&empty.question, self.reduction.rules());
         let threads = Threads::Exactly(threads);
         let until = &self.reduction.until;
-        Parted { keys, values: &columns, question, rules, threads, until }.run()
+        Parted { keys, unit, values: &columns, question, rules, threads, until }.run()
     }
 
     /// The columns of values: as many rows as keys, of one type.
@@ -243,7 +244,9 @@ impl<'a> GroupBy<'a> {
         let question = Question { ops, kinds, order: self.order, omit: self.omit };
         let types = self.keys.columns.iter().map(|column| column.key_type());
         let types = types.collect::<Result<Vec<_>>>()?;
-        GroupPartial::new(question, &types, self.keys.dense, values)
+        let mut empty = GroupPartial::new(question, &types, self.keys.dense, values)?;
+        empty.groups.set_units(self.keys.columns.iter().map(|column| column.unit.clone()));
+        Ok(empty)
     }
 
     fn states(&self, inputs: &[Input<'_>], start: u64) -> Result<GroupPartial> {

@@ -2,8 +2,11 @@
 //!
 //! ```text
 //!  WFgroups  version  head                                  groups            CRC-32
-//!  u8*8      u32=1    question, columns, rows, positions    keys and states   u32, of all before
+//!  u8*8      u32=1|2  question, columns, rows, positions    keys and states   u32, of all before
 //! ```
+//!
+//! Version 2 has units: what the keys of each column count, and the values of each, follows
+//! the column's name. Where nothing counts anything the version is 1.
 //!
 //! Numbers in the head and in the groups have seven bits a byte, the lowest first. Groups
 //! follow in the order of their keys, so that partials of the same rows have the same
@@ -14,11 +17,14 @@ use super::dictionary::Dictionary;
 use super::keys::KeyType;
 use super::partial::{GroupPartial, Question};
 use crate::reduction::Reduction;
+use crate::unit::Unit;
 use warpfold_core::{DType, Error, Op, Result};
 use warpfold_cpu::groups::words::{self, damaged};
 
 const MAGIC: [u8; 8] = *b"WFgroups";
-const VERSION: u32 = 1;
+/// The version without units, and the one with them.
+const PLAIN: u32 = 1;
+const COUNTED: u32 = 2;
 const HEADER: usize = 12;
 const TRAILER: usize = 4;
 
@@ -37,15 +43,23 @@ impl GroupPartial {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
-        out.extend(VERSION.to_le_bytes());
-        self.write_head(&mut out);
+        let units = self.groups.columns().iter().map(Dictionary::unit);
+        let mut units = units.chain(self.values.iter().map(|values| values.unit.as_ref()));
+        let version = if units.any(|unit| unit.is_some()) { COUNTED } else { PLAIN };
+        out.extend(version.to_le_bytes());
+        self.write_head(version, &mut out);
         self.write_groups(&mut out);
         let checksum = crc32fast::hash(&out);
         out.extend(checksum.to_le_bytes());
         out
     }
 
-    fn write_head(&self, out: &mut Vec<u8>) {
+    fn write_head(&self, version: u32, out: &mut Vec<u8>) {
+        let write_unit = |unit: Option<&Unit>, out: &mut Vec<u8>| {
+            if version == COUNTED {
+                Unit::write(unit, out);
+            }
+        };
         out.push(match self.question.order {
             Order::Key => 0,
             Order::FirstOccurrence => 1,
@@ -54,19 +68,21 @@ impl GroupPartial {
         words::write(out, self.groups.dense().map_or(0, |groups| groups as u64 + 1));
         words::write(out, self.question.ops.len() as u64);
         out.extend(self.ops().map(Op::code));
-        let types = self.groups.types();
-        words::write(out, types.len() as u64);
-        for (key_type, name) in types.iter().zip(&self.key_names) {
-            out.push(match key_type {
+        let columns = self.groups.columns();
+        words::write(out, columns.len() as u64);
+        for (column, name) in columns.iter().zip(&self.key_names) {
+            out.push(match column.key_type() {
                 KeyType::Number(dtype) => dtype.code(),
                 KeyType::Text => TEXT,
             });
             write_text(out, name.as_bytes());
+            write_unit(column.unit(), out);
         }
         words::write(out, self.values.len() as u64);
         for values in &self.values {
             out.push(values.dtype.code());
             write_text(out, values.name.as_bytes());
+            write_unit(values.unit.as_ref(), out);
             words::write(out, values.missing);
         }
         words::write(out, self.rows);
@@ -115,15 +131,15 @@ impl GroupPartial {
         }
         let version = bytes[8..].first_chunk().ok_or_else(ends)?;
         let found = u32::from_le_bytes(*version);
-        if found != VERSION {
-            return Err(Error::StateVersion { found, reads: VERSION });
+        if ![PLAIN, COUNTED].contains(&found) {
+            return Err(Error::StateVersion { found, reads: COUNTED });
         }
         let (body, checksum) = bytes[HEADER..].split_last_chunk::<TRAILER>().ok_or_else(ends)?;
         if u32::from_le_bytes(*checksum) != crc32fast::hash(&bytes[..HEADER + body.len()]) {
             return Err(damaged("its checksum is wrong"));
         }
         let mut rest = body;
-        let mut partial = read_head(&mut rest)?;
+        let mut partial = read_head(found, &mut rest)?;
         partial.read_groups(&mut rest)?;
         if rest.is_empty() { Ok(partial) } else { Err(damaged("bytes follow its groups")) }
     }
@@ -188,8 +204,18 @@ fn read_key(column: &mut Dictionary, rest: &mut &[u8]) -> Result<u32> {
     code.ok_or_else(|| damaged("a key is none of its type"))
 }
 
+/// What the integers of a column of type `dtype` count.
+fn read_unit(version: u32, dtype: Option<DType>, rest: &mut &[u8]) -> Result<Option<Unit>> {
+    let unit = if version == COUNTED { Unit::read(rest)? } else { None };
+    match dtype {
+        Some(DType::I32 | DType::I64) => Ok(unit),
+        _ if unit.is_none() => Ok(None),
+        _ => Err(damaged("a unit of what are no such integers")),
+    }
+}
+
 /// What precedes the groups, as a partial without any but dense ones.
-fn read_head(rest: &mut &[u8]) -> Result<GroupPartial> {
+fn read_head(version: u32, rest: &mut &[u8]) -> Result<GroupPartial> {
     let order = match read_byte(rest)? {
         0 => Order::Key,
         1 => Order::FirstOccurrence,
@@ -206,21 +232,24 @@ fn read_head(rest: &mut &[u8]) -> Result<GroupPartial> {
     let ops = codes.iter().map(|&code| Op::from_code(code));
     let ops = ops.collect::<Option<Vec<Op>>>().filter(|ops| !ops.is_empty());
     let ops = ops.ok_or_else(|| damaged("an operation is unknown"))?;
-    let (mut types, mut key_names) = (Vec::new(), Vec::new());
+    let (mut types, mut key_names, mut key_units) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..words::read(rest)? {
-        types.push(match read_byte(rest)? {
-            TEXT => KeyType::Text,
-            code => KeyType::Number(read_dtype(code)?),
-        });
+        let dtype = match read_byte(rest)? {
+            TEXT => None,
+            code => Some(read_dtype(code)?),
+        };
+        types.push(dtype.map_or(KeyType::Text, KeyType::Number));
         key_names.push(read_text(rest)?);
+        key_units.push(read_unit(version, dtype, rest)?);
     }
     if types.is_empty() {
         return Err(damaged("it has no keys"));
     }
-    let (mut values, mut missing) = (Vec::new(), Vec::new());
+    let (mut values, mut missing, mut units) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..words::read(rest)? {
         let dtype = read_dtype(read_byte(rest)?)?;
         values.push((read_text(rest)?, dtype));
+        units.push(read_unit(version, Some(dtype), rest)?);
         missing.push(words::read(rest)?);
     }
     let reduction = Reduction::new(ops);
@@ -242,6 +271,8 @@ fn read_head(rest: &mut &[u8]) -> Result<GroupPartial> {
     let mut partial = GroupPartial::new(question, &types, dense, &values)
         .map_err(|_| damaged("its keys contradict each other"))?;
     partial.key_names = key_names;
+    partial.groups.set_units(key_units);
+    partial.values.iter_mut().zip(units).for_each(|(values, unit)| values.unit = unit);
     partial.values.iter_mut().zip(missing).for_each(|(values, missing)| values.missing = missing);
     partial.rows = words::read(rest)?;
     partial.omitted = words::read(rest)?;

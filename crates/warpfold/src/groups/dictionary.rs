@@ -3,6 +3,8 @@
 use super::answer::{KeyValues, Texts};
 use super::column::Column;
 use super::keys::{Items, KeyColumn, KeyType};
+use super::widened::Counted;
+use crate::unit::Unit;
 use core::ops::Range;
 use warpfold_core::element::{Element, Key};
 use warpfold_core::op::{Numbers, Scalar};
@@ -12,7 +14,7 @@ use warpfold_cpu::groups::{Numbering, OutOfMemory, TextNumbering, check_memory};
 /// Distinct keys with their numbers, which are called codes.
 #[derive(Clone, Debug)]
 pub(super) enum Dictionary {
-    Numbers { dtype: DType, words: Numbering },
+    Numbers { dtype: DType, unit: Option<Unit>, words: Numbering },
     Texts(TextNumbering),
 }
 
@@ -22,7 +24,9 @@ const BLOCK: usize = 1024;
 impl Dictionary {
     pub(super) fn new(key_type: KeyType) -> Dictionary {
         match key_type {
-            KeyType::Number(dtype) => Dictionary::Numbers { dtype, words: Numbering::new() },
+            KeyType::Number(dtype) => {
+                Dictionary::Numbers { dtype, unit: None, words: Numbering::new() }
+            }
             KeyType::Text => Dictionary::Texts(TextNumbering::new()),
         }
     }
@@ -32,6 +36,55 @@ impl Dictionary {
             Dictionary::Numbers { dtype, .. } => KeyType::Number(*dtype),
             Dictionary::Texts(_) => KeyType::Text,
         }
+    }
+
+    /// What the keys count.
+    pub(super) fn unit(&self) -> Option<&Unit> {
+        match self {
+            Dictionary::Numbers { unit, .. } => unit.as_ref(),
+            Dictionary::Texts(_) => None,
+        }
+    }
+
+    /// Says what the keys count, if they are integers.
+    pub(super) fn set_unit(&mut self, of_keys: Option<Unit>) {
+        if let Dictionary::Numbers { unit, .. } = self {
+            *unit = of_keys;
+        }
+    }
+
+    /// The type of keys that are numbers.
+    pub(super) fn counted(&self) -> Option<Counted> {
+        match self {
+            Dictionary::Numbers { dtype, unit, .. } => {
+                Some(Counted { dtype: *dtype, unit: unit.clone() })
+            }
+            Dictionary::Texts(_) => None,
+        }
+    }
+
+    /// The same keys by the same codes, as keys of another type.
+    ///
+    /// # Errors
+    /// A key that the type does not have; no memory.
+    pub(super) fn widen(&mut self, joined: &Counted) -> Result<()> {
+        let Some(own) = self.counted() else { return Ok(()) };
+        let Dictionary::Numbers { dtype, unit, words } = self else { return Ok(()) };
+        if let Some(widening) = own.widening(joined) {
+            let mut wide = Numbering::new();
+            for (&word, code) in words.words().iter().zip(0..) {
+                if words.is_missing(code) {
+                    wide.missing()?;
+                    continue;
+                }
+                let word = widening.bits(word).ok_or_else(|| own.beyond(joined))?;
+                with_element!(joined.dtype, T => wide.number(canonical(<T as Element>::from_bits(word))))?;
+            }
+            *words = wide;
+        }
+        *dtype = joined.dtype;
+        unit.clone_from(&joined.unit);
+        Ok(())
     }
 
     pub(super) fn len(&self) -> usize {
@@ -184,7 +237,7 @@ impl Dictionary {
     /// No memory.
     pub(super) fn insert_word(&mut self, word: u64) -> Result<Option<u32>, OutOfMemory> {
         match self {
-            Dictionary::Numbers { dtype, words } => {
+            Dictionary::Numbers { dtype, words, .. } => {
                 let canonical = with_element!(*dtype, T => is_canonical::<T>(word));
                 canonical.then(|| words.number(word)).transpose()
             }
@@ -216,7 +269,7 @@ impl Dictionary {
     /// All codes, in the order of their keys; that of no key comes last.
     pub(super) fn sorted(&self) -> Vec<u32> {
         let mut codes: Vec<u32> = match self {
-            Dictionary::Numbers { dtype, words } => {
+            Dictionary::Numbers { dtype, words, .. } => {
                 let mut keys: Vec<(u64, u32)> = with_element!(*dtype, T => {
                     let order = words.words().iter().map(|&word| order::<T>(word));
                     order.zip(0..).collect()
@@ -250,13 +303,13 @@ impl Dictionary {
         let missing = codes.clone().enumerate().filter(|&(_, code)| self.is_missing(code));
         let missing = missing.map(|(place, _)| place).collect();
         match self {
-            Dictionary::Numbers { dtype, words } => {
+            Dictionary::Numbers { dtype, unit, words } => {
                 let mut numbers = Numbers::zeros(*dtype, codes.len());
                 let bytes = numbers.bytes_mut();
                 for (place, code) in codes.enumerate() {
                     Numbers::set_bits(bytes, *dtype, place, words.words()[code as usize]);
                 }
-                KeyValues::of_numbers(numbers, missing)
+                KeyValues::of_numbers(numbers, unit.clone(), missing)
             }
             Dictionary::Texts(texts) => {
                 let bytes = codes.clone().map(|code| texts.text(code).len()).sum();
@@ -271,13 +324,21 @@ impl Dictionary {
     pub(super) fn show(&self, code: u32) -> String {
         match self {
             _ if self.is_missing(code) => "missing".into(),
-            Dictionary::Numbers { dtype, words } => {
-                Scalar::from_bits(*dtype, words.words()[code as usize]).to_string()
+            Dictionary::Numbers { dtype, unit, words } => {
+                shown(Scalar::from_bits(*dtype, words.words()[code as usize]), unit.as_ref())
             }
             Dictionary::Texts(texts) => {
                 format!("{:?}", String::from_utf8_lossy(texts.text(code)))
             }
         }
+    }
+}
+
+/// A number as what it counts.
+pub(super) fn shown(number: Scalar, unit: Option<&Unit>) -> String {
+    match (number, unit) {
+        (Scalar::Int(count, _), Some(unit)) => unit.show(count),
+        (number, _) => number.to_string(),
     }
 }
 

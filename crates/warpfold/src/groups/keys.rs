@@ -2,6 +2,7 @@
 
 use super::column::{Column, check_shape};
 use crate::devices::DeviceArray;
+use crate::unit::Unit;
 use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ use warpfold_core::{DType, Error, Result};
 #[derive(Clone, Debug)]
 pub struct KeyColumn<'a> {
     pub(super) items: Items<'a>,
+    /// What they count.
+    pub(super) unit: Option<Unit>,
 }
 
 #[derive(Clone, Debug)]
@@ -124,12 +127,34 @@ impl fmt::Display for KeyType {
 }
 
 impl<'a> KeyColumn<'a> {
+    pub(super) fn of(items: Items<'a>) -> KeyColumn<'a> {
+        KeyColumn { items, unit: None }
+    }
+
+    /// Says what the keys, which are integers, count: such as days since 1970-01-01. Keys that
+    /// count other steps of time go together with them as what they stand for, and those that
+    /// count something else do not.
+    ///
+    /// ```
+    /// use warpfold::{KeyColumn, Op, Reduction, Tick, Unit};
+    ///
+    /// let days = KeyColumn::from(&[19_723, 19_724, 19_723][..]).counting(Unit::Date(Tick::Day));
+    /// let sums = Reduction::of(Op::Sum).by(days).run(&[1, 2, 4])?;
+    /// assert_eq!(sums.to_string(), "2024-01-01: 5\n2024-01-02: 2");
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn counting(mut self, unit: Unit) -> KeyColumn<'a> {
+        self.unit = Some(unit);
+        self
+    }
+
     /// Texts that lie one after the other in `bytes`: row `i`'s ends at `ends[i]`. `gaps`
     /// are runs of rows without a key, ascending; their texts are empty.
     #[doc(hidden)]
     #[must_use]
     pub fn packed(bytes: &'a [u8], ends: &'a [u32], gaps: &'a [(u32, u32)]) -> KeyColumn<'a> {
-        KeyColumn { items: Items::Packed(Packed { bytes, ends, gaps }) }
+        KeyColumn::of(Items::Packed(Packed { bytes, ends, gaps }))
     }
 
     /// Texts by codes: that of row `i` is number `codes[i]` of the texts that lie one after
@@ -146,7 +171,7 @@ impl<'a> KeyColumn<'a> {
         codes: &'a [u32],
         gaps: &'a [(u32, u32)],
     ) -> KeyColumn<'a> {
-        KeyColumn { items: Items::Coded(Coded { bytes, ends, codes, gaps }) }
+        KeyColumn::of(Items::Coded(Coded { bytes, ends, codes, gaps }))
     }
 
     /// How many rows there are.
@@ -155,7 +180,7 @@ impl<'a> KeyColumn<'a> {
     /// An array of something else than numbers, or of more than one axis.
     pub(crate) fn rows(&self) -> Result<usize> {
         match &self.items {
-            Items::Numbers(input) => Ok(Column::new(input)?.rows()),
+            Items::Numbers(input) => Ok(Column::new(input).map_err(no_keys)?.rows()),
             Items::Strs(texts) => Ok(texts.len()),
             Items::Strings(texts) => Ok(texts.len()),
             Items::Options(texts) => Ok(texts.len()),
@@ -169,7 +194,7 @@ impl<'a> KeyColumn<'a> {
 
     pub(crate) fn key_type(&self) -> Result<KeyType> {
         match &self.items {
-            Items::Numbers(input) => Ok(KeyType::Number(input.view()?.dtype())),
+            Items::Numbers(input) => Ok(KeyType::Number(input.view().map_err(no_keys)?.dtype())),
             Items::Device(array) => Ok(KeyType::Number(array.dtype())),
             _ => Ok(KeyType::Text),
         }
@@ -204,22 +229,30 @@ impl<'a> KeyColumn<'a> {
     }
 }
 
+/// What is no number is no key either, nor a text.
+fn no_keys(error: Error) -> Error {
+    match error {
+        Error::NotNumbers { found } => Error::NotKeys { found },
+        error => error,
+    }
+}
+
 impl<'a> From<Input<'a>> for KeyColumn<'a> {
     fn from(input: Input<'a>) -> KeyColumn<'a> {
-        KeyColumn { items: Items::Numbers(input) }
+        KeyColumn::of(Items::Numbers(input))
     }
 }
 
 impl<'a> From<View<'a>> for KeyColumn<'a> {
     fn from(view: View<'a>) -> KeyColumn<'a> {
-        KeyColumn { items: Items::Numbers(view.into()) }
+        KeyColumn::of(Items::Numbers(view.into()))
     }
 }
 
 #[cfg(any(feature = "cuda", feature = "sim"))]
 impl<'a> From<DeviceArray<'a>> for KeyColumn<'a> {
     fn from(array: DeviceArray<'a>) -> KeyColumn<'a> {
-        KeyColumn { items: Items::Device(array) }
+        KeyColumn::of(Items::Device(array))
     }
 }
 
@@ -234,7 +267,7 @@ macro_rules! columns {
     ($([$($generic:tt)*] $items:ty => $variant:ident $make:expr;)*) => {$(
         impl<'a, $($generic)*> From<&'a $items> for KeyColumn<'a> {
             fn from(items: &'a $items) -> KeyColumn<'a> {
-                KeyColumn { items: Items::$variant($make(items)) }
+                KeyColumn::of(Items::$variant($make(items)))
             }
         }
         impl<'a, $($generic)*> From<&'a $items> for Keys<'a> {

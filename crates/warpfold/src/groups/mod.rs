@@ -12,8 +12,10 @@ mod numbered;
 pub(crate) mod on_devices;
 mod partial;
 mod partition;
+mod widened;
 
 pub use answer::{GroupColumn, Grouped, KeyValues};
 pub use by::{GroupBy, Order};
 pub use keys::{KeyColumn, Keys};
 pub use partial::{GroupPartial, GroupValues, NumberedRows};
+pub use widened::{Counted, Widening};

@@ -3,6 +3,7 @@
 use super::answer::KeyValues;
 use super::dictionary::{Dictionary, mismatch};
 use super::keys::{KeyType, Keys};
+use crate::unit::Unit;
 use core::ops::Range;
 use warpfold_core::{DType, Error, Result};
 use warpfold_cpu::groups::{Numbering, OutOfMemory, check_memory};
@@ -109,6 +110,13 @@ impl Groups {
             if left != right {
                 return Err(mismatch(left, right));
             }
+            if dictionary.unit() != column.unit.as_ref() {
+                // Steps of time that go together do so where states are merged.
+                Unit::joined(dictionary.unit(), column.unit.as_ref())?;
+                let name = |unit: Option<&Unit>| unit.map_or_else(String::new, Unit::to_string);
+                let (left, right) = (name(dictionary.unit()), name(column.unit.as_ref()));
+                return Err(Error::StateMismatch { what: "unit", left, right });
+            }
         }
         if self.columns.len() != keys.columns.len() {
             let (left, right) = (self.columns.len().to_string(), keys.columns.len().to_string());
@@ -178,6 +186,38 @@ impl Groups {
             groups = theirs.words().iter().map(number).collect::<Result<_, OutOfMemory>>()?;
         }
         Ok(groups)
+    }
+
+    /// Says what the keys of each column count.
+    pub(super) fn set_units(&mut self, units: impl IntoIterator<Item = Option<Unit>>) {
+        self.columns.iter_mut().zip(units).for_each(|(column, unit)| column.set_unit(unit));
+    }
+
+    /// Brings the keys of both to the same types, where these differ in width or in unit.
+    /// Numbers of groups stay what they are.
+    ///
+    /// # Errors
+    /// Types or units that have no values in common, and keys beyond the common type.
+    pub(super) fn reconcile(&mut self, other: &mut Groups) -> Result<()> {
+        // Dense keys are numbers of groups in the order of their type.
+        if self.dense.is_some() || other.dense.is_some() {
+            return Ok(());
+        }
+        for (left, right) in self.columns.iter_mut().zip(&mut other.columns) {
+            let (Some(mine), Some(theirs)) = (left.counted(), right.counted()) else { continue };
+            if mine != theirs {
+                let joined = mine.joined(&theirs)?;
+                left.widen(&joined)?;
+                right.widen(&joined)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the keys of both have the same types.
+    pub(super) fn is_like(&self, other: &Groups) -> bool {
+        let pairs = self.columns.iter().zip(&other.columns);
+        pairs.into_iter().all(|(left, right)| left.counted() == right.counted())
     }
 
     /// # Errors

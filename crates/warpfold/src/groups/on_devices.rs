@@ -8,6 +8,7 @@ use crate::array::{Array, Place};
 use crate::device::Device;
 use crate::devices::{self, DeviceArray, OnHost};
 use crate::initial;
+use crate::unit::Unit;
 use warpfold_core::layout::{Input, View};
 use warpfold_core::op::{Numbers, Op};
 use warpfold_core::{DType, Error, Result};
@@ -41,13 +42,13 @@ impl Made {
         (0..self.present.len()).filter(|&group| self.dense || self.present[group] != 0).collect()
     }
 
-    fn keys(&self, places: &[usize]) -> KeyValues {
+    fn keys(&self, unit: Option<Unit>, places: &[usize]) -> KeyValues {
         let mut keys = Numbers::zeros(self.dtype, places.len());
         let bytes = keys.bytes_mut();
         for (i, &place) in places.iter().enumerate() {
             Numbers::set_bits(bytes, self.dtype, i, self.least.wrapping_add(place as u64));
         }
-        KeyValues::of_numbers(keys, Vec::new())
+        KeyValues::of_numbers(keys, unit, Vec::new())
     }
 
     /// The answers to an operation, if the device has made them.
@@ -190,6 +191,7 @@ impl GroupBy<'_> {
             }
         }
         let columns: Vec<GroupColumn> = columns.into_iter().flatten().collect();
-        Ok(Grouped { keys: vec![made.keys(&places)], columns, groups: places.len() })
+        let unit = self.keys.columns.first().and_then(|column| column.unit.clone());
+        Ok(Grouped { keys: vec![made.keys(unit, &places)], columns, groups: places.len() })
     }
 }

@@ -6,6 +6,7 @@ use super::column::Column;
 use super::keys::{KeyType, Keys};
 use super::numbered::{Groups, LEFT_OUT};
 use crate::answer;
+use crate::unit::Unit;
 use core::fmt;
 use core::ops::Range;
 use warpfold_core::layout::Input;
@@ -72,6 +73,8 @@ impl Question {
 pub(super) struct Values {
     pub(super) name: String,
     pub(super) dtype: DType,
+    /// What they count.
+    pub(super) unit: Option<Unit>,
     pub(super) tables: Vec<Box<dyn Table>>,
     /// Rows without a value.
     pub(super) missing: u64,
@@ -80,7 +83,18 @@ pub(super) struct Values {
 impl Values {
     pub(super) fn new(name: String, dtype: DType, kinds: &[Kind]) -> Result<Values> {
         let tables = kinds.iter().map(|&kind| new_table(kind, dtype)).collect::<Result<_>>()?;
-        Ok(Values { name, dtype, tables, missing: 0 })
+        Ok(Values { name, dtype, unit: None, tables, missing: 0 })
+    }
+
+    /// Makes these the states of the same values in a unit that has `factor` steps for each.
+    fn rescale(&mut self, unit: Option<&Unit>, factor: u64) -> Result<()> {
+        if let (Some(unit), Some(own), 2..) = (unit, &self.unit, factor)
+            && !self.tables.iter_mut().all(|table| table.scale(factor))
+        {
+            return Err(unit.too_coarse(own));
+        }
+        self.unit = unit.cloned();
+        Ok(())
     }
 
     pub(super) fn grow(&mut self, groups: usize) -> Result<(), OutOfMemory> {
@@ -93,6 +107,7 @@ impl Clone for Values {
         Values {
             name: self.name.clone(),
             dtype: self.dtype,
+            unit: self.unit.clone(),
             tables: self.tables.iter().map(|table| table.duplicate()).collect(),
             missing: self.missing,
         }
@@ -475,13 +490,21 @@ impl GroupPartial {
         let (types, dense) = (self.groups.types(), self.groups.dense());
         let mut empty = GroupPartial::new(self.question.clone(), &types, dense, &values)?;
         empty.key_names = self.key_names.clone();
+        empty.groups.set_units(self.groups.columns().iter().map(|column| column.unit().cloned()));
+        for (to, from) in empty.values.iter_mut().zip(&self.values) {
+            to.unit.clone_from(&from.unit);
+        }
         Ok(empty)
     }
 
     /// Takes in the partial of other rows, group by group. After an error `self` is what
     /// it was before.
     ///
+    /// Keys that are integers of different widths, or count different steps of time, are
+    /// compared as what they stand for, and so are values with a unit.
+    ///
     /// # Errors
+    /// [`Error::UnitMismatch`] if keys or values count what does not go together;
     /// [`Error::StateMismatch`] if operations, types of keys or types of values differ;
     /// [`Error::Overlap`] if both hold a row, where that matters: for positions and
     /// products of floats, and for groups in the order of their first rows;
@@ -513,6 +536,22 @@ impl GroupPartial {
         };
         if names(self) != names(other) {
             return differ("names of columns", names(self), names(other));
+        }
+        let same_unit = |(ours, theirs): (&Values, &Values)| ours.unit == theirs.unit;
+        let same = self.values.iter().zip(&other.values).all(same_unit);
+        if !same || !self.groups.is_like(&other.groups) {
+            let (mut ours, mut theirs) = (self.clone(), other.clone());
+            ours.groups.reconcile(&mut theirs.groups)?;
+            ours.groups.check(&theirs.groups)?;
+            for (ours, theirs) in ours.values.iter_mut().zip(&mut theirs.values) {
+                let joined = Unit::joined(ours.unit.as_ref(), theirs.unit.as_ref());
+                let (unit, [mine, other]) = joined?;
+                ours.rescale(unit.as_ref(), mine)?;
+                theirs.rescale(unit.as_ref(), other)?;
+            }
+            ours.merge(&theirs)?;
+            *self = ours;
+            return Ok(());
         }
         self.groups.check(&other.groups)?;
         let mut spans = self.spans.clone();
@@ -641,6 +680,10 @@ impl GroupPartial {
         let values = &self.values[column];
         let place = self.question.ops.iter().find(|(o, _)| *o == op).map(|&(_, place)| place);
         let place = place.ok_or(Error::UnsupportedType { op, dtype: values.dtype })?;
+        if let Some(unit) = values.unit.as_ref().filter(|unit| !unit.allows(op)) {
+            return Err(Error::UnsupportedUnit { op, unit: unit.to_string() });
+        }
+        let rules = &rules.decimals(Unit::decimals(values.unit.as_ref()));
         let table = &values.tables[place];
         let rows = self.spans.ranges().last().map_or(0, |(_, end)| end);
         if table.kind().is_positional() {
@@ -722,6 +765,19 @@ impl GroupPartial {
     #[doc(hidden)]
     pub fn value_columns(&self) -> impl Iterator<Item = (&str, DType, u64)> + '_ {
         self.values.iter().map(|values| (&*values.name, values.dtype, values.missing))
+    }
+
+    /// What the values of a column count.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn value_unit(&self, column: usize) -> Option<&Unit> {
+        self.values[column].unit.as_ref()
+    }
+
+    /// Says what the values of a column, which are of i64, count.
+    #[doc(hidden)]
+    pub fn count_values(&mut self, column: usize, unit: Unit) {
+        self.values[column].unit = Some(unit);
     }
 
     /// Leaves only these columns of values, ascending.

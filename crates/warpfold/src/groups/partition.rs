@@ -7,10 +7,11 @@
 
 use super::answer::{GroupColumn, Grouped, KeyValues};
 use super::column::Column;
-use super::dictionary::{canonical, order};
+use super::dictionary::{canonical, order, shown};
 use super::partial::Question;
 use crate::answer;
 use crate::cancel::Until;
+use crate::unit::Unit;
 use core::ops::Range;
 use warpfold_core::op::{Numbers, Rules};
 use warpfold_core::{DType, Element, Error, Result, Scalar, with_element};
@@ -31,6 +32,8 @@ const PIECE: usize = 1 << 16;
 /// A column of keys and one of values, or two, without gaps.
 pub(super) struct Parted<'a> {
     pub(super) keys: Column<'a>,
+    /// What they count.
+    pub(super) unit: Option<&'a Unit>,
     pub(super) values: &'a [Column<'a>],
     pub(super) question: &'a Question,
     pub(super) rules: &'a Rules,
@@ -222,7 +225,7 @@ impl Parted<'_> {
     }
 
     fn show(&self, word: u64) -> String {
-        Scalar::from_bits(self.keys.dtype(), word).to_string()
+        shown(Scalar::from_bits(self.keys.dtype(), word), self.unit)
     }
 
     /// Puts the answers of all parts in the order of their keys.
@@ -276,7 +279,7 @@ impl Parted<'_> {
             let column = answer::Column { op, numbers, second };
             columns.push(GroupColumn { column, missing });
         }
-        let keys = vec![KeyValues::of_numbers(keys, Vec::new())];
+        let keys = vec![KeyValues::of_numbers(keys, self.unit.cloned(), Vec::new())];
         Ok(Grouped { keys, columns, groups: count })
     }
 

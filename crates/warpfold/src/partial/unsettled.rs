@@ -70,6 +70,7 @@ impl Partial {
             states: states.to_vec(),
             missing: self.missing,
             unsettled: None,
+            unit: None,
         };
         if self.dtype == dtype {
             return Some(of(&self.states));

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use warpfold::{
     CancelToken, DType, Device, Error, GroupPartial, Grouped, Input, Item, KeyColumn, Keys,
-    NanPolicy, Op, Order, Reduction, Rules, Threads, Value, View,
+    NanPolicy, Op, Order, Reduction, Rules, Threads, Tick, Unit, Value, View,
 };
 use warpfold_core::{Element, with_element};
 
@@ -562,9 +562,10 @@ fn texts_of_arrow_are_keys_whatever_holds_them() {
     let expected = question.by(Keys::new([rows[..].into(), years[..].into()])).run(&values);
     assert_eq!(question.by(keys).run(&values), expected);
 
-    let days: ArrayRef = Arc::new(arrow_array::Date32Array::from(vec![1, 2]));
-    let refused = Reduction::of(Op::Sum).by(&days).run(&[1, 2]).unwrap_err();
-    assert!(matches!(refused, Error::NotNumbers { .. }), "{refused}");
+    let lists: ArrayRef = Arc::new(arrow_array::NullArray::new(2));
+    let refused = Reduction::of(Op::Sum).by(&lists).run(&[1, 2]).unwrap_err();
+    assert!(matches!(refused, Error::NotKeys { .. }), "{refused}");
+    assert!(refused.hint().unwrap().contains("keys are numbers"));
 }
 
 /// Both ways, of few groups and of many that are parted, end with an error once nobody wants the
@@ -587,4 +588,75 @@ fn work_that_is_stopped_has_no_answer() {
         stop.store(false, Ordering::Relaxed);
         assert_eq!(watched.partial(&values[..], 0).unwrap().len(), answer.len());
     }
+}
+
+/// Keys of other widths and units are the same keys, whichever side comes first, and travel with
+/// what they count.
+#[test]
+fn states_of_keys_of_other_types_merge_by_value() {
+    let question = Reduction::new([Op::Sum, Op::ArgMax]);
+    let (narrow, wide) = ([-1i8, 7, 7], [7i64, 1 << 40]);
+    let left = question.by(&narrow).partial(&[1.0, 2.0, 4.0], 0).unwrap();
+    let right = question.by(&wide).partial(&[8.0, 16.0], 3).unwrap();
+    let both = [-1i64, 7, 7, 7, 1 << 40];
+    let whole = question.by(&both).partial(&[1.0, 2.0, 4.0, 8.0, 16.0], 0).unwrap();
+    for (first, second) in [(&left, &right), (&right, &left)] {
+        let mut merged = first.clone();
+        merged.merge(second).unwrap();
+        assert_eq!(merged.to_bytes(), whole.to_bytes());
+    }
+    // A missing key, and floats, whose NaNs and zeros are those of the wider type.
+    let singles = [f32::NAN, -0.0, 1.5];
+    let mut merged = question.by(&singles).partial(&[1.0, 2.0, 4.0], 0).unwrap();
+    merged.merge(&question.by(&[1.5f64, f64::NAN]).partial(&[8.0, 16.0], 3).unwrap()).unwrap();
+    let all = question.by(&[f64::NAN, 0.0, 1.5, 1.5, f64::NAN]);
+    let whole = all.partial(&[1.0, 2.0, 4.0, 8.0, 16.0], 0).unwrap();
+    assert_eq!(merged.to_bytes(), whole.to_bytes());
+    // What has no value in common stays as it was.
+    let texts = question.by(&["7"]).partial(&[1.0], 5).unwrap();
+    let large = question.by(&[u64::MAX]).partial(&[1.0], 5).unwrap();
+    let truth = question.by(&[true]).partial(&[1.0], 5).unwrap();
+    for other in [&texts, &large, &truth] {
+        let mut kept = left.clone();
+        assert!(matches!(kept.merge(other), Err(Error::StateMismatch { .. })));
+        assert_eq!(kept, left);
+    }
+}
+
+#[test]
+fn keys_know_what_they_count() {
+    let question = Reduction::of(Op::Sum);
+    let of = |keys: &[i64], unit: &Unit, start: u64| {
+        let keys = KeyColumn::from(keys).counting(unit.clone());
+        question.by(keys).partial(&[1i64 << start, 2 << start], start).unwrap()
+    };
+    let micro = Unit::Timestamp(Tick::Micro, None);
+    let nano = Unit::Timestamp(Tick::Nano, None);
+    let (coarse, fine) = (of(&[1, 2], &micro, 0), of(&[2000, 5], &nano, 2));
+    for (first, second) in [(&coarse, &fine), (&fine, &coarse)] {
+        let mut merged = first.clone();
+        merged.merge(second).unwrap();
+        let bytes = merged.to_bytes();
+        let read = GroupPartial::from_bytes(&bytes).unwrap();
+        assert_eq!(read.to_bytes(), bytes);
+        let answer = read.finish(&Rules::default()).unwrap();
+        assert_eq!(answer.keys()[0].unit(), Some(&nano));
+        assert_eq!(answer.keys()[0].slice::<i64>(), Some(&[5, 1000, 2000][..]));
+        assert_eq!(answer.slice::<i64>(Op::Sum), Some(&[8, 1, 6][..]));
+        // A byte less, or another, is none.
+        for cut in 0..bytes.len() {
+            assert!(GroupPartial::from_bytes(&bytes[..cut]).is_err());
+        }
+    }
+    let plain = question.by(&[1i64, 2]).partial(&[1i64, 2], 4).unwrap();
+    let zoned = of(&[1, 2], &Unit::Timestamp(Tick::Nano, Some("UTC".into())), 4);
+    let far = of(&[i64::MAX / 10, 0], &micro, 4);
+    for (left, right) in [(&coarse, &plain), (&plain, &fine), (&coarse, &zoned), (&fine, &far)] {
+        let mut kept = left.clone();
+        assert!(matches!(kept.merge(right), Err(Error::UnitMismatch { .. })));
+        assert_eq!(&kept, left);
+    }
+    // A partial without units has the bytes that it always had.
+    assert_eq!(plain.to_bytes()[8], 1);
+    assert_eq!(coarse.to_bytes()[8], 2);
 }

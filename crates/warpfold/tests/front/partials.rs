@@ -2,7 +2,7 @@
 
 use crate::arrays::{PATTERNS, Pattern, Random, element};
 use warpfold::internal::AnyState;
-use warpfold::{DType, Error, Input, NanPolicy, Op, Partial, Reduction, Rules, View};
+use warpfold::{DType, Error, Input, NanPolicy, Op, Partial, Reduction, Rules, Tick, Unit, View};
 
 fn bytes_of(dtype: DType, n: usize, pattern: Pattern, random: &mut Random) -> Vec<u8> {
     let size = dtype.size();
@@ -358,8 +358,43 @@ fn partials_that_do_not_match_say_what_differs() {
     version[8] = 77;
     assert_eq!(
         Partial::from_bytes(&version).unwrap_err(),
-        Error::StateVersion { found: 77, reads: 1 }
+        Error::StateVersion { found: 77, reads: 2 }
     );
+}
+
+/// What a partial counts travels with it, and is brought to the finer unit.
+#[test]
+fn partials_know_what_they_count() {
+    let ops = [Op::Max, Op::ArgMin, Op::Mean, Op::Std, Op::Count];
+    let micro = Unit::Timestamp(Tick::Micro, None);
+    let nano = Unit::Timestamp(Tick::Nano, None);
+    let of = |data: &[i64], unit: &Unit, start| {
+        Reduction::new(ops).partial(data, start).unwrap().counting(unit.clone()).unwrap()
+    };
+    let (coarse, fine) = (of(&[5, -7, 3], &micro, 0), of(&[5001, 12], &nano, 3));
+    let whole = of(&[5000, -7000, 3000, 5001, 12], &nano, 0);
+    for (first, second) in [(&coarse, &fine), (&fine, &coarse)] {
+        let mut merged = Partial::from_bytes(&first.to_bytes()).unwrap();
+        merged.merge(&Partial::from_bytes(&second.to_bytes()).unwrap()).unwrap();
+        assert_eq!(merged, whole);
+        assert_eq!(merged.to_bytes(), whole.to_bytes());
+        assert_eq!(merged.unit(), Some(&nano));
+    }
+    for cut in 0..fine.to_bytes().len() {
+        assert!(Partial::from_bytes(&fine.to_bytes()[..cut]).is_err());
+    }
+    let plain = Reduction::new(ops).partial(&[1i64], 3).unwrap();
+    let zoned = of(&[1], &Unit::Timestamp(Tick::Micro, Some("UTC".into())), 3);
+    let far = of(&[i64::MIN / 7], &micro, 5);
+    for (left, right) in [(&coarse, &plain), (&plain, &coarse), (&coarse, &zoned), (&fine, &far)] {
+        let mut kept = left.clone();
+        assert!(matches!(kept.merge(right), Err(Error::UnitMismatch { .. })));
+        assert_eq!(&kept, left);
+    }
+    assert!(Reduction::of(Op::Max).partial(&[1.0], 0).unwrap().counting(nano).is_err());
+    let sum = Reduction::of(Op::Sum).partial(&[1i64], 0).unwrap().counting(micro).unwrap();
+    let refused = sum.finish(&Rules::default()).unwrap_err();
+    assert!(matches!(refused, Error::UnsupportedUnit { op: Op::Sum, .. }), "{refused}");
 }
 
 #[test]
