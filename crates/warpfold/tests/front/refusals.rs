@@ -223,7 +223,7 @@ fn strides_that_mean_nothing_change_nothing() {
         isize::MAX,
     ];
     let items: Vec<f64> = (0..240).map(|i| f64::from(i * 7 % 31) - 9.0).collect();
-    let mut random = Random(0x5712);
+    let mut random = Random::new(0x5712);
     let ops = [Op::Sum, Op::Var, Op::Max, Op::ArgMin, Op::Prod, Op::Any, Op::LogSumExp];
     for round in 0..400 {
         let shape: Vec<usize> =
