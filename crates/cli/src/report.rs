@@ -80,12 +80,7 @@ impl OpAnswer {
 
 impl Array {
     /// The answers of a reduction.
-    pub(crate) fn new(
-        name: String,
-        answer: Answer,
-        missing: u64,
-        unit: Option<&Unit>,
-    ) -> Array {
+    pub(crate) fn new(name: String, answer: Answer, missing: u64, unit: Option<&Unit>) -> Array {
         let shape = answer.shape().to_vec();
         let answers = answer
             .into_columns()

@@ -3,8 +3,8 @@
 use crate::{Batch, Error, Result, Unit};
 use warpfold::Scalar;
 use warpfold::internal::{Counted, Widening};
-use warpfold_core::op::Numbers;
 use warpfold_core::DType;
+use warpfold_core::op::Numbers;
 
 /// What becomes of the elements of a column.
 #[derive(Clone, Debug)]
@@ -76,7 +76,9 @@ impl Cast {
             }
             Cast::Text(unit) => match out.push_text(shown(item, unit.as_ref()).as_bytes()) {
                 true => Ok(()),
-                false => Err(Error::format("", "the texts of a block of rows are longer than 4 GiB")),
+                false => {
+                    Err(Error::format("", "the texts of a block of rows are longer than 4 GiB"))
+                }
             },
         }
     }

@@ -8,9 +8,10 @@ use crate::groups::{Keyed, Kind};
 use crate::open::OpenOptions;
 use crate::table::Typing;
 use crate::{
-    Access, Batch, Block, Blocks, Description, Error, Extent, Format, Result, Source, delta, guard,
+    Access, Batch, Block, Blocks, Description, Error, Extent, Format, Result, Source, Unit, delta,
+    guard,
     thrift::{self, Look},
-    unit, Unit,
+    unit,
 };
 use bytes::Bytes;
 use half::f16;
@@ -131,9 +132,7 @@ pub(crate) fn open_keyed(
         }
         let kind = match text {
             true => Kind::plain(Typing::Text),
-            false => {
-                Kind { typing: Typing::Fixed(dtype), unit: unit_of(&table.column(column)) }
-            }
+            false => Kind { typing: Typing::Fixed(dtype), unit: unit_of(&table.column(column)) },
         };
         if is_key {
             key_columns.push((label, kind))
@@ -415,9 +414,7 @@ fn unit_of(column: &ColumnDescriptor) -> Option<Unit> {
             let tick = tick(&timestamp.unit);
             Some(Unit::Timestamp(tick, timestamp.is_adjusted_to_u_t_c.then(|| UTC.into())))
         }
-        (Some(LogicalType::Decimal(decimal)), _) => {
-            unit::digits(decimal.scale).map(Unit::Decimal)
-        }
+        (Some(LogicalType::Decimal(decimal)), _) => unit::digits(decimal.scale).map(Unit::Decimal),
         (None, C::DECIMAL) => unit::digits(column.type_scale()).map(Unit::Decimal),
         (None, C::TIME_MILLIS) => Some(Unit::Time(Tick::Milli)),
         (None, C::TIME_MICROS) => Some(Unit::Time(Tick::Micro)),
@@ -558,10 +555,12 @@ impl Block for RowGroup {
                         Ok(())
                     }))
                 }
-                Type::BYTE_ARRAY => Some(self.read::<ByteArrayType>(batch, sink, &|values, batch| {
-                    values.iter().for_each(|value| number(value.data(), batch));
-                    Ok(())
-                })),
+                Type::BYTE_ARRAY => {
+                    Some(self.read::<ByteArrayType>(batch, sink, &|values, batch| {
+                        values.iter().for_each(|value| number(value.data(), batch));
+                        Ok(())
+                    }))
+                }
                 _ => None,
             };
             if large.get() {

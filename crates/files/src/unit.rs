@@ -15,7 +15,9 @@ pub(crate) fn digits(scale: i32) -> Option<u8> {
 /// What is said of a decimal beyond 64 bits.
 pub(crate) fn large(digits: u8) -> String {
     let most = warpfold::Unit::Decimal(digits).show(i64::MAX);
-    format!("a decimal is beyond {most}, the largest that is read with {digits} digits behind the point")
+    format!(
+        "a decimal is beyond {most}, the largest that is read with {digits} digits behind the point"
+    )
 }
 
 /// A decimal of two's complement, the highest byte first.
@@ -35,7 +37,9 @@ mod tests {
 
     #[test]
     fn bytes_are_numbers_as_far_as_64_bits_go() {
-        for value in [0, 1, -1, i128::from(i64::MAX), i128::from(i64::MIN), 1 << 63, -(1 << 64), i128::MIN] {
+        for value in
+            [0, 1, -1, i128::from(i64::MAX), i128::from(i64::MIN), 1 << 63, -(1 << 64), i128::MIN]
+        {
             let expected = i64::try_from(value).ok();
             assert_eq!(of_bytes(&value.to_be_bytes()), expected, "{value}");
         }

@@ -172,7 +172,10 @@ fn with_nones<'py>(
 }
 
 /// A list as an array of objects of NumPy.
-pub(crate) fn objects<'py>(py: Python<'py>, items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn objects<'py>(
+    py: Python<'py>,
+    items: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
     let numpy = py.import(intern!(py, "numpy"))?;
     numpy.call_method1(intern!(py, "array"), (items, "object"))
 }

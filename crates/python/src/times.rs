@@ -58,7 +58,8 @@ pub(crate) fn of_numpy(x: &Bound<'_, PyAny>) -> PyResult<(Masked, Unit)> {
         (false, tick) => Unit::Timestamp(tick, None),
     };
     let kind = if is_length { "timedelta64" } else { "datetime64" };
-    let array = array.call_method1(intern!(py, "astype"), (format!("{kind}[{}]", tick.symbol()),))?;
+    let array =
+        array.call_method1(intern!(py, "astype"), (format!("{kind}[{}]", tick.symbol()),))?;
     let counts: Vec<i64> = array
         .call_method1(intern!(py, "view"), ("int64",))?
         .call_method0(intern!(py, "tolist"))?
@@ -81,7 +82,10 @@ pub(crate) fn of_zoned(x: &Bound<'_, PyAny>) -> PyResult<Option<(Masked, Unit)>>
     let times = x.getattr_opt(intern!(py, "dt"))?.unwrap_or_else(|| x.clone());
     let naive = times.call_method1(intern!(py, "tz_convert"), (py.None(),))?;
     let (counts, unit) = of_numpy(&naive)?;
-    Ok(Some((counts, Unit::Timestamp(unit.tick().unwrap_or(Tick::Nano), Some(zone.str()?.to_string())))))
+    Ok(Some((
+        counts,
+        Unit::Timestamp(unit.tick().unwrap_or(Tick::Nano), Some(zone.str()?.to_string())),
+    )))
 }
 
 /// What the objects of a column are.
@@ -100,7 +104,8 @@ enum Kind {
 fn kind(x: &Bound<'_, PyAny>) -> PyResult<Option<Kind>> {
     let py = x.py();
     if numpy::is_scalar(x) {
-        let kind: String = x.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "kind"))?.extract()?;
+        let kind: String =
+            x.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "kind"))?.extract()?;
         return Ok(matches!(&*kind, "M" | "m").then_some(Kind::Scalar));
     }
     let datetime = py.import(intern!(py, "datetime"))?;
@@ -149,7 +154,8 @@ pub(crate) fn of_objects(
     }
     let clock = Clock::new(py)?;
     // Of pandas, which counts nanoseconds.
-    let precise = first.hasattr(intern!(py, "nanoseconds"))? || first.hasattr(intern!(py, "nanosecond"))?;
+    let precise =
+        first.hasattr(intern!(py, "nanoseconds"))? || first.hasattr(intern!(py, "nanosecond"))?;
     let tick = if precise { Tick::Nano } else { Tick::Micro };
     let mut counts = Vec::with_capacity(items.len());
     for item in items {
@@ -181,9 +187,10 @@ fn zone(
     items: &[Bound<'_, PyAny>],
     is_missing: impl Fn(&Bound<'_, PyAny>) -> bool,
 ) -> PyResult<String> {
-    let mut names = items.iter().filter(|item| !is_missing(item)).map(|item| {
-        PyResult::Ok(item.getattr(intern!(item.py(), "tzinfo"))?.str()?.to_string())
-    });
+    let mut names = items
+        .iter()
+        .filter(|item| !is_missing(item))
+        .map(|item| PyResult::Ok(item.getattr(intern!(item.py(), "tzinfo"))?.str()?.to_string()));
     let first = names.next().transpose()?.unwrap_or_default();
     for name in names {
         if name? != first {
@@ -238,7 +245,12 @@ impl<'py> Clock<'py> {
     }
 
     /// What a count stands for; `None` if Python has no such object.
-    fn object(&self, unit: &Unit, zone: &Bound<'py, PyAny>, count: i64) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn object(
+        &self,
+        unit: &Unit,
+        zone: &Bound<'py, PyAny>,
+        count: i64,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(tick) = unit.tick() else {
             let decimal = self.utc.py().import("decimal")?.getattr("Decimal")?;
             return decimal.call1((unit.show(count),)).map(Some);
@@ -287,7 +299,11 @@ pub(crate) fn as_objects<'py>(
     let has = |row: usize| missing.binary_search(&row).is_err();
     let mut made = Vec::with_capacity(numbers.len());
     for (row, count) in counts(numbers).enumerate() {
-        let object = if has(row) { clock.object(unit, &zone, count)? } else { Some(py.None().into_bound(py)) };
+        let object = if has(row) {
+            clock.object(unit, &zone, count)?
+        } else {
+            Some(py.None().into_bound(py))
+        };
         let Some(object) = object else {
             let texts = counts(numbers).enumerate();
             let texts = texts.map(|(row, count)| has(row).then(|| unit.show(count)));
@@ -320,7 +336,10 @@ pub(crate) fn as_numpy<'py>(
         counts.map(|(row, count)| if has(row) { count } else { NOT_A_TIME }).collect();
     let numpy = py.import(intern!(py, "numpy"))?;
     let array = numpy.call_method1(intern!(py, "array"), (PyList::new(py, counts)?, "int64"))?;
-    array.call_method1(intern!(py, "view"), (format!("{kind}[{}]", unit.tick().map_or("", Tick::symbol)),))
+    array.call_method1(
+        intern!(py, "view"),
+        (format!("{kind}[{}]", unit.tick().map_or("", Tick::symbol)),),
+    )
 }
 
 fn counts(numbers: &Numbers) -> impl Iterator<Item = i64> + '_ {

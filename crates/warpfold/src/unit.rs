@@ -1,7 +1,7 @@
 //! What integers count: dates, times of day, moments and durations.
 
 use core::fmt;
-use warpfold_core::{Error, Op, Result};
+use warpfold_core::{Error, Op, Result, Rules};
 use warpfold_cpu::groups::words::{self, damaged};
 
 /// A step of time.
@@ -103,13 +103,11 @@ impl Unit {
             | Op::Max
             | Op::MinMax
             | Op::Range
-            | Op::Mean
-            | Op::Std => true,
+            | Op::Mean => true,
+            Op::Std => !decimal,
             Op::Sum | Op::Norm1 | Op::NormInf | Op::CountNonzero | Op::Any | Op::All => {
                 matches!(self, Unit::Duration(_)) || decimal
             }
-            // Floats, whose point is where it belongs.
-            Op::Var => decimal,
             _ => false,
         }
     }
@@ -133,6 +131,14 @@ impl Unit {
         match unit {
             Some(Unit::Decimal(digits)) => *digits,
             _ => 0,
+        }
+    }
+
+    /// The rules under which states of a unit finish.
+    pub(crate) fn rules_for(unit: Option<&Unit>, rules: &Rules) -> Rules {
+        match Unit::decimals(unit) {
+            0 => *rules,
+            digits => rules.decimals(digits),
         }
     }
 
@@ -309,7 +315,9 @@ impl fmt::Display for Unit {
 fn mismatch(left: Option<&Unit>, right: Option<&Unit>) -> Error {
     let zoned = |unit: Option<&Unit>| matches!(unit, Some(Unit::Timestamp(..)));
     let hint = match (left, right) {
-        (None, _) | (_, None) => "cast one of the two, so that both are plain numbers or neither is",
+        (None, _) | (_, None) => {
+            "cast one of the two, so that both are plain numbers or neither is"
+        }
         _ if zoned(left) && zoned(right) => "give both a time zone, or neither",
         _ => "cast one of the two to the type of the other",
     };
@@ -429,7 +437,11 @@ mod tests {
             (stamp(Tick::Nano), 1_000_001, "1970-01-01T00:00:00.001000001"),
             (stamp(Tick::Nano), i64::MIN, "1677-09-21T00:12:43.145224192"),
             (stamp(Tick::Second), i64::MAX, "+292277026596-12-04T15:30:07"),
-            (Unit::Timestamp(Tick::Micro, Some("Asia/Tokyo".into())), 5, "1970-01-01T00:00:00.000005Z"),
+            (
+                Unit::Timestamp(Tick::Micro, Some("Asia/Tokyo".into())),
+                5,
+                "1970-01-01T00:00:00.000005Z",
+            ),
             (Unit::Time(Tick::Micro), 3_723_000_000, "01:02:03"),
             (Unit::Time(Tick::Second), -1, "-00:00:01"),
             (Unit::Duration(Tick::Milli), -90_500, "-PT90.500S"),

@@ -4,9 +4,10 @@ use super::columns::{Column, Columns, Values, slice};
 use super::parquet::{beyond, lacks_bf16};
 use anyhow::Result;
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Float16Array, Float32Array, Float64Array,
-    Int8Array, Int16Array, Int32Array, Int64Array, LargeBinaryArray, LargeStringArray, RecordBatch,
-    RecordBatchOptions, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array, make_array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Float16Array, Float32Array,
+    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeBinaryArray,
+    LargeStringArray, RecordBatch, RecordBatchOptions, StringArray, UInt8Array, UInt16Array,
+    UInt32Array, UInt64Array, make_array,
 };
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema, TimeUnit};

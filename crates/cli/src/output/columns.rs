@@ -55,7 +55,12 @@ impl<'a> Columns<'a> {
         for array in &report.arrays {
             for answers in &array.columns {
                 let unit = array.unit_of(answers.op());
-                columns.extend(Column::of_answers(named.then_some(&array.name), answers, unit, rows));
+                columns.extend(Column::of_answers(
+                    named.then_some(&array.name),
+                    answers,
+                    unit,
+                    rows,
+                ));
             }
         }
         distinct(&columns)?;

@@ -85,7 +85,8 @@ fn add_numbers(
     for (row, number) in numbers.iter().enumerate() {
         let none = missing.next_if(|&&first| first == row).is_some();
         // What NumPy calls not a time.
-        let number = if none && counts.is_some() { Scalar::Int(i64::MIN, DType::I64) } else { number };
+        let number =
+            if none && counts.is_some() { Scalar::Int(i64::MIN, DType::I64) } else { number };
         let none = none && counts.is_none();
         archive.write_all(&npy::bytes(number, none)[..numbers.dtype().size()])?;
     }

@@ -8,9 +8,7 @@ use std::io::{Result, Write};
 
 pub(super) fn write(report: &Report, hex: bool, out: &mut dyn Write) -> Result<()> {
     let style = Style::text(hex);
-    let cell = |field: &Field<'_>, place| {
-        field.text(place, style).unwrap_or_else(|| "-".into())
-    };
+    let cell = |field: &Field<'_>, place| field.text(place, style).unwrap_or_else(|| "-".into());
     if let [array] = &report.arrays[..]
         && report.is_scalar()
     {

@@ -163,7 +163,8 @@ macro_rules! table {
             fn scale(&mut self, factor: u64) -> bool {
                 // Terms of products have the factor twice.
                 let times = if matches!(self.kind, Kind::SquareSum | Kind::Dot) { 2 } else { 1 };
-                let scaled = if T::DTYPE.is_float() { None } else { self.totals.scaled(factor, times) };
+                let scaled =
+                    if T::DTYPE.is_float() { None } else { self.totals.scaled(factor, times) };
                 scaled.map(|totals| self.totals = totals).is_some()
             }
 

@@ -87,7 +87,9 @@ fn columns(tables: &[Keyed], keys: bool) -> Result<Vec<Kind>> {
                     Some((before, theirs, rule(theirs, own).err()?))
                 });
                 match before {
-                    Some((before, theirs, error)) => refusal(name, (before, theirs), (other, own), error),
+                    Some((before, theirs, error)) => {
+                        refusal(name, (before, theirs), (other, own), error)
+                    }
                     None => refusal(name, (first, &joined), (other, own), error),
                 }
             })?;
@@ -127,11 +129,13 @@ fn keys_joined(left: &Kind, right: &Kind) -> Result<Kind, warpfold::Error> {
     match (left.counted(), right.counted()) {
         (Some(left), Some(right)) => left.joined(&right).map(Kind::of),
         (None, None) => Ok(left.clone()),
-        (Some(number), None) | (None, Some(number)) => match number.dtype.is_float() || number.unit.is_some_and(|unit| unit.is_number()) {
-            // 1.50 and 1.5 are one number and two texts.
-            true => Err(mismatch(left, right)),
-            false => Ok(Kind::plain(Typing::Text)),
-        },
+        (Some(number), None) | (None, Some(number)) => {
+            match number.dtype.is_float() || number.unit.is_some_and(|unit| unit.is_number()) {
+                // 1.50 and 1.5 are one number and two texts.
+                true => Err(mismatch(left, right)),
+                false => Ok(Kind::plain(Typing::Text)),
+            }
+        }
     }
 }
 

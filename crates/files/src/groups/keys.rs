@@ -20,11 +20,7 @@ impl Scratch {
     ///
     /// # Errors
     /// None but for batches that contradict themselves.
-    pub(super) fn keys<'a>(
-        &'a mut self,
-        batch: &'a Batch,
-        kind: &Kind,
-    ) -> Result<KeyColumn<'a>> {
+    pub(super) fn keys<'a>(&'a mut self, batch: &'a Batch, kind: &Kind) -> Result<KeyColumn<'a>> {
         match kind.typing {
             Typing::Text => Ok(self.texts(batch)),
             _ => Ok(counting(self.numbers(batch)?, kind)),

@@ -129,12 +129,7 @@ struct Desk<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(
-        first: &Keyed,
-        joined: Joined,
-        question: &'a Question,
-        some: bool,
-    ) -> Result<Pass<'a>> {
+    fn new(first: &Keyed, joined: Joined, question: &'a Question, some: bool) -> Result<Pass<'a>> {
         let reduction = &question.reduction;
         let wrong = |source| Error::Reduce { name: first.name.clone(), source };
         let together = reduction.ops().iter().map(|op| op.arity()).max().unwrap_or(1);

@@ -119,7 +119,11 @@ pub fn reduce_all(
             let first = |c: &Inputs| (c.items[0].name.clone(), c.items[0].unit());
             let names: Vec<(String, Option<Unit>)> = columns.iter().map(first).collect();
             let partials = together::partials(columns, reduction, 0, progress)?;
-            names.into_iter().zip(partials).map(|((name, unit), p)| finished(name, unit, p)).collect()
+            names
+                .into_iter()
+                .zip(partials)
+                .map(|((name, unit), p)| finished(name, unit, p))
+                .collect()
         },
     )?;
     let counted = outcomes.into_iter().zip(units);
@@ -139,7 +143,8 @@ pub fn partial(
     progress: &dyn Progress,
 ) -> Result<Partial> {
     let arrays = vec![inputs];
-    let partial = states(arrays, reduction, (start, Purpose::States), memory_limit, progress)?.pop();
+    let partial =
+        states(arrays, reduction, (start, Purpose::States), memory_limit, progress)?.pop();
     partial.ok_or_else(nothing)
 }
 

@@ -1,7 +1,7 @@
 //! Reducing the segments of arrays.
 
-use super::load::{Loaded, Loader};
 use super::aligned::{Purpose, align};
+use super::load::{Loaded, Loader};
 use super::{Inputs, Outcome, Progress};
 use crate::{Error, Result, Source};
 use warpfold::internal::{ForReaders, boundaries};

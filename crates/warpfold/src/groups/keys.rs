@@ -194,9 +194,7 @@ impl<'a> KeyColumn<'a> {
 
     pub(crate) fn key_type(&self) -> Result<KeyType> {
         match &self.items {
-            Items::Numbers(input) => {
-                Ok(KeyType::Number(input.view().map_err(no_keys)?.dtype()))
-            }
+            Items::Numbers(input) => Ok(KeyType::Number(input.view().map_err(no_keys)?.dtype())),
             Items::Device(array) => Ok(KeyType::Number(array.dtype())),
             _ => Ok(KeyType::Text),
         }
