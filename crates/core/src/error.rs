@@ -475,7 +475,7 @@ impl Error {
             }
             Error::UnknownName { known, .. } => format!("there are {}", known.join(", ")),
             Error::UnsupportedUnit { .. } => {
-                "ask for min, max, range, mean or std, or cast the column to integers".into()
+                "ask for min, max, range or mean, or cast the column to plain numbers".into()
             }
             Error::NotKeys { .. } => {
                 "keys are numbers, truth values, dates, times or texts: cast it to one of these".into()

@@ -357,7 +357,14 @@ pub(crate) fn column<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Owned<'
         let rows = x.call_method0(intern!(py, "tolist"))?;
         return Ok(Owned { column: of_rows(&rows, keys)?, home: Home::Family(Family::NumPy) });
     }
-    let imported = import(x)?;
+    let imported = import(x).map_err(|error| {
+        let told =
+            x.hasattr(intern!(py, "dtype")).unwrap_or(false) || x.is_instance_of::<PyString>();
+        match keys && !told && error.is_instance_of::<PyTypeError>(py) {
+            true => times::no_key(x),
+            false => error,
+        }
+    })?;
     let home = Home::of(x, &imported.family)?;
     Ok(match imported.data {
         Data::Dense(dense) => Owned { column: flat(dense)?, home },

@@ -264,7 +264,6 @@ def test_no_rows_are_no_groups():
         (lambda: wf.groupby([1], ["a"], "sum"), TypeError, "str"),
         (lambda: wf.groupby(np.ones((2, 2)), [1, 2], "sum"), ValueError, "one axis"),
         (lambda: wf.groupby([1j], [1], "sum"), TypeError, "hint"),
-        (lambda: wf.groupby(np.array(["2020"], "M8[D]"), [1], "sum"), TypeError, "integers"),
         (lambda: wf.groupby("abc", [1], "sum"), TypeError, "path"),
         (lambda: wf.groupby(5, [1], "sum"), ValueError, "one axis"),
         (lambda: wf.groupby([1], [1], "sum", order="sorted"), ValueError, "order="),
@@ -355,7 +354,7 @@ def test_times_of_python_are_keys():
 
 def test_times_of_pandas_are_keys():
     pd = pytest.importorskip("pandas")
-    keys = pd.Series(pd.to_datetime(["2024-01-01 12:00", None, "2024-01-01 12:00", "1969-12-31"]))
+    keys = pd.Series(pd.to_datetime(["2024-01-01 12:00", None, "2024-01-01 12:00", "1969-12-31 00:00"]))
     for unit in ("s", "us", "ns"):
         found, answers = sums(keys.dt.as_unit(unit))
         assert found.dtype == f"datetime64[{unit}]" and answers == [8, 5, 2]

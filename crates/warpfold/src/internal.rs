@@ -134,7 +134,7 @@ impl ForReaders for Reduction {
 
     fn about(&self, unit: Option<&Unit>) -> Reduction {
         let mut about = self.clone();
-        about.rules = about.rules.decimals(Unit::decimals(unit));
+        about.rules = Unit::rules_for(unit, &about.rules);
         about
     }
 

@@ -420,7 +420,7 @@ impl Partial {
         if let Some(unit) = self.unit.as_ref().filter(|unit| !unit.allows(op)) {
             return Err(Error::UnsupportedUnit { op, unit: unit.to_string() });
         }
-        let rules = &rules.decimals(Unit::decimals(self.unit.as_ref()));
+        let rules = &Unit::rules_for(self.unit.as_ref(), rules);
         let values: Result<Vec<_>> =
             self.states.iter().map(|states| states[place].finish(op, rules)).collect();
         Ok(Column::pack(op, self.dtype, rules, &values?))

@@ -1,7 +1,7 @@
 //! What integers count: dates, times of day, moments and durations.
 
 use core::fmt;
-use warpfold_core::{Error, Op, Result};
+use warpfold_core::{Error, Op, Result, Rules};
 use warpfold_cpu::groups::words::{self, damaged};
 
 /// A step of time.
@@ -103,13 +103,11 @@ impl Unit {
             | Op::Max
             | Op::MinMax
             | Op::Range
-            | Op::Mean
-            | Op::Std => true,
+            | Op::Mean => true,
+            Op::Std => !decimal,
             Op::Sum | Op::Norm1 | Op::NormInf | Op::CountNonzero | Op::Any | Op::All => {
                 matches!(self, Unit::Duration(_)) || decimal
             }
-            // Floats, whose point is where it belongs.
-            Op::Var => decimal,
             _ => false,
         }
     }
@@ -133,6 +131,14 @@ impl Unit {
         match unit {
             Some(Unit::Decimal(digits)) => *digits,
             _ => 0,
+        }
+    }
+
+    /// The rules under which states of a unit finish.
+    pub(crate) fn rules_for(unit: Option<&Unit>, rules: &Rules) -> Rules {
+        match Unit::decimals(unit) {
+            0 => *rules,
+            digits => rules.decimals(digits),
         }
     }
 

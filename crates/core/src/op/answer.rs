@@ -91,7 +91,7 @@ pub(super) fn integer(
 ) -> Result<Scalar> {
     let out = rules.out.unwrap_or(natural);
     if out.is_float() {
-        return Ok(Real::Finite(rules.pointed(Truncated::of_integer(value), 1)).round(out));
+        return Ok(Real::Finite(rules.pointed(Truncated::of_integer(value))).round(out));
     }
     if out == DType::Bool && natural != DType::Bool {
         return Err(Error::UnsupportedOut { op, dtype, out });

@@ -39,7 +39,7 @@ impl<T: Element> Moments<T> {
                 )
             })
         });
-        Ok(variance.map_or(Real::Nan, |variance| Real::Finite(rules.pointed(variance, 2))))
+        Ok(variance.map_or(Real::Nan, Real::Finite))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Kind, Op};
 use crate::DType;
 use crate::exact::round::Truncated;
+use num_bigint::BigUint;
 
 /// The treatment of NaNs among the elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -111,16 +112,20 @@ impl Rules {
         Rules { decimals, ..self }
     }
 
-    /// A number of so many times the digits of decimals, with its point where it belongs.
+    /// The quotient of a number, nothing of which is cut off if it is one of decimals, whose
+    /// point comes where it belongs.
     #[inline]
-    pub(super) fn pointed(&self, mut number: Truncated, times: u32) -> Truncated {
-        let mut digits = u32::from(self.decimals) * times;
-        while digits > 0 {
-            let some = digits.min(18);
-            number = number.divide(10u64.pow(some));
-            digits -= some;
+    pub(super) fn quotient(&self, number: Truncated, n: u64) -> Truncated {
+        match self.decimals {
+            0 => number.divide(n),
+            digits => decimal_quotient(number, n, digits),
         }
-        number
+    }
+
+    /// The number itself, in the same way.
+    #[inline]
+    pub(super) fn pointed(&self, number: Truncated) -> Truncated {
+        if self.decimals == 0 { number } else { self.quotient(number, 1) }
     }
 
     /// Whether the rules may change what the default rules answer: to this operation, over
@@ -141,5 +146,43 @@ impl Rules {
         let nans = self.nan != NanPolicy::Propagate && dtype.is_float() && op != Op::CountNan;
         let divisor = self.ddof != 0 && op.kind() == Kind::Moments;
         nans || divisor || self.out.is_some_and(|out| out != op.answer_type(dtype))
+    }
+}
+
+/// A number divided by `n` and by a power of ten, in one division.
+fn decimal_quotient(number: Truncated, n: u64, digits: u8) -> Truncated {
+    let Truncated { negative, window, exponent, inexact } = number;
+    // Beyond a divisor of 64 bits and 38 digits there are as many again.
+    const SPARE: u32 = 320;
+    let divisor = BigUint::from(n) * BigUint::from(10u8).pow(digits.into());
+    let dividend = BigUint::from(window) << SPARE;
+    let quotient = &dividend / &divisor;
+    let cut = quotient.bits().saturating_sub(128);
+    let top = &quotient >> cut;
+    let inexact = inexact || (&top << cut) * divisor != dividend;
+    let window =
+        top.iter_u64_digits().rev().fold(0u128, |all, digit| all << 64 | u128::from(digit));
+    let exponent = exponent - SPARE as i32 + cut as i32;
+    Truncated { negative, window, exponent, inexact }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the decimals that Rust reads, which it rounds once.
+    #[test]
+    fn decimals_are_rounded_once() {
+        for digits in [1u8, 2, 9, 18, 19, 38] {
+            let rules = Rules::new().decimals(digits);
+            for number in [1i128, 3, -7, 123_456_789, i128::from(i64::MAX), -(1 << 100) - 1] {
+                let rounded = rules.pointed(Truncated::of_integer(number)).round::<f64>();
+                let text = format!("{number}e-{digits}");
+                assert_eq!(rounded, text.parse::<f64>().unwrap(), "{text}");
+                let half = rules.quotient(Truncated::of_integer(5 * number), 10).round::<f64>();
+                assert_eq!(half, format!("{}e-{}", 5 * number, digits + 1).parse::<f64>().unwrap());
+            }
+            assert_eq!(rules.pointed(Truncated::ZERO).round::<f64>(), 0.0);
+        }
     }
 }

@@ -60,7 +60,7 @@ fn integer_total<T: Element, F: Format>(
     let natural = if dtype.is_signed_int() { DType::I64 } else { DType::U64 };
     let out = rules.out.unwrap_or(natural);
     if out.is_float() {
-        return Ok(Real::Finite(rules.pointed(truncated(acc), 1)).round(out));
+        return Ok(Real::Finite(rules.pointed(truncated(acc))).round(out));
     }
     if out == DType::Bool {
         return Err(Error::UnsupportedOut { op, dtype, out });
@@ -86,7 +86,7 @@ pub(super) fn mean<T: Element, F: Format>(
         Some(special) => special,
         None => match terms(acc) {
             0 => Real::Nan,
-            n => Real::Finite(rules.pointed(truncated(acc).divide(n), 1)),
+            n => Real::Finite(rules.quotient(truncated(acc), n)),
         },
     };
     Ok(Value::One(real.round(out)))

@@ -683,7 +683,7 @@ impl GroupPartial {
         if let Some(unit) = values.unit.as_ref().filter(|unit| !unit.allows(op)) {
             return Err(Error::UnsupportedUnit { op, unit: unit.to_string() });
         }
-        let rules = &rules.decimals(Unit::decimals(values.unit.as_ref()));
+        let rules = &Unit::rules_for(values.unit.as_ref(), rules);
         let table = &values.tables[place];
         let rows = self.spans.ranges().last().map_or(0, |(_, end)| end);
         if table.kind().is_positional() {
