@@ -294,6 +294,16 @@ fn more_groups_than_memory_is_an_error() {
         .map(|(name, ids)| (name, crate::common::npy("<u8", &[400_000], ids)));
     dir.file("t.npz", crate::common::stored_zip(&zip));
     let program = dir.command("").get_program().to_owned();
+    let limited = |line: &str, limit: u32| {
+        let limited = format!("ulimit -v {limit}; exec \"$W\" {line}");
+        let mut shell = std::process::Command::new("bash");
+        shell.args(["-c", &limited]).env("W", &program).env("NO_COLOR", "1");
+        shell.current_dir(dir.path("")).output().unwrap()
+    };
+    // What the program needs for a few groups.
+    dir.file("few.csv", "k,x\na,1\nb,2\n");
+    let enough = |limit: &u32| limited("sum --by k -c x few.csv", *limit).status.success();
+    let least = (4..400).map(|n| n * 10_000).find(enough).unwrap();
     for line in [
         "sum -q --by k -c x t.csv",
         "stats -q -j 1 --by k t.npz",
@@ -301,16 +311,10 @@ fn more_groups_than_memory_is_an_error() {
         "sum -q --by k -c x t.npz -o out.npz",
         "partial sum -q --by k -c x t.csv -o out.state",
     ] {
-        let run = |limit: u32| {
-            let limited = format!("ulimit -v {limit}; exec \"$W\" {line}");
-            let mut shell = std::process::Command::new("bash");
-            shell.args(["-c", &limited]).env("W", &program).env("NO_COLOR", "1");
-            shell.current_dir(dir.path("")).output().unwrap()
-        };
         let (mut answered, mut refused) = (0, 0);
         for step in 0..16 {
-            let limit = 60_000 + 25_000 * step;
-            let output = run(limit);
+            let limit = least + 15_000 * step;
+            let output = limited(line, limit);
             let message = String::from_utf8_lossy(&output.stderr).into_owned();
             match output.status.code() {
                 Some(0) => answered += 1,
