@@ -2,8 +2,8 @@
 //! arrays, and what other libraries take answers from.
 
 use crate::answers::list;
-use crate::complex;
 use crate::buffer::format_of;
+use crate::complex;
 use crate::dense::{Dense, Owner, c_strides};
 use crate::dlpack::{CPU, Exportable, capsule};
 use crate::numpy::long_name;
@@ -130,9 +130,10 @@ impl Array {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        self.shape.first().copied().ok_or_else(|| {
-            PyTypeError::new_err("an array without axes has no length")
-        })
+        self.shape
+            .first()
+            .copied()
+            .ok_or_else(|| PyTypeError::new_err("an array without axes has no length"))
     }
 
     /// The element or the elements at integers, slices and ``...``, as NumPy has them: a number

@@ -5,8 +5,8 @@ use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float16Array, Float32Array, Float64Array, Int8Array, Int16Array,
-    Int32Array, Int64Array, LargeStringArray, NullArray, StructArray, UInt8Array, UInt16Array, UInt32Array,
-    UInt64Array, make_array, new_empty_array,
+    Int32Array, Int64Array, LargeStringArray, NullArray, StructArray, UInt8Array, UInt16Array,
+    UInt32Array, UInt64Array, make_array, new_empty_array,
 };
 use arrow_schema::{ArrowError, DataType};
 use pyo3::exceptions::{PyTypeError, PyValueError};

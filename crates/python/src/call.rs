@@ -277,7 +277,8 @@ fn of_rows<'py>(
             "some numbers of the table are missing, and positions count them\nhint: fill them first, or reduce column by column with axis=0",
         ));
     }
-    let answer = of_dense(py, question, question.ops(), &array, mask.map(|mask| (Some(mask), None)))?;
+    let answer =
+        of_dense(py, question, question.ops(), &array, mask.map(|mask| (Some(mask), None)))?;
     let home = Home::of(x, &Family::Python)?;
     let family = match &home {
         Home::Family(family) => family.clone(),

@@ -151,12 +151,7 @@ impl<'py> Asked<'_, 'py> {
     }
 
     /// The answer over the numbers that are chosen. One with a NaN in either part is one.
-    fn run(
-        &self,
-        question: Reduction,
-        array: &Dense,
-        initial: Vec<Scalar>,
-    ) -> PyResult<Answer> {
+    fn run(&self, question: Reduction, array: &Dense, initial: Vec<Scalar>) -> PyResult<Answer> {
         let omits = question.rules().nan == NanPolicy::Omit && array.dtype.is_float();
         let question = if omits { question.nan(NanPolicy::Propagate) } else { question };
         let mut mask = None;
@@ -184,7 +179,8 @@ impl<'py> Asked<'_, 'py> {
             Some("raise") => NanPolicy::Error,
             _ => NanPolicy::Propagate,
         };
-        let question = Reduction::of(Op::Norm2).axes([ndim.cast_signed() - 1]).out(dtype).nan(policy);
+        let question =
+            Reduction::of(Op::Norm2).axes([ndim.cast_signed() - 1]).out(dtype).nan(policy);
         let answer = run::run(self.py, &question, [Some(&self.pairs.view()), None])?;
         let column = answer.into_columns().into_iter().next().ok_or_else(no_answer)?;
         let bytes = column.numbers.bytes();
@@ -204,7 +200,11 @@ impl<'py> Asked<'_, 'py> {
                     [complex.real(), complex.imag()]
                 }
                 Err(_) => {
-                    let none = |_| PyTypeError::new_err("initial must be a complex number, as the elements are");
+                    let none = |_| {
+                        PyTypeError::new_err(
+                            "initial must be a complex number, as the elements are",
+                        )
+                    };
                     [x.extract::<f64>().map_err(none)?, 0.0]
                 }
             },

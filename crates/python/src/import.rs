@@ -131,7 +131,10 @@ pub(crate) fn import<'py>(x: &Bound<'py, PyAny>) -> PyResult<Imported<'py>> {
                     return Ok(Imported { data: Data::Device(array), family: library(x)? });
                 }
                 // What has a buffer, too, may have a word for its elements there.
-                if lends && !is_on_a_device(x) && let Ok(made) = buffer::import(x) {
+                if lends
+                    && !is_on_a_device(x)
+                    && let Ok(made) = buffer::import(x)
+                {
                     return Imported::dense(made, library(x)?);
                 }
                 return Err(error);

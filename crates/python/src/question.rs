@@ -2,11 +2,11 @@
 
 use crate::errors::{OrRaise, axis_beyond};
 use crate::numpy;
+use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple, PyType};
-use pyo3::Borrowed;
 use warpfold::{DType, Device, NanPolicy, Op, Reduction, Threads};
 
 /// What a caller said. What was left out is `None`.
