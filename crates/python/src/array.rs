@@ -156,8 +156,9 @@ impl Array {
         let ndim = self.shape.len();
         if named > ndim || keys.len() > named + 1 {
             return Err(PyIndexError::new_err(format!(
-                "{} indices for an array of {ndim} axes",
-                keys.len()
+                "{} indices for an array of shape {:?}",
+                keys.len(),
+                self.shape
             )));
         }
         let (mut axis, mut first) = (0, 0isize);

@@ -6,8 +6,8 @@ use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Decimal128Array, Float16Array, Float32Array, Float64Array,
-    Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, StructArray, UInt8Array,
-    UInt16Array, UInt32Array, UInt64Array, make_array, new_empty_array,
+    Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, NullArray, StructArray,
+    UInt8Array, UInt16Array, UInt32Array, UInt64Array, make_array, new_empty_array,
 };
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -118,8 +118,21 @@ fn read(mut stream: FFI_ArrowArrayStream) -> PyResult<(FFI_ArrowSchema, Vec<FFI_
 fn chunks(schema: &mut FFI_ArrowSchema, arrays: Vec<FFI_ArrowArray>) -> PyResult<Imported> {
     let schema = &*schema;
     let dtype = DataType::try_from(schema).map_err(|error| refused(&error))?;
+    if let DataType::Struct(fields) = &dtype
+        && let Some(field) = fields.iter().find(|field| field.data_type() == &DataType::Null)
+    {
+        return Err(PyTypeError::new_err(format!(
+            "the column {:?} of type Null holds no values\nhint: leave it out, or cast it to a type of numbers first",
+            field.name()
+        )));
+    }
     let mut all = Vec::with_capacity(arrays.len().max(1));
     for array in arrays {
+        if dtype == DataType::Null {
+            // It has no buffers, whatever its producer says: Polars counts one.
+            all.push(Arc::new(NullArray::new(array.len())) as ArrayRef);
+            continue;
+        }
         // SAFETY: the producer promises to keep to the interface; what it says of lengths is
         // checked against its buffers as far as these are described.
         let data = unsafe { from_ffi(array, schema) }.map_err(|error| refused(&error))?;
@@ -202,6 +215,11 @@ impl Chunks {
     /// How many rows there are.
     pub(crate) fn rows(&self) -> u64 {
         self.0.iter().map(|chunk| chunk.len() as u64).sum()
+    }
+
+    /// Whether no row has a value, nor a type.
+    pub(crate) fn are_null(&self) -> bool {
+        self.0.iter().all(|piece| piece.data_type() == &DataType::Null)
     }
 
     /// The only piece.

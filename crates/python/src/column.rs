@@ -351,6 +351,10 @@ pub(crate) fn column<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Owned<'
     {
         if let Some(arrow::Imported::Column(chunks)) = arrow::import(x)? {
             let home = Home::of(x, &Family::Python)?;
+            if keys && chunks.are_null() {
+                let rows = usize::try_from(chunks.rows()).unwrap_or(0);
+                return Ok(Owned { column: Column::Texts(vec![None; rows]), home });
+            }
             return Ok(Owned { column: Column::Arrow(chunks.into_pieces()), home });
         }
     } else if is_pandas(x)? {

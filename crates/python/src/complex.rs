@@ -11,6 +11,7 @@ use crate::question::{Words, name_of_type};
 use crate::walk::{Axis, Walk};
 use crate::{buffer, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyComplex;
 use warpfold::{Answer, Column, DType, NanPolicy, Op, Reduction, Scalar};
@@ -192,17 +193,19 @@ impl<'py> Asked<'_, 'py> {
     fn parts_of(&self, x: &Bound<'py, PyAny>) -> PyResult<[Scalar; 2]> {
         let parts = match x.cast::<PyComplex>() {
             Ok(x) => [x.real(), x.imag()],
-            Err(_) => match x.extract::<f64>() {
-                Ok(real) => [real, 0.0],
+            // What has an imaginary part converts itself, and a float loses it.
+            Err(_) => match x.call_method0(intern!(self.py, "__complex__")) {
+                Ok(complex) => {
+                    let complex = complex.cast_into::<PyComplex>()?;
+                    [complex.real(), complex.imag()]
+                }
                 Err(_) => {
-                    let refused = || {
+                    let none = |_| {
                         PyTypeError::new_err(
                             "initial must be a complex number, as the elements are",
                         )
                     };
-                    let complex = x.call_method0("__complex__").map_err(|_| refused())?;
-                    let complex = complex.cast_into::<PyComplex>()?;
-                    [complex.real(), complex.imag()]
+                    [x.extract::<f64>().map_err(none)?, 0.0]
                 }
             },
         };

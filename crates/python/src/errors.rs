@@ -17,10 +17,13 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
-use warpfold::Error;
+use warpfold::{DType, Error};
 
 /// What the command line calls the things that its hints name, and what they are here.
-const WORDS: [(&str, &str); 17] = [
+const WORDS: [(&str, &str); 20] = [
+    ("norm-inf", "norm_inf"),
+    ("count-nonzero", "count_nonzero"),
+    ("count-nan", "count_nan"),
     (
         "ask for a float answer (--out f64) or for wrapping arithmetic (--wrap)",
         "ask for a float answer: dtype=float",
@@ -55,6 +58,19 @@ const WORDS: [(&str, &str); 17] = [
     ("-c ", "columns="),
 ];
 
+/// A text in which types have Python's names: `int64` for `i64`.
+fn with_long_names(text: &str) -> String {
+    let mut made = String::with_capacity(text.len());
+    for word in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
+        let end = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()).len();
+        match DType::ALL.into_iter().find(|dtype| dtype.name() == &word[..end]) {
+            Some(dtype) => made.extend([numpy::long_name(dtype), &word[end..]]),
+            None => made.push_str(word),
+        }
+    }
+    made
+}
+
 /// The text of an error, and on a line of its own what would help.
 pub(crate) fn text(what: impl std::fmt::Display, hint: Option<String>) -> String {
     let Some(mut hint) = hint else { return what.to_string() };
@@ -66,7 +82,14 @@ pub(crate) fn text(what: impl std::fmt::Display, hint: Option<String>) -> String
 
 /// The exception for an error of the library.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
-    let text = text(error, error.hint());
+    let what = match error {
+        Error::UnsupportedType { .. }
+        | Error::UnsupportedOut { .. }
+        | Error::DTypeMismatch { .. }
+        | Error::Overflow { .. } => with_long_names(&error.to_string()),
+        _ => error.to_string(),
+    };
+    let text = text(what, error.hint());
     match error {
         Error::InGroup { source, .. } | Error::InSegment { source, .. } => {
             PyErr::from_type(exception(py, source).get_type(py), text)

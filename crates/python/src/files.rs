@@ -280,6 +280,19 @@ fn path_of(path: &Bound<'_, PyAny>) -> PyResult<OsString> {
 }
 
 /// An array or table in a file, to be reduced without loading it.
+///
+/// Arguments:
+///     path: a path, or an open file
+///     columns: a name, a place counted from 1, or several of them
+///     format: the format's name, where the file does not tell it
+///     dtype, shape, offset, endian: of raw numbers, and the type that text is read as
+///     header, delimiter, strict, na: of text: see docs/formats.md
+///     memory_limit: the bytes that reading may take
+///
+/// Raises:
+///     OSError: a file that is not there or cannot be read.
+///     FileError: a file that is not what it says, or that lacks what was asked for.
+///     ValueError: an option that means nothing.
 #[pyfunction]
 #[pyo3(signature = (path, /, *, columns=None, format=None, dtype=None, shape=None, offset=0, endian="little", header=None, delimiter=None, strict=false, na=None, memory_limit=None))]
 #[expect(clippy::too_many_arguments, reason = "the options that readers have")]
@@ -332,6 +345,21 @@ impl File {
 
 /// Count, sum, mean, standard deviation, extremes with their positions and the number of
 /// NaNs: of the array in a file, or a dictionary of such for each column.
+///
+/// Arguments:
+///     path: a path, or an open file
+///     nan: "propagate", the default, "omit" or "raise"
+///     ddof: what is subtracted from the count in the divisor of the standard deviation
+///     columns: a name, a place counted from 1, or several of them
+///     format: the format's name, where the file does not tell it
+///     dtype, shape, offset, endian: of raw numbers, and the type that text is read as
+///     header, delimiter, strict, na: of text: see docs/formats.md
+///     memory_limit: the bytes that reading may take
+///
+/// Raises:
+///     OSError: a file that is not there or cannot be read.
+///     FileError: a file that is not what it says, or that lacks what was asked for.
+///     ValueError: an option that means nothing.
 #[pyfunction]
 #[pyo3(signature = (path, /, *, columns=None, nan=None, ddof=0, format=None, dtype=None, shape=None, offset=0, endian="little", header=None, delimiter=None, strict=false, na=None, memory_limit=None))]
 #[expect(clippy::too_many_arguments, reason = "the options that readers have")]

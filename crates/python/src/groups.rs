@@ -63,8 +63,9 @@ impl<'a> Table<'a> {
         for column in keys.iter().chain(values) {
             if column.rows() != rows {
                 return Err(PyValueError::new_err(format!(
-                    "a column has {} rows, and the first column of keys has {rows}\nhint: there is a value for each key",
-                    column.rows()
+                    "a column has {} row{}, and the first column of keys has {rows}\nhint: there is a value for each key",
+                    column.rows(),
+                    if column.rows() == 1 { "" } else { "s" }
                 )));
             }
         }
@@ -336,6 +337,23 @@ fn one_column<'py>(columns: Columns<'py>) -> PyResult<Owned<'py>> {
 /// dictionaries by name. ``order`` is ``"key"``, or ``"first"`` for that of the first rows.
 /// ``dropna`` leaves out rows whose key is missing or NaN. Columns in a device's memory are reduced
 /// there, and the answers are left there.
+///
+/// Arguments:
+///     keys, values: columns with as many rows
+///     ops: the name of an operation, or several names
+///     order: "key" or "first"
+///     dropna: whether rows without a key are left out
+///     y: the second column of values, for dot
+///     dtype: the type of the answers, which the exact ones are rounded to
+///     ddof, correction: two names of what is subtracted from the count in the divisor of var and std
+///     nan: "propagate", the default, "omit" or "raise"
+///     device: where columns of the host are reduced
+///     threads: how many threads of the CPU may work
+///
+/// Raises:
+///     TypeError: columns of something else than numbers, texts among numbers, a table as one column.
+///     ValueError: columns of different lengths or in different memory; a word that means nothing.
+///     OverflowError: a total that does not fit its integer type; the group is named.
 #[pyfunction]
 #[pyo3(signature = (keys, values, ops, /, *, order="key", dropna=false, y=None, dtype=None, ddof=None, correction=None, nan=None, device=None, threads=None))]
 #[expect(clippy::too_many_arguments, reason = "the words of the functions")]

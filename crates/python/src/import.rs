@@ -131,10 +131,13 @@ pub(crate) fn import<'py>(x: &Bound<'py, PyAny>) -> PyResult<Imported<'py>> {
                     return Ok(Imported { data: Data::Device(array), family: library(x)? });
                 }
                 // What has a buffer, too, may have a word for its elements there.
-                return match buffer::import(x) {
-                    Ok(made) if lends => Imported::dense(made, library(x)?),
-                    _ => Err(error),
-                };
+                if lends
+                    && !is_on_a_device(x)
+                    && let Ok(made) = buffer::import(x)
+                {
+                    return Imported::dense(made, library(x)?);
+                }
+                return Err(error);
             }
         };
         return of_device(tensor, library(x)?);
@@ -170,6 +173,13 @@ fn of_device<'py>(tensor: dlpack::Tensor, family: Family<'py>) -> PyResult<Impor
             Ok(Imported { data, family })
         }
     }
+}
+
+/// Whether an array with DLPack lies elsewhere than in the host's memory.
+fn is_on_a_device(x: &Bound<'_, PyAny>) -> bool {
+    let device = x.call_method0(intern!(x.py(), "__dlpack_device__"));
+    let device = device.and_then(|device| device.extract::<(i32, i32)>());
+    device.is_ok_and(|(kind, _)| ![CPU, CUDA_HOST].contains(&kind))
 }
 
 /// Whether an object stands for an array in a function that jax traces.

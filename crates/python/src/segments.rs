@@ -36,6 +36,23 @@ pub(crate) enum Form {
 /// from the first element to the last. ``starts`` and ``stops`` may overlap, leave gaps and come
 /// in any order. ``length`` is that of all segments. Positions count from a segment's first element.
 /// An array in a device's memory is reduced there, and its answers are left there.
+///
+/// Arguments:
+///     x: an array or column of one axis
+///     ops: the name of an operation, or several names
+///     offsets, lengths, starts, stops, length: where segments are, told in one of these ways
+///     y: the second array, for dot
+///     initial: a number that is reduced with those of each segment
+///     dtype: the type of the answers, which the exact ones are rounded to
+///     ddof, correction: two names of what is subtracted from the count in the divisor of var and std
+///     nan: "propagate", the default, "omit" or "raise"
+///     device: where an array of the host is reduced
+///     threads: how many threads of the CPU may work
+///
+/// Raises:
+///     TypeError: segments told in no way or several, or by something else than integers.
+///     ValueError: a segment that cannot be, or that has no answer; it is named.
+///     OverflowError: a total that does not fit its integer type; the segment is named.
 #[pyfunction]
 #[pyo3(signature = (x, ops, /, *, offsets=None, lengths=None, starts=None, stops=None, length=None, y=None, initial=None, dtype=None, ddof=None, correction=None, nan=None, device=None, threads=None))]
 #[expect(

@@ -61,7 +61,9 @@ impl Found {
             self.numbers.push(number);
             return Ok(());
         }
-        if x.is_instance_of::<PyString>() {
+        // A frame that is yet to be computed seems to have items, and refuses them.
+        let name = x.get_type().name()?;
+        if x.is_instance_of::<PyString>() || name == "LazyFrame" {
             return Err(not_a_number(x));
         }
         // Any other iterable. Its items are counted before they are looked at.
@@ -228,9 +230,12 @@ fn not_a_number(x: &Bound<'_, PyAny>) -> PyErr {
         "decimal.Decimal" | "fractions.Fraction" => {
             "floats are binary: convert with float() if rounding is meant"
         }
-        "polars.lazyframe.frame.LazyFrame"
-        | "polars.dataframe.group_by.GroupBy"
-        | "polars.LazyFrame" => "a frame that is yet to be computed has no rows: give x.collect()",
+        name if name.ends_with(".LazyFrame") => {
+            "a frame that is yet to be computed has no rows: give x.collect()"
+        }
+        name if name.ends_with(".Expr") => {
+            "an expression has no elements: give the column that a frame makes of it, frame.select(x)"
+        }
         _ => "give an array, numbers, or what has __dlpack__, a buffer or __arrow_c_array__",
     };
     PyTypeError::new_err(format!("{name} is not a number or an array of numbers\nhint: {hint}"))

@@ -212,11 +212,24 @@ def test_a_library_that_takes_no_answers_is_an_error():
     assert not library.alive
 
 
-def test_elements_that_are_not_numbers_are_refused():
+def test_complex_numbers_come_and_go():
     library = Library()
     CODES["c"] = 5
     try:
-        with pytest.raises(TypeError, match="code 5"):
+        got = wf.sum(library.FakeTensor(np.array([1 + 2j, 3 - 1j])))
+        assert isinstance(got, library.FakeTensor) and got.array == 4 + 1j
+        del got
+    finally:
+        del CODES["c"]
+    gc.collect()
+    assert not library.alive
+
+
+def test_elements_that_are_not_numbers_are_refused():
+    library = Library()
+    CODES["c"] = 3
+    try:
+        with pytest.raises(TypeError, match="code 3"):
             wf.sum(library.FakeTensor(np.ones(3, complex)))
     finally:
         del CODES["c"]

@@ -69,6 +69,19 @@ def test_a_frame_that_is_yet_to_be_computed():
     polars = pytest.importorskip("polars")
     with pytest.raises(TypeError, match=r"(?s)LazyFrame.*hint: .*collect\(\)"):
         wf.sum(polars.DataFrame({"a": [1]}).lazy())
+    with pytest.raises(TypeError, match=r"(?s)Expr.*hint: .*select"):
+        wf.sum(polars.col("a"))
+
+
+def test_errors_have_pythons_names():
+    with pytest.raises(TypeError, match="mean of int64 elements cannot answer in int64"):
+        wf.mean([1, 2], dtype=int)
+    with pytest.raises(OverflowError, match="does not fit int64"):
+        wf.sum([2**63 - 1, 1])
+    with pytest.raises(ValueError, match="count_nonzero, count_nan"):
+        wf.reduce([1], "summ")
+    with pytest.raises(ValueError, match="a column has 1 row, and"):
+        wf.groupby([1, 2], [1], "sum")
 
 
 def test_columns_of_nothing():
@@ -76,8 +89,14 @@ def test_columns_of_nothing():
     for column in [polars.Series([None, None]), polars.DataFrame({"a": [None, None]})["a"]]:
         with pytest.raises(TypeError, match="(?s)Null.*hint"):
             wf.sum(column)
+    with pytest.raises(TypeError, match='(?s)"b" of type Null.*hint'):
+        wf.sum(polars.DataFrame({"a": [1, 2], "b": [None, None]}), axis=0)
+    keys, sums = wf.groupby(polars.Series([None, None]), [1.0, 2.0], "sum")
+    assert keys.to_list() == [None] and sums == [3.0]
+    pa = pytest.importorskip("pyarrow")
+    assert wf.groupby(pa.array([None, None]), [1.0, 2.0], "sum")[0].to_pylist() == [None]
     with pytest.raises(TypeError, match="(?s)Null.*hint"):
-        wf.sum(polars.DataFrame({"a": [None, None]}), axis=0)
+        wf.groupby([1, 1], pa.array([None, None]), "sum")
 
 
 def test_keys_that_are_missing_come_back_as_none():

@@ -257,8 +257,8 @@ def test_no_rows_are_no_groups():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: wf.groupby([1, 2], [1.0], "sum"), ValueError, "1 rows.*2"),
-        (lambda: wf.groupby(([1, 2], ["a"]), [1.0, 2.0], "sum"), ValueError, "1 rows.*2"),
+        (lambda: wf.groupby([1, 2], [1.0], "sum"), ValueError, "1 row,.*2"),
+        (lambda: wf.groupby(([1, 2], ["a"]), [1.0, 2.0], "sum"), ValueError, "1 row,.*2"),
         (lambda: wf.groupby(["a", 1], [1, 2], "sum"), TypeError, "among texts"),
         (lambda: wf.groupby([b"a"], [1], "sum"), TypeError, "decode"),
         (lambda: wf.groupby([1], ["a"], "sum"), TypeError, "str"),

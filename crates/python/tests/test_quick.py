@@ -101,8 +101,7 @@ def test_wrong_words_are_refused_on_the_short_way(words):
 def test_types_that_have_no_short_way():
     with pytest.raises(TypeError, match="byte order"):
         wf.sum(np.ones(3, ">f8"))
-    with pytest.raises(TypeError, match="complex"):
-        wf.sum(np.ones(3, complex))
+    assert wf.sum(np.ones(3, complex)) == 3 and type(wf.sum(np.ones(3, complex))) is np.complex128
     with pytest.raises(TypeError, match="datetime64"):
         wf.sum(np.zeros(3, "M8[s]"))
     with pytest.raises(TypeError):

@@ -122,7 +122,7 @@ def test_an_initial_value_takes_part_in_each_segment():
         ({"starts": [0]}, TypeError, "one way"),
         ({"length": 2}, ValueError, "5"),
         ({"length": 0}, ValueError, "0"),
-        ({"length": -1}, OverflowError, "negative"),
+        ({"length": -1}, ValueError, "length must be at least 0"),
         ({}, TypeError, "one way"),
         ({"length": 5, "offsets": [0, 5]}, TypeError, "one way"),
         ({"length": 5, "device": "cuda:63"}, RuntimeError, "hint: "),

@@ -128,7 +128,7 @@ def test_divisors():
             with pytest.raises(ValueError, match="two names"):
                 call()
     for ddof in [np.int64(1), np.array(1), True, np.float32(1.0)]:
-        assert wf.var(x, ddof=ddof) == np.var(x, ddof=ddof)
+        assert wf.var(x, ddof=ddof) == 7 / 3
     assert math.isnan(wf.var(x, correction=3.0)) and math.isnan(wf.var(x, correction=3.5))
     partial = wf.Partial("var", correction=0.5)
     partial.absorb(x)

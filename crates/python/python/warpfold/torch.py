@@ -165,6 +165,8 @@ def _in_graphs(name: str, function: Callable[..., Any]) -> None:
     def called(x: Any, /, axis: Any = None, *rest: Any, keepdims: bool = False, ddof: float | None = None, correction: float | None = None, dtype: Any = None, nan: str | None = None) -> Any:
         if rest:
             raise TypeError(f"warpfold.{name} takes the tensor and its axis by their places in a compiled function\nhint: name the other words")
+        if ddof is not None and correction is not None:
+            raise ValueError("ddof and correction are two names of the same: give one")
         return function(x, axis, dtype, keepdims=keepdims, correction=ddof if correction is None else correction, nan=nan)
 
     torch.compiler.substitute_in_graph(getattr(_warpfold, name), skip_signature_check=True)(called)
