@@ -38,11 +38,10 @@ pub(crate) fn find<'a>(
         let name = demangled(name);
         name.split('<').next().unwrap_or_default().to_owned()
     };
-    let ways: [&dyn Fn(&str) -> bool; 3] = [
-        &|name| signature(name) == meant,
-        &|name| demangled(name) == meant,
-        &|name| bare(name) == meant,
-    ];
+    let ways: [&dyn Fn(&str) -> bool; 3] =
+        [&|name| signature(name) == meant, &|name| demangled(name) == meant, &|name| {
+            bare(name) == meant
+        }];
     for way in ways {
         let mut found = names.clone().filter(|&name| name.starts_with("_Z") && way(name));
         if let Some(name) = found.next() {
@@ -59,8 +58,10 @@ pub fn list<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let short: Vec<_> = names.iter().map(|name| demangled(name)).collect();
     let twice = |name: &Cow<'_, str>| short.iter().filter(|other| *other == name).count() > 1;
     let each = names.iter().zip(&short);
-    each.map(|(name, short)| if twice(short) { signature(name) } else { short.clone() }.into_owned())
-        .collect()
+    each.map(|(name, short)| {
+        if twice(short) { signature(name) } else { short.clone() }.into_owned()
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -70,7 +71,11 @@ mod tests {
     #[test]
     fn names_are_those_of_the_source() {
         for (mangled, short, long) in [
-            ("_Z5scaleIfEvPT_PKS0_S0_i", "scale<float>", "scale<float>(float*, float const*, float, int)"),
+            (
+                "_Z5scaleIfEvPT_PKS0_S0_i",
+                "scale<float>",
+                "scale<float>(float*, float const*, float, int)",
+            ),
             ("_Z4foldILb0EEvPKiPi", "fold<false>", "fold<false>(int const*, int*)"),
             ("_ZN4mine5boundE", "mine::bound", "mine::bound"),
             ("two_pass", "two_pass", "two_pass"),
@@ -86,7 +91,8 @@ mod tests {
 
     #[test]
     fn a_name_is_found_as_people_write_it() {
-        let names = ["_Z5scaleIfEvPT_i", "_Z5scaleIdEvPT_i", "_Z3addPfi", "_Z3addPdi", "k", "_Z2k2v"];
+        let names =
+            ["_Z5scaleIfEvPT_i", "_Z5scaleIdEvPT_i", "_Z3addPfi", "_Z3addPdi", "k", "_Z2k2v"];
         let found = |meant| find(names.into_iter(), meant);
         assert_eq!(found("_Z3addPdi"), Some("_Z3addPdi"));
         assert_eq!(found("scale<float>"), Some("_Z5scaleIfEvPT_i"));

@@ -3,6 +3,7 @@
 //! if there is one.
 
 use crate::common::machine::device_of_this_machine;
+use crate::thorough::up_to;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -17,4 +17,5 @@ mod prepared;
 mod segments;
 mod tables;
 // A link to that of warpfold-ptx, so that the package has it.
+#[expect(dead_code, reason = "other tests use the rest")]
 mod thorough;

@@ -261,7 +261,8 @@ fn extremes_at_every_end(engines: &[Engine]) {
             Data::of(bytes, offset).check(engine, Kind::ArgExtrema, 5, "the type's own");
         }
     }
-    for at in (0..4500).step_by(up_to(61, 367)).chain([0, 1, 2, 3, 4, 4095, 4096, 4497, 4498, 4499]) {
+    for at in (0..4500).step_by(up_to(61, 367)).chain([0, 1, 2, 3, 4, 4095, 4096, 4497, 4498, 4499])
+    {
         let mut items = vec![0f32; 4500];
         items[at] = if at % 2 == 0 { -1.0 } else { 1.0 };
         let engine = &engines[at % engines.len()];

@@ -15,8 +15,15 @@ use rustc_hash::FxHashMap;
 /// Whether a file came with a compiler, a toolkit or a package, by where it lies: nobody looks for a fault of his own there.
 fn is_of_library(file: &str) -> bool {
     // Folders of packages and of toolkits, wherever they are; compilers at run time name headers as programs include them.
-    const FOLDERS: [&str; 7] =
-        ["site-packages", "dist-packages", "cccl", "cub", "thrust", "libcudacxx", "cooperative_groups"];
+    const FOLDERS: [&str; 7] = [
+        "site-packages",
+        "dist-packages",
+        "cccl",
+        "cub",
+        "thrust",
+        "libcudacxx",
+        "cooperative_groups",
+    ];
     let parts: Vec<&str> = file.split(['/', '\\']).collect();
     let is_under = |first: &str, second: &str| {
         let mut behind = parts.iter().skip_while(|&&part| part != first).skip(1);

@@ -14,7 +14,7 @@ pub(crate) fn up_to<T>(all: T, few: T) -> T {
 /// elements.
 pub(crate) fn cases() -> u32 {
     let asked = std::env::var("WARPFOLD_CASES").ok().and_then(|count| count.parse().ok());
-    asked.unwrap_or(if cfg!(miri) { 3 } else { up_to(1300, 104) })
+    asked.unwrap_or(if cfg!(miri) { 13 } else { up_to(1300, 104) })
 }
 
 /// The seed of a test that has this one of its own: itself, or another one for each number that `WARPFOLD_SEED` has.

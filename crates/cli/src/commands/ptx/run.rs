@@ -113,7 +113,9 @@ fn verdict(run: Run<'_>) -> Result<ExitCode> {
     }
     let halted = run.launches.into_iter().find_map(|l| l.outcome.halt.map(|h| (l.kernel, h)));
     match halted {
-        Some((kernel, halt)) => Err(halt).with_context(|| format!("kernel `{}`", demangled(&kernel))),
+        Some((kernel, halt)) => {
+            Err(halt).with_context(|| format!("kernel `{}`", demangled(&kernel)))
+        }
         None => Ok(ExitCode::SUCCESS),
     }
 }
