@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Compiles folders of CUDA kernels to PTX with pinned compilers, or checks that what is committed is what the sources give.
 
-    tools/kernels.py crates/ptx/kernels crates/cuda/kernels            writes each folder's PTX or archive
+    tools/kernels.py crates/ptx/kernels crates/cuda/kernels            writes each folder's archive
     tools/kernels.py --only 'row_*' crates/cuda/kernels                compiles these sources and keeps the other modules
     tools/kernels.py --check crates/ptx/kernels crates/cuda/kernels    exits 1 when that would change a file
     tools/kernels.py --fresh --check crates/cuda/kernels               the same, and compiles what it has compiled before
 
 The compilers are NVRTC's wheels from PyPI, fetched with pip into a cache and used where they lie: no GPU, driver or toolkit is
-needed. What they print is kept beside them, under a hash of all that it depends on. A folder's `kernels.json` names its compilers, the compute capabilities, options, and what is made of it:
+needed. What they print is kept beside them, under a hash of all that it depends on. A folder's `kernels.json` names its compilers, the compute capabilities, options, whether kernels may call functions that drivers link ("linked"), and what is made of it:
 
-    "files"      ptx/<compiler>/<kernel>.<compute>.ptx
     "archive"    kernels.archive: all modules in one file, compressed in groups that are much alike
+    "shown"      of them, the kernels whose texts lie in ptx/<compiler>/<kernel>.<compute>.ptx as well, for one compiler and capability
 
 A source may begin with `// compute: 90` (only for these devices), `// options: ...` (for the compiler) and `// elements: f32 f64`
 (one module for each, named <kernel>_<element>, compiled with ELEMENT defined). It may include the folder's headers, and those of
@@ -208,7 +208,7 @@ class Task:
         self.compute = asked.get("compute", settings["compute"])
         # Drivers link what printf and malloc need, and kernels that ship need neither; what launches from the device is linked
         # with the device runtime, where it is found.
-        self.stands_alone = settings["output"] == "archive" and "-rdc=true" not in self.options
+        self.stands_alone = not settings.get("linked") and "-rdc=true" not in self.options
 
     def cost(self):
         """Grows with the time that it takes: the longest begin first, so that no process works alone in the end."""
@@ -329,32 +329,40 @@ class Folder:
     def keep(self, release, sources):
         """Takes the committed modules of these sources as they are."""
         names = {name for source in sources for name in source.names()}
-        if names and self.is_archive():
-            for file, text in unpacked((self.path / ARCHIVE).read_bytes()).items():
-                name, _, device = file.rpartition(".")
-                if name in names:
+        if names:
+            for entry, text in unpacked((self.path / ARCHIVE).read_bytes()).items():
+                compiler, _, module = entry.rpartition("/")
+                name, _, device = module.rpartition(".")
+                if name in names and compiler in ("", release):
                     self.modules[release, name, device] = text
-        elif names:
-            for file in (self.path / "ptx" / release).glob("*.ptx"):
-                name, _, device = file.stem.rpartition(".")
-                if name in names:
-                    self.modules[release, name, device] = file.read_text(encoding="utf-8")
 
-    def is_archive(self):
-        return self.settings["output"] == "archive"
+    def entry(self, release, name, device):
+        """What a module is called in the archive: with its compiler where there are several."""
+        compiler = f"{release}/" if len(self.settings["compilers"]) > 1 else ""
+        return f"{compiler}{name}.{device}"
+
+    def entries(self):
+        """The modules by their names in the archive."""
+        return {self.entry(*module): text for module, text in self.modules.items()}
 
     def files(self):
         """Every file that belongs under ptx/, with its text."""
-        return {self.path / "ptx" / release / f"{name}.{device}.ptx": text for (release, name, device), text in self.modules.items()}
+        shown = self.settings.get("shown")
+        if not shown:
+            return {}
+        release, device, found = shown["compiler"], shown["compute"], {}
+        for name in shown["kernels"]:
+            if (release, name, device) not in self.modules:
+                raise Failure(f"{self.path}: there is no {name} to be shown")
+            found[self.path / "ptx" / release / f"{name}.{device}.ptx"] = self.modules[release, name, device]
+        return found
 
     def differences(self):
         """What stands between the folder and its modules, one line each."""
         for file, text in self.tables().items():
             if not file.exists() or file.read_text(encoding="utf-8") != text:
                 yield f"{os.path.relpath(file, self.path)}: differs from what {CATALOGUE} and the modules give"
-        if self.is_archive():
-            yield from self.archive_differences()
-            return
+        yield from self.archive_differences()
         files = self.files()
         for path in sorted(set((self.path / "ptx").rglob("*.ptx")) | set(files)):
             name = path.relative_to(self.path)
@@ -376,7 +384,7 @@ class Folder:
         except (OSError, ValueError, struct.error, zstandard().ZstdError) as error:
             yield f"{ARCHIVE}: {error}"
             return
-        wanted = {f"{name}.{device}": text for (_, name, device), text in self.modules.items()}
+        wanted = self.entries()
         for name in sorted(set(committed) | set(wanted)):
             if name not in wanted:
                 yield f"{ARCHIVE}: {name}: no source gives it"
@@ -389,18 +397,15 @@ class Folder:
         size = sum(map(len, self.modules.values())) >> 10
         for file, text in self.tables().items():
             file.write_text(text, encoding="utf-8")
-        if self.is_archive():
-            data = packed({f"{name}.{device}": text for (_, name, device), text in self.modules.items()})
-            (self.path / ARCHIVE).write_bytes(data)
-            print(f"{self.path}: {len(self.modules)} modules, {size} KiB, packed {len(data) >> 10} KiB")
-            return
+        data = packed(self.entries())
+        (self.path / ARCHIVE).write_bytes(data)
+        print(f"{self.path}: {len(self.modules)} modules, {size} KiB, packed {len(data) >> 10} KiB")
         files = self.files()
         for path in set((self.path / "ptx").rglob("*.ptx")) - set(files):
             path.unlink()
         for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        print(f"{self.path}: {len(files)} files, {size} KiB")
 
 
 # The element types, as core's DType counts them.
@@ -547,8 +552,8 @@ def bounds_of(ptx):
 #     "WFka" | u32 version | u32 groups | index | packed groups
 #     index, for each group: u32 packed length, u32 modules; for each of them: u16 length of name, u32 length, name
 #
-# A group has the modules of one kernel for floats, or for integers, as one Zstandard frame: they have much in common, and a program
-# unpacks the group of what it asks for.
+# A group has the modules of one kernel for floats, or for integers, by all compilers, as one Zstandard frame: they have much in common, and
+# a program unpacks the group of what it asks for.
 ARCHIVE = "kernels.archive"
 MAGIC = b"WFka"
 VERSION = 2
@@ -565,10 +570,11 @@ def zstandard():
 
 
 def group_of(name):
-    kernel, _, element = name.rpartition(".")[0].rpartition("_")
+    module = name.rpartition(".")[0].rpartition("/")[2]
+    kernel, _, element = module.rpartition("_")
     if element in FLOATS | INTEGERS:
         return kernel, "floats" if element in FLOATS else "integers"
-    return name.rpartition(".")[0], ""
+    return module, ""
 
 
 def packed(modules):

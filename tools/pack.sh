@@ -42,7 +42,7 @@ done
 strip "$to/warpfold" "$to"/tests/* "$to"/examples/*
 cp benches/gpu.py benches/gpu_targets.py benches/shapes.py benches/rows_of_records.py "$to/"
 cp benches/peers/cub.cu "$to/peers/"
-rm -rf "$to/kernels" && mkdir -p "$to/kernels" && cp -r crates/ptx/kernels/ptx "$to/kernels/"
+rm -rf "$to/kernels" && mkdir -p "$to/kernels" && cp crates/ptx/kernels/kernels.archive "$to/kernels/"
 
 cat > "$to/run" <<'RUN'
 #!/usr/bin/env bash

@@ -455,6 +455,38 @@ fn text_that_is_no_ptx() {
     assert_says(&run.err, &["odd.ptx: 2 instructions are not supported"]);
 }
 
+/// Kernels of C++ are listed, asked for and told by their names in the source.
+#[test]
+fn names_of_cpp_are_those_of_the_source() {
+    let dir = Dir::new();
+    dir.file(
+        "cpp.ptx",
+        ".version 8.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry _Z5scaleIfEvPT_S0_(.param .f32 _Z5scaleIfEvPT_S0__param_0) { ret; }\n\
+         .visible .entry _Z5scaleIdEvPT_S0_() { bar.sync 0; trap; }\n",
+    );
+    let info = dir.prints("ptx info cpp.ptx");
+    assert!(info.contains("kernel scale<float>(f32)\n"), "{info}");
+    let info = json(&dir.prints("ptx info cpp.ptx -f json"));
+    assert_eq!(info["functions"][0]["name"], "_Z5scaleIfEvPT_S0_");
+    assert_eq!(info["functions"][0]["signature"], "scale<float>(float*, float)");
+    let run = dir.run("ptx run cpp.ptx -g 1 -b 1");
+    assert_says(&run.err, &["scale<float>, scale<double>", "hint: ", "--kernel 'scale<float>'"]);
+    let run = dir.run("ptx run cpp.ptx -k scale<float> -g 1 -b 1 --arg u32:5");
+    assert_says(
+        &run.err,
+        &["argument 0 is u32:5; parameter `param_0` of kernel `scale<float>` is f32"],
+    );
+    let run = dir.run("ptx run cpp.ptx -k scale<float> -g 1 -b 1 --arg f32:5");
+    assert!(
+        run.out.contains("kernel `scale<float>`, grid 1, block 1, lockstep: clean"),
+        "{}",
+        run.out
+    );
+    let run = dir.run("ptx run cpp.ptx -k scale<double> -g 1 -b 1");
+    assert_says(&run.err, &["kernel `scale<double>`", "trap"]);
+}
+
 #[test]
 fn info_tells_what_kernels_need() {
     let dir = sample("dynamic_shared");

@@ -11,7 +11,8 @@ pub(crate) mod random;
 pub(crate) mod views;
 
 use std::path::PathBuf;
-use warpfold_cuda::{Argument, Buffer, Device, Launch, Result, Stream};
+use std::sync::OnceLock;
+use warpfold_cuda::{Archive, Argument, Buffer, Device, Launch, Result, Stream};
 
 /// What a buffer holds before the launch.
 #[derive(Clone, Copy, Debug)]
@@ -162,8 +163,14 @@ pub(crate) fn checksum(buffers: &[Vec<u8>]) -> u64 {
 
 /// The PTX of a sample for a compute capability.
 pub(crate) fn ptx(module: &str, compiler: &str, compute: u32) -> String {
-    let path = kernels().join("ptx").join(compiler).join(format!("{module}.{compute}.ptx"));
-    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    static ARCHIVE: OnceLock<Archive> = OnceLock::new();
+    let archive = ARCHIVE.get_or_init(|| {
+        let path = kernels().join("kernels.archive");
+        let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        Archive::new(bytes.leak())
+    });
+    let text = archive.module(&format!("{compiler}/{module}"), (compute / 10, compute % 10));
+    text.unwrap_or_else(|| panic!("no {module} for {compute} by {compiler}"))
 }
 
 /// Where the sample kernels lie: beside the test's source, or where

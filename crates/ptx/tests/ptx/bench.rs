@@ -1,5 +1,6 @@
 //! A device, a sample kernel on it, and the lines where the samples say their faults are.
 
+use crate::common::{self, COMPUTE};
 use std::path::PathBuf;
 use warpfold_ptx::device::{Device, ModuleId, Report, Setup};
 use warpfold_ptx::finding::Kind;
@@ -15,13 +16,12 @@ pub(crate) fn schedules() -> Vec<Schedule> {
 
 /// The compilers and architectures that a sample's PTX is committed for.
 pub(crate) fn builds(sample: &str) -> Vec<(PathBuf, String)> {
-    let kernels = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("kernels/ptx");
     let mut found = Vec::new();
     for compiler in ["12.0", "13.0"] {
-        for arch in ["75", "90"] {
-            let path = kernels.join(compiler).join(format!("{sample}.{arch}.ptx"));
-            if let Ok(text) = std::fs::read_to_string(&path) {
-                found.push((path, text));
+        for compute in COMPUTE {
+            let name = format!("{compiler}/{sample}");
+            if let Some(text) = common::sample(&name, compute) {
+                found.push((PathBuf::from(format!("{name}.{compute}")), text));
             }
         }
     }
@@ -31,7 +31,7 @@ pub(crate) fn builds(sample: &str) -> Vec<(PathBuf, String)> {
 
 /// The source lines that `// fault: NAME` marks.
 pub(crate) fn fault_lines(sample: &str, name: &str) -> Vec<u32> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("kernels/{sample}.cu"));
+    let path = common::kernels().join(format!("{sample}.cu"));
     let text = std::fs::read_to_string(path).unwrap();
     let marked = |line: &str| {
         line.split_once("// fault:")

@@ -1,39 +1,47 @@
 //! Finds the sample kernels.
 
+use crate::archive::Archive;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-/// A committed PTX file.
+/// A sample's PTX.
 pub(crate) struct Sample {
-    /// `ptx/12.0/two_pass.75`, for messages.
+    /// `12.0/two_pass.75`, for messages.
     pub(crate) name: String,
     pub(crate) text: String,
 }
+
+/// The compute capabilities that samples are compiled for.
+pub(crate) const COMPUTE: [u32; 2] = [75, 90];
 
 /// The folder of the sources.
 pub(crate) fn kernels() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels")
 }
 
-/// All samples, in the order of their names.
-pub(crate) fn samples() -> Vec<Sample> {
-    let mut files = Vec::new();
-    for release in ["12.0", "13.0"] {
-        // The package has the older release only.
-        let Ok(entries) = std::fs::read_dir(kernels().join("ptx").join(release)) else { continue };
-        files.extend(entries.map(|entry| entry.unwrap().path()));
-    }
-    assert!(!files.is_empty());
-    files.sort();
-    files
-        .into_iter()
-        .map(|path| Sample {
-            name: path.strip_prefix(kernels()).unwrap().to_string_lossy().into_owned(),
-            text: std::fs::read_to_string(&path).unwrap(),
-        })
-        .collect()
+fn archive() -> Archive {
+    static ARCHIVE: OnceLock<Archive> = OnceLock::new();
+    *ARCHIVE.get_or_init(|| {
+        Archive::new(std::fs::read(kernels().join("kernels.archive")).unwrap().leak())
+    })
 }
 
-/// The text of one sample: `12.0/two_pass.75`.
-pub(crate) fn sample(name: &str) -> String {
-    std::fs::read_to_string(kernels().join("ptx").join(format!("{name}.ptx"))).unwrap()
+/// The text of one sample, of `12.0/two_pass` for 75, if it is compiled for it.
+pub(crate) fn sample(name: &str, compute: u32) -> Option<String> {
+    let text = archive().module(name, (compute / 10, compute % 10))?;
+    text.contains(&format!(".target sm_{compute}\n")).then_some(text)
+}
+
+/// All samples, in the order of their names.
+pub(crate) fn samples() -> Vec<Sample> {
+    let names: BTreeSet<_> = archive().names().collect();
+    let all = names.iter().flat_map(|name| COMPUTE.map(|compute| (name, compute)));
+    let found = all.filter_map(|(name, compute)| {
+        let text = sample(name, compute)?;
+        Some(Sample { name: format!("{name}.{compute}"), text })
+    });
+    let samples: Vec<_> = found.collect();
+    assert!(samples.len() > 100, "{} samples", samples.len());
+    samples
 }

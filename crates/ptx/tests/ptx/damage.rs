@@ -161,7 +161,7 @@ proptest! {
 /// Every prefix of a text: wherever it is cut, there is an answer.
 #[test]
 fn every_prefix_has_an_answer() {
-    let text = crate::common::sample("12.0/async_copy.90");
+    let text = crate::common::sample("12.0/async_copy", 90).unwrap();
     let short = &text[..text.len().min(12_000)];
     // 17 is no divisor of what repeats in the text.
     for end in (0..short.len()).step_by(up_to(1, 17)) {

@@ -78,6 +78,25 @@ fn missing_block_barrier() {
     everywhere("fault_missing_barrier", run("missing_barrier_fixed"), clean);
 }
 
+/// One array for two things: who comes first writes the second where others still read the first.
+#[test]
+fn one_room_for_maxima_and_sums() {
+    let run = |name: &'static str| {
+        move |b: &mut Bench| {
+            let values: Vec<f32> = (0..2 * 200).map(|i| (i * 37 % 91) as f32 / 8.0).collect();
+            let (rows, sums) = (b.upload(&values), b.room::<f32>(2));
+            let args = [Arg::Pointer(rows), Arg::Pointer(sums), Arg::U32(200)];
+            b.launch(name, Shape::linear(2, 128), &args)
+        }
+    };
+    everywhere("fault_one_room", run("one_room"), |r, _| {
+        only(r, "fault_one_room", "one_room", &[Kind::Race]);
+        let lines = fault_lines("fault_one_room", "one_room");
+        assert!(found(r).iter().all(|(_, both)| both.iter().all(|l| lines.contains(l))));
+    });
+    everywhere("fault_one_room", run("one_room_fixed"), clean);
+}
+
 #[test]
 fn missing_warp_barrier_in_a_volatile_tail() {
     let sum = |ptx: &str, name: &str, options: Options| {
@@ -325,9 +344,8 @@ fn a_tile_that_was_not_waited_for() {
 /// Blocks of a cluster read each other's memory and do not wait before they end.
 #[test]
 fn a_block_that_ends_while_another_reads_its_memory() {
-    for (path, ptx) in builds("cluster") {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let (before, last) = text.rsplit_once("barrier.cluster.arrive.aligned;").unwrap();
+    for (_, ptx) in builds("cluster") {
+        let (before, last) = ptx.rsplit_once("barrier.cluster.arrive.aligned;").unwrap();
         let early = format!("{before}{}", last.replacen("barrier.cluster.wait.aligned;", "", 1));
         for schedule in schedules() {
             for (ptx, is_early) in [(&ptx, false), (&early, true)] {

@@ -1,6 +1,8 @@
 //! The interpreter and its parts: what instructions compute, how threads run, which faults are found, and what the parser takes.
 
 mod approximations;
+#[expect(unreachable_pub, reason = "it is public in warpfold-cuda")]
+mod archive;
 mod arithmetic;
 mod bench;
 mod bulk;

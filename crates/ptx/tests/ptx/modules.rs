@@ -1,7 +1,9 @@
 //! Directives of a module, and texts that are none.
 
 use warpfold_ptx::{
+    device::{Device, Setup},
     ir::{Addressed, Builtin, FunctionKind, Op, ParameterPlace, Space, Type},
+    machine::{Arg, Shape},
     parse::parse,
 };
 
@@ -150,6 +152,77 @@ fn inlined_calls_are_a_chain() {
     assert_eq!(chains[1], [(Some("one"), 9)]);
     assert_eq!(chains[2], [(Some("two"), 20), (Some("one"), 9)]);
     assert_eq!(chains[3].len(), 3);
+}
+
+/// What a library does is told at the line of the user's that calls it; what the library calls back is the user's own.
+#[test]
+fn the_line_of_what_a_library_does_is_the_users() {
+    let text = |first: &str| {
+        with_head(&format!(
+            ".visible .entry k() {{
+             .loc 1 9 1
+             ret;
+             .loc 2 100 2, function_name $a, inlined_at 1 9 1
+             ret;
+             .loc 3 7 3, function_name $b, inlined_at 2 100 2
+             frob;
+             .loc 1 40 1, function_name $c, inlined_at 3 7 3
+             ret; }}
+             .file 1 \"{first}\"
+             .file 2 \"/me/v/lib/python3.11/site-packages/nvidia/cu13/include/cccl/cub/block/block_reduce.cuh\"
+             .file 3 \"cub/warp/warp_reduce.cuh\"
+             .section .debug_str {{ $a: .b8 111, 110, 101, 0 $b: .b8 116, 119, 111, 0 $c: .b8 97, 100, 100, 0 }}"
+        ))
+    };
+    let module = parse(&text("/me/include/total.cuh")).unwrap();
+    let code = &module.functions[0].code;
+    let sources: Vec<_> = code.iter().map(|i| i.line.source.unwrap()).collect();
+    assert_eq!(sources, [(0, 9), (0, 9), (0, 9), (0, 40)]);
+    let around = |i: usize| -> Vec<_> {
+        module.inlined_around(code[i].line).iter().map(|i| i.function.as_deref()).collect()
+    };
+    assert_eq!((around(1), around(2)), (vec![], vec![]));
+    assert_eq!(around(3), [Some("add"), Some("two"), Some("one")]);
+    let within = |i: usize| module.in_libraries(code[i].line);
+    assert_eq!((within(0), within(3)), (vec![], vec![]));
+    assert_eq!(within(1), [(Some("one"), (1, 100))]);
+    assert_eq!(within(2), [(Some("one"), (1, 100)), (Some("two"), (2, 7))]);
+    assert_eq!(module.unsupported[0].source, Some((0, 9)));
+    // What is a library's through and through has no other line.
+    let module = parse(&text("/usr/include/total.cuh")).unwrap();
+    let code = &module.functions[0].code;
+    assert_eq!(code[2].line.source, Some((2, 7)));
+    assert_eq!(module.in_libraries(code[2].line), []);
+}
+
+/// C++ names are those of the source in every message, and a kernel is found by what it is called there.
+#[test]
+fn names_of_cpp_are_those_of_the_source() {
+    let text = with_head(
+        ".visible .entry _Z5scaleIfEvPT_S0_(.param .u64 _Z5scaleIfEvPT_S0__param_0, .param .f32 _Z5scaleIfEvPT_S0__param_1) {
+         .reg .b64 %d<2>; ld.param.u64 %d1, [_Z5scaleIfEvPT_S0__param_0]; st.global.u32 [%d1], 1; ret; }
+         .visible .entry _Z5scaleIdEvPT_S0_() { ret; }",
+    );
+    let mut device = Device::new(Setup::default());
+    let module = device.load(&text).unwrap();
+    let error = device.kernel(module, "scale").unwrap_err().to_string();
+    assert_eq!(error, "no kernel `scale` in the module; it has scale<float>, scale<double>");
+    let kernel = device.kernel(module, "scale<float>").unwrap();
+    assert_eq!(device.kernel(module, "_Z5scaleIfEvPT_S0_"), Ok(kernel));
+    let shape = Shape::linear(1, 1);
+    let few = device.run_to_end(kernel, &shape, &[]).unwrap_err().to_string();
+    assert_eq!(few, "0 arguments: kernel `scale<float>` takes 2");
+    let wrong = device.run_to_end(kernel, &shape, &[Arg::Pointer(0), Arg::U32(5)]);
+    let wrong = wrong.unwrap_err().to_string();
+    assert_eq!(wrong, "argument 1 is u32:5; parameter `param_1` of kernel `scale<float>` is f32");
+    let reports = device.run_to_end(kernel, &shape, &[Arg::Pointer(0), Arg::F32(5.0)]).unwrap();
+    let found = reports[0].outcome.findings.all()[0].to_string();
+    assert!(found.contains("in kernel `scale<float>` at PTX line"), "{found}");
+    let missing = parse(&with_head(
+        ".func _ZN4mine4addsEv();\n.visible .entry k() { call _ZN4mine4addsEv; ret; }",
+    ));
+    let missing = missing.unwrap().unsupported[0].to_string();
+    assert!(missing.contains("the function `mine::adds` is not defined"), "{missing}");
 }
 
 #[test]
