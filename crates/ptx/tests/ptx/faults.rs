@@ -355,7 +355,7 @@ fn a_block_that_ends_while_another_reads_its_memory() {
                     panic!("one launch")
                 };
                 let kinds: Vec<Kind> = found(report).into_iter().map(|(kind, _)| kind).collect();
-                eprintln!("{} {schedule:?}: {}", path.display(), describe(report));
+                eprintln!("early: {is_early}, {schedule:?}: {}", describe(report));
                 assert_eq!(kinds.contains(&Kind::Freed), is_early);
                 assert!(kinds.iter().all(|&kind| kind == Kind::Freed));
             }
