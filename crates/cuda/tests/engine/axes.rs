@@ -214,8 +214,12 @@ fn in_little_memory(engine: &Engine) {
         (DType::I64, &[2, 4500, 2], Kind::Bits),
         (DType::BF16, &[40_003], Kind::AbsSum),
     ];
-    for (dtype, shape, kind) in cases {
+    for (number, (dtype, shape, kind)) in cases.into_iter().enumerate() {
         for set in 1..1u32 << shape.len() {
+            // Over every second set of axes, or all.
+            if !thorough() && shape.len() > 1 && (number as u32 + set) % 2 == 1 {
+                continue;
+            }
             let mut layout = Layout::contiguous(shape, 2 * dtype.size());
             layout.bytes -= dtype.size();
             if set.count_ones() % 2 == 0 {
@@ -246,11 +250,12 @@ fn long_products_have_all_their_digits() {
     let little: Arc<dyn Device> = Arc::new(little);
     let mut random = Random(0xd1617);
     // Of little memory, the bytes of a row are more than there is room for at once.
-    let cases = [(&plenty, [37, 211], [37, 211], 1), (&little, [2, 20_011], [2, 5_011], 22)];
+    let cases =
+        [(&plenty, [37, 211], [37, 211], [1, 1]), (&little, [2, 20_011], [2, 5_011], [90, 22])];
     for (number, (device, bytes, words, sparse)) in cases.into_iter().enumerate() {
         let engine = Engine::new(Arc::clone(device));
         for &(before, gap) in &[(3, 1), (0, 0)][..up_to(2, 1)] {
-            let mut items = |n: usize| -> Vec<i32> {
+            let mut items = |n: usize, sparse: u64| -> Vec<i32> {
                 let factor = |random: &mut Random| match random.below(400 * sparse) {
                     0 => 0,
                     1 => i32::MIN,
@@ -261,8 +266,8 @@ fn long_products_have_all_their_digits() {
             };
             let wide = Layout::table(words, 4, before, gap);
             let narrow = Layout::table(bytes, 1, before, gap);
-            let bytes: Vec<i8> = items(narrow.bytes).iter().map(|&x| x as i8).collect();
-            let words = items(wide.bytes / 4);
+            let bytes: Vec<i8> = items(narrow.bytes, sparse[0]).iter().map(|&x| x as i8).collect();
+            let words = items(wide.bytes / 4, sparse[1]);
             for (i, sample) in
                 [Sample::of(narrow, &bytes), Sample::of(wide, &words)].into_iter().enumerate()
             {
@@ -276,7 +281,7 @@ fn long_products_have_all_their_digits() {
                     question.check(&engine, "long products");
                     // The case is what it should be: digits beyond 128 bits.
                     let long = question.expected().iter().filter(|o| o[1].len() > 26).count();
-                    assert!(long > 0 || reduced[0], "no long product among {bytes:?}");
+                    assert!(long > 0 || reduced[0], "no long product in {:?}", sample.layout);
                 }
             }
         }

@@ -450,7 +450,7 @@ fn squares_of_columns_take_one_launch() {
         for (shape, reduced) in cases {
             let layout = Layout::columns(shape, dtype.size(), 1, 3);
             let sample = Sample::new(dtype, layout, "signed", &mut random);
-            for op in SQUARES {
+            for op in some_of(&SQUARES, shape[0] + dtype.size()).iter().copied() {
                 let launches = [&usual, &little].map(|(engine, device)| {
                     let before = device.launches();
                     check(engine, op, &sample, reduced, "launches");
@@ -1060,7 +1060,7 @@ fn few_floats_are_not_too_sure() {
     let engines = abreast(&sim(Schedule::Lockstep));
     let rounds = up_to(4, 1);
     for seed in 0..rounds {
-        few_floats(&engines, 421 + seed as u64, |_| true);
+        few_floats(&engines, 421 + seed as u64, |turn| turn % up_to(1, 3) == 0);
     }
 }
 

@@ -116,7 +116,7 @@ fn check_tiles(device: &Arc<dyn Device>, lens: &[usize], data: Data, shift: usiz
     let at = Boundaries::Offsets(boundaries.address(), Width::Word64);
     let segments = Segments { count: lens.len() as u64, boundaries: at };
     // Each type with some of the lengths, or all.
-    let step = up_to(1, 4);
+    let step = up_to(1, 7);
     for dtype in DType::ALL.into_iter().skip(seed as usize % step).step_by(step) {
         let size = dtype.size();
         let bytes = elements(dtype, data, len, &mut random);
