@@ -37,14 +37,14 @@ program() {
     limits+=("$1 $2")
 }
 
-program sum 1000000 <<'RUST'
+program sum 800000 <<'RUST'
 fn main() {
     let numbers: Vec<f64> = std::env::args().filter_map(|text| text.parse().ok()).collect();
     println!("{}", warpfold::sum(&numbers));
 }
 RUST
 
-program reduction 7200000 <<'RUST'
+program reduction 6100000 <<'RUST'
 use warpfold::{Op, Reduction};
 
 fn main() -> Result<(), warpfold::Error> {

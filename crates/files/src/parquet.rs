@@ -25,7 +25,7 @@ use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 use warpfold_core::DType;
-use warpfold_core::element::Known;
+use warpfold_core::element::{Known, f16};
 
 /// Rows decoded at a time.
 const ROWS: u64 = 1 << 16;
