@@ -39,7 +39,7 @@ for package in warpfold-core warpfold-cuda warpfold warpfold-files; do
 done
 
 # What a program that reduces arrays on the CPU has nothing of.
-for stranger in warpfold-cuda warpfold-ptx libloading ruzstd cudarc ndarray arrow-array serde; do
+for stranger in warpfold-cuda warpfold-ptx libloading ruzstd cudarc ndarray arrow-array serde half syn; do
     if cargo tree --quiet --package warpfold --edges normal --prefix none | grep "^$stranger v"; then
         echo "error: warpfold depends on $stranger without a feature that asks for it" >&2
         exit 1

@@ -28,8 +28,7 @@ use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 use warpfold::Tick;
 use warpfold_core::DType;
-use warpfold_core::element::Known;
-use warpfold_core::element::f16;
+use warpfold_core::element::{Known, f16};
 
 /// The zone of moments whose zone the file does not name.
 const UTC: &str = "UTC";

@@ -174,7 +174,7 @@ mod tests {
     fn checked(items: &[f64], window: Window, absolute: bool) {
         let sums = sum(items, window, absolute).expect("elements of the window");
         let mut found = Superacc::<F64Sum>::default();
-        let mut expected = Superacc::<F64Sum>::default();
+        let mut expected = found;
         for (level, total) in sums.into_iter().enumerate() {
             found.deposit_wide(i128::from(total), window.unit(level));
         }
