@@ -44,7 +44,18 @@ struct FloatProducts {
             return SpecialProducts::is_infinite(product);
     }
 
-    __device__ __forceinline__ void one(Bits x, Bits y) { absorb_product<T>(ladder.wide, x, pair(x, y)); }
+    __device__ __forceinline__ void one(Bits x, Bits y)
+    {
+        // Infinities of both signs make a NaN that no element is.
+        if constexpr (TWO) {
+            const Bits a = Element<T>::magnitude(x), b = Element<T>::magnitude(y);
+            if ((a == 0 && b == Element<T>::INFINITE) || (b == 0 && a == Element<T>::INFINITE)) {
+                ladder.wide.count(ladder.wide.POSITIVE);
+                return ladder.wide.count(ladder.wide.NEGATIVE);
+            }
+        }
+        absorb_product<T>(ladder.wide, x, pair(x, y));
+    }
     __device__ __forceinline__ void open() { ladder.open(); }
     __device__ __forceinline__ void add(Bits x, Bits y) { ladder.lane.add(x, pair(x, y), ladder.window); }
     __device__ __forceinline__ void take(const uint4 &x, const uint4 &y)

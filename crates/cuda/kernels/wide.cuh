@@ -119,7 +119,7 @@ __device__ __forceinline__ bool adds_nothing(typename Element<T>::Bits x, typena
     return (Element<T>::magnitude(x) == 0 || Element<T>::magnitude(y) == 0) && Element<T>::is_finite(x) && Element<T>::is_finite(y);
 }
 
-// Takes the product of two elements. Zero times infinity counts as infinities of both signs: the sum is NaN, and no element is.
+// Takes the product of two elements. Zero times infinity is NaN.
 template <class T, class Sums>
 __device__ __forceinline__ void absorb_product(Sums &wide, typename Element<T>::Bits x, typename Element<T>::Bits y)
 {
@@ -128,11 +128,9 @@ __device__ __forceinline__ void absorb_product(Sums &wide, typename Element<T>::
     const auto a = Format::magnitude(x), b = Format::magnitude(y);
     const auto most = a < b ? b : a, least = a < b ? a : b;
     if (most >= Format::INFINITE) {
-        if (most > Format::INFINITE)
-            return wide.count(Sums::NOT_A_NUMBER);
-        if (least == 0)
-            wide.count(negative ? Sums::POSITIVE : Sums::NEGATIVE);
-        return wide.count(negative ? Sums::NEGATIVE : Sums::POSITIVE);
+        const bool nan = most > Format::INFINITE || least == 0;
+        wide.count(nan ? Sums::NOT_A_NUMBER : negative ? Sums::NEGATIVE : Sums::POSITIVE);
+        return;
     }
     const Parts<T> one(a), other(b);
     const int exponent = one.exponent + other.exponent;

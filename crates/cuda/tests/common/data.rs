@@ -4,7 +4,7 @@ use super::Random;
 use warpfold_core::element::{bf16, f16};
 use warpfold_core::{DType, Element};
 
-pub(crate) const PATTERNS: [&str; 13] = [
+pub(crate) const PATTERNS: [&str; 15] = [
     "uniform",
     "signed",
     "random bits",
@@ -13,7 +13,9 @@ pub(crate) const PATTERNS: [&str; 13] = [
     "sparse",
     "zeros",
     "negative zeros",
+    "zeros of both signs",
     "specials",
+    "specials and zeros",
     "top of the window",
     "one huge",
     "subnormal",
@@ -52,6 +54,12 @@ pub(crate) fn make<T: Element>(pattern: &str, n: usize, random: &mut Random) -> 
             "sparse" => from_f64(random.unit() - 0.5),
             "zeros" => T::from_bits(0),
             "negative zeros" => from_f64(-0.0),
+            "zeros of both signs" => from_f64([0.0, -0.0][random.place(2)]),
+            // Products of zero and infinity, which make NaNs that are not in the data.
+            "specials and zeros" if !random.next().is_multiple_of(20) => from_f64(random.unit()),
+            "specials and zeros" => {
+                from_f64([0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN][random.place(5)])
+            }
             "specials" => match random.next() % 50 {
                 0 => from_f64(f64::NAN),
                 1 => from_f64(f64::INFINITY),
