@@ -111,7 +111,7 @@ fn masks_of_truths_are_those_of_bits() -> Outcome {
 
 #[test]
 fn iterators_of_numbers_and_of_options() -> Outcome {
-    let v = vec![1.5, 2.5];
+    let v = [1.5, 2.5];
     assert_eq!(v.iter().exact_sum(), 4.0);
     assert_eq!(v.iter().map(|x| x * x).exact_mean(), 4.25);
     assert_eq!([Some(1.0), None, Some(2.0)].iter().flatten().exact_sum(), 3.0);
