@@ -26,8 +26,20 @@ pub(crate) use sealed::Token;
 /// assert_eq!(warpfold::sum(prices), 0.6);
 /// ```
 ///
-/// Sealed: nobody else implements it. Of a type of one's own that holds a slice, `&x[..]` is
-/// a slice.
+/// Of a type of one's own that holds a slice, `&x[..]` is a slice. Iterators have
+/// [`ExactSum`](crate::ExactSum), rows and options what the compiler says of them:
+///
+/// ```compile_fail,E0277
+/// let total: f64 = warpfold::sum([1.0, 2.0].iter());
+/// ```
+/// ```compile_fail,E0277
+/// let total: f64 = warpfold::sum(&[[1.0, 2.0], [3.0, 4.0]]);
+/// ```
+/// ```compile_fail,E0277
+/// let total: f64 = warpfold::sum(&[Some(1.0), None]);
+/// ```
+///
+/// Sealed: nobody else implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` holds no numbers that warpfold reduces",
     label = "neither a slice, an array nor a vector of numbers",

@@ -48,7 +48,7 @@ fn whatever_holds_a_slice() {
     assert_eq!((sum(&boxed), sum(boxed.clone()), sum(&rc), sum(arc)), (3.0, 3.0, 3, 3));
     let rows = [vec![1.0, 2.0], vec![3.0]];
     assert_eq!(rows.iter().map(sum).collect::<Vec<f64>>(), [3.0, 3.0]);
-    assert_eq!(rows.iter().map(|row| mean(row)).exact_sum(), 4.5);
+    assert_eq!(rows.iter().map(mean).exact_sum(), 4.5);
     let mut own = vec![1i32, 2];
     assert_eq!(sum(&mut own), 3);
     assert_eq!(sum(&mut own[..1]), 1);
@@ -92,7 +92,9 @@ fn truths_and_masks() -> Outcome {
 fn masks_of_truths_are_those_of_bits() -> Outcome {
     for len in [0usize, 1, 7, 64, 1000, 200_000] {
         let v: Vec<f32> = (0..len).map(|i| i as f32 * 0.1).collect();
-        for kept in [|_| true, |_| false, |i: usize| i % 3 != 1, |i: usize| i / 100 % 2 == 0] {
+        for kept in
+            [|_| true, |_| false, |i: usize| i % 3 != 1, |i: usize| (i / 100).is_multiple_of(2)]
+        {
             let mask: Vec<bool> = (0..len).map(kept).collect();
             let bits: Vec<u8> = mask
                 .chunks(8)
@@ -109,7 +111,7 @@ fn masks_of_truths_are_those_of_bits() -> Outcome {
 
 #[test]
 fn iterators_of_numbers_and_of_options() -> Outcome {
-    let v = vec![1.5, 2.5];
+    let v = [1.5, 2.5];
     assert_eq!(v.iter().exact_sum(), 4.0);
     assert_eq!(v.iter().map(|x| x * x).exact_mean(), 4.25);
     assert_eq!([Some(1.0), None, Some(2.0)].iter().flatten().exact_sum(), 3.0);
