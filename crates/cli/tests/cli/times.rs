@@ -205,7 +205,7 @@ fn keys_are_written_with_their_types() {
             assert!(row.contains(&format!("\t{stored_as}\t")), "{row}");
             // And as keys again, joined with what they came from.
             let again = dir.prints(&format!("sum -c sum --by {name} -f csv keys.{end}"));
-            assert_eq!(again, csv.replace("sum\n", "sum\n"), "{name} {end}");
+            assert_eq!(again, csv, "{name} {end}");
             // Values, of an axis without rows that lack one.
             dir.prints(&format!("max -q -c {name} t.arrow -o max.{end}"));
             let inspected = dir.prints(&format!("inspect max.{end}"));

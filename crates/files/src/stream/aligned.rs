@@ -47,7 +47,7 @@ fn one(array: &mut Inputs, reduction: &Reduction, purpose: Purpose) -> Result<Op
         return Err(error.with_hint(source.hint().unwrap_or_default()));
     }
     let same = |other: &&Source| (other.dtype, other.unit()) == (first.dtype, first.unit());
-    if purpose == Purpose::Answers && all.iter().all(|other| same(other)) {
+    if purpose == Purpose::Answers && all.iter().all(same) {
         return Ok(joined);
     }
     let counted = Counted { dtype: DType::I64, unit: joined.clone() };
