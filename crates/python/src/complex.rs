@@ -66,8 +66,8 @@ impl<'py> Asked<'_, 'py> {
                 family,
             ),
             Op::SumSq | Op::Norm2 => self.real(op, self.pairs, family),
-            Op::NormInf => self.real(Op::Max, &self.magnitudes(self.pairs.dtype)?, family),
-            Op::Norm1 => self.real(Op::Sum, &self.magnitudes(DType::F64)?, family),
+            Op::NormInf => self.real(op, &self.magnitudes(self.pairs.dtype)?, family),
+            Op::Norm1 => self.real(op, &self.magnitudes(DType::F64)?, family),
             Op::Var | Op::Std => Err(PyTypeError::new_err(format!(
                 "{op} takes real numbers, not complex ones\nhint: the variance is that of x.real and that of x.imag, added"
             ))),

@@ -40,6 +40,9 @@ def test_norms():
     assert wf.norm_inf(z.astype("complex64")).dtype == np.float32
     table = np.stack([z, 2 * z])
     assert wf.norm1(table, axis=1).tolist() == [18, 36] and wf.norm_inf(table, axis=0, keepdims=True).tolist() == [[10, 26, 0]]
+    nothing = np.zeros((0, 2), complex)
+    for name in ["sum", "sumsq", "norm1", "norm2", "norm_inf"]:
+        assert getattr(wf, name)(nothing) == 0 and getattr(wf, name)(nothing, axis=0).tolist() == [0, 0]
     # Exact: squares that round away in NumPy's.
     tiny = np.full(10_000, 1e-10 + 1e-10j)
     exact = wf.norm2(np.concatenate([tiny.real, tiny.imag, [1.0]]))

@@ -337,9 +337,9 @@ fn lengths_in<I: Index>(items: &[I], len: usize, cut: &mut Cut) -> Result<()> {
     if start == len {
         return Ok(());
     }
-    let (n, s) = (items.len(), plural(items.len()));
-    let what =
-        format!("{n} length{s} sum to {start}, and the array has {len} element{}", plural(len));
+    let n = items.len();
+    let lengths = if n == 1 { "length sums" } else { "lengths sum" };
+    let what = format!("{n} {lengths} to {start}, and the array has {len} element{}", plural(len));
     Err(refused(what, LENGTHS))
 }
 
@@ -458,6 +458,7 @@ mod tests {
         assert_eq!(lengths(&[3, -2, 9]), "segment 1 has the length -2");
         assert_eq!(lengths(&[3, 8, -1]), "segment 1 ends at 11, beyond the array's 10 elements");
         assert_eq!(lengths(&[3, 3]), "2 lengths sum to 6, and the array has 10 elements");
+        assert_eq!(lengths(&[3]), "1 length sums to 3, and the array has 10 elements");
         assert_eq!(lengths(&[]), "0 lengths sum to 0, and the array has 10 elements");
         let wrapped = [5, i64::MAX];
         assert!(lengths(&wrapped).starts_with("segment 1 ends at 9223372036854775812"));
