@@ -3,6 +3,7 @@
 use super::columns::{Column, Columns, Values, slice};
 use super::parquet::lacks_bf16;
 use anyhow::Result;
+use arrow_array::types::{ArrowPrimitiveType, Float16Type};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Float16Array, Float32Array, Float64Array,
     Int8Array, Int16Array, Int32Array, Int64Array, LargeBinaryArray, LargeStringArray, RecordBatch,
@@ -124,7 +125,9 @@ fn number_array(
         DataType::UInt16 => array::<u16, UInt16Array>(column, numbers, rows),
         DataType::UInt32 => array::<u32, UInt32Array>(column, numbers, rows),
         DataType::UInt64 => array::<u64, UInt64Array>(column, numbers, rows),
-        DataType::Float16 => array::<warpfold::f16, Float16Array>(column, numbers, rows),
+        DataType::Float16 => array::<<Float16Type as ArrowPrimitiveType>::Native, Float16Array>(
+            column, numbers, rows,
+        ),
         DataType::Float32 => array::<f32, Float32Array>(column, numbers, rows),
         _ => array::<f64, Float64Array>(column, numbers, rows),
     }
