@@ -463,6 +463,7 @@ impl FixedTuner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::Simd;
     use crate::simd::portable::Portable;
 
     /// The portable lanes, so that the arithmetic is tested on any machine;
