@@ -315,7 +315,7 @@ fn f16_of(x: f64) -> u16 {
     let place = pow2(exponent - 10);
     let rounded = (x / place).round_ties_even() * place;
     let zero_is_positive = if x == 0.0 { 0.0 } else { rounded };
-    f16::from_f64_const(zero_is_positive).to_bits()
+    f16::from_f64(zero_is_positive).to_bits()
 }
 
 /// Every f16 with a set of partners: sums, halves and products of two f16 are
