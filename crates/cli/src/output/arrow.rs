@@ -162,24 +162,12 @@ fn number_array(
     where
         A: Array + From<Vec<T>> + From<Vec<Option<T>>> + 'static,
     {
-        array_of::<T, T, A>(column, numbers, rows, |x| x)
-    }
-    /// The same of numbers that Arrow has another type for.
-    fn array_of<T: Item + Copy, U, A>(
-        column: &Column<'_>,
-        numbers: &Numbers,
-        rows: Range<usize>,
-        convert: fn(T) -> U,
-    ) -> Result<ArrayRef>
-    where
-        A: Array + From<Vec<U>> + From<Vec<Option<U>>> + 'static,
-    {
         let slice = slice::<T>(numbers, rows.clone())?;
         if column.missing.is_empty() {
-            return Ok(Arc::new(A::from(slice.iter().map(|&x| convert(x)).collect::<Vec<_>>())));
+            return Ok(Arc::new(A::from(slice.to_vec())));
         }
         let valid = column.valid(rows);
-        let values = slice.iter().zip(valid).map(|(&x, valid)| valid.then(|| convert(x)));
+        let values = slice.iter().zip(valid).map(|(&x, valid)| valid.then_some(x));
         Ok(Arc::new(A::from(values.collect::<Vec<_>>())))
     }
     match of {
@@ -192,11 +180,9 @@ fn number_array(
         DataType::UInt16 => array::<u16, UInt16Array>(column, numbers, rows),
         DataType::UInt32 => array::<u32, UInt32Array>(column, numbers, rows),
         DataType::UInt64 => array::<u64, UInt64Array>(column, numbers, rows),
-        DataType::Float16 => {
-            type Half = <Float16Type as ArrowPrimitiveType>::Native;
-            let convert = |x: warpfold::f16| Half::from_bits(x.to_bits());
-            array_of::<_, Half, Float16Array>(column, numbers, rows, convert)
-        }
+        DataType::Float16 => array::<<Float16Type as ArrowPrimitiveType>::Native, Float16Array>(
+            column, numbers, rows,
+        ),
         DataType::Float32 => array::<f32, Float32Array>(column, numbers, rows),
         _ => array::<f64, Float64Array>(column, numbers, rows),
     }

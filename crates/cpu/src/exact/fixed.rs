@@ -463,6 +463,7 @@ impl FixedTuner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::Simd;
     use crate::simd::portable::Portable;
 
     /// The portable lanes, so that the arithmetic is tested on any machine;
@@ -550,8 +551,7 @@ mod tests {
     fn a_full_block_of_the_largest_does_not_overflow() {
         let window = FixedWindow::below(0).unwrap();
         let unit = window.unit(1);
-        // The portable lanes are four.
-        let n = 4 * ADDS;
+        let n = Portable::LANES * ADDS;
         // Any closer to 1, the first limb would round up out of its binade.
         for x in [1.0 - 2.5 * f64::EPSILON, 2.5 * f64::EPSILON - 1.0] {
             let found = moments::<2>(&vec![x; n], window).unwrap();
