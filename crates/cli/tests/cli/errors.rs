@@ -210,7 +210,8 @@ fn commas_and_line_ends_of_others_are_named() {
         .file("mac.txt", "1\r2\r3\r")
         .file("mac.tsv", "a\tb\r1\t2\r");
     assert_says(&dir.fails(1, "sum -c a semi.csv"), &["\"1,5\" is not a number", "decimal comma"]);
-    assert_says(&dir.fails(1, "sum semi.csv"), &["no column has only numbers", "decimal comma"]);
+    assert_says(&dir.fails(1, "sum semi.csv"), &["no column has numbers", "decimal comma"]);
+    assert_says(&dir.fails(1, "stats semi.csv"), &["no column has only numbers", "decimal comma"]);
     assert_says(&dir.fails(1, "sum --dtype i32 -c a semi.csv"), &["decimal comma"]);
     assert_says(&dir.fails(1, "sum --by b -c a semi.csv"), &["decimal comma"]);
     assert_says(&dir.fails(1, "sum -c a many.csv"), &["between thousands"]);

@@ -249,7 +249,15 @@ impl<'a> Pass<'a> {
             match &mut whole {
                 None => whole = Some((partial, evidence)),
                 Some((all, seen)) => {
-                    all.merge(&partial).map_err(wrong)?;
+                    all.merge(&partial).map_err(|error| {
+                        wrong(match error {
+                            warpfold::Error::OutOfMemory { groups, .. } => {
+                                let rows = ledger.end() - self.question.start;
+                                warpfold::Error::OutOfMemory { groups, rows }
+                            }
+                            error => error,
+                        })
+                    })?;
                     seen.iter_mut().zip(evidence).for_each(|(seen, more)| seen.merge(more));
                     self.check_memory(all, waiting)?;
                 }

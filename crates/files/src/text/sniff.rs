@@ -192,6 +192,10 @@ impl Sniffed {
         if all.len() == 1 {
             return Ok(Choice { places: vec![0], by_default: false, left_out: Vec::new() });
         }
+        let commas = || {
+            let text = |look: &Look| Some(look.text.as_ref()?.1.trim_matches('"').to_string());
+            self.looks.iter().filter_map(text).find_map(|text| comma_hint(text.as_bytes()))
+        };
         let numeric = |&i: &usize| self.looks[i].numbers;
         let places: Vec<usize> = if options.all_columns {
             all.clone().filter(|&i| self.looks[i].is_readable()).collect()
@@ -202,7 +206,12 @@ impl Sniffed {
             if candidates.is_empty() {
                 candidates = all.clone().filter(|&i| self.looks[i].is_readable()).collect();
             }
-            columns::only_numeric(&candidates, &self.labels, name)?
+            columns::only_numeric(&candidates, &self.labels, name).map_err(
+                |error| match commas().filter(|_| candidates.is_empty()) {
+                    Some(hint) => error.with_hint(hint),
+                    None => error,
+                },
+            )?
         };
         let taken = |i: &usize| places.binary_search(i).is_ok();
         let out: Vec<LeftOut> = all
@@ -217,9 +226,7 @@ impl Sniffed {
             let list = columns::list(&self.labels);
             let what = format!("no column has only numbers; the columns are {list}");
             let error = Error::format(name, what);
-            let commas =
-                |look: &Look| comma_hint(look.text.as_ref()?.1.trim_matches('"').as_bytes());
-            if let Some(hint) = self.looks.iter().find_map(commas) {
+            if let Some(hint) = commas() {
                 return Err(error.with_hint(hint));
             }
             return Err(match out.first() {
