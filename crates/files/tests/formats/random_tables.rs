@@ -192,10 +192,9 @@ fn check(column: &[Option<String>], got: &Partial, name: usize) -> Result<(), Te
             }
             let at = match present.iter().find(|&&i| v(i).is_nan()) {
                 Some(&i) => [Some(i), Some(i)],
-                None => [
-                    places(&|i, b| v(i) < v(b), &present),
-                    places(&|i, b| v(i) > v(b), &present),
-                ],
+                None => {
+                    [places(&|i, b| v(i) < v(b), &present), places(&|i, b| v(i) > v(b), &present)]
+                }
             };
             check_places(got, at, name)?;
         }
