@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use warpfold::{CancelToken, Op, Reduction};
 use warpfold_files::stream::{Inputs, Silent, partial, reduce};
-use warpfold_files::{Error, OpenOptions, max, mean, min, open, reduce_column, sum};
+use warpfold_files::{Error, Format, OpenOptions, max, mean, min, open, reduce_column, sum};
 
 const TABLE: &str = "fruit,price,count,day\napple,0.1,3,2024-01-01\npear,,5,2024-01-02\nplum,0.2,9007199254740993,2024-01-03\n";
 
@@ -69,6 +69,7 @@ fn a_token_ends_the_reading() {
     let raw = folder.path().join("x.bin");
     fs::write(&raw, vec![0u8; 1 << 16]).unwrap();
     let options = OpenOptions {
+        format: Some(Format::Raw),
         dtype: Some(warpfold::DType::F32),
         shape: Some(vec![128, 128]),
         ..OpenOptions::default()
