@@ -414,7 +414,7 @@ fn launches_that_cannot_be() {
         (format!("-g 1 -b 32 {args}").replace("u64:4", "u32:4"), &["argument 2", "4 bytes"]),
         (
             format!("-g 1 -b 32 {args}").replace("u64:4", "f64:4"),
-            &["argument 2", "F64(4.0)", "u64"],
+            &["argument 2", "argument 2 is f64:4", "is u64", "u64"],
         ),
         (format!("-g 1 -b 32 {args}").replace("in:f32:4", "in:f32:16T"), &["buffer in", "memory"]),
     ] {
