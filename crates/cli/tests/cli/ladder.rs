@@ -161,12 +161,15 @@ fn what_the_classic_listings_get_wrong_is_shown_at_work() {
     for (id, parts) in [
         (
             "two-pass-warp",
-            ["unordered volatile accesses", "as H has it (The CUDA Handbook, section 12.2)"],
+            [
+                "unordered volatile accesses",
+                "after H 12-2 (The CUDA Handbook, section 12.2), in our words",
+            ],
         ),
         ("warp-shuffle", ["mask omits a lane", "hint: "]),
         ("unroll8", ["got 1180416, wanted 1288815: wrong", "elements 1537 to 1605 are left out"]),
         ("unroll8-loop", ["takes from 26 / 8", "at += width"]),
-        ("block-sum", ["got 192, wanted 325: wrong", "as S has it"]),
+        ("block-sum", ["got 192, wanted 325: wrong", "after S block_sum"]),
         ("cpu-serial", ["got 16777216, wanted 16777219: wrong", "fn serial_faulty"]),
         ("nested-nosync", ["data race", "// kernels/texts.cu"]),
         ("nested", ["barrier reached by part of a block", "// kernels/texts_nested.cu"]),
@@ -208,7 +211,7 @@ fn kernels_of_the_users_are_tried() {
     assert_says(
         &run.out,
         &[
-            "wrong: the smallest case that fails is 0 elements in 1 block of 32 threads",
+            "wrong: the smallest case that fails is 1 element in 1 block of 32 threads",
             "out of bounds",
         ],
     );

@@ -50,7 +50,7 @@ fn exercises_are_handed_out_and_checked() {
     assert_eq!(run.status, 3, "{}", run.err);
     assert_says(
         &run.out,
-        &["wrong: the smallest case that fails is 0 elements in 1 block of 32 threads"],
+        &["wrong: the smallest case that fails is 1 element in 1 block of 32 threads"],
     );
     assert!(!dir.path("p.json").exists(), "nothing is solved");
     // From the source, where there is a compiler.

@@ -33,6 +33,8 @@ const FAR_APART: usize = 2048;
 pub(crate) const MOST_COLUMNS: usize = 2048;
 /// Columns that are summed in registers, at most, over all instruction sets.
 pub(crate) const GROUP: usize = VECTORS * 8;
+/// The most groups of columns that an instruction set can have, which is that of the fewest lanes, two.
+const MOST_GROUPS: usize = MOST_COLUMNS / (VECTORS * 2);
 /// Bytes ahead, in every row, at which the next columns are asked for.
 const ASIDE: usize = 512;
 /// Bytes ahead at which the rows of a narrow table are asked for.
@@ -128,10 +130,10 @@ impl<T: Word> Kernel for RangeColumns<'_, T> {
                 return certificate.holds();
             }
             let Some(window) = self.window else { return false };
-            let mut columns = [const { None }; MOST_COLUMNS / (VECTORS * 4)];
+            let mut columns = [const { None }; MOST_GROUPS];
             let tiles = table.rows().div_ceil(height);
             // How many tiles of each group may add element by element.
-            let mut spare = [(ADDS - tiles) / height; MOST_COLUMNS / (VECTORS * 4)];
+            let mut spare = [(ADDS - tiles) / height; MOST_GROUPS];
             for first in (0..table.rows()).step_by(height) {
                 for (g, column) in (0..table.columns()).step_by(group).enumerate() {
                     let sums = panel(&mut certificate, first, column);
@@ -189,7 +191,7 @@ impl<T: Widen> Kernel for WindowColumns<'_, T> {
         let down = table.rows_ahead(PANEL);
         // SAFETY: as in `RangeColumns`.
         unsafe {
-            let mut columns = [const { None }; MOST_COLUMNS / (VECTORS * 4)];
+            let mut columns = [const { None }; MOST_GROUPS];
             for first in (0..table.rows()).step_by(PANEL) {
                 let rows = PANEL.min(table.rows() - first);
                 for (g, column) in (0..table.columns()).step_by(group).enumerate() {
