@@ -165,7 +165,7 @@ impl DeviceError {
 }
 
 fn list(names: &[String]) -> String {
-    match &names[..] {
+    match names {
         [] => "none".into(),
         names => name::list(names.iter().map(String::as_str)).join(", "),
     }

@@ -407,10 +407,10 @@ pub(super) fn page_of(show: impl Fn(&Rung) -> Result<Vec<Showing>>) -> Result<St
                     }
                 }
                 None => {
-                    let _ = write!(page, "- What happens: {happens}.\n");
+                    let _ = writeln!(page, "- What happens: {happens}.");
                 }
             }
-            let _ = write!(page, "- Why: {why}.\n- Instead: {repair}.\n");
+            let _ = writeln!(page, "- Why: {why}.\n- Instead: {repair}.");
         }
     }
     Ok(page)
