@@ -159,7 +159,6 @@ impl Batch {
     }
 
     /// Appends a text. `false` if there is no room for its place.
-    #[cfg(any(feature = "text", feature = "parquet", feature = "arrow"))]
     #[must_use]
     pub(crate) fn push_text(&mut self, text: &[u8]) -> bool {
         self.texts.extend_from_slice(text);
