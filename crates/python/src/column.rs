@@ -14,7 +14,7 @@ use arrow_array::{Array, ArrayRef};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::ops::Range;
 use warpfold::{DType, Input, KeyColumn, Op, Reduction, Unit};
 
@@ -427,7 +427,11 @@ fn of_rows(rows: &Bound<'_, PyAny>, keys: bool) -> PyResult<Column> {
             }
         })?;
     if is_complex {
-        return Err(complex::refused("a column"));
+        let is_complex = |item: &&&Bound<'_, PyAny>| item.cast::<PyComplex>().is_ok();
+        return Err(match has.iter().find(is_complex).filter(|_| keys) {
+            Some(item) => times::no_key(item),
+            None => complex::refused("a column"),
+        });
     }
     if has.len() == items.len() || dense.shape.len() != 1 {
         return flat(dense);
