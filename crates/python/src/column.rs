@@ -378,6 +378,7 @@ pub(crate) fn column<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Owned<'
             let home = Home::Device(array.ordinal(), imported.family);
             Owned { column: Column::Device(array), home }
         }
+        Data::Complex(_) if keys => return Err(times::no_key(x)),
         Data::Complex(_) => return Err(complex::refused("a column")),
         Data::File(_) | Data::Frame(_) => {
             return Err(PyTypeError::new_err(

@@ -354,7 +354,7 @@ pub(crate) fn no_key(x: &Bound<'_, PyAny>) -> PyErr {
     let shown = x.repr().map(|text| text.to_string()).unwrap_or_default();
     let class = x.get_type().name().map(|name| name.to_string()).unwrap_or_default();
     PyTypeError::new_err(format!(
-        "{shown} of type {class} is no key\nhint: keys are numbers, truth values, dates, times or texts"
+        "{shown} of type {class} is no key\nhint: keys are real numbers, truth values, dates, times or texts"
     ))
 }
 
