@@ -14,7 +14,7 @@ use arrow_array::{Array, ArrayRef};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::ops::Range;
 use warpfold::{DType, Input, KeyColumn, Op, Reduction, Unit};
 
@@ -378,14 +378,18 @@ pub(crate) fn column<'py>(x: &Bound<'py, PyAny>, keys: bool) -> PyResult<Owned<'
             let home = Home::Device(array.ordinal(), imported.family);
             Owned { column: Column::Device(array), home }
         }
-        Data::Complex(_) if keys => return Err(times::no_key(x)),
-        Data::Complex(_) => return Err(complex::refused("a column")),
+        Data::Complex(_) => return Err(refused_complex(keys)),
         Data::File(_) | Data::Frame(_) => {
             return Err(PyTypeError::new_err(
                 "files and tables are no columns\nhint: read or choose the columns first",
             ));
         }
     })
+}
+
+/// The error that a column of keys or of values is complex.
+fn refused_complex(keys: bool) -> PyErr {
+    if keys { times::no_complex_key() } else { complex::refused("a column") }
 }
 
 /// A list of texts or numbers, some of which may be None.
@@ -428,11 +432,7 @@ fn of_rows(rows: &Bound<'_, PyAny>, keys: bool) -> PyResult<Column> {
             }
         })?;
     if is_complex {
-        let is_complex = |item: &&&Bound<'_, PyAny>| item.cast::<PyComplex>().is_ok();
-        return Err(match has.iter().find(is_complex).filter(|_| keys) {
-            Some(item) => times::no_key(item),
-            None => complex::refused("a column"),
-        });
+        return Err(refused_complex(keys));
     }
     if has.len() == items.len() || dense.shape.len() != 1 {
         return flat(dense);

@@ -349,13 +349,19 @@ fn counts(numbers: &Numbers) -> impl Iterator<Item = i64> + '_ {
     })
 }
 
+/// What keys are, as hints have it.
+const KEYS: &str = "keys are real numbers, truth values, dates, times or texts";
+
 /// The error that a list holds nothing that rows can be grouped by.
 pub(crate) fn no_key(x: &Bound<'_, PyAny>) -> PyErr {
     let shown = x.repr().map(|text| text.to_string()).unwrap_or_default();
     let class = x.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-    PyTypeError::new_err(format!(
-        "{shown} of type {class} is no key\nhint: keys are real numbers, truth values, dates, times or texts"
-    ))
+    PyTypeError::new_err(format!("{shown} of type {class} is no key\nhint: {KEYS}"))
+}
+
+/// The error that keys are complex numbers.
+pub(crate) fn no_complex_key() -> PyErr {
+    PyTypeError::new_err(format!("complex numbers are no keys\nhint: {KEYS}"))
 }
 
 /// The error that a count is none of a type's.
