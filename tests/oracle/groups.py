@@ -95,10 +95,10 @@ def answer(op, found):
             return ""
         if nans:
             return "nan" if op != "argmin" else str(next(i for i, x in found if math.isnan(x)))
-        rank = lambda pair: (pair[1], math.copysign(1, pair[1]))
+        # Zeros of either sign are equal where a position is asked for; a value has the sign of the least.
         if op == "argmin":
-            return str(min(found, key=lambda pair: (*rank(pair), pair[0]))[0])
-        return bits((min if op == "min" else max)(found, key=rank)[1])
+            return str(min(found, key=lambda pair: (pair[1], pair[0]))[0])
+        return bits((min if op == "min" else max)(found, key=lambda pair: (pair[1], math.copysign(1, pair[1])))[1])
     if op == "sumsq":
         result = sum((Fraction(x) ** 2 for x in xs), Fraction(0)) if all(map(math.isfinite, xs)) else (
             math.nan if nans else math.inf)
