@@ -400,7 +400,7 @@ impl Reduction {
         };
         let dtype = first.dtype();
         self.check(dtype, views.iter().flatten().count())?;
-        initial::of(self, dtype)?;
+        let initial = initial::of(self, dtype)?;
         let reduced = self.axes.resolve(first.shape().len())?;
         let (kinds, ops) = self.kinds();
         let shape = output_shape(first.shape(), &reduced, self.keepdims);
@@ -408,14 +408,15 @@ impl Reduction {
             return Ok(Answer { shape, columns: Vec::new() });
         }
         let isa = Isa::active()?;
-        let job =
-            Job { views, reduced: &reduced, kinds: &kinds, start: 0, isa, threads: self.threads };
-        let made = self.on_device(&job, dtype, |opened| {
+        let threads = self.threads;
+        let job = Job { views, reduced: &reduced, kinds: &kinds, start: 0, initial, isa, threads };
+        // Devices do not take initial values.
+        let made = if initial.is_some() { None } else { self.on_device(&job, dtype, |opened| {
             Ok(match self.columns_on_device(&job, opened)? {
                 Some(columns) => Made::Columns(columns),
                 None => Made::States(opened.states(&job)?),
             })
-        })?;
+        })? };
         match made {
             Some(Made::Columns(columns)) => return Ok(Answer { shape, columns }),
             Some(Made::States(states)) => {
@@ -429,7 +430,7 @@ impl Reduction {
             .zip(columns)
             .map(|(&(op, _), outputs)| match outputs {
                 Outputs::Values(values) => Column::pack(op, dtype, &self.rules, &values),
-                Outputs::Numbers(numbers) => Column { op, numbers, second: None },
+                Outputs::Numbers { numbers, second } => Column { op, numbers, second },
             })
             .collect();
         Ok(Answer { shape, columns })
@@ -485,6 +486,13 @@ impl Reduction {
             Some(initial) if !self.ops.is_empty() => initial,
             _ => return question.run(array),
         };
+        if let Some(input) = array.on_host()
+            && input.missing() == 0
+            && self.until.0.is_none()
+            && self.choose(dtype, Some(bytes_of([Some(&input.view()?), None]))) == Device::Cpu
+        {
+            return self.run_views([Some(&input.view()?), None]);
+        }
         let mut partial = question.partial(array, 0)?;
         let len = reduced_len(&shape, &self.axes.resolve(shape.len())?);
         // The one element of the initial value lies in the host's memory.
@@ -547,8 +555,8 @@ impl Reduction {
         let arrays = views.iter().flatten().count();
         let (reduced, kinds, asked) = self.asked(first.dtype(), first.shape(), arrays, start)?;
         let isa = Isa::active()?;
-        let job =
-            Job { views, reduced: &reduced, kinds: &kinds, start, isa, threads: self.threads };
+        let (initial, threads) = (None, self.threads);
+        let job = Job { views, reduced: &reduced, kinds: &kinds, start, initial, isa, threads };
         let made = self.on_device(&job, asked.dtype, |opened| opened.states(&job))?;
         make(&job, made, asked)
     }

@@ -97,6 +97,8 @@ pub(super) struct Ends<W> {
     pub(super) asked: Asked,
     /// The bits of infinity.
     pub(super) infinity: W,
+    /// Those of NaN, where that is an answer.
+    pub(super) nan: Option<W>,
 }
 
 impl<W: Word> Lanes for Ends<W> {
@@ -150,6 +152,14 @@ impl<W: Word> Lanes for Ends<W> {
             });
         }
         Some((ends.0, ends.1, ()))
+    }
+
+    fn neutral(&self) -> Option<W> {
+        Some(match self.asked {
+            Asked::Min => self.infinity,
+            Asked::Max => self.infinity | W::LEAST,
+            Asked::Magnitude => W::of(0),
+        })
     }
 
     fn few(&self) -> Option<FewAsked> {
@@ -210,8 +220,12 @@ impl<W: Word> Lanes for Ends<W> {
         }
         if !usual {
             let is_usual = |i: usize| words.a[i] >= least && words.b[i] <= greatest;
-            let missing = (0..to.len()).filter(|&i| !is_usual(i));
-            request.missing.extend(missing.map(|i| request.place + i));
+            for (i, to) in to.iter_mut().enumerate().filter(|&(i, _)| !is_usual(i)) {
+                match self.nan {
+                    Some(nan) => *to = nan,
+                    None => request.missing.push(request.place + i),
+                }
+            }
         }
     }
 }

@@ -62,6 +62,23 @@ pub(crate) trait Cells: Accumulators + Any + Send {
     /// # Safety
     /// As for [`rows`](Self::rows).
     unsafe fn columns(&mut self, place: usize, table: Table<'_, ()>, at: usize);
+    /// Whether the first elements of outputs have to be told before all others.
+    fn wants_origins(&self) -> bool {
+        false
+    }
+    /// Tells the first elements of the outputs from `place` on: a row or a column of them.
+    ///
+    /// # Safety
+    /// As for [`rows`](Self::rows).
+    unsafe fn origins(&mut self, place: usize, table: Table<'_, ()>) {
+        let _ = (place, table);
+    }
+    /// Writes elements that change none of the outputs from `place` on, as many as `to` has room
+    /// for, and says whether there are such.
+    fn neutral(&self, place: usize, to: &mut [u8]) -> bool {
+        let _ = (place, to);
+        false
+    }
     /// Adds a row of pairs to each output from `place` on, of an operation on two arrays. Both
     /// tables are equally large.
     ///

@@ -63,6 +63,10 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
         let _ = a;
         false
     }
+    /// An element that changes no answer, if there is one.
+    fn neutral(&self) -> Option<Self::Item> {
+        None
+    }
     /// What the words of a few elements are turned to without a table of them, if they are.
     fn few(&self) -> Option<FewAsked> {
         None
@@ -193,6 +197,14 @@ impl<L: Lanes> Cells for LanedCells<L> {
         // SAFETY: the caller vouches for the elements.
         let table = unsafe { table.of_elements() };
         dispatch_accumulators(self.fold.isa, Columns { table, cells: self, place, at });
+    }
+
+    fn neutral(&self, _: usize, to: &mut [u8]) -> bool {
+        let neutral = self.fold.lanes.neutral();
+        if let Some(neutral) = neutral {
+            bytemuck::cast_slice_mut(to).fill(neutral);
+        }
+        neutral.is_some()
     }
 
     unsafe fn quick(&mut self, tables: [&[Table<'_, ()>]; 2], to: &mut [u8]) -> bool {

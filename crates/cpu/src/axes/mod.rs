@@ -21,6 +21,7 @@ mod integers;
 mod lanes;
 mod lengths;
 mod measures;
+mod omit;
 mod places;
 mod products;
 mod ranged;
@@ -35,60 +36,100 @@ mod walk;
 mod words;
 
 pub(crate) use choice::{Choice, Chosen, LONG, most_alone, position};
-pub(crate) use fold::{OfSegments, RaggedCells, RaggedFold};
+pub(crate) use fold::{OfSegments, RaggedCells};
 pub(crate) use lengths::Lengths;
 pub(crate) use states::Spread;
 
 use crate::isa::Isa;
 use crate::plan::Plan;
 use crate::walks;
-use fold::OfTables;
-use run::{Folds, Run};
+use fold::{Fold, OfTables};
+use run::{Asked, Run};
 use walk::{Form, Walk};
 use warpfold_core::op::{Numbers, Rules};
-use warpfold_core::{Op, Result};
+use warpfold_core::{NanPolicy, Op, Result, Scalar};
 use warpfold_threads::Threads;
 
 /// A question of every output of a plan over one array, or over two for `dot`.
 #[derive(Clone, Copy)]
 pub(crate) struct Question<'a> {
     pub(crate) plan: &'a Plan<'a>,
-    pub(crate) op: Op,
+    pub(crate) ops: &'a [Op],
     pub(crate) rules: &'a Rules,
     pub(crate) isa: Isa,
     pub(crate) threads: Threads,
-    /// Answers one output, by its index, in the general way.
-    pub(crate) otherwise: &'a (dyn Fn(usize) -> Result<u64> + Sync),
+    /// The bits of an element that takes part in each output.
+    pub(crate) initial: Option<u64>,
+    /// Answers an operation, by its place, for one output, by its index, in the general way.
+    pub(crate) otherwise: &'a (dyn Fn(usize, usize) -> Result<u64> + Sync),
+}
+
+/// The accumulators of an operation.
+struct Column {
+    /// The operation's place.
+    place: usize,
+    stages: Vec<Box<dyn Fold>>,
+    /// Whether the reduced axes are walked in the order of their indices.
+    indexed: bool,
+    /// Whether NaNs are left out before the accumulators see them.
+    omits: bool,
 }
 
 impl Question<'_> {
-    /// The answers; `None` if the general path has to give all of them.
+    /// The answers to each operation; `None` if the general path has to give all of them.
     ///
     /// # Errors
     /// Those of `otherwise`.
-    pub(crate) fn numbers(&self) -> Result<Option<Numbers>> {
-        let Question { plan, op, rules, isa, threads, otherwise } = *self;
-        let (len, outputs) = (plan.len(), plan.outputs());
-        if len == 0 || outputs == 0 {
-            return Ok(None);
+    pub(crate) fn numbers(&self) -> Result<Vec<Option<Numbers>>> {
+        let Question { plan, ops, .. } = *self;
+        let mut numbers: Vec<Option<Numbers>> = ops.iter().map(|_| None).collect();
+        if plan.len() == 0 || plan.outputs() == 0 {
+            return Ok(numbers);
         }
-        let dtype = plan.dtype();
-        let choice = Choice { of: OfTables, dtype, op, rules, isa, most: len, usual: len };
-        let Some(Chosen { fold, again, indexed }) = choice.chosen() else { return Ok(None) };
+        let columns = (0..ops.len()).filter_map(|place| self.column(place));
+        let mut columns: Vec<Column> = columns.collect();
+        // Those that walk alike share a walk.
+        columns.sort_by_key(|column| (column.indexed, column.omits));
+        for columns in columns.chunk_by(|a, b| (a.indexed, a.omits) == (b.indexed, b.omits)) {
+            let Some(found) = self.walked(columns)? else { continue };
+            for (column, found) in columns.iter().zip(found) {
+                numbers[column.place] = Some(found);
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// The accumulators of an operation, if it has some.
+    fn column(&self, place: usize) -> Option<Column> {
+        let Question { plan, ops, rules, isa, .. } = *self;
+        let (op, dtype, len) = (ops[place], plan.dtype(), plan.len());
+        let omits = dtype.is_float() && rules.nan == NanPolicy::Omit && may_omit(op);
+        let seen = if omits { rules.nan(NanPolicy::Propagate) } else { *rules };
+        let most = len + usize::from(self.initial.is_some());
+        let choice = Choice { of: OfTables, dtype, op, rules: &seen, isa, most, usual: len };
+        let Chosen { mut stages, indexed } = choice.chosen()?;
+        if plan.outputs() == 1 && len > LONG {
+            // A single output that is not found is worth its state.
+            stages.truncate(1);
+        }
+        Some(Column { place, stages, indexed, omits })
+    }
+
+    /// The answers to operations that walk alike; `None` if the elements are not aligned.
+    fn walked(&self, columns: &[Column]) -> Result<Option<Vec<Numbers>>> {
+        let Question { plan, ops, isa, threads, otherwise, .. } = *self;
+        let Some(first) = columns.first() else { return Ok(None) };
         let in_order;
-        let traversal = if indexed {
+        let traversal = if first.indexed {
             // Positions are indices: the reduced axes are walked in their own order.
             in_order = plan.in_index_order();
             &in_order
         } else {
             plan.plain()
         };
-        // A single output that is not found is worth its state.
-        let again = again.filter(|_| outputs > 1 || len <= LONG);
-        let item = fold.item();
+        let item = first.stages[0].item();
         let reduced: Vec<(usize, [isize; 2])> =
             traversal.dims.iter().map(|d| (d.len, d.strides)).collect();
-        let arrays = self.op.arity();
         let origins = [0, 1]
             .map(|i| plan.origins().nth(i).map(|o| o.wrapping_byte_offset(traversal.offsets[i])));
         let aligned = |bytes: usize| bytes.is_multiple_of(item.align());
@@ -98,6 +139,7 @@ impl Question<'_> {
         {
             return Ok(None);
         }
+        let arrays = origins.iter().flatten().count();
         let walk = Walk::new(plan.kept(), &reduced, item.size(), arrays);
         walks::note(match (walk.form, walk.copied == [false; 2]) {
             (Form::Rows, true) => walks::Walk::Rows,
@@ -105,11 +147,42 @@ impl Question<'_> {
             (Form::Rows, false) => walks::Walk::CopiedRows,
             (Form::Columns, false) => walks::Walk::CopiedColumns,
         });
-        let mut numbers = Numbers::zeros(op.answer_type(dtype), outputs);
         // SAFETY: the plan's elements, which may be read; the kept axes and the walk over
         // the reduced ones lead to no others.
-        let run = unsafe { Run::new(walk, origins, item, plan.has_readable_gaps(), threads) };
-        run.answers(Folds { fold: &*fold, again: again.as_deref(), otherwise }, &mut numbers)?;
+        let mut run = unsafe { Run::new(walk, origins, item, plan.has_readable_gaps(), threads) };
+        if first.omits {
+            run = run.without_nans(isa, choice::infinity_bits(plan.dtype()));
+        }
+        let initial = self.initial.map(|bits| Scalar::from_bits(plan.dtype(), bits));
+        if let Some(initial) = initial.filter(|x| !(first.omits && x.to_f64().is_nan())) {
+            let bits = initial.to_bits();
+            run = run.with_initial(bits, plan.dtype());
+        }
+        let answer_type = |column: &Column| ops[column.place].answer_type(plan.dtype());
+        let mut numbers: Vec<Numbers> = columns
+            .iter()
+            .map(|column| Numbers::zeros(answer_type(column), plan.outputs()))
+            .collect();
+        let others: Vec<_> = columns
+            .iter()
+            .map(|column| move |output: usize| otherwise(column.place, output))
+            .collect();
+        let asked: Vec<Asked<'_>> = columns
+            .iter()
+            .zip(&others)
+            .map(|(column, otherwise)| Asked {
+                stages: &column.stages,
+                otherwise,
+                of_some: matches!(ops[column.place], Op::Min | Op::Max),
+            })
+            .collect();
+        run.answers(&asked, &mut numbers)?;
         Ok(Some(numbers))
     }
+}
+
+/// Whether there is an element that changes no answer of the operation: it takes the place of NaNs.
+fn may_omit(op: Op) -> bool {
+    use Op::{Max, Mean, Min, Norm1, Norm2, NormInf, Std, Sum, SumSq, Var};
+    matches!(op, Sum | Mean | Var | Std | Norm1 | Norm2 | SumSq | Min | Max | NormInf)
 }
